@@ -25,11 +25,11 @@ struct device {
 struct made_up {
     struct ak_spec spec;
     struct ak_weights weights;
-    struct ak_packed packed;
+    struct ak_pack_weight packed;
     struct ak_kv_shape shape;
     struct ak_view embedding, matrix;
     uint32_t widths[AK_OP_LINEAR_COUNT];
-    struct ak_slot slots[3]; /* embedded, made of it, given back */
+    struct ak_table_slot slots[3]; /* embedded, made of it, given back */
     struct ak_table table;
     struct ak_command commands[MOST_COMMANDS + 2];
     void *kv;
@@ -39,7 +39,7 @@ struct made_up {
 /* Of one sequence. */
 struct pass {
     const struct device *device;
-    struct ak_prepared *prepared;
+    struct ak_backend_table *prepared;
     struct ak_batch batch;
     int32_t tokens[MOST_TOKENS];
     uint32_t positions[MOST_TOKENS], sequences[MOST_TOKENS], last;
@@ -58,10 +58,10 @@ static inline void end_unless(ak_status status, const struct ak_error *error)
 static inline void set_slot(struct made_up *m, uint32_t i, uint32_t width,
                             enum ak_op_row_set row_set)
 {
-    m->slots[i] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, 16),
-                                    .row_set = row_set,
-                                    .place = m->table.arena_width[row_set],
-                                    .last_use = UINT32_MAX };
+    m->slots[i] = (struct ak_table_slot){ .width = (uint32_t)ak_round_up(width, 16),
+                                          .row_set = row_set,
+                                          .offset = m->table.arena_width[row_set],
+                                          .last_use = UINT32_MAX };
     m->table.arena_width[row_set] += m->slots[i].width;
 }
 
@@ -77,17 +77,17 @@ static inline struct made_up *new_table(struct device *d, uint32_t width, uint32
                                      .rows = VOCAB,
                                      .cols = width,
                                      .plane = { { rows, (size_t)VOCAB * width * sizeof *rows } } };
-    m->spec.config = (struct ak_config){ .n_layers = shape->n_layers,
-                                         .width = width,
-                                         .n_heads = n_heads,
-                                         .n_kv_heads = shape->n_kv_heads,
-                                         .head_dim = shape->head_dim,
-                                         .vocab_size = VOCAB };
+    m->spec.config = (struct ak_spec_config){ .n_layers = shape->n_layers,
+                                              .width = width,
+                                              .n_heads = n_heads,
+                                              .n_kv_heads = shape->n_kv_heads,
+                                              .head_dim = shape->head_dim,
+                                              .vocab_size = VOCAB };
     m->weights = (struct ak_weights){
         .packed = &m->packed, .widths = m->widths, .n_layers = 1, .embedding = &m->embedding
     };
     m->table = (struct ak_table){
-        .commands = m->commands, .slots = m->slots, .n_slots = 3, .logits = 2, .chosen = AK_OP_NONE
+        .commands = m->commands, .slots = m->slots, .n_slots = 3, .logits = 2, .sampled = AK_OP_NONE
     };
     set_slot(m, 0, width, AK_OP_ROWS_TOKENS);
     set_slot(m, 1, out, AK_OP_ROWS_TOKENS);
@@ -96,14 +96,14 @@ static inline struct made_up *new_table(struct device *d, uint32_t width, uint32
     m->pages = new_pages(shape->n_pages * sizeof *m->pages);
     for (uint32_t i = 0; i < shape->n_pages; i++)
         m->pages[i] = i;
-    end_unless(d->ops->alloc(d->backend, shape, &m->kv, &error), &error);
+    end_unless(d->ops->alloc_kv(d->backend, shape, &m->kv, &error), &error);
     return m;
 }
 
 /* Before the weights are freed: they may be lent to the device. */
 static inline void close_device(struct device *d, struct made_up *m)
 {
-    d->ops->free(d->backend, m->kv, &m->shape);
+    d->ops->free_kv(d->backend, m->kv, &m->shape);
     d->ops->close(d->backend);
     d->backend = NULL;
 }
@@ -143,11 +143,12 @@ static inline void end(struct made_up *m, uint32_t slot)
 static inline void prepare(const struct device *d, struct made_up *m, uint32_t most_tokens,
                            struct pass *pass)
 {
-    const struct ak_prepare_options options = { .n_threads = d->threads,
-                                                .context = m->shape.n_pages * AK_KV_PAGE_TOKENS,
-                                                .max_tokens = most_tokens,
-                                                .max_logits = 1,
-                                                .kv = m->shape };
+    const struct ak_backend_table_options options = { .n_threads = d->threads,
+                                                      .context =
+                                                          m->shape.n_pages * AK_KV_PAGE_TOKENS,
+                                                      .max_tokens = most_tokens,
+                                                      .max_logits = 1,
+                                                      .kv = m->shape };
     struct ak_error error = { 0 };
     *pass = (struct pass){ .device = d };
     end_unless(d->ops->prepare(d->backend, &m->table, &m->weights, &m->spec, &options, m->kv,

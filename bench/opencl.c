@@ -64,7 +64,7 @@ static void open_device(struct bench *b)
     struct ak_error error = { 0 };
     double now = 0.0;
     end_unless(d->ops->open(&d->options, &d->backend, &error), &error);
-    end_unless(d->ops->bandwidth(d->backend, NULL, d->threads, &now, &error), &error);
+    end_unless(d->ops->measure_bandwidth(d->backend, NULL, d->threads, &now, &error), &error);
     b->read = fmax(b->read, now);
     if (b->n_rows > 0 || b->json)
         return;
@@ -141,14 +141,14 @@ static void new_matrix(const struct bench *b, struct made_up *m, enum ak_quant_t
     m->matrix = (struct ak_view){
         .type = type, .rows = rows, .cols = (uint32_t)b->k, .plane = { { stored, bytes } }
     };
-    m->packed = (struct ak_packed){ .backend = b->device.backend,
-                                    .layer = AK_ROLE_NO_LAYER,
-                                    .type = type,
-                                    .cols = (uint32_t)b->k,
-                                    .n_parts = 1,
-                                    .layout = b->device.ops->layout(b->device.backend, type),
-                                    .bias = AK_OP_NONE,
-                                    .bytes = size };
+    m->packed = (struct ak_pack_weight){ .backend = b->device.backend,
+                                         .layer = AK_ROLE_NO_LAYER,
+                                         .type = type,
+                                         .cols = (uint32_t)b->k,
+                                         .n_parts = 1,
+                                         .layout = b->device.ops->layout(b->device.backend, type),
+                                         .bias = AK_OP_NONE,
+                                         .bytes = size };
     m->packed.parts[0].view = &m->matrix;
     m->packed.parts[0].rows = rows;
     m->packed.parts[0].data = block;
@@ -180,7 +180,7 @@ static void bench_type(struct bench *b, enum ak_quant_type type, uint64_t row_by
         struct figure f = { .kernel = "linear",
                             .type = ak_quant_info(type)->name,
                             .n = product_counts[i] };
-        double bytes = (double)ak_packed_read_bytes(&m->packed);
+        double bytes = (double)ak_pack_read_bytes(&m->packed);
         uint32_t times = repeats(b, bytes, f.n);
         if (!is_number_listed(b->n_list, f.n))
             continue;
@@ -250,7 +250,7 @@ static void bench_depth(struct bench *b, enum ak_kv_type type, uint32_t depth)
         uint32_t n = attend_counts[i],
                  times = repeats(b, (double)(layer_bytes * shape.n_layers), n);
         struct figure f = { .kernel = "attend",
-                            .type = ak_quant_info(ak_kv_stored(type))->name,
+                            .type = ak_quant_info(ak_kv_stored_type(type))->name,
                             .n = n,
                             .depth = depth };
         if (!is_number_listed(b->n_list, n))
@@ -278,7 +278,7 @@ static void bench_attention(struct bench *b)
 {
     for (size_t t = 0; t < sizeof kv_types / sizeof *kv_types; t++)
         for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
-            if (is_listed(b->type_list, ak_quant_info(ak_kv_stored(kv_types[t]))->name) &&
+            if (is_listed(b->type_list, ak_quant_info(ak_kv_stored_type(kv_types[t]))->name) &&
                 is_number_listed(b->depth_list, depths[i]))
                 bench_depth(b, kv_types[t], depths[i]);
 }
@@ -309,7 +309,7 @@ int main(int argc, char **argv)
         return 2;
     }
     end_unless(ak_backend_find(name, &b.device.ops, &error), &error);
-    bool found = b.device.options.device || b.device.ops->probe();
+    bool found = b.device.options.device || b.device.ops->is_available();
     if (!found)
         fprintf(stderr, "%s: no device here\n",
                 name); /* which is no error: others may be measured */

@@ -8,30 +8,30 @@
 #include "opencl/opencl.h"
 #include "pack/tiles.h"
 
-static struct ak_ocl *ocl(const struct ak_backend *b)
+static struct ak_ocl *as_ocl(const struct ak_backend *b)
 {
     return (struct ak_ocl *)(uintptr_t)b;
 }
 
-static bool probe(void)
+static bool is_available(void)
 {
     struct ak_ocl_device device;
-    return ak_ocl_choose(NULL, &device, NULL) == AKUNU_OK;
+    return ak_ocl_find_device(NULL, &device, NULL) == AKUNU_OK;
 }
 
-static ak_status device(size_t i, struct akunu_device_info *out, struct ak_error *error)
+static ak_status device_info(size_t i, struct akunu_device_info *out, struct ak_error *error)
 {
-    struct ak_ocl_device *all = ak_alloc(AK_OCL_MOST_DEVICES, sizeof *all), *d = all + i;
+    struct ak_ocl_device *all = ak_alloc(AK_OCL_DEVICES_MAX, sizeof *all), *d = all + i;
     uint32_t n = 0;
     if (!all)
         return ak_fail_memory(error, "a list of OpenCL devices", 0);
-    ak_status status = ak_ocl_devices(all, &n, error);
+    ak_status status = ak_ocl_list_devices(all, &n, error);
     if (status == AKUNU_OK && i >= n)
         status = ak_fail(error, AKUNU_ERROR_ARGUMENT,
                          "there is no OpenCL device of number %zu: there are %u", i, (unsigned)n);
     if (status == AKUNU_OK) {
         *out = (struct akunu_device_info){ .memory = d->memory,
-                                           .most_allocation = d->most_allocation,
+                                           .most_allocation = d->max_allocation,
                                            .units = d->units,
                                            .mhz = d->mhz,
                                            .usable = d->usable };
@@ -52,13 +52,13 @@ static ak_status device(size_t i, struct akunu_device_info *out, struct ak_error
 }
 
 /* ---- Programs ----------------------------------------------------------- */
-static void base_options(const struct ak_ocl *o, char *out, size_t room)
+static void base_options(const struct ak_ocl *o, char *out, size_t capacity)
 {
-    snprintf(out, room,
-             "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DDELTA_MOST_DIM=%d "
+    snprintf(out, capacity,
+             "-cl-std=CL1.2 -DGROUP=%d -DPAGE=%d -DHEAD_MAX=%d -DDELTA_DIM_MAX=%d "
              "-DDELTA_COLUMNS=%d -DDELTA_SLICES=%d"
-             " -DCOLUMNS=%u -DMINE=%u -DTHEIRS=%u -DSLICES=%u -DLANES=%u",
-             AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, AK_OCL_DELTA_MOST_DIM,
+             " -DCOLUMNS=%u -DLANE_ROWS=%u -DLANE_TOKENS=%u -DSLICES=%u -DLANES=%u",
+             AK_OCL_GROUP, AK_KV_PAGE_TOKENS, AK_OCL_HEAD_MAX, AK_OCL_DELTA_DIM_MAX,
              AK_OCL_DELTA_COLUMNS, AK_OCL_DELTA_SLICES, 16 * (unsigned)o->tile, (unsigned)o->tile,
              (unsigned)o->tile, (unsigned)o->slices, (unsigned)o->lanes);
 }
@@ -75,15 +75,15 @@ static ak_status build_once(struct ak_ocl *o, const char *const *sources, uint32
         base_options(o, options, sizeof options);
         size_t used = strlen(options);
         snprintf(options + used, sizeof options - used, "%s", defines);
-        status = ak_ocl_build(&o->builder, sources, n, options, program, error);
+        status = ak_ocl_build_program(&o->builder, sources, n, options, program, error);
     }
     *out = *program;
     pthread_mutex_unlock(&o->lock);
     return status;
 }
 
-ak_status ak_ocl_products(struct ak_ocl *o, enum ak_quant_type type, bool experts, cl_program *out,
-                          struct ak_error *error)
+ak_status ak_ocl_build_products(struct ak_ocl *o, enum ak_quant_type type, bool experts,
+                                cl_program *out, struct ak_error *error)
 {
     static const char tokens1[] = "#define TOKENS 1\n",
                       tokens2[] = "#undef TOKENS\n#define TOKENS 2\n",
@@ -107,15 +107,15 @@ ak_status ak_ocl_products(struct ak_ocl *o, enum ak_quant_type type, bool expert
                       &o->products[type][experts], out, error);
 }
 
-ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error)
+ak_status ak_ocl_build_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error)
 {
     const char *sources[] = { ak_ocl_source_shared, ak_ocl_source_group, ak_ocl_source_rows,
                               ak_ocl_source_recurrent };
     return build_once(o, sources, sizeof sources / sizeof *sources, "", &o->rows, out, error);
 }
 
-ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
-                           cl_program *out, struct ak_error *error)
+ak_status ak_ocl_build_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
+                                 cl_program *out, struct ak_error *error)
 {
     static const char one[] = "#define QUERIES 1\n", many[] = "#undef QUERIES\n#define QUERIES 8\n";
     const char *sources[] = { ak_ocl_source_shared,
@@ -123,21 +123,22 @@ ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_
                               ak_ocl_source_kv,
                               ak_ocl_source_attention,
                               one,
-                              ak_ocl_source_attend,
+                              ak_ocl_source_online_softmax,
                               many,
-                              ak_ocl_source_attend };
+                              ak_ocl_source_online_softmax };
     char defines[64];
     _Static_assert(AK_OCL_QUERIES == 8, "as written above");
-    snprintf(defines, sizeof defines, " -DK_%s -DV_%s", ak_quant_info(ak_kv_stored(k_type))->name,
-             ak_quant_info(ak_kv_stored(v_type))->name);
+    snprintf(defines, sizeof defines, " -DK_%s -DV_%s",
+             ak_quant_info(ak_kv_stored_type(k_type))->name,
+             ak_quant_info(ak_kv_stored_type(v_type))->name);
     return build_once(o, sources, sizeof sources / sizeof *sources, defines,
                       &o->attention[k_type][v_type], out, error);
 }
 
-ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error)
+ak_status ak_ocl_build_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error)
 {
     const char *sources[] = { ak_ocl_source_probe };
-    return ak_ocl_build(&o->builder, sources, 1, "-cl-std=CL1.2", out, error);
+    return ak_ocl_build_program(&o->builder, sources, 1, "-cl-std=CL1.2", out, error);
 }
 
 /* ---- Opening ------------------------------------------------------------ */
@@ -149,11 +150,11 @@ static void release_program(const struct ak_ocl *o, cl_program program)
 
 static void close_backend(struct ak_backend *b)
 {
-    struct ak_ocl *o = ocl(b);
+    struct ak_ocl *o = as_ocl(b);
     if (!o)
         return;
     if (o->weights)
-        ak_ocl_forget_weights(o);
+        ak_ocl_release_weights(o);
     for (int type = 0; type < AK_QUANT_COUNT; type++)
         for (int experts = 0; experts < 2; experts++)
             release_program(o, o->products[type][experts]);
@@ -172,22 +173,22 @@ static void close_backend(struct ak_backend *b)
     ak_free(o);
 }
 
-static ak_status start(struct ak_ocl *o, const struct ak_backend_options *options,
-                       struct ak_error *error)
+static ak_status open_device(struct ak_ocl *o, const struct ak_backend_options *options,
+                             struct ak_error *error)
 {
     cl_int code;
     cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, 0, 0 };
     size_t n;
-    AK_TRY(ak_ocl_choose(options->device, &o->device, error));
+    AK_TRY(ak_ocl_find_device(options->device, &o->device, error));
     properties[1] = (cl_context_properties)o->device.platform;
     o->context = o->cl->clCreateContext(properties, 1, &o->device.id, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s cannot be opened: %s", o->device.name,
-                       ak_cl_error_name(code));
+                       ak_ocl_error_name(code));
     o->queue = o->cl->clCreateCommandQueue(o->context, o->device.id, 0, &code);
     if (code != CL_SUCCESS)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", o->device.name,
-                       ak_cl_error_name(code));
+                       ak_ocl_error_name(code));
     const char *dir = options->no_cache ? "" : options->cache_dir;
     if (dir && !(o->cache_dir = ak_strndup(dir, strlen(dir))))
         return ak_fail_memory(error, "the OpenCL backend", 0);
@@ -213,16 +214,16 @@ static ak_status start(struct ak_ocl *o, const struct ak_backend_options *option
 static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out,
                               struct ak_error *error)
 {
-    const struct ak_cl *cl = ak_cl_get(error);
+    const struct ak_ocl_api *cl = ak_ocl_load(error);
     if (!cl)
         return AKUNU_ERROR_UNSUPPORTED;
     struct ak_ocl *o = ak_alloc(1, sizeof *o);
     if (!o)
         return ak_fail_memory(error, "the OpenCL backend", sizeof *o);
-    o->base.ops = &ak_opencl_backend;
+    o->base.ops = &ak_ocl_backend;
     o->cl = cl;
     pthread_mutex_init(&o->lock, NULL);
-    ak_status status = start(o, options, error);
+    ak_status status = open_device(o, options, error);
     if (status != AKUNU_OK) {
         close_backend(&o->base);
         return status;
@@ -233,7 +234,7 @@ static ak_status open_backend(const struct ak_backend_options *options, struct a
 
 static const char *describe(const struct ak_backend *b)
 {
-    return ocl(b)->description;
+    return as_ocl(b)->description;
 }
 
 static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_quant_type type)
@@ -278,9 +279,9 @@ static void pack_tiles(enum ak_quant_type type, const void *const rows[AK_OCL_TI
     }
 }
 
-static const struct ak_tiles tiles = { .pack = pack_tiles,
-                                       .bytes = tiles_bytes,
-                                       .is_tiled = ak_ocl_is_tiled };
+static const struct ak_pack_tile_format tiles = { .pack = pack_tiles,
+                                                  .bytes = tiles_bytes,
+                                                  .is_tiled = ak_ocl_is_tiled };
 _Static_assert((int)AK_PACK_ROWS == (int)AK_OCL_TILE_ROWS && (int)AK_PACK_K == (int)AK_OCL_TILE_K,
                "packing and kernels agree on the tile");
 
@@ -288,14 +289,14 @@ static uint64_t packed_bytes(const struct ak_backend *b, enum ak_quant_type type
                              uint32_t cols)
 {
     (void)b;
-    return ak_tiles_bytes(&tiles, type, rows, cols);
+    return ak_pack_tile_bytes(&tiles, type, rows, cols);
 }
 
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
                  void *packed)
 {
     (void)b;
-    ak_tiles_pack(&tiles, view, first, n, packed);
+    ak_pack_tile_rows(&tiles, view, first, n, packed);
 }
 
 /* ---- The KV cache ------------------------------------------------------- */
@@ -306,8 +307,8 @@ static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape,
     *out = NULL;
     if (!kv)
         return ak_fail_memory(error, "the KV cache", sizeof *kv);
-    ak_status status =
-        ak_ocl_buffer(ocl(b), ak_kv_pool_bytes(shape), "the KV cache", &kv->memory, error);
+    ak_status status = ak_ocl_create_buffer(as_ocl(b), ak_kv_pool_bytes(shape), "the KV cache",
+                                            &kv->memory, error);
     if (status != AKUNU_OK)
         ak_free(kv);
     else
@@ -319,11 +320,12 @@ static void free_kv(struct ak_backend *b, void *memory, const struct ak_kv_shape
 {
     struct ak_ocl_kv *kv = memory;
     (void)shape;
-    ocl(b)->cl->clReleaseMemObject(kv->memory);
+    as_ocl(b)->cl->clReleaseMemObject(kv->memory);
     ak_free(kv);
 }
 
-static void copy(struct ak_ocl *o, struct ak_ocl_kv *kv, uint64_t to, uint64_t from, uint64_t bytes)
+static void copy_bytes(struct ak_ocl *o, struct ak_ocl_kv *kv, uint64_t to, uint64_t from,
+                       uint64_t bytes)
 {
     cl_int code = o->cl->clEnqueueCopyBuffer(o->queue, kv->memory, kv->memory, (size_t)from,
                                              (size_t)to, (size_t)bytes, 0, NULL, NULL);
@@ -336,53 +338,53 @@ static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *
                       uint32_t from)
 {
     uint64_t bytes = ak_kv_page_bytes(shape);
-    copy(ocl(b), kv, to * bytes, from * bytes, bytes);
+    copy_bytes(as_ocl(b), kv, to * bytes, from * bytes, bytes);
 }
 
 static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
                        uint32_t from)
 {
-    copy(ocl(b), kv, ak_kv_state_at(shape, to), ak_kv_state_at(shape, from),
-         shape->state_elems * sizeof(float));
+    copy_bytes(as_ocl(b), kv, ak_kv_state_offset(shape, to), ak_kv_state_offset(shape, from),
+               shape->state_elems * sizeof(float));
 }
 
 /* ---- Results ------------------------------------------------------------ */
-static const float *logits(const struct ak_prepared *prepared, uint32_t i)
+static const float *logits(const struct ak_backend_table *prepared, uint32_t i)
 {
-    const struct ak_ocl_prepared *p = (const struct ak_ocl_prepared *)prepared;
+    const struct ak_ocl_table *p = (const struct ak_ocl_table *)prepared;
     return p->logits + (size_t)i * p->table->slots[p->table->logits].width;
 }
 
-static const int32_t *chosen(const struct ak_prepared *prepared)
+static const int32_t *sampled(const struct ak_backend_table *prepared)
 {
-    return ((const struct ak_ocl_prepared *)prepared)->chosen;
+    return ((const struct ak_ocl_table *)prepared)->sampled;
 }
 
-static uint64_t bytes(const struct ak_prepared *prepared)
+static uint64_t memory_bytes(const struct ak_backend_table *prepared)
 {
-    return ((const struct ak_ocl_prepared *)prepared)->memory_bytes;
+    return ((const struct ak_ocl_table *)prepared)->memory_bytes;
 }
 
-static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
+static void counts(const struct ak_backend_table *prepared, struct ak_backend_counts *out)
 {
-    *out = ((const struct ak_ocl_prepared *)prepared)->counts;
+    *out = ((const struct ak_ocl_table *)prepared)->counts;
 }
 
-const struct ak_backend_ops ak_opencl_backend = {
+const struct ak_backend_ops ak_ocl_backend = {
     .name = "opencl",
-    .probe = probe,
-    .device = device,
+    .is_available = is_available,
+    .device_info = device_info,
     .open = open_backend,
     .close = close_backend,
     .describe = describe,
     .supports = supports,
-    .room = ak_ocl_room,
-    .fits = ak_ocl_fits,
+    .kv_bytes_max = ak_ocl_kv_bytes_max,
+    .check_memory = ak_ocl_check_memory,
     .layout = layout,
     .packed_bytes = packed_bytes,
     .pack = pack,
-    .alloc = alloc_kv,
-    .free = free_kv,
+    .alloc_kv = alloc_kv,
+    .free_kv = free_kv,
     .copy_page = copy_page,
     .copy_state = copy_state,
     .prepare = ak_ocl_prepare,
@@ -390,8 +392,8 @@ const struct ak_backend_ops ak_opencl_backend = {
     .run = ak_ocl_run,
     .sync = ak_ocl_sync,
     .logits = logits,
-    .chosen = chosen,
-    .bytes = bytes,
+    .sampled = sampled,
+    .memory_bytes = memory_bytes,
     .counts = counts,
-    .bandwidth = ak_ocl_bandwidth,
+    .measure_bandwidth = ak_ocl_measure_bandwidth,
 };

@@ -4,6 +4,6 @@
 
 #include "backend/backend.h"
 
-extern const struct ak_backend_ops ak_opencl_backend;
+extern const struct ak_backend_ops ak_ocl_backend;
 
 #endif

@@ -6,10 +6,10 @@
 
 #include "base/env.h"
 
-static struct ak_cl functions;
-static const struct ak_cl *found;
-static struct ak_error why_not;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct ak_ocl_api functions;
+static const struct ak_ocl_api *loaded_api;
+static struct ak_error load_error;
+static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 
 /* Never closed: drivers leave threads behind. */
 static void load(void)
@@ -18,32 +18,32 @@ static void load(void)
     void *library = dlopen(path ? path : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         ak_fail(
-            &why_not, AKUNU_ERROR_UNSUPPORTED,
+            &load_error, AKUNU_ERROR_UNSUPPORTED,
             "no OpenCL: %s (Debian has it as ocl-icd-libopencl1, beside the driver of your device)",
             dlerror());
         return;
     }
-#define AK_CL_LOAD(name)                                                                           \
+#define AK_OCL_LOAD(name)                                                                          \
     *(void **)&functions.name = dlsym(library, #name);                                             \
     if (!functions.name) {                                                                         \
-        ak_fail(&why_not, AKUNU_ERROR_UNSUPPORTED,                                                 \
+        ak_fail(&load_error, AKUNU_ERROR_UNSUPPORTED,                                              \
                 "no OpenCL: the library found has no " #name ", which OpenCL 1.2 has");            \
         return;                                                                                    \
     }
-    AK_CL_FUNCTIONS(AK_CL_LOAD)
-#undef AK_CL_LOAD
-    found = &functions;
+    AK_OCL_FUNCTIONS(AK_OCL_LOAD)
+#undef AK_OCL_LOAD
+    loaded_api = &functions;
 }
 
-const struct ak_cl *ak_cl_get(struct ak_error *error)
+const struct ak_ocl_api *ak_ocl_load(struct ak_error *error)
 {
-    pthread_once(&once, load);
-    if (!found && error)
-        *error = why_not;
-    return found;
+    pthread_once(&load_once, load);
+    if (!loaded_api && error)
+        *error = load_error;
+    return loaded_api;
 }
 
-const char *ak_cl_error_name(cl_int code)
+const char *ak_ocl_error_name(cl_int code)
 {
     switch (code) {
 /* clang-format off */

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-#define AK_CL_FUNCTIONS(X)                                                                         \
+#define AK_OCL_FUNCTIONS(X)                                                                        \
     X(clGetPlatformIDs)                                                                            \
     X(clGetPlatformInfo)                                                                           \
     X(clGetDeviceIDs)                                                                              \
@@ -16,23 +16,25 @@
     X(clCreateContext)                                                                             \
     X(clReleaseContext)                                                                            \
     X(clCreateCommandQueue)                                                                        \
-    X(clReleaseCommandQueue) X(clCreateBuffer) X(clReleaseMemObject) X(clEnqueueReadBuffer)        \
-        X(clEnqueueWriteBuffer) X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer)                      \
-            X(clCreateProgramWithSource) X(clCreateProgramWithBinary) X(clBuildProgram)            \
-                X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel) \
-                    X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clFlush)      \
-                        X(clFinish) X(clGetExtensionFunctionAddressForPlatform)
+    X(clReleaseCommandQueue)                                                                       \
+    X(clCreateBuffer)                                                                              \
+    X(clReleaseMemObject)                                                                          \
+    X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueFillBuffer) X(clEnqueueCopyBuffer)   \
+        X(clCreateProgramWithSource) X(clCreateProgramWithBinary) X(clBuildProgram)                \
+            X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel)     \
+                X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clFlush)          \
+                    X(clFinish) X(clGetExtensionFunctionAddressForPlatform)
 
-struct ak_cl {
-#define AK_CL_POINTER(name) __typeof__(name) *name;
-    AK_CL_FUNCTIONS(AK_CL_POINTER)
-#undef AK_CL_POINTER
+struct ak_ocl_api {
+#define AK_OCL_POINTER(name) __typeof__(name) *name;
+    AK_OCL_FUNCTIONS(AK_OCL_POINTER)
+#undef AK_OCL_POINTER
 };
 
 /* The functions; NULL where there are none, and then the error says what was looked for. */
-const struct ak_cl *ak_cl_get(struct ak_error *error);
+const struct ak_ocl_api *ak_ocl_load(struct ak_error *error);
 
 /* "CL_OUT_OF_RESOURCES". */
-const char *ak_cl_error_name(cl_int code);
+const char *ak_ocl_error_name(cl_int code);
 
 #endif

@@ -4,73 +4,76 @@
 
 /* Gives a kernel its arguments one after another; the first failure stays. */
 struct binder {
-    const struct ak_cl *cl;
+    const struct ak_ocl_api *cl;
     cl_kernel kernel;
     cl_uint n;
     cl_int code;
 };
 
-static void bind(struct binder *b, const void *value, size_t bytes)
+static void bind_argument(struct binder *b, const void *value, size_t bytes)
 {
     cl_int code = b->cl->clSetKernelArg(b->kernel, b->n++, bytes, value);
     b->code = b->code ? b->code : code;
 }
 
-#define BIND(b, value) bind(b, &(value), sizeof(value))
+#define BIND_ARGUMENT(b, value) bind_argument(b, &(value), sizeof(value))
 
-static ak_status kernel_of(const struct ak_ocl_prepared *p, cl_program program, const char *name,
-                           struct binder *b, struct ak_error *error)
+static ak_status create_kernel(const struct ak_ocl_table *p, cl_program program, const char *name,
+                               struct binder *b, struct ak_error *error)
 {
     cl_int code;
     *b = (struct binder){ .cl = p->o->cl };
     b->kernel = p->o->cl->clCreateKernel(program, name, &code);
     if (code != CL_SUCCESS)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has no kernel %s: %s", p->o->device.name,
-                       name, ak_cl_error_name(code));
+                       name, ak_ocl_error_name(code));
     return AKUNU_OK;
 }
 
 /* The launch takes the kernel, also where binding failed. */
-static ak_status bound(struct ak_ocl_launch *launch, const struct binder *b,
-                       const struct ak_ocl_prepared *p, struct ak_error *error)
+static ak_status finish_launch(struct ak_ocl_launch *launch, const struct binder *b,
+                               const struct ak_ocl_table *p, struct ak_error *error)
 {
     launch->kernels[launch->n_kernels++] = b->kernel;
     if (b->code == CL_SUCCESS)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not take the arguments of %s: %s",
-                   p->o->device.name, ak_op_name(launch->command->op), ak_cl_error_name(b->code));
+                   p->o->device.name, ak_op_name(launch->command->op), ak_ocl_error_name(b->code));
 }
 
 /* First element of a slot in its arena. */
-static uint64_t at_of(const struct ak_ocl_prepared *p, uint32_t slot)
+static uint64_t at_of(const struct ak_ocl_table *p, uint32_t slot)
 {
-    const struct ak_slot *s = &p->table->slots[slot];
-    return (uint64_t)s->place * p->max_rows[s->row_set];
+    const struct ak_table_slot *s = &p->table->slots[slot];
+    return (uint64_t)s->offset * p->max_rows[s->row_set];
 }
 
-static const cl_mem *arena_of(const struct ak_ocl_prepared *p, uint32_t slot)
+static const cl_mem *arena_of(const struct ak_ocl_table *p, uint32_t slot)
 {
     return &p->arena[p->table->slots[slot].row_set];
 }
 
-static uint32_t vector_of(const struct ak_ocl_prepared *p, uint32_t slot)
+static uint32_t vector_of(const struct ak_ocl_table *p, uint32_t slot)
 {
     return slot == AK_OP_NONE ? 0 : (uint32_t)p->o->vector_at[slot];
 }
 
-static struct rows rows_of(const struct ak_ocl_prepared *p, const struct ak_command *c, uint32_t n)
+static struct ak_ocl_rows_args rows_of(const struct ak_ocl_table *p, const struct ak_command *c,
+                                       uint32_t n)
 {
-    return (struct rows){ .in_at = at_of(p, c->in == AK_OP_NONE ? c->out : c->in),
-                          .out_at = at_of(p, c->out),
-                          .in_stride = p->table->slots[c->in == AK_OP_NONE ? c->out : c->in].width,
-                          .out_stride = p->table->slots[c->out].width,
-                          .n = n,
-                          .vector = vector_of(p, c->vector),
-                          .vector2 = vector_of(p, c->vector2) };
+    return (struct ak_ocl_rows_args){
+        .in_at = at_of(p, c->in == AK_OP_NONE ? c->out : c->in),
+        .out_at = at_of(p, c->out),
+        .in_stride = p->table->slots[c->in == AK_OP_NONE ? c->out : c->in].width,
+        .out_stride = p->table->slots[c->out].width,
+        .n = n,
+        .vector = vector_of(p, c->vector),
+        .vector2 = vector_of(p, c->vector2)
+    };
 }
 
 /* One more launch of a command, by the rows of a slot. */
-static struct ak_ocl_launch *new_launch(struct ak_ocl_prepared *p, const struct ak_command *c,
+static struct ak_ocl_launch *new_launch(struct ak_ocl_table *p, const struct ak_command *c,
                                         uint32_t slot)
 {
     struct ak_ocl_launch *launch = &p->launches[p->n_launches++];
@@ -89,7 +92,7 @@ enum argument {
     VECTORS = 16,
     ANGLES = 32,
     CACHE = 64,
-    CHOSEN = 128,
+    SAMPLED = 128,
     PASS = 256
 };
 
@@ -105,7 +108,7 @@ struct step {
     uint32_t other; /* a slot */
 };
 
-static ak_status add_step(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_step(struct ak_ocl_table *p, const struct ak_command *c,
                           const struct step *step, struct ak_error *error)
 {
     struct ak_ocl_launch *launch = new_launch(p, c, c->out);
@@ -117,8 +120,8 @@ static ak_status add_step(struct ak_ocl_prepared *p, const struct ak_command *c,
                        step->grid == AK_OCL_ELEMENTS ? AK_OCL_ELEMENT_LANES :
                                                        AK_OCL_GROUP;
     launch->group[1] = step->group[1] ? step->group[1] : 1;
-    AK_TRY(kernel_of(p, step->program ? step->program : p->rows, step->kernel, &b, error));
-    bind(&b, step->params, step->bytes);
+    AK_TRY(create_kernel(p, step->program ? step->program : p->rows, step->kernel, &b, error));
+    bind_argument(&b, step->params, step->bytes);
     const struct {
         unsigned argument;
         const cl_mem *memory;
@@ -129,19 +132,19 @@ static ak_status add_step(struct ak_ocl_prepared *p, const struct ak_command *c,
                 { VECTORS, &p->o->vectors },
                 { ANGLES, &p->angles },
                 { CACHE, &p->kv->memory },
-                { CHOSEN, &p->chosen_memory },
+                { SAMPLED, &p->sampled_memory },
                 { PASS, &p->pass } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (step->arguments & all[i].argument)
-            bind(&b, all[i].memory, sizeof *all[i].memory);
-    return bound(launch, &b, p, error);
+            bind_argument(&b, all[i].memory, sizeof *all[i].memory);
+    return finish_launch(launch, &b, p, error);
 }
 
 /* ---- Products ----------------------------------------------------------- */
-static ak_status add_order(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_order(struct ak_ocl_table *p, const struct ak_command *c,
                            struct ak_error *error)
 {
-    struct rows r = rows_of(p, c, p->weights->packed[c->weight].cols);
+    struct ak_ocl_rows_args r = rows_of(p, c, p->weights->packed[c->weight].cols);
     struct ak_ocl_launch *launch = new_launch(p, c, c->in);
     struct binder b;
     r.out_stride = ak_ocl_ordered_stride(r.n);
@@ -149,33 +152,35 @@ static ak_status add_order(struct ak_ocl_prepared *p, const struct ak_command *c
     launch->columns = r.n;
     launch->group[0] = AK_OCL_ELEMENT_LANES;
     launch->group[1] = 1;
-    AK_TRY(kernel_of(p, p->rows, "reorder", &b, error));
-    BIND(&b, r);
-    BIND(&b, *arena_of(p, c->in));
-    BIND(&b, p->ordered);
-    BIND(&b, p->o->packed[c->weight].order);
-    return bound(launch, &b, p, error);
+    AK_TRY(create_kernel(p, p->rows, "reorder", &b, error));
+    BIND_ARGUMENT(&b, r);
+    BIND_ARGUMENT(&b, *arena_of(p, c->in));
+    BIND_ARGUMENT(&b, p->ordered);
+    BIND_ARGUMENT(&b, p->o->packed[c->weight].order);
+    return finish_launch(launch, &b, p, error);
 }
 
-static struct linear linear_of(const struct ak_ocl_prepared *p, const struct ak_command *c)
+static struct ak_ocl_linear_args linear_of(const struct ak_ocl_table *p, const struct ak_command *c)
 {
-    const struct ak_packed *packed = &p->weights->packed[c->weight];
+    const struct ak_pack_weight *packed = &p->weights->packed[c->weight];
     const struct ak_ocl_weight *weight = &p->o->packed[c->weight];
     uint64_t row_bytes = 0;
     (void)ak_quant_row_bytes(packed->type, packed->cols, &row_bytes);
-    struct linear l = { .expert_bytes = weight->expert_bytes,
-                        .x_at = at_of(p, c->in),
-                        .y_at = at_of(p, c->out) + c->params.linear.offset,
-                        .group_bytes = AK_OCL_TILE_ROWS * row_bytes,
-                        .row_elems = (uint32_t)ak_round_up(packed->cols, AK_OCL_BLOCK_K),
-                        .rows = weight->rows,
-                        .k = packed->cols,
-                        .x_stride = p->table->slots[c->in].width,
-                        .y_stride = p->table->slots[c->out].width,
-                        .bias_at = vector_of(p, c->vector),
-                        .has_bias = c->vector != AK_OP_NONE,
-                        .expert_width = ak_weights_width(p->weights, packed->linear, packed->layer),
-                        .row_set = (uint32_t)p->table->slots[c->out].row_set };
+    struct ak_ocl_linear_args l = {
+        .expert_bytes = weight->expert_bytes,
+        .x_at = at_of(p, c->in),
+        .y_at = at_of(p, c->out) + c->params.linear.offset,
+        .group_bytes = AK_OCL_TILE_ROWS * row_bytes,
+        .row_elems = (uint32_t)ak_round_up(packed->cols, AK_OCL_BLOCK_K),
+        .rows = weight->rows,
+        .k = packed->cols,
+        .x_stride = p->table->slots[c->in].width,
+        .y_stride = p->table->slots[c->out].width,
+        .bias_at = vector_of(p, c->vector),
+        .has_bias = c->vector != AK_OP_NONE,
+        .expert_width = ak_pack_linear_width(p->weights, packed->linear, packed->layer),
+        .row_set = (uint32_t)p->table->slots[c->out].row_set
+    };
     if (ak_ocl_is_tiled(packed->type))
         l.tile_bytes = (uint32_t)ak_ocl_tile_bytes(packed->type, AK_OCL_TILE_BLOCKS);
     if (packed->order) {
@@ -185,14 +190,14 @@ static struct linear linear_of(const struct ak_ocl_prepared *p, const struct ak_
     return l;
 }
 
-static ak_status add_linear(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_linear(struct ak_ocl_table *p, const struct ak_command *c,
                             struct ak_error *error)
 {
     static const char *const names[AK_OCL_VARIANTS] = { "gemv1", "gemv2", "gemv4", "gemv8",
                                                         "gemm" };
-    const struct ak_packed *packed = &p->weights->packed[c->weight];
+    const struct ak_pack_weight *packed = &p->weights->packed[c->weight];
     const struct ak_ocl_weight *weight = &p->o->packed[c->weight];
-    const struct linear l = linear_of(p, c);
+    const struct ak_ocl_linear_args l = linear_of(p, c);
     cl_program program;
     struct binder b;
     if (packed->order)
@@ -201,47 +206,47 @@ static ak_status add_linear(struct ak_ocl_prepared *p, const struct ak_command *
     launch->grid = AK_OCL_PRODUCT;
     launch->experts = packed->n_experts > 0;
     launch->columns = weight->rows;
-    AK_TRY(ak_ocl_products(p->o, packed->type, launch->experts, &program, error));
+    AK_TRY(ak_ocl_build_products(p->o, packed->type, launch->experts, &program, error));
     for (int i = 0; i < AK_OCL_VARIANTS; i++) {
-        AK_TRY(kernel_of(p, program, names[i], &b, error));
-        BIND(&b, weight->memory);
-        BIND(&b, l);
-        BIND(&b, *(packed->order ? &p->ordered : arena_of(p, c->in)));
-        BIND(&b, *arena_of(p, c->out));
-        BIND(&b, p->o->vectors);
-        BIND(&b, p->pass);
-        AK_TRY(bound(launch, &b, p, error));
+        AK_TRY(create_kernel(p, program, names[i], &b, error));
+        BIND_ARGUMENT(&b, weight->memory);
+        BIND_ARGUMENT(&b, l);
+        BIND_ARGUMENT(&b, *(packed->order ? &p->ordered : arena_of(p, c->in)));
+        BIND_ARGUMENT(&b, *arena_of(p, c->out));
+        BIND_ARGUMENT(&b, p->o->vectors);
+        BIND_ARGUMENT(&b, p->pass);
+        AK_TRY(finish_launch(launch, &b, p, error));
     }
     return AKUNU_OK;
 }
 
 /* ---- Attention ---------------------------------------------------------- */
-static struct attention attention_of(const struct ak_ocl_prepared *p, const struct ak_command *c)
+static struct ak_ocl_attention_args attention_of(const struct ak_ocl_table *p,
+                                                 const struct ak_command *c)
 {
-    const struct rows rows = rows_of(p, c, 0);
-    return (struct attention){ .in_at = rows.in_at,
-                               .out_at = rows.out_at,
-                               .in_stride = rows.in_stride,
-                               .out_stride = rows.out_stride,
-                               .n_layers = p->n_kv_layers,
-                               .head_bytes = (uint32_t)p->head_bytes,
-                               .keys_bytes = (uint32_t)p->keys_bytes };
+    const struct ak_ocl_rows_args rows = rows_of(p, c, 0);
+    return (struct ak_ocl_attention_args){ .in_at = rows.in_at,
+                                           .out_at = rows.out_at,
+                                           .in_stride = rows.in_stride,
+                                           .out_stride = rows.out_stride,
+                                           .n_layers = p->n_kv_layers,
+                                           .head_bytes = (uint32_t)p->head_bytes,
+                                           .keys_bytes = (uint32_t)p->keys_bytes };
 }
 
-static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c,
-                         struct ak_error *error)
+static ak_status add_qkv(struct ak_ocl_table *p, const struct ak_command *c, struct ak_error *error)
 {
     const struct ak_op_qkv_params *q = &c->params.qkv;
-    struct attention a = attention_of(p, c);
+    struct ak_ocl_attention_args a = attention_of(p, c);
     a.q_at = q->q_at, a.q_step = q->q_step, a.k_at = q->k_at, a.v_at = q->v_at;
     a.n_heads = q->n_heads, a.n_kv_heads = q->n_kv_heads, a.head_dim = q->head_dim;
     a.kv_layer = q->kv_layer;
     a.rope_dims = q->rope_dims, a.rope_table = q->rope_table;
     a.q_norm = vector_of(p, c->vector), a.k_norm = vector_of(p, c->vector2);
     a.norm_eps = q->norm_eps;
-    a.flags = (c->vector != AK_OP_NONE ? ATTENTION_Q_NORM : 0u) |
-              (c->vector2 != AK_OP_NONE ? ATTENTION_K_NORM : 0u) |
-              (q->interleaved ? ATTENTION_INTERLEAVED : 0u);
+    a.flags = (c->vector != AK_OP_NONE ? AK_OCL_ATTENTION_Q_NORM : 0u) |
+              (c->vector2 != AK_OP_NONE ? AK_OCL_ATTENTION_K_NORM : 0u) |
+              (q->interleaved ? AK_OCL_ATTENTION_INTERLEAVED : 0u);
     struct step step = { .kernel = "qkv",
                          .program = p->attention,
                          .grid = AK_OCL_GROUPS,
@@ -258,12 +263,12 @@ static ak_status add_qkv(struct ak_ocl_prepared *p, const struct ak_command *c,
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_attention(struct ak_ocl_table *p, const struct ak_command *c,
                                struct ak_error *error)
 {
     static const char *const names[] = { "attention1", "attention8" };
     const struct ak_op_attention_params *params = &c->params.attention;
-    struct attention a = attention_of(p, c);
+    struct ak_ocl_attention_args a = attention_of(p, c);
     struct ak_ocl_launch *launch = new_launch(p, c, c->out);
     struct binder b;
     a.q_at = params->q_at, a.q_step = params->q_step;
@@ -273,49 +278,50 @@ static ak_status add_attention(struct ak_ocl_prepared *p, const struct ak_comman
     a.scale = params->scale, a.cap = params->cap;
     a.sinks = vector_of(p, c->vector);
     a.flags = (params->bidirectional ? AK_OCL_ATTENTION_BIDIRECTIONAL : 0u) |
-              (params->alibi ? ATTENTION_ALIBI : 0u) | (params->gated ? ATTENTION_GATED : 0u) |
-              (c->vector != AK_OP_NONE ? ATTENTION_SINKS : 0u);
-    launch->grid = AK_OCL_ATTEND;
+              (params->alibi ? AK_OCL_ATTENTION_ALIBI : 0u) |
+              (params->gated ? AK_OCL_ATTENTION_GATED : 0u) |
+              (c->vector != AK_OP_NONE ? AK_OCL_ATTENTION_SINKS : 0u);
+    launch->grid = AK_OCL_ATTENTION;
     launch->columns = params->n_heads;
     launch->group[0] = AK_KV_PAGE_TOKENS;
     launch->group[1] = 1;
     for (int i = 0; i < 2; i++) {
-        AK_TRY(kernel_of(p, p->attention, names[i], &b, error));
-        BIND(&b, a);
-        BIND(&b, *arena_of(p, c->in));
-        BIND(&b, *arena_of(p, c->out));
-        BIND(&b, p->partials);
-        BIND(&b, p->o->vectors);
-        BIND(&b, p->kv->memory);
-        BIND(&b, p->pass);
-        AK_TRY(bound(launch, &b, p, error));
+        AK_TRY(create_kernel(p, p->attention, names[i], &b, error));
+        BIND_ARGUMENT(&b, a);
+        BIND_ARGUMENT(&b, *arena_of(p, c->in));
+        BIND_ARGUMENT(&b, *arena_of(p, c->out));
+        BIND_ARGUMENT(&b, p->partials);
+        BIND_ARGUMENT(&b, p->o->vectors);
+        BIND_ARGUMENT(&b, p->kv->memory);
+        BIND_ARGUMENT(&b, p->pass);
+        AK_TRY(finish_launch(launch, &b, p, error));
     }
     for (int i = 0; i < 2; i++) {
-        AK_TRY(kernel_of(p, p->attention, "merge", &b, error));
-        BIND(&b, a);
-        BIND(&b, *arena_of(p, c->in));
-        BIND(&b, p->partials);
-        BIND(&b, *arena_of(p, c->out));
-        BIND(&b, p->o->vectors);
-        AK_TRY(bound(launch, &b, p, error));
+        AK_TRY(create_kernel(p, p->attention, "merge", &b, error));
+        BIND_ARGUMENT(&b, a);
+        BIND_ARGUMENT(&b, *arena_of(p, c->in));
+        BIND_ARGUMENT(&b, p->partials);
+        BIND_ARGUMENT(&b, *arena_of(p, c->out));
+        BIND_ARGUMENT(&b, p->o->vectors);
+        AK_TRY(finish_launch(launch, &b, p, error));
     }
     return AKUNU_OK;
 }
 
 /* ---- States ------------------------------------------------------------- */
-static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_conv(struct ak_ocl_table *p, const struct ak_command *c,
                           struct ak_error *error)
 {
     const struct ak_op_conv_params *params = &c->params.conv;
     const struct ak_op_short_conv_params *gated = &c->params.short_conv;
-    const struct rows r = rows_of(p, c, 0);
-    struct conv v = { .in_at = r.in_at,
-                      .out_at = r.out_at,
-                      .in_stride = r.in_stride,
-                      .out_stride = r.out_stride,
-                      .vector = r.vector,
-                      .state_elems = (uint32_t)p->state_elems,
-                      .gated = c->op == AK_OP_SHORT_CONV };
+    const struct ak_ocl_rows_args r = rows_of(p, c, 0);
+    struct ak_ocl_conv_args v = { .in_at = r.in_at,
+                                  .out_at = r.out_at,
+                                  .in_stride = r.in_stride,
+                                  .out_stride = r.out_stride,
+                                  .vector = r.vector,
+                                  .state_elems = (uint32_t)p->state_elems,
+                                  .gated = c->op == AK_OP_SHORT_CONV };
     v.n = v.gated ? gated->n : params->n;
     v.taps = v.gated ? gated->taps : params->taps;
     v.state_at = p->states_at + (v.gated ? gated->state_at : params->state_at);
@@ -337,29 +343,29 @@ static ak_status add_conv(struct ak_ocl_prepared *p, const struct ak_command *c,
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_delta(struct ak_ocl_table *p, const struct ak_command *c,
                            struct ak_error *error)
 {
     const struct ak_op_delta_params *params = &c->params.delta;
-    const struct rows r = rows_of(p, c, 0);
-    struct delta d = { .in_at = r.in_at,
-                       .out_at = r.out_at,
-                       .gates_at = at_of(p, params->gates),
-                       .state_at = p->states_at + params->state_at,
-                       .in_stride = r.in_stride,
-                       .out_stride = r.out_stride,
-                       .gates_stride = p->table->slots[params->gates].width,
-                       .state_elems = (uint32_t)p->state_elems,
-                       .n_k_heads = params->n_k_heads,
-                       .n_v_heads = params->n_v_heads,
-                       .k_dim = params->k_dim,
-                       .v_dim = params->v_dim,
-                       .beta_at = params->beta_at,
-                       .alpha_at = params->alpha_at,
-                       .gate_step = params->gate_step,
-                       .tiled = params->tiled,
-                       .decay = r.vector,
-                       .alpha_bias = r.vector2 };
+    const struct ak_ocl_rows_args r = rows_of(p, c, 0);
+    struct ak_ocl_delta_args d = { .in_at = r.in_at,
+                                   .out_at = r.out_at,
+                                   .gates_at = at_of(p, params->gates),
+                                   .state_at = p->states_at + params->state_at,
+                                   .in_stride = r.in_stride,
+                                   .out_stride = r.out_stride,
+                                   .gates_stride = p->table->slots[params->gates].width,
+                                   .state_elems = (uint32_t)p->state_elems,
+                                   .n_k_heads = params->n_k_heads,
+                                   .n_v_heads = params->n_v_heads,
+                                   .k_dim = params->k_dim,
+                                   .v_dim = params->v_dim,
+                                   .beta_at = params->beta_at,
+                                   .alpha_at = params->alpha_at,
+                                   .gate_step = params->gate_step,
+                                   .tiled = params->tiled,
+                                   .decay = r.vector,
+                                   .alpha_bias = r.vector2 };
     struct step step = { .kernel = "delta_gates",
                          .grid = AK_OCL_GROUPS,
                          .columns = d.n_v_heads,
@@ -369,7 +375,7 @@ static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c
                          .other = params->gates };
     AK_TRY(add_step(p, c, &step, error));
     step.kernel = "delta";
-    step.grid = AK_OCL_ONCE;
+    step.grid = AK_OCL_FIXED_GROUPS;
     step.columns = d.v_dim / AK_OCL_DELTA_COLUMNS;
     step.lines = d.n_v_heads;
     step.group[0] = AK_OCL_DELTA_COLUMNS;
@@ -378,22 +384,22 @@ static ak_status add_delta(struct ak_ocl_prepared *p, const struct ak_command *c
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_norm_gated(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_norm_gated(struct ak_ocl_table *p, const struct ak_command *c,
                                 struct ak_error *error)
 {
     const struct ak_op_norm_gated_params *params = &c->params.norm_gated;
-    const struct rows r = rows_of(p, c, 0);
-    struct norm_gated g = { .in_at = r.in_at,
-                            .out_at = r.out_at,
-                            .gate_at = at_of(p, params->gate) + params->gate_at,
-                            .in_stride = r.in_stride,
-                            .out_stride = r.out_stride,
-                            .gate_stride = p->table->slots[params->gate].width,
-                            .n = params->n,
-                            .gate_step = params->gate_step,
-                            .per_group = params->per_group,
-                            .vector = r.vector,
-                            .eps = params->eps };
+    const struct ak_ocl_rows_args r = rows_of(p, c, 0);
+    struct ak_ocl_norm_gated_args g = { .in_at = r.in_at,
+                                        .out_at = r.out_at,
+                                        .gate_at = at_of(p, params->gate) + params->gate_at,
+                                        .in_stride = r.in_stride,
+                                        .out_stride = r.out_stride,
+                                        .gate_stride = p->table->slots[params->gate].width,
+                                        .n = params->n,
+                                        .gate_step = params->gate_step,
+                                        .per_group = params->per_group,
+                                        .vector = r.vector,
+                                        .eps = params->eps };
     struct step step = { .kernel = "norm_gated",
                          .grid = AK_OCL_GROUPS,
                          .columns = params->n_heads,
@@ -406,7 +412,8 @@ static ak_status add_norm_gated(struct ak_ocl_prepared *p, const struct ak_comma
 
 /* ---- Steps over rows ---------------------------------------------------- */
 /* n, and what else a command has of its own. */
-static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c, struct rows *r)
+static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
+                     struct ak_ocl_rows_args *r)
 {
     switch (c->op) {
     case AK_OP_NORM:
@@ -414,8 +421,8 @@ static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c
         r->in_at += c->params.norm.offset;
         r->out_at += c->in == c->out ? c->params.norm.offset : 0;
         r->value = c->params.norm.eps;
-        r->flags = (c->params.norm.layer_norm ? ROWS_LAYER_NORM : 0u) |
-                   (c->params.norm.layer_norm && c->vector2 != AK_OP_NONE ? ROWS_BIAS : 0u);
+        r->flags = (c->params.norm.layer_norm ? AK_OCL_ROWS_LAYER_NORM : 0u) |
+                   (c->params.norm.layer_norm && c->vector2 != AK_OP_NONE ? AK_OCL_ROWS_BIAS : 0u);
         break;
     case AK_OP_GATED:
         r->n = c->params.gated.n;
@@ -453,14 +460,14 @@ static void set_rows(const struct ak_ocl_prepared *p, const struct ak_command *c
 }
 
 /* The slot besides in and out that a command reads. */
-static uint32_t other_of(const struct ak_command *c)
+static uint32_t other_slot(const struct ak_command *c)
 {
     return c->op == AK_OP_COMBINE   ? c->params.routed.routes :
            c->op == AK_OP_ADD_GATED ? c->params.add_gated.gate :
                                       c->out;
 }
 
-static ak_status add_rows(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_rows(struct ak_ocl_table *p, const struct ak_command *c,
                           struct ak_error *error)
 {
     static const struct {
@@ -473,7 +480,7 @@ static ak_status add_rows(struct ak_ocl_prepared *p, const struct ak_command *c,
         [AK_OP_GATED] = { "gated", AK_OCL_ELEMENTS, IN | OUT },
         [AK_OP_ACTIVATE] = { "activate", AK_OCL_ELEMENTS, IN | OUT },
         [AK_OP_ADD] = { "add", AK_OCL_ELEMENTS, IN | OUT },
-        [AK_OP_ROUTE] = { "route", AK_OCL_ONCE, IN | OUT | PASS },
+        [AK_OP_ROUTE] = { "route", AK_OCL_FIXED_GROUPS, IN | OUT | PASS },
         [AK_OP_GATHER] = { "gather", AK_OCL_ELEMENTS, IN | OUT | PASS },
         [AK_OP_COMBINE] = { "combine", AK_OCL_ELEMENTS, IN | OUT | OTHER | PASS },
         [AK_OP_ADD_GATED] = { "add_gated", AK_OCL_GROUPS, IN | OUT | OTHER | VECTORS },
@@ -481,10 +488,10 @@ static ak_status add_rows(struct ak_ocl_prepared *p, const struct ak_command *c,
         [AK_OP_DIVIDE] = { "divide", AK_OCL_ELEMENTS, OUT },
         [AK_OP_CAP] = { "cap", AK_OCL_ELEMENTS, OUT },
         [AK_OP_GUMBEL] = { "gumbel", AK_OCL_ELEMENTS, OUT | PASS },
-        [AK_OP_ARGMAX] = { "argmax", AK_OCL_GROUPS, IN | CHOSEN },
+        [AK_OP_ARGMAX] = { "argmax", AK_OCL_GROUPS, IN | SAMPLED },
     };
-    struct rows r = rows_of(p, c, 0);
-    uint32_t other = other_of(c);
+    struct ak_ocl_rows_args r = rows_of(p, c, 0);
+    uint32_t other = other_slot(c);
     set_rows(p, c, &r);
     r.other_at = at_of(p, other);
     r.other_stride = p->table->slots[other].width;
@@ -502,7 +509,7 @@ static ak_status add_rows(struct ak_ocl_prepared *p, const struct ak_command *c,
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_command(struct ak_ocl_prepared *p, const struct ak_command *c,
+static ak_status add_command(struct ak_ocl_table *p, const struct ak_command *c,
                              struct ak_error *error)
 {
     switch (c->op) {
@@ -517,7 +524,7 @@ static ak_status add_command(struct ak_ocl_prepared *p, const struct ak_command 
     }
 }
 
-ak_status ak_ocl_add_launches(struct ak_ocl_prepared *p, struct ak_error *error)
+ak_status ak_ocl_add_launches(struct ak_ocl_table *p, struct ak_error *error)
 {
     bool once = true;
     for (const struct ak_command *c = p->table->commands;

@@ -4,23 +4,23 @@
 
 #include "quant/block.h"
 
-enum { MOST_PIECES = 4 };
+enum { PIECES_MAX = 4 };
 
 /* A piece of a stored block that is copied as it is, in units: `bytes` from `at` on. */
 struct piece {
     uint8_t at, bytes, unit;
 };
 
-typedef void numbers_fn(const uint8_t *block, uint8_t *out);
+typedef void read_fn(const uint8_t *block, uint8_t *out);
 
-struct form {
-    uint8_t low, high;                /* bits of a number in either plane */
-    numbers_fn *numbers;              /* of a block, a byte each */
-    struct piece beside[MOST_PIECES]; /* ends with one of no bytes */
+struct plane_format {
+    uint8_t low, high;               /* bits of a number in either plane */
+    read_fn *numbers;                /* of a block, a byte each */
+    struct piece beside[PIECES_MAX]; /* ends with one of no bytes */
 };
 
 /* ---- The numbers of a stored block -------------------------------------- */
-static void nibbles(const uint8_t *q, uint8_t *out)
+static void read_nibbles(const uint8_t *q, uint8_t *out)
 {
     for (int j = 0; j < 16; j++) {
         out[j] = q[j] & 15;
@@ -28,13 +28,13 @@ static void nibbles(const uint8_t *q, uint8_t *out)
     }
 }
 
-static void fifth_bits(const uint8_t *high, uint8_t *out)
+static void add_fifth_bits(const uint8_t *high, uint8_t *out)
 {
     for (int j = 0; j < 32; j++)
         out[j] |= (uint8_t)((high[j / 8] >> j % 8 & 1) << 4);
 }
 
-static void biased(const uint8_t *q, uint8_t *out)
+static void read_biased(const uint8_t *q, uint8_t *out)
 {
     for (int j = 0; j < 32; j++)
         out[j] = q[j] ^ 128;
@@ -42,23 +42,23 @@ static void biased(const uint8_t *q, uint8_t *out)
 
 static void numbers_q4_0(const uint8_t *block, uint8_t *out)
 {
-    nibbles(block + 2, out);
+    read_nibbles(block + 2, out);
 }
 static void numbers_q4_1(const uint8_t *block, uint8_t *out)
 {
-    nibbles(block + 4, out);
+    read_nibbles(block + 4, out);
 }
 static void numbers_mxfp4(const uint8_t *block, uint8_t *out)
 {
-    nibbles(block + 1, out);
+    read_nibbles(block + 1, out);
 }
 static void numbers_q8_0(const uint8_t *block, uint8_t *out)
 {
-    biased(block + 2, out);
+    read_biased(block + 2, out);
 }
 static void numbers_a8(const uint8_t *block, uint8_t *out)
 {
-    biased(block + 8, out);
+    read_biased(block + 8, out);
 }
 
 static void numbers_f8(const uint8_t *block, uint8_t *out)
@@ -68,14 +68,14 @@ static void numbers_f8(const uint8_t *block, uint8_t *out)
 
 static void numbers_q5_0(const uint8_t *block, uint8_t *out)
 {
-    nibbles(block + 6, out);
-    fifth_bits(block + 2, out);
+    read_nibbles(block + 6, out);
+    add_fifth_bits(block + 2, out);
 }
 
 static void numbers_q5_1(const uint8_t *block, uint8_t *out)
 {
-    nibbles(block + 8, out);
-    fifth_bits(block + 4, out);
+    read_nibbles(block + 8, out);
+    add_fifth_bits(block + 4, out);
 }
 
 /* Element 32·s + j of 256: nibble s % 2 of byte 32·(s / 2) + j. */
@@ -103,7 +103,7 @@ static void numbers_q6_k(const uint8_t *block, uint8_t *out)
 }
 
 /* Pair s of byte 32·half + j. */
-static void pairs(const uint8_t *q, uint8_t *out)
+static void read_pairs(const uint8_t *q, uint8_t *out)
 {
     for (int i = 0; i < 256; i++)
         out[i] = q[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
@@ -111,12 +111,12 @@ static void pairs(const uint8_t *q, uint8_t *out)
 
 static void numbers_q2_k(const uint8_t *block, uint8_t *out)
 {
-    pairs(block + 16, out);
+    read_pairs(block + 16, out);
 }
 
 static void numbers_q3_k(const uint8_t *block, uint8_t *out)
 {
-    pairs(block + 32, out);
+    read_pairs(block + 32, out);
     for (int i = 0; i < 256; i++)
         out[i] |= (uint8_t)((block[i % 32] >> i / 32 & 1) << 2);
 }
@@ -124,10 +124,10 @@ static void numbers_q3_k(const uint8_t *block, uint8_t *out)
 static void numbers_iq4_xs(const uint8_t *block, uint8_t *out)
 {
     for (int s = 0; s < 8; s++)
-        nibbles(block + 8 + s * 16, out + s * 32);
+        read_nibbles(block + 8 + s * 16, out + s * 32);
 }
 
-static const struct form forms[AK_QUANT_COUNT] = {
+static const struct plane_format plane_formats[AK_QUANT_COUNT] = {
     [AK_QUANT_Q4_0] = { 4, 0, numbers_q4_0, { { 0, 2, 2 } } },
     [AK_QUANT_Q4_1] = { 4, 0, numbers_q4_1, { { 0, 2, 2 }, { 2, 2, 2 } } },
     [AK_QUANT_Q5_0] = { 4, 1, numbers_q5_0, { { 0, 2, 2 } } },
@@ -149,7 +149,7 @@ static const struct form forms[AK_QUANT_COUNT] = {
 
 bool ak_ocl_is_tiled(enum ak_quant_type type)
 {
-    return forms[type].numbers != NULL;
+    return plane_formats[type].numbers != NULL;
 }
 
 size_t ak_ocl_tile_bytes(enum ak_quant_type type, size_t blocks)
@@ -176,10 +176,10 @@ static void put_bits(const uint8_t *numbers, unsigned from, unsigned bits, uint8
 void ak_ocl_pack_tile(enum ak_quant_type type, const uint8_t *const rows[AK_OCL_TILE_ROWS],
                       size_t k, uint8_t *tile)
 {
-    const struct form *form = &forms[type];
+    const struct plane_format *format = &plane_formats[type];
     const struct ak_quant_info *info = ak_quant_info(type);
-    size_t blocks = k / AK_OCL_BLOCK_K, stored = k / info->block_elems, low_bytes = 4u * form->low,
-           high_bytes = 4u * form->high;
+    size_t blocks = k / AK_OCL_BLOCK_K, stored = k / info->block_elems,
+           low_bytes = 4u * format->low, high_bytes = 4u * format->high;
     uint8_t *high = tile + AK_OCL_TILE_ROWS * blocks * low_bytes;
     memset(tile, 0, ak_ocl_tile_bytes(type, blocks));
     for (size_t r = 0; r < AK_OCL_TILE_ROWS; r++) {
@@ -187,17 +187,17 @@ void ak_ocl_pack_tile(enum ak_quant_type type, const uint8_t *const rows[AK_OCL_
         if (!rows[r])
             continue;
         for (size_t i = 0; i < stored; i++)
-            form->numbers(rows[r] + i * info->block_bytes, numbers + i * info->block_elems);
+            format->numbers(rows[r] + i * info->block_bytes, numbers + i * info->block_elems);
         for (size_t b = 0; b < blocks; b++) {
             size_t at = b * AK_OCL_TILE_ROWS + r;
-            put_bits(numbers + b * AK_OCL_BLOCK_K, 0, form->low, tile + at * low_bytes);
-            if (form->high)
-                put_bits(numbers + b * AK_OCL_BLOCK_K, form->low, form->high,
+            put_bits(numbers + b * AK_OCL_BLOCK_K, 0, format->low, tile + at * low_bytes);
+            if (format->high)
+                put_bits(numbers + b * AK_OCL_BLOCK_K, format->low, format->high,
                          high + at * high_bytes);
         }
         uint8_t *to = high + AK_OCL_TILE_ROWS * blocks * high_bytes;
-        for (const struct piece *piece = form->beside;
-             piece < form->beside + MOST_PIECES && piece->bytes; piece++)
+        for (const struct piece *piece = format->beside;
+             piece < format->beside + PIECES_MAX && piece->bytes; piece++)
             for (size_t i = 0; i < stored; i++)
                 for (size_t j = 0; j < piece->bytes;
                      j += piece->unit, to += AK_OCL_TILE_ROWS * piece->unit)

@@ -2,8 +2,8 @@
 #include "base/system.h"
 #include "opencl/opencl.h"
 
-enum { LANES = 64, GROUPS_A_UNIT = 16, LEAST_RUNS = 3, MOST_AT_ONCE = 1 << 12 };
-static const uint64_t least_bytes = (uint64_t)192 << 20, most_bytes = (uint64_t)1 << 30;
+enum { LANES = 64, GROUPS_A_UNIT = 16, LEAST_RUNS = 3, BATCH_MAX = 1 << 12 };
+static const uint64_t bytes_min = (uint64_t)192 << 20, bytes_max = (uint64_t)1 << 30;
 
 struct probe {
     const struct ak_ocl *o;
@@ -15,7 +15,7 @@ struct probe {
 /* Seconds of n readings one after another, or below 0 where the device failed. */
 static double run(const struct probe *p, uint32_t n)
 {
-    const struct ak_cl *cl = p->o->cl;
+    const struct ak_ocl_api *cl = p->o->cl;
     /* a CPU runs a group's lanes one after another: one alone reads what lies side by side */
     size_t local = p->o->device.cpu ? 1 : LANES,
            global = (size_t)p->o->device.units * GROUPS_A_UNIT * local;
@@ -33,29 +33,29 @@ static double run(const struct probe *p, uint32_t n)
 /* As many readings at once as make the time of a launch small. */
 static ak_status measure(const struct probe *p, double *out, struct ak_error *error)
 {
-    uint32_t at_once = 1;
+    uint32_t batch = 1;
     double best = 1e9, seconds = run(p, 1), begin = ak_seconds();
-    while (seconds > 0.0 && seconds < 0.01 && at_once < MOST_AT_ONCE)
-        seconds = run(p, at_once *= 2);
+    while (seconds > 0.0 && seconds < 0.01 && batch < BATCH_MAX)
+        seconds = run(p, batch *= 2);
     for (int i = 0; seconds > 0.0 && (i < LEAST_RUNS || ak_seconds() - begin < 0.1); i++) {
-        seconds = run(p, at_once);
+        seconds = run(p, batch);
         best = seconds < best ? seconds : best;
     }
     if (seconds <= 0.0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s failed while its bandwidth was measured",
                        p->o->device.name);
-    *out = (double)p->bytes * at_once / best;
+    *out = (double)p->bytes * batch / best;
     return AKUNU_OK;
 }
 
 static ak_status set_up(struct probe *p, cl_program program, struct ak_error *error)
 {
-    const struct ak_cl *cl = p->o->cl;
+    const struct ak_ocl_api *cl = p->o->cl;
     const cl_uint zero = 0;
     cl_ulong n = p->bytes / 16;
     cl_int code;
-    AK_TRY(ak_ocl_buffer(p->o, p->bytes, "a measurement", &p->memory, error));
-    AK_TRY(ak_ocl_buffer(p->o, sizeof zero, "a measurement", &p->sink, error));
+    AK_TRY(ak_ocl_create_buffer(p->o, p->bytes, "a measurement", &p->memory, error));
+    AK_TRY(ak_ocl_create_buffer(p->o, sizeof zero, "a measurement", &p->sink, error));
     p->kernel = cl->clCreateKernel(program, "probe_read", &code);
     if (code == CL_SUCCESS)
         code = cl->clSetKernelArg(p->kernel, 0, sizeof p->memory, &p->memory);
@@ -74,20 +74,20 @@ static ak_status set_up(struct probe *p, cl_program program, struct ak_error *er
 static uint64_t bytes_to_read(const struct ak_ocl_device *device)
 {
     uint64_t bytes = device->memory / 32;
-    bytes = bytes > least_bytes ? bytes : least_bytes;
-    bytes = bytes < most_bytes ? bytes : most_bytes;
+    bytes = bytes > bytes_min ? bytes : bytes_min;
+    bytes = bytes < bytes_max ? bytes : bytes_max;
     bytes = bytes < device->memory / 4 ? bytes : device->memory / 4;
-    return (bytes < device->most_allocation ? bytes : device->most_allocation) / 4096 * 4096;
+    return (bytes < device->max_allocation ? bytes : device->max_allocation) / 4096 * 4096;
 }
 
-ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
-                           unsigned n_threads, double *out, struct ak_error *error)
+ak_status ak_ocl_measure_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
+                                   unsigned n_threads, double *out, struct ak_error *error)
 {
     struct ak_ocl *o = (struct ak_ocl *)b;
     struct probe p = { .o = o, .bytes = bytes_to_read(&o->device) };
     cl_program program;
     (void)weights, (void)n_threads;
-    AK_TRY(ak_ocl_probe(o, &program, error));
+    AK_TRY(ak_ocl_build_probe(o, &program, error));
     ak_status status = set_up(&p, program, error);
     if (status == AKUNU_OK)
         status = measure(&p, out, error);

@@ -24,20 +24,20 @@ enum {
     AK_OCL_ELEMENT_LANES = 64, /* of a group whose lanes have an element each */
     AK_OCL_HEAD_MAX = 256,     /* elements of an attention head */
     /* of a head's state: the most rows; a group's columns and the lanes of each */
-    AK_OCL_DELTA_MOST_DIM = 512,
+    AK_OCL_DELTA_DIM_MAX = 512,
     AK_OCL_DELTA_COLUMNS = 16,
     AK_OCL_DELTA_SLICES = 16,
     AK_OCL_QUERIES = 8,       /* tokens that attention takes at once where there are many */
-    AK_OCL_FEW = 8,           /* tokens up to which products stream the weights */
+    AK_OCL_SKINNY_MAX = 8,    /* tokens up to which products stream the weights */
     AK_OCL_LOGIT_ROWS = 64,   /* logits that are made at once */
-    AK_OCL_MOST_SPLITS = 32,  /* of a token's pages */
+    AK_OCL_SPLITS_MAX = 32,   /* of a token's pages */
     AK_OCL_STAGING = 16 << 20 /* bytes of weights on the way to the device */
 };
 
 /* A packed weight on the device. */
 struct ak_ocl_weight {
     cl_mem memory, order; /* order: NULL where columns take their own elements */
-    bool lent;            /* memory is the host's own copy */
+    bool is_zero_copy;    /* memory is the host's own copy */
     uint32_t rows;        /* of all parts of a matrix, each padded to 16 */
     uint64_t expert_bytes;
 };
@@ -50,7 +50,7 @@ struct ak_ocl_kv {
 
 struct ak_ocl {
     struct ak_backend base;
-    const struct ak_cl *cl;
+    const struct ak_ocl_api *cl;
     struct ak_ocl_device device;
     struct ak_ocl_builder builder;
     struct ak_log log;
@@ -76,55 +76,56 @@ struct ak_ocl {
 
 /* ---- backend.c ---------------------------------------------------------- */
 /* The program for products with a type, for all other steps, for attention; built once. */
-ak_status ak_ocl_products(struct ak_ocl *o, enum ak_quant_type type, bool experts, cl_program *out,
-                          struct ak_error *error);
-ak_status ak_ocl_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
-ak_status ak_ocl_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
-                           cl_program *out, struct ak_error *error);
+ak_status ak_ocl_build_products(struct ak_ocl *o, enum ak_quant_type type, bool experts,
+                                cl_program *out, struct ak_error *error);
+ak_status ak_ocl_build_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
+ak_status ak_ocl_build_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
+                                 cl_program *out, struct ak_error *error);
 
 /* The caller releases it. */
-ak_status ak_ocl_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error);
+ak_status ak_ocl_build_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error);
 
 /* ---- measure.c: the vtable's -------------------------------------------- */
-ak_status ak_ocl_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
-                           unsigned n_threads, double *out, struct ak_error *error);
+ak_status ak_ocl_measure_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
+                                   unsigned n_threads, double *out, struct ak_error *error);
 
 /* ---- upload.c ----------------------------------------------------------- */
 /* Brings the model's weights to the device, once. */
 ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error);
-void ak_ocl_forget_weights(struct ak_ocl *o);
+void ak_ocl_release_weights(struct ak_ocl *o);
 
 /* What a weight takes on the device. */
-uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed);
+uint64_t ak_ocl_weight_bytes(const struct ak_pack_weight *packed);
 
 /* "the KV cache", bytes: why the device has no room, with the numbers. */
 ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes,
                       struct ak_error *error);
-ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out,
-                        struct ak_error *error);
+ak_status ak_ocl_create_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what,
+                               cl_mem *out, struct ak_error *error);
 
 /* ---- room.c: the vtable's ----------------------------------------------- */
-uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weights);
-ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table,
-                      const struct ak_weights *weights, const struct ak_spec *spec,
-                      const struct ak_prepare_options *options, struct ak_error *error);
+uint64_t ak_ocl_kv_bytes_max(const struct ak_backend *b, const struct ak_weights *weights);
+ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_backend_table_options *options,
+                              struct ak_error *error);
 
 /* ---- prepare.c ---------------------------------------------------------- */
 /* What a session's buffers take, but for its KV cache. */
 uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
                               const struct ak_weights *weights, const struct ak_spec *spec,
-                              const struct ak_prepare_options *options);
+                              const struct ak_backend_table_options *options);
 
 /* How many lanes a launch has. */
 enum ak_ocl_grid {
-    AK_OCL_ELEMENTS, /* columns lanes × rows of the row set */
-    AK_OCL_GROUPS,   /* columns groups × rows of the row set */
-    AK_OCL_ONCE,     /* columns × lines groups, whatever the rows */
-    AK_OCL_PRODUCT,  /* by the number of rows: gemv or gemm */
-    AK_OCL_ATTEND
+    AK_OCL_ELEMENTS,     /* columns lanes × rows of the row set */
+    AK_OCL_GROUPS,       /* columns groups × rows of the row set */
+    AK_OCL_FIXED_GROUPS, /* columns × lines groups, whatever the rows */
+    AK_OCL_PRODUCT,      /* by the number of rows: gemv or gemm */
+    AK_OCL_ATTENTION
 };
 
-enum { AK_OCL_VARIANTS = 5, /* of a product: 1, 2, 4, 8 tokens, many */ AK_OCL_MOST_LAUNCHES = 2 };
+enum { AK_OCL_VARIANTS = 5, /* of a product: 1, 2, 4, 8 tokens, many */ AK_OCL_LAUNCHES_MAX = 2 };
 
 struct ak_ocl_launch {
     const struct ak_command *command;
@@ -139,59 +140,59 @@ struct ak_ocl_launch {
 };
 
 /* The launches of a pass of one token, as one. */
-struct ak_ocl_recorded {
-    void *list;                    /* cl_command_buffer_khr; NULL: there is none */
-    uint32_t n_launches, n_splits; /* what it depends on */
-    struct ak_counts counts;       /* of its products */
+struct ak_ocl_recording {
+    void *list;                      /* cl_command_buffer_khr; NULL: there is none */
+    uint32_t n_launches, n_splits;   /* what it depends on */
+    struct ak_backend_counts counts; /* of its products */
 };
 
-struct ak_ocl_prepared {
+struct ak_ocl_table {
     struct ak_ocl *o;
     const struct ak_table *table;
     const struct ak_weights *weights;
     const struct ak_spec *spec;
     cl_command_queue queue;
     cl_program rows, attention; /* the backend's */
-    cl_mem arena[AK_OP_ROWS_COUNT], pass, embeddings, angles, partials, ordered, chosen_memory;
+    cl_mem arena[AK_OP_ROWS_COUNT], pass, embeddings, angles, partials, ordered, sampled_memory;
     struct ak_ocl_kv *kv;
     uint32_t n_kv_layers;
     uint32_t max_rows[AK_OP_ROWS_COUNT]; /* of logits: those made at once */
     uint32_t max_logits, context;
-    const float *frequencies[AK_ROTATION_TABLES];
+    const float *frequencies[AK_SPEC_ROPE_TABLES_MAX];
     struct ak_ocl_launch *launches;
-    uint32_t n_launches, n_before_logits; /* launches before SELECT run once a pass */
-    int32_t *words;                       /* the pass, as it is written */
-    uint32_t words_at[PASS_HEADER];       /* where each list begins */
-    uint32_t words_room, words_fixed;     /* all; but page tables */
-    uint64_t states_at, state_elems;      /* floats of the pool */
-    uint64_t head_bytes, keys_bytes;      /* of a KV head in a page: all, and its keys */
-    bool keys_wait;                       /* for the first one of their page */
+    uint32_t n_launches, n_before_logits;  /* launches before SELECT run once a pass */
+    int32_t *words;                        /* the pass, as it is written */
+    uint32_t words_at[AK_OCL_PASS_HEADER]; /* where each list begins */
+    uint32_t words_capacity, words_fixed;  /* all; but page tables */
+    uint64_t states_at, state_elems;       /* floats of the pool */
+    uint64_t head_bytes, keys_bytes;       /* of a KV head in a page: all, and its keys */
+    bool keys_wait;                        /* for the first one of their page */
     float *embedding_rows, *angle_rows, *row;
     float *logits; /* [max_logits][width] on the host */
     size_t logits_bytes;
-    int32_t *chosen;
+    int32_t *sampled;
     uint32_t n_blocks, n_splits;
-    bool one_by_one; /* blocks are of one token each */
-    bool recording;  /* launches go to the list */
-    struct ak_ocl_recorded recorded;
+    bool single_token_blocks; /* blocks are of one token each */
+    bool is_recording;        /* launches go to the list */
+    struct ak_ocl_recording recording;
     cl_int failed; /* the first error of the pass that runs */
     uint64_t memory_bytes;
-    struct ak_counts counts;
+    struct ak_backend_counts counts;
 };
 
 ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv,
-                         struct ak_prepared **out, struct ak_error *error);
-void ak_ocl_release(struct ak_prepared *p);
+                         const struct ak_backend_table_options *options, void *kv,
+                         struct ak_backend_table **out, struct ak_error *error);
+void ak_ocl_release(struct ak_backend_table *p);
 
-/* ---- launches.c: at most AK_OCL_MOST_LAUNCHES a command ----------------- */
+/* ---- launches.c: at most AK_OCL_LAUNCHES_MAX a command ------------------ */
 /* From a row of activations in another order to the next one. */
 static inline uint32_t ak_ocl_ordered_stride(uint32_t cols)
 {
     return (uint32_t)ak_round_up(cols, AK_OCL_BLOCK_K);
 }
-ak_status ak_ocl_add_launches(struct ak_ocl_prepared *p, struct ak_error *error);
+ak_status ak_ocl_add_launches(struct ak_ocl_table *p, struct ak_error *error);
 
 /* ---- record.c ----------------------------------------------------------- */
 /* Sets o->recorder where the device has one. */
@@ -199,15 +200,15 @@ void ak_ocl_find_recorder(struct ak_ocl *o);
 
 /* With a recorder: a new list instead of the last one, launches one after another, its end;
  * after which it can be enqueued whenever it is not running. */
-cl_int ak_ocl_begin_recording(struct ak_ocl_prepared *p);
-cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims,
-                     const size_t *global, const size_t *local);
-cl_int ak_ocl_end_recording(struct ak_ocl_prepared *p);
-cl_int ak_ocl_replay(struct ak_ocl_prepared *p);
-void ak_ocl_drop_recording(struct ak_ocl_prepared *p);
+cl_int ak_ocl_begin_recording(struct ak_ocl_table *p);
+cl_int ak_ocl_record(struct ak_ocl_table *p, cl_kernel kernel, uint32_t dims, const size_t *global,
+                     const size_t *local);
+cl_int ak_ocl_end_recording(struct ak_ocl_table *p);
+cl_int ak_ocl_replay(struct ak_ocl_table *p);
+void ak_ocl_drop_recording(struct ak_ocl_table *p);
 
 /* ---- run.c -------------------------------------------------------------- */
-void ak_ocl_run(struct ak_prepared *p, const struct ak_batch *batch);
-ak_status ak_ocl_sync(struct ak_prepared *p, struct ak_error *error);
+void ak_ocl_run(struct ak_backend_table *p, const struct ak_batch *batch);
+ak_status ak_ocl_sync(struct ak_backend_table *p, struct ak_error *error);
 
 #endif

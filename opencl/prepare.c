@@ -5,50 +5,52 @@
 #include "dispatch/tokens.h"
 #include "opencl/opencl.h"
 
-static ak_status buffer(struct ak_ocl_prepared *p, uint64_t bytes, const char *what, cl_mem *out,
-                        struct ak_error *error)
+static ak_status create_buffer(struct ak_ocl_table *p, uint64_t bytes, const char *what,
+                               cl_mem *out, struct ak_error *error)
 {
-    AK_TRY(ak_ocl_buffer(p->o, bytes, what, out, error));
+    AK_TRY(ak_ocl_create_buffer(p->o, bytes, what, out, error));
     p->memory_bytes += bytes;
     return AKUNU_OK;
 }
 
 /* Where each list begins in the words of a pass. */
-static void lay_out_words(struct ak_ocl_prepared *p, const struct ak_prepare_options *options)
+static void lay_out_words(struct ak_ocl_table *p, const struct ak_backend_table_options *options)
 {
     uint32_t tokens = options->max_tokens, experts = p->max_rows[AK_OP_ROWS_EXPERTS],
-             n_experts = p->spec->config.n_experts, at = PASS_HEADER;
+             n_experts = p->spec->config.n_experts, at = AK_OCL_PASS_HEADER;
     const struct {
         uint32_t word, n;
     } lists[] = {
-        { PASS_POSITIONS, tokens },
-        { PASS_TABLES, tokens },
-        { PASS_ENDS, tokens },
-        { PASS_STATES, tokens },
-        { PASS_LOGIT_ROWS, p->max_rows[AK_OP_ROWS_LOGITS] },
-        { PASS_BLOCKS, 2 * tokens },
-        { PASS_EXPERT_OF, experts },
-        { PASS_TOKEN_OF, experts },
-        { PASS_ROW_OF, experts },
-        { PASS_EXPERT_BEGIN, experts ? n_experts + 1 : 0 },
-        { PASS_EXPERT_GROUPS, experts ? 1 + 2 * (experts / (16 * p->o->tile) + n_experts) : 0 },
+        { AK_OCL_PASS_POSITIONS, tokens },
+        { AK_OCL_PASS_TABLES, tokens },
+        { AK_OCL_PASS_ENDS, tokens },
+        { AK_OCL_PASS_STATES, tokens },
+        { AK_OCL_PASS_LOGIT_ROWS, p->max_rows[AK_OP_ROWS_LOGITS] },
+        { AK_OCL_PASS_BLOCKS, 2 * tokens },
+        { AK_OCL_PASS_EXPERT_OF, experts },
+        { AK_OCL_PASS_TOKEN_OF, experts },
+        { AK_OCL_PASS_ROW_OF, experts },
+        { AK_OCL_PASS_EXPERT_BEGIN, experts ? n_experts + 1 : 0 },
+        { AK_OCL_PASS_EXPERT_GROUPS,
+          experts ? 1 + 2 * (experts / (16 * p->o->tile) + n_experts) : 0 },
     };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         p->words_at[lists[i].word] = at;
         at += lists[i].n;
     }
     p->words_fixed = at;
-    p->words_room = at + options->kv.n_pages * (options->kv.n_states ? options->kv.n_states : 1u);
+    p->words_capacity =
+        at + options->kv.n_pages * (options->kv.n_states ? options->kv.n_states : 1u);
 }
 
 /* Floats of a row for weights that take their input in another order. */
 static size_t ordered_row(const struct ak_weights *weights)
 {
-    size_t most = 0;
+    size_t max = 0;
     for (uint32_t i = 0; i < weights->n_packed; i++)
-        if (weights->packed[i].order && ak_ocl_ordered_stride(weights->packed[i].cols) > most)
-            most = ak_ocl_ordered_stride(weights->packed[i].cols);
-    return most;
+        if (weights->packed[i].order && ak_ocl_ordered_stride(weights->packed[i].cols) > max)
+            max = ak_ocl_ordered_stride(weights->packed[i].cols);
+    return max;
 }
 
 /* A buffer of a session. */
@@ -57,14 +59,14 @@ struct scratch {
     uint64_t bytes;
     cl_mem *memory;
 };
-enum { MOST_SCRATCH = AK_OP_ROWS_COUNT + 6 };
+enum { SCRATCH_MAX = AK_OP_ROWS_COUNT + 6 };
 
-static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_options *options,
-                             struct scratch out[MOST_SCRATCH])
+static uint32_t list_scratch(struct ak_ocl_table *p, const struct ak_backend_table_options *options,
+                             struct scratch out[SCRATCH_MAX])
 {
     static const char *const names[AK_OP_ROWS_COUNT] = { "the activations", "the logits",
                                                          "the experts' activations" };
-    const struct ak_config *config = &p->spec->config;
+    const struct ak_spec_config *config = &p->spec->config;
     uint64_t tokens = options->max_tokens,
              rows = tokens > options->max_logits ? tokens : options->max_logits;
     uint32_t n = 0;
@@ -73,7 +75,7 @@ static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_
             (struct scratch){ names[d],
                               (uint64_t)p->max_rows[d] * p->table->arena_width[d] * sizeof(float),
                               &p->arena[d] };
-    out[n++] = (struct scratch){ "the pass", p->words_room * sizeof(cl_int), &p->pass };
+    out[n++] = (struct scratch){ "the pass", p->words_capacity * sizeof(cl_int), &p->pass };
     out[n++] = (struct scratch){ "the tokens' embeddings", tokens * config->width * sizeof(float),
                                  &p->embeddings };
     out[n++] = (struct scratch){ "the rotations",
@@ -81,18 +83,18 @@ static uint32_t list_scratch(struct ak_ocl_prepared *p, const struct ak_prepare_
                                      sizeof(float),
                                  &p->angles };
     out[n++] = (struct scratch){ "attention",
-                                 (uint64_t)AK_OCL_FEW * config->n_heads * AK_OCL_MOST_SPLITS *
+                                 (uint64_t)AK_OCL_SKINNY_MAX * config->n_heads * AK_OCL_SPLITS_MAX *
                                      (config->head_dim + 2) * sizeof(float),
                                  &p->partials };
     out[n++] = (struct scratch){ "activations in order",
                                  rows * ordered_row(p->weights) * sizeof(float), &p->ordered };
     out[n++] =
         (struct scratch){ "the chosen tokens", p->max_rows[AK_OP_ROWS_LOGITS] * sizeof(cl_int),
-                          &p->chosen_memory };
+                          &p->sampled_memory };
     return n;
 }
 
-static void count_rows(struct ak_ocl_prepared *p, const struct ak_prepare_options *options)
+static void count_rows(struct ak_ocl_table *p, const struct ak_backend_table_options *options)
 {
     p->max_rows[AK_OP_ROWS_TOKENS] = options->max_tokens;
     p->max_rows[AK_OP_ROWS_LOGITS] =
@@ -103,10 +105,10 @@ static void count_rows(struct ak_ocl_prepared *p, const struct ak_prepare_option
 
 uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
                               const struct ak_weights *weights, const struct ak_spec *spec,
-                              const struct ak_prepare_options *options)
+                              const struct ak_backend_table_options *options)
 {
-    struct ak_ocl_prepared p = { .o = o, .table = table, .weights = weights, .spec = spec };
-    struct scratch scratch[MOST_SCRATCH];
+    struct ak_ocl_table p = { .o = o, .table = table, .weights = weights, .spec = spec };
+    struct scratch scratch[SCRATCH_MAX];
     uint64_t bytes = 0;
     count_rows(&p, options);
     lay_out_words(&p, options);
@@ -115,31 +117,30 @@ uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
     return bytes;
 }
 
-static ak_status allocate(struct ak_ocl_prepared *p, const struct ak_prepare_options *options,
+static ak_status allocate(struct ak_ocl_table *p, const struct ak_backend_table_options *options,
                           struct ak_error *error)
 {
-    const struct ak_config *config = &p->spec->config;
+    const struct ak_spec_config *config = &p->spec->config;
     size_t width = p->table->slots[p->table->logits].width, half = config->rope_dims / 2,
            tokens = options->max_tokens;
-    struct scratch scratch[MOST_SCRATCH];
+    struct scratch scratch[SCRATCH_MAX];
     uint32_t n = list_scratch(p, options, scratch);
     for (uint32_t i = 0; i < n; i++)
-        AK_TRY(buffer(p, scratch[i].bytes, scratch[i].what, scratch[i].memory, error));
-    p->words = ak_alloc(p->words_room, sizeof *p->words);
+        AK_TRY(create_buffer(p, scratch[i].bytes, scratch[i].what, scratch[i].memory, error));
+    p->words = ak_alloc(p->words_capacity, sizeof *p->words);
     p->embedding_rows = ak_alloc(tokens * config->width, sizeof *p->embedding_rows);
     p->row = ak_alloc(config->width, sizeof *p->row);
     p->angle_rows = ak_alloc(tokens * half * 2 * p->spec->n_rotations, sizeof *p->angle_rows);
-    p->chosen = ak_alloc(p->max_logits, sizeof *p->chosen);
-    p->launches =
-        ak_alloc((size_t)p->table->n_commands * AK_OCL_MOST_LAUNCHES, sizeof *p->launches);
+    p->sampled = ak_alloc(p->max_logits, sizeof *p->sampled);
+    p->launches = ak_alloc((size_t)p->table->n_commands * AK_OCL_LAUNCHES_MAX, sizeof *p->launches);
     if (!ak_mul_size(width * sizeof(float), p->max_logits, &p->logits_bytes) || !p->words ||
-        !p->embedding_rows || !p->row || !p->angle_rows || !p->chosen || !p->launches ||
+        !p->embedding_rows || !p->row || !p->angle_rows || !p->sampled || !p->launches ||
         !(p->logits = ak_pages_alloc(p->logits_bytes)))
         return ak_fail_memory(error, "a session on an OpenCL device", p->logits_bytes);
     return AKUNU_OK;
 }
 
-static ak_status check(const struct ak_ocl_prepared *p, struct ak_error *error)
+static ak_status check_model(const struct ak_ocl_table *p, struct ak_error *error)
 {
     if (p->spec->config.head_dim > AK_OCL_HEAD_MAX)
         return ak_fail(
@@ -149,29 +150,30 @@ static ak_status check(const struct ak_ocl_prepared *p, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status set_up(struct ak_ocl_prepared *p, const struct ak_prepare_options *options,
+static ak_status set_up(struct ak_ocl_table *p, const struct ak_backend_table_options *options,
                         struct ak_error *error)
 {
     cl_int code;
-    AK_TRY(check(p, error));
+    AK_TRY(check_model(p, error));
     AK_TRY(ak_ocl_upload(p->o, p->weights, error));
-    AK_TRY(ak_ocl_rows(p->o, &p->rows, error));
-    AK_TRY(ak_ocl_attention(p->o, options->kv.k_type, options->kv.v_type, &p->attention, error));
+    AK_TRY(ak_ocl_build_rows(p->o, &p->rows, error));
+    AK_TRY(
+        ak_ocl_build_attention(p->o, options->kv.k_type, options->kv.v_type, &p->attention, error));
     lay_out_words(p, options);
     AK_TRY(allocate(p, options, error));
     p->queue = p->o->cl->clCreateCommandQueue(p->o->context, p->o->device.id, 0, &code);
     if (code != CL_SUCCESS)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", p->o->device.name,
-                       ak_cl_error_name(code));
+                       ak_ocl_error_name(code));
     return ak_ocl_add_launches(p, error);
 }
 
 ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv,
-                         struct ak_prepared **out, struct ak_error *error)
+                         const struct ak_backend_table_options *options, void *kv,
+                         struct ak_backend_table **out, struct ak_error *error)
 {
-    struct ak_ocl_prepared *p = ak_alloc(1, sizeof *p);
+    struct ak_ocl_table *p = ak_alloc(1, sizeof *p);
     if (!p)
         return ak_fail_memory(error, "a session", sizeof *p);
     p->o = (struct ak_ocl *)b;
@@ -183,27 +185,27 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table,
     count_rows(p, options);
     p->kv = kv;
     p->n_kv_layers = options->kv.n_layers;
-    p->states_at = ak_kv_state_at(&options->kv, 0) / sizeof(float);
+    p->states_at = ak_kv_state_offset(&options->kv, 0) / sizeof(float);
     p->state_elems = options->kv.state_elems;
     p->keys_bytes = ak_kv_k_bytes(&options->kv);
-    p->keys_wait = ak_quant_info(ak_kv_stored(options->kv.k_type))->block_elems > 1;
+    p->keys_wait = ak_quant_info(ak_kv_stored_type(options->kv.k_type))->block_elems > 1;
     p->head_bytes = p->keys_bytes + ak_kv_v_bytes(&options->kv);
-    ak_rotation_frequencies(spec, options->context, p->frequencies);
+    ak_table_rope_frequencies(spec, options->context, p->frequencies);
     ak_status status = set_up(p, options, error);
     if (status != AKUNU_OK) {
-        ak_ocl_release((struct ak_prepared *)p);
+        ak_ocl_release((struct ak_backend_table *)p);
         return status;
     }
-    *out = (struct ak_prepared *)p;
+    *out = (struct ak_backend_table *)p;
     return AKUNU_OK;
 }
 
-void ak_ocl_release(struct ak_prepared *prepared)
+void ak_ocl_release(struct ak_backend_table *prepared)
 {
-    struct ak_ocl_prepared *p = (struct ak_ocl_prepared *)prepared;
+    struct ak_ocl_table *p = (struct ak_ocl_table *)prepared;
     if (!p)
         return;
-    const struct ak_cl *cl = p->o->cl;
+    const struct ak_ocl_api *cl = p->o->cl;
     if (p->queue) {
         cl->clFinish(p->queue);
         ak_ocl_drop_recording(p);
@@ -214,7 +216,7 @@ void ak_ocl_release(struct ak_prepared *prepared)
             cl->clReleaseKernel(p->launches[i].kernels[j]);
     const cl_mem buffers[] = { p->arena[0], p->arena[1],   p->arena[2],
                                p->pass,     p->embeddings, p->angles,
-                               p->partials, p->ordered,    p->chosen_memory };
+                               p->partials, p->ordered,    p->sampled_memory };
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         if (buffers[i])
             cl->clReleaseMemObject(buffers[i]);
@@ -224,7 +226,7 @@ void ak_ocl_release(struct ak_prepared *prepared)
     ak_free(p->embedding_rows);
     ak_free(p->angle_rows);
     ak_free(p->row);
-    ak_free(p->chosen);
+    ak_free(p->sampled);
     ak_free(p->launches);
     ak_free(p);
 }

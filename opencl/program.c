@@ -15,29 +15,29 @@ enum {
     HASH_BYTES = 16,
     HEAD_BYTES = 8 + HASH_BYTES,
     NAME_BYTES = 40,
-    MOST_BINARY = 256 << 20,
+    BINARY_BYTES_MAX = 256 << 20,
     LOG_SHOWN = 600
 };
 static const char magic[] = "akunuOCL";
 
 /* ---- What earlier processes kept ---------------------------------------- */
-static void add(uint64_t state[2], const char *text)
+static void add_text(uint64_t state[2], const char *text)
 {
     ak_hash128(text, strlen(text), state);
 }
 
-static void name_of(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n,
-                    const char *options, char name[NAME_BYTES])
+static void make_name(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n,
+                      const char *options, char name[NAME_BYTES])
 {
     uint64_t state[2] = { 0 };
-    add(state, b->device->platform_name);
-    add(state, b->device->name);
-    add(state, b->device->vendor);
-    add(state, b->device->version);
-    add(state, b->device->driver);
-    add(state, options);
+    add_text(state, b->device->platform_name);
+    add_text(state, b->device->name);
+    add_text(state, b->device->vendor);
+    add_text(state, b->device->version);
+    add_text(state, b->device->driver);
+    add_text(state, options);
     for (uint32_t i = 0; i < n; i++)
-        add(state, sources[i]);
+        add_text(state, sources[i]);
     snprintf(name, NAME_BYTES, "%016llx%016llx.bin", (unsigned long long)state[0],
              (unsigned long long)state[1]);
 }
@@ -79,7 +79,7 @@ static uint8_t *read_binary(int dir, const char *name, size_t *n)
     if (fd < 0)
         return NULL;
     if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
-        info.st_size > HEAD_BYTES && info.st_size < MOST_BINARY &&
+        info.st_size > HEAD_BYTES && info.st_size < BINARY_BYTES_MAX &&
         read_all(fd, head, sizeof head) && memcmp(head, magic, 8) == 0) {
         uint64_t state[2] = { 0 };
         *n = (size_t)info.st_size - HEAD_BYTES;
@@ -98,27 +98,28 @@ static uint8_t *read_binary(int dir, const char *name, size_t *n)
 /* Under a name of its own first: nobody sees a part of it. */
 static void write_binary(int dir, const char *name, const uint8_t *binary, size_t n)
 {
-    char part[NAME_BYTES + 24];
+    char temp_name[NAME_BYTES + 24];
     uint8_t head[HEAD_BYTES];
     uint64_t state[2] = { 0 };
     ak_hash128(binary, n, state);
     memcpy(head, magic, 8);
     memcpy(head + 8, state, HASH_BYTES);
-    snprintf(part, sizeof part, "%s.%ld.part", name, (long)getpid());
-    int fd = openat(dir, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    snprintf(temp_name, sizeof temp_name, "%s.%ld.part", name, (long)getpid());
+    int fd = openat(dir, temp_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
     bool written = write_all(fd, head, sizeof head) && write_all(fd, binary, n);
-    if (close(fd) != 0 || !written || renameat(dir, part, dir, name) != 0)
-        (void)unlinkat(dir, part, 0);
+    if (close(fd) != 0 || !written || renameat(dir, temp_name, dir, name) != 0)
+        (void)unlinkat(dir, temp_name, 0);
 }
 
-static void keep(const struct ak_ocl_builder *b, int dir, const char *name, cl_program program)
+static void store_program(const struct ak_ocl_builder *b, int dir, const char *name,
+                          cl_program program)
 {
     size_t bytes = 0;
     if (b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) !=
             CL_SUCCESS ||
-        bytes == 0 || bytes >= MOST_BINARY)
+        bytes == 0 || bytes >= BINARY_BYTES_MAX)
         return;
     unsigned char *binary = ak_alloc(bytes, 1);
     if (binary && b->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
@@ -127,8 +128,8 @@ static void keep(const struct ak_ocl_builder *b, int dir, const char *name, cl_p
     ak_free(binary);
 }
 
-static cl_program take(const struct ak_ocl_builder *b, int dir, const char *name,
-                       const char *options)
+static cl_program load_program(const struct ak_ocl_builder *b, int dir, const char *name,
+                               const char *options)
 {
     size_t n = 0;
     uint8_t *binary = read_binary(dir, name, &n);
@@ -153,9 +154,9 @@ static void trim(const char *text, char out[LOG_SHOWN])
 {
     size_t n = 0;
     for (; *text && n + 1 < LOG_SHOWN; text++) {
-        bool blank = *text == ' ' || *text == '\t' || *text == '\r' || *text == '\n';
-        if (!blank || (n > 0 && out[n - 1] != ' '))
-            out[n++] = blank ? ' ' : *text;
+        bool is_space = *text == ' ' || *text == '\t' || *text == '\r' || *text == '\n';
+        if (!is_space || (n > 0 && out[n - 1] != ' '))
+            out[n++] = is_space ? ' ' : *text;
     }
     n -= n > 0 && out[n - 1] == ' ';
     out[n] = 0;
@@ -169,7 +170,7 @@ static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, 
     char *text = NULL, shown[LOG_SHOWN];
     if (b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) ==
             CL_SUCCESS &&
-        n > 0 && n < MOST_BINARY)
+        n > 0 && n < BINARY_BYTES_MAX)
         text = ak_alloc(n + 1, 1);
     if (text && b->cl->clGetProgramBuildInfo(program, b->device->id, CL_PROGRAM_BUILD_LOG, n, text,
                                              NULL) != CL_SUCCESS)
@@ -182,18 +183,19 @@ static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, 
     trim(text && text[0] ? text : "it does not say why", shown);
     ak_free(text);
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s does not build akunu's kernels (%s): %s",
-                   b->device->name, ak_cl_error_name(code), shown);
+                   b->device->name, ak_ocl_error_name(code), shown);
 }
 
-ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *sources, uint32_t n,
-                       const char *options, cl_program *out, struct ak_error *error)
+ak_status ak_ocl_build_program(const struct ak_ocl_builder *b, const char *const *sources,
+                               uint32_t n, const char *options, cl_program *out,
+                               struct ak_error *error)
 {
     char name[NAME_BYTES];
-    const char *texts[AK_OCL_MOST_SOURCES];
+    const char *texts[AK_OCL_SOURCES_MAX];
     cl_int code;
     int dir = b->cache_dir && !*b->cache_dir ? -1 : open_folder(b);
-    name_of(b, sources, n, options, name);
-    *out = dir >= 0 ? take(b, dir, name, options) : NULL;
+    make_name(b, sources, n, options, name);
+    *out = dir >= 0 ? load_program(b, dir, name, options) : NULL;
     if (*out) {
         close(dir);
         return AKUNU_OK;
@@ -204,12 +206,12 @@ ak_status ak_ocl_build(const struct ak_ocl_builder *b, const char *const *source
     cl_program program = b->cl->clCreateProgramWithSource(b->context, n, texts, NULL, &code);
     if (code != CL_SUCCESS)
         status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s takes no kernels: %s", b->device->name,
-                         ak_cl_error_name(code));
+                         ak_ocl_error_name(code));
     else if ((code = b->cl->clBuildProgram(program, 1, &b->device->id, options, NULL, NULL)) !=
              CL_SUCCESS)
         status = fail_build(b, program, code, error);
     if (status == AKUNU_OK && dir >= 0)
-        keep(b, dir, name, program);
+        store_program(b, dir, name, program);
     if (status != AKUNU_OK && program)
         b->cl->clReleaseProgram(program);
     *out = status == AKUNU_OK ? program : NULL;

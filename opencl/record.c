@@ -42,36 +42,36 @@ void ak_ocl_find_recorder(struct ak_ocl *o)
         *o->recorder = r;
 }
 
-cl_int ak_ocl_begin_recording(struct ak_ocl_prepared *p)
+cl_int ak_ocl_begin_recording(struct ak_ocl_table *p)
 {
     cl_int code;
     ak_ocl_drop_recording(p);
-    p->recorded.list = p->o->recorder->clCreateCommandBufferKHR(1, &p->queue, NULL, &code);
+    p->recording.list = p->o->recorder->clCreateCommandBufferKHR(1, &p->queue, NULL, &code);
     return code;
 }
 
-cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims,
-                     const size_t *global, const size_t *local)
+cl_int ak_ocl_record(struct ak_ocl_table *p, cl_kernel kernel, uint32_t dims, const size_t *global,
+                     const size_t *local)
 {
-    return p->o->recorder->clCommandNDRangeKernelKHR(p->recorded.list, NULL, NULL, kernel, dims,
+    return p->o->recorder->clCommandNDRangeKernelKHR(p->recording.list, NULL, NULL, kernel, dims,
                                                      NULL, global, local, 0, NULL, NULL, NULL);
 }
 
-cl_int ak_ocl_end_recording(struct ak_ocl_prepared *p)
+cl_int ak_ocl_end_recording(struct ak_ocl_table *p)
 {
-    return p->o->recorder->clFinalizeCommandBufferKHR(p->recorded.list);
+    return p->o->recorder->clFinalizeCommandBufferKHR(p->recording.list);
 }
 
-cl_int ak_ocl_replay(struct ak_ocl_prepared *p)
+cl_int ak_ocl_replay(struct ak_ocl_table *p)
 {
-    return p->o->recorder->clEnqueueCommandBufferKHR(0, NULL, p->recorded.list, 0, NULL, NULL);
+    return p->o->recorder->clEnqueueCommandBufferKHR(0, NULL, p->recording.list, 0, NULL, NULL);
 }
 
-void ak_ocl_drop_recording(struct ak_ocl_prepared *p)
+void ak_ocl_drop_recording(struct ak_ocl_table *p)
 {
-    if (p->recorded.list)
-        p->o->recorder->clReleaseCommandBufferKHR(p->recorded.list);
-    p->recorded.list = NULL;
+    if (p->recording.list)
+        p->o->recorder->clReleaseCommandBufferKHR(p->recording.list);
+    p->recording.list = NULL;
 }
 
 #else
@@ -83,32 +83,32 @@ void ak_ocl_find_recorder(struct ak_ocl *o)
 
 /* What follows is not called without a recorder. */
 
-cl_int ak_ocl_begin_recording(struct ak_ocl_prepared *p)
+cl_int ak_ocl_begin_recording(struct ak_ocl_table *p)
 {
     (void)p;
     return CL_INVALID_OPERATION;
 }
 
-cl_int ak_ocl_record(struct ak_ocl_prepared *p, cl_kernel kernel, uint32_t dims,
-                     const size_t *global, const size_t *local)
+cl_int ak_ocl_record(struct ak_ocl_table *p, cl_kernel kernel, uint32_t dims, const size_t *global,
+                     const size_t *local)
 {
     (void)p, (void)kernel, (void)dims, (void)global, (void)local;
     return CL_INVALID_OPERATION;
 }
 
-cl_int ak_ocl_end_recording(struct ak_ocl_prepared *p)
+cl_int ak_ocl_end_recording(struct ak_ocl_table *p)
 {
     (void)p;
     return CL_INVALID_OPERATION;
 }
 
-cl_int ak_ocl_replay(struct ak_ocl_prepared *p)
+cl_int ak_ocl_replay(struct ak_ocl_table *p)
 {
     (void)p;
     return CL_INVALID_OPERATION;
 }
 
-void ak_ocl_drop_recording(struct ak_ocl_prepared *p)
+void ak_ocl_drop_recording(struct ak_ocl_table *p)
 {
     (void)p;
 }

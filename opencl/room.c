@@ -11,7 +11,7 @@ static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < weights->n_packed; i++) {
-        const struct ak_packed *packed = &weights->packed[i];
+        const struct ak_pack_weight *packed = &weights->packed[i];
         if (packed->backend == b &&
             (packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)first))
             bytes += ak_ocl_weight_bytes(packed);
@@ -35,55 +35,56 @@ static uint64_t kv_bytes(const struct ak_spec *spec, const struct ak_kv_shape *o
     struct ak_kv_shape shape = *own;
     if (!spec->descriptor.encoder)
         shape.n_layers = ak_spec_kv_layers(spec) - ak_spec_kv_layer(spec, (int)first);
-    shape.state_elems = ak_spec_state_elems(spec) - ak_spec_state_at(spec, (int)first);
+    shape.state_elems = ak_spec_state_elems(spec) - ak_spec_state_offset(spec, (int)first);
     return ak_kv_pool_bytes(&shape);
 }
 
-static bool has_room(const struct ak_ocl_device *device, const struct demand *demand)
+static bool fits_device(const struct ak_ocl_device *device, const struct demand *demand)
 {
     uint64_t rest = device->memory;
-    if (demand->kv > device->most_allocation || demand->weights > rest ||
+    if (demand->kv > device->max_allocation || demand->weights > rest ||
         demand->kv > rest - demand->weights)
         return false;
     return demand->activations <= rest - demand->weights - demand->kv;
 }
 
-uint64_t ak_ocl_room(const struct ak_backend *b, const struct ak_weights *weights)
+uint64_t ak_ocl_kv_bytes_max(const struct ak_backend *b, const struct ak_weights *weights)
 {
     const struct ak_ocl_device *device = &((const struct ak_ocl *)b)->device;
     uint64_t taken = weight_bytes(b, weights, 0),
              rest = taken < device->memory ? device->memory - taken : 0;
-    return rest / 2 < device->most_allocation ? rest : 2 * device->most_allocation;
+    return rest / 2 < device->max_allocation ? rest : 2 * device->max_allocation;
 }
 
-ak_status ak_ocl_fits(const struct ak_backend *b, const struct ak_table *table,
-                      const struct ak_weights *weights, const struct ak_spec *spec,
-                      const struct ak_prepare_options *options, struct ak_error *error)
+ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_backend_table_options *options,
+                              struct ak_error *error)
 {
     struct ak_ocl *o = (struct ak_ocl *)(uintptr_t)b;
     const struct ak_ocl_device *device = &o->device;
     /* the sampled table's, which is prepared when it is wanted */
-    struct ak_prepare_options one = *options;
+    struct ak_backend_table_options one = *options;
     one.max_tokens = one.max_logits = 1;
-    uint32_t own = first_layer(b, weights), n_layers = weights->n_layers, first = own;
-    struct demand all = { weight_bytes(b, weights, own), ak_kv_pool_bytes(&options->kv),
+    uint32_t first_own = first_layer(b, weights), n_layers = weights->n_layers, first = first_own;
+    struct demand all = { weight_bytes(b, weights, first_own), ak_kv_pool_bytes(&options->kv),
                           ak_ocl_scratch_bytes(o, table, weights, spec, options) +
                               ak_ocl_scratch_bytes(o, table, weights, spec, &one) };
     struct demand some = all;
-    while (!has_room(device, &some) && ++first < n_layers) {
+    while (!fits_device(device, &some) && ++first < n_layers) {
         some.weights = weight_bytes(b, weights, first);
         some.kv = kv_bytes(spec, &options->kv, first);
     }
-    if (first == own)
+    if (first == first_own)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_MEMORY,
                    "%s has too little memory for %u layers: weights take %.1f MB, the KV cache "
                    "%.1f MB, activations %.1f MB, and it has %.1f MB, "
                    "at most %.1f MB in one piece; with this context and batch there is room for "
                    "%s%u (n_gpu_layers)",
-                   device->name, (unsigned)(n_layers - own), (double)all.weights / 1e6,
+                   device->name, (unsigned)(n_layers - first_own), (double)all.weights / 1e6,
                    (double)all.kv / 1e6, (double)all.activations / 1e6,
-                   (double)device->memory / 1e6, (double)device->most_allocation / 1e6,
+                   (double)device->memory / 1e6, (double)device->max_allocation / 1e6,
                    first < n_layers ? "" : "less than one layer, so ",
                    (unsigned)(n_layers - first));
 }

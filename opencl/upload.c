@@ -16,22 +16,22 @@ ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uin
                             "MB in one piece (%s)" :
                             "%s: %s failed, %.1f MB; memory %.1f MB, one piece %.1f MB (%s)",
                    o->device.name, what, (double)bytes / 1e6, (double)o->device.memory / 1e6,
-                   (double)o->device.most_allocation / 1e6, ak_cl_error_name(code));
+                   (double)o->device.max_allocation / 1e6, ak_ocl_error_name(code));
 }
 
-ak_status ak_ocl_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what, cl_mem *out,
-                        struct ak_error *error)
+ak_status ak_ocl_create_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what,
+                               cl_mem *out, struct ak_error *error)
 {
     cl_int code = CL_INVALID_BUFFER_SIZE;
     cl_mem memory = NULL;
-    if (bytes <= o->device.most_allocation)
+    if (bytes <= o->device.max_allocation)
         memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1,
                                        NULL, &code);
     *out = code == CL_SUCCESS ? memory : NULL;
     return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, what, bytes, error);
 }
 
-void ak_ocl_forget_weights(struct ak_ocl *o)
+void ak_ocl_release_weights(struct ak_ocl *o)
 {
     for (uint32_t i = 0; i < o->n_packed; i++) {
         if (o->packed[i].memory)
@@ -51,7 +51,7 @@ void ak_ocl_forget_weights(struct ak_ocl *o)
 }
 
 /* The pages of a file that went to the device: they stay in the page cache. */
-static void drop(const struct ak_ocl *o, const void *data, uint64_t bytes)
+static void drop_pages(const struct ak_ocl *o, const void *data, uint64_t bytes)
 {
     const struct ak_weights *w = o->weights;
     const uint8_t *at = data;
@@ -69,7 +69,7 @@ static cl_int write_bytes(const struct ak_ocl *o, cl_mem to, uint64_t at, const 
         uint64_t n = bytes - done < AK_OCL_STAGING ? bytes - done : AK_OCL_STAGING;
         code = o->cl->clEnqueueWriteBuffer(o->queue, to, CL_TRUE, (size_t)(at + done), (size_t)n,
                                            (const uint8_t *)from + done, 0, NULL, NULL);
-        drop(o, (const uint8_t *)from + done, n);
+        drop_pages(o, (const uint8_t *)from + done, n);
     }
     return code;
 }
@@ -80,22 +80,23 @@ static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const u
 {
     if (row_bytes == padded)
         return write_bytes(o, to, at, from, rows * row_bytes);
-    uint64_t most = AK_OCL_STAGING / padded ? AK_OCL_STAGING / padded : 1;
-    uint8_t *staging = ak_alloc((size_t)(rows < most ? rows : most), padded);
+    uint64_t max = AK_OCL_STAGING / padded ? AK_OCL_STAGING / padded : 1;
+    uint8_t *staging = ak_alloc((size_t)(rows < max ? rows : max), padded);
     cl_int code = staging ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
-    for (uint64_t row = 0; row < rows && code == CL_SUCCESS; row += most) {
-        uint64_t n = rows - row < most ? rows - row : most;
+    for (uint64_t row = 0; row < rows && code == CL_SUCCESS; row += max) {
+        uint64_t n = rows - row < max ? rows - row : max;
         for (uint64_t i = 0; i < n; i++)
             memcpy(staging + i * padded, from + (row + i) * row_bytes, row_bytes);
         code = write_bytes(o, to, at + row * padded, staging, n * padded);
-        drop(o, from + row * row_bytes, n * row_bytes);
+        drop_pages(o, from + row * row_bytes, n * row_bytes);
     }
     ak_free(staging);
     return code;
 }
 
 /* A row as it is stored, or in a tile, and as the device has it. */
-static void row_bytes_of(const struct ak_packed *packed, uint64_t *row_bytes, uint64_t *padded)
+static void get_row_bytes(const struct ak_pack_weight *packed, uint64_t *row_bytes,
+                          uint64_t *padded)
 {
     *row_bytes = 0;
     (void)ak_quant_row_bytes(packed->type, packed->cols, row_bytes);
@@ -104,35 +105,36 @@ static void row_bytes_of(const struct ak_packed *packed, uint64_t *row_bytes, ui
                   *row_bytes / packed->cols * ak_round_up(packed->cols, AK_OCL_BLOCK_K);
 }
 
-static uint32_t matrices_of(const struct ak_packed *packed)
+static uint32_t count_matrices(const struct ak_pack_weight *packed)
 {
     return packed->n_experts ? packed->n_experts : 1;
 }
 
 /* Of one matrix, all parts. */
-static uint32_t rows_of(const struct ak_packed *packed)
+static uint32_t rows_of(const struct ak_pack_weight *packed)
 {
     uint32_t rows = 0;
     for (uint32_t i = 0; i < packed->n_parts; i++)
         rows +=
-            (uint32_t)ak_round_up(packed->parts[i].rows / matrices_of(packed), AK_OCL_TILE_ROWS);
+            (uint32_t)ak_round_up(packed->parts[i].rows / count_matrices(packed), AK_OCL_TILE_ROWS);
     return rows;
 }
 
-uint64_t ak_ocl_weight_bytes(const struct ak_packed *packed)
+uint64_t ak_ocl_weight_bytes(const struct ak_pack_weight *packed)
 {
     uint64_t row_bytes, padded, bytes;
-    row_bytes_of(packed, &row_bytes, &padded);
-    return ak_mul_u64(rows_of(packed) * padded, matrices_of(packed), &bytes) ? bytes : UINT64_MAX;
+    get_row_bytes(packed, &row_bytes, &padded);
+    return ak_mul_u64(rows_of(packed) * padded, count_matrices(packed), &bytes) ? bytes :
+                                                                                  UINT64_MAX;
 }
 
 /* A weight as the device would have it, where it lies; NULL: it lies otherwise. Drivers take
  * whole pages over, and those of CPUs any address that vectors may have. */
-static const void *lendable(const struct ak_ocl *o, const struct ak_packed *packed)
+static const void *find_zero_copy(const struct ak_ocl *o, const struct ak_pack_weight *packed)
 {
-    const struct ak_packed_part *part = &packed->parts[0];
+    const struct ak_pack_part *part = &packed->parts[0];
     uint64_t row_bytes, padded;
-    row_bytes_of(packed, &row_bytes, &padded);
+    get_row_bytes(packed, &row_bytes, &padded);
     bool whole = packed->bytes > 0 || (packed->n_parts == 1 && !part->view->expert_views &&
                                        part->rows % AK_OCL_TILE_ROWS == 0);
     bool by_matrix =
@@ -143,61 +145,61 @@ static const void *lendable(const struct ak_ocl *o, const struct ak_packed *pack
     return (uintptr_t)part->data % (o->device.cpu ? 32 : 4096) == 0 ? part->data : NULL;
 }
 
-static bool lend(const struct ak_ocl *o, const struct ak_packed *packed, uint64_t total,
-                 struct ak_ocl_weight *weight)
+static bool map_zero_copy(const struct ak_ocl *o, const struct ak_pack_weight *packed,
+                          uint64_t total, struct ak_ocl_weight *weight)
 {
-    const void *at = lendable(o, packed);
+    const void *at = find_zero_copy(o, packed);
     /* in the block the next weight begins at a page of its own */
     uint64_t bytes = packed->bytes > 0 ? ak_round_up(total, 64) : total;
     cl_int code;
-    if (!at || bytes > o->device.most_allocation)
+    if (!at || bytes > o->device.max_allocation)
         return false;
     weight->memory = o->cl->clCreateBuffer(o->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR,
                                            (size_t)bytes, (void *)(uintptr_t)at, &code);
-    weight->lent = code == CL_SUCCESS;
-    if (!weight->lent)
+    weight->is_zero_copy = code == CL_SUCCESS;
+    if (!weight->is_zero_copy)
         weight->memory = NULL;
-    return weight->lent;
+    return weight->is_zero_copy;
 }
 
-static ak_status upload(struct ak_ocl *o, const struct ak_packed *packed,
+static ak_status upload(struct ak_ocl *o, const struct ak_pack_weight *packed,
                         struct ak_ocl_weight *weight, struct ak_error *error)
 {
     bool tiled = ak_ocl_is_tiled(packed->type);
-    uint32_t n = matrices_of(packed);
+    uint32_t n = count_matrices(packed);
     uint64_t row_bytes, padded, total = ak_ocl_weight_bytes(packed);
-    row_bytes_of(packed, &row_bytes, &padded);
+    get_row_bytes(packed, &row_bytes, &padded);
     weight->rows = rows_of(packed);
     weight->expert_bytes = weight->rows * padded;
-    if (lend(o, packed, total, weight))
+    if (map_zero_copy(o, packed, total, weight))
         return AKUNU_OK;
-    AK_TRY(ak_ocl_buffer(o, total, "the weights", &weight->memory, error));
+    AK_TRY(ak_ocl_create_buffer(o, total, "the weights", &weight->memory, error));
     const uint32_t zero = 0;
     cl_int code = o->cl->clEnqueueFillBuffer(o->queue, weight->memory, &zero, sizeof zero, 0,
                                              (size_t)total, 0, NULL, NULL);
     for (uint32_t e = 0; e < n && code == CL_SUCCESS; e++) {
         uint64_t at = e * weight->expert_bytes;
         for (uint32_t i = 0; i < packed->n_parts && code == CL_SUCCESS; i++) {
-            const struct ak_packed_part *part = &packed->parts[i];
-            uint64_t rows = part->rows / n, room = ak_round_up(rows, AK_OCL_TILE_ROWS);
+            const struct ak_pack_part *part = &packed->parts[i];
+            uint64_t rows = part->rows / n, padded_rows = ak_round_up(rows, AK_OCL_TILE_ROWS);
             const uint8_t *from =
-                ak_packed_matrix(packed, part, e, (tiled ? room : rows) * row_bytes);
-            code = tiled ? write_bytes(o, weight->memory, at, from, room * row_bytes) :
+                ak_pack_matrix(packed, part, e, (tiled ? padded_rows : rows) * row_bytes);
+            code = tiled ? write_bytes(o, weight->memory, at, from, padded_rows * row_bytes) :
                            write_rows(o, weight->memory, at, from, rows, (size_t)row_bytes,
                                       (size_t)padded);
-            at += room * padded;
+            at += padded_rows * padded;
         }
     }
     return code == CL_SUCCESS ? AKUNU_OK : ak_ocl_fail(o, code, "the weights", total, error);
 }
 
-static ak_status upload_order(struct ak_ocl *o, const struct ak_packed *packed,
+static ak_status upload_order(struct ak_ocl *o, const struct ak_pack_weight *packed,
                               struct ak_ocl_weight *weight, struct ak_error *error)
 {
     uint64_t bytes = packed->cols * sizeof *packed->order;
     if (!packed->order)
         return AKUNU_OK;
-    AK_TRY(ak_ocl_buffer(o, bytes, "the order of columns", &weight->order, error));
+    AK_TRY(ak_ocl_create_buffer(o, bytes, "the order of columns", &weight->order, error));
     cl_int code = write_bytes(o, weight->order, 0, packed->order, bytes);
     return code == CL_SUCCESS ? AKUNU_OK :
                                 ak_ocl_fail(o, code, "the order of columns", bytes, error);
@@ -215,7 +217,7 @@ static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weigh
         o->vector_at[i] = elems;
         elems += ak_round_up(weights->vectors[i].n, AK_OCL_TILE_ROWS);
     }
-    AK_TRY(ak_ocl_buffer(o, elems * sizeof(float), "the vectors", &o->vectors, error));
+    AK_TRY(ak_ocl_create_buffer(o, elems * sizeof(float), "the vectors", &o->vectors, error));
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < weights->n_vectors && code == CL_SUCCESS; i++)
         code = write_bytes(o, o->vectors, o->vector_at[i] * sizeof(float), weights->vectors[i].data,
@@ -241,7 +243,7 @@ static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights,
     AK_TRY(upload_vectors(o, weights, error));
     /* what was packed into memory of this process is not wanted any more */
     for (uint32_t i = 0; i < weights->n_packed && !weights->block_mapped; i++)
-        if (o->packed[i].memory && !o->packed[i].lent && weights->packed[i].bytes > 0)
+        if (o->packed[i].memory && !o->packed[i].is_zero_copy && weights->packed[i].bytes > 0)
             ak_pages_drop(weights->packed[i].parts[0].data, (size_t)weights->packed[i].bytes);
     return AKUNU_OK;
 }
@@ -252,10 +254,10 @@ ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, stru
     pthread_mutex_lock(&o->lock);
     if (o->weights != weights) {
         if (o->weights)
-            ak_ocl_forget_weights(o);
+            ak_ocl_release_weights(o);
         status = upload_all(o, weights, error);
         if (status != AKUNU_OK)
-            ak_ocl_forget_weights(o);
+            ak_ocl_release_weights(o);
     }
     pthread_mutex_unlock(&o->lock);
     return status;

@@ -32,12 +32,12 @@ struct fake_backend {
 struct fake_prepared {
     struct fake_backend *backend;
     const struct ak_table *table;
-    struct ak_prepare_options options;
+    struct ak_backend_table_options options;
     struct fake_entry *pool;
     float *logits;
     int32_t *chosen; /* of each row of logits */
     uint64_t runs;
-    struct ak_draw draw; /* of the last pass */
+    struct ak_gumbel_params draw; /* of the last pass */
 };
 
 static uint64_t fake_mix(uint64_t hash, uint64_t value)
@@ -83,8 +83,8 @@ static void fake_copy_page(struct ak_backend *b, void *kv, const struct ak_kv_sh
 
 static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table,
                               const struct ak_weights *weights, const struct ak_spec *spec,
-                              const struct ak_prepare_options *options, void *kv,
-                              struct ak_prepared **out, struct ak_error *error)
+                              const struct ak_backend_table_options *options, void *kv,
+                              struct ak_backend_table **out, struct ak_error *error)
 {
     struct fake_backend *fake = (struct fake_backend *)b;
     (void)weights, (void)spec;
@@ -97,11 +97,11 @@ static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table
     p->chosen = calloc(options->max_logits, sizeof *p->chosen);
     ck_assert(p->logits && p->chosen);
     fake->n_prepared++;
-    *out = (struct ak_prepared *)p;
+    *out = (struct ak_backend_table *)p;
     return AKUNU_OK;
 }
 
-static void fake_release(struct ak_prepared *prepared)
+static void fake_release(struct ak_backend_table *prepared)
 {
     struct fake_prepared *p = (struct fake_prepared *)prepared;
     p->backend->n_prepared--;
@@ -137,7 +137,8 @@ static void fake_check(const struct fake_prepared *p, const struct ak_batch *b)
 }
 
 /* The likeliest, or at a temperature one that its seed and its position tell. */
-static int32_t fake_choose(const float *logits, const struct ak_draw *draw, uint32_t position)
+static int32_t fake_choose(const float *logits, const struct ak_gumbel_params *draw,
+                           uint32_t position)
 {
     uint32_t best = 0;
     for (uint32_t v = 1; v < FAKE_VOCAB; v++)
@@ -145,7 +146,7 @@ static int32_t fake_choose(const float *logits, const struct ak_draw *draw, uint
     return (int32_t)(draw->temperature > 0.0f ? (draw->seed + position) % FAKE_VOCAB : best);
 }
 
-static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
+static void fake_run(struct ak_backend_table *prepared, const struct ak_batch *b)
 {
     struct fake_prepared *p = (struct fake_prepared *)prepared;
     fake_check(p, b);
@@ -164,39 +165,39 @@ static void fake_run(struct ak_prepared *prepared, const struct ak_batch *b)
         for (uint32_t v = 0; v < FAKE_VOCAB; v++)
             p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
         p->chosen[row] =
-            fake_choose(p->logits + (size_t)row * FAKE_VOCAB, &b->draw, b->positions[i]);
+            fake_choose(p->logits + (size_t)row * FAKE_VOCAB, &b->gumbel, b->positions[i]);
         free(ids);
     }
-    p->draw = b->draw;
+    p->draw = b->gumbel;
     p->runs++;
 }
 
-static ak_status fake_sync(struct ak_prepared *p, struct ak_error *error)
+static ak_status fake_sync(struct ak_backend_table *p, struct ak_error *error)
 {
     return ((struct fake_prepared *)p)->backend->lose_pass ?
                ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the device is lost") :
                AKUNU_OK;
 }
 
-static const float *fake_logits(const struct ak_prepared *p, uint32_t i)
+static const float *fake_logits(const struct ak_backend_table *p, uint32_t i)
 {
     return ((const struct fake_prepared *)p)->logits + (size_t)i * FAKE_VOCAB;
 }
 
-static const int32_t *fake_chosen(const struct ak_prepared *p)
+static const int32_t *fake_chosen(const struct ak_backend_table *p)
 {
     return ((const struct fake_prepared *)p)->chosen;
 }
 
-static uint64_t fake_bytes(const struct ak_prepared *p)
+static uint64_t fake_bytes(const struct ak_backend_table *p)
 {
     return (uint64_t)((const struct fake_prepared *)p)->options.max_logits * FAKE_VOCAB *
            sizeof(float);
 }
 
-static void fake_counts(const struct ak_prepared *p, struct ak_counts *out)
+static void fake_counts(const struct ak_backend_table *p, struct ak_backend_counts *out)
 {
-    *out = (struct ak_counts){ .gemv = ((const struct fake_prepared *)p)->runs };
+    *out = (struct ak_backend_counts){ .gemv = ((const struct fake_prepared *)p)->runs };
 }
 
 static bool fake_exact(const struct ak_backend *b)
@@ -206,17 +207,17 @@ static bool fake_exact(const struct ak_backend *b)
 
 static const struct ak_backend_ops fake_ops = {
     .name = "fake",
-    .exact = fake_exact,
-    .alloc = fake_alloc,
-    .free = fake_free,
+    .is_batch_invariant = fake_exact,
+    .alloc_kv = fake_alloc,
+    .free_kv = fake_free,
     .copy_page = fake_copy_page,
     .prepare = fake_prepare,
     .release = fake_release,
     .run = fake_run,
     .sync = fake_sync,
     .logits = fake_logits,
-    .chosen = fake_chosen,
-    .bytes = fake_bytes,
+    .sampled = fake_chosen,
+    .memory_bytes = fake_bytes,
     .counts = fake_counts,
 };
 

@@ -24,11 +24,11 @@ struct rig {
     struct ak_table table;
     struct ak_weights weights;
     struct ak_kv_shape kv;
-    struct ak_draw draw;
+    struct ak_gumbel_params draw;
     struct ak_command commands[RIG_ITEMS_MAX];
-    struct ak_slot slots[RIG_ITEMS_MAX];
-    struct ak_vector vectors[RIG_ITEMS_MAX];
-    struct ak_packed packed[RIG_ITEMS_MAX];
+    struct ak_table_slot slots[RIG_ITEMS_MAX];
+    struct ak_pack_vector vectors[RIG_ITEMS_MAX];
+    struct ak_pack_weight packed[RIG_ITEMS_MAX];
     uint32_t widths[AK_OP_LINEAR_COUNT];
     struct ak_view embedding;
     float *rows; /* of the embedding */
@@ -67,12 +67,12 @@ static inline float *rig_floats(size_t n, float low, float high)
 /* `n` elements and what makes a slot's rows whole lines. */
 static inline uint32_t rig_slot(struct rig *r, uint32_t n, enum ak_op_row_set row_set)
 {
-    struct ak_slot *slot = &r->slots[r->table.n_slots];
+    struct ak_table_slot *slot = &r->slots[r->table.n_slots];
     ck_assert_uint_lt(r->table.n_slots, RIG_ITEMS_MAX);
-    *slot = (struct ak_slot){ .width = (n + 15) / 16 * 16,
-                              .row_set = row_set,
-                              .place = r->table.arena_width[row_set],
-                              .last_use = UINT32_MAX };
+    *slot = (struct ak_table_slot){ .width = (n + 15) / 16 * 16,
+                                    .row_set = row_set,
+                                    .offset = r->table.arena_width[row_set],
+                                    .last_use = UINT32_MAX };
     r->table.arena_width[row_set] += slot->width;
     return r->table.n_slots++;
 }
@@ -94,7 +94,7 @@ static inline uint32_t rig_vector(struct rig *r, uint32_t n, float low, float hi
 {
     ck_assert_uint_lt(r->weights.n_vectors, RIG_ITEMS_MAX);
     r->vectors[r->weights.n_vectors] =
-        (struct ak_vector){ .n = n, .data = rig_floats(n, low, high) };
+        (struct ak_pack_vector){ .n = n, .data = rig_floats(n, low, high) };
     return r->weights.n_vectors++;
 }
 
@@ -114,15 +114,15 @@ static inline void rig_begin(struct rig *r, uint32_t width, float low, float hig
                                      .rows = RIG_VOCAB,
                                      .cols = width,
                                      .plane = { { r->rows, (size_t)RIG_VOCAB * width * 4 } } };
-    r->spec.config = (struct ak_config){ .n_layers = 1,
-                                         .width = width,
-                                         .n_heads = 1,
-                                         .n_kv_heads = 1,
-                                         .head_dim = 32,
-                                         .vocab_size = RIG_VOCAB };
+    r->spec.config = (struct ak_spec_config){ .n_layers = 1,
+                                              .width = width,
+                                              .n_heads = 1,
+                                              .n_kv_heads = 1,
+                                              .head_dim = 32,
+                                              .vocab_size = RIG_VOCAB };
     rig_add(r, AK_OP_EMBED, AK_OP_NONE, rig_slot(r, width, AK_OP_ROWS_TOKENS))->params.embed.scale =
         1.0f;
-    r->table.chosen = AK_OP_NONE;
+    r->table.sampled = AK_OP_NONE;
 }
 
 /* Ends it: n elements of the slot come back. */
@@ -153,11 +153,11 @@ static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block
                      64;
     ck_assert_int_eq(posix_memalign((void **)block, 64, bytes + 64), 0);
     for (uint32_t i = 0; i < r->weights.n_packed; i++) {
-        struct ak_packed *packed = &r->packed[i];
+        struct ak_pack_weight *packed = &r->packed[i];
         packed->bytes = 0;
         packed->backend = b;
         for (uint32_t j = 0; j < packed->n_parts; j++) {
-            struct ak_packed_part *part = &packed->parts[j];
+            struct ak_pack_part *part = &packed->parts[j];
             uint64_t size = b->ops->packed_bytes(b, packed->type, part->rows, packed->cols);
             packed->layout = b->ops->layout(b, packed->type);
             packed->bytes += size;
@@ -170,7 +170,7 @@ static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block
     }
 }
 
-static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepared *p,
+static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_backend_table *p,
                             const struct rig_pass *pass, uint32_t lengths[RIG_SEQUENCES],
                             float *out, int32_t *sampled)
 {
@@ -184,7 +184,7 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepa
                               .sequences = sequences,
                               .pages = pages,
                               .logit_rows = rows,
-                              .draw = r->draw };
+                              .gumbel = r->draw };
     struct ak_error error = { 0 };
     for (uint32_t s = 0; s < RIG_SEQUENCES; s++)
         for (uint32_t i = 0; i < pass->n[s]; i++, batch.n++) {
@@ -199,7 +199,7 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_prepa
     for (uint32_t i = 0; out && i < batch.n; i++)
         memcpy(out + (size_t)i * r->n, b->ops->logits(p, i), r->n * sizeof *out);
     if (sampled)
-        memcpy(sampled, b->ops->chosen(p), batch.n * sizeof *sampled);
+        memcpy(sampled, b->ops->sampled(p), batch.n * sizeof *sampled);
 }
 
 /* Opens the backend, runs the passes one after another and closes it. The rows of all tokens
@@ -213,7 +213,7 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu,
                                              .no_cache = true };
     const struct ak_backend_ops *ops;
     struct ak_backend *b;
-    struct ak_prepared *p;
+    struct ak_backend_table *p;
     struct ak_error error = { 0 };
     uint32_t lengths[RIG_SEQUENCES] = { 0 };
     uint8_t *block;
@@ -228,13 +228,13 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu,
     r->weights.n_layers = 1;
     r->weights.embedding = &r->embedding;
     rig_pack(r, b, &block);
-    struct ak_prepare_options options = { .n_threads = 2,
-                                          .context = RIG_CONTEXT,
-                                          .max_tokens = RIG_CONTEXT,
-                                          .max_logits = RIG_CONTEXT,
-                                          .kv = r->kv };
+    struct ak_backend_table_options options = { .n_threads = 2,
+                                                .context = RIG_CONTEXT,
+                                                .max_tokens = RIG_CONTEXT,
+                                                .max_logits = RIG_CONTEXT,
+                                                .kv = r->kv };
     void *kv;
-    ck_assert_msg(ops->alloc(b, &r->kv, &kv, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ops->alloc_kv(b, &r->kv, &kv, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_msg(ops->prepare(b, &r->table, &r->weights, &r->spec, &options, kv, &p, &error) ==
                       AKUNU_OK,
                   "%s", error.message);
@@ -245,7 +245,7 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu,
         sampled = sampled ? sampled + tokens : NULL;
     }
     ops->release(p);
-    ops->free(b, kv, &r->kv);
+    ops->free_kv(b, kv, &r->kv);
     ops->close(b);
     free(block);
 }

@@ -298,18 +298,18 @@ START_TEST(ranges)
                      AKUNU_OK);
     struct ak_weights *w = &model->weights;
     struct ak_pack_job job = { .weights = w, .backend = model->backend, .source = model->provider };
-    uint64_t overhang = ak_round_up(ak_pack_overhang(&job), 4096);
-    ck_assert_uint_gt(overhang, 0);
+    uint64_t slack = ak_round_up(ak_pack_slack(&job), 4096);
+    ck_assert_uint_gt(slack, 0);
     for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
-        uint8_t *buffer = ak_alloc_aligned(steps[s] + 2 * overhang);
+        uint8_t *buffer = ak_alloc_aligned(steps[s] + 2 * slack);
         for (uint64_t begin = 0; begin < w->block_bytes; begin += steps[s]) {
             uint64_t end = begin + steps[s] < w->block_bytes ? begin + steps[s] : w->block_bytes;
             struct ak_pack_range range = {
-                .begin = begin, .end = end, .origin = begin - overhang, .both_ends = true
+                .begin = begin, .end = end, .origin = begin - slack, .both_ends = true
             };
-            memset(buffer, 0, steps[s] + 2 * overhang);
+            memset(buffer, 0, steps[s] + 2 * slack);
             ak_pack_range(&job, &range, buffer);
-            ck_assert_mem_eq(buffer + overhang, w->block + begin, end - begin);
+            ck_assert_mem_eq(buffer + slack, w->block + begin, end - begin);
         }
         ak_free(buffer);
     }
@@ -334,7 +334,7 @@ START_TEST(every_window_once)
     for (int near = 0; near < 2; near++) {
         struct ak_pack_windows windows;
         ck_assert_int_eq(ak_pack_windows_create(&job, BYTES, &windows, NULL), AKUNU_OK);
-        windows.near = near;
+        windows.numa_local = near;
         ck_assert_uint_eq(windows.n, (model->weights.block_bytes + BYTES - 1) / BYTES);
         size_t next[THREADS] = { 0 }, own = 0, taken = 0;
         uint64_t begin, last = 0;

@@ -395,19 +395,19 @@ enum { N_VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
 
 static const struct ak_family *family_of(const char *model_type)
 {
-    for (size_t i = 0; ak_families()[i]; i++)
-        for (const char *const *name = ak_families()[i]->names; *name; name++)
+    for (size_t i = 0; ak_family_list()[i]; i++)
+        for (const char *const *name = ak_family_list()[i]->names; *name; name++)
             if (strcmp(*name, model_type) == 0)
-                return ak_families()[i];
+                return ak_family_list()[i];
     ck_abort_msg("no family %s", model_type);
 }
 
-static uint32_t rows_of(const struct ak_spec *spec, const struct ak_weight_rule *rule)
+static uint32_t rows_of(const struct ak_spec *spec, const struct ak_family_rule *rule)
 {
-    const struct ak_whole *whole = ak_family_whole(spec->family, rule->role);
+    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
     uint32_t rows = 0;
     for (uint32_t i = 0; whole && i < whole->n_parts; i++)
-        rows += ak_spec_dim(spec, ak_family_rule(spec->family, whole->parts[i])->rows);
+        rows += ak_spec_dim(spec, ak_family_find_rule(spec->family, whole->parts[i])->rows);
     return whole ? rows : ak_spec_dim(spec, rule->rows);
 }
 
@@ -429,15 +429,16 @@ static void write_encoder(const struct test_folder *folder, const char *model_ty
     struct test_st st = { 0 };
     char name[AK_ROLE_NAME_BYTES], text[512];
     for (uint32_t i = 0; i < spec.family->n_weights; i++) {
-        const struct ak_weight_rule *rule = &spec.family->weights[i];
-        const struct ak_whole *whole = ak_family_whole(spec.family, rule->role);
+        const struct ak_family_rule *rule = &spec.family->weights[i];
+        const struct ak_family_merged_tensor *whole =
+            ak_family_find_merged(spec.family, rule->role);
         uint32_t rows = rows_of(&spec, rule), cols = ak_spec_dim(&spec, rule->cols);
-        if (rule->need == AK_OPTIONAL && rule->role != AK_ROLE_TOKEN_TYPE_EMBEDDING)
+        if (rule->need == AK_FAMILY_OPTIONAL && rule->role != AK_ROLE_TOKEN_TYPE_EMBEDDING)
             continue;
         if (whole && whole->parts[0] != rule->role)
             continue;
         ck_assert_uint_le(rows, 512);
-        if (rule->rows == AK_DIM_ONE)
+        if (rule->rows == AK_SPEC_DIM_ONE)
             snprintf(text, sizeof text, "%u", cols);
         else
             snprintf(text, sizeof text, "%u, %u", rows, cols);

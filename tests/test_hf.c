@@ -477,9 +477,9 @@ END_TEST
 /* ---- The same model ----------------------------------------------------- */
 struct conversion {
     const struct ak_family *family;
-    struct ak_config config;
-    struct ak_rope_config rope;
-    struct ak_descriptor descriptor;
+    struct ak_spec_config config;
+    struct ak_spec_rope rope;
+    struct ak_spec_descriptor descriptor;
     char factors[2][1024]; /* LongRoPE's, long and short; "": none */
     bool stacked;          /* experts in one tensor, as MLX has them */
     struct test_st st;
@@ -516,12 +516,12 @@ static void fill(const struct conversion *c, const struct ak_tensor *t, uint64_t
 }
 
 /* Parts of one tensor have its name. */
-static const struct ak_weight_rule *rule_of(const struct ak_family *family, enum ak_role role)
+static const struct ak_family_rule *rule_of(const struct ak_family *family, enum ak_role role)
 {
-    for (uint32_t i = 0; i < family->n_wholes; i++)
-        if (family->wholes[i].stored == role)
-            role = family->wholes[i].parts[0];
-    return ak_family_rule(family, role);
+    for (uint32_t i = 0; i < family->n_merged_tensors; i++)
+        if (family->merged_tensors[i].stored == role)
+            role = family->merged_tensors[i].parts[0];
+    return ak_family_find_rule(family, role);
 }
 
 /* LongRoPE's factors are lists of the configuration. */
@@ -630,7 +630,7 @@ static void convert_pairs(struct conversion *c, const struct ak_provider *p,
         data = both;
         *(t->n_dims == 3 ? &rows : &cols) *= 2;
     }
-    ak_role_expand(ak_family_rule(c->family, t->role)->hf, t->layer, name);
+    ak_role_expand(ak_family_find_rule(c->family, t->role)->hf, t->layer, name);
     snprintf(shape, sizeof shape, "%llu, %llu", n, cols);
     if (t->n_dims == 2)
         test_st_add(&c->st, name, ak_quant_info(t->type)->name, shape, data,
@@ -654,7 +654,7 @@ static void convert_experts(struct conversion *c, const struct ak_tensor *t)
     }
     for (uint32_t e = 0; e < n; e++) {
         snprintf(shape, sizeof shape, "%llu, %llu", rows, cols);
-        ak_role_expand_expert(ak_family_rule(c->family, t->role)->hf, e, pattern);
+        ak_role_expand_expert(ak_family_find_rule(c->family, t->role)->hf, e, pattern);
         test_st_add(&c->st, ak_role_expand(pattern, t->layer, name), ak_quant_info(t->type)->name,
                     shape, (const uint8_t *)t->data + e * (t->bytes / n), t->bytes / n);
     }
@@ -666,7 +666,7 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
     if (convert_factors(c, t))
         return;
     if (t->has_role && ak_role_is_expert(t->role)) {
-        if (c->family->hf_experts_turned)
+        if (c->family->hf_experts_transposed)
             convert_pairs(c, p, t);
         else
             convert_experts(c, t);
@@ -674,7 +674,7 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
     }
     char name[AK_ROLE_NAME_BYTES], shape[64];
     uint64_t rows = t->n_dims == 2 ? t->shape[0] : 1, cols = t->shape[t->n_dims - 1];
-    const struct ak_weight_rule *rule = rule_of(c->family, t->role);
+    const struct ak_family_rule *rule = rule_of(c->family, t->role);
     bool turned = c->family->hf_transposed && t->n_dims == 2 && t->layer != AK_ROLE_NO_LAYER;
     uint8_t *data = malloc(t->bytes);
     ck_assert(t->has_role && rule && data);
@@ -705,7 +705,7 @@ static void append(char *text, const char *format, ...)
 
 static void write_gpt2_config(const struct conversion *c, char *text)
 {
-    const struct ak_config *k = &c->config;
+    const struct ak_spec_config *k = &c->config;
     ck_assert_uint_eq(k->ffn_width, 4 * k->width);
     append(text,
            "\"n_layer\": %u, \"n_embd\": %u, \"n_inner\": null, \"n_positions\": %u, \"n_head\": "
@@ -716,10 +716,10 @@ static void write_gpt2_config(const struct conversion *c, char *text)
 /* Both ways of writing a rotation. */
 static void write_rotation(const struct conversion *c, char *text, bool newer)
 {
-    const struct ak_rope_config *r = &c->rope;
-    bool yarn = r->scaling == AK_ROPE_YARN, longer = c->factors[0][0] != 0,
-         linear = r->scaling == AK_ROPE_LINEAR;
-    ck_assert_int_ne(r->scaling, AK_ROPE_LLAMA3);
+    const struct ak_spec_rope *r = &c->rope;
+    bool yarn = r->scaling == AK_SPEC_ROPE_YARN, longer = c->factors[0][0] != 0,
+         linear = r->scaling == AK_SPEC_ROPE_LINEAR;
+    ck_assert_int_ne(r->scaling, AK_SPEC_ROPE_LLAMA3);
     if (!newer)
         append(text, ", \"rope_theta\": %.9g", (double)c->config.rope_base);
     append(text, ", \"%s\": {\"rope_theta\": %.9g, \"%s\": \"%s\"",
@@ -735,7 +735,7 @@ static void write_rotation(const struct conversion *c, char *text, bool newer)
                "\"beta_slow\": %.9g, "
                "\"attention_factor\": %.9g",
                (double)r->factor, r->original_context, (double)r->beta_fast, (double)r->beta_slow,
-               (double)(r->magnitude * ak_yarn_magnitude(r->factor)));
+               (double)(r->magnitude * ak_spec_yarn_magnitude(r->factor)));
     if (linear)
         append(text, ", \"factor\": %.9g", (double)r->factor);
     if (longer)
@@ -749,7 +749,7 @@ static void write_rotation(const struct conversion *c, char *text, bool newer)
 
 static void write_scales(const struct conversion *c, char *text)
 {
-    const struct ak_descriptor *d = &c->descriptor;
+    const struct ak_spec_descriptor *d = &c->descriptor;
     if (is_named(c, "granite"))
         append(text,
                ", \"embedding_multiplier\": %.9g, \"residual_multiplier\": %.9g, "
@@ -765,7 +765,7 @@ static void write_scales(const struct conversion *c, char *text)
 
 static void write_experts(const struct conversion *c, char *text)
 {
-    const struct ak_config *k = &c->config;
+    const struct ak_spec_config *k = &c->config;
     append(
         text,
         ", \"num_experts\": %u, \"num_experts_per_tok\": %u, \"moe_intermediate_size\": %u, "
@@ -788,7 +788,7 @@ static void write_layer_types(const struct conversion *c, char *text, bool liste
            listed ? "full_attn_idxs" : "layer_types");
     const char *comma = "";
     for (uint32_t i = 0; i < c->config.n_layers; i++) {
-        bool conv = ak_config_recurrent(&c->config, (int)i);
+        bool conv = ak_spec_is_recurrent(&c->config, (int)i);
         if (listed && conv)
             continue;
         if (listed)
@@ -803,7 +803,7 @@ static void write_layer_types(const struct conversion *c, char *text, bool liste
 static void write_config(const struct conversion *c, const struct test_folder *folder, bool nested)
 {
     char text[4096] = "";
-    const struct ak_config *k = &c->config;
+    const struct ak_spec_config *k = &c->config;
     append(text, "{\"model_type\": \"%s\", %s ", c->family->names[0],
            nested ? "\"text_config\": {" : "");
     if (is_named(c, "gpt2")) {
@@ -840,7 +840,7 @@ static bool convert(const char *name, const struct test_folder *folder, unsigned
     struct ak_tensor tensor;
     struct ak_provider *p = open_ok(golden_path(name, ".gguf", path));
     ck_assert_int_eq(ak_family_find(p, &c.family, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_config_read(p, c.family, &c.config, &c.rope, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_spec_read_config(p, c.family, &c.config, &c.rope, NULL), AKUNU_OK);
     ck_assert_int_eq(c.family->describe(p, &c.config, &c.descriptor, NULL), AKUNU_OK);
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
         convert_tensor(&c, p, &tensor);
@@ -1050,7 +1050,7 @@ START_TEST(shapes_alone)
                   a->n_dims == b->n_dims);
     }
     if (_i < 2) /* whose matrices are turned */
-        ck_assert(whole.n_kept > 0 && shapes.n_kept == 0);
+        ck_assert(whole.n_owned > 0 && shapes.n_owned == 0);
     ak_binding_clear(&whole);
     ak_binding_clear(&shapes);
     ak_spec_clear(&spec);
@@ -1356,7 +1356,7 @@ START_TEST(turned_quarter)
     ck_assert_msg(ak_spec_read(p, &spec, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_uint_eq(spec.config.head_dim, 16);
     ck_assert_uint_eq(spec.config.rope_dims, 4);
-    ck_assert(ak_config_recurrent(&spec.config, 0) && !ak_config_recurrent(&spec.config, 1));
+    ck_assert(ak_spec_is_recurrent(&spec.config, 0) && !ak_spec_is_recurrent(&spec.config, 1));
     ck_assert_uint_eq(ak_spec_state_elems(&spec), 3 * (2 * 2 * 32 + 4 * 64) + 4 * 32 * 64);
     ak_spec_clear(&spec);
     ak_provider_close(p);

@@ -256,11 +256,11 @@ START_TEST(orders)
         ck_assert_msg(ak_model_load(folder_path(expected[i].folder), &params, &model, &error) ==
                           AKUNU_OK,
                       "%s", error.message);
-        ak_weights_of(&model->weights, AK_OP_LINEAR_QKV, 0, &first, &n);
+        ak_pack_find_linear(&model->weights, AK_OP_LINEAR_QKV, 0, &first, &n);
         ck_assert_uint_eq(n, expected[i].qkv);
         ck_assert_int_eq(model->weights.packed[first].type, expected[i].type);
         ck_assert((model->weights.packed[first].order != NULL) == (i < 2));
-        ak_weights_of(&model->weights, AK_OP_LINEAR_GATE_UP, 0, &first, &n);
+        ak_pack_find_linear(&model->weights, AK_OP_LINEAR_GATE_UP, 0, &first, &n);
         ck_assert_uint_eq(n, expected[i].gate_up);
         ak_model_free(model);
     }
@@ -293,10 +293,10 @@ START_TEST(dropped)
                                .backend = model->backend,
                                .source = model->provider };
     ck_assert_int_eq(ak_pack_windows_create(&job, 4096, &windows, NULL), AKUNU_OK);
-    const struct ak_packed_part *part = &model->weights.packed[0].parts[0];
+    const struct ak_pack_part *part = &model->weights.packed[0].parts[0];
     told_data = part->view->plane[0].data;
     uint64_t all = model->weights.block_bytes, some = part->offset + 16;
-    uint8_t *out = malloc(all + ak_pack_overhang(&job));
+    uint8_t *out = malloc(all + ak_pack_slack(&job));
     ck_assert_ptr_nonnull(out);
     ak_pack_range(&job, &(struct ak_pack_range){ .begin = 0, .end = some }, out);
     ck_assert_uint_eq(n_dropped, 0);

@@ -193,12 +193,12 @@ START_TEST(largest_gemmas)
         { &ak_family_gemma3, 62, 5376, 32, 128, 168.0f },
     };
     struct ak_model *model = NULL;
-    struct ak_descriptor out;
+    struct ak_spec_descriptor out;
     struct ak_error error = { 0 };
     ck_assert_int_eq(ak_model_load(test_path(_i < 2 ? "models/gemma2.gguf" : "models/gemma3.gguf"),
                                    &quiet, &model, &error),
                      AKUNU_OK);
-    struct ak_config config = model->spec.config;
+    struct ak_spec_config config = model->spec.config;
     config.n_layers = sizes[_i].layers;
     config.width = sizes[_i].width;
     config.n_heads = sizes[_i].heads;
@@ -295,13 +295,13 @@ START_TEST(arena)
     const struct ak_table *t = &model->table;
     for (uint32_t i = 0; i < t->n_slots; i++) {
         for (uint32_t j = 0; j < i; j++) {
-            const struct ak_slot *a = &t->slots[i], *b = &t->slots[j];
+            const struct ak_table_slot *a = &t->slots[i], *b = &t->slots[j];
             bool together = a->row_set == b->row_set && a->first_use <= b->last_use &&
                             b->first_use <= a->last_use;
-            bool apart = a->place + a->width <= b->place || b->place + b->width <= a->place;
+            bool apart = a->offset + a->width <= b->offset || b->offset + b->width <= a->offset;
             ck_assert_msg(!together || apart, "slots %u and %u", i, j);
         }
-        ck_assert_uint_le(t->slots[i].place + t->slots[i].width,
+        ck_assert_uint_le(t->slots[i].offset + t->slots[i].width,
                           t->arena_width[t->slots[i].row_set]);
     }
     ak_model_free(model);
@@ -315,8 +315,8 @@ START_TEST(fusing)
     struct ak_model *model = NULL;
     uint32_t first, n, width;
     ck_assert_int_eq(ak_model_load(test_path("model.gguf"), &quiet, &model, NULL), AKUNU_OK);
-    ak_weights_of(&model->weights, AK_OP_LINEAR_QKV, 0, &first, &n);
-    width = ak_weights_width(&model->weights, AK_OP_LINEAR_QKV, 0);
+    ak_pack_find_linear(&model->weights, AK_OP_LINEAR_QKV, 0, &first, &n);
+    width = ak_pack_linear_width(&model->weights, AK_OP_LINEAR_QKV, 0);
     ck_assert_uint_eq(n, 1);
     ck_assert_uint_eq(model->weights.packed[first].n_parts, 3);
 
@@ -327,16 +327,16 @@ START_TEST(fusing)
     ck_assert_ptr_nonnull(k);
     struct ak_weights mixed;
     k->type = AK_QUANT_F16; /* as wide as BF16 */
-    ck_assert_int_eq(ak_weights_plan(&model->binding, model->backend, &mixed, NULL), AKUNU_OK);
-    ak_weights_of(&mixed, AK_OP_LINEAR_QKV, 0, &first, &n);
+    ck_assert_int_eq(ak_pack_plan(&model->binding, model->backend, &mixed, NULL), AKUNU_OK);
+    ak_pack_find_linear(&mixed, AK_OP_LINEAR_QKV, 0, &first, &n);
     ck_assert_uint_eq(n, 3);
-    ck_assert_uint_eq(ak_weights_width(&mixed, AK_OP_LINEAR_QKV, 0), width);
+    ck_assert_uint_eq(ak_pack_linear_width(&mixed, AK_OP_LINEAR_QKV, 0), width);
     for (uint32_t i = 0; i < 3; i++)
-        ck_assert_uint_eq(mixed.packed[first + i].parts[0].at,
-                          model->weights.packed[0].parts[i].at);
-    ak_weights_of(&mixed, AK_OP_LINEAR_QKV, 1, &first, &n);
+        ck_assert_uint_eq(mixed.packed[first + i].parts[0].output_offset,
+                          model->weights.packed[0].parts[i].output_offset);
+    ak_pack_find_linear(&mixed, AK_OP_LINEAR_QKV, 1, &first, &n);
     ck_assert_uint_eq(n, 1);
-    ak_weights_clear(&mixed);
+    ak_pack_clear(&mixed);
     ak_model_free(model);
 }
 END_TEST

@@ -555,7 +555,8 @@ START_TEST(gumbel_distribution)
     ak_random_seed(&random, 99);
     for (int i = 0; i < DRAWS; i++) {
         int32_t token;
-        struct ak_draw draw = { .temperature = temperature, .seed = ak_random_bits(&random) };
+        struct ak_gumbel_params draw = { .temperature = temperature,
+                                         .seed = ak_random_bits(&random) };
         ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 19), AKUNU_OK);
         ck_assert_int_eq(ak_session_draw(session->inner, &only, 1, draw, &token, &error), AKUNU_OK);
         ck_assert(token >= 0 && (size_t)token < n_vocab);

@@ -68,16 +68,16 @@ static void add_product(struct rig *r, uint32_t in, uint32_t out, uint32_t n_par
                         const uint32_t *order)
 {
     uint32_t i = r->weights.n_packed++;
-    struct ak_packed *packed = &r->packed[i];
-    *packed = (struct ak_packed){ .type = parts[0]->view.type,
-                                  .cols = parts[0]->view.cols,
-                                  .n_parts = n_parts,
-                                  .bias = bias,
-                                  .order = order };
+    struct ak_pack_weight *packed = &r->packed[i];
+    *packed = (struct ak_pack_weight){ .type = parts[0]->view.type,
+                                       .cols = parts[0]->view.cols,
+                                       .n_parts = n_parts,
+                                       .bias = bias,
+                                       .order = order };
     for (uint32_t j = 0; j < n_parts; j++) {
         packed->parts[j].view = &parts[j]->view;
         packed->parts[j].rows = parts[j]->view.rows;
-        packed->parts[j].at = at[j] - at[0];
+        packed->parts[j].output_offset = at[j] - at[0];
     }
     struct ak_command *c = rig_add(r, AK_OP_LINEAR, in, out);
     c->weight = i;
@@ -437,7 +437,7 @@ static void build_attention(struct rig *r, const struct attention_case *a, float
     r->kv.k_type = a->k_type;
     r->kv.v_type = a->v_type;
     r->kv.n_layers = 2;
-    struct ak_config *config = &r->spec.config;
+    struct ak_spec_config *config = &r->spec.config;
     config->n_layers = 2;
     config->n_heads = a->n_heads;
     config->n_kv_heads = a->n_kv_heads;
@@ -689,12 +689,12 @@ START_TEST(sampling)
         row[VOCABULARY - 1 - i % 7] = row[13 + i] = 5.5f;
     }
     uint32_t logits = rig_end(&r, 0, VOCABULARY);
-    r.table.chosen = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
+    r.table.sampled = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
     if (_i > 0)
         rig_add(&r, AK_OP_GUMBEL, logits, logits)->params.logits.n = VOCABULARY;
-    rig_add(&r, AK_OP_ARGMAX, logits, r.table.chosen)->params.logits.n = VOCABULARY;
-    r.draw = (struct ak_draw){ .temperature = 0.2f + (float)_i,
-                               .seed = 0x0123456789abcdefu * (uint64_t)_i };
+    rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.logits.n = VOCABULARY;
+    r.draw = (struct ak_gumbel_params){ .temperature = 0.2f + (float)_i,
+                                        .seed = 0x0123456789abcdefu * (uint64_t)_i };
     rig_run(&r, "cpu", "scalar", sizes, N_SIZES, NULL, want);
     rig_run(&r, "opencl", NULL, sizes, N_SIZES, NULL, got);
     for (int i = 0; i < ALL_TOKENS; i++)
@@ -708,7 +708,7 @@ int main(void)
 {
     const struct ak_backend_ops *ops;
     struct ak_error error = { 0 };
-    if (ak_backend_find("opencl", &ops, &error) != AKUNU_OK || !ops->probe()) {
+    if (ak_backend_find("opencl", &ops, &error) != AKUNU_OK || !ops->is_available()) {
         const char *required = getenv("AKUNU_REQUIRE_OPENCL");
         bool fails = required && strcmp(required, "1") == 0;
         printf("%s: test_opencl, no OpenCL device%s%s\n", fails ? "FAILED" : "SKIPPED",

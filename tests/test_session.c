@@ -33,7 +33,7 @@ static struct fixture *fixture_new(void)
     ck_assert_ptr_nonnull(f);
     f->backend.base.ops = &fake_ops;
     f->model.backend = &f->backend.base;
-    f->model.spec.config = (struct ak_config){
+    f->model.spec.config = (struct ak_spec_config){
         .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .vocab_size = FAKE_VOCAB, .context = 512
     };
     f->params = (struct akunu_session_params){ .size = sizeof f->params,

@@ -33,7 +33,7 @@ static struct ak_backend *open_cpu(void)
     struct ak_backend_options options = { .cpu = NULL };
     struct ak_backend *cpu = NULL;
     struct ak_error error = { 0 };
-    fine(ak_backends()[0]->open(&options, &cpu, &error), &error);
+    fine(ak_backend_list()[0]->open(&options, &cpu, &error), &error);
     return cpu;
 }
 
@@ -44,25 +44,25 @@ static struct ak_model *share(const struct ak_model *model, uint32_t cut)
     struct ak_model *shared = calloc(1, sizeof *shared);
     ck_assert_ptr_nonnull(shared);
     *shared = *model;
-    fine(ak_split_open(open_cpu(), open_cpu(), &model->spec, cut, &shared->backend, &error),
+    fine(ak_backend_open_split(open_cpu(), open_cpu(), &model->spec, cut, &shared->backend, &error),
          &error);
-    fine(ak_weights_plan(&model->binding, shared->backend, &shared->weights, &error), &error);
+    fine(ak_pack_plan(&model->binding, shared->backend, &shared->weights, &error), &error);
     struct ak_pack_job job = { .weights = &shared->weights, .backend = shared->backend };
     fine(ak_pool_create(1, &job.pool, &error), &error);
-    fine(ak_weights_pack(&job, &error), &error);
+    fine(ak_pack_weights(&job, &error), &error);
     ak_pool_free(job.pool);
     for (uint32_t i = 0; i < shared->weights.n_packed; i++) {
-        const struct ak_packed *packed = &shared->weights.packed[i];
+        const struct ak_pack_weight *packed = &shared->weights.packed[i];
         bool last = packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)cut;
         ck_assert_ptr_eq(packed->backend,
-                         ak_backend_of(shared->backend, last ? AK_ROLE_NO_LAYER : 0));
+                         ak_backend_for_layer(shared->backend, last ? AK_ROLE_NO_LAYER : 0));
     }
     return shared;
 }
 
 static void unshare(struct ak_model *shared)
 {
-    ak_weights_clear(&shared->weights);
+    ak_pack_clear(&shared->weights);
     shared->backend->ops->close(shared->backend);
     free(shared);
 }
@@ -79,7 +79,7 @@ static struct ak_session *open_session(const struct ak_model *model)
 
 /* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
 static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits,
-                     int32_t *drawn, struct ak_counts *counts)
+                     int32_t *drawn, struct ak_backend_counts *counts)
 {
     struct ak_session *session = open_session(model);
     struct ak_error error = { 0 };
@@ -99,7 +99,7 @@ static void run_text(const struct ak_model *model, const akunu_token *ids, float
     }
     fine(ak_session_prepare_sampled(session, &error), &error);
     fine(ak_session_draw(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1,
-                         (struct ak_draw){ 1.0f, 7 }, drawn, &error),
+                         (struct ak_gumbel_params){ 1.0f, 7 }, drawn, &error),
          &error);
     ak_session_counts(session, counts);
     ak_session_free(session);
@@ -122,7 +122,7 @@ START_TEST(same_bits)
     struct golden_text text;
     akunu_token ids[N];
     int32_t drawn, drawn_again;
-    struct ak_counts counts, counts_again;
+    struct ak_backend_counts counts, counts_again;
     struct ak_model *model = load(golden_at(_i)->name);
     ck_assert_uint_le(model->spec.config.width, 512);
     golden_read_text(golden_at(_i)->name, &text);
@@ -138,7 +138,7 @@ START_TEST(same_bits)
                       "%s, cut before layer %u: other logits", golden_at(_i)->name, (unsigned)cut);
         ck_assert_int_eq(drawn, drawn_again);
         ck_assert_uint_eq(counts.gemv, counts_again.gemv);
-        ck_assert_uint_eq(counts.small_n, counts_again.small_n);
+        ck_assert_uint_eq(counts.skinny, counts_again.skinny);
         ck_assert_uint_eq(counts.gemm, counts_again.gemm);
         ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0,
                       "%s, cut before layer %u: another embedding", golden_at(_i)->name,
@@ -202,10 +202,14 @@ static void stay_open(struct ak_backend *b)
  * bytes of whole pages there may be. */
 START_TEST(capacity)
 {
-    static const struct ak_backend_ops
-        limited = { .describe = no_description, .close = stay_open, .room = room_of_first },
-        roomier = { .describe = no_description, .close = stay_open, .room = room_of_second },
-        unlimited = { .describe = no_description, .close = stay_open };
+    static const struct ak_backend_ops limited = { .describe = no_description,
+                                                   .close = stay_open,
+                                                   .kv_bytes_max = room_of_first },
+                                       roomier = { .describe = no_description,
+                                                   .close = stay_open,
+                                                   .kv_bytes_max = room_of_second },
+                                       unlimited = { .describe = no_description,
+                                                     .close = stay_open };
     static const struct {
         const struct ak_backend_ops *first, *second;
         uint64_t want;
@@ -219,8 +223,8 @@ START_TEST(capacity)
     struct ak_error error = { 0 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ak_backend first = { cases[i].first }, second = { cases[i].second }, *split = NULL;
-        fine(ak_split_open(&first, &second, &spec, 1, &split, &error), &error);
-        ck_assert_uint_eq(split->ops->room(split, NULL), cases[i].want);
+        fine(ak_backend_open_split(&first, &second, &spec, 1, &split, &error), &error);
+        ck_assert_uint_eq(split->ops->kv_bytes_max(split, NULL), cases[i].want);
         split->ops->close(split);
     }
 }

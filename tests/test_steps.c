@@ -13,11 +13,13 @@ static bool waits_after_prepare(uint32_t offset)
     struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
                                      { .op = AK_OP_NORM, .in = 0, .out = 1 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2 } };
-    struct ak_slot slots[] = { { .width = WIDTH, .place = 0, .first_use = 0, .last_use = 1 },
-                               { .width = WIDTH, .place = WIDTH, .first_use = 1, .last_use = 2 },
-                               { .width = WIDTH, .place = offset, .first_use = 2, .last_use = 2 } };
+    struct ak_table_slot slots[] = {
+        { .width = WIDTH, .offset = 0, .first_use = 0, .last_use = 1 },
+        { .width = WIDTH, .offset = WIDTH, .first_use = 1, .last_use = 2 },
+        { .width = WIDTH, .offset = offset, .first_use = 2, .last_use = 2 }
+    };
     struct ak_table table = { .commands = commands, .n_commands = 3, .slots = slots, .n_slots = 3 };
-    struct ak_packed packed = { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH };
+    struct ak_pack_weight packed = { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH };
     struct ak_weights weights = { .packed = &packed, .n_packed = 1 };
     struct ak_cpu_step steps[3 * AK_CPU_STEPS_PER_COMMAND];
     struct ak_cpu_prepared p = {
@@ -48,13 +50,13 @@ static void plan_two(const uint32_t *first, const uint32_t *second, uint32_t n_s
                                      { .op = AK_OP_NORM, .in = 0, .out = 1 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 0 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 1 } };
-    struct ak_slot slots[] = {
-        { .width = WIDTH, .place = 0, .first_use = 0, .last_use = 1 },
-        { .width = WIDTH, .place = WIDTH, .first_use = 1, .last_use = 3 },
-        { .width = 2 * WIDTH, .place = 2 * WIDTH, .first_use = 2, .last_use = 3 }
+    struct ak_table_slot slots[] = {
+        { .width = WIDTH, .offset = 0, .first_use = 0, .last_use = 1 },
+        { .width = WIDTH, .offset = WIDTH, .first_use = 1, .last_use = 3 },
+        { .width = 2 * WIDTH, .offset = 2 * WIDTH, .first_use = 2, .last_use = 3 }
     };
     struct ak_table table = { .commands = commands, .n_commands = 4, .slots = slots, .n_slots = 3 };
-    struct ak_packed packed[] = {
+    struct ak_pack_weight packed[] = {
         { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = first },
         { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = second }
     };
@@ -105,8 +107,8 @@ START_TEST(first_of_equals)
         for (int k = 0; k < 2; k++)
             r.rows[i * VOCABULARY + best[_i][k]] = 2.0f;
     uint32_t logits = rig_end(&r, 0, VOCABULARY);
-    r.table.chosen = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
-    rig_add(&r, AK_OP_ARGMAX, logits, r.table.chosen)->params.logits.n = VOCABULARY;
+    r.table.sampled = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
+    rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.logits.n = VOCABULARY;
     rig_run(&r, "cpu", NULL, &pass, 1, NULL, chosen);
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(chosen[i], (int32_t)best[_i][0]);

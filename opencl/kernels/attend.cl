@@ -9,7 +9,7 @@
  * of the head for values. The pages are shared out among get_num_groups(2) groups, whose
  * results `merge` puts together; of one alone the result is final. */
 kernel __attribute__((reqd_work_group_size(PAGE, 1, 1))) void
-PASTE(attention, QUERIES)(struct attention a, global const float *in, global float *out,
+PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in, global float *out,
                           global float *partials, global const float *vectors, global uchar *kv,
                           global const int *pass)
 {
@@ -18,12 +18,12 @@ PASTE(attention, QUERIES)(struct attention a, global const float *in, global flo
     uint lane = get_local_id(0), h = get_group_id(0), n = a.head_dim,
          kv_head = h / (a.n_heads / a.n_kv_heads);
     uint row = lane / ROW_LANES, splits = get_num_groups(2), split = get_group_id(2);
-    global const int *block = pass + pass[PASS_BLOCKS] + 2 * get_group_id(1);
+    global const int *block = pass + pass[AK_OCL_PASS_BLOCKS] + 2 * get_group_id(1);
     uint first_token = block[0], rows = block[1];
-    uint sequence_end = pass[pass[PASS_ENDS] + first_token];
-    global const int *positions = pass + pass[PASS_POSITIONS] + first_token,
-                     *table = pass + pass[pass[PASS_TABLES] + first_token];
-    float most = -INFINITY, sum = 0.0f, result[QUERIES][HEAD_MAX / PAGE];
+    uint sequence_end = pass[pass[AK_OCL_PASS_ENDS] + first_token];
+    global const int *positions = pass + pass[AK_OCL_PASS_POSITIONS] + first_token,
+                     *table = pass + pass[pass[AK_OCL_PASS_TABLES] + first_token];
+    float running_max = -INFINITY, sum = 0.0f, result[QUERIES][HEAD_MAX / PAGE];
     uint from, to, unused;
     for (uint r = 0; r < QUERIES; r++) {
         for (uint i = 0; i < HEAD_MAX / PAGE; i++)
@@ -34,8 +34,8 @@ PASTE(attention, QUERIES)(struct attention a, global const float *in, global flo
                                      a.scale :
                                  0.0f;
     }
-    visible(a, positions[0], sequence_end, &from, &unused);
-    visible(a, positions[rows - 1], sequence_end, &unused, &to);
+    visible_range(a, positions[0], sequence_end, &from, &unused);
+    visible_range(a, positions[rows - 1], sequence_end, &unused, &to);
     uint page = from / PAGE, pages_end = (to - 1) / PAGE + 1,
          each = (pages_end - page + splits - 1) / splits;
     page += split * each;
@@ -58,20 +58,20 @@ PASTE(attention, QUERIES)(struct attention a, global const float *in, global flo
         }
         for (uint r = 0; r < QUERIES; r++)
             weights[r][lane] = r < rows ?
-                                   seen_score(a, score[r], h, positions[r], sequence_end, token) :
+                                   masked_score(a, score[r], h, positions[r], sequence_end, token) :
                                    -INFINITY;
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        float top = -INFINITY, total = 0.0f, before = most;
+        float top = -INFINITY, total = 0.0f, before = running_max;
         for (uint j = lane % ROW_LANES; j < PAGE; j += ROW_LANES)
             top = fmax(top, weights[row][j]);
-        most = fmax(most, row_most(top, scratch, ROW_LANES));
+        running_max = fmax(running_max, row_max(top, scratch, ROW_LANES));
         for (uint j = lane % ROW_LANES; j < PAGE; j += ROW_LANES) {
-            float weight = weights[row][j] == -INFINITY ? 0.0f : exp(weights[row][j] - most);
+            float weight = weights[row][j] == -INFINITY ? 0.0f : exp(weights[row][j] - running_max);
             weights[row][j] = weight;
             total += weight;
         }
-        float by = before == most ? 1.0f : exp(before - most);
+        float by = before == running_max ? 1.0f : exp(before - running_max);
         again[row] = by;
         sum = sum * by + row_sum(total, scratch, ROW_LANES);
 
@@ -87,7 +87,7 @@ PASTE(attention, QUERIES)(struct attention a, global const float *in, global flo
                     result[r][i] = fma(weights[r][j], value, result[r][i]);
             }
     }
-    tops[row] = most;
+    tops[row] = running_max;
     sums[row] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint r = 0; r < rows; r++) {
@@ -101,13 +101,13 @@ PASTE(attention, QUERIES)(struct attention a, global const float *in, global flo
                 part[n + 1] = sums[r];
             }
         } else {
-            float sink = a.flags & ATTENTION_SINKS ? vectors[a.sinks + h] : -INFINITY,
+            float sink = a.flags & AK_OCL_ATTENTION_SINKS ? vectors[a.sinks + h] : -INFINITY,
                   top = fmax(tops[r], sink);
             float by = exp(tops[r] - top), total = sums[r] * by + exp(sink - top);
             global float *to_row = out + a.out_at + (ulong)(first_token + r) * a.out_stride + h * n;
             for (uint i = 0; i * PAGE + lane < n; i++)
                 to_row[i * PAGE + lane] = result[r][i] * by / total *
-                                          gated_by(a, in, first_token + r, h, i * PAGE + lane);
+                                          gate_factor(a, in, first_token + r, h, i * PAGE + lane);
         }
     }
 }

@@ -1,20 +1,20 @@
 /* The page's part of a KV head: keys, then values. */
-global uchar *head_of(struct attention a, global uchar *kv, int page, uint kv_head)
+global uchar *head_of(struct ak_ocl_attention_args a, global uchar *kv, int page, uint kv_head)
 {
     return kv + (((ulong)page * a.n_layers + a.kv_layer) * a.n_kv_heads + kv_head) * a.head_bytes;
 }
 
-global uchar *page_of(struct attention a, global uchar *kv, global const int *pass, uint t,
-                      uint kv_head)
+global uchar *page_of(struct ak_ocl_attention_args a, global uchar *kv, global const int *pass,
+                      uint t, uint kv_head)
 {
-    uint position = pass[pass[PASS_POSITIONS] + t];
-    return head_of(a, kv, pass[pass[pass[PASS_TABLES] + t] + position / PAGE], kv_head);
+    uint position = pass[pass[AK_OCL_PASS_POSITIONS] + t];
+    return head_of(a, kv, pass[pass[pass[AK_OCL_PASS_TABLES] + t] + position / PAGE], kv_head);
 }
 
 #ifdef K_QUANTIZED
 /* The Hadamard transform of n floats in place, in blocks of the largest power of two that
  * divides n, not scaled. */
-void spread(local float *x, uint n)
+void hadamard(local float *x, uint n)
 {
     for (uint half_n = 1; half_n < (n & -n); half_n *= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -30,7 +30,7 @@ void spread(local float *x, uint n)
 
 /* The other half of qkv, where keys wait for the first one of their page. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-quantize_keys(struct attention a, global const float *rows, global uchar *kv,
+quantize_keys(struct ak_ocl_attention_args a, global const float *rows, global uchar *kv,
               global const int *pass)
 {
     local float key[HEAD_MAX];
@@ -40,15 +40,15 @@ quantize_keys(struct attention a, global const float *rows, global uchar *kv,
     for (uint i = lane; i < n; i += GROUP)
         key[i] = x[i] - F32_READ(page + first_key(n), i);
     barrier(CLK_LOCAL_MEM_FENCE);
-    put_key(key, n, lane, page, pass[pass[PASS_POSITIONS] + t] % PAGE);
+    put_key(key, n, lane, page, pass[pass[AK_OCL_PASS_POSITIONS] + t] % PAGE);
 }
 #endif
 
 /* A group a head of a token: norms, rotation, keys and values into the cache. Heads of
  * queries first, then of keys, then of values. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-qkv(struct attention a, global float *rows, global const float *vectors, global const float *angles,
-    global uchar *kv, global const int *pass)
+qkv(struct ak_ocl_attention_args a, global float *rows, global const float *vectors,
+    global const float *angles, global uchar *kv, global const int *pass)
 {
     local float scratch[GROUP];
     local float head[HEAD_MAX];
@@ -58,7 +58,7 @@ qkv(struct attention a, global float *rows, global const float *vectors, global 
                                              a.v_at + (h - a.n_heads - a.n_kv_heads) * n;
     global float *x = rows + a.in_at + (ulong)t * a.in_stride + at;
     bool is_query = h < a.n_heads, is_value = h >= a.n_heads + a.n_kv_heads;
-    uint flag = is_query ? ATTENTION_Q_NORM : ATTENTION_K_NORM;
+    uint flag = is_query ? AK_OCL_ATTENTION_Q_NORM : AK_OCL_ATTENTION_K_NORM;
     float by = 1.0f;
     for (uint i = lane; i < n; i += GROUP)
         head[i] = x[i];
@@ -73,12 +73,12 @@ qkv(struct attention a, global float *rows, global const float *vectors, global 
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (!is_value) {
-        uint half_n = a.rope_dims / 2, tokens = pass[PASS_TOKENS];
+        uint half_n = a.rope_dims / 2, tokens = pass[AK_OCL_PASS_TOKENS];
         global const float *cosines = angles + ((ulong)a.rope_table * 2 * tokens + t) * half_n,
                            *sines = cosines + (ulong)tokens * half_n;
         for (uint i = lane; i < half_n; i += GROUP) {
-            uint p = a.flags & ATTENTION_INTERLEAVED ? 2 * i : i,
-                 q = a.flags & ATTENTION_INTERLEAVED ? 2 * i + 1 : i + half_n;
+            uint p = a.flags & AK_OCL_ATTENTION_INTERLEAVED ? 2 * i : i,
+                 q = a.flags & AK_OCL_ATTENTION_INTERLEAVED ? 2 * i + 1 : i + half_n;
             float u = head[p], v = head[q];
             head[p] = u * cosines[i] - v * sines[i];
             head[q] = u * sines[i] + v * cosines[i];
@@ -88,14 +88,14 @@ qkv(struct attention a, global float *rows, global const float *vectors, global 
     if (is_value) {
         uint kv_head = h - a.n_heads - a.n_kv_heads;
         put_value(head, n, lane, page_of(a, kv, pass, t, kv_head) + a.keys_bytes,
-                  pass[pass[PASS_POSITIONS] + t] % PAGE);
+                  pass[pass[AK_OCL_PASS_POSITIONS] + t] % PAGE);
         return;
     }
 #ifdef K_QUANTIZED
-    spread(head, n);
+    hadamard(head, n);
     for (uint i = lane; i < n; i += GROUP)
         x[i] = is_query ? head[i] / (float)(n & -n) : head[i];
-    if (!is_query && pass[pass[PASS_POSITIONS] + t] % PAGE == 0)
+    if (!is_query && pass[pass[AK_OCL_PASS_POSITIONS] + t] % PAGE == 0)
         for (uint i = lane; i < n; i += GROUP)
             F32_WRITE(head[i], page_of(a, kv, pass, t, h - a.n_heads) + first_key(n), i);
 #else
@@ -104,12 +104,13 @@ qkv(struct attention a, global float *rows, global const float *vectors, global 
             x[i] = head[i];
     else
         put_key(head, n, lane, page_of(a, kv, pass, t, h - a.n_heads),
-                pass[pass[PASS_POSITIONS] + t] % PAGE);
+                pass[pass[AK_OCL_PASS_POSITIONS] + t] % PAGE);
 #endif
 }
 
 /* Tokens [*first, *end) that one at `position` sees. */
-void visible(struct attention a, uint position, uint sequence_end, uint *first, uint *end)
+void visible_range(struct ak_ocl_attention_args a, uint position, uint sequence_end, uint *first,
+                   uint *end)
 {
     uint before = a.flags & AK_OCL_ATTENTION_BIDIRECTIONAL ? a.window / 2 : a.window - 1;
     *first = a.window && position > before ? position - before : 0;
@@ -130,12 +131,12 @@ float slope_of(uint h, uint n_heads)
 }
 
 /* The score of a token for a query of head h at `position`; −∞: it is not seen. */
-float seen_score(struct attention a, float score, uint h, uint position, uint sequence_end,
-                 uint token)
+float masked_score(struct ak_ocl_attention_args a, float score, uint h, uint position,
+                   uint sequence_end, uint token)
 {
     uint first, end;
-    visible(a, position, sequence_end, &first, &end);
-    if (a.flags & ATTENTION_ALIBI)
+    visible_range(a, position, sequence_end, &first, &end);
+    if (a.flags & AK_OCL_ATTENTION_ALIBI)
         score -= slope_of(h, a.n_heads) *
                  (float)(position > token ? position - token : token - position);
     if (a.cap > 0.0f)
@@ -145,7 +146,7 @@ float seen_score(struct attention a, float score, uint h, uint position, uint se
 
 /* The largest of what each `n` lanes have that stand together, and their sum; all of them get
  * it. */
-float row_most(float x, local float *scratch, uint n)
+float row_max(float x, local float *scratch, uint n)
 {
     uint lane = get_local_id(0);
     scratch[lane] = x;
@@ -173,32 +174,32 @@ float row_sum(float x, local float *scratch, uint n)
 }
 
 /* What an element's gate leaves of it: the gates of a head follow its q. */
-float gated_by(struct attention a, global const float *in, uint t, uint h, uint i)
+float gate_factor(struct ak_ocl_attention_args a, global const float *in, uint t, uint h, uint i)
 {
-    return a.flags & ATTENTION_GATED ?
+    return a.flags & AK_OCL_ATTENTION_GATED ?
                sigmoid(
                    in[a.in_at + (ulong)t * a.in_stride + a.q_at + h * a.q_step + a.head_dim + i]) :
                1.0f;
 }
 
 kernel __attribute__((reqd_work_group_size(PAGE, 1, 1))) void
-merge(struct attention a, global const float *in, global const float *partials, global float *out,
-      global const float *vectors, uint splits)
+merge(struct ak_ocl_attention_args a, global const float *in, global const float *partials,
+      global float *out, global const float *vectors, uint splits)
 {
     uint lane = get_local_id(0), h = get_group_id(0), t = get_group_id(1), n = a.head_dim;
     global const float *parts = partials + ((ulong)t * a.n_heads + h) * splits * (n + 2);
-    float top = a.flags & ATTENTION_SINKS ? vectors[a.sinks + h] : -INFINITY, total = 0.0f;
+    float top = a.flags & AK_OCL_ATTENTION_SINKS ? vectors[a.sinks + h] : -INFINITY, total = 0.0f;
     for (uint s = 0; s < splits; s++)
         top = fmax(top, parts[s * (n + 2) + n]);
     for (uint s = 0; s < splits; s++)
         total += parts[s * (n + 2) + n + 1] * exp(parts[s * (n + 2) + n] - top);
-    if (a.flags & ATTENTION_SINKS)
+    if (a.flags & AK_OCL_ATTENTION_SINKS)
         total += exp(vectors[a.sinks + h] - top);
     for (uint i = lane; i < n; i += PAGE) {
         float sum = 0.0f;
         for (uint s = 0; s < splits; s++)
             sum += parts[s * (n + 2) + i] * exp(parts[s * (n + 2) + n] - top);
         out[a.out_at + (ulong)t * a.out_stride + h * n + i] =
-            sum / total * gated_by(a, in, t, h, i);
+            sum / total * gate_factor(a, in, t, h, i);
     }
 }

@@ -1,29 +1,30 @@
-/* Products with many tokens: a group of 16 × 16 lanes makes 16·MINE rows × COLUMNS = 16·THEIRS
- * tokens, lane (i, j) rows MINE·j … and tokens THEIRS·i …, from 32 k at a time that were opened
- * into local memory. With EXPERTS a group of tokens is one expert's: pass has the list. */
-enum { ROWS = 16 * MINE, X_STRIDE = COLUMNS + 4 };
+/* Products with many tokens: a group of 16 × 16 lanes makes 16·LANE_ROWS rows × COLUMNS =
+ * 16·LANE_TOKENS tokens, lane (i, j) rows LANE_ROWS·j … and tokens LANE_TOKENS·i …, from 32 k at a
+ * time that were opened into local memory. With EXPERTS a group of tokens is one expert's: pass has
+ * the list. */
+enum { ROWS = 16 * LANE_ROWS, X_STRIDE = COLUMNS + 4 };
 
 kernel __attribute__((reqd_work_group_size(16, 16, 1))) void
-gemm(global const uchar *weights, struct linear l, global const float *x, global float *y,
-     global const float *bias, global const int *pass)
+gemm(global const uchar *weights, struct ak_ocl_linear_args l, global const float *x,
+     global float *y, global const float *bias, global const int *pass)
 {
     local float w_k[32][ROWS], x_k[32][X_STRIDE];
     uint i = get_local_id(0), j = get_local_id(1), lane = j * 16 + i;
     uint first_row = get_group_id(0) * ROWS, first = get_group_id(1) * COLUMNS,
          end = pass[l.row_set];
-    float sum[MINE][THEIRS];
+    float sum[LANE_ROWS][LANE_TOKENS];
 #ifdef EXPERTS
-    uint list = pass[PASS_EXPERT_GROUPS];
+    uint list = pass[AK_OCL_PASS_EXPERT_GROUPS];
     if (get_group_id(1) >= (uint)pass[list])
         return;
     uint expert = pass[list + 1 + 2 * get_group_id(1)];
     first = pass[list + 2 + 2 * get_group_id(1)];
-    end = pass[pass[PASS_EXPERT_BEGIN] + expert + 1];
+    end = pass[pass[AK_OCL_PASS_EXPERT_BEGIN] + expert + 1];
     weights += expert * l.expert_bytes;
     bias += expert * l.expert_width;
 #endif
-    for (uint a = 0; a < MINE; a++)
-        for (uint b = 0; b < THEIRS; b++)
+    for (uint a = 0; a < LANE_ROWS; a++)
+        for (uint b = 0; b < LANE_TOKENS; b++)
             sum[a][b] = 0.0f;
     for (uint block = 0; block * 32 < l.k; block++) {
         for (uint e = lane; e < ROWS * 4; e += 256) {
@@ -38,8 +39,8 @@ gemm(global const uchar *weights, struct linear l, global const float *x, global
                 float2 d, m;
                 numbers(tile, nb, (block & 7) * 16 + r, p, &lo, &hi);
                 scales(tile, nb, block & 7, r, &d, &m);
-                a = opened(lo, d.x, m.x);
-                b = opened(hi, d.y, m.y);
+                a = dequantize4(lo, d.x, m.x);
+                b = dequantize4(hi, d.y, m.y);
 #else
                 ulong from = (ulong)(first_row + row) * l.row_elems + block * 32 + 4 * p;
                 a = row_values(weights, from);
@@ -71,20 +72,20 @@ gemm(global const uchar *weights, struct linear l, global const float *x, global
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (uint k = 0; k < 32; k++) {
-            float ours[MINE], theirs[THEIRS];
-            for (uint a = 0; a < MINE; a++)
-                ours[a] = w_k[k][j * MINE + a];
-            for (uint b = 0; b < THEIRS; b++)
-                theirs[b] = x_k[k][i * THEIRS + b];
-            for (uint a = 0; a < MINE; a++)
-                for (uint b = 0; b < THEIRS; b++)
+            float ours[LANE_ROWS], theirs[LANE_TOKENS];
+            for (uint a = 0; a < LANE_ROWS; a++)
+                ours[a] = w_k[k][j * LANE_ROWS + a];
+            for (uint b = 0; b < LANE_TOKENS; b++)
+                theirs[b] = x_k[k][i * LANE_TOKENS + b];
+            for (uint a = 0; a < LANE_ROWS; a++)
+                for (uint b = 0; b < LANE_TOKENS; b++)
                     sum[a][b] = fma(ours[a], theirs[b], sum[a][b]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    for (uint b = 0; b < THEIRS; b++)
-        for (uint a = 0; a < MINE; a++) {
-            uint row = first_row + j * MINE + a, t = first + i * THEIRS + b;
+    for (uint b = 0; b < LANE_TOKENS; b++)
+        for (uint a = 0; a < LANE_ROWS; a++) {
+            uint row = first_row + j * LANE_ROWS + a, t = first + i * LANE_TOKENS + b;
             if (row < l.rows && t < end)
                 y[l.y_at + (ulong)t * l.y_stride + row] =
                     sum[a][b] + (l.has_bias ? bias[l.bias_at + row] : 0.0f);

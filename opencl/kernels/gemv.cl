@@ -8,7 +8,7 @@
 
 #ifdef LOW
 kernel __attribute__((reqd_work_group_size(16, SLICES, 1))) void
-PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const float *x,
+PASTE(gemv, TOKENS)(global const uchar *weights, struct ak_ocl_linear_args l, global const float *x,
                     global float *y, global const float *bias, global const int *pass)
 {
     local float parts[SLICES][TOKENS][16];
@@ -18,7 +18,7 @@ PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const f
     for (uint t = 0; t < TOKENS; t++)
         sum[t] = 0.0f;
 #ifdef EXPERTS
-    uint expert = pass[pass[PASS_EXPERT_OF] + first];
+    uint expert = pass[pass[AK_OCL_PASS_EXPERT_OF] + first];
     weights += expert * l.expert_bytes;
     bias += expert * l.expert_width;
 #endif
@@ -31,7 +31,7 @@ PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const f
         all_numbers(tile, nb, at, lo, hi);
         scales(tile, nb, block & 7, r, &d, &m);
         for (uint p = 0; p < 4; p++) {
-            float4 a = opened(lo[p], d.x, m.x), b = opened(hi[p], d.y, m.y);
+            float4 a = dequantize4(lo[p], d.x, m.x), b = dequantize4(hi[p], d.y, m.y);
             for (uint t = 0; t < TOKENS; t++) {
                 global const float *from = x + min(t, n - 1) * l.x_stride + block * 32 + 4 * p;
                 sum[t] += dot(a, vload4(0, from)) + dot(b, vload4(0, from + 16));
@@ -50,7 +50,7 @@ PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const f
 }
 #else
 kernel __attribute__((reqd_work_group_size(LANES, SLICES, 1))) void
-PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const float *x,
+PASTE(gemv, TOKENS)(global const uchar *weights, struct ak_ocl_linear_args l, global const float *x,
                     global float *y, global const float *bias, global const int *pass)
 {
     local float parts[SLICES][TOKENS][LANES];
@@ -60,7 +60,7 @@ PASTE(gemv, TOKENS)(global const uchar *weights, struct linear l, global const f
     for (uint t = 0; t < TOKENS; t++)
         sum[t] = 0.0f;
 #ifdef EXPERTS
-    uint expert = pass[pass[PASS_EXPERT_OF] + first];
+    uint expert = pass[pass[AK_OCL_PASS_EXPERT_OF] + first];
     weights += expert * l.expert_bytes;
     bias += expert * l.expert_width;
 #endif

@@ -44,7 +44,7 @@ float inverse_of(float x)
 
 /* The number of x among those of `bits` bits, where inverse is that of the scale; of four,
  * 8 stands for zero. */
-uint number_of(float x, float inverse, uint bits)
+uint quantize_number(float x, float inverse, uint bits)
 {
     return bits == 8 ? (uint)(int)clamp(round(x * inverse), -127.0f, 127.0f) & 255 :
                        (uint)clamp(x * inverse + 8.5f, 0.0f, 15.0f);
@@ -104,7 +104,7 @@ void put_key(local const float *key, uint n, uint lane, global uchar *keys, uint
         for (uint d = b * 32; d < b * 32 + 32; d += KEYS_OF_WORD) {
             uint word = 0;
             for (uint i = 0; i < KEYS_OF_WORD; i++)
-                word |= number_of(key[d + i], inverse, KEY_BITS) << i * KEY_BITS;
+                word |= quantize_number(key[d + i], inverse, KEY_BITS) << i * KEY_BITS;
             ((global uint *)keys)[d / KEYS_OF_WORD * PAGE + token] = word;
         }
     }
@@ -162,7 +162,7 @@ void put_value(local const float *value, uint n, uint lane, global uchar *values
         for (uint d = b * 32; d < b * 32 + 32; d += VALUES_OF_BYTE) {
             uint byte = 0;
             for (uint i = 0; i < VALUES_OF_BYTE; i++)
-                byte |= number_of(value[d + i], inverse, VALUE_BITS) << i * VALUE_BITS;
+                byte |= quantize_number(value[d + i], inverse, VALUE_BITS) << i * VALUE_BITS;
             values[(token * n + d) / VALUES_OF_BYTE] = byte;
         }
     }

@@ -7,7 +7,7 @@
  * in the rows of this pass, then in the state, which is brought up to date once all have. */
 
 /* Channel i of a row: of three parts, of n_groups groups each. */
-float channel(struct conv c, global const float *row, uint i)
+float read_channel(struct ak_ocl_conv_args c, global const float *row, uint i)
 {
     uint part = 0;
     for (; i >= c.n_groups * c.part_n[part]; part++)
@@ -16,15 +16,15 @@ float channel(struct conv c, global const float *row, uint i)
 }
 
 /* What is convolved: x, or b · x where a row has b, c and x. */
-float input(struct conv c, global const float *row, uint i)
+float read_input(struct ak_ocl_conv_args c, global const float *row, uint i)
 {
-    return c.gated ? row[i] * row[2 * c.n + i] : channel(c, row, i);
+    return c.gated ? row[i] * row[2 * c.n + i] : read_channel(c, row, i);
 }
 
 /* Tokens of the pass that go before token t in its sequence, at most taps − 1. */
-uint tokens_before(struct conv c, uint t, global const int *pass)
+uint count_tokens_before(struct ak_ocl_conv_args c, uint t, global const int *pass)
 {
-    global const int *sequences = pass + pass[PASS_STATES];
+    global const int *sequences = pass + pass[AK_OCL_PASS_STATES];
     uint n = 0;
     while (n + 1 < c.taps && n < t && sequences[t - n - 1] == sequences[t])
         n++;
@@ -32,15 +32,15 @@ uint tokens_before(struct conv c, uint t, global const int *pass)
 }
 
 /* Channel i, `back` tokens before token t, which has n of them in the pass. */
-float input_before(struct conv c, global const float *in, global const float *state, uint i, uint t,
-                   uint n, uint back, uint position)
+float read_input_before(struct ak_ocl_conv_args c, global const float *in,
+                        global const float *state, uint i, uint t, uint n, uint back, uint position)
 {
     if (back <= n)
-        return input(c, in + c.in_at + (ulong)(t - back) * c.in_stride, i);
+        return read_input(c, in + c.in_at + (ulong)(t - back) * c.in_stride, i);
     return back <= position ? state[(ulong)(c.taps - 1 - (back - n)) * c.n + i] : 0.0f;
 }
 
-kernel void conv(struct conv c, global const float *in, global float *out,
+kernel void conv(struct ak_ocl_conv_args c, global const float *in, global float *out,
                  global const float *vectors, global const float *states, global const int *pass)
 {
     uint i = get_global_id(0), t = get_global_id(1);
@@ -48,27 +48,31 @@ kernel void conv(struct conv c, global const float *in, global float *out,
         return;
     global const float *weight = vectors + c.vector + i * c.taps;
     global const float *state =
-        states + c.state_at + (ulong)pass[pass[PASS_STATES] + t] * c.state_elems;
-    uint n = tokens_before(c, t, pass), position = pass[pass[PASS_POSITIONS] + t];
+        states + c.state_at + (ulong)pass[pass[AK_OCL_PASS_STATES] + t] * c.state_elems;
+    uint n = count_tokens_before(c, t, pass), position = pass[pass[AK_OCL_PASS_POSITIONS] + t];
     float sum = 0.0f;
     for (uint k = 0; k < c.taps; k++)
-        sum = fma(weight[k], input_before(c, in, state, i, t, n, c.taps - 1 - k, position), sum);
+        sum =
+            fma(weight[k], read_input_before(c, in, state, i, t, n, c.taps - 1 - k, position), sum);
     out[c.out_at + (ulong)t * c.out_stride + i] =
         c.gated ? in[c.in_at + (ulong)t * c.in_stride + c.n + i] * sum : sum * sigmoid(sum);
 }
 
 /* By the lanes of a sequence's last token in the pass. */
-kernel void conv_state(struct conv c, global const float *in, global float *states,
+kernel void conv_state(struct ak_ocl_conv_args c, global const float *in, global float *states,
                        global const int *pass)
 {
-    uint i = get_global_id(0), t = get_global_id(1), position = pass[pass[PASS_POSITIONS] + t];
-    if (i >= c.n || position + 1 != (uint)pass[pass[PASS_ENDS] + t])
+    uint i = get_global_id(0), t = get_global_id(1),
+         position = pass[pass[AK_OCL_PASS_POSITIONS] + t];
+    if (i >= c.n || position + 1 != (uint)pass[pass[AK_OCL_PASS_ENDS] + t])
         return;
-    global float *state = states + c.state_at + (ulong)pass[pass[PASS_STATES] + t] * c.state_elems;
-    uint n = tokens_before(c, t, pass);
+    global float *state =
+        states + c.state_at + (ulong)pass[pass[AK_OCL_PASS_STATES] + t] * c.state_elems;
+    uint n = count_tokens_before(c, t, pass);
     for (uint k = 0; k + 1 < c.taps;
          k++) /* what is read of the state lies behind what is written */
-        state[(ulong)k * c.n + i] = input_before(c, in, state, i, t, n, c.taps - 2 - k, position);
+        state[(ulong)k * c.n + i] =
+            read_input_before(c, in, state, i, t, n, c.taps - 2 - k, position);
 }
 
 /* ---- The gated delta rule ----------------------------------------------- */
@@ -76,7 +80,8 @@ kernel void conv_state(struct conv c, global const float *in, global float *stat
  * size, and in place of the gates what comes of them: beta's sigmoid, and of a state the part
  * that is kept, exp(decay · ln(1 + exp(alpha))). */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-delta_gates(struct delta d, global float *rows, global float *gates, global const float *vectors)
+delta_gates(struct ak_ocl_delta_args d, global float *rows, global float *gates,
+            global const float *vectors)
 {
     local float scratch[GROUP];
     uint lane = get_local_id(0), head = get_group_id(0), per_group = d.n_v_heads / d.n_k_heads;
@@ -123,17 +128,17 @@ float column_sum(float x, local float parts[DELTA_SLICES][DELTA_COLUMNS])
  * registers while they go through the tokens: lane (c, s) rows s, s + DELTA_SLICES … of column c.
  * Each token lets the state fade, corrects it by what it should give for its key, and asks it. */
 kernel __attribute__((reqd_work_group_size(DELTA_COLUMNS, DELTA_SLICES, 1))) void
-delta(struct delta d, global const float *in, global float *out, global const float *gates,
-      global float *states, global const int *pass)
+delta(struct ak_ocl_delta_args d, global const float *in, global float *out,
+      global const float *gates, global float *states, global const int *pass)
 {
     local float parts[DELTA_SLICES][DELTA_COLUMNS];
     uint column = get_global_id(0), slice = get_local_id(1), head = get_group_id(1),
-         tokens = pass[PASS_TOKENS];
+         tokens = pass[AK_OCL_PASS_TOKENS];
     uint per_group = d.n_v_heads / d.n_k_heads,
          key_head = d.tiled ? head % d.n_k_heads : head / per_group;
-    global const int *sequences = pass + pass[PASS_STATES],
-                     *positions = pass + pass[PASS_POSITIONS];
-    float own[DELTA_MOST_DIM / DELTA_SLICES];
+    global const int *sequences = pass + pass[AK_OCL_PASS_STATES],
+                     *positions = pass + pass[AK_OCL_PASS_POSITIONS];
+    float own[DELTA_DIM_MAX / DELTA_SLICES];
     for (uint t = 0; t < tokens; t++) {
         global const float *q = in + d.in_at + (ulong)t * d.in_stride + key_head * d.k_dim,
                            *k = q + d.n_k_heads * d.k_dim;
@@ -145,12 +150,12 @@ delta(struct delta d, global const float *in, global float *out, global const fl
                               (ulong)head * d.k_dim * d.v_dim + column;
         float kept = gate[d.alpha_at], given = 0.0f, asked = 0.0f;
         if (t == 0 || sequences[t] != sequences[t - 1])
-            for (uint j = 0, i = slice; j < DELTA_MOST_DIM / DELTA_SLICES; j++, i += DELTA_SLICES)
+            for (uint j = 0, i = slice; j < DELTA_DIM_MAX / DELTA_SLICES; j++, i += DELTA_SLICES)
                 own[j] = i < d.k_dim && positions[t] > 0 ? state[(ulong)i * d.v_dim] : 0.0f;
-        for (uint j = 0, i = slice; j < DELTA_MOST_DIM / DELTA_SLICES; j++, i += DELTA_SLICES)
+        for (uint j = 0, i = slice; j < DELTA_DIM_MAX / DELTA_SLICES; j++, i += DELTA_SLICES)
             given = i < d.k_dim ? fma(k[i], own[j], given) : given;
         float change = gate[d.beta_at] * fma(-kept, column_sum(given, parts), v[column]);
-        for (uint j = 0, i = slice; j < DELTA_MOST_DIM / DELTA_SLICES; j++, i += DELTA_SLICES)
+        for (uint j = 0, i = slice; j < DELTA_DIM_MAX / DELTA_SLICES; j++, i += DELTA_SLICES)
             if (i < d.k_dim) {
                 own[j] = fma(k[i], change, kept * own[j]);
                 asked = fma(q[i], own[j], asked);
@@ -159,7 +164,7 @@ delta(struct delta d, global const float *in, global float *out, global const fl
         if (slice == 0)
             out[d.out_at + (ulong)t * d.out_stride + head * d.v_dim + column] = asked;
         if (t + 1 == tokens || sequences[t] != sequences[t + 1])
-            for (uint j = 0, i = slice; j < DELTA_MOST_DIM / DELTA_SLICES; j++, i += DELTA_SLICES)
+            for (uint j = 0, i = slice; j < DELTA_DIM_MAX / DELTA_SLICES; j++, i += DELTA_SLICES)
                 if (i < d.k_dim)
                     state[(ulong)i * d.v_dim] = own[j];
     }
@@ -167,7 +172,7 @@ delta(struct delta d, global const float *in, global float *out, global const fl
 
 /* A group a head of a token. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-norm_gated(struct norm_gated g, global const float *in, global float *out,
+norm_gated(struct ak_ocl_norm_gated_args g, global const float *in, global float *out,
            global const float *gates, global const float *vectors)
 {
     local float scratch[GROUP];

@@ -2,22 +2,24 @@
  * (opencl/kernels/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at
  * of the arenas on. A group has one row where it needs sums over it. */
 
-kernel void embed(struct rows c, global const float *rows, global float *out)
+kernel void embed(struct ak_ocl_rows_args c, global const float *rows, global float *out)
 {
     uint i = get_global_id(0), t = get_global_id(1);
     if (i < c.n)
         out[c.out_at + (ulong)t * c.out_stride + i] = rows[(ulong)t * c.n + i];
 }
 
-kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-norm(struct rows c, global const float *in, global float *out, global const float *vectors)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void norm(struct ak_ocl_rows_args c,
+                                                                    global const float *in,
+                                                                    global float *out,
+                                                                    global const float *vectors)
 {
     local float scratch[GROUP];
     ulong t = get_group_id(1);
     global const float *x = in + c.in_at + t * c.in_stride, *weight = vectors + c.vector;
     global float *to = out + c.out_at + t * c.out_stride;
     float sum = 0.0f, mean = 0.0f;
-    if (c.flags & ROWS_LAYER_NORM) {
+    if (c.flags & AK_OCL_ROWS_LAYER_NORM) {
         for (uint i = get_local_id(0); i < c.n; i += GROUP)
             sum += x[i];
         mean = group_sum(sum, scratch) / (float)c.n;
@@ -27,8 +29,8 @@ norm(struct rows c, global const float *in, global float *out, global const floa
         sum += (x[i] - mean) * (x[i] - mean);
     float by = 1.0f / sqrt(group_sum(sum, scratch) / (float)c.n + c.value);
     for (uint i = get_local_id(0); i < c.n; i += GROUP)
-        to[i] =
-            (x[i] - mean) * by * weight[i] + (c.flags & ROWS_BIAS ? vectors[c.vector2 + i] : 0.0f);
+        to[i] = (x[i] - mean) * by * weight[i] +
+                (c.flags & AK_OCL_ROWS_BIAS ? vectors[c.vector2 + i] : 0.0f);
 }
 
 float gelu_tanh(float x)
@@ -41,16 +43,16 @@ float gelu_erf(float x)
     return 0.5f * x * (1.0f + erf(x * 0.7071067811865476f));
 }
 
-float activated(float x, uint flags)
+float apply_activation(float x, uint flags)
 {
-    switch (flags & ROWS_ACTIVATION) {
-    case ROWS_SILU: return x / (1.0f + exp(-x));
-    case ROWS_GELU_TANH: return gelu_tanh(x);
+    switch (flags & AK_OCL_ROWS_ACTIVATION) {
+    case AK_OCL_ROWS_SILU: return x / (1.0f + exp(-x));
+    case AK_OCL_ROWS_GELU_TANH: return gelu_tanh(x);
     default: return gelu_erf(x);
     }
 }
 
-kernel void gated(struct rows c, global const float *in, global float *out)
+kernel void gated(struct ak_ocl_rows_args c, global const float *in, global float *out)
 {
     uint i = get_global_id(0);
     ulong t = get_global_id(1);
@@ -58,25 +60,25 @@ kernel void gated(struct rows c, global const float *in, global float *out)
         return;
     global const float *x = in + c.in_at + t * c.in_stride;
     float gate = x[c.gate_at + i], up = x[c.up_at + i], y;
-    if ((c.flags & ROWS_ACTIVATION) == ROWS_SWIGLU_CLAMPED) {
+    if ((c.flags & AK_OCL_ROWS_ACTIVATION) == AK_OCL_ROWS_SWIGLU_CLAMPED) {
         gate = min(gate, 7.0f);
         y = gate / (1.0f + exp(-1.702f * gate)) * (clamp(up, -7.0f, 7.0f) + 1.0f);
     } else {
-        y = activated(gate, c.flags) * up;
+        y = apply_activation(gate, c.flags) * up;
     }
     out[c.out_at + t * c.out_stride + i] = y;
 }
 
-kernel void activate(struct rows c, global const float *in, global float *out)
+kernel void activate(struct ak_ocl_rows_args c, global const float *in, global float *out)
 {
     uint i = get_global_id(0);
     ulong t = get_global_id(1);
     if (i < c.n)
         out[c.out_at + t * c.out_stride + i] =
-            activated(in[c.in_at + t * c.in_stride + i], c.flags);
+            apply_activation(in[c.in_at + t * c.in_stride + i], c.flags);
 }
 
-kernel void add(struct rows c, global const float *in, global float *out)
+kernel void add(struct ak_ocl_rows_args c, global const float *in, global float *out)
 {
     uint i = get_global_id(0);
     ulong t = get_global_id(1);
@@ -84,14 +86,14 @@ kernel void add(struct rows c, global const float *in, global float *out)
         out[c.out_at + t * c.out_stride + i] += in[c.in_at + t * c.in_stride + i] * c.value;
 }
 
-kernel void divide(struct rows c, global float *out)
+kernel void divide(struct ak_ocl_rows_args c, global float *out)
 {
     uint i = get_global_id(0);
     if (i < c.n)
         out[c.out_at + (ulong)get_global_id(1) * c.out_stride + i] /= c.value;
 }
 
-kernel void cap(struct rows c, global float *out)
+kernel void cap(struct ak_ocl_rows_args c, global float *out)
 {
     uint i = get_global_id(0);
     global float *x = out + c.out_at + (ulong)get_global_id(1) * c.out_stride;
@@ -99,17 +101,17 @@ kernel void cap(struct rows c, global float *out)
         x[i] = c.value * tanh(x[i] / c.value);
 }
 
-kernel void select_rows(struct rows c, global const float *in, global float *out,
+kernel void select_rows(struct ak_ocl_rows_args c, global const float *in, global float *out,
                         global const int *pass)
 {
     uint i = get_global_id(0), t = get_global_id(1);
-    ulong from = pass[pass[PASS_LOGIT_ROWS] + t];
+    ulong from = pass[pass[AK_OCL_PASS_LOGIT_ROWS] + t];
     if (i < c.n)
         out[c.out_at + (ulong)t * c.out_stride + i] = in[c.in_at + from * c.in_stride + i];
 }
 
 /* A row's elements in the order of the columns that they meet. */
-kernel void reorder(struct rows c, global const float *in, global float *out,
+kernel void reorder(struct ak_ocl_rows_args c, global const float *in, global float *out,
                     global const uint *order)
 {
     uint i = get_global_id(0);
@@ -123,10 +125,11 @@ kernel void reorder(struct rows c, global const float *in, global float *out,
  * order, and groups of COLUMNS rows for the products. Indices and weights lie as floats in
  * the out slot. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-route(struct rows c, global const float *in, global float *out, global int *pass)
+route(struct ak_ocl_rows_args c, global const float *in, global float *out, global int *pass)
 {
-    uint lane = get_local_id(0), n = pass[PASS_TOKENS], n_experts = c.n, used = c.used;
-    global int *begin = pass + pass[PASS_EXPERT_BEGIN], *groups = pass + pass[PASS_EXPERT_GROUPS];
+    uint lane = get_local_id(0), n = pass[AK_OCL_PASS_TOKENS], n_experts = c.n, used = c.used;
+    global int *begin = pass + pass[AK_OCL_PASS_EXPERT_BEGIN],
+               *groups = pass + pass[AK_OCL_PASS_EXPERT_GROUPS];
     for (uint t = lane; t < n; t += GROUP) {
         global const float *logits = in + c.in_at + (ulong)t * c.in_stride;
         global float *ids = out + c.out_at + (ulong)t * c.out_stride, *weights = ids + used;
@@ -143,15 +146,15 @@ route(struct rows c, global const float *in, global float *out, global int *pass
                 ids[j] = ids[j - 1];
             ids[at] = (float)i;
         }
-        float most = logits[(uint)ids[0]], sum = 0.0f;
+        float max_logit = logits[(uint)ids[0]], sum = 0.0f;
         if (c.flags & AK_OCL_ROWS_NORMALIZED)
             for (uint i = 0; i < used; i++)
-                sum += exp(logits[(uint)ids[i]] - most);
+                sum += exp(logits[(uint)ids[i]] - max_logit);
         else
             for (uint i = 0; i < n_experts; i++)
-                sum += exp(logits[i] - most);
+                sum += exp(logits[i] - max_logit);
         for (uint i = 0; i < used; i++)
-            weights[i] = exp(logits[(uint)ids[i]] - most) / sum;
+            weights[i] = exp(logits[(uint)ids[i]] - max_logit) / sum;
     }
     barrier(CLK_GLOBAL_MEM_FENCE);
     /* an expert a lane: how many rows, where they begin, whose they are */
@@ -182,23 +185,24 @@ route(struct rows c, global const float *in, global float *out, global int *pass
         for (uint t = 0; t < n; t++)
             for (uint i = 0; i < used; i++)
                 if ((uint)out[c.out_at + (ulong)t * c.out_stride + i] == e) {
-                    pass[pass[PASS_EXPERT_OF] + row] = e;
-                    pass[pass[PASS_TOKEN_OF] + row] = t;
-                    pass[pass[PASS_ROW_OF] + t * used + i] = row++;
+                    pass[pass[AK_OCL_PASS_EXPERT_OF] + row] = e;
+                    pass[pass[AK_OCL_PASS_TOKEN_OF] + row] = t;
+                    pass[pass[AK_OCL_PASS_ROW_OF] + t * used + i] = row++;
                 }
     }
 }
 
-kernel void gather(struct rows c, global const float *in, global float *out, global const int *pass)
+kernel void gather(struct ak_ocl_rows_args c, global const float *in, global float *out,
+                   global const int *pass)
 {
     uint i = get_global_id(0), row = get_global_id(1);
-    ulong from = pass[pass[PASS_TOKEN_OF] + row];
+    ulong from = pass[pass[AK_OCL_PASS_TOKEN_OF] + row];
     if (i < c.n)
         out[c.out_at + (ulong)row * c.out_stride + i] = in[c.in_at + from * c.in_stride + i];
 }
 
 /* `gate_at` is where the weights of a row's experts begin, in rows of gate_stride. */
-kernel void combine(struct rows c, global const float *in, global float *out,
+kernel void combine(struct ak_ocl_rows_args c, global const float *in, global float *out,
                     global const float *routes, global const int *pass)
 {
     uint i = get_global_id(0);
@@ -208,15 +212,15 @@ kernel void combine(struct rows c, global const float *in, global float *out,
     global const float *weights = routes + c.other_at + t * c.other_stride + c.used;
     float sum = out[c.out_at + t * c.out_stride + i];
     for (uint j = 0; j < c.used; j++) {
-        ulong row = pass[pass[PASS_ROW_OF] + t * c.used + j];
+        ulong row = pass[pass[AK_OCL_PASS_ROW_OF] + t * c.used + j];
         sum = fma(in[c.in_at + row * c.in_stride + i], weights[j], sum);
     }
     out[c.out_at + t * c.out_stride + i] = sum;
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-add_gated(struct rows c, global const float *in, global float *out, global const float *gates,
-          global const float *vectors)
+add_gated(struct ak_ocl_rows_args c, global const float *in, global float *out,
+          global const float *gates, global const float *vectors)
 {
     local float scratch[GROUP];
     ulong t = get_group_id(1);
@@ -245,21 +249,21 @@ float gumbel_of(ulong seed, ulong position, ulong index)
     return -log(above ? -log1p(-u) : -log(u));
 }
 
-kernel void gumbel(struct rows c, global float *out, global const int *pass)
+kernel void gumbel(struct ak_ocl_rows_args c, global float *out, global const int *pass)
 {
     uint i = get_global_id(0), t = get_global_id(1);
-    float temperature = as_float(pass[PASS_TEMPERATURE]);
+    float temperature = as_float(pass[AK_OCL_PASS_TEMPERATURE]);
     if (i >= c.n || temperature <= 0.0f)
         return;
-    ulong seed = (ulong)(uint)pass[PASS_SEED_HIGH] << 32 | (uint)pass[PASS_SEED_LOW];
-    ulong position = pass[pass[PASS_POSITIONS] + pass[pass[PASS_LOGIT_ROWS] + t]];
+    ulong seed = (ulong)(uint)pass[AK_OCL_PASS_SEED_HIGH] << 32 | (uint)pass[AK_OCL_PASS_SEED_LOW];
+    ulong position = pass[pass[AK_OCL_PASS_POSITIONS] + pass[pass[AK_OCL_PASS_LOGIT_ROWS] + t]];
     global float *x = out + c.out_at + (ulong)t * c.out_stride + i;
     *x = *x / temperature + gumbel_of(seed, position, i);
 }
 
 /* The lowest index of the largest; what is no number is never it: −1 where none is. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-argmax(struct rows c, global const float *in, global int *chosen)
+argmax(struct ak_ocl_rows_args c, global const float *in, global int *chosen)
 {
     local float values[GROUP];
     local uint indices[GROUP];

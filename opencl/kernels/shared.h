@@ -10,29 +10,29 @@
 /* Rows of each row set, in the order of enum ak_op_row_set, then where the lists of a pass begin
  * in its words. */
 enum {
-    PASS_TOKENS,
-    PASS_LOGITS,
-    PASS_EXPERTS,
-    PASS_POSITIONS, /* [tokens] */
-    PASS_TABLES,    /* [tokens]: where the page table of its sequence begins */
+    AK_OCL_PASS_TOKENS,
+    AK_OCL_PASS_LOGITS,
+    AK_OCL_PASS_EXPERTS,
+    AK_OCL_PASS_POSITIONS, /* [tokens] */
+    AK_OCL_PASS_TABLES,    /* [tokens]: where the page table of its sequence begins */
     /* [tokens]: the position after the last one that the pass has of its sequence */
-    PASS_ENDS,
-    PASS_STATES,     /* [tokens]: number of its sequence */
-    PASS_LOGIT_ROWS, /* [logits] */
-    PASS_BLOCKS,     /* [blocks][2]: first token, tokens; of one sequence each */
-    PASS_EXPERT_OF,
-    PASS_TOKEN_OF,      /* [experts]: of a row, its expert and token */
-    PASS_ROW_OF,        /* [tokens][experts used] */
-    PASS_EXPERT_BEGIN,  /* [experts + 1] */
-    PASS_EXPERT_GROUPS, /* how many, then [groups][2]: expert, first row */
-    PASS_SEED_LOW,
-    PASS_SEED_HIGH,
-    PASS_TEMPERATURE, /* bits of a float */
-    PASS_HEADER
+    AK_OCL_PASS_ENDS,
+    AK_OCL_PASS_STATES,     /* [tokens]: number of its sequence */
+    AK_OCL_PASS_LOGIT_ROWS, /* [logits] */
+    AK_OCL_PASS_BLOCKS,     /* [blocks][2]: first token, tokens; of one sequence each */
+    AK_OCL_PASS_EXPERT_OF,
+    AK_OCL_PASS_TOKEN_OF,      /* [experts]: of a row, its expert and token */
+    AK_OCL_PASS_ROW_OF,        /* [tokens][experts used] */
+    AK_OCL_PASS_EXPERT_BEGIN,  /* [experts + 1] */
+    AK_OCL_PASS_EXPERT_GROUPS, /* how many, then [groups][2]: expert, first row */
+    AK_OCL_PASS_SEED_LOW,
+    AK_OCL_PASS_SEED_HIGH,
+    AK_OCL_PASS_TEMPERATURE, /* bits of a float */
+    AK_OCL_PASS_HEADER
 };
 
 /* A product: y = weights · x (+ bias), l.rows rows of k elements. */
-struct linear {
+struct ak_ocl_linear_args {
     uint64_t expert_bytes;
     uint64_t x_at, y_at;  /* elements of the arenas */
     uint64_t group_bytes; /* of 16 rows in tiles */
@@ -47,16 +47,16 @@ struct linear {
 /* A step over rows: what of this it uses is said at its kernel. */
 enum {
     /* as enum ak_op_activation */
-    ROWS_ACTIVATION = 3,
-    ROWS_SILU = 0,
-    ROWS_GELU_TANH = 1,
-    ROWS_GELU_ERF = 2,
-    ROWS_SWIGLU_CLAMPED = 3,
-    ROWS_LAYER_NORM = 4,
-    ROWS_BIAS = 8,
+    AK_OCL_ROWS_ACTIVATION = 3,
+    AK_OCL_ROWS_SILU = 0,
+    AK_OCL_ROWS_GELU_TANH = 1,
+    AK_OCL_ROWS_GELU_ERF = 2,
+    AK_OCL_ROWS_SWIGLU_CLAMPED = 3,
+    AK_OCL_ROWS_LAYER_NORM = 4,
+    AK_OCL_ROWS_BIAS = 8,
     AK_OCL_ROWS_NORMALIZED = 16
 };
-struct rows {
+struct ak_ocl_rows_args {
     uint64_t in_at, out_at, other_at; /* elements */
     uint32_t in_stride, out_stride, other_stride;
     uint32_t n, flags;
@@ -67,15 +67,15 @@ struct rows {
 };
 
 enum {
-    ATTENTION_Q_NORM = 1,
-    ATTENTION_K_NORM = 2,
-    ATTENTION_INTERLEAVED = 4,
+    AK_OCL_ATTENTION_Q_NORM = 1,
+    AK_OCL_ATTENTION_K_NORM = 2,
+    AK_OCL_ATTENTION_INTERLEAVED = 4,
     AK_OCL_ATTENTION_BIDIRECTIONAL = 8,
-    ATTENTION_ALIBI = 16,
-    ATTENTION_SINKS = 32,
-    ATTENTION_GATED = 64
+    AK_OCL_ATTENTION_ALIBI = 16,
+    AK_OCL_ATTENTION_SINKS = 32,
+    AK_OCL_ATTENTION_GATED = 64
 };
-struct attention {
+struct ak_ocl_attention_args {
     uint64_t in_at, out_at;
     uint32_t in_stride, out_stride;
     uint32_t q_at, q_step, k_at, v_at;
@@ -90,7 +90,7 @@ struct attention {
 
 /* SHORT_CONV, where rows have b, c and x, n elements each: `gated`, and CONV, as struct
  * ak_op_conv_params has it. */
-struct conv {
+struct ak_ocl_conv_args {
     uint64_t in_at, out_at, state_at; /* elements */
     uint32_t in_stride, out_stride, state_elems;
     uint32_t n, taps, gated, n_groups;
@@ -99,7 +99,7 @@ struct conv {
 };
 
 /* As struct ak_op_delta_params. */
-struct delta {
+struct ak_ocl_delta_args {
     uint64_t in_at, out_at, gates_at, state_at; /* elements */
     uint32_t in_stride, out_stride, gates_stride, state_elems;
     uint32_t n_k_heads, n_v_heads, k_dim, v_dim;
@@ -108,7 +108,7 @@ struct delta {
 };
 
 /* As struct ak_op_norm_gated_params. */
-struct norm_gated {
+struct ak_ocl_norm_gated_args {
     uint64_t in_at, out_at, gate_at; /* elements */
     uint32_t in_stride, out_stride, gate_stride;
     uint32_t n, gate_step, per_group;

@@ -18,12 +18,12 @@ float half_at(global const uchar *plane, uint i)
 }
 
 /* Bits 0 … 3 of x in bytes 0 … 3; pairs of bits. */
-uint spread1(uint x)
+uint deposit_bits1(uint x)
 {
     return (x & 15u) * 0x00204081u & 0x01010101u;
 }
 
-uint spread2(uint x)
+uint deposit_bits2(uint x)
 {
     return (x & 3u) | (x & 12u) << 6 | (x & 48u) << 12 | (x & 192u) << 18;
 }
@@ -66,17 +66,17 @@ void numbers(global const uchar *tile, uint nb, uint at, uint p, uint *lo, uint 
     *lo = q & 0x0f0f0f0fu;
     *hi = q >> 4 & 0x0f0f0f0fu;
 #else
-    *lo = spread2(((global const uint *)tile)[at * 2] >> 8 * p);
-    *hi = spread2(((global const uint *)tile)[at * 2 + 1] >> 8 * p);
+    *lo = deposit_bits2(((global const uint *)tile)[at * 2] >> 8 * p);
+    *hi = deposit_bits2(((global const uint *)tile)[at * 2 + 1] >> 8 * p);
 #endif
 #if HIGH == 1
     uint bits = ((global const uint *)(tile + nb * LOW_BYTES))[at];
-    *lo |= spread1(bits >> 4 * p) << LOW;
-    *hi |= spread1(bits >> (16 + 4 * p)) << LOW;
+    *lo |= deposit_bits1(bits >> 4 * p) << LOW;
+    *hi |= deposit_bits1(bits >> (16 + 4 * p)) << LOW;
 #elif HIGH == 2
     global const uint *pairs = (global const uint *)(tile + nb * LOW_BYTES);
-    *lo |= spread2(pairs[at * 2] >> 8 * p) << LOW;
-    *hi |= spread2(pairs[at * 2 + 1] >> 8 * p) << LOW;
+    *lo |= deposit_bits2(pairs[at * 2] >> 8 * p) << LOW;
+    *hi |= deposit_bits2(pairs[at * 2 + 1] >> 8 * p) << LOW;
 #endif
 }
 
@@ -106,21 +106,21 @@ void all_numbers(global const uchar *tile, uint nb, uint at, uint lo[4], uint hi
 #else
     uint2 q = ((global const uint2 *)tile)[at];
     for (uint p = 0; p < 4; p++) {
-        lo[p] = spread2(q.x >> 8 * p);
-        hi[p] = spread2(q.y >> 8 * p);
+        lo[p] = deposit_bits2(q.x >> 8 * p);
+        hi[p] = deposit_bits2(q.y >> 8 * p);
     }
 #endif
 #if HIGH == 1
     uint bits = ((global const uint *)(tile + nb * LOW_BYTES))[at];
     for (uint p = 0; p < 4; p++) {
-        lo[p] |= spread1(bits >> 4 * p) << LOW;
-        hi[p] |= spread1(bits >> (16 + 4 * p)) << LOW;
+        lo[p] |= deposit_bits1(bits >> 4 * p) << LOW;
+        hi[p] |= deposit_bits1(bits >> (16 + 4 * p)) << LOW;
     }
 #elif HIGH == 2
     uint2 pairs = ((global const uint2 *)(tile + nb * LOW_BYTES))[at];
     for (uint p = 0; p < 4; p++) {
-        lo[p] |= spread2(pairs.x >> 8 * p) << LOW;
-        hi[p] |= spread2(pairs.y >> 8 * p) << LOW;
+        lo[p] |= deposit_bits2(pairs.x >> 8 * p) << LOW;
+        hi[p] |= deposit_bits2(pairs.y >> 8 * p) << LOW;
     }
 #endif
 }
@@ -256,7 +256,7 @@ float value(uint q)
     return (float)(char)(word >> 8 * (q & 3));
 }
 
-float4 opened(uint bytes, float d, float m)
+float4 dequantize4(uint bytes, float d, float m)
 {
     return d * (float4)(value(bytes & 15), value(bytes >> 8 & 15), value(bytes >> 16 & 15),
                         value(bytes >> 24));
@@ -264,7 +264,7 @@ float4 opened(uint bytes, float d, float m)
 #elif defined TYPE_F8
 /* The numbers' bits as those of a half, which a float has 112 exponents higher; of those
  * without an exponent the bits follow the one of 2^-14, which is then taken away. */
-float4 opened(uint bytes, float d, float m)
+float4 dequantize4(uint bytes, float d, float m)
 {
     uint4 q = convert_uint4(as_uchar4(bytes)), bits = (q & 127u) << 20u;
     float4 normal = as_float4(bits + (112u << 23)),
@@ -272,7 +272,7 @@ float4 opened(uint bytes, float d, float m)
     return d * as_float4(as_uint4(select(small, normal, bits >= (1u << 23))) | (q & 128u) << 24u);
 }
 #elif defined LOW
-float4 opened(uint bytes, float d, float m)
+float4 dequantize4(uint bytes, float d, float m)
 {
     return fma(convert_float4(as_uchar4(bytes)), (float4)d, (float4)m);
 }

@@ -6,10 +6,10 @@
 
 static ak_status find(size_t i, struct akunu_device_info *out, struct ak_error *error)
 {
-    for (const struct ak_backend_ops *const *ops = ak_backends(); *ops; ops++) {
-        if (!(*ops)->device)
+    for (const struct ak_backend_ops *const *ops = ak_backend_list(); *ops; ops++) {
+        if (!(*ops)->device_info)
             continue;
-        AK_TRY((*ops)->device(i, out, error));
+        AK_TRY((*ops)->device_info(i, out, error));
         snprintf(out->backend, sizeof out->backend, "%s", (*ops)->name);
         return AKUNU_OK;
     }

@@ -42,7 +42,7 @@ static ak_status copy_names(struct akunu_file *file, struct ak_error *error)
         family = NULL; /* an unknown architecture's tensors have no roles */
     for (size_t i = 0; i < file->n_tensors && ak_provider_tensor(file->provider, i, &tensor); i++) {
         if (family)
-            tensor.has_role = ak_family_role(family, tensor.name, &tensor.role, &tensor.layer);
+            tensor.has_role = ak_family_find_role(family, tensor.name, &tensor.role, &tensor.layer);
         if (!tensor.has_role)
             continue;
         ak_role_name(tensor.role, tensor.layer, name);

@@ -50,7 +50,7 @@ static ak_status load(const char *path, const struct akunu_load_params *given,
     AK_TRY(ak_versioned_take(&params, sizeof params, given, "akunu_load_params", error));
     AK_TRY(ak_model_load(path, &params, &model->inner, error));
 
-    const struct ak_config *config = &model->inner->spec.config;
+    const struct ak_spec_config *config = &model->inner->spec.config;
     model->tokenizer.inner = model->inner->tokenizer;
     model->file = ak_api_file_lend(model->inner->provider);
     model->name = ak_strndup(config->name.bytes, config->name.n);
@@ -107,7 +107,7 @@ static const char *stored_name(const struct ak_view *view)
     return view->composed_tensor ? view->composed_tensor->name : ak_quant_info(view->type)->name;
 }
 
-static void add_linear(const struct ak_packed *packed, struct totals *totals)
+static void add_linear(const struct ak_pack_weight *packed, struct totals *totals)
 {
     uint64_t rows = 0, stored = 0;
     for (uint32_t i = 0; i < packed->n_parts; i++) {
@@ -116,7 +116,7 @@ static void add_linear(const struct ak_packed *packed, struct totals *totals)
     }
     totals->by_type[packed->type] += stored;
     totals->names[packed->type] = stored_name(packed->parts[0].view);
-    totals->token_bytes += ak_packed_read_bytes(packed);
+    totals->token_bytes += ak_pack_read_bytes(packed);
     if (packed->layer != AK_ROLE_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
         totals->float_parameters +=
@@ -162,7 +162,7 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         return ak_api_fail(&error);
     }
     const struct ak_model *m = model->inner;
-    const struct ak_config *config = &m->spec.config;
+    const struct ak_spec_config *config = &m->spec.config;
     struct totals totals = totals_of(m);
     struct akunu_model_info full = {
         .name = model->name,

@@ -29,15 +29,17 @@ enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info)
 enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info)
 {
     struct ak_error error = { 0 };
-    const struct ak_family *const *family = ak_families();
+    const struct ak_family *const *family = ak_family_list();
     for (size_t at = 0; at < i && *family; at++)
         family++;
     if (!*family)
         return finish(past_end("architecture", i, &error), &error);
     struct akunu_architecture_info full = { .name = (*family)->names[0],
-                                            .about = (*family)->about ? (*family)->about : "",
+                                            .about = (*family)->description ?
+                                                         (*family)->description :
+                                                         "",
                                             .names = (*family)->names,
-                                            .experts = (*family)->experts };
+                                            .experts = (*family)->has_experts };
     for (uint32_t w = 0; w < (*family)->n_weights; w++)
         full.experts |= (*family)->weights[w].role == AK_ROLE_FFN_ROUTER;
     return finish(ak_versioned_give(info, &full, sizeof full, "akunu_architecture_info", &error),

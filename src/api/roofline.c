@@ -43,13 +43,13 @@ static ak_status measure_model(const struct akunu_model *model, unsigned n_threa
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     struct ak_backend *backend = model->inner->backend;
-    if (backend->ops == ak_backends()[0])
+    if (backend->ops == ak_backend_list()[0])
         return measure(backend->ops->describe(backend), n_threads, what, out, error);
     if (n_threads < 1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread");
     if (what & AKUNU_MEASURE_READ)
-        AK_TRY(backend->ops->bandwidth(backend, &model->inner->weights, n_threads,
-                                       &full.read_bytes_per_second, error));
+        AK_TRY(backend->ops->measure_bandwidth(backend, &model->inner->weights, n_threads,
+                                               &full.read_bytes_per_second, error));
     return ak_versioned_give(out, &full, sizeof full, "akunu_roofline", error);
 }
 

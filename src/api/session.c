@@ -76,12 +76,12 @@ enum akunu_status akunu_session_counters(const struct akunu_session *session,
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);
     if (s) {
-        struct ak_counts counts = { 0 };
+        struct ak_backend_counts counts = { 0 };
         ak_session_counts(s, &counts);
         struct akunu_counters full = { .passes = s->n_passes,
                                        .tokens = s->n_tokens,
                                        .gemv = counts.gemv,
-                                       .small_n = counts.small_n,
+                                       .small_n = counts.skinny,
                                        .gemm = counts.gemm };
         ak_versioned_give(out, &full, sizeof full, "akunu_counters", &error);
     }

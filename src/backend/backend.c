@@ -6,12 +6,12 @@
 
 enum { GROUP_ALIGN = 64 };
 
-struct ak_backend *ak_backend_of(struct ak_backend *b, int layer)
+struct ak_backend *ak_backend_for_layer(struct ak_backend *b, int layer)
 {
-    return b->ops->of ? b->ops->of(b, layer) : b;
+    return b->ops->layer_backend ? b->ops->layer_backend(b, layer) : b;
 }
 
-enum ak_quant_type ak_kv_stored(enum ak_kv_type type)
+enum ak_quant_type ak_kv_stored_type(enum ak_kv_type type)
 {
     static const enum ak_quant_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_QUANT_F16,
                                                                  [AK_KV_F32] = AK_QUANT_F32,
@@ -25,13 +25,13 @@ enum ak_quant_type ak_kv_stored(enum ak_kv_type type)
 static uint64_t row_bytes(enum ak_kv_type type, uint32_t head_dim)
 {
     uint64_t bytes = 0;
-    (void)ak_quant_row_bytes(ak_kv_stored(type), head_dim, &bytes);
+    (void)ak_quant_row_bytes(ak_kv_stored_type(type), head_dim, &bytes);
     return bytes;
 }
 
 static bool has_quantized_keys(const struct ak_kv_shape *shape)
 {
-    return ak_quant_info(ak_kv_stored(shape->k_type))->block_elems > 1;
+    return ak_quant_info(ak_kv_stored_type(shape->k_type))->block_elems > 1;
 }
 
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape)
@@ -61,7 +61,7 @@ uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape)
 }
 
 /* At a multiple of a cache line. */
-uint64_t ak_kv_state_at(const struct ak_kv_shape *shape, uint32_t sequence)
+uint64_t ak_kv_state_offset(const struct ak_kv_shape *shape, uint32_t sequence)
 {
     uint64_t pages = ak_kv_page_bytes(shape) * shape->n_pages;
     return (pages + 63) / 64 * 64 + sequence * shape->state_elems * sizeof(float);
@@ -75,5 +75,5 @@ uint64_t ak_kv_pool_bytes(const struct ak_kv_shape *shape)
         !ak_mul_u64(states, shape->n_states, &states) || !ak_add_u64(pages, 63, &bytes) ||
         !ak_add_u64(bytes, states, &bytes))
         return 0;
-    return states > 0 ? ak_kv_state_at(shape, shape->n_states) : pages;
+    return states > 0 ? ak_kv_state_offset(shape, shape->n_states) : pages;
 }

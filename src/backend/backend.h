@@ -7,7 +7,7 @@
 #include "model/model.h"
 
 struct ak_backend;
-struct ak_prepared;
+struct ak_backend_table;
 struct ak_table;           /* dispatch/table.h */
 struct ak_weights;         /* pack/weights.h */
 struct ak_backend_profile; /* cpu/profile.h */
@@ -45,7 +45,7 @@ struct ak_kv_shape {
     uint64_t state_elems; /* floats of a sequence's state; 0: none */
     uint32_t n_states;    /* sequences */
 };
-enum ak_quant_type ak_kv_stored(enum ak_kv_type type);
+enum ak_quant_type ak_kv_stored_type(enum ak_kv_type type);
 /* Of one head in one page: a group's keys, the keys, the values. The quantized types
  * take a head_dim that is a multiple of 32, and room for one key of floats beside. */
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape);
@@ -54,10 +54,10 @@ uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
 uint64_t ak_kv_pool_bytes(const struct ak_kv_shape *shape); /* 0: overflow */
 /* Where sequence `sequence`'s state begins, in bytes of the pool. */
-uint64_t ak_kv_state_at(const struct ak_kv_shape *shape, uint32_t sequence);
+uint64_t ak_kv_state_offset(const struct ak_kv_shape *shape, uint32_t sequence);
 
 /* What a session asks of a prepared table. */
-struct ak_prepare_options {
+struct ak_backend_table_options {
     unsigned n_threads;
     const struct ak_cpus *cpus; /* to pin threads to; NULL: the system places them */
     uint32_t context;           /* tokens of a sequence */
@@ -67,7 +67,7 @@ struct ak_prepare_options {
 };
 
 /* Sampling parameters of the table that ends in a Gumbel step; temperature 0: the likeliest. */
-struct ak_draw {
+struct ak_gumbel_params {
     float temperature;
     uint64_t seed;
 };
@@ -82,23 +82,23 @@ struct ak_batch {
     const uint32_t *const *pages;
     uint32_t n_logits;
     const uint32_t *logit_rows; /* ascending indices of tokens */
-    struct ak_draw draw;
+    struct ak_gumbel_params gumbel;
     /* What EMBED gives in place of the tokens' embeddings: row t is `hidden_stride` floats
      * after the one before. NULL: the embeddings. */
     const float *hidden;
     size_t hidden_stride;
 };
 
-struct ak_counts {
-    uint64_t gemv, small_n, gemm;
+struct ak_backend_counts {
+    uint64_t gemv, skinny, gemm;
 };
 
 struct ak_backend_ops {
     const char *name;
     /* Whether this machine has it. */
-    bool (*probe)(void);
+    bool (*is_available)(void);
     /* Its device number i, but for `size`; NULL: it has none to choose from. */
-    ak_status (*device)(size_t i, struct akunu_device_info *out, struct ak_error *error);
+    ak_status (*device_info)(size_t i, struct akunu_device_info *out, struct ak_error *error);
     ak_status (*open)(const struct ak_backend_options *options, struct ak_backend **out,
                       struct ak_error *error);
     void (*close)(struct ak_backend *b);
@@ -106,11 +106,11 @@ struct ak_backend_ops {
     bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_quant_type type);
     /* Whether a token's logits are the same bits in every pass of few tokens. NULL: they are not.
      */
-    bool (*exact)(const struct ak_backend *b);
+    bool (*is_batch_invariant)(const struct ak_backend *b);
 
     /* Of a backend that is put together of others: whose the weights of a layer are
      * (AK_ROLE_NO_LAYER: those outside of layers). NULL: it has them all itself. */
-    struct ak_backend *(*of)(struct ak_backend *b, int layer);
+    struct ak_backend *(*layer_backend)(struct ak_backend *b, int layer);
 
     /* The versioned layout that a weight of this type is packed in, and its size
      * for rows × cols; 0 bytes: it is used where it lies. */
@@ -126,16 +126,17 @@ struct ak_backend_ops {
     /* Of devices with memory of their own, NULL elsewhere: the bytes that a KV cache of all
      * layers may take beside the weights, and whether there is room for a session and them.
      * Nothing is allocated; what does not fit is told with the layers that would. */
-    uint64_t (*room)(const struct ak_backend *b, const struct ak_weights *weights);
-    ak_status (*fits)(const struct ak_backend *b, const struct ak_table *table,
-                      const struct ak_weights *weights, const struct ak_spec *spec,
-                      const struct ak_prepare_options *options, struct ak_error *error);
+    uint64_t (*kv_bytes_max)(const struct ak_backend *b, const struct ak_weights *weights);
+    ak_status (*check_memory)(const struct ak_backend *b, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_backend_table_options *options,
+                              struct ak_error *error);
 
     /* A KV pool of that shape, whose bytes can be counted. What it is, and where its pages
      * lie, only the backend knows; whoever has it gives the same shape each time. */
-    ak_status (*alloc)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
-                       struct ak_error *error);
-    void (*free)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape);
+    ak_status (*alloc_kv)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
+                          struct ak_error *error);
+    void (*free_kv)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape);
     /* Page `from` over page `to`, or a sequence's state over another's. Where a device fails
      * at that, the next pass says so. */
     void (*copy_page)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
@@ -144,28 +145,28 @@ struct ak_backend_ops {
                        uint32_t from);
     /* Where the host reads and writes the pages, one after another; they are the same bytes for
      * the same tokens on every machine. NULL: it does not. */
-    uint8_t *(*pages)(struct ak_backend *b, void *kv);
+    uint8_t *(*host_pages)(struct ak_backend *b, void *kv);
 
     /* Turns a table into the backend's own form for one session; kv is the pool. */
     ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv,
-                         struct ak_prepared **out, struct ak_error *error);
-    void (*release)(struct ak_prepared *p);
+                         const struct ak_backend_table_options *options, void *kv,
+                         struct ak_backend_table **out, struct ak_error *error);
+    void (*release)(struct ak_backend_table *p);
     /* Runs one pass; never allocates. Results are there after sync, which tells whether the
      * device did it. */
-    void (*run)(struct ak_prepared *p, const struct ak_batch *batch);
-    ak_status (*sync)(struct ak_prepared *p, struct ak_error *error);
+    void (*run)(struct ak_backend_table *p, const struct ak_batch *batch);
+    ak_status (*sync)(struct ak_backend_table *p, struct ak_error *error);
     /* Row i of the last pass' logits; of the sampled table, the chosen tokens, -1 where no
      * logit is a number. */
-    const float *(*logits)(const struct ak_prepared *p, uint32_t i);
-    const int32_t *(*chosen)(const struct ak_prepared *p);
-    uint64_t (*bytes)(const struct ak_prepared *p); /* scratch held */
-    void (*counts)(const struct ak_prepared *p, struct ak_counts *out);
+    const float *(*logits)(const struct ak_backend_table *p, uint32_t i);
+    const int32_t *(*sampled)(const struct ak_backend_table *p);
+    uint64_t (*memory_bytes)(const struct ak_backend_table *p); /* scratch held */
+    void (*counts)(const struct ak_backend_table *p, struct ak_backend_counts *out);
     /* Bytes a second at which a pass can read the weights, measured now, in a tenth of a
      * second or so; with n_threads where that is the CPU's. */
-    ak_status (*bandwidth)(struct ak_backend *b, const struct ak_weights *weights,
-                           unsigned n_threads, double *out, struct ak_error *error);
+    ak_status (*measure_bandwidth)(struct ak_backend *b, const struct ak_weights *weights,
+                                   unsigned n_threads, double *out, struct ak_error *error);
 };
 
 /* A backend embeds this first. */
@@ -174,6 +175,6 @@ struct ak_backend {
 };
 
 /* The backend that has the weights of a layer: `b`, or one that it is put together of. */
-struct ak_backend *ak_backend_of(struct ak_backend *b, int layer);
+struct ak_backend *ak_backend_for_layer(struct ak_backend *b, int layer);
 
 #endif

@@ -11,12 +11,12 @@
 static const struct ak_backend_ops *const backends[] = {
     &ak_cpu_backend,
 #ifdef HAVE_AK_OPENCL
-    &ak_opencl_backend,
+    &ak_ocl_backend,
 #endif
     NULL,
 };
 
-const struct ak_backend_ops *const *ak_backends(void)
+const struct ak_backend_ops *const *ak_backend_list(void)
 {
     return backends;
 }

@@ -1,11 +1,11 @@
 /* The backends of this build. */
-#ifndef AK_BACKEND_LIST_H
-#define AK_BACKEND_LIST_H
+#ifndef AK_BACKENDS_LIST_H
+#define AK_BACKENDS_LIST_H
 
 #include "backend/backend.h"
 
 /* Ends in NULL; the CPU is first. */
-const struct ak_backend_ops *const *ak_backends(void);
+const struct ak_backend_ops *const *ak_backend_list(void);
 
 /* The backend called `name`; NULL: the CPU's. */
 ak_status ak_backend_find(const char *name, const struct ak_backend_ops **out,

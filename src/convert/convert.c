@@ -64,13 +64,13 @@ static ak_status check_source(const struct job *j)
         j->spec.descriptor.local.window > 0)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "GGUF has no place for windows that begin behind a first layer without one");
-    if (j->spec.config.delta_k_heads > 0 && ak_config_interval(&j->spec.config) == 0)
+    if (j->spec.config.delta_k_heads > 0 && ak_spec_attention_interval(&j->spec.config) == 0)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "attention is not in every n-th layer alone; only that is written as GGUF");
-    if (j->spec.pooling.refused[0])
+    if (j->spec.pooling.unsupported[0])
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "the model's embeddings take %s, for which GGUF has no place",
-                       j->spec.pooling.refused);
+                       j->spec.pooling.unsupported);
     return AKUNU_OK;
 }
 
@@ -82,16 +82,16 @@ static ak_status open_source(struct job *j)
     j->plan.source = j->source;
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
-    if (ak_is_speech(j->source))
+    if (ak_family_is_speech(j->source))
         return ak_fail(
             j->error, AKUNU_ERROR_UNSUPPORTED,
             "a speech model, and no program reads such models as GGUF. whisper.cpp reads GGML "
             "files, which its models/convert-h5-to-ggml.py makes of a Hugging Face folder; a GGML "
             "file needs no conversion");
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
-    AK_TRY(ak_pooling_read(j->source, &j->spec, &j->spec.pooling, j->error));
+    AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(check_source(j));
-    AK_TRY(ak_rope_tables(j->source, &j->spec, j->error));
+    AK_TRY(ak_spec_init_rope(j->source, &j->spec, j->error));
     AK_TRY(ak_tokenizer_open(j->source, &j->tokenizer, j->error));
     j->plan.spec = &j->spec;
     return AKUNU_OK;

@@ -46,7 +46,7 @@ struct ak_convert_order {
 
 /* A weight of the source, or every `step` rows the n from `first` on; step 0: all. */
 struct ak_convert_part {
-    const struct ak_weight_rule *rule;
+    const struct ak_family_rule *rule;
     uint32_t first, n, step;
 };
 

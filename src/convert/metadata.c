@@ -60,10 +60,10 @@ static void put_f32(struct ak_gguf_writer *w, const struct ak_convert_plan *plan
 static void put_delta(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     static const int32_t sections[] = { 11, 11, 10, 0 };
-    const struct ak_config *c = &plan->spec->config;
+    const struct ak_spec_config *c = &plan->spec->config;
     char key[KEY_BYTES];
     put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
-    put_u32(w, plan, "full_attention_interval", ak_config_interval(c));
+    put_u32(w, plan, "full_attention_interval", ak_spec_attention_interval(c));
     put_u32(w, plan, "ssm.inner_size", c->delta_v_heads * c->delta_v_dim);
     if (plan->spec->family->gguf_tiled) /* llama.cpp wants it, and any will do for text */
         ak_gguf_writer_put_ints(w, format_key(plan, "rope.dimension_sections", key), sections,
@@ -73,16 +73,16 @@ static void put_delta(struct ak_gguf_writer *w, const struct ak_convert_plan *pl
 /* One number, or one a layer where some have no attention: 0 for those. */
 static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
-    const struct ak_config *c = &plan->spec->config;
+    const struct ak_spec_config *c = &plan->spec->config;
     if (c->delta_k_heads > 0) {
         put_delta(w, plan);
         return;
     }
-    int32_t heads[AK_MAX_LAYERS];
+    int32_t heads[AK_SPEC_LAYERS_MAX];
     char key[KEY_BYTES];
     bool mixed = false;
     for (uint32_t i = 0; i < c->n_layers; i++) {
-        bool recurrent = ak_config_recurrent(c, (int)i);
+        bool recurrent = ak_spec_is_recurrent(c, (int)i);
         heads[i] = recurrent ? 0 : (int32_t)c->n_kv_heads;
         mixed = mixed || recurrent;
     }
@@ -95,7 +95,7 @@ static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_convert_plan 
 
 static void put_sizes(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
-    const struct ak_config *c = &plan->spec->config;
+    const struct ak_spec_config *c = &plan->spec->config;
     put_u32(w, plan, "block_count", c->n_layers);
     put_u32(w, plan, "context_length", c->context);
     put_u32(w, plan, "embedding_length", c->width);
@@ -126,21 +126,21 @@ static void put_window(struct ak_gguf_writer *w, const struct ak_convert_plan *p
 
 static void put_scaling(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
-    static const char *const names[] = {
-        [AK_ROPE_LINEAR] = "linear", [AK_ROPE_YARN] = "yarn", [AK_ROPE_LONG] = "longrope"
-    };
-    const struct ak_rope_config *rope = &plan->spec->rope;
+    static const char *const names[] = { [AK_SPEC_ROPE_LINEAR] = "linear",
+                                         [AK_SPEC_ROPE_YARN] = "yarn",
+                                         [AK_SPEC_ROPE_LONGROPE] = "longrope" };
+    const struct ak_spec_rope *rope = &plan->spec->rope;
     char key[KEY_BYTES];
-    if (rope->scaling == AK_ROPE_PLAIN || rope->scaling == AK_ROPE_LLAMA3)
+    if (rope->scaling == AK_SPEC_ROPE_PLAIN || rope->scaling == AK_SPEC_ROPE_LLAMA3)
         return; /* nothing to tell, or told by a tensor */
     ak_gguf_writer_put_string(w, format_key(plan, "rope.scaling.type", key), names[rope->scaling]);
-    if (rope->scaling != AK_ROPE_LONG)
+    if (rope->scaling != AK_SPEC_ROPE_LONGROPE)
         put_f32(w, plan, "rope.scaling.factor", rope->factor);
-    if (rope->scaling != AK_ROPE_LINEAR)
+    if (rope->scaling != AK_SPEC_ROPE_LINEAR)
         put_u32(w, plan, "rope.scaling.original_context_length", rope->original_context);
     if (rope->magnitude != 1.0f)
         put_f32(w, plan, "rope.scaling.attn_factor", rope->magnitude);
-    if (rope->scaling == AK_ROPE_YARN) {
+    if (rope->scaling == AK_SPEC_ROPE_YARN) {
         put_f32(w, plan, "rope.scaling.yarn_beta_fast", rope->beta_fast);
         put_f32(w, plan, "rope.scaling.yarn_beta_slow", rope->beta_slow);
         if (rope->unrounded) /* llama.cpp has no key for it, and rounds */
@@ -152,8 +152,8 @@ static void put_scaling(struct ak_gguf_writer *w, const struct ak_convert_plan *
  * behind the last. */
 static void put_unrotated(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
-    const struct ak_descriptor *d = &plan->spec->descriptor;
-    if (d->global.rotation == AK_ROTATE_NONE)
+    const struct ak_spec_descriptor *d = &plan->spec->descriptor;
+    if (d->global.rotation == AK_SPEC_ROTATE_NONE)
         put_u32(w, plan, "no_rope_layer_interval",
                 d->global_every > 0 ? d->global_every : plan->spec->config.n_layers + 1);
 }
@@ -234,13 +234,13 @@ static void put_number(struct ak_gguf_writer *w, const struct ak_convert_plan *p
 static void put_architecture_keys(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
-    char found[AK_CONFIG_KEY_BYTES];
+    char found[AK_SPEC_KEY_BYTES];
     struct ak_meta meta;
     bool scaled = false;
     const char *key;
-    for (size_t i = 0; (key = ak_config_key_at(i)); i++)
+    for (size_t i = 0; (key = ak_spec_renamed_key(i)); i++)
         if (!is_written(key) &&
-            ak_config_find_key(plan->source, spec->config.architecture, key, found) &&
+            ak_spec_find_key(plan->source, spec->config.architecture, key, found) &&
             ak_provider_find_meta(plan->source, found, &meta)) {
             put_number(w, plan, key, &meta);
             scaled |= strcmp(key, "attention.scale") == 0;
@@ -254,19 +254,19 @@ static void put_architecture_keys(struct ak_gguf_writer *w, const struct ak_conv
 static void put_encoder(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
-    char key[KEY_BYTES], found[AK_CONFIG_KEY_BYTES];
+    char key[KEY_BYTES], found[AK_SPEC_KEY_BYTES];
     struct ak_meta meta;
     if (!spec->descriptor.encoder)
         return;
     ak_gguf_writer_put_bool(w, format_key(plan, "attention.causal", key), false);
-    if (ak_family_rule(spec->family, AK_ROLE_TOKEN_TYPE_EMBEDDING))
+    if (ak_family_find_rule(spec->family, AK_ROLE_TOKEN_TYPE_EMBEDDING))
         ak_gguf_writer_put_u32(w, "tokenizer.ggml.token_type_count",
                                spec->config.n_types ? spec->config.n_types : 1);
-    if (spec->family->activation &&
-        ak_config_find_key(plan->source, spec->config.architecture, spec->family->activation,
-                           found) &&
+    if (spec->family->activation_key &&
+        ak_spec_find_key(plan->source, spec->config.architecture, spec->family->activation_key,
+                         found) &&
         ak_provider_find_meta(plan->source, found, &meta) && meta.kind == AK_META_STRING)
-        ak_gguf_writer_put_text(w, format_key(plan, spec->family->activation, key),
+        ak_gguf_writer_put_text(w, format_key(plan, spec->family->activation_key, key),
                                 (struct ak_text){ meta.as.string, (uint32_t)meta.n });
 }
 
@@ -301,8 +301,8 @@ void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_p
     put_rotation(w, plan);
     put_architecture_keys(w, plan);
     put_encoder(w, plan);
-    if (plan->spec->pooling.stated)
-        put_u32(w, plan, "pooling_type", ak_pooling_number(plan->spec->pooling.kind));
+    if (plan->spec->pooling.is_stated)
+        put_u32(w, plan, "pooling_type", ak_spec_gguf_pooling(plan->spec->pooling.kind));
 }
 
 /* Parts of a split file are one again; the types are told anew where they changed. */

@@ -88,7 +88,7 @@ static ak_status plan_stored(struct ak_convert_plan *plan, const struct ak_log *
  * as many between them as there are key heads. */
 static void choose_order(const struct ak_spec *spec, struct ak_convert_tensor *t)
 {
-    const struct ak_config *c = &spec->config;
+    const struct ak_spec_config *c = &spec->config;
     struct ak_convert_order pairs = { 0 }, heads = { 0 }, gates = { 0 };
     if (spec->family->gguf_interleaved)
         pairs = (struct ak_convert_order){ .a = 2, .b = c->head_dim / 2, .size = 1 };
@@ -129,7 +129,7 @@ static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_conve
         return false;
     for (uint32_t i = 0; i < t->n_parts; i++) {
         const struct ak_convert_part *part = &t->parts[i];
-        const struct ak_view *view = ak_bound(bound, part->rule->role, t->layer);
+        const struct ak_view *view = ak_bind_find(bound, part->rule->role, t->layer);
         if (!view)
             return false;
         /* of one row, too */
@@ -196,10 +196,10 @@ static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor
 }
 
 /* One matrix that makes q, k, v and z of each key head side by side: two of them. */
-static ak_status plan_split_qkvz(const struct planner *p, const struct ak_weight_rule *rule,
+static ak_status plan_split_qkvz(const struct planner *p, const struct ak_family_rule *rule,
                                  int layer)
 {
-    const struct ak_config *c = &p->plan->spec->config;
+    const struct ak_spec_config *c = &p->plan->spec->config;
     uint32_t keys = c->delta_k_dim, values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
              step = 2 * (keys + values);
     const struct ak_convert_part parts[] = { { rule, 0, keys, step },
@@ -218,10 +218,10 @@ static ak_status plan_split_qkvz(const struct planner *p, const struct ak_weight
     return AKUNU_OK;
 }
 
-static ak_status plan_weight(const struct planner *p, const struct ak_weight_rule *rule, int layer)
+static ak_status plan_weight(const struct planner *p, const struct ak_family_rule *rule, int layer)
 {
     const struct ak_spec *spec = p->plan->spec;
-    const struct ak_whole *whole = ak_family_whole(spec->family, rule->role);
+    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
     struct ak_convert_tensor *t = NULL;
     if (whole && whole->parts[0] != rule->role)
         return AKUNU_OK; /* written with the first of them */
@@ -232,7 +232,7 @@ static ak_status plan_weight(const struct planner *p, const struct ak_weight_rul
     t->role = rule->role;
     t->n_parts = whole ? whole->n_parts : 1;
     for (uint32_t i = 0; i < t->n_parts; i++)
-        t->parts[i].rule = whole ? ak_family_rule(spec->family, whole->parts[i]) : rule;
+        t->parts[i].rule = whole ? ak_family_find_rule(spec->family, whole->parts[i]) : rule;
     return finish_tensor(p, t, whole ? whole->stored : rule->role);
 }
 
@@ -244,9 +244,9 @@ static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log
                                           AK_ROLE_ROPE_FACTORS_SHORT };
     struct ak_convert_tensor *t = NULL;
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        if (!ak_rope_is_stored(plan->spec, roles[i]))
+        if (!ak_spec_has_rope_divisors(plan->spec, roles[i]))
             continue;
-        if (!ak_family_rule(plan->spec->family, roles[i]))
+        if (!ak_family_find_rule(plan->spec->family, roles[i]))
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,
                 "GGUF has no place for the rope scaling of this model: architecture %s has no %s",
@@ -261,7 +261,7 @@ static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log
     return AKUNU_OK;
 }
 
-static bool is_per_layer(const struct ak_weight_rule *rule)
+static bool is_per_layer(const struct ak_family_rule *rule)
 {
     return ak_role_has_layer(rule->role);
 }
@@ -285,7 +285,7 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
     struct ak_binding bound;
     if (!plan->spec)
         return plan_stored(plan, log, error);
-    const struct ak_config *c = &plan->spec->config;
+    const struct ak_spec_config *c = &plan->spec->config;
     if (plan->spec->family->gguf_interleaved && c->rope_dims != c->head_dim)
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED,

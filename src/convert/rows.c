@@ -91,7 +91,7 @@ static const float *read_row(const struct rows *r, uint64_t row)
         ak_composed_dequantize(view->composed_tensor, ak_composed_row(view, row), 0, view->cols,
                                r->values);
     else if (is_vector(r->t))
-        ak_view_vector(view, row, r->values);
+        ak_pack_read_vector(view, row, r->values);
     else
         ak_quant_info(view->type)
             ->dequantize((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values,
@@ -198,7 +198,7 @@ static ak_status write_divisors(const struct ak_convert_plan *plan,
     float *values = ak_alloc((size_t)t->shape[0], sizeof *values);
     if (!values)
         return ak_fail_memory(error, t->name, t->shape[0] * sizeof *values);
-    ak_status status = ak_rope_divisors(plan->source, plan->spec, t->role, values, error);
+    ak_status status = ak_spec_get_rope_divisors(plan->source, plan->spec, t->role, values, error);
     if (status == AKUNU_OK)
         ak_gguf_writer_write(w, values, (size_t)t->bytes);
     ak_free(values);

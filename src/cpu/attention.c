@@ -45,7 +45,7 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
                          const struct item *item, struct ak_cpu_scratch *scratch)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
-    bool tiled = ak_cpu_is_tiled(ak_kv_stored(p->kv_shape.k_type));
+    bool tiled = ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type));
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
         const float *q = query_row(p, c, token_of(item, r), head_of(item, r));
         float *scaled = scratch->q + r * a->head_dim;
@@ -108,7 +108,7 @@ static void compute_quantized_scores(const struct ak_cpu_prepared *p,
                 head_dim, of_first, 1);
     for (size_t i = 0; i < n; i += rows) {
         rows = ak_min_size(n - i, AK_SKINNY_MAX / AK_TERMS_MAX);
-        k->tile[ak_kv_stored(p->kv_shape.k_type)].dot_tiles(
+        k->tile[ak_kv_stored_type(p->kv_shape.k_type)].dot_tiles(
             keys + group * p->key_group_bytes, groups, head_dim,
             scratch->q_terms + (begin + i) * p->query_bytes, p->query_bytes / AK_TERMS_MAX,
             rows * AK_TERMS_MAX, scratch->terms, width);
@@ -179,8 +179,8 @@ static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
     }
     const void *values_f32 = v;
     if (s->v_type != AK_KV_F32) {
-        k->dequantize[ak_kv_stored(s->v_type)](v + first * p->value_bytes,
-                                               scratch->page_f32 + first * n, (end - first) * n);
+        k->dequantize[ak_kv_stored_type(s->v_type)](
+            v + first * p->value_bytes, scratch->page_f32 + first * n, (end - first) * n);
         values_f32 = scratch->page_f32;
     }
     k->attn_pv_f32(scratch->weights, part->n, n, values_f32, firsts, ends, part->max, part->sum,

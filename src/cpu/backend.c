@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool probe(void)
+static bool is_available(void)
 {
     return true;
 }
@@ -75,7 +75,7 @@ static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_quant_ty
 }
 
 /* Rounding to BF16 may begin between one token and few. */
-static bool exact(const struct ak_backend *b)
+static bool is_batch_invariant(const struct ak_backend *b)
 {
     return !((const struct ak_cpu *)b)->relaxed;
 }
@@ -86,9 +86,9 @@ static uint32_t layout(const struct ak_backend *b, enum ak_quant_type type)
     return ak_cpu_is_tiled(type) ? AK_CPU_LAYOUT_TILES_1 : AK_CPU_LAYOUT_ROWS_1;
 }
 
-static const struct ak_tiles tiles = { .pack = ak_cpu_pack_tiles,
-                                       .bytes = ak_cpu_tile_row_bytes,
-                                       .is_tiled = ak_cpu_is_tiled };
+static const struct ak_pack_tile_format tiles = { .pack = ak_cpu_pack_tiles,
+                                                  .bytes = ak_cpu_tile_row_bytes,
+                                                  .is_tiled = ak_cpu_is_tiled };
 _Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K,
                "packing and kernels agree on the tile");
 
@@ -96,14 +96,14 @@ static uint64_t packed_bytes(const struct ak_backend *b, enum ak_quant_type type
                              uint32_t cols)
 {
     (void)b;
-    return ak_tiles_bytes(&tiles, type, rows, cols);
+    return ak_pack_tile_bytes(&tiles, type, rows, cols);
 }
 
 static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
                  void *packed)
 {
     (void)b;
-    ak_tiles_pack(&tiles, view, first, n, packed);
+    ak_pack_tile_rows(&tiles, view, first, n, packed);
 }
 
 static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
@@ -133,47 +133,47 @@ static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape 
                        uint32_t from)
 {
     (void)b;
-    memcpy((uint8_t *)kv + ak_kv_state_at(shape, to),
-           (const uint8_t *)kv + ak_kv_state_at(shape, from),
+    memcpy((uint8_t *)kv + ak_kv_state_offset(shape, to),
+           (const uint8_t *)kv + ak_kv_state_offset(shape, from),
            (size_t)shape->state_elems * sizeof(float));
 }
 
-static uint8_t *pages(struct ak_backend *b, void *kv)
+static uint8_t *host_pages(struct ak_backend *b, void *kv)
 {
     (void)b;
     return kv;
 }
 
-static ak_status sync(struct ak_prepared *p, struct ak_error *error)
+static ak_status sync(struct ak_backend_table *p, struct ak_error *error)
 {
     (void)p, (void)error; /* run returns when all is done */
     return AKUNU_OK;
 }
 
-static const float *logits(const struct ak_prepared *prepared, uint32_t i)
+static const float *logits(const struct ak_backend_table *prepared, uint32_t i)
 {
     const struct ak_cpu_prepared *p = (const struct ak_cpu_prepared *)prepared;
     return ak_cpu_slot(p, p->table->logits) + i * ak_cpu_stride(p, p->table->logits);
 }
 
-static const int32_t *chosen(const struct ak_prepared *prepared)
+static const int32_t *sampled(const struct ak_backend_table *prepared)
 {
     return ((const struct ak_cpu_prepared *)prepared)->sampled;
 }
 
-static uint64_t bytes(const struct ak_prepared *prepared)
+static uint64_t memory_bytes(const struct ak_backend_table *prepared)
 {
     return ((const struct ak_cpu_prepared *)prepared)->memory_bytes;
 }
 
-static void counts(const struct ak_prepared *prepared, struct ak_counts *out)
+static void counts(const struct ak_backend_table *prepared, struct ak_backend_counts *out)
 {
     const struct ak_cpu_prepared *p = (const struct ak_cpu_prepared *)prepared;
     *out = p->scratch[0].counts;
 }
 
-static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weights,
-                           unsigned n_threads, double *out, struct ak_error *error)
+static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
+                                   unsigned n_threads, double *out, struct ak_error *error)
 {
     struct ak_cpu_roofline roof;
     (void)weights;
@@ -185,27 +185,27 @@ static ak_status bandwidth(struct ak_backend *b, const struct ak_weights *weight
 
 const struct ak_backend_ops ak_cpu_backend = {
     .name = "cpu",
-    .probe = probe,
+    .is_available = is_available,
     .open = open_backend,
     .close = close_backend,
     .describe = describe,
     .supports = supports,
-    .exact = exact,
+    .is_batch_invariant = is_batch_invariant,
     .layout = layout,
     .packed_bytes = packed_bytes,
     .pack = pack,
-    .alloc = alloc_kv,
-    .free = free_kv,
+    .alloc_kv = alloc_kv,
+    .free_kv = free_kv,
     .copy_page = copy_page,
     .copy_state = copy_state,
-    .pages = pages,
+    .host_pages = host_pages,
     .prepare = ak_cpu_prepare,
     .release = ak_cpu_release,
     .run = ak_cpu_run,
     .sync = sync,
     .logits = logits,
-    .chosen = chosen,
-    .bytes = bytes,
+    .sampled = sampled,
+    .memory_bytes = memory_bytes,
     .counts = counts,
-    .bandwidth = bandwidth,
+    .measure_bandwidth = measure_bandwidth,
 };

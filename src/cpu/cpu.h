@@ -96,7 +96,7 @@ struct ak_cpu_scratch {
     float *page_f32;
     float *weights;           /* AK_ATTN_ROWS_MAX × a page's tokens */
     uint32_t chunk, n_chunks; /* of the stage that runs: what ak_cpu_chunk_rows gives */
-    struct ak_counts counts;
+    struct ak_backend_counts counts;
 };
 
 /* The chunks of one thread that others may take: 64 bits of one stage's number and
@@ -134,9 +134,9 @@ struct ak_cpu_prepared {
     uint32_t unit;
     uint32_t context;
     float *arena[AK_OP_ROWS_COUNT];
-    const float *frequencies[AK_ROTATION_TABLES]; /* the model's, as they suit this context */
-    const float *zeros;                           /* the bias of norms that have none */
-    float *distances, *slopes;                    /* ALiBi: |i − (context − 1)|; of each head */
+    const float *frequencies[AK_SPEC_ROPE_TABLES_MAX]; /* the model's, as they suit this context */
+    const float *zeros;                                /* the bias of norms that have none */
+    float *distances, *slopes;              /* ALiBi: |i − (context − 1)|; of each head */
     float *cos, *sin;                       /* [tables][max tokens][rope_dims/2] of the pass */
     uint8_t *activations[AK_CPU_ACT_COUNT]; /* max tokens, shared */
     struct ak_cpu_routes routes;
@@ -166,16 +166,16 @@ struct ak_cpu_prepared {
 /* prepare.c */
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv,
-                         struct ak_prepared **out, struct ak_error *error);
-void ak_cpu_release(struct ak_prepared *p);
+                         const struct ak_backend_table_options *options, void *kv,
+                         struct ak_backend_table **out, struct ak_error *error);
+void ak_cpu_release(struct ak_backend_table *p);
 
 /* plan_steps.c: the table's commands as steps; at most AK_CPU_STEPS_PER_COMMAND each. */
 enum { AK_CPU_STEPS_PER_COMMAND = 2 };
 void ak_cpu_plan_steps(struct ak_cpu_prepared *p);
 
 /* run.c */
-void ak_cpu_run(struct ak_prepared *p, const struct ak_batch *batch);
+void ak_cpu_run(struct ak_backend_table *p, const struct ak_batch *batch);
 
 /* Rows of a row set in the pass that runs. */
 uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_op_row_set row_set);
@@ -188,8 +188,8 @@ static inline bool ak_cpu_is_skinny(uint32_t rows)
 /* First row of a slot; rows lie slots[slot].width elements apart. */
 static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
 {
-    const struct ak_slot *s = &p->table->slots[slot];
-    return p->arena[s->row_set] + (size_t)s->place * p->max_rows[s->row_set];
+    const struct ak_table_slot *s = &p->table->slots[slot];
+    return p->arena[s->row_set] + (size_t)s->offset * p->max_rows[s->row_set];
 }
 
 static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slot)
@@ -202,7 +202,7 @@ static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slo
  * 8 bits cost most accuracy for least work. It is a token more to every kernel.
  * So are queries and keys, whose errors the softmax magnifies, where a scheme is one
  * that others multiply with floats; rounding activations is GGML's custom alone. */
-static inline uint32_t ak_cpu_n_terms(const struct ak_packed *packed)
+static inline uint32_t ak_cpu_n_terms(const struct ak_pack_weight *packed)
 {
     bool twice = packed->linear == AK_OP_LINEAR_OUTPUT ||
                  (packed->linear == AK_OP_LINEAR_QKV && packed->parts[0].view->composed_tensor);
@@ -233,14 +233,14 @@ static inline float *ak_cpu_first_key(const struct ak_cpu_prepared *p, const uin
 }
 
 /* Whether many tokens are rounded to BF16 to meet a weight. */
-static inline bool ak_cpu_uses_bf16(const struct ak_cpu *cpu, const struct ak_packed *packed)
+static inline bool ak_cpu_uses_bf16(const struct ak_cpu *cpu, const struct ak_pack_weight *packed)
 {
     return cpu->relaxed && cpu->kernels.unpack_panel_bf16[packed->type] &&
            packed->cols % AK_LANES == 0;
 }
 
 /* Whether the product of a weight with n tokens is BLAS's. */
-static inline bool ak_cpu_uses_blas(const struct ak_cpu *cpu, const struct ak_packed *packed,
+static inline bool ak_cpu_uses_blas(const struct ak_cpu *cpu, const struct ak_pack_weight *packed,
                                     size_t n)
 {
     return n >= AK_CPU_BLAS_TOKENS_MIN && packed->n_experts == 0 &&
@@ -250,7 +250,7 @@ static inline bool ak_cpu_uses_blas(const struct ak_cpu *cpu, const struct ak_pa
 
 /* Whether n tokens meet a weight in the kernels of few: the chip profile's choice. Rows
  * of F8 are opened rather than widened once more for the next tokens. */
-static inline bool ak_cpu_uses_skinny(const struct ak_cpu *cpu, const struct ak_packed *packed,
+static inline bool ak_cpu_uses_skinny(const struct ak_cpu *cpu, const struct ak_pack_weight *packed,
                                       size_t n)
 {
     if (packed->type == AK_QUANT_F8 && n > AK_SKINNY_F8_MAX)
@@ -269,10 +269,10 @@ void ak_cpu_add_terms(const float *terms, size_t n, size_t width, float *y, size
 
 /* The format in which n tokens meet a weight (linear.c). */
 enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
-                                                const struct ak_packed *packed, size_t n);
+                                                const struct ak_pack_weight *packed, size_t n);
 
 /* Rows of a weight's parts before part i, each in whole tiles; all of them for n_parts. */
-static inline size_t ak_cpu_panel_cache_rows(const struct ak_packed *packed, uint32_t i)
+static inline size_t ak_cpu_panel_cache_rows(const struct ak_pack_weight *packed, uint32_t i)
 {
     size_t rows = 0;
     for (uint32_t j = 0; j < i; j++)
@@ -291,7 +291,7 @@ static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *value
 /* The floats of token t's sequence's state from `at` on. */
 static inline float *ak_cpu_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at)
 {
-    return (float *)(void *)(p->kv + ak_kv_state_at(&p->kv_shape, p->batch->sequences[t])) + at;
+    return (float *)(void *)(p->kv + ak_kv_state_offset(&p->kv_shape, p->batch->sequences[t])) + at;
 }
 
 /* A NORM command's work on one row: elements [at, at + n) of x to out. */

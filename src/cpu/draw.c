@@ -11,13 +11,13 @@ void ak_cpu_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     const struct ak_command *c = step->command;
     size_t begin, end;
     ak_chunk_range(c->params.logits.n, p->n_threads, thread, &begin, &end);
-    for (uint32_t t = 0; p->batch->draw.temperature > 0.0f && t < ak_cpu_rows(p, step->row_set);
+    for (uint32_t t = 0; p->batch->gumbel.temperature > 0.0f && t < ak_cpu_rows(p, step->row_set);
          t++) {
         float *x = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         uint32_t position = p->batch->positions[p->batch->logit_rows[t]];
         for (size_t i = begin; i < end; i++)
-            x[i] =
-                ak_gumbel_score(x[i], p->batch->draw.temperature, p->batch->draw.seed, position, i);
+            x[i] = ak_gumbel_score(x[i], p->batch->gumbel.temperature, p->batch->gumbel.seed,
+                                   position, i);
     }
 }
 

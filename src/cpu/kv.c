@@ -44,7 +44,7 @@ static void convert_elements(const struct ak_cpu_kernels *k, enum ak_kv_type typ
     if (type == AK_KV_F16)
         k->f32_to_f16(x, to, n);
     else
-        ak_quant_info(ak_kv_stored(type))->quantize(x, to, n);
+        ak_quant_info(ak_kv_stored_type(type))->quantize(x, to, n);
 }
 
 /* Puts the elements of one token into its column of a group. */
@@ -76,7 +76,7 @@ static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t t
 {
     const struct ak_kv_shape *s = &p->kv_shape;
     const float *first = ak_cpu_first_key(p, keys);
-    enum ak_quant_type stored = ak_kv_stored(s->k_type);
+    enum ak_quant_type stored = ak_kv_stored_type(s->k_type);
     for (uint32_t d = 0; d < s->head_dim; d++)
         x[d] -= first[d];
     convert_elements(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
@@ -120,7 +120,7 @@ static void store_head(const struct ak_cpu_prepared *p, const struct ak_command 
     uint8_t *page = page_of(p, c, t, head, &token);
     float *key = row + q->k_at + head * q->head_dim;
     norm_and_rotate(p, c, c->vector2, key, t, scratch);
-    if (ak_cpu_is_tiled(ak_kv_stored(p->kv_shape.k_type))) {
+    if (ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type))) {
         ak_cpu_hadamard(key, q->head_dim);
         if (token == 0)
             memcpy(ak_cpu_first_key(p, page), key, q->head_dim * sizeof *key);
@@ -147,7 +147,7 @@ void ak_cpu_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
         else
             store_head(p, c, i / heads, head - q->n_heads, row, scratch);
     }
-    if (!ak_cpu_is_tiled(ak_kv_stored(p->kv_shape.k_type)))
+    if (!ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type)))
         return;
     if (p->batch->n > 1)
         ak_pool_barrier(p->pool, thread);

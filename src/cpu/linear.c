@@ -59,7 +59,7 @@ static void write_activations(const struct ak_cpu_kernels *k, enum ak_cpu_act_fo
 }
 
 enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
-                                                const struct ak_packed *packed, size_t n)
+                                                const struct ak_pack_weight *packed, size_t n)
 {
     enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
     if (ak_cpu_uses_blas(cpu, packed, n))
@@ -72,7 +72,7 @@ enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
 }
 
 static enum ak_cpu_act_format get_act_format(const struct ak_cpu_prepared *p,
-                                             const struct ak_packed *packed, size_t n)
+                                             const struct ak_pack_weight *packed, size_t n)
 {
     return p->panel_cache ? AK_CPU_ACT_PANEL_F32 : ak_cpu_select_act_format(p->cpu, packed, n);
 }
@@ -86,7 +86,7 @@ static uint32_t count_terms(const struct ak_cpu_step *step, const struct ak_cpu_
     uint32_t max = 1;
     memset(terms, 0, AK_CPU_ACT_COUNT * sizeof *terms);
     for (uint32_t i = 0; i < step->n_linears; i++) {
-        const struct ak_packed *packed = &p->weights->packed[step->linears[i].weight];
+        const struct ak_pack_weight *packed = &p->weights->packed[step->linears[i].weight];
         enum ak_cpu_act_format format = get_act_format(p, packed, rows);
         terms[format] =
             format == AK_CPU_ACT_Q8_32 || format == AK_CPU_ACT_Q8_256 ? ak_cpu_n_terms(packed) : 1;
@@ -95,7 +95,7 @@ static uint32_t count_terms(const struct ak_cpu_step *step, const struct ak_cpu_
     return max;
 }
 
-static float *reorder_row(const struct ak_packed *packed, const float *restrict x,
+static float *reorder_row(const struct ak_pack_weight *packed, const float *restrict x,
                           float *restrict out)
 {
     for (uint32_t i = 0; i < packed->cols; i++)
@@ -107,7 +107,7 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 {
     const struct ak_command *c = step->command;
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
-    const struct ak_packed *packed = &p->weights->packed[step->linears->weight];
+    const struct ak_pack_weight *packed = &p->weights->packed[step->linears->weight];
     struct ak_cpu_scratch *scratch = &p->scratch[thread];
     size_t rows = ak_cpu_rows(p, step->row_set), begin = 0, end = rows,
            padding = ak_round_up(packed->cols, AK_LANES) - packed->cols;
@@ -145,7 +145,7 @@ struct prefetch_range {
 /* The operands of one part's product, for the rows of one thread. */
 struct product {
     const struct ak_cpu_kernels *kernels;
-    const struct ak_packed *packed;
+    const struct ak_pack_weight *packed;
     const uint8_t *activations;
     size_t act_bytes, n; /* tokens */
     float *y;            /* first element of the part */
@@ -158,8 +158,8 @@ struct product {
     size_t panel_rows;
 };
 
-static void multiply_tiles(const struct product *m, const struct ak_packed_part *part,
-                           uint32_t begin, uint32_t end)
+static void multiply_tiles(const struct product *m, const struct ak_pack_part *part, uint32_t begin,
+                           uint32_t end)
 {
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_cpu_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
@@ -184,7 +184,7 @@ void ak_cpu_add_terms(const float *terms, size_t n, size_t width, float *y, size
             y[i] = terms[i] + terms[width + i];
 }
 
-static void multiply_term_tiles(const struct product *m, const struct ak_packed_part *part,
+static void multiply_term_tiles(const struct product *m, const struct ak_pack_part *part,
                                 uint32_t begin, uint32_t end)
 {
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
@@ -214,7 +214,7 @@ static void dequantize_row(const struct product *m, const uint8_t *stored, size_
     memset(to + cols, 0, (k - cols) * sizeof *to);
 }
 
-static size_t row_bytes_of(const struct ak_packed *packed)
+static size_t row_bytes_of(const struct ak_pack_weight *packed)
 {
     uint64_t bytes = 0;
     if (ak_cpu_is_tiled(packed->type))
@@ -245,8 +245,8 @@ static const float *get_panel(const struct product *m, const struct stored_rows 
 }
 
 /* Where n rows from `row` on are read. */
-static struct prefetch_range locate_rows(const struct ak_packed *packed,
-                                         const struct ak_packed_part *part,
+static struct prefetch_range locate_rows(const struct ak_pack_weight *packed,
+                                         const struct ak_pack_part *part,
                                          struct ak_panel_cache panel_cache, size_t row, size_t n)
 {
     size_t k = ak_round_up(packed->cols, AK_LANES), bytes = row_bytes_of(packed);
@@ -257,7 +257,7 @@ static struct prefetch_range locate_rows(const struct ak_packed *packed,
 }
 
 /* Many tokens. */
-static void multiply_panels(const struct product *m, const struct ak_packed_part *part,
+static void multiply_panels(const struct product *m, const struct ak_pack_part *part,
                             const struct stored_rows *rows, size_t k)
 {
     const float *tokens = (const float *)(const void *)m->activations;
@@ -299,8 +299,8 @@ static void multiply_dequantized(const struct product *m, const struct stored_ro
     }
 }
 
-static void multiply_rows(const struct product *m, const struct ak_packed_part *part,
-                          uint32_t begin, uint32_t end)
+static void multiply_rows(const struct product *m, const struct ak_pack_part *part, uint32_t begin,
+                          uint32_t end)
 {
     ak_dot_stored_fn *dot_stored = m->kernels->dot_stored[m->packed->type];
     size_t cols = m->packed->cols, k = ak_round_up(cols, AK_LANES);
@@ -322,8 +322,9 @@ static void multiply_rows(const struct product *m, const struct ak_packed_part *
 
 /* ---- BLAS --------------------------------------------------------------- */
 /* Rows of a part as floats. */
-static void dequantize_rows(const struct ak_packed *packed, const struct ak_cpu_kernels *kernels,
-                            const struct ak_packed_part *part, size_t row, size_t n, float *to)
+static void dequantize_rows(const struct ak_pack_weight *packed,
+                            const struct ak_cpu_kernels *kernels, const struct ak_pack_part *part,
+                            size_t row, size_t n, float *to)
 {
     uint64_t row_bytes = 0;
     (void)ak_quant_row_bytes(packed->type, packed->cols, &row_bytes);
@@ -340,7 +341,7 @@ static void dequantize_rows(const struct ak_packed *packed, const struct ak_cpu_
 
 /* All threads dequantize rows, the first one calls. */
 static void multiply_blas(const struct product *m, const struct ak_cpu_prepared *p,
-                          const struct ak_packed_part *part, unsigned thread)
+                          const struct ak_pack_part *part, unsigned thread)
 {
     size_t k = m->packed->cols, max = ak_cpu_blas_rows(k);
     size_t x_stride = m->act_bytes / sizeof(float);
@@ -365,8 +366,8 @@ static void add_bias(const struct product *m, const float *bias, uint32_t begin,
         m->kernels->add(m->y + t * m->y_stride + begin, bias + begin, end - begin);
 }
 
-static void multiply_part(const struct product *m, const struct ak_packed_part *part,
-                          uint32_t begin, uint32_t end)
+static void multiply_part(const struct product *m, const struct ak_pack_part *part, uint32_t begin,
+                          uint32_t end)
 {
     if (ak_cpu_type_act_format(m->packed->type) == AK_CPU_ACT_F32)
         multiply_rows(m, part, begin, end);
@@ -376,19 +377,19 @@ static void multiply_part(const struct product *m, const struct ak_packed_part *
         multiply_tiles(m, part, begin, end);
 }
 
-static void count_product(struct ak_counts *counts, const struct product *m)
+static void count_product(struct ak_backend_counts *counts, const struct product *m)
 {
     if (m->n == 1)
         counts->gemv++;
     else if (m->is_skinny)
-        counts->small_n++;
+        counts->skinny++;
     else
         counts->gemm++;
 }
 
 /* The panels of part i that stay open. */
 static struct ak_panel_cache get_panel_cache(const struct ak_cpu_prepared *p,
-                                             const struct ak_packed *packed, uint32_t i)
+                                             const struct ak_pack_weight *packed, uint32_t i)
 {
     if (!p->panel_cache)
         return (struct ak_panel_cache){ NULL, NULL };
@@ -404,7 +405,7 @@ static struct prefetch_range find_next_rows(const struct ak_cpu_step *step,
                                             const struct ak_cpu_prepared *p, uint32_t i,
                                             uint32_t end, unsigned thread)
 {
-    const struct ak_packed *packed = &p->weights->packed[step->command->weight];
+    const struct ak_pack_weight *packed = &p->weights->packed[step->command->weight];
     uint32_t last =
         ak_cpu_chunk_first_row(p, packed->parts[i].rows, (thread + 1) * AK_CHUNKS_PER_THREAD);
     while (end >= last) {
@@ -427,7 +428,7 @@ static struct prefetch_range find_next_rows(const struct ak_cpu_step *step,
 void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_packed *packed = &p->weights->packed[c->weight];
+    const struct ak_pack_weight *packed = &p->weights->packed[c->weight];
     struct ak_cpu_scratch *scratch = &p->scratch[thread];
     size_t n = ak_cpu_rows(p, step->row_set);
     enum ak_cpu_act_format format = get_act_format(p, packed, n);
@@ -446,10 +447,10 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     if (scratch->chunk % AK_CHUNKS_PER_THREAD == 0)
         count_product(&scratch->counts, &m);
     for (uint32_t i = 0; i < packed->n_parts; i++) {
-        const struct ak_packed_part *part = &packed->parts[i];
+        const struct ak_pack_part *part = &packed->parts[i];
         uint32_t begin, end;
         ak_cpu_chunk_rows(p, part->rows, thread, &begin, &end);
-        m.y = ak_cpu_slot(p, c->out) + part->at;
+        m.y = ak_cpu_slot(p, c->out) + part->output_offset;
         if (blas)
             multiply_blas(&m, p, part, thread);
         if (begin >= end)
@@ -461,7 +462,7 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
         if (!blas)
             multiply_part(&m, part, begin, end);
         if (c->vector != AK_OP_NONE)
-            add_bias(&m, p->weights->vectors[c->vector].data + part->at, begin, end);
+            add_bias(&m, p->weights->vectors[c->vector].data + part->output_offset, begin, end);
     }
 }
 
@@ -469,13 +470,13 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_packed *packed = &p->weights->packed[c->weight];
+    const struct ak_pack_weight *packed = &p->weights->packed[c->weight];
     struct ak_cpu_scratch *scratch = &p->scratch[thread];
     enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
     uint32_t n_rows = ak_cpu_rows(p, step->row_set);
     const uint8_t *activations =
         ak_cpu_is_skinny(n_rows) ? scratch->activations[format] : p->activations[format];
-    uint32_t width = ak_weights_width(p->weights, packed->linear, packed->layer);
+    uint32_t width = ak_pack_linear_width(p->weights, packed->linear, packed->layer);
     struct product m = { .kernels = &p->cpu->kernels,
                          .packed = packed,
                          .y_stride = ak_cpu_stride(p, c->out),
@@ -492,17 +493,19 @@ void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         if (scratch->chunk % AK_CHUNKS_PER_THREAD == 0)
             count_product(&scratch->counts, &m);
         for (uint32_t i = 0; i < packed->n_parts; i++) {
-            struct ak_packed_part part = packed->parts[i];
+            struct ak_pack_part part = packed->parts[i];
             uint32_t begin, end;
             part.rows /= packed->n_experts;
-            part.data = ak_packed_matrix(packed, &part, e, part.rows * row_bytes_of(packed));
+            part.data = ak_pack_matrix(packed, &part, e, part.rows * row_bytes_of(packed));
             ak_cpu_chunk_rows(p, part.rows, thread, &begin, &end);
-            m.y = ak_cpu_slot(p, c->out) + first * m.y_stride + part.at;
+            m.y = ak_cpu_slot(p, c->out) + first * m.y_stride + part.output_offset;
             if (begin >= end)
                 continue;
             multiply_part(&m, &part, begin, end);
             if (c->vector != AK_OP_NONE)
-                add_bias(&m, p->weights->vectors[c->vector].data + (size_t)e * width + part.at,
+                add_bias(&m,
+                         p->weights->vectors[c->vector].data + (size_t)e * width +
+                             part.output_offset,
                          begin, end);
         }
     }

@@ -30,8 +30,8 @@ static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_comman
                          const struct ak_command *next)
 {
     return is_linear_of(next, linear->in) &&
-           ak_packed_same_order(&p->weights->packed[linear->weight],
-                                &p->weights->packed[next->weight]);
+           ak_pack_has_same_order(&p->weights->packed[linear->weight],
+                                  &p->weights->packed[next->weight]);
 }
 
 /* `norm` is a NORM or GATHER command, or the linear one itself where its input is
@@ -84,7 +84,7 @@ static bool continues_on_chunk(const struct ak_cpu_prepared *p, const struct ak_
 static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 {
     const struct ak_command *c = get_command(p, i);
-    const struct ak_packed *packed = &p->weights->packed[c->weight];
+    const struct ak_pack_weight *packed = &p->weights->packed[c->weight];
     struct ak_cpu_step *step =
         add_step(p, packed->n_experts ? ak_cpu_step_experts : ak_cpu_step_linear, c,
                  p->table->slots[c->out].row_set);
@@ -100,9 +100,9 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 
 static bool slots_overlap(const struct ak_table *t, uint32_t a, uint32_t b)
 {
-    const struct ak_slot *x = &t->slots[a], *y = &t->slots[b];
-    return x->row_set == y->row_set && x->place < y->place + y->width &&
-           y->place < x->place + x->width;
+    const struct ak_table_slot *x = &t->slots[a], *y = &t->slots[b];
+    return x->row_set == y->row_set && x->offset < y->offset + y->width &&
+           y->offset < x->offset + x->width;
 }
 
 /* Where tokens are few every thread reads what its activations are made of by itself,

@@ -38,7 +38,7 @@ static bool uses_panel_cache(const struct ak_cpu *cpu, const struct ak_weights *
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < w->n_packed; i++) {
-        const struct ak_packed *packed = &w->packed[i];
+        const struct ak_pack_weight *packed = &w->packed[i];
         if (ak_cpu_select_act_format(cpu, packed, SIZE_MAX) != AK_CPU_ACT_PANEL_F32)
             return false;
         bytes += ak_cpu_panel_cache_rows(packed, packed->n_parts) *
@@ -57,7 +57,7 @@ static struct needs sum_needs(const struct ak_cpu *cpu, const struct ak_weights 
     struct needs needs = { .k = spec->config.width,
                            .uses_panel_cache = uses_panel_cache(cpu, w, spec) };
     for (uint32_t i = 0; i < w->n_packed; i++) {
-        const struct ak_packed *packed = &w->packed[i];
+        const struct ak_pack_weight *packed = &w->packed[i];
         for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
             enum ak_cpu_act_format format = ak_cpu_select_act_format(cpu, packed, counts[j]);
             needs.act_bytes[format] =
@@ -134,7 +134,7 @@ static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
 {
     p->panel_cache = carve(c, p->weights->n_packed, sizeof *p->panel_cache);
     for (uint32_t i = 0; i < p->weights->n_packed; i++) {
-        const struct ak_packed *packed = &p->weights->packed[i];
+        const struct ak_pack_weight *packed = &p->weights->packed[i];
         size_t rows = ak_cpu_panel_cache_rows(packed, packed->n_parts);
         struct ak_panel_cache panel_cache = {
             .panels = carve(c, rows * ak_round_up(packed->cols, AK_LANES), sizeof(float))
@@ -228,8 +228,8 @@ static uint32_t gemm_unit(const struct ak_cpu *cpu, const struct ak_weights *w, 
 
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_prepare_options *options, void *kv,
-                         struct ak_prepared **out, struct ak_error *error)
+                         const struct ak_backend_table_options *options, void *kv,
+                         struct ak_backend_table **out, struct ak_error *error)
 {
     struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
     ak_status status = AKUNU_OK;
@@ -254,11 +254,11 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     p->keys_bytes = ak_kv_k_bytes(&options->kv);
     p->kv_head_bytes = p->keys_bytes + ak_kv_v_bytes(&options->kv);
     p->value_bytes = ak_kv_v_bytes(&options->kv) / AK_KV_PAGE_TOKENS;
-    if (ak_cpu_is_tiled(ak_kv_stored(options->kv.k_type)))
+    if (ak_cpu_is_tiled(ak_kv_stored_type(options->kv.k_type)))
         p->query_bytes = AK_TERMS_MAX * ak_cpu_act_bytes(AK_CPU_ACT_Q8_32, options->kv.head_dim);
     p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
-    ak_rotation_frequencies(spec, options->context, p->frequencies);
+    ak_table_rope_frequencies(spec, options->context, p->frequencies);
     carve_all(&carver, p, &needs);
     if (carver.overflow || !(carver.memory = ak_pages_alloc(carver.used))) {
         status = ak_fail_memory(error, "the activations of a session",
@@ -279,14 +279,14 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
         ak_pool_pin_numa(p->pool);
     if (status != AKUNU_OK)
         goto fail;
-    *out = (struct ak_prepared *)p;
+    *out = (struct ak_backend_table *)p;
     return AKUNU_OK;
 fail:
-    ak_cpu_release((struct ak_prepared *)p);
+    ak_cpu_release((struct ak_backend_table *)p);
     return status;
 }
 
-void ak_cpu_release(struct ak_prepared *prepared)
+void ak_cpu_release(struct ak_backend_table *prepared)
 {
     struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
     if (!p)

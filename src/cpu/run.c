@@ -151,7 +151,7 @@ static void find_blocks(struct ak_cpu_prepared *p)
     }
 }
 
-void ak_cpu_run(struct ak_prepared *prepared, const struct ak_batch *batch)
+void ak_cpu_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
 {
     struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
     p->batch = batch;

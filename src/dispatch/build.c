@@ -6,11 +6,11 @@
 enum { FIRST_COMMANDS = 256, SLOT_ALIGN = 16 };
 
 /* Makes room for one more element of an array that doubles. */
-static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *room, size_t size)
+static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capacity, size_t size)
 {
-    if (n < *room)
+    if (n < *capacity)
         return true;
-    uint32_t wanted = *room ? *room * 2 : FIRST_COMMANDS;
+    uint32_t wanted = *capacity ? *capacity * 2 : FIRST_COMMANDS;
     void *grown = ak_realloc(*array, wanted, size);
     if (!grown) {
         b->status =
@@ -18,7 +18,7 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *room,
         return false;
     }
     *array = grown;
-    *room = wanted;
+    *capacity = wanted;
     return true;
 }
 
@@ -26,12 +26,13 @@ static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_
 {
     struct ak_table *t = b->table;
     if (b->status != AKUNU_OK ||
-        !grow(b, (void **)&t->slots, t->n_slots, &b->slot_room, sizeof *t->slots))
+        !grow(b, (void **)&t->slots, t->n_slots, &b->slot_capacity, sizeof *t->slots))
         return 0;
-    t->slots[t->n_slots] = (struct ak_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
-                                             .row_set = row_set,
-                                             .first_use = t->n_commands,
-                                             .last_use = t->n_commands };
+    t->slots[t->n_slots] =
+        (struct ak_table_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
+                                .row_set = row_set,
+                                .first_use = t->n_commands,
+                                .last_use = t->n_commands };
     return t->n_slots++;
 }
 
@@ -39,7 +40,7 @@ static void add_command(struct ak_builder *b, struct ak_command command)
 {
     struct ak_table *t = b->table;
     if (b->status != AKUNU_OK ||
-        !grow(b, (void **)&t->commands, t->n_commands, &b->command_room, sizeof *t->commands))
+        !grow(b, (void **)&t->commands, t->n_commands, &b->command_capacity, sizeof *t->commands))
         return;
     if (command.in != AK_OP_NONE)
         t->slots[command.in].last_use = t->n_commands;
@@ -87,7 +88,7 @@ ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_rol
 {
     ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
     struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
-    c.vector = ak_weights_vector(b->weights, weight, layer);
+    c.vector = ak_pack_find_vector(b->weights, weight, layer);
     c.params.norm = (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width };
     add_command(b, c);
     return out;
@@ -98,8 +99,8 @@ ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum 
 {
     ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
     struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
-    c.vector = ak_weights_vector(b->weights, weight, layer);
-    c.vector2 = ak_weights_vector(b->weights, bias, layer);
+    c.vector = ak_pack_find_vector(b->weights, weight, layer);
+    c.vector2 = ak_pack_find_vector(b->weights, bias, layer);
     c.params.norm =
         (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
     add_command(b, c);
@@ -108,14 +109,14 @@ ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum 
 
 bool ak_build_has_vector(const struct ak_builder *b, enum ak_role vector, int layer)
 {
-    return ak_weights_vector(b->weights, vector, layer) != AK_OP_NONE;
+    return ak_pack_find_vector(b->weights, vector, layer) != AK_OP_NONE;
 }
 
 void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                         uint32_t part, enum ak_role weight, int layer, float eps)
 {
     struct ak_command c = command_of(AK_OP_NORM, layer, x, x);
-    c.vector = ak_weights_vector(b->weights, weight, layer);
+    c.vector = ak_pack_find_vector(b->weights, weight, layer);
     c.params.norm =
         (struct ak_op_norm_params){ .eps = eps,
                                     .offset = ak_build_part_offset(b, linear, layer, part),
@@ -127,25 +128,26 @@ ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_o
                                int layer)
 {
     uint32_t first, n;
-    ak_build_value out = add_slot(b, ak_weights_width(b->weights, linear, layer), row_set_of(b, x));
-    ak_weights_of(b->weights, linear, layer, &first, &n);
+    ak_build_value out =
+        add_slot(b, ak_pack_linear_width(b->weights, linear, layer), row_set_of(b, x));
+    ak_pack_find_linear(b->weights, linear, layer, &first, &n);
     for (uint32_t i = first; i < first + n; i++) {
         struct ak_command c = command_of(AK_OP_LINEAR, layer, x, out);
         c.weight = i;
         c.vector = b->weights->packed[i].bias;
-        c.params.linear.offset = b->weights->packed[i].parts[0].at;
+        c.params.linear.offset = b->weights->packed[i].parts[0].output_offset;
         add_command(b, c);
     }
     return out;
 }
 
 /* NULL: the model has none. */
-static const struct ak_packed_part *find_part(const struct ak_builder *b, enum ak_op_linear linear,
-                                              int layer, uint32_t part)
+static const struct ak_pack_part *find_part(const struct ak_builder *b, enum ak_op_linear linear,
+                                            int layer, uint32_t part)
 {
     enum ak_role role = ak_op_linear_info(linear)->parts[part].weight;
     uint32_t first, n;
-    ak_weights_of(b->weights, linear, layer, &first, &n);
+    ak_pack_find_linear(b->weights, linear, layer, &first, &n);
     for (uint32_t i = first; i < first + n; i++)
         for (uint32_t j = 0; j < b->weights->packed[i].n_parts; j++)
             if (b->weights->packed[i].parts[j].role == role)
@@ -156,8 +158,8 @@ static const struct ak_packed_part *find_part(const struct ak_builder *b, enum a
 uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear linear, int layer,
                               uint32_t part)
 {
-    const struct ak_packed_part *found = find_part(b, linear, layer, part);
-    return found ? found->at : 0;
+    const struct ak_pack_part *found = find_part(b, linear, layer, part);
+    return found ? found->output_offset : 0;
 }
 
 /* Where attention is gated, a head's gate follows its q. */
@@ -171,8 +173,8 @@ void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm
 {
     struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
     if (norm_heads) {
-        c.vector = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_Q_NORM, layer);
-        c.vector2 = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_K_NORM, layer);
+        c.vector = ak_pack_find_vector(b->weights, AK_ROLE_ATTENTION_Q_NORM, layer);
+        c.vector2 = ak_pack_find_vector(b->weights, AK_ROLE_ATTENTION_K_NORM, layer);
     }
     c.params.qkv = params;
     c.params.qkv.q_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 0);
@@ -193,7 +195,7 @@ ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int 
     c.params.attention.q_step = q_step(b, params.head_dim);
     c.params.attention.gated = b->spec->descriptor.gated_attention;
     c.params.attention.kv_layer = ak_spec_kv_layer(b->spec, layer);
-    c.vector = ak_weights_vector(b->weights, AK_ROLE_ATTENTION_SINKS, layer);
+    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_ATTENTION_SINKS, layer);
     add_command(b, c);
     return out;
 }
@@ -204,16 +206,17 @@ ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int 
     uint32_t n = b->spec->config.width;
     ak_build_value out = add_slot(b, n, row_set_of(b, in));
     struct ak_command c = command_of(AK_OP_SHORT_CONV, layer, in, out);
-    c.vector = ak_weights_vector(b->weights, AK_ROLE_CONV_KERNEL, layer);
+    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_CONV_KERNEL, layer);
     c.params.short_conv = (struct ak_op_short_conv_params){
-        .n = n, .taps = taps, .state_at = ak_spec_state_at(b->spec, layer)
+        .n = n, .taps = taps, .state_at = ak_spec_state_offset(b->spec, layer)
     };
     add_command(b, c);
     return out;
 }
 
 /* A command that reads `other` too. */
-static void add_reading(struct ak_builder *b, struct ak_command command, ak_build_value other)
+static void add_reading_command(struct ak_builder *b, struct ak_command command,
+                                ak_build_value other)
 {
     add_command(b, command);
     if (b->status == AKUNU_OK)
@@ -228,9 +231,9 @@ struct delta_parts {
     struct ak_op_conv_part qkv[AK_OP_CONV_PARTS], z; /* n is what one key head has */
 };
 
-static struct delta_parts delta_parts(const struct ak_builder *b, int layer)
+static struct delta_parts find_delta_parts(const struct ak_builder *b, int layer)
 {
-    const struct ak_config *c = &b->spec->config;
+    const struct ak_spec_config *c = &b->spec->config;
     uint32_t values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
              widths[] = { c->delta_k_dim, c->delta_k_dim, values, values };
     bool together = find_part(b, AK_OP_LINEAR_DELTA_IN, layer, 0) != NULL;
@@ -250,17 +253,17 @@ static struct delta_parts delta_parts(const struct ak_builder *b, int layer)
 
 ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
 {
-    struct delta_parts parts = delta_parts(b, layer);
-    uint32_t n = ak_spec_dim(b->spec, AK_DIM_DELTA_QKV);
+    struct delta_parts parts = find_delta_parts(b, layer);
+    uint32_t n = ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_QKV);
     ak_build_value out = add_slot(b, n, row_set_of(b, in));
     struct ak_command c = command_of(AK_OP_CONV, layer, in, out);
-    c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_KERNEL, layer);
+    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_KERNEL, layer);
     c.params.conv =
         (struct ak_op_conv_params){ .n = n,
                                     .taps = b->spec->config.conv_taps,
                                     .n_groups = b->spec->config.delta_k_heads,
                                     .parts = { parts.qkv[0], parts.qkv[1], parts.qkv[2] },
-                                    .state_at = ak_spec_state_at(b->spec, layer) };
+                                    .state_at = ak_spec_state_offset(b->spec, layer) };
     add_command(b, c);
     return out;
 }
@@ -268,13 +271,13 @@ ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
 ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build_value gates,
                               int layer)
 {
-    const struct ak_config *k = &b->spec->config;
+    const struct ak_spec_config *k = &b->spec->config;
     uint32_t per_group = k->delta_v_heads / k->delta_k_heads;
     bool together = find_part(b, AK_OP_LINEAR_DELTA_GATES, layer, 0) != NULL;
-    ak_build_value out = add_slot(b, ak_spec_dim(b->spec, AK_DIM_DELTA_V), row_set_of(b, qkv));
+    ak_build_value out = add_slot(b, ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_V), row_set_of(b, qkv));
     struct ak_command c = command_of(AK_OP_DELTA, layer, qkv, out);
-    c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_DECAY, layer);
-    c.vector2 = ak_weights_vector(b->weights, AK_ROLE_DELTA_ALPHA_BIAS, layer);
+    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_DECAY, layer);
+    c.vector2 = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_ALPHA_BIAS, layer);
     c.params.delta = (struct ak_op_delta_params){
         .n_k_heads = k->delta_k_heads,
         .n_v_heads = k->delta_v_heads,
@@ -286,20 +289,20 @@ ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build
             together ? per_group : ak_build_part_offset(b, AK_OP_LINEAR_DELTA_GATES, layer, 2),
         .gate_step = together ? 2 * per_group : per_group,
         .tiled = b->spec->descriptor.delta_tiled,
-        .state_at = ak_spec_state_at(b->spec, layer) + ak_spec_conv_elems(b->spec)
+        .state_at = ak_spec_state_offset(b->spec, layer) + ak_spec_conv_elems(b->spec)
     };
-    add_reading(b, c, gates);
+    add_reading_command(b, c, gates);
     return out;
 }
 
 ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, ak_build_value in,
                                    int layer, float eps)
 {
-    const struct ak_config *k = &b->spec->config;
-    struct ak_op_conv_part z = delta_parts(b, layer).z;
+    const struct ak_spec_config *k = &b->spec->config;
+    struct ak_op_conv_part z = find_delta_parts(b, layer).z;
     ak_build_value out = add_slot(b, width_of(b, heads), row_set_of(b, heads));
     struct ak_command c = command_of(AK_OP_NORM_GATED, layer, heads, out);
-    c.vector = ak_weights_vector(b->weights, AK_ROLE_DELTA_NORM, layer);
+    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_NORM, layer);
     c.params.norm_gated =
         (struct ak_op_norm_gated_params){ .eps = eps,
                                           .n_heads = k->delta_v_heads,
@@ -308,7 +311,7 @@ ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, a
                                           .gate_at = z.offset,
                                           .gate_step = z.step,
                                           .per_group = k->delta_v_heads / k->delta_k_heads };
-    add_reading(b, c, in);
+    add_reading_command(b, c, in);
     return out;
 }
 
@@ -355,7 +358,7 @@ static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_build_
 {
     struct ak_command c = command_of(op, layer, in, out);
     c.params.routed = (struct ak_op_routed_params){ .routes = routes, .n = b->spec->config.width };
-    add_reading(b, c, routes);
+    add_reading_command(b, c, routes);
 }
 
 ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_value routes,
@@ -376,9 +379,9 @@ void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y
                         enum ak_role vector, int layer)
 {
     struct ak_command c = command_of(AK_OP_ADD_GATED, layer, y, x);
-    c.vector = ak_weights_vector(b->weights, vector, layer);
+    c.vector = ak_pack_find_vector(b->weights, vector, layer);
     c.params.add_gated = (struct ak_op_add_gated_params){ .gate = h, .n = b->spec->config.width };
-    add_reading(b, c, h);
+    add_reading_command(b, c, h);
 }
 
 void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, float scale)
@@ -408,13 +411,13 @@ static void change_logits(struct ak_builder *b, enum ak_op op, float value)
 void ak_build_hidden(struct ak_builder *b, ak_build_value x)
 {
     b->table->logits = x;
-    b->table->chosen = AK_OP_NONE;
+    b->table->sampled = AK_OP_NONE;
 }
 
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
 {
     struct ak_table *t = b->table;
-    if (b->end == AK_END_HIDDEN) {
+    if (b->variant == AK_TABLE_HIDDEN) {
         ak_build_hidden(b, x);
         return;
     }
@@ -423,31 +426,32 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
         change_logits(b, AK_OP_DIVIDE, divisor);
     if (cap > 0.0f)
         change_logits(b, AK_OP_CAP, cap);
-    t->chosen = AK_OP_NONE;
-    if (b->end != AK_END_CHOSEN)
+    t->sampled = AK_OP_NONE;
+    if (b->variant != AK_TABLE_SAMPLED)
         return;
     struct ak_command c = command_of(AK_OP_GUMBEL, AK_ROLE_NO_LAYER, t->logits, t->logits);
     c.params.logits.n = b->spec->config.vocab_size;
     add_command(b, c);
-    t->chosen = add_slot(b, 1, AK_OP_ROWS_LOGITS);
-    c = command_of(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, t->logits, t->chosen);
+    t->sampled = add_slot(b, 1, AK_OP_ROWS_LOGITS);
+    c = command_of(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, t->logits, t->sampled);
     c.params.logits.n = b->spec->config.vocab_size;
     add_command(b, c);
 }
 
 ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights,
-                         enum ak_table_end end, struct ak_table *out, struct ak_error *error)
+                         enum ak_table_variant variant, struct ak_table *out,
+                         struct ak_error *error)
 {
     *out = (struct ak_table){ 0 };
     struct ak_builder b = {
-        .spec = spec, .weights = weights, .table = out, .end = end, .error = error
+        .spec = spec, .weights = weights, .table = out, .variant = variant, .error = error
     };
     spec->family->emit(&b, spec);
     if (b.status == AKUNU_OK) {
         /* the caller reads these after the pass */
         out->slots[out->logits].last_use = out->n_commands;
-        if (out->chosen != AK_OP_NONE)
-            out->slots[out->chosen].last_use = out->n_commands;
+        if (out->sampled != AK_OP_NONE)
+            out->slots[out->sampled].last_use = out->n_commands;
         ak_table_plan_arena(out);
         b.status = ak_table_dump(out, weights, error);
     }

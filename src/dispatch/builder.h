@@ -8,8 +8,8 @@ struct ak_builder {
     const struct ak_spec *spec;
     const struct ak_weights *weights;
     struct ak_table *table;
-    uint32_t command_room, slot_room;
-    enum ak_table_end end;
+    uint32_t command_capacity, slot_capacity;
+    enum ak_table_variant variant;
     ak_status status; /* of the first failure */
     struct ak_error *error;
 };

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "dispatch/builder.h"
 
-static uint32_t first_of_layer(const struct ak_table *t, uint32_t layer)
+static uint32_t find_layer(const struct ak_table *t, uint32_t layer)
 {
     uint32_t i = 0;
     while (i < t->n_commands && t->commands[i].layer < (int)layer)
@@ -31,24 +31,24 @@ static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *
 }
 
 /* Commands [begin, end) behind `before` others, of slots that live among them alone. */
-static ak_status take_commands(const struct ak_table *t, uint32_t begin, uint32_t end,
+static ak_status copy_commands(const struct ak_table *t, uint32_t begin, uint32_t end,
                                uint32_t before, struct ak_table *out, struct ak_error *error)
 {
     *out = (struct ak_table){ .n_commands = end - begin + before,
                               .n_slots = t->n_slots,
                               .logits = t->logits,
-                              .chosen = t->chosen };
+                              .sampled = t->sampled };
     out->commands = ak_alloc(out->n_commands, sizeof *out->commands);
     out->slots = ak_alloc(t->n_slots, sizeof *out->slots);
     if (!out->commands || !out->slots)
         return ak_fail_memory(error, "a part of the dispatch table", ak_table_bytes(out));
     memcpy(out->commands + before, t->commands + begin, (end - begin) * sizeof *out->commands);
     for (uint32_t i = 0; i < t->n_slots; i++) {
-        const struct ak_slot *slot = &t->slots[i];
+        const struct ak_table_slot *slot = &t->slots[i];
         bool lives = slot->first_use < end && slot->last_use >= begin;
         uint32_t last = slot->last_use < end ? slot->last_use : end;
         out->slots[i] =
-            (struct ak_slot){ .row_set = slot->row_set, .width = lives ? slot->width : 0 };
+            (struct ak_table_slot){ .row_set = slot->row_set, .width = lives ? slot->width : 0 };
         out->slots[i].first_use =
             lives && slot->first_use > begin ? slot->first_use - begin + before : 0;
         out->slots[i].last_use = lives ? last - begin + before : 0;
@@ -57,7 +57,7 @@ static ak_status take_commands(const struct ak_table *t, uint32_t begin, uint32_
 }
 
 /* What a command names of the cache and the states, from `layer` and `elem` on. */
-static void count_from(struct ak_command *c, uint32_t layer, uint64_t elem)
+static void rebase_command(struct ak_command *c, uint32_t layer, uint64_t elem)
 {
     switch (c->op) {
     case AK_OP_QKV: c->params.qkv.kv_layer -= layer; break;
@@ -69,23 +69,24 @@ static void count_from(struct ak_command *c, uint32_t layer, uint64_t elem)
     }
 }
 
-ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec, uint32_t cut,
-                       struct ak_table *head, struct ak_table *tail, struct ak_error *error)
+ak_status ak_table_split(const struct ak_table *table, const struct ak_spec *spec,
+                         uint32_t split_layer, struct ak_table *head, struct ak_table *tail,
+                         struct ak_error *error)
 {
-    uint32_t at = first_of_layer(table, cut), value = 0;
+    uint32_t at = find_layer(table, split_layer), value = 0;
     *head = *tail = (struct ak_table){ 0 };
     ak_status status = find_crossing(table, at, &value, error);
     if (status == AKUNU_OK)
-        status = take_commands(table, 0, at, 0, head, error);
+        status = copy_commands(table, 0, at, 0, head, error);
     if (status == AKUNU_OK)
-        status = take_commands(table, at, table->n_commands, 1, tail, error);
+        status = copy_commands(table, at, table->n_commands, 1, tail, error);
     if (status != AKUNU_OK) {
         ak_table_clear(head);
         ak_table_clear(tail);
         return status;
     }
     head->logits = value;
-    head->chosen = AK_OP_NONE;
+    head->sampled = AK_OP_NONE;
     tail->commands[0] = (struct ak_command){ .op = AK_OP_EMBED,
                                              .layer = AK_ROLE_NO_LAYER,
                                              .in = AK_OP_NONE,
@@ -95,8 +96,8 @@ ak_status ak_table_cut(const struct ak_table *table, const struct ak_spec *spec,
                                              .vector2 = AK_OP_NONE,
                                              .params.embed.scale = 1.0f };
     for (uint32_t i = 1; i < tail->n_commands; i++)
-        count_from(&tail->commands[i], ak_spec_kv_layer(spec, (int)cut),
-                   ak_spec_state_at(spec, (int)cut));
+        rebase_command(&tail->commands[i], ak_spec_kv_layer(spec, (int)split_layer),
+                       ak_spec_state_offset(spec, (int)split_layer));
     ak_table_plan_arena(head);
     ak_table_plan_arena(tail);
     return AKUNU_OK;

@@ -34,7 +34,7 @@ static void dump_kv_layer(FILE *f, const struct ak_command *c, uint32_t kv_layer
 
 static void dump_linear(FILE *f, const struct ak_command *c, const struct ak_weights *w)
 {
-    const struct ak_packed *packed = &w->packed[c->weight];
+    const struct ak_pack_weight *packed = &w->packed[c->weight];
     fprintf(f, " weight=%s[", ak_op_linear_info(packed->linear)->name);
     for (uint32_t i = 0; i < packed->n_parts; i++)
         fprintf(f, "%s%u", i ? "+" : "", packed->parts[i].rows);
@@ -183,7 +183,7 @@ ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights,
     fputc('\n', f);
     for (uint32_t i = 0; i < t->n_slots; i++)
         fprintf(f, "s%-4u %s width=%u place=%u live=%u..%u\n", i, row_sets[t->slots[i].row_set],
-                t->slots[i].width, t->slots[i].place, t->slots[i].first_use, t->slots[i].last_use);
+                t->slots[i].width, t->slots[i].offset, t->slots[i].first_use, t->slots[i].last_use);
     for (uint32_t i = 0; i < t->n_commands; i++)
         dump_command(f, t, i, weights);
     bool ok = !ferror(f);

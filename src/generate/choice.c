@@ -24,8 +24,8 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
                                 model->spec.config.vocab_size, error));
     c->plain = ak_sampler_is_plain(c->sampler) && !c->constraint.matcher;
     c->on_backend = c->plain && !c->on_logprobs;
-    c->draw = (struct ak_draw){ .temperature = generation->sampling.temperature,
-                                .seed = ak_sampler_bits(c->sampler) };
+    c->draw = (struct ak_gumbel_params){ .temperature = generation->sampling.temperature,
+                                         .seed = ak_sampler_bits(c->sampler) };
     return AKUNU_OK;
 }
 

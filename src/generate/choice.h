@@ -19,7 +19,7 @@ struct ak_choice {
     struct ak_constraint constraint;
     bool plain;                     /* a Gumbel step may choose: `draw` says how */
     bool on_backend;                /* … that of the backend, since nobody asks for the logits */
-    struct ak_draw draw;            /* the same for the whole text: noise goes by positions */
+    struct ak_gumbel_params draw;   /* the same for the whole text: noise goes by positions */
     akunu_piece_fn *on_piece;       /* NULL allowed */
     akunu_logprobs_fn *on_logprobs; /* NULL allowed */
     void *user;

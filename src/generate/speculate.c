@@ -52,7 +52,7 @@ ak_status ak_speculation_is_possible(const struct ak_session *s, struct ak_error
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "speculation: the model keeps a running state, which cannot go back to "
                        "where a guess went wrong");
-    if (!s->backend->ops->exact || !s->backend->ops->exact(s->backend))
+    if (!s->backend->ops->is_batch_invariant || !s->backend->ops->is_batch_invariant(s->backend))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "speculation: logits depend on the pass here (a device, or relaxed "
                        "rounding), so guesses would change the text");

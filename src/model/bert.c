@@ -4,16 +4,16 @@
 
 static const char *const names[] = { "bert", NULL };
 
-static const struct ak_weight_rule weights[] = {
+static const struct ak_family_rule weights[] = {
 #include "model/bert_block.def"
 };
 
 const struct ak_family ak_family_bert = {
     .names = names,
-    .about = "BERT, for embeddings",
-    .activation = "hidden_act",
-    .describe = ak_describe_bert,
+    .description = "BERT, for embeddings",
+    .activation_key = "hidden_act",
+    .describe = ak_spec_describe_bert,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
-    .emit = ak_emit_encoder,
+    .emit = ak_build_encoder,
 };

@@ -7,13 +7,13 @@
 #include "base/math.h"
 #include "model/model.h"
 
-static bool find_key(const struct ak_provider *p, const struct ak_config *config,
-                     const char *suffix, char key[AK_CONFIG_KEY_BYTES])
+static bool find_key(const struct ak_provider *p, const struct ak_spec_config *config,
+                     const char *suffix, char key[AK_SPEC_KEY_BYTES])
 {
-    return ak_config_find_key(p, config->architecture, suffix, key);
+    return ak_spec_find_key(p, config->architecture, suffix, key);
 }
 
-static ak_status missing(const char *key, struct ak_error *error)
+static ak_status fail_missing(const char *key, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
 }
@@ -46,34 +46,35 @@ static ak_status read_uniform(const struct ak_provider *p, const char *key,
     return AKUNU_OK;
 }
 
-static ak_status read_u32(const struct ak_provider *p, const struct ak_config *config,
+static ak_status read_u32(const struct ak_provider *p, const struct ak_spec_config *config,
                           const char *suffix, bool required, uint32_t fallback, uint32_t *out,
                           struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     struct ak_meta meta;
     *out = fallback;
     if (!find_key(p, config, suffix, key))
-        return required ? missing(key, error) : AKUNU_OK;
+        return required ? fail_missing(key, error) : AKUNU_OK;
     if (ak_provider_find_meta(p, key, &meta) && meta.kind == AK_META_ARRAY)
         return read_uniform(p, key, &meta, out, error);
     return ak_meta_u32(p, key, fallback, out, error);
 }
 
-static ak_status read_float(const struct ak_provider *p, const struct ak_config *config,
+static ak_status read_float(const struct ak_provider *p, const struct ak_spec_config *config,
                             const char *suffix, float fallback, float *out, struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     *out = fallback;
     if (!find_key(p, config, suffix, key))
         return AKUNU_OK;
     return ak_meta_float(p, key, fallback, out, error);
 }
 
-ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config *config,
-                             const char *suffix, float fallback, float *out, struct ak_error *error)
+ak_status ak_spec_read_positive(const struct ak_provider *p, const struct ak_spec_config *config,
+                                const char *suffix, float fallback, float *out,
+                                struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     *out = fallback;
     if (!find_key(p, config, suffix, key))
         return AKUNU_OK;
@@ -84,56 +85,58 @@ ak_status ak_config_positive(const struct ak_provider *p, const struct ak_config
     return AKUNU_OK;
 }
 
-ak_status ak_config_u32(const struct ak_provider *p, const struct ak_config *config,
-                        const char *suffix, uint32_t fallback, uint32_t *out,
-                        struct ak_error *error)
+ak_status ak_spec_read_u32(const struct ak_provider *p, const struct ak_spec_config *config,
+                           const char *suffix, uint32_t fallback, uint32_t *out,
+                           struct ak_error *error)
 {
     return read_u32(p, config, suffix, false, fallback, out, error);
 }
 
-ak_status ak_config_bool(const struct ak_provider *p, const struct ak_config *config,
-                         const char *suffix, bool fallback, bool *out, struct ak_error *error)
+ak_status ak_spec_read_bool(const struct ak_provider *p, const struct ak_spec_config *config,
+                            const char *suffix, bool fallback, bool *out, struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     *out = fallback;
     return find_key(p, config, suffix, key) ? ak_meta_bool(p, key, fallback, out, error) : AKUNU_OK;
 }
 
-static bool text_is(struct ak_text text, const char *word)
+static bool text_equals(struct ak_text text, const char *word)
 {
     return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
 }
 
 /* Hugging Face gives the part of a head that turns, GGUF its size. */
-static ak_status read_rope_dims(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_rope_dims(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
 {
-    float part;
-    char key[AK_CONFIG_KEY_BYTES];
-    AK_TRY(read_float(p, config, "rope.partial_factor", 1.0f, &part, error));
-    if (!(part > 0.0f && part <= 1.0f)) {
+    float fraction;
+    char key[AK_SPEC_KEY_BYTES];
+    AK_TRY(read_float(p, config, "rope.partial_factor", 1.0f, &fraction, error));
+    if (!(fraction > 0.0f && fraction <= 1.0f)) {
         find_key(p, config, "rope.partial_factor", key);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected more than 0 and at most 1",
-                       key, (double)part);
+                       key, (double)fraction);
     }
-    uint32_t dims = (uint32_t)((float)config->head_dim * part);
+    uint32_t dims = (uint32_t)((float)config->head_dim * fraction);
     return read_u32(p, config, "rope.dimension_count", false, dims, &config->rope_dims, error);
 }
 
 /* Hugging Face's factor stands for the whole, GGUF's for what comes on top of YaRN's own. */
-static ak_status read_yarn_magnitude(const struct ak_provider *p, const struct ak_config *config,
-                                     struct ak_rope_config *rope, struct ak_error *error)
+static ak_status read_yarn_magnitude(const struct ak_provider *p,
+                                     const struct ak_spec_config *config, struct ak_spec_rope *rope,
+                                     struct ak_error *error)
 {
-    float whole;
-    AK_TRY(read_float(p, config, "rope.scaling.attention_factor", 0.0f, &whole, error));
-    if (whole > 0.0f && config->naming == AK_PROVIDER_NAMING_HF)
-        rope->magnitude = whole / ak_yarn_magnitude(rope->factor);
+    float factor;
+    AK_TRY(read_float(p, config, "rope.scaling.attention_factor", 0.0f, &factor, error));
+    if (factor > 0.0f && config->naming == AK_PROVIDER_NAMING_HF)
+        rope->magnitude = factor / ak_spec_yarn_magnitude(rope->factor);
     return AKUNU_OK;
 }
 
 /* GGUF's converter has computed it. */
-static ak_status read_long_magnitude(const struct ak_provider *p, const struct ak_config *config,
-                                     struct ak_rope_config *rope, struct ak_error *error)
+static ak_status read_long_magnitude(const struct ak_provider *p,
+                                     const struct ak_spec_config *config, struct ak_spec_rope *rope,
+                                     struct ak_error *error)
 {
     if (config->naming != AK_PROVIDER_NAMING_HF || rope->original_context < 2)
         return AKUNU_OK;
@@ -142,14 +145,14 @@ static ak_status read_long_magnitude(const struct ak_provider *p, const struct a
     float fallback = factor > 1.0 ?
                          (float)sqrt(1.0 + ak_ln(factor) / ak_ln((double)rope->original_context)) :
                          1.0f;
-    return ak_config_positive(p, config, "rope.scaling.attention_factor", fallback,
-                              &rope->magnitude, error);
+    return ak_spec_read_positive(p, config, "rope.scaling.attention_factor", fallback,
+                                 &rope->magnitude, error);
 }
 
-static ak_status read_rope(const struct ak_provider *p, struct ak_config *config,
-                           struct ak_rope_config *rope, struct ak_error *error)
+static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *config,
+                           struct ak_spec_rope *rope, struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     struct ak_text type = { NULL, 0 };
     AK_TRY(read_float(p, config, "rope.freq_base", 10000.0f, &config->rope_base, error));
     AK_TRY(read_rope_dims(p, config, error));
@@ -167,26 +170,26 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
         rope->original_context = config->context;
     if (find_key(p, config, "rope.scaling.type", key))
         AK_TRY(ak_meta_text(p, key, &type, error));
-    if (type.n == 0 || text_is(type, "none") || text_is(type, "default")) {
-        rope->scaling = AK_ROPE_PLAIN;
+    if (type.n == 0 || text_equals(type, "none") || text_equals(type, "default")) {
+        rope->scaling = AK_SPEC_ROPE_PLAIN;
         float linear; /* the key of older files */
         AK_TRY(read_float(p, config, "rope.scale_linear", 1.0f, &linear, error));
         if (linear != 1.0f) {
-            rope->scaling = AK_ROPE_LINEAR;
+            rope->scaling = AK_SPEC_ROPE_LINEAR;
             rope->factor = linear;
         }
-    } else if (text_is(type, "linear")) {
-        rope->scaling = AK_ROPE_LINEAR;
-    } else if (text_is(type, "llama3")) {
-        rope->scaling = AK_ROPE_LLAMA3;
-    } else if (text_is(type, "yarn")) {
-        rope->scaling = AK_ROPE_YARN;
+    } else if (text_equals(type, "linear")) {
+        rope->scaling = AK_SPEC_ROPE_LINEAR;
+    } else if (text_equals(type, "llama3")) {
+        rope->scaling = AK_SPEC_ROPE_LLAMA3;
+    } else if (text_equals(type, "yarn")) {
+        rope->scaling = AK_SPEC_ROPE_YARN;
         bool rounded;
-        AK_TRY(ak_config_bool(p, config, "rope.scaling.truncate", true, &rounded, error));
+        AK_TRY(ak_spec_read_bool(p, config, "rope.scaling.truncate", true, &rounded, error));
         rope->unrounded = !rounded;
         AK_TRY(read_yarn_magnitude(p, config, rope, error));
-    } else if (text_is(type, "longrope") || text_is(type, "su")) {
-        rope->scaling = AK_ROPE_LONG;
+    } else if (text_equals(type, "longrope") || text_equals(type, "su")) {
+        rope->scaling = AK_SPEC_ROPE_LONGROPE;
         AK_TRY(read_long_magnitude(p, config, rope, error));
     } else {
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
@@ -199,7 +202,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_config *config
 /* "full_attention" or "sliding_attention" of each layer. Layers of other types are
  * their architecture's affair. */
 static ak_status read_layer_types(const struct ak_provider *p, const char *key,
-                                  const struct ak_meta *array, struct ak_config *config,
+                                  const struct ak_meta *array, struct ak_spec_config *config,
                                   struct ak_error *error)
 {
     struct ak_meta element;
@@ -226,11 +229,11 @@ static ak_status read_layer_types(const struct ak_provider *p, const char *key,
 }
 
 /* Which layers have no window: a number n, every n-th; or whether each has one. */
-static ak_status read_pattern(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_pattern(const struct ak_provider *p, struct ak_spec_config *config,
                               struct ak_error *error)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     struct ak_meta array, element;
     if (!find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) ||
         array.kind != AK_META_ARRAY)
@@ -255,22 +258,22 @@ static ak_status read_pattern(const struct ak_provider *p, struct ak_config *con
 
 /* A list of them has zeros for the layers without attention. */
 static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_family *family,
-                               struct ak_config *config, struct ak_error *error)
+                               struct ak_spec_config *config, struct ak_error *error)
 {
     static const char suffix[] = "attention.head_count_kv";
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     struct ak_meta array, element;
-    if (!family->recurrent || !find_key(p, config, suffix, key) ||
+    if (!family->has_recurrent_layers || !find_key(p, config, suffix, key) ||
         !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, config->n_heads, &config->n_kv_heads, error);
-    for (uint64_t i = 0; i < array.n && i < AK_MAX_LAYERS; i++) {
+    for (uint64_t i = 0; i < array.n && i < AK_SPEC_LAYERS_MAX; i++) {
         uint64_t heads = 0;
         if (ak_provider_element(p, &array, i, &element) &&
             (element.kind == AK_META_UINT || element.kind == AK_META_INT))
             heads = element.kind == AK_META_UINT ? element.as.unsigned_integer :
                                                    (uint64_t)element.as.integer;
         if (heads == 0)
-            ak_config_set_recurrent(config, (uint32_t)i);
+            ak_spec_set_recurrent(config, (uint32_t)i);
         else if (heads > UINT32_MAX || (config->n_kv_heads > 0 && heads != config->n_kv_heads))
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,
@@ -284,7 +287,7 @@ static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_fami
 }
 
 /* Heads share the width unless the file gives their size. */
-static ak_status read_head_size(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_head_size(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
 {
     uint32_t value_size;
@@ -292,8 +295,9 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_config *c
     if (config->head_dim == 0 && config->n_heads > 0) {
         if (config->width % config->n_heads != 0)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                           ak_config_key(config->naming, "attention.head_count"), config->n_heads,
-                           ak_config_key(config->naming, "embedding_length"), config->width);
+                           ak_spec_key_name(config->naming, "attention.head_count"),
+                           config->n_heads, ak_spec_key_name(config->naming, "embedding_length"),
+                           config->width);
         config->head_dim = config->width / config->n_heads;
     }
     AK_TRY(
@@ -306,19 +310,19 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_config *c
     return AKUNU_OK;
 }
 
-ak_status ak_config_experts(const struct ak_provider *p, struct ak_text architecture, uint32_t *out,
-                            struct ak_error *error)
+ak_status ak_spec_read_expert_count(const struct ak_provider *p, struct ak_text architecture,
+                                    uint32_t *out, struct ak_error *error)
 {
-    struct ak_config config = { .architecture = architecture };
+    struct ak_spec_config config = { .architecture = architecture };
     return read_u32(p, &config, "expert_count", false, 0, out, error);
 }
 
 /* GPT-2's n_inner is null where it is the usual four times the width; models with
  * experts alone may give their width and no other. */
-static ak_status read_ffn_width(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_ffn_width(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     bool gpt2 = find_key(p, config, "embedding_length", key) && strstr(key, "n_embd") &&
                 config->width <= UINT32_MAX / 4;
     AK_TRY(read_u32(p, config, "expert_feed_forward_length", false, gpt2 ? 4 * config->width : 0,
@@ -328,7 +332,7 @@ static ak_status read_ffn_width(const struct ak_provider *p, struct ak_config *c
 }
 
 /* Qwen's configurations give a window and may say that it is not used. */
-static ak_status read_window(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_window(const struct ak_provider *p, struct ak_spec_config *config,
                              struct ak_error *error)
 {
     bool used;
@@ -340,7 +344,7 @@ static ak_status read_window(const struct ak_provider *p, struct ak_config *conf
 }
 
 /* The rows of the positions up to the padding token's are no token's. */
-static ak_status read_first_position(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_first_position(const struct ak_provider *p, struct ak_spec_config *config,
                                      struct ak_error *error)
 {
     uint32_t padding;
@@ -354,11 +358,12 @@ static ak_status read_first_position(const struct ak_provider *p, struct ak_conf
     return AKUNU_OK;
 }
 
-ak_status ak_config_read(const struct ak_provider *p, const struct ak_family *family,
-                         struct ak_config *out, struct ak_rope_config *rope, struct ak_error *error)
+ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_family *family,
+                              struct ak_spec_config *out, struct ak_spec_rope *rope,
+                              struct ak_error *error)
 {
-    struct ak_config config = { 0 };
-    struct ak_rope_config scaling = { 0 };
+    struct ak_spec_config config = { 0 };
+    struct ak_spec_rope scaling = { 0 };
     struct ak_vocab vocab;
     struct ak_view embedding;
 

@@ -19,13 +19,13 @@
 
 #include "model/model.h"
 
-ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_config *config,
-                              struct ak_descriptor *out, struct ak_error *error)
+ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_spec_config *config,
+                                   struct ak_spec_descriptor *out, struct ak_error *error)
 {
     float squared; /* GGUF's converter leaves Gemma's out */
-    AK_TRY(ak_config_positive(p, config, "query_pre_attn_scalar", (float)config->head_dim, &squared,
-                              error));
-    *out = (struct ak_descriptor){
+    AK_TRY(ak_spec_read_positive(p, config, "query_pre_attn_scalar", (float)config->head_dim,
+                                 &squared, error));
+    *out = (struct ak_spec_descriptor){
         .activation = AK_OP_ACTIVATION_SILU,
         .embedding_scale = 1.0f,
         .residual_scale = 1.0f,
@@ -39,19 +39,20 @@ ak_status ak_describe_decoder(const struct ak_provider *p, const struct ak_confi
 }
 
 /* `bias` is LayerNorm's. */
-static ak_build_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
-                           enum ak_role weight, enum ak_role bias, int layer)
+static ak_build_value build_norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                                 enum ak_role weight, enum ak_role bias, int layer)
 {
     if (spec->descriptor.layer_norm)
         return ak_build_layer_norm(b, x, weight, bias, layer, spec->config.norm_eps);
     return ak_build_norm(b, x, weight, layer, spec->config.norm_eps);
 }
 
-static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_build_value qkv, int layer)
+static void build_rotation(struct ak_builder *b, const struct ak_spec *spec, ak_build_value qkv,
+                           int layer)
 {
-    const struct ak_config *c = &spec->config;
-    const struct ak_descriptor *d = &spec->descriptor;
-    enum ak_rotation rotation = ak_spec_layer(spec, layer)->rotation;
+    const struct ak_spec_config *c = &spec->config;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
+    enum ak_spec_rotation rotation = ak_spec_layer(spec, layer)->rotation;
     if (d->qk_norm_rows) {
         ak_build_norm_part(b, qkv, AK_OP_LINEAR_QKV, 0, AK_ROLE_ATTENTION_Q_NORM, layer,
                            c->norm_eps);
@@ -63,53 +64,54 @@ static void rotate(struct ak_builder *b, const struct ak_spec *spec, ak_build_va
         (struct ak_op_qkv_params){ .n_heads = c->n_heads,
                                    .n_kv_heads = c->n_kv_heads,
                                    .head_dim = c->head_dim,
-                                   .rope_dims = rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
-                                   .rope_table = rotation == AK_ROTATE_LOCAL ? 1 : 0,
+                                   .rope_dims = rotation == AK_SPEC_ROTATE_NONE ? 0 : c->rope_dims,
+                                   .rope_table = rotation == AK_SPEC_ROTATE_LOCAL ? 1 : 0,
                                    .interleaved = d->rope_interleaved,
                                    .norm_eps = c->norm_eps });
 }
 
-ak_status ak_describe_experts(const struct ak_provider *p, const struct ak_config *config,
-                              struct ak_descriptor *out, struct ak_error *error)
+ak_status ak_spec_describe_experts(const struct ak_provider *p, const struct ak_spec_config *config,
+                                   struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     struct ak_meta dense;
     uint32_t step;
-    AK_TRY(ak_config_validate_experts(config, error));
-    AK_TRY(ak_config_u32(p, config, "decoder_sparse_step", 1, &step, error));
+    AK_TRY(ak_spec_validate_experts(config, error));
+    AK_TRY(ak_spec_read_u32(p, config, "decoder_sparse_step", 1, &step, error));
     if (step != 1)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "decoder_sparse_step is %u; experts in every layer are supported", step);
-    if (ak_config_find_key(p, config->architecture, "mlp_only_layers", key) &&
+    if (ak_spec_find_key(p, config->architecture, "mlp_only_layers", key) &&
         ak_provider_find_meta(p, key, &dense) && dense.kind == AK_META_ARRAY && dense.n > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "mlp_only_layers names %llu layers; experts in every layer are supported",
                        (unsigned long long)dense.n);
-    AK_TRY(ak_describe_decoder(p, config, out, error));
-    out->experts = true;
+    AK_TRY(ak_spec_describe_decoder(p, config, out, error));
+    out->has_experts = true;
     return AKUNU_OK;
 }
 
-ak_status ak_describe_shared_expert(const struct ak_provider *p, const struct ak_config *config,
-                                    struct ak_descriptor *out, struct ak_error *error)
+ak_status ak_spec_describe_shared_expert(const struct ak_provider *p,
+                                         const struct ak_spec_config *config,
+                                         struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_experts(p, config, out, error));
+    AK_TRY(ak_spec_describe_experts(p, config, out, error));
     if (config->shared_width == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
-                       ak_config_key(config->naming, "expert_shared_feed_forward_length"));
+                       ak_spec_key_name(config->naming, "expert_shared_feed_forward_length"));
     return AKUNU_OK;
 }
 
-static ak_build_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
-                                int layer)
+static ak_build_value build_attention(struct ak_builder *b, const struct ak_spec *spec,
+                                      ak_build_value x, int layer)
 {
-    const struct ak_config *c = &spec->config;
-    const struct ak_descriptor *d = &spec->descriptor;
+    const struct ak_spec_config *c = &spec->config;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
     ak_build_value h = d->no_pre_norms ? x :
-                                         norm(b, spec, x, AK_ROLE_ATTENTION_NORM,
-                                              AK_ROLE_ATTENTION_NORM_BIAS, layer);
+                                         build_norm(b, spec, x, AK_ROLE_ATTENTION_NORM,
+                                                    AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_build_value qkv = ak_build_linear(b, h, AK_OP_LINEAR_QKV, layer);
-    rotate(b, spec, qkv, layer);
+    build_rotation(b, spec, qkv, layer);
     ak_build_value a = ak_build_attention(
         b, qkv, layer,
         (struct ak_op_attention_params){ .n_heads = c->n_heads,
@@ -123,19 +125,21 @@ static ak_build_value attention(struct ak_builder *b, const struct ak_spec *spec
                            out;
 }
 
-static ak_build_value short_conv(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
-                                 int layer)
+static ak_build_value build_short_conv(struct ak_builder *b, const struct ak_spec *spec,
+                                       ak_build_value x, int layer)
 {
-    ak_build_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_build_value h =
+        build_norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_build_value in = ak_build_linear(b, h, AK_OP_LINEAR_CONV_IN, layer);
     return ak_build_linear(b, ak_build_short_conv(b, in, layer, spec->config.conv_taps),
                            AK_OP_LINEAR_CONV_OUT, layer);
 }
 
-static ak_build_value gated_delta(struct ak_builder *b, const struct ak_spec *spec,
-                                  ak_build_value x, int layer)
+static ak_build_value build_gated_delta(struct ak_builder *b, const struct ak_spec *spec,
+                                        ak_build_value x, int layer)
 {
-    ak_build_value h = norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
+    ak_build_value h =
+        build_norm(b, spec, x, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_build_value in = ak_build_linear(b, h, AK_OP_LINEAR_DELTA_IN, layer);
     ak_build_value gates = ak_build_linear(b, h, AK_OP_LINEAR_DELTA_GATES, layer);
     ak_build_value heads = ak_build_delta(b, ak_build_conv(b, in, layer), gates, layer);
@@ -143,22 +147,22 @@ static ak_build_value gated_delta(struct ak_builder *b, const struct ak_spec *sp
                            AK_OP_LINEAR_DELTA_OUTPUT, layer);
 }
 
-static ak_build_value mix(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
-                          int layer)
+static ak_build_value build_mixer(struct ak_builder *b, const struct ak_spec *spec,
+                                  ak_build_value x, int layer)
 {
-    if (!ak_config_recurrent(&spec->config, layer))
-        return attention(b, spec, x, layer);
-    return spec->config.delta_k_heads > 0 ? gated_delta(b, spec, x, layer) :
-                                            short_conv(b, spec, x, layer);
+    if (!ak_spec_is_recurrent(&spec->config, layer))
+        return build_attention(b, spec, x, layer);
+    return spec->config.delta_k_heads > 0 ? build_gated_delta(b, spec, x, layer) :
+                                            build_short_conv(b, spec, x, layer);
 }
 
-static ak_build_value feed_forward(struct ak_builder *b, const struct ak_spec *spec,
-                                   ak_build_value x, int layer)
+static ak_build_value build_feed_forward(struct ak_builder *b, const struct ak_spec *spec,
+                                         ak_build_value x, int layer)
 {
-    const struct ak_config *c = &spec->config;
-    const struct ak_descriptor *d = &spec->descriptor;
+    const struct ak_spec_config *c = &spec->config;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
     ak_build_value h =
-        d->no_pre_norms ? x : norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
+        d->no_pre_norms ? x : build_norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_build_value up = ak_build_linear(b, h, AK_OP_LINEAR_GATE_UP, layer);
     ak_build_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
                                     ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer,
@@ -171,9 +175,9 @@ static ak_build_value feed_forward(struct ak_builder *b, const struct ak_spec *s
 static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
                         int layer)
 {
-    const struct ak_config *c = &spec->config;
-    const struct ak_descriptor *d = &spec->descriptor;
-    ak_build_value h = norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
+    const struct ak_spec_config *c = &spec->config;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
+    ak_build_value h = build_norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_build_value logits = ak_build_linear(b, h, AK_OP_LINEAR_ROUTER, layer);
     ak_build_value routes =
         ak_build_route(b, logits, layer,
@@ -194,18 +198,18 @@ static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_bui
                        AK_ROLE_FFN_SHARED_ROUTER, layer);
 }
 
-void ak_emit_decoder(struct ak_builder *b, const struct ak_spec *spec)
+void ak_build_decoder(struct ak_builder *b, const struct ak_spec *spec)
 {
-    const struct ak_descriptor *d = &spec->descriptor;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
     ak_build_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
-        ak_build_add(b, x, mix(b, spec, x, layer), d->residual_scale);
-        if (d->experts)
+        ak_build_add(b, x, build_mixer(b, spec, x, layer), d->residual_scale);
+        if (d->has_experts)
             add_experts(b, spec, x, layer);
         else
-            ak_build_add(b, x, feed_forward(b, spec, x, layer), d->residual_scale);
+            ak_build_add(b, x, build_feed_forward(b, spec, x, layer), d->residual_scale);
     }
-    ak_build_value wanted = norm(b, spec, ak_build_select(b, x), d->output_norm,
-                                 AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER);
+    ak_build_value wanted = build_norm(b, spec, ak_build_select(b, x), d->output_norm,
+                                       AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER);
     ak_build_logits(b, wanted, d->logit_divisor, d->logit_cap);
 }

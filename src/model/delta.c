@@ -3,10 +3,10 @@
  * may have layers behind the last that guess at further tokens. */
 #include "model/model.h"
 
-enum { USUAL_INTERVAL = 4, MOST_HEADS = 1 << 10, MOST_DIM = 1 << 9, DIM_STEP = 32, MOST_TAPS = 16 };
+enum { USUAL_INTERVAL = 4, HEADS_MAX = 1 << 10, MOST_DIM = 1 << 9, DIM_STEP = 32, TAPS_MAX = 16 };
 
 static ak_status read_layer(const struct ak_meta *says, const char *key, uint32_t layer,
-                            struct ak_config *config, struct ak_error *error)
+                            struct ak_spec_config *config, struct ak_error *error)
 {
     bool recurrent = ak_meta_equals(says, "linear_attention") ||
                      (says->kind == AK_META_BOOL && says->as.boolean);
@@ -16,26 +16,27 @@ static ak_status read_layer(const struct ak_meta *says, const char *key, uint32_
             "%s: neither \"linear_attention\" nor \"full_attention\", nor a bool, for layer %u",
             key, layer);
     if (recurrent)
-        ak_config_set_recurrent(config, layer);
+        ak_spec_set_recurrent(config, layer);
     return AKUNU_OK;
 }
 
 /* A list, or every n-th layer has attention. */
-static ak_status read_layers(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config *config,
                              struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     struct ak_meta list, layer;
     uint32_t interval;
-    bool listed = ak_config_find_key(p, config->architecture, "attention.recurrent_layers", key) &&
+    bool listed = ak_spec_find_key(p, config->architecture, "attention.recurrent_layers", key) &&
                   ak_provider_find_meta(p, key, &list);
-    AK_TRY(ak_config_u32(p, config, "full_attention_interval", USUAL_INTERVAL, &interval, error));
+    AK_TRY(
+        ak_spec_read_u32(p, config, "full_attention_interval", USUAL_INTERVAL, &interval, error));
     if (!listed && interval == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "full_attention_interval is 0; expected 1 or more");
-    for (uint32_t i = 0; i < config->n_layers && i < AK_MAX_LAYERS; i++) {
+    for (uint32_t i = 0; i < config->n_layers && i < AK_SPEC_LAYERS_MAX; i++) {
         if (!listed && (i + 1) % interval != 0)
-            ak_config_set_recurrent(config, i);
+            ak_spec_set_recurrent(config, i);
         if (listed && !ak_provider_element(p, &list, i, &layer))
             layer = (struct ak_meta){ .kind = AK_META_NONE };
         if (listed)
@@ -44,35 +45,36 @@ static ak_status read_layers(const struct ak_provider *p, struct ak_config *conf
     return AKUNU_OK;
 }
 
-uint32_t ak_config_interval(const struct ak_config *config)
+uint32_t ak_spec_attention_interval(const struct ak_spec_config *config)
 {
     uint32_t n = 1;
-    while (n < config->n_layers && ak_config_recurrent(config, (int)n - 1))
+    while (n < config->n_layers && ak_spec_is_recurrent(config, (int)n - 1))
         n++;
     for (uint32_t i = 0; i < config->n_layers; i++)
-        if (ak_config_recurrent(config, (int)i) != ((i + 1) % n != 0))
+        if (ak_spec_is_recurrent(config, (int)i) != ((i + 1) % n != 0))
             return 0;
     return n;
 }
 
-static ak_status read_draft_layers(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_draft_layers(const struct ak_provider *p, struct ak_spec_config *config,
                                    struct ak_error *error)
 {
-    AK_TRY(ak_config_u32(p, config, "nextn_predict_layers", 0, &config->n_draft_layers, error));
+    AK_TRY(ak_spec_read_u32(p, config, "nextn_predict_layers", 0, &config->n_draft_layers, error));
     if (config->n_draft_layers >= config->n_layers)
-        return ak_fail(
-            error, AKUNU_ERROR_FORMAT, "nextn_predict_layers is %u; expected less than %s %u",
-            config->n_draft_layers, ak_config_key(config->naming, "block_count"), config->n_layers);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "nextn_predict_layers is %u; expected less than %s %u",
+                       config->n_draft_layers, ak_spec_key_name(config->naming, "block_count"),
+                       config->n_layers);
     config->n_layers -= config->n_draft_layers;
     return AKUNU_OK;
 }
 
 /* GGUF gives the size of all value heads together. */
-static ak_status read_value_size(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_value_size(const struct ak_provider *p, struct ak_spec_config *config,
                                  struct ak_error *error)
 {
     uint32_t size;
-    AK_TRY(ak_config_u32(p, config, "ssm.inner_size", 0, &size, error));
+    AK_TRY(ak_spec_read_u32(p, config, "ssm.inner_size", 0, &size, error));
     config->delta_v_dim = size;
     if (config->naming != AK_PROVIDER_NAMING_GGUF || config->delta_v_heads == 0)
         return AKUNU_OK;
@@ -84,73 +86,73 @@ static ak_status read_value_size(const struct ak_provider *p, struct ak_config *
     return AKUNU_OK;
 }
 
-ak_status ak_config_delta(const struct ak_provider *p, struct ak_config *config,
-                          struct ak_error *error)
+ak_status ak_spec_read_delta(const struct ak_provider *p, struct ak_spec_config *config,
+                             struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES];
+    char key[AK_SPEC_KEY_BYTES];
     if (config->naming == AK_PROVIDER_NAMING_GGUF)
         AK_TRY(read_draft_layers(p, config, error));
     AK_TRY(read_layers(p, config, error));
-    AK_TRY(ak_config_u32(p, config, "ssm.conv_kernel", 0, &config->conv_taps, error));
-    AK_TRY(ak_config_u32(p, config, "ssm.state_size", 0, &config->delta_k_dim, error));
-    AK_TRY(ak_config_u32(p, config, "ssm.group_count", 0, &config->delta_k_heads, error));
-    AK_TRY(ak_config_u32(p, config, "ssm.time_step_rank", 0, &config->delta_v_heads, error));
+    AK_TRY(ak_spec_read_u32(p, config, "ssm.conv_kernel", 0, &config->conv_taps, error));
+    AK_TRY(ak_spec_read_u32(p, config, "ssm.state_size", 0, &config->delta_k_dim, error));
+    AK_TRY(ak_spec_read_u32(p, config, "ssm.group_count", 0, &config->delta_k_heads, error));
+    AK_TRY(ak_spec_read_u32(p, config, "ssm.time_step_rank", 0, &config->delta_v_heads, error));
     AK_TRY(read_value_size(p, config, error));
     if (config->naming == AK_PROVIDER_NAMING_HF &&
-        !ak_config_find_key(p, config->architecture, "rope.partial_factor", key))
+        !ak_spec_find_key(p, config->architecture, "rope.partial_factor", key))
         config->rope_dims = config->head_dim / 4;
     return AKUNU_OK;
 }
 
-static ak_status in_range(const struct ak_config *c, const char *key, uint32_t value,
-                          uint32_t least, uint32_t most, struct ak_error *error)
+static ak_status check_range(const struct ak_spec_config *c, const char *key, uint32_t value,
+                             uint32_t min, uint32_t max, struct ak_error *error)
 {
-    if (value >= least && value <= most)
+    if (value >= min && value <= max)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected %u to %u",
-                   ak_config_key(c->naming, key), value, least, most);
+                   ak_spec_key_name(c->naming, key), value, min, max);
 }
 
-static ak_status check_dim(const struct ak_config *c, const char *key, uint32_t dim,
+static ak_status check_dim(const struct ak_spec_config *c, const char *key, uint32_t dim,
                            struct ak_error *error)
 {
     if (dim > 0 && dim <= MOST_DIM && dim % DIM_STEP == 0)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "%s makes heads of %u elements; multiples of %d up to %d are supported",
-                   ak_config_key(c->naming, key), dim, (int)DIM_STEP, (int)MOST_DIM);
+                   ak_spec_key_name(c->naming, key), dim, (int)DIM_STEP, (int)MOST_DIM);
 }
 
-static ak_status check_heads(const struct ak_config *c, struct ak_error *error)
+static ak_status check_heads(const struct ak_spec_config *c, struct ak_error *error)
 {
-    AK_TRY(in_range(c, "ssm.conv_kernel", c->conv_taps, 2, MOST_TAPS, error));
-    AK_TRY(in_range(c, "ssm.group_count", c->delta_k_heads, 1, MOST_HEADS, error));
-    AK_TRY(in_range(c, "ssm.time_step_rank", c->delta_v_heads, 1, MOST_HEADS, error));
+    AK_TRY(check_range(c, "ssm.conv_kernel", c->conv_taps, 2, TAPS_MAX, error));
+    AK_TRY(check_range(c, "ssm.group_count", c->delta_k_heads, 1, HEADS_MAX, error));
+    AK_TRY(check_range(c, "ssm.time_step_rank", c->delta_v_heads, 1, HEADS_MAX, error));
     if (c->delta_v_heads % c->delta_k_heads != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                       ak_config_key(c->naming, "ssm.group_count"), c->delta_k_heads,
-                       ak_config_key(c->naming, "ssm.time_step_rank"), c->delta_v_heads);
+                       ak_spec_key_name(c->naming, "ssm.group_count"), c->delta_k_heads,
+                       ak_spec_key_name(c->naming, "ssm.time_step_rank"), c->delta_v_heads);
     AK_TRY(check_dim(c, "ssm.state_size", c->delta_k_dim, error));
     return check_dim(c, "ssm.inner_size", c->delta_v_dim, error);
 }
 
-static ak_status check_layers(const struct ak_config *c, struct ak_error *error)
+static ak_status check_layers(const struct ak_spec_config *c, struct ak_error *error)
 {
     for (uint32_t i = 0; i < c->n_layers; i++)
-        if (!ak_config_recurrent(c, (int)i))
+        if (!ak_spec_is_recurrent(c, (int)i))
             return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "%s leaves no layer with attention; one at least is supported",
-                   ak_config_key(c->naming, "attention.recurrent_layers"));
+                   ak_spec_key_name(c->naming, "attention.recurrent_layers"));
 }
 
-ak_status ak_describe_delta(const struct ak_provider *p, const struct ak_config *config,
-                            struct ak_descriptor *out, struct ak_error *error)
+ak_status ak_spec_describe_delta(const struct ak_provider *p, const struct ak_spec_config *config,
+                                 struct ak_spec_descriptor *out, struct ak_error *error)
 {
     bool bias;
     AK_TRY(check_heads(config, error));
     AK_TRY(check_layers(config, error));
-    AK_TRY(ak_config_bool(p, config, "attention_bias", false, &bias, error));
+    AK_TRY(ak_spec_read_bool(p, config, "attention_bias", false, &bias, error));
     if (bias)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "attention_bias is true; projections without are supported");

@@ -8,9 +8,9 @@
 
 #include "model/model.h"
 
-void ak_describe_encoder(const struct ak_config *config, struct ak_descriptor *out)
+void ak_spec_describe_encoder(const struct ak_spec_config *config, struct ak_spec_descriptor *out)
 {
-    *out = (struct ak_descriptor){
+    *out = (struct ak_spec_descriptor){
         .encoder = true,
         .activation = AK_OP_ACTIVATION_GELU_ERF,
         .ungated = true,
@@ -20,12 +20,13 @@ void ak_describe_encoder(const struct ak_config *config, struct ak_descriptor *o
         .embedding_scale = 1.0f,
         .residual_scale = 1.0f,
         .attention_scale = 1.0f / sqrtf((float)config->head_dim),
-        .local = { .rotation = AK_ROTATE_NONE },
+        .local = { .rotation = AK_SPEC_ROTATE_NONE },
     };
 }
 
-ak_status ak_config_activation(const struct ak_provider *p, const struct ak_config *config,
-                               const char *key, enum ak_op_activation *out, struct ak_error *error)
+ak_status ak_spec_read_activation(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  const char *key, enum ak_op_activation *out,
+                                  struct ak_error *error)
 {
     static const struct {
         const char *name;
@@ -40,9 +41,9 @@ ak_status ak_config_activation(const struct ak_provider *p, const struct ak_conf
         { "swiglu", AK_OP_ACTIVATION_SILU },
         { "geglu", AK_OP_ACTIVATION_GELU_ERF },
     };
-    char found[AK_CONFIG_KEY_BYTES];
+    char found[AK_SPEC_KEY_BYTES];
     struct ak_text name;
-    if (!ak_config_find_key(p, config->architecture, key, found))
+    if (!ak_spec_find_key(p, config->architecture, key, found))
         return AKUNU_OK;
     AK_TRY(ak_meta_text(p, found, &name, error));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -55,8 +56,8 @@ ak_status ak_config_activation(const struct ak_provider *p, const struct ak_conf
                    (int)(name.n < 64 ? name.n : 64), name.bytes);
 }
 
-ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *config,
-                           struct ak_descriptor *out, struct ak_error *error)
+ak_status ak_spec_describe_bert(const struct ak_provider *p, const struct ak_spec_config *config,
+                                struct ak_spec_descriptor *out, struct ak_error *error)
 {
     struct ak_text positions;
     AK_TRY(ak_meta_text(p, "position_embedding_type", &positions, error));
@@ -65,41 +66,41 @@ ak_status ak_describe_bert(const struct ak_provider *p, const struct ak_config *
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "position_embedding_type is \"%.*s\"; supported: absolute",
                        (int)(positions.n < 64 ? positions.n : 64), positions.bytes);
-    ak_describe_encoder(config, out);
+    ak_spec_describe_encoder(config, out);
     return AKUNU_OK;
 }
 
-static ak_build_value norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
-                           enum ak_role weight, enum ak_role bias, int layer)
+static ak_build_value build_norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                                 enum ak_role weight, enum ak_role bias, int layer)
 {
     return ak_build_layer_norm(b, x, weight, bias, layer, spec->config.norm_eps);
 }
 
 /* A first layer may follow the embedding's norm at once. */
-static ak_build_value normed_before(struct ak_builder *b, const struct ak_spec *spec,
-                                    ak_build_value x, enum ak_role weight, enum ak_role bias,
-                                    int layer)
+static ak_build_value build_pre_norm(struct ak_builder *b, const struct ak_spec *spec,
+                                     ak_build_value x, enum ak_role weight, enum ak_role bias,
+                                     int layer)
 {
-    return ak_build_has_vector(b, weight, layer) ? norm(b, spec, x, weight, bias, layer) : x;
+    return ak_build_has_vector(b, weight, layer) ? build_norm(b, spec, x, weight, bias, layer) : x;
 }
 
-static ak_build_value attention(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
-                                int layer)
+static ak_build_value build_attention(struct ak_builder *b, const struct ak_spec *spec,
+                                      ak_build_value x, int layer)
 {
-    const struct ak_config *c = &spec->config;
-    const struct ak_descriptor *d = &spec->descriptor;
-    const struct ak_layer_kind *kind = ak_spec_layer(spec, layer);
+    const struct ak_spec_config *c = &spec->config;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
+    const struct ak_spec_layer_kind *kind = ak_spec_layer(spec, layer);
     ak_build_value h = d->no_pre_norms ? x :
-                                         normed_before(b, spec, x, AK_ROLE_ATTENTION_NORM,
-                                                       AK_ROLE_ATTENTION_NORM_BIAS, layer);
+                                         build_pre_norm(b, spec, x, AK_ROLE_ATTENTION_NORM,
+                                                        AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_build_value qkv = ak_build_linear(b, h, AK_OP_LINEAR_QKV, layer);
-    ak_build_qkv(
-        b, qkv, layer, false,
-        (struct ak_op_qkv_params){ .n_heads = c->n_heads,
-                                   .n_kv_heads = c->n_kv_heads,
-                                   .head_dim = c->head_dim,
-                                   .rope_dims = kind->rotation == AK_ROTATE_NONE ? 0 : c->rope_dims,
-                                   .rope_table = kind->rotation == AK_ROTATE_LOCAL ? 1 : 0 });
+    ak_build_qkv(b, qkv, layer, false,
+                 (struct ak_op_qkv_params){
+                     .n_heads = c->n_heads,
+                     .n_kv_heads = c->n_kv_heads,
+                     .head_dim = c->head_dim,
+                     .rope_dims = kind->rotation == AK_SPEC_ROTATE_NONE ? 0 : c->rope_dims,
+                     .rope_table = kind->rotation == AK_SPEC_ROTATE_LOCAL ? 1 : 0 });
     ak_build_value a =
         ak_build_attention(b, qkv, layer,
                            (struct ak_op_attention_params){ .n_heads = c->n_heads,
@@ -112,13 +113,14 @@ static ak_build_value attention(struct ak_builder *b, const struct ak_spec *spec
     return ak_build_linear(b, a, AK_OP_LINEAR_ATTENTION_OUTPUT, layer);
 }
 
-static ak_build_value feed_forward(struct ak_builder *b, const struct ak_spec *spec,
-                                   ak_build_value x, int layer)
+static ak_build_value build_feed_forward(struct ak_builder *b, const struct ak_spec *spec,
+                                         ak_build_value x, int layer)
 {
-    const struct ak_config *c = &spec->config;
-    const struct ak_descriptor *d = &spec->descriptor;
-    ak_build_value h =
-        d->no_pre_norms ? x : norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
+    const struct ak_spec_config *c = &spec->config;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
+    ak_build_value h = d->no_pre_norms ?
+                           x :
+                           build_norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_build_value up = ak_build_linear(b, h, AK_OP_LINEAR_GATE_UP, layer);
     ak_build_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
                                     ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer,
@@ -127,27 +129,29 @@ static ak_build_value feed_forward(struct ak_builder *b, const struct ak_spec *s
 }
 
 /* The residual after `part` was added to it; the norm is of the sum. */
-static ak_build_value sum(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
-                          ak_build_value part, enum ak_role weight, enum ak_role bias, int layer)
+static ak_build_value build_sum(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
+                                ak_build_value part, enum ak_role weight, enum ak_role bias,
+                                int layer)
 {
     ak_build_add(b, x, part, spec->descriptor.residual_scale);
-    return spec->descriptor.sum_norms ? norm(b, spec, x, weight, bias, layer) : x;
+    return spec->descriptor.sum_norms ? build_norm(b, spec, x, weight, bias, layer) : x;
 }
 
-void ak_emit_encoder(struct ak_builder *b, const struct ak_spec *spec)
+void ak_build_encoder(struct ak_builder *b, const struct ak_spec *spec)
 {
-    const struct ak_descriptor *d = &spec->descriptor;
-    ak_build_value x = norm(b, spec, ak_build_embed(b, d->embedding_scale), AK_ROLE_EMBEDDING_NORM,
-                            AK_ROLE_EMBEDDING_NORM_BIAS, AK_ROLE_NO_LAYER);
+    const struct ak_spec_descriptor *d = &spec->descriptor;
+    ak_build_value x =
+        build_norm(b, spec, ak_build_embed(b, d->embedding_scale), AK_ROLE_EMBEDDING_NORM,
+                   AK_ROLE_EMBEDDING_NORM_BIAS, AK_ROLE_NO_LAYER);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
-        x = sum(b, spec, x, attention(b, spec, x, layer), AK_ROLE_ATTENTION_OUTPUT_NORM,
-                AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, layer);
-        x = sum(b, spec, x, feed_forward(b, spec, x, layer), AK_ROLE_LAYER_OUTPUT_NORM,
-                AK_ROLE_LAYER_OUTPUT_NORM_BIAS, layer);
+        x = build_sum(b, spec, x, build_attention(b, spec, x, layer), AK_ROLE_ATTENTION_OUTPUT_NORM,
+                      AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, layer);
+        x = build_sum(b, spec, x, build_feed_forward(b, spec, x, layer), AK_ROLE_LAYER_OUTPUT_NORM,
+                      AK_ROLE_LAYER_OUTPUT_NORM_BIAS, layer);
     }
     ak_build_value wanted = ak_build_select(b, x);
     if (!d->no_pre_norms)
-        wanted =
-            norm(b, spec, wanted, AK_ROLE_OUTPUT_NORM, AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER);
+        wanted = build_norm(b, spec, wanted, AK_ROLE_OUTPUT_NORM, AK_ROLE_OUTPUT_NORM_BIAS,
+                            AK_ROLE_NO_LAYER);
     ak_build_hidden(b, wanted);
 }

@@ -10,63 +10,66 @@ enum { LAYERS_OF_27B = 62 };
 
 static const char *const names[] = { "gemma3", "gemma3_text", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embed_tokens.weight" },
-    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
-    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+      "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_Q_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_norm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_norm.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.o_proj.weight" },
-    { AK_ROLE_POST_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.pre_feedforward_layernorm.weight" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.gate_proj.weight" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.up_proj.weight" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.down_proj.weight" },
-    { AK_ROLE_POST_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_POST_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.post_feedforward_layernorm.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_decoder(p, config, out, error));
+    AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->activation = AK_OP_ACTIVATION_GELU_TANH;
     out->embedding_scale = sqrtf((float)config->width);
     out->post_norms = true;
     if (config->n_layers == LAYERS_OF_27B)
         out->attention_scale = 1.0f / sqrtf((float)config->width / (float)config->n_heads);
-    AK_TRY(ak_config_positive(p, config, "attention.scale", out->attention_scale,
-                              &out->attention_scale, error));
-    AK_TRY(ak_config_positive(p, config, "rope.freq_base_swa", 10000.0f, &out->local_rope_base,
-                              error));
-    out->local = (struct ak_layer_kind){ .window = config->window, .rotation = AK_ROTATE_LOCAL };
+    AK_TRY(ak_spec_read_positive(p, config, "attention.scale", out->attention_scale,
+                                 &out->attention_scale, error));
+    AK_TRY(ak_spec_read_positive(p, config, "rope.freq_base_swa", 10000.0f, &out->local_rope_base,
+                                 error));
+    out->local =
+        (struct ak_spec_layer_kind){ .window = config->window, .rotation = AK_SPEC_ROTATE_LOCAL };
     out->global_every = config->global_every ? config->global_every : 6;
     return AKUNU_OK;
 }
 
 const struct ak_family ak_family_gemma3 = {
     .names = names,
-    .about = "Gemma 3, text only",
+    .description = "Gemma 3, text only",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .hf_norm_offset = 1.0f,
-    .emit = ak_emit_decoder,
+    .emit = ak_build_decoder,
 };

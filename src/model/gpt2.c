@@ -4,69 +4,77 @@
 
 static const char *const names[] = { "gpt2", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED, "transformer.wte.weight" },
-    { AK_ROLE_POSITION_EMBEDDING, AK_DIM_CONTEXT, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "transformer.wte.weight" },
+    { AK_ROLE_POSITION_EMBEDDING, AK_SPEC_DIM_CONTEXT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.wpe.weight" },
-    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "transformer.ln_f.weight" },
-    { AK_ROLE_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "transformer.ln_f.bias" },
-    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "transformer.ln_f.weight" },
+    { AK_ROLE_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "transformer.ln_f.bias" },
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+      "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.ln_1.weight" },
-    { AK_ROLE_ATTENTION_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.ln_1.bias" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_attn.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_attn.bias" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_attn.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_attn.bias" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_attn.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_attn.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.attn.c_proj.bias" },
-    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "transformer.h.{n}.ln_2.weight" },
-    { AK_ROLE_FFN_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "transformer.h.{n}.ln_2.bias" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "transformer.h.{n}.mlp.c_fc.weight" },
-    { AK_ROLE_FFN_UP_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_REQUIRED, "transformer.h.{n}.mlp.c_fc.bias" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "transformer.h.{n}.ln_2.weight" },
+    { AK_ROLE_FFN_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "transformer.h.{n}.ln_2.bias" },
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "transformer.h.{n}.mlp.c_fc.weight" },
+    { AK_ROLE_FFN_UP_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
+      "transformer.h.{n}.mlp.c_fc.bias" },
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.mlp.c_proj.weight" },
-    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.h.{n}.mlp.c_proj.bias" },
 };
 
-static const struct ak_whole wholes[] = {
+static const struct ak_family_merged_tensor merged_tensors[] = {
     { AK_ROLE_ATTENTION_QKV, 3, { AK_ROLE_ATTENTION_Q, AK_ROLE_ATTENTION_K, AK_ROLE_ATTENTION_V } },
     { AK_ROLE_ATTENTION_QKV_BIAS,
       3,
       { AK_ROLE_ATTENTION_Q_BIAS, AK_ROLE_ATTENTION_K_BIAS, AK_ROLE_ATTENTION_V_BIAS } },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_decoder(p, config, out, error));
+    AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->activation = AK_OP_ACTIVATION_GELU_TANH;
     out->ungated = true;
     out->layer_norm = true;
-    out->local.rotation = AK_ROTATE_NONE;
+    out->local.rotation = AK_SPEC_ROTATE_NONE;
     return AKUNU_OK;
 }
 
 const struct ak_family ak_family_gpt2 = {
     .names = names,
-    .about = "GPT-2",
+    .description = "GPT-2",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
-    .wholes = wholes,
-    .n_wholes = sizeof wholes / sizeof *wholes,
+    .merged_tensors = merged_tensors,
+    .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
     .hf_transposed = true,
-    .emit = ak_emit_decoder,
+    .emit = ak_build_decoder,
 };

@@ -6,57 +6,59 @@
 
 static const char *const names[] = { "gpt-oss", "gpt_oss", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embed_tokens.weight" },
-    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
-    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+      "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.bias" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.bias" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.o_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.o_proj.bias" },
-    { AK_ROLE_ATTENTION_SINKS, AK_DIM_ONE, AK_DIM_HEADS, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_SINKS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEADS, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.sinks" },
-    { AK_ROLE_POST_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_ROUTER, AK_SPEC_DIM_EXPERTS, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.router.weight" },
-    { AK_ROLE_FFN_ROUTER_BIAS, AK_DIM_ONE, AK_DIM_EXPERTS, AK_REQUIRED,
+    { AK_ROLE_FFN_ROUTER_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERTS, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.router.bias" },
-    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_GATE_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_EXPERT, AK_REQUIRED,
+    { AK_ROLE_FFN_GATE_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
-    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_UP_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_UP_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_EXPERT, AK_REQUIRED,
+    { AK_ROLE_FFN_UP_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.experts.down_proj" },
-    { AK_ROLE_FFN_DOWN_EXPERTS_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.experts.down_proj_bias" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
     float limit;
-    AK_TRY(ak_describe_experts(p, config, out, error));
-    AK_TRY(ak_config_positive(p, config, "swiglu_limit", 7.0f, &limit, error));
+    AK_TRY(ak_spec_describe_experts(p, config, out, error));
+    AK_TRY(ak_spec_read_positive(p, config, "swiglu_limit", 7.0f, &limit, error));
     if (limit != 7.0f)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "swiglu_limit is %g; 7 is supported",
                        (double)limit);
@@ -70,10 +72,10 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_gpt_oss = {
     .names = names,
-    .about = "gpt-oss, with attention sinks and experts in MXFP4",
+    .description = "gpt-oss, with attention sinks and experts in MXFP4",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
-    .hf_experts_turned = true,
-    .emit = ak_emit_decoder,
+    .hf_experts_transposed = true,
+    .emit = ak_build_decoder,
 };

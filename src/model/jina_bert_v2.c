@@ -7,54 +7,55 @@
 
 static const char *const names[] = { "jina-bert-v2", "bert", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "embeddings.word_embeddings.weight" },
-    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_DIM_TYPES, AK_DIM_WIDTH, AK_OPTIONAL,
+    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_SPEC_DIM_TYPES, AK_SPEC_DIM_WIDTH, AK_FAMILY_OPTIONAL,
       "embeddings.token_type_embeddings.weight" },
-    { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_EMBEDDING_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "embeddings.LayerNorm.weight" },
-    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "embeddings.LayerNorm.bias" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.attention.self.query.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_OPTIONAL,
       "encoder.layer.{n}.attention.self.query.bias" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.attention.self.key.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_OPTIONAL,
       "encoder.layer.{n}.attention.self.key.bias" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.attention.self.value.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_OPTIONAL,
       "encoder.layer.{n}.attention.self.value.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.attention.output.dense.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.attention.output.dense.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.attention.output.LayerNorm.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.attention.output.LayerNorm.bias" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.mlp.gated_layers.weight" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.mlp.gated_layers.weight" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED, "encoder.layer.{n}.mlp.wo.weight" },
-    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
+      "encoder.layer.{n}.mlp.wo.weight" },
+    { AK_ROLE_FFN_DOWN_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.mlp.wo.bias" },
-    { AK_ROLE_LAYER_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_LAYER_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.mlp.layernorm.weight" },
-    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layer.{n}.mlp.layernorm.bias" },
 };
 
-static const struct ak_whole wholes[] = {
+static const struct ak_family_merged_tensor merged_tensors[] = {
     { AK_ROLE_FFN_UP, 2, { AK_ROLE_FFN_GATE, AK_ROLE_FFN_UP } },
 };
 
 /* BERT's own files say "absolute", or nothing. */
-static bool takes(const struct ak_provider *p)
+static bool accepts(const struct ak_provider *p)
 {
     struct ak_meta type;
     return ak_provider_find_meta(p, "position_embedding_type", &type) &&
@@ -62,8 +63,8 @@ static bool takes(const struct ak_provider *p)
            memcmp(type.as.string, "alibi", type.n) == 0;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
     struct ak_view norm;
     if (ak_provider_find(p, AK_ROLE_ATTENTION_Q_NORM, 0,
@@ -71,7 +72,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s: norms of queries and keys are not supported in this architecture",
                        norm.name);
-    ak_describe_encoder(config, out);
+    ak_spec_describe_encoder(config, out);
     out->ungated = false;
     out->alibi = true;
     return AKUNU_OK;
@@ -79,13 +80,13 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_jina_bert_v2 = {
     .names = names,
-    .about = "Jina Embeddings 2",
-    .activation = "feed_forward_type",
-    .takes = takes,
+    .description = "Jina Embeddings 2",
+    .activation_key = "feed_forward_type",
+    .accepts = accepts,
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
-    .wholes = wholes,
-    .n_wholes = sizeof wholes / sizeof *wholes,
-    .emit = ak_emit_encoder,
+    .merged_tensors = merged_tensors,
+    .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
+    .emit = ak_build_encoder,
 };

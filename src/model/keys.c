@@ -4,12 +4,12 @@
 
 #include "model/model.h"
 
-enum { MOST_NAMES = 5 };
+enum { NAMES_MAX = 5 };
 
 /* The first name is the one for messages. Names of later transformers come after
  * those of the published checkpoints; GPT-2's are its own. */
 static const struct {
-    const char *key, *hf[MOST_NAMES];
+    const char *key, *hf[NAMES_MAX];
 } keys[] = {
     { "block_count", { "num_hidden_layers", "n_layer", "num_layers" } },
     { "embedding_length", { "hidden_size", "n_embd" } },
@@ -89,12 +89,12 @@ static const char *const *names_of(const char *key)
     return NULL;
 }
 
-const char *ak_config_key_at(size_t i)
+const char *ak_spec_renamed_key(size_t i)
 {
     return i < sizeof keys / sizeof *keys ? keys[i].key : NULL;
 }
 
-const char *ak_config_key(enum ak_provider_naming naming, const char *key)
+const char *ak_spec_key_name(enum ak_provider_naming naming, const char *key)
 {
     const char *const *names = naming == AK_PROVIDER_NAMING_HF ? names_of(key) : NULL;
     return names ? names[0] : key;
@@ -102,42 +102,42 @@ const char *ak_config_key(enum ak_provider_naming naming, const char *key)
 
 /* What has no line above is called the same. Models of several parts have the language model's
  * entries one level down. */
-static bool find_hf(const struct ak_provider *p, const char *const names[MOST_NAMES],
-                    char out[AK_CONFIG_KEY_BYTES])
+static bool find_hf(const struct ak_provider *p, const char *const names[NAMES_MAX],
+                    char out[AK_SPEC_KEY_BYTES])
 {
     struct ak_meta meta;
-    for (int i = 0; i < MOST_NAMES && names[i]; i++) {
-        snprintf(out, AK_CONFIG_KEY_BYTES, "text_config.%s", names[i]);
+    for (int i = 0; i < NAMES_MAX && names[i]; i++) {
+        snprintf(out, AK_SPEC_KEY_BYTES, "text_config.%s", names[i]);
         if (ak_provider_find_meta(p, out, &meta))
             return true;
-        snprintf(out, AK_CONFIG_KEY_BYTES, "%s", names[i]);
+        snprintf(out, AK_SPEC_KEY_BYTES, "%s", names[i]);
         if (ak_provider_find_meta(p, out, &meta))
             return true;
     }
-    snprintf(out, AK_CONFIG_KEY_BYTES, "%s", names[0]);
+    snprintf(out, AK_SPEC_KEY_BYTES, "%s", names[0]);
     return false;
 }
 
 /* The key with the architecture's prefix first, the bare key as fallback. */
 static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, const char *key,
-                      char out[AK_CONFIG_KEY_BYTES])
+                      char out[AK_SPEC_KEY_BYTES])
 {
     struct ak_meta meta;
-    snprintf(out, AK_CONFIG_KEY_BYTES, "%.*s.%s", (int)(architecture.n < 64 ? architecture.n : 64),
+    snprintf(out, AK_SPEC_KEY_BYTES, "%.*s.%s", (int)(architecture.n < 64 ? architecture.n : 64),
              architecture.bytes, key);
     if (ak_provider_find_meta(p, out, &meta))
         return true;
     if (!ak_provider_find_meta(p, key, &meta))
         return false;
-    snprintf(out, AK_CONFIG_KEY_BYTES, "%s", key);
+    snprintf(out, AK_SPEC_KEY_BYTES, "%s", key);
     return true;
 }
 
-bool ak_config_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key,
-                        char out[AK_CONFIG_KEY_BYTES])
+bool ak_spec_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key,
+                      char out[AK_SPEC_KEY_BYTES])
 {
-    const char *const own[MOST_NAMES] = { key }, *const *names = names_of(key);
+    const char *const same_name[NAMES_MAX] = { key }, *const *names = names_of(key);
     if (ak_provider_naming(p) == AK_PROVIDER_NAMING_HF)
-        return find_hf(p, names ? names : own, out);
+        return find_hf(p, names ? names : same_name, out);
     return find_gguf(p, architecture, key, out);
 }

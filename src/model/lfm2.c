@@ -3,47 +3,49 @@
  * the last norm under the name of one of the embedding. */
 #include "model/families.h"
 
-enum { MOST_TAPS = 16 };
+enum { TAPS_MAX = 16 };
 
 static const char *const names[] = { "lfm2", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embed_tokens.weight" },
-    { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_EMBEDDING_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embedding_norm.weight" },
-    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+      "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.operator_norm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_OF_ATTENTION,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_OF_ATTENTION,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_OF_ATTENTION,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_Q_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_OF_ATTENTION,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.q_layernorm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_OF_ATTENTION,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.k_layernorm.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_OF_ATTENTION,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.out_proj.weight" },
-    { AK_ROLE_CONV_IN, AK_DIM_CONV_IN, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+    { AK_ROLE_CONV_IN, AK_SPEC_DIM_CONV_IN, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
       "model.layers.{n}.conv.in_proj.weight" },
-    { AK_ROLE_CONV_KERNEL, AK_DIM_WIDTH, AK_DIM_TAPS, AK_OF_RECURRENCE,
+    { AK_ROLE_CONV_KERNEL, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_TAPS, AK_FAMILY_RECURRENT_ONLY,
       "model.layers.{n}.conv.conv.weight" },
-    { AK_ROLE_CONV_OUT, AK_DIM_WIDTH, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+    { AK_ROLE_CONV_OUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
       "model.layers.{n}.conv.out_proj.weight" },
-    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.layers.{n}.ffn_norm.weight" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "model.layers.{n}.ffn_norm.weight" },
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.feed_forward.w1.weight" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.feed_forward.w3.weight" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
       "model.layers.{n}.feed_forward.w2.weight" },
 };
 
 static ak_status read_layer_types(const struct ak_provider *p, const struct ak_meta *list,
-                                  struct ak_config *config, struct ak_error *error)
+                                  struct ak_spec_config *config, struct ak_error *error)
 {
     struct ak_meta type;
     for (uint32_t i = 0; i < config->n_layers; i++) {
@@ -53,14 +55,14 @@ static ak_status read_layer_types(const struct ak_provider *p, const struct ak_m
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "layer_types: no \"conv\" or \"full_attention\" for layer %u", i);
         if (conv)
-            ak_config_set_recurrent(config, i);
+            ak_spec_set_recurrent(config, i);
     }
     return AKUNU_OK;
 }
 
 /* The older way: a list of the layers with attention. */
 static void read_attention_layers(const struct ak_provider *p, const struct ak_meta *list,
-                                  struct ak_config *config)
+                                  struct ak_spec_config *config)
 {
     struct ak_meta layer;
     for (uint32_t i = 0; i < config->n_layers; i++) {
@@ -68,23 +70,23 @@ static void read_attention_layers(const struct ak_provider *p, const struct ak_m
         for (uint64_t j = 0; !listed && ak_provider_element(p, list, j, &layer); j++)
             listed = layer.kind == AK_META_INT && layer.as.integer == (int64_t)i;
         if (!listed)
-            ak_config_set_recurrent(config, i);
+            ak_spec_set_recurrent(config, i);
     }
 }
 
-static bool find_list(const struct ak_provider *p, const struct ak_config *config, const char *name,
-                      struct ak_meta *out)
+static bool find_list(const struct ak_provider *p, const struct ak_spec_config *config,
+                      const char *name, struct ak_meta *out)
 {
-    char key[AK_CONFIG_KEY_BYTES];
-    return ak_config_find_key(p, config->architecture, name, key) &&
+    char key[AK_SPEC_KEY_BYTES];
+    return ak_spec_find_key(p, config->architecture, name, key) &&
            ak_provider_find_meta(p, key, out) && out->kind == AK_META_ARRAY;
 }
 
-static ak_status read_layers(const struct ak_provider *p, struct ak_config *config,
+static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config *config,
                              struct ak_error *error)
 {
     struct ak_meta list;
-    if (config->n_layers > AK_MAX_LAYERS)
+    if (config->n_layers > AK_SPEC_LAYERS_MAX)
         return AKUNU_OK; /* refused by what validates it */
     if (find_list(p, config, "layer_types", &list))
         return read_layer_types(p, &list, config, error);
@@ -95,16 +97,17 @@ static ak_status read_layers(const struct ak_provider *p, struct ak_config *conf
 
 /* Checkpoints give the width of a feed-forward without a gate, which is made narrower by
  * a third and then a multiple of some number. */
-static ak_status adjust_ffn(const struct ak_provider *p, struct ak_config *config,
+static ak_status adjust_ffn(const struct ak_provider *p, struct ak_spec_config *config,
                             struct ak_error *error)
 {
     bool adjusted;
     float times;
     uint32_t multiple;
-    AK_TRY(ak_config_bool(p, config, "block_auto_adjust_ff_dim", true, &adjusted, error));
-    AK_TRY(ak_config_positive(p, config, "block_ffn_dim_multiplier", 1.0f, &times, error));
-    AK_TRY(ak_config_u32(p, config, "block_multiple_of", 256, &multiple, error));
-    AK_TRY(ak_config_u32(p, config, "block_ff_dim", config->ffn_width, &config->ffn_width, error));
+    AK_TRY(ak_spec_read_bool(p, config, "block_auto_adjust_ff_dim", true, &adjusted, error));
+    AK_TRY(ak_spec_read_positive(p, config, "block_ffn_dim_multiplier", 1.0f, &times, error));
+    AK_TRY(ak_spec_read_u32(p, config, "block_multiple_of", 256, &multiple, error));
+    AK_TRY(
+        ak_spec_read_u32(p, config, "block_ff_dim", config->ffn_width, &config->ffn_width, error));
     if (!adjusted)
         return AKUNU_OK;
     double width = (double)times * (double)((uint64_t)config->ffn_width * 2 / 3);
@@ -117,10 +120,10 @@ static ak_status adjust_ffn(const struct ak_provider *p, struct ak_config *confi
     return AKUNU_OK;
 }
 
-static ak_status configure(const struct ak_provider *p, struct ak_config *config,
+static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error)
 {
-    AK_TRY(ak_config_u32(p, config, "shortconv.l_cache", 0, &config->conv_taps, error));
+    AK_TRY(ak_spec_read_u32(p, config, "shortconv.l_cache", 0, &config->conv_taps, error));
     if (config->naming == AK_PROVIDER_NAMING_HF) {
         AK_TRY(read_layers(p, config, error));
         AK_TRY(adjust_ffn(p, config, error));
@@ -128,19 +131,19 @@ static ak_status configure(const struct ak_provider *p, struct ak_config *config
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
     bool bias;
-    AK_TRY(ak_describe_decoder(p, config, out, error));
-    AK_TRY(ak_config_bool(p, config, "conv_bias", false, &bias, error));
+    AK_TRY(ak_spec_describe_decoder(p, config, out, error));
+    AK_TRY(ak_spec_read_bool(p, config, "conv_bias", false, &bias, error));
     if (bias)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "conv_bias is true; convolutions without are supported");
-    if (config->conv_taps < 2 || config->conv_taps > MOST_TAPS)
+    if (config->conv_taps < 2 || config->conv_taps > TAPS_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected 2 to %d",
-                       ak_config_key(config->naming, "shortconv.l_cache"), config->conv_taps,
-                       (int)MOST_TAPS);
+                       ak_spec_key_name(config->naming, "shortconv.l_cache"), config->conv_taps,
+                       (int)TAPS_MAX);
     out->output_norm = AK_ROLE_EMBEDDING_NORM;
     out->state_elems = (uint64_t)(config->conv_taps - 1) * config->width;
     return AKUNU_OK;
@@ -148,11 +151,11 @@ static ak_status describe(const struct ak_provider *p, const struct ak_config *c
 
 const struct ak_family ak_family_lfm2 = {
     .names = names,
-    .about = "LFM2, with short convolutions",
+    .description = "LFM2, with short convolutions",
     .configure = configure,
-    .recurrent = true,
+    .has_recurrent_layers = true,
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
-    .emit = ak_emit_decoder,
+    .emit = ak_build_decoder,
 };

@@ -3,57 +3,60 @@
 
 static const char *const names[] = { "llama", "mixtral", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embed_tokens.weight" },
-    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
-    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ROPE_FREQS, AK_DIM_ONE, AK_DIM_ROPE_HALF, AK_OPTIONAL, "rope_freqs.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+      "lm_head.weight" },
+    { AK_ROLE_ROPE_FREQS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_FAMILY_OPTIONAL,
+      "rope_freqs.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.o_proj.weight" },
-    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_ROUTER, AK_DIM_EXPERTS, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_ROUTER, AK_SPEC_DIM_EXPERTS, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.block_sparse_moe.gate.weight" },
-    { AK_ROLE_FFN_GATE_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.block_sparse_moe.experts.{e}.w1.weight" },
-    { AK_ROLE_FFN_UP_EXPERTS, AK_DIM_EXPERT, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_UP_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.block_sparse_moe.experts.{e}.w3.weight" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, AK_DIM_WIDTH, AK_DIM_EXPERT, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
       "model.layers.{n}.block_sparse_moe.experts.{e}.w2.weight" },
 };
 
-static const struct ak_alias aliases[] = {
+static const struct ak_family_alias aliases[] = {
     { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.block_sparse_moe.switch_mlp.gate_proj.weight" },
     { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.block_sparse_moe.switch_mlp.up_proj.weight" },
     { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.block_sparse_moe.switch_mlp.down_proj.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_experts(p, config, out, error));
+    AK_TRY(ak_spec_describe_experts(p, config, out, error));
     out->normalized_experts = true;
     return AKUNU_OK;
 }
 
 const struct ak_family ak_family_mixtral = {
     .names = names,
-    .about = "Mixtral: Llama with experts",
-    .experts = true,
+    .description = "Mixtral: Llama with experts",
+    .has_experts = true,
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .aliases = aliases,
     .n_aliases = sizeof aliases / sizeof *aliases,
     .gguf_interleaved = true,
-    .emit = ak_emit_decoder,
+    .emit = ak_build_decoder,
 };

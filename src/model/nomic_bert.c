@@ -4,51 +4,54 @@
 
 static const char *const names[] = { "nomic-bert", "nomic_bert", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "embeddings.word_embeddings.weight" },
-    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_DIM_TYPES, AK_DIM_WIDTH, AK_OPTIONAL,
+    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_SPEC_DIM_TYPES, AK_SPEC_DIM_WIDTH, AK_FAMILY_OPTIONAL,
       "embeddings.token_type_embeddings.weight" },
-    { AK_ROLE_EMBEDDING_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "emb_ln.weight" },
-    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "emb_ln.bias" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_EMBEDDING_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "emb_ln.weight" },
+    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "emb_ln.bias" },
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_DIM_ONE, AK_DIM_Q, AK_OPTIONAL,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_OPTIONAL,
       "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_OPTIONAL,
       "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_DIM_ONE, AK_DIM_KV, AK_OPTIONAL,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_OPTIONAL,
       "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.attn.out_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL,
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_OPTIONAL,
       "encoder.layers.{n}.attn.out_proj.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.norm1.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.norm1.bias" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.mlp.fc12.weight" },
-    { AK_ROLE_FFN_GATE_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL,
+    { AK_ROLE_FFN_GATE_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_FFN, AK_FAMILY_OPTIONAL,
       "encoder.layers.{n}.mlp.fc12.bias" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED, "encoder.layers.{n}.mlp.fc11.weight" },
-    { AK_ROLE_FFN_UP_BIAS, AK_DIM_ONE, AK_DIM_FFN, AK_OPTIONAL,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "encoder.layers.{n}.mlp.fc11.weight" },
+    { AK_ROLE_FFN_UP_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_FFN, AK_FAMILY_OPTIONAL,
       "encoder.layers.{n}.mlp.fc11.bias" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.mlp.fc2.weight" },
-    { AK_ROLE_FFN_DOWN_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_OPTIONAL,
+    { AK_ROLE_FFN_DOWN_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_OPTIONAL,
       "encoder.layers.{n}.mlp.fc2.bias" },
-    { AK_ROLE_LAYER_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_LAYER_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.norm2.weight" },
-    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "encoder.layers.{n}.norm2.bias" },
 };
 
-static const struct ak_whole wholes[] = {
+static const struct ak_family_merged_tensor merged_tensors[] = {
     { AK_ROLE_ATTENTION_QKV, 3, { AK_ROLE_ATTENTION_Q, AK_ROLE_ATTENTION_K, AK_ROLE_ATTENTION_V } },
     { AK_ROLE_ATTENTION_QKV_BIAS,
       3,
@@ -80,7 +83,7 @@ static ak_status check_switches(const struct ak_provider *p, struct ak_error *er
 /* With rotary_scaling_factor the reference turns all tokens of a text that is longer than
  * those of training by other angles (NTK), which depend on its length: there is no place
  * for that in a table of angles. */
-static ak_status configure(const struct ak_provider *p, struct ak_config *config,
+static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error)
 {
     float factor;
@@ -94,26 +97,26 @@ static ak_status configure(const struct ak_provider *p, struct ak_config *config
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(check_switches(p, error));
-    ak_describe_encoder(config, out);
+    ak_spec_describe_encoder(config, out);
     out->activation = AK_OP_ACTIVATION_SILU;
     out->ungated = false;
-    out->local.rotation = AK_ROTATE_MAIN;
+    out->local.rotation = AK_SPEC_ROTATE_MAIN;
     return AKUNU_OK;
 }
 
 const struct ak_family ak_family_nomic_bert = {
     .names = names,
-    .about = "Nomic Embed, for embeddings",
-    .activation = "glu_activation",
+    .description = "Nomic Embed, for embeddings",
+    .activation_key = "glu_activation",
     .configure = configure,
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
-    .wholes = wholes,
-    .n_wholes = sizeof wholes / sizeof *wholes,
-    .emit = ak_emit_encoder,
+    .merged_tensors = merged_tensors,
+    .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
+    .emit = ak_build_encoder,
 };

@@ -26,26 +26,26 @@ static const struct {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-static void refuse(struct ak_pooling *out, const char *what, const char *name)
+static void note_unsupported(struct ak_spec_pooling *out, const char *what, const char *name)
 {
     char shown[AK_SHOW_BYTES];
-    if (!out->refused[0])
-        snprintf(out->refused, sizeof out->refused, "%s %.128s", what,
+    if (!out->unsupported[0])
+        snprintf(out->unsupported, sizeof out->unsupported, "%s %.128s", what,
                  ak_show(name, strlen(name), shown));
 }
 
 /* Several kinds at once would be a longer embedding. */
-static void add_kind(struct ak_pooling *out, size_t i, size_t n_before)
+static void add_kind(struct ak_spec_pooling *out, size_t i, size_t n_before)
 {
     if (kinds[i].kind == AKUNU_POOLING_MODEL || n_before > 0) {
-        refuse(out, "pooling by", kinds[i].name);
+        note_unsupported(out, "pooling by", kinds[i].name);
         return;
     }
     out->kind = kinds[i].kind;
-    out->stated = true;
+    out->is_stated = true;
 }
 
-static void read_switches(const json_t *config, struct ak_pooling *out)
+static void read_switches(const json_t *config, struct ak_spec_pooling *out)
 {
     size_t n = 0;
     const char *name = json_string_value(json_object_get(config, "pooling_mode"));
@@ -54,11 +54,11 @@ static void read_switches(const json_t *config, struct ak_pooling *out)
                    json_is_true(json_object_get(config, kinds[i].hf_switch)))
             add_kind(out, i, n++);
     if (n == 0 && name)
-        refuse(out, "pooling by", name);
+        note_unsupported(out, "pooling by", name);
 }
 
 static ak_status read_pooling(const struct ak_provider *p, const char *folder,
-                              struct ak_pooling *out, struct ak_error *error)
+                              struct ak_spec_pooling *out, struct ak_error *error)
 {
     json_t *config = NULL;
     char path[64];
@@ -67,13 +67,13 @@ static ak_status read_pooling(const struct ak_provider *p, const char *folder,
     if (config)
         read_switches(config, out);
     else
-        refuse(out, "the missing settings", path);
+        note_unsupported(out, "the missing settings", path);
     json_decref(config);
     return AKUNU_OK;
 }
 
 /* "sentence_transformers.models.Pooling": the last word. */
-static const char *class_of(const json_t *module)
+static const char *class_name(const json_t *module)
 {
     const char *type = json_string_value(json_object_get(module, "type"));
     const char *dot = type ? strrchr(type, '.') : NULL;
@@ -81,30 +81,30 @@ static const char *class_of(const json_t *module)
 }
 
 static ak_status read_modules(const struct ak_provider *p, const json_t *modules,
-                              struct ak_pooling *out, struct ak_error *error)
+                              struct ak_spec_pooling *out, struct ak_error *error)
 {
     size_t i;
     json_t *module;
     json_array_foreach (modules, i, module) {
-        const char *type = class_of(module),
+        const char *type = class_name(module),
                    *path = json_string_value(json_object_get(module, "path"));
         if (strcmp(type, "Pooling") == 0)
             AK_TRY(read_pooling(p, path ? path : "", out, error));
         else if (strcmp(type, "Normalize") == 0)
             out->is_normalized = true;
         else if (strcmp(type, "Transformer") != 0)
-            refuse(out, "the module", type);
+            note_unsupported(out, "the module", type);
     }
     return AKUNU_OK;
 }
 
-static ak_status read_gguf(const struct ak_provider *p, const struct ak_config *config,
-                           struct ak_pooling *out, struct ak_error *error)
+static ak_status read_gguf(const struct ak_provider *p, const struct ak_spec_config *config,
+                           struct ak_spec_pooling *out, struct ak_error *error)
 {
-    char key[AK_CONFIG_KEY_BYTES], shown[16];
+    char key[AK_SPEC_KEY_BYTES], shown[16];
     uint32_t number;
     out->is_normalized = true;
-    if (!ak_config_find_key(p, config->architecture, "pooling_type", key))
+    if (!ak_spec_find_key(p, config->architecture, "pooling_type", key))
         return AKUNU_OK;
     AK_TRY(ak_meta_u32(p, key, 0, &number, error));
     snprintf(shown, sizeof shown, "%u", number);
@@ -114,16 +114,16 @@ static ak_status read_gguf(const struct ak_provider *p, const struct ak_config *
             return AKUNU_OK;
         }
     if (number > 0) /* 0 leaves it to the user */
-        refuse(out, "pooling_type", shown);
+        note_unsupported(out, "pooling_type", shown);
     return AKUNU_OK;
 }
 
-ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spec,
-                          struct ak_pooling *out, struct ak_error *error)
+ak_status ak_spec_read_pooling(const struct ak_provider *p, const struct ak_spec *spec,
+                               struct ak_spec_pooling *out, struct ak_error *error)
 {
     json_t *modules;
-    *out = (struct ak_pooling){ .kind = spec->descriptor.encoder ? AKUNU_POOLING_MEAN :
-                                                                   AKUNU_POOLING_LAST };
+    *out = (struct ak_spec_pooling){ .kind = spec->descriptor.encoder ? AKUNU_POOLING_MEAN :
+                                                                        AKUNU_POOLING_LAST };
     if (ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF)
         return read_gguf(p, &spec->config, out, error);
     AK_TRY(ak_provider_json(p, "modules.json", &modules, error));
@@ -132,7 +132,7 @@ ak_status ak_pooling_read(const struct ak_provider *p, const struct ak_spec *spe
     return status;
 }
 
-uint32_t ak_pooling_number(enum akunu_pooling kind)
+uint32_t ak_spec_gguf_pooling(enum akunu_pooling kind)
 {
     size_t i = 0;
     while (kinds[i].kind != kind)

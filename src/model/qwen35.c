@@ -5,39 +5,39 @@
 
 static const char *const names[] = { "qwen35", "qwen3_5", "qwen3_5_text", NULL };
 
-static const struct ak_weight_rule weights[] = {
+static const struct ak_family_rule weights[] = {
 #include "model/delta_block.def"
-    { AK_ROLE_ATTENTION_QKV, AK_DIM_DELTA_QKV, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+    { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_qkv.weight" },
-    { AK_ROLE_ATTENTION_GATE, AK_DIM_DELTA_V, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+    { AK_ROLE_ATTENTION_GATE, AK_SPEC_DIM_DELTA_V, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_z.weight" },
-    { AK_ROLE_DELTA_BETA, AK_DIM_DELTA_HEADS, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+    { AK_ROLE_DELTA_BETA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_b.weight" },
-    { AK_ROLE_DELTA_ALPHA, AK_DIM_DELTA_HEADS, AK_DIM_WIDTH, AK_OF_RECURRENCE,
+    { AK_ROLE_DELTA_ALPHA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_a.weight" },
-    { AK_ROLE_FFN_GATE, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.gate_proj.weight" },
-    { AK_ROLE_FFN_UP, AK_DIM_FFN, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.up_proj.weight" },
-    { AK_ROLE_FFN_DOWN, AK_DIM_WIDTH, AK_DIM_FFN, AK_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
       "model.layers.{n}.mlp.down_proj.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_decoder(p, config, out, error));
-    return ak_describe_delta(p, config, out, error);
+    AK_TRY(ak_spec_describe_decoder(p, config, out, error));
+    return ak_spec_describe_delta(p, config, out, error);
 }
 
 const struct ak_family ak_family_qwen35 = {
     .names = names,
-    .about = "Qwen3.5, text only",
-    .configure = ak_config_delta,
+    .description = "Qwen3.5, text only",
+    .configure = ak_spec_read_delta,
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .gguf_tiled = true,
     .hf_norm_offset = 1.0f,
-    .emit = ak_emit_decoder,
+    .emit = ak_build_decoder,
 };

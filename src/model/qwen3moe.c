@@ -4,48 +4,51 @@
 
 static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };
 
-static const struct ak_weight_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_REQUIRED,
+static const struct ak_family_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embed_tokens.weight" },
-    { AK_ROLE_OUTPUT_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED, "model.norm.weight" },
-    { AK_ROLE_OUTPUT, AK_DIM_VOCAB, AK_DIM_WIDTH, AK_OUTPUT_OR_TIED, "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+      "model.norm.weight" },
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+      "lm_head.weight" },
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_DIM_Q, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_DIM_KV, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_Q_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_norm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_DIM_ONE, AK_DIM_HEAD, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_norm.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_DIM_WIDTH, AK_DIM_Q, AK_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.o_proj.weight" },
-    { AK_ROLE_FFN_NORM, AK_DIM_ONE, AK_DIM_WIDTH, AK_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
 #include "model/experts.def"
 };
 
-static const struct ak_alias aliases[] = {
+static const struct ak_family_alias aliases[] = {
 #include "model/expert_aliases.def"
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_experts(p, config, out, error));
-    return ak_config_bool(p, config, "expert_weights_norm", true, &out->normalized_experts, error);
+    AK_TRY(ak_spec_describe_experts(p, config, out, error));
+    return ak_spec_read_bool(p, config, "expert_weights_norm", true, &out->normalized_experts,
+                             error);
 }
 
 const struct ak_family ak_family_qwen3moe = {
     .names = names,
-    .about = "Qwen3 with experts",
+    .description = "Qwen3 with experts",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .aliases = aliases,
     .n_aliases = sizeof aliases / sizeof *aliases,
-    .emit = ak_emit_decoder,
+    .emit = ak_build_decoder,
 };

@@ -11,12 +11,12 @@ static const struct ak_family *const families[] = {
     NULL,
 };
 
-const struct ak_family *const *ak_families(void)
+const struct ak_family *const *ak_family_list(void)
 {
     return families;
 }
 
-static void append(char *list, size_t capacity, const char *name)
+static void append_name(char *list, size_t capacity, const char *name)
 {
     size_t used = strlen(list);
     if (used + strlen(name) + 3 < capacity) {
@@ -34,7 +34,7 @@ static bool has_name(const struct ak_family *family, struct ak_text name)
 }
 
 /* Two families may share a name. */
-static const struct ak_family *first_with(struct ak_text name)
+static const struct ak_family *find_first(struct ak_text name)
 {
     size_t i = 0;
     while (families[i] && !has_name(families[i], name))
@@ -42,9 +42,10 @@ static const struct ak_family *first_with(struct ak_text name)
     return families[i];
 }
 
-static bool fits(const struct ak_family *family, const struct ak_provider *p, uint32_t n_experts)
+static bool matches_family(const struct ak_family *family, const struct ak_provider *p,
+                           uint32_t n_experts)
 {
-    return family->experts == (n_experts > 0) && (!family->takes || family->takes(p));
+    return family->has_experts == (n_experts > 0) && (!family->accepts || family->accepts(p));
 }
 
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out,
@@ -58,15 +59,15 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
                        ak_provider_naming(p) == AK_PROVIDER_NAMING_HF ? "model_type" :
                                                                         "general.architecture");
-    AK_TRY(ak_config_experts(p, name, &n_experts, error));
+    AK_TRY(ak_spec_read_expert_count(p, name, &n_experts, error));
     *out = NULL;
     for (size_t i = 0; families[i]; i++) {
         const struct ak_family *family = families[i];
-        if (has_name(family, name) && (!*out || fits(family, p, n_experts)))
+        if (has_name(family, name) && (!*out || matches_family(family, p, n_experts)))
             *out = family;
         for (const char *const *candidate = family->names; *candidate; candidate++)
-            if (first_with((struct ak_text){ *candidate, (uint32_t)strlen(*candidate) }) == family)
-                append(known, sizeof known, *candidate);
+            if (find_first((struct ak_text){ *candidate, (uint32_t)strlen(*candidate) }) == family)
+                append_name(known, sizeof known, *candidate);
     }
     if (*out)
         return AKUNU_OK;
@@ -75,7 +76,7 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
 
-bool ak_is_speech(const struct ak_provider *p)
+bool ak_family_is_speech(const struct ak_provider *p)
 {
     static const char name[] = "whisper";
     struct ak_text found;
@@ -85,7 +86,7 @@ bool ak_is_speech(const struct ak_provider *p)
 
 const char *ak_family_gguf_name(const struct ak_family *family)
 {
-    return family->gguf ? family->gguf : family->names[0];
+    return family->gguf_name ? family->gguf_name : family->names[0];
 }
 
 float ak_family_norm_offset(const struct ak_family *family, enum ak_role role)
@@ -93,16 +94,17 @@ float ak_family_norm_offset(const struct ak_family *family, enum ak_role role)
     return ak_role_is_norm(role) && role != AK_ROLE_DELTA_NORM ? family->hf_norm_offset : 0.0f;
 }
 
-const struct ak_whole *ak_family_whole(const struct ak_family *family, enum ak_role role)
+const struct ak_family_merged_tensor *ak_family_find_merged(const struct ak_family *family,
+                                                            enum ak_role role)
 {
-    for (uint32_t i = 0; i < family->n_wholes; i++)
-        for (uint32_t j = 0; j < family->wholes[i].n_parts; j++)
-            if (family->wholes[i].parts[j] == role)
-                return &family->wholes[i];
+    for (uint32_t i = 0; i < family->n_merged_tensors; i++)
+        for (uint32_t j = 0; j < family->merged_tensors[i].n_parts; j++)
+            if (family->merged_tensors[i].parts[j] == role)
+                return &family->merged_tensors[i];
     return NULL;
 }
 
-const struct ak_weight_rule *ak_family_rule(const struct ak_family *family, enum ak_role role)
+const struct ak_family_rule *ak_family_find_rule(const struct ak_family *family, enum ak_role role)
 {
     for (uint32_t i = 0; i < family->n_weights; i++)
         if (family->weights[i].role == role)
@@ -113,88 +115,89 @@ const struct ak_weight_rule *ak_family_rule(const struct ak_family *family, enum
 bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p,
                            enum ak_role role, int layer, struct ak_view *out)
 {
-    const struct ak_weight_rule *rule = ak_family_rule(family, role);
+    const struct ak_family_rule *rule = ak_family_find_rule(family, role);
     return ak_provider_find(p, role, layer, rule ? rule->hf : NULL, out);
 }
 
-bool ak_family_role(const struct ak_family *family, const char *name, enum ak_role *role,
-                    int *layer)
+bool ak_family_find_role(const struct ak_family *family, const char *name, enum ak_role *role,
+                         int *layer)
 {
     for (uint32_t i = 0; i < family->n_weights; i++) {
-        const struct ak_weight_rule *rule = &family->weights[i];
+        const struct ak_family_rule *rule = &family->weights[i];
         if (rule->hf && ak_role_match(ak_hf_stem(rule->hf), ak_hf_stem(name), layer)) {
-            const struct ak_whole *whole = ak_family_whole(family, rule->role);
-            *role = whole ? whole->stored : rule->role;
+            const struct ak_family_merged_tensor *merged =
+                ak_family_find_merged(family, rule->role);
+            *role = merged ? merged->stored : rule->role;
             return true;
         }
     }
     return false;
 }
 
-uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_dim dim)
+uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_spec_dim dim)
 {
-    const struct ak_config *c = &spec->config;
+    const struct ak_spec_config *c = &spec->config;
     switch (dim) {
-    case AK_DIM_ONE: return 1;
-    case AK_DIM_WIDTH: return c->width;
-    case AK_DIM_Q: return c->n_heads * c->head_dim;
-    case AK_DIM_KV: return c->n_kv_heads * c->head_dim;
-    case AK_DIM_HEAD: return c->head_dim;
-    case AK_DIM_FFN: return c->ffn_width;
-    case AK_DIM_VOCAB: return c->vocab_size;
-    case AK_DIM_ROPE_HALF: return c->rope_dims / 2;
-    case AK_DIM_CONTEXT: return c->context + c->first_position;
-    case AK_DIM_TYPES: return c->n_types;
-    case AK_DIM_EXPERTS: return c->n_experts;
-    case AK_DIM_EXPERT: return c->expert_width;
-    case AK_DIM_SHARED: return c->shared_width;
-    case AK_DIM_HEADS: return c->n_heads;
-    case AK_DIM_CONV_IN: return 3 * c->width;
-    case AK_DIM_TAPS: return c->conv_taps;
-    case AK_DIM_Q_GATED: return 2 * c->n_heads * c->head_dim;
-    case AK_DIM_DELTA_QKV:
+    case AK_SPEC_DIM_ONE: return 1;
+    case AK_SPEC_DIM_WIDTH: return c->width;
+    case AK_SPEC_DIM_Q: return c->n_heads * c->head_dim;
+    case AK_SPEC_DIM_KV: return c->n_kv_heads * c->head_dim;
+    case AK_SPEC_DIM_HEAD: return c->head_dim;
+    case AK_SPEC_DIM_FFN: return c->ffn_width;
+    case AK_SPEC_DIM_VOCAB: return c->vocab_size;
+    case AK_SPEC_DIM_ROPE_HALF: return c->rope_dims / 2;
+    case AK_SPEC_DIM_CONTEXT: return c->context + c->first_position;
+    case AK_SPEC_DIM_TYPES: return c->n_types;
+    case AK_SPEC_DIM_EXPERTS: return c->n_experts;
+    case AK_SPEC_DIM_EXPERT: return c->expert_width;
+    case AK_SPEC_DIM_SHARED: return c->shared_width;
+    case AK_SPEC_DIM_HEADS: return c->n_heads;
+    case AK_SPEC_DIM_CONV_IN: return 3 * c->width;
+    case AK_SPEC_DIM_TAPS: return c->conv_taps;
+    case AK_SPEC_DIM_Q_GATED: return 2 * c->n_heads * c->head_dim;
+    case AK_SPEC_DIM_DELTA_QKV:
         return 2 * c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim;
-    case AK_DIM_DELTA_QKVZ:
+    case AK_SPEC_DIM_DELTA_QKVZ:
         return 2 * (c->delta_k_heads * c->delta_k_dim + c->delta_v_heads * c->delta_v_dim);
-    case AK_DIM_DELTA_V: return c->delta_v_heads * c->delta_v_dim;
-    case AK_DIM_DELTA_HEADS: return c->delta_v_heads;
-    case AK_DIM_DELTA_GATES: return 2 * c->delta_v_heads;
-    case AK_DIM_DELTA_HEAD: return c->delta_v_dim;
+    case AK_SPEC_DIM_DELTA_V: return c->delta_v_heads * c->delta_v_dim;
+    case AK_SPEC_DIM_DELTA_HEADS: return c->delta_v_heads;
+    case AK_SPEC_DIM_DELTA_GATES: return 2 * c->delta_v_heads;
+    case AK_SPEC_DIM_DELTA_HEAD: return c->delta_v_dim;
     }
     return 0;
 }
 
-const struct ak_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
+const struct ak_spec_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
 {
-    const struct ak_descriptor *d = &spec->descriptor;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
     bool global =
         d->global_every > 0 && ((uint32_t)layer + !d->global_first) % d->global_every == 0;
     return global ? &d->global : &d->local;
 }
 
-bool ak_config_recurrent(const struct ak_config *config, int layer)
+bool ak_spec_is_recurrent(const struct ak_spec_config *config, int layer)
 {
-    return layer < AK_MAX_LAYERS && (config->recurrent[layer / 64] >> (layer % 64) & 1);
+    return layer < AK_SPEC_LAYERS_MAX && (config->recurrent_layers[layer / 64] >> (layer % 64) & 1);
 }
 
-void ak_config_set_recurrent(struct ak_config *config, uint32_t layer)
+void ak_spec_set_recurrent(struct ak_spec_config *config, uint32_t layer)
 {
-    if (layer < AK_MAX_LAYERS)
-        config->recurrent[layer / 64] |= (uint64_t)1 << (layer % 64);
+    if (layer < AK_SPEC_LAYERS_MAX)
+        config->recurrent_layers[layer / 64] |= (uint64_t)1 << (layer % 64);
 }
 
 /* Layers without attention before `layer`. */
-static uint32_t recurrent_before(const struct ak_spec *spec, int layer)
+static uint32_t count_recurrent(const struct ak_spec *spec, int layer)
 {
     uint32_t n = 0;
     for (int i = 0; i < layer; i++)
-        n += ak_config_recurrent(&spec->config, i);
+        n += ak_spec_is_recurrent(&spec->config, i);
     return n;
 }
 
 uint32_t ak_spec_kv_layer(const struct ak_spec *spec, int layer)
 {
-    return spec->descriptor.encoder ? 0 : (uint32_t)layer - recurrent_before(spec, layer);
+    return spec->descriptor.encoder ? 0 : (uint32_t)layer - count_recurrent(spec, layer);
 }
 
 uint32_t ak_spec_kv_layers(const struct ak_spec *spec)
@@ -202,34 +205,34 @@ uint32_t ak_spec_kv_layers(const struct ak_spec *spec)
     return spec->descriptor.encoder ? 1 : ak_spec_kv_layer(spec, (int)spec->config.n_layers);
 }
 
-uint64_t ak_spec_state_at(const struct ak_spec *spec, int layer)
+uint64_t ak_spec_state_offset(const struct ak_spec *spec, int layer)
 {
-    return recurrent_before(spec, layer) * spec->descriptor.state_elems;
+    return count_recurrent(spec, layer) * spec->descriptor.state_elems;
 }
 
 uint64_t ak_spec_state_elems(const struct ak_spec *spec)
 {
-    return ak_spec_state_at(spec, (int)spec->config.n_layers);
+    return ak_spec_state_offset(spec, (int)spec->config.n_layers);
 }
 
 static ak_status read_activation(const struct ak_provider *p, struct ak_spec *spec,
                                  struct ak_error *error)
 {
-    const char *key = spec->family->activation;
-    struct ak_descriptor *d = &spec->descriptor;
+    const char *key = spec->family->activation_key;
+    struct ak_spec_descriptor *d = &spec->descriptor;
     if (!key)
         return AKUNU_OK;
-    AK_TRY(ak_config_activation(p, &spec->config, key, &d->activation, error));
+    AK_TRY(ak_spec_read_activation(p, &spec->config, key, &d->activation, error));
     if (d->ungated && d->activation == AK_OP_ACTIVATION_SILU)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s is silu; without a gate, only kinds of gelu are supported",
-                       ak_config_key(spec->config.naming, key));
+                       ak_spec_key_name(spec->config.naming, key));
     return AKUNU_OK;
 }
 
 uint64_t ak_spec_conv_elems(const struct ak_spec *spec)
 {
-    return (uint64_t)(spec->config.conv_taps - 1) * ak_spec_dim(spec, AK_DIM_DELTA_QKV);
+    return (uint64_t)(spec->config.conv_taps - 1) * ak_spec_dim(spec, AK_SPEC_DIM_DELTA_QKV);
 }
 
 ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
@@ -248,8 +251,8 @@ ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct 
 {
     *out = (struct ak_spec){ 0 };
     AK_TRY(ak_family_find(p, &out->family, error));
-    AK_TRY(ak_config_read(p, out->family, &out->config, &out->rope, error));
-    AK_TRY(ak_config_validate(&out->config, &out->rope, error));
+    AK_TRY(ak_spec_read_config(p, out->family, &out->config, &out->rope, error));
+    AK_TRY(ak_spec_validate_config(&out->config, &out->rope, error));
     return ak_spec_describe(p, out, error);
 }
 

@@ -4,18 +4,18 @@
 
 static const char *const names[] = { "xlm-roberta", "roberta", "camembert", NULL };
 
-static const struct ak_weight_rule weights[] = {
+static const struct ak_family_rule weights[] = {
 #include "model/bert_block.def"
 };
 
 const struct ak_family ak_family_roberta = {
     .names = names,
-    .about = "RoBERTa and XLM-RoBERTa, for embeddings",
-    .gguf = "bert",
-    .activation = "hidden_act",
-    .describe = ak_describe_bert,
+    .description = "RoBERTa and XLM-RoBERTa, for embeddings",
+    .gguf_name = "bert",
+    .activation_key = "hidden_act",
+    .describe = ak_spec_describe_bert,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .hf_padded_positions = true,
-    .emit = ak_emit_encoder,
+    .emit = ak_build_encoder,
 };

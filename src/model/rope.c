@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "model/model.h"
 
-static double scale_llama3(double frequency, const struct ak_rope_config *rope)
+static double scale_llama3(double frequency, const struct ak_spec_rope *rope)
 {
     double wavelength = 2.0 * 3.14159265358979323846 / frequency;
     double low = (double)rope->original_context / (double)rope->low_freq_factor;
@@ -35,16 +35,16 @@ static double scale_llama3(double frequency, const struct ak_rope_config *rope)
 }
 
 /* The pair, a fraction of one, that turns `turns` times in the original context. */
-static double pair_of_turns(double turns, const struct ak_config *config,
-                            const struct ak_rope_config *rope)
+static double pair_of_turns(double turns, const struct ak_spec_config *config,
+                            const struct ak_spec_rope *rope)
 {
     double longest = (double)rope->original_context / (turns * 2.0 * 3.14159265358979323846);
     return (double)config->rope_dims * ak_ln(longest) / (2.0 * ak_ln((double)config->rope_base));
 }
 
 /* The ramp's ends are whole pairs, rounded outwards, unless the model has them as they come. */
-static double scale_yarn(double frequency, uint32_t pair, const struct ak_config *config,
-                         const struct ak_rope_config *rope)
+static double scale_yarn(double frequency, uint32_t pair, const struct ak_spec_config *config,
+                         const struct ak_spec_rope *rope)
 {
     double low = pair_of_turns((double)rope->beta_fast, config, rope),
            high = pair_of_turns((double)rope->beta_slow, config, rope);
@@ -55,13 +55,13 @@ static double scale_yarn(double frequency, uint32_t pair, const struct ak_config
     return frequency * (1.0 - ramp) + frequency / (double)rope->factor * ramp;
 }
 
-static double scale(double frequency, uint32_t pair, const struct ak_config *config,
-                    const struct ak_rope_config *rope)
+static double scale_frequency(double frequency, uint32_t pair, const struct ak_spec_config *config,
+                              const struct ak_spec_rope *rope)
 {
     switch (rope->scaling) {
-    case AK_ROPE_LINEAR: return frequency / (double)rope->factor;
-    case AK_ROPE_LLAMA3: return scale_llama3(frequency, rope);
-    case AK_ROPE_YARN: return scale_yarn(frequency, pair, config, rope);
+    case AK_SPEC_ROPE_LINEAR: return frequency / (double)rope->factor;
+    case AK_SPEC_ROPE_LLAMA3: return scale_llama3(frequency, rope);
+    case AK_SPEC_ROPE_YARN: return scale_yarn(frequency, pair, config, rope);
     default: return frequency;
     }
 }
@@ -97,10 +97,10 @@ static ak_status read_factors(const struct ak_provider *p, const struct ak_spec 
                               float *out, uint32_t half, struct ak_error *error)
 {
     struct ak_meta list, element;
-    char key[AK_CONFIG_KEY_BYTES];
-    if (!ak_config_find_key(p, spec->config.architecture,
-                            is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor",
-                            key) ||
+    char key[AK_SPEC_KEY_BYTES];
+    if (!ak_spec_find_key(p, spec->config.architecture,
+                          is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor",
+                          key) ||
         !ak_provider_find_meta(p, key, &list))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
     if (list.kind != AK_META_ARRAY || list.n != half)
@@ -141,21 +141,21 @@ static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_
     return status;
 }
 
-float ak_yarn_magnitude(float factor)
+float ak_spec_yarn_magnitude(float factor)
 {
     return factor > 1.0f ? (float)(0.1 * ak_ln((double)factor) + 1.0) : 1.0f;
 }
 
-static float magnitude_of(const struct ak_rope_config *rope)
+static float scaled_magnitude(const struct ak_spec_rope *rope)
 {
     return rope->magnitude *
-           (rope->scaling == AK_ROPE_YARN ? ak_yarn_magnitude(rope->factor) : 1.0f);
+           (rope->scaling == AK_SPEC_ROPE_YARN ? ak_spec_yarn_magnitude(rope->factor) : 1.0f);
 }
 
-static uint32_t tables_of(const struct ak_descriptor *d)
+static uint32_t count_tables(const struct ak_spec_descriptor *d)
 {
-    uint32_t local = d->local.rotation == AK_ROTATE_NONE ? 0 : (uint32_t)d->local.rotation + 1;
-    uint32_t global = d->global_every == 0 || d->global.rotation == AK_ROTATE_NONE ?
+    uint32_t local = d->local.rotation == AK_SPEC_ROTATE_NONE ? 0 : (uint32_t)d->local.rotation + 1;
+    uint32_t global = d->global_every == 0 || d->global.rotation == AK_SPEC_ROTATE_NONE ?
                           0 :
                           (uint32_t)d->global.rotation + 1;
     return local > global ? local : global;
@@ -169,7 +169,7 @@ static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, 
                              struct ak_error *error)
 {
     bool is_long = spec->config.context > spec->rope.original_context;
-    if (spec->rope.scaling == AK_ROPE_LONG && is_long) {
+    if (spec->rope.scaling == AK_SPEC_ROPE_LONGROPE && is_long) {
         spec->short_frequencies = ak_alloc(half, sizeof *spec->short_frequencies);
         if (!spec->short_frequencies)
             return ak_fail_memory(error, "the rotation table", half * sizeof(float));
@@ -183,57 +183,60 @@ static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, 
                              struct ak_error *error)
 {
     struct ak_view view;
-    if ((spec->config.naming == AK_PROVIDER_NAMING_HF && spec->rope.scaling == AK_ROPE_LONG) ||
+    if ((spec->config.naming == AK_PROVIDER_NAMING_HF &&
+         spec->rope.scaling == AK_SPEC_ROPE_LONGROPE) ||
         ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_NO_LAYER, &view))
         return divide_long(p, spec, half, error);
     return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half,
                           error);
 }
 
-ak_status ak_rope_tables(const struct ak_provider *p, struct ak_spec *spec, struct ak_error *error)
+ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
+                            struct ak_error *error)
 {
-    static const struct ak_rope_config plain = { .scaling = AK_ROPE_PLAIN, .magnitude = 1.0f };
-    const struct ak_config *config = &spec->config;
+    static const struct ak_spec_rope plain = { .scaling = AK_SPEC_ROPE_PLAIN, .magnitude = 1.0f };
+    const struct ak_spec_config *config = &spec->config;
     uint32_t half = config->rope_dims / 2;
-    spec->n_rotations = tables_of(&spec->descriptor);
+    spec->n_rotations = count_tables(&spec->descriptor);
     spec->inverse_frequencies =
-        ak_alloc((size_t)AK_ROTATION_TABLES * half, sizeof *spec->inverse_frequencies);
+        ak_alloc((size_t)AK_SPEC_ROPE_TABLES_MAX * half, sizeof *spec->inverse_frequencies);
     if (!spec->inverse_frequencies)
         return ak_fail_memory(error, "the rotation table", half * sizeof(float));
     for (uint32_t table = 0; table < spec->n_rotations; table++) {
-        bool local = table == AK_ROTATE_LOCAL;
+        bool local = table == AK_SPEC_ROTATE_LOCAL;
         double base = (double)(local ? spec->descriptor.local_rope_base : config->rope_base);
-        const struct ak_rope_config *rope = local ? &plain : &spec->rope;
-        spec->magnitude[table] = magnitude_of(rope);
+        const struct ak_spec_rope *rope = local ? &plain : &spec->rope;
+        spec->magnitude[table] = scaled_magnitude(rope);
         for (uint32_t i = 0; i < half; i++) {
             double frequency = ak_pow(base, -2.0 * (double)i / (double)config->rope_dims);
-            spec->inverse_frequencies[table * half + i] = (float)scale(frequency, i, config, rope);
+            spec->inverse_frequencies[table * half + i] =
+                (float)scale_frequency(frequency, i, config, rope);
         }
     }
     return spec->n_rotations > 0 ? divide_main(p, spec, half, error) : AKUNU_OK;
 }
 
-bool ak_rope_is_stored(const struct ak_spec *spec, enum ak_role role)
+bool ak_spec_has_rope_divisors(const struct ak_spec *spec, enum ak_role role)
 {
     if (spec->n_rotations == 0 || spec->config.naming != AK_PROVIDER_NAMING_HF)
         return false;
     if (role == AK_ROLE_ROPE_FREQS)
-        return spec->rope.scaling == AK_ROPE_LLAMA3;
-    return spec->rope.scaling == AK_ROPE_LONG &&
+        return spec->rope.scaling == AK_SPEC_ROPE_LLAMA3;
+    return spec->rope.scaling == AK_SPEC_ROPE_LONGROPE &&
            (role == AK_ROLE_ROPE_FACTORS_LONG || role == AK_ROLE_ROPE_FACTORS_SHORT);
 }
 
-ak_status ak_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec,
-                           enum ak_role role, float *out, struct ak_error *error)
+ak_status ak_spec_get_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec,
+                                    enum ak_role role, float *out, struct ak_error *error)
 {
-    const struct ak_config *config = &spec->config;
+    const struct ak_spec_config *config = &spec->config;
     if (role != AK_ROLE_ROPE_FREQS)
         return read_factors(p, spec, role == AK_ROLE_ROPE_FACTORS_LONG, out, config->rope_dims / 2,
                             error);
     for (uint32_t i = 0; i < config->rope_dims / 2; i++) {
         double frequency =
             ak_pow((double)config->rope_base, -2.0 * (double)i / (double)config->rope_dims);
-        out[i] = (float)(frequency / scale(frequency, i, config, &spec->rope));
+        out[i] = (float)(frequency / scale_frequency(frequency, i, config, &spec->rope));
     }
     return AKUNU_OK;
 }

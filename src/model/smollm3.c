@@ -5,13 +5,13 @@
 
 static const char *const names[] = { "smollm3", NULL };
 
-static const struct ak_weight_rule weights[] = {
+static const struct ak_family_rule weights[] = {
 #include "model/llama_block.def"
 };
 
 /* no_rope_layers tells of each layer whether it is rotated, in spite of its name: 1 where
  * it is. Beside it, no_rope_layer_interval does not count. */
-static ak_status read_layers(const struct ak_provider *p, const struct ak_config *config,
+static ak_status read_layers(const struct ak_provider *p, const struct ak_spec_config *config,
                              uint32_t *every, struct ak_error *error)
 {
     static const char key[] = "no_rope_layers";
@@ -37,23 +37,23 @@ static ak_status read_layers(const struct ak_provider *p, const struct ak_config
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_config *config,
-                          struct ak_descriptor *out, struct ak_error *error)
+static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                          struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(ak_describe_decoder(p, config, out, error));
-    out->global.rotation = AK_ROTATE_NONE;
+    AK_TRY(ak_spec_describe_decoder(p, config, out, error));
+    out->global.rotation = AK_SPEC_ROTATE_NONE;
     float every; /* a small whole number */
-    AK_TRY(ak_config_positive(p, config, "no_rope_layer_interval", 4.0f, &every, error));
+    AK_TRY(ak_spec_read_positive(p, config, "no_rope_layer_interval", 4.0f, &every, error));
     out->global_every = every < (float)UINT32_MAX ? (uint32_t)every : 0;
     return read_layers(p, config, &out->global_every, error);
 }
 
 const struct ak_family ak_family_smollm3 = {
     .names = names,
-    .about = "SmolLM3",
+    .description = "SmolLM3",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .gguf_interleaved = true,
-    .emit = ak_emit_decoder,
+    .emit = ak_build_decoder,
 };

@@ -8,18 +8,18 @@
 #include "weights/assembly.h"
 #include "weights/index.h"
 
-static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule)
+static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_family_rule *rule)
 {
     return ak_role_has_layer(rule->role) ? spec->config.n_layers : 1;
 }
 
-static int layer_of(const struct ak_weight_rule *rule, uint32_t i)
+static int rule_layer(const struct ak_family_rule *rule, uint32_t i)
 {
     return ak_role_has_layer(rule->role) ? (int)i : AK_ROLE_NO_LAYER;
 }
 
-static const struct ak_weight_rule *rule_of(const struct ak_family *family, enum ak_role role,
-                                            uint32_t *index)
+static const struct ak_family_rule *find_rule(const struct ak_family *family, enum ak_role role,
+                                              uint32_t *index)
 {
     for (uint32_t i = 0; i < family->n_weights; i++) {
         if (family->weights[i].role == role) {
@@ -30,13 +30,13 @@ static const struct ak_weight_rule *rule_of(const struct ak_family *family, enum
     return NULL;
 }
 
-const struct ak_view *ak_bound(const struct ak_binding *b, enum ak_role role, int layer)
+const struct ak_view *ak_bind_find(const struct ak_binding *b, enum ak_role role, int layer)
 {
     uint32_t index;
     if (role == AK_ROLE_OUTPUT && b->tied)
         role = AK_ROLE_TOKEN_EMBEDDING;
-    const struct ak_weight_rule *rule =
-        role < AK_ROLE_COUNT ? rule_of(b->spec->family, role, &index) : NULL;
+    const struct ak_family_rule *rule =
+        role < AK_ROLE_COUNT ? find_rule(b->spec->family, role, &index) : NULL;
     if (!rule)
         return NULL;
     const struct ak_view *view =
@@ -54,12 +54,12 @@ static void print_shape(char *out, size_t capacity, unsigned n_dims, uint64_t ro
                  (unsigned long long)rows, (unsigned long long)cols);
 }
 
-ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape,
-                        struct ak_error *error)
+ak_status ak_bind_check_shape(const struct ak_view *view, const struct ak_bind_shape *shape,
+                              struct ak_error *error)
 {
     char found[64], expected[64];
-    unsigned n_dims = 1u + (shape->rows > 1) + (shape->matrices > 1);
-    uint64_t rows = shape->matrices * shape->rows;
+    unsigned n_dims = 1u + (shape->rows > 1) + (shape->n_matrices > 1);
+    uint64_t rows = shape->n_matrices * shape->rows;
     if ((unsigned)view->type >= AK_QUANT_COUNT)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s has the type %s; expected F32, F16, BF16 or a quantised type",
@@ -77,64 +77,69 @@ ak_status ak_bind_check(const struct ak_view *view, const struct ak_shape *shape
     return AKUNU_OK;
 }
 
-struct ak_shape ak_bind_shape(const struct ak_spec *spec, const struct ak_weight_rule *rule)
+struct ak_bind_shape ak_bind_expected_shape(const struct ak_spec *spec,
+                                            const struct ak_family_rule *rule)
 {
-    return (struct ak_shape){ .matrices =
-                                  ak_role_is_expert(rule->role) ? spec->config.n_experts : 1,
-                              .rows = ak_spec_dim(spec, rule->rows),
-                              .cols = ak_spec_dim(spec, rule->cols),
-                              .vector = ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
-                                        ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS };
+    return (struct ak_bind_shape){ .n_matrices =
+                                       ak_role_is_expert(rule->role) ? spec->config.n_experts : 1,
+                                   .rows = ak_spec_dim(spec, rule->rows),
+                                   .cols = ak_spec_dim(spec, rule->cols),
+                                   .vector =
+                                       ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
+                                       ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS };
 }
 
 /* The tensor that the rule's is a part of, where the file has it: converters have not
  * always left a whole tensor as it was. NULL: none. */
-static const struct ak_whole *whole_of(const struct ak_provider *p, const struct ak_family *family,
-                                       const struct ak_weight_rule *rule, int layer)
+static const struct ak_family_merged_tensor *find_merged(const struct ak_provider *p,
+                                                         const struct ak_family *family,
+                                                         const struct ak_family_rule *rule,
+                                                         int layer)
 {
     struct ak_view part;
-    const struct ak_whole *whole = ak_family_whole(family, rule->role);
-    bool apart = whole && ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF &&
-                 ak_provider_find(p, whole->parts[0], layer, NULL, &part);
-    return apart ? NULL : whole;
+    const struct ak_family_merged_tensor *merged = ak_family_find_merged(family, rule->role);
+    bool apart = merged && ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF &&
+                 ak_provider_find(p, merged->parts[0], layer, NULL, &part);
+    return apart ? NULL : merged;
 }
 
 static enum ak_role stored_role(const struct ak_provider *p, const struct ak_family *family,
-                                const struct ak_weight_rule *rule, int layer)
+                                const struct ak_family_rule *rule, int layer)
 {
-    const struct ak_whole *whole = whole_of(p, family, rule, layer);
-    return whole ? whole->stored : rule->role;
+    const struct ak_family_merged_tensor *merged = find_merged(p, family, rule, layer);
+    return merged ? merged->stored : rule->role;
 }
 
 /* Rows, of a vector elements, of a part. */
-static uint64_t length_of(const struct ak_spec *spec, enum ak_role role)
+static uint64_t part_length(const struct ak_spec *spec, enum ak_role role)
 {
     uint32_t index;
-    const struct ak_weight_rule *rule = rule_of(spec->family, role, &index);
-    return rule ? ak_spec_dim(spec, rule->rows == AK_DIM_ONE ? rule->cols : rule->rows) : 0;
+    const struct ak_family_rule *rule = find_rule(spec->family, role, &index);
+    return rule ? ak_spec_dim(spec, rule->rows == AK_SPEC_DIM_ONE ? rule->cols : rule->rows) : 0;
 }
 
 /* Leaves in the view of a whole tensor the part that `rule` declares. */
-static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole,
-                     const struct ak_weight_rule *rule, struct ak_view *view,
-                     struct ak_error *error)
+static ak_status select_part(const struct ak_spec *spec,
+                             const struct ak_family_merged_tensor *merged,
+                             const struct ak_family_rule *rule, struct ak_view *view,
+                             struct ak_error *error)
 {
-    bool vector = rule->rows == AK_DIM_ONE;
+    bool vector = rule->rows == AK_SPEC_DIM_ONE;
     uint64_t first = 0, n = 0, total = 0;
-    for (uint32_t i = 0; i < whole->n_parts; i++) {
-        if (whole->parts[i] == rule->role) {
+    for (uint32_t i = 0; i < merged->n_parts; i++) {
+        if (merged->parts[i] == rule->role) {
             first = total;
-            n = length_of(spec, rule->role);
+            n = part_length(spec, rule->role);
         }
-        total += length_of(spec, whole->parts[i]);
+        total += part_length(spec, merged->parts[i]);
     }
     if (vector && view->composed_tensor)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s: vectors that lie in one are stored as %s; expected F32, F16 or BF16",
                        view->name, view->composed_tensor->name);
-    struct ak_shape shape = { 1, vector ? 1 : total, vector ? total : ak_spec_dim(spec, rule->cols),
-                              vector };
-    AK_TRY(ak_bind_check(view, &shape, error));
+    struct ak_bind_shape shape = { 1, vector ? 1 : total,
+                                   vector ? total : ak_spec_dim(spec, rule->cols), vector };
+    AK_TRY(ak_bind_check_shape(view, &shape, error));
     if (view->composed_tensor)
         view->first_row = (uint32_t)first;
     for (int i = 0; i < AK_VIEW_PLANES_MAX && !view->composed_tensor; i++) {
@@ -149,64 +154,65 @@ static ak_status cut(const struct ak_spec *spec, const struct ak_whole *whole,
 }
 
 /* ---- Matrices that the file has as [cols, rows] ------------------------- */
-enum { TURN_BLOCK = 32 };
+enum { TRANSPOSE_BLOCK = 32 };
 
 /* In blocks, so that the lines of both sides stay in the cache. */
-void ak_bind_turn(const struct ak_turn *t, uint8_t *out)
+void ak_bind_transpose(const struct ak_bind_strided_matrix *t, uint8_t *out)
 {
-    for (size_t r0 = 0; r0 < t->rows; r0 += TURN_BLOCK)
-        for (size_t c0 = 0; c0 < t->cols; c0 += TURN_BLOCK)
-            for (size_t r = r0; r < t->rows && r < r0 + TURN_BLOCK; r++)
-                for (size_t c = c0; c < t->cols && c < c0 + TURN_BLOCK; c++)
+    for (size_t r0 = 0; r0 < t->rows; r0 += TRANSPOSE_BLOCK)
+        for (size_t c0 = 0; c0 < t->cols; c0 += TRANSPOSE_BLOCK)
+            for (size_t r = r0; r < t->rows && r < r0 + TRANSPOSE_BLOCK; r++)
+                for (size_t c = c0; c < t->cols && c < c0 + TRANSPOSE_BLOCK; c++)
                     memcpy(out + (c * t->rows + r) * t->size,
                            t->in + (r * t->stride + c * t->step) * t->size, t->size);
 }
 
-ak_status ak_bind_keep(struct ak_binding *b, const void *source, void *data, struct ak_error *error)
+ak_status ak_bind_own_buffer(struct ak_binding *b, const void *source, void *data,
+                             struct ak_error *error)
 {
-    if (b->n_kept == b->kept_capacity) {
-        uint32_t capacity = b->kept_capacity ? 2 * b->kept_capacity : 64;
-        void *grown = ak_realloc(b->kept, capacity, sizeof *b->kept);
+    if (b->n_owned == b->owned_capacity) {
+        uint32_t capacity = b->owned_capacity ? 2 * b->owned_capacity : 64;
+        void *grown = ak_realloc(b->owned, capacity, sizeof *b->owned);
         if (!grown) {
             ak_free(data);
-            return ak_fail_memory(error, "a list of weights", capacity * sizeof *b->kept);
+            return ak_fail_memory(error, "a list of weights", capacity * sizeof *b->owned);
         }
-        b->kept = grown;
-        b->kept_capacity = capacity;
+        b->owned = grown;
+        b->owned_capacity = capacity;
     }
-    b->kept[b->n_kept++] = (struct ak_kept){ source, data };
+    b->owned[b->n_owned++] = (struct ak_bind_buffer){ source, data };
     return AKUNU_OK;
 }
 
-static ak_status add_turned(struct ak_binding *b, const struct ak_view *view,
-                            struct ak_error *error)
+static ak_status copy_transposed(struct ak_binding *b, const struct ak_view *view,
+                                 struct ak_error *error)
 {
-    struct ak_turn turn = {
+    struct ak_bind_strided_matrix matrix = {
         view->plane[0].data, view->rows, view->cols,
         view->cols,          1,          ak_quant_info(view->type)->block_bytes
     };
     uint8_t *data = ak_alloc_aligned(view->plane[0].bytes);
     if (!data)
         return ak_fail_memory(error, view->name, view->plane[0].bytes);
-    ak_bind_turn(&turn, data);
-    return ak_bind_keep(b, view->plane[0].data, data, error);
+    ak_bind_transpose(&matrix, data);
+    return ak_bind_own_buffer(b, view->plane[0].data, data, error);
 }
 
 /* The turned copy of what lies at `view`; parts of one tensor share it. */
-static ak_status find_turned(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+static ak_status find_transposed(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
-    uint32_t known = b->n_kept;
-    while (known > 0 && b->kept[known - 1].source != view->plane[0].data)
+    uint32_t known = b->n_owned;
+    while (known > 0 && b->owned[known - 1].source != view->plane[0].data)
         known--;
     if (known == 0) {
-        AK_TRY(add_turned(b, view, error));
-        known = b->n_kept;
+        AK_TRY(copy_transposed(b, view, error));
+        known = b->n_owned;
     }
-    view->plane[0].data = b->kept[known - 1].data;
+    view->plane[0].data = b->owned[known - 1].data;
     return AKUNU_OK;
 }
 
-static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
+static ak_status transpose_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
     uint32_t rows = view->rows;
     if (view->composed_tensor)
@@ -218,21 +224,21 @@ static ak_status turn_view(struct ak_binding *b, struct ak_view *view, struct ak
         ak_quant_info(view->type)->block_elems != 1)
         return AKUNU_OK; /* refused by its shape or type */
     if (!b->shapes_only)
-        AK_TRY(find_turned(b, view, error));
+        AK_TRY(find_transposed(b, view, error));
     view->rows = view->cols;
     view->cols = rows;
     return AKUNU_OK;
 }
 
-static bool is_turned(const struct ak_spec *spec, const struct ak_weight_rule *rule)
+static bool is_transposed(const struct ak_spec *spec, const struct ak_family_rule *rule)
 {
     return spec->config.naming == AK_PROVIDER_NAMING_HF && spec->family->hf_transposed &&
-           rule->rows != AK_DIM_ONE && ak_role_has_layer(rule->role);
+           rule->rows != AK_SPEC_DIM_ONE && ak_role_has_layer(rule->role);
 }
 
 /* By the name that the family gives it, or one that other checkpoints do. */
 static bool find_weight(const struct ak_provider *p, const struct ak_family *family,
-                        const struct ak_weight_rule *rule, int layer, struct ak_view *view)
+                        const struct ak_family_rule *rule, int layer, struct ak_view *view)
 {
     enum ak_role stored = stored_role(p, family, rule, layer);
     bool found = ak_provider_find(p, stored, layer, rule->hf, view);
@@ -243,74 +249,75 @@ static bool find_weight(const struct ak_provider *p, const struct ak_family *fam
 }
 
 /* The weight as its rule has it, whole and of the right shape. */
-static ak_status find_checked(const struct ak_provider *p, const struct ak_weight_rule *rule,
-                              int layer, struct ak_binding *b, struct ak_view *view, bool *found,
-                              struct ak_error *error)
+static ak_status find_and_check(const struct ak_provider *p, const struct ak_family_rule *rule,
+                                int layer, struct ak_binding *b, struct ak_view *view, bool *found,
+                                struct ak_error *error)
 {
     const struct ak_spec *spec = b->spec;
-    const struct ak_whole *whole = whole_of(p, spec->family, rule, layer);
-    struct ak_shape shape = ak_bind_shape(spec, rule);
+    const struct ak_family_merged_tensor *merged = find_merged(p, spec->family, rule, layer);
+    struct ak_bind_shape shape = ak_bind_expected_shape(spec, rule);
     if (ak_role_is_expert(rule->role) && spec->config.naming == AK_PROVIDER_NAMING_HF)
         return ak_bind_experts(p, rule, layer, b, view, found, error);
     *found = find_weight(p, spec->family, rule, layer, view);
     if (!*found)
         return AKUNU_OK;
-    if (is_turned(spec, rule))
-        AK_TRY(turn_view(b, view, error));
-    return whole ? cut(spec, whole, rule, view, error) : ak_bind_check(view, &shape, error);
+    if (is_transposed(spec, rule))
+        AK_TRY(transpose_view(b, view, error));
+    return merged ? select_part(spec, merged, rule, view, error) :
+                    ak_bind_check_shape(view, &shape, error);
 }
 
 /* Whether layers of this one's kind have no such weight. */
-static bool is_of_other_layers(const struct ak_spec *spec, const struct ak_weight_rule *rule,
-                               int layer)
+static bool belongs_to_other_layers(const struct ak_spec *spec, const struct ak_family_rule *rule,
+                                    int layer)
 {
-    bool recurrent = layer != AK_ROLE_NO_LAYER && ak_config_recurrent(&spec->config, layer);
+    bool recurrent = layer != AK_ROLE_NO_LAYER && ak_spec_is_recurrent(&spec->config, layer);
     if (recurrent)
-        return rule->need == AK_OF_ATTENTION;
-    return rule->need == AK_OF_RECURRENCE || rule->need == AK_WHOLE_OF_RECURRENCE ||
-           rule->need == AK_PART_OF_RECURRENCE;
+        return rule->need == AK_FAMILY_ATTENTION_ONLY;
+    return rule->need == AK_FAMILY_RECURRENT_ONLY || rule->need == AK_FAMILY_RECURRENT_MERGED ||
+           rule->need == AK_FAMILY_RECURRENT_PART;
 }
 
-/* Whether the layer has the matrix that stands for those of AK_PART_OF_RECURRENCE. */
-static bool has_whole(const struct ak_provider *p, const struct ak_family *family, int layer)
+/* Whether the layer has the matrix that stands for those of AK_FAMILY_RECURRENT_PART. */
+static bool has_merged(const struct ak_provider *p, const struct ak_family *family, int layer)
 {
     struct ak_view view;
     for (uint32_t i = 0; i < family->n_weights; i++)
-        if (family->weights[i].need == AK_WHOLE_OF_RECURRENCE &&
+        if (family->weights[i].need == AK_FAMILY_RECURRENT_MERGED &&
             find_weight(p, family, &family->weights[i], layer, &view))
             return true;
     return false;
 }
 
 static bool may_be_absent(const struct ak_provider *p, const struct ak_family *family,
-                          const struct ak_weight_rule *rule, int layer)
+                          const struct ak_family_rule *rule, int layer)
 {
     switch (rule->need) {
-    case AK_OPTIONAL:
-    case AK_OUTPUT_OR_TIED:
-    case AK_WHOLE_OF_RECURRENCE: return true;
-    case AK_BUT_FIRST: return layer == 0;
-    case AK_PART_OF_RECURRENCE: return has_whole(p, family, layer);
+    case AK_FAMILY_OPTIONAL:
+    case AK_FAMILY_OUTPUT_OR_TIED:
+    case AK_FAMILY_RECURRENT_MERGED: return true;
+    case AK_FAMILY_REQUIRED_FROM_SECOND: return layer == 0;
+    case AK_FAMILY_RECURRENT_PART: return has_merged(p, family, layer);
     default: return false;
     }
 }
 
-ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
+ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
                          struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
     bool found = false;
-    if (is_of_other_layers(b->spec, rule, layer)) {
+    if (belongs_to_other_layers(b->spec, rule, layer)) {
         *view = (struct ak_view){ 0 };
         return AKUNU_OK;
     }
-    if (rule->need != AK_OUTPUT_OR_TIED || !b->spec->config.tied)
-        AK_TRY(find_checked(p, rule, layer, b, view, &found, error));
+    if (rule->need != AK_FAMILY_OUTPUT_OR_TIED || !b->spec->config.tied)
+        AK_TRY(find_and_check(p, rule, layer, b, view, &found, error));
     if (found)
         return AKUNU_OK;
     *view = (struct ak_view){ 0 };
-    if (rule->need == AK_OUTPUT_OR_TIED)
+    if (rule->need == AK_FAMILY_OUTPUT_OR_TIED)
         b->tied = true;
     if (may_be_absent(p, b->spec->family, rule, layer))
         return AKUNU_OK;
@@ -333,14 +340,14 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i]))
             return true;
-    const struct ak_config *c = &b->spec->config;
+    const struct ak_spec_config *c = &b->spec->config;
     unsigned layer;
     return c->n_draft_layers > 0 && sscanf(name, "blk.%4u.", &layer) == 1 && layer >= c->n_layers &&
            layer - c->n_layers < c->n_draft_layers;
 }
 
 /* Tensors that a view is made of. */
-static uint32_t n_tensors(const struct ak_binding *b, const struct ak_view *view)
+static uint32_t count_tensors(const struct ak_binding *b, const struct ak_view *view)
 {
     return !view->name ? 0 : view->expert_views ? b->spec->config.n_experts : 1;
 }
@@ -351,11 +358,11 @@ static ak_status index_bound(const struct ak_binding *b, struct ak_name_index *o
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_views; i++)
-        n += n_tensors(b, &b->views[i]);
+        n += count_tensors(b, &b->views[i]);
     AK_TRY(ak_name_index_alloc(out, n, error));
     n = 0;
     for (uint32_t i = 0; i < b->n_views; i++)
-        for (uint32_t j = 0; j < n_tensors(b, &b->views[i]); j++)
+        for (uint32_t j = 0; j < count_tensors(b, &b->views[i]); j++)
             out->entries[n++] = (struct ak_name_index_entry){
                 b->views[i].expert_views ? b->views[i].expert_views[j].name : b->views[i].name, i
             };
@@ -416,9 +423,9 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
         status = ak_fail_memory(error, "the weight table",
                                 (unsigned long long)b.n_views * sizeof *b.views);
     for (uint32_t i = 0; status == AKUNU_OK && i < family->n_weights; i++) {
-        const struct ak_weight_rule *rule = &family->weights[i];
+        const struct ak_family_rule *rule = &family->weights[i];
         for (uint32_t layer = 0; status == AKUNU_OK && layer < rule_layers(spec, rule); layer++)
-            status = ak_bind_weight(p, rule, layer_of(rule, layer), &b,
+            status = ak_bind_weight(p, rule, rule_layer(rule, layer), &b,
                                     &b.views[b.first_view[i] + layer], error);
     }
     if (status == AKUNU_OK)
@@ -448,9 +455,9 @@ ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec
 
 void ak_binding_clear(struct ak_binding *b)
 {
-    for (uint32_t i = 0; i < b->n_kept; i++)
-        ak_free(b->kept[i].data);
-    ak_free(b->kept);
+    for (uint32_t i = 0; i < b->n_owned; i++)
+        ak_free(b->owned[i].data);
+    ak_free(b->owned);
     ak_free(b->views);
     ak_free(b->first_view);
     *b = (struct ak_binding){ 0 };

@@ -18,15 +18,15 @@
 enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* of MXFP4 */
 
 /* ---- One by one --------------------------------------------------------- */
-static bool find_one(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
-                     const char *name, uint32_t expert, struct ak_view *view)
+static bool find_expert(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
+                        const char *name, uint32_t expert, struct ak_view *view)
 {
     char pattern[AK_ROLE_NAME_BYTES];
     return ak_provider_find(p, rule->role, layer, ak_role_expand_expert(name, expert, pattern),
                             view);
 }
 
-static ak_status missing(const char *name, int layer, uint32_t expert, struct ak_error *error)
+static ak_status fail_missing(const char *name, int layer, uint32_t expert, struct ak_error *error)
 {
     char pattern[AK_ROLE_NAME_BYTES], shown[AK_ROLE_NAME_BYTES];
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
@@ -35,8 +35,8 @@ static ak_status missing(const char *name, int layer, uint32_t expert, struct ak
 
 /* Experts whose inputs stand in orders of their own become rows of F16: one input is
  * prepared for all of them. */
-static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, uint64_t n,
-                              struct ak_error *error)
+static ak_status convert_ordered(struct ak_binding *b, struct ak_view *matrices, uint64_t n,
+                                 struct ak_error *error)
 {
     bool ordered = true;
     for (uint64_t e = 0; e < n; e++)
@@ -55,21 +55,22 @@ static ak_status put_in_order(struct ak_binding *b, struct ak_view *matrices, ui
         matrices[e].composed_tensor = &copies[e];
         matrices[e].type = AK_QUANT_F16;
     }
-    return ak_bind_keep(b, NULL, copies, error);
+    return ak_bind_own_buffer(b, NULL, copies, error);
 }
 
-static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_rule *rule,
-                           int layer, const char *name, const struct ak_shape *all,
-                           struct ak_binding *b, struct ak_view *matrices, struct ak_error *error)
+static ak_status fill_separate(const struct ak_provider *p, const struct ak_family_rule *rule,
+                               int layer, const char *name, const struct ak_bind_shape *all,
+                               struct ak_binding *b, struct ak_view *matrices,
+                               struct ak_error *error)
 {
-    struct ak_shape one = *all;
-    one.matrices = 1;
-    for (uint32_t e = 0; e < all->matrices; e++)
-        if (!find_one(p, rule, layer, name, e, &matrices[e]))
-            return missing(name, layer, e, error);
-    AK_TRY(put_in_order(b, matrices, all->matrices, error));
-    for (uint32_t e = 0; e < all->matrices; e++) {
-        AK_TRY(ak_bind_check(&matrices[e], &one, error));
+    struct ak_bind_shape one = *all;
+    one.n_matrices = 1;
+    for (uint32_t e = 0; e < all->n_matrices; e++)
+        if (!find_expert(p, rule, layer, name, e, &matrices[e]))
+            return fail_missing(name, layer, e, error);
+    AK_TRY(convert_ordered(b, matrices, all->n_matrices, error));
+    for (uint32_t e = 0; e < all->n_matrices; e++) {
+        AK_TRY(ak_bind_check_shape(&matrices[e], &one, error));
         if (matrices[e].type != matrices[0].type)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                            "%s is %s, and the first expert's is %s; one type for all is supported",
@@ -85,109 +86,111 @@ static ak_status fill_each(const struct ak_provider *p, const struct ak_weight_r
     return AKUNU_OK;
 }
 
-static ak_status bind_each(const struct ak_provider *p, const struct ak_weight_rule *rule,
-                           int layer, const char *name, struct ak_binding *b, struct ak_view *view,
-                           bool *found, struct ak_error *error)
+static ak_status bind_separate(const struct ak_provider *p, const struct ak_family_rule *rule,
+                               int layer, const char *name, struct ak_binding *b,
+                               struct ak_view *view, bool *found, struct ak_error *error)
 {
-    struct ak_shape shape = ak_bind_shape(b->spec, rule);
-    *found = find_one(p, rule, layer, name, 0, view);
+    struct ak_bind_shape shape = ak_bind_expected_shape(b->spec, rule);
+    *found = find_expert(p, rule, layer, name, 0, view);
     if (!*found)
         return AKUNU_OK;
-    struct ak_view *matrices = ak_alloc((size_t)shape.matrices, sizeof *matrices);
+    struct ak_view *matrices = ak_alloc((size_t)shape.n_matrices, sizeof *matrices);
     if (!matrices)
-        return ak_fail_memory(error, "a list of experts", shape.matrices * sizeof *matrices);
-    AK_TRY(ak_bind_keep(b, NULL, matrices, error));
-    AK_TRY(fill_each(p, rule, layer, name, &shape, b, matrices, error));
+        return ak_fail_memory(error, "a list of experts", shape.n_matrices * sizeof *matrices);
+    AK_TRY(ak_bind_own_buffer(b, NULL, matrices, error));
+    AK_TRY(fill_separate(p, rule, layer, name, &shape, b, matrices, error));
     view->type = matrices[0].type;
     view->composed_tensor = matrices[0].composed_tensor;
     view->expert_views = matrices;
-    view->rows = (uint32_t)(shape.matrices * shape.rows); /* fits: model/validate.c */
+    view->rows = (uint32_t)(shape.n_matrices * shape.rows); /* fits: model/validate.c */
     for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
-        view->plane[i].bytes *= shape.matrices;
+        view->plane[i].bytes *= shape.n_matrices;
     return AKUNU_OK;
 }
 
 /* ---- Stacked ------------------------------------------------------------ */
 /* Where a rule's rows stand among those of the rules that share its tensor. */
-struct turn {
-    uint32_t at, n;
+struct interleave {
+    uint32_t index, n;
 };
 
-static struct turn turn_of(const struct ak_family *family, const struct ak_weight_rule *rule,
-                           const char *name)
+static struct interleave find_interleave(const struct ak_family *family,
+                                         const struct ak_family_rule *rule, const char *name)
 {
-    struct turn turn = { 0, 0 };
+    struct interleave part = { 0, 0 };
     for (uint32_t i = 0; i < family->n_weights; i++) {
         if (&family->weights[i] == rule)
-            turn.at = turn.n;
-        turn.n += family->weights[i].hf && strcmp(family->weights[i].hf, name) == 0;
+            part.index = part.n;
+        part.n += family->weights[i].hf && strcmp(family->weights[i].hf, name) == 0;
     }
-    return turn.n > 0 ? turn : (struct turn){ 0, 1 }; /* an alias is one weight's */
+    return part.n > 0 ? part : (struct interleave){ 0, 1 }; /* an alias is one weight's */
 }
 
 /* What is quantized lies nowhere that could be turned or shared. */
-static ak_status check_plain(const struct ak_view *view, const struct ak_shape *shape,
+static ak_status check_float(const struct ak_view *view, const struct ak_bind_shape *shape,
                              struct ak_error *error)
 {
     if (view->composed_tensor)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised; expected F32, F16 or BF16",
                        view->name);
-    return ak_bind_check(view, shape, error);
+    return ak_bind_check_shape(view, shape, error);
 }
 
 /* The experts' matrices, each turned, in memory of the binding's own. */
-static ak_status add_turned(const struct ak_shape *shape, struct turn turn, struct ak_binding *b,
-                            struct ak_view *view, struct ak_error *error)
+static ak_status copy_transposed(const struct ak_bind_shape *shape, struct interleave part,
+                                 struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
     size_t size = ak_quant_info(view->type)->block_bytes,
-           bytes = (size_t)view->plane[0].bytes / turn.n, each = bytes / shape->matrices;
+           bytes = (size_t)view->plane[0].bytes / part.n, each = bytes / shape->n_matrices;
     uint8_t *data = ak_alloc_aligned(bytes);
     if (!data)
         return ak_fail_memory(error, view->name, bytes);
-    for (size_t e = 0; e < shape->matrices; e++) {
-        struct ak_turn one = { (const uint8_t *)view->plane[0].data + e * each * turn.n +
-                                   turn.at * size,
-                               shape->cols,
-                               shape->rows,
-                               shape->rows * turn.n,
-                               turn.n,
-                               size };
-        ak_bind_turn(&one, data + e * each);
+    for (size_t e = 0; e < shape->n_matrices; e++) {
+        struct ak_bind_strided_matrix one = { (const uint8_t *)view->plane[0].data +
+                                                  e * each * part.n + part.index * size,
+                                              shape->cols,
+                                              shape->rows,
+                                              shape->rows * part.n,
+                                              part.n,
+                                              size };
+        ak_bind_transpose(&one, data + e * each);
     }
     view->plane[0] = (struct ak_plane){ data, bytes };
-    return ak_bind_keep(b, NULL, data, error);
+    return ak_bind_own_buffer(b, NULL, data, error);
 }
 
 /* A copy, since no kernel reads columns. */
-static ak_status turn_experts(const struct ak_shape *shape, struct turn turn, struct ak_binding *b,
-                              struct ak_view *view, struct ak_error *error)
+static ak_status transpose_experts(const struct ak_bind_shape *shape, struct interleave part,
+                                   struct ak_binding *b, struct ak_view *view,
+                                   struct ak_error *error)
 {
-    struct ak_shape stored = { shape->matrices, shape->cols, shape->rows * turn.n, false };
-    AK_TRY(check_plain(view, &stored, error));
+    struct ak_bind_shape stored = { shape->n_matrices, shape->cols, shape->rows * part.n, false };
+    AK_TRY(check_float(view, &stored, error));
     if (ak_quant_info(view->type)->block_elems != 1)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s has the type %s; expected F32, F16 or BF16", view->name,
                        ak_quant_info(view->type)->name);
     if (!b->shapes_only)
-        AK_TRY(add_turned(shape, turn, b, view, error));
-    view->rows = (uint32_t)(shape->matrices * shape->rows);
+        AK_TRY(copy_transposed(shape, part, b, view, error));
+    view->rows = (uint32_t)(shape->n_matrices * shape->rows);
     view->cols = (uint32_t)shape->cols;
     return AKUNU_OK;
 }
 
 /* An expert's rows of one weight stand together: a list of views has them. */
-static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struct ak_binding *b,
-                           struct ak_view *view, struct ak_error *error)
+static ak_status bind_concatenated(const struct ak_bind_shape *shape, struct interleave part,
+                                   struct ak_binding *b, struct ak_view *view,
+                                   struct ak_error *error)
 {
-    struct ak_shape stored = *shape;
-    stored.rows *= turn.n;
-    AK_TRY(ak_bind_check(view, &stored, error));
-    struct ak_view *matrices = ak_alloc((size_t)shape->matrices, sizeof *matrices);
+    struct ak_bind_shape stored = *shape;
+    stored.rows *= part.n;
+    AK_TRY(ak_bind_check_shape(view, &stored, error));
+    struct ak_view *matrices = ak_alloc((size_t)shape->n_matrices, sizeof *matrices);
     if (!matrices)
-        return ak_fail_memory(error, "a list of experts", shape->matrices * sizeof *matrices);
-    AK_TRY(ak_bind_keep(b, NULL, matrices, error));
-    uint64_t bytes = view->plane[0].bytes / (shape->matrices * turn.n);
-    for (uint64_t e = 0, half = turn.at; e < shape->matrices; e++, half += turn.n) {
+        return ak_fail_memory(error, "a list of experts", shape->n_matrices * sizeof *matrices);
+    AK_TRY(ak_bind_own_buffer(b, NULL, matrices, error));
+    uint64_t bytes = view->plane[0].bytes / (shape->n_matrices * part.n);
+    for (uint64_t e = 0, half = part.index; e < shape->n_matrices; e++, half += part.n) {
         matrices[e] = *view;
         matrices[e].rows = (uint32_t)shape->rows;
         matrices[e].n_dims = 2;
@@ -198,9 +201,9 @@ static ak_status bind_half(const struct ak_shape *shape, struct turn turn, struc
                 (struct ak_plane){ (const uint8_t *)view->plane[0].data + half * bytes, bytes };
     }
     view->expert_views = matrices;
-    view->rows = (uint32_t)(shape->matrices * shape->rows); /* fits: model/validate.c */
+    view->rows = (uint32_t)(shape->n_matrices * shape->rows); /* fits: model/validate.c */
     if (!view->composed_tensor)
-        view->plane[0] = (struct ak_plane){ matrices[0].plane[0].data, bytes * shape->matrices };
+        view->plane[0] = (struct ak_plane){ matrices[0].plane[0].data, bytes * shape->n_matrices };
     return AKUNU_OK;
 }
 
@@ -215,20 +218,21 @@ static ak_status check_bytes(const struct ak_view *view, uint64_t rows, uint64_t
                    (unsigned long long)rows, (unsigned long long)cols);
 }
 
-static struct ak_plane share_of(const struct ak_view *view, uint64_t row_bytes, struct turn turn)
+static struct ak_plane plane_part(const struct ak_view *view, uint64_t row_bytes,
+                                  struct interleave part)
 {
-    return (struct ak_plane){ (const uint8_t *)view->plane[0].data + turn.at * row_bytes,
-                              view->plane[0].bytes / turn.n };
+    return (struct ak_plane){ (const uint8_t *)view->plane[0].data + part.index * row_bytes,
+                              view->plane[0].bytes / part.n };
 }
 
-static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_rule *rule,
-                            int layer, const char *name, const struct ak_shape *shape,
-                            struct turn turn, struct ak_binding *b, struct ak_view *view,
+static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_family_rule *rule,
+                            int layer, const char *name, const struct ak_bind_shape *shape,
+                            struct interleave part, struct ak_binding *b, struct ak_view *view,
                             bool *found, struct ak_error *error)
 {
     char pattern[AK_ROLE_NAME_BYTES];
     struct ak_view blocks, scales;
-    uint64_t groups = shape->cols / BLOCK, rows = shape->matrices * shape->rows * turn.n;
+    uint64_t groups = shape->cols / BLOCK, rows = shape->n_matrices * shape->rows * part.n;
     snprintf(pattern, sizeof pattern, "%s_blocks", name);
     *found = ak_provider_find(p, rule->role, layer, pattern, &blocks);
     if (!*found)
@@ -255,61 +259,61 @@ static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_weight_
                                       .group = BLOCK,
                                       .plane = { blocks.plane[0], scales.plane[0] } };
     *view = (struct ak_view){ .type = AK_QUANT_MXFP4,
-                              .rows = (uint32_t)(shape->matrices * shape->rows),
+                              .rows = (uint32_t)(shape->n_matrices * shape->rows),
                               .cols = (uint32_t)shape->cols,
                               .plane = { blocks.plane[0], scales.plane[0] },
                               .name = blocks.name,
                               .n_dims = 3,
                               .composed_tensor = a,
-                              .first_row = turn.at,
-                              .is_interleaved = turn.n > 1 };
-    return ak_bind_keep(b, NULL, a, error);
+                              .first_row = part.index,
+                              .is_interleaved = part.n > 1 };
+    return ak_bind_own_buffer(b, NULL, a, error);
 }
 
 /* One vector an expert. */
-static ak_status share_vectors(const struct ak_shape *shape, struct turn turn, struct ak_view *view,
-                               struct ak_error *error)
+static ak_status bind_vectors(const struct ak_bind_shape *shape, struct interleave part,
+                              struct ak_view *view, struct ak_error *error)
 {
-    struct ak_shape stored = { shape->matrices, 1, shape->cols * turn.n, true };
-    AK_TRY(check_plain(view, &stored, error));
-    view->plane[0] = share_of(view, ak_quant_info(view->type)->block_bytes, turn);
+    struct ak_bind_shape stored = { shape->n_matrices, 1, shape->cols * part.n, true };
+    AK_TRY(check_float(view, &stored, error));
+    view->plane[0] = plane_part(view, ak_quant_info(view->type)->block_bytes, part);
     view->cols = (uint32_t)shape->cols;
-    view->is_interleaved = turn.n > 1;
+    view->is_interleaved = part.n > 1;
     return AKUNU_OK;
 }
 
-static ak_status bind_stacked(const struct ak_provider *p, const struct ak_weight_rule *rule,
+static ak_status bind_stacked(const struct ak_provider *p, const struct ak_family_rule *rule,
                               int layer, const char *name, struct ak_binding *b,
                               struct ak_view *view, bool *found, struct ak_error *error)
 {
     const struct ak_family *family = b->spec->family;
-    struct ak_shape shape = ak_bind_shape(b->spec, rule);
-    struct turn turn = turn_of(family, rule, name);
+    struct ak_bind_shape shape = ak_bind_expected_shape(b->spec, rule);
+    struct interleave part = find_interleave(family, rule, name);
     *found = ak_provider_find(p, rule->role, layer, name, view);
     if (!*found)
         return shape.vector ? AKUNU_OK :
-                              bind_mxfp4(p, rule, layer, name, &shape, turn, b, view, found, error);
+                              bind_mxfp4(p, rule, layer, name, &shape, part, b, view, found, error);
     if (shape.vector)
-        return share_vectors(&shape, turn, view, error);
-    if (family->hf_experts_halves && turn.n > 1)
-        return bind_half(&shape, turn, b, view, error);
-    return family->hf_experts_turned ? turn_experts(&shape, turn, b, view, error) :
-                                       ak_bind_check(view, &shape, error);
+        return bind_vectors(&shape, part, view, error);
+    if (family->hf_experts_concatenated && part.n > 1)
+        return bind_concatenated(&shape, part, b, view, error);
+    return family->hf_experts_transposed ? transpose_experts(&shape, part, b, view, error) :
+                                           ak_bind_check_shape(view, &shape, error);
 }
 
 /* ---- Whichever there is ------------------------------------------------- */
-static ak_status bind_named(const struct ak_provider *p, const struct ak_weight_rule *rule,
+static ak_status bind_named(const struct ak_provider *p, const struct ak_family_rule *rule,
                             int layer, const char *name, struct ak_binding *b, struct ak_view *view,
                             bool *found, struct ak_error *error)
 {
     *found = false;
     if (!name)
         return AKUNU_OK;
-    return (ak_role_has_expert(name) ? bind_each : bind_stacked)(p, rule, layer, name, b, view,
-                                                                 found, error);
+    return (ak_role_has_expert(name) ? bind_separate : bind_stacked)(p, rule, layer, name, b, view,
+                                                                     found, error);
 }
 
-ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_weight_rule *rule, int layer,
+ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
                           struct ak_binding *b, struct ak_view *view, bool *found,
                           struct ak_error *error)
 {

@@ -36,7 +36,7 @@ static void sleep_ms(long ms)
 }
 
 /* The one line about a cache that is done without. */
-static void say_without(const struct cache *c, const char *why)
+static void log_fallback(const struct cache *c, const char *why)
 {
     char shown[AK_SHOW_BYTES];
     ak_log_line(c->options->log, AKUNU_LOG_WARN, "no cache of the packed weights%s%s: %s",
@@ -44,14 +44,14 @@ static void say_without(const struct cache *c, const char *why)
 }
 
 /* Points the weights into the open cache. */
-static bool map(const struct cache *c, int fd)
+static bool map_cache(const struct cache *c, int fd)
 {
     struct ak_weights *w = c->job->weights;
     w->block = ak_map_shared(fd, AK_STORE_BLOCK_OFFSET, w->block_bytes);
     if (!w->block)
         return false;
     w->block_mapped = true;
-    ak_weights_point(w);
+    ak_pack_set_block(w);
     /* told apart from building, for those who remove what is not used */
     struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
     (void)futimens(fd, times);
@@ -59,7 +59,7 @@ static bool map(const struct cache *c, int fd)
 }
 
 /* False: there is none that can be used. */
-static bool find(struct cache *c)
+static bool find_cache(struct cache *c)
 {
     struct ak_store_header header;
     int fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -68,14 +68,14 @@ static bool find(struct cache *c)
     bool valid = ak_store_check(fd, &header) && memcmp(&header.key, &c->key, sizeof c->key) == 0 &&
                  header.block_bytes == c->job->weights->block_bytes;
     c->damaged = !valid;
-    valid = valid && map(c, fd);
+    valid = valid && map_cache(c, fd);
     close(fd);
     return valid;
 }
 
 /* Another process packs the same model: its progress is ours. True once it has
  * ended, well or not; false where it does not get on. */
-static bool wait_for_other(struct cache *c)
+static bool wait_for_writer(struct cache *c)
 {
     uint64_t last = 0, done, total;
     for (int still = 0; still < STUCK_MS; still += POLL_MS) {
@@ -111,7 +111,7 @@ static void fill_header(const struct cache *c, struct ak_store_header *header)
 }
 
 /* Builds the cache in the part that is ours and uses it. */
-static bool build(struct cache *c, int fd)
+static bool build_cache(struct cache *c, int fd)
 {
     struct ak_store_writer build = {
         .dir = c->dir, .fd = fd, .temp_name = c->temp_name, .name = c->name
@@ -120,16 +120,16 @@ static bool build(struct cache *c, int fd)
         ak_store_check_space(c->dir, c->job->weights->block_bytes, c->options->available_memory);
     if (why) {
         unlinkat(c->dir, c->temp_name, 0);
-        say_without(c, why);
+        log_fallback(c, why);
         return false;
     }
     fill_header(c, &build.header);
-    c->job->forget = true;
+    c->job->evict_source = true;
     bool built = ak_pack_cache_build(c->job, &build, &c->cancelled, &why);
-    c->job->forget = false;
+    c->job->evict_source = false;
     if (!built) {
         if (!c->cancelled)
-            say_without(c, why);
+            log_fallback(c, why);
         return false;
     }
     ak_store_evict(c->dir, c->name, &build.header);
@@ -141,35 +141,35 @@ static bool build(struct cache *c, int fd)
         ak_log_line(c->options->log, AKUNU_LOG_INFO,
                     "packed weights: %.1f MiB, cached for the next start as %s",
                     (double)build.header.block_bytes / mebibyte, c->name);
-    return map(c, fd);
+    return map_cache(c, fd);
 }
 
 /* True: the weights have their block. */
-static bool obtain(struct cache *c)
+static bool obtain_block(struct cache *c)
 {
     bool busy = false;
     for (int tries = 0; tries < 8; tries++) {
-        if (find(c))
+        if (find_cache(c))
             return true;
         int fd = ak_store_lock_temp(c->dir, c->temp_name, &busy);
         if (fd >= 0) {
-            bool done = find(c); /* whoever had it may just have finished */
+            bool done = find_cache(c); /* whoever had it may just have finished */
             if (done)
                 unlinkat(c->dir, c->temp_name, 0);
             else
-                done = build(c, fd);
+                done = build_cache(c, fd);
             close(fd);
             return done;
         }
         if (!busy) {
-            say_without(c, strerror(errno));
+            log_fallback(c, strerror(errno));
             return false;
         }
-        if (!wait_for_other(c))
+        if (!wait_for_writer(c))
             break;
     }
     if (!c->cancelled)
-        say_without(c, "another process is building it and does not get on");
+        log_fallback(c, "another process is building it and does not get on");
     return false;
 }
 
@@ -181,12 +181,12 @@ static ak_status open_cache(struct cache *c, struct ak_error *error)
     c->path = c->options->dir ? ak_strndup(c->options->dir, strlen(c->options->dir)) :
                                 ak_store_default_dir();
     if (!c->path) {
-        say_without(c, "no folder for it is known (HOME is not set)");
+        log_fallback(c, "no folder for it is known (HOME is not set)");
         return AKUNU_OK;
     }
     c->dir = ak_store_open_dir(c->path, true);
     if (c->dir < 0)
-        say_without(c, strerror(errno));
+        log_fallback(c, strerror(errno));
     return AKUNU_OK;
 }
 
@@ -197,7 +197,7 @@ ak_status ak_pack_cache_weights(struct ak_pack_job *job,
     if (job->weights->block_bytes == 0)
         return AKUNU_OK;
     ak_status status = open_cache(&c, error);
-    bool obtained = status == AKUNU_OK && c.dir >= 0 && obtain(&c);
+    bool obtained = status == AKUNU_OK && c.dir >= 0 && obtain_block(&c);
     if (c.dir >= 0)
         close(c.dir);
     ak_free(c.path);
@@ -205,5 +205,5 @@ ak_status ak_pack_cache_weights(struct ak_pack_job *job,
         return status;
     if (c.cancelled)
         return ak_fail(error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
-    return ak_weights_pack(job, error);
+    return ak_pack_weights(job, error);
 }

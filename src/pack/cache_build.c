@@ -22,8 +22,8 @@ enum { WINDOW_BYTES = 2 << 20, BUFFER_ALIGN = 4096 };
 struct writer {
     const struct ak_pack_job *job;
     int fd;
-    uint64_t overhang, buffer_bytes;
-    uint8_t *buffers; /* one a thread: overhang, window, overhang */
+    uint64_t slack, buffer_bytes;
+    uint8_t *buffers; /* one a thread: slack, window, slack */
     struct ak_pack_windows windows;
     atomic_ullong done;
     atomic_int failed; /* errno */
@@ -51,13 +51,13 @@ static void write_window(struct writer *w, uint64_t begin, uint8_t *buffer)
     uint64_t total = w->job->weights->block_bytes;
     uint64_t end = begin + WINDOW_BYTES < total ? begin + WINDOW_BYTES : total;
     struct ak_pack_range range = {
-        .begin = begin, .end = end, .origin = begin - w->overhang, .both_ends = true
+        .begin = begin, .end = end, .origin = begin - w->slack, .both_ends = true
     };
-    ak_pack_read_ahead(w->job, begin + AK_PACK_AHEAD, end + AK_PACK_AHEAD);
-    memset(buffer + w->overhang, 0, end - begin); /* between weights */
+    ak_pack_read_ahead(w->job, begin + AK_PACK_READ_AHEAD_BYTES, end + AK_PACK_READ_AHEAD_BYTES);
+    memset(buffer + w->slack, 0, end - begin); /* between weights */
     ak_pack_range(w->job, &range, buffer);
     int failed =
-        ak_store_write(w->fd, buffer + w->overhang, end - begin, AK_STORE_BLOCK_OFFSET + begin);
+        ak_store_write(w->fd, buffer + w->slack, end - begin, AK_STORE_BLOCK_OFFSET + begin);
     if (failed)
         atomic_store(&w->failed, failed);
     else /* the disk may begin at once */
@@ -89,8 +89,8 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
     uint64_t total = job->weights->block_bytes;
     struct writer w = { .job = job,
                         .fd = fd,
-                        .overhang = ak_round_up(ak_pack_overhang(job), BUFFER_ALIGN) };
-    w.buffer_bytes = WINDOW_BYTES + 2 * w.overhang;
+                        .slack = ak_round_up(ak_pack_slack(job), BUFFER_ALIGN) };
+    w.buffer_bytes = WINDOW_BYTES + 2 * w.slack;
     size_t bytes;
     if (!ak_mul_size(w.buffer_bytes, ak_pool_threads(job->pool), &bytes) ||
         !(w.buffers = ak_pages_alloc(bytes)))
@@ -165,7 +165,7 @@ static bool lies_in_memory(int dir)
  * available. Asked before, a limit of file sizes costs no signal. */
 const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory)
 {
-    const uint64_t most = UINT64_C(1) << 30;
+    const uint64_t max = UINT64_C(1) << 30;
     struct statvfs disk;
     struct rlimit limit;
     if (bytes > INT64_MAX - AK_STORE_BLOCK_OFFSET)
@@ -178,7 +178,7 @@ const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_mem
     if (fstatvfs(dir, &disk) == 0) {
         uint64_t unit = disk.f_frsize, reserve = disk.f_blocks / 20 * unit;
         uint64_t free_bytes = disk.f_bavail * unit;
-        reserve = reserve < most ? reserve : most;
+        reserve = reserve < max ? reserve : max;
         if (free_bytes < reserve || free_bytes - reserve < bytes + AK_STORE_HEADER_BYTES)
             return "the disk has too little free space";
     }

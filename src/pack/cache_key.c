@@ -24,7 +24,7 @@ static void add_text(struct ak_sha256 *h, const char *text)
 
 /* A weight's type, shape and place. Tensors go by their names in the file: the
  * numbers of roles may change. */
-static void add_packed(struct ak_sha256 *h, const struct ak_packed *packed)
+static void add_packed(struct ak_sha256 *h, const struct ak_pack_weight *packed)
 {
     add_text(h, ak_quant_info(packed->type)->name);
     add_number(h, packed->layout);
@@ -121,7 +121,7 @@ ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *
     add_number(&h, source.hash[1]);
     add_number(&h, w->block_bytes);
     for (uint32_t i = 0; i < w->n_packed; i++) {
-        const struct ak_packed *packed = &w->packed[i];
+        const struct ak_pack_weight *packed = &w->packed[i];
         if (packed->bytes == 0)
             continue;
         add_packed(&h, packed);

@@ -6,19 +6,19 @@
 
 enum { WINDOW_BYTES = 1 << 20, GROUP_ROWS = 16 };
 
-static uint64_t group_bytes(const struct ak_packed *packed)
+static uint64_t group_bytes(const struct ak_pack_weight *packed)
 {
-    return ak_packed_bytes(packed->backend, packed->parts[0].view, GROUP_ROWS);
+    return ak_pack_bytes(packed->backend, packed->parts[0].view, GROUP_ROWS);
 }
 
-uint64_t ak_pack_overhang(const struct ak_pack_job *job)
+uint64_t ak_pack_slack(const struct ak_pack_job *job)
 {
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {
         uint64_t bytes = group_bytes(&job->weights->packed[i]);
-        most = bytes > most ? bytes : most;
+        max = bytes > max ? bytes : max;
     }
-    return most;
+    return max;
 }
 
 /* Rows of one part that a range of the block takes. */
@@ -27,7 +27,7 @@ struct rows {
     uint64_t at; /* where they begin in the block */
 };
 
-static bool rows_in(const struct ak_packed *packed, const struct ak_packed_part *part,
+static bool rows_in(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
                     const struct ak_pack_range *range, struct rows *out)
 {
     uint64_t bytes = group_bytes(packed), n_groups = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS;
@@ -48,20 +48,20 @@ static bool rows_in(const struct ak_packed *packed, const struct ak_packed_part 
 
 /* The embedding's rows are read again for every token: what is packed of it, the
  * tied output, stays in the page cache. */
-static enum ak_file_advice use_of(const struct ak_pack_job *job, const struct ak_view *view)
+static enum ak_file_advice choose_advice(const struct ak_pack_job *job, const struct ak_view *view)
 {
-    return job->forget && view->plane[0].data != job->weights->embedding->plane[0].data ?
+    return job->evict_source && view->plane[0].data != job->weights->embedding->plane[0].data ?
                AK_FILE_DROP_CACHE :
                AK_FILE_DONTNEED;
 }
 
-static bool lies_by_rows(const struct ak_view *view)
+static bool has_row_planes(const struct ak_view *view)
 {
     return !view->composed_tensor || view->composed_tensor->scheme->is_row_major;
 }
 
-static void tell_all(const struct ak_pack_job *job, const struct ak_view *view,
-                     enum ak_file_advice use)
+static void advise_all(const struct ak_pack_job *job, const struct ak_view *view,
+                       enum ak_file_advice use)
 {
     for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
         if (view->plane[i].data)
@@ -70,13 +70,13 @@ static void tell_all(const struct ak_pack_job *job, const struct ak_view *view,
 
 /* Where every row is all over the planes, they are wanted with the first one and dropped
  * after the last one (count_done). */
-static void tell_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first,
-                        uint32_t n, enum ak_file_advice use)
+static void advise_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first,
+                          uint32_t n, enum ak_file_advice use)
 {
     const struct ak_composed_tensor *a = view->composed_tensor;
-    if (!lies_by_rows(view)) {
+    if (!has_row_planes(view)) {
         if (use == AK_FILE_WILLNEED && first == 0)
-            tell_all(job, view, use);
+            advise_all(job, view, use);
         return;
     }
     uint64_t step = view->is_interleaved ? 2 : 1;
@@ -96,7 +96,7 @@ struct piece {
     uint32_t first, n;
 };
 
-static struct piece piece_at(const struct ak_view *view, uint32_t row, const struct rows *rows)
+static struct piece find_piece(const struct ak_view *view, uint32_t row, const struct rows *rows)
 {
     uint32_t end = rows->first + rows->n;
     if (!view->expert_views)
@@ -106,29 +106,29 @@ static struct piece piece_at(const struct ak_view *view, uint32_t row, const str
                            left < end - row ? left : end - row };
 }
 
-static void pack_rows(const struct ak_pack_job *job, const struct ak_packed *packed,
+static void pack_rows(const struct ak_pack_job *job, const struct ak_pack_weight *packed,
                       const struct ak_view *view, const struct rows *rows, uint8_t *out)
 {
     uint64_t bytes = group_bytes(packed);
     struct piece piece;
     for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
-        piece = piece_at(view, row, rows);
+        piece = find_piece(view, row, rows);
         packed->backend->ops->pack(packed->backend, piece.view, piece.first, piece.n,
                                    out + (row - rows->first) / GROUP_ROWS * bytes);
         if (job->source)
-            tell_source(job, piece.view, piece.first, piece.n, use_of(job, piece.view));
+            advise_source(job, piece.view, piece.first, piece.n, choose_advice(job, piece.view));
     }
 }
 
 /* Ranges of a job do not overlap: once all bytes of a part were in one, it is packed. */
-static bool is_done(const struct ak_packed *packed, const struct ak_packed_part *part)
+static bool is_done(const struct ak_pack_weight *packed, const struct ak_pack_part *part)
 {
-    return atomic_load(&part->done) ==
+    return atomic_load(&part->n_packed_bytes) ==
            (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
 }
 
 /* Parts may be cut from one tensor. */
-static bool is_tensor_done(const struct ak_packed *packed, const struct ak_packed_part *part)
+static bool is_tensor_done(const struct ak_pack_weight *packed, const struct ak_pack_part *part)
 {
     bool done = true;
     for (uint32_t i = 0; i < packed->n_parts; i++)
@@ -137,31 +137,31 @@ static bool is_tensor_done(const struct ak_packed *packed, const struct ak_packe
     return done;
 }
 
-static void count_done(const struct ak_pack_job *job, const struct ak_packed *packed,
-                       struct ak_packed_part *part, const struct ak_pack_range *range)
+static void count_done(const struct ak_pack_job *job, const struct ak_pack_weight *packed,
+                       struct ak_pack_part *part, const struct ak_pack_range *range)
 {
     uint64_t end = part->offset + (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
     uint64_t from = range->begin > part->offset ? range->begin : part->offset,
              to = range->end < end ? range->end : end;
     if (!job->source || from >= to)
         return;
-    atomic_fetch_add(&part->done, to - from);
+    atomic_fetch_add(&part->n_packed_bytes, to - from);
     if (!is_tensor_done(packed, part))
         return;
     const struct ak_view *views = part->view->expert_views ? part->view->expert_views : part->view;
     uint32_t n = part->view->expert_views ? packed->n_experts : 1;
     for (uint32_t i = 0; i < n; i++)
-        if (!lies_by_rows(&views[i]))
-            tell_all(job, &views[i], use_of(job, &views[i]));
+        if (!has_row_planes(&views[i]))
+            advise_all(job, &views[i], choose_advice(job, &views[i]));
 }
 
 void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *range, uint8_t *out)
 {
     struct rows rows;
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {
-        struct ak_packed *packed = &job->weights->packed[i];
+        struct ak_pack_weight *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++) {
-            struct ak_packed_part *part = &packed->parts[j];
+            struct ak_pack_part *part = &packed->parts[j];
             if (rows_in(packed, part, range, &rows))
                 pack_rows(job, packed, part->view, &rows, out + (rows.at - range->origin));
             count_done(job, packed, part, range);
@@ -169,13 +169,13 @@ void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *ra
     }
 }
 
-static void want_rows(const struct ak_pack_job *job, const struct ak_view *view,
-                      const struct rows *rows)
+static void prefetch_rows(const struct ak_pack_job *job, const struct ak_view *view,
+                          const struct rows *rows)
 {
     struct piece piece;
     for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
-        piece = piece_at(view, row, rows);
-        tell_source(job, piece.view, piece.first, piece.n, AK_FILE_WILLNEED);
+        piece = find_piece(view, row, rows);
+        advise_source(job, piece.view, piece.first, piece.n, AK_FILE_WILLNEED);
     }
 }
 
@@ -184,14 +184,14 @@ void ak_pack_read_ahead(const struct ak_pack_job *job, uint64_t begin, uint64_t 
     struct ak_pack_range range = { .begin = begin, .end = end };
     struct rows rows;
     for (uint32_t i = 0; job->source && i < job->weights->n_packed; i++) {
-        const struct ak_packed *packed = &job->weights->packed[i];
+        const struct ak_pack_weight *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++)
             if (rows_in(packed, &packed->parts[j], &range, &rows))
-                want_rows(job, packed->parts[j].view, &rows);
+                prefetch_rows(job, packed->parts[j].view, &rows);
     }
 }
 
-void ak_weights_point(struct ak_weights *w)
+void ak_pack_set_block(struct ak_weights *w)
 {
     for (uint32_t i = 0; i < w->n_packed; i++)
         for (uint32_t j = 0; j < w->packed[i].n_parts; j++)
@@ -208,11 +208,11 @@ ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes,
     size_t n = (size_t)((job->weights->block_bytes + bytes - 1) / bytes);
     for (uint32_t i = 0; i < job->weights->n_packed; i++)
         for (uint32_t j = 0; j < job->weights->packed[i].n_parts; j++)
-            atomic_store(&job->weights->packed[i].parts[j].done, 0);
+            atomic_store(&job->weights->packed[i].parts[j].n_packed_bytes, 0);
     *out = (struct ak_pack_windows){ .job = job,
                                      .bytes = bytes,
                                      .n = n,
-                                     .near = nodes.n > 1,
+                                     .numa_local = nodes.n > 1,
                                      .taken = ak_alloc(n, sizeof *out->taken) };
     return out->taken ? AKUNU_OK : ak_fail_memory(error, "the list of windows", n);
 }
@@ -223,13 +223,13 @@ void ak_pack_windows_clear(struct ak_pack_windows *w)
 }
 
 /* Who reads byte `at` of the block: threads have equal shares of each part's rows. */
-static unsigned reader_of(const struct ak_pack_job *job, uint64_t at)
+static unsigned find_reader(const struct ak_pack_job *job, uint64_t at)
 {
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {
-        const struct ak_packed *packed = &job->weights->packed[i];
+        const struct ak_pack_weight *packed = &job->weights->packed[i];
         uint64_t group = group_bytes(packed);
         for (uint32_t j = 0; j < packed->n_parts; j++) {
-            const struct ak_packed_part *part = &packed->parts[j];
+            const struct ak_pack_part *part = &packed->parts[j];
             uint64_t bytes = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group;
             if (at >= part->offset && at - part->offset < bytes)
                 return (unsigned)((at - part->offset) / group * ak_pool_threads(job->pool) /
@@ -242,10 +242,10 @@ static unsigned reader_of(const struct ak_pack_job *job, uint64_t at)
 bool ak_pack_windows_take(const struct ak_pack_windows *w, unsigned thread, size_t *next,
                           uint64_t *begin)
 {
-    for (size_t end = w->near ? 2 * w->n : w->n; *next < end; ++*next) {
+    for (size_t end = w->numa_local ? 2 * w->n : w->n; *next < end; ++*next) {
         size_t i = *next % w->n;
         *begin = i * w->bytes;
-        if (end - *next > w->n && reader_of(w->job, *begin + w->bytes / 2) != thread)
+        if (end - *next > w->n && find_reader(w->job, *begin + w->bytes / 2) != thread)
             continue;
         if (!atomic_exchange_explicit(&w->taken[i], 1, memory_order_relaxed))
             return true;
@@ -270,7 +270,8 @@ static void pack_task(void *context, unsigned thread)
     while (!atomic_load(&run->cancelled) &&
            ak_pack_windows_take(&run->windows, thread, &next, &begin)) {
         struct ak_pack_range range = { .begin = begin, .end = begin + WINDOW_BYTES };
-        ak_pack_read_ahead(job, begin + AK_PACK_AHEAD, begin + AK_PACK_AHEAD + WINDOW_BYTES);
+        ak_pack_read_ahead(job, begin + AK_PACK_READ_AHEAD_BYTES,
+                           begin + AK_PACK_READ_AHEAD_BYTES + WINDOW_BYTES);
         ak_pack_range(job, &range, job->weights->block);
         uint64_t done = atomic_fetch_add(&run->done, WINDOW_BYTES);
         if (thread == 0 && job->progress && !job->progress((double)done / (double)total, job->user))
@@ -278,7 +279,7 @@ static void pack_task(void *context, unsigned thread)
     }
 }
 
-ak_status ak_weights_pack(const struct ak_pack_job *job, struct ak_error *error)
+ak_status ak_pack_weights(const struct ak_pack_job *job, struct ak_error *error)
 {
     struct ak_weights *w = job->weights;
     struct run run = { .job = job };
@@ -292,6 +293,6 @@ ak_status ak_weights_pack(const struct ak_pack_job *job, struct ak_error *error)
     ak_pack_windows_clear(&run.windows);
     if (atomic_load(&run.cancelled))
         return ak_fail(error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
-    ak_weights_point(w);
+    ak_pack_set_block(w);
     return AKUNU_OK;
 }

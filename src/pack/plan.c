@@ -23,8 +23,8 @@ static uint32_t operator_index(const struct ak_weights *w, enum ak_op_linear lin
     return (uint32_t)linear * w->n_layers + (uint32_t)(layer == AK_ROLE_NO_LAYER ? 0 : layer);
 }
 
-void ak_weights_of(const struct ak_weights *w, enum ak_op_linear linear, int layer, uint32_t *first,
-                   uint32_t *n)
+void ak_pack_find_linear(const struct ak_weights *w, enum ak_op_linear linear, int layer,
+                         uint32_t *first, uint32_t *n)
 {
     uint32_t count = 0;
     *first = w->first_packed[operator_index(w, linear, layer)];
@@ -34,12 +34,12 @@ void ak_weights_of(const struct ak_weights *w, enum ak_op_linear linear, int lay
     *n = count;
 }
 
-uint32_t ak_weights_width(const struct ak_weights *w, enum ak_op_linear linear, int layer)
+uint32_t ak_pack_linear_width(const struct ak_weights *w, enum ak_op_linear linear, int layer)
 {
     return w->widths[operator_index(w, linear, layer)];
 }
 
-uint32_t ak_weights_vector(const struct ak_weights *w, enum ak_role role, int layer)
+uint32_t ak_pack_find_vector(const struct ak_weights *w, enum ak_role role, int layer)
 {
     for (uint32_t i = 0; i < w->n_vectors; i++)
         if (w->vectors[i].role == role && w->vectors[i].layer == layer)
@@ -53,12 +53,13 @@ struct limits {
     uint64_t vector_elems;
 };
 
-static ak_status count(const struct ak_binding *binding, struct limits *out, struct ak_error *error)
+static ak_status count_limits(const struct ak_binding *binding, struct limits *out,
+                              struct ak_error *error)
 {
     const struct ak_spec *spec = binding->spec;
     *out = (struct limits){ 0 };
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
-        const struct ak_weight_rule *rule = &spec->family->weights[i];
+        const struct ak_family_rule *rule = &spec->family->weights[i];
         uint64_t layers = ak_role_has_layer(rule->role) ? spec->config.n_layers : 1;
         if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
             ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
@@ -68,8 +69,8 @@ static ak_status count(const struct ak_binding *binding, struct limits *out, str
             out->vectors += (uint32_t)layers;
             out->vector_elems +=
                 vectors * ((uint64_t)ak_spec_dim(spec, rule->rows) * ak_spec_dim(spec, rule->cols) +
-                           AK_OP_LINEAR_PARTS_MAX * PART_ALIGN + ak_spec_dim(spec, AK_DIM_Q) +
-                           2u * ak_spec_dim(spec, AK_DIM_KV));
+                           AK_OP_LINEAR_PARTS_MAX * PART_ALIGN + ak_spec_dim(spec, AK_SPEC_DIM_Q) +
+                           2u * ak_spec_dim(spec, AK_SPEC_DIM_KV));
         } else {
             out->packed += (uint32_t)layers;
         }
@@ -80,18 +81,19 @@ static ak_status count(const struct ak_binding *binding, struct limits *out, str
     return AKUNU_OK;
 }
 
-static struct ak_vector *add_vector(struct ak_weights *w, enum ak_role role, int layer, uint32_t n)
+static struct ak_pack_vector *add_vector(struct ak_weights *w, enum ak_role role, int layer,
+                                         uint32_t n)
 {
-    struct ak_vector *v = &w->vectors[w->n_vectors++];
-    *v = (struct ak_vector){ .role = role,
-                             .layer = layer,
-                             .n = n,
-                             .data = w->vector_block + w->vector_bytes / sizeof(float) };
+    struct ak_pack_vector *v = &w->vectors[w->n_vectors++];
+    *v = (struct ak_pack_vector){ .role = role,
+                                  .layer = layer,
+                                  .n = n,
+                                  .data = w->vector_block + w->vector_bytes / sizeof(float) };
     w->vector_bytes += ak_round_up(n, PART_ALIGN) * sizeof(float);
     return v;
 }
 
-void ak_view_vector(const struct ak_view *view, size_t row, float *out)
+void ak_pack_read_vector(const struct ak_view *view, size_t row, float *out)
 {
     const struct ak_quant_info *info = ak_quant_info(view->type);
     size_t step = view->is_interleaved ? 2 : 1;
@@ -117,8 +119,7 @@ struct parts {
 };
 
 /* What has to be put together lies nowhere. */
-uint64_t ak_packed_bytes(const struct ak_backend *backend, const struct ak_view *view,
-                         uint32_t rows)
+uint64_t ak_pack_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows)
 {
     uint64_t row_bytes = 0,
              bytes = backend->ops->packed_bytes(backend, view->type, rows, view->cols);
@@ -135,26 +136,26 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
                        uint32_t bias)
 {
     const struct ak_view *view = parts->views[first];
-    struct ak_packed *packed = &w->packed[w->n_packed++];
-    *packed = (struct ak_packed){ .backend = backend,
-                                  .linear = linear,
-                                  .layer = layer,
-                                  .type = view->type,
-                                  .cols = view->cols,
-                                  .n_experts = parts->n_experts,
-                                  .n_parts = n,
-                                  .bias = bias,
-                                  .layout = backend->ops->layout(backend, view->type),
-                                  .order = ak_composed_order(view) };
+    struct ak_pack_weight *packed = &w->packed[w->n_packed++];
+    *packed = (struct ak_pack_weight){ .backend = backend,
+                                       .linear = linear,
+                                       .layer = layer,
+                                       .type = view->type,
+                                       .cols = view->cols,
+                                       .n_experts = parts->n_experts,
+                                       .n_parts = n,
+                                       .bias = bias,
+                                       .layout = backend->ops->layout(backend, view->type),
+                                       .order = ak_composed_order(view) };
     for (uint32_t i = 0; i < n; i++) {
         const struct ak_view *part = parts->views[first + i];
-        packed->parts[i] = (struct ak_packed_part){ .role = parts->of[first + i].weight,
-                                                    .view = part,
-                                                    .rows = part->rows,
-                                                    .at = parts->at[first + i],
-                                                    .offset = w->block_bytes + packed->bytes,
-                                                    .data = part->plane[0].data };
-        packed->bytes += ak_packed_bytes(backend, part, part->rows);
+        packed->parts[i] = (struct ak_pack_part){ .role = parts->of[first + i].weight,
+                                                  .view = part,
+                                                  .rows = part->rows,
+                                                  .output_offset = parts->at[first + i],
+                                                  .offset = w->block_bytes + packed->bytes,
+                                                  .data = part->plane[0].data };
+        packed->bytes += ak_pack_bytes(backend, part, part->rows);
     }
     w->block_bytes += ak_round_up(packed->bytes, WEIGHT_ALIGN);
 }
@@ -163,16 +164,16 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
 static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, int layer,
                           const struct parts *parts)
 {
-    struct ak_vector *bias = NULL;
+    struct ak_pack_vector *bias = NULL;
     uint32_t n = parts->n_experts ? parts->n_experts : 1;
     for (uint32_t i = 0; i < parts->n; i++) {
-        const struct ak_view *view = ak_bound(binding, parts->of[i].bias, layer);
+        const struct ak_view *view = ak_bind_find(binding, parts->of[i].bias, layer);
         if (!view)
             continue;
         if (!bias)
             bias = add_vector(w, parts->of[i].bias, layer, n * parts->width);
         for (uint32_t e = 0; e < n; e++)
-            ak_view_vector(view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
+            ak_pack_read_vector(view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
     }
     return bias ? (uint32_t)(bias - w->vectors) : AK_OP_NONE;
 }
@@ -183,7 +184,7 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
 {
     *out = (struct parts){ 0 };
     for (uint32_t i = 0; i < info->n_parts; i++) {
-        const struct ak_view *view = ak_bound(binding, info->parts[i].weight, layer);
+        const struct ak_view *view = ak_bind_find(binding, info->parts[i].weight, layer);
         if (!view)
             continue;
         if (!backend->ops->supports(backend, AK_OP_LINEAR, view->type))
@@ -206,20 +207,20 @@ static bool same_order(const uint32_t *a, const uint32_t *b, uint32_t n)
     return a == b || (a && b && memcmp(a, b, n * sizeof *a) == 0);
 }
 
-bool ak_packed_same_order(const struct ak_packed *a, const struct ak_packed *b)
+bool ak_pack_has_same_order(const struct ak_pack_weight *a, const struct ak_pack_weight *b)
 {
     return same_order(a->order, b->order, a->cols);
 }
 
-const uint8_t *ak_packed_matrix(const struct ak_packed *packed, const struct ak_packed_part *part,
-                                uint32_t e, uint64_t bytes)
+const uint8_t *ak_pack_matrix(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
+                              uint32_t e, uint64_t bytes)
 {
     if (packed->bytes == 0 && part->view->expert_views)
         return part->view->expert_views[e].plane[0].data;
     return part->data + e * bytes;
 }
 
-uint64_t ak_packed_read_bytes(const struct ak_packed *packed)
+uint64_t ak_pack_read_bytes(const struct ak_pack_weight *packed)
 {
     uint64_t bytes = packed->bytes;
     for (uint32_t i = 0; packed->bytes == 0 && i < packed->n_parts; i++)
@@ -230,7 +231,7 @@ uint64_t ak_packed_read_bytes(const struct ak_packed *packed)
 
 /* Whether two parts become one weight. What is put together is packed even where the same
  * type, read from the file, is not. */
-static bool are_one(const struct ak_view *a, const struct ak_view *b)
+static bool can_fuse(const struct ak_view *a, const struct ak_view *b)
 {
     return a->type == b->type && a->cols == b->cols && !a->composed_tensor == !b->composed_tensor &&
            same_order(ak_composed_order(a), ak_composed_order(b), a->cols);
@@ -241,7 +242,7 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
                                struct ak_error *error)
 {
     struct parts parts;
-    backend = ak_backend_of(backend, layer);
+    backend = ak_backend_for_layer(backend, layer);
     AK_TRY(find_parts(binding, backend, ak_op_linear_info(linear), layer, &parts, error));
     if (parts.n == 0)
         return AKUNU_OK; /* this architecture has no such operator */
@@ -251,7 +252,7 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
     uint32_t bias = plan_bias(w, binding, layer, &parts);
     for (uint32_t first = 0, n; first < parts.n; first += n) {
         n = 1;
-        while (first + n < parts.n && are_one(parts.views[first], parts.views[first + n]))
+        while (first + n < parts.n && can_fuse(parts.views[first], parts.views[first + n]))
             n++;
         add_packed(w, backend, linear, layer, &parts, first, n, bias);
     }
@@ -274,7 +275,7 @@ static void read_vector(const struct ak_spec *spec, enum ak_role role, const str
     size_t n = (size_t)view->rows * view->cols;
     float offset = ak_family_norm_offset(spec->family, role);
     for (uint32_t row = 0; row < view->rows; row++)
-        ak_view_vector(view, row, out + (size_t)row * view->cols);
+        ak_pack_read_vector(view, row, out + (size_t)row * view->cols);
     if (spec->config.naming != AK_PROVIDER_NAMING_HF)
         return;
     for (size_t i = 0; offset != 0.0f && i < n; i++)
@@ -293,7 +294,7 @@ static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
         bool layered = ak_role_has_layer(role);
         for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
             const struct ak_view *view =
-                ak_bound(binding, role, layered ? (int)layer : AK_ROLE_NO_LAYER);
+                ak_bind_find(binding, role, layered ? (int)layer : AK_ROLE_NO_LAYER);
             if (view)
                 read_vector(spec, role, view,
                             add_vector(w, role, layered ? (int)layer : AK_ROLE_NO_LAYER,
@@ -303,24 +304,24 @@ static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
     }
 }
 
-static ak_status plan(const struct ak_binding *binding, struct ak_backend *backend,
-                      struct ak_weights *w, struct ak_error *error)
+static ak_status plan_weights(const struct ak_binding *binding, struct ak_backend *backend,
+                              struct ak_weights *w, struct ak_error *error)
 {
     struct limits limits;
-    AK_TRY(count(binding, &limits, error));
+    AK_TRY(count_limits(binding, &limits, error));
     w->n_layers = binding->spec->config.n_layers;
     w->packed = ak_alloc(limits.packed + 1u, sizeof *w->packed); /* a tied output is one more */
     w->vectors = ak_alloc(limits.vectors, sizeof *w->vectors);
     w->vector_block = ak_pages_alloc(ak_max_size(limits.vector_elems, 1) * sizeof(float));
     w->vector_bytes = 0;
-    w->vector_room = ak_max_size(limits.vector_elems, 1) * sizeof(float);
+    w->vector_capacity = ak_max_size(limits.vector_elems, 1) * sizeof(float);
     w->first_packed = ak_alloc((size_t)AK_OP_LINEAR_COUNT * w->n_layers, sizeof *w->first_packed);
     w->widths = ak_alloc((size_t)AK_OP_LINEAR_COUNT * w->n_layers, sizeof *w->widths);
     if (!w->packed || !w->vectors || !w->vector_block || !w->first_packed || !w->widths)
         return ak_fail_memory(error, "the weight plan", limits.vector_elems * sizeof(float));
-    w->embedding = ak_bound(binding, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER);
-    w->positions = ak_bound(binding, AK_ROLE_POSITION_EMBEDDING, AK_ROLE_NO_LAYER);
-    w->types = ak_bound(binding, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_ROLE_NO_LAYER);
+    w->embedding = ak_bind_find(binding, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER);
+    w->positions = ak_bind_find(binding, AK_ROLE_POSITION_EMBEDDING, AK_ROLE_NO_LAYER);
+    w->types = ak_bind_find(binding, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_ROLE_NO_LAYER);
     plan_vectors(w, binding);
     for (int layer = 0; layer < (int)w->n_layers; layer++)
         for (int linear = 0; linear < AK_OP_LINEAR_COUNT; linear++)
@@ -333,24 +334,24 @@ static ak_status plan(const struct ak_binding *binding, struct ak_backend *backe
     return AKUNU_OK;
 }
 
-ak_status ak_weights_plan(const struct ak_binding *binding, struct ak_backend *backend,
-                          struct ak_weights *out, struct ak_error *error)
+ak_status ak_pack_plan(const struct ak_binding *binding, struct ak_backend *backend,
+                       struct ak_weights *out, struct ak_error *error)
 {
     *out = (struct ak_weights){ 0 };
-    ak_status status = plan(binding, backend, out, error);
+    ak_status status = plan_weights(binding, backend, out, error);
     if (status != AKUNU_OK)
-        ak_weights_clear(out);
+        ak_pack_clear(out);
     return status;
 }
 
-void ak_weights_clear(struct ak_weights *w)
+void ak_pack_clear(struct ak_weights *w)
 {
     if (w->block && w->block_mapped)
         ak_unmap(w->block, w->block_bytes);
     else if (w->block)
         ak_pages_free(w->block, w->block_bytes);
     if (w->vector_block)
-        ak_pages_free(w->vector_block, w->vector_room);
+        ak_pages_free(w->vector_block, w->vector_capacity);
     ak_free(w->packed);
     ak_free(w->vectors);
     ak_free(w->first_packed);

@@ -2,10 +2,10 @@
 
 #include "weights/assembly.h"
 
-enum { BLOCK_K = 32, MOST_BLOCK_BYTES = 40 }; /* of 32 elements of a type that has tiles */
+enum { BLOCK_K = 32, BLOCK_BYTES_MAX = 40 }; /* of 32 elements of a type that has tiles */
 
-uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_quant_type type, uint32_t rows,
-                        uint32_t cols)
+uint64_t ak_pack_tile_bytes(const struct ak_pack_tile_format *tiles, enum ak_quant_type type,
+                            uint32_t rows, uint32_t cols)
 {
     if (!tiles->is_tiled(type))
         return 0;
@@ -13,10 +13,10 @@ uint64_t ak_tiles_bytes(const struct ak_tiles *tiles, enum ak_quant_type type, u
 }
 
 /* 16 rows, or fewer at the end, that a composed tensor makes: a tile's columns at a time. */
-static void pack_composed(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
-                          uint8_t *to)
+static void pack_composed(const struct ak_pack_tile_format *tiles, const struct ak_view *view,
+                          uint32_t first, uint8_t *to)
 {
-    uint8_t stored[AK_PACK_ROWS][AK_PACK_K / BLOCK_K * MOST_BLOCK_BYTES];
+    uint8_t stored[AK_PACK_ROWS][AK_PACK_K / BLOCK_K * BLOCK_BYTES_MAX];
     const void *rows[AK_PACK_ROWS] = { NULL };
     uint32_t n_rows = view->rows - first < AK_PACK_ROWS ? view->rows - first : AK_PACK_ROWS;
     for (uint32_t k = 0, n; k < view->cols; k += n) {
@@ -31,8 +31,8 @@ static void pack_composed(const struct ak_tiles *tiles, const struct ak_view *vi
     }
 }
 
-static void pack_stored(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
-                        uint64_t row_bytes, uint8_t *to)
+static void pack_stored(const struct ak_pack_tile_format *tiles, const struct ak_view *view,
+                        uint32_t first, uint64_t row_bytes, uint8_t *to)
 {
     const void *rows[AK_PACK_ROWS];
     for (uint32_t r = 0; r < AK_PACK_ROWS; r++)
@@ -51,8 +51,8 @@ static void compose_rows(const struct ak_view *view, uint32_t first, uint32_t n,
                                 to);
 }
 
-void ak_tiles_pack(const struct ak_tiles *tiles, const struct ak_view *view, uint32_t first,
-                   uint32_t n, void *packed)
+void ak_pack_tile_rows(const struct ak_pack_tile_format *tiles, const struct ak_view *view,
+                       uint32_t first, uint32_t n, void *packed)
 {
     uint64_t row_bytes = 0;
     uint8_t *to = packed;

@@ -15,7 +15,7 @@ ak_status ak_save_is_possible(const struct ak_session *s, struct ak_error *error
     if (s->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the model keeps a running state, which is not saved");
-    if (!s->backend->ops->pages)
+    if (!s->backend->ops->host_pages)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the KV cache lies on a device");
     return ak_session_needs_logits(s, error);
 }
@@ -77,7 +77,7 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
     add_number(&h, ak_kv_page_bytes(shape));
     add_text(&h, s->backend->ops->name, strlen(s->backend->ops->name));
     /* then its instructions count as well */
-    if (!s->backend->ops->exact || !s->backend->ops->exact(s->backend)) {
+    if (!s->backend->ops->is_batch_invariant || !s->backend->ops->is_batch_invariant(s->backend)) {
         const char *described = s->backend->ops->describe(s->backend);
         add_text(&h, described, strlen(described));
     }
@@ -209,7 +209,7 @@ bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t s
 {
     const struct ak_kv_sequence *own = ak_kv_sequence(&s->kv, sequence);
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape), hash[2];
-    uint8_t *pool = s->backend->ops->pages(s->backend, s->kv.pool);
+    uint8_t *pool = s->backend->ops->host_pages(s->backend, s->kv.pool);
     ak_kv_extend(&s->kv, sequence, saved->tokens, n);
     for (uint32_t i = 0; i < pages_of(n); i++) {
         uint8_t *page = pool + own->pages[i] * page_bytes;
@@ -229,7 +229,7 @@ static int write_pages(struct ak_session *s, const struct ak_kv_sequence *own, u
                        struct ak_store_writer *writer, uint64_t *hashes)
 {
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape);
-    const uint8_t *pool = s->backend->ops->pages(s->backend, s->kv.pool);
+    const uint8_t *pool = s->backend->ops->host_pages(s->backend, s->kv.pool);
     int failed = 0;
     for (uint32_t i = 0; !failed && i < pages_of(n); i++) {
         const uint8_t *page = pool + own->pages[i] * page_bytes;

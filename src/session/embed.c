@@ -15,7 +15,7 @@ struct group {
 
 struct job {
     struct ak_session *s;
-    struct ak_prepared *prepared;
+    struct ak_backend_table *prepared;
     enum akunu_pooling pooling;
     bool normalize;
     akunu_cancel_fn *cancel;
@@ -50,7 +50,7 @@ static ak_status check_texts(const struct ak_session *s, const struct akunu_ids 
 static ak_status choose(const struct ak_session *s, const struct akunu_embedding *embedding,
                         struct job *job)
 {
-    const struct ak_pooling *own = &s->model->spec.pooling;
+    const struct ak_spec_pooling *own = &s->model->spec.pooling;
     if ((unsigned)embedding->pooling > AKUNU_POOLING_LAST)
         return ak_fail(job->error, AKUNU_ERROR_ARGUMENT,
                        "pooling is %d: expected a value of enum akunu_pooling",
@@ -59,11 +59,11 @@ static ak_status choose(const struct ak_session *s, const struct akunu_embedding
         return ak_fail(job->error, AKUNU_ERROR_ARGUMENT,
                        "normalize is %d: expected a value of enum akunu_normalize",
                        (int)embedding->normalize);
-    if (embedding->pooling == AKUNU_POOLING_MODEL && own->refused[0])
+    if (embedding->pooling == AKUNU_POOLING_MODEL && own->unsupported[0])
         return ak_fail(job->error, AKUNU_ERROR_UNSUPPORTED,
                        "the model's files ask for %s, which is not supported; a pooling of your "
                        "choice (mean, cls, last) goes without it",
-                       own->refused);
+                       own->unsupported);
     job->pooling = embedding->pooling == AKUNU_POOLING_MODEL ? own->kind : embedding->pooling;
     job->normalize = embedding->normalize == AKUNU_NORMALIZE_MODEL ?
                          own->is_normalized :
@@ -71,7 +71,8 @@ static ak_status choose(const struct ak_session *s, const struct akunu_embedding
     return AKUNU_OK;
 }
 
-static ak_status prepare(struct ak_session *s, struct ak_prepared **out, struct ak_error *error)
+static ak_status prepare(struct ak_session *s, struct ak_backend_table **out,
+                         struct ak_error *error)
 {
     if (!s->model->spec.descriptor.encoder && !s->hidden)
         AK_TRY(s->backend->ops->prepare(s->backend, &s->model->hidden_table, &s->model->weights,
@@ -195,7 +196,8 @@ static ak_status run_group(const struct job *job, struct group *g)
         if (job->cancel && job->cancel(job->user))
             return ak_fail(job->error, AKUNU_ERROR_CANCELLED, "cancelled at text %zu", g->text);
         size_t n = fill_pass(job, g);
-        AK_TRY(ak_session_pass(s, job->prepared, s->chunk, n, (struct ak_draw){ 0 }, job->error));
+        AK_TRY(ak_session_pass(s, job->prepared, s->chunk, n, (struct ak_gumbel_params){ 0 },
+                               job->error));
         AK_TRY(pool(job, g, n));
     }
     return AKUNU_OK;

@@ -37,7 +37,7 @@ static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
     if (!kv->references || !kv->free_pages || !kv->sequences || !kv->tables || !kv->table_block ||
         !kv->token_block)
         return ak_fail_memory(error, "the KV cache's tables", 0);
-    return kv->backend->ops->alloc(kv->backend, &kv->shape, &kv->pool, error);
+    return kv->backend->ops->alloc_kv(kv->backend, &kv->shape, &kv->pool, error);
 }
 
 ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape,
@@ -67,7 +67,7 @@ ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *sha
 void ak_kv_clear(struct ak_kv *kv)
 {
     if (kv->pool)
-        kv->backend->ops->free(kv->backend, kv->pool, &kv->shape);
+        kv->backend->ops->free_kv(kv->backend, kv->pool, &kv->shape);
     ak_free(kv->references);
     ak_free(kv->free_pages);
     ak_free(kv->sequences);

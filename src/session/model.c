@@ -51,7 +51,7 @@ static ak_status open_backend(struct loader *l)
     AK_TRY(ak_backend_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops,
                            l->error));
-    if (l->params->n_gpu_layers > 0 && !ops->device)
+    if (l->params->n_gpu_layers > 0 && !ops->device_info)
         return ak_fail(l->error, AKUNU_ERROR_ARGUMENT,
                        "n_gpu_layers is %d, and the backend \"%s\" has no device for them",
                        l->params->n_gpu_layers, ops->name);
@@ -75,11 +75,12 @@ static ak_status read_spec(struct loader *l)
 {
     struct ak_model *m = l->model;
     AK_TRY(ak_family_find(m->provider, &m->spec.family, l->error));
-    AK_TRY(ak_config_read(m->provider, m->spec.family, &m->spec.config, &m->spec.rope, l->error));
+    AK_TRY(
+        ak_spec_read_config(m->provider, m->spec.family, &m->spec.config, &m->spec.rope, l->error));
     AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
-    AK_TRY(ak_config_validate(&m->spec.config, &m->spec.rope, l->error));
+    AK_TRY(ak_spec_validate_config(&m->spec.config, &m->spec.rope, l->error));
     AK_TRY(ak_spec_describe(m->provider, &m->spec, l->error));
-    AK_TRY(ak_pooling_read(m->provider, &m->spec, &m->spec.pooling, l->error));
+    AK_TRY(ak_spec_read_pooling(m->provider, &m->spec, &m->spec.pooling, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
 }
@@ -96,8 +97,8 @@ static ak_status share_layers(struct loader *l)
         return AKUNU_OK;
     AK_TRY(ak_backend_find(NULL, &ops, l->error));
     AK_TRY(ops->open(&options, &cpu, l->error));
-    ak_status status = ak_split_open(cpu, m->backend, &m->spec,
-                                     m->spec.config.n_layers - (uint32_t)n, &m->backend, l->error);
+    ak_status status = ak_backend_open_split(
+        cpu, m->backend, &m->spec, m->spec.config.n_layers - (uint32_t)n, &m->backend, l->error);
     if (status != AKUNU_OK)
         ops->close(cpu);
     return status;
@@ -107,10 +108,10 @@ static ak_status bind_weights(struct loader *l)
 {
     struct ak_model *m = l->model;
     AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
-    AK_TRY(ak_weights_plan(&m->binding, m->backend, &m->weights, l->error));
+    AK_TRY(ak_pack_plan(&m->binding, m->backend, &m->weights, l->error));
     m->weights.source = m->provider;
     AK_TRY(report(l, AKUNU_STAGE_QUIRKS, 1.0));
-    AK_TRY(ak_rope_tables(m->provider, &m->spec, l->error));
+    AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
     return report(l, AKUNU_STAGE_VALIDATE, 1.0);
 }
@@ -150,11 +151,12 @@ static ak_status check_sizes(struct loader *l)
 static ak_status build_tables(struct loader *l)
 {
     struct ak_model *m = l->model;
-    AK_TRY(ak_table_build(&m->spec, &m->weights, AK_END_LOGITS, &m->table, l->error));
+    AK_TRY(ak_table_build(&m->spec, &m->weights, AK_TABLE_LOGITS, &m->table, l->error));
     AK_TRY(report(l, AKUNU_STAGE_TABLE, 1.0));
     if (!m->spec.descriptor.encoder) {
-        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_END_CHOSEN, &m->sampled_table, l->error));
-        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_END_HIDDEN, &m->hidden_table, l->error));
+        AK_TRY(
+            ak_table_build(&m->spec, &m->weights, AK_TABLE_SAMPLED, &m->sampled_table, l->error));
+        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_TABLE_HIDDEN, &m->hidden_table, l->error));
     }
     return report(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
 }
@@ -177,7 +179,7 @@ static ak_status pack_weights(struct loader *l)
                                .progress = on_packed,
                                .user = l };
     if (l->params->no_cache) {
-        AK_TRY(ak_weights_pack(&job, l->error));
+        AK_TRY(ak_pack_weights(&job, l->error));
     } else {
         struct ak_pack_cache_options options = { .dir = l->params->cache_dir,
                                                  .available_memory = ak_available_memory(),
@@ -192,17 +194,18 @@ static ak_status warm_up(struct loader *l)
 {
     struct ak_model *m = l->model;
     const struct ak_backend_ops *ops = m->backend->ops;
-    struct ak_prepare_options options = { .n_threads = ak_pool_threads(l->pool),
-                                          .context = 1,
-                                          .max_tokens = 1,
-                                          .max_logits = 1,
-                                          .kv = ak_model_kv_shape(&m->spec, AK_KV_F16, AK_KV_F16) };
+    struct ak_backend_table_options options = { .n_threads = ak_pool_threads(l->pool),
+                                                .context = 1,
+                                                .max_tokens = 1,
+                                                .max_logits = 1,
+                                                .kv = ak_model_kv_shape(&m->spec, AK_KV_F16,
+                                                                        AK_KV_F16) };
     options.kv.n_pages = options.kv.n_states = 1;
-    struct ak_prepared *prepared = NULL;
+    struct ak_backend_table *prepared = NULL;
     void *kv;
-    if (ops->fits)
-        AK_TRY(ops->fits(m->backend, &m->table, &m->weights, &m->spec, &options, l->error));
-    AK_TRY(ops->alloc(m->backend, &options.kv, &kv, l->error));
+    if (ops->check_memory)
+        AK_TRY(ops->check_memory(m->backend, &m->table, &m->weights, &m->spec, &options, l->error));
+    AK_TRY(ops->alloc_kv(m->backend, &options.kv, &kv, l->error));
     ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv,
                                     &prepared, l->error);
     if (status == AKUNU_OK) {
@@ -220,7 +223,7 @@ static ak_status warm_up(struct loader *l)
         status = ops->sync(prepared, l->error);
         ops->release(prepared);
     }
-    ops->free(m->backend, kv, &options.kv);
+    ops->free_kv(m->backend, kv, &options.kv);
     return status;
 }
 
@@ -286,7 +289,7 @@ void ak_model_free(struct ak_model *m)
     ak_table_clear(&m->table);
     ak_table_clear(&m->sampled_table);
     ak_table_clear(&m->hidden_table);
-    ak_weights_clear(&m->weights);
+    ak_pack_clear(&m->weights);
     ak_binding_clear(&m->binding);
     ak_spec_clear(&m->spec);
     ak_constraints_free(m->constraints);

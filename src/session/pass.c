@@ -123,9 +123,9 @@ static void forget(struct ak_session *s, uint32_t n_order)
     s->n_last = 0;
 }
 
-static ak_status run(struct ak_session *s, struct ak_prepared *prepared,
+static ak_status run(struct ak_session *s, struct ak_backend_table *prepared,
                      const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
-                     struct ak_draw draw, struct ak_error *error)
+                     struct ak_gumbel_params draw, struct ak_error *error)
 {
     AK_TRY(check_room(s, n_order, n, error));
     for (uint32_t i = 0; i < n_order; i++)
@@ -139,7 +139,7 @@ static ak_status run(struct ak_session *s, struct ak_prepared *prepared,
         .pages = s->kv.tables,
         .n_logits = arrange(s, tokens, n, n_order),
         .logit_rows = s->logit_rows,
-        .draw = draw,
+        .gumbel = draw,
     };
     uint32_t at = 0;
     for (uint32_t i = 0; i < n_order; i++) {
@@ -155,9 +155,9 @@ static ak_status run(struct ak_session *s, struct ak_prepared *prepared,
     return status;
 }
 
-ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared,
-                          const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw,
-                          struct ak_error *error)
+ak_status ak_session_pass(struct ak_session *s, struct ak_backend_table *prepared,
+                          const struct akunu_batch_token *tokens, size_t n,
+                          struct ak_gumbel_params draw, struct ak_error *error)
 {
     uint32_t n_order;
     ak_status status = count(s, tokens, n, &n_order, error);
@@ -187,7 +187,7 @@ ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token
                        "%zu tokens were given for one pass, which takes 1 to %u", n,
                        (unsigned)s->batch);
     AK_TRY(ak_session_needs_logits(s, error));
-    AK_TRY(ak_session_pass(s, s->plain, tokens, n, (struct ak_draw){ 0 }, error));
+    AK_TRY(ak_session_pass(s, s->plain, tokens, n, (struct ak_gumbel_params){ 0 }, error));
     s->n_last = (uint32_t)n;
     return AKUNU_OK;
 }
@@ -242,10 +242,10 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
 }
 
 ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_draw draw, int32_t *next, struct ak_error *error)
+                          struct ak_gumbel_params draw, int32_t *next, struct ak_error *error)
 {
     AK_TRY(ak_session_pass(s, s->sampled, tokens, n, draw, error));
     s->n_last = 0; /* the last pass is not one of the plain table's */
-    memcpy(next, s->backend->ops->chosen(s->sampled), n * sizeof *next);
+    memcpy(next, s->backend->ops->sampled(s->sampled), n * sizeof *next);
     return AKUNU_OK;
 }

@@ -66,8 +66,9 @@ static void report_context(const struct ak_session *s, bool asked, uint32_t cont
 /* For KV caches: a device's, where pages lie on one. */
 static uint64_t available_memory(const struct ak_session *s)
 {
-    return s->backend->ops->room ? s->backend->ops->room(s->backend, &s->model->weights) :
-                                   ak_available_memory();
+    return s->backend->ops->kv_bytes_max ?
+               s->backend->ops->kv_bytes_max(s->backend, &s->model->weights) :
+               ak_available_memory();
 }
 
 /* The user's context; else the model's, but no more than fits into half of the
@@ -95,7 +96,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
     uint64_t half = available_memory(s) / 2,
              states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
     uint64_t affordable = half > states ? (half - states) / page_bytes : 0;
-    if (s->backend->ops->fits && affordable < n_sequences)
+    if (s->backend->ops->check_memory && affordable < n_sequences)
         affordable = n_sequences; /* it says more of what there is room for */
     if (!asked && affordable < shape->n_pages) {
         if (affordable < n_sequences)
@@ -142,7 +143,8 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
             return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                            "%c_type is none of the types that a KV cache may have",
                            i == 0 ? 'k' : 'v');
-        const struct ak_quant_info *info = ak_quant_info(ak_kv_stored((enum ak_kv_type)types[i]));
+        const struct ak_quant_info *info =
+            ak_quant_info(ak_kv_stored_type((enum ak_kv_type)types[i]));
         if (head_dim % info->block_elems != 0)
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,
@@ -155,7 +157,7 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
 static ak_status set_up(struct ak_session *s, const struct akunu_session_params *params,
                         struct ak_error *error)
 {
-    const struct ak_config *config = &s->model->spec.config;
+    const struct ak_spec_config *config = &s->model->spec.config;
     bool encoder = s->model->spec.descriptor.encoder;
     uint32_t n_sequences = params->max_sequences ? params->max_sequences :
                            encoder               ? ENCODER_SEQUENCES :
@@ -184,9 +186,9 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     s->options.max_tokens = s->options.max_logits = s->batch;
     s->options.context = context;
     s->options.kv = shape;
-    if (s->backend->ops->fits)
-        AK_TRY(s->backend->ops->fits(s->backend, &s->model->table, &s->model->weights,
-                                     &s->model->spec, &s->options, error));
+    if (s->backend->ops->check_memory)
+        AK_TRY(s->backend->ops->check_memory(s->backend, &s->model->table, &s->model->weights,
+                                             &s->model->spec, &s->options, error));
     AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
     return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights,
                                     &s->model->spec, &s->options, s->kv.pool, &s->plain, error);
@@ -242,8 +244,9 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
     AK_TRY(ak_session_needs_logits(s, error));
     if (s->sampled)
         return AKUNU_OK;
-    struct ak_prepare_options options = s->options;
-    bool exact = s->backend->ops->exact && s->backend->ops->exact(s->backend);
+    struct ak_backend_table_options options = s->options;
+    bool exact =
+        s->backend->ops->is_batch_invariant && s->backend->ops->is_batch_invariant(s->backend);
     options.max_tokens = options.max_logits = !exact                   ? 1 :
                                               s->batch < AK_FEW_TOKENS ? s->batch :
                                                                          AK_FEW_TOKENS;
@@ -313,21 +316,21 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
 /* ---- Reports ------------------------------------------------------------ */
 uint64_t ak_session_scratch_bytes(const struct ak_session *s)
 {
-    uint64_t bytes = s->backend->ops->bytes(s->plain);
-    bytes += s->sampled ? s->backend->ops->bytes(s->sampled) : 0;
-    return s->hidden ? bytes + s->backend->ops->bytes(s->hidden) : bytes;
+    uint64_t bytes = s->backend->ops->memory_bytes(s->plain);
+    bytes += s->sampled ? s->backend->ops->memory_bytes(s->sampled) : 0;
+    return s->hidden ? bytes + s->backend->ops->memory_bytes(s->hidden) : bytes;
 }
 
-void ak_session_counts(const struct ak_session *s, struct ak_counts *out)
+void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out)
 {
-    const struct ak_prepared *all[] = { s->plain, s->sampled, s->hidden };
-    *out = (struct ak_counts){ 0 };
+    const struct ak_backend_table *all[] = { s->plain, s->sampled, s->hidden };
+    *out = (struct ak_backend_counts){ 0 };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct ak_counts one = { 0 };
+        struct ak_backend_counts one = { 0 };
         if (all[i])
             s->backend->ops->counts(all[i], &one);
         out->gemv += one.gemv;
-        out->small_n += one.small_n;
+        out->skinny += one.skinny;
         out->gemm += one.gemm;
     }
 }

@@ -16,11 +16,12 @@ struct ak_session {
     struct ak_backend *backend;
     struct ak_log log;
     struct ak_kv kv;
-    struct ak_prepare_options options;
+    struct ak_backend_table_options options;
     struct ak_cpus cpus;
-    struct ak_prepared *plain, *sampled; /* sampled: few tokens a pass; NULL until it is prepared */
+    struct ak_backend_table *plain,
+        *sampled; /* sampled: few tokens a pass; NULL until it is prepared */
     /* of any pass, NULL until then too; an encoder's passes are `plain` ones */
-    struct ak_prepared *hidden;
+    struct ak_backend_table *hidden;
     uint32_t batch;
     uint32_t full; /* tokens at which a pass of several texts is full, at most `batch` */
 
@@ -68,9 +69,9 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
                              struct ak_error *error);
 
 /* Runs n tokens in one pass of one of the session's tables, all or nothing. */
-ak_status ak_session_pass(struct ak_session *s, struct ak_prepared *prepared,
-                          const struct akunu_batch_token *tokens, size_t n, struct ak_draw draw,
-                          struct ak_error *error);
+ak_status ak_session_pass(struct ak_session *s, struct ak_backend_table *prepared,
+                          const struct akunu_batch_token *tokens, size_t n,
+                          struct ak_gumbel_params draw, struct ak_error *error);
 
 /* AKUNU_ERROR_UNSUPPORTED where the model is an encoder. */
 ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error);
@@ -81,9 +82,9 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
  * follows each from its distribution at a temperature; at 0 the likeliest. All have .logits set.
  * Leaves no logits; next[i] is -1 where none of them is a number. */
 ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_draw draw, int32_t *next, struct ak_error *error);
+                          struct ak_gumbel_params draw, int32_t *next, struct ak_error *error);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
-void ak_session_counts(const struct ak_session *s, struct ak_counts *out);
+void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);
 
 #endif
