@@ -74,7 +74,7 @@ static void masks(const char *name, const struct ak_grammar *g, const struct ak_
     size_t n;
     bool allowed = true;
     must(ak_grammar_matcher_create(g, trie, &m, &error), &error);
-    must(ak_tokenize(t, text, strlen(text), 0, ids, MOST_TOKENS, &n, &error), &error);
+    must(ak_tok_encode(t, text, strlen(text), 0, ids, MOST_TOKENS, &n, &error), &error);
     for (int round = 0; round < 2; round++) {
         must(ak_grammar_matcher_reset(m, &error), &error);
         for (size_t i = 0; i < n; i++) {
@@ -112,10 +112,10 @@ static void all_masks(const char *path)
     struct ak_schema_options writing = { .form = AK_SCHEMA_WRITING },
                              reading = { .form = AK_SCHEMA_READING };
     must(ak_provider_open(path, &p, &error), &error);
-    must(ak_tokenizer_open(p, &t, &error), &error);
+    must(ak_tok_open(p, &t, &error), &error);
     double begin = cpu_seconds();
-    must(ak_token_trie_create(t, (uint32_t)ak_tokenizer_n_tokens(t), &trie, &error), &error);
-    printf("%zu tokens; their trie: %.1f ms, %.1f MiB\n", ak_tokenizer_n_tokens(t),
+    must(ak_token_trie_create(t, (uint32_t)ak_tok_n_tokens(t), &trie, &error), &error);
+    printf("%zu tokens; their trie: %.1f ms, %.1f MiB\n", ak_tok_n_tokens(t),
            (cpu_seconds() - begin) * 1e3, (double)ak_token_trie_bytes(trie) / (1 << 20));
     printf("%-10s %6s %10s %10s %10s %10s %10s   µs\n", "", "tokens", "worst", "median", "mean",
            "again", "take");
@@ -140,7 +140,7 @@ static void all_masks(const char *path)
         ak_grammar_free(g);
     }
     ak_token_trie_free(trie);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
     ak_provider_close(p);
 }
 

@@ -21,18 +21,18 @@ static const char tools[] =
     "\"additionalProperties\": false}}}, "
     "{\"type\": \"function\", \"function\": {\"name\": \"now\"}}]";
 
-static struct ak_call_rules rules(const char *format, const char *choice)
+static struct ak_tc_grammar_params rules(const char *format, const char *choice)
 {
-    return (struct ak_call_rules){
-        .format = ak_call_format_named(format), .tools = tools, .choice = choice, .parallel = true
+    return (struct ak_tc_grammar_params){
+        .format = ak_tc_find_format(format), .tools = tools, .choice = choice, .parallel = true
     };
 }
 
-static struct ak_grammar *build(const struct ak_call_rules *given)
+static struct ak_grammar *build(const struct ak_tc_grammar_params *given)
 {
     struct ak_grammar *g;
     struct ak_error error = { 0 };
-    ck_assert_msg(ak_call_grammar(given, &g, &error) == AKUNU_OK, "%s: %s", given->format->name,
+    ck_assert_msg(ak_tc_build_grammar(given, &g, &error) == AKUNU_OK, "%s: %s", given->format->name,
                   error.message);
     ck_assert_ptr_nonnull(g);
     return g;
@@ -125,22 +125,22 @@ static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, si
     return whole ? n : 0;
 }
 
-static json_t *parse(const struct ak_call_format *format, const char *text, size_t n)
+static json_t *parse(const struct ak_tc_format *format, const char *text, size_t n)
 {
-    struct ak_reply_settings settings = {
+    struct ak_tc_parser_params settings = {
         .format = format, .tools = tools, .calls = true, .reasoning = true
     };
-    struct ak_reply *reply;
+    struct ak_tc_parser *reply;
     const char *message;
 
-    ck_assert_int_eq(ak_reply_create(&settings, &reply, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_reply_push(reply, text, n, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_reply_end(reply, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_reply_message(reply, &message, NULL), AKUNU_OK);
-    ck_assert_msg(!ak_reply_notes(reply)[0], "%s: %.*s: %s", format->name, (int)n, text,
-                  ak_reply_notes(reply));
+    ck_assert_int_eq(ak_tc_parser_create(&settings, &reply, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_tc_parser_push(reply, text, n, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_tc_parser_end(reply, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_tc_parser_message(reply, &message, NULL), AKUNU_OK);
+    ck_assert_msg(!ak_tc_parser_notes(reply)[0], "%s: %.*s: %s", format->name, (int)n, text,
+                  ak_tc_parser_notes(reply));
     json_t *out = json_loads(message, JSON_ALLOW_NUL, NULL);
-    ak_reply_free(reply);
+    ak_tc_parser_free(reply);
     return out;
 }
 
@@ -178,8 +178,8 @@ static void check_call(const char *format, const char *text, json_t *call)
 
 START_TEST(drawn_texts_are_calls)
 {
-    const struct ak_call_format *format = ak_call_format_at((size_t)_i);
-    struct ak_call_rules given = rules(format->name, "required");
+    const struct ak_tc_format *format = ak_tc_format_at((size_t)_i);
+    struct ak_tc_grammar_params given = rules(format->name, "required");
     struct ak_grammar *g = build(&given);
     unsigned state = 7, n_whole = 0;
     char text[2048];
@@ -204,20 +204,20 @@ END_TEST
 
 /* Something that means something to the parser: a marker of any shape, or what begins like a call.
  */
-static const char *draw_marker(const struct ak_call_format *f, unsigned *state)
+static const char *draw_marker(const struct ak_tc_format *f, unsigned *state)
 {
     static const char *const others[] = {
         "{",        "[",   "```json\n", "{\"name\": \"now\", \"arguments\": {\"a\": 1}}",
         "now(a=1)", "now", " ",         "\n"
     };
-    const struct ak_call_shape *s = &f->shapes[draw(state) % f->n_shapes];
-    size_t n_thinkings = 0;
+    const struct ak_tc_syntax *s = &f->syntaxes[draw(state) % f->n_syntaxes];
+    size_t n_reasonings = 0;
 
-    while (ak_thinking_at(n_thinkings))
-        n_thinkings++;
-    const struct ak_thinking *t = ak_thinking_at(draw(state) % n_thinkings);
+    while (ak_tc_reasoning_at(n_reasonings))
+        n_reasonings++;
+    const struct ak_tc_reasoning *t = ak_tc_reasoning_at(draw(state) % n_reasonings);
     const char *const list[] = { s->section,     s->begin, s->begin, s->end,
-                                 s->section_end, t->open,  t->close, others[draw(state) % 8] };
+                                 s->section_end, t->begin, t->end,   others[draw(state) % 8] };
     return list[draw(state) % 8];
 }
 
@@ -225,8 +225,8 @@ static const char *draw_marker(const struct ak_call_format *f, unsigned *state)
  * schemas allow, and no call breaks. */
 START_TEST(drawn_texts_with_calls)
 {
-    const struct ak_call_format *format = ak_call_format_at((size_t)_i);
-    struct ak_call_rules given = rules(format->name, "auto");
+    const struct ak_tc_format *format = ak_tc_format_at((size_t)_i);
+    struct ak_tc_grammar_params given = rules(format->name, "auto");
     struct ak_grammar *g = build(&given);
     unsigned state = 5, n_calls = 0;
 
@@ -278,7 +278,7 @@ END_TEST
 /* What models write, from the goldens, where the calls are to these tools. */
 START_TEST(written_texts_are_allowed)
 {
-    const struct ak_call_format *format = ak_call_format_at((size_t)_i);
+    const struct ak_tc_format *format = ak_tc_format_at((size_t)_i);
     char path[4096];
     size_t i;
     json_t *one;
@@ -287,7 +287,7 @@ START_TEST(written_texts_are_allowed)
              getenv("AK_TEST_DATA") ? getenv("AK_TEST_DATA") : "tests/data", format->name);
     json_t *file = json_load_file(path, JSON_ALLOW_NUL, NULL);
     char *list = json_dumps(json_object_get(file, "tools"), 0);
-    struct ak_call_rules given = rules(format->name, "auto");
+    struct ak_tc_grammar_params given = rules(format->name, "auto");
     given.tools = list;
     struct ak_grammar *g = build(&given);
     json_array_foreach (json_object_get(file, "cases"), i, one) {
@@ -318,7 +318,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("call grammar");
     int n = 0;
 
-    while (ak_call_format_at((size_t)n))
+    while (ak_tc_format_at((size_t)n))
         n++;
     tcase_add_loop_test(t, drawn_texts_are_calls, 0, n);
     tcase_add_loop_test(t, drawn_texts_with_calls, 0, n);

@@ -77,7 +77,7 @@ static void compare(const struct ak_model *model, const struct ak_grammar *g, in
         ck_assert_msg(one == other, "step %d of seed %d: %d, by its mask %d", step, (int)seed, one,
                       other);
         *n_tested += !pays;
-        if (ak_tokenizer_is_end(model->tokenizer, one))
+        if (ak_tok_is_end(model->tokenizer, one))
             break;
         ck_assert_int_eq(ak_grammar_matcher_token(tested.matcher, one, &allowed, &error), AKUNU_OK);
         ck_assert(allowed);

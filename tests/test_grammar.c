@@ -378,18 +378,18 @@ static void open_vocabulary(void)
     struct ak_provider *p;
     ck_assert_msg(ak_provider_open(data_path("model.gguf", path), &p, &error) == AKUNU_OK, "%s",
                   error.message);
-    ck_assert_msg(ak_tokenizer_open(p, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_tok_open(p, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
     ak_provider_close(p);
     /* logits may be longer than the vocabulary */
-    ck_assert_int_eq(ak_token_trie_create(
-                         tokenizer, (uint32_t)ak_tokenizer_n_tokens(tokenizer) + 40, &trie, &error),
-                     AKUNU_OK);
+    ck_assert_int_eq(
+        ak_token_trie_create(tokenizer, (uint32_t)ak_tok_n_tokens(tokenizer) + 40, &trie, &error),
+        AKUNU_OK);
 }
 
 static void close_vocabulary(void)
 {
     ak_token_trie_free(trie);
-    ak_tokenizer_free(tokenizer);
+    ak_tok_free(tokenizer);
 }
 
 static struct ak_grammar_matcher *matcher(const struct ak_grammar *g)
@@ -420,11 +420,10 @@ static void check_mask(struct ak_grammar_matcher *m, const struct ak_grammar *g,
         char piece[64];
         size_t n_piece = 0, taken = 0;
         bool want = false, allowed;
-        if (i < ak_tokenizer_n_tokens(tokenizer) && ak_tokenizer_is_end(tokenizer, id)) {
+        if (i < ak_tok_n_tokens(tokenizer) && ak_tok_is_end(tokenizer, id)) {
             want = ak_grammar_matcher_may_end(m);
-        } else if (i < ak_tokenizer_n_tokens(tokenizer) &&
-                   !ak_tokenizer_is_control(tokenizer, id)) {
-            ck_assert_int_eq(ak_detokenize(tokenizer, &id, 1, AKUNU_CONTINUE, piece, sizeof piece,
+        } else if (i < ak_tok_n_tokens(tokenizer) && !ak_tok_is_control(tokenizer, id)) {
+            ck_assert_int_eq(ak_tok_decode(tokenizer, &id, 1, AKUNU_CONTINUE, piece, sizeof piece,
                                            &n_piece, &error),
                              AKUNU_OK);
             ck_assert_int_eq(ak_grammar_matcher_reset(plain, &error), AKUNU_OK);
@@ -433,11 +432,11 @@ static void check_mask(struct ak_grammar_matcher *m, const struct ak_grammar *g,
                              AKUNU_OK);
             want = n_piece > 0 && taken == n_piece;
         } else {
-            want = waits && i < ak_tokenizer_n_tokens(tokenizer);
+            want = waits && i < ak_tok_n_tokens(tokenizer);
         }
         ck_assert_msg(has(mask, i) == want, "token %u after \"%.*s\" is %s", i, (int)n, text,
                       want ? "not allowed" : "allowed");
-        if (i < ak_tokenizer_n_tokens(tokenizer)) {
+        if (i < ak_tok_n_tokens(tokenizer)) {
             ck_assert_int_eq(ak_grammar_matcher_allows(m, id, &allowed, &error), AKUNU_OK);
             ck_assert_int_eq(allowed, want);
         }
@@ -481,16 +480,16 @@ START_TEST(masks)
         int32_t id = -1;
         check_mask(m, g, text, n, false);
         ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
-        for (uint32_t tries = 0, at = noise(&state);
-             id < 0 && tries < ak_tokenizer_n_tokens(tokenizer); tries++, at++)
-            if (has(mask, at % ak_tokenizer_n_tokens(tokenizer)))
-                id = (int32_t)(at % ak_tokenizer_n_tokens(tokenizer));
+        for (uint32_t tries = 0, at = noise(&state); id < 0 && tries < ak_tok_n_tokens(tokenizer);
+             tries++, at++)
+            if (has(mask, at % ak_tok_n_tokens(tokenizer)))
+                id = (int32_t)(at % ak_tok_n_tokens(tokenizer));
         ck_assert_int_ge(id, 0);
-        if (ak_tokenizer_is_end(tokenizer, id))
+        if (ak_tok_is_end(tokenizer, id))
             break;
         ck_assert_int_eq(ak_grammar_matcher_token(m, id, &allowed, &error), AKUNU_OK);
         ck_assert(allowed);
-        ck_assert_int_eq(ak_detokenize(tokenizer, &id, 1, AKUNU_CONTINUE, text + n, sizeof text - n,
+        ck_assert_int_eq(ak_tok_decode(tokenizer, &id, 1, AKUNU_CONTINUE, text + n, sizeof text - n,
                                        &n_piece, &error),
                          AKUNU_OK);
         n += n_piece;
@@ -533,7 +532,7 @@ START_TEST(tokens_of_equal_bytes)
     vocab.types = types;
     vocab.scores = scores;
     vocab.eos = 1;
-    ck_assert_msg(ak_tokenizer_create(&vocab, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_tok_create(&vocab, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_int_eq(ak_token_trie_create(tokenizer, vocab.n_tokens, &trie, &error), AKUNU_OK);
     struct ak_grammar *g = gbnf("root ::= ([\\n]? \"ab\")+");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -560,7 +559,8 @@ static void take(struct ak_grammar_matcher *m, const char *text)
     int32_t ids[256];
     size_t n;
     bool allowed;
-    ck_assert_int_eq(ak_tokenize(tokenizer, text, strlen(text), 0, ids, 256, &n, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_tok_encode(tokenizer, text, strlen(text), 0, ids, 256, &n, &error),
+                     AKUNU_OK);
     for (size_t i = 0; i < n; i++) {
         ck_assert_int_eq(ak_grammar_matcher_token(m, ids[i], &allowed, &error), AKUNU_OK);
         ck_assert_msg(allowed, "token %zu of \"%s\"", i, text);
@@ -569,8 +569,8 @@ static void take(struct ak_grammar_matcher *m, const char *text)
 
 static int32_t end_token(void)
 {
-    for (int32_t i = 0; i < (int32_t)ak_tokenizer_n_tokens(tokenizer); i++)
-        if (ak_tokenizer_is_end(tokenizer, i))
+    for (int32_t i = 0; i < (int32_t)ak_tok_n_tokens(tokenizer); i++)
+        if (ak_tok_is_end(tokenizer, i))
             return i;
     ck_abort_msg("the vocabulary has no token that ends a text");
 }
@@ -655,10 +655,9 @@ START_TEST(waiting_for_control_tokens)
     char text[64];
     size_t n = 0;
     bool allowed;
-    while (n < 2 && control < (int32_t)ak_tokenizer_n_tokens(tokenizer))
-        if (ak_tokenizer_is_control(tokenizer, ++control) &&
-            !ak_tokenizer_is_end(tokenizer, control))
-            ck_assert_int_eq(ak_detokenize(tokenizer, &control, 1, AKUNU_CONTINUE, text,
+    while (n < 2 && control < (int32_t)ak_tok_n_tokens(tokenizer))
+        if (ak_tok_is_control(tokenizer, ++control) && !ak_tok_is_end(tokenizer, control))
+            ck_assert_int_eq(ak_tok_decode(tokenizer, &control, 1, AKUNU_CONTINUE, text,
                                            sizeof text, &n, &error),
                              AKUNU_OK);
     ck_assert_uint_ge(n, 2);
@@ -749,8 +748,8 @@ START_TEST(forced_tokens)
     int32_t forced[64], want[64];
     size_t n, n_want;
     bool allowed;
-    ck_assert_int_eq(ak_tokenize(tokenizer, stretch, strlen(stretch), 0, want, 64, &n_want, &error),
-                     AKUNU_OK);
+    ck_assert_int_eq(
+        ak_tok_encode(tokenizer, stretch, strlen(stretch), 0, want, 64, &n_want, &error), AKUNU_OK);
     ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 64, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, n_want - 1);
     ck_assert_mem_eq(forced, want, n * sizeof *forced);
@@ -763,7 +762,7 @@ START_TEST(forced_tokens)
     ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 64, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, 0);
     take(m, "7,");
-    ck_assert_int_eq(ak_tokenize(tokenizer, " done}", 6, 0, want, 64, &n_want, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_tok_encode(tokenizer, " done}", 6, 0, want, 64, &n_want, &error), AKUNU_OK);
     ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 64, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, n_want);
     ck_assert_mem_eq(forced, want, n * sizeof *forced);

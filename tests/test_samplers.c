@@ -251,13 +251,13 @@ static void open_tokenizer(void)
     struct ak_provider *provider;
     ck_assert_msg(ak_provider_open(data_path("model.gguf"), &provider, &error) == AKUNU_OK, "%s",
                   error.message);
-    ck_assert_msg(ak_tokenizer_open(provider, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_tok_open(provider, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
     ak_provider_close(provider);
 }
 
 static void close_tokenizer(void)
 {
-    ak_tokenizer_free(tokenizer);
+    ak_tok_free(tokenizer);
 }
 
 static struct ak_sampler *new_sampler(const struct golden *c)

@@ -36,7 +36,7 @@ static struct ak_tokenizer *create(const struct ak_vocab *vocab)
     struct ak_tokenizer *t;
     struct ak_error error = { 0 };
 
-    ck_assert_msg(ak_tokenizer_create(vocab, &t, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_tok_create(vocab, &t, &error) == AKUNU_OK, "%s", error.message);
     return t;
 }
 
@@ -65,7 +65,7 @@ static size_t tokenize(const struct ak_tokenizer *t, const char *text, size_t n,
     struct ak_error error = { 0 };
     size_t n_ids;
 
-    ck_assert_msg(ak_tokenize(t, text, n, flags, ids, capacity, &n_ids, &error) == AKUNU_OK, "%s",
+    ck_assert_msg(ak_tok_encode(t, text, n, flags, ids, capacity, &n_ids, &error) == AKUNU_OK, "%s",
                   error.message);
     return n_ids;
 }
@@ -76,7 +76,7 @@ static size_t detokenize(const struct ak_tokenizer *t, const int32_t *ids, size_
     struct ak_error error = { 0 };
     size_t n;
 
-    ck_assert_msg(ak_detokenize(t, ids, n_ids, flags, text, capacity, &n, &error) == AKUNU_OK, "%s",
+    ck_assert_msg(ak_tok_decode(t, ids, n_ids, flags, text, capacity, &n, &error) == AKUNU_OK, "%s",
                   error.message);
     return n;
 }
@@ -190,7 +190,7 @@ START_TEST(same_ids_and_text) /* F1, F2 */
     struct ak_tokenizer *t = load(tables[_i].file, tables[_i].pre);
 
     check_table(t, tables[_i].table);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 END_TEST
 
@@ -212,7 +212,7 @@ static void check_named(const char *table, const char *over, unsigned flags, int
         const char *name = strsep(&rest, "\t");
         char *text = strsep(&rest, "\t");
         if (strcmp(name, last) != 0) {
-            ak_tokenizer_free(t);
+            ak_tok_free(t);
             t = over ? load(over, name) : load(name, NULL);
             snprintf(last, sizeof last, "%s", name);
         }
@@ -221,7 +221,7 @@ static void check_named(const char *table, const char *over, unsigned flags, int
         rows++;
     }
     ck_assert_int_ge(rows, least);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
     free(line);
     fclose(file);
 }
@@ -261,7 +261,7 @@ START_TEST(wordpiece_and_unigram_texts)
         const char *want = i == 0 ? "hello, world ' s end." : hello;
         ck_assert_uint_eq(detokenize(t, ids, n, 0, text, sizeof text), strlen(want));
         ck_assert_mem_eq(text, want, strlen(want));
-        ak_tokenizer_free(t);
+        ak_tok_free(t);
     }
 }
 END_TEST
@@ -283,7 +283,7 @@ START_TEST(pipelines_take_linear_time) /* F1 */
             ck_assert_uint_le(tokenize(t, text, n, AKUNU_PARSE_SPECIAL, NULL, 0), n + 1);
             free(text);
         }
-        ak_tokenizer_free(t);
+        ak_tok_free(t);
     }
 }
 END_TEST
@@ -296,13 +296,13 @@ START_TEST(every_rule_takes_linear_time) /* F1 */
                                          "aB",        "a ", "'",        "\xCC\x81",
                                          "<sentinel:" };
 
-    for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
+    for (const struct ak_tok_pre_rule *rule = ak_tok_pre_rules; rule->names; rule++) {
         char name[64] = "";
         memcpy(name, rule->names + 1, strcspn(rule->names + 1, " "));
         struct ak_tokenizer *t = load("cuts", name);
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
             check_long(t, parts[i], 50000);
-        ak_tokenizer_free(t);
+        ak_tok_free(t);
     }
 }
 END_TEST
@@ -324,12 +324,12 @@ START_TEST(real_vocabulary) /* F1, F2, F3: 49152 tokens, 48900 merges */
     struct ak_tokenizer *t = create(&vocab);
     ak_provider_close(provider);
     check_table(t, "smollm2");
-    ck_assert_uint_eq(ak_tokenizer_n_tokens(t), 49152);
-    ck_assert_int_eq(ak_tokenizer_bos(t), 1);
+    ck_assert_uint_eq(ak_tok_n_tokens(t), 49152);
+    ck_assert_int_eq(ak_tok_bos(t), 1);
     for (int32_t id = 0; id < 49152; id++)
-        ck_assert_msg(ak_tokenizer_is_end(t, id) == (id == 0 || id == 2), "token %d", id);
-    ck_assert_uint_lt(ak_tokenizer_bytes(t), 4 << 20);
-    ak_tokenizer_free(t);
+        ck_assert_msg(ak_tok_is_end(t, id) == (id == 0 || id == 2), "token %d", id);
+    ck_assert_uint_lt(ak_tok_memory_bytes(t), 4 << 20);
+    ak_tok_free(t);
 }
 END_TEST
 
@@ -351,8 +351,8 @@ static void *read_shared_text(void *context)
     for (int i = 0; i < 200; i++) {
         int32_t ids[100];
         size_t n;
-        ak_status status = ak_tokenize(r->t, shared_text, sizeof shared_text - 1,
-                                       AKUNU_PARSE_SPECIAL, ids, 100, &n, NULL);
+        ak_status status = ak_tok_encode(r->t, shared_text, sizeof shared_text - 1,
+                                         AKUNU_PARSE_SPECIAL, ids, 100, &n, NULL);
         r->same = r->same && status == AKUNU_OK && n == r->n_ids &&
                   memcmp(ids, r->ids, n * sizeof *ids) == 0;
     }
@@ -375,7 +375,7 @@ START_TEST(threads_share_one)
         pthread_join(threads[i], NULL);
         ck_assert(readers[i].same);
     }
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 END_TEST
 
@@ -428,7 +428,7 @@ START_TEST(any_bytes_survive) /* F1 */
         ck_assert_uint_eq(detokenize(t, ids, n_ids, 0, back, sizeof back), n);
         ck_assert_mem_eq(text, back, n);
     }
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 END_TEST
 
@@ -442,19 +442,20 @@ static ak_status add_word(void *context, const char *word, size_t n, struct ak_e
 
 START_TEST(bytes_that_are_no_utf8_are_symbols) /* F1: words as with U+FFFD in their place */
 {
-    struct ak_pretokenizer *p;
-    struct ak_matcher *c;
+    struct ak_tok_pretokenizer *p;
+    struct ak_tok_matcher *c;
     struct ak_error error = { 0 };
     char words[100] = "";
     static const char text[] = "ab\xFF\xFF!c \xE2\x82"
                                "d 1\xC3";
 
-    ck_assert_int_eq(ak_pretokenizer_create(text_of("gpt-2"), &p, &error), AKUNU_OK);
-    ck_assert_int_eq(ak_matcher_create(&c, &error), AKUNU_OK);
-    ck_assert_int_eq(ak_cut_words(p, c, text, sizeof text - 1, add_word, words, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_tok_pretokenizer_create(text_of("gpt-2"), &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_tok_matcher_create(&c, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_tok_pretokenize(p, c, text, sizeof text - 1, add_word, words, &error),
+                     AKUNU_OK);
     ck_assert(strcmp(words, "ab|\xFF\xFF!|c| \xE2\x82|d| 1|\xC3|") == 0);
-    ak_matcher_free(c);
-    ak_pretokenizer_free(p);
+    ak_tok_matcher_free(c);
+    ak_tok_pretokenizer_free(p);
 }
 END_TEST
 
@@ -485,7 +486,7 @@ START_TEST(long_words_take_linear_time) /* F1 */
     check_long(t, "a", 1 << 20);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         check_long(t, parts[i], 100000);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 END_TEST
 
@@ -508,39 +509,39 @@ START_TEST(capacity_is_respected)
     ck_assert_uint_eq(detokenize(t, all, n, 0, part, 5), 11);
     ck_assert_mem_eq(part, "hellox", 6);
     ck_assert_uint_eq(detokenize(t, all, n, 0, NULL, 0), 11);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 END_TEST
 
 /* ---- Streams ------------------------------------------------------------ */
-static size_t push(struct ak_text_stream *s, int32_t id, char *out)
+static size_t push(struct ak_tok_stream *s, int32_t id, char *out)
 {
     const char *text;
     size_t n;
     struct ak_error error = { 0 };
 
-    ck_assert_msg(ak_text_stream_push(s, id, &text, &n, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_tok_stream_push(s, id, &text, &n, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_uint_eq(ak_utf8_valid_bytes(text, n), n);
     memcpy(out, text, n);
     return n;
 }
 
-static size_t end(struct ak_text_stream *s, char *out)
+static size_t end(struct ak_tok_stream *s, char *out)
 {
     const char *text;
     size_t n;
 
-    ak_text_stream_end(s, &text, &n);
+    ak_tok_stream_end(s, &text, &n);
     memcpy(out, text, n);
     return n;
 }
 
-static struct ak_text_stream *stream(const struct ak_tokenizer *t, unsigned flags)
+static struct ak_tok_stream *stream(const struct ak_tokenizer *t, unsigned flags)
 {
-    struct ak_text_stream *s;
+    struct ak_tok_stream *s;
     struct ak_error error = { 0 };
 
-    ck_assert_msg(ak_text_stream_create(t, flags, &s, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_tok_stream_create(t, flags, &s, &error) == AKUNU_OK, "%s", error.message);
     return s;
 }
 
@@ -551,7 +552,7 @@ START_TEST(stream_is_the_text_in_whole_characters) /* F4 */
     struct ak_tokenizer *t = load(tables[_i].file, tables[_i].pre);
 
     for (unsigned flags = 0; flags <= (AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE); flags++) {
-        struct ak_text_stream *s = stream(t, flags);
+        struct ak_tok_stream *s = stream(t, flags);
         int32_t ids[100];
         char whole[200], streamed[200];
         size_t n_ids = tokenize(t, text, sizeof text - 1, AKUNU_PARSE_SPECIAL, ids, 100);
@@ -564,16 +565,16 @@ START_TEST(stream_is_the_text_in_whole_characters) /* F4 */
             ck_assert_uint_eq(n_streamed, n);
             ck_assert_mem_eq(streamed, whole, n);
         }
-        ak_text_stream_free(s);
+        ak_tok_stream_free(s);
     }
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 END_TEST
 
 START_TEST(stream_holds_back_and_replaces) /* F4 */
 {
     struct ak_tokenizer *t = load("llama", NULL);
-    struct ak_text_stream *s = stream(t, AKUNU_CONTINUE);
+    struct ak_tok_stream *s = stream(t, AKUNU_CONTINUE);
     char out[16];
     const int32_t byte = 3; /* <0x00> is token 3 of this vocabulary */
 
@@ -593,8 +594,8 @@ START_TEST(stream_holds_back_and_replaces) /* F4 */
     ck_assert_uint_eq(end(s, out), 3);
     ck_assert_mem_eq(out, "\xEF\xBF\xBD", 3);
     ck_assert_uint_eq(end(s, out), 0);
-    ak_text_stream_free(s);
-    ak_tokenizer_free(t);
+    ak_tok_stream_free(s);
+    ak_tok_free(t);
 }
 END_TEST
 
@@ -608,7 +609,7 @@ START_TEST(first_blank) /* a blank that the tokenizer put there goes, another on
     ck_assert_uint_eq(detokenize(t, ids, n, 0, text, sizeof text), 5);
     ck_assert_uint_eq(detokenize(t, ids, n, AKUNU_CONTINUE, text, sizeof text), 6);
     ck_assert_mem_eq(text, " hello", 6);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 
     struct ak_vocab vocab;
     struct ak_provider *provider = open_provider(data_path("llama", ".gguf"), &vocab);
@@ -616,7 +617,7 @@ START_TEST(first_blank) /* a blank that the tokenizer put there goes, another on
     t = create(&vocab);
     n = tokenize(t, " hello", 6, 0, ids, 8);
     ck_assert_uint_eq(detokenize(t, ids, n, 0, text, sizeof text), 6);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
     ak_provider_close(provider);
 }
 END_TEST
@@ -625,7 +626,7 @@ END_TEST
 static void check_added(const struct ak_vocab *vocab, bool bos, bool eos)
 {
     struct ak_tokenizer *t = create(vocab);
-    int32_t ids[8], want = ak_tokenizer_bos(t);
+    int32_t ids[8], want = ak_tok_bos(t);
     size_t n = tokenize(t, "a", 1, AKUNU_ADD_SPECIAL, ids, 8);
 
     ck_assert_uint_eq(n, 1u + bos + eos);
@@ -633,7 +634,7 @@ static void check_added(const struct ak_vocab *vocab, bool bos, bool eos)
     ck_assert(!eos || ids[n - 1] == vocab->eos);
     ck_assert_uint_eq(tokenize(t, "", 0, AKUNU_ADD_SPECIAL, NULL, 0), 0u + bos + eos);
     ck_assert_uint_eq(tokenize(t, "a", 1, 0, NULL, 0), 1);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 
 START_TEST(what_is_added) /* F2 */
@@ -676,22 +677,22 @@ START_TEST(what_ends_a_text) /* F3 */
     vocab.eos = -1;
     struct ak_tokenizer *t = create(&vocab);
     for (int32_t id = -1; id <= (int32_t)vocab.n_tokens; id++) {
-        ck_assert(ak_tokenizer_is_end(t, id) == (id == first || id == first + 2));
-        ck_assert(ak_tokenizer_is_control(t, id) == (id >= first && id < first + 3));
+        ck_assert(ak_tok_is_end(t, id) == (id == first || id == first + 2));
+        ck_assert(ak_tok_is_control(t, id) == (id >= first && id < first + 3));
     }
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 
     types[first] = types[first + 2] = 4; /* by name only where they are control tokens */
     vocab.eot = first + 1;
     t = create(&vocab);
     for (int32_t id = 0; id < (int32_t)vocab.n_tokens; id++)
-        ck_assert(ak_tokenizer_is_end(t, id) == (id == first + 1));
-    ak_tokenizer_free(t);
+        ck_assert(ak_tok_is_end(t, id) == (id == first + 1));
+    ak_tok_free(t);
 
     vocab.eos = 0; /* what the file names counts whatever it is */
     t = create(&vocab);
-    ck_assert(ak_tokenizer_is_end(t, 0));
-    ak_tokenizer_free(t);
+    ck_assert(ak_tok_is_end(t, 0));
+    ak_tok_free(t);
     free(types);
     ak_provider_close(provider);
 }
@@ -713,12 +714,12 @@ START_TEST(ends_of_harmony) /* F3 */
     vocab.merges = tokens; /* none */
     for (vocab.n_tokens = 2; vocab.n_tokens <= 4; vocab.n_tokens++) {
         struct ak_tokenizer *t = create(&vocab);
-        ck_assert(!ak_tokenizer_is_end(t, 0));
+        ck_assert(!ak_tok_is_end(t, 0));
         /* without the others it ends the text */
-        ck_assert(ak_tokenizer_is_end(t, 1) == (vocab.n_tokens < 4));
-        ck_assert(ak_tokenizer_is_end(t, 2) == (vocab.n_tokens > 2));
-        ck_assert(ak_tokenizer_is_end(t, 3) == (vocab.n_tokens > 3));
-        ak_tokenizer_free(t);
+        ck_assert(ak_tok_is_end(t, 1) == (vocab.n_tokens < 4));
+        ck_assert(ak_tok_is_end(t, 2) == (vocab.n_tokens > 2));
+        ck_assert(ak_tok_is_end(t, 3) == (vocab.n_tokens > 3));
+        ak_tok_free(t);
     }
 }
 END_TEST
@@ -772,8 +773,8 @@ START_TEST(sentencepiece_rules) /* F1 */
     check_ids(t, "a<s>b", 5, AKUNU_PARSE_SPECIAL, "3 1 4", "a<s>b");
     check_ids(t, "b a", 3, 0, "4 12 3", "b a");
     check_ids(spanning, "b a", 3, 0, "15", "b a");
-    ak_tokenizer_free(t);
-    ak_tokenizer_free(spanning);
+    ak_tok_free(t);
+    ak_tok_free(spanning);
 }
 END_TEST
 
@@ -796,7 +797,7 @@ static void check_merges(const char *const *merges, const char *text, const char
         lines[vocab.n_merges] = text_of(merges[vocab.n_merges]);
     struct ak_tokenizer *t = create(&vocab);
     check_ids(t, text, strlen(text), 0, want, merges[0]);
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 
 /* As llama.cpp, which keeps the rank that it reads first. `tokenizers` keeps the last one:
@@ -824,7 +825,7 @@ static void check_refused(const struct ak_vocab *vocab, ak_status status, const 
     struct ak_tokenizer *t;
     struct ak_error error = { 0 };
 
-    ck_assert_int_eq(ak_tokenizer_create(vocab, &t, &error), status);
+    ck_assert_int_eq(ak_tok_create(vocab, &t, &error), status);
     ck_assert_ptr_null(t);
     ck_assert_msg(strstr(error.message, word) != NULL, "'%s' lacks '%s'", error.message, word);
 }
@@ -897,23 +898,23 @@ END_TEST
 START_TEST(ids_outside)
 {
     struct ak_tokenizer *t = load("llama", NULL);
-    struct ak_text_stream *s = stream(t, 0);
+    struct ak_tok_stream *s = stream(t, 0);
     const int32_t ids[] = { -1, 480, INT32_MAX, INT32_MIN };
     struct ak_error error;
     const char *text;
     size_t n;
 
     for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(ak_detokenize(t, &ids[i], 1, 0, NULL, 0, &n, &error),
+        ck_assert_int_eq(ak_tok_decode(t, &ids[i], 1, 0, NULL, 0, &n, &error),
                          AKUNU_ERROR_ARGUMENT);
         ck_assert_ptr_nonnull(strstr(error.message, "480"));
-        ck_assert_int_eq(ak_text_stream_push(s, ids[i], &text, &n, &error), AKUNU_ERROR_ARGUMENT);
+        ck_assert_int_eq(ak_tok_stream_push(s, ids[i], &text, &n, &error), AKUNU_ERROR_ARGUMENT);
         ck_assert_uint_eq(n, 0);
     }
-    ak_text_stream_free(s);
-    ak_tokenizer_free(t);
-    ak_text_stream_free(NULL);
-    ak_tokenizer_free(NULL);
+    ak_tok_stream_free(s);
+    ak_tok_free(t);
+    ak_tok_stream_free(NULL);
+    ak_tok_free(NULL);
 }
 END_TEST
 

@@ -38,7 +38,7 @@ static size_t check_ids(const struct ak_tokenizer *t, const char *text, size_t n
     struct ak_error error = { 0 };
     size_t n_ids, at = 0;
 
-    ck_assert_msg(ak_tokenize(t, text, n, flags, ids, MAX_IDS, &n_ids, &error) == AKUNU_OK, "%s",
+    ck_assert_msg(ak_tok_encode(t, text, n, flags, ids, MAX_IDS, &n_ids, &error) == AKUNU_OK, "%s",
                   error.message);
     for (size_t i = 0; i < n_ids; i++)
         at += (size_t)snprintf(got + at, sizeof got - at, i ? " %d" : "%d", ids[i]);
@@ -53,7 +53,7 @@ static void check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t 
     struct ak_error error = { 0 };
     size_t n_got, n_want = unescape(want);
 
-    ck_assert_msg(ak_detokenize(t, ids, n, flags, got, sizeof got, &n_got, &error) == AKUNU_OK,
+    ck_assert_msg(ak_tok_decode(t, ids, n, flags, got, sizeof got, &n_got, &error) == AKUNU_OK,
                   "%s", error.message);
     ck_assert_msg(n_got == n_want && memcmp(got, want, n_got) == 0,
                   "line %d: got '%.*s', want '%s'", line, (int)n_got, got, want);
@@ -67,14 +67,14 @@ static struct ak_tokenizer *load(char *line, int number)
     ak_status status;
 
     if (line[0] == '@') {
-        struct ak_tokenizer_files of = { .tokenizer = text_of(line + 1) };
-        status = ak_tokenizer_from_json(&of, &t, &error);
+        struct ak_tok_files of = { .tokenizer = text_of(line + 1) };
+        status = ak_tok_from_json(&of, &t, &error);
     } else {
         struct ak_text model = { line + 1, (uint32_t)unescape(line + 1) };
-        status = ak_tokenizer_from_sentencepiece(model, &t, &error);
+        status = ak_tok_from_sentencepiece(model, &t, &error);
     }
     ck_assert_msg(status == AKUNU_OK, "line %d: %s", number, error.message);
-    ck_assert_uint_gt(ak_tokenizer_bytes(t), 1000);
+    ck_assert_uint_gt(ak_tok_memory_bytes(t), 1000);
     return t;
 }
 
@@ -114,11 +114,11 @@ static int check_table(const char *name)
             check_row(t, line, number);
             continue;
         }
-        ak_tokenizer_free(t);
+        ak_tok_free(t);
         t = load(line, number);
         files++;
     }
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
     free(line);
     fclose(file);
     return files;
@@ -225,10 +225,10 @@ static const struct {
 
 START_TEST(damaged_files) /* F2 */
 {
-    struct ak_tokenizer_files files = { .tokenizer = text_of(damaged[_i].json) };
+    struct ak_tok_files files = { .tokenizer = text_of(damaged[_i].json) };
     struct ak_tokenizer *t;
     struct ak_error error = { 0 };
-    ak_status status = ak_tokenizer_from_json(&files, &t, &error);
+    ak_status status = ak_tok_from_json(&files, &t, &error);
 
     ck_assert_msg(status == damaged[_i].status, "%s: %d", damaged[_i].json, (int)status);
     ck_assert_ptr_null(t);
@@ -239,7 +239,7 @@ END_TEST
 
 START_TEST(files_beside_it) /* F3 */
 {
-    struct ak_tokenizer_files files = {
+    struct ak_tok_files files = {
         .tokenizer = text_of(
             WITH("\"added_tokens\":[{\"id\":2,\"content\":\"<s>\",\"special\":true},{\"id\":3,"
                  "\"content\":\"<e>\","
@@ -250,15 +250,15 @@ START_TEST(files_beside_it) /* F3 */
     struct ak_tokenizer *t;
     struct ak_error error = { 0 };
 
-    ck_assert_msg(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_int_eq(ak_tokenizer_bos(t), 2);
+    ck_assert_msg(ak_tok_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_int_eq(ak_tok_bos(t), 2);
     for (int32_t id = 0; id < 5; id++) {
-        ck_assert(ak_tokenizer_is_end(t, id) == (id == 0 || id >= 3));
-        ck_assert(ak_tokenizer_is_control(t, id) == (id >= 2));
+        ck_assert(ak_tok_is_end(t, id) == (id == 0 || id >= 3));
+        ck_assert(ak_tok_is_control(t, id) == (id >= 2));
     }
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
     files.config = text_of("{");
-    ck_assert_int_eq(ak_tokenizer_from_json(&files, &t, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_int_eq(ak_tok_from_json(&files, &t, &error), AKUNU_ERROR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.message, "tokenizer_config.json"));
 }
 END_TEST
@@ -315,24 +315,24 @@ START_TEST(sentencepiece_model) /* F1, F2 */
 
     for (char type = 1; type <= 2; type++) {
         bytes.n = (uint32_t)put_model(model, type);
-        ck_assert_msg(ak_tokenizer_from_sentencepiece(bytes, &t, &error) == AKUNU_OK, "%s",
+        ck_assert_msg(ak_tok_from_sentencepiece(bytes, &t, &error) == AKUNU_OK, "%s",
                       error.message);
         size_t n = check_ids(t, "aba b", 5, 0, "3 6 4 3 5", type, ids);
         char text[] = "aba b";
         check_text(t, ids, n, 0, text, type);
         check_ids(t, "a   ", 4, 0, "3 4 7", type, ids);
         check_ids(t, "a", 1, AKUNU_ADD_SPECIAL, type == 1 ? "3 4 2" : "1 3 4", type, ids);
-        ak_tokenizer_free(t);
+        ak_tok_free(t);
     }
     for (uint32_t n = 1; n < bytes.n; n++) { /* ends early: a shorter model, or refused */
         struct ak_text cut = { model, n };
-        if (ak_tokenizer_from_sentencepiece(cut, &t, &error) == AKUNU_OK)
-            ak_tokenizer_free(t);
+        if (ak_tok_from_sentencepiece(cut, &t, &error) == AKUNU_OK)
+            ak_tok_free(t);
         else
             ck_assert_ptr_nonnull(strstr(error.message, "tokenizer.model"));
     }
     bytes.n = (uint32_t)put_model(model, 3);
-    ck_assert_int_eq(ak_tokenizer_from_sentencepiece(bytes, &t, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ak_tok_from_sentencepiece(bytes, &t, &error), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(error.message, "type 3"));
 }
 END_TEST
@@ -380,7 +380,7 @@ START_TEST(damaged_models) /* F2 */
         struct ak_text bytes = { models[i].bytes, (uint32_t)models[i].n };
         struct ak_tokenizer *t;
         struct ak_error error = { 0 };
-        ck_assert_int_ne(ak_tokenizer_from_sentencepiece(bytes, &t, &error), AKUNU_OK);
+        ck_assert_int_ne(ak_tok_from_sentencepiece(bytes, &t, &error), AKUNU_OK);
         ck_assert_msg(strstr(error.message, models[i].says), "model %zu: '%s' lacks '%s'", i,
                       error.message, models[i].says);
     }
@@ -405,19 +405,19 @@ START_TEST(first_words_of_streams) /* F4 */
     static const char *const texts[] = { "<0x0A>", "x" DOTS };
 
     for (int i = 0; i < 2; i++) {
-        struct ak_tokenizer_files files = { .tokenizer = text_of(vocabularies[i]) };
+        struct ak_tok_files files = { .tokenizer = text_of(vocabularies[i]) };
         struct ak_tokenizer *t;
-        struct ak_text_stream *s;
+        struct ak_tok_stream *s;
         struct ak_error error = { 0 };
         const char *text;
         size_t n;
 
-        ck_assert_msg(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
-        ck_assert_int_eq(ak_text_stream_create(t, 0, &s, &error), AKUNU_OK);
-        ck_assert_int_eq(ak_text_stream_push(s, 0, &text, &n, &error), AKUNU_OK);
+        ck_assert_msg(ak_tok_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
+        ck_assert_int_eq(ak_tok_stream_create(t, 0, &s, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_tok_stream_push(s, 0, &text, &n, &error), AKUNU_OK);
         ck_assert(n == strlen(texts[i]) && memcmp(text, texts[i], n) == 0);
-        ak_text_stream_free(s);
-        ak_tokenizer_free(t);
+        ak_tok_stream_free(s);
+        ak_tok_free(t);
     }
 }
 END_TEST
@@ -429,15 +429,15 @@ static const char *const growing[] = {
 
 START_TEST(texts_that_grow) /* F2 */
 {
-    struct ak_tokenizer_files files = { .tokenizer = text_of(growing[_i]) };
+    struct ak_tok_files files = { .tokenizer = text_of(growing[_i]) };
     struct ak_tokenizer *t;
     struct ak_error error = { 0 };
     size_t n;
 
-    ck_assert_msg(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_int_eq(ak_tokenize(t, "a b", 3, 0, NULL, 0, &n, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_msg(ak_tok_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_int_eq(ak_tok_encode(t, "a b", 3, 0, NULL, 0, &n, &error), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(error.message, "the limit"));
-    ak_tokenizer_free(t);
+    ak_tok_free(t);
 }
 END_TEST
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct akunu_reply {
-    struct ak_reply *inner;
+    struct ak_tc_parser *inner;
 };
 
 void akunu_reply_params_default(struct akunu_reply_params *params)
@@ -17,14 +17,14 @@ void akunu_reply_params_default(struct akunu_reply_params *params)
         (struct akunu_reply_params){ .size = sizeof *params, .calls = true, .reasoning = true };
 }
 
-static ak_status find_format(const struct akunu_reply_params *p, const struct ak_call_format **out,
+static ak_status find_format(const struct akunu_reply_params *p, const struct ak_tc_format **out,
                              struct ak_error *error)
 {
     if (!p->format || strcmp(p->format, "auto") == 0) {
-        *out = ak_call_format_detect(p->chat_template, p->tokenizer ? p->tokenizer->inner : NULL);
+        *out = ak_tc_detect_format(p->chat_template, p->tokenizer ? p->tokenizer->inner : NULL);
         return AKUNU_OK;
     }
-    *out = ak_call_format_named(p->format);
+    *out = ak_tc_find_format(p->format);
     if (!*out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no format of tool calls has the name \"%s\"",
                        p->format);
@@ -32,10 +32,10 @@ static ak_status find_format(const struct akunu_reply_params *p, const struct ak
 }
 
 static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *on_event,
-                        void *user, struct ak_reply **out, struct ak_error *error)
+                        void *user, struct ak_tc_parser **out, struct ak_error *error)
 {
     struct akunu_reply_params p;
-    struct ak_reply_settings settings = { .on_event = on_event, .user = user };
+    struct ak_tc_parser_params settings = { .on_event = on_event, .user = user };
 
     akunu_reply_params_default(&p);
     AK_TRY(ak_versioned_take(&p, sizeof p, given, "akunu_reply_params", error));
@@ -45,7 +45,7 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
     settings.calls = p.calls;
     settings.reasoning = p.reasoning;
     settings.seed = p.seed;
-    return ak_reply_create(&settings, out, error);
+    return ak_tc_parser_create(&settings, out, error);
 }
 
 void akunu_calls_params_default(struct akunu_calls_params *params)
@@ -59,7 +59,7 @@ static ak_status create_grammar(const struct akunu_reply_params *reply,
 {
     struct akunu_reply_params p;
     struct akunu_calls_params c;
-    struct ak_call_rules rules = { 0 };
+    struct ak_tc_grammar_params rules = { 0 };
 
     akunu_reply_params_default(&p);
     akunu_calls_params_default(&c);
@@ -74,7 +74,7 @@ static ak_status create_grammar(const struct akunu_reply_params *reply,
     rules.parallel = c.parallel;
     rules.lax = c.lax;
     rules.log = (struct ak_log){ c.log, c.user };
-    return ak_call_grammar(&rules, out, error);
+    return ak_tc_build_grammar(&rules, out, error);
 }
 
 enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply,
@@ -122,7 +122,7 @@ void akunu_reply_free(struct akunu_reply *reply)
 {
     if (!reply)
         return;
-    ak_reply_free(reply->inner);
+    ak_tc_parser_free(reply->inner);
     ak_free(reply);
 }
 
@@ -133,7 +133,7 @@ enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, 
     if (!reply || (!text && n_bytes))
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply, or its text, is NULL");
     else
-        ak_reply_push(reply->inner, text ? text : "", n_bytes, &error);
+        ak_tc_parser_push(reply->inner, text ? text : "", n_bytes, &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
@@ -144,7 +144,7 @@ enum akunu_status akunu_reply_end(struct akunu_reply *reply)
     if (!reply)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply is NULL");
     else
-        ak_reply_end(reply->inner, &error);
+        ak_tc_parser_end(reply->inner, &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
@@ -156,7 +156,7 @@ const char *akunu_reply_message(struct akunu_reply *reply)
     if (!reply)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply is NULL");
     else
-        ak_reply_message(reply->inner, &message, &error);
+        ak_tc_parser_message(reply->inner, &message, &error);
     if (!message)
         ak_api_fail(&error);
     return message;
@@ -164,16 +164,16 @@ const char *akunu_reply_message(struct akunu_reply *reply)
 
 const char *akunu_reply_notes(const struct akunu_reply *reply)
 {
-    return reply ? ak_reply_notes(reply->inner) : "";
+    return reply ? ak_tc_parser_notes(reply->inner) : "";
 }
 
 const char *akunu_reply_format(const struct akunu_reply *reply)
 {
-    return reply ? ak_reply_format(reply->inner)->name : "";
+    return reply ? ak_tc_parser_format(reply->inner)->name : "";
 }
 
 const char *akunu_reply_format_name(size_t i)
 {
-    const struct ak_call_format *format = ak_call_format_at(i);
+    const struct ak_tc_format *format = ak_tc_format_at(i);
     return format ? format->name : NULL;
 }

@@ -5,17 +5,17 @@
 #include "template/chat.h"
 
 /* The handle is the inner object itself. */
-static struct ak_chat *inner(struct akunu_template *chat)
+static struct ak_tmpl_set *inner(struct akunu_template *chat)
 {
-    return (struct ak_chat *)chat;
+    return (struct ak_tmpl_set *)chat;
 }
 
-static const struct ak_chat *inner_of(const struct akunu_template *chat)
+static const struct ak_tmpl_set *inner_of(const struct akunu_template *chat)
 {
-    return (const struct ak_chat *)chat;
+    return (const struct ak_tmpl_set *)chat;
 }
 
-static struct akunu_template *give(struct ak_chat *chat, ak_status status,
+static struct akunu_template *give(struct ak_tmpl_set *chat, ak_status status,
                                    const struct ak_error *error)
 {
     if (status == AKUNU_OK)
@@ -24,7 +24,7 @@ static struct akunu_template *give(struct ak_chat *chat, ak_status status,
     return NULL;
 }
 
-static ak_status load(const char *path, const char *const *override_kv, struct ak_chat **out,
+static ak_status load(const char *path, const char *const *override_kv, struct ak_tmpl_set **out,
                       struct ak_error *error)
 {
     struct ak_provider *provider;
@@ -35,7 +35,7 @@ static ak_status load(const char *path, const char *const *override_kv, struct a
     for (; override_kv && *override_kv && status == AKUNU_OK; override_kv++)
         status = ak_provider_override(provider, *override_kv, error);
     if (status == AKUNU_OK)
-        status = ak_chat_open(provider, out, error);
+        status = ak_tmpl_open(provider, out, error);
     ak_provider_close(provider);
     return status;
 }
@@ -43,7 +43,7 @@ static ak_status load(const char *path, const char *const *override_kv, struct a
 struct akunu_template *akunu_template_load(const char *path, const char *const *override_kv)
 {
     struct ak_error error = { 0 };
-    struct ak_chat *chat = NULL;
+    struct ak_tmpl_set *chat = NULL;
     ak_status status = load(path, override_kv, &chat, &error);
     return give(chat, status, &error);
 }
@@ -51,8 +51,8 @@ struct akunu_template *akunu_template_load(const char *path, const char *const *
 struct akunu_template *akunu_model_template(const struct akunu_model *model)
 {
     struct ak_error error = { 0 };
-    struct ak_chat *chat = NULL;
-    ak_status status = model ? ak_chat_open(model->inner->provider, &chat, &error) :
+    struct ak_tmpl_set *chat = NULL;
+    ak_status status = model ? ak_tmpl_open(model->inner->provider, &chat, &error) :
                                ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     return give(chat, status, &error);
 }
@@ -61,7 +61,7 @@ struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes,
                                             const struct akunu_template *tokens)
 {
     struct ak_error error = { 0 };
-    struct ak_chat *chat = NULL;
+    struct ak_tmpl_set *chat = NULL;
     ak_status status;
     if (!text && n_bytes > 0)
         status = ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the template's text is NULL");
@@ -70,24 +70,24 @@ struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes,
             ak_fail(&error, AKUNU_ERROR_UNSUPPORTED,
                     "a template of %zu bytes, where at most %u are possible", n_bytes, UINT32_MAX);
     else
-        status = ak_chat_from_text((struct ak_text){ text ? text : "", (uint32_t)n_bytes },
+        status = ak_tmpl_from_text((struct ak_text){ text ? text : "", (uint32_t)n_bytes },
                                    inner_of(tokens), &chat, &error);
     return give(chat, status, &error);
 }
 
 void akunu_template_free(struct akunu_template *chat)
 {
-    ak_chat_free(inner(chat));
+    ak_tmpl_free(inner(chat));
 }
 
 bool akunu_template_is_fallback(const struct akunu_template *chat)
 {
-    return chat && ak_chat_is_fallback(inner_of(chat));
+    return chat && ak_tmpl_is_fallback(inner_of(chat));
 }
 
 const char *akunu_template_name(const struct akunu_template *chat, size_t i)
 {
-    return chat ? ak_chat_name(inner_of(chat), i) : NULL;
+    return chat ? ak_tmpl_name(inner_of(chat), i) : NULL;
 }
 
 const char *akunu_template_text(const struct akunu_template *chat, const char *name, bool tools,
@@ -95,7 +95,7 @@ const char *akunu_template_text(const struct akunu_template *chat, const char *n
 {
     struct ak_text text = { NULL, 0 };
     if (chat)
-        text = ak_chat_text(inner_of(chat), name, tools);
+        text = ak_tmpl_text(inner_of(chat), name, tools);
     if (n_bytes)
         *n_bytes = text.n;
     return text.bytes;
@@ -117,7 +117,7 @@ static ak_status render(const struct akunu_template *chat, const struct akunu_ch
     AK_TRY(ak_versioned_take(&input, sizeof input, given, "akunu_chat", error));
     if (!input.messages)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no messages are given");
-    return ak_chat_render(inner_of(chat), &input, out, n_bytes, error);
+    return ak_tmpl_render(inner_of(chat), &input, out, n_bytes, error);
 }
 
 char *akunu_template_render(const struct akunu_template *chat, const struct akunu_chat *input,

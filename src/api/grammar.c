@@ -108,14 +108,14 @@ static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_toke
                               const char *text, size_t n, size_t *at, struct ak_error *error)
 {
     size_t n_ids = 0, n_bytes;
-    AK_TRY(ak_tokenize(t, text, n, AKUNU_PARSE_SPECIAL, NULL, 0, &n_ids, error));
+    AK_TRY(ak_tok_encode(t, text, n, AKUNU_PARSE_SPECIAL, NULL, 0, &n_ids, error));
     int32_t *ids = ak_alloc(n_ids, sizeof *ids);
     if (!ids)
         return ak_fail_memory(error, "tokens", n_ids);
     bool allowed = true;
-    ak_status status = ak_tokenize(t, text, n, AKUNU_PARSE_SPECIAL, ids, n_ids, &n_ids, error);
+    ak_status status = ak_tok_encode(t, text, n, AKUNU_PARSE_SPECIAL, ids, n_ids, &n_ids, error);
     for (size_t i = 0; status == AKUNU_OK && allowed && i < n_ids; i++) {
-        status = ak_detokenize(t, &ids[i], 1, AKUNU_CONTINUE, NULL, 0, &n_bytes, error);
+        status = ak_tok_decode(t, &ids[i], 1, AKUNU_CONTINUE, NULL, 0, &n_bytes, error);
         if (status == AKUNU_OK)
             status = ak_grammar_matcher_token(m, ids[i], &allowed, error);
         if (status == AKUNU_OK && allowed)
@@ -134,8 +134,8 @@ static ak_status check(const struct ak_grammar *g, const struct akunu_tokenizer 
     const struct ak_tokenizer *t = tokenizer ? tokenizer->inner : NULL;
     ak_status status = AKUNU_OK;
     *at = 0;
-    if (t && ak_tokenizer_n_tokens(t) <= INT32_MAX)
-        status = ak_token_trie_create(t, (uint32_t)ak_tokenizer_n_tokens(t), &trie, error);
+    if (t && ak_tok_n_tokens(t) <= INT32_MAX)
+        status = ak_token_trie_create(t, (uint32_t)ak_tok_n_tokens(t), &trie, error);
     if (status == AKUNU_OK)
         status = ak_grammar_matcher_create(g, trie, &m, error);
     if (status == AKUNU_OK)

@@ -223,7 +223,7 @@ enum akunu_status akunu_memory_report(const struct akunu_model *model,
         .packed = m->weights.block_bytes + m->weights.vector_bytes,
         .kv = session ? session->inner->kv.pool_bytes : 0,
         .scratch = session ? ak_session_scratch_bytes(session->inner) : 0,
-        .tokenizer = m->tokenizer ? ak_tokenizer_bytes(m->tokenizer) : 0,
+        .tokenizer = m->tokenizer ? ak_tok_memory_bytes(m->tokenizer) : 0,
         .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table) +
                  ak_table_bytes(&m->hidden_table),
         .cached = m->weights.block_mapped ? m->weights.block_bytes : 0,

@@ -13,7 +13,7 @@ static ak_status load(const char *path, const char *const *override_kv, struct a
     for (; override_kv && *override_kv && status == AKUNU_OK; override_kv++)
         status = ak_provider_override(provider, *override_kv, error);
     if (status == AKUNU_OK)
-        status = ak_tokenizer_open(provider, out, error);
+        status = ak_tok_open(provider, out, error);
     if (status == AKUNU_OK && !*out)
         status = ak_fail(error, AKUNU_ERROR_FORMAT,
                          "the file has no vocabulary (tokenizer.ggml.model), and no tokenizer.json "
@@ -49,7 +49,7 @@ void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer)
 {
     if (!tokenizer)
         return;
-    ak_tokenizer_free(tokenizer->inner);
+    ak_tok_free(tokenizer->inner);
     ak_free(tokenizer);
 }
 
@@ -76,8 +76,8 @@ int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text
 
     if (check(tokenizer, room, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, &error) !=
             AKUNU_OK ||
-        ak_tokenize(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids,
-                    &error) != AKUNU_OK) {
+        ak_tok_encode(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids,
+                      &error) != AKUNU_OK) {
         ak_api_fail(&error);
         return -1;
     }
@@ -92,7 +92,7 @@ int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_to
     bool room = (ids || n_ids == 0) && (text || capacity == 0);
 
     if (check(tokenizer, room, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) != AKUNU_OK ||
-        ak_detokenize(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) !=
+        ak_tok_decode(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) !=
             AKUNU_OK) {
         ak_api_fail(&error);
         return -1;
@@ -102,26 +102,26 @@ int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_to
 
 size_t akunu_vocab_size(const struct akunu_tokenizer *tokenizer)
 {
-    return tokenizer ? ak_tokenizer_n_tokens(tokenizer->inner) : 0;
+    return tokenizer ? ak_tok_n_tokens(tokenizer->inner) : 0;
 }
 
 bool akunu_token_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token)
 {
-    return tokenizer && ak_tokenizer_is_end(tokenizer->inner, token);
+    return tokenizer && ak_tok_is_end(tokenizer->inner, token);
 }
 
 bool akunu_token_is_control(const struct akunu_tokenizer *tokenizer, akunu_token token)
 {
-    return tokenizer && ak_tokenizer_is_control(tokenizer->inner, token);
+    return tokenizer && ak_tok_is_control(tokenizer->inner, token);
 }
 
 akunu_token akunu_token_bos(const struct akunu_tokenizer *tokenizer)
 {
-    return tokenizer ? ak_tokenizer_bos(tokenizer->inner) : -1;
+    return tokenizer ? ak_tok_bos(tokenizer->inner) : -1;
 }
 
 struct akunu_stream {
-    struct ak_text_stream *inner;
+    struct ak_tok_stream *inner;
 };
 
 struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer, unsigned flags)
@@ -132,7 +132,7 @@ struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer, u
     if (!stream)
         ak_fail_memory(&error, "a text stream", sizeof *stream);
     else if (check(tokenizer, true, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) == AKUNU_OK)
-        ak_text_stream_create(tokenizer->inner, flags, &stream->inner, &error);
+        ak_tok_stream_create(tokenizer->inner, flags, &stream->inner, &error);
     if (error.status == AKUNU_OK)
         return stream;
     ak_api_fail(&error);
@@ -144,7 +144,7 @@ void akunu_stream_free(struct akunu_stream *stream)
 {
     if (!stream)
         return;
-    ak_text_stream_free(stream->inner);
+    ak_tok_stream_free(stream->inner);
     ak_free(stream);
 }
 
@@ -156,7 +156,7 @@ enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token tok
     if (!stream || !text || !n_bytes)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
     else
-        ak_text_stream_push(stream->inner, token, text, n_bytes, &error);
+        ak_tok_stream_push(stream->inner, token, text, n_bytes, &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
@@ -167,6 +167,6 @@ enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **tex
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
         return ak_api_fail(&error);
     }
-    ak_text_stream_end(stream->inner, text, n_bytes);
+    ak_tok_stream_end(stream->inner, text, n_bytes);
     return AKUNU_OK;
 }

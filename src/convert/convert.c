@@ -92,7 +92,7 @@ static ak_status open_source(struct job *j)
     AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(check_source(j));
     AK_TRY(ak_spec_init_rope(j->source, &j->spec, j->error));
-    AK_TRY(ak_tokenizer_open(j->source, &j->tokenizer, j->error));
+    AK_TRY(ak_tok_open(j->source, &j->tokenizer, j->error));
     j->plan.spec = &j->spec;
     return AKUNU_OK;
 }
@@ -115,7 +115,7 @@ static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
     get_base_name(j->from, name);
     if (j->plan.spec) {
         ak_convert_put_metadata(w, &j->plan, name,
-                                j->tokenizer && ak_tokenizer_takes_blanks(j->tokenizer));
+                                j->tokenizer && ak_tok_has_rstrip_control(j->tokenizer));
         AK_TRY(ak_convert_put_vocab(w, &j->plan, j->tokenizer, j->options->pre, j->options->log,
                                     j->error));
     } else {
@@ -155,7 +155,7 @@ ak_status ak_convert(const char *from, const char *to, const struct ak_convert_o
     struct job j = { .options = options, .from = from, .to = to, .error = error };
     ak_status status = convert(&j);
     ak_free(j.plan.tensors);
-    ak_tokenizer_free(j.tokenizer);
+    ak_tok_free(j.tokenizer);
     ak_spec_clear(&j.spec);
     ak_provider_close(j.source);
     return status;

@@ -90,7 +90,7 @@ ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,
 
 /* ---- metadata.c, vocab.c, templates.c ----------------------------------- */
 /* general.* and the architecture's. `name`: the model's, where the source has none;
- * has_rstrip: as ak_tokenizer_takes_blanks. */
+ * has_rstrip: as ak_tok_has_rstrip_control. */
 void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                              const char *name, bool has_rstrip);
 /* All of a GGUF file's own. */

@@ -70,7 +70,7 @@ static void put_flag(struct ak_gguf_writer *w, const char *key, int flag)
 }
 
 static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p,
-                    const struct ak_export *e)
+                    const struct ak_tok_export *e)
 {
     const struct ak_vocab *v = &e->vocab;
     ak_gguf_writer_put_text(w, "tokenizer.ggml.model", v->model);
@@ -97,7 +97,7 @@ ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert
                                const struct ak_tokenizer *t, const char *pre,
                                const struct ak_log *log, struct ak_error *error)
 {
-    struct ak_export e;
+    struct ak_tok_export e;
     if (!t) {
         ak_log_line(log, AKUNU_LOG_WARN,
                     "the model has no tokenizer: the file will have no vocabulary");
@@ -105,16 +105,16 @@ ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert
         return AKUNU_OK;
     }
     uint32_t n = plan->spec->config.vocab_size;
-    if (ak_tokenizer_n_tokens(t) > n)
+    if (ak_tok_n_tokens(t) > n)
         ak_log_line(log, AKUNU_LOG_WARN,
                     "the tokenizer has %zu tokens, the model %u: those beyond are left out",
-                    ak_tokenizer_n_tokens(t), n);
-    ak_status status = ak_tokenizer_export(
+                    ak_tok_n_tokens(t), n);
+    ak_status status = ak_tok_export_vocab(
         t, n, (struct ak_text){ pre, pre ? (uint32_t)strlen(pre) : 0 }, &e, error);
     if (status == AKUNU_OK)
         put_all(w, plan->source, &e);
     if (status == AKUNU_OK)
         status = ak_convert_put_templates(w, plan->source, error);
-    ak_export_free(&e);
+    ak_tok_export_free(&e);
     return status;
 }

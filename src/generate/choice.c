@@ -13,7 +13,7 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
     AK_TRY(ak_sampler_create(&generation->sampling, model->spec.config.vocab_size, model->tokenizer,
                              &c->sampler, error));
     if (model->tokenizer)
-        AK_TRY(ak_text_stream_create(model->tokenizer, flags, &c->stream, error));
+        AK_TRY(ak_tok_stream_create(model->tokenizer, flags, &c->stream, error));
     AK_TRY(ak_stops_begin(&c->stops, generation->stops, generation->n_stops, error));
     if (generation->sampling.grammar)
         AK_TRY(
@@ -32,7 +32,7 @@ ak_status ak_choice_begin(struct ak_choice *c, const struct akunu_generation *ge
 void ak_choice_clear(struct ak_choice *c)
 {
     ak_constraint_end(&c->constraint);
-    ak_text_stream_free(c->stream);
+    ak_tok_stream_free(c->stream);
     ak_stops_clear(&c->stops);
     ak_sampler_free(c->sampler);
     ak_logprobs_release(&c->logprobs);
@@ -92,7 +92,7 @@ ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *to
 static bool ends_text(const struct ak_choice *c, int32_t token)
 {
     const struct ak_tokenizer *tokenizer = c->session->model->tokenizer;
-    return tokenizer && ak_tokenizer_is_end(tokenizer, token);
+    return tokenizer && ak_tok_is_end(tokenizer, token);
 }
 
 static void end(struct ak_choice *c, enum akunu_stop why)
@@ -108,7 +108,7 @@ static ak_status tell(struct ak_choice *c, struct ak_error *error)
     size_t n_bytes = 0;
     bool stopped = false;
     if (c->stream)
-        AK_TRY(ak_text_stream_push(c->stream, c->token, &text, &n_bytes, error));
+        AK_TRY(ak_tok_stream_push(c->stream, c->token, &text, &n_bytes, error));
     AK_TRY(ak_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
     if (c->on_logprobs)
         c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->logprobs_user);
@@ -178,7 +178,7 @@ ak_status ak_choice_finish(struct ak_choice *c, struct ak_error *error)
     if (!c->stream || !c->on_piece || c->result->stop == AKUNU_STOP_CALLBACK ||
         c->result->stop == AKUNU_STOP_TEXT)
         return AKUNU_OK;
-    ak_text_stream_end(c->stream, &text, &n_bytes);
+    ak_tok_stream_end(c->stream, &text, &n_bytes);
     AK_TRY(ak_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
     if (n_bytes > 0 && !c->on_piece(-1, text, n_bytes, c->user))
         return AKUNU_OK;

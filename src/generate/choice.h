@@ -14,7 +14,7 @@ struct ak_choice {
     int32_t sequence;
     uint64_t limit; /* of tokens */
     struct ak_sampler *sampler;
-    struct ak_text_stream *stream; /* NULL: the model has no vocabulary */
+    struct ak_tok_stream *stream; /* NULL: the model has no vocabulary */
     struct ak_stops stops;
     struct ak_constraint constraint;
     bool plain;                     /* a Gumbel step may choose: `draw` says how */

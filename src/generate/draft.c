@@ -12,7 +12,7 @@ enum { TEXT_BYTES = 64 };
 static size_t text_of(const struct ak_tokenizer *t, int32_t token, char text[TEXT_BYTES])
 {
     size_t n = 0;
-    if (ak_detokenize(t, &token, 1, AKUNU_CONTINUE, text, TEXT_BYTES, &n, NULL) != AKUNU_OK)
+    if (ak_tok_decode(t, &token, 1, AKUNU_CONTINUE, text, TEXT_BYTES, &n, NULL) != AKUNU_OK)
         return 0;
     return n;
 }
@@ -31,14 +31,14 @@ static ak_status differ(const char *target, size_t n_target, const char *draft, 
 static ak_status compare(const struct ak_tokenizer *target, const struct ak_tokenizer *draft,
                          struct ak_error *error)
 {
-    size_t n = ak_tokenizer_n_tokens(target), n_draft = ak_tokenizer_n_tokens(draft);
+    size_t n = ak_tok_n_tokens(target), n_draft = ak_tok_n_tokens(draft);
     n = n < n_draft ? n : n_draft;
     for (size_t i = 0; i < n; i++) {
         char a[TEXT_BYTES] = "", b[TEXT_BYTES] = "";
         size_t n_a = text_of(target, (int32_t)i, a), n_b = text_of(draft, (int32_t)i, b);
         if (n_a != n_b || memcmp(a, b, n_a < TEXT_BYTES ? n_a : TEXT_BYTES) != 0)
             return differ(a, n_a, b, n_b, i, error);
-        if (ak_tokenizer_is_end(target, (int32_t)i) != ak_tokenizer_is_end(draft, (int32_t)i))
+        if (ak_tok_is_end(target, (int32_t)i) != ak_tok_is_end(draft, (int32_t)i))
             return ak_fail(
                 error, AKUNU_ERROR_ARGUMENT,
                 "the draft model's vocabulary differs: token %zu ends a text in one model alone",

@@ -67,7 +67,7 @@ ak_status ak_grammar_matcher_forced(struct ak_grammar_matcher *m, int32_t *token
     }
     if (n_bytes < 2 || capacity == 0)
         return AKUNU_OK;
-    AK_TRY(ak_tokenize(m->trie->tokenizer, text, n_bytes, 0, tokens, capacity, &n_tokens, error));
+    AK_TRY(ak_tok_encode(m->trie->tokenizer, text, n_bytes, 0, tokens, capacity, &n_tokens, error));
     const struct ak_place *end = &m->machine.places[place];
     size_t most = end->may_end && end->n == 0 ? n_tokens : n_tokens - (n_tokens > 0);
     most = most < capacity ? most : capacity;

@@ -21,9 +21,9 @@ static ak_status find_token(const struct ak_tokenizer *t, const struct ak_token_
 {
     char shown[AK_SHOW_BYTES], text[AK_TOKEN_MOST_BYTES];
     size_t n = 0, n_bytes = 0;
-    AK_TRY(ak_tokenize(t, name->text, name->n, AKUNU_PARSE_SPECIAL, id, 1, &n, error));
+    AK_TRY(ak_tok_encode(t, name->text, name->n, AKUNU_PARSE_SPECIAL, id, 1, &n, error));
     if (n == 1)
-        AK_TRY(ak_detokenize(t, id, 1, AKUNU_CONTINUE, text, sizeof text, &n_bytes, error));
+        AK_TRY(ak_tok_decode(t, id, 1, AKUNU_CONTINUE, text, sizeof text, &n_bytes, error));
     if (n != 1 || n_bytes != name->n || memcmp(text, name->text, n_bytes) != 0)
         return ak_fail(
             error, AKUNU_ERROR_ARGUMENT,

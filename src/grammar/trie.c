@@ -28,7 +28,7 @@ static ak_status read_tokens(struct ak_token_trie *t, struct ak_error *error)
         int32_t id = (int32_t)i;
         size_t bytes = 0;
         t->first[i] = (uint32_t)n;
-        if (ak_tokenizer_is_end(t->tokenizer, id)) {
+        if (ak_tok_is_end(t->tokenizer, id)) {
             ak_mask_set(t->ends, i);
             continue;
         }
@@ -39,9 +39,9 @@ static ak_status read_tokens(struct ak_token_trie *t, struct ak_error *error)
                 return ak_fail_memory(error, "the vocabulary's bytes", room);
             t->bytes = grown;
         }
-        AK_TRY(ak_detokenize(t->tokenizer, &id, 1, AKUNU_CONTINUE, t->bytes + n,
+        AK_TRY(ak_tok_decode(t->tokenizer, &id, 1, AKUNU_CONTINUE, t->bytes + n,
                              AK_TOKEN_MOST_BYTES, &bytes, error));
-        if (bytes == 0 || ak_tokenizer_is_control(t->tokenizer, id))
+        if (bytes == 0 || ak_tok_is_control(t->tokenizer, id))
             ak_mask_set(t->others, i);
         if (bytes <= AK_TOKEN_MOST_BYTES)
             n += bytes;
@@ -127,7 +127,7 @@ ak_status ak_token_trie_create(const struct ak_tokenizer *tokenizer, uint32_t n_
         return ak_fail_memory(error, "the vocabulary's trie", sizeof *t);
     t->tokenizer = tokenizer;
     t->n_vocab = n_vocab;
-    t->n_tokens = (uint32_t)ak_min_size(ak_tokenizer_n_tokens(tokenizer), n_vocab);
+    t->n_tokens = (uint32_t)ak_min_size(ak_tok_n_tokens(tokenizer), n_vocab);
     t->first = ak_alloc((size_t)n_vocab + 1, sizeof *t->first);
     t->ends = ak_alloc(ak_mask_words(t), sizeof *t->ends);
     t->others = ak_alloc(ak_mask_words(t), sizeof *t->others);

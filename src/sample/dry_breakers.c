@@ -25,7 +25,7 @@ struct pieces {
 
 static ak_status read_piece(struct pieces *p, int32_t token, struct ak_error *error)
 {
-    AK_TRY(ak_detokenize(p->tokenizer, &token, 1, 0, p->text, p->capacity, &p->n, error));
+    AK_TRY(ak_tok_decode(p->tokenizer, &token, 1, 0, p->text, p->capacity, &p->n, error));
     if (p->n <= p->capacity)
         return AKUNU_OK;
     char *larger = ak_realloc(p->text, p->n, 1);
@@ -33,7 +33,7 @@ static ak_status read_piece(struct pieces *p, int32_t token, struct ak_error *er
         return ak_fail_memory(error, "the sequence breakers of DRY", p->n);
     p->text = larger;
     p->capacity = p->n;
-    return ak_detokenize(p->tokenizer, &token, 1, 0, p->text, p->capacity, &p->n, error);
+    return ak_tok_decode(p->tokenizer, &token, 1, 0, p->text, p->capacity, &p->n, error);
 }
 
 static ak_status add_head(struct ak_dry_breakers *b, uint32_t tail, struct ak_error *error)
@@ -72,8 +72,8 @@ static ak_status cut_tails(struct ak_dry_breakers *b, struct breaker *s,
         struct ak_dry_tail *tail = &b->tails[b->n_tails];
         size_t n = 0;
         if (begun < s->n)
-            AK_TRY(ak_tokenize(tokenizer, s->text + begun, s->n - begun, 0, tail->tokens,
-                               AK_DRY_MOST_TAIL, &n, error));
+            AK_TRY(ak_tok_encode(tokenizer, s->text + begun, s->n - begun, 0, tail->tokens,
+                                 AK_DRY_MOST_TAIL, &n, error));
         tail->n = n < AK_DRY_MOST_TAIL ? (uint32_t)n : AK_DRY_MOST_TAIL;
         s->tails[begun] = b->n_tails++;
     }
@@ -84,7 +84,7 @@ static ak_status find_heads(struct ak_dry_breakers *b, const struct breaker *str
                             size_t n_strings, struct pieces *pieces, uint32_t n_vocab,
                             struct ak_error *error)
 {
-    size_t n_known = ak_tokenizer_n_tokens(pieces->tokenizer);
+    size_t n_known = ak_tok_n_tokens(pieces->tokenizer);
     for (uint32_t token = 0; token < n_vocab; token++) {
         b->first[token] = b->n_heads;
         if (token >= n_known)

@@ -86,13 +86,12 @@ static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *toke
                            struct ak_error *error)
 {
     const struct akunu_sampling *p = &s->params;
-    size_t n_known = p->ignore_end && tokenizer ?
-                         ak_min_size(ak_tokenizer_n_tokens(tokenizer), s->n_vocab) :
-                         0,
+    size_t n_known =
+               p->ignore_end && tokenizer ? ak_min_size(ak_tok_n_tokens(tokenizer), s->n_vocab) : 0,
            n;
     size_t n_ends = 0;
     for (size_t i = 0; i < n_known; i++)
-        n_ends += ak_tokenizer_is_end(tokenizer, (int32_t)i);
+        n_ends += ak_tok_is_end(tokenizer, (int32_t)i);
     if (!ak_add_size(p->n_logit_bias, n_ends, &n) || !(s->bias = ak_alloc(n, sizeof *s->bias)))
         return ak_fail_memory(error, "the logit bias", 0);
     for (size_t i = 0; i < p->n_logit_bias; i++) {
@@ -104,7 +103,7 @@ static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *toke
         s->bias[s->n_bias++] = p->logit_bias[i];
     }
     for (size_t i = 0; i < n_known; i++)
-        if (ak_tokenizer_is_end(tokenizer, (int32_t)i))
+        if (ak_tok_is_end(tokenizer, (int32_t)i))
             s->bias[s->n_bias++] =
                 (struct akunu_logit_bias){ .token = (int32_t)i, .bias = -INFINITY };
     return AKUNU_OK;

@@ -118,7 +118,7 @@ static ak_status bind_weights(struct loader *l)
 
 static ak_status make_tokenizer(struct loader *l)
 {
-    AK_TRY(ak_tokenizer_open(l->model->provider, &l->model->tokenizer, l->error));
+    AK_TRY(ak_tok_open(l->model->provider, &l->model->tokenizer, l->error));
     AK_TRY(ak_constraints_create(&l->model->constraints, l->error));
     return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
@@ -293,7 +293,7 @@ void ak_model_free(struct ak_model *m)
     ak_binding_clear(&m->binding);
     ak_spec_clear(&m->spec);
     ak_constraints_free(m->constraints);
-    ak_tokenizer_free(m->tokenizer);
+    ak_tok_free(m->tokenizer);
     ak_provider_close(m->provider);
     ak_free(m);
 }

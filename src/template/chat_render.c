@@ -14,7 +14,7 @@ enum { N_REASONING = sizeof reasoning_fields / sizeof *reasoning_fields };
 static const char tag[] = "CONTINUE_FINAL_MESSAGE_TAG ";
 enum { TAG_BYTES = sizeof tag - 1 };
 
-static ak_status no_memory(struct ak_error *error)
+static ak_status fail_memory(struct ak_error *error)
 {
     return ak_fail_memory(error, "a conversation", 0);
 }
@@ -47,7 +47,7 @@ static ak_status parse_list(const char *text, const char *what, json_t **out,
 }
 
 /* Reasoning has had several names: templates find it under the one that they know. */
-static const json_t *reasoning_of(const json_t *message)
+static const json_t *get_reasoning(const json_t *message)
 {
     const json_t *found = NULL;
     for (size_t i = 0; !found && i < N_REASONING; i++)
@@ -65,7 +65,7 @@ static json_t *clean_message(const json_t *message)
     json_object_foreach (from, key, member)
         if (fine && !json_is_null(member))
             fine = json_object_set(clean, key, member) == 0;
-    const json_t *reasoning = fine ? reasoning_of(clean) : NULL;
+    const json_t *reasoning = fine ? get_reasoning(clean) : NULL;
     json_t *complete = reasoning ? json_object() : NULL;
     if (reasoning) { /* "thinking" comes first unless it is there, as in transformers */
         fine = complete &&
@@ -92,14 +92,14 @@ static ak_status parse_messages(const char *text, json_t **out, struct ak_error 
             "messages: the conversation is empty, where at least one message is expected");
     for (size_t i = 0; i < json_array_size(*out); i++)
         if (json_array_set_new(*out, i, clean_message(json_array_get(*out, i))) != 0)
-            return no_memory(error);
+            return fail_memory(error);
     return AKUNU_OK;
 }
 
 /* ---- The variables of a template ---------------------------------------- */
 static ak_status set(json_t *variables, const char *name, json_t *value, struct ak_error *error)
 {
-    return json_object_set_new(variables, name, value) == 0 ? AKUNU_OK : no_memory(error);
+    return json_object_set_new(variables, name, value) == 0 ? AKUNU_OK : fail_memory(error);
 }
 
 static ak_status set_list(json_t *variables, const char *name, const char *text,
@@ -138,17 +138,17 @@ static ak_status set_kwargs(json_t *variables, const char *text, struct ak_error
                 ak_fail(error, AKUNU_ERROR_ARGUMENT,
                         "kwargs: \"%s\" is given by itself, and cannot be among them", taken[i]);
     if (status == AKUNU_OK && json_object_update(variables, kwargs) != 0)
-        status = no_memory(error);
+        status = fail_memory(error);
     json_decref(kwargs);
     return status;
 }
 
-static ak_status gather(const struct ak_chat *chat, const struct akunu_chat *input,
-                        json_t *variables, struct ak_error *error)
+static ak_status set_variables(const struct ak_tmpl_set *chat, const struct akunu_chat *input,
+                               json_t *variables, struct ak_error *error)
 {
     json_t *messages = NULL;
     if (json_object_update(variables, chat->tokens) != 0)
-        return no_memory(error);
+        return fail_memory(error);
     AK_TRY(set_token(variables, "bos_token", input->bos_token, error));
     AK_TRY(set_token(variables, "eos_token", input->eos_token, error));
     if (input->kwargs)
@@ -166,13 +166,13 @@ static ak_status gather(const struct ak_chat *chat, const struct akunu_chat *inp
 }
 
 /* ---- Going on with the last message ------------------------------------- */
-struct going_on {
+struct continuation {
     char *text; /* what the last message says, to be found again; to be freed */
     size_t n;
 };
 
 /* Keeps the string's text, and puts the tag behind it. */
-static ak_status put_tag(json_t *object, const char *field, struct going_on *last,
+static ak_status put_tag(json_t *object, const char *field, struct continuation *last,
                          struct ak_error *error)
 {
     const json_t *value = json_object_get(object, field);
@@ -184,7 +184,7 @@ static ak_status put_tag(json_t *object, const char *field, struct going_on *las
     size_t n = json_string_length(value);
     char *tagged = ak_alloc(n + sizeof tag, 1);
     if (!tagged)
-        return no_memory(error);
+        return fail_memory(error);
     memcpy(tagged, json_string_value(value), n);
     memcpy(tagged + n, tag, sizeof tag);
     if (!last->text) {
@@ -194,10 +194,10 @@ static ak_status put_tag(json_t *object, const char *field, struct going_on *las
     bool fine =
         last->text && json_object_set_new(object, field, json_stringn(tagged, n + TAG_BYTES)) == 0;
     ak_free(tagged);
-    return fine ? AKUNU_OK : no_memory(error);
+    return fine ? AKUNU_OK : fail_memory(error);
 }
 
-static ak_status tag_last_part(const json_t *parts, const char *field, struct going_on *last,
+static ak_status tag_last_part(const json_t *parts, const char *field, struct continuation *last,
                                struct ak_error *error)
 {
     for (size_t i = json_array_size(parts); i-- > 0;)
@@ -209,15 +209,15 @@ static ak_status tag_last_part(const json_t *parts, const char *field, struct go
         field);
 }
 
-static bool names_field(const struct ak_chat_template *t, const char *field)
+static bool names_field(const struct ak_tmpl_entry *t, const char *field)
 {
     return memmem(t->text, t->n_bytes, field, strlen(field)) != NULL;
 }
 
 /* Reasoning stands under several names: all that say the same are tagged, and the template
  * reads one of them. */
-static ak_status tag_message(json_t *message, const char *field, const struct ak_chat_template *t,
-                             struct going_on *last, struct ak_error *error)
+static ak_status tag_message(json_t *message, const char *field, const struct ak_tmpl_entry *t,
+                             struct continuation *last, struct ak_error *error)
 {
     const char *fields[N_REASONING] = { field };
     size_t n = 1;
@@ -242,7 +242,7 @@ static ak_status tag_message(json_t *message, const char *field, const struct ak
 }
 
 static ak_status tag_conversation(json_t *variables, const struct akunu_chat *input,
-                                  const struct ak_chat_template *t, struct going_on *last,
+                                  const struct ak_tmpl_entry *t, struct continuation *last,
                                   struct ak_error *error)
 {
     const char *field = input->continue_final_message;
@@ -257,9 +257,9 @@ static ak_status tag_conversation(json_t *variables, const struct akunu_chat *in
                        field);
     json_t *own = json_deep_copy(message); /* parts of it may be shared */
     if (!own)
-        return no_memory(error);
+        return fail_memory(error);
     if (json_array_set_new(messages, json_array_size(messages) - 1, own) != 0)
-        return no_memory(error);
+        return fail_memory(error);
     return tag_message(own, field, t, last, error);
 }
 
@@ -282,7 +282,8 @@ static const char *find_last(const char *text, size_t n, const char *part, size_
 }
 
 /* Cuts the prompt at the tag; a template that trims what it is given has cut its blank off. */
-static ak_status cut(const struct going_on *last, char *prompt, size_t *n, struct ak_error *error)
+static ak_status cut_prompt(const struct continuation *last, char *prompt, size_t *n,
+                            struct ak_error *error)
 {
     const char *text = last->text;
     size_t n_text = last->n;
@@ -303,31 +304,31 @@ static ak_status cut(const struct going_on *last, char *prompt, size_t *n, struc
 }
 
 /* ---- The whole ---------------------------------------------------------- */
-static ak_status render(const struct ak_chat *chat, const struct akunu_chat *input,
-                        json_t *variables, struct going_on *last, char **out, size_t *n_bytes,
+static ak_status render(const struct ak_tmpl_set *chat, const struct akunu_chat *input,
+                        json_t *variables, struct continuation *last, char **out, size_t *n_bytes,
                         struct ak_error *error)
 {
-    const struct ak_chat_template *t;
-    AK_TRY(ak_chat_choose(chat, input->name, input->tools != NULL, &t, error));
-    AK_TRY(gather(chat, input, variables, error));
+    const struct ak_tmpl_entry *t;
+    AK_TRY(ak_tmpl_select(chat, input->name, input->tools != NULL, &t, error));
+    AK_TRY(set_variables(chat, input, variables, error));
     if (input->continue_final_message)
         AK_TRY(tag_conversation(variables, input, t, last, error));
     ak_status status = ak_jinja_render(t->parsed, variables, input->now, out, n_bytes, error);
     if (status != AKUNU_OK)
         ak_error_prefix(error, "chat template");
     if (status == AKUNU_OK && input->continue_final_message)
-        status = cut(last, *out, n_bytes, error);
+        status = cut_prompt(last, *out, n_bytes, error);
     return status;
 }
 
-ak_status ak_chat_render(const struct ak_chat *chat, const struct akunu_chat *input, char **out,
+ak_status ak_tmpl_render(const struct ak_tmpl_set *chat, const struct akunu_chat *input, char **out,
                          size_t *n_bytes, struct ak_error *error)
 {
     json_t *variables = json_object();
-    struct going_on last = { NULL, 0 };
+    struct continuation last = { NULL, 0 };
     *out = NULL;
     ak_status status =
-        variables ? render(chat, input, variables, &last, out, n_bytes, error) : no_memory(error);
+        variables ? render(chat, input, variables, &last, out, n_bytes, error) : fail_memory(error);
     ak_free(last.text);
     json_decref(variables);
     if (status == AKUNU_OK)

@@ -7,19 +7,19 @@
 
 static const char key[] = "tokenizer.chat_template";
 
-static struct ak_text text_of(const json_t *string)
+static struct ak_text get_text(const json_t *string)
 {
     return (struct ak_text){ json_string_value(string), (uint32_t)json_string_length(string) };
 }
 
-static struct ak_text named(const char *name)
+static struct ak_text make_text(const char *name)
 {
     return (struct ak_text){ name, (uint32_t)strlen(name) };
 }
 
 /* ---- Templates ---------------------------------------------------------- */
 /* "tokenizer.chat_template" and "tokenizer.chat_template.NAME". */
-static ak_status read_metadata(struct ak_chat *chat, const struct ak_provider *p,
+static ak_status read_metadata(struct ak_tmpl_set *chat, const struct ak_provider *p,
                                struct ak_error *error)
 {
     struct ak_meta meta;
@@ -30,15 +30,15 @@ static ak_status read_metadata(struct ak_chat *chat, const struct ak_provider *p
         const char *rest = meta.key + sizeof key - 1;
         bool is_default = *rest == '\0';
         if ((is_default || (rest[0] == '.' && rest[1])) &&
-            !ak_chat_find(chat, is_default ? "default" : rest + 1))
-            AK_TRY(ak_chat_add(chat, named(is_default ? "default" : rest + 1),
+            !ak_tmpl_find(chat, is_default ? "default" : rest + 1))
+            AK_TRY(ak_tmpl_add(chat, make_text(is_default ? "default" : rest + 1),
                                (struct ak_text){ meta.as.string, (uint32_t)meta.n }, error));
     }
     return AKUNU_OK;
 }
 
 /* chat_template.jinja, and others in a folder of their own. */
-static ak_status read_files(struct ak_chat *chat, const struct ak_provider *p,
+static ak_status read_files(struct ak_tmpl_set *chat, const struct ak_provider *p,
                             struct ak_error *error)
 {
     static const struct {
@@ -49,15 +49,15 @@ static ak_status read_files(struct ak_chat *chat, const struct ak_provider *p,
     struct ak_text text;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (ak_provider_file(p, files[i].file, &text))
-            AK_TRY(ak_chat_add(chat, named(files[i].name), text, error));
+            AK_TRY(ak_tmpl_add(chat, make_text(files[i].name), text, error));
     return AKUNU_OK;
 }
 
 /* One text, or a list of them with names; of two with one name the last counts. */
-static ak_status read_value(struct ak_chat *chat, const json_t *value, struct ak_error *error)
+static ak_status read_value(struct ak_tmpl_set *chat, const json_t *value, struct ak_error *error)
 {
     if (json_is_string(value))
-        return ak_chat_add(chat, named("default"), text_of(value), error);
+        return ak_tmpl_add(chat, make_text("default"), get_text(value), error);
     for (size_t i = json_array_size(value); i-- > 0;) {
         const json_t *element = json_array_get(value, i);
         const json_t *name = json_object_get(element, "name"),
@@ -66,13 +66,13 @@ static ak_status read_value(struct ak_chat *chat, const json_t *value, struct ak
             return ak_fail(
                 error, AKUNU_ERROR_FORMAT,
                 "chat_template: element %zu has no name and template, which must be strings", i);
-        if (!ak_chat_find(chat, json_string_value(name)))
-            AK_TRY(ak_chat_add(chat, text_of(name), text_of(text), error));
+        if (!ak_tmpl_find(chat, json_string_value(name)))
+            AK_TRY(ak_tmpl_add(chat, get_text(name), get_text(text), error));
     }
     return AKUNU_OK;
 }
 
-static ak_status read_json(struct ak_chat *chat, const struct ak_provider *p, const char *file,
+static ak_status read_json(struct ak_tmpl_set *chat, const struct ak_provider *p, const char *file,
                            struct ak_error *error)
 {
     json_t *root;
@@ -89,7 +89,7 @@ static const char *const token_names[] = { "bos_token", "eos_token", "unk_token"
                                            "pad_token", "cls_token", "mask_token" };
 enum { N_TOKENS = sizeof token_names / sizeof *token_names };
 
-static ak_status put_token(struct ak_chat *chat, const char *name, struct ak_text text,
+static ak_status put_token(struct ak_tmpl_set *chat, const char *name, struct ak_text text,
                            struct ak_error *error)
 {
     /* NULL too where it is not UTF-8, which no token needs be */
@@ -101,7 +101,7 @@ static ak_status put_token(struct ak_chat *chat, const char *name, struct ak_tex
                ak_fail_memory(error, "special tokens", text.n);
 }
 
-static ak_status read_vocabulary(struct ak_chat *chat, const struct ak_provider *p,
+static ak_status read_vocabulary(struct ak_tmpl_set *chat, const struct ak_provider *p,
                                  struct ak_error *error)
 {
     struct ak_vocab vocab;
@@ -115,7 +115,7 @@ static ak_status read_vocabulary(struct ak_chat *chat, const struct ak_provider 
 }
 
 /* A string, or an object that has it as its content. */
-static ak_status read_config_tokens(struct ak_chat *chat, const struct ak_provider *p,
+static ak_status read_config_tokens(struct ak_tmpl_set *chat, const struct ak_provider *p,
                                     const char *file, struct ak_error *error)
 {
     json_t *root;
@@ -126,13 +126,14 @@ static ak_status read_config_tokens(struct ak_chat *chat, const struct ak_provid
         if (json_is_object(value))
             value = json_object_get(value, "content");
         if (json_is_string(value) && !json_object_get(chat->tokens, token_names[i]))
-            status = put_token(chat, token_names[i], text_of(value), error);
+            status = put_token(chat, token_names[i], get_text(value), error);
     }
     json_decref(root);
     return status;
 }
 
-ak_status ak_chat_read(struct ak_chat *chat, const struct ak_provider *p, struct ak_error *error)
+ak_status ak_tmpl_read(struct ak_tmpl_set *chat, const struct ak_provider *p,
+                       struct ak_error *error)
 {
     AK_TRY(read_metadata(chat, p, error));
     if (chat->n == 0)

@@ -10,30 +10,30 @@
 
 /* Findable are those that words can become: no control tokens, and none that were
  * added by hand, which are taken out of the text before. */
-void ak_bpe_load_pieces(struct ak_tokenizer *t, const struct ak_vocab *vocab)
+void ak_tok_bpe_load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
-    struct ak_pieces_batch findable = { .n = 0 };
+    struct ak_tok_bytes_batch findable = { .n = 0 };
 
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         struct ak_text text = vocab->tokens[id];
-        uint8_t kind = ak_kind(t, id);
-        char *out = ak_pieces_next(&t->pieces);
+        uint8_t kind = ak_tok_kind(t, id);
+        char *out = ak_tok_bytes_next(&t->token_bytes);
         uint32_t n = 0;
         bool decoded =
-            kind == AK_TOKEN_NORMAL && ak_bytes_of_printable(text.bytes, text.n, out, &n);
+            kind == AK_TOK_KIND_NORMAL && ak_tok_decode_printable(text.bytes, text.n, out, &n);
         /* unused ones fill a vocabulary up and stand for nothing */
-        if (!decoded && kind != AK_TOKEN_UNUSED) {
+        if (!decoded && kind != AK_TOK_KIND_UNUSED) {
             n = text.n;
             memcpy(out, text.bytes, n);
         }
-        ak_pieces_append(&t->pieces, n);
+        ak_tok_bytes_append(&t->token_bytes, n);
         if (decoded)
-            ak_pieces_index(&t->pieces, &findable, id);
+            ak_tok_bytes_index(&t->token_bytes, &findable, id);
     }
-    ak_pieces_index_end(&t->pieces, &findable);
+    ak_tok_bytes_index_end(&t->token_bytes, &findable);
     for (unsigned b = 0; b < 256; b++) {
         char byte = (char)b;
-        t->byte_tokens[b] = ak_pieces_find(&t->pieces, &byte, 1);
+        t->byte_tokens[b] = ak_tok_bytes_find(&t->token_bytes, &byte, 1);
     }
 }
 
@@ -44,7 +44,7 @@ static uint32_t hash_pair(uint32_t left, uint32_t right)
 }
 
 /* Of equal merges the last one ranks if `replace`, else the first one. */
-static void add_pair(struct ak_tokenizer *t, struct ak_pair pair, bool replace)
+static void add_pair(struct ak_tokenizer *t, struct ak_tok_pair pair, bool replace)
 {
     uint32_t at = hash_pair(pair.left, pair.right) & t->pair_mask;
 
@@ -55,14 +55,14 @@ static void add_pair(struct ak_tokenizer *t, struct ak_pair pair, bool replace)
         t->pairs[at] = pair;
 }
 
-enum { MERGES_AT_ONCE = AK_PIECES_AT_ONCE / 3 };
+enum { MERGES_AT_ONCE = AK_TOK_BATCH_MAX / 3 };
 
 /* Half of a line, as bytes in `out`. */
 static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t n, char *out,
                         uint32_t *n_out)
 {
     if (t->byte_level)
-        return ak_bytes_of_printable(text, n, out, n_out);
+        return ak_tok_decode_printable(text, n, out, n_out);
     memcpy(out, text, n);
     *n_out = n;
     return true;
@@ -96,55 +96,55 @@ static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char
 static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                  uint32_t first, uint32_t n, bool replace, char *scratch)
 {
-    struct ak_text parts[AK_PIECES_AT_ONCE] = { { NULL, 0 } };
-    int32_t ids[AK_PIECES_AT_ONCE];
+    struct ak_text parts[AK_TOK_BATCH_MAX] = { { NULL, 0 } };
+    int32_t ids[AK_TOK_BATCH_MAX];
     uint32_t ranks[MERGES_AT_ONCE];
     size_t n_pairs = 0;
-    uint32_t odd = UINT32_MAX;
+    uint32_t first_bad = UINT32_MAX;
 
     for (uint32_t i = first; i < first + n; i++) {
         if (!decode_merge(t, vocab->merges[i], scratch, &parts[3 * n_pairs])) {
-            odd = i < odd ? i : odd;
+            first_bad = i < first_bad ? i : first_bad;
             continue;
         }
         scratch += vocab->merges[i].n;
         ranks[n_pairs++] = i;
     }
-    ak_pieces_find_all(ak_bpe_index(t), parts, 3 * n_pairs, ids);
+    ak_tok_bytes_find_all(ak_tok_bpe_index(t), parts, 3 * n_pairs, ids);
     for (size_t i = 0; i < n_pairs; i++)
         __builtin_prefetch(
             &t->pairs[hash_pair((uint32_t)ids[3 * i], (uint32_t)ids[3 * i + 1]) & t->pair_mask], 1);
     for (size_t i = 0; i < n_pairs; i++) {
         const int32_t *id = &ids[3 * i];
         if (id[0] >= 0 && id[1] >= 0 && id[2] >= 0)
-            add_pair(t, (struct ak_pair){ (uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2] },
+            add_pair(t, (struct ak_tok_pair){ (uint32_t)id[0], (uint32_t)id[1], ranks[i], id[2] },
                      replace);
         else
-            odd = ranks[i] < odd ? ranks[i] : odd;
+            first_bad = ranks[i] < first_bad ? ranks[i] : first_bad;
     }
-    return odd;
+    return first_bad;
 }
 
-static uint32_t merges_from(const struct ak_vocab *vocab, uint32_t first)
+static uint32_t count_merges(const struct ak_vocab *vocab, uint32_t first)
 {
     return vocab->n_merges - first < MERGES_AT_ONCE ? vocab->n_merges - first : MERGES_AT_ONCE;
 }
 
 /* Room for the bytes of any lines that are loaded at once. */
-static size_t scratch_bytes(const struct ak_vocab *vocab)
+static size_t max_scratch_bytes(const struct ak_vocab *vocab)
 {
-    size_t most = 1;
+    size_t max_bytes = 1;
     for (uint32_t first = 0; first < vocab->n_merges; first += MERGES_AT_ONCE) {
         size_t bytes = 0;
-        for (uint32_t i = first; i < first + merges_from(vocab, first); i++)
+        for (uint32_t i = first; i < first + count_merges(vocab, first); i++)
             bytes += vocab->merges[i].n;
-        most = ak_max_size(most, bytes);
+        max_bytes = ak_max_size(max_bytes, bytes);
     }
-    return most;
+    return max_bytes;
 }
 
-ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json,
-                             struct ak_error *error)
+ak_status ak_tok_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json,
+                                 struct ak_error *error)
 {
     if (vocab->n_merges > INT32_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%u merges: at most 2^31 are supported",
@@ -153,7 +153,7 @@ ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
     size_t n_pairs = 16;
     while (n_pairs / 3 * 2 < vocab->n_merges)
         n_pairs *= 2;
-    char *scratch = ak_alloc(scratch_bytes(vocab), 1);
+    char *scratch = ak_alloc(max_scratch_bytes(vocab), 1);
     t->pairs = ak_alloc(n_pairs, sizeof *t->pairs);
     if (!scratch || !t->pairs) {
         ak_free(scratch);
@@ -166,35 +166,36 @@ ak_status ak_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *voca
     ak_status status = AKUNU_OK;
     for (uint32_t first = 0; first < vocab->n_merges && status == AKUNU_OK;
          first += MERGES_AT_ONCE) {
-        uint32_t odd =
-            load_some_merges(t, vocab, first, merges_from(vocab, first), is_json, scratch);
-        if (odd != UINT32_MAX && is_json)
-            status =
-                ak_fail(error, AKUNU_ERROR_FORMAT,
-                        "tokenizer.json: model.merges[%u] '%.*s' is no pair of tokens that "
-                        "together are a token",
-                        odd, (int)ak_min_size(vocab->merges[odd].n, 64), vocab->merges[odd].bytes);
+        uint32_t first_bad =
+            load_some_merges(t, vocab, first, count_merges(vocab, first), is_json, scratch);
+        if (first_bad != UINT32_MAX && is_json)
+            status = ak_fail(error, AKUNU_ERROR_FORMAT,
+                             "tokenizer.json: model.merges[%u] '%.*s' is no pair of tokens that "
+                             "together are a token",
+                             first_bad, (int)ak_min_size(vocab->merges[first_bad].n, 64),
+                             vocab->merges[first_bad].bytes);
     }
     ak_free(scratch);
     return status;
 }
 
-ak_status ak_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+ak_status ak_tok_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                          struct ak_error *error)
 {
     if (!vocab->merges)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the byte-level BPE vocabulary has no merges (tokenizer.ggml.merges)");
-    AK_TRY(ak_pretokenizer_create(vocab->pre, &t->pre, error));
-    ak_bpe_load_pieces(t, vocab);
-    AK_TRY(ak_bpe_load_merges(t, vocab, false, error));
-    t->whole_words = ak_pretokenizer_whole_words(t->pre);
-    if (!t->whole_words)
-        ak_pieces_drop_index(&t->pieces);
+    AK_TRY(ak_tok_pretokenizer_create(vocab->pre, &t->pretokenizer, error));
+    ak_tok_bpe_load_bytes(t, vocab);
+    AK_TRY(ak_tok_bpe_load_merges(t, vocab, false, error));
+    t->ignore_merges = ak_tok_pretokenizer_ignores_merges(t->pretokenizer);
+    if (!t->ignore_merges)
+        ak_tok_bytes_drop_index(&t->token_bytes);
     return AKUNU_OK;
 }
 
-static bool join(const void *context, const struct ak_node *left, const struct ak_node *right,
-                 uint32_t *priority, int32_t *joined)
+static bool merge_pair(const void *context, const struct ak_tok_node *left,
+                       const struct ak_tok_node *right, uint32_t *priority, int32_t *merged)
 {
     const struct ak_tokenizer *t = context;
     uint32_t l = (uint32_t)left->id, r = (uint32_t)right->id, at = hash_pair(l, r) & t->pair_mask;
@@ -202,19 +203,19 @@ static bool join(const void *context, const struct ak_node *left, const struct a
     for (; t->pairs[at].left != UINT32_MAX; at = (at + 1) & t->pair_mask) {
         if (t->pairs[at].left == l && t->pairs[at].right == r) {
             *priority = t->pairs[at].rank;
-            *joined = t->pairs[at].joined;
+            *merged = t->pairs[at].merged;
             return true;
         }
     }
     return false;
 }
 
-static void add_bytes(struct ak_run *r, const char *word, size_t n)
+static void add_bytes(struct ak_tok_encoding *r, const char *word, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int32_t id = r->t->byte_tokens[(unsigned char)word[i]];
         if (id >= 0) /* few vocabularies lack a byte; it is left out, as elsewhere */
-            ak_merge_add(&r->merge, (uint32_t)i, 1, id);
+            ak_tok_merge_add(&r->merge, (uint32_t)i, 1, id);
     }
 }
 
@@ -227,7 +228,7 @@ static bool has_bytes(const struct ak_tokenizer *t, const char *text, size_t n)
 }
 
 /* Characters, the bytes of those that are no tokens, or the unknown token. */
-static void add_characters(struct ak_run *r, const char *word, size_t n)
+static void add_characters(struct ak_tok_encoding *r, const char *word, size_t n)
 {
     const struct ak_tokenizer *t = r->t;
     bool unknown = false;
@@ -235,55 +236,57 @@ static void add_characters(struct ak_run *r, const char *word, size_t n)
     for (size_t at = 0; at < n;) {
         struct ak_utf8 c = ak_utf8_next(word + at, n - at);
         size_t bytes = c.valid ? c.bytes : 1;
-        int32_t id = ak_pieces_find(ak_bpe_index(t), word + at, bytes);
+        int32_t id = ak_tok_bytes_find(ak_tok_bpe_index(t), word + at, bytes);
         if (id >= 0) {
-            ak_merge_add(&r->merge, (uint32_t)at, (uint32_t)bytes, id);
+            ak_tok_merge_add(&r->merge, (uint32_t)at, (uint32_t)bytes, id);
             unknown = false;
         } else if (has_bytes(t, word + at, bytes)) {
             for (size_t i = at; i < at + bytes; i++)
-                ak_merge_add(&r->merge, (uint32_t)i, 1, t->byte_tokens[(unsigned char)word[i]]);
+                ak_tok_merge_add(&r->merge, (uint32_t)i, 1, t->byte_tokens[(unsigned char)word[i]]);
             unknown = false;
         } else if (t->unknown >= 0) {
             if (!unknown || !t->pipeline->fuse_unknown)
-                ak_merge_add(&r->merge, (uint32_t)at, (uint32_t)bytes, t->unknown);
+                ak_tok_merge_add(&r->merge, (uint32_t)at, (uint32_t)bytes, t->unknown);
             unknown = true;
         }
         at += bytes;
     }
 }
 
-ak_status ak_bpe_word(struct ak_run *r, const char *word, size_t n, struct ak_error *error)
+ak_status ak_tok_bpe_encode_word(struct ak_tok_encoding *r, const char *word, size_t n,
+                                 struct ak_error *error)
 {
     const struct ak_tokenizer *t = r->t;
 
-    bool unmerged =
-        t->whole_words || (t->pipeline && t->pipeline->whole_lines && n > 0 && word[0] == '\n');
-    int32_t whole = unmerged ? ak_pieces_find(ak_bpe_index(t), word, n) : -1;
-    if (whole >= 0) {
-        ak_run_push(r, whole);
+    bool ignore = t->ignore_merges ||
+                  (t->pipeline && t->pipeline->ignore_newline_merges && n > 0 && word[0] == '\n');
+    int32_t word_id = ignore ? ak_tok_bytes_find(ak_tok_bpe_index(t), word, n) : -1;
+    if (word_id >= 0) {
+        ak_tok_push(r, word_id);
         return AKUNU_OK;
     }
-    AK_TRY(ak_merge_begin(&r->merge, n, error));
+    AK_TRY(ak_tok_merge_begin(&r->merge, n, error));
     if (t->byte_level)
         add_bytes(r, word, n);
     else
         add_characters(r, word, n);
     if (r->merge.n_nodes == 0)
         return AKUNU_OK;
-    ak_merge_run(&r->merge, join, t);
-    for (uint32_t i = 0; i != AK_NO_NODE; i = r->merge.nodes[i].next)
-        ak_run_push(r, r->merge.nodes[i].id);
+    ak_tok_merge_run(&r->merge, merge_pair, t);
+    for (uint32_t i = 0; i != AK_TOK_NO_NODE; i = r->merge.nodes[i].next)
+        ak_tok_push(r, r->merge.nodes[i].id);
     return AKUNU_OK;
 }
 
 static ak_status add_word(void *context, const char *word, size_t n, struct ak_error *error)
 {
-    return ak_bpe_word(context, word, n, error);
+    return ak_tok_bpe_encode_word(context, word, n, error);
 }
 
-ak_status ak_bpe_text(struct ak_run *r, const char *text, size_t n, struct ak_error *error)
+ak_status ak_tok_bpe_encode(struct ak_tok_encoding *r, const char *text, size_t n,
+                            struct ak_error *error)
 {
     if (!r->matcher)
-        AK_TRY(ak_matcher_create(&r->matcher, error));
-    return ak_cut_words(r->t->pre, r->matcher, text, n, add_word, r, error);
+        AK_TRY(ak_tok_matcher_create(&r->matcher, error));
+    return ak_tok_pretokenize(r->t->pretokenizer, r->matcher, text, n, add_word, r, error);
 }

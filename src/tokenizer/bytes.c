@@ -18,7 +18,7 @@ static int byte_of_printable(uint32_t code)
     return code == 0x143 ? 0xAD : -1;
 }
 
-bool ak_bytes_of_printable(const char *text, uint32_t n, char *out, uint32_t *n_out)
+bool ak_tok_decode_printable(const char *text, uint32_t n, char *out, uint32_t *n_out)
 {
     *n_out = 0;
     for (uint32_t at = 0; at < n;) {
@@ -39,7 +39,7 @@ bool ak_bytes_of_printable(const char *text, uint32_t n, char *out, uint32_t *n_
     return true;
 }
 
-size_t ak_printable_of_byte(unsigned char byte, char out[4])
+size_t ak_tok_encode_printable(unsigned char byte, char out[4])
 {
     uint32_t code = byte;
     if (byte <= 0x20)
@@ -51,22 +51,22 @@ size_t ak_printable_of_byte(unsigned char byte, char out[4])
     return ak_utf8_encode(code, out);
 }
 
-static const char space_mark[] = "▁"; /* U+2581 */
-enum { SPACE_MARK_BYTES = 3 };
+static const char metaspace[] = "▁"; /* U+2581 */
+enum { METASPACE_BYTES = 3 };
 
-uint32_t ak_unmark(const char *text, size_t n, char *out)
+uint32_t ak_tok_decode_metaspace(const char *text, size_t n, char *out)
 {
     uint32_t n_out = 0;
 
     for (size_t at = 0; at < n;) {
-        const char *mark = memmem(text + at, n - at, space_mark, SPACE_MARK_BYTES);
+        const char *mark = memmem(text + at, n - at, metaspace, METASPACE_BYTES);
         size_t plain = mark ? (size_t)(mark - text) - at : n - at;
         memcpy(out + n_out, text + at, plain);
         n_out += (uint32_t)plain;
         at += plain;
         if (mark) {
             out[n_out++] = ' ';
-            at += SPACE_MARK_BYTES;
+            at += METASPACE_BYTES;
         }
     }
     return n_out;
@@ -81,7 +81,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int ak_byte_of(struct ak_text text)
+int ak_tok_parse_byte(struct ak_text text)
 {
     if (text.n != 6 || memcmp(text.bytes, "<0x", 3) != 0 || text.bytes[5] != '>')
         return -1;

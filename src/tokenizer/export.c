@@ -16,19 +16,19 @@ enum {
     TYPE_BYTE = 6
 };
 
-static const char mark[] = "▁";
+static const char metaspace[] = "▁";
 
 /* What is being made: texts are offsets until the buffer has its place. */
 struct exporter {
     const struct ak_tokenizer *t;
-    struct ak_export *out;
+    struct ak_tok_export *out;
     uint32_t n;
     struct ak_error *error;
 };
 
 static bool is_wordpiece(const struct ak_tokenizer *t)
 {
-    return t->pipeline && t->pipeline->core == AK_CORE_WORDPIECE;
+    return t->pipeline && t->pipeline->model == AK_TOK_MODEL_WORDPIECE;
 }
 
 static ak_status add(struct exporter *e, const char *bytes, size_t n)
@@ -41,25 +41,27 @@ static ak_status add_printable(struct exporter *e, struct ak_text text)
 {
     char out[4];
     for (uint32_t i = 0; i < text.n; i++)
-        AK_TRY(add(e, out, ak_printable_of_byte((unsigned char)text.bytes[i], out)));
+        AK_TRY(add(e, out, ak_tok_encode_printable((unsigned char)text.bytes[i], out)));
     return AKUNU_OK;
 }
 
 /* WordPiece: GGUF marks the pieces that begin a word, and not the others. */
 static ak_status add_wordpiece(struct exporter *e, struct ak_text text)
 {
-    size_t n_next = strlen(e->t->pipeline->next_mark);
-    if (n_next > 0 && text.n > n_next && memcmp(text.bytes, e->t->pipeline->next_mark, n_next) == 0)
+    size_t n_next = strlen(e->t->pipeline->subword_prefix);
+    if (n_next > 0 && text.n > n_next &&
+        memcmp(text.bytes, e->t->pipeline->subword_prefix, n_next) == 0)
         return add(e, text.bytes + n_next, text.n - n_next);
-    AK_TRY(add(e, mark, strlen(mark)));
+    AK_TRY(add(e, metaspace, strlen(metaspace)));
     return add(e, text.bytes, text.n);
 }
 
 /* SentencePiece's vocabularies, of whose pieces the marks have become blanks. */
-static ak_status add_marked(struct exporter *e, struct ak_text text)
+static ak_status add_metaspace(struct exporter *e, struct ak_text text)
 {
     for (uint32_t i = 0; i < text.n; i++)
-        AK_TRY(text.bytes[i] == ' ' ? add(e, mark, strlen(mark)) : add(e, &text.bytes[i], 1));
+        AK_TRY(text.bytes[i] == ' ' ? add(e, metaspace, strlen(metaspace)) :
+                                      add(e, &text.bytes[i], 1));
     return AKUNU_OK;
 }
 
@@ -70,7 +72,7 @@ static ak_status add_byte_token(struct exporter *e, unsigned byte)
 }
 
 /* The byte that token `id` stands for; -1: it is none of those. */
-static int byte_of(const struct ak_tokenizer *t, uint32_t id)
+static int find_byte(const struct ak_tokenizer *t, uint32_t id)
 {
     if (t->byte_level || (t->pipeline && !t->pipeline->byte_fallback))
         return -1;
@@ -84,10 +86,10 @@ static ak_status add_normal(struct exporter *e, uint32_t id)
 {
     const struct ak_tokenizer *t = e->t;
     if (t->byte_level)
-        return add_printable(e, ak_pieces_get(&t->pieces, id));
+        return add_printable(e, ak_tok_bytes_get(&t->token_bytes, id));
     if (!t->pipeline)
-        return add_marked(e, ak_pieces_get(&t->pieces, id));
-    struct ak_text word = ak_pieces_get(&t->pipeline->words, id);
+        return add_metaspace(e, ak_tok_bytes_get(&t->token_bytes, id));
+    struct ak_text word = ak_tok_bytes_get(&t->pipeline->words, id);
     return is_wordpiece(t) ? add_wordpiece(e, word) : add(e, word.bytes, word.n);
 }
 
@@ -98,7 +100,8 @@ static ak_status add_added(struct exporter *e, struct ak_text text)
     if (t->byte_level || is_wordpiece(t))
         return add(e, text.bytes, text.n);
     AK_TRY(ak_buffer_reserve(&e->out->bytes, text.n, e->error));
-    e->out->bytes.n += ak_unmark(text.bytes, text.n, e->out->bytes.bytes + e->out->bytes.n);
+    e->out->bytes.n +=
+        ak_tok_decode_metaspace(text.bytes, text.n, e->out->bytes.bytes + e->out->bytes.n);
     return AKUNU_OK;
 }
 
@@ -107,28 +110,28 @@ static ak_status add_unused(struct exporter *e, uint32_t id)
     char text[24];
     e->out->types[id] = TYPE_UNUSED;
     if (is_wordpiece(e->t))
-        AK_TRY(add(e, mark, strlen(mark)));
+        AK_TRY(add(e, metaspace, strlen(metaspace)));
     return add(e, text, (size_t)snprintf(text, sizeof text, "[PAD%u]", (unsigned)id));
 }
 
 static ak_status add_token(struct exporter *e, uint32_t id)
 {
     const struct ak_tokenizer *t = e->t;
-    const struct ak_pieces *written =
-        t->byte_level || !t->pipeline ? &t->pieces : &t->pipeline->words;
-    if (id >= t->pieces.n ||
-        (ak_kind(t, id) == AK_TOKEN_UNUSED && ak_pieces_get(written, id).n == 0))
+    const struct ak_tok_bytes *written =
+        t->byte_level || !t->pipeline ? &t->token_bytes : &t->pipeline->words;
+    if (id >= t->token_bytes.n ||
+        (ak_tok_kind(t, id) == AK_TOK_KIND_UNUSED && ak_tok_bytes_get(written, id).n == 0))
         return add_unused(e, id);
-    struct ak_text text = ak_pieces_get(written, id);
-    int byte = byte_of(t, id);
-    switch (ak_kind(t, id)) {
-    case AK_TOKEN_CONTROL:
+    struct ak_text text = ak_tok_bytes_get(written, id);
+    int byte = find_byte(t, id);
+    switch (ak_tok_kind(t, id)) {
+    case AK_TOK_KIND_CONTROL:
         e->out->types[id] = (int32_t)id == t->unknown && !t->byte_level && !is_wordpiece(t) ?
                                 TYPE_UNKNOWN :
                                 TYPE_CONTROL;
         return add(e, text.bytes, text.n);
-    case AK_TOKEN_ADDED: e->out->types[id] = TYPE_USER_DEFINED; return add_added(e, text);
-    case AK_TOKEN_UNUSED: e->out->types[id] = TYPE_UNUSED; return add(e, text.bytes, text.n);
+    case AK_TOK_KIND_ADDED: e->out->types[id] = TYPE_USER_DEFINED; return add_added(e, text);
+    case AK_TOK_KIND_UNUSED: e->out->types[id] = TYPE_UNUSED; return add(e, text.bytes, text.n);
     default: break;
     }
     e->out->types[id] = byte >= 0                                   ? TYPE_BYTE :
@@ -139,7 +142,7 @@ static ak_status add_token(struct exporter *e, uint32_t id)
 
 static ak_status add_tokens(struct exporter *e)
 {
-    struct ak_export *out = e->out;
+    struct ak_tok_export *out = e->out;
     uint64_t *ends = ak_alloc(e->n, sizeof *ends);
     out->tokens = ak_alloc(e->n, sizeof *out->tokens);
     out->types = ak_alloc(e->n, sizeof *out->types);
@@ -152,7 +155,7 @@ static ak_status add_tokens(struct exporter *e)
     }
     for (uint32_t id = 0; id < e->n && status == AKUNU_OK; id++) {
         uint64_t begin = id ? ends[id - 1] : 0;
-        /* placed by `place` */
+        /* set by set_addresses */
         out->tokens[id] =
             (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(ends[id] - begin) };
     }
@@ -161,14 +164,14 @@ static ak_status add_tokens(struct exporter *e)
 }
 
 /* ---- Merges ------------------------------------------------------------- */
-static int by_rank(const void *a, const void *b)
+static int compare_rank(const void *a, const void *b)
 {
-    const struct ak_pair *x = a, *y = b;
+    const struct ak_tok_pair *x = a, *y = b;
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 /* The pairs in the order of their ranks, to be freed. */
-static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_pair **out, uint32_t *n,
+static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_tok_pair **out, uint32_t *n,
                             struct ak_error *error)
 {
     *n = 0;
@@ -179,20 +182,20 @@ static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_pair **out, 
     for (uint32_t i = 0; t->pairs && i <= t->pair_mask; i++)
         if (t->pairs[i].left != UINT32_MAX)
             (*out)[(*n)++] = t->pairs[i];
-    qsort(*out, *n, sizeof **out, by_rank);
+    qsort(*out, *n, sizeof **out, compare_rank);
     return AKUNU_OK;
 }
 
-static ak_status add_merges(struct exporter *e, const struct ak_pair *pairs, uint32_t n)
+static ak_status add_merges(struct exporter *e, const struct ak_tok_pair *pairs, uint32_t n)
 {
     e->out->merges = ak_alloc(n, sizeof *e->out->merges);
     if (!e->out->merges)
         return ak_fail_memory(e->error, "the merges of a vocabulary", n * sizeof *e->out->merges);
     for (uint32_t i = 0; i < n; i++) {
         size_t begin = e->out->bytes.n;
-        AK_TRY(add_printable(e, ak_pieces_get(&e->t->pieces, pairs[i].left)));
+        AK_TRY(add_printable(e, ak_tok_bytes_get(&e->t->token_bytes, pairs[i].left)));
         AK_TRY(add(e, " ", 1));
-        AK_TRY(add_printable(e, ak_pieces_get(&e->t->pieces, pairs[i].right)));
+        AK_TRY(add_printable(e, ak_tok_bytes_get(&e->t->token_bytes, pairs[i].right)));
         e->out->merges[i] =
             (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
     }
@@ -202,32 +205,32 @@ static ak_status add_merges(struct exporter *e, const struct ak_pair *pairs, uin
 
 /* SentencePiece's BPE merges the pair whose token has the best score: the earlier a
  * merge, the better. Tokens of no merge are of single characters, or not of text. */
-static void score_by_merges(struct exporter *e, const struct ak_pair *pairs, uint32_t n)
+static void score_by_merges(struct exporter *e, const struct ak_tok_pair *pairs, uint32_t n)
 {
     for (uint32_t i = 0; i < e->n; i++)
         e->out->scores[i] = e->out->types[i] == TYPE_NORMAL ? -(float)n - 1.0f : 0.0f;
     for (uint32_t i = n; i-- > 0;) /* the earliest of a token's merges last */
-        if ((uint32_t)pairs[i].joined < e->n)
-            e->out->scores[pairs[i].joined] = -(float)i;
+        if ((uint32_t)pairs[i].merged < e->n)
+            e->out->scores[pairs[i].merged] = -(float)i;
 }
 
 static void score_by_priorities(struct exporter *e)
 {
-    for (uint32_t i = 0; i < e->n && i < e->t->pieces.n; i++)
+    for (uint32_t i = 0; i < e->n && i < e->t->token_bytes.n; i++)
         e->out->scores[i] = -(float)e->t->priorities[i];
 }
 
 static ak_status add_scores(struct exporter *e)
 {
-    struct ak_pair *pairs;
+    struct ak_tok_pair *pairs;
     uint32_t n;
     e->out->scores = ak_alloc(e->n, sizeof *e->out->scores);
     if (!e->out->scores)
         return ak_fail_memory(e->error, "the scores of a vocabulary", e->n * sizeof(float));
     if (!e->t->pipeline) {
         score_by_priorities(e);
-    } else if (e->t->pipeline->core == AK_CORE_UNIGRAM) {
-        for (uint32_t i = 0; i < e->n && i < e->t->pieces.n && e->t->pipeline->scores; i++)
+    } else if (e->t->pipeline->model == AK_TOK_MODEL_UNIGRAM) {
+        for (uint32_t i = 0; i < e->n && i < e->t->token_bytes.n && e->t->pipeline->scores; i++)
             e->out->scores[i] = (float)e->t->pipeline->scores[i];
     } else {
         AK_TRY(sort_pairs(e->t, &pairs, &n, e->error));
@@ -239,7 +242,8 @@ static ak_status add_scores(struct exporter *e)
 }
 
 /* ---- What goes with them ------------------------------------------------ */
-static const struct ak_step *step_of(const struct ak_steps *steps, enum ak_step_kind kind)
+static const struct ak_tok_transform *find_transform(const struct ak_tok_transforms *steps,
+                                                     enum ak_tok_transform_kind kind)
 {
     for (uint32_t i = 0; i < steps->n; i++)
         if (steps->list[i].kind == kind)
@@ -248,25 +252,28 @@ static const struct ak_step *step_of(const struct ak_steps *steps, enum ak_step_
 }
 
 /* Whether a blank is put before the text. */
-static bool puts_blank_first(const struct ak_tokenizer *t)
+static bool adds_space_prefix(const struct ak_tokenizer *t)
 {
     if (!t->pipeline)
         return t->add_space_prefix;
-    const struct ak_step *prepend = step_of(&t->pipeline->normalizers, AK_STEP_PREPEND);
-    const struct ak_step *marks = step_of(&t->pipeline->normalizers, AK_STEP_MARK_BLANKS);
-    const struct ak_step *metaspace = step_of(&t->pipeline->splits, AK_STEP_METASPACE);
-    return prepend || (marks && (marks->flag || marks->flag2)) ||
-           (metaspace && metaspace->first != AK_FIRST_NEVER);
+    const struct ak_tok_transform *prepend =
+        find_transform(&t->pipeline->normalizers, AK_TOK_NORM_PREPEND);
+    const struct ak_tok_transform *normalizer =
+        find_transform(&t->pipeline->normalizers, AK_TOK_NORM_METASPACE);
+    const struct ak_tok_transform *pretokenizer =
+        find_transform(&t->pipeline->pretokenizers, AK_TOK_PRE_METASPACE);
+    return prepend || (normalizer && (normalizer->flag || normalizer->flag2)) ||
+           (pretokenizer && pretokenizer->prepend != AK_TOK_PREPEND_NEVER);
 }
 
 /* Whether two blanks are as one. */
-static ak_status joins_blanks(const struct ak_tokenizer *t, bool *out, struct ak_error *error)
+static ak_status collapses_spaces(const struct ak_tokenizer *t, bool *out, struct ak_error *error)
 {
     static const char one[] = "a a", two[] = "a  a";
     int32_t a[8], b[8];
     size_t n, m;
-    AK_TRY(ak_tokenize(t, one, strlen(one), 0, a, sizeof a / sizeof *a, &n, error));
-    AK_TRY(ak_tokenize(t, two, strlen(two), 0, b, sizeof b / sizeof *b, &m, error));
+    AK_TRY(ak_tok_encode(t, one, strlen(one), 0, a, sizeof a / sizeof *a, &n, error));
+    AK_TRY(ak_tok_encode(t, two, strlen(two), 0, b, sizeof b / sizeof *b, &m, error));
     *out = n == m && n <= sizeof a / sizeof *a && memcmp(a, b, n * sizeof *a) == 0;
     return AKUNU_OK;
 }
@@ -274,10 +281,11 @@ static ak_status joins_blanks(const struct ak_tokenizer *t, bool *out, struct ak
 /* llama.cpp does where it makes small letters, unless it is told otherwise. */
 static bool strips_accents(const struct ak_tokenizer *t)
 {
-    static const enum ak_step_kind kinds[] = { AK_STEP_STRIP_ACCENTS, AK_STEP_PLAIN_MARKS,
-                                               AK_STEP_BASE };
+    static const enum ak_tok_transform_kind kinds[] = { AK_TOK_NORM_STRIP_ACCENTS,
+                                                        AK_TOK_NORM_STRIP_MN,
+                                                        AK_TOK_NORM_BASE_CHARS };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (step_of(&t->pipeline->normalizers, kinds[i]))
+        if (find_transform(&t->pipeline->normalizers, kinds[i]))
             return true;
     return false;
 }
@@ -285,14 +293,15 @@ static bool strips_accents(const struct ak_tokenizer *t)
 /* In the file's form: the array's size, the array, the texts. */
 static ak_status add_charsmap(struct exporter *e)
 {
-    const struct ak_step *step = step_of(&e->t->pipeline->normalizers, AK_STEP_PRECOMPILED);
+    const struct ak_tok_transform *step =
+        find_transform(&e->t->pipeline->normalizers, AK_TOK_NORM_PRECOMPILED);
     if (!step || step->map.n_nodes == 0)
         return AKUNU_OK;
     uint32_t array = step->map.n_nodes * 4;
     size_t begin = e->out->bytes.n;
     AK_TRY(add(e, (const char *)&array, sizeof array));
     AK_TRY(add(e, (const char *)step->map.nodes, array));
-    AK_TRY(add(e, step->map.texts, step->map.n_texts));
+    AK_TRY(add(e, step->map.texts, step->map.n_text_bytes));
     e->out->vocab.charsmap =
         (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
     return AKUNU_OK;
@@ -303,16 +312,16 @@ static ak_status add_charsmap(struct exporter *e)
 static void add_ends(struct exporter *e)
 {
     const struct ak_tokenizer *t = e->t;
-    const struct ak_pipeline *p = t->pipeline;
+    const struct ak_tok_pipeline *p = t->pipeline;
     struct ak_vocab *v = &e->out->vocab;
-    bool begins = p && p->n_before > 0, ends = p && p->n_after > 0;
-    v->bos = begins ? p->before[0] : t->bos;
-    v->eos = ends ? p->after[p->n_after - 1] : t->eos;
+    bool begins = p && p->n_prefix > 0, ends = p && p->n_suffix > 0;
+    v->bos = begins ? p->prefix_ids[0] : t->bos;
+    v->eos = ends ? p->suffix_ids[p->n_suffix - 1] : t->eos;
     v->eot = ends && t->eos >= 0 && t->eos != v->eos ? t->eos : -1;
     v->unknown = t->unknown;
     v->add_bos = t->add_bos || begins;
     v->add_eos = t->add_eos || ends;
-    e->out->add_separator = p && p->n_between > 0 ? p->n_between > p->n_after : -1;
+    e->out->add_separator = p && p->n_separators > 0 ? p->n_separators > p->n_suffix : -1;
     if (is_wordpiece(t)) {
         v->separator = v->eos;
         v->cls = v->bos;
@@ -321,12 +330,12 @@ static void add_ends(struct exporter *e)
 
 static ak_status fill_byte_level(struct exporter *e, struct ak_text pre)
 {
-    struct ak_pair *pairs;
+    struct ak_tok_pair *pairs;
     uint32_t n;
     struct ak_vocab *v = &e->out->vocab;
     v->model = (struct ak_text){ "gpt2", 4 };
     if (pre.n == 0 && e->t->pipeline)
-        AK_TRY(ak_pre_name(e->t, &pre, e->error));
+        AK_TRY(ak_tok_find_pre_name(e->t, &pre, e->error));
     if (pre.n == 0)
         return ak_fail(
             e->error, AKUNU_ERROR_UNSUPPORTED,
@@ -351,24 +360,24 @@ static ak_status fill(struct exporter *e, struct ak_text pre)
     v->pre = pre.n ? pre : (struct ak_text){ "default", 7 };
     if (is_wordpiece(t)) {
         v->model = (struct ak_text){ "bert", 4 };
-        v->lowercase = step_of(&t->pipeline->normalizers, AK_STEP_LOWERCASE) != NULL;
+        v->lowercase = find_transform(&t->pipeline->normalizers, AK_TOK_NORM_LOWERCASE) != NULL;
         v->strip_accents = strips_accents(t) == v->lowercase ? -1 : !v->lowercase;
         return AKUNU_OK;
     }
-    v->add_space_prefix = puts_blank_first(t);
+    v->add_space_prefix = adds_space_prefix(t);
     AK_TRY(add_scores(e));
     v->model = (struct ak_text){ "llama", 5 };
-    if (!t->pipeline || t->pipeline->core != AK_CORE_UNIGRAM)
+    if (!t->pipeline || t->pipeline->model != AK_TOK_MODEL_UNIGRAM)
         return AKUNU_OK;
-    bool joined;
+    bool collapsed;
     v->model = (struct ak_text){ "t5", 2 };
-    AK_TRY(joins_blanks(t, &joined, e->error));
-    v->remove_extra_whitespaces = joined;
+    AK_TRY(collapses_spaces(t, &collapsed, e->error));
+    v->remove_extra_whitespaces = collapsed;
     return add_charsmap(e);
 }
 
 /* Offsets become addresses. */
-static void place(struct ak_export *out, uint32_t n)
+static void set_addresses(struct ak_tok_export *out, uint32_t n)
 {
     const char *base = out->bytes.bytes ? out->bytes.bytes : "";
     for (uint32_t i = 0; i < n; i++)
@@ -383,30 +392,30 @@ static void place(struct ak_export *out, uint32_t n)
     out->vocab.n_tokens = n;
 }
 
-bool ak_tokenizer_takes_blanks(const struct ak_tokenizer *t)
+bool ak_tok_has_rstrip_control(const struct ak_tokenizer *t)
 {
     for (uint32_t i = 0; i < t->specials.n; i++)
-        if (t->specials.sorted[i].right && !t->specials.sorted[i].always)
+        if (t->specials.sorted[i].rstrip && !t->specials.sorted[i].matches_always)
             return true;
     return false;
 }
 
-ak_status ak_tokenizer_export(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre,
-                              struct ak_export *out, struct ak_error *error)
+ak_status ak_tok_export_vocab(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre,
+                              struct ak_tok_export *out, struct ak_error *error)
 {
     struct exporter e = { .t = t, .out = out, .n = n_tokens, .error = error };
-    *out = (struct ak_export){ .tokens = NULL };
+    *out = (struct ak_tok_export){ .tokens = NULL };
     AK_TRY(fill(&e, pre));
-    place(out, n_tokens);
+    set_addresses(out, n_tokens);
     return AKUNU_OK;
 }
 
-void ak_export_free(struct ak_export *e)
+void ak_tok_export_free(struct ak_tok_export *e)
 {
     ak_free(e->bytes.bytes);
     ak_free(e->tokens);
     ak_free(e->merges);
     ak_free(e->scores);
     ak_free(e->types);
-    *e = (struct ak_export){ .tokens = NULL };
+    *e = (struct ak_tok_export){ .tokens = NULL };
 }

@@ -4,12 +4,12 @@
 #include "tokenizer/json_core.h"
 
 /* Ids may leave holes, but not such that a few tokens need much memory. */
-enum { MOST_HOLES = 65536 };
+enum { HOLES_MAX = 65536 };
 
 static const char where_added[] = "tokenizer.json: added_tokens";
 
 /* The model's id for the same text rules, as in the `tokenizers` package. */
-static const json_t *added_id(const struct ak_json_maker *m, const json_t *element)
+static const json_t *get_added_id(const struct ak_tok_json_loader *m, const json_t *element)
 {
     const char *content = json_string_value(json_object_get(element, "content"));
     const json_t *id =
@@ -18,12 +18,12 @@ static const json_t *added_id(const struct ak_json_maker *m, const json_t *eleme
     return id ? id : json_object_get(element, "id");
 }
 
-static ak_status check_id(struct ak_json_maker *m, const char *where, const char *token,
+static ak_status check_id(struct ak_tok_json_loader *m, const char *where, const char *token,
                           const json_t *value, uint32_t *id)
 {
     int64_t number;
 
-    if (!ak_json_whole(value, &number) || number < 0 || (uint64_t)number >= m->limit)
+    if (!ak_tok_json_integer(value, &number) || number < 0 || (uint64_t)number >= m->limit)
         return ak_fail(
             m->error, AKUNU_ERROR_FORMAT,
             "%s: the id of '%.64s' is %s, where an integer from 0 on, below %llu, is expected",
@@ -34,17 +34,17 @@ static ak_status check_id(struct ak_json_maker *m, const char *where, const char
     return AKUNU_OK;
 }
 
-static ak_status count_ids(struct ak_json_maker *m)
+static ak_status count_ids(struct ak_tok_json_loader *m)
 {
     const char *token;
     json_t *value, *element;
     size_t i;
     uint32_t id;
 
-    AK_TRY(ak_json_list(m->root, "added_tokens", false, "tokenizer.json", &m->added, m->error));
+    AK_TRY(ak_tok_json_list(m->root, "added_tokens", false, "tokenizer.json", &m->added, m->error));
     m->limit = (uint64_t)(json_is_array(m->vocab) ? json_array_size(m->vocab) :
                                                     json_object_size(m->vocab)) +
-               json_array_size(m->added) + MOST_HOLES;
+               json_array_size(m->added) + HOLES_MAX;
     if (json_is_array(m->vocab))
         m->n = (uint32_t)json_array_size(m->vocab);
     else
@@ -52,48 +52,50 @@ static ak_status count_ids(struct ak_json_maker *m)
             AK_TRY(check_id(m, "tokenizer.json: model.vocab", token, value, &id));
     json_array_foreach (m->added, i, element) {
         struct ak_text content;
-        AK_TRY(ak_json_text(element, "content", true, where_added, &content, m->error));
-        AK_TRY(check_id(m, where_added, content.bytes, added_id(m, element), &id));
+        AK_TRY(ak_tok_json_text(element, "content", true, where_added, &content, m->error));
+        AK_TRY(check_id(m, where_added, content.bytes, get_added_id(m, element), &id));
     }
     if (m->n == 0)
         return ak_fail(m->error, AKUNU_ERROR_FORMAT, "tokenizer.json: model.vocab is empty");
     m->tokens = ak_alloc(m->n, sizeof *m->tokens);
-    m->of_model = ak_alloc(m->n, sizeof *m->of_model);
-    m->t->marks = ak_alloc(m->n, 1);
-    if (!m->tokens || !m->of_model || !m->t->marks)
+    m->is_model_token = ak_alloc(m->n, sizeof *m->is_model_token);
+    m->t->token_flags = ak_alloc(m->n, 1);
+    if (!m->tokens || !m->is_model_token || !m->t->token_flags)
         return ak_fail_memory(m->error, "the vocabulary", m->n * sizeof *m->tokens);
-    memset(m->t->marks, AK_TOKEN_UNUSED, m->n);
+    memset(m->t->token_flags, AK_TOK_KIND_UNUSED, m->n);
     return AKUNU_OK;
 }
 
 /* ---- Added tokens ------------------------------------------------------- */
 struct special {
-    struct ak_special found;
+    struct ak_tok_special found;
     size_t at; /* of its text in the arena, which may move */
     bool normalized;
 };
 
-static ak_status read_special(struct ak_json_maker *m, const json_t *element, struct special *out,
-                              struct ak_matcher *matcher, struct ak_work *w)
+static ak_status read_special(struct ak_tok_json_loader *m, const json_t *element,
+                              struct special *out, struct ak_tok_matcher *matcher,
+                              struct ak_tok_scratch *w)
 {
-    struct ak_pipeline *p = m->t->pipeline;
+    struct ak_tok_pipeline *p = m->t->pipeline;
     bool special;
     struct ak_text content;
     int64_t id = 0;
 
-    AK_TRY(ak_json_text(element, "content", true, where_added, &content, m->error));
-    AK_TRY(ak_json_flag(element, "special", false, where_added, &special, m->error));
-    AK_TRY(ak_json_flag(element, "normalized", !special, where_added, &out->normalized, m->error));
-    AK_TRY(ak_json_flag(element, "single_word", false, where_added, &out->found.single_word,
-                        m->error));
-    AK_TRY(ak_json_flag(element, "lstrip", false, where_added, &out->found.left, m->error));
-    AK_TRY(ak_json_flag(element, "rstrip", false, where_added, &out->found.right, m->error));
-    ak_json_whole(added_id(m, element), &id); /* checked by count_ids */
+    AK_TRY(ak_tok_json_text(element, "content", true, where_added, &content, m->error));
+    AK_TRY(ak_tok_json_bool(element, "special", false, where_added, &special, m->error));
+    AK_TRY(
+        ak_tok_json_bool(element, "normalized", !special, where_added, &out->normalized, m->error));
+    AK_TRY(ak_tok_json_bool(element, "single_word", false, where_added, &out->found.single_word,
+                            m->error));
+    AK_TRY(ak_tok_json_bool(element, "lstrip", false, where_added, &out->found.lstrip, m->error));
+    AK_TRY(ak_tok_json_bool(element, "rstrip", false, where_added, &out->found.rstrip, m->error));
+    ak_tok_json_integer(get_added_id(m, element), &id); /* checked by count_ids */
     out->found.id = (int32_t)id;
-    out->found.always = !special;
-    m->t->marks[id] = special ? AK_TOKEN_CONTROL : AK_TOKEN_ADDED;
+    out->found.matches_always = !special;
+    m->t->token_flags[id] = special ? AK_TOK_KIND_CONTROL : AK_TOK_KIND_ADDED;
     if (out->normalized) {
-        AK_TRY(ak_normalize(&p->normalizers, content.bytes, content.n, matcher, w, m->error));
+        AK_TRY(ak_tok_normalize(&p->normalizers, content.bytes, content.n, matcher, w, m->error));
         content = (struct ak_text){ w->text.bytes, (uint32_t)w->text.n };
     }
     out->at = p->added_text.n;
@@ -102,10 +104,10 @@ static ak_status read_special(struct ak_json_maker *m, const json_t *element, st
 }
 
 /* Those of one sort. */
-static ak_status gather(struct ak_json_maker *m, const struct special *all, size_t n_all,
-                        bool normalized, struct ak_specials *out)
+static ak_status gather(struct ak_tok_json_loader *m, const struct special *all, size_t n_all,
+                        bool normalized, struct ak_tok_specials *out)
 {
-    struct ak_special *list = ak_alloc(n_all + 1, sizeof *list);
+    struct ak_tok_special *list = ak_alloc(n_all + 1, sizeof *list);
     uint32_t n = 0;
 
     if (!list)
@@ -116,17 +118,17 @@ static ak_status gather(struct ak_json_maker *m, const struct special *all, size
         list[n] = all[i].found;
         list[n++].text = m->t->pipeline->added_text.bytes + all[i].at;
     }
-    ak_specials_init(out, list, n);
+    ak_tok_specials_init(out, list, n);
     return AKUNU_OK;
 }
 
-static ak_status load_added(struct ak_json_maker *m)
+static ak_status load_added(struct ak_tok_json_loader *m)
 {
     size_t n = json_array_size(m->added);
     struct special *all = ak_alloc(n + 1, sizeof *all);
-    struct ak_matcher *matcher = NULL;
-    struct ak_work work = { .capacity = 0 };
-    ak_status status = all ? ak_matcher_create(&matcher, m->error) :
+    struct ak_tok_matcher *matcher = NULL;
+    struct ak_tok_scratch work = { .capacity = 0 };
+    ak_status status = all ? ak_tok_matcher_create(&matcher, m->error) :
                              ak_fail_memory(m->error, "the added tokens", n * sizeof *all);
 
     for (size_t i = 0; i < n && status == AKUNU_OK; i++)
@@ -134,35 +136,35 @@ static ak_status load_added(struct ak_json_maker *m)
     if (status == AKUNU_OK)
         status = gather(m, all, n, false, &m->t->specials);
     if (status == AKUNU_OK)
-        status = gather(m, all, n, true, &m->t->pipeline->normalized);
-    ak_work_free(&work);
-    ak_matcher_free(matcher);
+        status = gather(m, all, n, true, &m->t->pipeline->normalized_specials);
+    ak_tok_scratch_free(&work);
+    ak_tok_matcher_free(matcher);
     ak_free(all);
     return status;
 }
 
 /* ---- What tokens give --------------------------------------------------- */
 /* Puts what token `id` gives into w->text. */
-static ak_status decode(struct ak_json_maker *m, uint32_t id, struct ak_matcher *matcher,
-                        struct ak_work *w)
+static ak_status decode(struct ak_tok_json_loader *m, uint32_t id, struct ak_tok_matcher *matcher,
+                        struct ak_tok_scratch *w)
 {
-    const struct ak_pipeline *p = m->t->pipeline;
+    const struct ak_tok_pipeline *p = m->t->pipeline;
     struct ak_text token = m->tokens[id];
-    int byte = m->decoder.byte_fallback ? ak_byte_of(token) : -1;
+    int byte = m->decoder.byte_fallback ? ak_tok_parse_byte(token) : -1;
     char bytes[1] = { (char)byte };
 
     if (byte >= 0)
         token = (struct ak_text){ bytes, 1 };
     if (!m->decoder.wordpiece)
-        return ak_normalize(&m->decoder.steps, token.bytes, token.n, matcher, w, m->error);
-    uint32_t mark = (uint32_t)strlen(p->next_mark);
-    bool begins = mark == 0 || token.n < mark || memcmp(token.bytes, p->next_mark, mark) != 0;
+        return ak_tok_normalize(&m->decoder.steps, token.bytes, token.n, matcher, w, m->error);
+    uint32_t mark = (uint32_t)strlen(p->subword_prefix);
+    bool begins = mark == 0 || token.n < mark || memcmp(token.bytes, p->subword_prefix, mark) != 0;
     w->text.n = 0;
     AK_TRY(ak_buffer_reserve(&w->text, (size_t)token.n + 1, m->error));
     if (!begins)
         token = (struct ak_text){ token.bytes + mark, token.n - mark };
     if (m->decoder.cleanup) {
-        w->text.n = ak_wordpiece_text(token.bytes, token.n, begins, w->text.bytes);
+        w->text.n = ak_tok_wordpiece_decode(token.bytes, token.n, begins, w->text.bytes);
         return AKUNU_OK;
     }
     if (begins)
@@ -170,8 +172,8 @@ static ak_status decode(struct ak_json_maker *m, uint32_t id, struct ak_matcher 
     return ak_buffer_add(&w->text, token.bytes, token.n, m->error);
 }
 
-static ak_status decode_all(struct ak_json_maker *m, struct ak_matcher *matcher, struct ak_work *w,
-                            struct ak_buffer *all, uint32_t *sizes)
+static ak_status decode_all(struct ak_tok_json_loader *m, struct ak_tok_matcher *matcher,
+                            struct ak_tok_scratch *w, struct ak_buffer *all, uint32_t *sizes)
 {
     for (uint32_t id = 0; id < m->n; id++) {
         if (m->tokens[id].bytes) {
@@ -180,91 +182,91 @@ static ak_status decode_all(struct ak_json_maker *m, struct ak_matcher *matcher,
             sizes[id] = (uint32_t)w->text.n;
         }
     }
-    AK_TRY(ak_pieces_reserve(&m->t->pieces, m->n, all->n, m->error));
+    AK_TRY(ak_tok_bytes_reserve(&m->t->token_bytes, m->n, all->n, m->error));
     size_t at = 0;
     for (uint32_t id = 0; id < m->n; id++) {
         if (sizes[id])
-            memcpy(ak_pieces_next(&m->t->pieces), all->bytes + at, sizes[id]);
-        ak_pieces_append(&m->t->pieces, sizes[id]);
+            memcpy(ak_tok_bytes_next(&m->t->token_bytes), all->bytes + at, sizes[id]);
+        ak_tok_bytes_append(&m->t->token_bytes, sizes[id]);
         at += sizes[id];
     }
     return AKUNU_OK;
 }
 
-static ak_status load_texts(struct ak_json_maker *m)
+static ak_status load_texts(struct ak_tok_json_loader *m)
 {
-    struct ak_matcher *matcher = NULL;
-    struct ak_work work = { .capacity = 0 };
+    struct ak_tok_matcher *matcher = NULL;
+    struct ak_tok_scratch work = { .capacity = 0 };
     struct ak_buffer all = { .n = 0 };
     uint32_t *sizes = ak_alloc(m->n, sizeof *sizes);
-    ak_status status = sizes ? ak_matcher_create(&matcher, m->error) :
+    ak_status status = sizes ? ak_tok_matcher_create(&matcher, m->error) :
                                ak_fail_memory(m->error, "the vocabulary", m->n * sizeof *sizes);
 
     if (status == AKUNU_OK)
         status = decode_all(m, matcher, &work, &all, sizes);
     ak_buffer_free(&all);
-    ak_work_free(&work);
-    ak_matcher_free(matcher);
+    ak_tok_scratch_free(&work);
+    ak_tok_matcher_free(matcher);
     ak_free(sizes);
-    m->t->add_space_prefix = m->decoder.drops_blank;
-    m->t->pipeline->joins_words = m->decoder.wordpiece;
+    m->t->add_space_prefix = m->decoder.strips_space;
+    m->t->pipeline->inserts_spaces = m->decoder.wordpiece;
     return status;
 }
 
 /* ---- The whole ---------------------------------------------------------- */
-static ak_status read_parts(struct ak_json_maker *m)
+static ak_status read_parts(struct ak_tok_json_loader *m)
 {
-    struct ak_pipeline *p = m->t->pipeline;
+    struct ak_tok_pipeline *p = m->t->pipeline;
     json_t *part;
 
-    AK_TRY(ak_json_object(m->root, "normalizer", false, "tokenizer.json", &part, m->error));
+    AK_TRY(ak_tok_json_object(m->root, "normalizer", false, "tokenizer.json", &part, m->error));
     if (part)
-        AK_TRY(ak_json_normalizer(part, &p->normalizers, m->error));
-    AK_TRY(ak_json_object(m->root, "pre_tokenizer", false, "tokenizer.json", &part, m->error));
+        AK_TRY(ak_tok_json_read_normalizer(part, &p->normalizers, m->error));
+    AK_TRY(ak_tok_json_object(m->root, "pre_tokenizer", false, "tokenizer.json", &part, m->error));
     if (part)
-        AK_TRY(ak_json_pre_tokenizer(part, &p->splits, &m->t->byte_level, m->error));
-    AK_TRY(ak_json_object(m->root, "decoder", false, "tokenizer.json", &part, m->error));
+        AK_TRY(ak_tok_json_read_pretokenizer(part, &p->pretokenizers, &m->t->byte_level, m->error));
+    AK_TRY(ak_tok_json_object(m->root, "decoder", false, "tokenizer.json", &part, m->error));
     if (part)
-        AK_TRY(ak_json_decoder(part, &m->decoder, m->error));
-    AK_TRY(ak_json_object(m->root, "post_processor", false, "tokenizer.json", &part, m->error));
+        AK_TRY(ak_tok_json_read_decoder(part, &m->decoder, m->error));
+    AK_TRY(ak_tok_json_object(m->root, "post_processor", false, "tokenizer.json", &part, m->error));
     if (part)
-        AK_TRY(ak_json_post_processor(part, p, m->error));
-    if (m->t->byte_level && p->core != AK_CORE_BPE)
+        AK_TRY(ak_tok_json_read_post_processor(part, p, m->error));
+    if (m->t->byte_level && p->model != AK_TOK_MODEL_BPE)
         return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED,
                        "tokenizer.json: ByteLevel is supported only with a model of type BPE");
     return AKUNU_OK;
 }
 
 /* Words of byte-level BPE are looked up as bytes: among the texts of the tokens. */
-static ak_status load_tokens(struct ak_json_maker *m)
+static ak_status load_tokens(struct ak_tok_json_loader *m)
 {
     struct ak_tokenizer *t = m->t;
     uint64_t bytes = 0;
 
-    AK_TRY(ak_json_core_vocab(m));
+    AK_TRY(ak_tok_json_load_vocab(m));
     for (uint32_t id = 0; id < m->n; id++)
-        t->marks[id] = m->of_model[id] ? AK_TOKEN_NORMAL : AK_TOKEN_UNUSED;
+        t->token_flags[id] = m->is_model_token[id] ? AK_TOK_KIND_NORMAL : AK_TOK_KIND_UNUSED;
     json_t *element;
     size_t i;
     json_array_foreach (m->added, i, element) {
         int64_t id = 0;
-        ak_json_whole(added_id(m, element), &id);
-        m->tokens[id] = ak_json_text_of(json_object_get(element, "content"));
-        t->marks[id] = m->of_model[id] ? AK_TOKEN_NORMAL : AK_TOKEN_ADDED;
+        ak_tok_json_integer(get_added_id(m, element), &id);
+        m->tokens[id] = ak_tok_json_string(json_object_get(element, "content"));
+        t->token_flags[id] = m->is_model_token[id] ? AK_TOK_KIND_NORMAL : AK_TOK_KIND_ADDED;
     }
     if (!t->byte_level)
-        return ak_json_core_words(m);
+        return ak_tok_json_load_words(m);
     for (uint32_t id = 0; id < m->n; id++)
         bytes += m->tokens[id].n;
-    return ak_pieces_reserve(&t->pieces, m->n, bytes, m->error);
+    return ak_tok_bytes_reserve(&t->token_bytes, m->n, bytes, m->error);
 }
 
-static ak_status check_around(const struct ak_json_maker *m)
+static ak_status check_affixes(const struct ak_tok_json_loader *m)
 {
-    const struct ak_pipeline *p = m->t->pipeline;
+    const struct ak_tok_pipeline *p = m->t->pipeline;
 
-    for (uint32_t i = 0; i < p->n_before + p->n_after; i++) {
-        int32_t id = i < p->n_before ? p->before[i] : p->after[i - p->n_before];
+    for (uint32_t i = 0; i < p->n_prefix + p->n_suffix; i++) {
+        int32_t id = i < p->n_prefix ? p->prefix_ids[i] : p->suffix_ids[i - p->n_prefix];
         if ((uint32_t)id >= m->n)
             return ak_fail(m->error, AKUNU_ERROR_FORMAT,
                            "tokenizer.json: post_processor: %d is no id of the %u tokens", id,
@@ -273,38 +275,38 @@ static ak_status check_around(const struct ak_json_maker *m)
     return AKUNU_OK;
 }
 
-static ak_status load(struct ak_json_maker *m)
+static ak_status load(struct ak_tok_json_loader *m)
 {
     struct ak_tokenizer *t = m->t;
 
     if (!json_is_object(m->root))
         return ak_fail(m->error, AKUNU_ERROR_FORMAT,
                        "tokenizer.json is %s, where an object is expected", ak_json_kind(m->root));
-    AK_TRY(ak_json_object(m->root, "model", true, "tokenizer.json", &m->model, m->error));
-    AK_TRY(ak_json_core_find(m));
+    AK_TRY(ak_tok_json_object(m->root, "model", true, "tokenizer.json", &m->model, m->error));
+    AK_TRY(ak_tok_json_find_model(m));
     AK_TRY(read_parts(m));
     AK_TRY(count_ids(m));
-    AK_TRY(check_around(m));
+    AK_TRY(check_affixes(m));
     AK_TRY(load_tokens(m));
-    AK_TRY(ak_json_core_load(m));
+    AK_TRY(ak_tok_json_load_model(m));
     AK_TRY(load_added(m));
     return t->byte_level ? AKUNU_OK : load_texts(m);
 }
 
 /* ---- Beside it ---------------------------------------------------------- */
-static const struct ak_special *named(const struct ak_tokenizer *t, const char *name)
+static const struct ak_tok_special *find_special(const struct ak_tokenizer *t, const char *name)
 {
-    const struct ak_special *special = ak_specials_named(&t->specials, name);
-    return special ? special : ak_specials_named(&t->pipeline->normalized, name);
+    const struct ak_tok_special *special = ak_tok_specials_find(&t->specials, name);
+    return special ? special : ak_tok_specials_find(&t->pipeline->normalized_specials, name);
 }
 
 /* The token that tokenizer_config.json names under `key`: as a string or an added token. */
-static int32_t token_of(const struct ak_tokenizer *t, const json_t *config, const char *key)
+static int32_t find_token(const struct ak_tokenizer *t, const json_t *config, const char *key)
 {
     const json_t *value = json_object_get(config, key);
     const char *name =
         json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
-    const struct ak_special *special = name ? named(t, name) : NULL;
+    const struct ak_tok_special *special = name ? find_special(t, name) : NULL;
 
     return special ? special->id : -1;
 }
@@ -313,8 +315,8 @@ static void mark_end(struct ak_tokenizer *t, const json_t *id)
 {
     int64_t value;
 
-    if (ak_json_whole(id, &value) && value >= 0 && value < (int64_t)t->pieces.n)
-        t->marks[value] |= AK_TOKEN_END;
+    if (ak_tok_json_integer(id, &value) && value >= 0 && value < (int64_t)t->token_bytes.n)
+        t->token_flags[value] |= AK_TOK_END_FLAG;
 }
 
 static void mark_ends(struct ak_tokenizer *t, const json_t *generation)
@@ -322,7 +324,7 @@ static void mark_ends(struct ak_tokenizer *t, const json_t *generation)
     const struct ak_vocab none = { .eot = -1 };
     const json_t *ids = json_object_get(generation, "eos_token_id");
 
-    ak_mark_ends(t, &none);
+    ak_tok_mark_ends(t, &none);
     if (!json_is_array(ids))
         mark_end(t, ids);
     for (size_t i = 0; i < json_array_size(ids); i++)
@@ -340,7 +342,7 @@ static ak_status parse(struct ak_text bytes, const char *name, json_t **out, str
     return status == AKUNU_OK ? AKUNU_OK : ak_fail(error, status, "%s: %s", name, why.message);
 }
 
-static ak_status load_all(struct ak_json_maker *m, const struct ak_tokenizer_files *files)
+static ak_status load_all(struct ak_tok_json_loader *m, const struct ak_tok_files *files)
 {
     json_t *config = NULL, *generation = NULL;
 
@@ -350,10 +352,10 @@ static ak_status load_all(struct ak_json_maker *m, const struct ak_tokenizer_fil
     if (status == AKUNU_OK)
         status = parse(files->generation, "generation_config.json", &generation, m->error);
     if (status == AKUNU_OK) {
-        m->t->bos = token_of(m->t, config, "bos_token");
-        m->t->eos = token_of(m->t, config, "eos_token");
-        if (m->t->bos < 0 && m->t->pipeline->n_before > 0)
-            m->t->bos = m->t->pipeline->before[0];
+        m->t->bos = find_token(m->t, config, "bos_token");
+        m->t->eos = find_token(m->t, config, "eos_token");
+        if (m->t->bos < 0 && m->t->pipeline->n_prefix > 0)
+            m->t->bos = m->t->pipeline->prefix_ids[0];
         mark_ends(m->t, generation);
     }
     json_decref(config);
@@ -361,10 +363,10 @@ static ak_status load_all(struct ak_json_maker *m, const struct ak_tokenizer_fil
     return status;
 }
 
-ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct ak_tokenizer **out,
-                                 struct ak_error *error)
+ak_status ak_tok_from_json(const struct ak_tok_files *files, struct ak_tokenizer **out,
+                           struct ak_error *error)
 {
-    struct ak_json_maker m = { .t = ak_alloc(1, sizeof *m.t), .error = error };
+    struct ak_tok_json_loader m = { .t = ak_alloc(1, sizeof *m.t), .error = error };
 
     *out = NULL;
     if (m.t)
@@ -376,35 +378,35 @@ ak_status ak_tokenizer_from_json(const struct ak_tokenizer_files *files, struct 
         status = load_all(&m, files);
     json_decref(m.root);
     ak_free(m.tokens);
-    ak_free(m.of_model);
+    ak_free(m.is_model_token);
     ak_free(m.lines);
-    ak_buffer_free(&m.joined);
-    ak_steps_free(&m.decoder.steps);
+    ak_buffer_free(&m.merge_text);
+    ak_tok_transforms_free(&m.decoder.steps);
     if (status == AKUNU_OK)
         *out = m.t;
     else
-        ak_tokenizer_free(m.t);
+        ak_tok_free(m.t);
     return status;
 }
 
-ak_status ak_tokenizer_open(const struct ak_provider *p, struct ak_tokenizer **out,
-                            struct ak_error *error)
+ak_status ak_tok_open(const struct ak_provider *p, struct ak_tokenizer **out,
+                      struct ak_error *error)
 {
-    struct ak_tokenizer_files files = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
+    struct ak_tok_files files = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
     struct ak_vocab vocab;
     struct ak_text model;
 
     *out = NULL;
     AK_TRY(ak_provider_vocab(p, &vocab, error));
     if (vocab.model.n > 0)
-        return ak_tokenizer_create(&vocab, out, error);
+        return ak_tok_create(&vocab, out, error);
     if (!ak_provider_file(p, "tokenizer.json", &files.tokenizer))
         return ak_provider_file(p, "tokenizer.model", &model) ?
-                   ak_tokenizer_from_sentencepiece(model, out, error) :
+                   ak_tok_from_sentencepiece(model, out, error) :
                    AKUNU_OK;
     ak_provider_file(p, "tokenizer_config.json", &files.config);
     ak_provider_file(p, "generation_config.json", &files.generation);
     if (files.tokenizer.n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tokenizer.json is empty");
-    return ak_tokenizer_from_json(&files, out, error);
+    return ak_tok_from_json(&files, out, error);
 }

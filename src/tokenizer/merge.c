@@ -2,14 +2,14 @@
 
 #include "base/mem.h"
 
-ak_status ak_merge_begin(struct ak_merge *m, size_t n, struct ak_error *error)
+ak_status ak_tok_merge_begin(struct ak_tok_merge *m, size_t n, struct ak_error *error)
 {
     m->n_nodes = 0;
     m->n_heap = 0;
     if (n <= m->capacity)
         return AKUNU_OK;
     size_t capacity = ak_max_size(n + n / 4, 64);
-    struct ak_node *nodes = ak_realloc(m->nodes, capacity, sizeof *nodes);
+    struct ak_tok_node *nodes = ak_realloc(m->nodes, capacity, sizeof *nodes);
     if (nodes)
         m->nodes = nodes;
     /* Every join takes one entry and adds at most two: never more than 2n. */
@@ -23,11 +23,11 @@ ak_status ak_merge_begin(struct ak_merge *m, size_t n, struct ak_error *error)
     return AKUNU_OK;
 }
 
-void ak_merge_free(struct ak_merge *m)
+void ak_tok_merge_free(struct ak_tok_merge *m)
 {
     ak_free(m->nodes);
     ak_free(m->heap);
-    *m = (struct ak_merge){ 0 };
+    *m = (struct ak_tok_merge){ 0 };
 }
 
 static void sift_down(uint64_t *heap, size_t n, size_t at)
@@ -48,7 +48,7 @@ static void sift_down(uint64_t *heap, size_t n, size_t at)
     heap[at] = entry;
 }
 
-static void push(struct ak_merge *m, uint64_t entry)
+static void push(struct ak_tok_merge *m, uint64_t entry)
 {
     size_t at = m->n_heap++;
 
@@ -59,7 +59,7 @@ static void push(struct ak_merge *m, uint64_t entry)
     m->heap[at] = entry;
 }
 
-static uint64_t pop(struct ak_merge *m)
+static uint64_t pop(struct ak_tok_merge *m)
 {
     uint64_t top = m->heap[0];
 
@@ -70,48 +70,49 @@ static uint64_t pop(struct ak_merge *m)
 }
 
 /* Finds out anew what node i and the next one give; true where they join. */
-static bool look(struct ak_merge *m, uint32_t i, ak_join_fn *join, const void *context)
+static bool update_pair(struct ak_tok_merge *m, uint32_t i, ak_tok_merge_fn *merge_pair,
+                        const void *context)
 {
-    struct ak_node *node = &m->nodes[i];
+    struct ak_tok_node *node = &m->nodes[i];
 
-    if (node->next != AK_NO_NODE &&
-        join(context, node, &m->nodes[node->next], &node->priority, &node->joined))
+    if (node->next != AK_TOK_NO_NODE &&
+        merge_pair(context, node, &m->nodes[node->next], &node->priority, &node->merged))
         return true;
     node->priority = UINT32_MAX;
     return false;
 }
 
-static uint64_t entry_of(const struct ak_merge *m, uint32_t i)
+static uint64_t make_entry(const struct ak_tok_merge *m, uint32_t i)
 {
     return (uint64_t)m->nodes[i].priority << 32 | i;
 }
 
-void ak_merge_run(struct ak_merge *m, ak_join_fn *join, const void *context)
+void ak_tok_merge_run(struct ak_tok_merge *m, ak_tok_merge_fn *merge_pair, const void *context)
 {
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (look(m, i, join, context))
-            m->heap[m->n_heap++] = entry_of(m, i);
+        if (update_pair(m, i, merge_pair, context))
+            m->heap[m->n_heap++] = make_entry(m, i);
     for (size_t at = m->n_heap / 2; at-- > 0;)
         sift_down(m->heap, m->n_heap, at);
 
     while (m->n_heap > 0) {
         uint64_t entry = pop(m);
         uint32_t i = (uint32_t)entry;
-        struct ak_node *node = &m->nodes[i];
+        struct ak_tok_node *node = &m->nodes[i];
         if (node->priority != entry >> 32) /* its neighbor has changed since, or it is gone */
             continue;
 
-        struct ak_node *gone = &m->nodes[node->next];
-        node->id = node->joined;
-        node->bytes += gone->bytes;
-        node->next = gone->next;
-        gone->priority = UINT32_MAX;
-        if (node->next != AK_NO_NODE)
+        struct ak_tok_node *right = &m->nodes[node->next];
+        node->id = node->merged;
+        node->bytes += right->bytes;
+        node->next = right->next;
+        right->priority = UINT32_MAX;
+        if (node->next != AK_TOK_NO_NODE)
             m->nodes[node->next].prev = i;
 
-        if (look(m, i, join, context))
-            push(m, entry_of(m, i));
-        if (node->prev != AK_NO_NODE && look(m, node->prev, join, context))
-            push(m, entry_of(m, node->prev));
+        if (update_pair(m, i, merge_pair, context))
+            push(m, make_entry(m, i));
+        if (node->prev != AK_TOK_NO_NODE && update_pair(m, node->prev, merge_pair, context))
+            push(m, make_entry(m, node->prev));
     }
 }

@@ -6,39 +6,40 @@
 #include "base/unicode.h"
 #include "base/utf8.h"
 
-static const char mark[] = "▁"; /* U+2581 */
-enum { MARK_BYTES = 3 };
+static const char metaspace[] = "▁"; /* U+2581 */
+enum { METASPACE_BYTES = 3 };
 
-struct ak_step *ak_steps_add(struct ak_steps *s, enum ak_step_kind kind)
+struct ak_tok_transform *ak_tok_transforms_add(struct ak_tok_transforms *s,
+                                               enum ak_tok_transform_kind kind)
 {
-    struct ak_step *list = ak_realloc(s->list, (size_t)s->n + 1, sizeof *list);
+    struct ak_tok_transform *list = ak_realloc(s->list, (size_t)s->n + 1, sizeof *list);
 
     if (!list)
         return NULL;
     s->list = list;
-    s->list[s->n] = (struct ak_step){ .kind = kind };
+    s->list[s->n] = (struct ak_tok_transform){ .kind = kind };
     return &s->list[s->n++];
 }
 
-void ak_steps_free(struct ak_steps *s)
+void ak_tok_transforms_free(struct ak_tok_transforms *s)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         ak_free(s->list[i].text);
         ak_free(s->list[i].literal);
-        ak_regex_free(s->list[i].pattern);
-        ak_charsmap_free(&s->list[i].map);
+        ak_tok_regex_free(s->list[i].pattern);
+        ak_tok_charsmap_free(&s->list[i].map);
     }
     ak_free(s->list);
-    *s = (struct ak_steps){ 0 };
+    *s = (struct ak_tok_transforms){ 0 };
 }
 
-void ak_work_free(struct ak_work *w)
+void ak_tok_scratch_free(struct ak_tok_scratch *w)
 {
     ak_buffer_free(&w->text);
     ak_buffer_free(&w->spare);
     ak_buffer_free(&w->piece);
-    ak_free(w->cuts.list);
-    ak_free(w->spare_cuts.list);
+    ak_free(w->spans.list);
+    ak_free(w->spare_spans.list);
     ak_free(w->parts.list);
     ak_free(w->scores);
     ak_free(w->lengths);
@@ -47,8 +48,8 @@ void ak_work_free(struct ak_work *w)
 
 /* One of Unicode's normal forms of valid UTF-8, of a part that begins and ends
  * where no character combines with what is outside. */
-static ak_status add_form(struct ak_buffer *out, const char *text, size_t n,
-                          utf8proc_option_t options, struct ak_error *error)
+static ak_status add_normal_form_part(struct ak_buffer *out, const char *text, size_t n,
+                                      utf8proc_option_t options, struct ak_error *error)
 {
     utf8proc_uint8_t *form = NULL;
     utf8proc_ssize_t n_form =
@@ -66,8 +67,8 @@ static ak_status add_form(struct ak_buffer *out, const char *text, size_t n,
  * of a bounded length, for utf8proc sorts marks in quadratic time. */
 enum { MAX_STRETCH = 4096 };
 
-static ak_status normal_form(const char *text, size_t n, utf8proc_option_t options,
-                             struct ak_buffer *out, struct ak_error *error)
+static ak_status add_normal_form(const char *text, size_t n, utf8proc_option_t options,
+                                 struct ak_buffer *out, struct ak_error *error)
 {
     size_t at = 0;
 
@@ -87,7 +88,7 @@ static ak_status normal_form(const char *text, size_t n, utf8proc_option_t optio
                 break;
             to += c.bytes;
         }
-        AK_TRY(add_form(out, text + from, to - from, options, error));
+        AK_TRY(add_normal_form_part(out, text + from, to - from, options, error));
         at = to;
         if (at < n && (unsigned char)text[at] >= 0x80) {
             struct ak_utf8 c = ak_utf8_next(text + at, n - at);
@@ -100,7 +101,7 @@ static ak_status normal_form(const char *text, size_t n, utf8proc_option_t optio
     return AKUNU_OK;
 }
 
-static ak_status add_base(uint32_t c, struct ak_buffer *out, struct ak_error *error)
+static ak_status add_base_char(uint32_t c, struct ak_buffer *out, struct ak_error *error)
 {
     utf8proc_int32_t codes[32];
     int last = 0;
@@ -113,29 +114,29 @@ static ak_status add_base(uint32_t c, struct ak_buffer *out, struct ak_error *er
 }
 
 /* What becomes of one character, where that does not depend on others. */
-static ak_status put(const struct ak_step *s, uint32_t c, const char *text, size_t n,
-                     struct ak_buffer *out, struct ak_error *error)
+static ak_status put_char(const struct ak_tok_transform *s, uint32_t c, const char *text, size_t n,
+                          struct ak_buffer *out, struct ak_error *error)
 {
     char bytes[4];
 
     switch (s->kind) {
-    case AK_STEP_LOWERCASE: return ak_buffer_add(out, bytes, ak_to_lower(c, bytes), error);
-    case AK_STEP_STRIP_ACCENTS:
+    case AK_TOK_NORM_LOWERCASE: return ak_buffer_add(out, bytes, ak_to_lower(c, bytes), error);
+    case AK_TOK_NORM_STRIP_ACCENTS:
         return ak_is_mark(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
-    case AK_STEP_PLAIN_MARKS:
+    case AK_TOK_NORM_STRIP_MN:
         return ak_is_nonspacing_mark(c) ? AKUNU_OK : ak_buffer_add(out, text, n, error);
-    case AK_STEP_BASE: return add_base(c, out, error);
-    case AK_STEP_CLEAN:
+    case AK_TOK_NORM_BASE_CHARS: return add_base_char(c, out, error);
+    case AK_TOK_NORM_CLEAN_TEXT:
         if (c == 0 || c == 0xFFFD || (ak_is_control(c) && c != '\t' && c != '\n' && c != '\r'))
             return AKUNU_OK;
         return ak_is_whitespace(c) ? ak_buffer_add(out, " ", 1, error) :
                                      ak_buffer_add(out, text, n, error);
-    case AK_STEP_CLEAN_GGUF:
+    case AK_TOK_NORM_CLEAN_TEXT_GGUF:
         if (ak_is_whitespace(c))
             return ak_buffer_add(out, " ", 1, error);
         return c == 0 || c == 0xFFFD || ak_is_control(c) ? AKUNU_OK :
                                                            ak_buffer_add(out, text, n, error);
-    default: /* AK_STEP_CHINESE */
+    default: /* AK_TOK_NORM_CHINESE_CHARS */
         if (!ak_is_chinese(c))
             return ak_buffer_add(out, text, n, error);
         AK_TRY(ak_buffer_add(out, " ", 1, error));
@@ -144,33 +145,33 @@ static ak_status put(const struct ak_step *s, uint32_t c, const char *text, size
     }
 }
 
-static ak_status each_character(const struct ak_step *s, const char *text, size_t n,
-                                struct ak_buffer *out, struct ak_error *error)
+static ak_status put_chars(const struct ak_tok_transform *s, const char *text, size_t n,
+                           struct ak_buffer *out, struct ak_error *error)
 {
     for (size_t at = 0; at < n;) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
         if (c.valid)
-            AK_TRY(put(s, c.code, text + at, c.bytes, out, error));
-        else if (s->kind != AK_STEP_CLEAN &&
-                 s->kind != AK_STEP_CLEAN_GGUF) /* there it goes the way of U+FFFD */
+            AK_TRY(put_char(s, c.code, text + at, c.bytes, out, error));
+        else if (s->kind != AK_TOK_NORM_CLEAN_TEXT &&
+                 s->kind != AK_TOK_NORM_CLEAN_TEXT_GGUF) /* there it goes the way of U+FFFD */
             AK_TRY(ak_buffer_add(out, text + at, c.bytes, error));
         at += c.bytes;
     }
     return AKUNU_OK;
 }
 
-static ak_status replace(const struct ak_step *s, const char *text, size_t n, struct ak_matcher *m,
-                         struct ak_buffer *out, struct ak_error *error)
+static ak_status replace(const struct ak_tok_transform *s, const char *text, size_t n,
+                         struct ak_tok_matcher *m, struct ak_buffer *out, struct ak_error *error)
 {
-    const char *seen = text;
+    const char *subject = text;
     size_t at = 0, begin, end;
     bool empty = true;
 
     if (s->pattern)
-        AK_TRY(ak_matcher_see(m, text, n, &seen, error));
+        AK_TRY(ak_tok_matcher_prepare(m, text, n, &subject, error));
     while (at <= n) {
         if (s->pattern) {
-            AK_TRY(ak_regex_find(s->pattern, m, seen, n, at, empty, &begin, &end, error));
+            AK_TRY(ak_tok_regex_find(s->pattern, m, subject, n, at, empty, &begin, &end, error));
         } else {
             const char *found = memmem(text + at, n - at, s->literal, s->n_literal);
             begin = found ? (size_t)(found - text) : SIZE_MAX;
@@ -186,8 +187,8 @@ static ak_status replace(const struct ak_step *s, const char *text, size_t n, st
     return at < n ? ak_buffer_add(out, text + at, n - at, error) : AKUNU_OK;
 }
 
-static ak_status strip(const struct ak_step *s, const char *text, size_t n, struct ak_buffer *out,
-                       struct ak_error *error)
+static ak_status strip(const struct ak_tok_transform *s, const char *text, size_t n,
+                       struct ak_buffer *out, struct ak_error *error)
 {
     size_t begin = 0, end = 0;
 
@@ -207,12 +208,12 @@ static ak_status strip(const struct ak_step *s, const char *text, size_t n, stru
 }
 
 /* As SentencePiece and llama.cpp do: the longest string of the map, else one character. */
-static ak_status longest_first(const struct ak_step *s, const char *text, size_t n,
-                               struct ak_buffer *out, struct ak_error *error)
+static ak_status put_longest(const struct ak_tok_transform *s, const char *text, size_t n,
+                             struct ak_buffer *out, struct ak_error *error)
 {
     for (size_t at = 0; at < n;) {
         struct ak_text replacement;
-        size_t taken = ak_charsmap_find(&s->map, text + at, n - at, false, &replacement);
+        size_t taken = ak_tok_charsmap_find(&s->map, text + at, n - at, false, &replacement);
         if (taken > 0) {
             AK_TRY(ak_buffer_add(out, replacement.bytes, replacement.n, error));
             at += taken;
@@ -232,16 +233,16 @@ enum { SHORT_GRAPHEME = 6 };
 
 /* As the `tokenizers` package does: what a short grapheme begins with replaces it
  * as a whole; else its characters one by one. */
-static ak_status put_grapheme(const struct ak_step *s, const char *text, size_t n,
+static ak_status put_grapheme(const struct ak_tok_transform *s, const char *text, size_t n,
                               struct ak_buffer *out, struct ak_error *error)
 {
     struct ak_text replacement;
 
-    if (n < SHORT_GRAPHEME && ak_charsmap_find(&s->map, text, n, true, &replacement) > 0)
+    if (n < SHORT_GRAPHEME && ak_tok_charsmap_find(&s->map, text, n, true, &replacement) > 0)
         return ak_buffer_add(out, replacement.bytes, replacement.n, error);
     for (size_t at = 0; at < n;) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
-        if (c.valid && ak_charsmap_find(&s->map, text + at, c.bytes, true, &replacement) > 0)
+        if (c.valid && ak_tok_charsmap_find(&s->map, text + at, c.bytes, true, &replacement) > 0)
             AK_TRY(ak_buffer_add(out, replacement.bytes, replacement.n, error));
         else
             AK_TRY(ak_buffer_add(out, text + at, c.bytes, error));
@@ -250,8 +251,8 @@ static ak_status put_grapheme(const struct ak_step *s, const char *text, size_t 
     return AKUNU_OK;
 }
 
-static ak_status by_grapheme(const struct ak_step *s, const char *text, size_t n,
-                             struct ak_buffer *out, struct ak_error *error)
+static ak_status put_graphemes(const struct ak_tok_transform *s, const char *text, size_t n,
+                               struct ak_buffer *out, struct ak_error *error)
 {
     utf8proc_int32_t state = 0, last = -1;
     size_t begin = 0;
@@ -271,8 +272,8 @@ static ak_status by_grapheme(const struct ak_step *s, const char *text, size_t n
 
 /* SentencePiece's blanks: ▁ for each, or with flag2 one for all between two words;
  * with flag one comes before the first word. */
-static ak_status mark_blanks(const struct ak_step *s, const char *text, size_t n,
-                             struct ak_buffer *out, struct ak_error *error)
+static ak_status put_metaspace(const struct ak_tok_transform *s, const char *text, size_t n,
+                               struct ak_buffer *out, struct ak_error *error)
 {
     bool in_word = false, prefixed = false;
 
@@ -280,11 +281,11 @@ static ak_status mark_blanks(const struct ak_step *s, const char *text, size_t n
         if (text[i] == ' ') {
             in_word = false;
             if (!s->flag2)
-                AK_TRY(ak_buffer_add(out, mark, MARK_BYTES, error));
+                AK_TRY(ak_buffer_add(out, metaspace, METASPACE_BYTES, error));
             continue;
         }
         if (!in_word && ((s->flag && !prefixed) || s->flag2)) {
-            AK_TRY(ak_buffer_add(out, mark, MARK_BYTES, error));
+            AK_TRY(ak_buffer_add(out, metaspace, METASPACE_BYTES, error));
             prefixed = true;
         }
         in_word = true;
@@ -293,45 +294,47 @@ static ak_status mark_blanks(const struct ak_step *s, const char *text, size_t n
     return AKUNU_OK;
 }
 
-static ak_status apply(const struct ak_step *s, const char *text, size_t n, struct ak_matcher *m,
-                       struct ak_buffer *out, struct ak_error *error)
+static ak_status apply_normalizer(const struct ak_tok_transform *s, const char *text, size_t n,
+                                  struct ak_tok_matcher *m, struct ak_buffer *out,
+                                  struct ak_error *error)
 {
     const utf8proc_option_t stable = UTF8PROC_STABLE;
 
     switch (s->kind) {
-    case AK_STEP_NFC: return normal_form(text, n, stable | UTF8PROC_COMPOSE, out, error);
-    case AK_STEP_NFD: return normal_form(text, n, stable | UTF8PROC_DECOMPOSE, out, error);
-    case AK_STEP_NFKC:
-        return normal_form(text, n, stable | UTF8PROC_COMPOSE | UTF8PROC_COMPAT, out, error);
-    case AK_STEP_NFKD:
-        return normal_form(text, n, stable | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, out, error);
-    case AK_STEP_STRIP: return strip(s, text, n, out, error);
-    case AK_STEP_REPLACE: return replace(s, text, n, m, out, error);
-    case AK_STEP_PREPEND:
+    case AK_TOK_NORM_NFC: return add_normal_form(text, n, stable | UTF8PROC_COMPOSE, out, error);
+    case AK_TOK_NORM_NFD: return add_normal_form(text, n, stable | UTF8PROC_DECOMPOSE, out, error);
+    case AK_TOK_NORM_NFKC:
+        return add_normal_form(text, n, stable | UTF8PROC_COMPOSE | UTF8PROC_COMPAT, out, error);
+    case AK_TOK_NORM_NFKD:
+        return add_normal_form(text, n, stable | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, out, error);
+    case AK_TOK_NORM_STRIP: return strip(s, text, n, out, error);
+    case AK_TOK_NORM_REPLACE: return replace(s, text, n, m, out, error);
+    case AK_TOK_NORM_PREPEND:
         if (n > 0)
             AK_TRY(ak_buffer_add(out, s->text, s->n_text, error));
         return ak_buffer_add(out, text, n, error);
-    case AK_STEP_PRECOMPILED:
-        return s->flag ? by_grapheme(s, text, n, out, error) :
-                         longest_first(s, text, n, out, error);
-    case AK_STEP_MARK_BLANKS: return mark_blanks(s, text, n, out, error);
-    default: return each_character(s, text, n, out, error);
+    case AK_TOK_NORM_PRECOMPILED:
+        return s->flag ? put_graphemes(s, text, n, out, error) :
+                         put_longest(s, text, n, out, error);
+    case AK_TOK_NORM_METASPACE: return put_metaspace(s, text, n, out, error);
+    default: return put_chars(s, text, n, out, error);
     }
 }
 
 /* Steps that write more than they read, one after another, make any length of a short text.
  * Published tokenizers stay far below these bytes a byte, and bytes of any text. */
-enum { MOST_OF_BYTE = 64, MOST_OF_NONE = 4096 };
+enum { OUTPUT_PER_BYTE_MAX = 64, OUTPUT_BASE_MAX = 4096 };
 
-ak_status ak_normalize(const struct ak_steps *steps, const char *text, size_t n,
-                       struct ak_matcher *m, struct ak_work *w, struct ak_error *error)
+ak_status ak_tok_normalize(const struct ak_tok_transforms *steps, const char *text, size_t n,
+                           struct ak_tok_matcher *m, struct ak_tok_scratch *w,
+                           struct ak_error *error)
 {
-    w->text.max = w->spare.max = w->piece.max = MOST_OF_NONE + MOST_OF_BYTE * n;
+    w->text.max = w->spare.max = w->piece.max = OUTPUT_BASE_MAX + OUTPUT_PER_BYTE_MAX * n;
     w->text.n = 0;
     AK_TRY(ak_buffer_add(&w->text, text, n, error));
     for (uint32_t i = 0; i < steps->n; i++) {
         w->spare.n = 0;
-        AK_TRY(apply(&steps->list[i], w->text.bytes, w->text.n, m, &w->spare, error));
+        AK_TRY(apply_normalizer(&steps->list[i], w->text.bytes, w->text.n, m, &w->spare, error));
         ak_buffer_swap(&w->text, &w->spare);
     }
     return AKUNU_OK;

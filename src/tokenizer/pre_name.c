@@ -52,28 +52,29 @@ static ak_status on_word(void *context, const char *word, size_t n, struct ak_er
 }
 
 /* What the tokenizer makes of a probe. */
-static ak_status cut_own(const struct ak_tokenizer *t, const char *probe, struct ak_matcher *m,
-                         struct ends *out, struct ak_error *error)
+static ak_status split_probe(const struct ak_tokenizer *t, const char *probe,
+                             struct ak_tok_matcher *m, struct ends *out, struct ak_error *error)
 {
-    struct ak_work w = { .capacity = 0 };
+    struct ak_tok_scratch w = { .capacity = 0 };
     ak_status status = ak_buffer_add(&w.text, probe, strlen(probe), error);
     if (status == AKUNU_OK)
-        status = ak_split_text(&t->pipeline->splits, 0, w.text.n, true, m, &w, error);
-    for (size_t i = 0; status == AKUNU_OK && i < w.cuts.n; i++)
-        status = add_end(out, w.cuts.list[i].end, error);
-    ak_work_free(&w);
+        status = ak_tok_apply_pretokenizers(&t->pipeline->pretokenizers, 0, w.text.n, true, m, &w,
+                                            error);
+    for (size_t i = 0; status == AKUNU_OK && i < w.spans.n; i++)
+        status = add_end(out, w.spans.list[i].end, error);
+    ak_tok_scratch_free(&w);
     return status;
 }
 
 /* Whether a known one cuts all of them so. */
-static ak_status agrees(const struct ak_pretokenizer *pre, const struct ends *own,
-                        struct ak_matcher *m, bool *out, struct ak_error *error)
+static ak_status splits_alike(const struct ak_tok_pretokenizer *pre, const struct ends *own,
+                              struct ak_tok_matcher *m, bool *out, struct ak_error *error)
 {
     *out = true;
     for (int i = 0; i < N_PROBES && *out; i++) {
         struct ends known = { .text = probes[i] };
         ak_status status =
-            ak_cut_words(pre, m, probes[i], strlen(probes[i]), on_word, &known, error);
+            ak_tok_pretokenize(pre, m, probes[i], strlen(probes[i]), on_word, &known, error);
         *out = status == AKUNU_OK && known.list.n == own[i].list.n &&
                memcmp(known.list.bytes, own[i].list.bytes, known.list.n) == 0;
         ak_free(known.list.bytes);
@@ -82,18 +83,19 @@ static ak_status agrees(const struct ak_pretokenizer *pre, const struct ends *ow
     return AKUNU_OK;
 }
 
-static ak_status find(const struct ak_tokenizer *t, const struct ends *own, struct ak_matcher *m,
-                      struct ak_text *out, struct ak_error *error)
+static ak_status find_rule_name(const struct ak_tokenizer *t, const struct ends *own,
+                                struct ak_tok_matcher *m, struct ak_text *out,
+                                struct ak_error *error)
 {
-    for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
+    for (const struct ak_tok_pre_rule *rule = ak_tok_pre_rules; rule->names; rule++) {
         struct ak_text name = { rule->names + 1, (uint32_t)strcspn(rule->names + 1, " ") };
-        struct ak_pretokenizer *pre;
+        struct ak_tok_pretokenizer *pre;
         bool same;
-        if (rule->whole_words != t->whole_words)
+        if (rule->ignore_merges != t->ignore_merges)
             continue;
-        AK_TRY(ak_pretokenizer_create(name, &pre, error));
-        ak_status status = agrees(pre, own, m, &same, error);
-        ak_pretokenizer_free(pre);
+        AK_TRY(ak_tok_pretokenizer_create(name, &pre, error));
+        ak_status status = splits_alike(pre, own, m, &same, error);
+        ak_tok_pretokenizer_free(pre);
         AK_TRY(status);
         if (same) {
             *out = name;
@@ -103,20 +105,21 @@ static ak_status find(const struct ak_tokenizer *t, const struct ends *own, stru
     return AKUNU_OK;
 }
 
-ak_status ak_pre_name(const struct ak_tokenizer *t, struct ak_text *out, struct ak_error *error)
+ak_status ak_tok_find_pre_name(const struct ak_tokenizer *t, struct ak_text *out,
+                               struct ak_error *error)
 {
     struct ends own[N_PROBES];
-    struct ak_matcher *m;
+    struct ak_tok_matcher *m;
     *out = (struct ak_text){ NULL, 0 };
     memset(own, 0, sizeof own);
-    AK_TRY(ak_matcher_create(&m, error));
+    AK_TRY(ak_tok_matcher_create(&m, error));
     ak_status status = AKUNU_OK;
     for (int i = 0; i < N_PROBES && status == AKUNU_OK; i++)
-        status = cut_own(t, probes[i], m, &own[i], error);
+        status = split_probe(t, probes[i], m, &own[i], error);
     if (status == AKUNU_OK)
-        status = find(t, own, m, out, error);
+        status = find_rule_name(t, own, m, out, error);
     for (int i = 0; i < N_PROBES; i++)
         ak_free(own[i].list.bytes);
-    ak_matcher_free(m);
+    ak_tok_matcher_free(m);
     return status;
 }

@@ -6,9 +6,9 @@
 #include "tokenizer/regex.h"
 #include "tokenizer/rules.h"
 
-struct ak_pretokenizer {
-    const struct ak_cut_rule *rule;
-    struct ak_regex *patterns[AK_MAX_PATTERNS];
+struct ak_tok_pretokenizer {
+    const struct ak_tok_pre_rule *rule;
+    struct ak_tok_regex *patterns[AK_TOK_PATTERNS_MAX];
     unsigned n_patterns;
 };
 
@@ -25,18 +25,18 @@ static bool is_among(struct ak_text name, const char *names)
     return strstr(names, wanted) != NULL;
 }
 
-static const struct ak_cut_rule *find_rule(struct ak_text name)
+static const struct ak_tok_pre_rule *find_rule(struct ak_text name)
 {
-    const struct ak_cut_rule *rule = ak_cut_rules;
+    const struct ak_tok_pre_rule *rule = ak_tok_pre_rules;
 
     while (name.n > 0 && rule->names && !is_among(name, rule->names))
         rule++;
     return rule->names ? rule : NULL;
 }
 
-const struct ak_raw_rule *ak_raw_rule_of(struct ak_text name)
+const struct ak_tok_char_rule *ak_tok_find_char_rule(struct ak_text name)
 {
-    const struct ak_raw_rule *rule = ak_raw_rules;
+    const struct ak_tok_char_rule *rule = ak_tok_char_rules;
 
     while (rule->names && !is_among(name, rule->names))
         rule++;
@@ -44,12 +44,12 @@ const struct ak_raw_rule *ak_raw_rule_of(struct ak_text name)
 }
 
 /* The first name of each rule: the others cut as one of these does. */
-static ak_status refuse(struct ak_text name, struct ak_error *error)
+static ak_status fail_unknown_name(struct ak_text name, struct ak_error *error)
 {
     char known[400] = "";
     size_t n = 0;
 
-    for (const struct ak_cut_rule *rule = ak_cut_rules; rule->names; rule++) {
+    for (const struct ak_tok_pre_rule *rule = ak_tok_pre_rules; rule->names; rule++) {
         size_t length = strcspn(rule->names + 1, " ") + 1;
         if (n + length >= sizeof known)
             break;
@@ -63,76 +63,76 @@ static ak_status refuse(struct ak_text name, struct ak_error *error)
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
 
-static ak_status fill(struct ak_pretokenizer *p, struct ak_text name, struct ak_error *error)
+static ak_status fill(struct ak_tok_pretokenizer *p, struct ak_text name, struct ak_error *error)
 {
     p->rule = find_rule(name);
     if (!p->rule)
-        return refuse(name, error);
-    for (unsigned i = 0; i < AK_MAX_PATTERNS && p->rule->patterns[i]; i++) {
+        return fail_unknown_name(name, error);
+    for (unsigned i = 0; i < AK_TOK_PATTERNS_MAX && p->rule->patterns[i]; i++) {
         struct ak_text pattern = { p->rule->patterns[i], (uint32_t)strlen(p->rule->patterns[i]) };
-        AK_TRY(ak_regex_compile(pattern, false, &p->patterns[i], error));
+        AK_TRY(ak_tok_regex_compile(pattern, false, &p->patterns[i], error));
         p->n_patterns++;
     }
     return AKUNU_OK;
 }
 
-ak_status ak_pretokenizer_create(struct ak_text name, struct ak_pretokenizer **out,
-                                 struct ak_error *error)
+ak_status ak_tok_pretokenizer_create(struct ak_text name, struct ak_tok_pretokenizer **out,
+                                     struct ak_error *error)
 {
-    struct ak_pretokenizer *p = ak_alloc(1, sizeof *p);
+    struct ak_tok_pretokenizer *p = ak_alloc(1, sizeof *p);
 
     *out = NULL;
     if (!p)
         return ak_fail_memory(error, "the pre-tokenizer", sizeof *p);
     ak_status status = fill(p, name, error);
     if (status != AKUNU_OK) {
-        ak_pretokenizer_free(p);
+        ak_tok_pretokenizer_free(p);
         return status;
     }
     *out = p;
     return AKUNU_OK;
 }
 
-void ak_pretokenizer_free(struct ak_pretokenizer *p)
+void ak_tok_pretokenizer_free(struct ak_tok_pretokenizer *p)
 {
     if (!p)
         return;
     for (unsigned i = 0; i < p->n_patterns; i++)
-        ak_regex_free(p->patterns[i]);
+        ak_tok_regex_free(p->patterns[i]);
     ak_free(p);
 }
 
-uint64_t ak_pretokenizer_bytes(const struct ak_pretokenizer *p)
+uint64_t ak_tok_pretokenizer_memory(const struct ak_tok_pretokenizer *p)
 {
     uint64_t bytes = sizeof *p;
 
     for (unsigned i = 0; i < p->n_patterns; i++)
-        bytes += ak_regex_bytes(p->patterns[i]);
+        bytes += ak_tok_regex_memory(p->patterns[i]);
     return bytes;
 }
 
-bool ak_pretokenizer_adds_bos(const struct ak_pretokenizer *p)
+bool ak_tok_pretokenizer_adds_bos(const struct ak_tok_pretokenizer *p)
 {
     return p->rule->adds_bos;
 }
 
-bool ak_pretokenizer_whole_words(const struct ak_pretokenizer *p)
+bool ak_tok_pretokenizer_ignores_merges(const struct ak_tok_pretokenizer *p)
 {
-    return p->rule->whole_words;
+    return p->rule->ignore_merges;
 }
 
 /* One text with its double that the patterns see. */
-struct cut {
-    const struct ak_pretokenizer *p;
-    struct ak_matcher *matcher;
-    const char *text, *seen;
-    ak_word_fn *fn;
+struct splitter {
+    const struct ak_tok_pretokenizer *p;
+    struct ak_tok_matcher *matcher;
+    const char *text, *subject;
+    ak_tok_word_fn *fn;
     void *context;
     struct ak_error *error;
 };
 
 /* Cuts [begin, end) by pattern number `level` and the pieces by those after it. */
-static ak_status cut_range(const struct cut *k, unsigned level, size_t begin, size_t end)
+static ak_status split_range(const struct splitter *k, unsigned level, size_t begin, size_t end)
 {
     if (begin == end)
         return AKUNU_OK;
@@ -141,23 +141,23 @@ static ak_status cut_range(const struct cut *k, unsigned level, size_t begin, si
     size_t n = end - begin, at = 0, from, to;
     while (at < n) {
         /* The range is a subject of its own, so that (?!…) sees its end. */
-        AK_TRY(ak_regex_find(k->p->patterns[level], k->matcher, k->seen + begin, n, at, false,
-                             &from, &to, k->error));
+        AK_TRY(ak_tok_regex_find(k->p->patterns[level], k->matcher, k->subject + begin, n, at,
+                                 false, &from, &to, k->error));
         if (from == SIZE_MAX)
             break;
-        AK_TRY(cut_range(k, level + 1, begin + at, begin + from));
-        AK_TRY(cut_range(k, level + 1, begin + from, begin + to));
+        AK_TRY(split_range(k, level + 1, begin + at, begin + from));
+        AK_TRY(split_range(k, level + 1, begin + from, begin + to));
         at = to;
     }
-    return cut_range(k, level + 1, begin + at, end);
+    return split_range(k, level + 1, begin + at, end);
 }
 
-ak_status ak_cut_words(const struct ak_pretokenizer *p, struct ak_matcher *matcher,
-                       const char *text, size_t n, ak_word_fn *fn, void *context,
-                       struct ak_error *error)
+ak_status ak_tok_pretokenize(const struct ak_tok_pretokenizer *p, struct ak_tok_matcher *matcher,
+                             const char *text, size_t n, ak_tok_word_fn *fn, void *context,
+                             struct ak_error *error)
 {
-    struct cut k = { p, matcher, text, text, fn, context, error };
+    struct splitter k = { p, matcher, text, text, fn, context, error };
 
-    AK_TRY(ak_matcher_see(matcher, text, n, &k.seen, error));
-    return cut_range(&k, 0, 0, n);
+    AK_TRY(ak_tok_matcher_prepare(matcher, text, n, &k.subject, error));
+    return split_range(&k, 0, 0, n);
 }

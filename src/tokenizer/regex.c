@@ -53,7 +53,7 @@ enum {
 /* Far more than patterns of published models need for a megabyte. */
 enum { MATCH_LIMIT = 50000000 };
 
-struct ak_regex {
+struct ak_tok_regex {
     pcre2_code *code;
     pcre2_match_context *limits;
 };
@@ -69,7 +69,7 @@ static ak_status fail_pcre2(int code, const char *what, ak_status status, struct
 }
 
 /* What stands for the class written at p, NULL where none is. */
-static const char *class_at(const char *p, size_t n, bool inside, size_t *written)
+static const char *find_class(const char *p, size_t n, bool inside, size_t *written)
 {
     for (size_t i = 0; i < N_CLASSES; i++) {
         size_t length = strlen(classes[i].written);
@@ -84,7 +84,7 @@ static const char *class_at(const char *p, size_t n, bool inside, size_t *writte
 /* A class within a class adds to it: its brackets go. */
 enum bracket { BRACKET_NONE, BRACKET_DROP, BRACKET_REFUSE };
 
-static enum bracket bracket_at(const char *p, size_t n, unsigned depth)
+static enum bracket find_bracket(const char *p, size_t n, unsigned depth)
 {
     char next = n > 1 ? p[1] : '\0';
 
@@ -98,7 +98,7 @@ static enum bracket bracket_at(const char *p, size_t n, unsigned depth)
 }
 
 /* Writes the classes out; `out` has room for LONGEST_CLASS bytes a byte of p. */
-static ak_status write_out(struct ak_text p, char *out, size_t *n_out, struct ak_error *error)
+static ak_status expand_classes(struct ak_text p, char *out, size_t *n_out, struct ak_error *error)
 {
     unsigned depth = 0;
     size_t first = 0; /* of the class: there a bracket stands for itself */
@@ -106,11 +106,11 @@ static ak_status write_out(struct ak_text p, char *out, size_t *n_out, struct ak
     *n_out = 0;
     for (size_t i = 0; i < p.n;) {
         size_t n = 1;
-        const char *from = class_at(p.bytes + i, p.n - i, depth > 0, &n);
+        const char *from = find_class(p.bytes + i, p.n - i, depth > 0, &n);
         size_t n_from = from ? strlen(from) : 0;
         char c = p.bytes[i];
         enum bracket bracket =
-            from || i == first ? BRACKET_NONE : bracket_at(p.bytes + i, p.n - i, depth);
+            from || i == first ? BRACKET_NONE : find_bracket(p.bytes + i, p.n - i, depth);
         if (bracket == BRACKET_REFUSE)
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,
@@ -134,14 +134,14 @@ static ak_status write_out(struct ak_text p, char *out, size_t *n_out, struct ak
     return AKUNU_OK;
 }
 
-static ak_status compile(struct ak_regex *r, struct ak_text pattern, char *out,
+static ak_status compile(struct ak_tok_regex *r, struct ak_text pattern, char *out,
                          struct ak_error *error)
 {
     size_t n;
     int code;
     PCRE2_SIZE at;
 
-    AK_TRY(write_out(pattern, out, &n, error));
+    AK_TRY(expand_classes(pattern, out, &n, error));
     /* \C would end a match within a character, and the next one must not begin there. */
     uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     r->code = pcre2_compile((PCRE2_SPTR)out, n, options, &code, &at, NULL);
@@ -156,7 +156,7 @@ static ak_status compile(struct ak_regex *r, struct ak_text pattern, char *out,
     return AKUNU_OK;
 }
 
-static ak_status fill(struct ak_regex *r, struct ak_text pattern, bool limited,
+static ak_status fill(struct ak_tok_regex *r, struct ak_text pattern, bool is_limited,
                       struct ak_error *error)
 {
     if (pattern.n > MAX_PATTERN_BYTES)
@@ -172,7 +172,7 @@ static ak_status fill(struct ak_regex *r, struct ak_text pattern, bool limited,
     }
     /* Our own patterns take time linear in the text: PCRE2's guard against those
      * that do not would only refuse long texts. */
-    pcre2_set_match_limit(r->limits, limited ? MATCH_LIMIT : UINT32_MAX);
+    pcre2_set_match_limit(r->limits, is_limited ? MATCH_LIMIT : UINT32_MAX);
     pcre2_set_heap_limit(r->limits, UINT32_MAX);
     pcre2_set_depth_limit(r->limits, UINT32_MAX);
     ak_status status = compile(r, pattern, out, error);
@@ -180,24 +180,24 @@ static ak_status fill(struct ak_regex *r, struct ak_text pattern, bool limited,
     return status;
 }
 
-ak_status ak_regex_compile(struct ak_text pattern, bool limited, struct ak_regex **out,
-                           struct ak_error *error)
+ak_status ak_tok_regex_compile(struct ak_text pattern, bool is_limited, struct ak_tok_regex **out,
+                               struct ak_error *error)
 {
-    struct ak_regex *r = ak_alloc(1, sizeof *r);
+    struct ak_tok_regex *r = ak_alloc(1, sizeof *r);
 
     *out = NULL;
     if (!r)
         return ak_fail_memory(error, "a pattern", sizeof *r);
-    ak_status status = fill(r, pattern, limited, error);
+    ak_status status = fill(r, pattern, is_limited, error);
     if (status != AKUNU_OK) {
-        ak_regex_free(r);
+        ak_tok_regex_free(r);
         return status;
     }
     *out = r;
     return AKUNU_OK;
 }
 
-void ak_regex_free(struct ak_regex *r)
+void ak_tok_regex_free(struct ak_tok_regex *r)
 {
     if (!r)
         return;
@@ -206,7 +206,7 @@ void ak_regex_free(struct ak_regex *r)
     ak_free(r);
 }
 
-uint64_t ak_regex_bytes(const struct ak_regex *r)
+uint64_t ak_tok_regex_memory(const struct ak_tok_regex *r)
 {
     uint64_t bytes = sizeof *r;
     size_t part = 0;
@@ -218,28 +218,28 @@ uint64_t ak_regex_bytes(const struct ak_regex *r)
     return bytes;
 }
 
-struct ak_matcher {
+struct ak_tok_matcher {
     pcre2_match_data *match;
     char *masked;
     size_t capacity;
 };
 
-ak_status ak_matcher_create(struct ak_matcher **out, struct ak_error *error)
+ak_status ak_tok_matcher_create(struct ak_tok_matcher **out, struct ak_error *error)
 {
-    struct ak_matcher *m = ak_alloc(1, sizeof *m);
+    struct ak_tok_matcher *m = ak_alloc(1, sizeof *m);
 
     *out = NULL;
     if (m)
         m->match = pcre2_match_data_create(1, NULL);
     if (!m || !m->match) {
-        ak_matcher_free(m);
+        ak_tok_matcher_free(m);
         return ak_fail_memory(error, "cutting text into words", 0);
     }
     *out = m;
     return AKUNU_OK;
 }
 
-void ak_matcher_free(struct ak_matcher *m)
+void ak_tok_matcher_free(struct ak_tok_matcher *m)
 {
     if (!m)
         return;
@@ -248,12 +248,12 @@ void ak_matcher_free(struct ak_matcher *m)
     ak_free(m);
 }
 
-ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const char **seen,
-                         struct ak_error *error)
+ak_status ak_tok_matcher_prepare(struct ak_tok_matcher *m, const char *text, size_t n,
+                                 const char **subject, struct ak_error *error)
 {
     size_t valid = ak_utf8_valid_bytes(text, n);
 
-    *seen = text;
+    *subject = text;
     if (valid == n)
         return AKUNU_OK;
     if (m->capacity < n) {
@@ -268,12 +268,13 @@ ak_status ak_matcher_see(struct ak_matcher *m, const char *text, size_t n, const
         m->masked[valid++] = 1;
         valid += ak_utf8_valid_bytes(text + valid, n - valid);
     }
-    *seen = m->masked;
+    *subject = m->masked;
     return AKUNU_OK;
 }
 
-ak_status ak_regex_find(const struct ak_regex *r, struct ak_matcher *m, const char *text, size_t n,
-                        size_t from, bool empty, size_t *begin, size_t *end, struct ak_error *error)
+ak_status ak_tok_regex_find(const struct ak_tok_regex *r, struct ak_tok_matcher *m,
+                            const char *text, size_t n, size_t from, bool empty, size_t *begin,
+                            size_t *end, struct ak_error *error)
 {
     uint32_t options = PCRE2_NO_UTF_CHECK | (empty ? 0 : PCRE2_NOTEMPTY_ATSTART);
     int rc = pcre2_match(r->code, (PCRE2_SPTR)text, n, from, options, m->match, r->limits);

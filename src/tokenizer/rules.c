@@ -71,7 +71,7 @@
     "\\x{104fb}\\x{10c80}-\\x{10cb2}"                                                              \
     "\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}\\x{1e900}-\\x{1e943}"
 
-const struct ak_cut_rule ak_cut_rules[] = {
+const struct ak_tok_pre_rule ak_tok_pre_rules[] = {
     { " default ", { "[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]" }, false, false },
     { " gpt-2 phi-2 jina-es jina-de gigachat jina-v2-es jina-v2-de a.x-4.0 mellum modern-bert "
       "jina-v1-en jina-v2-code roberta-bpe exaone4 "
@@ -185,7 +185,7 @@ const struct ak_cut_rule ak_cut_rules[] = {
     { NULL, { NULL }, false, false },
 };
 
-const struct ak_raw_rule ak_raw_rules[] = {
+const struct ak_tok_char_rule ak_tok_char_rules[] = {
     { " gemma4 granite-embed-multi-311m ", "[^\\n]+|[\\n]+", true, true, true },
     { " sarvam-moe ", "[^\\n]+|[\\n]+", true, false, false },
     { " whitespace ", NULL, false, false, false },

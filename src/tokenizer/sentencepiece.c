@@ -8,7 +8,7 @@
 
 /* What is left of a message. */
 struct reader {
-    const char *at, *end;
+    const char *pos, *end;
 };
 
 struct field {
@@ -39,8 +39,8 @@ enum { TYPE_UNIGRAM = 1, TYPE_BPE = 2 };
 static bool read_varint(struct reader *r, uint64_t *out)
 {
     *out = 0;
-    for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
-        unsigned char byte = (unsigned char)*r->at++;
+    for (unsigned shift = 0; shift < 64 && r->pos < r->end; shift += 7) {
+        unsigned char byte = (unsigned char)*r->pos++;
         *out |= (uint64_t)(byte & 0x7F) << shift;
         if (byte < 0x80)
             return true;
@@ -48,12 +48,12 @@ static bool read_varint(struct reader *r, uint64_t *out)
     return false;
 }
 
-static bool take(struct reader *r, uint64_t n, struct reader *out)
+static bool take_bytes(struct reader *r, uint64_t n, struct reader *out)
 {
-    if (n > (uint64_t)(r->end - r->at) || n > INT32_MAX)
+    if (n > (uint64_t)(r->end - r->pos) || n > INT32_MAX)
         return false;
-    *out = (struct reader){ r->at, r->at + n };
-    r->at += n;
+    *out = (struct reader){ r->pos, r->pos + n };
+    r->pos += n;
     return true;
 }
 
@@ -69,19 +69,19 @@ static bool read_field(struct reader *r, struct field *f)
     f->wire = (uint32_t)(key & 7);
     switch (f->wire) {
     case WIRE_VARINT: return read_varint(r, &f->value);
-    case WIRE_64: return take(r, 8, &f->bytes);
-    case WIRE_32: return take(r, 4, &f->bytes);
-    case WIRE_BYTES: return read_varint(r, &n) && take(r, n, &f->bytes);
+    case WIRE_64: return take_bytes(r, 8, &f->bytes);
+    case WIRE_32: return take_bytes(r, 4, &f->bytes);
+    case WIRE_BYTES: return read_varint(r, &n) && take_bytes(r, n, &f->bytes);
     default: return false;
     }
 }
 
-static struct ak_text text_of(struct reader r)
+static struct ak_text make_text(struct reader r)
 {
-    return (struct ak_text){ r.at, (uint32_t)(r.end - r.at) };
+    return (struct ak_text){ r.pos, (uint32_t)(r.end - r.pos) };
 }
 
-static ak_status damaged(const char *where, struct ak_error *error)
+static ak_status fail_damaged(const char *where, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_FORMAT, "tokenizer.model: %s is damaged", where);
 }
@@ -93,7 +93,7 @@ struct model {
     int32_t *types;
     uint64_t type;
     bool byte_fallback;
-    struct ak_buffer unmarked;
+    struct ak_buffer decoded;
 };
 
 /* The types have GGUF's numbers, which are SentencePiece's. */
@@ -103,13 +103,13 @@ static bool read_piece(struct reader r, struct model *m, uint32_t id)
 
     m->types[id] = 1;
     m->tokens[id] = (struct ak_text){ "", 0 };
-    while (r.at < r.end) {
+    while (r.pos < r.end) {
         if (!read_field(&r, &f))
             return false;
         if (f.number == PIECE_TEXT && f.wire == WIRE_BYTES)
-            m->tokens[id] = text_of(f.bytes);
+            m->tokens[id] = make_text(f.bytes);
         else if (f.number == PIECE_SCORE && f.wire == WIRE_32)
-            memcpy(&m->scores[id], f.bytes.at,
+            memcpy(&m->scores[id], f.bytes.pos,
                    sizeof(float)); /* little-endian, as all that akunu runs on */
         else if (f.number == PIECE_TYPE && f.wire == WIRE_VARINT && f.value <= INT32_MAX)
             m->types[id] = (int32_t)f.value;
@@ -121,7 +121,7 @@ static bool read_trainer(struct reader r, struct model *m)
 {
     struct field f;
 
-    while (r.at < r.end) {
+    while (r.pos < r.end) {
         if (!read_field(&r, &f))
             return false;
         if (f.wire != WIRE_VARINT)
@@ -143,11 +143,11 @@ static bool read_normalizer(struct reader r, struct model *m)
 {
     struct field f;
 
-    while (r.at < r.end) {
+    while (r.pos < r.end) {
         if (!read_field(&r, &f))
             return false;
         if (f.number == NORMALIZER_CHARSMAP && f.wire == WIRE_BYTES)
-            m->vocab.charsmap = text_of(f.bytes);
+            m->vocab.charsmap = make_text(f.bytes);
         else if (f.number == NORMALIZER_PREFIX && f.wire == WIRE_VARINT)
             m->vocab.add_space_prefix = f.value != 0;
         else if (f.number == NORMALIZER_EXTRA && f.wire == WIRE_VARINT)
@@ -160,9 +160,9 @@ static ak_status count_pieces(struct reader r, struct model *m, struct ak_error 
 {
     struct field f;
 
-    while (r.at < r.end) {
+    while (r.pos < r.end) {
         if (!read_field(&r, &f))
-            return damaged("the file", error);
+            return fail_damaged("the file", error);
         m->vocab.n_tokens += f.number == MODEL_PIECE && f.wire == WIRE_BYTES;
     }
     if (m->vocab.n_tokens == 0)
@@ -179,20 +179,20 @@ enum { PIECE_ADDED = 4 };
 
 /* Pieces that were added by hand are found in the text, whose blanks have become ▁
  * by then: here they are found before, with blanks. */
-static ak_status unmark_added(struct model *m, struct ak_error *error)
+static ak_status decode_added(struct model *m, struct ak_error *error)
 {
     size_t bytes = 0;
 
     for (uint32_t id = 0; id < m->vocab.n_tokens; id++)
         bytes += m->types[id] == PIECE_ADDED ? m->tokens[id].n : 0;
-    AK_TRY(ak_buffer_reserve(&m->unmarked, bytes + 1, error));
+    AK_TRY(ak_buffer_reserve(&m->decoded, bytes + 1, error));
     for (uint32_t id = 0; id < m->vocab.n_tokens; id++) {
         if (m->types[id] != PIECE_ADDED || m->tokens[id].n == 0)
             continue;
-        char *out = m->unmarked.bytes + m->unmarked.n;
-        m->tokens[id] =
-            (struct ak_text){ out, ak_unmark(m->tokens[id].bytes, m->tokens[id].n, out) };
-        m->unmarked.n += m->tokens[id].n;
+        char *out = m->decoded.bytes + m->decoded.n;
+        m->tokens[id] = (struct ak_text){ out, ak_tok_decode_metaspace(m->tokens[id].bytes,
+                                                                       m->tokens[id].n, out) };
+        m->decoded.n += m->tokens[id].n;
     }
     return AKUNU_OK;
 }
@@ -203,15 +203,15 @@ static ak_status read_model(struct reader r, struct model *m, struct ak_error *e
     uint32_t id = 0;
 
     AK_TRY(count_pieces(r, m, error));
-    while (r.at < r.end && read_field(&r, &f)) { /* count_pieces has seen that it can be read */
+    while (r.pos < r.end && read_field(&r, &f)) { /* count_pieces has seen that it can be read */
         if (f.wire != WIRE_BYTES)
             continue;
         if (f.number == MODEL_PIECE && !read_piece(f.bytes, m, id++))
-            return damaged("a piece", error);
+            return fail_damaged("a piece", error);
         if (f.number == MODEL_TRAINER && !read_trainer(f.bytes, m))
-            return damaged("trainer_spec", error);
+            return fail_damaged("trainer_spec", error);
         if (f.number == MODEL_NORMALIZER && !read_normalizer(f.bytes, m))
-            return damaged("normalizer_spec", error);
+            return fail_damaged("normalizer_spec", error);
     }
     if (m->type != TYPE_BPE && m->type != TYPE_UNIGRAM)
         return ak_fail(
@@ -227,11 +227,11 @@ static ak_status read_model(struct reader r, struct model *m, struct ak_error *e
     m->vocab.tokens = m->tokens;
     m->vocab.scores = m->scores;
     m->vocab.types = m->types;
-    return unmark_added(m, error);
+    return decode_added(m, error);
 }
 
-ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out,
-                                          struct ak_error *error)
+ak_status ak_tok_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out,
+                                    struct ak_error *error)
 {
     struct model m = { .type = TYPE_UNIGRAM };
 
@@ -246,10 +246,10 @@ ak_status ak_tokenizer_from_sentencepiece(struct ak_text bytes, struct ak_tokeni
     *out = NULL;
     ak_status status = read_model((struct reader){ bytes.bytes, bytes.bytes + bytes.n }, &m, error);
     if (status == AKUNU_OK)
-        status = ak_tokenizer_create(&m.vocab, out, error);
+        status = ak_tok_create(&m.vocab, out, error);
     if (*out && (*out)->pipeline)
         (*out)->pipeline->byte_fallback = m.byte_fallback;
-    ak_buffer_free(&m.unmarked);
+    ak_buffer_free(&m.decoded);
     ak_free(m.tokens);
     ak_free(m.scores);
     ak_free(m.types);

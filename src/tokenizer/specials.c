@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 
-static int by_bytes(const void *a, const void *b)
+static int compare_bytes(const void *a, const void *b)
 {
-    const struct ak_special *x = a, *y = b;
+    const struct ak_tok_special *x = a, *y = b;
     int order = memcmp(x->text, y->text, ak_min_size(x->n, y->n));
 
     if (order == 0)
@@ -15,11 +15,11 @@ static int by_bytes(const void *a, const void *b)
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-void ak_specials_init(struct ak_specials *s, struct ak_special *sorted, uint32_t n)
+void ak_tok_specials_init(struct ak_tok_specials *s, struct ak_tok_special *sorted, uint32_t n)
 {
-    *s = (struct ak_specials){ .sorted = sorted, .n = n };
+    *s = (struct ak_tok_specials){ .sorted = sorted, .n = n };
     if (n)
-        qsort(sorted, n, sizeof *sorted, by_bytes);
+        qsort(sorted, n, sizeof *sorted, compare_bytes);
     uint32_t i = 0;
     for (unsigned b = 0; b < 256; b++) {
         s->first[b] = i;
@@ -29,26 +29,26 @@ void ak_specials_init(struct ak_specials *s, struct ak_special *sorted, uint32_t
     s->first[256] = n;
 }
 
-void ak_specials_free(struct ak_specials *s)
+void ak_tok_specials_free(struct ak_tok_specials *s)
 {
     ak_free(s->sorted);
-    *s = (struct ak_specials){ 0 };
+    *s = (struct ak_tok_specials){ 0 };
 }
 
 /* The byte at `depth`, 0 for the end and one more than the byte otherwise, so
  * that a text sorts before those that go on. */
-static unsigned key_at(const struct ak_special *special, uint32_t depth)
+static unsigned get_key(const struct ak_tok_special *special, uint32_t depth)
 {
     return depth < special->n ? (unsigned char)special->text[depth] + 1u : 0u;
 }
 
 /* The first of [low, high), all equal before `depth`, whose key there is ≥ `key`. */
-static uint32_t lower_bound(const struct ak_specials *s, uint32_t low, uint32_t high,
+static uint32_t lower_bound(const struct ak_tok_specials *s, uint32_t low, uint32_t high,
                             uint32_t depth, unsigned key)
 {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (key_at(&s->sorted[middle], depth) < key)
+        if (get_key(&s->sorted[middle], depth) < key)
             low = middle + 1;
         else
             high = middle;
@@ -58,16 +58,16 @@ static uint32_t lower_bound(const struct ak_specials *s, uint32_t low, uint32_t 
 
 /* The longest special token at the beginning of the text. The sorted array serves
  * as a trie: a range of it is a node. */
-static const struct ak_special *longest(const struct ak_specials *s, bool control, const char *text,
-                                        size_t n)
+static const struct ak_tok_special *find_longest(const struct ak_tok_specials *s, bool control,
+                                                 const char *text, size_t n)
 {
-    const struct ak_special *best = NULL;
+    const struct ak_tok_special *best = NULL;
     uint32_t low = s->first[(unsigned char)text[0]], high = s->first[(unsigned char)text[0] + 1];
 
     for (uint32_t depth = 1; low < high; depth++) {
         /* ends here; more than one where two tokens are the same text */
         while (low < high && s->sorted[low].n == depth) {
-            if ((control || s->sorted[low].always) && (!best || best->n < depth))
+            if ((control || s->sorted[low].matches_always) && (!best || best->n < depth))
                 best = &s->sorted[low];
             low++;
         }
@@ -80,14 +80,15 @@ static const struct ak_special *longest(const struct ak_specials *s, bool contro
     return best;
 }
 
-const struct ak_special *ak_specials_next(const struct ak_specials *s, bool control,
-                                          const char *text, size_t n, size_t from, size_t *at)
+const struct ak_tok_special *ak_tok_specials_next(const struct ak_tok_specials *s, bool control,
+                                                  const char *text, size_t n, size_t from,
+                                                  size_t *at)
 {
     for (size_t i = from; s->n && i < n; i++) {
         unsigned char b = (unsigned char)text[i];
         if (s->first[b] == s->first[b + 1])
             continue;
-        const struct ak_special *found = longest(s, control, text + i, n - i);
+        const struct ak_tok_special *found = find_longest(s, control, text + i, n - i);
         if (found) {
             *at = i;
             return found;
@@ -96,8 +97,8 @@ const struct ak_special *ak_specials_next(const struct ak_specials *s, bool cont
     return NULL;
 }
 
-const struct ak_special *ak_specials_named(const struct ak_specials *s, const char *name)
+const struct ak_tok_special *ak_tok_specials_find(const struct ak_tok_specials *s, const char *name)
 {
-    const struct ak_special *found = longest(s, true, name, strlen(name));
+    const struct ak_tok_special *found = find_longest(s, true, name, strlen(name));
     return found && found->n == strlen(name) ? found : NULL;
 }

@@ -28,29 +28,29 @@ static const char *const end_names[] = {
 };
 
 /* A name counts only where it is a control token: "</s>" is also HTML. */
-static const struct ak_special *control_named(const struct ak_tokenizer *t, const char *name)
+static const struct ak_tok_special *find_control(const struct ak_tokenizer *t, const char *name)
 {
-    const struct ak_special *special = ak_specials_named(&t->specials, name);
-    return special && !special->always ? special : NULL;
+    const struct ak_tok_special *special = ak_tok_specials_find(&t->specials, name);
+    return special && !special->matches_always ? special : NULL;
 }
 
-static void mark(struct ak_tokenizer *t, int64_t id)
+static void mark_end(struct ak_tokenizer *t, int64_t id)
 {
-    if (id >= 0 && id < (int64_t)t->pieces.n)
-        t->marks[id] |= AK_TOKEN_END;
+    if (id >= 0 && id < (int64_t)t->token_bytes.n)
+        t->token_flags[id] |= AK_TOK_END_FLAG;
 }
 
-void ak_mark_ends(struct ak_tokenizer *t, const struct ak_vocab *vocab)
+void ak_tok_mark_ends(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
     for (size_t i = 0; i < sizeof end_names / sizeof end_names[0]; i++) {
-        const struct ak_special *special = control_named(t, end_names[i]);
+        const struct ak_tok_special *special = find_control(t, end_names[i]);
         if (special)
-            mark(t, special->id);
+            mark_end(t, special->id);
     }
     /* In the harmony format <|end|> ends a message, after which more come. */
-    const struct ak_special *end = control_named(t, "<|end|>");
-    if (end && control_named(t, "<|return|>") && control_named(t, "<|call|>"))
-        t->marks[end->id] &= (uint8_t)~AK_TOKEN_END;
-    mark(t, t->eos);
-    mark(t, vocab->eot);
+    const struct ak_tok_special *end = find_control(t, "<|end|>");
+    if (end && find_control(t, "<|return|>") && find_control(t, "<|call|>"))
+        t->token_flags[end->id] &= (uint8_t)~AK_TOK_END_FLAG;
+    mark_end(t, t->eos);
+    mark_end(t, vocab->eot);
 }

@@ -13,33 +13,33 @@ enum { MAX_TEXT_BYTES = INT32_MAX };
 /* GGUF's numbers of token types. */
 enum { TYPE_NORMAL = 1, TYPE_UNKNOWN = 2, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_BYTE = 6 };
 
-static uint8_t kind_of(const struct ak_vocab *vocab, uint32_t id)
+static uint8_t get_kind(const struct ak_vocab *vocab, uint32_t id)
 {
     switch (vocab->types ? vocab->types[id] : TYPE_NORMAL) {
-    case TYPE_NORMAL: return AK_TOKEN_NORMAL;
-    case TYPE_BYTE: return AK_TOKEN_BYTE;
-    case TYPE_USER_DEFINED: return AK_TOKEN_ADDED;
+    case TYPE_NORMAL: return AK_TOK_KIND_NORMAL;
+    case TYPE_BYTE: return AK_TOK_KIND_BYTE;
+    case TYPE_USER_DEFINED: return AK_TOK_KIND_ADDED;
     case TYPE_UNKNOWN:
-    case TYPE_CONTROL: return AK_TOKEN_CONTROL;
-    default: return AK_TOKEN_UNUSED;
+    case TYPE_CONTROL: return AK_TOK_KIND_CONTROL;
+    default: return AK_TOK_KIND_UNUSED;
     }
 }
 
 /* The id that the file gives, else the one its kind has by custom; -1 where that
  * is outside the vocabulary. */
-static int32_t id_or(const struct ak_vocab *vocab, int64_t id, int32_t custom)
+static int32_t resolve_id(const struct ak_vocab *vocab, int64_t id, int32_t custom)
 {
     if (id >= 0 && id < (int64_t)vocab->n_tokens)
         return (int32_t)id;
     return custom < (int64_t)vocab->n_tokens ? custom : -1;
 }
 
-static bool is(struct ak_text text, const char *name)
+static bool text_equals(struct ak_text text, const char *name)
 {
     return text.n == strlen(name) && memcmp(text.bytes, name, text.n) == 0;
 }
 
-static bool names(struct ak_text name, const char *part)
+static bool name_contains(struct ak_text name, const char *part)
 {
     for (size_t i = 0, n = strlen(part); i + n <= name.n; i++)
         if (strncasecmp(name.bytes + i, part, n) == 0)
@@ -49,37 +49,38 @@ static bool names(struct ak_text name, const char *part)
 
 /* Phi-3's control tokens take the blanks to their right, which no key of GGUF
  * says: llama.cpp goes by the model's name. */
-static bool takes_blanks(const struct ak_vocab *vocab, struct ak_text text)
+static bool strips_right(const struct ak_vocab *vocab, struct ak_text text)
 {
-    return (names(vocab->name, "phi-3") || names(vocab->name, "phi3")) && !is(text, "<unk>") &&
-           !is(text, "<s>") && !is(text, "<|endoftext|>");
+    return (name_contains(vocab->name, "phi-3") || name_contains(vocab->name, "phi3")) &&
+           !text_equals(text, "<unk>") && !text_equals(text, "<s>") &&
+           !text_equals(text, "<|endoftext|>");
 }
 
 static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                struct ak_error *error)
 {
     /* as they are written: a text of theirs may have a blank more */
-    const struct ak_pieces *written = t->pipeline ? &t->pipeline->words : &t->pieces;
+    const struct ak_tok_bytes *written = t->pipeline ? &t->pipeline->words : &t->token_bytes;
     uint32_t n = 0;
 
-    for (uint32_t id = 0; id < t->pieces.n; id++)
-        n += ak_kind(t, id) == AK_TOKEN_CONTROL || ak_kind(t, id) == AK_TOKEN_ADDED;
-    struct ak_special *specials = ak_alloc(n, sizeof *specials);
+    for (uint32_t id = 0; id < t->token_bytes.n; id++)
+        n += ak_tok_kind(t, id) == AK_TOK_KIND_CONTROL || ak_tok_kind(t, id) == AK_TOK_KIND_ADDED;
+    struct ak_tok_special *specials = ak_alloc(n, sizeof *specials);
     if (!specials)
         return ak_fail_memory(error, "the control tokens of the vocabulary",
                               (unsigned long long)n * sizeof *specials);
     n = 0;
-    for (uint32_t id = 0; id < t->pieces.n; id++) {
-        struct ak_text text = ak_pieces_get(written, id);
-        bool added = ak_kind(t, id) == AK_TOKEN_ADDED;
-        if (text.n > 0 && (added || ak_kind(t, id) == AK_TOKEN_CONTROL))
-            specials[n++] = (struct ak_special){ .text = text.bytes,
-                                                 .n = text.n,
-                                                 .id = (int32_t)id,
-                                                 .always = added,
-                                                 .right = takes_blanks(vocab, text) };
+    for (uint32_t id = 0; id < t->token_bytes.n; id++) {
+        struct ak_text text = ak_tok_bytes_get(written, id);
+        bool added = ak_tok_kind(t, id) == AK_TOK_KIND_ADDED;
+        if (text.n > 0 && (added || ak_tok_kind(t, id) == AK_TOK_KIND_CONTROL))
+            specials[n++] = (struct ak_tok_special){ .text = text.bytes,
+                                                     .n = text.n,
+                                                     .id = (int32_t)id,
+                                                     .matches_always = added,
+                                                     .rstrip = strips_right(vocab, text) };
     }
-    ak_specials_init(&t->specials, specials, n);
+    ak_tok_specials_init(&t->specials, specials, n);
     return AKUNU_OK;
 }
 
@@ -88,8 +89,9 @@ static ak_status check(const struct ak_vocab *vocab, struct ak_error *error)
     if (vocab->model.n == 0 || vocab->n_tokens == 0 || !vocab->tokens)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the file has no vocabulary (tokenizer.ggml.model, tokenizer.ggml.tokens)");
-    if (!is(vocab->model, "gpt2") && !ak_raw_rule_of(vocab->model) && !is(vocab->model, "llama") &&
-        !is(vocab->model, "bert") && !is(vocab->model, "t5"))
+    if (!text_equals(vocab->model, "gpt2") && !ak_tok_find_char_rule(vocab->model) &&
+        !text_equals(vocab->model, "llama") && !text_equals(vocab->model, "bert") &&
+        !text_equals(vocab->model, "t5"))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, "
                        "gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
@@ -102,21 +104,22 @@ static ak_status load_byte_level(struct ak_tokenizer *t, const struct ak_vocab *
                                  struct ak_error *error)
 {
     t->byte_level = true;
-    AK_TRY(ak_bpe_load(t, vocab, error));
-    t->bos = id_or(vocab, vocab->bos, -1);
-    t->eos = id_or(vocab, vocab->eos, -1);
-    t->unknown = id_or(vocab, vocab->unknown, -1);
-    t->add_bos = vocab->add_bos < 0 ? ak_pretokenizer_adds_bos(t->pre) : vocab->add_bos;
+    AK_TRY(ak_tok_bpe_load(t, vocab, error));
+    t->bos = resolve_id(vocab, vocab->bos, -1);
+    t->eos = resolve_id(vocab, vocab->eos, -1);
+    t->unknown = resolve_id(vocab, vocab->unknown, -1);
+    t->add_bos =
+        vocab->add_bos < 0 ? ak_tok_pretokenizer_adds_bos(t->pretokenizer) : vocab->add_bos;
     t->add_eos = vocab->add_eos == 1;
     return AKUNU_OK;
 }
 
-static ak_status load_raw_bpe(struct ak_tokenizer *t, const struct ak_vocab *vocab,
-                              const struct ak_raw_rule *rule, struct ak_error *error)
+static ak_status load_char_bpe(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                               const struct ak_tok_char_rule *rule, struct ak_error *error)
 {
-    AK_TRY(ak_raw_bpe_load(t, vocab, rule, error));
-    t->bos = id_or(vocab, vocab->bos, -1);
-    t->eos = id_or(vocab, vocab->eos, -1);
+    AK_TRY(ak_tok_char_bpe_load(t, vocab, rule, error));
+    t->bos = resolve_id(vocab, vocab->bos, -1);
+    t->eos = resolve_id(vocab, vocab->eos, -1);
     t->add_bos = rule->adds_bos || vocab->add_bos == 1;
     t->add_eos = vocab->add_eos == 1;
     return AKUNU_OK;
@@ -125,11 +128,11 @@ static ak_status load_raw_bpe(struct ak_tokenizer *t, const struct ak_vocab *voc
 static ak_status load_sentencepiece(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                     struct ak_error *error)
 {
-    AK_TRY(ak_spm_load(t, vocab, error));
+    AK_TRY(ak_tok_spm_load(t, vocab, error));
     /* <unk>, <s>, </s> come first by SentencePiece's custom */
-    t->unknown = id_or(vocab, vocab->unknown, 0);
-    t->bos = id_or(vocab, vocab->bos, 1);
-    t->eos = id_or(vocab, vocab->eos, 2);
+    t->unknown = resolve_id(vocab, vocab->unknown, 0);
+    t->bos = resolve_id(vocab, vocab->bos, 1);
+    t->eos = resolve_id(vocab, vocab->eos, 2);
     t->add_bos = vocab->add_bos != 0;
     t->add_eos = vocab->add_eos == 1;
     return AKUNU_OK;
@@ -139,10 +142,10 @@ static ak_status load_sentencepiece(struct ak_tokenizer *t, const struct ak_voca
 static ak_status load_wordpiece(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                 struct ak_error *error)
 {
-    AK_TRY(ak_wordpiece_load(t, vocab, error));
-    t->unknown = id_or(vocab, vocab->unknown, 100); /* [UNK], [CLS], [SEP] of the first BERT */
-    t->bos = id_or(vocab, vocab->bos, 101);
-    t->eos = id_or(vocab, vocab->separator, 102);
+    AK_TRY(ak_tok_wordpiece_load(t, vocab, error));
+    t->unknown = resolve_id(vocab, vocab->unknown, 100); /* [UNK], [CLS], [SEP] of the first BERT */
+    t->bos = resolve_id(vocab, vocab->bos, 101);
+    t->eos = resolve_id(vocab, vocab->separator, 102);
     t->add_bos = t->add_eos = true;
     return AKUNU_OK;
 }
@@ -150,10 +153,10 @@ static ak_status load_wordpiece(struct ak_tokenizer *t, const struct ak_vocab *v
 static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                               struct ak_error *error)
 {
-    AK_TRY(ak_unigram_load(t, vocab, error));
-    t->unknown = id_or(vocab, vocab->unknown, 2); /* <pad>, </s>, <unk> of T5 */
-    t->bos = id_or(vocab, vocab->bos, -1);
-    t->eos = id_or(vocab, vocab->eos, 1);
+    AK_TRY(ak_tok_unigram_load(t, vocab, error));
+    t->unknown = resolve_id(vocab, vocab->unknown, 2); /* <pad>, </s>, <unk> of T5 */
+    t->bos = resolve_id(vocab, vocab->bos, -1);
+    t->eos = resolve_id(vocab, vocab->eos, 1);
     t->add_bos = vocab->add_bos == 1;
     t->add_eos = vocab->add_eos != 0;
     return AKUNU_OK;
@@ -162,16 +165,16 @@ static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *voc
 static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                            struct ak_error *error)
 {
-    const struct ak_raw_rule *rule =
-        ak_raw_rule_of(is(vocab->model, "gpt2") ? vocab->pre : vocab->model);
+    const struct ak_tok_char_rule *rule =
+        ak_tok_find_char_rule(text_equals(vocab->model, "gpt2") ? vocab->pre : vocab->model);
     if (rule)
-        return load_raw_bpe(t, vocab, rule, error);
-    if (is(vocab->model, "gpt2"))
+        return load_char_bpe(t, vocab, rule, error);
+    if (text_equals(vocab->model, "gpt2"))
         return load_byte_level(t, vocab, error);
-    if (is(vocab->model, "llama"))
+    if (text_equals(vocab->model, "llama"))
         return load_sentencepiece(t, vocab, error);
-    return is(vocab->model, "bert") ? load_wordpiece(t, vocab, error) :
-                                      load_unigram(t, vocab, error);
+    return text_equals(vocab->model, "bert") ? load_wordpiece(t, vocab, error) :
+                                               load_unigram(t, vocab, error);
 }
 
 static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
@@ -181,21 +184,21 @@ static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
     for (uint32_t id = 0; id < vocab->n_tokens; id++)
         bytes += (uint64_t)vocab->tokens[id].n +
                  1; /* 2^32 summands of at most 2^32: no overflow; WordPiece adds a blank */
-    AK_TRY(ak_pieces_reserve(&t->pieces, vocab->n_tokens, bytes, error));
-    t->marks = ak_alloc(vocab->n_tokens, 1);
-    if (!t->marks)
+    AK_TRY(ak_tok_bytes_reserve(&t->token_bytes, vocab->n_tokens, bytes, error));
+    t->token_flags = ak_alloc(vocab->n_tokens, 1);
+    if (!t->token_flags)
         return ak_fail_memory(error, "the vocabulary", vocab->n_tokens);
     for (uint32_t id = 0; id < vocab->n_tokens; id++)
-        t->marks[id] = kind_of(vocab, id);
+        t->token_flags[id] = get_kind(vocab, id);
 
     AK_TRY(load_kind(t, vocab, error));
     AK_TRY(load_specials(t, vocab, error));
-    ak_mark_ends(t, vocab);
+    ak_tok_mark_ends(t, vocab);
     return AKUNU_OK;
 }
 
-ak_status ak_tokenizer_create(const struct ak_vocab *vocab, struct ak_tokenizer **out,
-                              struct ak_error *error)
+ak_status ak_tok_create(const struct ak_vocab *vocab, struct ak_tokenizer **out,
+                        struct ak_error *error)
 {
     *out = NULL;
     AK_TRY(check(vocab, error));
@@ -204,75 +207,76 @@ ak_status ak_tokenizer_create(const struct ak_vocab *vocab, struct ak_tokenizer 
         return ak_fail_memory(error, "the tokenizer", sizeof *t);
     ak_status status = load(t, vocab, error);
     if (status != AKUNU_OK) {
-        ak_tokenizer_free(t);
+        ak_tok_free(t);
         return status;
     }
     *out = t;
     return AKUNU_OK;
 }
 
-void ak_tokenizer_free(struct ak_tokenizer *t)
+void ak_tok_free(struct ak_tokenizer *t)
 {
     if (!t)
         return;
-    ak_pieces_free(&t->pieces);
-    ak_specials_free(&t->specials);
-    ak_pretokenizer_free(t->pre);
-    ak_pipeline_free(t->pipeline);
-    ak_free(t->marks);
+    ak_tok_bytes_free(&t->token_bytes);
+    ak_tok_specials_free(&t->specials);
+    ak_tok_pretokenizer_free(t->pretokenizer);
+    ak_tok_pipeline_free(t->pipeline);
+    ak_free(t->token_flags);
     ak_free(t->pairs);
     ak_free(t->priorities);
     ak_free(t);
 }
 
-size_t ak_tokenizer_n_tokens(const struct ak_tokenizer *t)
+size_t ak_tok_n_tokens(const struct ak_tokenizer *t)
 {
-    return t->pieces.n;
+    return t->token_bytes.n;
 }
 
-uint64_t ak_tokenizer_bytes(const struct ak_tokenizer *t)
+uint64_t ak_tok_memory_bytes(const struct ak_tokenizer *t)
 {
-    uint64_t bytes = sizeof *t + ak_pieces_bytes(&t->pieces) + t->pieces.n +
+    uint64_t bytes = sizeof *t + ak_tok_bytes_memory(&t->token_bytes) + t->token_bytes.n +
                      t->specials.n * sizeof *t->specials.sorted;
 
     if (t->pairs)
         bytes += ((uint64_t)t->pair_mask + 1) * sizeof *t->pairs;
-    if (t->pre)
-        bytes += ak_pretokenizer_bytes(t->pre);
+    if (t->pretokenizer)
+        bytes += ak_tok_pretokenizer_memory(t->pretokenizer);
     if (t->priorities)
-        bytes += t->pieces.n * sizeof *t->priorities;
-    return bytes + ak_pipeline_bytes(t->pipeline);
+        bytes += t->token_bytes.n * sizeof *t->priorities;
+    return bytes + ak_tok_pipeline_memory(t->pipeline);
 }
 
 static bool in_vocabulary(const struct ak_tokenizer *t, int32_t token)
 {
-    return token >= 0 && (uint32_t)token < t->pieces.n;
+    return token >= 0 && (uint32_t)token < t->token_bytes.n;
 }
 
-bool ak_tokenizer_is_end(const struct ak_tokenizer *t, int32_t token)
+bool ak_tok_is_end(const struct ak_tokenizer *t, int32_t token)
 {
-    return in_vocabulary(t, token) && (t->marks[token] & AK_TOKEN_END);
+    return in_vocabulary(t, token) && (t->token_flags[token] & AK_TOK_END_FLAG);
 }
 
-bool ak_tokenizer_is_control(const struct ak_tokenizer *t, int32_t token)
+bool ak_tok_is_control(const struct ak_tokenizer *t, int32_t token)
 {
-    return in_vocabulary(t, token) && ak_kind(t, (uint32_t)token) == AK_TOKEN_CONTROL;
+    return in_vocabulary(t, token) && ak_tok_kind(t, (uint32_t)token) == AK_TOK_KIND_CONTROL;
 }
 
-int32_t ak_tokenizer_bos(const struct ak_tokenizer *t)
+int32_t ak_tok_bos(const struct ak_tokenizer *t)
 {
     return t->bos;
 }
 
-static ak_status add_text(struct ak_run *r, const char *text, size_t n, bool control, bool start,
-                          struct ak_error *error)
+static ak_status add_text(struct ak_tok_encoding *r, const char *text, size_t n, bool control,
+                          bool start, struct ak_error *error)
 {
     if (r->t->pipeline)
-        return ak_pipeline_text(r, text, n, control, start, error);
-    return r->t->byte_level ? ak_bpe_text(r, text, n, error) : ak_spm_text(r, text, n, error);
+        return ak_tok_pipeline_encode(r, text, n, control, start, error);
+    return r->t->byte_level ? ak_tok_bpe_encode(r, text, n, error) :
+                              ak_tok_spm_encode(r, text, n, error);
 }
 
-static bool word_before(const char *text, size_t n)
+static bool has_word_before(const char *text, size_t n)
 {
     size_t at = n;
 
@@ -282,14 +286,14 @@ static bool word_before(const char *text, size_t n)
     return c.valid && at + c.bytes == n && ak_is_word_char(c.code);
 }
 
-static bool word_after(const char *text, size_t n)
+static bool has_word_after(const char *text, size_t n)
 {
     struct ak_utf8 c = n ? ak_utf8_next(text, n) : (struct ak_utf8){ 0 };
     return c.valid && ak_is_word_char(c.code);
 }
 
 /* The beginning of the white space that text[from..to) ends with. */
-static size_t blanks_before(const char *text, size_t from, size_t to)
+static size_t find_whitespace_begin(const char *text, size_t from, size_t to)
 {
     size_t begin = to;
 
@@ -305,7 +309,7 @@ static size_t blanks_before(const char *text, size_t from, size_t to)
     return begin;
 }
 
-static size_t blanks_after(const char *text, size_t at, size_t n)
+static size_t find_whitespace_end(const char *text, size_t at, size_t n)
 {
     while (at < n) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
@@ -316,43 +320,45 @@ static size_t blanks_after(const char *text, size_t at, size_t n)
     return at;
 }
 
-ak_status ak_add_parts(struct ak_run *r, const struct ak_specials *specials, const char *text,
-                       size_t n, bool control, bool start, ak_part_fn *fn, struct ak_error *error)
+ak_status ak_tok_encode_parts(struct ak_tok_encoding *r, const struct ak_tok_specials *specials,
+                              const char *text, size_t n, bool control, bool start,
+                              ak_tok_part_fn *fn, struct ak_error *error)
 {
     size_t from = 0, search = 0, at;
-    const struct ak_special *special;
+    const struct ak_tok_special *special;
 
-    while ((special = ak_specials_next(specials, control, text, n, search, &at)) != NULL) {
+    while ((special = ak_tok_specials_next(specials, control, text, n, search, &at)) != NULL) {
         size_t end = at + special->n;
         search = end;
-        if (special->single_word && (word_before(text, at) || word_after(text + end, n - end)))
+        if (special->single_word &&
+            (has_word_before(text, at) || has_word_after(text + end, n - end)))
             continue;
         if (at < from) /* blanks that the one before has taken */
             continue;
-        if (special->left)
-            at = blanks_before(text, from, at);
-        if (special->right)
-            end = blanks_after(text, end, n);
+        if (special->lstrip)
+            at = find_whitespace_begin(text, from, at);
+        if (special->rstrip)
+            end = find_whitespace_end(text, end, n);
         if (at > from)
             AK_TRY(fn(r, text + from, at - from, control, start && from == 0, error));
-        ak_run_push(r, special->id);
+        ak_tok_push(r, special->id);
         from = end;
         search = ak_max_size(search, from);
     }
     return n > from ? fn(r, text + from, n - from, control, start && from == 0, error) : AKUNU_OK;
 }
 
-static void push_all(struct ak_run *r, const int32_t *ids, uint32_t n)
+static void push_all(struct ak_tok_encoding *r, const int32_t *ids, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        ak_run_push(r, ids[i]);
+        ak_tok_push(r, ids[i]);
 }
 
-ak_status ak_tokenize(const struct ak_tokenizer *t, const char *text, size_t n_bytes,
-                      unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids,
-                      struct ak_error *error)
+ak_status ak_tok_encode(const struct ak_tokenizer *t, const char *text, size_t n_bytes,
+                        unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids,
+                        struct ak_error *error)
 {
-    struct ak_run r = { .t = t, .ids = ids, .capacity = capacity };
+    struct ak_tok_encoding r = { .t = t, .ids = ids, .capacity = capacity };
 
     *n_ids = 0;
     if (n_bytes > MAX_TEXT_BYTES)
@@ -360,18 +366,18 @@ ak_status ak_tokenize(const struct ak_tokenizer *t, const char *text, size_t n_b
                        "a text of %zu bytes: at most %d are tokenized at once", n_bytes,
                        MAX_TEXT_BYTES);
     if ((flags & AKUNU_ADD_SPECIAL) && t->add_bos && t->bos >= 0)
-        ak_run_push(&r, t->bos);
+        ak_tok_push(&r, t->bos);
     if ((flags & AKUNU_ADD_SPECIAL) && t->pipeline)
-        push_all(&r, t->pipeline->before, t->pipeline->n_before);
-    ak_status status = ak_add_parts(&r, &t->specials, text, n_bytes,
-                                    (flags & AKUNU_PARSE_SPECIAL) != 0, true, add_text, error);
+        push_all(&r, t->pipeline->prefix_ids, t->pipeline->n_prefix);
+    ak_status status = ak_tok_encode_parts(
+        &r, &t->specials, text, n_bytes, (flags & AKUNU_PARSE_SPECIAL) != 0, true, add_text, error);
     if ((flags & AKUNU_ADD_SPECIAL) && t->pipeline)
-        push_all(&r, t->pipeline->after, t->pipeline->n_after);
+        push_all(&r, t->pipeline->suffix_ids, t->pipeline->n_suffix);
     if ((flags & AKUNU_ADD_SPECIAL) && t->add_eos && t->eos >= 0)
-        ak_run_push(&r, t->eos);
-    ak_work_free(&r.work);
-    ak_merge_free(&r.merge);
-    ak_matcher_free(r.matcher);
+        ak_tok_push(&r, t->eos);
+    ak_tok_scratch_free(&r.scratch);
+    ak_tok_merge_free(&r.merge);
+    ak_tok_matcher_free(r.matcher);
     ak_free(r.text);
     if (status == AKUNU_OK)
         *n_ids = r.n;

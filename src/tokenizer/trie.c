@@ -6,9 +6,9 @@
 #include "base/mem.h"
 
 /* A heap sort, since qsort takes no context: n log n for any input. */
-static bool before(const struct ak_pieces *p, uint32_t a, uint32_t b)
+static bool sorts_before(const struct ak_tok_bytes *p, uint32_t a, uint32_t b)
 {
-    struct ak_text x = ak_pieces_get(p, a), y = ak_pieces_get(p, b);
+    struct ak_text x = ak_tok_bytes_get(p, a), y = ak_tok_bytes_get(p, b);
     int order = memcmp(x.bytes, y.bytes, ak_min_size(x.n, y.n));
 
     if (order == 0)
@@ -16,7 +16,7 @@ static bool before(const struct ak_pieces *p, uint32_t a, uint32_t b)
     return order ? order < 0 : a > b;
 }
 
-static void sift(const struct ak_pieces *p, uint32_t *heap, size_t n, size_t at)
+static void sift(const struct ak_tok_bytes *p, uint32_t *heap, size_t n, size_t at)
 {
     uint32_t entry = heap[at];
 
@@ -24,9 +24,9 @@ static void sift(const struct ak_pieces *p, uint32_t *heap, size_t n, size_t at)
         size_t child = 2 * at + 1;
         if (child >= n)
             break;
-        if (child + 1 < n && before(p, heap[child], heap[child + 1]))
+        if (child + 1 < n && sorts_before(p, heap[child], heap[child + 1]))
             child++;
-        if (!before(p, entry, heap[child]))
+        if (!sorts_before(p, entry, heap[child]))
             break;
         heap[at] = heap[child];
         at = child;
@@ -34,7 +34,7 @@ static void sift(const struct ak_pieces *p, uint32_t *heap, size_t n, size_t at)
     heap[at] = entry;
 }
 
-static void sort(const struct ak_pieces *p, uint32_t *order, size_t n)
+static void sort(const struct ak_tok_bytes *p, uint32_t *order, size_t n)
 {
     for (size_t at = n / 2; at-- > 0;)
         sift(p, order, n, at);
@@ -46,39 +46,40 @@ static void sort(const struct ak_pieces *p, uint32_t *order, size_t n)
     }
 }
 
-void ak_trie_init(struct ak_trie *t, const struct ak_pieces *pieces, uint32_t *order, uint32_t n)
+void ak_tok_trie_init(struct ak_tok_trie *t, const struct ak_tok_bytes *table, uint32_t *order,
+                      uint32_t n)
 {
-    *t = (struct ak_trie){ .pieces = pieces, .order = order, .n = n };
-    sort(pieces, order, n);
+    *t = (struct ak_tok_trie){ .table = table, .order = order, .n = n };
+    sort(table, order, n);
     uint32_t i = 0;
     for (unsigned b = 0; b < 256; b++) {
         t->first[b] = i;
-        while (i < n && (unsigned char)ak_pieces_get(pieces, order[i]).bytes[0] == b)
+        while (i < n && (unsigned char)ak_tok_bytes_get(table, order[i]).bytes[0] == b)
             i++;
     }
     t->first[256] = n;
 }
 
-void ak_trie_free(struct ak_trie *t)
+void ak_tok_trie_free(struct ak_tok_trie *t)
 {
     ak_free(t->order);
-    *t = (struct ak_trie){ 0 };
+    *t = (struct ak_tok_trie){ 0 };
 }
 
 /* The byte at `depth`, 0 for the end and one more than the byte otherwise. */
-static unsigned key_at(const struct ak_trie *t, uint32_t i, uint32_t depth)
+static unsigned get_key(const struct ak_tok_trie *t, uint32_t i, uint32_t depth)
 {
-    struct ak_text piece = ak_pieces_get(t->pieces, t->order[i]);
+    struct ak_text piece = ak_tok_bytes_get(t->table, t->order[i]);
     return depth < piece.n ? (unsigned char)piece.bytes[depth] + 1u : 0u;
 }
 
 /* The first of [low, high) whose key at `depth` is ≥ `key`. */
-static uint32_t lower_bound(const struct ak_trie *t, uint32_t low, uint32_t high, uint32_t depth,
-                            unsigned key)
+static uint32_t lower_bound(const struct ak_tok_trie *t, uint32_t low, uint32_t high,
+                            uint32_t depth, unsigned key)
 {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (key_at(t, middle, depth) < key)
+        if (get_key(t, middle, depth) < key)
             low = middle + 1;
         else
             high = middle;
@@ -86,7 +87,8 @@ static uint32_t lower_bound(const struct ak_trie *t, uint32_t low, uint32_t high
     return low;
 }
 
-bool ak_trie_step(const struct ak_trie *t, struct ak_trie_node *node, unsigned char byte)
+bool ak_tok_trie_descend(const struct ak_tok_trie *t, struct ak_tok_trie_node *node,
+                         unsigned char byte)
 {
     if (node->depth == 0) {
         node->low = t->first[byte];
@@ -99,9 +101,9 @@ bool ak_trie_step(const struct ak_trie *t, struct ak_trie_node *node, unsigned c
     return node->low < node->high;
 }
 
-int32_t ak_trie_here(const struct ak_trie *t, const struct ak_trie_node *node)
+int32_t ak_tok_trie_token(const struct ak_tok_trie *t, const struct ak_tok_trie_node *node)
 {
-    if (node->low == node->high || key_at(t, node->low, node->depth) != 0)
+    if (node->low == node->high || get_key(t, node->low, node->depth) != 0)
         return -1;
     return (int32_t)t->order[node->low];
 }

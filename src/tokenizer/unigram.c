@@ -5,7 +5,7 @@
 #include "tokenizer/state.h"
 #include "base/utf8.h"
 
-static ak_status reserve(struct ak_work *w, size_t n, struct ak_error *error)
+static ak_status reserve(struct ak_tok_scratch *w, size_t n, struct ak_error *error)
 {
     if (n <= w->capacity)
         return AKUNU_OK;
@@ -27,7 +27,7 @@ static ak_status reserve(struct ak_work *w, size_t n, struct ak_error *error)
 }
 
 /* The best way to text[to] so far is by `token` from text[from], if by any. */
-static void offer(struct ak_work *w, size_t from, size_t to, int32_t token, double score)
+static void offer(struct ak_tok_scratch *w, size_t from, size_t to, int32_t token, double score)
 {
     if (w->lengths[to] != 0 && score <= w->scores[to])
         return;
@@ -36,14 +36,15 @@ static void offer(struct ak_work *w, size_t from, size_t to, int32_t token, doub
     w->tokens[to] = token;
 }
 
-static void offer_all(const struct ak_pipeline *p, struct ak_work *w, const char *text, size_t n,
-                      size_t at, size_t character)
+static void offer_all(const struct ak_tok_pipeline *p, struct ak_tok_scratch *w, const char *text,
+                      size_t n, size_t at, size_t character)
 {
-    struct ak_trie_node node = ak_trie_root(&p->trie);
+    struct ak_tok_trie_node node = ak_tok_trie_root(&p->trie);
     bool single = false;
 
-    for (size_t to = at; to < n && ak_trie_step(&p->trie, &node, (unsigned char)text[to]); to++) {
-        int32_t id = ak_trie_here(&p->trie, &node);
+    for (size_t to = at; to < n && ak_tok_trie_descend(&p->trie, &node, (unsigned char)text[to]);
+         to++) {
+        int32_t id = ak_tok_trie_token(&p->trie, &node);
         if (id < 0)
             continue;
         offer(w, at, to + 1, id, w->scores[at] + p->scores[id]);
@@ -54,7 +55,7 @@ static void offer_all(const struct ak_pipeline *p, struct ak_work *w, const char
 }
 
 /* What no piece stands for, [begin, end): its bytes, or one unknown token. */
-static void push_unknown(struct ak_run *r, const char *text, size_t begin, size_t end)
+static void push_unknown(struct ak_tok_encoding *r, const char *text, size_t begin, size_t end)
 {
     const struct ak_tokenizer *t = r->t;
     bool bytes = t->pipeline->byte_fallback;
@@ -62,14 +63,14 @@ static void push_unknown(struct ak_run *r, const char *text, size_t begin, size_
     for (size_t i = begin; i < end && bytes; i++)
         bytes = t->byte_tokens[(unsigned char)text[i]] >= 0;
     for (size_t i = begin; i < end && bytes; i++)
-        ak_run_push(r, t->byte_tokens[(unsigned char)text[i]]);
+        ak_tok_push(r, t->byte_tokens[(unsigned char)text[i]]);
     if (!bytes && t->unknown >= 0)
-        ak_run_push(r, t->unknown);
+        ak_tok_push(r, t->unknown);
 }
 
-static void push_way(struct ak_run *r, const char *text, size_t n)
+static void push_path(struct ak_tok_encoding *r, const char *text, size_t n)
 {
-    const struct ak_work *w = &r->work;
+    const struct ak_tok_scratch *w = &r->scratch;
     size_t unknown = 0; /* bytes before `at` that no piece stands for */
 
     for (size_t at = 0; at < n; at += w->lengths[at]) {
@@ -78,7 +79,7 @@ static void push_way(struct ak_run *r, const char *text, size_t n)
             unknown = 0;
         }
         if (w->tokens[at] >= 0)
-            ak_run_push(r, w->tokens[at]);
+            ak_tok_push(r, w->tokens[at]);
         else
             unknown += w->lengths[at];
     }
@@ -86,9 +87,10 @@ static void push_way(struct ak_run *r, const char *text, size_t n)
         push_unknown(r, text, n - unknown, n);
 }
 
-ak_status ak_unigram_word(struct ak_run *r, const char *text, size_t n, struct ak_error *error)
+ak_status ak_tok_unigram_encode_word(struct ak_tok_encoding *r, const char *text, size_t n,
+                                     struct ak_error *error)
 {
-    struct ak_work *w = &r->work;
+    struct ak_tok_scratch *w = &r->scratch;
 
     AK_TRY(reserve(w, n + 1, error));
     memset(w->lengths, 0, (n + 1) * sizeof *w->lengths);
@@ -111,6 +113,6 @@ ak_status ak_unigram_word(struct ak_run *r, const char *text, size_t n, struct a
         length = next_length;
         token = next_token;
     }
-    push_way(r, text, n);
+    push_path(r, text, n);
     return AKUNU_OK;
 }

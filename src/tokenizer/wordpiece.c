@@ -5,29 +5,30 @@
 #include "tokenizer/state.h"
 #include "base/utf8.h"
 
-static bool go_down(const struct ak_trie *trie, struct ak_trie_node *node, const char *mark)
+static bool descend_prefix(const struct ak_tok_trie *trie, struct ak_tok_trie_node *node,
+                           const char *mark)
 {
     for (; *mark; mark++)
-        if (!ak_trie_step(trie, node, (unsigned char)*mark))
+        if (!ak_tok_trie_descend(trie, node, (unsigned char)*mark))
             return false;
     return true;
 }
 
 /* The longest piece that is `mark` and a beginning of the text; *taken gets the
  * bytes of the text that it covers. With an empty mark that is at least one. */
-static int32_t longest(const struct ak_pipeline *p, const char *mark, const char *text, size_t n,
-                       size_t *taken)
+static int32_t find_longest(const struct ak_tok_pipeline *p, const char *mark, const char *text,
+                            size_t n, size_t *taken)
 {
-    struct ak_trie_node node = ak_trie_root(&p->trie);
+    struct ak_tok_trie_node node = ak_tok_trie_root(&p->trie);
     int32_t best = -1;
 
-    if (!go_down(&p->trie, &node, mark))
+    if (!descend_prefix(&p->trie, &node, mark))
         return -1;
-    if (*mark && mark == p->first_mark)
-        best = ak_trie_here(&p->trie, &node);
+    if (*mark && mark == p->word_prefix)
+        best = ak_tok_trie_token(&p->trie, &node);
     *taken = 0;
-    for (size_t i = 0; i < n && ak_trie_step(&p->trie, &node, (unsigned char)text[i]); i++) {
-        int32_t id = ak_trie_here(&p->trie, &node);
+    for (size_t i = 0; i < n && ak_tok_trie_descend(&p->trie, &node, (unsigned char)text[i]); i++) {
+        int32_t id = ak_tok_trie_token(&p->trie, &node);
         if (id < 0)
             continue;
         best = id;
@@ -36,36 +37,37 @@ static int32_t longest(const struct ak_pipeline *p, const char *mark, const char
     return best;
 }
 
-static bool too_long(const char *text, size_t n, uint32_t most)
+static bool is_too_long(const char *text, size_t n, uint32_t max_chars)
 {
     uint32_t n_characters = 0;
 
-    for (size_t at = 0; at < n && most > 0; at += ak_utf8_next(text + at, n - at).bytes)
-        if (++n_characters > most)
+    for (size_t at = 0; at < n && max_chars > 0; at += ak_utf8_next(text + at, n - at).bytes)
+        if (++n_characters > max_chars)
             return true;
     return false;
 }
 
-ak_status ak_wordpiece_word(struct ak_run *r, const char *text, size_t n, struct ak_error *error)
+ak_status ak_tok_wordpiece_encode_word(struct ak_tok_encoding *r, const char *text, size_t n,
+                                       struct ak_error *error)
 {
-    const struct ak_pipeline *p = r->t->pipeline;
+    const struct ak_tok_pipeline *p = r->t->pipeline;
     size_t first = r->n, at = 0, taken;
     int32_t id = -1;
 
     (void)error;
-    if (!too_long(text, n, p->max_word)) {
-        id = longest(p, p->first_mark, text, n, &taken);
+    if (!is_too_long(text, n, p->max_word_chars)) {
+        id = find_longest(p, p->word_prefix, text, n, &taken);
         while (id >= 0) {
-            ak_run_push(r, id);
+            ak_tok_push(r, id);
             at += taken;
             if (at == n)
                 return AKUNU_OK;
-            id = longest(p, p->next_mark, text + at, n - at, &taken);
+            id = find_longest(p, p->subword_prefix, text + at, n - at, &taken);
         }
     }
     r->n = first;
     if (r->t->unknown >= 0)
-        ak_run_push(r, r->t->unknown);
+        ak_tok_push(r, r->t->unknown);
     return AKUNU_OK;
 }
 
@@ -85,7 +87,7 @@ static uint32_t replace(char *text, uint32_t n, const char *what, const char *by
     return out;
 }
 
-uint32_t ak_wordpiece_text(const char *text, uint32_t n, bool begins, char *out)
+uint32_t ak_tok_wordpiece_decode(const char *text, uint32_t n, bool begins, char *out)
 {
     static const char *const changes[][2] = {
         { " .", "." },   { " ?", "?" },     { " !", "!" },     { " ,", "," },

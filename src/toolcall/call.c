@@ -1,154 +1,156 @@
 /* Around the body of a call: which shape it has, its section, its name, its end. */
 #include "toolcall/state.h"
 
-enum ak_progress ak_call_open(struct ak_reply *r, const char *marker, size_t raw, size_t after)
+enum ak_tc_result ak_tc_begin_call(struct ak_tc_parser *r, const char *marker, size_t raw_begin,
+                                   size_t after)
 {
-    r->raw = raw;
-    r->at = r->seen = after;
-    r->opened = marker;
-    r->shape = NULL;
+    r->raw_begin = raw_begin;
+    r->pos = r->scanned = after;
+    r->open_marker = marker;
+    r->syntax = NULL;
     r->section = NULL;
-    r->thinking = NULL;
-    r->complete = false;
-    r->body = (struct ak_body){ 0 };
-    r->place = AK_PLACE_SHAPE;
-    return AK_ON;
+    r->reasoning = NULL;
+    r->has_call = false;
+    r->call = (struct ak_tc_call){ 0 };
+    r->state = AK_TC_STATE_SYNTAX;
+    return AK_TC_CONTINUE;
 }
 
-enum ak_progress ak_call_break(struct ak_reply *r)
+enum ak_tc_result ak_tc_reject_call(struct ak_tc_parser *r)
 {
-    r->beside |= r->complete; /* the blanks after the call before it */
-    AK_GO(ak_emit_broken(r));
-    r->place = AK_PLACE_TEXT;
+    r->after_marker |= r->has_call; /* the blanks after the call before it */
+    AK_TC_TRY(ak_tc_emit_malformed(r));
+    r->state = AK_TC_STATE_TEXT;
     r->section = NULL;
-    r->fresh = r->beside = false;
-    r->seen = r->at;
-    return AK_ON;
+    r->at_start = r->after_marker = false;
+    r->scanned = r->pos;
+    return AK_TC_CONTINUE;
 }
 
-static bool named(const struct ak_call_shape *shape)
+static bool has_name(const struct ak_tc_syntax *syntax)
 {
-    return shape->body == AK_BODY_ARGUMENTS || shape->body == AK_BODY_PARAMETERS ||
-           shape->body == AK_BODY_GEMMA;
+    return syntax->arguments == AK_TC_ARGS_JSON || syntax->arguments == AK_TC_ARGS_PARAMETERS ||
+           syntax->arguments == AK_TC_ARGS_GEMMA;
 }
 
-static bool same(const char *a, const char *b)
+static bool strings_equal(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 /* What the text of a call looks like, by its first bytes that are no blanks. */
-enum look { LOOK_CUT, LOOK_OBJECT, LOOK_LIST, LOOK_OTHER };
+enum opening { OPENING_CUT, OPENING_OBJECT, OPENING_LIST, OPENING_OTHER };
 
-static enum look look_at(const struct ak_reply *r)
+static enum opening detect_opening(const struct ak_tc_parser *r)
 {
     size_t after;
 
-    if (ak_match_loosely(r, r->at, " {", &after) == AK_MATCH_YES ||
-        ak_match_loosely(r, r->at, " ```", &after) == AK_MATCH_YES)
-        return LOOK_OBJECT;
-    if (ak_match_loosely(r, r->at, " [", &after) == AK_MATCH_YES) {
+    if (ak_tc_match_loose_marker(r, r->pos, " {", &after) == AK_TC_MATCH_YES ||
+        ak_tc_match_loose_marker(r, r->pos, " ```", &after) == AK_TC_MATCH_YES)
+        return OPENING_OBJECT;
+    if (ak_tc_match_loose_marker(r, r->pos, " [", &after) == AK_TC_MATCH_YES) {
         size_t ignored;
-        enum ak_match object = ak_match_loosely(r, after, " {", &ignored),
-                      end = ak_match_loosely(r, after, " ]", &ignored);
-        if (object == AK_MATCH_PART)
-            return LOOK_CUT;
-        return object == AK_MATCH_YES || end == AK_MATCH_YES ? LOOK_OBJECT : LOOK_LIST;
+        enum ak_tc_match object = ak_tc_match_loose_marker(r, after, " {", &ignored),
+                         end = ak_tc_match_loose_marker(r, after, " ]", &ignored);
+        if (object == AK_TC_MATCH_PARTIAL)
+            return OPENING_CUT;
+        return object == AK_TC_MATCH_YES || end == AK_TC_MATCH_YES ? OPENING_OBJECT : OPENING_LIST;
     }
-    return ak_match_loosely(r, r->at, " {", &after) == AK_MATCH_PART ||
-                   ak_match_loosely(r, r->at, " ```", &after) == AK_MATCH_PART ?
-               LOOK_CUT :
-               LOOK_OTHER;
+    return ak_tc_match_loose_marker(r, r->pos, " {", &after) == AK_TC_MATCH_PARTIAL ||
+                   ak_tc_match_loose_marker(r, r->pos, " ```", &after) == AK_TC_MATCH_PARTIAL ?
+               OPENING_CUT :
+               OPENING_OTHER;
 }
 
 /* How well a shape goes with that. */
-static int suits(const struct ak_call_shape *shape, enum look look)
+static int score_syntax(const struct ak_tc_syntax *syntax, enum opening opening)
 {
-    switch (shape->body) {
-    case AK_BODY_JSON: return look == LOOK_OBJECT ? 3 : 0;
-    case AK_BODY_PYTHON: return look == LOOK_LIST ? 3 : look == LOOK_OTHER && !shape->bare ? 1 : 0;
-    default: return look == LOOK_OTHER ? 2 : 0;
+    switch (syntax->arguments) {
+    case AK_TC_ARGS_JSON_CALL: return opening == OPENING_OBJECT ? 3 : 0;
+    case AK_TC_ARGS_PYTHON:
+        return opening == OPENING_LIST ? 3 : opening == OPENING_OTHER && !syntax->is_bare ? 1 : 0;
+    default: return opening == OPENING_OTHER ? 2 : 0;
     }
 }
 
-static enum ak_progress choose(struct ak_reply *r)
+static enum ak_tc_result select_syntax(struct ak_tc_parser *r)
 {
-    const struct ak_call_shape *best = NULL;
-    int best_suits = -1;
-    enum look look = look_at(r);
+    const struct ak_tc_syntax *best = NULL;
+    int best_score = -1;
+    enum opening opening = detect_opening(r);
 
-    if (look == LOOK_CUT && !r->closed)
-        return AK_WAIT;
-    for (unsigned i = 0; i < r->format->n_shapes; i++) {
-        const struct ak_call_shape *shape = &r->format->shapes[i];
-        bool bare = !r->opened && !shape->section && !shape->begin;
-        bool opened =
-            r->opened && (same(shape->section, r->opened) || same(shape->begin, r->opened));
-        if ((bare || opened) && suits(shape, look) > best_suits) {
-            best_suits = suits(shape, look);
-            best = shape;
+    if (opening == OPENING_CUT && !r->is_closed)
+        return AK_TC_NEED_MORE;
+    for (unsigned i = 0; i < r->format->n_syntaxes; i++) {
+        const struct ak_tc_syntax *syntax = &r->format->syntaxes[i];
+        bool is_bare = !r->open_marker && !syntax->section && !syntax->begin;
+        bool is_opened = r->open_marker && (strings_equal(syntax->section, r->open_marker) ||
+                                            strings_equal(syntax->begin, r->open_marker));
+        if ((is_bare || is_opened) && score_syntax(syntax, opening) > best_score) {
+            best_score = score_syntax(syntax, opening);
+            best = syntax;
         }
     }
-    r->shape = best;
-    if (!best || (!r->opened && best_suits == 0))
-        return ak_broken(r, "it is neither an object nor a function");
+    r->syntax = best;
+    if (!best || (!r->open_marker && best_score == 0))
+        return ak_tc_set_malformed(r, "it is neither an object nor a function");
     r->section = best->section;
-    if (r->section && same(r->section, r->opened))
-        r->place = AK_PLACE_SECTION;
+    if (r->section && strings_equal(r->section, r->open_marker))
+        r->state = AK_TC_STATE_SECTION;
     else
-        r->place = named(best) ? AK_PLACE_NAME : AK_PLACE_BODY;
-    return AK_ON;
+        r->state = has_name(best) ? AK_TC_STATE_NAME : AK_TC_STATE_ARGUMENTS;
+    return AK_TC_CONTINUE;
 }
 
-static enum ak_progress begin_in_section(struct ak_reply *r, const struct ak_call_shape *shape)
+static enum ak_tc_result begin_in_section(struct ak_tc_parser *r, const struct ak_tc_syntax *syntax)
 {
-    r->shape = shape;
-    r->at += strlen(shape->begin);
-    r->body = (struct ak_body){ 0 };
-    r->place = AK_PLACE_NAME;
-    return AK_ON;
+    r->syntax = syntax;
+    r->pos += strlen(syntax->begin);
+    r->call = (struct ak_tc_call){ 0 };
+    r->state = AK_TC_STATE_NAME;
+    return AK_TC_CONTINUE;
 }
 
 /* Between calls: the longest beginning of one, or the section's end. */
-static enum ak_progress section(struct ak_reply *r)
+static enum ak_tc_result read_section(struct ak_tc_parser *r)
 {
-    const struct ak_call_shape *best = NULL;
+    const struct ak_tc_syntax *best = NULL;
     bool part = false;
 
-    if (ak_skip_blanks(r, ",;") != AK_ON)
-        return AK_WAIT;
-    enum ak_match end = ak_match(r, r->at, r->shape->section_end);
-    if (end == AK_MATCH_YES) {
-        r->at += strlen(r->shape->section_end);
-        return ak_prose_begin(r, NULL);
+    if (ak_tc_skip_whitespace(r, ",;") != AK_TC_CONTINUE)
+        return AK_TC_NEED_MORE;
+    enum ak_tc_match end = ak_tc_match_marker(r, r->pos, r->syntax->section_end);
+    if (end == AK_TC_MATCH_YES) {
+        r->pos += strlen(r->syntax->section_end);
+        return ak_tc_begin_content(r, NULL);
     }
-    for (unsigned i = 0; i < r->format->n_shapes; i++) {
-        const struct ak_call_shape *shape = &r->format->shapes[i];
-        if (!same(shape->section, r->section) ||
-            (best && strlen(shape->begin) <= strlen(best->begin)))
+    for (unsigned i = 0; i < r->format->n_syntaxes; i++) {
+        const struct ak_tc_syntax *syntax = &r->format->syntaxes[i];
+        if (!strings_equal(syntax->section, r->section) ||
+            (best && strlen(syntax->begin) <= strlen(best->begin)))
             continue;
-        enum ak_match match = ak_match(r, r->at, shape->begin);
-        if (match == AK_MATCH_YES)
-            best = shape;
-        part |= match == AK_MATCH_PART;
+        enum ak_tc_match match = ak_tc_match_marker(r, r->pos, syntax->begin);
+        if (match == AK_TC_MATCH_YES)
+            best = syntax;
+        part |= match == AK_TC_MATCH_PARTIAL;
     }
-    if ((part || end == AK_MATCH_PART) && !r->closed)
-        return AK_WAIT;
+    if ((part || end == AK_TC_MATCH_PARTIAL) && !r->is_closed)
+        return AK_TC_NEED_MORE;
     if (best)
         return begin_in_section(r, best);
-    if (part || end == AK_MATCH_PART) { /* the beginning of a marker, and nothing after it */
-        r->at = r->complete ? r->raw = r->text.n : r->at;
-        return AK_WAIT;
+    if (part || end == AK_TC_MATCH_PARTIAL) { /* the beginning of a marker, and nothing after it */
+        r->pos = r->has_call ? r->raw_begin = r->text.n : r->pos;
+        return AK_TC_NEED_MORE;
     }
-    if (!r->complete)
-        return ak_broken(r, "neither \"%s\" nor \"%s\" follows", r->shape->begin,
-                         r->shape->section_end);
-    r->at = r->raw; /* the section was not ended */
-    return ak_prose_begin(r, NULL);
+    if (!r->has_call)
+        return ak_tc_set_malformed(r, "neither \"%s\" nor \"%s\" follows", r->syntax->begin,
+                                   r->syntax->section_end);
+    r->pos = r->raw_begin; /* the section was not ended */
+    return ak_tc_begin_content(r, NULL);
 }
 
 /* functions.NAME:NUMBER */
-static void split_id(struct ak_reply *r)
+static void split_id(struct ak_tc_parser *r)
 {
     char *from = strncmp(r->name, "functions.", 10) == 0 ? r->name + 10 : r->name,
          *colon = strrchr(from, ':');
@@ -159,70 +161,70 @@ static void split_id(struct ak_reply *r)
     r->name[n] = '\0';
 }
 
-static enum ak_progress no_name_end(struct ak_reply *r, const char *end)
+static enum ak_tc_result fail_name_end(struct ak_tc_parser *r, const char *end)
 {
-    return ak_broken(r, "its name is followed by something else than \"%s\"",
-                     end + strspn(end, " "));
+    return ak_tc_set_malformed(r, "its name is followed by something else than \"%s\"",
+                               end + strspn(end, " "));
 }
 
-static enum ak_progress name(struct ak_reply *r)
+static enum ak_tc_result read_name(struct ak_tc_parser *r)
 {
-    const struct ak_call_shape *shape = r->shape;
-    const char *end = shape->name_end ? shape->name_end : "";
+    const struct ak_tc_syntax *syntax = r->syntax;
+    const char *end = syntax->name_end ? syntax->name_end : "";
     size_t n, n_id = 0, after, from;
 
-    if (ak_skip_blanks(r, "") != AK_ON)
-        return AK_WAIT;
-    AK_GO(ak_read_word(r, "<>[](){}\"'=,;|`", &n));
+    if (ak_tc_skip_whitespace(r, "") != AK_TC_CONTINUE)
+        return AK_TC_NEED_MORE;
+    AK_TC_TRY(ak_tc_read_word(r, "<>[](){}\"'=,;|`", &n));
     if (n == 0)
-        return ak_broken(r, "no name stands where one is expected");
-    from = r->at + n;
-    if (shape->id_begin) {
-        enum ak_match match = ak_match(r, from, shape->id_begin);
-        if (match == AK_MATCH_PART)
-            return AK_WAIT;
-        size_t n_begin = match == AK_MATCH_YES ? strlen(shape->id_begin) : 0;
+        return ak_tc_set_malformed(r, "no name stands where one is expected");
+    from = r->pos + n;
+    if (syntax->id_begin) {
+        enum ak_tc_match match = ak_tc_match_marker(r, from, syntax->id_begin);
+        if (match == AK_TC_MATCH_PARTIAL)
+            return AK_TC_NEED_MORE;
+        size_t n_begin = match == AK_TC_MATCH_YES ? strlen(syntax->id_begin) : 0;
         for (from += n_begin;
              n_begin && from + n_id < r->text.n && r->text.bytes[from + n_id] != '['; n_id++)
-            if (n_id == AK_MOST_NAME)
-                return ak_broken(r, "an id of more than %d bytes", AK_MOST_NAME);
+            if (n_id == AK_TC_NAME_MAX)
+                return ak_tc_set_malformed(r, "an id of more than %d bytes", AK_TC_NAME_MAX);
     }
-    enum ak_match match = ak_match_loosely(r, from + n_id, end, &after);
-    if (match == AK_MATCH_PART)
-        return AK_WAIT;
-    if (match == AK_MATCH_NO)
-        return no_name_end(r, end);
-    memcpy(r->name, r->text.bytes + r->at, n);
+    enum ak_tc_match match = ak_tc_match_loose_marker(r, from + n_id, end, &after);
+    if (match == AK_TC_MATCH_PARTIAL)
+        return AK_TC_NEED_MORE;
+    if (match == AK_TC_MATCH_NO)
+        return fail_name_end(r, end);
+    memcpy(r->name, r->text.bytes + r->pos, n);
     memcpy(r->id, r->text.bytes + from, n_id);
     r->name[n] = r->id[n_id] = '\0';
-    if (shape->id_name)
+    if (syntax->name_is_id)
         split_id(r);
-    r->at = r->seen = after;
-    r->place = AK_PLACE_BODY;
-    return AK_ON;
+    r->pos = r->scanned = after;
+    r->state = AK_TC_STATE_ARGUMENTS;
+    return AK_TC_CONTINUE;
 }
 
-static enum ak_progress body(struct ak_reply *r)
+static enum ak_tc_result read_arguments(struct ak_tc_parser *r)
 {
-    switch (r->shape->body) {
-    case AK_BODY_JSON: return ak_json_body(r);
-    case AK_BODY_ARGUMENTS: return ak_arguments_body(r);
-    case AK_BODY_PARAMETERS: return ak_parameters_body(r);
-    case AK_BODY_GEMMA: return ak_gemma_body(r);
-    case AK_BODY_PYTHON: return ak_python_body(r);
+    switch (r->syntax->arguments) {
+    case AK_TC_ARGS_JSON_CALL: return ak_tc_read_json_call(r);
+    case AK_TC_ARGS_JSON: return ak_tc_read_json_arguments(r);
+    case AK_TC_ARGS_PARAMETERS: return ak_tc_read_parameters(r);
+    case AK_TC_ARGS_GEMMA: return ak_tc_read_gemma(r);
+    case AK_TC_ARGS_PYTHON: return ak_tc_read_python(r);
     }
-    return AK_BROKEN;
+    return AK_TC_MALFORMED;
 }
 
 /* Another object follows, with a comma, a semicolon or nothing between. */
-static enum ak_match another(const struct ak_reply *r, size_t *at)
+static enum ak_tc_match match_next_call(const struct ak_tc_parser *r, size_t *at)
 {
     static const char *const between[] = { " {", " ; {", " , {" };
-    enum ak_match best = AK_MATCH_NO;
+    enum ak_tc_match best = AK_TC_MATCH_NO;
 
-    for (size_t i = 0, after; i < 3 && r->shape->body == AK_BODY_JSON; i++) {
-        enum ak_match match = ak_match_loosely(r, r->at, between[i], &after);
-        if (match == AK_MATCH_YES)
+    for (size_t i = 0, after; i < 3 && r->syntax->arguments == AK_TC_ARGS_JSON_CALL; i++) {
+        enum ak_tc_match match = ak_tc_match_loose_marker(r, r->pos, between[i], &after);
+        if (match == AK_TC_MATCH_YES)
             *at = after - 1;
         best = match > best ? match : best;
     }
@@ -230,62 +232,63 @@ static enum ak_match another(const struct ak_reply *r, size_t *at)
 }
 
 /* The call is told already: without its end marker it is one too. */
-static enum ak_progress end(struct ak_reply *r)
+static enum ak_tc_result read_end(struct ak_tc_parser *r)
 {
-    size_t after = r->at;
-    enum ak_match more = another(r, &after);
+    size_t after = r->pos;
+    enum ak_tc_match more = match_next_call(r, &after);
 
-    if (more == AK_MATCH_YES) {
-        r->at = after;
-        r->body = (struct ak_body){ 0 };
-        r->place = AK_PLACE_BODY;
-        return AK_ON;
+    if (more == AK_TC_MATCH_YES) {
+        r->pos = after;
+        r->call = (struct ak_tc_call){ 0 };
+        r->state = AK_TC_STATE_ARGUMENTS;
+        return AK_TC_CONTINUE;
     }
-    enum ak_match match =
-        r->shape->end ? ak_match_loosely(r, r->at, r->shape->end, &after) : AK_MATCH_NO;
-    if ((match == AK_MATCH_PART || more == AK_MATCH_PART) && match != AK_MATCH_YES) {
-        if (!r->closed)
-            return AK_WAIT;
-        if (match == AK_MATCH_PART) /* the beginning of the marker, and nothing after it */
+    enum ak_tc_match match = r->syntax->end ?
+                                 ak_tc_match_loose_marker(r, r->pos, r->syntax->end, &after) :
+                                 AK_TC_MATCH_NO;
+    if ((match == AK_TC_MATCH_PARTIAL || more == AK_TC_MATCH_PARTIAL) && match != AK_TC_MATCH_YES) {
+        if (!r->is_closed)
+            return AK_TC_NEED_MORE;
+        if (match == AK_TC_MATCH_PARTIAL) /* the beginning of the marker, and nothing after it */
             after = r->text.n;
     }
-    r->at = r->raw = after; /* the marker is the call's, also where the text ends here */
+    r->pos = r->raw_begin = after; /* the marker is the call's, also where the text ends here */
     if (!r->section)
-        return ak_prose_begin(r, NULL);
-    r->place = AK_PLACE_SECTION;
-    return AK_ON;
+        return ak_tc_begin_content(r, NULL);
+    r->state = AK_TC_STATE_SECTION;
+    return AK_TC_CONTINUE;
 }
 
-static enum ak_progress step(struct ak_reply *r)
+static enum ak_tc_result read_state(struct ak_tc_parser *r)
 {
-    switch (r->place) {
-    case AK_PLACE_SHAPE: return choose(r);
-    case AK_PLACE_SECTION: return section(r);
-    case AK_PLACE_NAME: return name(r);
-    case AK_PLACE_BODY: return body(r);
-    default: return end(r);
+    switch (r->state) {
+    case AK_TC_STATE_SYNTAX: return select_syntax(r);
+    case AK_TC_STATE_SECTION: return read_section(r);
+    case AK_TC_STATE_NAME: return read_name(r);
+    case AK_TC_STATE_ARGUMENTS: return read_arguments(r);
+    default: return read_end(r);
     }
 }
 
 /* The last call is complete, and only what may separate calls stands after it. */
-static bool nothing_open(const struct ak_reply *r)
+static bool is_finished(const struct ak_tc_parser *r)
 {
-    bool nothing = r->complete && !r->begun;
+    bool nothing = r->has_call && !r->call_reported;
 
-    for (size_t i = r->raw; nothing && i < r->text.n; i++)
-        nothing =
-            ak_is_blank(r->text.bytes[i]) || r->text.bytes[i] == ',' || r->text.bytes[i] == ';';
+    for (size_t i = r->raw_begin; nothing && i < r->text.n; i++)
+        nothing = ak_tc_is_whitespace(r->text.bytes[i]) || r->text.bytes[i] == ',' ||
+                  r->text.bytes[i] == ';';
     return nothing;
 }
 
-enum ak_progress ak_call(struct ak_reply *r)
+enum ak_tc_result ak_tc_read_call(struct ak_tc_parser *r)
 {
-    enum ak_progress went = step(r);
+    enum ak_tc_result result = read_state(r);
 
-    if (went != AK_WAIT || !r->closed)
-        return went;
-    bool broken = !nothing_open(r);
-    r->at = r->text.n;
-    r->place = AK_PLACE_TEXT;
-    return broken ? ak_broken(r, "the text ends before the call does") : AK_WAIT;
+    if (result != AK_TC_NEED_MORE || !r->is_closed)
+        return result;
+    bool broken = !is_finished(r);
+    r->pos = r->text.n;
+    r->state = AK_TC_STATE_TEXT;
+    return broken ? ak_tc_set_malformed(r, "the text ends before the call does") : AK_TC_NEED_MORE;
 }

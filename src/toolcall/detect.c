@@ -7,12 +7,12 @@
 
 #include "toolcall/scan.h"
 
-static bool shows(const struct ak_call_format *f, const char *chat_template)
+static bool has_signature(const struct ak_tc_format *f, const char *chat_template)
 {
-    if (!f->signs[0])
+    if (!f->signature[0])
         return false;
-    for (size_t i = 0; i < AK_MOST_SIGNS && f->signs[i]; i++)
-        if (!strstr(chat_template, f->signs[i]))
+    for (size_t i = 0; i < AK_TC_SIGNATURE_MAX && f->signature[i]; i++)
+        if (!strstr(chat_template, f->signature[i]))
             return false;
     return true;
 }
@@ -23,35 +23,35 @@ static bool has_token(const struct ak_tokenizer *tokenizer, const char *text)
     size_t n;
     struct ak_error ignored;
 
-    return ak_tokenize(tokenizer, text, strlen(text), AKUNU_PARSE_SPECIAL, &id, 1, &n, &ignored) ==
-               AKUNU_OK &&
+    return ak_tok_encode(tokenizer, text, strlen(text), AKUNU_PARSE_SPECIAL, &id, 1, &n,
+                         &ignored) == AKUNU_OK &&
            n == 1;
 }
 
-const struct ak_call_format *ak_call_format_detect(const char *chat_template,
-                                                   const struct ak_tokenizer *tokenizer)
+const struct ak_tc_format *ak_tc_detect_format(const char *chat_template,
+                                               const struct ak_tokenizer *tokenizer)
 {
-    const struct ak_call_format *f;
+    const struct ak_tc_format *f;
 
-    for (size_t i = 0; chat_template && (f = ak_call_format_at(i)); i++)
-        if (shows(f, chat_template))
+    for (size_t i = 0; chat_template && (f = ak_tc_format_at(i)); i++)
+        if (has_signature(f, chat_template))
             return f;
-    for (size_t i = 0; tokenizer && (f = ak_call_format_at(i)); i++)
+    for (size_t i = 0; tokenizer && (f = ak_tc_format_at(i)); i++)
         if (f->token && has_token(tokenizer, f->token))
             return f;
-    return ak_call_format_named("generic");
+    return ak_tc_find_format("generic");
 }
 
-const struct ak_thinking *ak_thinking_begun(const char *prompt)
+const struct ak_tc_reasoning *ak_tc_find_open_reasoning(const char *prompt)
 {
-    const struct ak_thinking *t;
+    const struct ak_tc_reasoning *t;
     size_t n = prompt ? strlen(prompt) : 0;
 
-    while (n && ak_is_blank(prompt[n - 1]))
+    while (n && ak_tc_is_whitespace(prompt[n - 1]))
         n--;
-    for (size_t i = 0; (t = ak_thinking_at(i)); i++) {
-        size_t n_open = strlen(t->open);
-        if (n >= n_open && memcmp(prompt + n - n_open, t->open, n_open) == 0)
+    for (size_t i = 0; (t = ak_tc_reasoning_at(i)); i++) {
+        size_t n_open = strlen(t->begin);
+        if (n >= n_open && memcmp(prompt + n - n_open, t->begin, n_open) == 0)
             return t;
     }
     return NULL;

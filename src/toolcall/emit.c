@@ -4,16 +4,17 @@
 #include "base/hash.h"
 #include "base/json.h"
 
-enum ak_progress ak_failed(struct ak_reply *r, ak_status status)
+enum ak_tc_result ak_tc_check(struct ak_tc_parser *r, ak_status status)
 {
     if (status == AKUNU_OK)
-        return AK_ON;
+        return AK_TC_CONTINUE;
     if (r->error.status == AKUNU_OK)
         ak_fail_memory(&r->error, "a reply", 0);
-    return AK_FAILED;
+    return AK_TC_FAILED;
 }
 
-static void tell(struct ak_reply *r, enum akunu_reply_kind kind, const char *text, size_t n)
+static void report_event(struct ak_tc_parser *r, enum akunu_reply_kind kind, const char *text,
+                         size_t n)
 {
     if (!r->on_event)
         return;
@@ -22,133 +23,136 @@ static void tell(struct ak_reply *r, enum akunu_reply_kind kind, const char *tex
         .kind = kind,
         .text = text,
         .n_bytes = n,
-        .call = kind <= AKUNU_REPLY_CONTENT ? 0 : r->n_begun - 1,
+        .call = kind <= AKUNU_REPLY_CONTENT ? 0 : r->n_calls - 1,
         .id = kind == AKUNU_REPLY_CALL ? r->id : NULL,
     };
     r->on_event(&event, r->user);
 }
 
-static enum ak_progress say(struct ak_reply *r, bool reasoning, const char *text, size_t n)
+static enum ak_tc_result report_text(struct ak_tc_parser *r, bool reasoning, const char *text,
+                                     size_t n)
 {
-    AK_GO(ak_failed(r, ak_buffer_add(&r->said[reasoning], text, n, &r->error)));
-    tell(r, reasoning ? AKUNU_REPLY_REASONING : AKUNU_REPLY_CONTENT, text, n);
-    return AK_ON;
+    AK_TC_TRY(ak_tc_check(r, ak_buffer_add(&r->outputs[reasoning], text, n, &r->error)));
+    report_event(r, reasoning ? AKUNU_REPLY_REASONING : AKUNU_REPLY_CONTENT, text, n);
+    return AK_TC_CONTINUE;
 }
 
-enum ak_progress ak_emit_text(struct ak_reply *r, const char *text, size_t n)
+enum ak_tc_result ak_tc_emit_text(struct ak_tc_parser *r, const char *text, size_t n)
 {
-    bool reasoning = r->thinking && r->reasoning;
+    bool reasoning = r->reasoning && r->parses_reasoning;
 
-    while (r->beside && n && ak_is_blank(*text))
+    while (r->after_marker && n && ak_tc_is_whitespace(*text))
         text++, n--;
     if (n == 0)
-        return AK_ON;
-    if (r->beside && r->said[reasoning].n)
-        AK_GO(say(r, reasoning, "\n", 1));
-    r->beside = false;
-    return say(r, reasoning, text, n);
+        return AK_TC_CONTINUE;
+    if (r->after_marker && r->outputs[reasoning].n)
+        AK_TC_TRY(report_text(r, reasoning, "\n", 1));
+    r->after_marker = false;
+    return report_text(r, reasoning, text, n);
 }
 
 /* Letters and digits, as many as Mistral's templates ask for; other formats take any. */
-static void make_id(struct ak_reply *r)
+static void make_id(struct ak_tc_parser *r)
 {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    uint64_t number = r->n_begun, state[2] = { r->seed, 0x616b756e75 };
+    uint64_t number = r->n_calls, state[2] = { r->seed, 0x616b756e75 };
 
     ak_hash128(&number, sizeof number, state);
     ak_hash128(r->name, strlen(r->name), state);
-    for (int i = 0; i < AK_CALL_ID_BYTES; i++, state[0] /= 62)
+    for (int i = 0; i < AK_TC_ID_BYTES; i++, state[0] /= 62)
         r->id[i] = letters[state[0] % 62];
-    r->id[AK_CALL_ID_BYTES] = '\0';
+    r->id[AK_TC_ID_BYTES] = '\0';
 }
 
-enum ak_progress ak_emit_call(struct ak_reply *r)
+enum ak_tc_result ak_tc_emit_call(struct ak_tc_parser *r)
 {
     if (!r->id[0])
         make_id(r);
-    r->begun = true;
-    r->n_begun++;
-    tell(r, AKUNU_REPLY_CALL, r->name, strlen(r->name));
-    return AK_ON;
+    r->call_reported = true;
+    r->n_calls++;
+    report_event(r, AKUNU_REPLY_CALL, r->name, strlen(r->name));
+    return AK_TC_CONTINUE;
 }
 
-enum ak_progress ak_emit_arguments(struct ak_reply *r, const char *text, size_t n)
+enum ak_tc_result ak_tc_emit_arguments(struct ak_tc_parser *r, const char *text, size_t n)
 {
     if (n == 0)
-        return AK_ON;
-    AK_GO(ak_failed(r, ak_buffer_add(&r->arguments, text, n, &r->error)));
-    tell(r, AKUNU_REPLY_ARGUMENTS, text, n);
-    return AK_ON;
+        return AK_TC_CONTINUE;
+    AK_TC_TRY(ak_tc_check(r, ak_buffer_add(&r->arguments, text, n, &r->error)));
+    report_event(r, AKUNU_REPLY_ARGUMENTS, text, n);
+    return AK_TC_CONTINUE;
 }
 
-enum ak_progress ak_emit_literal(struct ak_reply *r, enum ak_literal_step *step)
+enum ak_tc_result ak_tc_emit_literal(struct ak_tc_parser *r, enum ak_tc_literal_result *step)
 {
     struct ak_buffer json = { 0 };
     size_t used;
-    *step = ak_literal_read(&r->body.literal, r->text.bytes + r->at, r->text.n - r->at, r->closed,
-                            &used, &json, &r->error);
-    enum ak_progress went =
-        *step == AK_LITERAL_FAILED ? AK_FAILED : ak_emit_arguments(r, json.bytes, json.n);
+    *step = ak_tc_literal_read(&r->call.literal, r->text.bytes + r->pos, r->text.n - r->pos,
+                               r->is_closed, &used, &json, &r->error);
+    enum ak_tc_result result =
+        *step == AK_TC_LITERAL_FAILED ? AK_TC_FAILED : ak_tc_emit_arguments(r, json.bytes, json.n);
     ak_buffer_free(&json);
-    r->at += used;
-    return went;
+    r->pos += used;
+    return result;
 }
 
-static void next_call(struct ak_reply *r)
+static void reset_call(struct ak_tc_parser *r)
 {
-    r->begun = false;
+    r->call_reported = false;
     r->name[0] = r->id[0] = '\0';
     r->arguments.n = 0;
-    r->why = (struct ak_error){ 0 };
+    r->call_error = (struct ak_error){ 0 };
 }
 
-static enum ak_progress keep_call(struct ak_reply *r)
+static enum ak_tc_result append_call(struct ak_tc_parser *r)
 {
     json_t *call =
         json_pack("{s:s, s:s, s:{s:s, s:s%}}", "id", r->id, "type", "function", "function", "name",
                   r->name, "arguments", r->arguments.bytes, r->arguments.n);
     if (!call || json_array_append_new(r->tool_calls, call) != 0)
-        return ak_failed(r, AKUNU_ERROR_MEMORY);
-    return AK_ON;
+        return ak_tc_check(r, AKUNU_ERROR_MEMORY);
+    return AK_TC_CONTINUE;
 }
 
-enum ak_progress ak_emit_call_end(struct ak_reply *r)
+enum ak_tc_result ak_tc_emit_call_end(struct ak_tc_parser *r)
 {
     json_t *arguments;
 
-    if (ak_json_parse(r->arguments.bytes, r->arguments.n, &arguments, &r->why) != AKUNU_OK)
-        return r->why.status == AKUNU_ERROR_MEMORY ? ak_failed(r, AKUNU_ERROR_MEMORY) : AK_BROKEN;
+    if (ak_json_parse(r->arguments.bytes, r->arguments.n, &arguments, &r->call_error) != AKUNU_OK)
+        return r->call_error.status == AKUNU_ERROR_MEMORY ? ak_tc_check(r, AKUNU_ERROR_MEMORY) :
+                                                            AK_TC_MALFORMED;
     bool object = json_is_object(arguments);
     if (!object)
-        ak_broken(r, "its arguments are %s, where an object is expected", ak_json_kind(arguments));
+        ak_tc_set_malformed(r, "its arguments are %s, where an object is expected",
+                            ak_json_kind(arguments));
     json_decref(arguments);
     if (!object)
-        return AK_BROKEN;
-    AK_GO(keep_call(r));
-    tell(r, AKUNU_REPLY_CALL_END, r->arguments.bytes, r->arguments.n);
-    next_call(r);
-    r->complete = true;
-    r->raw = r->at;
-    return AK_ON;
+        return AK_TC_MALFORMED;
+    AK_TC_TRY(append_call(r));
+    report_event(r, AKUNU_REPLY_CALL_END, r->arguments.bytes, r->arguments.n);
+    reset_call(r);
+    r->has_call = true;
+    r->raw_begin = r->pos;
+    return AK_TC_CONTINUE;
 }
 
-static enum ak_progress note(struct ak_reply *r)
+static enum ak_tc_result add_note(struct ak_tc_parser *r)
 {
-    char line[AK_ERROR_MESSAGE_BYTES + AK_MOST_NAME + 64];
+    char line[AK_ERROR_MESSAGE_BYTES + AK_TC_NAME_MAX + 64];
     int n = snprintf(line, sizeof line, "%sa call%s%s is none: %s", r->notes.n ? "\n" : "",
-                     r->name[0] ? " of " : "", r->name, r->why.message);
-    AK_GO(ak_failed(r, ak_buffer_add(&r->notes, line, (size_t)n, &r->error)));
-    AK_GO(ak_failed(r, ak_buffer_reserve(&r->notes, 1, &r->error)));
+                     r->name[0] ? " of " : "", r->name, r->call_error.message);
+    AK_TC_TRY(ak_tc_check(r, ak_buffer_add(&r->notes, line, (size_t)n, &r->error)));
+    AK_TC_TRY(ak_tc_check(r, ak_buffer_reserve(&r->notes, 1, &r->error)));
     r->notes.bytes[r->notes.n] = '\0';
-    return AK_ON;
+    return AK_TC_CONTINUE;
 }
 
-enum ak_progress ak_emit_broken(struct ak_reply *r)
+enum ak_tc_result ak_tc_emit_malformed(struct ak_tc_parser *r)
 {
-    if (r->begun)
-        tell(r, AKUNU_REPLY_BROKEN, r->why.message, strlen(r->why.message));
-    if (r->begun || !r->shape || !r->shape->bare)
-        AK_GO(note(r));
-    next_call(r);
-    return ak_emit_text(r, r->text.bytes + r->raw, r->at - r->raw);
+    if (r->call_reported)
+        report_event(r, AKUNU_REPLY_BROKEN, r->call_error.message, strlen(r->call_error.message));
+    if (r->call_reported || !r->syntax || !r->syntax->is_bare)
+        AK_TC_TRY(add_note(r));
+    reset_call(r);
+    return ak_tc_emit_text(r, r->text.bytes + r->raw_begin, r->pos - r->raw_begin);
 }

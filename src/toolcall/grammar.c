@@ -34,13 +34,13 @@ static ak_status read_choice(const char *text, enum choice *choice, json_t **nam
 }
 
 /* ---- one call ----------------------------------------------------------- */
-static uint32_t quoted(struct ak_rules *r, const char *name)
+static uint32_t build_quoted_name(struct ak_tc_builder *r, const char *name)
 {
     struct ak_buffer json = { 0 };
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     uint32_t part = AK_BUILD_NOTHING;
 
-    if (ak_json_escape(name, strlen(name), &json, NULL) == AKUNU_OK)
+    if (ak_tc_put_escaped(name, strlen(name), &json, NULL) == AKUNU_OK)
         part = ak_build_two(
             b, ak_build_text(b, "\""),
             ak_build_two(b, ak_build_literal(b, json.bytes, json.n), ak_build_text(b, "\"")));
@@ -51,7 +51,7 @@ static uint32_t quoted(struct ak_rules *r, const char *name)
 }
 
 /* A tool without parameters takes none. */
-static uint32_t arguments(struct ak_rules *r, const char *tool, const json_t *function)
+static uint32_t build_arguments(struct ak_tc_builder *r, const char *tool, const json_t *function)
 {
     json_t *none =
         json_pack("{s:s, s:{}, s:b}", "type", "object", "properties", "additionalProperties", 0);
@@ -59,28 +59,28 @@ static uint32_t arguments(struct ak_rules *r, const char *tool, const json_t *fu
 
     r->tool = tool;
     r->root = given ? given : none;
-    uint32_t part = ak_rules_arguments(r, r->root);
+    uint32_t part = ak_tc_build_arguments(r, r->root);
     json_decref(none);
     return part;
 }
 
 /* "tool_call_id": "0", before the name */
-static uint32_t json_id(struct ak_rules *r)
+static uint32_t build_json_id(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
 
-    if (!r->shape->json_id || r->shape->id_last)
+    if (!r->syntax->json_id || r->syntax->id_is_last)
         return AK_BUILD_EMPTY;
     uint32_t digits = ak_build_repeat(b, ak_build_byte_range(b, '0', '9'), 1, 3);
-    uint32_t parts[] = { ak_build_text(b, r->shape->json_id), ak_build_text(b, "\": \""), digits,
+    uint32_t parts[] = { ak_build_text(b, r->syntax->json_id), ak_build_text(b, "\": \""), digits,
                          ak_build_text(b, "\", \"") };
     return ak_build_sequence(b, parts, 4);
 }
 
 /* Nine letters or digits, or nothing at all. */
-static uint32_t id(struct ak_rules *r, uint32_t before, uint32_t after)
+static uint32_t build_id(struct ak_tc_builder *r, uint32_t before, uint32_t after)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     struct ak_byte_set set = { { 0 } };
 
     for (unsigned c = '0'; c <= 'z'; c++)
@@ -92,69 +92,70 @@ static uint32_t id(struct ak_rules *r, uint32_t before, uint32_t after)
 }
 
 /* {"name": "f", "arguments": {…}} */
-static uint32_t json_call(struct ak_rules *r, const json_t *function)
+static uint32_t build_json_call(struct ak_tc_builder *r, const json_t *function)
 {
-    struct ak_build *b = &r->build;
-    const struct ak_call_shape *s = r->shape;
+    struct ak_build *b = &r->gb;
+    const struct ak_tc_syntax *s = r->syntax;
     uint32_t parts[] = {
-        ak_build_text(b, r->opened ? "\"" : "{\""),
-        json_id(r),
+        ak_build_text(b, r->is_opened ? "\"" : "{\""),
+        build_json_id(r),
         ak_build_text(b, s->json_name ? s->json_name : "name"),
         ak_build_text(b, "\": "),
-        quoted(r, r->tool),
+        build_quoted_name(r, r->tool),
         ak_build_text(b, ", \""),
         ak_build_text(b, s->json_arguments ? s->json_arguments : "arguments"),
         ak_build_text(b, "\": "),
-        arguments(r, r->tool, function),
-        s->id_last ? id(r, ak_build_text(b, ", \"id\": \""), ak_build_text(b, "\"")) :
-                     AK_BUILD_EMPTY,
+        build_arguments(r, r->tool, function),
+        s->id_is_last ? build_id(r, ak_build_text(b, ", \"id\": \""), ak_build_text(b, "\"")) :
+                        AK_BUILD_EMPTY,
         ak_build_text(b, "}"),
     };
     return ak_build_sequence(b, parts, sizeof parts / sizeof parts[0]);
 }
 
 /* functions.NAME:NUMBER */
-static uint32_t name(struct ak_rules *r)
+static uint32_t build_name(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     uint32_t part = ak_build_text(b, r->tool);
 
-    if (!r->shape->id_name)
+    if (!r->syntax->name_is_id)
         return part;
     uint32_t number = ak_build_repeat(b, ak_build_byte_range(b, '0', '9'), 1, 3);
     return ak_build_two(b, ak_build_text(b, "functions."),
                         ak_build_two(b, part, ak_build_two(b, ak_build_text(b, ":"), number)));
 }
 
-static uint32_t call(struct ak_rules *r, const char *tool, const json_t *function)
+static uint32_t build_call(struct ak_tc_builder *r, const char *tool, const json_t *function)
 {
-    struct ak_build *b = &r->build;
-    const struct ak_call_shape *s = r->shape;
+    struct ak_build *b = &r->gb;
+    const struct ak_tc_syntax *s = r->syntax;
 
     r->tool = tool;
-    if (s->body == AK_BODY_JSON)
-        return json_call(r, function);
+    if (s->arguments == AK_TC_ARGS_JSON_CALL)
+        return build_json_call(r, function);
     if (strpbrk(tool, " \t\r\n<>[](){}\"'=,;|`"))
         return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED,
                              "the format %s cannot write the name of the tool %s",
-                             r->given->format->name, tool);
+                             r->params->format->name, tool);
     uint32_t parts[] = {
-        name(r),
-        s->id_begin ? id(r, ak_rules_marker(r, s->id_begin), AK_BUILD_EMPTY) : AK_BUILD_EMPTY,
-        ak_rules_loose_marker(r, s->name_end),
-        s->body == AK_BODY_ARGUMENTS ? ak_rules_blanks(r) : AK_BUILD_EMPTY,
-        arguments(r, tool, function),
+        build_name(r),
+        s->id_begin ? build_id(r, ak_tc_build_marker(r, s->id_begin), AK_BUILD_EMPTY) :
+                      AK_BUILD_EMPTY,
+        ak_tc_build_loose_marker(r, s->name_end),
+        s->arguments == AK_TC_ARGS_JSON ? ak_tc_build_whitespace(r) : AK_BUILD_EMPTY,
+        build_arguments(r, tool, function),
     };
     return ak_build_sequence(b, parts, 5);
 }
 
 /* Any of the tools. A shape has the same ones wherever they come. */
-typedef uint32_t call_fn(struct ak_rules *r, const char *tool, const json_t *function);
+typedef uint32_t call_fn(struct ak_tc_builder *r, const char *tool, const json_t *function);
 
-static uint32_t any_call(struct ak_rules *r, call_fn *make)
+static uint32_t build_any_call(struct ak_tc_builder *r, call_fn *make)
 {
-    struct ak_build *b = &r->build;
-    uint32_t *known = &r->calls[r->shape - r->given->format->shapes][r->opened],
+    struct ak_build *b = &r->gb;
+    uint32_t *known = &r->call_rules[r->syntax - r->params->format->syntaxes][r->is_opened],
              part = AK_BUILD_NOTHING;
     const char *tool;
     json_t *function;
@@ -162,70 +163,71 @@ static uint32_t any_call(struct ak_rules *r, call_fn *make)
     if (*known)
         return *known;
     json_object_foreach (r->tools->by_name, tool, function)
-        if (!r->named || strcmp(tool, json_string_value(r->named)) == 0)
+        if (!r->named_tool || strcmp(tool, json_string_value(r->named_tool)) == 0)
             part = ak_build_either(b, part, make(r, tool, function));
     if (part == AK_BUILD_NOTHING && ak_build_ok(b))
         ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "no tool has the name %s",
-                      r->named ? json_string_value(r->named) : "");
+                      r->named_tool ? json_string_value(r->named_tool) : "");
     uint32_t rule = ak_build_rule(b, "call", 4);
     ak_build_define(b, rule, part);
     return *known = ak_build_call(b, rule);
 }
 
 /* ---- what stands around calls ------------------------------------------- */
-static bool in_list(const struct ak_call_shape *s)
+static bool is_in_list(const struct ak_tc_syntax *s)
 {
-    return s->list && (s->body == AK_BODY_JSON || s->body == AK_BODY_PYTHON);
+    return s->is_list &&
+           (s->arguments == AK_TC_ARGS_JSON_CALL || s->arguments == AK_TC_ARGS_PYTHON);
 }
 
 /* `first`: without what the text began with, the shape's first marker. */
-static uint32_t one_marked(struct ak_rules *r, uint32_t inner, bool first)
+static uint32_t build_marked_call(struct ak_tc_builder *r, uint32_t inner, bool first)
 {
-    struct ak_build *b = &r->build;
-    const struct ak_call_shape *s = r->shape;
-    bool spaced = s->body == AK_BODY_JSON && s->begin;
-    uint32_t begin = first || !s->begin ? AK_BUILD_EMPTY : ak_rules_marker(r, s->begin);
-    uint32_t blanks = spaced ? ak_rules_blanks(r) : AK_BUILD_EMPTY;
+    struct ak_build *b = &r->gb;
+    const struct ak_tc_syntax *s = r->syntax;
+    bool spaced = s->arguments == AK_TC_ARGS_JSON_CALL && s->begin;
+    uint32_t begin = first || !s->begin ? AK_BUILD_EMPTY : ak_tc_build_marker(r, s->begin);
+    uint32_t blanks = spaced ? ak_tc_build_whitespace(r) : AK_BUILD_EMPTY;
     uint32_t fence = s->begin && strcmp(s->begin, "Action:") == 0 ? ak_build_text(b, "```json\n") :
                                                                     AK_BUILD_EMPTY;
-    uint32_t parts[] = { begin, blanks, fence, inner, ak_rules_loose_marker(r, s->end) };
+    uint32_t parts[] = { begin, blanks, fence, inner, ak_tc_build_loose_marker(r, s->end) };
 
     return ak_build_sequence(b, parts, 5);
 }
 
 /* A row of calls, whole or as it goes on behind one of its markers. */
-uint32_t ak_rules_row(struct ak_rules *r, const char *behind)
+uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
 {
-    struct ak_build *b = &r->build;
-    const struct ak_call_shape *s = r->shape;
+    struct ak_build *b = &r->gb;
+    const struct ak_tc_syntax *s = r->syntax;
     bool opened = behind && (!s->section || strcmp(behind, s->section) != 0);
-    uint32_t most = r->given->parallel ? AK_MANY : 0, blanks = ak_rules_blanks(r),
-             one = any_call(r, call);
+    uint32_t n_more_max = r->params->parallel ? AK_MANY : 0, blanks = ak_tc_build_whitespace(r),
+             one = build_any_call(r, build_call);
 
-    if (in_list(s)) {
+    if (is_in_list(s)) {
         uint32_t comma = ak_build_two(b, ak_build_text(b, ","), blanks);
-        uint32_t more = ak_build_repeat(b, ak_build_two(b, comma, one), 0, most);
+        uint32_t more = ak_build_repeat(b, ak_build_two(b, comma, one), 0, n_more_max);
         uint32_t begin = opened && !s->begin ? (uint32_t)AK_BUILD_EMPTY : ak_build_text(b, "[");
         uint32_t parts[] = { begin, blanks, one, more, blanks, ak_build_text(b, "]") };
-        return one_marked(r, ak_build_sequence(b, parts, 6), opened);
+        return build_marked_call(r, ak_build_sequence(b, parts, 6), opened);
     }
-    r->opened = opened && !s->begin;
-    uint32_t first = r->opened ? any_call(r, call) : one;
-    r->opened = false;
+    r->is_opened = opened && !s->begin;
+    uint32_t first = r->is_opened ? build_any_call(r, build_call) : one;
+    r->is_opened = false;
     uint32_t more =
         ak_build_repeat(b,
                         ak_build_two(b, s->section || s->begin ? blanks : ak_build_text(b, "; "),
-                                     one_marked(r, one, false)),
-                        0, most);
+                                     build_marked_call(r, one, false)),
+                        0, n_more_max);
     if (!s->section || opened) /* the section's own marker was left out */
-        return ak_build_two(b, one_marked(r, first, opened), more);
+        return ak_build_two(b, build_marked_call(r, first, opened), more);
     uint32_t parts[] = {
-        behind ? (uint32_t)AK_BUILD_EMPTY : ak_rules_marker(r, s->section),
+        behind ? (uint32_t)AK_BUILD_EMPTY : ak_tc_build_marker(r, s->section),
         blanks,
-        one_marked(r, one, false),
+        build_marked_call(r, one, false),
         more,
         blanks,
-        ak_rules_marker(r, s->section_end),
+        ak_tc_build_marker(r, s->section_end),
     };
     return ak_build_sequence(b, parts, 6);
 }
@@ -233,110 +235,111 @@ uint32_t ak_rules_row(struct ak_rules *r, const char *behind)
 /* ---- gpt-oss: a call is a message, and others come before it ------------ */
 /* " to=functions.NAME<|channel|>commentary json<|message|>{…}", or the recipient after the channel.
  */
-static uint32_t harmony_call(struct ak_rules *r, const char *tool, const json_t *function)
+static uint32_t build_harmony_call(struct ak_tc_builder *r, const char *tool,
+                                   const json_t *function)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     uint32_t to = ak_build_two(b, ak_build_text(b, " to=functions."), ak_build_text(b, tool));
-    uint32_t channel = ak_rules_marker(r, "<|channel|>commentary");
+    uint32_t channel = ak_tc_build_marker(r, "<|channel|>commentary");
     uint32_t header =
         ak_build_either(b, ak_build_two(b, to, channel), ak_build_two(b, channel, to));
     uint32_t json =
-        ak_build_either(b, ak_rules_marker(r, "<|constrain|>json"), ak_build_text(b, "json"));
+        ak_build_either(b, ak_tc_build_marker(r, "<|constrain|>json"), ak_build_text(b, "json"));
     uint32_t type =
         ak_build_either(b, AK_BUILD_EMPTY, ak_build_two(b, ak_build_text(b, " "), json));
-    uint32_t parts[] = { header, type, ak_rules_marker(r, "<|message|>"),
-                         arguments(r, tool, function) };
+    uint32_t parts[] = { header, type, ak_tc_build_marker(r, "<|message|>"),
+                         build_arguments(r, tool, function) };
 
     return ak_build_sequence(b, parts, 4);
 }
 
-static uint32_t any_bytes(struct ak_rules *r)
+static uint32_t build_any_bytes(struct ak_tc_builder *r)
 {
-    return ak_build_repeat(&r->build, ak_build_byte_range(&r->build, 0, 255), 0, AK_MANY);
+    return ak_build_repeat(&r->gb, ak_build_byte_range(&r->gb, 0, 255), 0, AK_MANY);
 }
 
 /* <|channel|>NAME<|message|> */
-static uint32_t message(struct ak_rules *r, const char *channel, uint32_t text)
+static uint32_t build_message(struct ak_tc_builder *r, const char *channel, uint32_t text)
 {
-    struct ak_build *b = &r->build;
-    uint32_t parts[] = { ak_rules_marker(r, "<|channel|>"), ak_build_text(b, channel),
-                         ak_rules_marker(r, "<|message|>"), text };
+    struct ak_build *b = &r->gb;
+    uint32_t parts[] = { ak_tc_build_marker(r, "<|channel|>"), ak_build_text(b, channel),
+                         ak_tc_build_marker(r, "<|message|>"), text };
 
     return ak_build_sequence(b, parts, 4);
 }
 
-static uint32_t harmony(struct ak_rules *r, enum choice choice)
+static uint32_t build_harmony(struct ak_tc_builder *r, enum choice choice)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     uint32_t next = ak_build_rule(b, "messages", 8);
     uint32_t more =
-        ak_build_two(b, ak_rules_marker(r, "<|start|>assistant"), ak_build_call(b, next));
-    uint32_t before = ak_rules_until(r, "<|end|>", more);
-    uint32_t part = any_call(r, harmony_call);
+        ak_build_two(b, ak_tc_build_marker(r, "<|start|>assistant"), ak_build_call(b, next));
+    uint32_t before = ak_tc_build_until(r, "<|end|>", more);
+    uint32_t part = build_any_call(r, build_harmony_call);
 
-    part = ak_build_either(b, part, message(r, "analysis", before));
-    part = ak_build_either(b, part, message(r, "commentary", before));
+    part = ak_build_either(b, part, build_message(r, "analysis", before));
+    part = ak_build_either(b, part, build_message(r, "commentary", before));
     if (choice == CHOICE_AUTO)
-        part = ak_build_either(b, part, message(r, "final", any_bytes(r)));
+        part = ak_build_either(b, part, build_message(r, "final", build_any_bytes(r)));
     ak_build_define(b, next, part);
     return ak_build_call(b, next);
 }
 
 /* ---- before calls ------------------------------------------------------- */
-static bool in_template(const struct ak_rules *r, const struct ak_thinking *t)
+static bool template_has(const struct ak_tc_builder *r, const struct ak_tc_reasoning *t)
 {
-    return r->given->chat_template && strstr(r->given->chat_template, t->open) &&
-           strstr(r->given->chat_template, t->close);
+    return r->params->chat_template && strstr(r->params->chat_template, t->begin) &&
+           strstr(r->params->chat_template, t->end);
 }
 
 /* Calls alone, after reasoning where the prompt began it, or where the template has it. */
-static uint32_t calls_alone(struct ak_rules *r)
+static uint32_t build_required(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->build;
-    const struct ak_thinking *t = ak_thinking_begun(r->given->prompt);
-    uint32_t then = ak_rules_row(r, NULL), part = then;
+    struct ak_build *b = &r->gb;
+    const struct ak_tc_reasoning *t = ak_tc_find_open_reasoning(r->params->prompt);
+    uint32_t then = ak_tc_build_calls(r, NULL), part = then;
 
     if (t)
-        return ak_rules_reasoning(r, t, &then);
-    for (size_t i = 0; (t = ak_thinking_at(i)); i++)
-        if (in_template(r, t))
-            part = ak_build_either(
-                b, part,
-                ak_build_two(b, ak_rules_marker(r, t->open), ak_rules_reasoning(r, t, &then)));
+        return ak_tc_build_reasoning(r, t, &then);
+    for (size_t i = 0; (t = ak_tc_reasoning_at(i)); i++)
+        if (template_has(r, t))
+            part = ak_build_either(b, part,
+                                   ak_build_two(b, ak_tc_build_marker(r, t->begin),
+                                                ak_tc_build_reasoning(r, t, &then)));
     return part;
 }
 
-static uint32_t root(struct ak_rules *r, enum choice choice)
+static uint32_t build_root(struct ak_tc_builder *r, enum choice choice)
 {
-    const struct ak_thinking *t = ak_thinking_begun(r->given->prompt);
+    const struct ak_tc_reasoning *t = ak_tc_find_open_reasoning(r->params->prompt);
 
-    if (r->given->format->harmony)
-        return harmony(r, choice);
+    if (r->params->format->harmony)
+        return build_harmony(r, choice);
     if (choice == CHOICE_REQUIRED)
-        return calls_alone(r);
-    uint32_t text = ak_rules_text(r);
-    return t ? ak_rules_reasoning(r, t, NULL) : text;
+        return build_required(r);
+    uint32_t text = ak_tc_build_text(r);
+    return t ? ak_tc_build_reasoning(r, t, NULL) : text;
 }
 
-ak_status ak_call_grammar(const struct ak_call_rules *given, struct ak_grammar **out,
-                          struct ak_error *error)
+ak_status ak_tc_build_grammar(const struct ak_tc_grammar_params *params, struct ak_grammar **out,
+                              struct ak_error *error)
 {
-    struct ak_rules r = { .given = given, .shape = &given->format->shapes[0] };
-    struct ak_tools tools;
+    struct ak_tc_builder r = { .params = params, .syntax = &params->format->syntaxes[0] };
+    struct ak_tc_tools tools;
     enum choice choice;
     json_t *named = NULL;
 
     *out = NULL;
-    ak_status status = ak_tools_parse(given->tools, &tools, error);
+    ak_status status = ak_tc_tools_parse(params->tools, &tools, error);
     if (status == AKUNU_OK)
-        status = read_choice(given->choice, &choice, &named, error);
+        status = read_choice(params->choice, &choice, &named, error);
     if (status == AKUNU_OK && json_array_size(tools.list) && choice != CHOICE_NONE) {
-        ak_build_begin(&r.build, error);
+        ak_build_begin(&r.gb, error);
         r.tools = &tools;
-        r.named = named;
-        status = ak_build_finish(&r.build, root(&r, choice), out);
+        r.named_tool = named;
+        status = ak_build_finish(&r.gb, build_root(&r, choice), out);
     }
     json_decref(named);
-    ak_tools_free(&tools);
+    ak_tc_tools_free(&tools);
     return status;
 }

@@ -6,16 +6,16 @@
  *     required  reasoning, where the template has it, then calls and nothing else
  *
  * What a grammar lets through the parser takes, and ends as a call that the schemas allow. */
-#ifndef AK_TEXT_CALLS_GRAMMAR_H
-#define AK_TEXT_CALLS_GRAMMAR_H
+#ifndef AK_TOOLCALL_GRAMMAR_H
+#define AK_TOOLCALL_GRAMMAR_H
 
 #include <jansson.h>
 
 #include "toolcall/format.h"
 #include "grammar/schema/schema.h"
 
-struct ak_call_rules {
-    const struct ak_call_format *format;
+struct ak_tc_grammar_params {
+    const struct ak_tc_format *format;
     /* NULL: markers are plain text. Needed during the call only. */
     const struct ak_tokenizer *tokenizer;
     const char *chat_template, *prompt; /* tell of reasoning; NULL allowed */
@@ -30,7 +30,7 @@ struct ak_call_rules {
 
 /* *out is NULL, and that no error, where nothing is to be constrained: no tools, or "none". What
  * cannot be kept is AKUNU_ERROR_UNSUPPORTED and named. */
-ak_status ak_call_grammar(const struct ak_call_rules *rules, struct ak_grammar **out,
-                          struct ak_error *error);
+ak_status ak_tc_build_grammar(const struct ak_tc_grammar_params *rules, struct ak_grammar **out,
+                              struct ak_error *error);
 
 #endif

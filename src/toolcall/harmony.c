@@ -10,13 +10,13 @@
  * after it. https://cookbook.openai.com/articles/openai-harmony */
 #include "toolcall/state.h"
 
-enum { MOST_HEADER = 1024 };
+enum { HEADER_MAX = 1024 };
 
 /* Has no markers of its own: the message's end ends it. */
-const struct ak_thinking ak_harmony_analysis = { "", "", false };
+const struct ak_tc_reasoning ak_tc_harmony_analysis = { "", "", false };
 
 /* The word after the last `key` of the header; 0: there is none. */
-static size_t last_word(const char *header, size_t n, const char *key, const char **word)
+static size_t find_last_word(const char *header, size_t n, const char *key, const char **word)
 {
     size_t length = 0, n_key = strlen(key);
 
@@ -24,94 +24,96 @@ static size_t last_word(const char *header, size_t n, const char *key, const cha
         if (memcmp(header + i, key, n_key) != 0)
             continue;
         *word = header + i + n_key;
-        for (length = 0;
-             i + n_key + length < n && !ak_is_blank((*word)[length]) && (*word)[length] != '<';)
+        for (length = 0; i + n_key + length < n && !ak_tc_is_whitespace((*word)[length]) &&
+                         (*word)[length] != '<';)
             length++;
     }
     return length;
 }
 
-static bool is(const char *word, size_t n, const char *what)
+static bool word_equals(const char *word, size_t n, const char *what)
 {
     return n == strlen(what) && memcmp(word, what, n) == 0;
 }
 
-static enum ak_progress begin_call(struct ak_reply *r, const char *name, size_t n, size_t after)
+static enum ak_tc_result begin_call(struct ak_tc_parser *r, const char *name, size_t n,
+                                    size_t after)
 {
     static const char space[] = "functions.";
     size_t n_space = sizeof space - 1;
 
-    AK_GO(ak_call_open(r, NULL, r->at, after));
-    r->shape = &r->format->shapes[0];
-    r->place = AK_PLACE_BODY;
+    AK_TC_TRY(ak_tc_begin_call(r, NULL, r->pos, after));
+    r->syntax = &r->format->syntaxes[0];
+    r->state = AK_TC_STATE_ARGUMENTS;
     if (n > n_space && memcmp(name, space, n_space) == 0)
         name += n_space, n -= n_space;
-    if (n > AK_MOST_NAME)
-        return ak_broken(r, "a name of more than %d bytes", AK_MOST_NAME);
+    if (n > AK_TC_NAME_MAX)
+        return ak_tc_set_malformed(r, "a name of more than %d bytes", AK_TC_NAME_MAX);
     memcpy(r->name, name, n);
     r->name[n] = '\0';
-    return AK_ON;
+    return AK_TC_CONTINUE;
 }
 
-static enum ak_progress begin(struct ak_reply *r, size_t n, size_t after)
+static enum ak_tc_result begin_message(struct ak_tc_parser *r, size_t n, size_t after)
 {
-    const char *header = r->text.bytes + r->at, *channel = NULL, *to = NULL;
-    size_t n_channel = last_word(header, n, "<|channel|>", &channel),
-           n_to = last_word(header, n, "to=", &to);
+    const char *header = r->text.bytes + r->pos, *channel = NULL, *to = NULL;
+    size_t n_channel = find_last_word(header, n, "<|channel|>", &channel),
+           n_to = find_last_word(header, n, "to=", &to);
 
-    if (n_to && r->calls && !is(to, n_to, "assistant") && !is(to, n_to, "user"))
+    if (n_to && r->parses_calls && !word_equals(to, n_to, "assistant") &&
+        !word_equals(to, n_to, "user"))
         return begin_call(r, to, n_to, after);
-    bool analysis = n_channel && is(channel, n_channel, "analysis");
-    if (analysis && !r->reasoning)
-        AK_GO(ak_emit_text(r, header, after - r->at));
-    r->at = after;
-    return ak_prose_begin(r, analysis ? &ak_harmony_analysis : NULL);
+    bool analysis = n_channel && word_equals(channel, n_channel, "analysis");
+    if (analysis && !r->parses_reasoning)
+        AK_TC_TRY(ak_tc_emit_text(r, header, after - r->pos));
+    r->pos = after;
+    return ak_tc_begin_content(r, analysis ? &ak_tc_harmony_analysis : NULL);
 }
 
 /* Is this the beginning of a header? The first one of a reply may have lost its markers to
  * the prompt, and be a recipient alone; and a model may leave headers out. */
-static enum ak_match looks_like_header(const struct ak_reply *r)
+static enum ak_tc_match looks_like_header(const struct ak_tc_parser *r)
 {
     static const char *const beginnings[] = { " to=", "<|start|>", "<|channel|>", "<|message|>" };
-    enum ak_match best = AK_MATCH_NO;
+    enum ak_tc_match best = AK_TC_MATCH_NO;
 
     for (size_t i = 0, after; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        enum ak_match match = ak_match_loosely(r, r->at, beginnings[i], &after);
+        enum ak_tc_match match = ak_tc_match_loose_marker(r, r->pos, beginnings[i], &after);
         best = match > best ? match : best;
     }
     return best;
 }
 
-enum ak_progress ak_harmony_header(struct ak_reply *r)
+enum ak_tc_result ak_tc_read_harmony_header(struct ak_tc_parser *r)
 {
     static const char end[] = "<|message|>";
-    enum ak_match looks = looks_like_header(r);
+    enum ak_tc_match looks = looks_like_header(r);
 
-    if (looks == AK_MATCH_PART && !r->closed)
-        return AK_WAIT;
-    if (looks == AK_MATCH_YES) {
+    if (looks == AK_TC_MATCH_PARTIAL && !r->is_closed)
+        return AK_TC_NEED_MORE;
+    if (looks == AK_TC_MATCH_YES) {
         const char *found =
-            memmem(r->text.bytes + r->at, ak_min_size(r->text.n - r->at, MOST_HEADER), end,
+            memmem(r->text.bytes + r->pos, ak_min_size(r->text.n - r->pos, HEADER_MAX), end,
                    sizeof end - 1);
         if (found) {
-            size_t n = (size_t)(found - r->text.bytes) - r->at;
-            return begin(r, n, r->at + n + sizeof end - 1);
+            size_t n = (size_t)(found - r->text.bytes) - r->pos;
+            return begin_message(r, n, r->pos + n + sizeof end - 1);
         }
-        if (r->text.n - r->at < MOST_HEADER && !r->closed)
-            return AK_WAIT;
+        if (r->text.n - r->pos < HEADER_MAX && !r->is_closed)
+            return AK_TC_NEED_MORE;
     }
-    r->place = AK_PLACE_TEXT;
-    r->thinking = NULL;
-    r->seen = r->at;
-    if (looks == AK_MATCH_NO || r->at == r->text.n)
-        return AK_ON;
-    if (r->closed && looks == AK_MATCH_YES) { /* nothing of the message came */
-        r->at = r->seen = r->text.n;
-        return AK_ON;
+    r->state = AK_TC_STATE_TEXT;
+    r->reasoning = NULL;
+    r->scanned = r->pos;
+    if (looks == AK_TC_MATCH_NO || r->pos == r->text.n)
+        return AK_TC_CONTINUE;
+    if (r->is_closed && looks == AK_TC_MATCH_YES) { /* nothing of the message came */
+        r->pos = r->scanned = r->text.n;
+        return AK_TC_CONTINUE;
     }
     /* It is text: its first byte goes by, so that it is not taken for a header again. */
-    r->fresh = false;
-    AK_GO(ak_emit_text(r, r->text.bytes + r->at, 1));
-    r->seen = ++r->at;
-    return AK_ON;
+    r->at_start = false;
+    AK_TC_TRY(ak_tc_emit_text(r, r->text.bytes + r->pos, 1));
+    r->scanned = ++r->pos;
+    return AK_TC_CONTINUE;
 }

@@ -7,231 +7,232 @@
 #include "toolcall/scan.h"
 #include "toolcall/tools.h"
 
-enum state { BEGIN, FIRST, NEXT, COLON, VALUE, AFTER, STRING };
+enum state { BEGIN, FIRST, NEXT, COLON, VALUE, VALUE_END, STRING };
 
 /* How far one step went. */
-enum went { ON, WAIT, DONE, BAD, FAILED };
+enum result { CONTINUE, NEED_MORE, DONE, BAD, FAILED };
 
 struct reader {
-    struct ak_literal *l;
+    struct ak_tc_literal *l;
     const char *text;
-    size_t n, at;
-    bool closed;
+    size_t n, pos;
+    bool is_closed;
     struct ak_buffer *json;
     struct ak_error *error;
 };
 
-static enum went put(struct reader *r, const char *text, size_t n)
+static enum result put(struct reader *r, const char *text, size_t n)
 {
-    return ak_buffer_add(r->json, text, n, r->error) == AKUNU_OK ? ON : FAILED;
+    return ak_buffer_add(r->json, text, n, r->error) == AKUNU_OK ? CONTINUE : FAILED;
 }
 
-static enum went put_escaped(struct reader *r, const char *text, size_t n)
+static enum result put_escaped(struct reader *r, const char *text, size_t n)
 {
-    return ak_json_escape(text, n, r->json, r->error) == AKUNU_OK ? ON : FAILED;
+    return ak_tc_put_escaped(text, n, r->json, r->error) == AKUNU_OK ? CONTINUE : FAILED;
 }
 
-static char end(const struct ak_literal *l)
+static char get_closer(const struct ak_tc_literal *l)
 {
-    return l->ends[l->depth - 1];
+    return l->closers[l->depth - 1];
 }
 
 /* Members are named in dicts and in the arguments themselves. */
-static bool named(const struct ak_literal *l)
+static bool has_names(const struct ak_tc_literal *l)
 {
-    return end(l) == '}' || l->depth == 1;
+    return get_closer(l) == '}' || l->depth == 1;
 }
 
-static enum went open(struct reader *r, char c)
+static enum result open_value(struct reader *r, char c)
 {
-    struct ak_literal *l = r->l;
+    struct ak_tc_literal *l = r->l;
 
-    if (l->depth == AK_LITERAL_MOST_DEPTH)
+    if (l->depth == AK_TC_LITERAL_DEPTH_MAX)
         return BAD;
-    l->any[l->depth] = false;
-    l->ends[l->depth++] = (char)(c == '{' ? '}' : c == '[' ? ']' : ')');
+    l->has_element[l->depth] = false;
+    l->closers[l->depth++] = (char)(c == '{' ? '}' : c == '[' ? ']' : ')');
     l->state = FIRST;
-    r->at++;
-    return put(r, named(l) ? "{" : "[", 1);
+    r->pos++;
+    return put(r, has_names(l) ? "{" : "[", 1);
 }
 
-static enum went close(struct reader *r)
+static enum result close_value(struct reader *r)
 {
-    struct ak_literal *l = r->l;
-    bool object = named(l);
+    struct ak_tc_literal *l = r->l;
+    bool object = has_names(l);
 
     l->depth--;
-    l->state = AFTER;
-    r->at++;
-    enum went went = put(r, object ? "}" : "]", 1);
-    return went == ON && l->depth == 0 ? DONE : went;
+    l->state = VALUE_END;
+    r->pos++;
+    enum result result = put(r, object ? "}" : "]", 1);
+    return result == CONTINUE && l->depth == 0 ? DONE : result;
 }
 
-static enum went begin(struct reader *r)
+static enum result read_begin(struct reader *r)
 {
-    char c = r->text[r->at];
-    return c == (r->l->quote ? '{' : '(') ? open(r, c) : BAD;
+    char c = r->text[r->pos];
+    return c == (r->l->quote ? '{' : '(') ? open_value(r, c) : BAD;
 }
 
-/* Gemma's quote is several bytes; Python's is ' or ". ON: one stands here, and r->at is behind it.
+/* Gemma's quote is several bytes; Python's is ' or ". CONTINUE: one stands here, and r->pos is
+ * behind it.
  */
-static enum went quote(struct reader *r, bool name)
+static enum result read_quote(struct reader *r, bool name)
 {
-    struct ak_literal *l = r->l;
-    size_t n = l->quote ? strlen(l->quote) : 1, have = r->n - r->at;
+    struct ak_tc_literal *l = r->l;
+    size_t n = l->quote ? strlen(l->quote) : 1, have = r->n - r->pos;
 
-    if (l->quote && memcmp(r->text + r->at, l->quote, ak_min_size(n, have)) != 0)
+    if (l->quote && memcmp(r->text + r->pos, l->quote, ak_min_size(n, have)) != 0)
         return BAD;
     if (have < n)
-        return WAIT;
-    l->end = r->text[r->at];
-    l->name = name;
+        return NEED_MORE;
+    l->quote_char = r->text[r->pos];
+    l->in_name = name;
     l->state = STRING;
-    r->at += n;
+    r->pos += n;
     return put(r, "\"", 1);
 }
 
 static bool begins_string(const struct reader *r)
 {
-    char c = r->text[r->at];
+    char c = r->text[r->pos];
     return r->l->quote ? c == r->l->quote[0] : c == '"' || c == '\'';
 }
 
 /* A word or a number, up to what may stand behind it. */
-static enum went word(struct reader *r, const char **start, size_t *n)
+static enum result read_word(struct reader *r, const char **start, size_t *n)
 {
-    *start = r->text + r->at;
-    for (*n = 0; r->at + *n < r->n; ++*n) {
+    *start = r->text + r->pos;
+    for (*n = 0; r->pos + *n < r->n; ++*n) {
         char c = (*start)[*n];
-        if (*n > AK_LITERAL_MOST_HELD)
+        if (*n > AK_TC_LITERAL_HELD_MAX)
             return BAD;
-        if (ak_is_blank(c) || strchr(",:=()[]{}'\"<", c)) {
-            r->at += *n;
-            return *n ? ON : BAD;
+        if (ak_tc_is_whitespace(c) || strchr(",:=()[]{}'\"<", c)) {
+            r->pos += *n;
+            return *n ? CONTINUE : BAD;
         }
     }
-    return r->closed ? BAD : WAIT;
+    return r->is_closed ? BAD : NEED_MORE;
 }
 
 /* A name without quotes, and what separates it from its value. */
-static enum went bare_name(struct reader *r)
+static enum result read_bare_name(struct reader *r)
 {
     const char *name;
-    size_t n, from = r->at;
-    enum went went = word(r, &name, &n);
+    size_t n, from = r->pos;
+    enum result result = read_word(r, &name, &n);
 
-    if (went != ON)
-        return went;
-    while (r->at < r->n && ak_is_blank(r->text[r->at]))
-        r->at++;
-    if (r->at == r->n || r->at - from > AK_LITERAL_MOST_HELD) {
-        bool much = r->at - from > AK_LITERAL_MOST_HELD;
-        r->at = from;
-        return much ? BAD : WAIT;
+    if (result != CONTINUE)
+        return result;
+    while (r->pos < r->n && ak_tc_is_whitespace(r->text[r->pos]))
+        r->pos++;
+    if (r->pos == r->n || r->pos - from > AK_TC_LITERAL_HELD_MAX) {
+        bool much = r->pos - from > AK_TC_LITERAL_HELD_MAX;
+        r->pos = from;
+        return much ? BAD : NEED_MORE;
     }
-    if (r->text[r->at] != (r->l->quote ? ':' : '='))
+    if (r->text[r->pos] != (r->l->quote ? ':' : '='))
         return BAD;
-    r->at++;
+    r->pos++;
     r->l->state = VALUE;
-    if (put(r, "\"", 1) != ON || put_escaped(r, name, n) != ON)
+    if (put(r, "\"", 1) != CONTINUE || put_escaped(r, name, n) != CONTINUE)
         return FAILED;
     return put(r, "\": ", 3);
 }
 
 /* Before an element: its name where it has one, or the end of what is open. */
-static enum went element(struct reader *r)
+static enum result read_element(struct reader *r)
 {
-    struct ak_literal *l = r->l;
+    struct ak_tc_literal *l = r->l;
 
-    if (r->text[r->at] == end(l))
-        return close(r);
-    bool *any = &l->any[l->depth - 1], before = *any;
+    if (r->text[r->pos] == get_closer(l))
+        return close_value(r);
+    bool *has_element = &l->has_element[l->depth - 1], before = *has_element;
     size_t n = r->json->n;
-    if (before && put(r, ", ", 2) != ON)
+    if (before && put(r, ", ", 2) != CONTINUE)
         return FAILED;
-    *any = true;
-    if (!named(l)) {
+    *has_element = true;
+    if (!has_names(l)) {
         l->state = VALUE;
-        return ON;
+        return CONTINUE;
     }
-    enum went went = begins_string(r) && l->depth > 1 ? quote(r, true) :
-                     l->quote || l->depth == 1        ? bare_name(r) :
-                                                        BAD;
-    if (went == WAIT) { /* again later, from the comma on */
-        *any = before;
+    enum result result = begins_string(r) && l->depth > 1 ? read_quote(r, true) :
+                         l->quote || l->depth == 1        ? read_bare_name(r) :
+                                                            BAD;
+    if (result == NEED_MORE) { /* again later, from the comma on */
+        *has_element = before;
         r->json->n = n;
     }
-    return went;
+    return result;
 }
 
-static enum went scalar(struct reader *r)
+static enum result read_scalar(struct reader *r)
 {
     static const char *const words[][2] = { { "True", "true" },   { "False", "false" },
                                             { "None", "null" },   { "true", "true" },
                                             { "false", "false" }, { "null", "null" } };
     const char *start;
     size_t n;
-    enum went went = word(r, &start, &n);
+    enum result result = read_word(r, &start, &n);
 
-    if (went != ON)
-        return went;
-    r->l->state = AFTER;
+    if (result != CONTINUE)
+        return result;
+    r->l->state = VALUE_END;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (n == strlen(words[i][0]) && memcmp(start, words[i][0], n) == 0)
             return put(r, words[i][1], strlen(words[i][1]));
-    struct ak_scan scan = { .state = AK_SCAN_VALUE, .depth = 1 };
+    struct ak_tc_scan scan = { .state = AK_TC_SCAN_VALUE, .depth = 1 };
     bool number = start[0] == '-' || (start[0] >= '0' && start[0] <= '9');
     for (size_t i = 0; i < n && number; i++)
-        number = ak_scan_byte(&scan, start[i]) == AK_SCAN_MORE;
-    if (number && ak_scan_byte(&scan, ' ') == AK_SCAN_MORE)
+        number = ak_tc_scan_byte(&scan, start[i]) == AK_TC_SCAN_MORE;
+    if (number && ak_tc_scan_byte(&scan, ' ') == AK_TC_SCAN_MORE)
         return put(r, start, n);
     if (!r->l->quote)
         return BAD;
     /* Gemma leaves the quotes out at times. */
-    if (put(r, "\"", 1) != ON || put_escaped(r, start, n) != ON)
+    if (put(r, "\"", 1) != CONTINUE || put_escaped(r, start, n) != CONTINUE)
         return FAILED;
     return put(r, "\"", 1);
 }
 
-static enum went value(struct reader *r)
+static enum result read_value(struct reader *r)
 {
-    char c = r->text[r->at];
+    char c = r->text[r->pos];
 
     if (c == '[' || c == '{' || (c == '(' && !r->l->quote))
-        return open(r, c);
-    return begins_string(r) ? quote(r, false) : scalar(r);
+        return open_value(r, c);
+    return begins_string(r) ? read_quote(r, false) : read_scalar(r);
 }
 
-static enum went after(struct reader *r)
+static enum result read_separator(struct reader *r)
 {
-    if (r->text[r->at] == end(r->l))
-        return close(r);
-    if (r->text[r->at] != ',')
+    if (r->text[r->pos] == get_closer(r->l))
+        return close_value(r);
+    if (r->text[r->pos] != ',')
         return BAD;
-    r->at++;
+    r->pos++;
     r->l->state = NEXT;
-    return ON;
+    return CONTINUE;
 }
 
-static enum went end_string(struct reader *r, size_t n)
+static enum result end_string(struct reader *r, size_t n)
 {
-    r->at += n;
-    if (put(r, "\"", 1) != ON)
+    r->pos += n;
+    if (put(r, "\"", 1) != CONTINUE)
         return FAILED;
-    r->l->state = r->l->name ? COLON : AFTER;
-    return ON;
+    r->l->state = r->l->in_name ? COLON : VALUE_END;
+    return CONTINUE;
 }
 
-static enum went colon(struct reader *r)
+static enum result read_colon(struct reader *r)
 {
-    if (r->text[r->at] != ':')
+    if (r->text[r->pos] != ':')
         return BAD;
-    r->at++;
+    r->pos++;
     r->l->state = VALUE;
     return put(r, ": ", 2);
 }
 
-static int hex(const char *text, size_t n, uint32_t *code)
+static int parse_hex(const char *text, size_t n, uint32_t *code)
 {
     *code = 0;
     for (size_t i = 0; i < n; i++) {
@@ -246,22 +247,22 @@ static int hex(const char *text, size_t n, uint32_t *code)
 }
 
 /* One of Python's escapes. A surrogate stays one: JSON writes pairs of them. */
-static enum went escape(struct reader *r)
+static enum result read_escape(struct reader *r)
 {
-    const char *text = r->text + r->at;
-    size_t have = r->n - r->at;
+    const char *text = r->text + r->pos;
+    size_t have = r->n - r->pos;
     uint32_t code;
 
     if (have < 2)
-        return WAIT;
+        return NEED_MORE;
     char c = text[1];
     size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (have < 2 + digits)
-        return WAIT;
-    r->at += 2 + digits;
+        return NEED_MORE;
+    r->pos += 2 + digits;
     if (digits) {
         char json[16];
-        if (hex(text + 2, digits, &code) != 0 || code > 0x10FFFF)
+        if (parse_hex(text + 2, digits, &code) != 0 || code > 0x10FFFF)
             return BAD;
         int n = code < 0x10000 ? snprintf(json, sizeof json, "\\u%04x", code) :
                                  snprintf(json, sizeof json, "\\u%04x\\u%04x",
@@ -272,77 +273,80 @@ static enum went escape(struct reader *r)
     if (letter)
         return put_escaped(r, letter + 1, 1);
     /* the line goes on; any other stays as it is */
-    return c == '\n' ? ON : put_escaped(r, text, 2);
+    return c == '\n' ? CONTINUE : put_escaped(r, text, 2);
 }
 
-static enum went python_string(struct reader *r)
+static enum result read_python_string(struct reader *r)
 {
     size_t n = 0;
 
-    while (r->at + n < r->n && r->text[r->at + n] != r->l->end && r->text[r->at + n] != '\\')
+    while (r->pos + n < r->n && r->text[r->pos + n] != r->l->quote_char &&
+           r->text[r->pos + n] != '\\')
         n++;
     if (n) {
-        r->at += n;
-        return put_escaped(r, r->text + r->at - n, n);
+        r->pos += n;
+        return put_escaped(r, r->text + r->pos - n, n);
     }
-    return r->text[r->at] == '\\' ? escape(r) : end_string(r, 1);
+    return r->text[r->pos] == '\\' ? read_escape(r) : end_string(r, 1);
 }
 
-static enum went gemma_string(struct reader *r)
+static enum result read_gemma_string(struct reader *r)
 {
-    const char *quote = r->l->quote, *text = r->text + r->at;
-    size_t have = r->n - r->at, n_quote = strlen(quote), n = 0;
+    const char *quote = r->l->quote, *text = r->text + r->pos;
+    size_t have = r->n - r->pos, n_quote = strlen(quote), n = 0;
 
     while (n < have && memcmp(text + n, quote, ak_min_size(n_quote, have - n)) != 0)
         n++;
     if (n) {
-        r->at += n;
+        r->pos += n;
         return put_escaped(r, text, n);
     }
-    return have < n_quote ? WAIT : end_string(r, n_quote);
+    return have < n_quote ? NEED_MORE : end_string(r, n_quote);
 }
 
-static enum went step(struct reader *r)
+static enum result read_state(struct reader *r)
 {
     switch ((enum state)r->l->state) {
-    case BEGIN: return begin(r);
+    case BEGIN: return read_begin(r);
     case FIRST:
-    case NEXT: return element(r);
-    case COLON: return colon(r);
-    case VALUE: return value(r);
-    case AFTER: return after(r);
-    case STRING: return r->l->quote ? gemma_string(r) : python_string(r);
+    case NEXT: return read_element(r);
+    case COLON: return read_colon(r);
+    case VALUE: return read_value(r);
+    case VALUE_END: return read_separator(r);
+    case STRING: return r->l->quote ? read_gemma_string(r) : read_python_string(r);
     }
     return BAD;
 }
 
-enum ak_literal_step ak_literal_read(struct ak_literal *l, const char *text, size_t n, bool closed,
-                                     size_t *used, struct ak_buffer *json, struct ak_error *error)
+enum ak_tc_literal_result ak_tc_literal_read(struct ak_tc_literal *l, const char *text, size_t n,
+                                             bool closed, size_t *used, struct ak_buffer *json,
+                                             struct ak_error *error)
 {
     struct reader r = { l, text, n, 0, closed, json, error };
-    enum went went = ON;
+    enum result result = CONTINUE;
 
-    while (went == ON && r.at < n) {
-        if (l->state != STRING && ak_is_blank(text[r.at]))
-            r.at++;
+    while (result == CONTINUE && r.pos < n) {
+        if (l->state != STRING && ak_tc_is_whitespace(text[r.pos]))
+            r.pos++;
         else
-            went = step(&r);
+            result = read_state(&r);
     }
-    *used = r.at;
-    return went == DONE   ? AK_LITERAL_DONE :
-           went == BAD    ? AK_LITERAL_BAD :
-           went == FAILED ? AK_LITERAL_FAILED :
-                            AK_LITERAL_MORE;
+    *used = r.pos;
+    return result == DONE   ? AK_TC_LITERAL_DONE :
+           result == BAD    ? AK_TC_LITERAL_BAD :
+           result == FAILED ? AK_TC_LITERAL_FAILED :
+                              AK_TC_LITERAL_MORE;
 }
 
-enum ak_literal_step ak_literal_value(const char *text, size_t n, struct ak_buffer *json,
-                                      struct ak_error *error)
+enum ak_tc_literal_result ak_tc_literal_convert(const char *text, size_t n, struct ak_buffer *json,
+                                                struct ak_error *error)
 {
-    struct ak_literal l = { .state = VALUE, .depth = 1, .ends = ")" };
+    struct ak_tc_literal l = { .state = VALUE, .depth = 1, .closers = ")" };
     size_t used;
-    enum ak_literal_step step = ak_literal_read(&l, text, n, true, &used, json, error);
+    enum ak_tc_literal_result step = ak_tc_literal_read(&l, text, n, true, &used, json, error);
 
-    return step == AK_LITERAL_MORE ?
-               used == n && l.state == AFTER && l.depth == 1 ? AK_LITERAL_DONE : AK_LITERAL_BAD :
-               step;
+    return step == AK_TC_LITERAL_MORE ? used == n && l.state == VALUE_END && l.depth == 1 ?
+                                        AK_TC_LITERAL_DONE :
+                                        AK_TC_LITERAL_BAD :
+                                        step;
 }

@@ -4,62 +4,63 @@
 
 #include "toolcall/state.h"
 
-enum ak_match ak_match(const struct ak_reply *r, size_t from, const char *marker)
+enum ak_tc_match ak_tc_match_marker(const struct ak_tc_parser *r, size_t from, const char *marker)
 {
     size_t n = strlen(marker), have = r->text.n - from;
 
     if (memcmp(r->text.bytes + from, marker, ak_min_size(n, have)) != 0)
-        return AK_MATCH_NO;
-    return have >= n ? AK_MATCH_YES : AK_MATCH_PART;
+        return AK_TC_MATCH_NO;
+    return have >= n ? AK_TC_MATCH_YES : AK_TC_MATCH_PARTIAL;
 }
 
-enum ak_match ak_match_loosely(const struct ak_reply *r, size_t from, const char *marker,
-                               size_t *after)
+enum ak_tc_match ak_tc_match_loose_marker(const struct ak_tc_parser *r, size_t from,
+                                          const char *marker, size_t *after)
 {
     const char *text = r->text.bytes;
     size_t n_blanks = 0;
 
     for (; *marker; marker++) {
         if (*marker == ' ') {
-            while (from < r->text.n && ak_is_blank(text[from]) && n_blanks++ < AK_MOST_BLANKS)
+            while (from < r->text.n && ak_tc_is_whitespace(text[from]) &&
+                   n_blanks++ < AK_TC_WHITESPACE_MAX)
                 from++;
             continue;
         }
         if (from == r->text.n)
-            return AK_MATCH_PART;
+            return AK_TC_MATCH_PARTIAL;
         if (text[from++] != *marker)
-            return AK_MATCH_NO;
+            return AK_TC_MATCH_NO;
     }
     *after = from;
-    return AK_MATCH_YES;
+    return AK_TC_MATCH_YES;
 }
 
-enum ak_progress ak_skip_blanks(struct ak_reply *r, const char *also)
+enum ak_tc_result ak_tc_skip_whitespace(struct ak_tc_parser *r, const char *also)
 {
-    while (r->at < r->text.n) {
-        char c = r->text.bytes[r->at];
-        if (!ak_is_blank(c) && !(c && strchr(also, c)))
-            return AK_ON;
-        r->at++;
+    while (r->pos < r->text.n) {
+        char c = r->text.bytes[r->pos];
+        if (!ak_tc_is_whitespace(c) && !(c && strchr(also, c)))
+            return AK_TC_CONTINUE;
+        r->pos++;
     }
-    return AK_WAIT;
+    return AK_TC_NEED_MORE;
 }
 
-enum ak_progress ak_read_word(struct ak_reply *r, const char *stops, size_t *n)
+enum ak_tc_result ak_tc_read_word(struct ak_tc_parser *r, const char *stops, size_t *n)
 {
-    const char *text = r->text.bytes + r->at;
-    size_t have = r->text.n - r->at;
+    const char *text = r->text.bytes + r->pos;
+    size_t have = r->text.n - r->pos;
 
-    for (*n = 0; *n <= AK_MOST_NAME; ++*n) {
+    for (*n = 0; *n <= AK_TC_NAME_MAX; ++*n) {
         if (*n == have)
-            return AK_WAIT;
-        if (ak_is_blank(text[*n]) || !text[*n] || strchr(stops, text[*n]))
-            return AK_ON;
+            return AK_TC_NEED_MORE;
+        if (ak_tc_is_whitespace(text[*n]) || !text[*n] || strchr(stops, text[*n]))
+            return AK_TC_CONTINUE;
     }
-    return ak_broken(r, "a name of more than %d bytes", AK_MOST_NAME);
+    return ak_tc_set_malformed(r, "a name of more than %d bytes", AK_TC_NAME_MAX);
 }
 
-enum ak_progress ak_broken(struct ak_reply *r, const char *format, ...)
+enum ak_tc_result ak_tc_set_malformed(struct ak_tc_parser *r, const char *format, ...)
 {
     char message[256];
     va_list list;
@@ -67,6 +68,6 @@ enum ak_progress ak_broken(struct ak_reply *r, const char *format, ...)
     va_start(list, format);
     vsnprintf(message, sizeof message, format, list);
     va_end(list);
-    ak_fail(&r->why, AKUNU_ERROR_FORMAT, "%s", message);
-    return AK_BROKEN;
+    ak_fail(&r->call_error, AKUNU_ERROR_FORMAT, "%s", message);
+    return AK_TC_MALFORMED;
 }

@@ -1,166 +1,173 @@
 /* Reasoning and content: text up to the next marker. */
 #include "toolcall/state.h"
 
-static void add(struct ak_reply *r, const char *text, enum ak_marker_kind kind, bool start,
-                bool in_reasoning, const struct ak_thinking *thinking)
+static void add_marker(struct ak_tc_parser *r, const char *text, enum ak_tc_marker_kind kind,
+                       bool at_start, bool ends_reasoning, const struct ak_tc_reasoning *reasoning)
 {
     for (size_t i = 0; i < r->n_markers; i++)
         if (strcmp(r->markers[i].text, text) == 0 && r->markers[i].kind == kind) {
-            r->markers[i].start &= start;
-            r->markers[i].in_reasoning |= in_reasoning;
+            r->markers[i].at_start &= at_start;
+            r->markers[i].ends_reasoning |= ends_reasoning;
             return;
         }
     r->markers[r->n_markers++] =
-        (struct ak_marker){ text, strlen(text), kind, thinking, start, in_reasoning };
-    r->first[(unsigned char)text[0]] = true;
+        (struct ak_tc_marker){ text, strlen(text), kind, reasoning, at_start, ends_reasoning };
+    r->begins_marker[(unsigned char)text[0]] = true;
 }
 
-static void add_shape(struct ak_reply *r, const struct ak_call_shape *shape)
+static void add_syntax(struct ak_tc_parser *r, const struct ak_tc_syntax *syntax)
 {
-    if (shape->section)
-        add(r, shape->section, AK_MARK_CALL, shape->bare, shape->in_reasoning, NULL);
-    if (shape->begin) /* of a section too: models forget the first marker, seldom the second */
-        add(r, shape->begin, AK_MARK_CALL, shape->bare, shape->in_reasoning, NULL);
-    if (!shape->section && !shape->begin) {
-        add(r, "[", AK_MARK_CALL, true, false, NULL);
-        if (shape->body == AK_BODY_JSON)
-            add(r, "{", AK_MARK_CALL, true, false, NULL);
+    if (syntax->section)
+        add_marker(r, syntax->section, AK_TC_MARKER_CALL, syntax->is_bare, syntax->ends_reasoning,
+                   NULL);
+    if (syntax->begin) /* of a section too: models forget the first marker, seldom the second */
+        add_marker(r, syntax->begin, AK_TC_MARKER_CALL, syntax->is_bare, syntax->ends_reasoning,
+                   NULL);
+    if (!syntax->section && !syntax->begin) {
+        add_marker(r, "[", AK_TC_MARKER_CALL, true, false, NULL);
+        if (syntax->arguments == AK_TC_ARGS_JSON_CALL)
+            add_marker(r, "{", AK_TC_MARKER_CALL, true, false, NULL);
     }
 }
 
-static void add_harmony(struct ak_reply *r)
+static void add_harmony(struct ak_tc_parser *r)
 {
     static const char *const heads[] = { "<|start|>", "<|channel|>" }, *const ends[] = {
         "<|end|>", "<|call|>", "<|return|>"
     };
     for (size_t i = 0; i < 2; i++)
-        add(r, heads[i], AK_MARK_HEADER, false, true, NULL);
+        add_marker(r, heads[i], AK_TC_MARKER_HEADER, false, true, NULL);
     for (size_t i = 0; i < 3; i++)
-        add(r, ends[i], AK_MARK_MESSAGE_END, false, true, NULL);
+        add_marker(r, ends[i], AK_TC_MARKER_MESSAGE_END, false, true, NULL);
 }
 
-void ak_prose_markers(struct ak_reply *r)
+void ak_tc_set_markers(struct ak_tc_parser *r)
 {
-    const struct ak_call_format *f = r->format;
-    const struct ak_thinking *t;
+    const struct ak_tc_format *f = r->format;
+    const struct ak_tc_reasoning *t;
 
-    for (size_t i = 0; (t = ak_thinking_at(i)); i++) {
-        add(r, t->open, AK_MARK_THINK, !t->anywhere, true, t);
-        add(r, t->close, AK_MARK_ANSWER, false, true, t);
+    for (size_t i = 0; (t = ak_tc_reasoning_at(i)); i++) {
+        add_marker(r, t->begin, AK_TC_MARKER_REASONING, !t->begins_anywhere, true, t);
+        add_marker(r, t->end, AK_TC_MARKER_REASONING_END, false, true, t);
     }
-    for (unsigned i = 0; r->calls && !f->harmony && i < f->n_shapes; i++)
-        add_shape(r, &f->shapes[i]);
-    for (size_t i = 0; i < AK_MOST_DROPS && f->drops[i]; i++)
-        add(r, f->drops[i], AK_MARK_DROP, false, false, NULL);
+    for (unsigned i = 0; r->parses_calls && !f->harmony && i < f->n_syntaxes; i++)
+        add_syntax(r, &f->syntaxes[i]);
+    for (size_t i = 0; i < AK_TC_IGNORED_MAX && f->ignored_markers[i]; i++)
+        add_marker(r, f->ignored_markers[i], AK_TC_MARKER_IGNORED, false, false, NULL);
     if (f->harmony)
         add_harmony(r);
 }
 
-static bool counts(const struct ak_reply *r, const struct ak_marker *m)
+static bool is_active(const struct ak_tc_parser *r, const struct ak_tc_marker *m)
 {
     switch (m->kind) {
     /* of a block left out */
-    case AK_MARK_ANSWER: return r->thinking ? r->thinking == m->thinking : r->fresh;
-    case AK_MARK_THINK:
-        return r->thinking ? r->fresh && r->thinking == m->thinking : r->fresh || !m->start;
-    default: return r->thinking ? m->in_reasoning : r->fresh || !m->start;
+    case AK_TC_MARKER_REASONING_END:
+        return r->reasoning ? r->reasoning == m->reasoning : r->at_start;
+    case AK_TC_MARKER_REASONING:
+        return r->reasoning ? r->at_start && r->reasoning == m->reasoning :
+                              r->at_start || !m->at_start;
+    default: return r->reasoning ? m->ends_reasoning : r->at_start || !m->at_start;
     }
 }
 
 /* The longest marker at byte i; *part where a longer one could become of it. */
-static const struct ak_marker *marker_at(const struct ak_reply *r, size_t i, bool *part)
+static const struct ak_tc_marker *marker_at(const struct ak_tc_parser *r, size_t i, bool *part)
 {
-    const struct ak_marker *best = NULL;
+    const struct ak_tc_marker *best = NULL;
 
     *part = false;
     for (size_t k = 0; k < r->n_markers; k++) {
-        const struct ak_marker *m = &r->markers[k];
-        if (!counts(r, m) || (best && m->n <= best->n))
+        const struct ak_tc_marker *m = &r->markers[k];
+        if (!is_active(r, m) || (best && m->n <= best->n))
             continue;
-        enum ak_match match = ak_match(r, i, m->text);
-        if (match == AK_MATCH_YES)
+        enum ak_tc_match match = ak_tc_match_marker(r, i, m->text);
+        if (match == AK_TC_MATCH_YES)
             best = m;
-        *part |= match == AK_MATCH_PART;
+        *part |= match == AK_TC_MATCH_PARTIAL;
     }
     return best;
 }
 
-enum ak_progress ak_prose_begin(struct ak_reply *r, const struct ak_thinking *thinking)
+enum ak_tc_result ak_tc_begin_content(struct ak_tc_parser *r,
+                                      const struct ak_tc_reasoning *reasoning)
 {
-    r->place = AK_PLACE_TEXT;
-    r->thinking = thinking;
-    r->fresh = r->beside = true;
+    r->state = AK_TC_STATE_TEXT;
+    r->reasoning = reasoning;
+    r->at_start = r->after_marker = true;
     r->section = NULL;
-    r->seen = r->at;
-    return AK_ON;
+    r->scanned = r->pos;
+    return AK_TC_CONTINUE;
 }
 
 /* Reasoning that is not told apart keeps its markers. */
-static enum ak_progress keep_marker(struct ak_reply *r, const struct ak_thinking *thinking,
-                                    size_t after)
+static enum ak_tc_result keep_marker(struct ak_tc_parser *r,
+                                     const struct ak_tc_reasoning *reasoning, size_t after)
 {
-    AK_GO(ak_emit_text(r, r->text.bytes + r->at, after - r->at));
-    r->at = r->seen = after;
-    r->thinking = thinking;
-    r->fresh = true;
-    return AK_ON;
+    AK_TC_TRY(ak_tc_emit_text(r, r->text.bytes + r->pos, after - r->pos));
+    r->pos = r->scanned = after;
+    r->reasoning = reasoning;
+    r->at_start = true;
+    return AK_TC_CONTINUE;
 }
 
-static enum ak_progress take(struct ak_reply *r, const struct ak_marker *m, size_t i)
+static enum ak_tc_result handle_marker(struct ak_tc_parser *r, const struct ak_tc_marker *m,
+                                       size_t i)
 {
     size_t after = i + m->n;
-    const struct ak_thinking *thinking = m->kind == AK_MARK_THINK ? m->thinking : NULL;
+    const struct ak_tc_reasoning *reasoning =
+        m->kind == AK_TC_MARKER_REASONING ? m->reasoning : NULL;
 
     switch (m->kind) {
-    case AK_MARK_THINK:
-    case AK_MARK_ANSWER:
-        if (!r->reasoning)
-            return keep_marker(r, thinking, after);
+    case AK_TC_MARKER_REASONING:
+    case AK_TC_MARKER_REASONING_END:
+        if (!r->parses_reasoning)
+            return keep_marker(r, reasoning, after);
         break;
-    case AK_MARK_CALL:
+    case AK_TC_MARKER_CALL:
         if (m->text[1] == '\0') /* a bracket: the call's own */
-            return ak_call_open(r, NULL, r->at, i);
-        return ak_call_open(r, m->text, r->at, after);
-    case AK_MARK_HEADER:
-        r->at = r->seen = i;
-        r->place = AK_PLACE_HEADER;
-        return AK_ON;
-    case AK_MARK_DROP:
-    case AK_MARK_MESSAGE_END: break;
+            return ak_tc_begin_call(r, NULL, r->pos, i);
+        return ak_tc_begin_call(r, m->text, r->pos, after);
+    case AK_TC_MARKER_HEADER:
+        r->pos = r->scanned = i;
+        r->state = AK_TC_STATE_HEADER;
+        return AK_TC_CONTINUE;
+    case AK_TC_MARKER_IGNORED:
+    case AK_TC_MARKER_MESSAGE_END: break;
     }
-    r->at = after;
-    return ak_prose_begin(r, thinking);
+    r->pos = after;
+    return ak_tc_begin_content(r, reasoning);
 }
 
 /* Text is passed on up to the last byte that is no blank: blanks wait, since they may
  * stand beside a marker. */
-enum ak_progress ak_prose(struct ak_reply *r)
+enum ak_tc_result ak_tc_read_content(struct ak_tc_parser *r)
 {
     const char *text = r->text.bytes;
-    const struct ak_marker *marker = NULL;
-    size_t solid = r->at, i;
+    const struct ak_tc_marker *marker = NULL;
+    size_t text_end = r->pos, i;
     bool part = false;
 
-    for (i = ak_max_size(r->at, r->seen); i < r->text.n; i++) {
-        if (ak_is_blank(text[i]))
+    for (i = ak_max_size(r->pos, r->scanned); i < r->text.n; i++) {
+        if (ak_tc_is_whitespace(text[i]))
             continue;
-        if (r->first[(unsigned char)text[i]]) {
+        if (r->begins_marker[(unsigned char)text[i]]) {
             marker = marker_at(r, i, &part);
-            part = part && !r->closed;
+            part = part && !r->is_closed;
             if (marker || part)
                 break;
         }
-        solid = i + 1;
-        r->fresh = false;
+        text_end = i + 1;
+        r->at_start = false;
     }
-    AK_GO(ak_emit_text(r, text + r->at, solid - r->at));
-    r->at = solid;
-    r->seen = i;
+    AK_TC_TRY(ak_tc_emit_text(r, text + r->pos, text_end - r->pos));
+    r->pos = text_end;
+    r->scanned = i;
     if (marker && !part)
-        return take(r, marker, i);
-    if (r->closed && r->at < r->text.n) {
-        AK_GO(ak_emit_text(r, text + r->at, r->text.n - r->at));
-        r->at = r->text.n;
+        return handle_marker(r, marker, i);
+    if (r->is_closed && r->pos < r->text.n) {
+        AK_TC_TRY(ak_tc_emit_text(r, text + r->pos, r->text.n - r->pos));
+        r->pos = r->text.n;
     }
-    return AK_WAIT;
+    return AK_TC_NEED_MORE;
 }

@@ -2,21 +2,21 @@
  * of print( ). Arguments are passed on as JSON while they come. */
 #include "toolcall/state.h"
 
-enum step { BEFORE, FUNCTION, ARGUMENTS, AFTER };
+enum step { AT_BEGIN, FUNCTION, ARGUMENTS, CALL_END };
 
-static enum ak_progress before(struct ak_reply *r)
+static enum ak_tc_result read_begin(struct ak_tc_parser *r)
 {
-    if (ak_skip_blanks(r, "") != AK_ON)
-        return AK_WAIT;
-    r->body.list = r->text.bytes[r->at] == '[';
-    r->at += r->body.list;
-    r->body.step = FUNCTION;
-    return AK_ON;
+    if (ak_tc_skip_whitespace(r, "") != AK_TC_CONTINUE)
+        return AK_TC_NEED_MORE;
+    r->call.in_list = r->text.bytes[r->pos] == '[';
+    r->pos += r->call.in_list;
+    r->call.step = FUNCTION;
+    return AK_TC_CONTINUE;
 }
 
 /* The name of what is called, without the module that some models are shown: functions.,
  * default_api., and Llama's NAME.call(. */
-static void take_name(struct ak_reply *r, const char *name, size_t n)
+static void copy_name(struct ak_tc_parser *r, const char *name, size_t n)
 {
     static const char *const modules[] = { "functions.", "default_api." }, call[] = ".call";
 
@@ -29,89 +29,90 @@ static void take_name(struct ak_reply *r, const char *name, size_t n)
     r->name[n] = '\0';
 }
 
-static enum ak_progress function(struct ak_reply *r)
+static enum ak_tc_result read_function(struct ak_tc_parser *r)
 {
     size_t n;
 
-    if (ak_skip_blanks(r, r->body.list ? "," : "") != AK_ON)
-        return AK_WAIT;
-    const char *text = r->text.bytes + r->at;
-    if (*text == ']' && r->body.list && r->complete) { /* after a last comma */
-        r->raw = ++r->at;
-        r->place = AK_PLACE_END;
-        return AK_ON;
+    if (ak_tc_skip_whitespace(r, r->call.in_list ? "," : "") != AK_TC_CONTINUE)
+        return AK_TC_NEED_MORE;
+    const char *text = r->text.bytes + r->pos;
+    if (*text == ']' && r->call.in_list && r->has_call) { /* after a last comma */
+        r->raw_begin = ++r->pos;
+        r->state = AK_TC_STATE_END;
+        return AK_TC_CONTINUE;
     }
-    AK_GO(ak_read_word(r, "<>[](){}\"'=,;|`", &n));
+    AK_TC_TRY(ak_tc_read_word(r, "<>[](){}\"'=,;|`", &n));
     if (n == 0 || text[n] != '(')
-        return ak_broken(r, "no name and bracket of a function stand there");
-    r->at += n;
-    if (n == 5 && memcmp(text, "print", 5) == 0 && !r->body.print) {
-        r->body.print = true;
-        r->at++;
-        return AK_ON;
+        return ak_tc_set_malformed(r, "no name and bracket of a function stand there");
+    r->pos += n;
+    if (n == 5 && memcmp(text, "print", 5) == 0 && !r->call.in_print) {
+        r->call.in_print = true;
+        r->pos++;
+        return AK_TC_CONTINUE;
     }
-    take_name(r, text, n);
-    if (r->shape->bare && ak_tools_known(&r->tools) &&
-        !ak_tools_has(&r->tools, r->name, strlen(r->name)))
-        return ak_broken(r, "no tool has this name");
-    r->body.literal = (struct ak_literal){ 0 };
-    r->body.step = ARGUMENTS;
-    return ak_emit_call(r);
+    copy_name(r, text, n);
+    if (r->syntax->is_bare && ak_tc_tools_are_known(&r->tools) &&
+        !ak_tc_tools_has(&r->tools, r->name, strlen(r->name)))
+        return ak_tc_set_malformed(r, "no tool has this name");
+    r->call.literal = (struct ak_tc_literal){ 0 };
+    r->call.step = ARGUMENTS;
+    return ak_tc_emit_call(r);
 }
 
-static enum ak_progress arguments(struct ak_reply *r)
+static enum ak_tc_result read_arguments(struct ak_tc_parser *r)
 {
-    enum ak_literal_step step;
-    AK_GO(ak_emit_literal(r, &step));
-    if (step == AK_LITERAL_BAD)
-        return ak_broken(r, "its arguments are not in the form key=value");
-    if (step == AK_LITERAL_MORE)
-        return AK_WAIT;
-    AK_GO(ak_emit_call_end(r));
-    r->body.step = AFTER;
-    return AK_ON;
+    enum ak_tc_literal_result step;
+    AK_TC_TRY(ak_tc_emit_literal(r, &step));
+    if (step == AK_TC_LITERAL_BAD)
+        return ak_tc_set_malformed(r, "its arguments are not in the form key=value");
+    if (step == AK_TC_LITERAL_MORE)
+        return AK_TC_NEED_MORE;
+    AK_TC_TRY(ak_tc_emit_call_end(r));
+    r->call.step = CALL_END;
+    return AK_TC_CONTINUE;
 }
 
 /* After a call: the rest of what stood around it, another one, or the end. */
-static enum ak_progress after(struct ak_reply *r)
+static enum ak_tc_result read_call_end(struct ak_tc_parser *r)
 {
-    size_t at = r->at;
-    enum ak_match match;
+    size_t at = r->pos;
+    enum ak_tc_match match;
 
-    if (r->body.print) {
-        match = ak_match_loosely(r, r->at, " )", &at);
-        if (match == AK_MATCH_PART)
-            return AK_WAIT;
-        r->body.print = false;
-        r->at = r->raw = at;
+    if (r->call.in_print) {
+        match = ak_tc_match_loose_marker(r, r->pos, " )", &at);
+        if (match == AK_TC_MATCH_PARTIAL)
+            return AK_TC_NEED_MORE;
+        r->call.in_print = false;
+        r->pos = r->raw_begin = at;
     }
-    if (r->body.list) {
-        match = ak_match_loosely(r, r->at, " ]", &at);
-        r->body.step = FUNCTION;
-        if (match == AK_MATCH_PART)
-            r->body.step = AFTER;
-        if (match == AK_MATCH_YES) {
-            r->at = r->raw = at;
-            r->place = AK_PLACE_END;
+    if (r->call.in_list) {
+        match = ak_tc_match_loose_marker(r, r->pos, " ]", &at);
+        r->call.step = FUNCTION;
+        if (match == AK_TC_MATCH_PARTIAL)
+            r->call.step = CALL_END;
+        if (match == AK_TC_MATCH_YES) {
+            r->pos = r->raw_begin = at;
+            r->state = AK_TC_STATE_END;
         }
-        return match == AK_MATCH_PART ? AK_WAIT : AK_ON;
+        return match == AK_TC_MATCH_PARTIAL ? AK_TC_NEED_MORE : AK_TC_CONTINUE;
     }
-    match = r->shape->end ? ak_match_loosely(r, r->at, r->shape->end, &at) : AK_MATCH_YES;
-    if (match == AK_MATCH_PART)
-        return AK_WAIT;
-    r->body.step = FUNCTION;
-    if (match == AK_MATCH_YES)
-        r->place = AK_PLACE_END;
-    return AK_ON;
+    match =
+        r->syntax->end ? ak_tc_match_loose_marker(r, r->pos, r->syntax->end, &at) : AK_TC_MATCH_YES;
+    if (match == AK_TC_MATCH_PARTIAL)
+        return AK_TC_NEED_MORE;
+    r->call.step = FUNCTION;
+    if (match == AK_TC_MATCH_YES)
+        r->state = AK_TC_STATE_END;
+    return AK_TC_CONTINUE;
 }
 
-enum ak_progress ak_python_body(struct ak_reply *r)
+enum ak_tc_result ak_tc_read_python(struct ak_tc_parser *r)
 {
-    switch ((enum step)r->body.step) {
-    case BEFORE: return before(r);
-    case FUNCTION: return function(r);
-    case ARGUMENTS: return arguments(r);
-    case AFTER: return after(r);
+    switch ((enum step)r->call.step) {
+    case AT_BEGIN: return read_begin(r);
+    case FUNCTION: return read_function(r);
+    case ARGUMENTS: return read_arguments(r);
+    case CALL_END: return read_call_end(r);
     }
-    return AK_BROKEN;
+    return AK_TC_MALFORMED;
 }

@@ -5,15 +5,15 @@
 #include "toolcall/rules.h"
 
 /* A marker is cut by the tokenizer into control tokens and text between them. */
-struct piece {
+struct marker_part {
     char text[64];
     size_t n;
     bool control;
 };
 
-enum { MOST_PIECES = 48 };
+enum { PARTS_MAX = 48 };
 
-static size_t plain(struct piece *p, const char *marker)
+static size_t set_text_part(struct marker_part *p, const char *marker)
 {
     p[0].n = strlen(marker);
     p[0].control = false;
@@ -22,25 +22,25 @@ static size_t plain(struct piece *p, const char *marker)
 }
 
 /* The marker's pieces, neighbors of plain text as one. */
-static size_t cut(const struct ak_tokenizer *t, const char *marker, struct piece *p)
+static size_t split_marker(const struct ak_tokenizer *t, const char *marker, struct marker_part *p)
 {
-    int32_t ids[MOST_PIECES];
+    int32_t ids[PARTS_MAX];
     size_t n_ids, n = 0;
 
     if (!t ||
-        ak_tokenize(t, marker, strlen(marker), AKUNU_PARSE_SPECIAL, ids, MOST_PIECES, &n_ids,
-                    NULL) != AKUNU_OK ||
-        n_ids > MOST_PIECES)
-        return plain(p, marker);
+        ak_tok_encode(t, marker, strlen(marker), AKUNU_PARSE_SPECIAL, ids, PARTS_MAX, &n_ids,
+                      NULL) != AKUNU_OK ||
+        n_ids > PARTS_MAX)
+        return set_text_part(p, marker);
     for (size_t i = 0; i < n_ids; i++) {
-        bool control = ak_tokenizer_is_control(t, ids[i]) || ak_tokenizer_is_end(t, ids[i]);
+        bool control = ak_tok_is_control(t, ids[i]) || ak_tok_is_end(t, ids[i]);
         bool joins = n && !control && !p[n - 1].control;
-        struct piece *at = joins ? &p[n - 1] : &p[n];
+        struct marker_part *at = joins ? &p[n - 1] : &p[n];
         size_t bytes, before = joins ? at->n : 0;
-        if (ak_detokenize(t, &ids[i], 1, AKUNU_CONTINUE, at->text + before,
+        if (ak_tok_decode(t, &ids[i], 1, AKUNU_CONTINUE, at->text + before,
                           sizeof at->text - before, &bytes, NULL) != AKUNU_OK ||
             bytes > sizeof at->text - before)
-            return plain(p, marker);
+            return set_text_part(p, marker);
         at->n = before + bytes;
         at->control = control;
         n += !joins;
@@ -48,34 +48,36 @@ static size_t cut(const struct ak_tokenizer *t, const char *marker, struct piece
     return n;
 }
 
-static uint32_t piece(struct ak_rules *r, const struct piece *p)
+static uint32_t build_part(struct ak_tc_builder *r, const struct marker_part *p)
 {
-    return p->control ? ak_build_token(&r->build, 0, p->text, p->n, false) :
-                        ak_build_literal(&r->build, p->text, p->n);
+    return p->control ? ak_build_token(&r->gb, 0, p->text, p->n, false) :
+                        ak_build_literal(&r->gb, p->text, p->n);
 }
 
-static uint32_t pieces(struct ak_rules *r, const struct piece *p, size_t n, uint32_t then)
+static uint32_t build_parts(struct ak_tc_builder *r, const struct marker_part *p, size_t n,
+                            uint32_t then)
 {
     while (n--)
-        then = ak_build_two(&r->build, piece(r, &p[n]), then);
+        then = ak_build_two(&r->gb, build_part(r, &p[n]), then);
     return then;
 }
 
-uint32_t ak_rules_blanks(struct ak_rules *r)
+uint32_t ak_tc_build_whitespace(struct ak_tc_builder *r)
 {
     struct ak_byte_set set = { { 0 } };
     set.bits[0] |= (uint64_t)1 << ' ' | (uint64_t)1 << '\n';
-    return ak_build_repeat(&r->build, ak_build_bytes(&r->build, &set), 0, 5);
+    return ak_build_repeat(&r->gb, ak_build_bytes(&r->gb, &set), 0, 5);
 }
 
-uint32_t ak_rules_marker(struct ak_rules *r, const char *marker)
+uint32_t ak_tc_build_marker(struct ak_tc_builder *r, const char *marker)
 {
-    struct piece p[MOST_PIECES];
-    return marker && *marker ? pieces(r, p, cut(r->given->tokenizer, marker, p), AK_BUILD_EMPTY) :
-                               AK_BUILD_EMPTY;
+    struct marker_part p[PARTS_MAX];
+    return marker && *marker ?
+               build_parts(r, p, split_marker(r->params->tokenizer, marker, p), AK_BUILD_EMPTY) :
+               AK_BUILD_EMPTY;
 }
 
-uint32_t ak_rules_loose_marker(struct ak_rules *r, const char *marker)
+uint32_t ak_tc_build_loose_marker(struct ak_tc_builder *r, const char *marker)
 {
     uint32_t part = AK_BUILD_EMPTY;
 
@@ -83,20 +85,21 @@ uint32_t ak_rules_loose_marker(struct ak_rules *r, const char *marker)
         char text[128];
         size_t n = strcspn(at, " ");
         if (n == 0) {
-            part = ak_build_two(&r->build, part, ak_rules_blanks(r));
+            part = ak_build_two(&r->gb, part, ak_tc_build_whitespace(r));
             at++;
             continue;
         }
         memcpy(text, at, n);
         text[n] = '\0';
-        part = ak_build_two(&r->build, part, ak_rules_marker(r, text));
+        part = ak_build_two(&r->gb, part, ak_tc_build_marker(r, text));
         at += n;
     }
     return part;
 }
 
 /* From how much of the word a byte leads to how much of it (Knuth, Morris and Pratt). */
-static size_t follow(const struct piece *word, const size_t *border, size_t matched, char byte)
+static size_t advance_match(const struct marker_part *word, const size_t *border, size_t matched,
+                            char byte)
 {
     while (matched && word->text[matched] != byte)
         matched = border[matched];
@@ -105,21 +108,23 @@ static size_t follow(const struct piece *word, const size_t *border, size_t matc
 
 /* One rule for each part of the word that the text may end with; bytes that lead to the
  * same one are a set. */
-static uint32_t until_text(struct ak_rules *r, const struct piece *word, uint32_t then)
+static uint32_t build_until_text(struct ak_tc_builder *r, const struct marker_part *word,
+                                 uint32_t then)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     uint32_t rules[sizeof word->text];
     size_t border[sizeof word->text + 1] = { 0 };
 
     for (size_t i = 1; i < word->n; i++)
-        border[i + 1] = follow(word, border, border[i], word->text[i]);
+        border[i + 1] = advance_match(word, border, border[i], word->text[i]);
     for (size_t i = 0; i < word->n; i++)
         rules[i] = ak_build_rule(b, "until", 5);
     for (size_t i = 0; i < word->n; i++) {
         struct ak_byte_set sets[sizeof word->text + 1] = { { { 0 } } };
         uint32_t part = AK_BUILD_NOTHING;
         for (unsigned byte = 0; byte < 256; byte++)
-            sets[follow(word, border, i, (char)byte)].bits[byte >> 6] |= (uint64_t)1 << (byte & 63);
+            sets[advance_match(word, border, i, (char)byte)].bits[byte >> 6] |= (uint64_t)1
+                                                                                << (byte & 63);
         for (size_t to = 0; to <= i + 1; to++) {
             uint32_t rest = to == word->n ? then : ak_build_call(b, rules[to]);
             if (sets[to].bits[0] | sets[to].bits[1] | sets[to].bits[2] | sets[to].bits[3])
@@ -131,13 +136,13 @@ static uint32_t until_text(struct ak_rules *r, const struct piece *word, uint32_
     return ak_build_call(b, rules[0]);
 }
 
-uint32_t ak_rules_until(struct ak_rules *r, const char *marker, uint32_t then)
+uint32_t ak_tc_build_until(struct ak_tc_builder *r, const char *marker, uint32_t then)
 {
-    struct piece p[MOST_PIECES];
-    size_t n = cut(r->given->tokenizer, marker, p);
+    struct marker_part p[PARTS_MAX];
+    size_t n = split_marker(r->params->tokenizer, marker, p);
     struct ak_ending ending = { .text = marker, .n = strlen(marker), .then = then };
 
     if (p[0].control) /* as that token, or spelled out: the parser sees its text */
-        return ak_build_until(&r->build, &ending, 1, false);
-    return until_text(r, &p[0], pieces(r, p + 1, n - 1, then));
+        return ak_build_until(&r->gb, &ending, 1, false);
+    return build_until_text(r, &p[0], build_parts(r, p + 1, n - 1, then));
 }

@@ -4,10 +4,10 @@
 
 #include "toolcall/rules.h"
 
-enum { MOST_WORDS = 48 };
+enum { TRIGGERS_MAX = 48 };
 
-struct words {
-    struct ak_ending list[MOST_WORDS];
+struct triggers {
+    struct ak_ending list[TRIGGERS_MAX];
     size_t n;
 };
 
@@ -19,101 +19,106 @@ static bool begins_with(const char *text, const char *begin)
 /* What the parser would read where this marker was written. Markers of two shapes are the first
  * one's, since that is what the model was taught; of its other shapes those remain that can hold
  * all that a schema asks for. */
-static uint32_t behind(struct ak_rules *r, const char *marker)
+static uint32_t build_behind_marker(struct ak_tc_builder *r, const char *marker)
 {
-    const struct ak_call_format *f = r->given->format;
+    const struct ak_tc_format *f = r->params->format;
     uint32_t part = AK_BUILD_NOTHING;
 
-    for (unsigned i = 0; i < f->n_shapes; i++) {
-        const struct ak_call_shape *s = &f->shapes[i];
+    for (unsigned i = 0; i < f->n_syntaxes; i++) {
+        const struct ak_tc_syntax *s = &f->syntaxes[i];
         const char *whole = begins_with(s->section, marker) ? s->section :
                             begins_with(s->begin, marker)   ? s->begin :
                                                               NULL;
         bool bracket =
-            !s->section && !s->begin && marker[0] == (s->list ? '[' : '{') && marker[1] == '\0';
+            !s->section && !s->begin && marker[0] == (s->is_list ? '[' : '{') && marker[1] == '\0';
         if (!whole && !bracket)
             continue;
-        if (i > 0 && s->body != AK_BODY_JSON && s->body != AK_BODY_ARGUMENTS &&
-            s->body != f->shapes[0].body)
+        if (i > 0 && s->arguments != AK_TC_ARGS_JSON_CALL && s->arguments != AK_TC_ARGS_JSON &&
+            s->arguments != f->syntaxes[0].arguments)
             continue;
-        r->shape = s;
+        r->syntax = s;
         uint32_t rest =
-            whole ? ak_rules_marker(r, whole + strlen(marker)) : (uint32_t)AK_BUILD_EMPTY;
-        part = ak_build_two(&r->build, rest, ak_rules_row(r, whole ? whole : marker));
+            whole ? ak_tc_build_marker(r, whole + strlen(marker)) : (uint32_t)AK_BUILD_EMPTY;
+        part = ak_build_two(&r->gb, rest, ak_tc_build_calls(r, whole ? whole : marker));
         break;
     }
-    r->shape = &f->shapes[0];
-    if (!r->given->parallel)
+    r->syntax = &f->syntaxes[0];
+    if (!r->params->parallel)
         return part;
-    return ak_build_two(&r->build, part, ak_build_call(&r->build, r->text));
+    return ak_build_two(&r->gb, part, ak_build_call(&r->gb, r->text_rule));
 }
 
 /* What a word was added with first stands. */
-static void add(struct ak_rules *r, struct words *w, const char *text, bool start, uint32_t then)
+static void add_trigger(struct ak_tc_builder *r, struct triggers *w, const char *text, bool start,
+                        uint32_t then)
 {
     for (size_t i = 0; i < w->n; i++)
         if (strcmp(w->list[i].text, text) == 0) {
             w->list[i].start &= start;
             return;
         }
-    if (w->n == MOST_WORDS)
-        ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED,
-                      "more than %d markers of calls and of reasoning", MOST_WORDS);
+    if (w->n == TRIGGERS_MAX)
+        ak_build_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
+                      "more than %d markers of calls and of reasoning", TRIGGERS_MAX);
     else
         w->list[w->n++] =
             (struct ak_ending){ .text = text, .n = strlen(text), .then = then, .start = start };
 }
 
-static void add_call(struct ak_rules *r, struct words *w, const char *marker, bool start, bool held)
+static void add_call(struct ak_tc_builder *r, struct triggers *w, const char *marker, bool start,
+                     bool constrained)
 {
-    add(r, w, marker, start, held ? behind(r, marker) : (uint32_t)AK_BUILD_NOTHING);
+    add_trigger(r, w, marker, start,
+                constrained ? build_behind_marker(r, marker) : (uint32_t)AK_BUILD_NOTHING);
 }
 
-/* The markers of calls; those alone that count in reasoning too. Unless calls are `held` to what
- * follows them, they are not to come. */
-static void add_calls(struct ak_rules *r, struct words *w, bool in_reasoning, bool held)
+/* The markers of calls; those alone that count in reasoning too. Unless calls are `constrained` to
+ * what follows them, they are not to come. */
+static void add_calls(struct ak_tc_builder *r, struct triggers *w, bool in_reasoning,
+                      bool constrained)
 {
-    const struct ak_call_format *f = r->given->format;
+    const struct ak_tc_format *f = r->params->format;
 
-    for (unsigned i = 0; i < f->n_shapes; i++) {
-        const struct ak_call_shape *s = &f->shapes[i];
-        if (in_reasoning && !s->in_reasoning)
+    for (unsigned i = 0; i < f->n_syntaxes; i++) {
+        const struct ak_tc_syntax *s = &f->syntaxes[i];
+        if (in_reasoning && !s->ends_reasoning)
             continue;
         if (s->section)
-            add_call(r, w, s->section, s->bare, held);
+            add_call(r, w, s->section, s->is_bare, constrained);
         if (s->begin)
-            add_call(r, w, s->begin, s->bare, held);
+            add_call(r, w, s->begin, s->is_bare, constrained);
         if (s->section || s->begin)
             continue;
-        add_call(r, w, "[", true, held);
-        if (s->body == AK_BODY_JSON)
-            add_call(r, w, "{", true, held);
+        add_call(r, w, "[", true, constrained);
+        if (s->arguments == AK_TC_ARGS_JSON_CALL)
+            add_call(r, w, "{", true, constrained);
     }
 }
 
-uint32_t ak_rules_reasoning(struct ak_rules *r, const struct ak_thinking *t, const uint32_t *then)
+uint32_t ak_tc_build_reasoning(struct ak_tc_builder *r, const struct ak_tc_reasoning *t,
+                               const uint32_t *then)
 {
-    struct words w = { .n = 0 };
+    struct triggers w = { .n = 0 };
 
-    add(r, &w, t->close, false,
-        then ? ak_build_two(&r->build, ak_rules_blanks(r), *then) :
-               ak_build_call(&r->build, r->text));
+    add_trigger(r, &w, t->end, false,
+                then ? ak_build_two(&r->gb, ak_tc_build_whitespace(r), *then) :
+                       ak_build_call(&r->gb, r->text_rule));
     add_calls(r, &w, true, !then);
-    return ak_build_until(&r->build, w.list, w.n, !then);
+    return ak_build_until(&r->gb, w.list, w.n, !then);
 }
 
-uint32_t ak_rules_text(struct ak_rules *r)
+uint32_t ak_tc_build_text(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->build;
-    const struct ak_thinking *t;
-    struct words w = { .n = 0 };
+    struct ak_build *b = &r->gb;
+    const struct ak_tc_reasoning *t;
+    struct triggers w = { .n = 0 };
 
-    r->text = ak_build_rule(b, "text", 4);
+    r->text_rule = ak_build_rule(b, "text", 4);
     add_calls(r, &w, false, true);
-    for (size_t i = 0; (t = ak_thinking_at(i)); i++) {
-        add(r, &w, t->open, !t->anywhere, ak_rules_reasoning(r, t, NULL));
-        add(r, &w, t->close, true, ak_build_call(b, r->text));
+    for (size_t i = 0; (t = ak_tc_reasoning_at(i)); i++) {
+        add_trigger(r, &w, t->begin, !t->begins_anywhere, ak_tc_build_reasoning(r, t, NULL));
+        add_trigger(r, &w, t->end, true, ak_build_call(b, r->text_rule));
     }
-    ak_build_define(b, r->text, ak_build_until(b, w.list, w.n, true));
-    return ak_build_call(b, r->text);
+    ak_build_define(b, r->text_rule, ak_build_until(b, w.list, w.n, true));
+    return ak_build_call(b, r->text_rule);
 }

@@ -10,16 +10,16 @@
 #include "toolcall/rules.h"
 #include "grammar/schema/schema_build.h"
 
-enum { MOST_NESTING = 32 };
+enum { NESTING_MAX = 32 };
 
-static bool says(const json_t *schema, const char *type)
+static bool has_type(const json_t *schema, const char *type)
 {
     const char *name = json_string_value(json_object_get(schema, "type"));
     return name && strcmp(name, type) == 0;
 }
 
 /* Refuses keywords that are not among the known ones. */
-static bool only(struct ak_rules *r, const json_t *schema, const char *const *known)
+static bool check_keywords(struct ak_tc_builder *r, const json_t *schema, const char *const *known)
 {
     static const char *const notes[] = { "type",     "title",    "description",
                                          "default",  "examples", "deprecated",
@@ -36,36 +36,36 @@ static bool only(struct ak_rules *r, const json_t *schema, const char *const *kn
         found &= strcmp(key, "format") != 0; /* dates and the like are patterns */
         if (found)
             continue;
-        if (!r->given->lax) {
-            ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED,
+        if (!r->params->lax) {
+            ak_build_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
                           "the tool %s: \"%s\" cannot be kept in calls of the format %s", r->tool,
-                          key, r->given->format->name);
+                          key, r->params->format->name);
             return false;
         }
-        ak_log_line(&r->given->log, AKUNU_LOG_WARN,
+        ak_log_line(&r->params->log, AKUNU_LOG_WARN,
                     "the tool %s: \"%s\" is not kept in calls of the format %s", r->tool, key,
-                    r->given->format->name);
+                    r->params->format->name);
     }
     return true;
 }
 
-static uint32_t json_value(struct ak_rules *r, const json_t *schema)
+static uint32_t build_json_value(struct ak_tc_builder *r, const json_t *schema)
 {
     struct ak_schema_options options = { .form = AK_SCHEMA_WRITING,
-                                         .lax = r->given->lax,
-                                         .log = r->given->log };
-    return ak_build_schema(&r->build, r->root, schema, &options);
+                                         .lax = r->params->lax,
+                                         .log = r->params->log };
+    return ak_build_schema(&r->gb, r->root, schema, &options);
 }
 
-static bool python(const struct ak_rules *r)
+static bool is_python(const struct ak_tc_builder *r)
 {
-    return r->shape->body == AK_BODY_PYTHON;
+    return r->syntax->arguments == AK_TC_ARGS_PYTHON;
 }
 
 /* ---- strings ------------------------------------------------------------ */
-static uint32_t python_string(struct ak_rules *r, const char *quote)
+static uint32_t build_python_string(struct ak_tc_builder *r, const char *quote)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     struct ak_byte_set plain, escaped = { { 0 } };
 
     memset(&plain, 0xFF, sizeof plain);
@@ -80,24 +80,24 @@ static uint32_t python_string(struct ak_rules *r, const char *quote)
     return ak_build_two(b, ak_build_text(b, quote), ak_build_two(b, text, ak_build_text(b, quote)));
 }
 
-static uint32_t any_string(struct ak_rules *r)
+static uint32_t build_any_string(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
 
-    if (!python(r))
-        return ak_build_two(b, ak_rules_marker(r, r->shape->quote),
-                            ak_rules_until(r, r->shape->quote, AK_BUILD_EMPTY));
-    return ak_build_either(b, python_string(r, "\""), python_string(r, "'"));
+    if (!is_python(r))
+        return ak_build_two(b, ak_tc_build_marker(r, r->syntax->quote),
+                            ak_tc_build_until(r, r->syntax->quote, AK_BUILD_EMPTY));
+    return ak_build_either(b, build_python_string(r, "\""), build_python_string(r, "'"));
 }
 
 /* A text as a string of the form; one that would need escapes is refused. */
-static uint32_t one_string(struct ak_rules *r, const char *text, size_t n)
+static uint32_t build_one_string(struct ak_tc_builder *r, const char *text, size_t n)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     uint32_t literal = ak_build_literal(b, text, n);
 
-    if (!python(r)) {
-        uint32_t quote = ak_rules_marker(r, r->shape->quote);
+    if (!is_python(r)) {
+        uint32_t quote = ak_tc_build_marker(r, r->syntax->quote);
         return ak_build_two(b, quote, ak_build_two(b, literal, quote));
     }
     for (size_t i = 0; i < n; i++)
@@ -111,82 +111,84 @@ static uint32_t one_string(struct ak_rules *r, const char *text, size_t n)
 
 /* ---- values ------------------------------------------------------------- */
 /* `[`, elements with commas between them, `]` */
-static uint32_t enclosed(struct ak_rules *r, const char *open, uint32_t element, const char *close)
+static uint32_t build_enclosed(struct ak_tc_builder *r, const char *open, uint32_t element,
+                               const char *close)
 {
-    struct ak_build *b = &r->build;
-    uint32_t more = ak_build_two(b, ak_build_text(b, python(r) ? ", " : ","), element);
+    struct ak_build *b = &r->gb;
+    uint32_t more = ak_build_two(b, ak_build_text(b, is_python(r) ? ", " : ","), element);
     uint32_t all = ak_build_two(b, element, ak_build_repeat(b, more, 0, AK_MANY));
     return ak_build_two(
         b, ak_build_text(b, open),
         ak_build_two(b, ak_build_either(b, AK_BUILD_EMPTY, all), ak_build_text(b, close)));
 }
 
-static uint32_t any_value(struct ak_rules *r);
+static uint32_t build_any_value(struct ak_tc_builder *r);
 
-static uint32_t any_object(struct ak_rules *r)
+static uint32_t build_any_object(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     struct ak_byte_set word = { { 0 } };
 
     for (unsigned c = '0'; c <= 'z'; c++)
         if (c <= '9' || (c >= 'A' && c <= 'Z') || c == '_' || c >= 'a')
             word.bits[c >> 6] |= (uint64_t)1 << (c & 63);
-    uint32_t key =
-        python(r) ? any_string(r) : ak_build_repeat(b, ak_build_bytes(b, &word), 1, AK_MANY);
-    uint32_t name = ak_build_two(b, key, ak_build_text(b, python(r) ? ": " : ":"));
-    return enclosed(r, "{", ak_build_two(b, name, any_value(r)), "}");
+    uint32_t key = is_python(r) ? build_any_string(r) :
+                                  ak_build_repeat(b, ak_build_bytes(b, &word), 1, AK_MANY);
+    uint32_t name = ak_build_two(b, key, ak_build_text(b, is_python(r) ? ": " : ":"));
+    return build_enclosed(r, "{", ak_build_two(b, name, build_any_value(r)), "}");
 }
 
 /* Whatever the form can write. */
-static uint32_t any_value(struct ak_rules *r)
+static uint32_t build_any_value(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
 
-    if (r->any)
-        return ak_build_call(b, r->any - 1);
+    if (r->any_value_rule)
+        return ak_build_call(b, r->any_value_rule - 1);
     uint32_t rule = ak_build_rule(b, "value", 5);
-    r->any = rule + 1;
+    r->any_value_rule = rule + 1;
     json_t *scalar = json_pack("{s:[s,s,s]}", "type", "number", "boolean", "null"),
            *number = json_pack("{s:s}", "type", "number");
     uint32_t words =
         ak_build_either(b, ak_build_text(b, "True"),
                         ak_build_either(b, ak_build_text(b, "False"), ak_build_text(b, "None")));
-    uint32_t plain =
-        python(r) ? ak_build_either(b, json_value(r, number), words) : json_value(r, scalar);
-    uint32_t part = ak_build_either(b, any_string(r), plain);
-    part = ak_build_either(b, part, enclosed(r, "[", ak_build_call(b, rule), "]"));
-    ak_build_define(b, rule, ak_build_either(b, part, any_object(r)));
+    uint32_t plain = is_python(r) ? ak_build_either(b, build_json_value(r, number), words) :
+                                    build_json_value(r, scalar);
+    uint32_t part = ak_build_either(b, build_any_string(r), plain);
+    part = ak_build_either(b, part, build_enclosed(r, "[", ak_build_call(b, rule), "]"));
+    ak_build_define(b, rule, ak_build_either(b, part, build_any_object(r)));
     json_decref(scalar);
     json_decref(number);
     return ak_build_call(b, rule);
 }
 
-static uint32_t one_value(struct ak_rules *r, const json_t *value)
+static uint32_t build_one_value(struct ak_tc_builder *r, const json_t *value)
 {
     if (json_is_string(value))
-        return one_string(r, json_string_value(value), json_string_length(value));
-    if (json_is_boolean(value) && python(r))
-        return ak_build_text(&r->build, json_is_true(value) ? "True" : "False");
-    if (json_is_null(value) && python(r))
-        return ak_build_text(&r->build, "None");
+        return build_one_string(r, json_string_value(value), json_string_length(value));
+    if (json_is_boolean(value) && is_python(r))
+        return ak_build_text(&r->gb, json_is_true(value) ? "True" : "False");
+    if (json_is_null(value) && is_python(r))
+        return ak_build_text(&r->gb, "None");
     if (json_is_object(value) || json_is_array(value))
-        return ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED,
+        return ak_build_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
                              "the tool %s: a list or an object as a constant", r->tool);
     json_t *schema = json_pack("{s:O}", "const", value);
-    uint32_t part = json_value(r, schema);
+    uint32_t part = build_json_value(r, schema);
     json_decref(schema);
     return part;
 }
 
-static uint32_t list(struct ak_rules *r, const json_t *schema, unsigned depth)
+static uint32_t build_list(struct ak_tc_builder *r, const json_t *schema, unsigned depth)
 {
     static const char *const known[] = { "items", "minItems", "maxItems", NULL };
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     json_int_t low = json_integer_value(json_object_get(schema, "minItems"));
-    const json_t *most = json_object_get(schema, "maxItems");
-    json_int_t high = json_is_integer(most) ? json_integer_value(most) : (json_int_t)AK_MANY;
+    const json_t *max_items = json_object_get(schema, "maxItems");
+    json_int_t high =
+        json_is_integer(max_items) ? json_integer_value(max_items) : (json_int_t)AK_MANY;
 
-    if (!only(r, schema, known))
+    if (!check_keywords(r, schema, known))
         return AK_BUILD_NOTHING;
     if (low < 0 || low > high || high > (json_int_t)AK_MANY)
         return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED,
@@ -194,8 +196,8 @@ static uint32_t list(struct ak_rules *r, const json_t *schema, unsigned depth)
     uint32_t part = AK_BUILD_EMPTY;
     if (high > 0) {
         const json_t *items = json_object_get(schema, "items");
-        uint32_t item = items ? ak_rules_value(r, items, depth + 1) : any_value(r);
-        uint32_t more = ak_build_two(b, ak_build_text(b, python(r) ? ", " : ","), item);
+        uint32_t item = items ? ak_tc_build_value(r, items, depth + 1) : build_any_value(r);
+        uint32_t more = ak_build_two(b, ak_build_text(b, is_python(r) ? ", " : ","), item);
         uint32_t rest = ak_build_repeat(b, more, low > 1 ? (uint32_t)low - 1 : 0,
                                         high == (json_int_t)AK_MANY ? AK_MANY : (uint32_t)high - 1);
         part = ak_build_two(b, item, rest);
@@ -205,7 +207,7 @@ static uint32_t list(struct ak_rules *r, const json_t *schema, unsigned depth)
     return ak_build_two(b, ak_build_text(b, "["), ak_build_two(b, part, ak_build_text(b, "]")));
 }
 
-static bool required(const json_t *schema, const char *name)
+static bool is_required(const json_t *schema, const char *name)
 {
     const json_t *names = json_object_get(schema, "required");
     for (size_t i = 0; i < json_array_size(names); i++) {
@@ -217,45 +219,46 @@ static bool required(const json_t *schema, const char *name)
 }
 
 /* Names stand without quotes: they must be words. */
-static bool check_name(struct ak_rules *r, const char *name)
+static bool check_name(struct ak_tc_builder *r, const char *name)
 {
     bool fine = *name && !strpbrk(name, " \t\r\n,:=()[]{}'\"<>`");
     if (!fine)
-        ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED,
+        ak_build_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
                       "the tool %s: the format %s cannot write the name \"%s\"", r->tool,
-                      r->given->format->name, name);
+                      r->params->format->name, name);
     return fine;
 }
 
-static uint32_t member(struct ak_rules *r, const char *name, const json_t *schema, unsigned depth)
+static uint32_t build_member(struct ak_tc_builder *r, const char *name, const json_t *schema,
+                             unsigned depth)
 {
-    struct ak_build *b = &r->build;
-    const struct ak_call_shape *s = r->shape;
+    struct ak_build *b = &r->gb;
+    const struct ak_tc_syntax *s = r->syntax;
 
     if (!check_name(r, name))
         return AK_BUILD_NOTHING;
-    if (s->body != AK_BODY_PARAMETERS) {
-        const char *equals = !python(r) ? ":" : depth == 0 ? "=" : ": ";
-        uint32_t key =
-            python(r) && depth > 0 ? one_string(r, name, strlen(name)) : ak_build_text(b, name);
+    if (s->arguments != AK_TC_ARGS_PARAMETERS) {
+        const char *equals = !is_python(r) ? ":" : depth == 0 ? "=" : ": ";
+        uint32_t key = is_python(r) && depth > 0 ? build_one_string(r, name, strlen(name)) :
+                                                   ak_build_text(b, name);
         return ak_build_two(
             b, key,
-            ak_build_two(b, ak_build_text(b, equals), ak_rules_value(r, schema, depth + 1)));
+            ak_build_two(b, ak_build_text(b, equals), ak_tc_build_value(r, schema, depth + 1)));
     }
     uint32_t parts[] = {
-        ak_rules_blanks(r),
-        ak_rules_marker(r, s->key),
+        ak_tc_build_whitespace(r),
+        ak_tc_build_marker(r, s->key),
         ak_build_text(b, name),
-        ak_rules_marker(r, s->key_end),
-        s->typed ? AK_BUILD_EMPTY : ak_rules_loose_marker(r, s->value),
-        ak_build_text(b, s->lines ? "\n" : ""),
-        ak_rules_raw_value(r, schema, s->value_end),
+        ak_tc_build_marker(r, s->key_end),
+        s->is_typed ? AK_BUILD_EMPTY : ak_tc_build_loose_marker(r, s->value),
+        ak_build_text(b, s->has_newlines ? "\n" : ""),
+        ak_tc_build_raw_value(r, schema, s->value_end),
     };
     return ak_build_sequence(b, parts, sizeof parts / sizeof parts[0]);
 }
 
 /* What is required must be described, or it could not be written. */
-static bool all_described(struct ak_rules *r, const json_t *schema)
+static bool all_described(struct ak_tc_builder *r, const json_t *schema)
 {
     const json_t *names = json_object_get(schema, "required"),
                  *properties = json_object_get(schema, "properties");
@@ -264,7 +267,7 @@ static bool all_described(struct ak_rules *r, const json_t *schema)
         const char *name = json_string_value(json_array_get(names, i));
         if (name && json_object_get(properties, name))
             continue;
-        ak_build_fail(&r->build, AKUNU_ERROR_UNSUPPORTED,
+        ak_build_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
                       "the tool %s: \"%s\" is required and not among its properties", r->tool,
                       name ? name : "");
         return false;
@@ -272,27 +275,27 @@ static bool all_described(struct ak_rules *r, const json_t *schema)
     return true;
 }
 
-static uint32_t object(struct ak_rules *r, const json_t *schema, unsigned depth)
+static uint32_t build_object(struct ak_tc_builder *r, const json_t *schema, unsigned depth)
 {
     static const char *const known[] = { "properties", "required", "additionalProperties",
                                          "$schema", NULL };
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     json_t *properties = json_object_get(schema, "properties"), *one;
     size_t n = json_object_size(properties);
     struct ak_member *list = ak_alloc(n, sizeof *list);
-    bool between = r->shape->body == AK_BODY_PARAMETERS;
+    bool between = r->syntax->arguments == AK_TC_ARGS_PARAMETERS;
     struct ak_members how = { .comma = between ? (uint32_t)AK_BUILD_EMPTY :
-                                                 ak_build_text(b, python(r) ? ", " : ","),
+                                                 ak_build_text(b, is_python(r) ? ", " : ","),
                               .high = AK_MANY };
     const char *name;
     uint32_t i = 0, part = AK_BUILD_EMPTY;
 
     if (!list)
         ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for the members of an object");
-    if (list && only(r, schema, known) && all_described(r, schema)) {
+    if (list && check_keywords(r, schema, known) && all_described(r, schema)) {
         json_object_foreach (properties, name, one)
-            list[i++] = (struct ak_member){ .part = member(r, name, one, depth),
-                                            .required = required(schema, name) };
+            list[i++] = (struct ak_member){ .part = build_member(r, name, one, depth),
+                                            .required = is_required(schema, name) };
         if (n)
             part = ak_build_members(b, list, i, &how);
     }
@@ -300,22 +303,22 @@ static uint32_t object(struct ak_rules *r, const json_t *schema, unsigned depth)
     return part;
 }
 
-static uint32_t scalar(struct ak_rules *r, const json_t *schema)
+static uint32_t build_scalar(struct ak_tc_builder *r, const json_t *schema)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
 
-    if (says(schema, "boolean") && python(r))
+    if (has_type(schema, "boolean") && is_python(r))
         return ak_build_either(b, ak_build_text(b, "True"), ak_build_text(b, "False"));
-    if (says(schema, "null") && python(r))
+    if (has_type(schema, "null") && is_python(r))
         return ak_build_text(b, "None");
-    return json_value(r, schema);
+    return build_json_value(r, schema);
 }
 
-typedef uint32_t value_fn(struct ak_rules *r, const json_t *schema, unsigned depth);
+typedef uint32_t value_fn(struct ak_tc_builder *r, const json_t *schema, unsigned depth);
 
 /* A choice among the elements of a list: values of enum, types, or schemas of anyOf. */
-static uint32_t any_of(struct ak_rules *r, const json_t *schema, const json_t *choices,
-                       unsigned depth, value_fn *make)
+static uint32_t build_any_of(struct ak_tc_builder *r, const json_t *schema, const json_t *choices,
+                             unsigned depth, value_fn *make)
 {
     uint32_t part = AK_BUILD_NOTHING;
 
@@ -326,59 +329,63 @@ static uint32_t any_of(struct ak_rules *r, const json_t *schema, const json_t *c
             json_object_set(typed, "type", one);
             one = typed;
         }
-        part = ak_build_either(&r->build, part, make(r, one, depth + 1));
+        part = ak_build_either(&r->gb, part, make(r, one, depth + 1));
         json_decref(typed);
     }
     return part;
 }
 
-static uint32_t values(struct ak_rules *r, const json_t *schema)
+static uint32_t build_enum(struct ak_tc_builder *r, const json_t *schema)
 {
     const json_t *list = json_object_get(schema, "enum"), *one = json_object_get(schema, "const");
-    uint32_t part = one ? one_value(r, one) : (uint32_t)AK_BUILD_NOTHING;
+    uint32_t part = one ? build_one_value(r, one) : (uint32_t)AK_BUILD_NOTHING;
 
     for (size_t i = 0; !one && i < json_array_size(list); i++)
-        part = ak_build_either(&r->build, part, one_value(r, json_array_get(list, i)));
+        part = ak_build_either(&r->gb, part, build_one_value(r, json_array_get(list, i)));
     return part;
 }
 
-static bool has(const json_t *schema, const char *key)
+static bool has_key(const json_t *schema, const char *key)
 {
     return json_object_get(schema, key) != NULL;
 }
 
-uint32_t ak_rules_value(struct ak_rules *r, const json_t *schema, unsigned depth)
+uint32_t ak_tc_build_value(struct ak_tc_builder *r, const json_t *schema, unsigned depth)
 {
     static const char *const of_values[] = { "enum", "const", NULL },
                              *const of_choice[] = { "anyOf", NULL }, *const of_string[] = { NULL };
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
 
-    if (depth > MOST_NESTING)
+    if (depth > NESTING_MAX)
         return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED,
                              "the tool %s: its schema nests more than %d deep", r->tool,
-                             MOST_NESTING);
-    if (has(schema, "enum") || has(schema, "const"))
-        return only(r, schema, of_values) ? values(r, schema) : (uint32_t)AK_BUILD_NOTHING;
-    if (has(schema, "anyOf"))
-        return only(r, schema, of_choice) ?
-                   any_of(r, schema, json_object_get(schema, "anyOf"), depth, ak_rules_value) :
+                             NESTING_MAX);
+    if (has_key(schema, "enum") || has_key(schema, "const"))
+        return check_keywords(r, schema, of_values) ? build_enum(r, schema) :
+                                                      (uint32_t)AK_BUILD_NOTHING;
+    if (has_key(schema, "anyOf"))
+        return check_keywords(r, schema, of_choice) ?
+                   build_any_of(r, schema, json_object_get(schema, "anyOf"), depth,
+                                ak_tc_build_value) :
                    (uint32_t)AK_BUILD_NOTHING;
     if (json_is_array(json_object_get(schema, "type")))
-        return any_of(r, schema, json_object_get(schema, "type"), depth, ak_rules_value);
-    if (says(schema, "string"))
-        return only(r, schema, of_string) ? any_string(r) : (uint32_t)AK_BUILD_NOTHING;
-    if (says(schema, "array"))
-        return list(r, schema, depth);
-    if (says(schema, "object") && !has(schema, "properties") &&
-        !has(schema, "additionalProperties"))
-        return only(r, schema, of_string) ? any_object(r) : (uint32_t)AK_BUILD_NOTHING;
-    if (says(schema, "object"))
+        return build_any_of(r, schema, json_object_get(schema, "type"), depth, ak_tc_build_value);
+    if (has_type(schema, "string"))
+        return check_keywords(r, schema, of_string) ? build_any_string(r) :
+                                                      (uint32_t)AK_BUILD_NOTHING;
+    if (has_type(schema, "array"))
+        return build_list(r, schema, depth);
+    if (has_type(schema, "object") && !has_key(schema, "properties") &&
+        !has_key(schema, "additionalProperties"))
+        return check_keywords(r, schema, of_string) ? build_any_object(r) :
+                                                      (uint32_t)AK_BUILD_NOTHING;
+    if (has_type(schema, "object"))
         return ak_build_two(b, ak_build_text(b, "{"),
-                            ak_build_two(b, object(r, schema, depth), ak_build_text(b, "}")));
-    if (says(schema, "integer") || says(schema, "number") || says(schema, "boolean") ||
-        says(schema, "null"))
-        return scalar(r, schema);
-    return only(r, schema, of_string) ? any_value(r) : (uint32_t)AK_BUILD_NOTHING;
+                            ak_build_two(b, build_object(r, schema, depth), ak_build_text(b, "}")));
+    if (has_type(schema, "integer") || has_type(schema, "number") || has_type(schema, "boolean") ||
+        has_type(schema, "null"))
+        return build_scalar(r, schema);
+    return check_keywords(r, schema, of_string) ? build_any_value(r) : (uint32_t)AK_BUILD_NOTHING;
 }
 
 /* ---- plain text between markers ----------------------------------------- */
@@ -387,7 +394,7 @@ static bool may_be_string(const json_t *schema)
     const json_t *type = json_object_get(schema, "type"),
                  *choices = json_object_get(schema, "anyOf"),
                  *list = json_object_get(schema, "enum");
-    bool found = says(schema, "string") || json_is_string(json_object_get(schema, "const"));
+    bool found = has_type(schema, "string") || json_is_string(json_object_get(schema, "const"));
 
     for (size_t i = 0; i < json_array_size(type); i++)
         found |= strcmp(json_string_value(json_array_get(type, i)) ?
@@ -403,71 +410,74 @@ static bool may_be_string(const json_t *schema)
 
 /* What the parser will take for a string: then only strings are possible. A text of any
  * letters ends where `after` is first, whatever stands before it. */
-static uint32_t raw_string(struct ak_rules *r, const json_t *schema, const char *end,
-                           const char *after)
+static uint32_t build_raw_string(struct ak_tc_builder *r, const json_t *schema, const char *end,
+                                 const char *after)
 {
     static const char *const of_values[] = { "enum", "const", "anyOf", NULL };
     const json_t *choices = json_object_get(schema, "anyOf");
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     const json_t *list = json_object_get(schema, "enum"), *one = json_object_get(schema, "const");
     uint32_t part =
         json_is_string(one) ? ak_build_text(b, json_string_value(one)) : (uint32_t)AK_BUILD_NOTHING;
 
-    if (!only(r, schema, of_values))
+    if (!check_keywords(r, schema, of_values))
         return AK_BUILD_NOTHING;
     for (size_t i = 0; i < json_array_size(choices); i++)
         if (may_be_string(json_array_get(choices, i)))
-            return raw_string(r, json_array_get(choices, i), end, after);
+            return build_raw_string(r, json_array_get(choices, i), end, after);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (json_is_string(json_array_get(list, i)))
             part = ak_build_either(b, part,
                                    ak_build_text(b, json_string_value(json_array_get(list, i))));
-    return list || one ? ak_build_two(b, part, ak_rules_marker(r, end)) :
-                         ak_rules_until(r, after, AK_BUILD_EMPTY);
+    return list || one ? ak_build_two(b, part, ak_tc_build_marker(r, end)) :
+                         ak_tc_build_until(r, after, AK_BUILD_EMPTY);
 }
 
 /* Templates write true as Python does, and so do models. */
-static uint32_t raw_json(struct ak_rules *r, const json_t *schema)
+static uint32_t build_raw_json(struct ak_tc_builder *r, const json_t *schema)
 {
-    struct ak_build *b = &r->build;
-    uint32_t value = json_value(r, schema);
+    struct ak_build *b = &r->gb;
+    uint32_t value = build_json_value(r, schema);
 
-    if (!says(schema, "boolean") || has(schema, "const") || has(schema, "enum"))
+    if (!has_type(schema, "boolean") || has_key(schema, "const") || has_key(schema, "enum"))
         return value;
     return ak_build_either(b, value,
                            ak_build_either(b, ak_build_text(b, "True"), ak_build_text(b, "False")));
 }
 
-uint32_t ak_rules_raw_value(struct ak_rules *r, const json_t *schema, const char *after)
+uint32_t ak_tc_build_raw_value(struct ak_tc_builder *r, const json_t *schema, const char *after)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
     bool string = may_be_string(schema);
     static const char *const none[] = { NULL };
     char end[96];
-    const char *type = !r->shape->typed ? "" : string ? " string=\"true\">" : " string=\"false\">";
+    const char *type = !r->syntax->is_typed ? "" :
+                       string               ? " string=\"true\">" :
+                                              " string=\"false\">";
 
-    snprintf(end, sizeof end, "%s%s", r->shape->lines ? "\n" : "", after);
-    if (!has(schema, "type") && !has(schema, "enum") && !has(schema, "const") &&
-        !has(schema, "anyOf"))
-        return only(r, schema, none) ? ak_rules_until(r, after, AK_BUILD_EMPTY) :
-                                       (uint32_t)AK_BUILD_NOTHING;
-    uint32_t value = string ? raw_string(r, schema, end, after) :
-                              ak_build_two(b, raw_json(r, schema), ak_rules_marker(r, end));
+    snprintf(end, sizeof end, "%s%s", r->syntax->has_newlines ? "\n" : "", after);
+    if (!has_key(schema, "type") && !has_key(schema, "enum") && !has_key(schema, "const") &&
+        !has_key(schema, "anyOf"))
+        return check_keywords(r, schema, none) ? ak_tc_build_until(r, after, AK_BUILD_EMPTY) :
+                                                 (uint32_t)AK_BUILD_NOTHING;
+    uint32_t value = string ?
+                         build_raw_string(r, schema, end, after) :
+                         ak_build_two(b, build_raw_json(r, schema), ak_tc_build_marker(r, end));
     return ak_build_two(b, ak_build_text(b, type), value);
 }
 
-uint32_t ak_rules_arguments(struct ak_rules *r, const json_t *schema)
+uint32_t ak_tc_build_arguments(struct ak_tc_builder *r, const json_t *schema)
 {
-    struct ak_build *b = &r->build;
+    struct ak_build *b = &r->gb;
 
-    switch (r->shape->body) {
-    case AK_BODY_PYTHON:
+    switch (r->syntax->arguments) {
+    case AK_TC_ARGS_PYTHON:
         return ak_build_two(b, ak_build_text(b, "("),
-                            ak_build_two(b, object(r, schema, 0), ak_build_text(b, ")")));
-    case AK_BODY_GEMMA:
+                            ak_build_two(b, build_object(r, schema, 0), ak_build_text(b, ")")));
+    case AK_TC_ARGS_GEMMA:
         return ak_build_two(b, ak_build_text(b, "{"),
-                            ak_build_two(b, object(r, schema, 0), ak_build_text(b, "}")));
-    case AK_BODY_PARAMETERS: return object(r, schema, 0);
-    default: return json_value(r, schema);
+                            ak_build_two(b, build_object(r, schema, 0), ak_build_text(b, "}")));
+    case AK_TC_ARGS_PARAMETERS: return build_object(r, schema, 0);
+    default: return build_json_value(r, schema);
     }
 }

@@ -1,30 +1,30 @@
 /* A byte at a time: is this JSON (RFC 8259), and where do its parts begin and end?
  * Bytes are taken to be UTF-8 already. What only a whole value tells, such as names
  * given twice and lone surrogates, is looked at afterwards (base/json.h). */
-#ifndef AK_TEXT_CALLS_SCAN_H
-#define AK_TEXT_CALLS_SCAN_H
+#ifndef AK_TOOLCALL_SCAN_H
+#define AK_TOOLCALL_SCAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AK_SCAN_MOST_DEPTH = 64 };
+enum { AK_TC_SCAN_DEPTH_MAX = 64 };
 
-enum ak_scan_state {
-    AK_SCAN_VALUE,       /* a value must come; all zero: the beginning */
-    AK_SCAN_FIRST_VALUE, /* or the end of the list */
-    AK_SCAN_NAME,        /* a member's name must come */
-    AK_SCAN_FIRST_NAME,  /* or the end of the object */
-    AK_SCAN_COLON,
-    AK_SCAN_AFTER,  /* a value is complete */
-    AK_SCAN_STRING, /* inside a string … */
-    AK_SCAN_ESCAPE,
-    AK_SCAN_HEX,
-    AK_SCAN_NUMBER,
-    AK_SCAN_WORD, /* true, false, null */
+enum ak_tc_scan_state {
+    AK_TC_SCAN_VALUE,       /* a value must come; all zero: the beginning */
+    AK_TC_SCAN_FIRST_VALUE, /* or the end of the list */
+    AK_TC_SCAN_NAME,        /* a member's name must come */
+    AK_TC_SCAN_FIRST_NAME,  /* or the end of the object */
+    AK_TC_SCAN_COLON,
+    AK_TC_SCAN_VALUE_END, /* a value is complete */
+    AK_TC_SCAN_STRING,    /* inside a string … */
+    AK_TC_SCAN_ESCAPE,
+    AK_TC_SCAN_HEX,
+    AK_TC_SCAN_NUMBER,
+    AK_TC_SCAN_WORD, /* true, false, null */
 };
 
-struct ak_scan {
-    uint8_t state;  /* enum ak_scan_state */
+struct ak_tc_scan {
+    uint8_t state;  /* enum ak_tc_scan_state */
     uint8_t depth;  /* how many objects and lists are open */
     bool name;      /* the string is a member's name */
     uint8_t n_left; /* hexadecimal digits of an escape, or letters of a word */
@@ -33,17 +33,17 @@ struct ak_scan {
     uint64_t objects; /* bit d: what is open at depth d + 1 is an object */
 };
 
-enum ak_scan_step {
-    AK_SCAN_MORE, /* the byte belongs to the value, or to the blanks before it */
-    AK_SCAN_DONE, /* it was the last one of an object, a list or a string at depth 0 */
-    AK_SCAN_BAD,  /* it can stand nowhere here */
+enum ak_tc_scan_result {
+    AK_TC_SCAN_MORE, /* the byte belongs to the value, or to the blanks before it */
+    AK_TC_SCAN_DONE, /* it was the last one of an object, a list or a string at depth 0 */
+    AK_TC_SCAN_BAD,  /* it can stand nowhere here */
 };
 
-/* Numbers and words at depth 0 have no last byte and are AK_SCAN_BAD: values of interest
+/* Numbers and words at depth 0 have no last byte and are AK_TC_SCAN_BAD: values of interest
  * are objects and lists. */
-enum ak_scan_step ak_scan_byte(struct ak_scan *s, char byte);
+enum ak_tc_scan_result ak_tc_scan_byte(struct ak_tc_scan *s, char byte);
 
-static inline bool ak_is_blank(char c)
+static inline bool ak_tc_is_whitespace(char c)
 {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }

@@ -8,15 +8,16 @@
 #include "toolcall/scan.h"
 
 /* The function of one entry, which may also stand there without "type" and "function". */
-static json_t *function_of(json_t *entry)
+static json_t *get_function(json_t *entry)
 {
     json_t *function = json_object_get(entry, "function");
     return json_is_object(function) ? function : entry;
 }
 
-static ak_status add(struct ak_tools *tools, json_t *entry, size_t i, struct ak_error *error)
+static ak_status add_tool(struct ak_tc_tools *tools, json_t *entry, size_t i,
+                          struct ak_error *error)
 {
-    json_t *function = function_of(entry);
+    json_t *function = get_function(entry);
     const char *name = json_string_value(json_object_get(function, "name"));
 
     if (!name || !*name)
@@ -28,9 +29,9 @@ static ak_status add(struct ak_tools *tools, json_t *entry, size_t i, struct ak_
     return AKUNU_OK;
 }
 
-ak_status ak_tools_parse(const char *text, struct ak_tools *out, struct ak_error *error)
+ak_status ak_tc_tools_parse(const char *text, struct ak_tc_tools *out, struct ak_error *error)
 {
-    *out = (struct ak_tools){ 0 };
+    *out = (struct ak_tc_tools){ 0 };
     if (!text)
         return AKUNU_OK;
     ak_status status = ak_json_parse(text, strlen(text), &out->list, error);
@@ -45,21 +46,21 @@ ak_status ak_tools_parse(const char *text, struct ak_tools *out, struct ak_error
         status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "the tools are %s, where a list is expected",
                          ak_json_kind(out->list));
     for (size_t i = 0; status == AKUNU_OK && i < json_array_size(out->list); i++)
-        status = add(out, json_array_get(out->list, i), i, error);
+        status = add_tool(out, json_array_get(out->list, i), i, error);
     if (status != AKUNU_OK)
-        ak_tools_free(out);
+        ak_tc_tools_free(out);
     return status;
 }
 
-void ak_tools_free(struct ak_tools *tools)
+void ak_tc_tools_free(struct ak_tc_tools *tools)
 {
     json_decref(tools->list);
     json_decref(tools->by_name);
-    *tools = (struct ak_tools){ 0 };
+    *tools = (struct ak_tc_tools){ 0 };
 }
 
 /* Names have a limit in the parser, and jansson 2.11 finds only what ends in a NUL. */
-static json_t *get(const json_t *object, const char *name, size_t n)
+static json_t *get_member(const json_t *object, const char *name, size_t n)
 {
     char key[512];
     if (n >= sizeof key || memchr(name, '\0', n))
@@ -69,55 +70,57 @@ static json_t *get(const json_t *object, const char *name, size_t n)
     return json_object_get(object, key);
 }
 
-bool ak_tools_has(const struct ak_tools *tools, const char *name, size_t n)
+bool ak_tc_tools_has(const struct ak_tc_tools *tools, const char *name, size_t n)
 {
-    return get(tools->by_name, name, n) != NULL;
+    return get_member(tools->by_name, name, n) != NULL;
 }
 
-static bool says_string(const json_t *type)
+static bool is_string_type(const json_t *type)
 {
     const char *name = json_string_value(type);
     return name && strcmp(name, "string") == 0;
 }
 
-static bool any_string(const json_t *schema, int depth);
+static bool allows_string(const json_t *schema, int depth);
 
-static bool one_is_string(const json_t *schemas, int depth)
+static bool any_allows_string(const json_t *schemas, int depth)
 {
     for (size_t i = 0; i < json_array_size(schemas); i++)
-        if (any_string(json_array_get(schemas, i), depth))
+        if (allows_string(json_array_get(schemas, i), depth))
             return true;
     return false;
 }
 
 /* Does the schema allow a string, as far as its types and its values tell? */
-static bool any_string(const json_t *schema, int depth)
+static bool allows_string(const json_t *schema, int depth)
 {
     const json_t *type = json_object_get(schema, "type"), *values = json_object_get(schema, "enum");
 
     if (depth == 0)
         return false;
-    if (says_string(type) || (!type && json_is_string(json_object_get(schema, "const"))))
+    if (is_string_type(type) || (!type && json_is_string(json_object_get(schema, "const"))))
         return true;
     for (size_t i = 0; i < json_array_size(type); i++)
-        if (says_string(json_array_get(type, i)))
+        if (is_string_type(json_array_get(type, i)))
             return true;
     for (size_t i = 0; !type && i < json_array_size(values); i++)
         if (json_is_string(json_array_get(values, i)))
             return true;
-    return one_is_string(json_object_get(schema, "anyOf"), depth - 1) ||
-           one_is_string(json_object_get(schema, "oneOf"), depth - 1);
+    return any_allows_string(json_object_get(schema, "anyOf"), depth - 1) ||
+           any_allows_string(json_object_get(schema, "oneOf"), depth - 1);
 }
 
-bool ak_tools_wants_string(const struct ak_tools *tools, const char *tool, const char *parameter,
-                           size_t n)
+bool ak_tc_tools_wants_string(const struct ak_tc_tools *tools, const char *tool,
+                              const char *parameter, size_t n)
 {
-    enum { MOST_NESTING = 8 };
+    enum { NESTING_MAX = 8 };
     json_t *schema = json_object_get(json_object_get(tools->by_name, tool), "parameters");
-    return any_string(get(json_object_get(schema, "properties"), parameter, n), MOST_NESTING);
+    return allows_string(get_member(json_object_get(schema, "properties"), parameter, n),
+                         NESTING_MAX);
 }
 
-ak_status ak_json_escape(const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+ak_status ak_tc_put_escaped(const char *text, size_t n, struct ak_buffer *out,
+                            struct ak_error *error)
 {
     size_t plain = 0;
 
@@ -137,7 +140,7 @@ ak_status ak_json_escape(const char *text, size_t n, struct ak_buffer *out, stru
 }
 
 /* What people and models who think in Python write for JSON's words. */
-static const char *python_word(const char *text, size_t n)
+static const char *map_python_word(const char *text, size_t n)
 {
     static const char *const words[][2] = { { "True", "true" },
                                             { "False", "false" },
@@ -159,30 +162,30 @@ static bool is_json(const char *text, size_t n)
     return true;
 }
 
-ak_status ak_tools_value(const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
+ak_status ak_tc_put_value(const char *text, size_t n, struct ak_buffer *out, struct ak_error *error)
 {
     const char *trimmed = text;
     size_t n_trimmed = n;
 
-    while (n_trimmed && ak_is_blank(*trimmed))
+    while (n_trimmed && ak_tc_is_whitespace(*trimmed))
         trimmed++, n_trimmed--;
-    while (n_trimmed && ak_is_blank(trimmed[n_trimmed - 1]))
+    while (n_trimmed && ak_tc_is_whitespace(trimmed[n_trimmed - 1]))
         n_trimmed--;
-    const char *word = python_word(trimmed, n_trimmed);
+    const char *word = map_python_word(trimmed, n_trimmed);
     if (word)
         return ak_buffer_add(out, word, strlen(word), error);
     if (is_json(trimmed, n_trimmed))
         return ak_buffer_add(out, trimmed, n_trimmed, error);
     if (n_trimmed && (*trimmed == '[' || *trimmed == '{')) {
         size_t before = out->n;
-        enum ak_literal_step step = ak_literal_value(trimmed, n_trimmed, out, error);
-        if (step == AK_LITERAL_DONE)
+        enum ak_tc_literal_result step = ak_tc_literal_convert(trimmed, n_trimmed, out, error);
+        if (step == AK_TC_LITERAL_DONE)
             return AKUNU_OK;
-        if (step == AK_LITERAL_FAILED)
+        if (step == AK_TC_LITERAL_FAILED)
             return error->status;
         out->n = before;
     }
     AK_TRY(ak_buffer_add(out, "\"", 1, error));
-    AK_TRY(ak_json_escape(text, n, out, error));
+    AK_TRY(ak_tc_put_escaped(text, n, out, error));
     return ak_buffer_add(out, "\"", 1, error);
 }

@@ -93,7 +93,7 @@ static const struct ak_token_trie *masks_trie(void)
         size_t n, at = 0;
         const char *text = masks_token(i, &byte, &n);
         for (size_t k = 0; k < n; k++)
-            at += ak_printable_of_byte((unsigned char)text[k], written[i] + at);
+            at += ak_tok_encode_printable((unsigned char)text[k], written[i] + at);
         types[i] = i < MASKS_END ? 1 : 3;
         tokens[i] = i < MASKS_END ? (struct ak_text){ written[i], (uint32_t)at } :
                                     (struct ak_text){ "(end)", 5 };
@@ -106,7 +106,7 @@ static const struct ak_token_trie *masks_trie(void)
     vocab.n_merges = 1;
     vocab.merges = &merge;
     vocab.eos = MASKS_END;
-    if (ak_tokenizer_create(&vocab, &t, &error) != AKUNU_OK ||
+    if (ak_tok_create(&vocab, &t, &error) != AKUNU_OK ||
         ak_token_trie_create(t, MASKS_TOKENS, &trie, &error) != AKUNU_OK) {
         fprintf(stderr, "the vocabulary of the masks: %s\n", error.message);
         abort();

@@ -63,23 +63,23 @@ static char *readable(const char *text, size_t n, size_t *n_out)
 static void check_stream(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids,
                          unsigned flags, const char *text, size_t n)
 {
-    struct ak_text_stream *s;
+    struct ak_tok_stream *s;
     struct ak_error error;
     const char *part;
     size_t n_part, at = 0, n_want;
     char *want = readable(text, n, &n_want);
 
-    must(ak_text_stream_create(t, flags, &s, &error) == AKUNU_OK);
+    must(ak_tok_stream_create(t, flags, &s, &error) == AKUNU_OK);
     for (size_t i = 0; i <= n_ids; i++) {
         if (i < n_ids)
-            must(ak_text_stream_push(s, ids[i], &part, &n_part, &error) == AKUNU_OK);
+            must(ak_tok_stream_push(s, ids[i], &part, &n_part, &error) == AKUNU_OK);
         else
-            ak_text_stream_end(s, &part, &n_part);
+            ak_tok_stream_end(s, &part, &n_part);
         must(n_part <= n_want - at && memcmp(part, want + at, n_part) == 0);
         at += n_part;
     }
     must(at == n_want);
-    ak_text_stream_free(s);
+    ak_tok_stream_free(s);
     free(want);
 }
 
@@ -90,10 +90,10 @@ static char *check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t
     size_t n, again;
     struct ak_error error;
 
-    must(ak_detokenize(t, ids, n_ids, flags, NULL, 0, &n, &error) == AKUNU_OK);
+    must(ak_tok_decode(t, ids, n_ids, flags, NULL, 0, &n, &error) == AKUNU_OK);
     char *text = malloc(n + 1), *half = malloc(n / 2 + 1);
-    must(ak_detokenize(t, ids, n_ids, flags, text, n, &again, &error) == AKUNU_OK && again == n);
-    must(ak_detokenize(t, ids, n_ids, flags, half, n / 2, &again, &error) == AKUNU_OK &&
+    must(ak_tok_decode(t, ids, n_ids, flags, text, n, &again, &error) == AKUNU_OK && again == n);
+    must(ak_tok_decode(t, ids, n_ids, flags, half, n / 2, &again, &error) == AKUNU_OK &&
          again == n);
     must(memcmp(text, half, n / 2) == 0);
     check_stream(t, ids, n_ids, flags, text, n);
@@ -105,7 +105,7 @@ static char *check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t
 /* Any numbers as ids. */
 static void check_hostile_ids(const struct ak_tokenizer *t, const char *text, size_t n)
 {
-    int32_t ids[16], n_tokens = (int32_t)ak_tokenizer_n_tokens(t);
+    int32_t ids[16], n_tokens = (int32_t)ak_tok_n_tokens(t);
     size_t n_ids = ak_min_size(n / sizeof *ids, 16), n_text;
     bool inside = true;
     struct ak_error error;
@@ -114,13 +114,13 @@ static void check_hostile_ids(const struct ak_tokenizer *t, const char *text, si
         memcpy(&ids[i], text + i * sizeof *ids, sizeof *ids);
         ids[i] = ids[i] % 3 == 0 ? ids[i] : ids[i] % (n_tokens + 1);
         inside = inside && ids[i] >= 0 && ids[i] < n_tokens;
-        must(ak_tokenizer_is_end(t, ids[i]) + ak_tokenizer_is_control(t, ids[i]) == 0 ||
+        must(ak_tok_is_end(t, ids[i]) + ak_tok_is_control(t, ids[i]) == 0 ||
              (ids[i] >= 0 && ids[i] < n_tokens));
     }
     if (inside)
         free(check_text(t, ids, n_ids, 0, &n_text));
     else
-        must(ak_detokenize(t, ids, n_ids, 0, NULL, 0, &n_text, &error) == AKUNU_ERROR_ARGUMENT);
+        must(ak_tok_decode(t, ids, n_ids, 0, NULL, 0, &n_text, &error) == AKUNU_ERROR_ARGUMENT);
 }
 
 /* `same`: that the text comes back. */
@@ -133,15 +133,17 @@ static void check(const struct ak_tokenizer *t, const char *text, size_t n, unsi
     size_t n_ids, again, n_got;
     struct ak_error error;
 
-    if (ak_tokenize(t, text, n, flags, NULL, 0, &n_ids, &error) != AKUNU_OK) /* a pattern's limit */
+    if (ak_tok_encode(t, text, n, flags, NULL, 0, &n_ids, &error) !=
+        AKUNU_OK) /* a pattern's limit */
         return;
     int32_t *ids = malloc((n_ids + 1) * sizeof *ids), *half = malloc((n_ids / 2 + 1) * sizeof *ids);
-    must(ak_tokenize(t, text, n, flags, ids, n_ids, &again, &error) == AKUNU_OK && again == n_ids);
-    must(ak_tokenize(t, text, n, flags, half, n_ids / 2, &again, &error) == AKUNU_OK &&
+    must(ak_tok_encode(t, text, n, flags, ids, n_ids, &again, &error) == AKUNU_OK &&
+         again == n_ids);
+    must(ak_tok_encode(t, text, n, flags, half, n_ids / 2, &again, &error) == AKUNU_OK &&
          again == n_ids);
     must(memcmp(ids, half, n_ids / 2 * sizeof *ids) == 0);
     for (size_t i = 0; i < n_ids; i++)
-        must(ids[i] >= 0 && (size_t)ids[i] < ak_tokenizer_n_tokens(t));
+        must(ids[i] >= 0 && (size_t)ids[i] < ak_tok_n_tokens(t));
     char *got = check_text(t, ids, n_ids, back, &n_got);
     must(!same || (n_got == n && memcmp(got, text, n) == 0));
     check_hostile_ids(t, text, n);
@@ -174,7 +176,7 @@ static struct ak_tokenizer *create_own(const char *model, const char *pre, bool 
     for (unsigned i = 0; i < N_OURS; i++) {
         types[i] = i >= N_BYTES ? 1 : printable ? 1 : 6;
         if (i < N_BYTES && printable)
-            written[i][ak_printable_of_byte((unsigned char)i, written[i])] = '\0';
+            written[i][ak_tok_encode_printable((unsigned char)i, written[i])] = '\0';
         else if (i < N_BYTES)
             snprintf(written[i], sizeof written[i], "<0x%02X>", i);
         tokens[i] = text_of(i < N_BYTES ? written[i] : longer[!printable][i - N_BYTES]);
@@ -194,7 +196,7 @@ static struct ak_tokenizer *create_own(const char *model, const char *pre, bool 
     vocab.merges = lines;
     vocab.bos = N_OURS - 2;
     vocab.add_space_prefix = blank_first;
-    must(ak_tokenizer_create(&vocab, &t, &error) == AKUNU_OK);
+    must(ak_tok_create(&vocab, &t, &error) == AKUNU_OK);
     return t;
 }
 
@@ -212,12 +214,12 @@ static struct ak_tokenizer *create_own_json(const char *splits)
 
     for (unsigned i = 0; i < N_BYTES; i++) {
         char byte[4];
-        struct ak_utf8 c = ak_utf8_next(byte, ak_printable_of_byte((unsigned char)i, byte));
+        struct ak_utf8 c = ak_utf8_next(byte, ak_tok_encode_printable((unsigned char)i, byte));
         at += (size_t)snprintf(json + at, sizeof json - at, "\"\\u%04x\":%u%s", c.code, i,
                                i < N_BYTES - 1 ? "," : "}}}");
     }
-    const struct ak_tokenizer_files files = { .tokenizer = { json, (uint32_t)at } };
-    must(ak_tokenizer_from_json(&files, &t, &error) == AKUNU_OK);
+    const struct ak_tok_files files = { .tokenizer = { json, (uint32_t)at } };
+    must(ak_tok_from_json(&files, &t, &error) == AKUNU_OK);
     return t;
 }
 
@@ -241,10 +243,10 @@ static struct ak_tokenizer *own(unsigned i, bool *marks, bool *blank_first)
     unsigned n_rules = 0, n_raw = 0;
     char name[64];
 
-    while (ak_cut_rules[n_rules].names)
+    while (ak_tok_pre_rules[n_rules].names)
         n_rules++;
-    while (ak_raw_rules[n_raw].names &&
-           ak_raw_rules[n_raw].pattern) /* the one without takes blanks away */
+    while (ak_tok_char_rules[n_raw].names &&
+           ak_tok_char_rules[n_raw].pattern) /* the one without takes blanks away */
         n_raw++;
     must(n_rules + n_raw + N_SPLITS + 2 <= MOST_RULES);
     i %= n_rules + n_raw + N_SPLITS + 2;
@@ -253,7 +255,8 @@ static struct ak_tokenizer *own(unsigned i, bool *marks, bool *blank_first)
     if (made[i])
         return made[i];
     if (i < n_rules + n_raw) {
-        sscanf(i < n_rules ? ak_cut_rules[i].names : ak_raw_rules[i - n_rules].names, "%63s", name);
+        sscanf(i < n_rules ? ak_tok_pre_rules[i].names : ak_tok_char_rules[i - n_rules].names,
+               "%63s", name);
         made[i] = create_own("gpt2", name, i < n_rules, false);
     } else if (i < n_rules + n_raw + 2) {
         made[i] = create_own("llama", "", false, *blank_first);
@@ -273,7 +276,7 @@ static void check_own(unsigned which, const char *text, size_t n, unsigned bits)
     size_t n_plain = n;
 
     if (marks)
-        n_plain = ak_unmark(text, n, plain);
+        n_plain = ak_tok_decode_metaspace(text, n, plain);
     else
         memcpy(plain, text, n);
     bits &= ~(unsigned)SKIP;
@@ -350,7 +353,7 @@ static struct ak_tokenizer *create_of_lines(const char *text, size_t n, struct a
     struct ak_tokenizer *t = NULL;
 
     if (read_vocab(text, n, &vocab, tokens, scores, types, lines))
-        ak_tokenizer_create(&vocab, &t, error);
+        ak_tok_create(&vocab, &t, error);
     return t;
 }
 
@@ -364,7 +367,7 @@ static struct ak_tokenizer *create_of_gguf(const char *bytes, size_t n, struct a
     must(file >= 0 && write(file, bytes, n) == (ssize_t)n);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     if (ak_provider_open(path, &p, error) == AKUNU_OK) {
-        ak_tokenizer_open(p, &t, error);
+        ak_tok_open(p, &t, error);
         ak_provider_close(p);
     }
     close(file);
@@ -374,7 +377,7 @@ static struct ak_tokenizer *create_of_gguf(const char *bytes, size_t n, struct a
 static struct ak_tokenizer *create(char kind, const char *bytes, size_t n)
 {
     struct ak_text text = { bytes, (uint32_t)n };
-    const struct ak_tokenizer_files files = {
+    const struct ak_tok_files files = {
         .tokenizer = text,
         .config = text_of("{\"bos_token\":\"<s>\",\"eos_token\":{\"content\":\"</s>\"}}"),
         .generation = text_of("{\"eos_token_id\":[1,2,99]}"),
@@ -383,8 +386,8 @@ static struct ak_tokenizer *create(char kind, const char *bytes, size_t n)
     struct ak_tokenizer *t = NULL;
 
     switch (kind) {
-    case 'j': ak_tokenizer_from_json(&files, &t, &error); break;
-    case 'm': ak_tokenizer_from_sentencepiece(text, &t, &error); break;
+    case 'j': ak_tok_from_json(&files, &t, &error); break;
+    case 'm': ak_tok_from_sentencepiece(text, &t, &error); break;
     case 'g': t = create_of_gguf(bytes, n, &error); break;
     default: t = create_of_lines(bytes, n, &error); break;
     }
@@ -394,15 +397,15 @@ static struct ak_tokenizer *create(char kind, const char *bytes, size_t n)
 /* A vocabulary that was written can be read again. */
 static void check_export(const struct ak_tokenizer *t)
 {
-    struct ak_export e = { .add_separator = -1 };
+    struct ak_tok_export e = { .add_separator = -1 };
     struct ak_tokenizer *again = NULL;
     struct ak_error error;
 
-    if (ak_tokenizer_export(t, (uint32_t)ak_tokenizer_n_tokens(t) + 1, text_of("gpt-2"), &e,
-                            &error) == AKUNU_OK)
-        ak_tokenizer_create(&e.vocab, &again, &error);
-    ak_tokenizer_free(again);
-    ak_export_free(&e);
+    if (ak_tok_export_vocab(t, (uint32_t)ak_tok_n_tokens(t) + 1, text_of("gpt-2"), &e, &error) ==
+        AKUNU_OK)
+        ak_tok_create(&e.vocab, &again, &error);
+    ak_tok_free(again);
+    ak_tok_export_free(&e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -423,13 +426,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct ak_tokenizer *t =
             create((char)data[0], (const char *)data + begin + n, size - begin - n);
         if (t) {
-            must(ak_tokenizer_bytes(t) > 0 &&
-                 ak_tokenizer_bos(t) < (int64_t)ak_tokenizer_n_tokens(t));
+            must(ak_tok_memory_bytes(t) > 0 && ak_tok_bos(t) < (int64_t)ak_tok_n_tokens(t));
             check(t, text, n * repeat, data[1], false);
             if (data[1] & EXPORT)
                 check_export(t);
         }
-        ak_tokenizer_free(t);
+        ak_tok_free(t);
     } else {
         check_own(data[0], text, n * repeat, data[1]);
     }

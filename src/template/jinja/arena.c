@@ -5,26 +5,26 @@
 
 #include "base/mem.h"
 
-enum { ALIGN = 16, SMALLEST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20 };
+enum { ALIGN = 16, BLOCK_BYTES_MIN = 16 << 10, BLOCK_BYTES_MAX = 1 << 20 };
 
-struct ak_arena_block {
-    struct ak_arena_block *older;
+struct ak_jarena_block {
+    struct ak_jarena_block *older;
     alignas(ALIGN) char bytes[];
 };
 
 /* Blocks grow with the arena, so that a small template takes little. */
-static size_t block_size(const struct ak_arena *arena, size_t wanted)
+static size_t block_size(const struct ak_jarena *arena, size_t wanted)
 {
-    size_t size = ak_max_size(SMALLEST_BLOCK, ak_min_size(arena->bytes, LARGEST_BLOCK));
+    size_t size = ak_max_size(BLOCK_BYTES_MIN, ak_min_size(arena->bytes, BLOCK_BYTES_MAX));
     return ak_max_size(size, wanted);
 }
 
-static bool add_block(struct ak_arena *arena, size_t wanted)
+static bool add_block(struct ak_jarena *arena, size_t wanted)
 {
     size_t size = block_size(arena, wanted);
-    if (arena->bytes >= arena->most_bytes || size > arena->most_bytes - arena->bytes)
+    if (arena->bytes >= arena->max_bytes || size > arena->max_bytes - arena->bytes)
         return false;
-    struct ak_arena_block *block = ak_alloc(1, sizeof *block + size);
+    struct ak_jarena_block *block = ak_alloc(1, sizeof *block + size);
     if (!block)
         return false;
     block->older = arena->blocks;
@@ -35,7 +35,7 @@ static bool add_block(struct ak_arena *arena, size_t wanted)
     return true;
 }
 
-void *ak_arena_alloc(struct ak_arena *arena, size_t bytes)
+void *ak_j_arena_alloc(struct ak_jarena *arena, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
         return NULL;
@@ -47,7 +47,7 @@ void *ak_arena_alloc(struct ak_arena *arena, size_t bytes)
     return p;
 }
 
-bool ak_arena_extend(struct ak_arena *arena, const void *p, size_t old_bytes, size_t bytes)
+bool ak_j_arena_extend(struct ak_jarena *arena, const void *p, size_t old_bytes, size_t bytes)
 {
     const char *begin = p;
     if (!begin || bytes > SIZE_MAX / 2 ||
@@ -60,12 +60,12 @@ bool ak_arena_extend(struct ak_arena *arena, const void *p, size_t old_bytes, si
     return true;
 }
 
-void ak_arena_free(struct ak_arena *arena)
+void ak_j_arena_free(struct ak_jarena *arena)
 {
     while (arena->blocks) {
-        struct ak_arena_block *older = arena->blocks->older;
+        struct ak_jarena_block *older = arena->blocks->older;
         ak_free(arena->blocks);
         arena->blocks = older;
     }
-    *arena = (struct ak_arena){ .most_bytes = arena->most_bytes };
+    *arena = (struct ak_jarena){ .max_bytes = arena->max_bytes };
 }

@@ -1,18 +1,20 @@
 /* What templates may call, by name. NULL: there is none of that name. */
-#ifndef AK_TEXT_JINJA_BUILTINS_H
-#define AK_TEXT_JINJA_BUILTINS_H
+#ifndef AK_TEMPLATE_JINJA_BUILTINS_H
+#define AK_TEMPLATE_JINJA_BUILTINS_H
 
 #include "template/jinja/value.h"
 
-const struct ak_jbuiltin *ak_j_filter(const struct ak_jstr *name);
-const struct ak_jbuiltin *ak_j_test(const struct ak_jstr *name);
-const struct ak_jbuiltin *ak_j_function(const struct ak_jstr *name); /* range, dict, namespace … */
+const struct ak_jbuiltin *ak_j_find_filter(const struct ak_jstr *name);
+const struct ak_jbuiltin *ak_j_find_test(const struct ak_jstr *name);
+const struct ak_jbuiltin *
+ak_j_find_global(const struct ak_jstr *name); /* range, dict, namespace … */
 /* A method of the type that v has. `name` may be one that the sandbox refuses: *unsafe then
  * says so, and NULL is given. */
-const struct ak_jbuiltin *ak_j_method(struct ak_jval v, const struct ak_jstr *name, bool *unsafe);
+const struct ak_jbuiltin *ak_j_find_method(struct ak_jval v, const struct ak_jstr *name,
+                                           bool *unsafe);
 
-const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table,
-                                             const struct ak_jstr *name);
+const struct ak_jbuiltin *ak_j_find_builtin(const struct ak_jbuiltin *table,
+                                            const struct ak_jstr *name);
 
 /* Tables end with a name of NULL. */
 extern const struct ak_jbuiltin ak_j_string_methods[], ak_j_string_splits[], ak_j_string_queries[],

@@ -46,7 +46,7 @@ static const struct {
 };
 enum { N_SEVERAL = sizeof several / sizeof *several };
 
-void ak_j_put_upper(struct ak_j *j, struct ak_jout *out, uint32_t c)
+void ak_j_put_upper(struct ak_jenv *j, struct ak_jout *out, uint32_t c)
 {
     for (size_t i = 0; i < N_SEVERAL; i++) {
         if (several[i].from == c) {
@@ -57,7 +57,7 @@ void ak_j_put_upper(struct ak_j *j, struct ak_jout *out, uint32_t c)
     ak_j_put_char(j, out, (uint32_t)utf8proc_toupper((utf8proc_int32_t)c));
 }
 
-void ak_j_put_title(struct ak_j *j, struct ak_jout *out, uint32_t c)
+void ak_j_put_title(struct ak_jenv *j, struct ak_jout *out, uint32_t c)
 {
     for (size_t i = 0; i < N_SEVERAL; i++) {
         if (several[i].from == c) {
@@ -76,7 +76,7 @@ static bool is_ignorable(uint32_t c)
            c == ':' || c == 0xB7 || c == 0x2019;
 }
 
-static size_t before(const struct ak_jstr *s, size_t at)
+static size_t find_previous(const struct ak_jstr *s, size_t at)
 {
     do
         at--;
@@ -85,7 +85,7 @@ static size_t before(const struct ak_jstr *s, size_t at)
 }
 
 /* A sigma that ends a word has a form of its own. */
-static bool ends_word(struct ak_j *j, const struct ak_jstr *s, size_t at)
+static bool ends_word(struct ak_jenv *j, const struct ak_jstr *s, size_t at)
 {
     size_t next, left = at, right;
     uint32_t c = 0;
@@ -93,7 +93,7 @@ static bool ends_word(struct ak_j *j, const struct ak_jstr *s, size_t at)
     do {
         if (left == 0)
             return false;
-        left = before(s, left);
+        left = find_previous(s, left);
         c = ak_j_char_at(s, left, &next);
         ak_j_spend(j, 1);
     } while (is_ignorable(c));
@@ -108,7 +108,7 @@ static bool ends_word(struct ak_j *j, const struct ak_jstr *s, size_t at)
     return true;
 }
 
-void ak_j_put_lower(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, size_t at)
+void ak_j_put_lower(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s, size_t at)
 {
     enum { SIGMA = 0x3A3, FINAL_SIGMA = 0x3C2 };
     char bytes[4];
@@ -120,7 +120,7 @@ void ak_j_put_lower(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s
         ak_j_put_bytes(j, out, bytes, ak_to_lower(c, bytes));
 }
 
-struct ak_jval ak_j_upper(struct ak_j *j, const struct ak_jstr *s)
+struct ak_jval ak_j_upper(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };
     ak_j_spend(j, s->n / 4);
@@ -129,7 +129,7 @@ struct ak_jval ak_j_upper(struct ak_j *j, const struct ak_jstr *s)
     return ak_j_finish(j, &out);
 }
 
-struct ak_jval ak_j_lower(struct ak_j *j, const struct ak_jstr *s)
+struct ak_jval ak_j_lower(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };
     ak_j_spend(j, s->n / 4);
@@ -140,7 +140,7 @@ struct ak_jval ak_j_lower(struct ak_j *j, const struct ak_jstr *s)
     return ak_j_finish(j, &out);
 }
 
-struct ak_jval ak_j_capitalize(struct ak_j *j, const struct ak_jstr *s)
+struct ak_jval ak_j_capitalize(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };
     ak_j_spend(j, s->n / 4);
@@ -154,7 +154,7 @@ struct ak_jval ak_j_capitalize(struct ak_j *j, const struct ak_jstr *s)
     return ak_j_finish(j, &out);
 }
 
-static bool all_of_case(struct ak_j *j, const struct ak_jstr *s, bool upper)
+static bool all_of_case(struct ak_jenv *j, const struct ak_jstr *s, bool upper)
 {
     bool found = false;
     ak_j_spend(j, s->n / 4);
@@ -168,12 +168,12 @@ static bool all_of_case(struct ak_j *j, const struct ak_jstr *s, bool upper)
     return found;
 }
 
-bool ak_j_all_upper(struct ak_j *j, const struct ak_jstr *s)
+bool ak_j_is_upper(struct ak_jenv *j, const struct ak_jstr *s)
 {
     return all_of_case(j, s, true);
 }
 
-bool ak_j_all_lower(struct ak_j *j, const struct ak_jstr *s)
+bool ak_j_is_lower(struct ak_jenv *j, const struct ak_jstr *s)
 {
     return all_of_case(j, s, false);
 }

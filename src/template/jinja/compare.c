@@ -49,7 +49,7 @@ static int order_numbers(struct ak_jval a, struct ak_jval b)
     return isnan(x) || isnan(y) ? 2 : x < y ? -1 : x > y;
 }
 
-static bool lists_equal(struct ak_j *j, const struct ak_jlist *a, const struct ak_jlist *b)
+static bool lists_equal(struct ak_jenv *j, const struct ak_jlist *a, const struct ak_jlist *b)
 {
     bool comparable = a->form == b->form && a->form <= AK_J_RANGE;
     if (a == b || !comparable || a->n != b->n)
@@ -57,12 +57,12 @@ static bool lists_equal(struct ak_j *j, const struct ak_jlist *a, const struct a
     bool equal = true;
     ak_j_enter(j);
     for (size_t i = 0; equal && i < a->n; i++)
-        equal = ak_j_equal(j, a->items[i], b->items[i]);
+        equal = ak_j_is_equal(j, a->items[i], b->items[i]);
     ak_j_leave(j);
     return equal;
 }
 
-static bool dicts_equal(struct ak_j *j, const struct ak_jdict *a, const struct ak_jdict *b)
+static bool dicts_equal(struct ak_jenv *j, const struct ak_jdict *a, const struct ak_jdict *b)
 {
     if (a == b || a->n != b->n)
         return a == b;
@@ -70,13 +70,13 @@ static bool dicts_equal(struct ak_j *j, const struct ak_jdict *a, const struct a
     ak_j_enter(j);
     for (size_t i = 0; equal && i < a->n; i++) {
         const struct ak_jval *other = ak_j_get(j, b, a->pairs[i].key);
-        equal = other && ak_j_equal(j, a->pairs[i].value, *other);
+        equal = other && ak_j_is_equal(j, a->pairs[i].value, *other);
     }
     ak_j_leave(j);
     return equal;
 }
 
-bool ak_j_equal(struct ak_j *j, struct ak_jval a, struct ak_jval b)
+bool ak_j_is_equal(struct ak_jenv *j, struct ak_jval a, struct ak_jval b)
 {
     ak_j_spend(j, 1);
     if (is_number(a) && is_number(b))
@@ -84,7 +84,7 @@ bool ak_j_equal(struct ak_j *j, struct ak_jval a, struct ak_jval b)
     if (a.kind != b.kind)
         return false;
     switch (a.kind) {
-    case AK_J_ABSENT:
+    case AK_J_MISSING:
     case AK_J_UNDEFINED: /* any two of them */
     case AK_J_NONE: return true;
     case AK_J_STRING: return ak_j_strings_equal(a.as.string, b.as.string);
@@ -94,12 +94,12 @@ bool ak_j_equal(struct ak_j *j, struct ak_jval a, struct ak_jval b)
     }
 }
 
-static int order_lists(struct ak_j *j, const struct ak_jlist *a, const struct ak_jlist *b,
+static int order_lists(struct ak_jenv *j, const struct ak_jlist *a, const struct ak_jlist *b,
                        const char *op)
 {
     size_t n = a->n < b->n ? a->n : b->n, i = 0;
     ak_j_enter(j);
-    while (i < n && ak_j_equal(j, a->items[i], b->items[i]))
+    while (i < n && ak_j_is_equal(j, a->items[i], b->items[i]))
         i++;
     int order = i < n       ? ak_j_order(j, a->items[i], b->items[i], op) :
                 a->n < b->n ? -1 :
@@ -108,7 +108,7 @@ static int order_lists(struct ak_j *j, const struct ak_jlist *a, const struct ak
     return order;
 }
 
-int ak_j_order(struct ak_j *j, struct ak_jval a, struct ak_jval b, const char *op)
+int ak_j_order(struct ak_jenv *j, struct ak_jval a, struct ak_jval b, const char *op)
 {
     ak_j_spend(j, 1);
     if (is_number(a) && is_number(b))
@@ -126,17 +126,17 @@ int ak_j_order(struct ak_j *j, struct ak_jval a, struct ak_jval b, const char *o
               ak_j_type_name(b));
 }
 
-bool ak_j_compare(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b)
+bool ak_j_compare(struct ak_jenv *j, const char *op, struct ak_jval a, struct ak_jval b)
 {
     if (op[1] == '=' && (op[0] == '=' || op[0] == '!'))
-        return ak_j_equal(j, a, b) == (op[0] == '=');
+        return ak_j_is_equal(j, a, b) == (op[0] == '=');
     int order = ak_j_order(j, a, b, op);
     if (order == 2)
         return false;
     return op[0] == '<' ? (op[1] ? order <= 0 : order < 0) : (op[1] ? order >= 0 : order > 0);
 }
 
-bool ak_j_contains(struct ak_j *j, struct ak_jval container, struct ak_jval item)
+bool ak_j_contains(struct ak_jenv *j, struct ak_jval container, struct ak_jval item)
 {
     switch (container.kind) {
     case AK_J_STRING:
@@ -152,7 +152,7 @@ bool ak_j_contains(struct ak_j *j, struct ak_jval container, struct ak_jval item
     }
     const struct ak_jlist *list = ak_j_iterate(j, container);
     for (size_t i = 0; i < list->n; i++)
-        if (ak_j_equal(j, list->items[i], item))
+        if (ak_j_is_equal(j, list->items[i], item))
             return true;
     return false;
 }
@@ -164,7 +164,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 32);
 }
 
-static uint64_t hash_bytes(struct ak_j *j, const char *bytes, size_t n)
+static uint64_t hash_bytes(struct ak_jenv *j, const char *bytes, size_t n)
 {
     uint64_t hash = n;
     ak_j_spend(j, n / 16);
@@ -189,7 +189,7 @@ static uint64_t hash_float(double x)
     return mix(2, bits);
 }
 
-static bool hash_tuple(struct ak_j *j, const struct ak_jlist *list, uint64_t *hash)
+static bool hash_tuple(struct ak_jenv *j, const struct ak_jlist *list, uint64_t *hash)
 {
     bool fine = true;
     *hash = 3;
@@ -203,7 +203,7 @@ static bool hash_tuple(struct ak_j *j, const struct ak_jlist *list, uint64_t *ha
     return fine;
 }
 
-bool ak_j_hash(struct ak_j *j, struct ak_jval v, uint64_t *hash)
+bool ak_j_hash(struct ak_jenv *j, struct ak_jval v, uint64_t *hash)
 {
     ak_j_spend(j, 1);
     switch (v.kind) {
@@ -218,7 +218,7 @@ bool ak_j_hash(struct ak_j *j, struct ak_jval v, uint64_t *hash)
         return v.as.list->form == AK_J_GENERATOR;
     case AK_J_DICT:
     case AK_J_SLICE: return false;
-    case AK_J_ABSENT:
+    case AK_J_MISSING:
     case AK_J_UNDEFINED:
     case AK_J_NONE: *hash = mix(5, v.kind); return true;
     default: *hash = mix(6, (uintptr_t)v.as.string); return true;
@@ -226,7 +226,7 @@ bool ak_j_hash(struct ak_j *j, struct ak_jval v, uint64_t *hash)
 }
 
 /* ---- Sorting: merges, which keep the order of equals -------------------- */
-static void merge(struct ak_j *j, const struct ak_jval *keys, const size_t *from, size_t *to,
+static void merge(struct ak_jenv *j, const struct ak_jval *keys, const size_t *from, size_t *to,
                   size_t begin, size_t middle, size_t end, bool reverse)
 {
     size_t a = begin, b = middle;
@@ -238,7 +238,8 @@ static void merge(struct ak_j *j, const struct ak_jval *keys, const size_t *from
     }
 }
 
-void ak_j_sort(struct ak_j *j, struct ak_jval *items, struct ak_jval *keys, size_t n, bool reverse)
+void ak_j_sort(struct ak_jenv *j, struct ak_jval *items, struct ak_jval *keys, size_t n,
+               bool reverse)
 {
     size_t *order = ak_j_alloc(j, n, sizeof *order), *other = ak_j_alloc(j, n, sizeof *other);
     struct ak_jval *sorted = ak_j_alloc(j, n, sizeof *sorted);

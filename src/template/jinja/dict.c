@@ -4,12 +4,12 @@
 
 enum { SMALL = 8 }; /* pairs that are looked through one by one */
 
-struct ak_jdict *ak_j_dict(struct ak_j *j)
+struct ak_jdict *ak_j_dict(struct ak_jenv *j)
 {
     return ak_j_alloc(j, 1, sizeof(struct ak_jdict));
 }
 
-static uint64_t hash_of(struct ak_j *j, struct ak_jval key)
+static uint64_t hash_of(struct ak_jenv *j, struct ak_jval key)
 {
     uint64_t hash;
     if (!ak_j_hash(j, key, &hash))
@@ -17,34 +17,35 @@ static uint64_t hash_of(struct ak_j *j, struct ak_jval key)
     return hash;
 }
 
-static size_t find_small(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key,
+static size_t find_small(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key,
                          uint64_t hash)
 {
     for (size_t i = 0; i < dict->n; i++)
-        if (dict->pairs[i].hash == hash && ak_j_equal(j, dict->pairs[i].key, key))
+        if (dict->pairs[i].hash == hash && ak_j_is_equal(j, dict->pairs[i].key, key))
             return i;
     return SIZE_MAX;
 }
 
 /* The slot of a key, or the free one where it would go. */
-static uint32_t *slot_of(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key,
+static uint32_t *slot_of(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key,
                          uint64_t hash)
 {
     for (size_t at = hash;; at++) {
         uint32_t *slot = &dict->slots[at & (dict->n_slots - 1)];
         ak_j_spend(j, at != hash);
-        if (*slot == 0 ||
-            (dict->pairs[*slot - 1].hash == hash && ak_j_equal(j, dict->pairs[*slot - 1].key, key)))
+        if (*slot == 0 || (dict->pairs[*slot - 1].hash == hash &&
+                           ak_j_is_equal(j, dict->pairs[*slot - 1].key, key)))
             return slot;
     }
 }
 
-static size_t find(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key, uint64_t hash)
+static size_t find(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key,
+                   uint64_t hash)
 {
     return dict->slots ? (size_t)*slot_of(j, dict, key, hash) - 1 : find_small(j, dict, key, hash);
 }
 
-static void fill_slots(struct ak_j *j, struct ak_jdict *dict)
+static void fill_slots(struct ak_jenv *j, struct ak_jdict *dict)
 {
     dict->n_slots = dict->capacity * 2;
     dict->slots = ak_j_alloc(j, dict->n_slots, sizeof *dict->slots);
@@ -52,7 +53,7 @@ static void fill_slots(struct ak_j *j, struct ak_jdict *dict)
         *slot_of(j, dict, dict->pairs[i].key, dict->pairs[i].hash) = (uint32_t)(i + 1);
 }
 
-static void make_room(struct ak_j *j, struct ak_jdict *dict)
+static void grow_pairs(struct ak_jenv *j, struct ak_jdict *dict)
 {
     if (dict->n < dict->capacity)
         return;
@@ -65,7 +66,7 @@ static void make_room(struct ak_j *j, struct ak_jdict *dict)
         fill_slots(j, dict);
 }
 
-void ak_j_put(struct ak_j *j, struct ak_jdict *dict, struct ak_jval key, struct ak_jval value)
+void ak_j_put(struct ak_jenv *j, struct ak_jdict *dict, struct ak_jval key, struct ak_jval value)
 {
     uint64_t hash = hash_of(j, key);
     size_t i = find(j, dict, key, hash);
@@ -73,20 +74,21 @@ void ak_j_put(struct ak_j *j, struct ak_jdict *dict, struct ak_jval key, struct 
         dict->pairs[i].value = value;
         return;
     }
-    make_room(j, dict);
+    grow_pairs(j, dict);
     dict->pairs[dict->n] = (struct ak_jpair){ key, value, hash };
     dict->n++;
     if (dict->slots)
         *slot_of(j, dict, key, hash) = (uint32_t)dict->n;
 }
 
-const struct ak_jval *ak_j_get(struct ak_j *j, const struct ak_jdict *dict, struct ak_jval key)
+const struct ak_jval *ak_j_get(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key)
 {
     size_t i = find(j, dict, key, hash_of(j, key));
     return i == SIZE_MAX ? NULL : &dict->pairs[i].value;
 }
 
-const struct ak_jval *ak_j_get_named(struct ak_j *j, const struct ak_jdict *dict, const char *name)
+const struct ak_jval *ak_j_get_named(struct ak_jenv *j, const struct ak_jdict *dict,
+                                     const char *name)
 {
     struct ak_jstr s = { .bytes = name,
                          .n = strlen(name),
@@ -94,7 +96,7 @@ const struct ak_jval *ak_j_get_named(struct ak_j *j, const struct ak_jdict *dict
     return ak_j_get(j, dict, (struct ak_jval){ .kind = AK_J_STRING, .as.string = &s });
 }
 
-struct ak_jlist *ak_j_view(struct ak_j *j, const struct ak_jdict *dict, enum ak_jform form)
+struct ak_jlist *ak_j_view(struct ak_jenv *j, const struct ak_jdict *dict, enum ak_jform form)
 {
     struct ak_jlist *list = ak_j_list(j, form, dict->n);
     ak_j_spend(j, dict->n);

@@ -1,28 +1,28 @@
 #include "template/jinja/exec.h"
 
-static enum ak_jflow exec_output(struct ak_j *j, const struct ak_jnode *node)
+static enum ak_jflow exec_output(struct ak_jenv *j, const struct ak_jnode *node)
 {
     for (const struct ak_jnode *part = node->a; part; part = part->next) {
         struct ak_jval value = ak_j_eval(j, part);
-        ak_j_place(j, part);
+        ak_j_set_position(j, part);
         ak_j_put_value(j, j->out, value);
     }
     return AK_J_NEXT;
 }
 
-static enum ak_jflow exec_if(struct ak_j *j, const struct ak_jnode *node)
+static enum ak_jflow exec_if(struct ak_jenv *j, const struct ak_jnode *node)
 {
-    if (ak_j_truth(ak_j_eval(j, node->a)))
+    if (ak_j_is_true(ak_j_eval(j, node->a)))
         return ak_j_exec(j, node->b);
     for (const struct ak_jnode *other = node->c; other; other = other->next)
-        if (ak_j_truth(ak_j_eval(j, other->a)))
+        if (ak_j_is_true(ak_j_eval(j, other->a)))
             return ak_j_exec(j, other->b);
     return ak_j_exec(j, node->d);
 }
 
 /* Statements in a scope, with their text going to `out`. A failure leaves both as they are,
  * and then nothing runs any more. */
-static enum ak_jflow exec_in(struct ak_j *j, const struct ak_jnode *statements,
+static enum ak_jflow exec_in(struct ak_jenv *j, const struct ak_jnode *statements,
                              struct ak_jscope *scope, struct ak_jout *out)
 {
     struct ak_jscope *outer_scope = j->scope;
@@ -35,7 +35,7 @@ static enum ak_jflow exec_in(struct ak_j *j, const struct ak_jnode *statements,
     return flow;
 }
 
-struct ak_jval ak_j_capture(struct ak_j *j, const struct ak_jnode *statements,
+struct ak_jval ak_j_capture(struct ak_jenv *j, const struct ak_jnode *statements,
                             struct ak_jscope *scope)
 {
     struct ak_jout out = { 0 };
@@ -43,7 +43,7 @@ struct ak_jval ak_j_capture(struct ak_j *j, const struct ak_jnode *statements,
     return ak_j_finish(j, &out);
 }
 
-static enum ak_jflow exec_with(struct ak_j *j, const struct ak_jnode *node)
+static enum ak_jflow exec_with(struct ak_jenv *j, const struct ak_jnode *node)
 {
     struct ak_jscope *outer = j->scope, *scope = ak_j_open_scope(j, outer, node->hidden);
     const struct ak_jnode *target = node->a;
@@ -58,7 +58,7 @@ static enum ak_jflow exec_with(struct ak_j *j, const struct ak_jnode *node)
 }
 
 /* `break` and `continue` leave a block before its text is used, as they do in jinja2. */
-static enum ak_jflow exec_text_block(struct ak_j *j, const struct ak_jnode *node)
+static enum ak_jflow exec_text_block(struct ak_jenv *j, const struct ak_jnode *node)
 {
     struct ak_jout out = { 0 };
     struct ak_jscope *scope = ak_j_open_scope(j, j->scope, node->hidden), *outer = j->scope;
@@ -79,10 +79,10 @@ static enum ak_jflow exec_text_block(struct ak_j *j, const struct ak_jnode *node
 }
 
 /* The block is a macro without a name, which the call is given as `caller`. */
-static enum ak_jflow exec_call_block(struct ak_j *j, const struct ak_jnode *node)
+static enum ak_jflow exec_call_block(struct ak_jenv *j, const struct ak_jnode *node)
 {
     struct ak_jnode keyword = { .kind = AK_JN_KEYWORD, .line = node->line, .column = node->column };
-    struct ak_jnode value = { .kind = AK_JN_CONST, .value = ak_j_macro(j, node) };
+    struct ak_jnode value = { .kind = AK_JN_CONST, .value = ak_j_make_macro(j, node) };
     struct ak_jnode_args args = *node->b->args;
     struct ak_jnode call = *node->b;
     keyword.name = j->specials->caller;
@@ -95,14 +95,14 @@ static enum ak_jflow exec_call_block(struct ak_j *j, const struct ak_jnode *node
     return AK_J_NEXT;
 }
 
-static enum ak_jflow exec_one(struct ak_j *j, const struct ak_jnode *node)
+static enum ak_jflow exec_one(struct ak_jenv *j, const struct ak_jnode *node)
 {
     switch (node->kind) {
     case AK_JN_OUTPUT: return exec_output(j, node);
     case AK_JN_IF: return exec_if(j, node);
     case AK_JN_FOR: return ak_j_exec_for(j, node);
     case AK_JN_SET: ak_j_assign(j, node->a, ak_j_eval(j, node->b)); return AK_J_NEXT;
-    case AK_JN_MACRO: ak_j_set(j, j->scope, node->name, ak_j_macro(j, node)); return AK_J_NEXT;
+    case AK_JN_MACRO: ak_j_set(j, j->scope, node->name, ak_j_make_macro(j, node)); return AK_J_NEXT;
     case AK_JN_SET_BLOCK:
     case AK_JN_FILTER_BLOCK: return exec_text_block(j, node);
     case AK_JN_CALL_BLOCK: return exec_call_block(j, node);
@@ -114,13 +114,13 @@ static enum ak_jflow exec_one(struct ak_j *j, const struct ak_jnode *node)
     }
 }
 
-enum ak_jflow ak_j_exec(struct ak_j *j, const struct ak_jnode *statements)
+enum ak_jflow ak_j_exec(struct ak_jenv *j, const struct ak_jnode *statements)
 {
     enum ak_jflow flow = AK_J_NEXT;
     ak_j_enter(j);
     for (; statements && flow == AK_J_NEXT; statements = statements->next) {
         ak_j_spend(j, 1);
-        ak_j_place(j, statements);
+        ak_j_set_position(j, statements);
         flow = exec_one(j, statements);
     }
     ak_j_leave(j);

@@ -1,6 +1,6 @@
 /* Running nodes. */
-#ifndef AK_TEXT_JINJA_EXEC_H
-#define AK_TEXT_JINJA_EXEC_H
+#ifndef AK_TEMPLATE_JINJA_EXEC_H
+#define AK_TEMPLATE_JINJA_EXEC_H
 
 #include "template/jinja/node.h"
 #include "template/jinja/string.h"
@@ -8,7 +8,7 @@
 /* Variables of a block, seen from the blocks inside of it. */
 struct ak_jvar {
     const struct ak_jstr *name; /* interned */
-    struct ak_jval value;       /* ABSENT: it has none, whatever there is outside */
+    struct ak_jval value;       /* MISSING: it has none, whatever there is outside */
 };
 struct ak_jscope {
     struct ak_jscope *outer;
@@ -29,62 +29,65 @@ struct ak_jloop {
 
 enum ak_jflow { AK_J_NEXT, AK_J_BREAK, AK_J_CONTINUE };
 
-/* scope.c */
-struct ak_jscope *ak_j_open_scope(struct ak_j *j, struct ak_jscope *outer,
+/* exec.c: scopes */
+struct ak_jscope *ak_j_open_scope(struct ak_jenv *j, struct ak_jscope *outer,
                                   const struct ak_jnode *hidden);
-void ak_j_set(struct ak_j *j, struct ak_jscope *scope, struct ak_jval name, struct ak_jval value);
-struct ak_jval ak_j_look_up(struct ak_j *j, struct ak_jval name);
+void ak_j_set(struct ak_jenv *j, struct ak_jscope *scope, struct ak_jval name,
+              struct ak_jval value);
+struct ak_jval ak_j_look_up(struct ak_jenv *j, struct ak_jval name);
 /* Assigns a value to names, a tuple of them, or a namespace's member. */
-void ak_j_assign(struct ak_j *j, const struct ak_jnode *target, struct ak_jval value);
+void ak_j_assign(struct ak_jenv *j, const struct ak_jnode *target, struct ak_jval value);
 
 /* exec.c */
-enum ak_jflow ak_j_exec(struct ak_j *j, const struct ak_jnode *statements);
+enum ak_jflow ak_j_exec(struct ak_jenv *j, const struct ak_jnode *statements);
 /* The text that statements make in a scope of their own. */
-struct ak_jval ak_j_capture(struct ak_j *j, const struct ak_jnode *statements,
+struct ak_jval ak_j_capture(struct ak_jenv *j, const struct ak_jnode *statements,
                             struct ak_jscope *scope);
 
-/* loop.c */
-enum ak_jflow ak_j_exec_for(struct ak_j *j, const struct ak_jnode *node);
+/* exec.c: loops */
+enum ak_jflow ak_j_exec_for(struct ak_jenv *j, const struct ak_jnode *node);
 /* loop(items) */
-struct ak_jval ak_j_loop_again(struct ak_j *j, struct ak_jloop *loop, struct ak_jval items);
-/* ABSENT: no such member */
-struct ak_jval ak_j_loop_member(struct ak_j *j, const struct ak_jloop *loop, struct ak_jval name);
+struct ak_jval ak_j_recurse_loop(struct ak_jenv *j, struct ak_jloop *loop, struct ak_jval items);
+/* MISSING: no such member */
+struct ak_jval ak_j_loop_member(struct ak_jenv *j, const struct ak_jloop *loop,
+                                struct ak_jval name);
 
 /* eval.c */
-struct ak_jval ak_j_eval(struct ak_j *j, const struct ak_jnode *node);
+struct ak_jval ak_j_eval(struct ak_jenv *j, const struct ak_jnode *node);
 /* of a block */
-struct ak_jval ak_j_apply_filters(struct ak_j *j, const struct ak_jnode *filters,
+struct ak_jval ak_j_apply_filters(struct ak_jenv *j, const struct ak_jnode *filters,
                                   struct ak_jval text);
-static inline void ak_j_place(struct ak_j *j, const struct ak_jnode *node)
+static inline void ak_j_set_position(struct ak_jenv *j, const struct ak_jnode *node)
 {
     j->line = node->line;
     j->column = node->column;
 }
 
 /* call.c */
-struct ak_jval ak_j_call(struct ak_j *j, struct ak_jval callee, const struct ak_jargs *args);
-struct ak_jval ak_j_call_builtin(struct ak_j *j, const struct ak_jbuiltin *builtin,
+struct ak_jval ak_j_call(struct ak_jenv *j, struct ak_jval callee, const struct ak_jargs *args);
+struct ak_jval ak_j_call_builtin(struct ak_jenv *j, const struct ak_jbuiltin *builtin,
                                  struct ak_jval first, const struct ak_jargs *args);
-struct ak_jval ak_j_macro(struct ak_j *j, const struct ak_jnode *node);
+struct ak_jval ak_j_make_macro(struct ak_jenv *j, const struct ak_jnode *node);
 
 /* attribute.c */
 /* object.name */
-struct ak_jval ak_j_attribute(struct ak_j *j, struct ak_jval object, struct ak_jval name);
+struct ak_jval ak_j_get_attribute(struct ak_jenv *j, struct ak_jval object, struct ak_jval name);
 /* object[subscript] */
-struct ak_jval ak_j_item(struct ak_j *j, struct ak_jval object, struct ak_jval subscript);
+struct ak_jval ak_j_get_item(struct ak_jenv *j, struct ak_jval object, struct ak_jval subscript);
 
-/* operate.c */
-struct ak_jval ak_j_operate(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b);
-struct ak_jval ak_j_negative(struct ak_j *j, struct ak_jval v);
-struct ak_jval ak_j_positive(struct ak_j *j, struct ak_jval v);
-struct ak_jval ak_j_repeat(struct ak_j *j, const struct ak_jstr *s, int64_t times);
+/* operator.c */
+struct ak_jval ak_j_operate(struct ak_jenv *j, const char *op, struct ak_jval a, struct ak_jval b);
+struct ak_jval ak_j_negate(struct ak_jenv *j, struct ak_jval v);
+struct ak_jval ak_j_apply_plus(struct ak_jenv *j, struct ak_jval v);
+struct ak_jval ak_j_repeat(struct ak_jenv *j, const struct ak_jstr *s, int64_t times);
 
 /* percent.c, format.c */
-struct ak_jval ak_j_percent(struct ak_j *j, const struct ak_jstr *format, struct ak_jval values);
-struct ak_jval ak_j_format(struct ak_j *j, const struct ak_jstr *format,
+struct ak_jval ak_j_format_percent(struct ak_jenv *j, const struct ak_jstr *format,
+                                   struct ak_jval values);
+struct ak_jval ak_j_format(struct ak_jenv *j, const struct ak_jstr *format,
                            const struct ak_jargs *args);
 
 /* json.c */
-struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json);
+struct ak_jval ak_j_from_json(struct ak_jenv *j, const json_t *json);
 
 #endif

@@ -19,8 +19,8 @@ static struct ak_jnode *binary(struct ak_jparser *p, enum ak_jnode_kind kind,
 /* ---- Lists of things ---------------------------------------------------- */
 bool ak_j_is_tuple_end(const struct ak_jparser *p, const char *end_name)
 {
-    return ak_j_at(p, AK_JT_VARIABLE_END) || ak_j_at(p, AK_JT_BLOCK_END) ||
-           ak_j_at(p, AK_JT_RPAREN) || (end_name && ak_j_at_name(p, end_name));
+    return ak_j_is_token(p, AK_JT_VARIABLE_END) || ak_j_is_token(p, AK_JT_BLOCK_END) ||
+           ak_j_is_token(p, AK_JT_RPAREN) || (end_name && ak_j_is_name(p, end_name));
 }
 
 struct ak_jnode *ak_j_parse_tuple(struct ak_jparser *p, struct ak_jtuple_rules rules)
@@ -30,7 +30,7 @@ struct ak_jnode *ak_j_parse_tuple(struct ak_jparser *p, struct ak_jtuple_rules r
     bool is_tuple = false;
     while (!ak_j_is_tuple_end(p, rules.end_name)) {
         ak_j_add_node(&items, rules.no_condition ? parse_or(p) : ak_j_parse_expression(p));
-        if (!ak_j_at(p, AK_JT_COMMA))
+        if (!ak_j_is_token(p, AK_JT_COMMA))
             break;
         is_tuple = true;
         p->now++;
@@ -49,10 +49,10 @@ static struct ak_jnode *parse_list(struct ak_jparser *p)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_LIST, ak_j_expect(p, AK_JT_LBRACKET));
     struct ak_jnodes items = { 0 };
-    while (!ak_j_at(p, AK_JT_RBRACKET)) {
+    while (!ak_j_is_token(p, AK_JT_RBRACKET)) {
         if (items.first)
             ak_j_expect(p, AK_JT_COMMA);
-        if (ak_j_at(p, AK_JT_RBRACKET))
+        if (ak_j_is_token(p, AK_JT_RBRACKET))
             break;
         ak_j_add_node(&items, ak_j_parse_expression(p));
     }
@@ -65,10 +65,10 @@ static struct ak_jnode *parse_dict(struct ak_jparser *p)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_DICT, ak_j_expect(p, AK_JT_LBRACE));
     struct ak_jnodes pairs = { 0 };
-    while (!ak_j_at(p, AK_JT_RBRACE)) {
+    while (!ak_j_is_token(p, AK_JT_RBRACE)) {
         if (pairs.first)
             ak_j_expect(p, AK_JT_COMMA);
-        if (ak_j_at(p, AK_JT_RBRACE))
+        if (ak_j_is_token(p, AK_JT_RBRACE))
             break;
         const struct ak_jtoken *at = p->now;
         struct ak_jnode *key = ak_j_parse_expression(p);
@@ -123,7 +123,7 @@ static struct ak_jnode *parse_strings(struct ak_jparser *p)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_CONST, p->now);
     node->value = (p->now++)->value;
-    for (; ak_j_at(p, AK_JT_STRING); p->now++)
+    for (; ak_j_is_token(p, AK_JT_STRING); p->now++)
         node->value = ak_j_concat(p->j, node->value.as.string, p->now->value.as.string);
     return node;
 }
@@ -158,7 +158,8 @@ struct ak_jnode *ak_j_parse_primary(struct ak_jparser *p)
 /* One part of a slice; NULL where it is left out. */
 static struct ak_jnode *parse_bound(struct ak_jparser *p)
 {
-    if (ak_j_at(p, AK_JT_COLON) || ak_j_at(p, AK_JT_RBRACKET) || ak_j_at(p, AK_JT_COMMA))
+    if (ak_j_is_token(p, AK_JT_COLON) || ak_j_is_token(p, AK_JT_RBRACKET) ||
+        ak_j_is_token(p, AK_JT_COMMA))
         return NULL;
     return ak_j_parse_expression(p);
 }
@@ -166,7 +167,7 @@ static struct ak_jnode *parse_bound(struct ak_jparser *p)
 static struct ak_jnode *parse_subscribed(struct ak_jparser *p)
 {
     const struct ak_jtoken *at = p->now;
-    struct ak_jnode *start = ak_j_at(p, AK_JT_COLON) ? NULL : ak_j_parse_expression(p);
+    struct ak_jnode *start = ak_j_is_token(p, AK_JT_COLON) ? NULL : ak_j_parse_expression(p);
     if (!ak_j_skip(p, AK_JT_COLON))
         return start;
     struct ak_jnode *node = binary(p, AK_JN_SLICE, at, start, parse_bound(p));
@@ -179,7 +180,7 @@ static struct ak_jnode *parse_item(struct ak_jparser *p, struct ak_jnode *object
 {
     const struct ak_jtoken *at = ak_j_expect(p, AK_JT_LBRACKET);
     struct ak_jnodes parts = { 0 };
-    while (!ak_j_at(p, AK_JT_RBRACKET)) {
+    while (!ak_j_is_token(p, AK_JT_RBRACKET)) {
         if (parts.first)
             ak_j_expect(p, AK_JT_COMMA);
         ak_j_add_node(&parts, parse_subscribed(p));
@@ -220,7 +221,7 @@ static void parse_argument(struct ak_jparser *p, struct ak_jnode_args *args,
     } else if (ak_j_skip(p, AK_JT_POW)) {
         fine = !args->more_named;
         args->more_named = ak_j_parse_expression(p);
-    } else if (ak_j_at(p, AK_JT_NAME) && p->now[1].kind == AK_JT_ASSIGN) {
+    } else if (ak_j_is_token(p, AK_JT_NAME) && p->now[1].kind == AK_JT_ASSIGN) {
         fine = !args->more_named;
         struct ak_jnode *keyword = ak_j_node(p, AK_JN_KEYWORD, at);
         keyword->name = ak_j_intern(p, at->value);
@@ -242,10 +243,10 @@ static const struct ak_jnode_args *parse_arguments(struct ak_jparser *p)
     struct ak_jnode_args *args = ak_j_alloc(p->j, 1, sizeof *args);
     struct ak_jnodes values = { 0 }, named = { 0 };
     ak_j_expect(p, AK_JT_LPAREN);
-    for (bool first = true; !ak_j_at(p, AK_JT_RPAREN); first = false) {
+    for (bool first = true; !ak_j_is_token(p, AK_JT_RPAREN); first = false) {
         if (!first)
             ak_j_expect(p, AK_JT_COMMA);
-        if (ak_j_at(p, AK_JT_RPAREN) && !first)
+        if (ak_j_is_token(p, AK_JT_RPAREN) && !first)
             break;
         parse_argument(p, args, &values, &named);
     }
@@ -265,11 +266,11 @@ static struct ak_jnode *parse_call(struct ak_jparser *p, struct ak_jnode *callee
 static struct ak_jnode *parse_postfix(struct ak_jparser *p, struct ak_jnode *node)
 {
     for (;;) {
-        if (ak_j_at(p, AK_JT_DOT))
+        if (ak_j_is_token(p, AK_JT_DOT))
             node = parse_dot(p, node);
-        else if (ak_j_at(p, AK_JT_LBRACKET))
+        else if (ak_j_is_token(p, AK_JT_LBRACKET))
             node = parse_item(p, node);
-        else if (ak_j_at(p, AK_JT_LPAREN))
+        else if (ak_j_is_token(p, AK_JT_LPAREN))
             node = parse_call(p, node);
         else
             return node;
@@ -296,8 +297,8 @@ struct ak_jnode *ak_j_parse_filters(struct ak_jparser *p, struct ak_jnode *opera
     do {
         struct ak_jnode *node = binary(p, AK_JN_FILTER, p->now, operand, NULL);
         node->name = parse_dotted(p);
-        node->builtin = ak_j_filter(node->name.as.string);
-        node->args = ak_j_at(p, AK_JT_LPAREN) ? parse_arguments(p) : &no_args;
+        node->builtin = ak_j_find_filter(node->name.as.string);
+        node->args = ak_j_is_token(p, AK_JT_LPAREN) ? parse_arguments(p) : &no_args;
         operand = node;
     } while (ak_j_skip(p, AK_JT_PIPE));
     return operand;
@@ -308,7 +309,7 @@ static bool is_test_argument(const struct ak_jparser *p)
 {
     switch (p->now->kind) {
     case AK_JT_NAME:
-        return !ak_j_at_name(p, "else") && !ak_j_at_name(p, "or") && !ak_j_at_name(p, "and");
+        return !ak_j_is_name(p, "else") && !ak_j_is_name(p, "or") && !ak_j_is_name(p, "and");
     case AK_JT_STRING:
     case AK_JT_INTEGER:
     case AK_JT_FLOAT:
@@ -320,7 +321,7 @@ static bool is_test_argument(const struct ak_jparser *p)
 
 static const struct ak_jnode_args *parse_test_argument(struct ak_jparser *p)
 {
-    if (ak_j_at_name(p, "is"))
+    if (ak_j_is_name(p, "is"))
         ak_j_parse_fail(p, p->now, "tests cannot be chained with is");
     struct ak_jnode_args *args = ak_j_alloc(p->j, 1, sizeof *args);
     args->values = parse_postfix(p, ak_j_parse_primary(p));
@@ -333,10 +334,10 @@ static struct ak_jnode *parse_test(struct ak_jparser *p, struct ak_jnode *operan
     struct ak_jnode *node = binary(p, AK_JN_TEST, p->now++, operand, NULL);
     bool negated = ak_j_skip_name(p, "not");
     node->name = parse_dotted(p);
-    node->builtin = ak_j_test(node->name.as.string);
-    node->args = ak_j_at(p, AK_JT_LPAREN) ? parse_arguments(p) :
-                 is_test_argument(p)      ? parse_test_argument(p) :
-                                            &no_args;
+    node->builtin = ak_j_find_test(node->name.as.string);
+    node->args = ak_j_is_token(p, AK_JT_LPAREN) ? parse_arguments(p) :
+                 is_test_argument(p)            ? parse_test_argument(p) :
+                                                  &no_args;
     if (!negated)
         return node;
     struct ak_jnode *negation = ak_j_node(p, AK_JN_NOT, p->now);
@@ -350,9 +351,9 @@ static struct ak_jnode *parse_filter_expression(struct ak_jparser *p, struct ak_
     for (;;) {
         if (ak_j_skip(p, AK_JT_PIPE))
             node = ak_j_parse_filters(p, node);
-        else if (ak_j_at_name(p, "is"))
+        else if (ak_j_is_name(p, "is"))
             node = parse_test(p, node);
-        else if (ak_j_at(p, AK_JT_LPAREN))
+        else if (ak_j_is_token(p, AK_JT_LPAREN))
             node = parse_call(p, node);
         else
             return node;
@@ -364,7 +365,7 @@ static struct ak_jnode *parse_unary(struct ak_jparser *p, bool with_filter)
 {
     const struct ak_jtoken *at = p->now;
     struct ak_jnode *node;
-    if (ak_j_at(p, AK_JT_SUB) || ak_j_at(p, AK_JT_ADD)) {
+    if (ak_j_is_token(p, AK_JT_SUB) || ak_j_is_token(p, AK_JT_ADD)) {
         p->now++;
         ak_j_parse_enter(p);
         node = binary(p, at->kind == AK_JT_SUB ? AK_JN_NEGATIVE : AK_JN_POSITIVE, at,
@@ -388,7 +389,7 @@ static struct ak_jnode *arithmetic(struct ak_jparser *p, const struct ak_jtoken 
 static struct ak_jnode *parse_power(struct ak_jparser *p)
 {
     struct ak_jnode *left = parse_unary(p, true);
-    while (ak_j_at(p, AK_JT_POW)) {
+    while (ak_j_is_token(p, AK_JT_POW)) {
         const struct ak_jtoken *at = p->now++;
         left = arithmetic(p, at, left, parse_unary(p, true));
     }
@@ -398,8 +399,8 @@ static struct ak_jnode *parse_power(struct ak_jparser *p)
 static struct ak_jnode *parse_product(struct ak_jparser *p)
 {
     struct ak_jnode *left = parse_power(p);
-    while (ak_j_at(p, AK_JT_MUL) || ak_j_at(p, AK_JT_DIV) || ak_j_at(p, AK_JT_FLOORDIV) ||
-           ak_j_at(p, AK_JT_MOD)) {
+    while (ak_j_is_token(p, AK_JT_MUL) || ak_j_is_token(p, AK_JT_DIV) ||
+           ak_j_is_token(p, AK_JT_FLOORDIV) || ak_j_is_token(p, AK_JT_MOD)) {
         const struct ak_jtoken *at = p->now++;
         left = arithmetic(p, at, left, parse_power(p));
     }
@@ -421,7 +422,7 @@ static struct ak_jnode *parse_concat(struct ak_jparser *p)
 static struct ak_jnode *parse_sum(struct ak_jparser *p)
 {
     struct ak_jnode *left = parse_concat(p);
-    while (ak_j_at(p, AK_JT_ADD) || ak_j_at(p, AK_JT_SUB)) {
+    while (ak_j_is_token(p, AK_JT_ADD) || ak_j_is_token(p, AK_JT_SUB)) {
         const struct ak_jtoken *at = p->now++;
         left = arithmetic(p, at, left, parse_concat(p));
     }
@@ -435,7 +436,7 @@ static const char *skip_comparison(struct ak_jparser *p)
         return ak_j_token_name((p->now++)->kind);
     if (ak_j_skip_name(p, "in"))
         return "in";
-    if (!ak_j_at_name(p, "not") || p->now[1].kind != AK_JT_NAME ||
+    if (!ak_j_is_name(p, "not") || p->now[1].kind != AK_JT_NAME ||
         !ak_j_string_is(p->now[1].value, "in"))
         return NULL;
     p->now += 2;

@@ -3,7 +3,8 @@
 #include "template/jinja/filters.h"
 
 /* "0" is an index, anything else a name. */
-static struct ak_jval part_of(struct ak_j *j, const struct ak_jstr *path, size_t begin, size_t end)
+static struct ak_jval get_part(struct ak_jenv *j, const struct ak_jstr *path, size_t begin,
+                               size_t end)
 {
     int64_t index;
     bool digits = end > begin;
@@ -11,22 +12,22 @@ static struct ak_jval part_of(struct ak_j *j, const struct ak_jstr *path, size_t
         digits = digits && path->bytes[i] >= '0' && path->bytes[i] <= '9';
     if (digits && ak_j_parse_int(path->bytes + begin, end - begin, 10, &index))
         return ak_j_int(index);
-    return ak_j_part(j, path, begin, end);
+    return ak_j_substring(j, path, begin, end);
 }
 
-struct ak_jval ak_j_member_at(struct ak_j *j, struct ak_jval item, struct ak_jval path,
+struct ak_jval ak_j_member_at(struct ak_jenv *j, struct ak_jval item, struct ak_jval path,
                               struct ak_jval otherwise)
 {
-    if (!ak_j_present(path))
+    if (!ak_j_is_not_none(path))
         return item;
     if (path.kind != AK_J_STRING)
-        return ak_j_item(j, item, path);
+        return ak_j_get_item(j, item, path);
     const struct ak_jstr *s = path.as.string;
     for (size_t begin = 0, end; begin <= s->n; begin = end + 1) {
         for (end = begin; end < s->n && s->bytes[end] != '.';)
             end++;
-        item = ak_j_item(j, item, part_of(j, s, begin, end));
-        if (item.kind == AK_J_UNDEFINED && ak_j_present(otherwise))
+        item = ak_j_get_item(j, item, get_part(j, s, begin, end));
+        if (item.kind == AK_J_UNDEFINED && ak_j_is_not_none(otherwise))
             item = otherwise;
     }
     return item;
@@ -41,15 +42,15 @@ static struct ak_jargs args_from(const struct ak_jargs *args, size_t first)
     return rest;
 }
 
-static struct ak_jval named(const struct ak_jargs *args, const char *name)
+static struct ak_jval get_named(const struct ak_jargs *args, const char *name)
 {
     for (size_t i = 0; i < args->n_named; i++)
         if (ak_j_string_is(args->named[i].key, name))
             return args->named[i].value;
-    return (struct ak_jval){ .kind = AK_J_ABSENT };
+    return (struct ak_jval){ .kind = AK_J_MISSING };
 }
 
-static void check_map_names(struct ak_j *j, const struct ak_jargs *args)
+static void check_map_names(struct ak_jenv *j, const struct ak_jargs *args)
 {
     for (size_t i = 0; i < args->n_named; i++)
         if (!ak_j_string_is(args->named[i].key, "attribute") &&
@@ -57,29 +58,30 @@ static void check_map_names(struct ak_j *j, const struct ak_jargs *args)
             ak_j_fail(j, "unexpected keyword argument %s", ak_j_show(j, args->named[i].key));
 }
 
-static struct ak_jval map_members(struct ak_j *j, struct ak_jval over, const struct ak_jargs *args)
+static struct ak_jval map_members(struct ak_jenv *j, struct ak_jval over,
+                                  const struct ak_jargs *args)
 {
     const struct ak_jlist *items = ak_j_iterate(j, over);
     struct ak_jlist *out = ak_j_list(j, AK_J_PLAIN_LIST, items->n);
     check_map_names(j, args);
     for (size_t i = 0; i < items->n; i++)
-        ak_j_append(
-            j, out,
-            ak_j_member_at(j, items->items[i], named(args, "attribute"), named(args, "default")));
+        ak_j_append(j, out,
+                    ak_j_member_at(j, items->items[i], get_named(args, "attribute"),
+                                   get_named(args, "default")));
     return ak_j_generator(out);
 }
 
-static struct ak_jval filter_map(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_map(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *args)
 {
-    if (!ak_j_truth(a[0]))
+    if (!ak_j_is_true(a[0]))
         return ak_j_generator(ak_j_list(j, AK_J_PLAIN_LIST, 0));
-    if (args->n == 0 && ak_j_given(named(args, "attribute")))
+    if (args->n == 0 && ak_j_is_given(get_named(args, "attribute")))
         return map_members(j, a[0], args);
     if (args->n == 0)
         ak_j_fail(j, "map requires a filter argument");
     const struct ak_jbuiltin *filter =
-        ak_j_filter(ak_j_need_string(j, args->values[0], "a filter's name"));
+        ak_j_find_filter(ak_j_need_string(j, args->values[0], "a filter's name"));
     if (!filter)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no filter named %s",
                      ak_j_show(j, args->values[0]));
@@ -93,17 +95,17 @@ static struct ak_jval filter_map(struct ak_j *j, const struct ak_jval *a,
 
 /* Elements for which a test, or their truth, gives `wanted`; `by_member`: the first argument
  * says of which member of them. */
-static struct ak_jval choose(struct ak_j *j, struct ak_jval over, const struct ak_jargs *args,
-                             bool wanted, bool by_member)
+static struct ak_jval select_items(struct ak_jenv *j, struct ak_jval over,
+                                   const struct ak_jargs *args, bool wanted, bool by_member)
 {
     struct ak_jlist *kept = ak_j_list(j, AK_J_PLAIN_LIST, 0);
     const struct ak_jbuiltin *test = NULL;
-    if (!ak_j_truth(over))
+    if (!ak_j_is_true(over))
         return ak_j_generator(kept);
     if (by_member && args->n == 0)
         ak_j_fail(j, "missing parameter for attribute name");
     if (args->n > by_member) {
-        test = ak_j_test(ak_j_need_string(j, args->values[by_member], "a test's name"));
+        test = ak_j_find_test(ak_j_need_string(j, args->values[by_member], "a test's name"));
         if (!test)
             ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "there is no test named %s",
                          ak_j_show(j, args->values[by_member]));
@@ -114,35 +116,35 @@ static struct ak_jval choose(struct ak_j *j, struct ak_jval over, const struct a
         struct ak_jval v = by_member ?
                                ak_j_member_at(j, items->items[i], args->values[0], ak_j_none()) :
                                items->items[i];
-        if (ak_j_truth(test ? ak_j_call_builtin(j, test, v, &rest) : v) == wanted)
+        if (ak_j_is_true(test ? ak_j_call_builtin(j, test, v, &rest) : v) == wanted)
             ak_j_append(j, kept, items->items[i]);
         ak_j_spend(j, 1);
     }
     return ak_j_generator(kept);
 }
 
-static struct ak_jval filter_select(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_select(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *args)
 {
-    return choose(j, a[0], args, true, false);
+    return select_items(j, a[0], args, true, false);
 }
 
-static struct ak_jval filter_reject(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_reject(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *args)
 {
-    return choose(j, a[0], args, false, false);
+    return select_items(j, a[0], args, false, false);
 }
 
-static struct ak_jval filter_selectattr(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_selectattr(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *args)
 {
-    return choose(j, a[0], args, true, true);
+    return select_items(j, a[0], args, true, true);
 }
 
-static struct ak_jval filter_rejectattr(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_rejectattr(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *args)
 {
-    return choose(j, a[0], args, false, true);
+    return select_items(j, a[0], args, false, true);
 }
 
 const struct ak_jbuiltin ak_j_choice_filters[] = {

@@ -6,30 +6,30 @@
 #include "template/jinja/text.h"
 #include "base/unicode.h"
 
-static struct ak_jval filter_center(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_center(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_center(j, ak_j_str(j, a[0]),
-                       ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "width") : 80, ' ');
+                       ak_j_is_given(a[1]) ? ak_j_need_int(j, a[1], "width") : 80, ' ');
 }
 
 /* ---- indent ------------------------------------------------------------- */
-static const struct ak_jstr *indention(struct ak_j *j, struct ak_jval width)
+static const struct ak_jstr *make_indent(struct ak_jenv *j, struct ak_jval width)
 {
-    static const struct ak_jstr blank = { .bytes = " ", .n = 1, .n_chars = 1 };
+    static const struct ak_jstr space = { .bytes = " ", .n = 1, .n_chars = 1 };
     if (width.kind == AK_J_STRING)
         return width.as.string;
-    return ak_j_repeat(j, &blank, ak_j_given(width) ? ak_j_need_int(j, width, "width") : 4)
+    return ak_j_repeat(j, &space, ak_j_is_given(width) ? ak_j_need_int(j, width, "width") : 4)
         .as.string;
 }
 
-static struct ak_jval filter_indent(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_indent(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     static const struct ak_jstr newline = { .bytes = "\n", .n = 1, .n_chars = 1 };
     const struct ak_jstr *s = ak_j_need_string(j, a[0], "what is indented"),
-                         *by = indention(j, a[1]);
+                         *by = make_indent(j, a[1]);
     const struct ak_jlist *lines =
         ak_j_split_lines(j, ak_j_concat(j, s, &newline).as.string, false);
     struct ak_jout out = { 0 };
@@ -37,21 +37,21 @@ static struct ak_jval filter_indent(struct ak_j *j, const struct ak_jval *a,
     for (size_t i = 0; i < lines->n; i++) {
         const struct ak_jstr *line = lines->items[i].as.string;
         ak_j_put_text(j, &out, i ? "\n" : "");
-        if (i == 0 ? ak_j_truth(a[2]) : line->n > 0 || ak_j_truth(a[3]))
+        if (i == 0 ? ak_j_is_true(a[2]) : line->n > 0 || ak_j_is_true(a[3]))
             ak_j_put_str(j, &out, by);
         ak_j_put_str(j, &out, line);
     }
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_truncate(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_truncate(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *rest)
 {
     static const struct ak_jstr dots = { .bytes = "...", .n = 3, .n_chars = 3 };
     const struct ak_jstr *s = ak_j_need_string(j, a[0], "what is truncated");
-    const struct ak_jstr *end = ak_j_given(a[3]) ? ak_j_need_string(j, a[3], "end") : &dots;
-    int64_t length = ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "length") : 255;
-    int64_t leeway = ak_j_present(a[4]) ? ak_j_need_int(j, a[4], "leeway") : 5,
+    const struct ak_jstr *end = ak_j_is_given(a[3]) ? ak_j_need_string(j, a[3], "end") : &dots;
+    int64_t length = ak_j_is_given(a[1]) ? ak_j_need_int(j, a[1], "length") : 255;
+    int64_t leeway = ak_j_is_not_none(a[4]) ? ak_j_need_int(j, a[4], "leeway") : 5,
             n_end = (int64_t)end->n_chars;
     (void)rest;
     if (length < n_end)
@@ -60,13 +60,13 @@ static struct ak_jval filter_truncate(struct ak_j *j, const struct ak_jval *a,
         ak_j_fail(j, "expected leeway >= 0, got %lld", (long long)leeway);
     if ((int64_t)s->n_chars - leeway <= length)
         return a[0];
-    struct ak_jval kept = ak_j_part(j, s, 0, ak_j_byte_of(j, s, (size_t)(length - n_end)));
-    if (!ak_j_truth(a[2]))
+    struct ak_jval kept = ak_j_substring(j, s, 0, ak_j_byte_offset(j, s, (size_t)(length - n_end)));
+    if (!ak_j_is_true(a[2]))
         kept = ak_j_cut_last_word(j, kept.as.string);
     return ak_j_concat(j, kept.as.string, end);
 }
 
-static struct ak_jval filter_wordcount(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_wordcount(struct ak_jenv *j, const struct ak_jval *a,
                                        const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = ak_j_str(j, a[0]);
@@ -84,12 +84,12 @@ static struct ak_jval filter_wordcount(struct ak_j *j, const struct ak_jval *a,
 
 /* ---- wordwrap: words, and the blanks between them, fill lines ----------- */
 struct wrap {
-    struct ak_j *j;
+    struct ak_jenv *j;
     struct ak_jout out;
     const struct ak_jstr *newline;
     int64_t width, used;    /* characters of a line, and of this one so far */
     bool break_long, first; /* whether words may be cut, whether nothing was written yet */
-    struct ak_jstr blanks;  /* before the next word */
+    struct ak_jstr spaces;  /* before the next word */
 };
 
 static void begin_line(struct wrap *w)
@@ -97,7 +97,7 @@ static void begin_line(struct wrap *w)
     if (w->used > 0)
         ak_j_put_str(w->j, &w->out, w->newline);
     w->used = 0;
-    w->blanks = (struct ak_jstr){ 0 };
+    w->spaces = (struct ak_jstr){ 0 };
 }
 
 static void put_part(struct wrap *w, const struct ak_jstr *s)
@@ -111,10 +111,10 @@ static void put_long_word(struct wrap *w, const struct ak_jstr *word)
 {
     struct ak_jstr left = *word;
     while ((int64_t)left.n_chars > w->width - w->used && w->width > 0) {
-        size_t n = ak_j_byte_of(w->j, &left, (size_t)(w->width - w->used));
-        struct ak_jstr *part = ak_j_part(w->j, &left, 0, n).as.string;
+        size_t n = ak_j_byte_offset(w->j, &left, (size_t)(w->width - w->used));
+        struct ak_jstr *part = ak_j_substring(w->j, &left, 0, n).as.string;
         put_part(w, part);
-        left = *ak_j_part(w->j, &left, n, left.n).as.string;
+        left = *ak_j_substring(w->j, &left, n, left.n).as.string;
         begin_line(w);
     }
     put_part(w, &left);
@@ -122,12 +122,12 @@ static void put_long_word(struct wrap *w, const struct ak_jstr *word)
 
 static void put_word(struct wrap *w, const struct ak_jstr *word)
 {
-    int64_t n = (int64_t)word->n_chars, n_blanks = (int64_t)w->blanks.n_chars;
-    if (w->used + n_blanks + n <= w->width) {
-        put_part(w, &w->blanks);
+    int64_t n = (int64_t)word->n_chars, n_spaces = (int64_t)w->spaces.n_chars;
+    if (w->used + n_spaces + n <= w->width) {
+        put_part(w, &w->spaces);
         put_part(w, word);
-    } else if (n > w->width && w->break_long && w->used + n_blanks < w->width) {
-        put_part(w, &w->blanks);
+    } else if (n > w->width && w->break_long && w->used + n_spaces < w->width) {
+        put_part(w, &w->spaces);
         put_long_word(w, word);
     } else {
         begin_line(w);
@@ -136,7 +136,7 @@ static void put_word(struct wrap *w, const struct ak_jstr *word)
         else
             put_part(w, word);
     }
-    w->blanks = (struct ak_jstr){ 0 };
+    w->spaces = (struct ak_jstr){ 0 };
 }
 
 /* A word ends at blanks, and behind a hyphen between letters. */
@@ -161,45 +161,45 @@ static size_t word_end(const struct ak_jstr *s, size_t at, bool hyphens)
 static void wrap_line(struct wrap *w, const struct ak_jstr *line, bool hyphens)
 {
     w->used = 0;
-    w->blanks = (struct ak_jstr){ 0 };
+    w->spaces = (struct ak_jstr){ 0 };
     for (size_t at = 0, end; at < line->n; at = end) {
-        size_t blank = at, next = at;
-        while (blank < line->n && ak_j_is_space(ak_j_char_at(line, blank, &next)))
-            blank = next;
-        if (blank > at)
-            w->blanks = *ak_j_part(w->j, line, at, blank).as.string;
-        end = word_end(line, blank, hyphens);
-        if (end > blank)
-            put_word(w, ak_j_part(w->j, line, blank, end).as.string);
+        size_t word_begin = at, next = at;
+        while (word_begin < line->n && ak_j_is_space(ak_j_char_at(line, word_begin, &next)))
+            word_begin = next;
+        if (word_begin > at)
+            w->spaces = *ak_j_substring(w->j, line, at, word_begin).as.string;
+        end = word_end(line, word_begin, hyphens);
+        if (end > word_begin)
+            put_word(w, ak_j_substring(w->j, line, word_begin, end).as.string);
         ak_j_spend(w->j, 1 + (end - at) / 4);
     }
 }
 
-static struct ak_jval filter_wordwrap(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_wordwrap(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *rest)
 {
     static const struct ak_jstr newline = { .bytes = "\n", .n = 1, .n_chars = 1 };
     struct wrap w = { .j = j,
-                      .newline =
-                          ak_j_present(a[3]) ? ak_j_need_string(j, a[3], "wrapstring") : &newline };
+                      .newline = ak_j_is_not_none(a[3]) ? ak_j_need_string(j, a[3], "wrapstring") :
+                                                          &newline };
     const struct ak_jlist *lines =
         ak_j_split_lines(j, ak_j_need_string(j, a[0], "what is wrapped"), false);
-    w.width = ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "width") : 79;
-    w.break_long = !ak_j_given(a[2]) || ak_j_truth(a[2]);
+    w.width = ak_j_is_given(a[1]) ? ak_j_need_int(j, a[1], "width") : 79;
+    w.break_long = !ak_j_is_given(a[2]) || ak_j_is_true(a[2]);
     (void)rest;
     if (w.width <= 0)
         ak_j_fail(j, "invalid width %lld (must be > 0)", (long long)w.width);
     for (size_t i = 0; i < lines->n; i++) {
         if (i > 0)
             ak_j_put_str(j, &w.out, w.newline);
-        wrap_line(&w, lines->items[i].as.string, !ak_j_given(a[4]) || ak_j_truth(a[4]));
+        wrap_line(&w, lines->items[i].as.string, !ak_j_is_given(a[4]) || ak_j_is_true(a[4]));
     }
     return ak_j_finish(j, &w.out);
 }
 
 /* ---- striptags ---------------------------------------------------------- */
 /* Without comments and tags. */
-static struct ak_jstr *without_tags(struct ak_j *j, const struct ak_jstr *s)
+static struct ak_jstr *strip_tags(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };
     for (size_t at = 0; at < s->n;) {
@@ -222,7 +222,7 @@ static const struct {
 } entities[] = { { "&amp;", '&' }, { "&lt;", '<' },   { "&gt;", '>' },   { "&quot;", '"' },
                  { "&#34;", '"' }, { "&#39;", '\'' }, { "&nbsp;", 0xA0 } };
 
-static struct ak_jval without_entities(struct ak_j *j, const struct ak_jstr *s)
+static struct ak_jval decode_entities(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };
     for (size_t at = 0; at < s->n;) {
@@ -242,23 +242,23 @@ static struct ak_jval without_entities(struct ak_j *j, const struct ak_jstr *s)
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_striptags(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_striptags(struct ak_jenv *j, const struct ak_jval *a,
                                        const struct ak_jargs *rest)
 {
-    const struct ak_jstr *s = without_tags(j, ak_j_str(j, a[0]));
+    const struct ak_jstr *s = strip_tags(j, ak_j_str(j, a[0]));
     struct ak_jout out = { 0 };
-    bool blank = false;
+    bool after_space = false;
     (void)rest;
     ak_j_spend(j, s->n / 2);
     for (size_t at = 0, next; at < s->n; at = next) {
         bool space = ak_j_is_space(ak_j_char_at(s, at, &next));
-        if (!space && blank && out.n > 0)
+        if (!space && after_space && out.n > 0)
             ak_j_put_text(j, &out, " ");
         if (!space)
             ak_j_put_bytes(j, &out, s->bytes + at, next - at);
-        blank = space;
+        after_space = space;
     }
-    return without_entities(j, ak_j_finish(j, &out).as.string);
+    return decode_entities(j, ak_j_finish(j, &out).as.string);
 }
 
 const struct ak_jbuiltin ak_j_layout_filters[] = {

@@ -6,26 +6,26 @@
 struct ak_jval ak_j_generator(struct ak_jlist *list)
 {
     list->form = AK_J_GENERATOR;
-    return ak_j_of_list(list);
+    return ak_j_from_list(list);
 }
 
-static struct ak_jval copy_reversed(struct ak_j *j, const struct ak_jlist *from)
+static struct ak_jval copy_reversed(struct ak_jenv *j, const struct ak_jlist *from)
 {
     struct ak_jlist *to = ak_j_list(j, AK_J_PLAIN_LIST, from->n);
     ak_j_spend(j, from->n);
     for (size_t i = from->n; i-- > 0;)
         ak_j_append(j, to, from->items[i]);
-    return ak_j_of_list(to);
+    return ak_j_from_list(to);
 }
 
-static struct ak_jval filter_length(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_length(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_int((int64_t)ak_j_length(j, a[0]));
 }
 
-static struct ak_jval filter_list(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_list(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     const struct ak_jlist *from = ak_j_iterate(j, a[0]);
@@ -34,10 +34,10 @@ static struct ak_jval filter_list(struct ak_j *j, const struct ak_jval *a,
     ak_j_spend(j, from->n);
     for (size_t i = 0; i < from->n; i++)
         ak_j_append(j, to, from->items[i]);
-    return ak_j_of_list(to);
+    return ak_j_from_list(to);
 }
 
-static struct ak_jval filter_first(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_first(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
@@ -48,7 +48,7 @@ static struct ak_jval filter_first(struct ak_j *j, const struct ak_jval *a,
                           ak_j_undefined_hint(j, "no first item, sequence was empty");
 }
 
-static struct ak_jval filter_last(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_last(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
@@ -59,7 +59,7 @@ static struct ak_jval filter_last(struct ak_j *j, const struct ak_jval *a,
                           ak_j_undefined_hint(j, "no last item, sequence was empty");
 }
 
-static struct ak_jval filter_reverse(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_reverse(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     (void)rest;
@@ -72,7 +72,7 @@ static struct ak_jval filter_reverse(struct ak_j *j, const struct ak_jval *a,
     return stays_list ? reversed : ak_j_generator(reversed.as.list);
 }
 
-static struct ak_jval filter_items(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_items(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
@@ -83,7 +83,7 @@ static struct ak_jval filter_items(struct ak_j *j, const struct ak_jval *a,
     return ak_j_generator(ak_j_view(j, a[0].as.dict, AK_J_ITEMS));
 }
 
-static struct ak_jval filter_join(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_join(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
@@ -91,30 +91,30 @@ static struct ak_jval filter_join(struct ak_j *j, const struct ak_jval *a,
     (void)rest;
     for (size_t i = 0; i < items->n; i++)
         ak_j_append(j, members,
-                    ak_j_present(a[2]) ? ak_j_member_at(j, items->items[i], a[2], ak_j_none()) :
-                                         items->items[i]);
-    return ak_j_join(j, ak_j_given(a[1]) ? ak_j_str(j, a[1]) : ak_j_text(j, "").as.string, members,
-                     false);
+                    ak_j_is_not_none(a[2]) ? ak_j_member_at(j, items->items[i], a[2], ak_j_none()) :
+                                             items->items[i]);
+    return ak_j_join(j, ak_j_is_given(a[1]) ? ak_j_str(j, a[1]) : ak_j_text(j, "").as.string,
+                     members, false);
 }
 
-static struct ak_jval filter_sum(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_sum(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
-    struct ak_jval sum = ak_j_given(a[2]) ? a[2] : ak_j_int(0);
+    struct ak_jval sum = ak_j_is_given(a[2]) ? a[2] : ak_j_int(0);
     (void)rest;
     if (sum.kind == AK_J_STRING)
         ak_j_fail(j, "sum() can't sum strings [use ''.join(seq) instead]");
     for (size_t i = 0; i < items->n; i++)
         sum = ak_j_operate(j, "+", sum,
-                           ak_j_present(a[1]) ?
+                           ak_j_is_not_none(a[1]) ?
                                ak_j_member_at(j, items->items[i], a[1], ak_j_none()) :
                                items->items[i]);
     return sum;
 }
 
 /* Rows of `linecount` items, the last one filled up. */
-static struct ak_jval filter_batch(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_batch(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
@@ -124,18 +124,18 @@ static struct ak_jval filter_batch(struct ak_j *j, const struct ak_jval *a,
     for (size_t i = 0; i < items->n; i++) {
         if (!row || (int64_t)row->n == size) {
             row = ak_j_list(j, AK_J_PLAIN_LIST, 0);
-            ak_j_append(j, rows, ak_j_of_list(row));
+            ak_j_append(j, rows, ak_j_from_list(row));
         }
         ak_j_spend(j, 1);
         ak_j_append(j, row, items->items[i]);
     }
-    for (; row && ak_j_present(a[2]) && (int64_t)row->n < size; ak_j_spend(j, 1))
+    for (; row && ak_j_is_not_none(a[2]) && (int64_t)row->n < size; ak_j_spend(j, 1))
         ak_j_append(j, row, a[2]);
     return ak_j_generator(rows);
 }
 
 /* `slices` columns, the first ones longer by one where it does not come out even. */
-static struct ak_jval filter_slice(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_slice(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
@@ -151,9 +151,9 @@ static struct ak_jval filter_slice(struct ak_j *j, const struct ak_jval *a,
         ak_j_spend(j, 1);
         for (int64_t k = 0; k < (int64_t)items->n / n + longer; k++)
             ak_j_append(j, slice, items->items[at++]);
-        if (ak_j_present(a[2]) && !longer)
+        if (ak_j_is_not_none(a[2]) && !longer)
             ak_j_append(j, slice, a[2]);
-        ak_j_append(j, slices, ak_j_of_list(slice));
+        ak_j_append(j, slices, ak_j_from_list(slice));
     }
     return ak_j_generator(slices);
 }

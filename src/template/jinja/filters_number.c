@@ -11,18 +11,18 @@ static bool is_integer(struct ak_jval v)
     return v.kind == AK_J_INT || v.kind == AK_J_BOOL;
 }
 
-static struct ak_jval filter_abs(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_abs(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     (void)rest;
     if (a[0].kind == AK_J_FLOAT)
         return ak_j_float(fabs(a[0].as.number));
     int64_t value = ak_j_need_int(j, a[0], "abs");
-    return value < 0 ? ak_j_negative(j, ak_j_int(value)) : ak_j_int(value);
+    return value < 0 ? ak_j_negate(j, ak_j_int(value)) : ak_j_int(value);
 }
 
 /* float(v): false where it is none. */
-static bool to_float(struct ak_j *j, struct ak_jval v, double *out)
+static bool to_float(struct ak_jenv *j, struct ak_jval v, double *out)
 {
     if (v.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, v);
@@ -34,27 +34,27 @@ static bool to_float(struct ak_j *j, struct ak_jval v, double *out)
     return v.kind == AK_J_FLOAT || is_integer(v);
 }
 
-static struct ak_jval filter_float(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_float(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     double value;
     (void)rest;
     if (to_float(j, a[0], &value))
         return ak_j_float(value);
-    return ak_j_given(a[1]) ? a[1] : ak_j_float(0);
+    return ak_j_is_given(a[1]) ? a[1] : ak_j_float(0);
 }
 
-static struct ak_jval whole(struct ak_j *j, double x)
+static struct ak_jval truncate_float(struct ak_jenv *j, double x)
 {
     if (!(fabs(x) < 0x1p63))
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "an integer goes beyond 64 bits, the limit");
     return ak_j_int((int64_t)x);
 }
 
-static struct ak_jval filter_int(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_int(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
-    int64_t value, base = ak_j_given(a[2]) ? ak_j_need_int(j, a[2], "base") : 10;
+    int64_t value, base = ak_j_is_given(a[2]) ? ak_j_need_int(j, a[2], "base") : 10;
     double number;
     (void)rest;
     if (is_integer(a[0]))
@@ -64,8 +64,8 @@ static struct ak_jval filter_int(struct ak_j *j, const struct ak_jval *a,
         ak_j_parse_int(a[0].as.string->bytes, a[0].as.string->n, (unsigned)base, &value))
         return ak_j_int(value);
     if (!to_float(j, a[0], &number) || !isfinite(number))
-        return ak_j_given(a[1]) ? a[1] : ak_j_int(0);
-    return whole(j, number);
+        return ak_j_is_given(a[1]) ? a[1] : ak_j_int(0);
+    return truncate_float(j, number);
 }
 
 /* Rounds the decimal that the float stands for, as Python does. */
@@ -85,39 +85,39 @@ static double round_at(double x, int64_t digits)
     return isinf(unit) ? copysign(0, x) : rint(x / unit) * unit;
 }
 
-static struct ak_jval filter_round(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_round(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
-    int64_t digits = ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "precision") : 0;
+    int64_t digits = ak_j_is_given(a[1]) ? ak_j_need_int(j, a[1], "precision") : 0;
     double value;
     (void)rest;
     if (a[0].kind == AK_J_STRING || !to_float(j, a[0], &value))
         ak_j_fail(j, "type %s doesn't define __round__ method", ak_j_type_name(a[0]));
-    bool common = !ak_j_given(a[2]) || ak_j_string_is(a[2], "common");
+    bool common = !ak_j_is_given(a[2]) || ak_j_string_is(a[2], "common");
     if (!common && !ak_j_string_is(a[2], "ceil") && !ak_j_string_is(a[2], "floor"))
         ak_j_fail(j, "method must be common, ceil or floor");
     if (common && is_integer(a[0]) && digits >= 0)
         return ak_j_int(ak_j_need_int(j, a[0], "round"));
     if (common)
-        return is_integer(a[0]) ? whole(j, round_at(value, digits)) :
+        return is_integer(a[0]) ? truncate_float(j, round_at(value, digits)) :
                                   ak_j_float(round_at(value, digits));
     double unit = pow(10, (double)digits);
     return ak_j_float((ak_j_string_is(a[2], "ceil") ? ceil(value * unit) : floor(value * unit)) /
                       unit);
 }
 
-static struct ak_jval filter_filesizeformat(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_filesizeformat(struct ak_jenv *j, const struct ak_jval *a,
                                             const struct ak_jargs *rest)
 {
     static const char prefixes[] = "kMGTPEZY";
-    double bytes, base = ak_j_truth(a[1]) ? 1024 : 1000, unit = base;
+    double bytes, base = ak_j_is_true(a[1]) ? 1024 : 1000, unit = base;
     struct ak_jout out = { 0 };
     int i = 0;
     (void)rest;
     if (!to_float(j, a[0], &bytes))
         ak_j_fail(j, "could not convert %s to float", ak_j_show(j, a[0]));
     if (bytes < base) {
-        ak_j_put_int(j, &out, whole(j, bytes).as.integer);
+        ak_j_put_int(j, &out, truncate_float(j, bytes).as.integer);
         ak_j_put_text(j, &out, bytes == 1 ? " Byte" : " Bytes");
         return ak_j_finish(j, &out);
     }
@@ -131,25 +131,25 @@ static struct ak_jval filter_filesizeformat(struct ak_j *j, const struct ak_jval
 }
 
 /* ---- Any value ---------------------------------------------------------- */
-static struct ak_jval filter_default(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_default(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     (void)rest;
-    if (a[0].kind == AK_J_UNDEFINED || (ak_j_truth(a[2]) && !ak_j_truth(a[0])))
-        return ak_j_given(a[1]) ? a[1] : ak_j_text(j, "");
+    if (a[0].kind == AK_J_UNDEFINED || (ak_j_is_true(a[2]) && !ak_j_is_true(a[0])))
+        return ak_j_is_given(a[1]) ? a[1] : ak_j_text(j, "");
     return a[0];
 }
 
-static struct ak_jval filter_attr(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_attr(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
     ak_j_need_string(j, a[1], "an attribute's name");
-    return ak_j_only_attribute(j, a[0], a[1]);
+    return ak_j_get_attribute_only(j, a[0], a[1]);
 }
 
 /* What fits into a line is its repr; longer values would be laid out over several. */
-static struct ak_jval filter_pprint(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_pprint(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     struct ak_jout out = { 0 };
@@ -181,13 +181,13 @@ static const struct ak_jbuiltin value_filters[] = {
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
-const struct ak_jbuiltin *ak_j_filter(const struct ak_jstr *name)
+const struct ak_jbuiltin *ak_j_find_filter(const struct ak_jstr *name)
 {
     const struct ak_jbuiltin *const tables[] = { ak_j_text_filters,  ak_j_layout_filters,
                                                  ak_j_list_filters,  ak_j_choice_filters,
                                                  ak_j_order_filters, value_filters };
     const struct ak_jbuiltin *found = NULL;
     for (size_t i = 0; !found && i < sizeof tables / sizeof *tables; i++)
-        found = ak_j_builtin_named(tables[i], name);
+        found = ak_j_find_builtin(tables[i], name);
     return found;
 }

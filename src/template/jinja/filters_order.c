@@ -5,12 +5,12 @@
 #include "template/jinja/case.h"
 #include "template/jinja/filters.h"
 
-struct ak_jval ak_j_sort_key(struct ak_j *j, struct ak_jval v, struct ak_jval case_sensitive)
+struct ak_jval ak_j_sort_key(struct ak_jenv *j, struct ak_jval v, struct ak_jval case_sensitive)
 {
-    return v.kind == AK_J_STRING && !ak_j_truth(case_sensitive) ? ak_j_lower(j, v.as.string) : v;
+    return v.kind == AK_J_STRING && !ak_j_is_true(case_sensitive) ? ak_j_lower(j, v.as.string) : v;
 }
 
-static struct ak_jlist *copy(struct ak_j *j, const struct ak_jlist *from)
+static struct ak_jlist *copy(struct ak_jenv *j, const struct ak_jlist *from)
 {
     struct ak_jlist *to = ak_j_list(j, AK_J_PLAIN_LIST, from->n);
     ak_j_spend(j, from->n);
@@ -20,42 +20,43 @@ static struct ak_jlist *copy(struct ak_j *j, const struct ak_jlist *from)
 }
 
 /* "a.b,c": the keys of an item, one after another. */
-static struct ak_jval keys_of(struct ak_j *j, struct ak_jval item, struct ak_jval attribute,
-                              struct ak_jval case_sensitive)
+static struct ak_jval get_keys(struct ak_jenv *j, struct ak_jval item, struct ak_jval attribute,
+                               struct ak_jval case_sensitive)
 {
     struct ak_jlist *keys = ak_j_list(j, AK_J_PLAIN_LIST, 1);
     const struct ak_jstr *s = attribute.kind == AK_J_STRING ? attribute.as.string : NULL;
     for (size_t begin = 0, end; s && begin <= s->n; begin = end + 1) {
         const char *comma = begin < s->n ? memchr(s->bytes + begin, ',', s->n - begin) : NULL;
         end = comma ? (size_t)(comma - s->bytes) : s->n;
-        struct ak_jval member = ak_j_member_at(j, item, ak_j_part(j, s, begin, end), ak_j_none());
+        struct ak_jval member =
+            ak_j_member_at(j, item, ak_j_substring(j, s, begin, end), ak_j_none());
         ak_j_append(j, keys, ak_j_sort_key(j, member, case_sensitive));
     }
     if (!s)
         ak_j_append(
             j, keys,
             ak_j_sort_key(j, ak_j_member_at(j, item, attribute, ak_j_none()), case_sensitive));
-    return ak_j_of_list(keys);
+    return ak_j_from_list(keys);
 }
 
-static struct ak_jval filter_sort(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_sort(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     struct ak_jlist *items = copy(j, ak_j_iterate(j, a[0]));
     struct ak_jval *keys = ak_j_alloc(j, items->n, sizeof *keys);
     (void)rest;
     for (size_t i = 0; i < items->n; i++)
-        keys[i] = keys_of(j, items->items[i], a[3], a[2]);
-    ak_j_sort(j, items->items, keys, items->n, ak_j_truth(a[1]));
-    return ak_j_of_list(items);
+        keys[i] = get_keys(j, items->items[i], a[3], a[2]);
+    ak_j_sort(j, items->items, keys, items->n, ak_j_is_true(a[1]));
+    return ak_j_from_list(items);
 }
 
-static struct ak_jval filter_dictsort(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_dictsort(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *rest)
 {
     bool by_value = ak_j_string_is(a[2], "value");
     (void)rest;
-    if (ak_j_given(a[2]) && !by_value && !ak_j_string_is(a[2], "key"))
+    if (ak_j_is_given(a[2]) && !by_value && !ak_j_string_is(a[2], "key"))
         ak_j_fail(j, "you can only sort by either \"key\" or \"value\"");
     if (a[0].kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, a[0]);
@@ -65,12 +66,12 @@ static struct ak_jval filter_dictsort(struct ak_j *j, const struct ak_jval *a,
     struct ak_jval *keys = ak_j_alloc(j, pairs->n, sizeof *keys);
     for (size_t i = 0; i < pairs->n; i++)
         keys[i] = ak_j_sort_key(j, pairs->items[i].as.list->items[by_value], a[1]);
-    ak_j_sort(j, pairs->items, keys, pairs->n, ak_j_truth(a[3]));
+    ak_j_sort(j, pairs->items, keys, pairs->n, ak_j_is_true(a[3]));
     pairs->form = AK_J_PLAIN_LIST;
-    return ak_j_of_list(pairs);
+    return ak_j_from_list(pairs);
 }
 
-static struct ak_jval filter_unique(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_unique(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
@@ -88,7 +89,7 @@ static struct ak_jval filter_unique(struct ak_j *j, const struct ak_jval *a,
     return ak_j_generator(kept);
 }
 
-static struct ak_jval extreme(struct ak_j *j, const struct ak_jval *a, const char *op)
+static struct ak_jval find_extreme(struct ak_jenv *j, const struct ak_jval *a, const char *op)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
     if (items->n == 0)
@@ -106,22 +107,22 @@ static struct ak_jval extreme(struct ak_j *j, const struct ak_jval *a, const cha
     return best;
 }
 
-static struct ak_jval filter_min(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_min(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     (void)rest;
-    return extreme(j, a, "<");
+    return find_extreme(j, a, "<");
 }
 
-static struct ak_jval filter_max(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_max(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     (void)rest;
-    return extreme(j, a, ">");
+    return find_extreme(j, a, ">");
 }
 
 /* Pairs of a key, as its first element has it, and the elements. */
-static struct ak_jval filter_groupby(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_groupby(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     struct ak_jlist *items = copy(j, ak_j_iterate(j, a[0])),
@@ -134,16 +135,16 @@ static struct ak_jval filter_groupby(struct ak_j *j, const struct ak_jval *a,
     for (size_t i = 0; i < items->n; i++) {
         struct ak_jval member = ak_j_member_at(j, items->items[i], a[1], a[2]),
                        key = ak_j_sort_key(j, member, a[3]);
-        if (!group || !ak_j_equal(j, key, last)) {
+        if (!group || !ak_j_is_equal(j, key, last)) {
             group = ak_j_list(j, AK_J_PLAIN_LIST, 0);
-            struct ak_jval pair = ak_j_pair(j, member, ak_j_of_list(group));
+            struct ak_jval pair = ak_j_pair(j, member, ak_j_from_list(group));
             pair.as.list->grouped = true;
             ak_j_append(j, groups, pair);
         }
         ak_j_append(j, group, items->items[i]);
         last = key;
     }
-    return ak_j_of_list(groups);
+    return ak_j_from_list(groups);
 }
 
 const struct ak_jbuiltin ak_j_order_filters[] = {

@@ -7,28 +7,28 @@
 #include "template/jinja/markup.h"
 #include "template/jinja/text.h"
 
-static struct ak_jval filter_string(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_string(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_of_str(ak_j_str(j, a[0]));
+    return ak_j_from_str(ak_j_str(j, a[0]));
 }
 
-static struct ak_jval filter_upper(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_upper(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_upper(j, ak_j_str(j, a[0]));
 }
 
-static struct ak_jval filter_lower(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_lower(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_lower(j, ak_j_str(j, a[0]));
 }
 
-static struct ak_jval filter_capitalize(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_capitalize(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *rest)
 {
     (void)rest;
@@ -40,7 +40,7 @@ static bool begins_word(uint32_t c)
     return ak_j_is_space(c) || (c < 0x80 && c && strchr("-({[<", (int)c));
 }
 
-static struct ak_jval filter_title(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_title(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = ak_j_str(j, a[0]);
@@ -59,38 +59,38 @@ static struct ak_jval filter_title(struct ak_j *j, const struct ak_jval *a,
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_trim(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_trim(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
     const struct ak_jstr *chars =
-        ak_j_present(a[1]) ? ak_j_need_string(j, a[1], "strip arg") : NULL;
+        ak_j_is_not_none(a[1]) ? ak_j_need_string(j, a[1], "strip arg") : NULL;
     return ak_j_strip(j, ak_j_str(j, a[0]), chars, true, true);
 }
 
-static struct ak_jval filter_replace(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_replace(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
-    int64_t count = ak_j_present(a[3]) ? ak_j_need_int(j, a[3], "count") : -1;
+    int64_t count = ak_j_is_not_none(a[3]) ? ak_j_need_int(j, a[3], "count") : -1;
     (void)rest;
     return ak_j_replace(j, ak_j_str(j, a[0]), ak_j_str(j, a[1]), ak_j_str(j, a[2]), count);
 }
 
-static struct ak_jval filter_safe(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_safe(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_mark_safe(j, ak_j_of_str(ak_j_str(j, a[0])));
+    return ak_j_mark_safe(j, ak_j_from_str(ak_j_str(j, a[0])));
 }
 
-static struct ak_jval filter_escape(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_escape(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_escape(j, a[0]);
 }
 
-static struct ak_jval filter_forceescape(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_forceescape(struct ak_jenv *j, const struct ak_jval *a,
                                          const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = ak_j_str(j, a[0]);
@@ -98,7 +98,7 @@ static struct ak_jval filter_forceescape(struct ak_j *j, const struct ak_jval *a
     return ak_j_escape(j, ak_j_string_at(j, s->bytes, s->n)); /* a copy that is not marked */
 }
 
-static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_xmlattr(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     struct ak_jout out = { 0 };
@@ -113,7 +113,7 @@ static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a,
         for (size_t k = 0; k < key->n; k++)
             if (key->bytes[k] && strchr(" \t\n\r\f\v/>=", key->bytes[k]))
                 ak_j_fail(j, "invalid character in attribute name: %s", ak_j_show(j, pair->key));
-        ak_j_put_text(j, &out, out.n > 0 || !ak_j_given(a[1]) || ak_j_truth(a[1]) ? " " : "");
+        ak_j_put_text(j, &out, out.n > 0 || !ak_j_is_given(a[1]) || ak_j_is_true(a[1]) ? " " : "");
         ak_j_put_str(j, &out, ak_j_escape(j, pair->key).as.string);
         ak_j_put_text(j, &out, "=\"");
         ak_j_put_str(j, &out, ak_j_escape(j, pair->value).as.string);
@@ -123,7 +123,7 @@ static struct ak_jval filter_xmlattr(struct ak_j *j, const struct ak_jval *a,
 }
 
 /* ---- URLs --------------------------------------------------------------- */
-static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, bool query)
+static void put_quoted(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s, bool query)
 {
     static const char hex[] = "0123456789ABCDEF";
     ak_j_spend(j, s->n / 4);
@@ -141,7 +141,7 @@ static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
     }
 }
 
-static struct ak_jval filter_urlencode(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_urlencode(struct ak_jenv *j, const struct ak_jval *a,
                                        const struct ak_jargs *rest)
 {
     struct ak_jout out = { 0 };
@@ -164,7 +164,7 @@ static struct ak_jval filter_urlencode(struct ak_j *j, const struct ak_jval *a,
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval filter_format(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval filter_format(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     if (rest->n > 0 && rest->n_named > 0)
@@ -175,8 +175,8 @@ static struct ak_jval filter_format(struct ak_j *j, const struct ak_jval *a,
         ak_j_append(j, values, rest->values[i]);
     for (size_t i = 0; i < rest->n_named; i++)
         ak_j_put(j, named, rest->named[i].key, rest->named[i].value);
-    return ak_j_percent(j, ak_j_str(j, a[0]),
-                        rest->n_named > 0 ? ak_j_of_dict(named) : ak_j_of_list(values));
+    return ak_j_format_percent(j, ak_j_str(j, a[0]),
+                               rest->n_named > 0 ? ak_j_from_dict(named) : ak_j_from_list(values));
 }
 
 const struct ak_jbuiltin ak_j_text_filters[] = {

@@ -10,10 +10,10 @@ struct fields {
     bool counted, numbered;
 };
 
-static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+static void put_fields(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
                        struct fields *fields, unsigned depth);
 
-static struct ak_jval numbered_value(struct ak_j *j, struct fields *fields, int64_t number)
+static struct ak_jval numbered_value(struct ak_jenv *j, struct fields *fields, int64_t number)
 {
     if (fields->counted && fields->numbered)
         ak_j_fail(j, "a format cannot have both fields with numbers and fields without");
@@ -23,7 +23,7 @@ static struct ak_jval numbered_value(struct ak_j *j, struct fields *fields, int6
     return fields->args->values[number];
 }
 
-static struct ak_jval first_value(struct ak_j *j, struct fields *fields, struct ak_jval name)
+static struct ak_jval first_value(struct ak_jenv *j, struct fields *fields, struct ak_jval name)
 {
     const struct ak_jstr *s = name.as.string;
     int64_t number;
@@ -42,21 +42,21 @@ static struct ak_jval first_value(struct ak_j *j, struct fields *fields, struct 
 }
 
 /* "name.attribute[index]" */
-static struct ak_jval field_value(struct ak_j *j, struct fields *fields, const struct ak_jstr *s)
+static struct ak_jval field_value(struct ak_jenv *j, struct fields *fields, const struct ak_jstr *s)
 {
     size_t at = strcspn(s->bytes, ".[");
-    struct ak_jval value = first_value(j, fields, ak_j_part(j, s, 0, at));
+    struct ak_jval value = first_value(j, fields, ak_j_substring(j, s, 0, at));
     while (at < s->n) {
         bool is_item = s->bytes[at++] == '[';
         size_t n = strcspn(s->bytes + at, is_item ? "]" : ".[");
-        struct ak_jval name = ak_j_part(j, s, at, at + n);
+        struct ak_jval name = ak_j_substring(j, s, at, at + n);
         int64_t index;
         at += n + is_item;
         if (n == 0 || at > s->n)
             ak_j_fail(j, "a field of the format has an empty attribute");
         if (is_item && ak_j_parse_int(name.as.string->bytes, n, 10, &index))
             name = ak_j_int(index);
-        value = is_item ? ak_j_item(j, value, name) : ak_j_attribute(j, value, name);
+        value = is_item ? ak_j_get_item(j, value, name) : ak_j_get_attribute(j, value, name);
     }
     return value;
 }
@@ -88,7 +88,7 @@ static bool skip(const struct ak_jstr *s, size_t *at, char c)
     return found;
 }
 
-static struct ak_jspec read_spec(struct ak_j *j, const struct ak_jstr *s)
+static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jspec spec = { .precision = -1 };
     size_t at = 0;
@@ -100,11 +100,11 @@ static struct ak_jspec read_spec(struct ak_j *j, const struct ak_jstr *s)
         spec.fill = '0';
         spec.align = '=';
     }
-    spec.width = ak_j_read_width(j, s, &at, AK_J_MOST_WIDTH);
+    spec.width = ak_j_read_width(j, s, &at, AK_J_WIDTH_MAX);
     if (at < s->n && (s->bytes[at] == ',' || s->bytes[at] == '_'))
         spec.grouping = s->bytes[at++];
     if (skip(s, &at, '.'))
-        spec.precision = ak_j_read_width(j, s, &at, AK_J_MOST_PRECISION);
+        spec.precision = ak_j_read_width(j, s, &at, AK_J_PRECISION_MAX);
     if (at < s->n)
         spec.conversion = s->bytes[at++];
     if (at < s->n)
@@ -115,7 +115,7 @@ static struct ak_jspec read_spec(struct ak_j *j, const struct ak_jstr *s)
     return spec;
 }
 
-static void put_formatted(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
+static void put_formatted(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v,
                           const struct ak_jstr *format)
 {
     struct ak_jspec spec = read_spec(j, format);
@@ -136,7 +136,7 @@ static void put_formatted(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
 }
 
 /* What stands between the braces: "name!conversion:format". */
-static void put_field(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+static void put_field(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
                       struct fields *fields, unsigned depth)
 {
     size_t n = 0;
@@ -161,11 +161,11 @@ static void put_field(struct ak_j *j, struct ak_jout *out, const struct ak_jstr 
     if (n < s->n && s->bytes[n] != ':')
         ak_j_fail(j, "':' is expected after the conversion specifier");
     if (n < s->n)
-        put_fields(j, &format, ak_j_part(j, s, n + 1, s->n).as.string, fields, depth + 1);
+        put_fields(j, &format, ak_j_substring(j, s, n + 1, s->n).as.string, fields, depth + 1);
     put_formatted(j, out, value, ak_j_finish(j, &format).as.string);
 }
 
-static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+static void put_fields(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
                        struct fields *fields, unsigned depth)
 {
     if (depth > 2)
@@ -186,12 +186,12 @@ static void put_fields(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
             if (open > 0)
                 ak_j_fail(j, "a '{' of the format is not closed");
             at--;
-            put_field(j, out, ak_j_part(j, s, begin, at).as.string, fields, depth);
+            put_field(j, out, ak_j_substring(j, s, begin, at).as.string, fields, depth);
         }
     }
 }
 
-struct ak_jval ak_j_format(struct ak_j *j, const struct ak_jstr *format,
+struct ak_jval ak_j_format(struct ak_jenv *j, const struct ak_jstr *format,
                            const struct ak_jargs *args)
 {
     struct ak_jout out = { 0 };

@@ -5,26 +5,26 @@
 
 #include "template/jinja/format.h"
 
-int64_t ak_j_read_width(struct ak_j *j, const struct ak_jstr *s, size_t *at, int64_t most)
+int64_t ak_j_read_width(struct ak_jenv *j, const struct ak_jstr *s, size_t *at, int64_t max)
 {
     int64_t value = 0;
     for (; *at < s->n && s->bytes[*at] >= '0' && s->bytes[*at] <= '9'; (*at)++) {
         value = value * 10 + (s->bytes[*at] - '0');
-        if (value > most)
+        if (value > max)
             ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
-                         "a format asks for more than %lld characters, the limit", (long long)most);
+                         "a format asks for more than %lld characters, the limit", (long long)max);
     }
     return value;
 }
 
-static void put_fill(struct ak_j *j, struct ak_jout *out, uint32_t fill, int64_t n)
+static void put_fill(struct ak_jenv *j, struct ak_jout *out, uint32_t fill, int64_t n)
 {
     for (; n > 0; n--)
         ak_j_put_char(j, out, fill ? fill : ' ');
 }
 
 /* `head` is a number's sign and prefix, behind which '=' fills. */
-static void put_aligned(struct ak_j *j, struct ak_jout *out, const char *head, const char *body,
+static void put_aligned(struct ak_jenv *j, struct ak_jout *out, const char *head, const char *body,
                         size_t n_body, size_t n_chars, char align, const struct ak_jspec *spec)
 {
     int64_t space = spec->width - (int64_t)(strlen(head) + n_chars);
@@ -37,13 +37,13 @@ static void put_aligned(struct ak_j *j, struct ak_jout *out, const char *head, c
     put_fill(j, out, spec->fill, align == '=' ? 0 : space - left);
 }
 
-void ak_j_put_formatted_text(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *text,
+void ak_j_put_formatted_text(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *text,
                              const struct ak_jspec *spec)
 {
     size_t n = text->n, n_chars = text->n_chars;
     if (spec->precision >= 0 && (uint64_t)spec->precision < n_chars) {
         n_chars = (size_t)spec->precision;
-        n = ak_j_byte_of(j, text, n_chars);
+        n = ak_j_byte_offset(j, text, n_chars);
     }
     put_aligned(j, out, "", text->bytes, n, n_chars, spec->align ? spec->align : '<', spec);
 }
@@ -56,7 +56,7 @@ static void upper_case(char *text, size_t n)
 }
 
 /* Separators between every `size` digits of the n that `digits` begins with. */
-static void put_grouped(struct ak_j *j, struct ak_jout *out, const char *digits, size_t n,
+static void put_grouped(struct ak_jenv *j, struct ak_jout *out, const char *digits, size_t n,
                         char separator, size_t size)
 {
     for (size_t i = 0; i < n; i++) {
@@ -66,7 +66,7 @@ static void put_grouped(struct ak_j *j, struct ak_jout *out, const char *digits,
     }
 }
 
-static void put_number(struct ak_j *j, struct ak_jout *out, bool negative, const char *prefix,
+static void put_number(struct ak_jenv *j, struct ak_jout *out, bool negative, const char *prefix,
                        struct ak_jout *body, const struct ak_jspec *spec)
 {
     char head[4];
@@ -83,7 +83,7 @@ static void put_number(struct ak_j *j, struct ak_jout *out, bool negative, const
     put_aligned(j, out, head, body->bytes, body->n, body->n, spec->align ? spec->align : '>', spec);
 }
 
-void ak_j_put_formatted_int(struct ak_j *j, struct ak_jout *out, int64_t value,
+void ak_j_put_formatted_int(struct ak_jenv *j, struct ak_jout *out, int64_t value,
                             const struct ak_jspec *spec)
 {
     unsigned base = spec->conversion == 'x' ? 16 :
@@ -91,7 +91,7 @@ void ak_j_put_formatted_int(struct ak_j *j, struct ak_jout *out, int64_t value,
                     spec->conversion == 'b' ? 2 :
                                               10;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    char digits[AK_J_MOST_PRECISION + 64], *first = digits + sizeof digits;
+    char digits[AK_J_PRECISION_MAX + 64], *first = digits + sizeof digits;
     struct ak_jout body = { 0 };
     do
         *--first = "0123456789abcdef"[rest % base];
@@ -107,7 +107,7 @@ void ak_j_put_formatted_int(struct ak_j *j, struct ak_jout *out, int64_t value,
     put_number(j, out, value < 0, prefix, &body, spec);
 }
 
-static void put_digits(struct ak_j *j, struct ak_jout *out, double value,
+static void put_digits(struct ak_jenv *j, struct ak_jout *out, double value,
                        const struct ak_jspec *spec)
 {
     if (isnan(value) || isinf(value)) {
@@ -128,7 +128,7 @@ static void put_digits(struct ak_j *j, struct ak_jout *out, double value,
         ak_j_put_text(j, out, "%");
 }
 
-void ak_j_put_formatted_float(struct ak_j *j, struct ak_jout *out, double value,
+void ak_j_put_formatted_float(struct ak_jenv *j, struct ak_jout *out, double value,
                               const struct ak_jspec *spec)
 {
     struct ak_jout digits = { 0 }, body = { 0 };

@@ -8,7 +8,7 @@
 
 enum { MOST_RANGE = 100000 }; /* as in jinja2's sandbox */
 
-static struct ak_jval function_range(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval function_range(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *args)
 {
     (void)a;
@@ -31,16 +31,16 @@ static struct ak_jval function_range(struct ak_j *j, const struct ak_jval *a,
     ak_j_spend(j, n);
     for (uint64_t i = 0; i < n; i++)
         ak_j_append(j, list, ak_j_int((int64_t)((uint64_t)start + i * (uint64_t)step)));
-    return ak_j_of_list(list);
+    return ak_j_from_list(list);
 }
 
 /* dict(mapping or pairs, name=value…) */
-static struct ak_jdict *make_dict(struct ak_j *j, const struct ak_jargs *args, const char *what)
+static struct ak_jdict *make_dict(struct ak_jenv *j, const struct ak_jargs *args, const char *what)
 {
     struct ak_jdict *dict = ak_j_dict(j);
     if (args->n > 1)
         ak_j_fail(j, "%s expected at most 1 argument, got %zu", what, args->n);
-    struct ak_jval from = args->n > 0 ? args->values[0] : ak_j_of_dict(dict);
+    struct ak_jval from = args->n > 0 ? args->values[0] : ak_j_from_dict(dict);
     const struct ak_jlist *pairs =
         from.kind == AK_J_DICT ? ak_j_view(j, from.as.dict, AK_J_ITEMS) : ak_j_iterate(j, from);
     for (size_t i = 0; i < pairs->n; i++) {
@@ -55,14 +55,14 @@ static struct ak_jdict *make_dict(struct ak_j *j, const struct ak_jargs *args, c
     return dict;
 }
 
-static struct ak_jval function_dict(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval function_dict(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *args)
 {
     (void)a;
-    return ak_j_of_dict(make_dict(j, args, "dict"));
+    return ak_j_from_dict(make_dict(j, args, "dict"));
 }
 
-static struct ak_jval function_namespace(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval function_namespace(struct ak_jenv *j, const struct ak_jval *a,
                                          const struct ak_jargs *args)
 {
     struct ak_jdict *dict = make_dict(j, args, "namespace");
@@ -77,7 +77,7 @@ static struct ak_jval function_namespace(struct ak_j *j, const struct ak_jval *a
     return (struct ak_jval){ .kind = AK_J_NAMESPACE, .as.dict = dict };
 }
 
-static struct ak_jval function_cycler(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval function_cycler(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *args)
 {
     struct ak_jcycler *cycler = ak_j_alloc(j, 1, sizeof *cycler);
@@ -90,7 +90,7 @@ static struct ak_jval function_cycler(struct ak_j *j, const struct ak_jval *a,
     return (struct ak_jval){ .kind = AK_J_CYCLER, .as.cycler = cycler };
 }
 
-static struct ak_jval function_joiner(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval function_joiner(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *args)
 {
     struct ak_jjoiner *joiner = ak_j_alloc(j, 1, sizeof *joiner);
@@ -101,7 +101,7 @@ static struct ak_jval function_joiner(struct ak_j *j, const struct ak_jval *a,
     return (struct ak_jval){ .kind = AK_J_JOINER, .as.joiner = joiner };
 }
 
-static struct ak_jval function_raise(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval function_raise(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *args)
 {
     (void)a;
@@ -125,7 +125,8 @@ static size_t format_time(char *out, size_t capacity, const char *format, const 
 }
 
 /* What Python writes itself: microseconds, and nothing for the zone that its time has not. */
-static struct ak_jstr *without_zone(struct ak_j *j, const struct ak_jstr *format, long microseconds)
+static struct ak_jstr *expand_fraction(struct ak_jenv *j, const struct ak_jstr *format,
+                                       long microseconds)
 {
     struct ak_jout out = { 0 };
     for (size_t i = 0; i < format->n; i++) {
@@ -145,7 +146,7 @@ static struct ak_jstr *without_zone(struct ak_j *j, const struct ak_jstr *format
     return ak_j_finish(j, &out).as.string;
 }
 
-static struct ak_jval function_strftime_now(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval function_strftime_now(struct ak_jenv *j, const struct ak_jval *a,
                                             const struct ak_jargs *args)
 {
     enum { MOST_FORMAT = 1024, MOST_TIME = 65536 };
@@ -163,7 +164,7 @@ static struct ak_jval function_strftime_now(struct ak_j *j, const struct ak_jval
         clock_gettime(CLOCK_REALTIME, &now);
     if (!localtime_r(&now.tv_sec, &tm))
         ak_j_fail(j, "the time is out of range");
-    format = without_zone(j, format, now.tv_nsec / 1000);
+    format = expand_fraction(j, format, now.tv_nsec / 1000);
     char *text = ak_j_alloc(j, MOST_TIME, 1);
     return ak_j_string_at(j, text, format_time(text, MOST_TIME, format->bytes, &tm));
 }
@@ -179,7 +180,7 @@ static const struct ak_jbuiltin functions[] = {
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
-const struct ak_jbuiltin *ak_j_function(const struct ak_jstr *name)
+const struct ak_jbuiltin *ak_j_find_global(const struct ak_jstr *name)
 {
-    return ak_j_builtin_named(functions, name);
+    return ak_j_find_builtin(functions, name);
 }

@@ -2,8 +2,8 @@
  * trim_blocks, lstrip_blocks, loop controls and transformers' additions.
  *
  *   text → tokens → nodes           lexer.c, parser.c, expression.c, names.c
- *   nodes + variables → text        exec.c, loop.c, eval.c, call.c
- *   what values are and can do      value.h, string.c, dict.c, compare.c, repr.c, operate.c,
+ *   nodes + variables → text        exec.c, eval.c, call.c
+ *   what values are and can do      value.h, string.c, compare.c, repr.c, operator.c,
  *                                   attribute.c
  *   what templates may call         methods_*.c, filters_*.c, tests.c, functions.c
  *
@@ -11,23 +11,23 @@
  *
  * Templates are hostile: steps, depth, memory and output are limited, and nothing that a
  * template can name reaches beyond its variables. */
-#ifndef AK_TEXT_JINJA_JINJA_H
-#define AK_TEXT_JINJA_JINJA_H
+#ifndef AK_TEMPLATE_JINJA_JINJA_H
+#define AK_TEMPLATE_JINJA_JINJA_H
 
 #include <jansson.h>
 
 #include "base/error.h"
 
 enum {
-    AK_JINJA_MOST_TEMPLATE_BYTES = 4 << 20,
-    AK_JINJA_MOST_PARSED_BYTES = 256 << 20, /* of a template's nodes */
+    AK_JINJA_TEMPLATE_BYTES_MAX = 4 << 20,
+    AK_JINJA_PARSED_BYTES_MAX = 256 << 20, /* of a template's nodes */
     /* that a rendering makes, what it no longer needs included */
-    AK_JINJA_MOST_BYTES = 512 << 20,
-    AK_JINJA_MOST_OUTPUT = 128 << 20,
-    AK_JINJA_MOST_STEPS = 100 << 20, /* nodes run, and 16 bytes or an element handled */
+    AK_JINJA_MEMORY_BYTES_MAX = 512 << 20,
+    AK_JINJA_OUTPUT_BYTES_MAX = 128 << 20,
+    AK_JINJA_STEPS_MAX = 100 << 20, /* nodes run, and 16 bytes or an element handled */
     /* nodes run inside of each other: macros that call themselves */
-    AK_JINJA_MOST_DEPTH = 1000,
-    AK_JINJA_MOST_NESTING = 200, /* of a template's text */
+    AK_JINJA_DEPTH_MAX = 1000,
+    AK_JINJA_NESTING_MAX = 200, /* of a template's text */
 };
 
 /* A parsed template, immutable. */

@@ -4,7 +4,7 @@
 
 #include "template/jinja/filters.h"
 
-struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json)
+struct ak_jval ak_j_from_json(struct ak_jenv *j, const json_t *json)
 {
     struct ak_jval value = ak_j_none();
     ak_j_enter(j);
@@ -18,7 +18,7 @@ struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json)
         value = ak_j_string_at(j, json_string_value(json), json_string_length(json));
         break;
     case JSON_ARRAY:
-        value = ak_j_of_list(ak_j_list(j, AK_J_PLAIN_LIST, json_array_size(json)));
+        value = ak_j_from_list(ak_j_list(j, AK_J_PLAIN_LIST, json_array_size(json)));
         for (size_t i = 0; i < json_array_size(json); i++)
             ak_j_append(j, value.as.list, ak_j_from_json(j, json_array_get(json, i)));
         break;
@@ -26,7 +26,7 @@ struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json)
         const char *key;
         /* jansson's loop has no const form; nothing changes */
         json_t *member, *object = (json_t *)(uintptr_t)json;
-        value = ak_j_of_dict(ak_j_dict(j));
+        value = ak_j_from_dict(ak_j_dict(j));
         json_object_foreach (object, key, member)
             ak_j_put(j, value.as.dict, ak_j_string_at(j, key, strlen(key)),
                      ak_j_from_json(j, member));
@@ -39,7 +39,7 @@ struct ak_jval ak_j_from_json(struct ak_j *j, const json_t *json)
 
 /* ---- tojson ------------------------------------------------------------- */
 struct writer {
-    struct ak_j *j;
+    struct ak_jenv *j;
     struct ak_jout out;
     bool ascii, sort;
     const struct ak_jstr *indent;        /* NULL: on one line */
@@ -195,20 +195,20 @@ static void put(struct writer *w, struct ak_jval v)
     ak_j_leave(w->j);
 }
 
-static const struct ak_jstr *indent_of(struct ak_j *j, struct ak_jval v)
+static const struct ak_jstr *indent_of(struct ak_jenv *j, struct ak_jval v)
 {
-    static const struct ak_jstr blank = { .bytes = " ", .n = 1, .n_chars = 1 };
-    if (!ak_j_present(v))
+    static const struct ak_jstr space = { .bytes = " ", .n = 1, .n_chars = 1 };
+    if (!ak_j_is_not_none(v))
         return NULL;
     return v.kind == AK_J_STRING ? v.as.string :
-                                   ak_j_repeat(j, &blank, ak_j_need_int(j, v, "indent")).as.string;
+                                   ak_j_repeat(j, &space, ak_j_need_int(j, v, "indent")).as.string;
 }
 
 static void read_separators(struct writer *w, struct ak_jval v)
 {
     w->comma = ak_j_text(w->j, w->indent ? "," : ", ").as.string;
     w->colon = ak_j_text(w->j, ": ").as.string;
-    if (!ak_j_present(v))
+    if (!ak_j_is_not_none(v))
         return;
     const struct ak_jlist *pair = ak_j_iterate(w->j, v);
     if (pair->n != 2)
@@ -217,11 +217,12 @@ static void read_separators(struct writer *w, struct ak_jval v)
     w->colon = ak_j_need_string(w->j, pair->items[1], "a separator");
 }
 
-struct ak_jval ak_j_to_json(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+struct ak_jval ak_j_to_json(struct ak_jenv *j, const struct ak_jval *a, const struct ak_jargs *rest)
 {
-    struct writer w = {
-        .j = j, .ascii = ak_j_truth(a[1]), .indent = indent_of(j, a[2]), .sort = ak_j_truth(a[4])
-    };
+    struct writer w = { .j = j,
+                        .ascii = ak_j_is_true(a[1]),
+                        .indent = indent_of(j, a[2]),
+                        .sort = ak_j_is_true(a[4]) };
     (void)rest;
     read_separators(&w, a[3]);
     put(&w, a[0]);

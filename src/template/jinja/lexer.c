@@ -5,13 +5,13 @@
 #include "base/unicode.h"
 
 struct lexer {
-    struct ak_j *j;
+    struct ak_jenv *j;
     const char *text;
     size_t n, at;
     bool line_starting; /* what was read last ends a line */
     size_t counted;     /* up to here lines and columns were counted */
     uint32_t line, column;
-    char open[AK_JINJA_MOST_NESTING]; /* brackets that are open in a tag */
+    char open[AK_JINJA_NESTING_MAX]; /* brackets that are open in a tag */
     unsigned n_open;
     struct ak_jtokens *out;
 };
@@ -56,7 +56,7 @@ const char *ak_j_token_name(enum ak_jtoken_kind kind)
 
 /* ---- Places ------------------------------------------------------------- */
 /* Places are asked for in their order. */
-static void set_place(struct lexer *l, size_t at)
+static void set_position(struct lexer *l, size_t at)
 {
     for (; l->counted < at; l->counted++) {
         unsigned char c = (unsigned char)l->text[l->counted];
@@ -69,7 +69,7 @@ static void set_place(struct lexer *l, size_t at)
 
 static _Noreturn void fail(struct lexer *l, const char *what)
 {
-    set_place(l, l->at);
+    set_position(l, l->at);
     ak_j_fail_as(l->j, AKUNU_ERROR_FORMAT, "%s", what);
 }
 
@@ -81,11 +81,11 @@ static void emit(struct lexer *l, enum ak_jtoken_kind kind, size_t at, struct ak
         out->tokens = ak_j_grow(l->j, out->tokens, out->n, capacity, sizeof *out->tokens);
         out->capacity = capacity;
     }
-    set_place(l, at);
+    set_position(l, at);
     out->tokens[out->n++] = (struct ak_jtoken){ kind, l->j->line, l->j->column, value };
 }
 
-static const struct ak_jval no_value = { .kind = AK_J_ABSENT };
+static const struct ak_jval no_value = { .kind = AK_J_MISSING };
 
 /* ---- Looking at the text ------------------------------------------------ */
 static bool is_at(const struct lexer *l, size_t at, const char *text)
@@ -292,7 +292,7 @@ static void lex_string(struct lexer *l)
         end += l->text[end] == '\\' ? 2 : 1;
     if (end >= l->n)
         fail(l, "this string has no end");
-    set_place(l, l->at);
+    set_position(l, l->at);
     emit(l, AK_JT_STRING, l->at, ak_j_unescape(l->j, l->text + l->at + 1, end - l->at - 1));
     move_to(l, end + 1);
 }
@@ -300,7 +300,7 @@ static void lex_string(struct lexer *l)
 static void balance(struct lexer *l, char c)
 {
     if (c == '(' || c == '[' || c == '{') {
-        if (l->n_open == AK_JINJA_MOST_NESTING)
+        if (l->n_open == AK_JINJA_NESTING_MAX)
             fail(l, "brackets nest deeper than 200, the limit");
         l->open[l->n_open++] = c == '(' ? ')' : c == '[' ? ']' : '}';
     } else if (c == ')' || c == ']' || c == '}') {
@@ -389,7 +389,7 @@ static void lex_from(struct lexer *l, size_t tag)
     }
 }
 
-/* All line ends become "\n", and the last one is dropped. */
+/* All newlines become "\n", and the last one is dropped. */
 static void normalize(struct lexer *l, const char *text, size_t n)
 {
     char *out = ak_j_alloc(l->j, n + 1, 1);
@@ -403,7 +403,7 @@ static void normalize(struct lexer *l, const char *text, size_t n)
     l->text = out;
 }
 
-void ak_j_lex(struct ak_j *j, const char *text, size_t n, struct ak_jtokens *out)
+void ak_j_lex(struct ak_jenv *j, const char *text, size_t n, struct ak_jtokens *out)
 {
     struct lexer l = { .j = j, .line_starting = true, .line = 1, .column = 1, .out = out };
     normalize(&l, text, n);

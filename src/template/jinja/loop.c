@@ -2,8 +2,8 @@
 #include "template/jinja/exec.h"
 
 /* Those that `for … if` lets through: the test sees the target, and nothing else of the loop. */
-static struct ak_jlist *filtered(struct ak_j *j, const struct ak_jnode *node,
-                                 const struct ak_jlist *items)
+static struct ak_jlist *filter_items(struct ak_jenv *j, const struct ak_jnode *node,
+                                     const struct ak_jlist *items)
 {
     struct ak_jlist *kept = ak_j_list(j, AK_J_PLAIN_LIST, 0);
     struct ak_jscope *outer = j->scope;
@@ -11,7 +11,7 @@ static struct ak_jlist *filtered(struct ak_j *j, const struct ak_jnode *node,
         ak_j_spend(j, 1);
         j->scope = ak_j_open_scope(j, outer, NULL);
         ak_j_assign(j, node->a, items->items[i]);
-        if (ak_j_truth(ak_j_eval(j, node->e)))
+        if (ak_j_is_true(ak_j_eval(j, node->e)))
             ak_j_append(j, kept, items->items[i]);
     }
     j->scope = outer;
@@ -19,7 +19,7 @@ static struct ak_jlist *filtered(struct ak_j *j, const struct ak_jnode *node,
 }
 
 /* Gives whether an iteration came to its end: else it is the loop's `else` that runs. */
-static bool run_body(struct ak_j *j, struct ak_jloop *loop, const struct ak_jnode *node)
+static bool run_body(struct ak_jenv *j, struct ak_jloop *loop, const struct ak_jnode *node)
 {
     bool complete = false;
     enum ak_jflow flow = AK_J_NEXT;
@@ -35,8 +35,8 @@ static bool run_body(struct ak_j *j, struct ak_jloop *loop, const struct ak_jnod
     return complete;
 }
 
-static enum ak_jflow run(struct ak_j *j, const struct ak_jnode *node, struct ak_jval over,
-                         struct ak_jscope *scope, int64_t depth)
+static enum ak_jflow run_loop(struct ak_jenv *j, const struct ak_jnode *node, struct ak_jval over,
+                              struct ak_jscope *scope, int64_t depth)
 {
     struct ak_jscope *caller = j->scope;
     struct ak_jloop *loop = ak_j_alloc(j, 1, sizeof *loop);
@@ -47,7 +47,7 @@ static enum ak_jflow run(struct ak_j *j, const struct ak_jnode *node, struct ak_
                                .scope = scope,
                                .node = node->recursive ? node : NULL };
     if (node->e)
-        loop->items = filtered(j, node, loop->items);
+        loop->items = filter_items(j, node, loop->items);
     if (!run_body(j, loop, node) && node->d) {
         j->scope = ak_j_open_scope(j, scope, node->hidden_else);
         flow = ak_j_exec(j, node->d);
@@ -56,20 +56,20 @@ static enum ak_jflow run(struct ak_j *j, const struct ak_jnode *node, struct ak_
     return flow;
 }
 
-enum ak_jflow ak_j_exec_for(struct ak_j *j, const struct ak_jnode *node)
+enum ak_jflow ak_j_exec_for(struct ak_jenv *j, const struct ak_jnode *node)
 {
     struct ak_jval over = ak_j_eval(j, node->b);
-    ak_j_place(j, node->b);
-    return run(j, node, over, j->scope, 1);
+    ak_j_set_position(j, node->b);
+    return run_loop(j, node, over, j->scope, 1);
 }
 
-struct ak_jval ak_j_loop_again(struct ak_j *j, struct ak_jloop *loop, struct ak_jval items)
+struct ak_jval ak_j_recurse_loop(struct ak_jenv *j, struct ak_jloop *loop, struct ak_jval items)
 {
     struct ak_jout out = { 0 }, *outer = j->out;
     if (!loop->node)
         ak_j_fail(j, "the loop must have the 'recursive' marker to be called");
     j->out = &out;
-    run(j, loop->node, items, loop->scope, loop->depth + 1);
+    run_loop(j, loop->node, items, loop->scope, loop->depth + 1);
     j->out = outer;
     return ak_j_finish(j, &out);
 }
@@ -87,10 +87,10 @@ static struct ak_jval index_member(const struct ak_jloop *loop, struct ak_jval n
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (ak_j_string_is(name, members[i].name))
             return ak_j_int(members[i].value);
-    return (struct ak_jval){ .kind = AK_J_ABSENT };
+    return (struct ak_jval){ .kind = AK_J_MISSING };
 }
 
-struct ak_jval ak_j_loop_member(struct ak_j *j, const struct ak_jloop *loop, struct ak_jval name)
+struct ak_jval ak_j_loop_member(struct ak_jenv *j, const struct ak_jloop *loop, struct ak_jval name)
 {
     const struct ak_jlist *items = loop->items;
     if (ak_j_string_is(name, "first"))
@@ -106,7 +106,7 @@ struct ak_jval ak_j_loop_member(struct ak_j *j, const struct ak_jloop *loop, str
     return index_member(loop, name);
 }
 
-static struct ak_jval loop_cycle(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval loop_cycle(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     if (rest->n == 0)
@@ -114,15 +114,15 @@ static struct ak_jval loop_cycle(struct ak_j *j, const struct ak_jval *a,
     return rest->values[a[0].as.loop->at % rest->n];
 }
 
-static struct ak_jval loop_changed(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval loop_changed(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     struct ak_jlist *now = ak_j_list(j, AK_J_TUPLE, rest->n);
     for (size_t i = 0; i < rest->n; i++)
         ak_j_append(j, now, rest->values[i]);
     struct ak_jval *last = &a[0].as.loop->changed;
-    bool changed = !ak_j_given(*last) || !ak_j_equal(j, *last, ak_j_of_list(now));
-    *last = ak_j_of_list(now);
+    bool changed = !ak_j_is_given(*last) || !ak_j_is_equal(j, *last, ak_j_from_list(now));
+    *last = ak_j_from_list(now);
     return ak_j_bool(changed);
 }
 

@@ -4,7 +4,7 @@
 
 #include "template/jinja/exec.h"
 
-static struct ak_jlist *mark_items(struct ak_j *j, const struct ak_jlist *from)
+static struct ak_jlist *mark_items(struct ak_jenv *j, const struct ak_jlist *from)
 {
     struct ak_jlist *to = ak_j_list(j, from->form, from->n);
     for (size_t i = 0; i < from->n; i++)
@@ -14,10 +14,10 @@ static struct ak_jlist *mark_items(struct ak_j *j, const struct ak_jlist *from)
     return to;
 }
 
-struct ak_jval ak_j_mark_safe(struct ak_j *j, struct ak_jval v)
+struct ak_jval ak_j_mark_safe(struct ak_jenv *j, struct ak_jval v)
 {
     if (ak_j_is_form(v, AK_J_PLAIN_LIST) || ak_j_is_form(v, AK_J_TUPLE))
-        return ak_j_of_list(mark_items(j, v.as.list));
+        return ak_j_from_list(mark_items(j, v.as.list));
     if (v.kind != AK_J_STRING || v.as.string->safe)
         return v;
     struct ak_jstr *s = ak_j_alloc(j, 1, sizeof *s);
@@ -26,7 +26,7 @@ struct ak_jval ak_j_mark_safe(struct ak_j *j, struct ak_jval v)
     return (struct ak_jval){ .kind = AK_J_STRING, .as.string = s };
 }
 
-struct ak_jval ak_j_escape(struct ak_j *j, struct ak_jval v)
+struct ak_jval ak_j_escape(struct ak_jenv *j, struct ak_jval v)
 {
     struct ak_jout out = { 0 };
     if (ak_j_is_safe(v))
@@ -49,25 +49,25 @@ struct ak_jval ak_j_escape(struct ak_j *j, struct ak_jval v)
     return ak_j_mark_safe(j, ak_j_finish(j, &out));
 }
 
-static struct ak_jval escape_string(struct ak_j *j, struct ak_jval v)
+static struct ak_jval escape_string(struct ak_jenv *j, struct ak_jval v)
 {
     return v.kind == AK_J_STRING ? ak_j_escape(j, v) : v;
 }
 
-struct ak_jval ak_j_escape_all(struct ak_j *j, struct ak_jval v)
+struct ak_jval ak_j_escape_all(struct ak_jenv *j, struct ak_jval v)
 {
     if (v.kind == AK_J_DICT) {
         struct ak_jdict *dict = ak_j_dict(j);
         for (size_t i = 0; i < v.as.dict->n; i++)
             ak_j_put(j, dict, v.as.dict->pairs[i].key, escape_string(j, v.as.dict->pairs[i].value));
-        return ak_j_of_dict(dict);
+        return ak_j_from_dict(dict);
     }
     if (v.kind != AK_J_LIST || v.as.list->form > AK_J_TUPLE)
         return escape_string(j, v);
     struct ak_jlist *list = ak_j_list(j, v.as.list->form, v.as.list->n);
     for (size_t i = 0; i < v.as.list->n; i++)
         ak_j_append(j, list, escape_string(j, v.as.list->items[i]));
-    return ak_j_of_list(list);
+    return ak_j_from_list(list);
 }
 
 static bool is_named(const struct ak_jcallable *method, const char *name)
@@ -75,7 +75,7 @@ static bool is_named(const struct ak_jcallable *method, const char *name)
     return strcmp(method->builtin->name, name) == 0;
 }
 
-struct ak_jval ak_j_call_safe(struct ak_j *j, const struct ak_jcallable *method,
+struct ak_jval ak_j_call_safe(struct ak_jenv *j, const struct ak_jcallable *method,
                               const struct ak_jargs *given)
 {
     struct ak_jval values[4];
@@ -86,7 +86,7 @@ struct ak_jval ak_j_call_safe(struct ak_j *j, const struct ak_jcallable *method,
         if (is_named(method, "replace") && args.n > 1)
             values[1] = escape_string(j, values[1]);
         else if (is_named(method, "join") && args.n > 0)
-            values[0] = ak_j_escape_all(j, ak_j_of_list(ak_j_iterate(j, values[0])));
+            values[0] = ak_j_escape_all(j, ak_j_from_list(ak_j_iterate(j, values[0])));
         else if (is_named(method, "format"))
             for (size_t i = 0; i < args.n; i++)
                 values[i] = escape_string(j, values[i]);

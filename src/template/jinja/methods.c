@@ -4,8 +4,8 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/string.h"
 
-const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table,
-                                             const struct ak_jstr *name)
+const struct ak_jbuiltin *ak_j_find_builtin(const struct ak_jbuiltin *table,
+                                            const struct ak_jstr *name)
 {
     for (; table->name; table++)
         if (strlen(table->name) == name->n && memcmp(table->name, name->bytes, name->n) == 0)
@@ -14,53 +14,54 @@ const struct ak_jbuiltin *ak_j_builtin_named(const struct ak_jbuiltin *table,
 }
 
 /* ---- dict --------------------------------------------------------------- */
-static struct ak_jval dict_get(struct ak_j *j, const struct ak_jval *a, const struct ak_jargs *rest)
+static struct ak_jval dict_get(struct ak_jenv *j, const struct ak_jval *a,
+                               const struct ak_jargs *rest)
 {
     (void)rest;
     const struct ak_jval *found = ak_j_get(j, a[0].as.dict, a[1]);
-    return found ? *found : ak_j_given(a[2]) ? a[2] : ak_j_none();
+    return found ? *found : ak_j_is_given(a[2]) ? a[2] : ak_j_none();
 }
 
-static struct ak_jval dict_items(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval dict_items(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_of_list(ak_j_view(j, a[0].as.dict, AK_J_ITEMS));
+    return ak_j_from_list(ak_j_view(j, a[0].as.dict, AK_J_ITEMS));
 }
 
-static struct ak_jval dict_keys(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval dict_keys(struct ak_jenv *j, const struct ak_jval *a,
                                 const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_of_list(ak_j_view(j, a[0].as.dict, AK_J_KEYS));
+    return ak_j_from_list(ak_j_view(j, a[0].as.dict, AK_J_KEYS));
 }
 
-static struct ak_jval dict_values(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval dict_values(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_of_list(ak_j_view(j, a[0].as.dict, AK_J_VALUES));
+    return ak_j_from_list(ak_j_view(j, a[0].as.dict, AK_J_VALUES));
 }
 
-static struct ak_jval dict_copy(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval dict_copy(struct ak_jenv *j, const struct ak_jval *a,
                                 const struct ak_jargs *rest)
 {
     struct ak_jdict *copy = ak_j_dict(j);
     (void)rest;
     for (size_t i = 0; i < a[0].as.dict->n; i++)
         ak_j_put(j, copy, a[0].as.dict->pairs[i].key, a[0].as.dict->pairs[i].value);
-    return ak_j_of_dict(copy);
+    return ak_j_from_dict(copy);
 }
 
-static struct ak_jval dict_fromkeys(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval dict_fromkeys(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     struct ak_jdict *dict = ak_j_dict(j);
     const struct ak_jlist *keys = ak_j_iterate(j, a[1]);
     (void)rest;
     for (size_t i = 0; i < keys->n; i++)
-        ak_j_put(j, dict, keys->items[i], ak_j_given(a[2]) ? a[2] : ak_j_none());
-    return ak_j_of_dict(dict);
+        ak_j_put(j, dict, keys->items[i], ak_j_is_given(a[2]) ? a[2] : ak_j_none());
+    return ak_j_from_dict(dict);
 }
 
 const struct ak_jbuiltin ak_j_dict_methods[] = {
@@ -74,39 +75,39 @@ const struct ak_jbuiltin ak_j_dict_methods[] = {
 };
 
 /* ---- list, tuple, range ------------------------------------------------- */
-static struct ak_jval list_index(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval list_index(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     const struct ak_jlist *list = a[0].as.list;
-    int64_t n = (int64_t)list->n, at = ak_j_given(a[2]) ? ak_j_need_int(j, a[2], "start") : 0,
-            end = ak_j_given(a[3]) ? ak_j_need_int(j, a[3], "stop") : n;
+    int64_t n = (int64_t)list->n, at = ak_j_is_given(a[2]) ? ak_j_need_int(j, a[2], "start") : 0,
+            end = ak_j_is_given(a[3]) ? ak_j_need_int(j, a[3], "stop") : n;
     (void)rest;
     at = at < -n ? 0 : at < 0 ? at + n : at;
     end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
     for (; at < end; at++)
-        if (ak_j_equal(j, list->items[at], a[1]))
+        if (ak_j_is_equal(j, list->items[at], a[1]))
             return ak_j_int(at);
     ak_j_fail(j, "%s is not in the %s", ak_j_show(j, a[1]), ak_j_type_name(a[0]));
 }
 
-static struct ak_jval list_count(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval list_count(struct ak_jenv *j, const struct ak_jval *a,
                                  const struct ak_jargs *rest)
 {
     int64_t count = 0;
     (void)rest;
     for (size_t i = 0; i < a[0].as.list->n; i++)
-        count += ak_j_equal(j, a[0].as.list->items[i], a[1]);
+        count += ak_j_is_equal(j, a[0].as.list->items[i], a[1]);
     return ak_j_int(count);
 }
 
-static struct ak_jval list_copy(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval list_copy(struct ak_jenv *j, const struct ak_jval *a,
                                 const struct ak_jargs *rest)
 {
     struct ak_jlist *copy = ak_j_list(j, AK_J_PLAIN_LIST, a[0].as.list->n);
     (void)rest;
     for (size_t i = 0; i < a[0].as.list->n; i++)
         ak_j_append(j, copy, a[0].as.list->items[i]);
-    return ak_j_of_list(copy);
+    return ak_j_from_list(copy);
 }
 
 static const struct ak_jbuiltin list_methods[] = {
@@ -117,7 +118,7 @@ static const struct ak_jbuiltin list_methods[] = {
 };
 
 /* ---- cycler ------------------------------------------------------------- */
-static struct ak_jval cycler_next(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval cycler_next(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     struct ak_jcycler *cycler = a[0].as.cycler;
@@ -127,7 +128,7 @@ static struct ak_jval cycler_next(struct ak_j *j, const struct ak_jval *a,
     return item;
 }
 
-static struct ak_jval cycler_reset(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval cycler_reset(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
@@ -148,7 +149,7 @@ static const struct ak_jbuiltin *string_method(const struct ak_jstr *name)
                                                  ak_j_string_queries };
     const struct ak_jbuiltin *found = NULL;
     for (size_t i = 0; !found && i < sizeof tables / sizeof *tables; i++)
-        found = ak_j_builtin_named(tables[i], name);
+        found = ak_j_find_builtin(tables[i], name);
     return found;
 }
 
@@ -180,19 +181,20 @@ static bool is_refused(struct ak_jval v, const struct ak_jstr *name)
            (ak_j_is_form(v, AK_J_PLAIN_LIST) && is_among(name, of_list));
 }
 
-const struct ak_jbuiltin *ak_j_method(struct ak_jval v, const struct ak_jstr *name, bool *unsafe)
+const struct ak_jbuiltin *ak_j_find_method(struct ak_jval v, const struct ak_jstr *name,
+                                           bool *unsafe)
 {
     *unsafe = is_refused(v, name);
     if (*unsafe)
         return NULL;
     switch (v.kind) {
     case AK_J_STRING: return string_method(name);
-    case AK_J_DICT: return ak_j_builtin_named(ak_j_dict_methods, name);
-    case AK_J_LOOP: return ak_j_builtin_named(ak_j_loop_methods, name);
-    case AK_J_CYCLER: return ak_j_builtin_named(cycler_methods, name);
+    case AK_J_DICT: return ak_j_find_builtin(ak_j_dict_methods, name);
+    case AK_J_LOOP: return ak_j_find_builtin(ak_j_loop_methods, name);
+    case AK_J_CYCLER: return ak_j_find_builtin(cycler_methods, name);
     case AK_J_LIST: {
         const struct ak_jbuiltin *method =
-            v.as.list->form <= AK_J_RANGE ? ak_j_builtin_named(list_methods, name) : NULL;
+            v.as.list->form <= AK_J_RANGE ? ak_j_find_builtin(list_methods, name) : NULL;
         return method && method->fn == list_copy && v.as.list->form != AK_J_PLAIN_LIST ? NULL :
                                                                                          method;
     }

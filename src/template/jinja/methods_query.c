@@ -50,7 +50,7 @@ static bool is_name_char(uint32_t c)
 }
 
 /* Whether there are characters, and all are `is`. */
-static struct ak_jval all_are(struct ak_j *j, const struct ak_jstr *s, bool (*is)(uint32_t c),
+static struct ak_jval all_are(struct ak_jenv *j, const struct ak_jstr *s, bool (*is)(uint32_t c),
                               bool empty)
 {
     bool all = s->n > 0 || empty;
@@ -61,7 +61,7 @@ static struct ak_jval all_are(struct ak_j *j, const struct ak_jstr *s, bool (*is
 }
 
 #define ASK(name, is, empty)                                                                       \
-    static struct ak_jval name(struct ak_j *j, const struct ak_jval *a,                            \
+    static struct ak_jval name(struct ak_jenv *j, const struct ak_jval *a,                         \
                                const struct ak_jargs *rest)                                        \
     {                                                                                              \
         (void)rest;                                                                                \
@@ -77,7 +77,7 @@ ASK(method_isascii, is_ascii, true)
 ASK(method_isprintable, is_printable, true)
 #undef ASK
 
-static struct ak_jval method_isidentifier(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_isidentifier(struct ak_jenv *j, const struct ak_jval *a,
                                           const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
@@ -87,21 +87,21 @@ static struct ak_jval method_isidentifier(struct ak_j *j, const struct ak_jval *
     return digit_first ? ak_j_bool(false) : all_are(j, s, is_name_char, false);
 }
 
-static struct ak_jval method_isupper(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_isupper(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_bool(ak_j_all_upper(j, a[0].as.string));
+    return ak_j_bool(ak_j_is_upper(j, a[0].as.string));
 }
 
-static struct ak_jval method_islower(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_islower(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_bool(ak_j_all_lower(j, a[0].as.string));
+    return ak_j_bool(ak_j_is_lower(j, a[0].as.string));
 }
 
-static struct ak_jval method_istitle(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_istitle(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
@@ -120,28 +120,28 @@ static struct ak_jval method_istitle(struct ak_j *j, const struct ak_jval *a,
 }
 
 /* ---- Changing the case -------------------------------------------------- */
-static struct ak_jval method_upper(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_upper(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_upper(j, a[0].as.string);
 }
 
-static struct ak_jval method_lower(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_lower(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_lower(j, a[0].as.string);
 }
 
-static struct ak_jval method_capitalize(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_capitalize(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_capitalize(j, a[0].as.string);
 }
 
-static struct ak_jval method_casefold(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_casefold(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
@@ -160,7 +160,7 @@ static struct ak_jval method_casefold(struct ak_j *j, const struct ak_jval *a,
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_swapcase(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_swapcase(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
@@ -179,7 +179,7 @@ static struct ak_jval method_swapcase(struct ak_j *j, const struct ak_jval *a,
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_title(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_title(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;

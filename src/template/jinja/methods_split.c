@@ -4,11 +4,11 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/text.h"
 
-static void add_part(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s, size_t begin,
-                     size_t end)
+static void add_part(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
+                     size_t begin, size_t end)
 {
     ak_j_spend(j, 1);
-    ak_j_append(j, list, ak_j_part(j, s, begin, end));
+    ak_j_append(j, list, ak_j_substring(j, s, begin, end));
 }
 
 static void reverse(struct ak_jlist *list)
@@ -29,64 +29,65 @@ static size_t before(const struct ak_jstr *s, size_t at)
 }
 
 /* ---- At blanks: any number of them is one cut --------------------------- */
-static size_t skip_blanks(const struct ak_jstr *s, size_t at, bool blanks)
+static size_t skip_spaces(const struct ak_jstr *s, size_t at, bool spaces)
 {
-    for (size_t next; at < s->n && ak_j_is_space(ak_j_char_at(s, at, &next)) == blanks;)
+    for (size_t next; at < s->n && ak_j_is_space(ak_j_char_at(s, at, &next)) == spaces;)
         at = next;
     return at;
 }
 
-static size_t skip_blanks_back(const struct ak_jstr *s, size_t at, bool blanks)
+static size_t skip_spaces_back(const struct ak_jstr *s, size_t at, bool spaces)
 {
-    for (size_t next; at > 0 && ak_j_is_space(ak_j_char_at(s, before(s, at), &next)) == blanks;)
+    for (size_t next; at > 0 && ak_j_is_space(ak_j_char_at(s, before(s, at), &next)) == spaces;)
         at = before(s, at);
     return at;
 }
 
-static void split_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
-                         int64_t most)
+static void split_spaces(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
+                         int64_t max_splits)
 {
-    for (size_t at = skip_blanks(s, 0, true), end; at < s->n;
-         at = skip_blanks(s, end, true), most--) {
-        end = most == 0 ? s->n : skip_blanks(s, at, false);
+    for (size_t at = skip_spaces(s, 0, true), end; at < s->n;
+         at = skip_spaces(s, end, true), max_splits--) {
+        end = max_splits == 0 ? s->n : skip_spaces(s, at, false);
         add_part(j, list, s, at, end);
-        if (most == 0)
+        if (max_splits == 0)
             return;
     }
 }
 
-static void rsplit_blanks(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
-                          int64_t most)
+static void rsplit_spaces(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
+                          int64_t max_splits)
 {
-    for (size_t at = skip_blanks_back(s, s->n, true), begin; at > 0;
-         at = skip_blanks_back(s, begin, true), most--) {
-        begin = most == 0 ? 0 : skip_blanks_back(s, at, false);
+    for (size_t at = skip_spaces_back(s, s->n, true), begin; at > 0;
+         at = skip_spaces_back(s, begin, true), max_splits--) {
+        begin = max_splits == 0 ? 0 : skip_spaces_back(s, at, false);
         add_part(j, list, s, begin, at);
-        if (most == 0)
+        if (max_splits == 0)
             break;
     }
     reverse(list);
 }
 
 /* ---- At a text ---------------------------------------------------------- */
-static void split_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
-                     const struct ak_jstr *separator, int64_t most)
+static void split_at(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
+                     const struct ak_jstr *separator, int64_t max_splits)
 {
     size_t at = 0;
-    for (size_t found; most != 0 && (found = ak_j_find(s, separator, at)) != SIZE_MAX; most--) {
+    for (size_t found; max_splits != 0 && (found = ak_j_find(s, separator, at)) != SIZE_MAX;
+         max_splits--) {
         add_part(j, list, s, at, found);
         at = found + separator->n;
     }
     add_part(j, list, s, at, s->n);
 }
 
-static void rsplit_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jstr *s,
-                      const struct ak_jstr *separator, int64_t most)
+static void rsplit_at(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
+                      const struct ak_jstr *separator, int64_t max_splits)
 {
     size_t end = s->n;
     ak_j_spend(j, s->n / 64 * separator->n);
-    for (size_t found; most != 0 && (found = ak_j_find_last(s, separator, end)) != SIZE_MAX;
-         most--) {
+    for (size_t found; max_splits != 0 && (found = ak_j_find_last(s, separator, end)) != SIZE_MAX;
+         max_splits--) {
         add_part(j, list, s, found + separator->n, end);
         end = found;
     }
@@ -94,45 +95,45 @@ static void rsplit_at(struct ak_j *j, struct ak_jlist *list, const struct ak_jst
     reverse(list);
 }
 
-static struct ak_jval split(struct ak_j *j, const struct ak_jval *a, bool from_right)
+static struct ak_jval split(struct ak_jenv *j, const struct ak_jval *a, bool from_right)
 {
     struct ak_jlist *list = ak_j_list(j, AK_J_PLAIN_LIST, 0);
     const struct ak_jstr *s = a[0].as.string;
-    int64_t most = ak_j_given(a[2]) ? ak_j_need_int(j, a[2], "maxsplit") : -1;
+    int64_t max_splits = ak_j_is_given(a[2]) ? ak_j_need_int(j, a[2], "maxsplit") : -1;
     ak_j_spend(j, s->n / 16);
-    if (!ak_j_given(a[1]) || a[1].kind == AK_J_NONE) {
-        (from_right ? rsplit_blanks : split_blanks)(j, list, s, most);
-        return ak_j_of_list(list);
+    if (!ak_j_is_given(a[1]) || a[1].kind == AK_J_NONE) {
+        (from_right ? rsplit_spaces : split_spaces)(j, list, s, max_splits);
+        return ak_j_from_list(list);
     }
     const struct ak_jstr *separator = ak_j_need_string(j, a[1], "the separator");
     if (separator->n == 0)
         ak_j_fail(j, "empty separator");
-    (from_right ? rsplit_at : split_at)(j, list, s, separator, most);
-    return ak_j_of_list(list);
+    (from_right ? rsplit_at : split_at)(j, list, s, separator, max_splits);
+    return ak_j_from_list(list);
 }
 
-struct ak_jval ak_j_cut_last_word(struct ak_j *j, const struct ak_jstr *s)
+struct ak_jval ak_j_cut_last_word(struct ak_jenv *j, const struct ak_jstr *s)
 {
-    static const struct ak_jstr blank = { .bytes = " ", .n = 1, .n_chars = 1 };
-    size_t at = ak_j_find_last(s, &blank, s->n);
-    return ak_j_part(j, s, 0, at == SIZE_MAX ? s->n : at);
+    static const struct ak_jstr space = { .bytes = " ", .n = 1, .n_chars = 1 };
+    size_t at = ak_j_find_last(s, &space, s->n);
+    return ak_j_substring(j, s, 0, at == SIZE_MAX ? s->n : at);
 }
 
-static struct ak_jval method_split(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_split(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return split(j, a, false);
 }
 
-static struct ak_jval method_rsplit(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_rsplit(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return split(j, a, true);
 }
 
-static struct ak_jval partition(struct ak_j *j, const struct ak_jval *a, bool last)
+static struct ak_jval partition(struct ak_jenv *j, const struct ak_jval *a, bool last)
 {
     const struct ak_jstr *s = a[0].as.string,
                          *separator = ak_j_need_string(j, a[1], "the separator");
@@ -148,31 +149,31 @@ static struct ak_jval partition(struct ak_j *j, const struct ak_jval *a, bool la
     add_part(j, parts, s, 0, begin);
     add_part(j, parts, s, begin, end);
     add_part(j, parts, s, end, s->n);
-    return ak_j_of_list(parts);
+    return ak_j_from_list(parts);
 }
 
-static struct ak_jval method_partition(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_partition(struct ak_jenv *j, const struct ak_jval *a,
                                        const struct ak_jargs *rest)
 {
     (void)rest;
     return partition(j, a, false);
 }
 
-static struct ak_jval method_rpartition(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_rpartition(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *rest)
 {
     (void)rest;
     return partition(j, a, true);
 }
 
-/* ---- At line ends ------------------------------------------------------- */
+/* ---- At newlines -------------------------------------------------------- */
 static bool ends_line(uint32_t c)
 {
     return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||
            c == 0x2029;
 }
 
-struct ak_jlist *ak_j_split_lines(struct ak_j *j, const struct ak_jstr *s, bool keep_ends)
+struct ak_jlist *ak_j_split_lines(struct ak_jenv *j, const struct ak_jstr *s, bool keep_ends)
 {
     struct ak_jlist *lines = ak_j_list(j, AK_J_PLAIN_LIST, 0);
     size_t begin = 0;
@@ -191,11 +192,11 @@ struct ak_jlist *ak_j_split_lines(struct ak_j *j, const struct ak_jstr *s, bool 
     return lines;
 }
 
-static struct ak_jval method_splitlines(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_splitlines(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_of_list(ak_j_split_lines(j, a[0].as.string, ak_j_truth(a[1])));
+    return ak_j_from_list(ak_j_split_lines(j, a[0].as.string, ak_j_is_true(a[1])));
 }
 
 const struct ak_jbuiltin ak_j_string_splits[] = {

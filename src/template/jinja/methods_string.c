@@ -1,52 +1,53 @@
-/* Strings' methods that find, cut and put together. */
+/* Strings' methods that find, split and join. */
 #include <string.h>
 
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
 #include "template/jinja/text.h"
 
-static const struct ak_jstr *optional_chars(struct ak_j *j, struct ak_jval v)
+static const struct ak_jstr *optional_chars(struct ak_jenv *j, struct ak_jval v)
 {
-    return ak_j_given(v) && v.kind != AK_J_NONE ? ak_j_need_string(j, v, "strip arg") : NULL;
+    return ak_j_is_given(v) && v.kind != AK_J_NONE ? ak_j_need_string(j, v, "strip arg") : NULL;
 }
 
-static int64_t optional_int(struct ak_j *j, struct ak_jval v, int64_t otherwise, const char *what)
+static int64_t optional_int(struct ak_jenv *j, struct ak_jval v, int64_t otherwise,
+                            const char *what)
 {
-    return ak_j_given(v) && v.kind != AK_J_NONE ? ak_j_need_int(j, v, what) : otherwise;
+    return ak_j_is_given(v) && v.kind != AK_J_NONE ? ak_j_need_int(j, v, what) : otherwise;
 }
 
 /* ---- Blanks ------------------------------------------------------------- */
-struct ak_jval ak_j_strip(struct ak_j *j, const struct ak_jstr *s, const struct ak_jstr *chars,
+struct ak_jval ak_j_strip(struct ak_jenv *j, const struct ak_jstr *s, const struct ak_jstr *chars,
                           bool left, bool right)
 {
     size_t begin, end;
     ak_j_spend(j, s->n / 16 * (chars ? 1 + chars->n : 1));
     ak_j_strip_range(s, chars, left, right, &begin, &end);
-    return ak_j_part(j, s, begin, end);
+    return ak_j_substring(j, s, begin, end);
 }
 
-static struct ak_jval method_strip(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_strip(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_strip(j, a[0].as.string, optional_chars(j, a[1]), true, true);
 }
 
-static struct ak_jval method_lstrip(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_lstrip(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_strip(j, a[0].as.string, optional_chars(j, a[1]), true, false);
 }
 
-static struct ak_jval method_rstrip(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_rstrip(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_strip(j, a[0].as.string, optional_chars(j, a[1]), false, true);
 }
 
-static struct ak_jval pad(struct ak_j *j, const struct ak_jstr *s, int64_t left, int64_t right,
+static struct ak_jval pad(struct ak_jenv *j, const struct ak_jstr *s, int64_t left, int64_t right,
                           uint32_t fill)
 {
     struct ak_jout one = { 0 }, out = { 0 };
@@ -58,17 +59,17 @@ static struct ak_jval pad(struct ak_j *j, const struct ak_jstr *s, int64_t left,
     return ak_j_finish(j, &out);
 }
 
-struct ak_jval ak_j_center(struct ak_j *j, const struct ak_jstr *s, int64_t width, uint32_t fill)
+struct ak_jval ak_j_center(struct ak_jenv *j, const struct ak_jstr *s, int64_t width, uint32_t fill)
 {
     int64_t space = width > (int64_t)s->n_chars ? width - (int64_t)s->n_chars : 0;
     int64_t left = space / 2 + (space & width & 1);
     return pad(j, s, left, space - left, fill);
 }
 
-static uint32_t fill_of(struct ak_j *j, struct ak_jval v)
+static uint32_t fill_of(struct ak_jenv *j, struct ak_jval v)
 {
     size_t next;
-    if (!ak_j_given(v))
+    if (!ak_j_is_given(v))
         return ' ';
     const struct ak_jstr *s = ak_j_need_string(j, v, "the fill character");
     if (s->n_chars != 1)
@@ -76,14 +77,14 @@ static uint32_t fill_of(struct ak_j *j, struct ak_jval v)
     return ak_j_char_at(s, 0, &next);
 }
 
-static struct ak_jval method_center(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_center(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_center(j, a[0].as.string, ak_j_need_int(j, a[1], "width"), fill_of(j, a[2]));
 }
 
-static struct ak_jval method_ljust(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_ljust(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     int64_t n = (int64_t)a[0].as.string->n_chars, width = ak_j_need_int(j, a[1], "width");
@@ -91,7 +92,7 @@ static struct ak_jval method_ljust(struct ak_j *j, const struct ak_jval *a,
     return pad(j, a[0].as.string, 0, width > n ? width - n : 0, fill_of(j, a[2]));
 }
 
-static struct ak_jval method_rjust(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_rjust(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     int64_t n = (int64_t)a[0].as.string->n_chars, width = ak_j_need_int(j, a[1], "width");
@@ -99,7 +100,7 @@ static struct ak_jval method_rjust(struct ak_j *j, const struct ak_jval *a,
     return pad(j, a[0].as.string, width > n ? width - n : 0, 0, fill_of(j, a[2]));
 }
 
-static struct ak_jval method_zfill(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_zfill(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
@@ -120,7 +121,7 @@ struct window {
     bool valid;        /* it does not begin behind the end */
 };
 
-static struct window window_of(struct ak_j *j, const struct ak_jstr *s, struct ak_jval from,
+static struct window window_of(struct ak_jenv *j, const struct ak_jstr *s, struct ak_jval from,
                                struct ak_jval to)
 {
     int64_t n = (int64_t)s->n_chars, begin = optional_int(j, from, 0, "slice indices"),
@@ -129,11 +130,11 @@ static struct window window_of(struct ak_j *j, const struct ak_jstr *s, struct a
     end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
     if (begin > end)
         return (struct window){ 0, 0, false };
-    return (struct window){ ak_j_byte_of(j, s, (size_t)begin), ak_j_byte_of(j, s, (size_t)end),
-                            true };
+    return (struct window){ ak_j_byte_offset(j, s, (size_t)begin),
+                            ak_j_byte_offset(j, s, (size_t)end), true };
 }
 
-static int64_t find(struct ak_j *j, const struct ak_jval *a, bool last)
+static int64_t find(struct ak_jenv *j, const struct ak_jval *a, bool last)
 {
     const struct ak_jstr *s = a[0].as.string,
                          *part = ak_j_need_string(j, a[1], "what is looked for");
@@ -146,21 +147,21 @@ static int64_t find(struct ak_j *j, const struct ak_jval *a, bool last)
     return found == SIZE_MAX ? -1 : (int64_t)ak_j_count_chars(s->bytes, window.begin + found);
 }
 
-static struct ak_jval method_find(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_find(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_int(find(j, a, false));
 }
 
-static struct ak_jval method_rfind(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_rfind(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_int(find(j, a, true));
 }
 
-static struct ak_jval index_of(struct ak_j *j, const struct ak_jval *a, bool last)
+static struct ak_jval index_of(struct ak_jenv *j, const struct ak_jval *a, bool last)
 {
     int64_t at = find(j, a, last);
     if (at < 0)
@@ -168,21 +169,21 @@ static struct ak_jval index_of(struct ak_j *j, const struct ak_jval *a, bool las
     return ak_j_int(at);
 }
 
-static struct ak_jval method_index(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_index(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
     return index_of(j, a, false);
 }
 
-static struct ak_jval method_rindex(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_rindex(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     (void)rest;
     return index_of(j, a, true);
 }
 
-static struct ak_jval method_count(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_count(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string, *part = ak_j_need_string(j, a[1], "what is counted");
@@ -200,7 +201,7 @@ static struct ak_jval method_count(struct ak_j *j, const struct ak_jval *a,
     return ak_j_int(count);
 }
 
-static bool has_affix(struct ak_j *j, const struct ak_jstr *s, struct window window,
+static bool has_affix(struct ak_jenv *j, const struct ak_jstr *s, struct window window,
                       struct ak_jval affix, bool at_end)
 {
     const struct ak_jstr *part =
@@ -213,7 +214,7 @@ static bool has_affix(struct ak_j *j, const struct ak_jstr *s, struct window win
 }
 
 /* One string, or a tuple of which one fits. */
-static struct ak_jval any_affix(struct ak_j *j, const struct ak_jval *a, bool at_end)
+static struct ak_jval any_affix(struct ak_jenv *j, const struct ak_jval *a, bool at_end)
 {
     struct window window = window_of(j, a[0].as.string, a[2], a[3]);
     if (!ak_j_is_form(a[1], AK_J_TUPLE))
@@ -224,41 +225,43 @@ static struct ak_jval any_affix(struct ak_j *j, const struct ak_jval *a, bool at
     return ak_j_bool(false);
 }
 
-static struct ak_jval method_startswith(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_startswith(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *rest)
 {
     (void)rest;
     return any_affix(j, a, false);
 }
 
-static struct ak_jval method_endswith(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_endswith(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *rest)
 {
     (void)rest;
     return any_affix(j, a, true);
 }
 
-static struct ak_jval method_removeprefix(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_removeprefix(struct ak_jenv *j, const struct ak_jval *a,
                                           const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct window whole = { 0, s->n, true };
     (void)rest;
-    return has_affix(j, s, whole, a[1], false) ? ak_j_part(j, s, a[1].as.string->n, s->n) : a[0];
+    return has_affix(j, s, whole, a[1], false) ? ak_j_substring(j, s, a[1].as.string->n, s->n) :
+                                                 a[0];
 }
 
-static struct ak_jval method_removesuffix(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_removesuffix(struct ak_jenv *j, const struct ak_jval *a,
                                           const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct window whole = { 0, s->n, true };
     (void)rest;
-    return has_affix(j, s, whole, a[1], true) ? ak_j_part(j, s, 0, s->n - a[1].as.string->n) : a[0];
+    return has_affix(j, s, whole, a[1], true) ? ak_j_substring(j, s, 0, s->n - a[1].as.string->n) :
+                                                a[0];
 }
 
 /* ---- Replacing, joining ------------------------------------------------- */
 /* An empty text is found before each character, and at the end. */
-static struct ak_jval insert_between(struct ak_j *j, const struct ak_jstr *s,
+static struct ak_jval insert_between(struct ak_jenv *j, const struct ak_jstr *s,
                                      const struct ak_jstr *to, int64_t count)
 {
     struct ak_jout out = { 0 };
@@ -276,7 +279,7 @@ static struct ak_jval insert_between(struct ak_j *j, const struct ak_jstr *s,
     return ak_j_finish(j, &out);
 }
 
-struct ak_jval ak_j_replace(struct ak_j *j, const struct ak_jstr *s, const struct ak_jstr *from,
+struct ak_jval ak_j_replace(struct ak_jenv *j, const struct ak_jstr *s, const struct ak_jstr *from,
                             const struct ak_jstr *to, int64_t count)
 {
     struct ak_jout out = { 0 };
@@ -294,17 +297,17 @@ struct ak_jval ak_j_replace(struct ak_j *j, const struct ak_jstr *s, const struc
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_replace(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_replace(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
     const struct ak_jstr *from = ak_j_need_string(j, a[1], "replace() argument 1"),
                          *to = ak_j_need_string(j, a[2], "replace() argument 2");
     (void)rest;
     return ak_j_replace(j, a[0].as.string, from, to,
-                        ak_j_given(a[3]) ? ak_j_need_int(j, a[3], "count") : -1);
+                        ak_j_is_given(a[3]) ? ak_j_need_int(j, a[3], "count") : -1);
 }
 
-struct ak_jval ak_j_join(struct ak_j *j, const struct ak_jstr *separator,
+struct ak_jval ak_j_join(struct ak_jenv *j, const struct ak_jstr *separator,
                          const struct ak_jlist *items, bool strict)
 {
     struct ak_jout out = { 0 };
@@ -320,19 +323,19 @@ struct ak_jval ak_j_join(struct ak_j *j, const struct ak_jstr *separator,
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_join(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_join(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_join(j, a[0].as.string, ak_j_iterate(j, a[1]), true);
 }
 
-static struct ak_jval method_expandtabs(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_expandtabs(struct ak_jenv *j, const struct ak_jval *a,
                                         const struct ak_jargs *rest)
 {
     const struct ak_jstr *s = a[0].as.string;
     struct ak_jout out = { 0 };
-    int64_t size = ak_j_given(a[1]) ? ak_j_need_int(j, a[1], "tabsize") : 8, column = 0;
+    int64_t size = ak_j_is_given(a[1]) ? ak_j_need_int(j, a[1], "tabsize") : 8, column = 0;
     (void)rest;
     for (size_t at = 0; at < s->n; at++) {
         char c = s->bytes[at];
@@ -349,7 +352,7 @@ static struct ak_jval method_expandtabs(struct ak_j *j, const struct ak_jval *a,
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval method_format(struct ak_j *j, const struct ak_jval *a,
+static struct ak_jval method_format(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
     return ak_j_format(j, a[0].as.string, rest);

@@ -24,7 +24,7 @@ struct inner { /* a node that opens a scope in this one */
 };
 
 struct scope {
-    struct ak_j *j;
+    struct ak_jenv *j;
     const struct scope *parent;
     struct symbols symbols;
     struct inner *inner;
@@ -270,7 +270,7 @@ static void open_scopes(struct scope *s)
     ak_j_leave(s->j);
 }
 
-struct ak_jnode *ak_j_resolve_names(struct ak_j *j, struct ak_jnode *statements)
+struct ak_jnode *ak_j_resolve_names(struct ak_jenv *j, struct ak_jnode *statements)
 {
     struct scope root = { .j = j };
     visit_list(&root, statements);

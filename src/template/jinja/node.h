@@ -1,6 +1,6 @@
 /* What a template is parsed into. */
-#ifndef AK_TEXT_JINJA_NODE_H
-#define AK_TEXT_JINJA_NODE_H
+#ifndef AK_TEMPLATE_JINJA_NODE_H
+#define AK_TEMPLATE_JINJA_NODE_H
 
 #include "template/jinja/value.h"
 
@@ -108,11 +108,11 @@ struct ak_jspecials {
 };
 
 /* parser.c: the statements of a template, one after another. */
-struct ak_jnode *ak_j_parse(struct ak_j *j, const char *text, size_t n,
+struct ak_jnode *ak_j_parse(struct ak_jenv *j, const char *text, size_t n,
                             struct ak_jspecials *specials);
 
 /* names.c: fills in `hidden` of all nodes, gives that of the whole template, and refuses
  * filters and tests that are not known where jinja2 does so before it renders. */
-struct ak_jnode *ak_j_resolve_names(struct ak_j *j, struct ak_jnode *statements);
+struct ak_jnode *ak_j_resolve_names(struct ak_jenv *j, struct ak_jnode *statements);
 
 #endif

@@ -12,7 +12,7 @@ static const char *point(void)
     return localeconv()->decimal_point;
 }
 
-static void put_with_point(struct ak_j *j, struct ak_jout *out, const char *text)
+static void put_with_point(struct ak_jenv *j, struct ak_jout *out, const char *text)
 {
     const char *found = strstr(text, point());
     if (!found) {
@@ -24,7 +24,7 @@ static void put_with_point(struct ak_j *j, struct ak_jout *out, const char *text
     ak_j_put_text(j, out, found + strlen(point()));
 }
 
-void ak_j_put_printf(struct ak_j *j, struct ak_jout *out, char conversion, int precision,
+void ak_j_put_printf(struct ak_jenv *j, struct ak_jout *out, char conversion, int precision,
                      bool alternate, double x)
 {
     char format[] = { '%', '#', '.', '*', conversion, '\0' };
@@ -36,7 +36,7 @@ void ak_j_put_printf(struct ak_j *j, struct ak_jout *out, char conversion, int p
     put_with_point(j, out, text);
 }
 
-void ak_j_put_int(struct ak_j *j, struct ak_jout *out, int64_t i)
+void ak_j_put_int(struct ak_jenv *j, struct ak_jout *out, int64_t i)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)i);
@@ -66,7 +66,7 @@ static struct decimal shortest(double x)
     return d;
 }
 
-static void put_fixed(struct ak_j *j, struct ak_jout *out, const struct decimal *d)
+static void put_fixed(struct ak_jenv *j, struct ak_jout *out, const struct decimal *d)
 {
     if (d->exponent <= 0)
         ak_j_put_text(j, out, "0.");
@@ -81,7 +81,7 @@ static void put_fixed(struct ak_j *j, struct ak_jout *out, const struct decimal 
         ak_j_put_text(j, out, ".0");
 }
 
-static void put_exponent(struct ak_j *j, struct ak_jout *out, const struct decimal *d)
+static void put_exponent(struct ak_jenv *j, struct ak_jout *out, const struct decimal *d)
 {
     char text[16];
     ak_j_put_bytes(j, out, d->digits, 1);
@@ -93,7 +93,7 @@ static void put_exponent(struct ak_j *j, struct ak_jout *out, const struct decim
     ak_j_put_text(j, out, text);
 }
 
-void ak_j_put_float(struct ak_j *j, struct ak_jout *out, double x)
+void ak_j_put_float(struct ak_jenv *j, struct ak_jout *out, double x)
 {
     ak_j_spend(j, 8);
     if (isnan(x)) {

@@ -25,12 +25,12 @@ static double number(struct ak_jval v)
     return v.kind == AK_J_FLOAT ? v.as.number : (double)integer(v);
 }
 
-static _Noreturn void fail_overflow(struct ak_j *j)
+static _Noreturn void fail_overflow(struct ak_jenv *j)
 {
     ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "an integer goes beyond 64 bits, the limit");
 }
 
-static _Noreturn void fail_operands(struct ak_j *j, const char *op, struct ak_jval a,
+static _Noreturn void fail_operands(struct ak_jenv *j, const char *op, struct ak_jval a,
                                     struct ak_jval b)
 {
     if (a.kind == AK_J_UNDEFINED)
@@ -45,7 +45,7 @@ static _Noreturn void fail_operands(struct ak_j *j, const char *op, struct ak_jv
 
 /* ---- Integers ----------------------------------------------------------- */
 /* Rounds towards minus infinity, as Python does. */
-static struct ak_jval divide_integers(struct ak_j *j, const char *op, int64_t a, int64_t b)
+static struct ak_jval divide_integers(struct ak_jenv *j, const char *op, int64_t a, int64_t b)
 {
     if (b == 0)
         ak_j_fail(j,
@@ -62,7 +62,7 @@ static struct ak_jval divide_integers(struct ak_j *j, const char *op, int64_t a,
     return ak_j_int(op[0] == '%' ? rest + (down ? b : 0) : quotient - down);
 }
 
-static struct ak_jval power_integers(struct ak_j *j, int64_t a, int64_t b)
+static struct ak_jval power_integers(struct ak_jenv *j, int64_t a, int64_t b)
 {
     int64_t result = 1;
     if (b < 0) {
@@ -79,7 +79,7 @@ static struct ak_jval power_integers(struct ak_j *j, int64_t a, int64_t b)
     return ak_j_int(result);
 }
 
-static struct ak_jval operate_integers(struct ak_j *j, const char *op, int64_t a, int64_t b)
+static struct ak_jval operate_integers(struct ak_jenv *j, const char *op, int64_t a, int64_t b)
 {
     int64_t result;
     bool overflow = false;
@@ -116,7 +116,7 @@ static double floor_divide(double a, double b)
     return quotient - down > 0.5 ? down + 1 : down;
 }
 
-static double power(struct ak_j *j, double a, double b)
+static double power(struct ak_jenv *j, double a, double b)
 {
     if (a == 0 && b < 0)
         ak_j_fail(j, "0.0 cannot be raised to a negative power");
@@ -129,7 +129,7 @@ static double power(struct ak_j *j, double a, double b)
     return result;
 }
 
-static struct ak_jval operate_floats(struct ak_j *j, const char *op, double a, double b)
+static struct ak_jval operate_floats(struct ak_jenv *j, const char *op, double a, double b)
 {
     if (strcmp(op, "+") == 0)
         return ak_j_float(a + b);
@@ -149,16 +149,17 @@ static struct ak_jval operate_floats(struct ak_j *j, const char *op, double a, d
 }
 
 /* ---- Sequences ---------------------------------------------------------- */
-static struct ak_jval add_lists(struct ak_j *j, const struct ak_jlist *a, const struct ak_jlist *b)
+static struct ak_jval add_lists(struct ak_jenv *j, const struct ak_jlist *a,
+                                const struct ak_jlist *b)
 {
     struct ak_jlist *sum = ak_j_list(j, a->form, a->n + b->n);
     ak_j_spend(j, a->n + b->n);
     for (size_t i = 0; i < a->n + b->n; i++)
         ak_j_append(j, sum, i < a->n ? a->items[i] : b->items[i - a->n]);
-    return ak_j_of_list(sum);
+    return ak_j_from_list(sum);
 }
 
-struct ak_jval ak_j_repeat(struct ak_j *j, const struct ak_jstr *s, int64_t times)
+struct ak_jval ak_j_repeat(struct ak_jenv *j, const struct ak_jstr *s, int64_t times)
 {
     struct ak_jout out = { 0 };
     if (times > 0)
@@ -166,7 +167,7 @@ struct ak_jval ak_j_repeat(struct ak_j *j, const struct ak_jstr *s, int64_t time
     return ak_j_finish(j, &out);
 }
 
-static struct ak_jval repeat_list(struct ak_j *j, const struct ak_jlist *list, int64_t times)
+static struct ak_jval repeat_list(struct ak_jenv *j, const struct ak_jlist *list, int64_t times)
 {
     struct ak_jlist *all = ak_j_list(j, list->form, 0);
     for (int64_t i = 0; list->n > 0 && i < times; i++) {
@@ -174,11 +175,11 @@ static struct ak_jval repeat_list(struct ak_j *j, const struct ak_jlist *list, i
         for (size_t k = 0; k < list->n; k++)
             ak_j_append(j, all, list->items[k]);
     }
-    return ak_j_of_list(all);
+    return ak_j_from_list(all);
 }
 
 /* What is added to a marked text is escaped. */
-static struct ak_jval add_strings(struct ak_j *j, struct ak_jval a, struct ak_jval b)
+static struct ak_jval add_strings(struct ak_jenv *j, struct ak_jval a, struct ak_jval b)
 {
     if (!ak_j_is_safe(a) && !ak_j_is_safe(b))
         return ak_j_concat(j, a.as.string, b.as.string);
@@ -191,7 +192,7 @@ static bool is_sequence(struct ak_jval v)
     return v.kind == AK_J_STRING || (v.kind == AK_J_LIST && v.as.list->form <= AK_J_TUPLE);
 }
 
-static struct ak_jval repeat(struct ak_j *j, struct ak_jval sequence, int64_t times)
+static struct ak_jval repeat(struct ak_jenv *j, struct ak_jval sequence, int64_t times)
 {
     if (sequence.kind != AK_J_STRING)
         return repeat_list(j, sequence.as.list, times);
@@ -199,14 +200,14 @@ static struct ak_jval repeat(struct ak_j *j, struct ak_jval sequence, int64_t ti
     return ak_j_is_safe(sequence) ? ak_j_mark_safe(j, text) : text;
 }
 
-struct ak_jval ak_j_operate(struct ak_j *j, const char *op, struct ak_jval a, struct ak_jval b)
+struct ak_jval ak_j_operate(struct ak_jenv *j, const char *op, struct ak_jval a, struct ak_jval b)
 {
     if (is_integer(a) && is_integer(b) && strcmp(op, "/") != 0)
         return operate_integers(j, op, integer(a), integer(b));
     if (is_number(a) && is_number(b))
         return operate_floats(j, op, number(a), number(b));
     if (a.kind == AK_J_STRING && strcmp(op, "%") == 0)
-        return ak_j_percent(j, a.as.string, b);
+        return ak_j_format_percent(j, a.as.string, b);
     if (strcmp(op, "*") == 0 && is_sequence(a) && is_integer(b))
         return repeat(j, a, integer(b));
     if (strcmp(op, "*") == 0 && is_integer(a) && is_sequence(b))
@@ -219,7 +220,7 @@ struct ak_jval ak_j_operate(struct ak_j *j, const char *op, struct ak_jval a, st
     fail_operands(j, op, a, b);
 }
 
-struct ak_jval ak_j_negative(struct ak_j *j, struct ak_jval v)
+struct ak_jval ak_j_negate(struct ak_jenv *j, struct ak_jval v)
 {
     if (v.kind == AK_J_FLOAT)
         return ak_j_float(-v.as.number);
@@ -232,7 +233,7 @@ struct ak_jval ak_j_negative(struct ak_j *j, struct ak_jval v)
     return ak_j_int(-integer(v));
 }
 
-struct ak_jval ak_j_positive(struct ak_j *j, struct ak_jval v)
+struct ak_jval ak_j_apply_plus(struct ak_jenv *j, struct ak_jval v)
 {
     if (v.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, v);

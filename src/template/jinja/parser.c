@@ -51,9 +51,9 @@ _Noreturn void ak_j_parse_fail(struct ak_jparser *p, const struct ak_jtoken *at,
 
 void ak_j_parse_enter(struct ak_jparser *p)
 {
-    if (++p->nesting > AK_JINJA_MOST_NESTING)
+    if (++p->nesting > AK_JINJA_NESTING_MAX)
         ak_j_parse_fail(p, p->now, "the template nests deeper than %d, the limit",
-                        AK_JINJA_MOST_NESTING);
+                        AK_JINJA_NESTING_MAX);
 }
 
 void ak_j_parse_leave(struct ak_jparser *p)
@@ -61,33 +61,33 @@ void ak_j_parse_leave(struct ak_jparser *p)
     p->nesting--;
 }
 
-bool ak_j_at(const struct ak_jparser *p, enum ak_jtoken_kind kind)
+bool ak_j_is_token(const struct ak_jparser *p, enum ak_jtoken_kind kind)
 {
     return p->now->kind == kind;
 }
 
-bool ak_j_at_name(const struct ak_jparser *p, const char *name)
+bool ak_j_is_name(const struct ak_jparser *p, const char *name)
 {
     return p->now->kind == AK_JT_NAME && ak_j_string_is(p->now->value, name);
 }
 
 bool ak_j_skip(struct ak_jparser *p, enum ak_jtoken_kind kind)
 {
-    bool found = ak_j_at(p, kind);
+    bool found = ak_j_is_token(p, kind);
     p->now += found;
     return found;
 }
 
 bool ak_j_skip_name(struct ak_jparser *p, const char *name)
 {
-    bool found = ak_j_at_name(p, name);
+    bool found = ak_j_is_name(p, name);
     p->now += found;
     return found;
 }
 
 const struct ak_jtoken *ak_j_expect(struct ak_jparser *p, enum ak_jtoken_kind kind)
 {
-    if (!ak_j_at(p, kind))
+    if (!ak_j_is_token(p, kind))
         ak_j_parse_fail(p, p->now, "%s is expected, not %s", ak_j_token_name(kind),
                         ak_j_token_name(p->now->kind));
     return p->now++;
@@ -99,7 +99,7 @@ static struct ak_jnode *parse_statement(struct ak_jparser *p);
 static bool is_end(const struct ak_jparser *p, const char *const *ends)
 {
     for (; ends && *ends; ends++)
-        if (ak_j_at_name(p, *ends))
+        if (ak_j_is_name(p, *ends))
             return true;
     return false;
 }
@@ -115,8 +115,8 @@ static struct ak_jnode *parse_output(struct ak_jparser *p)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_OUTPUT, p->now);
     struct ak_jnodes parts = { 0 };
-    while (ak_j_at(p, AK_JT_DATA) || ak_j_at(p, AK_JT_VARIABLE_BEGIN)) {
-        if (ak_j_at(p, AK_JT_DATA)) {
+    while (ak_j_is_token(p, AK_JT_DATA) || ak_j_is_token(p, AK_JT_VARIABLE_BEGIN)) {
+        if (ak_j_is_token(p, AK_JT_DATA)) {
             ak_j_add_node(&parts, text_node(p));
             continue;
         }
@@ -133,7 +133,7 @@ static struct ak_jnode *parse_until(struct ak_jparser *p, const char *const *end
 {
     struct ak_jnodes body = { 0 };
     ak_j_parse_enter(p);
-    while (!ak_j_at(p, AK_JT_END)) {
+    while (!ak_j_is_token(p, AK_JT_END)) {
         if (!ak_j_skip(p, AK_JT_BLOCK_BEGIN)) {
             ak_j_add_node(&body, parse_output(p));
             continue;
@@ -154,7 +154,7 @@ static struct ak_jnode *parse_body(struct ak_jparser *p, const struct ak_jtoken 
     ak_j_skip(p, AK_JT_COLON);
     ak_j_expect(p, AK_JT_BLOCK_END);
     struct ak_jnode *body = parse_until(p, ends);
-    if (ak_j_at(p, AK_JT_END))
+    if (ak_j_is_token(p, AK_JT_END))
         ak_j_parse_fail(p, p->now, "the template ends before the %s of line %u does",
                         ak_j_show(p->j, tag->value), tag->line);
     return body;
@@ -203,7 +203,7 @@ struct ak_jnode *ak_j_parse_target(struct ak_jparser *p, const char *end_name, b
     bool is_tuple = false;
     while (!ak_j_is_tuple_end(p, end_name)) {
         ak_j_add_node(&items, parse_one_target(p, member));
-        if (!ak_j_at(p, AK_JT_COMMA))
+        if (!ak_j_is_token(p, AK_JT_COMMA))
             break;
         is_tuple = true;
         p->now++;
@@ -290,7 +290,7 @@ static struct ak_jnode *parse_parameters(struct ak_jparser *p)
     struct ak_jnodes parameters = { 0 };
     bool has_default = false;
     ak_j_expect(p, AK_JT_LPAREN);
-    while (!ak_j_at(p, AK_JT_RPAREN)) {
+    while (!ak_j_is_token(p, AK_JT_RPAREN)) {
         if (parameters.first)
             ak_j_expect(p, AK_JT_COMMA);
         const struct ak_jtoken *at = ak_j_expect(p, AK_JT_NAME);
@@ -339,7 +339,7 @@ static struct ak_jnode *parse_macro(struct ak_jparser *p, const struct ak_jtoken
 static struct ak_jnode *parse_call_block(struct ak_jparser *p, const struct ak_jtoken *tag)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_CALL_BLOCK, tag);
-    if (ak_j_at(p, AK_JT_LPAREN))
+    if (ak_j_is_token(p, AK_JT_LPAREN))
         node->a = parse_parameters(p);
     const struct ak_jtoken *at = p->now;
     node->b = ak_j_parse_expression(p);
@@ -369,7 +369,7 @@ static struct ak_jnode *parse_with(struct ak_jparser *p, const struct ak_jtoken 
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_WITH, tag);
     struct ak_jnodes targets = { 0 }, values = { 0 };
-    while (!ak_j_at(p, AK_JT_BLOCK_END)) {
+    while (!ak_j_is_token(p, AK_JT_BLOCK_END)) {
         if (targets.first)
             ak_j_expect(p, AK_JT_COMMA);
         ak_j_add_node(&targets, ak_j_parse_target(p, NULL, false));
@@ -401,7 +401,7 @@ static struct ak_jnode *parse_print(struct ak_jparser *p, const struct ak_jtoken
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_OUTPUT, tag);
     struct ak_jnodes parts = { 0 };
-    while (!ak_j_at(p, AK_JT_BLOCK_END)) {
+    while (!ak_j_is_token(p, AK_JT_BLOCK_END)) {
         if (parts.first)
             ak_j_expect(p, AK_JT_COMMA);
         ak_j_add_node(&parts, ak_j_parse_expression(p));
@@ -455,7 +455,7 @@ static struct ak_jnode *parse_statement(struct ak_jparser *p)
                     ak_j_show(p->j, tag->value));
 }
 
-struct ak_jnode *ak_j_parse(struct ak_j *j, const char *text, size_t n,
+struct ak_jnode *ak_j_parse(struct ak_jenv *j, const char *text, size_t n,
                             struct ak_jspecials *specials)
 {
     struct ak_jtokens tokens = { 0 };

@@ -1,12 +1,12 @@
 /* What the two halves of the parser share: statements and expressions. */
-#ifndef AK_TEXT_JINJA_PARSER_H
-#define AK_TEXT_JINJA_PARSER_H
+#ifndef AK_TEMPLATE_JINJA_PARSER_H
+#define AK_TEMPLATE_JINJA_PARSER_H
 
 #include "template/jinja/node.h"
 #include "template/jinja/token.h"
 
 struct ak_jparser {
-    struct ak_j *j;
+    struct ak_jenv *j;
     const struct ak_jtoken *now; /* the token that comes next */
     struct ak_jdict *names;      /* of all names: interned */
     const struct ak_jspecials *specials;
@@ -31,8 +31,8 @@ void ak_j_parse_leave(struct ak_jparser *p);
 
 _Noreturn void ak_j_parse_fail(struct ak_jparser *p, const struct ak_jtoken *at, const char *format,
                                ...) __attribute__((format(printf, 3, 4)));
-bool ak_j_at(const struct ak_jparser *p, enum ak_jtoken_kind kind);
-bool ak_j_at_name(const struct ak_jparser *p, const char *name);
+bool ak_j_is_token(const struct ak_jparser *p, enum ak_jtoken_kind kind);
+bool ak_j_is_name(const struct ak_jparser *p, const char *name);
 bool ak_j_skip(struct ak_jparser *p, enum ak_jtoken_kind kind);
 bool ak_j_skip_name(struct ak_jparser *p, const char *name);
 const struct ak_jtoken *ak_j_expect(struct ak_jparser *p, enum ak_jtoken_kind kind);

@@ -11,7 +11,7 @@ struct values {
     const struct ak_jdict *named; /* NULL: not a dict */
 };
 
-static struct ak_jval next_value(struct ak_j *j, struct values *values)
+static struct ak_jval next_value(struct ak_jenv *j, struct values *values)
 {
     if (values->at == values->n)
         ak_j_fail(j, "not enough arguments for format string");
@@ -19,7 +19,7 @@ static struct ak_jval next_value(struct ak_j *j, struct values *values)
 }
 
 /* "(name)", where there is one: the value that it stands for. */
-static bool read_name(struct ak_j *j, const struct ak_jstr *s, size_t *at,
+static bool read_name(struct ak_jenv *j, const struct ak_jstr *s, size_t *at,
                       const struct values *values, struct ak_jval *out)
 {
     int open = 1;
@@ -32,7 +32,7 @@ static bool read_name(struct ak_j *j, const struct ak_jstr *s, size_t *at,
         ak_j_fail(j, "incomplete format key");
     if (!values->named)
         ak_j_fail(j, "format requires a mapping");
-    struct ak_jval name = ak_j_part(j, s, begin, *at - 1);
+    struct ak_jval name = ak_j_substring(j, s, begin, *at - 1);
     const struct ak_jval *found = ak_j_get(j, values->named, name);
     if (!found)
         ak_j_fail(j, "the format names the key %s, which the mapping lacks", ak_j_show(j, name));
@@ -58,26 +58,26 @@ static void read_flags(const struct ak_jstr *s, size_t *at, struct ak_jspec *spe
     }
 }
 
-static int64_t read_size(struct ak_j *j, const struct ak_jstr *s, size_t *at, struct values *values,
-                         int64_t most)
+static int64_t read_size(struct ak_jenv *j, const struct ak_jstr *s, size_t *at,
+                         struct values *values, int64_t max)
 {
     if (*at == s->n || s->bytes[*at] != '*')
-        return ak_j_read_width(j, s, at, most);
+        return ak_j_read_width(j, s, at, max);
     ++*at;
     int64_t size = ak_j_need_int(j, next_value(j, values), "* of a format");
-    if (size > most || size < -most)
+    if (size > max || size < -max)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
-                     "a format asks for more than %lld characters, the limit", (long long)most);
+                     "a format asks for more than %lld characters, the limit", (long long)max);
     return size;
 }
 
-static double number_of(struct ak_j *j, struct ak_jval v)
+static double number_of(struct ak_jenv *j, struct ak_jval v)
 {
     return v.kind == AK_J_FLOAT ? v.as.number : (double)ak_j_need_int(j, v, "a number in a format");
 }
 
 /* An integer; a float loses what is behind the point for %d alone. */
-static int64_t integer_of(struct ak_j *j, struct ak_jval v, char conversion)
+static int64_t integer_of(struct ak_jenv *j, struct ak_jval v, char conversion)
 {
     if (v.kind != AK_J_FLOAT || conversion != 'd')
         return ak_j_need_int(j, v, "an integer in a format");
@@ -86,7 +86,7 @@ static int64_t integer_of(struct ak_j *j, struct ak_jval v, char conversion)
     return (int64_t)v.as.number;
 }
 
-static void put_character(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
+static void put_character(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v,
                           struct ak_jspec *spec)
 {
     struct ak_jout text = { 0 };
@@ -101,7 +101,8 @@ static void put_character(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
     ak_j_put_formatted_text(j, out, ak_j_finish(j, &text).as.string, spec);
 }
 
-static void put_text(struct ak_j *j, struct ak_jout *out, struct ak_jval v, struct ak_jspec *spec)
+static void put_text(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v,
+                     struct ak_jspec *spec)
 {
     struct ak_jout text = { 0 };
     if (spec->conversion == 's')
@@ -113,7 +114,7 @@ static void put_text(struct ak_j *j, struct ak_jout *out, struct ak_jval v, stru
     ak_j_put_formatted_text(j, out, ak_j_finish(j, &text).as.string, spec);
 }
 
-static void put_conversion(struct ak_j *j, struct ak_jout *out, struct ak_jval v,
+static void put_conversion(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v,
                            struct ak_jspec *spec)
 {
     switch (spec->conversion) {
@@ -138,14 +139,14 @@ static void put_conversion(struct ak_j *j, struct ak_jout *out, struct ak_jval v
 }
 
 /* *at is behind the "%". */
-static void put_one(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, size_t *at,
+static void put_one(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s, size_t *at,
                     struct values *values)
 {
     struct ak_jspec spec = { .precision = -1 };
     struct ak_jval value;
     bool named = read_name(j, s, at, values, &value);
     read_flags(s, at, &spec);
-    spec.width = read_size(j, s, at, values, AK_J_MOST_WIDTH);
+    spec.width = read_size(j, s, at, values, AK_J_WIDTH_MAX);
     if (spec.width < 0) {
         spec.align = '<';
         spec.fill = 0;
@@ -153,7 +154,7 @@ static void put_one(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s
     }
     if (*at < s->n && s->bytes[*at] == '.') {
         ++*at;
-        spec.precision = read_size(j, s, at, values, AK_J_MOST_PRECISION);
+        spec.precision = read_size(j, s, at, values, AK_J_PRECISION_MAX);
         spec.precision = spec.precision < 0 ? 0 : spec.precision;
     }
     while (*at < s->n && s->bytes[*at] && strchr("hlL", s->bytes[*at]))
@@ -171,7 +172,7 @@ static void put_one(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s
     put_conversion(j, out, named ? value : next_value(j, values), &spec);
 }
 
-struct ak_jval ak_j_percent(struct ak_j *j, const struct ak_jstr *s, struct ak_jval given)
+struct ak_jval ak_j_format_percent(struct ak_jenv *j, const struct ak_jstr *s, struct ak_jval given)
 {
     if (s->safe)
         given = ak_j_escape_all(j, given);

@@ -14,7 +14,8 @@ static bool is_printable(uint32_t c)
            k != UTF8PROC_CATEGORY_ZP && k != UTF8PROC_CATEGORY_ZS;
 }
 
-static void put_hex(struct ak_j *j, struct ak_jout *out, const char *prefix, uint32_t c, int digits)
+static void put_hex(struct ak_jenv *j, struct ak_jout *out, const char *prefix, uint32_t c,
+                    int digits)
 {
     static const char hex[] = "0123456789abcdef";
     ak_j_put_text(j, out, prefix);
@@ -22,7 +23,7 @@ static void put_hex(struct ak_j *j, struct ak_jout *out, const char *prefix, uin
         ak_j_put_bytes(j, out, &hex[(c >> shift) & 15], 1);
 }
 
-static void put_escaped(struct ak_j *j, struct ak_jout *out, uint32_t c, uint32_t quote)
+static void put_escaped(struct ak_jenv *j, struct ak_jout *out, uint32_t c, uint32_t quote)
 {
     if (c == quote || c == '\\') {
         ak_j_put_text(j, out, "\\");
@@ -38,7 +39,7 @@ static void put_escaped(struct ak_j *j, struct ak_jout *out, uint32_t c, uint32_
     }
 }
 
-static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s)
+static void put_quoted(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s)
 {
     bool has_single = s->n && memchr(s->bytes, '\'', s->n),
          has_double = s->n && memchr(s->bytes, '"', s->n);
@@ -49,7 +50,7 @@ static void put_quoted(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
     ak_j_put_text(j, out, quote);
 }
 
-static void put_items(struct ak_j *j, struct ak_jout *out, const struct ak_jlist *list,
+static void put_items(struct ak_jenv *j, struct ak_jout *out, const struct ak_jlist *list,
                       const char *open, const char *close)
 {
     ak_j_put_text(j, out, open);
@@ -60,7 +61,7 @@ static void put_items(struct ak_j *j, struct ak_jout *out, const struct ak_jlist
     ak_j_put_text(j, out, close);
 }
 
-static void put_range(struct ak_j *j, struct ak_jout *out, const struct ak_jlist *list)
+static void put_range(struct ak_jenv *j, struct ak_jout *out, const struct ak_jlist *list)
 {
     ak_j_put_text(j, out, "range(");
     ak_j_put_int(j, out, list->start);
@@ -73,7 +74,7 @@ static void put_range(struct ak_j *j, struct ak_jout *out, const struct ak_jlist
     ak_j_put_text(j, out, ")");
 }
 
-static void put_list(struct ak_j *j, struct ak_jout *out, const struct ak_jlist *list)
+static void put_list(struct ak_jenv *j, struct ak_jout *out, const struct ak_jlist *list)
 {
     switch (list->form) {
     case AK_J_PLAIN_LIST: put_items(j, out, list, "[", "]"); break;
@@ -86,7 +87,7 @@ static void put_list(struct ak_j *j, struct ak_jout *out, const struct ak_jlist 
     }
 }
 
-static void put_dict(struct ak_j *j, struct ak_jout *out, const struct ak_jdict *dict)
+static void put_dict(struct ak_jenv *j, struct ak_jout *out, const struct ak_jdict *dict)
 {
     ak_j_put_text(j, out, "{");
     for (size_t i = 0; i < dict->n; i++) {
@@ -98,12 +99,12 @@ static void put_dict(struct ak_j *j, struct ak_jout *out, const struct ak_jdict 
     ak_j_put_text(j, out, "}");
 }
 
-void ak_j_put_repr(struct ak_j *j, struct ak_jout *out, struct ak_jval v)
+void ak_j_put_repr(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v)
 {
     ak_j_enter(j);
     ak_j_spend(j, 1);
     switch (v.kind) {
-    case AK_J_ABSENT:
+    case AK_J_MISSING:
     case AK_J_UNDEFINED: ak_j_put_text(j, out, "Undefined"); break;
     case AK_J_NONE: ak_j_put_text(j, out, "None"); break;
     case AK_J_BOOL: ak_j_put_text(j, out, v.as.boolean ? "True" : "False"); break;
@@ -125,7 +126,7 @@ void ak_j_put_repr(struct ak_j *j, struct ak_jout *out, struct ak_jval v)
     ak_j_leave(j);
 }
 
-void ak_j_put_value(struct ak_j *j, struct ak_jout *out, struct ak_jval v)
+void ak_j_put_value(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v)
 {
     if (v.kind == AK_J_STRING)
         ak_j_put_str(j, out, v.as.string);
@@ -133,7 +134,7 @@ void ak_j_put_value(struct ak_j *j, struct ak_jout *out, struct ak_jval v)
         ak_j_put_repr(j, out, v);
 }
 
-struct ak_jstr *ak_j_str(struct ak_j *j, struct ak_jval v)
+struct ak_jstr *ak_j_str(struct ak_jenv *j, struct ak_jval v)
 {
     struct ak_jout out = { 0 };
     if (v.kind == AK_J_STRING)
@@ -142,7 +143,7 @@ struct ak_jstr *ak_j_str(struct ak_j *j, struct ak_jval v)
     return ak_j_finish(j, &out).as.string;
 }
 
-const char *ak_j_show(struct ak_j *j, struct ak_jval v)
+const char *ak_j_show(struct ak_jenv *j, struct ak_jval v)
 {
     enum { MOST = 100 };
     struct ak_jout out = { 0 };

@@ -1,17 +1,17 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
 
-struct ak_jscope *ak_j_open_scope(struct ak_j *j, struct ak_jscope *outer,
+struct ak_jscope *ak_j_open_scope(struct ak_jenv *j, struct ak_jscope *outer,
                                   const struct ak_jnode *hidden)
 {
     struct ak_jscope *scope = ak_j_alloc(j, 1, sizeof *scope);
     scope->outer = outer;
     for (; hidden; hidden = hidden->next)
-        ak_j_set(j, scope, hidden->name, (struct ak_jval){ .kind = AK_J_ABSENT });
+        ak_j_set(j, scope, hidden->name, (struct ak_jval){ .kind = AK_J_MISSING });
     return scope;
 }
 
-static struct ak_jvar *find(struct ak_j *j, const struct ak_jscope *scope,
+static struct ak_jvar *find(struct ak_jenv *j, const struct ak_jscope *scope,
                             const struct ak_jstr *name)
 {
     ak_j_spend(j, scope->n / 16);
@@ -21,7 +21,7 @@ static struct ak_jvar *find(struct ak_j *j, const struct ak_jscope *scope,
     return NULL;
 }
 
-void ak_j_set(struct ak_j *j, struct ak_jscope *scope, struct ak_jval name, struct ak_jval value)
+void ak_j_set(struct ak_jenv *j, struct ak_jscope *scope, struct ak_jval name, struct ak_jval value)
 {
     struct ak_jvar *var = find(j, scope, name.as.string);
     if (var) {
@@ -36,13 +36,13 @@ void ak_j_set(struct ak_j *j, struct ak_jscope *scope, struct ak_jval name, stru
     scope->vars[scope->n++] = (struct ak_jvar){ name.as.string, value };
 }
 
-static struct ak_jval look_up_outside(struct ak_j *j, const struct ak_jdict *context,
+static struct ak_jval look_up_outside(struct ak_jenv *j, const struct ak_jdict *context,
                                       struct ak_jval name)
 {
     const struct ak_jval *given = ak_j_get(j, context, name);
     if (given)
         return *given;
-    const struct ak_jbuiltin *function = ak_j_function(name.as.string);
+    const struct ak_jbuiltin *function = ak_j_find_global(name.as.string);
     if (!function)
         return ak_j_undefined_name(j, name);
     struct ak_jcallable *callable = ak_j_alloc(j, 1, sizeof *callable);
@@ -51,12 +51,12 @@ static struct ak_jval look_up_outside(struct ak_j *j, const struct ak_jdict *con
     return (struct ak_jval){ .kind = AK_J_CALLABLE, .as.callable = callable };
 }
 
-struct ak_jval ak_j_look_up(struct ak_j *j, struct ak_jval name)
+struct ak_jval ak_j_look_up(struct ak_jenv *j, struct ak_jval name)
 {
     const struct ak_jscope *scope = j->scope;
     for (;; scope = scope->outer) {
         const struct ak_jvar *var = find(j, scope, name.as.string);
-        if (var && ak_j_given(var->value))
+        if (var && ak_j_is_given(var->value))
             return var->value;
         if (var)
             return ak_j_undefined_name(j, name);
@@ -65,7 +65,7 @@ struct ak_jval ak_j_look_up(struct ak_j *j, struct ak_jval name)
     }
 }
 
-static void assign_member(struct ak_j *j, const struct ak_jnode *target, struct ak_jval value)
+static void assign_member(struct ak_jenv *j, const struct ak_jnode *target, struct ak_jval value)
 {
     struct ak_jval space = ak_j_look_up(j, target->name);
     if (space.kind == AK_J_UNDEFINED)
@@ -78,7 +78,7 @@ static void assign_member(struct ak_j *j, const struct ak_jnode *target, struct 
     ak_j_put(j, space.as.dict, target->value, value);
 }
 
-static void assign_tuple(struct ak_j *j, const struct ak_jnode *target, struct ak_jval value)
+static void assign_tuple(struct ak_jenv *j, const struct ak_jnode *target, struct ak_jval value)
 {
     size_t wanted = 0, at = 0;
     if (value.kind == AK_J_UNDEFINED || !ak_j_is_iterable(value))
@@ -93,9 +93,9 @@ static void assign_tuple(struct ak_j *j, const struct ak_jnode *target, struct a
         ak_j_assign(j, name, items->items[at++]);
 }
 
-void ak_j_assign(struct ak_j *j, const struct ak_jnode *target, struct ak_jval value)
+void ak_j_assign(struct ak_jenv *j, const struct ak_jnode *target, struct ak_jval value)
 {
-    ak_j_place(j, target);
+    ak_j_set_position(j, target);
     if (target->kind == AK_JN_NAME)
         ak_j_set(j, j->scope, target->name, value);
     else if (target->kind == AK_JN_MEMBER)

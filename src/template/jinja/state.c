@@ -5,7 +5,8 @@
 
 #include "base/mem.h"
 
-static _Noreturn void fail(struct ak_j *j, ak_status status, const char *format, va_list arguments)
+static _Noreturn void fail(struct ak_jenv *j, ak_status status, const char *format,
+                           va_list arguments)
 {
     char message[AK_ERROR_MESSAGE_BYTES];
     vsnprintf(message, sizeof message, format, arguments);
@@ -17,7 +18,7 @@ static _Noreturn void fail(struct ak_j *j, ak_status status, const char *format,
     longjmp(j->failed, 1);
 }
 
-_Noreturn void ak_j_fail(struct ak_j *j, const char *format, ...)
+_Noreturn void ak_j_fail(struct ak_jenv *j, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -25,7 +26,7 @@ _Noreturn void ak_j_fail(struct ak_j *j, const char *format, ...)
     va_end(arguments);
 }
 
-_Noreturn void ak_j_fail_as(struct ak_j *j, ak_status status, const char *format, ...)
+_Noreturn void ak_j_fail_as(struct ak_jenv *j, ak_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -33,29 +34,30 @@ _Noreturn void ak_j_fail_as(struct ak_j *j, ak_status status, const char *format
     va_end(arguments);
 }
 
-static _Noreturn void fail_memory(struct ak_j *j, size_t bytes)
+static _Noreturn void fail_memory(struct ak_jenv *j, size_t bytes)
 {
-    if (bytes > j->arena.most_bytes - j->arena.bytes)
+    if (bytes > j->arena.max_bytes - j->arena.bytes)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
                      "the template makes more than %zu MiB of values, the limit",
-                     j->arena.most_bytes >> 20);
+                     j->arena.max_bytes >> 20);
     ak_j_fail_as(j, AKUNU_ERROR_MEMORY, "out of memory for a chat template (%zu bytes)", bytes);
 }
 
-void *ak_j_alloc(struct ak_j *j, size_t n, size_t size)
+void *ak_j_alloc(struct ak_jenv *j, size_t n, size_t size)
 {
     size_t bytes;
     if (!ak_mul_size(n, size, &bytes))
         bytes = SIZE_MAX;
-    void *p = ak_arena_alloc(&j->arena, bytes);
+    void *p = ak_j_arena_alloc(&j->arena, bytes);
     if (!p)
         fail_memory(j, ak_max_size(bytes, 1 << 20));
     return p;
 }
 
-void *ak_j_grow(struct ak_j *j, void *old, size_t n_old, size_t n, size_t size)
+void *ak_j_grow(struct ak_jenv *j, void *old, size_t n_old, size_t n, size_t size)
 {
-    if (old && n <= SIZE_MAX / 2 / size && ak_arena_extend(&j->arena, old, n_old * size, n * size))
+    if (old && n <= SIZE_MAX / 2 / size &&
+        ak_j_arena_extend(&j->arena, old, n_old * size, n * size))
         return old;
     void *p = ak_j_alloc(j, n, size);
     if (n_old)
@@ -63,19 +65,19 @@ void *ak_j_grow(struct ak_j *j, void *old, size_t n_old, size_t n, size_t size)
     return p;
 }
 
-void ak_j_spend(struct ak_j *j, uint64_t n)
+void ak_j_spend(struct ak_jenv *j, uint64_t n)
 {
     if (n > j->steps)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template takes more than %d steps, the limit",
-                     AK_JINJA_MOST_STEPS);
+                     AK_JINJA_STEPS_MAX);
     j->steps -= n;
 }
 
-void ak_j_enter(struct ak_j *j)
+void ak_j_enter(struct ak_jenv *j)
 {
-    if (++j->depth > AK_JINJA_MOST_DEPTH)
+    if (++j->depth > AK_JINJA_DEPTH_MAX)
         ak_j_fail_as(
             j, AKUNU_ERROR_UNSUPPORTED,
             "the template nests deeper than %d, the limit: does a macro call itself without end?",
-            AK_JINJA_MOST_DEPTH);
+            AK_JINJA_DEPTH_MAX);
 }

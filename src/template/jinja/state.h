@@ -3,8 +3,8 @@
  * A failure leaves everything at once (longjmp), as in other small interpreters: all memory
  * is the arena's, so there is nothing to clean up on the way, and no value has to be looked at
  * for being an error. Nothing in this folder holds anything but arena memory. */
-#ifndef AK_TEXT_JINJA_STATE_H
-#define AK_TEXT_JINJA_STATE_H
+#ifndef AK_TEMPLATE_JINJA_ENVIRONMENT_H
+#define AK_TEMPLATE_JINJA_ENVIRONMENT_H
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -17,8 +17,8 @@ struct ak_jscope;
 struct ak_jout;
 struct ak_jspecials;
 
-struct ak_j {
-    struct ak_arena arena;
+struct ak_jenv {
+    struct ak_jarena arena;
     struct ak_error *error;
     jmp_buf failed;
     uint32_t line, column; /* of what runs now, for messages */
@@ -32,23 +32,23 @@ struct ak_j {
 };
 
 /* Fails with AKUNU_ERROR_ARGUMENT, the place before the message. */
-_Noreturn void ak_j_fail(struct ak_j *j, const char *format, ...)
+_Noreturn void ak_j_fail(struct ak_jenv *j, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-_Noreturn void ak_j_fail_as(struct ak_j *j, ak_status status, const char *format, ...)
+_Noreturn void ak_j_fail_as(struct ak_jenv *j, ak_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Zeroed memory; never NULL. */
-void *ak_j_alloc(struct ak_j *j, size_t n, size_t size);
+void *ak_j_alloc(struct ak_jenv *j, size_t n, size_t size);
 
 /* A larger array in place of `old`; new elements are zeroed. */
-void *ak_j_grow(struct ak_j *j, void *old, size_t n_old, size_t n, size_t size);
+void *ak_j_grow(struct ak_jenv *j, void *old, size_t n_old, size_t n, size_t size);
 
 /* Accounts for `n` steps: each node, and each loop over what a template can make long. */
-void ak_j_spend(struct ak_j *j, uint64_t n);
+void ak_j_spend(struct ak_jenv *j, uint64_t n);
 
 /* Every recursion passes here on its way in and out. */
-void ak_j_enter(struct ak_j *j);
-static inline void ak_j_leave(struct ak_j *j)
+void ak_j_enter(struct ak_jenv *j);
+static inline void ak_j_leave(struct ak_jenv *j)
 {
     j->depth--;
 }

@@ -5,15 +5,15 @@
 #include "base/unicode.h"
 #include "base/utf8.h"
 
-/* Bytes behind a string that was put together of two, so that a text that grows piece by
+/* Bytes behind a concatenated string, so that a text that grows piece by
  * piece is not copied each time: the next one goes behind the last, as long as that is the one
- * that ends where the room is used up to. */
-struct ak_jroom {
+ * that ends where the used bytes end. */
+struct ak_jspare {
     char *bytes;
     size_t used, capacity;
 };
 
-enum { SMALLEST_ROOM = 256, STEP_BYTES = 16 };
+enum { SPARE_BYTES_MIN = 256, STEP_BYTES = 16 };
 
 size_t ak_j_count_chars(const char *bytes, size_t n)
 {
@@ -23,7 +23,7 @@ size_t ak_j_count_chars(const char *bytes, size_t n)
     return count;
 }
 
-static struct ak_jval make(struct ak_j *j, const char *bytes, size_t n, size_t n_chars)
+static struct ak_jval make_string(struct ak_jenv *j, const char *bytes, size_t n, size_t n_chars)
 {
     struct ak_jstr *s = ak_j_alloc(j, 1, sizeof *s);
     s->bytes = bytes;
@@ -32,13 +32,13 @@ static struct ak_jval make(struct ak_j *j, const char *bytes, size_t n, size_t n
     return (struct ak_jval){ .kind = AK_J_STRING, .as.string = s };
 }
 
-struct ak_jval ak_j_string_at(struct ak_j *j, const char *bytes, size_t n)
+struct ak_jval ak_j_string_at(struct ak_jenv *j, const char *bytes, size_t n)
 {
     ak_j_spend(j, n / STEP_BYTES);
-    return make(j, bytes, n, ak_j_count_chars(bytes, n));
+    return make_string(j, bytes, n, ak_j_count_chars(bytes, n));
 }
 
-struct ak_jval ak_j_string(struct ak_j *j, const char *bytes, size_t n)
+struct ak_jval ak_j_string(struct ak_jenv *j, const char *bytes, size_t n)
 {
     char *copy = ak_j_alloc(j, n + 1, 1);
     if (n)
@@ -46,36 +46,37 @@ struct ak_jval ak_j_string(struct ak_j *j, const char *bytes, size_t n)
     return ak_j_string_at(j, copy, n);
 }
 
-struct ak_jval ak_j_text(struct ak_j *j, const char *terminated)
+struct ak_jval ak_j_text(struct ak_jenv *j, const char *terminated)
 {
     return ak_j_string(j, terminated, strlen(terminated));
 }
 
-struct ak_jval ak_j_concat(struct ak_j *j, const struct ak_jstr *a, const struct ak_jstr *b)
+struct ak_jval ak_j_concat(struct ak_jenv *j, const struct ak_jstr *a, const struct ak_jstr *b)
 {
-    struct ak_jroom *room = a->room;
+    struct ak_jspare *spare = a->spare;
     ak_j_spend(j, b->n / STEP_BYTES);
-    bool fits =
-        room && a->bytes + a->n == room->bytes + room->used && room->capacity - room->used >= b->n;
+    bool fits = spare && a->bytes + a->n == spare->bytes + spare->used &&
+                spare->capacity - spare->used >= b->n;
     if (!fits) {
         ak_j_spend(j, a->n / STEP_BYTES);
         size_t n = a->n + b->n;
-        room = ak_j_alloc(j, 1, sizeof *room);
-        room->capacity = n < SMALLEST_ROOM ? n : 2 * n;
-        room->bytes = ak_j_alloc(j, room->capacity, 1);
+        spare = ak_j_alloc(j, 1, sizeof *spare);
+        spare->capacity = n < SPARE_BYTES_MIN ? n : 2 * n;
+        spare->bytes = ak_j_alloc(j, spare->capacity, 1);
         if (a->n)
-            memcpy(room->bytes, a->bytes, a->n);
-        room->used = a->n;
+            memcpy(spare->bytes, a->bytes, a->n);
+        spare->used = a->n;
     }
     if (b->n)
-        memcpy(room->bytes + room->used, b->bytes, b->n);
-    struct ak_jval v = make(j, fits ? a->bytes : room->bytes, a->n + b->n, a->n_chars + b->n_chars);
-    room->used += b->n;
-    v.as.string->room = room;
+        memcpy(spare->bytes + spare->used, b->bytes, b->n);
+    struct ak_jval v =
+        make_string(j, fits ? a->bytes : spare->bytes, a->n + b->n, a->n_chars + b->n_chars);
+    spare->used += b->n;
+    v.as.string->spare = spare;
     return v;
 }
 
-size_t ak_j_byte_of(struct ak_j *j, const struct ak_jstr *s, size_t i)
+size_t ak_j_byte_offset(struct ak_jenv *j, const struct ak_jstr *s, size_t i)
 {
     if (ak_j_is_ascii(s) || i == 0)
         return i;
@@ -95,12 +96,12 @@ uint32_t ak_j_char_at(const struct ak_jstr *s, size_t at, size_t *next)
     return c.valid ? c.code : 0xFFFD;
 }
 
-struct ak_jval ak_j_part(struct ak_j *j, const struct ak_jstr *s, size_t begin, size_t end)
+struct ak_jval ak_j_substring(struct ak_jenv *j, const struct ak_jstr *s, size_t begin, size_t end)
 {
     if (end < begin)
         end = begin;
     if (ak_j_is_ascii(s))
-        return make(j, s->bytes + begin, end - begin, end - begin);
+        return make_string(j, s->bytes + begin, end - begin, end - begin);
     return ak_j_string_at(j, s->bytes + begin, end - begin);
 }
 
@@ -161,7 +162,7 @@ static bool is_among(const struct ak_jstr *chars, uint32_t c)
     return false;
 }
 
-static size_t before(const struct ak_jstr *s, size_t at)
+static size_t find_previous(const struct ak_jstr *s, size_t at)
 {
     do
         at--;
@@ -177,18 +178,19 @@ void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool
     *end = s->n;
     while (left && *begin < *end && is_among(chars, ak_j_char_at(s, *begin, &next)))
         *begin = next;
-    while (right && *end > *begin && is_among(chars, ak_j_char_at(s, before(s, *end), &next)))
-        *end = before(s, *end);
+    while (right && *end > *begin &&
+           is_among(chars, ak_j_char_at(s, find_previous(s, *end), &next)))
+        *end = find_previous(s, *end);
 }
 
 /* ---- Text that grows ---------------------------------------------------- */
-void ak_j_put_bytes(struct ak_j *j, struct ak_jout *out, const char *bytes, size_t n)
+void ak_j_put_bytes(struct ak_jenv *j, struct ak_jout *out, const char *bytes, size_t n)
 {
     ak_j_spend(j, n / STEP_BYTES);
-    if (n > AK_JINJA_MOST_OUTPUT - out->n)
+    if (n > AK_JINJA_OUTPUT_BYTES_MAX - out->n)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
                      "the template makes a text of more than %d MiB, the limit",
-                     AK_JINJA_MOST_OUTPUT >> 20);
+                     AK_JINJA_OUTPUT_BYTES_MAX >> 20);
     if (n > out->capacity - out->n) {
         size_t capacity = 2 * (out->n + n) < 64 ? 64 : 2 * (out->n + n);
         out->bytes = ak_j_grow(j, out->bytes, out->capacity, capacity, 1);
@@ -199,23 +201,24 @@ void ak_j_put_bytes(struct ak_j *j, struct ak_jout *out, const char *bytes, size
     out->n += n;
 }
 
-void ak_j_put_text(struct ak_j *j, struct ak_jout *out, const char *terminated)
+void ak_j_put_text(struct ak_jenv *j, struct ak_jout *out, const char *terminated)
 {
     ak_j_put_bytes(j, out, terminated, strlen(terminated));
 }
 
-void ak_j_put_char(struct ak_j *j, struct ak_jout *out, uint32_t c)
+void ak_j_put_char(struct ak_jenv *j, struct ak_jout *out, uint32_t c)
 {
     char bytes[4];
     ak_j_put_bytes(j, out, bytes, ak_utf8_encode(c, bytes));
 }
 
-void ak_j_put_str(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s)
+void ak_j_put_str(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s)
 {
     ak_j_put_bytes(j, out, s->bytes, s->n);
 }
 
-void ak_j_put_repeated(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s, uint64_t times)
+void ak_j_put_repeated(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
+                       uint64_t times)
 {
     if (s->n == 0)
         return;
@@ -225,7 +228,7 @@ void ak_j_put_repeated(struct ak_j *j, struct ak_jout *out, const struct ak_jstr
     }
 }
 
-struct ak_jval ak_j_finish(struct ak_j *j, const struct ak_jout *out)
+struct ak_jval ak_j_finish(struct ak_jenv *j, const struct ak_jout *out)
 {
     return ak_j_string_at(j, out->n ? out->bytes : "", out->n);
 }

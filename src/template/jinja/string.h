@@ -1,27 +1,27 @@
 /* Strings: UTF-8 bytes, counted in characters as Python does. */
-#ifndef AK_TEXT_JINJA_STRING_H
-#define AK_TEXT_JINJA_STRING_H
+#ifndef AK_TEMPLATE_JINJA_STRING_H
+#define AK_TEMPLATE_JINJA_STRING_H
 
 #include "template/jinja/value.h"
 
 /* `bytes` must live as long as the arena. */
-struct ak_jval ak_j_string_at(struct ak_j *j, const char *bytes, size_t n);
+struct ak_jval ak_j_string_at(struct ak_jenv *j, const char *bytes, size_t n);
 /* Copies. */
-struct ak_jval ak_j_string(struct ak_j *j, const char *bytes, size_t n);
-struct ak_jval ak_j_text(struct ak_j *j, const char *terminated);
-struct ak_jval ak_j_concat(struct ak_j *j, const struct ak_jstr *a, const struct ak_jstr *b);
+struct ak_jval ak_j_string(struct ak_jenv *j, const char *bytes, size_t n);
+struct ak_jval ak_j_text(struct ak_jenv *j, const char *terminated);
+struct ak_jval ak_j_concat(struct ak_jenv *j, const struct ak_jstr *a, const struct ak_jstr *b);
 
 static inline bool ak_j_is_ascii(const struct ak_jstr *s)
 {
     return s->n == s->n_chars;
 }
 /* Where character i begins (i ≤ n_chars: the end). */
-size_t ak_j_byte_of(struct ak_j *j, const struct ak_jstr *s, size_t i);
+size_t ak_j_byte_offset(struct ak_jenv *j, const struct ak_jstr *s, size_t i);
 size_t ak_j_count_chars(const char *bytes, size_t n);
 /* The character at a byte, and the next one's place. */
 uint32_t ak_j_char_at(const struct ak_jstr *s, size_t at, size_t *next);
 /* A part by bytes, which shares them. */
-struct ak_jval ak_j_part(struct ak_j *j, const struct ak_jstr *s, size_t begin, size_t end);
+struct ak_jval ak_j_substring(struct ak_jenv *j, const struct ak_jstr *s, size_t begin, size_t end);
 
 bool ak_j_string_is(struct ak_jval v, const char *text);
 bool ak_j_strings_equal(const struct ak_jstr *a, const struct ak_jstr *b);
@@ -40,24 +40,24 @@ struct ak_jout {
     char *bytes;
     size_t n, capacity;
 };
-void ak_j_put_bytes(struct ak_j *j, struct ak_jout *out, const char *bytes, size_t n);
-void ak_j_put_text(struct ak_j *j, struct ak_jout *out, const char *terminated);
-void ak_j_put_char(struct ak_j *j, struct ak_jout *out, uint32_t c);
-void ak_j_put_str(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s);
-void ak_j_put_repeated(struct ak_j *j, struct ak_jout *out, const struct ak_jstr *s,
+void ak_j_put_bytes(struct ak_jenv *j, struct ak_jout *out, const char *bytes, size_t n);
+void ak_j_put_text(struct ak_jenv *j, struct ak_jout *out, const char *terminated);
+void ak_j_put_char(struct ak_jenv *j, struct ak_jout *out, uint32_t c);
+void ak_j_put_str(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s);
+void ak_j_put_repeated(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
                        uint64_t times);
 /* Takes the bytes over. */
-struct ak_jval ak_j_finish(struct ak_j *j, const struct ak_jout *out);
+struct ak_jval ak_j_finish(struct ak_jenv *j, const struct ak_jout *out);
 
 /* ---- repr.c: values as text --------------------------------------------- */
-void ak_j_put_value(struct ak_j *j, struct ak_jout *out, struct ak_jval v); /* str(v) */
-void ak_j_put_repr(struct ak_j *j, struct ak_jout *out, struct ak_jval v);  /* repr(v) */
-struct ak_jstr *ak_j_str(struct ak_j *j, struct ak_jval v);                 /* str(v) */
+void ak_j_put_value(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v); /* str(v) */
+void ak_j_put_repr(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v);  /* repr(v) */
+struct ak_jstr *ak_j_str(struct ak_jenv *j, struct ak_jval v);                 /* str(v) */
 /* repr(v), cut, for messages; terminated */
-const char *ak_j_show(struct ak_j *j, struct ak_jval v);
-void ak_j_put_int(struct ak_j *j, struct ak_jout *out, int64_t i);
+const char *ak_j_show(struct ak_jenv *j, struct ak_jval v);
+void ak_j_put_int(struct ak_jenv *j, struct ak_jout *out, int64_t i);
 /* repr: the shortest that reads back the same */
-void ak_j_put_float(struct ak_j *j, struct ak_jout *out, double x);
+void ak_j_put_float(struct ak_jenv *j, struct ak_jout *out, double x);
 
 /* ---- number.c: text as numbers ------------------------------------------ */
 /* As Python's float(): blanks around, underscores between digits, inf and nan. */
@@ -65,7 +65,7 @@ bool ak_j_parse_float(const char *text, size_t n, double *out);
 /* As Python's int(text, base); 0: the prefix says. False: no integer, or beyond 64 bits. */
 bool ak_j_parse_int(const char *text, size_t n, unsigned base, int64_t *out);
 /* Formats as C's printf with %.*f, e or g, with a point in any locale. */
-void ak_j_put_printf(struct ak_j *j, struct ak_jout *out, char conversion, int precision,
+void ak_j_put_printf(struct ak_jenv *j, struct ak_jout *out, char conversion, int precision,
                      bool alternate, double x);
 
 #endif

@@ -6,14 +6,14 @@
 
 /* Everything a template is made of lies in its arena. */
 struct ak_jinja {
-    struct ak_arena arena;
+    struct ak_jarena arena;
     struct ak_jnode *statements, *hidden;
     struct ak_jspecials specials;
 };
 
 /* What fails leaves through the setjmp here; `j` and what hangs on it is all that is looked at
  * afterwards, and j->steps then holds the status. */
-static ak_status run_parse(struct ak_j *j, const char *text, size_t n, struct ak_jinja *out)
+static ak_status run_parse(struct ak_jenv *j, const char *text, size_t n, struct ak_jinja *out)
 {
     if (setjmp(j->failed))
         return (ak_status)j->steps;
@@ -25,18 +25,18 @@ static ak_status run_parse(struct ak_j *j, const char *text, size_t n, struct ak
 ak_status ak_jinja_parse(const char *text, size_t n, struct ak_jinja **out, struct ak_error *error)
 {
     *out = NULL;
-    if (n > AK_JINJA_MOST_TEMPLATE_BYTES)
+    if (n > AK_JINJA_TEMPLATE_BYTES_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a chat template of %zu bytes, where at most %d are possible", n,
-                       AK_JINJA_MOST_TEMPLATE_BYTES);
+                       AK_JINJA_TEMPLATE_BYTES_MAX);
     if (!ak_is_utf8(text, n))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the chat template is not UTF-8");
     struct ak_jinja *template = ak_alloc(1, sizeof *template);
     if (!template)
         return ak_fail_memory(error, "a chat template", sizeof *template);
-    struct ak_j j = { .arena = { .most_bytes = AK_JINJA_MOST_PARSED_BYTES },
-                      .error = error,
-                      .steps = AK_JINJA_MOST_STEPS };
+    struct ak_jenv j = { .arena = { .max_bytes = AK_JINJA_PARSED_BYTES_MAX },
+                         .error = error,
+                         .steps = AK_JINJA_STEPS_MAX };
     ak_status status = run_parse(&j, text, n, template);
     template->arena = j.arena;
     if (status == AKUNU_OK)
@@ -50,11 +50,11 @@ void ak_jinja_free(struct ak_jinja *template)
 {
     if (!template)
         return;
-    ak_arena_free(&template->arena);
+    ak_j_arena_free(&template->arena);
     ak_free(template);
 }
 
-static ak_status run_render(struct ak_j *j, const struct ak_jinja *template,
+static ak_status run_render(struct ak_jenv *j, const struct ak_jinja *template,
                             const json_t *variables)
 {
     if (setjmp(j->failed))
@@ -74,11 +74,11 @@ ak_status ak_jinja_render(const struct ak_jinja *template, const json_t *variabl
     if (!json_is_object(variables))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the variables of a template must be an object");
-    struct ak_j j = { .arena = { .most_bytes = AK_JINJA_MOST_BYTES },
-                      .error = error,
-                      .steps = AK_JINJA_MOST_STEPS,
-                      .now = now,
-                      .specials = &template->specials };
+    struct ak_jenv j = { .arena = { .max_bytes = AK_JINJA_MEMORY_BYTES_MAX },
+                         .error = error,
+                         .steps = AK_JINJA_STEPS_MAX,
+                         .now = now,
+                         .specials = &template->specials };
     ak_status status = run_render(&j, template, variables);
     if (status == AKUNU_OK) {
         *out = ak_strndup(j.out->n ? j.out->bytes : "", j.out->n);
@@ -86,6 +86,6 @@ ak_status ak_jinja_render(const struct ak_jinja *template, const json_t *variabl
         if (!*out)
             status = ak_fail_memory(error, "a prompt", j.out->n);
     }
-    ak_arena_free(&j.arena);
+    ak_j_arena_free(&j.arena);
     return status;
 }

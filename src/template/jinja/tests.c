@@ -6,193 +6,194 @@
 
 typedef const struct ak_jval *args_of;
 
-static struct ak_jval test_defined(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_defined(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind != AK_J_UNDEFINED);
 }
 
-static struct ak_jval test_undefined(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_undefined(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_UNDEFINED);
 }
 
-static struct ak_jval test_none(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_none(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_NONE);
 }
 
-static struct ak_jval test_boolean(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_boolean(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_BOOL);
 }
 
-static struct ak_jval test_true(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_true(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_BOOL && a[0].as.boolean);
 }
 
-static struct ak_jval test_false(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_false(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_BOOL && !a[0].as.boolean);
 }
 
-static struct ak_jval test_integer(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_integer(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_INT);
 }
 
-static struct ak_jval test_float(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_float(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_FLOAT);
 }
 
-static struct ak_jval test_number(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_number(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_INT || a[0].kind == AK_J_FLOAT || a[0].kind == AK_J_BOOL);
 }
 
-static struct ak_jval test_string(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_string(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_STRING);
 }
 
-static struct ak_jval test_mapping(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_mapping(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_DICT);
 }
 
 /* What has a length and can be subscribed, which a dict and undefined do too. */
-static struct ak_jval test_sequence(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_sequence(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     bool view = a[0].kind == AK_J_LIST && a[0].as.list->form > AK_J_RANGE;
     return ak_j_bool(ak_j_has_length(a[0]) && !view && a[0].kind != AK_J_LOOP);
 }
 
-static struct ak_jval test_iterable(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_iterable(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(ak_j_is_iterable(a[0]) || a[0].kind == AK_J_LOOP);
 }
 
-static struct ak_jval test_callable(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_callable(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(a[0].kind == AK_J_CALLABLE || a[0].kind == AK_J_LOOP ||
                      a[0].kind == AK_J_JOINER || a[0].kind == AK_J_UNDEFINED);
 }
 
-static struct ak_jval test_escaped(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_escaped(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
     return ak_j_bool(ak_j_is_safe(a[0]));
 }
 
-static struct ak_jval test_sameas(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_sameas(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     bool plain = a[0].kind <= AK_J_STRING;
     return ak_j_bool(a[0].kind == a[1].kind &&
-                     (plain ? ak_j_equal(j, a[0], a[1]) : a[0].as.string == a[1].as.string));
+                     (plain ? ak_j_is_equal(j, a[0], a[1]) : a[0].as.string == a[1].as.string));
 }
 
-static struct ak_jval test_in(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_in(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_contains(j, a[1], a[0]));
 }
 
-static struct ak_jval test_filter(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_filter(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
-    return ak_j_bool(a[0].kind == AK_J_STRING && ak_j_filter(a[0].as.string));
+    return ak_j_bool(a[0].kind == AK_J_STRING && ak_j_find_filter(a[0].as.string));
 }
 
-static struct ak_jval test_test(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_test(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
-    return ak_j_bool(a[0].kind == AK_J_STRING && ak_j_test(a[0].as.string));
+    return ak_j_bool(a[0].kind == AK_J_STRING && ak_j_find_test(a[0].as.string));
 }
 
 /* ---- Cases -------------------------------------------------------------- */
-static struct ak_jval test_upper(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_upper(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_bool(ak_j_all_upper(j, ak_j_str(j, a[0])));
+    return ak_j_bool(ak_j_is_upper(j, ak_j_str(j, a[0])));
 }
 
-static struct ak_jval test_lower(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_lower(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_bool(ak_j_all_lower(j, ak_j_str(j, a[0])));
+    return ak_j_bool(ak_j_is_lower(j, ak_j_str(j, a[0])));
 }
 
 /* ---- Numbers ------------------------------------------------------------ */
-static struct ak_jval divides(struct ak_j *j, struct ak_jval value, struct ak_jval by, int64_t rest)
+static struct ak_jval divides(struct ak_jenv *j, struct ak_jval value, struct ak_jval by,
+                              int64_t rest)
 {
-    return ak_j_bool(ak_j_equal(j, ak_j_operate(j, "%", value, by), ak_j_int(rest)));
+    return ak_j_bool(ak_j_is_equal(j, ak_j_operate(j, "%", value, by), ak_j_int(rest)));
 }
 
-static struct ak_jval test_even(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_even(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return divides(j, a[0], ak_j_int(2), 0);
 }
 
-static struct ak_jval test_odd(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_odd(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return divides(j, a[0], ak_j_int(2), 1);
 }
 
-static struct ak_jval test_divisibleby(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_divisibleby(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return divides(j, a[0], a[1], 0);
 }
 
-static struct ak_jval test_eq(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_eq(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_compare(j, "==", a[0], a[1]));
 }
 
-static struct ak_jval test_ne(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_ne(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_compare(j, "!=", a[0], a[1]));
 }
 
-static struct ak_jval test_gt(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_gt(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_compare(j, ">", a[0], a[1]));
 }
 
-static struct ak_jval test_ge(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_ge(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_compare(j, ">=", a[0], a[1]));
 }
 
-static struct ak_jval test_lt(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_lt(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_compare(j, "<", a[0], a[1]));
 }
 
-static struct ak_jval test_le(struct ak_j *j, args_of a, const struct ak_jargs *rest)
+static struct ak_jval test_le(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)rest;
     return ak_j_bool(ak_j_compare(j, "<=", a[0], a[1]));
@@ -241,7 +242,7 @@ static const struct ak_jbuiltin tests[] = {
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
-const struct ak_jbuiltin *ak_j_test(const struct ak_jstr *name)
+const struct ak_jbuiltin *ak_j_find_test(const struct ak_jstr *name)
 {
-    return ak_j_builtin_named(tests, name);
+    return ak_j_find_builtin(tests, name);
 }

@@ -1,6 +1,6 @@
 /* Words of a template. */
-#ifndef AK_TEXT_JINJA_TOKEN_H
-#define AK_TEXT_JINJA_TOKEN_H
+#ifndef AK_TEMPLATE_JINJA_TOKEN_H
+#define AK_TEMPLATE_JINJA_TOKEN_H
 
 #include "template/jinja/value.h"
 
@@ -58,9 +58,9 @@ struct ak_jtokens {
 const char *ak_j_token_name(enum ak_jtoken_kind kind);
 
 /* Cuts a template into tokens, blanks around tags taken away as they say. */
-void ak_j_lex(struct ak_j *j, const char *text, size_t n, struct ak_jtokens *out);
+void ak_j_lex(struct ak_jenv *j, const char *text, size_t n, struct ak_jtokens *out);
 
 /* What stands between the quotes of a string, without its escapes. */
-struct ak_jval ak_j_unescape(struct ak_j *j, const char *text, size_t n);
+struct ak_jval ak_j_unescape(struct ak_jenv *j, const char *text, size_t n);
 
 #endif

@@ -7,7 +7,7 @@
 
 static const char simple[] = "\\'\"abfnrtv", meaning[] = "\\'\"\a\b\f\n\r\t\v";
 
-static uint32_t read_hex(struct ak_j *j, const char *text, size_t n, size_t *at, size_t digits)
+static uint32_t read_hex(struct ak_jenv *j, const char *text, size_t n, size_t *at, size_t digits)
 {
     uint32_t code = 0;
     size_t end = *at + digits;
@@ -22,7 +22,7 @@ static uint32_t read_hex(struct ak_j *j, const char *text, size_t n, size_t *at,
     return code;
 }
 
-static void put_code(struct ak_j *j, struct ak_jout *out, uint32_t code)
+static void put_code(struct ak_jenv *j, struct ak_jout *out, uint32_t code)
 {
     if (code > 0x10FFFF)
         ak_j_fail_as(j, AKUNU_ERROR_FORMAT,
@@ -30,7 +30,8 @@ static void put_code(struct ak_j *j, struct ak_jout *out, uint32_t code)
     ak_j_put_char(j, out, code >= 0xD800 && code < 0xE000 ? 0xFFFD : code);
 }
 
-static void put_octal(struct ak_j *j, struct ak_jout *out, const char *text, size_t n, size_t *at)
+static void put_octal(struct ak_jenv *j, struct ak_jout *out, const char *text, size_t n,
+                      size_t *at)
 {
     uint32_t code = 0;
     for (size_t end = *at + 3; *at < n && *at < end && text[*at] >= '0' && text[*at] <= '7';
@@ -40,7 +41,7 @@ static void put_octal(struct ak_j *j, struct ak_jout *out, const char *text, siz
 }
 
 /* A backslash before a character beyond ASCII meets the backslash of that one's escape. */
-static void put_escape_of(struct ak_j *j, struct ak_jout *out, const char *text, size_t n,
+static void put_escape_of(struct ak_jenv *j, struct ak_jout *out, const char *text, size_t n,
                           size_t *at)
 {
     static const char hex[] = "0123456789abcdef";
@@ -52,7 +53,8 @@ static void put_escape_of(struct ak_j *j, struct ak_jout *out, const char *text,
 }
 
 /* *at is behind the backslash. */
-static void put_escape(struct ak_j *j, struct ak_jout *out, const char *text, size_t n, size_t *at)
+static void put_escape(struct ak_jenv *j, struct ak_jout *out, const char *text, size_t n,
+                       size_t *at)
 {
     char c = text[*at];
     const char *found = c ? strchr(simple, c) : NULL;
@@ -76,7 +78,7 @@ static void put_escape(struct ak_j *j, struct ak_jout *out, const char *text, si
     }
 }
 
-struct ak_jval ak_j_unescape(struct ak_j *j, const char *text, size_t n)
+struct ak_jval ak_j_unescape(struct ak_jenv *j, const char *text, size_t n)
 {
     struct ak_jout out = { 0 };
     for (size_t at = 0; at < n;) {

@@ -5,29 +5,29 @@
 #include "template/jinja/string.h"
 
 /* ---- Undefined ---------------------------------------------------------- */
-static struct ak_jval undefined(struct ak_j *j, struct ak_jundefined why)
+static struct ak_jval make_undefined(struct ak_jenv *j, struct ak_jundefined why)
 {
     struct ak_jundefined *u = ak_j_alloc(j, 1, sizeof *u);
     *u = why;
     return (struct ak_jval){ .kind = AK_J_UNDEFINED, .as.undefined = u };
 }
 
-struct ak_jval ak_j_undefined_name(struct ak_j *j, struct ak_jval name)
+struct ak_jval ak_j_undefined_name(struct ak_jenv *j, struct ak_jval name)
 {
-    return undefined(j, (struct ak_jundefined){ .name = name });
+    return make_undefined(j, (struct ak_jundefined){ .name = name });
 }
 
-struct ak_jval ak_j_undefined_member(struct ak_j *j, struct ak_jval object, struct ak_jval name)
+struct ak_jval ak_j_undefined_member(struct ak_jenv *j, struct ak_jval object, struct ak_jval name)
 {
-    return undefined(j, (struct ak_jundefined){ .object = object, .name = name });
+    return make_undefined(j, (struct ak_jundefined){ .object = object, .name = name });
 }
 
-struct ak_jval ak_j_undefined_hint(struct ak_j *j, const char *hint)
+struct ak_jval ak_j_undefined_hint(struct ak_jenv *j, const char *hint)
 {
-    return undefined(j, (struct ak_jundefined){ .hint = hint });
+    return make_undefined(j, (struct ak_jundefined){ .hint = hint });
 }
 
-_Noreturn void ak_j_fail_undefined(struct ak_j *j, struct ak_jval v)
+_Noreturn void ak_j_fail_undefined(struct ak_jenv *j, struct ak_jval v)
 {
     const struct ak_jundefined *u = v.as.undefined;
     if (u->unsafe)
@@ -35,7 +35,7 @@ _Noreturn void ak_j_fail_undefined(struct ak_j *j, struct ak_jval v)
                   ak_j_type_name(u->object));
     if (u->hint)
         ak_j_fail(j, "%s", u->hint);
-    if (u->object.kind == AK_J_ABSENT)
+    if (u->object.kind == AK_J_MISSING)
         ak_j_fail(j, "%s is undefined", ak_j_show(j, u->name));
     if (u->name.kind == AK_J_STRING)
         ak_j_fail(j, "'%s object' has no attribute %s", ak_j_type_name(u->object),
@@ -44,7 +44,7 @@ _Noreturn void ak_j_fail_undefined(struct ak_j *j, struct ak_jval v)
 }
 
 /* ---- Lists -------------------------------------------------------------- */
-struct ak_jlist *ak_j_list(struct ak_j *j, enum ak_jform form, size_t capacity)
+struct ak_jlist *ak_j_list(struct ak_jenv *j, enum ak_jform form, size_t capacity)
 {
     struct ak_jlist *list = ak_j_alloc(j, 1, sizeof *list);
     list->form = form;
@@ -53,7 +53,7 @@ struct ak_jlist *ak_j_list(struct ak_j *j, enum ak_jform form, size_t capacity)
     return list;
 }
 
-void ak_j_append(struct ak_j *j, struct ak_jlist *list, struct ak_jval item)
+void ak_j_append(struct ak_jenv *j, struct ak_jlist *list, struct ak_jval item)
 {
     if (list->n == list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 4;
@@ -63,19 +63,19 @@ void ak_j_append(struct ak_j *j, struct ak_jlist *list, struct ak_jval item)
     list->items[list->n++] = item;
 }
 
-struct ak_jval ak_j_pair(struct ak_j *j, struct ak_jval a, struct ak_jval b)
+struct ak_jval ak_j_pair(struct ak_jenv *j, struct ak_jval a, struct ak_jval b)
 {
     struct ak_jlist *pair = ak_j_list(j, AK_J_TUPLE, 2);
     ak_j_append(j, pair, a);
     ak_j_append(j, pair, b);
-    return ak_j_of_list(pair);
+    return ak_j_from_list(pair);
 }
 
 /* ---- Asking ------------------------------------------------------------- */
-bool ak_j_truth(struct ak_jval v)
+bool ak_j_is_true(struct ak_jval v)
 {
     switch (v.kind) {
-    case AK_J_ABSENT:
+    case AK_J_MISSING:
     case AK_J_UNDEFINED:
     case AK_J_NONE: return false;
     case AK_J_BOOL: return v.as.boolean;
@@ -96,7 +96,7 @@ const char *ak_j_type_name(struct ak_jval v)
         [AK_J_GENERATOR] = "generator",
     };
     switch (v.kind) {
-    case AK_J_ABSENT:
+    case AK_J_MISSING:
     case AK_J_UNDEFINED: return "Undefined";
     case AK_J_NONE: return "NoneType";
     case AK_J_BOOL: return "bool";
@@ -130,18 +130,18 @@ bool ak_j_is_iterable(struct ak_jval v)
            v.kind == AK_J_LIST;
 }
 
-static struct ak_jlist *characters(struct ak_j *j, const struct ak_jstr *s)
+static struct ak_jlist *list_characters(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jlist *list = ak_j_list(j, AK_J_PLAIN_LIST, s->n_chars);
     ak_j_spend(j, s->n_chars);
     for (size_t at = 0, next; at < s->n; at = next) {
         ak_j_char_at(s, at, &next);
-        ak_j_append(j, list, ak_j_part(j, s, at, next));
+        ak_j_append(j, list, ak_j_substring(j, s, at, next));
     }
     return list;
 }
 
-static struct ak_jlist *take_rest(struct ak_j *j, struct ak_jlist *generator)
+static struct ak_jlist *take_rest(struct ak_jenv *j, struct ak_jlist *generator)
 {
     struct ak_jlist *rest = ak_j_list(j, AK_J_PLAIN_LIST, 0);
     rest->items = generator->n > generator->at ? generator->items + generator->at : NULL;
@@ -150,18 +150,18 @@ static struct ak_jlist *take_rest(struct ak_j *j, struct ak_jlist *generator)
     return rest;
 }
 
-struct ak_jlist *ak_j_iterate(struct ak_j *j, struct ak_jval v)
+struct ak_jlist *ak_j_iterate(struct ak_jenv *j, struct ak_jval v)
 {
     switch (v.kind) {
     case AK_J_LIST: return v.as.list->form == AK_J_GENERATOR ? take_rest(j, v.as.list) : v.as.list;
     case AK_J_DICT: return ak_j_view(j, v.as.dict, AK_J_KEYS);
-    case AK_J_STRING: return characters(j, v.as.string);
+    case AK_J_STRING: return list_characters(j, v.as.string);
     case AK_J_UNDEFINED: return ak_j_list(j, AK_J_PLAIN_LIST, 0);
     default: ak_j_fail(j, "'%s' object is not iterable", ak_j_type_name(v));
     }
 }
 
-int64_t ak_j_need_int(struct ak_j *j, struct ak_jval v, const char *what)
+int64_t ak_j_need_int(struct ak_jenv *j, struct ak_jval v, const char *what)
 {
     if (v.kind == AK_J_INT)
         return v.as.integer;
@@ -172,7 +172,7 @@ int64_t ak_j_need_int(struct ak_j *j, struct ak_jval v, const char *what)
     ak_j_fail(j, "%s: '%s' object cannot be interpreted as an integer", what, ak_j_type_name(v));
 }
 
-struct ak_jstr *ak_j_need_string(struct ak_j *j, struct ak_jval v, const char *what)
+struct ak_jstr *ak_j_need_string(struct ak_jenv *j, struct ak_jval v, const char *what)
 {
     if (v.kind == AK_J_STRING)
         return v.as.string;
