@@ -1,7 +1,7 @@
 /* What a grammar costs.
  *
  *   masks      CPU time of each mask on the way of a text, the first time (worst, median) and when
- *              its places were met before, and of taking a token
+ *              its states were met before, and of taking a token
  *   generate   tokens a second of a model, free and held to a schema, in turns; the same
  *              sampling, no guesses */
 #include <time.h>
@@ -56,14 +56,15 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int rising(const void *a, const void *b)
+static int compare_f64(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void masks(const char *name, const struct ak_grammar *g, const struct ak_token_trie *trie,
-                  const struct ak_tokenizer *t, const char *text)
+static void masks(const char *name, const struct ak_grammar *g,
+                  const struct ak_grammar_token_trie *trie, const struct ak_tokenizer *t,
+                  const char *text)
 {
     static int32_t ids[MOST_TOKENS];
     static double cold[MOST_TOKENS];
@@ -79,9 +80,9 @@ static void masks(const char *name, const struct ak_grammar *g, const struct ak_
         must(ak_grammar_matcher_reset(m, &error), &error);
         for (size_t i = 0; i < n; i++) {
             double begin = cpu_seconds();
-            must(ak_grammar_matcher_mask(m, &mask, &error), &error);
+            must(ak_grammar_matcher_get_mask(m, &mask, &error), &error);
             double masked = cpu_seconds();
-            must(ak_grammar_matcher_token(m, ids[i], &allowed, &error), &error);
+            must(ak_grammar_matcher_accept_token(m, ids[i], &allowed, &error), &error);
             if (!allowed) {
                 fprintf(stderr, "%s: token %zu is not allowed\n", name, i);
                 exit(1);
@@ -95,7 +96,7 @@ static void masks(const char *name, const struct ak_grammar *g, const struct ak_
             }
         }
     }
-    qsort(cold, n, sizeof *cold, rising);
+    qsort(cold, n, sizeof *cold, compare_f64);
     printf("%-10s %6zu %10.1f %10.1f %10.1f %10.2f %10.2f\n", name, n, cold[n - 1] * 1e6,
            cold[n / 2] * 1e6, sum / (double)n * 1e6, warm / (double)n * 1e6,
            taking / (double)n * 1e6);
@@ -107,16 +108,16 @@ static void all_masks(const char *path)
     struct ak_error error = { 0 };
     struct ak_provider *p;
     struct ak_tokenizer *t;
-    struct ak_token_trie *trie;
+    struct ak_grammar_token_trie *trie;
     struct ak_grammar *g;
     struct ak_schema_options writing = { .form = AK_SCHEMA_WRITING },
                              reading = { .form = AK_SCHEMA_READING };
     must(ak_provider_open(path, &p, &error), &error);
     must(ak_tok_open(p, &t, &error), &error);
     double begin = cpu_seconds();
-    must(ak_token_trie_create(t, (uint32_t)ak_tok_n_tokens(t), &trie, &error), &error);
+    must(ak_grammar_token_trie_create(t, (uint32_t)ak_tok_n_tokens(t), &trie, &error), &error);
     printf("%zu tokens; their trie: %.1f ms, %.1f MiB\n", ak_tok_n_tokens(t),
-           (cpu_seconds() - begin) * 1e3, (double)ak_token_trie_bytes(trie) / (1 << 20));
+           (cpu_seconds() - begin) * 1e3, (double)ak_grammar_token_trie_bytes(trie) / (1 << 20));
     printf("%-10s %6s %10s %10s %10s %10s %10s   µs\n", "", "tokens", "worst", "median", "mean",
            "again", "take");
     const struct {
@@ -139,7 +140,7 @@ static void all_masks(const char *path)
         masks(cases[i].name, g, trie, t, cases[i].text);
         ak_grammar_free(g);
     }
-    ak_token_trie_free(trie);
+    ak_grammar_token_trie_free(trie);
     ak_tok_free(t);
     ak_provider_close(p);
 }

@@ -36,10 +36,10 @@ static ak_status accept(const struct ak_grammar *g, const json_t *texts, json_t 
         size_t n = json_string_length(text), taken = 0;
         status = ak_grammar_matcher_reset(m, error);
         if (status == AKUNU_OK)
-            status = ak_grammar_matcher_bytes(m, json_string_value(text), n, &taken, error);
+            status = ak_grammar_matcher_accept_bytes(m, json_string_value(text), n, &taken, error);
         if (status != AKUNU_OK)
             break;
-        json_array_append_new(out, json_boolean(taken == n && ak_grammar_matcher_may_end(m)));
+        json_array_append_new(out, json_boolean(taken == n && ak_grammar_matcher_is_accepting(m)));
     }
     ak_grammar_matcher_free(m);
     return status;

@@ -51,8 +51,8 @@ static size_t taken(const struct ak_grammar *g, const char *text, size_t n, bool
 {
     struct ak_grammar_matcher *m = match(g);
     size_t at;
-    ck_assert_int_eq(ak_grammar_matcher_bytes(m, text, n, &at, NULL), AKUNU_OK);
-    *end = ak_grammar_matcher_may_end(m);
+    ck_assert_int_eq(ak_grammar_matcher_accept_bytes(m, text, n, &at, NULL), AKUNU_OK);
+    *end = ak_grammar_matcher_is_accepting(m);
     ak_grammar_matcher_free(m);
     return at;
 }
@@ -73,7 +73,7 @@ static unsigned draw(unsigned *state)
 static size_t try_bytes(struct ak_grammar_matcher *m, char *text, const char *bytes, size_t n)
 {
     size_t done;
-    if (ak_grammar_matcher_bytes(m, bytes, n, &done, NULL) !=
+    if (ak_grammar_matcher_accept_bytes(m, bytes, n, &done, NULL) !=
         AKUNU_OK) /* an assertion writes a line each time */
         ck_abort_msg("the matcher failed");
     memcpy(text, bytes, done);
@@ -111,7 +111,7 @@ static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, si
     struct ak_grammar_matcher *m = match(g);
     size_t n = 0;
 
-    while (n + 64 < most && !(ak_grammar_matcher_may_end(m) &&
+    while (n + 64 < most && !(ak_grammar_matcher_is_accepting(m) &&
                               (ak_grammar_matcher_must_end(m) || draw(state) % 4 == 0))) {
         const char *end = ends[draw(state) % (sizeof ends / sizeof ends[0])];
         size_t done = n > 60 ? try_bytes(m, text + n, end, strlen(end)) : 0;
@@ -120,7 +120,7 @@ static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, si
             break;
         n += done;
     }
-    bool whole = ak_grammar_matcher_may_end(m);
+    bool whole = ak_grammar_matcher_is_accepting(m);
     ak_grammar_matcher_free(m);
     return whole ? n : 0;
 }
@@ -235,7 +235,7 @@ START_TEST(drawn_texts_with_calls)
         char text[2048];
         size_t n = 0, i;
         json_t *call;
-        while (n < 500 && !(n > 40 && ak_grammar_matcher_may_end(m))) {
+        while (n < 500 && !(n > 40 && ak_grammar_matcher_is_accepting(m))) {
             const char *marker = draw(&state) % 3 || (n > 200 && draw(&state) % 2) ?
                                      NULL :
                                      draw_marker(format, &state);
@@ -259,7 +259,7 @@ START_TEST(drawn_texts_with_calls)
                 break;
             n += done;
         }
-        bool whole = ak_grammar_matcher_may_end(m);
+        bool whole = ak_grammar_matcher_is_accepting(m);
         ak_grammar_matcher_free(m);
         if (!whole)
             continue;

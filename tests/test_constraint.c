@@ -72,16 +72,18 @@ static void compare(const struct ak_model *model, const struct ak_grammar *g, in
         make_up(logits, model->spec.config.vocab_size, &state);
         ck_assert_int_eq(ak_constraint_choose(&tested, tests, logits, &one, &error), AKUNU_OK);
         ck_assert_int_eq(ak_grammar_matcher_mask_pays(masked.matcher, &pays, &error), AKUNU_OK);
-        ck_assert_int_eq(ak_grammar_matcher_mask(masked.matcher, &mask, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_get_mask(masked.matcher, &mask, &error), AKUNU_OK);
         ck_assert_int_eq(ak_sampler_choose_allowed(masks, logits, mask, &other, &error), AKUNU_OK);
         ck_assert_msg(one == other, "step %d of seed %d: %d, by its mask %d", step, (int)seed, one,
                       other);
         *n_tested += !pays;
         if (ak_tok_is_end(model->tokenizer, one))
             break;
-        ck_assert_int_eq(ak_grammar_matcher_token(tested.matcher, one, &allowed, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_accept_token(tested.matcher, one, &allowed, &error),
+                         AKUNU_OK);
         ck_assert(allowed);
-        ck_assert_int_eq(ak_grammar_matcher_token(masked.matcher, one, &allowed, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_accept_token(masked.matcher, one, &allowed, &error),
+                         AKUNU_OK);
         ak_sampler_accept(tests, one);
         ak_sampler_accept(masks, one);
     }

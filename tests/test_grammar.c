@@ -62,9 +62,9 @@ static bool takes_bytes(const struct ak_grammar *g, const char *text, size_t n)
     struct ak_grammar_matcher *m;
     size_t taken;
     ck_assert_msg(ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_msg(ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK, "%s",
+    ck_assert_msg(ak_grammar_matcher_accept_bytes(m, text, n, &taken, &error) == AKUNU_OK, "%s",
                   error.message);
-    bool yes = taken == n && ak_grammar_matcher_may_end(m);
+    bool yes = taken == n && ak_grammar_matcher_is_accepting(m);
     ak_grammar_matcher_free(m);
     return yes;
 }
@@ -123,10 +123,11 @@ START_TEST(first_wrong_byte)
     struct ak_grammar_matcher *m;
     size_t taken;
     ck_assert_int_eq(ak_grammar_matcher_create(g, NULL, &m, &error), AKUNU_OK);
-    ck_assert_int_eq(ak_grammar_matcher_bytes(m, "ab12\xc3\xaa", 6, &taken, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_accept_bytes(m, "ab12\xc3\xaa", 6, &taken, &error),
+                     AKUNU_OK);
     ck_assert_uint_eq(taken, 5);
-    ck_assert(!ak_grammar_matcher_may_end(m));
-    ck_assert_int_eq(ak_grammar_matcher_bytes(m, "\xa9", 1, &taken, &error), AKUNU_OK);
+    ck_assert(!ak_grammar_matcher_is_accepting(m));
+    ck_assert_int_eq(ak_grammar_matcher_accept_bytes(m, "\xa9", 1, &taken, &error), AKUNU_OK);
     ck_assert(ak_grammar_matcher_must_end(m));
     ak_grammar_matcher_free(m);
     ak_grammar_free(g);
@@ -369,7 +370,7 @@ END_TEST
 
 /* ---- Tokens ------------------------------------------------------------- */
 static struct ak_tokenizer *tokenizer;
-static struct ak_token_trie *trie;
+static struct ak_grammar_token_trie *trie;
 
 static void open_vocabulary(void)
 {
@@ -381,14 +382,14 @@ static void open_vocabulary(void)
     ck_assert_msg(ak_tok_open(p, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
     ak_provider_close(p);
     /* logits may be longer than the vocabulary */
-    ck_assert_int_eq(
-        ak_token_trie_create(tokenizer, (uint32_t)ak_tok_n_tokens(tokenizer) + 40, &trie, &error),
-        AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_token_trie_create(
+                         tokenizer, (uint32_t)ak_tok_n_tokens(tokenizer) + 40, &trie, &error),
+                     AKUNU_OK);
 }
 
 static void close_vocabulary(void)
 {
-    ak_token_trie_free(trie);
+    ak_grammar_token_trie_free(trie);
     ak_tok_free(tokenizer);
 }
 
@@ -406,33 +407,34 @@ static bool has(const uint32_t *mask, size_t i)
 }
 
 /* What a mask must be: tried token by token, by bytes in a matcher without a vocabulary.
- * `waits`: control tokens may come too. */
+ * `is_lazy`: control tokens may come too. */
 static void check_mask(struct ak_grammar_matcher *m, const struct ak_grammar *g, const char *text,
-                       size_t n, bool waits)
+                       size_t n, bool is_lazy)
 {
     struct ak_error error = { 0 };
     const uint32_t *mask;
     struct ak_grammar_matcher *plain;
-    ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
     ck_assert_int_eq(ak_grammar_matcher_create(g, NULL, &plain, &error), AKUNU_OK);
-    for (uint32_t i = 0; i < ak_token_trie_n_vocab(trie); i++) {
+    for (uint32_t i = 0; i < ak_grammar_token_trie_n_vocab(trie); i++) {
         int32_t id = (int32_t)i;
         char piece[64];
         size_t n_piece = 0, taken = 0;
         bool want = false, allowed;
         if (i < ak_tok_n_tokens(tokenizer) && ak_tok_is_end(tokenizer, id)) {
-            want = ak_grammar_matcher_may_end(m);
+            want = ak_grammar_matcher_is_accepting(m);
         } else if (i < ak_tok_n_tokens(tokenizer) && !ak_tok_is_control(tokenizer, id)) {
             ck_assert_int_eq(ak_tok_decode(tokenizer, &id, 1, AKUNU_CONTINUE, piece, sizeof piece,
                                            &n_piece, &error),
                              AKUNU_OK);
             ck_assert_int_eq(ak_grammar_matcher_reset(plain, &error), AKUNU_OK);
-            ck_assert_int_eq(ak_grammar_matcher_bytes(plain, text, n, &taken, &error), AKUNU_OK);
-            ck_assert_int_eq(ak_grammar_matcher_bytes(plain, piece, n_piece, &taken, &error),
+            ck_assert_int_eq(ak_grammar_matcher_accept_bytes(plain, text, n, &taken, &error),
+                             AKUNU_OK);
+            ck_assert_int_eq(ak_grammar_matcher_accept_bytes(plain, piece, n_piece, &taken, &error),
                              AKUNU_OK);
             want = n_piece > 0 && taken == n_piece;
         } else {
-            want = waits && i < ak_tok_n_tokens(tokenizer);
+            want = is_lazy && i < ak_tok_n_tokens(tokenizer);
         }
         ck_assert_msg(has(mask, i) == want, "token %u after \"%.*s\" is %s", i, (int)n, text,
                       want ? "not allowed" : "allowed");
@@ -479,7 +481,7 @@ START_TEST(masks)
         bool allowed;
         int32_t id = -1;
         check_mask(m, g, text, n, false);
-        ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
         for (uint32_t tries = 0, at = noise(&state); id < 0 && tries < ak_tok_n_tokens(tokenizer);
              tries++, at++)
             if (has(mask, at % ak_tok_n_tokens(tokenizer)))
@@ -487,7 +489,7 @@ START_TEST(masks)
         ck_assert_int_ge(id, 0);
         if (ak_tok_is_end(tokenizer, id))
             break;
-        ck_assert_int_eq(ak_grammar_matcher_token(m, id, &allowed, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_accept_token(m, id, &allowed, &error), AKUNU_OK);
         ck_assert(allowed);
         ck_assert_int_eq(ak_tok_decode(tokenizer, &id, 1, AKUNU_CONTINUE, text + n, sizeof text - n,
                                        &n_piece, &error),
@@ -523,7 +525,7 @@ START_TEST(tokens_of_equal_bytes)
         { "", NEWLINE | A | AB }, { "\n", A | AB }, { "a", B }, { "ab", NEWLINE | A | AB | END }
     };
     struct ak_tokenizer *kept = tokenizer;
-    struct ak_token_trie *kept_trie = trie;
+    struct ak_grammar_token_trie *kept_trie = trie;
     struct ak_error error = { 0 };
     struct ak_vocab vocab = ak_vocab_none;
     vocab.model = (struct ak_text){ "llama", 5 };
@@ -533,14 +535,16 @@ START_TEST(tokens_of_equal_bytes)
     vocab.scores = scores;
     vocab.eos = 1;
     ck_assert_msg(ak_tok_create(&vocab, &tokenizer, &error) == AKUNU_OK, "%s", error.message);
-    ck_assert_int_eq(ak_token_trie_create(tokenizer, vocab.n_tokens, &trie, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_token_trie_create(tokenizer, vocab.n_tokens, &trie, &error),
+                     AKUNU_OK);
     struct ak_grammar *g = gbnf("root ::= ([\\n]? \"ab\")+");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ak_grammar_matcher *m = matcher(g);
         const uint32_t *mask;
         size_t n = strlen(cases[i].text), taken;
-        ck_assert_int_eq(ak_grammar_matcher_bytes(m, cases[i].text, n, &taken, &error), AKUNU_OK);
-        ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_accept_bytes(m, cases[i].text, n, &taken, &error),
+                         AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
         ck_assert_msg(mask[0] == cases[i].allowed, "after \"%s\": 0x%x, not 0x%x", cases[i].text,
                       mask[0], cases[i].allowed);
         check_mask(m, g, cases[i].text, n, false);
@@ -562,7 +566,7 @@ static void take(struct ak_grammar_matcher *m, const char *text)
     ck_assert_int_eq(ak_tok_encode(tokenizer, text, strlen(text), 0, ids, 256, &n, &error),
                      AKUNU_OK);
     for (size_t i = 0; i < n; i++) {
-        ck_assert_int_eq(ak_grammar_matcher_token(m, ids[i], &allowed, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_accept_token(m, ids[i], &allowed, &error), AKUNU_OK);
         ck_assert_msg(allowed, "token %zu of \"%s\"", i, text);
     }
 }
@@ -585,20 +589,20 @@ START_TEST(named_tokens)
     snprintf(text, sizeof text, "root ::= <[%d]> !<[%d]> <[%d]> \"z\"", other, other, end);
     struct ak_grammar *g = gbnf(text);
     struct ak_grammar_matcher *m = matcher(g);
-    ck_assert_int_eq(ak_grammar_matcher_token(m, end, &allowed, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_accept_token(m, end, &allowed, &error), AKUNU_OK);
     ck_assert(!allowed);
-    ck_assert_int_eq(ak_grammar_matcher_token(m, other + 1, &allowed, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_accept_token(m, other + 1, &allowed, &error), AKUNU_OK);
     ck_assert(!allowed);
-    ck_assert_int_eq(ak_grammar_matcher_token(m, other, &allowed, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_accept_token(m, other, &allowed, &error), AKUNU_OK);
     ck_assert(allowed);
     const uint32_t *mask;
-    ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
     ck_assert(!has(mask, (size_t)other) && !has(mask, (size_t)end) && has(mask, (size_t)other + 1));
-    ck_assert_int_eq(ak_grammar_matcher_token(m, other + 1, &allowed, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_accept_token(m, other + 1, &allowed, &error), AKUNU_OK);
     ck_assert(allowed);
-    ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
     ck_assert(has(mask, (size_t)end) && !has(mask, (size_t)other));
-    ck_assert_int_eq(ak_grammar_matcher_token(m, end, &allowed, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_accept_token(m, end, &allowed, &error), AKUNU_OK);
     ck_assert(allowed);
     take(m, "z");
     ck_assert(ak_grammar_matcher_must_end(m));
@@ -615,12 +619,12 @@ START_TEST(named_tokens)
 END_TEST
 
 /* A text goes on as it likes until a word was written, however it is cut into tokens. */
-START_TEST(waiting)
+START_TEST(lazy_grammar)
 {
-    static const struct ak_word words[] = { { "<call>", 6 }, { "<calls", 6 } };
+    static const struct ak_grammar_trigger triggers[] = { { "<call>", 6 }, { "<calls", 6 } };
     struct ak_grammar *inner = gbnf("root ::= \"{\" [a-z]+ \"}\""), *g;
     struct ak_error error = { 0 };
-    ck_assert_int_eq(ak_grammar_waiting(inner, words, 2, _i, &g, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_make_lazy(inner, triggers, 2, _i, &g, &error), AKUNU_OK);
     ak_grammar_free(inner);
     ck_assert(takes(g, ""));
     ck_assert(takes(g, "any <cal text {} <<call"));
@@ -635,19 +639,21 @@ START_TEST(waiting)
     check_mask(m, g, "Some words, then <", strlen("Some words, then <"), true);
     take(m, "call");
     take(m, ">{");
-    ck_assert(!ak_grammar_matcher_may_end(m));
+    ck_assert(!ak_grammar_matcher_is_accepting(m));
     ak_grammar_matcher_free(m);
     ak_grammar_free(g);
     inner = gbnf("root ::= \"a\"");
-    ck_assert_int_eq(ak_grammar_waiting(inner, words, 0, false, &g, &error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(ak_grammar_waiting(inner, &(struct ak_word){ "", 0 }, 1, false, &g, &error),
+    ck_assert_int_eq(ak_grammar_make_lazy(inner, triggers, 0, false, &g, &error),
                      AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        ak_grammar_make_lazy(inner, &(struct ak_grammar_trigger){ "", 0 }, 1, false, &g, &error),
+        AKUNU_ERROR_ARGUMENT);
     ak_grammar_free(inner);
 }
 END_TEST
 
 /* A word is found where a control token has it as its text, and where it is spelled out. */
-START_TEST(waiting_for_control_tokens)
+START_TEST(lazy_grammar_control_tokens)
 {
     struct ak_grammar *inner = gbnf("root ::= \"{\" [a-z]+ \"}\""), *g;
     struct ak_error error = { 0 };
@@ -661,25 +667,26 @@ START_TEST(waiting_for_control_tokens)
                                            sizeof text, &n, &error),
                              AKUNU_OK);
     ck_assert_uint_ge(n, 2);
-    struct ak_word word = { text, n };
-    ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, true, &g, &error), AKUNU_OK);
+    struct ak_grammar_trigger trigger = { text, n };
+    ck_assert_int_eq(ak_grammar_make_lazy(inner, &trigger, 1, true, &g, &error), AKUNU_OK);
     ak_grammar_free(inner);
     for (int spelled = 0; spelled < 2; spelled++) {
         size_t taken = n;
         struct ak_grammar_matcher *m = matcher(g);
         take(m, "Some words");
         if (spelled)
-            ck_assert_int_eq(ak_grammar_matcher_bytes(m, text, n, &taken, &error), AKUNU_OK);
+            ck_assert_int_eq(ak_grammar_matcher_accept_bytes(m, text, n, &taken, &error), AKUNU_OK);
         else
-            ck_assert_int_eq(ak_grammar_matcher_token(m, control, &allowed, &error), AKUNU_OK);
+            ck_assert_int_eq(ak_grammar_matcher_accept_token(m, control, &allowed, &error),
+                             AKUNU_OK);
         ck_assert(taken == n && (spelled || allowed));
-        ck_assert(!ak_grammar_matcher_may_end(m));
+        ck_assert(!ak_grammar_matcher_is_accepting(m));
         ck_assert_int_eq(ak_grammar_matcher_allows(m, control, &allowed, &error), AKUNU_OK);
         ck_assert(!allowed);
         take(m, "{");
         take(m, "a");
         take(m, "}");
-        ck_assert(ak_grammar_matcher_may_end(m));
+        ck_assert(ak_grammar_matcher_is_accepting(m));
         ck_assert_int_eq(ak_grammar_matcher_allows(m, control, &allowed, &error), AKUNU_OK);
         ck_assert(allowed);
         ak_grammar_matcher_free(m);
@@ -687,36 +694,36 @@ START_TEST(waiting_for_control_tokens)
     ak_grammar_free(g);
     /* of a word that goes on behind it the token is a part */
     memcpy(text + n, "+", 2);
-    word.n = n + 1;
+    trigger.n = n + 1;
     inner = gbnf("root ::= \"x\"");
-    ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, false, &g, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_make_lazy(inner, &trigger, 1, false, &g, &error), AKUNU_OK);
     ak_grammar_free(inner);
     struct ak_grammar_matcher *m = matcher(g);
-    ck_assert_int_eq(ak_grammar_matcher_token(m, control, &allowed, &error), AKUNU_OK);
-    ck_assert(allowed && ak_grammar_matcher_may_end(m));
+    ck_assert_int_eq(ak_grammar_matcher_accept_token(m, control, &allowed, &error), AKUNU_OK);
+    ck_assert(allowed && ak_grammar_matcher_is_accepting(m));
     take(m, "+");
-    ck_assert(!ak_grammar_matcher_may_end(m));
+    ck_assert(!ak_grammar_matcher_is_accepting(m));
     take(m, "x");
     ck_assert(ak_grammar_matcher_must_end(m));
     ak_grammar_matcher_free(m);
     /* and a word that ends inside of the token is not written that way */
     ak_grammar_free(g);
-    word.n = n - 1;
+    trigger.n = n - 1;
     inner = gbnf("root ::= \"x\"");
-    ck_assert_int_eq(ak_grammar_waiting(inner, &word, 1, false, &g, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_make_lazy(inner, &trigger, 1, false, &g, &error), AKUNU_OK);
     ak_grammar_free(inner);
     m = matcher(g);
     ck_assert_int_eq(ak_grammar_matcher_allows(m, control, &allowed, &error), AKUNU_OK);
     ck_assert(!allowed);
     const uint32_t *mask;
-    ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
     ck_assert(!has(mask, (size_t)control));
     ak_grammar_matcher_free(m);
     ak_grammar_free(g);
 }
 END_TEST
 
-START_TEST(going_back)
+START_TEST(rollback)
 {
     struct ak_grammar *g = gbnf("root ::= \"abc\" [0-9]* \"d\"");
     struct ak_grammar_matcher *m = matcher(g);
@@ -725,12 +732,12 @@ START_TEST(going_back)
     take(m, "2");
     take(m, "d");
     ck_assert(ak_grammar_matcher_must_end(m));
-    ak_grammar_matcher_back(m, 1);
-    ck_assert(!ak_grammar_matcher_may_end(m));
+    ak_grammar_matcher_rollback(m, 1);
+    ck_assert(!ak_grammar_matcher_is_accepting(m));
     take(m, "3");
     take(m, "d");
     ck_assert(ak_grammar_matcher_must_end(m));
-    ak_grammar_matcher_back(m, 100);
+    ak_grammar_matcher_rollback(m, 100);
     check_mask(m, g, "", 0, false);
     ak_grammar_matcher_free(m);
     ak_grammar_free(g);
@@ -750,20 +757,20 @@ START_TEST(forced_tokens)
     bool allowed;
     ck_assert_int_eq(
         ak_tok_encode(tokenizer, stretch, strlen(stretch), 0, want, 64, &n_want, &error), AKUNU_OK);
-    ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 64, &n, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_find_forced_tokens(m, forced, 64, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, n_want - 1);
     ck_assert_mem_eq(forced, want, n * sizeof *forced);
-    ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 2, &n, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_find_forced_tokens(m, forced, 2, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, 2);
     for (size_t i = 0; i < n_want; i++) {
-        ck_assert_int_eq(ak_grammar_matcher_token(m, want[i], &allowed, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_accept_token(m, want[i], &allowed, &error), AKUNU_OK);
         ck_assert(allowed);
     }
-    ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 64, &n, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_find_forced_tokens(m, forced, 64, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, 0);
     take(m, "7,");
     ck_assert_int_eq(ak_tok_encode(tokenizer, " done}", 6, 0, want, 64, &n_want, &error), AKUNU_OK);
-    ck_assert_int_eq(ak_grammar_matcher_forced(m, forced, 64, &n, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_matcher_find_forced_tokens(m, forced, 64, &n, &error), AKUNU_OK);
     ck_assert_uint_eq(n, n_want);
     ck_assert_mem_eq(forced, want, n * sizeof *forced);
     ak_grammar_matcher_free(m);
@@ -771,23 +778,23 @@ START_TEST(forced_tokens)
 }
 END_TEST
 
-/* Much is gathered and forgotten; places that are in use keep. */
-START_TEST(forgetting)
+/* Much is gathered and forgotten; states that are in use stay. */
+START_TEST(garbage_collection)
 {
     struct ak_grammar *g = gbnf("root ::= ([a-z]{1,20} [0-9]{1,20} \" \"?){0,100000}");
     struct ak_grammar_matcher *m = matcher(g);
     struct ak_error error = { 0 };
     const uint32_t *mask, *before;
-    uint32_t *copy = malloc((ak_token_trie_n_vocab(trie) / 32 + 1) * sizeof *copy);
-    size_t bytes = (ak_token_trie_n_vocab(trie) + 31) / 32 * sizeof *copy;
-    ck_assert_int_eq(ak_grammar_matcher_mask(m, &before, &error), AKUNU_OK);
+    uint32_t *copy = malloc((ak_grammar_token_trie_n_vocab(trie) / 32 + 1) * sizeof *copy);
+    size_t bytes = (ak_grammar_token_trie_n_vocab(trie) + 31) / 32 * sizeof *copy;
+    ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &before, &error), AKUNU_OK);
     memcpy(copy, before, bytes);
     for (int i = 0; i < 3000; i++) {
         take(m, "abc123 ");
-        ck_assert_int_eq(ak_grammar_matcher_mask(m, &mask, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
     }
     /* but for a blank and the next word's digits, as at the beginning */
-    ck_assert(ak_grammar_matcher_may_end(m));
+    ck_assert(ak_grammar_matcher_is_accepting(m));
     for (size_t i = 0; i < bytes / sizeof *copy; i++)
         ck_assert_uint_eq(copy[i] & ~mask[i], 0);
     free(copy);
@@ -935,11 +942,11 @@ int main(void)
     tcase_add_loop_test(tokens, masks, 0, 7);
     tcase_add_test(tokens, tokens_of_equal_bytes);
     tcase_add_loop_test(tokens, named_tokens, 0, 2);
-    tcase_add_loop_test(tokens, waiting, 0, 2);
-    tcase_add_test(tokens, waiting_for_control_tokens);
-    tcase_add_test(tokens, going_back);
+    tcase_add_loop_test(tokens, lazy_grammar, 0, 2);
+    tcase_add_test(tokens, lazy_grammar_control_tokens);
+    tcase_add_test(tokens, rollback);
     tcase_add_test(tokens, forced_tokens);
-    tcase_add_test(tokens, forgetting);
+    tcase_add_test(tokens, garbage_collection);
     tcase_add_loop_test(texts, generated, 0, 3);
     tcase_add_test(texts, api_errors);
     suite_add_tcase(suite, gbnfs);

@@ -75,13 +75,13 @@ static ak_status after(const struct akunu_grammar *grammar, const char *const *w
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar or the words are NULL");
     while (words[n])
         n++;
-    struct ak_word *list = ak_alloc(n, sizeof *list);
-    if (!list)
+    struct ak_grammar_trigger *triggers = ak_alloc(n, sizeof *triggers);
+    if (!triggers)
         return ak_fail_memory(error, "a grammar", 0);
     for (size_t i = 0; i < n; i++)
-        list[i] = (struct ak_word){ words[i], strlen(words[i]) };
-    ak_status status = ak_grammar_waiting(grammar->inner, list, n, again, out, error);
-    ak_free(list);
+        triggers[i] = (struct ak_grammar_trigger){ words[i], strlen(words[i]) };
+    ak_status status = ak_grammar_make_lazy(grammar->inner, triggers, n, again, out, error);
+    ak_free(triggers);
     return status;
 }
 
@@ -117,7 +117,7 @@ static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_toke
     for (size_t i = 0; status == AKUNU_OK && allowed && i < n_ids; i++) {
         status = ak_tok_decode(t, &ids[i], 1, AKUNU_CONTINUE, NULL, 0, &n_bytes, error);
         if (status == AKUNU_OK)
-            status = ak_grammar_matcher_token(m, ids[i], &allowed, error);
+            status = ak_grammar_matcher_accept_token(m, ids[i], &allowed, error);
         if (status == AKUNU_OK && allowed)
             *at += n_bytes;
     }
@@ -129,21 +129,21 @@ static ak_status check(const struct ak_grammar *g, const struct akunu_tokenizer 
                        const char *text, size_t n, bool *allowed, size_t *at,
                        struct ak_error *error)
 {
-    struct ak_token_trie *trie = NULL;
+    struct ak_grammar_token_trie *trie = NULL;
     struct ak_grammar_matcher *m = NULL;
     const struct ak_tokenizer *t = tokenizer ? tokenizer->inner : NULL;
     ak_status status = AKUNU_OK;
     *at = 0;
     if (t && ak_tok_n_tokens(t) <= INT32_MAX)
-        status = ak_token_trie_create(t, (uint32_t)ak_tok_n_tokens(t), &trie, error);
+        status = ak_grammar_token_trie_create(t, (uint32_t)ak_tok_n_tokens(t), &trie, error);
     if (status == AKUNU_OK)
         status = ak_grammar_matcher_create(g, trie, &m, error);
     if (status == AKUNU_OK)
         status = t ? check_tokens(m, t, text, n, at, error) :
-                     ak_grammar_matcher_bytes(m, text, n, at, error);
-    *allowed = status == AKUNU_OK && *at >= n && ak_grammar_matcher_may_end(m);
+                     ak_grammar_matcher_accept_bytes(m, text, n, at, error);
+    *allowed = status == AKUNU_OK && *at >= n && ak_grammar_matcher_is_accepting(m);
     ak_grammar_matcher_free(m);
-    ak_token_trie_free(trie);
+    ak_grammar_token_trie_free(trie);
     return status;
 }
 

@@ -111,9 +111,9 @@ static ak_status sample(struct akunu_sampler *sampler, const float *logits, int3
 {
     bool allowed;
     AK_TRY(ak_constraint_choose(&sampler->constraint, sampler->inner, logits, token, error));
-    return sampler->constraint.matcher ?
-               ak_grammar_matcher_token(sampler->constraint.matcher, *token, &allowed, error) :
-               AKUNU_OK;
+    return sampler->constraint.matcher ? ak_grammar_matcher_accept_token(
+                                             sampler->constraint.matcher, *token, &allowed, error) :
+                                         AKUNU_OK;
 }
 
 akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)

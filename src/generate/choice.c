@@ -84,7 +84,8 @@ ak_status ak_choice_forced(const struct ak_choice *c, uint32_t most, int32_t *to
 {
     size_t n_forced = 0;
     if (c->constraint.matcher)
-        AK_TRY(ak_grammar_matcher_forced(c->constraint.matcher, tokens, most, &n_forced, error));
+        AK_TRY(ak_grammar_matcher_find_forced_tokens(c->constraint.matcher, tokens, most, &n_forced,
+                                                     error));
     *n = (uint32_t)n_forced;
     return AKUNU_OK;
 }
@@ -126,7 +127,7 @@ static ak_status follow(struct ak_choice *c, bool *complete, struct ak_error *er
     *complete = false;
     if (!c->constraint.matcher)
         return AKUNU_OK;
-    AK_TRY(ak_grammar_matcher_token(c->constraint.matcher, c->token, &allowed, error));
+    AK_TRY(ak_grammar_matcher_accept_token(c->constraint.matcher, c->token, &allowed, error));
     if (!allowed)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar does not allow token %d here",
                        (int)c->token);

@@ -4,22 +4,23 @@
 
 #include "grammar/pattern.h"
 
-void ak_class_of_letter(struct ak_build *b, struct ak_char_set *s, char letter)
+void ak_grammar_char_set_add_class(struct ak_grammar_builder *b, struct ak_grammar_char_set *s,
+                                   char letter)
 {
-    static const struct ak_char_range digits[] = { { '0', '9' } };
-    static const struct ak_char_range words[] = {
+    static const struct ak_grammar_char_range digits[] = { { '0', '9' } };
+    static const struct ak_grammar_char_range words[] = {
         { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' }
     };
     /* ECMA-262: WhiteSpace and LineTerminator */
-    static const struct ak_char_range blanks[] = { { '\t', '\r' },     { ' ', ' ' },
-                                                   { 0xa0, 0xa0 },     { 0x1680, 0x1680 },
-                                                   { 0x2000, 0x200a }, { 0x2028, 0x2029 },
-                                                   { 0x202f, 0x202f }, { 0x205f, 0x205f },
-                                                   { 0x3000, 0x3000 }, { 0xfeff, 0xfeff } };
-    static const struct ak_char_range line_ends[] = { { '\n', '\n' },
-                                                      { '\r', '\r' },
-                                                      { 0x2028, 0x2029 } };
-    const struct ak_char_range *ranges = digits;
+    static const struct ak_grammar_char_range whitespace[] = {
+        { '\t', '\r' },     { ' ', ' ' },       { 0xa0, 0xa0 },     { 0x1680, 0x1680 },
+        { 0x2000, 0x200a }, { 0x2028, 0x2029 }, { 0x202f, 0x202f }, { 0x205f, 0x205f },
+        { 0x3000, 0x3000 }, { 0xfeff, 0xfeff }
+    };
+    static const struct ak_grammar_char_range line_terminators[] = { { '\n', '\n' },
+                                                                     { '\r', '\r' },
+                                                                     { 0x2028, 0x2029 } };
+    const struct ak_grammar_char_range *ranges = digits;
     size_t n = 1;
     switch (letter) {
     case 'd':
@@ -31,20 +32,20 @@ void ak_class_of_letter(struct ak_build *b, struct ak_char_set *s, char letter)
         break;
     case 's':
     case 'S':
-        ranges = blanks;
-        n = sizeof blanks / sizeof *blanks;
+        ranges = whitespace;
+        n = sizeof whitespace / sizeof *whitespace;
         break;
     /* what '.' is not */
     default:
-        ranges = line_ends;
-        n = sizeof line_ends / sizeof *line_ends;
+        ranges = line_terminators;
+        n = sizeof line_terminators / sizeof *line_terminators;
         break;
     }
     for (size_t i = 0; i < n; i++)
-        ak_char_set_add(b, s, ranges[i].low, ranges[i].high);
-    ak_char_set_settle(s);
+        ak_grammar_char_set_add(b, s, ranges[i].low, ranges[i].high);
+    ak_grammar_char_set_normalize(s);
     if (letter < 'a')
-        ak_char_set_invert(b, s);
+        ak_grammar_char_set_invert(b, s);
 }
 
 /* General categories: one of the letters where there is no second one. */
@@ -92,7 +93,7 @@ static const struct {
     { "Unassigned", "Cn" },
 };
 
-static const char *code_of(const char *name, size_t n)
+static const char *find_category_code(const char *name, size_t n)
 {
     static const char *const prefixes[] = { "General_Category=", "gc=" };
     for (size_t i = 0; i < 2; i++) {
@@ -109,20 +110,21 @@ static const char *code_of(const char *name, size_t n)
     return NULL;
 }
 
-bool ak_class_of_property(struct ak_build *b, struct ak_char_set *s, const char *name, size_t n)
+bool ak_grammar_char_set_add_property(struct ak_grammar_builder *b, struct ak_grammar_char_set *s,
+                                      const char *name, size_t n)
 {
     bool any = n == 3 && memcmp(name, "Any", 3) == 0,
          ascii = n == 5 && memcmp(name, "ASCII", 5) == 0;
-    const char *code = code_of(name, n);
+    const char *code = find_category_code(name, n);
     if (any || ascii)
-        ak_char_set_add(b, s, 0, any ? AK_CHAR_MOST : 0x7f);
+        ak_grammar_char_set_add(b, s, 0, any ? AK_GRAMMAR_CODE_POINT_MAX : 0x7f);
     else if (!code)
         return false;
-    for (int32_t c = 0; code && c <= AK_CHAR_MOST; c++) {
+    for (int32_t c = 0; code && c <= AK_GRAMMAR_CODE_POINT_MAX; c++) {
         const char *category = utf8proc_category_string(c);
         if (category[0] == code[0] && (!code[1] || category[1] == code[1]))
-            ak_char_set_add(b, s, (uint32_t)c, (uint32_t)c);
+            ak_grammar_char_set_add(b, s, (uint32_t)c, (uint32_t)c);
     }
-    ak_char_set_settle(s);
+    ak_grammar_char_set_normalize(s);
     return true;
 }

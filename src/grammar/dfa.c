@@ -7,7 +7,7 @@
 
 enum { DEAD = UINT32_MAX };
 
-static bool room(void *array, uint32_t *capacity, uint32_t n, size_t size)
+static bool reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
 {
     void **at = array, *grown;
     if (n < *capacity)
@@ -20,86 +20,91 @@ static bool room(void *array, uint32_t *capacity, uint32_t n, size_t size)
     return true;
 }
 
-bool ak_dfa_add_state(struct ak_dfa *d, bool accepts)
+bool ak_grammar_dfa_add_state(struct ak_grammar_dfa *d, bool accepting)
 {
-    if (d->n_states == AK_DFA_MOST_STATES ||
-        !room(&d->states, &d->room_states, d->n_states, sizeof *d->states))
+    if (d->n_states == AK_GRAMMAR_DFA_STATES_MAX ||
+        !reserve(&d->states, &d->states_capacity, d->n_states, sizeof *d->states))
         return false;
-    d->states[d->n_states++] = (struct ak_dfa_state){ .first = d->n_edges, .accepts = accepts };
+    d->states[d->n_states++] =
+        (struct ak_grammar_dfa_state){ .first = d->n_edges, .accepting = accepting };
     return true;
 }
 
-bool ak_dfa_add_edge(struct ak_dfa *d, uint32_t low, uint32_t high, uint32_t to)
+bool ak_grammar_dfa_add_edge(struct ak_grammar_dfa *d, uint32_t low, uint32_t high, uint32_t to)
 {
-    struct ak_dfa_state *s = &d->states[d->n_states - 1];
-    struct ak_dfa_edge *last = s->n > 0 ? &d->edges[s->first + s->n - 1] : NULL;
+    struct ak_grammar_dfa_state *s = &d->states[d->n_states - 1];
+    struct ak_grammar_dfa_edge *last = s->n > 0 ? &d->edges[s->first + s->n - 1] : NULL;
     if (last && last->to == to && last->high + 1 == low) {
         last->high = high;
         return true;
     }
-    if (d->n_edges == AK_DFA_MOST_EDGES ||
-        !room(&d->edges, &d->room_edges, d->n_edges, sizeof *d->edges))
+    if (d->n_edges == AK_GRAMMAR_DFA_EDGES_MAX ||
+        !reserve(&d->edges, &d->edges_capacity, d->n_edges, sizeof *d->edges))
         return false;
-    d->edges[d->n_edges++] = (struct ak_dfa_edge){ low, high, to };
+    d->edges[d->n_edges++] = (struct ak_grammar_dfa_edge){ low, high, to };
     s->n++;
     return true;
 }
 
-ak_status ak_dfa_failed(const struct ak_dfa *d, struct ak_error *error)
+ak_status ak_grammar_dfa_fail(const struct ak_grammar_dfa *d, struct ak_error *error)
 {
-    if (d->n_states == AK_DFA_MOST_STATES || d->n_edges == AK_DFA_MOST_EDGES)
+    if (d->n_states == AK_GRAMMAR_DFA_STATES_MAX || d->n_edges == AK_GRAMMAR_DFA_EDGES_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states",
-                       AK_DFA_MOST_STATES);
+                       AK_GRAMMAR_DFA_STATES_MAX);
     return ak_fail_memory(error, "a pattern", 0);
 }
 
-void ak_dfa_free(struct ak_dfa *d)
+void ak_grammar_dfa_free(struct ak_grammar_dfa *d)
 {
     ak_free(d->states);
     ak_free(d->edges);
-    *d = (struct ak_dfa){ 0 };
+    *d = (struct ak_grammar_dfa){ 0 };
 }
 
-ak_status ak_dfa_all(struct ak_dfa *out, struct ak_error *error)
+ak_status ak_grammar_dfa_make_all(struct ak_grammar_dfa *out, struct ak_error *error)
 {
-    return ak_dfa_lengths(0, AK_MANY, out, error);
+    return ak_grammar_dfa_make_lengths(0, AK_GRAMMAR_UNBOUNDED, out, error);
 }
 
-ak_status ak_dfa_lengths(uint32_t low, uint32_t high, struct ak_dfa *out, struct ak_error *error)
+ak_status ak_grammar_dfa_make_lengths(uint32_t low, uint32_t high, struct ak_grammar_dfa *out,
+                                      struct ak_error *error)
 {
-    uint32_t last = high == AK_MANY ? low : high;
-    *out = (struct ak_dfa){ 0 };
+    uint32_t last = high == AK_GRAMMAR_UNBOUNDED ? low : high;
+    *out = (struct ak_grammar_dfa){ 0 };
     if (low > high) /* no string at all */
-        return ak_dfa_add_state(out, false) ? AKUNU_OK : ak_dfa_failed(out, error);
+        return ak_grammar_dfa_add_state(out, false) ? AKUNU_OK : ak_grammar_dfa_fail(out, error);
     for (uint32_t i = 0; i <= last; i++) {
-        if (!ak_dfa_add_state(out, i >= low))
-            return ak_dfa_failed(out, error);
-        if ((i < last && !ak_dfa_add_edge(out, 0, AK_CHAR_MOST, i + 1)) ||
-            (i == last && high == AK_MANY && !ak_dfa_add_edge(out, 0, AK_CHAR_MOST, i)))
-            return ak_dfa_failed(out, error);
+        if (!ak_grammar_dfa_add_state(out, i >= low))
+            return ak_grammar_dfa_fail(out, error);
+        if ((i < last && !ak_grammar_dfa_add_edge(out, 0, AK_GRAMMAR_CODE_POINT_MAX, i + 1)) ||
+            (i == last && high == AK_GRAMMAR_UNBOUNDED &&
+             !ak_grammar_dfa_add_edge(out, 0, AK_GRAMMAR_CODE_POINT_MAX, i)))
+            return ak_grammar_dfa_fail(out, error);
     }
     return AKUNU_OK;
 }
 
-ak_status ak_dfa_word(const char *text, size_t n, struct ak_dfa *out, struct ak_error *error)
+ak_status ak_grammar_dfa_make_string(const char *text, size_t n, struct ak_grammar_dfa *out,
+                                     struct ak_error *error)
 {
-    *out = (struct ak_dfa){ 0 };
+    *out = (struct ak_grammar_dfa){ 0 };
     for (size_t at = 0; at < n;) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
         at += c.bytes;
-        if (!ak_dfa_add_state(out, false) || !ak_dfa_add_edge(out, c.code, c.code, out->n_states))
-            return ak_dfa_failed(out, error);
+        if (!ak_grammar_dfa_add_state(out, false) ||
+            !ak_grammar_dfa_add_edge(out, c.code, c.code, out->n_states))
+            return ak_grammar_dfa_fail(out, error);
     }
-    return ak_dfa_add_state(out, true) ? AKUNU_OK : ak_dfa_failed(out, error);
+    return ak_grammar_dfa_add_state(out, true) ? AKUNU_OK : ak_grammar_dfa_fail(out, error);
 }
 
 /* Where a character leads; DEAD: nowhere. */
-static uint32_t next(const struct ak_dfa *d, uint32_t state, uint32_t c)
+static uint32_t find_target(const struct ak_grammar_dfa *d, uint32_t state, uint32_t c)
 {
     uint32_t low = 0, high = d->states[state].n;
     if (high == 0)
         return DEAD;
-    const struct ak_dfa_edge *edges = ak_dfa_edges(d, state);
+    const struct ak_grammar_dfa_edge *edges = ak_grammar_dfa_get_edges(d, state);
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (edges[middle].high < c)
@@ -110,47 +115,48 @@ static uint32_t next(const struct ak_dfa *d, uint32_t state, uint32_t c)
     return low < d->states[state].n && edges[low].low <= c ? edges[low].to : DEAD;
 }
 
-bool ak_dfa_has(const struct ak_dfa *d, const char *text, size_t n)
+bool ak_grammar_dfa_accepts(const struct ak_grammar_dfa *d, const char *text, size_t n)
 {
     uint32_t state = 0;
     for (size_t at = 0; at < n;) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
-        state = c.valid ? next(d, state, c.code) : DEAD;
+        state = c.valid ? find_target(d, state, c.code) : DEAD;
         if (state == DEAD)
             return false;
         at += c.bytes;
     }
-    return d->states[state].accepts;
+    return d->states[state].accepting;
 }
 
-bool ak_dfa_is_empty(const struct ak_dfa *d)
+bool ak_grammar_dfa_is_empty(const struct ak_grammar_dfa *d)
 {
-    return d->n_states == 1 && !d->states[0].accepts && d->states[0].n == 0;
+    return d->n_states == 1 && !d->states[0].accepting && d->states[0].n == 0;
 }
 
 /* ---- both of two -------------------------------------------------------- */
 struct product {
-    const struct ak_dfa *a, *b;
+    const struct ak_grammar_dfa *a, *b;
     struct {
         uint32_t a, b;
     } * pairs; /* of each state */
-    uint32_t room;
+    uint32_t capacity;
     uint32_t *heads, *links; /* pairs by hash */
-    uint32_t room_links;
-    struct ak_dfa *out;
+    uint32_t links_capacity;
+    struct ak_grammar_dfa *out;
 };
 
 enum { HEADS = 4096 };
 
 /* The state of a pair, a new one where it was not met yet; DEAD without memory. */
-static uint32_t state_of(struct product *p, uint32_t *n, uint32_t a, uint32_t b)
+static uint32_t find_or_add_pair(struct product *p, uint32_t *n, uint32_t a, uint32_t b)
 {
     uint32_t *head = &p->heads[(a * 0x9e3779b1u ^ b * 0x85ebca6bu) >> 7 & (HEADS - 1)];
     for (uint32_t i = *head; i; i = p->links[i - 1])
         if (p->pairs[i - 1].a == a && p->pairs[i - 1].b == b)
             return i - 1;
-    if (*n == AK_DFA_MOST_STATES || !room(&p->pairs, &p->room, *n, sizeof *p->pairs) ||
-        !room(&p->links, &p->room_links, *n, sizeof *p->links))
+    if (*n == AK_GRAMMAR_DFA_STATES_MAX ||
+        !reserve(&p->pairs, &p->capacity, *n, sizeof *p->pairs) ||
+        !reserve(&p->links, &p->links_capacity, *n, sizeof *p->links))
         return DEAD;
     p->pairs[*n].a = a;
     p->pairs[*n].b = b;
@@ -160,16 +166,17 @@ static uint32_t state_of(struct product *p, uint32_t *n, uint32_t a, uint32_t b)
 }
 
 /* The edges of a pair: those of a, cut where b's begin and end. */
-static bool edges(struct product *p, uint32_t *n, uint32_t a, uint32_t b, bool not_b)
+static bool add_product_edges(struct product *p, uint32_t *n, uint32_t a, uint32_t b, bool not_b)
 {
-    const struct ak_dfa_state *sa = &p->a->states[a], *sb = b == DEAD ? NULL : &p->b->states[b];
+    const struct ak_grammar_dfa_state *sa = &p->a->states[a],
+                                      *sb = b == DEAD ? NULL : &p->b->states[b];
     uint32_t j = 0, n_b = sb ? sb->n : 0;
     for (uint32_t i = 0; i < sa->n; i++) {
-        struct ak_dfa_edge e = p->a->edges[sa->first + i];
+        struct ak_grammar_dfa_edge e = p->a->edges[sa->first + i];
         while (e.low <= e.high) {
             while (j < n_b && p->b->edges[sb->first + j].high < e.low)
                 j++;
-            const struct ak_dfa_edge *f = j < n_b ? &p->b->edges[sb->first + j] : NULL;
+            const struct ak_grammar_dfa_edge *f = j < n_b ? &p->b->edges[sb->first + j] : NULL;
             uint32_t high = e.high, to_b = DEAD;
             if (f && f->low <= e.low) {
                 to_b = f->to;
@@ -178,8 +185,8 @@ static bool edges(struct product *p, uint32_t *n, uint32_t a, uint32_t b, bool n
                 high = f->low - 1;
             }
             if (to_b != DEAD || not_b) {
-                uint32_t to = state_of(p, n, e.to, to_b);
-                if (to == DEAD || !ak_dfa_add_edge(p->out, e.low, high, to))
+                uint32_t to = find_or_add_pair(p, n, e.to, to_b);
+                if (to == DEAD || !ak_grammar_dfa_add_edge(p->out, e.low, high, to))
                     return false;
             }
             e.low = high + 1;
@@ -188,34 +195,34 @@ static bool edges(struct product *p, uint32_t *n, uint32_t a, uint32_t b, bool n
     return true;
 }
 
-ak_status ak_dfa_both(const struct ak_dfa *a, const struct ak_dfa *b, bool not_b,
-                      struct ak_dfa *out, struct ak_error *error)
+ak_status ak_grammar_dfa_intersect(const struct ak_grammar_dfa *a, const struct ak_grammar_dfa *b,
+                                   bool not_b, struct ak_grammar_dfa *out, struct ak_error *error)
 {
-    *out = (struct ak_dfa){ 0 };
+    *out = (struct ak_grammar_dfa){ 0 };
     struct product p = { .a = a, .b = b, .out = out };
     uint32_t n = 0;
     p.heads = ak_alloc(HEADS, sizeof *p.heads);
-    bool ok = p.heads && state_of(&p, &n, 0, 0) != DEAD;
+    bool ok = p.heads && find_or_add_pair(&p, &n, 0, 0) != DEAD;
     for (uint32_t i = 0; ok && i < n; i++) {
         uint32_t sa = p.pairs[i].a, sb = p.pairs[i].b;
-        bool in_b = sb != DEAD && b->states[sb].accepts;
-        ok = ak_dfa_add_state(out, a->states[sa].accepts && in_b != not_b) &&
-             edges(&p, &n, sa, sb, not_b);
+        bool in_b = sb != DEAD && b->states[sb].accepting;
+        ok = ak_grammar_dfa_add_state(out, a->states[sa].accepting && in_b != not_b) &&
+             add_product_edges(&p, &n, sa, sb, not_b);
     }
-    bool many = n == AK_DFA_MOST_STATES;
+    bool many = n == AK_GRAMMAR_DFA_STATES_MAX;
     ak_free(p.heads);
     ak_free(p.pairs);
     ak_free(p.links);
     if (!ok && many)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states",
-                       AK_DFA_MOST_STATES);
-    return ok ? ak_dfa_trim(out, error) : ak_dfa_failed(out, error);
+                       AK_GRAMMAR_DFA_STATES_MAX);
+    return ok ? ak_grammar_dfa_trim(out, error) : ak_grammar_dfa_fail(out, error);
 }
 
 /* ---- trimming ----------------------------------------------------------- */
 /* Marks the states from which one that accepts is reached: edges are followed backwards,
  * by lists of who leads to a state. */
-static bool mark_useful(const struct ak_dfa *d, bool *useful)
+static bool mark_useful(const struct ak_grammar_dfa *d, bool *useful)
 {
     uint32_t *first = ak_alloc((size_t)d->n_states + 2, sizeof *first),
              *from = ak_alloc(d->n_edges, sizeof *from);
@@ -228,7 +235,7 @@ static bool mark_useful(const struct ak_dfa *d, bool *useful)
     for (uint32_t s = 0; ok && s < d->n_states; s++) {
         for (uint32_t i = 0; i < d->states[s].n; i++)
             from[first[d->edges[d->states[s].first + i].to + 1]++] = s;
-        if (d->states[s].accepts) {
+        if (d->states[s].accepting) {
             useful[s] = true;
             queue[n++] = s;
         }
@@ -245,9 +252,9 @@ static bool mark_useful(const struct ak_dfa *d, bool *useful)
     return ok;
 }
 
-ak_status ak_dfa_trim(struct ak_dfa *d, struct ak_error *error)
+ak_status ak_grammar_dfa_trim(struct ak_grammar_dfa *d, struct ak_error *error)
 {
-    struct ak_dfa out = { 0 };
+    struct ak_grammar_dfa out = { 0 };
     bool *useful = ak_alloc(d->n_states, sizeof *useful);
     uint32_t *number = ak_alloc(d->n_states, sizeof *number), n = 0;
     bool ok = useful && number && mark_useful(d, useful);
@@ -256,56 +263,60 @@ ak_status ak_dfa_trim(struct ak_dfa *d, struct ak_error *error)
     for (uint32_t s = 0; ok && s < d->n_states; s++) {
         if (number[s] == DEAD)
             continue;
-        ok = ak_dfa_add_state(&out, d->states[s].accepts);
+        ok = ak_grammar_dfa_add_state(&out, d->states[s].accepting);
         for (uint32_t i = 0; ok && i < d->states[s].n; i++) {
-            const struct ak_dfa_edge *e = &d->edges[d->states[s].first + i];
+            const struct ak_grammar_dfa_edge *e = &d->edges[d->states[s].first + i];
             if (useful[e->to])
-                ok = ak_dfa_add_edge(&out, e->low, e->high, number[e->to]);
+                ok = ak_grammar_dfa_add_edge(&out, e->low, e->high, number[e->to]);
         }
     }
     ak_free(useful);
     ak_free(number);
     if (!ok) {
-        ak_dfa_free(&out);
+        ak_grammar_dfa_free(&out);
         return ak_fail_memory(error, "a pattern", 0);
     }
-    ak_dfa_free(d);
+    ak_grammar_dfa_free(d);
     *d = out;
     return AKUNU_OK;
 }
 
 /* ---- states that are alike ---------------------------------------------- */
-static bool same_ways(const struct ak_dfa *d, const uint32_t *like, uint32_t a, uint32_t b)
+static bool edges_equal(const struct ak_grammar_dfa *d, const uint32_t *representatives, uint32_t a,
+                        uint32_t b)
 {
-    const struct ak_dfa_state *x = &d->states[a], *y = &d->states[b];
-    bool same = x->n == y->n && x->accepts == y->accepts;
+    const struct ak_grammar_dfa_state *x = &d->states[a], *y = &d->states[b];
+    bool same = x->n == y->n && x->accepting == y->accepting;
     for (uint32_t i = 0; same && i < x->n; i++) {
-        const struct ak_dfa_edge *e = &d->edges[x->first + i], *f = &d->edges[y->first + i];
-        same = e->low == f->low && e->high == f->high && like[e->to] == like[f->to];
+        const struct ak_grammar_dfa_edge *e = &d->edges[x->first + i], *f = &d->edges[y->first + i];
+        same = e->low == f->low && e->high == f->high &&
+               representatives[e->to] == representatives[f->to];
     }
     return same;
 }
 
-static uint32_t hash_ways(const struct ak_dfa *d, const uint32_t *like, uint32_t state)
+static uint32_t hash_edges(const struct ak_grammar_dfa *d, const uint32_t *representatives,
+                           uint32_t state)
 {
-    const struct ak_dfa_state *s = &d->states[state];
-    uint32_t hash = s->accepts;
+    const struct ak_grammar_dfa_state *s = &d->states[state];
+    uint32_t hash = s->accepting;
     for (uint32_t i = 0; i < s->n; i++)
-        hash = (hash ^ d->edges[s->first + i].low ^ like[d->edges[s->first + i].to] << 11) *
-               0x9e3779b1u;
+        hash =
+            (hash ^ d->edges[s->first + i].low ^ representatives[d->edges[s->first + i].to] << 11) *
+            0x9e3779b1u;
     return hash >> 7 & (HEADS - 1);
 }
 
 /* One step further ahead: of those whose ways lead to states that were alike so far. Gives
  * how many differ. */
-static uint32_t refine(const struct ak_dfa *d, const uint32_t *like, uint32_t *next,
-                       uint32_t *heads, uint32_t *links)
+static uint32_t refine_classes(const struct ak_grammar_dfa *d, const uint32_t *representatives,
+                               uint32_t *next, uint32_t *heads, uint32_t *links)
 {
     uint32_t n = 0;
     memset(heads, 0, HEADS * sizeof *heads);
     for (uint32_t s = 0; s < d->n_states; s++) {
-        uint32_t *head = &heads[hash_ways(d, like, s)], i = *head;
-        while (i && !same_ways(d, like, s, i - 1))
+        uint32_t *head = &heads[hash_edges(d, representatives, s)], i = *head;
+        while (i && !edges_equal(d, representatives, s, i - 1))
             i = links[i - 1];
         next[s] = i ? i - 1 : s;
         if (i == 0) {
@@ -317,21 +328,23 @@ static uint32_t refine(const struct ak_dfa *d, const uint32_t *like, uint32_t *n
     return n;
 }
 
-bool ak_dfa_alike(const struct ak_dfa *d, uint32_t steps, uint32_t *like)
+bool ak_grammar_dfa_find_representatives(const struct ak_grammar_dfa *d, uint32_t steps,
+                                         uint32_t *representatives)
 {
     uint32_t *next = ak_alloc(d->n_states, sizeof *next),
              *links = ak_alloc(d->n_states, sizeof *links);
-    uint32_t *heads = ak_alloc(HEADS, sizeof *heads), first[2] = { DEAD, DEAD }, n = 0, before = 0;
+    uint32_t *heads = ak_alloc(HEADS, sizeof *heads), first[2] = { DEAD, DEAD }, n = 0,
+             n_previous = 0;
     bool ok = next && links && heads;
     for (uint32_t s = 0; s < d->n_states; s++) {
-        uint32_t *one = &first[d->states[s].accepts];
+        uint32_t *one = &first[d->states[s].accepting];
         *one = *one == DEAD ? s : *one;
-        like[s] = *one;
+        representatives[s] = *one;
     }
-    for (uint32_t i = 0; ok && i < steps && (i == 0 || n != before); i++) {
-        before = n;
-        n = refine(d, like, next, heads, links);
-        memcpy(like, next, d->n_states * sizeof *like);
+    for (uint32_t i = 0; ok && i < steps && (i == 0 || n != n_previous); i++) {
+        n_previous = n;
+        n = refine_classes(d, representatives, next, heads, links);
+        memcpy(representatives, next, d->n_states * sizeof *representatives);
     }
     ak_free(next);
     ak_free(links);

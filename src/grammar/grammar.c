@@ -10,9 +10,9 @@ void ak_grammar_free(struct ak_grammar *g)
         ak_free(g->rules[i].name);
     for (uint32_t i = 0; i < g->n_tokens; i++)
         ak_free(g->tokens[i].text);
-    for (uint32_t i = 0; i < g->n_words; i++)
-        ak_free(g->words[i].next);
-    ak_free(g->parts);
+    for (uint32_t i = 0; i < g->n_automata; i++)
+        ak_free(g->automata[i].next);
+    ak_free(g->exprs);
     ak_free(g->sets);
     ak_free(g->bytes);
     ak_free(g->lists);
@@ -20,6 +20,6 @@ void ak_grammar_free(struct ak_grammar *g)
     ak_free(g->tokens);
     ak_free(g->member);
     ak_free(g->members);
-    ak_free(g->words);
+    ak_free(g->automata);
     ak_free(g);
 }

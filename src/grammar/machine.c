@@ -5,263 +5,266 @@
 
 #include "base/mem.h"
 
-/* MOST_EXPANDED: frames looked at for one byte. An object of as many members as a schema may
+/* EXPANDED_MAX: stack nodes looked at for one byte. An object of as many members as a schema may
  * have takes three a member. */
-enum { FIRST_HEADS = 1024, MOST_FRAMES = 1 << 23, MOST_EXPANDED = 1 << 15 };
+enum { INITIAL_HEADS = 1024, NODES_MAX = 1 << 23, EXPANDED_MAX = 1 << 15 };
 
-static uint32_t mix(uint32_t a, uint32_t b)
+static uint32_t mix_hash(uint32_t a, uint32_t b)
 {
     uint64_t x = ((uint64_t)a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(x >> 32) ^ (uint32_t)x;
 }
 
-bool ak_machine_room(struct ak_machine *m, void *array, uint32_t *room, uint32_t n, size_t more,
-                     size_t size)
+bool ak_pda_reserve(struct ak_pda *m, void *array, uint32_t *capacity, uint32_t n, size_t more,
+                    size_t size)
 {
-    void **at = array, *grown;
-    if (*room - n >= more)
+    void **slot = array, *grown;
+    if (*capacity - n >= more)
         return true;
     size_t wanted = ((size_t)n + more) * 2 + 16;
-    grown = wanted < UINT32_MAX / 2 ? ak_realloc(*at, wanted, size) : NULL;
+    grown = wanted < UINT32_MAX / 2 ? ak_realloc(*slot, wanted, size) : NULL;
     if (!grown) {
         m->failed = true;
         return false;
     }
-    *at = grown;
-    *room = (uint32_t)wanted;
+    *slot = grown;
+    *capacity = (uint32_t)wanted;
     return true;
 }
 
-bool ak_machine_init(struct ak_machine *m, const struct ak_grammar *g, const int32_t *token_ids,
-                     uint32_t longest)
+bool ak_pda_init(struct ak_pda *m, const struct ak_grammar *g, const int32_t *token_ids,
+                 uint32_t max_token_bytes)
 {
-    uint32_t most = 0;
+    uint32_t n_max = 0;
     for (uint32_t i = 0; i < g->n_members; i++)
-        most = g->members[i].n > most ? g->members[i].n : most;
-    *m = (struct ak_machine){ .g = g, .token_ids = token_ids, .longest = longest };
-    m->frame_mask = m->place_mask = m->seen_mask = FIRST_HEADS - 1;
-    m->frame_heads = ak_alloc(FIRST_HEADS, sizeof *m->frame_heads);
-    m->place_heads = ak_alloc(FIRST_HEADS, sizeof *m->place_heads);
-    m->seen_heads = ak_alloc(FIRST_HEADS, sizeof *m->seen_heads);
-    m->word_scratch = ak_alloc(2 + most / 64, sizeof *m->word_scratch);
-    if (!m->frame_heads || !m->place_heads || !m->seen_heads || !m->word_scratch ||
-        !ak_machine_room(m, &m->frames, &m->room_frames, 0, 2, sizeof *m->frames) ||
-        !ak_machine_room(m, &m->places, &m->room_places, 0, 1, sizeof *m->places) ||
-        !ak_machine_room(m, &m->seen, &m->room_seen, 0, 1, sizeof *m->seen))
+        n_max = g->members[i].n > n_max ? g->members[i].n : n_max;
+    *m = (struct ak_pda){ .g = g, .token_ids = token_ids, .max_token_bytes = max_token_bytes };
+    m->node_mask = m->state_mask = m->member_set_mask = INITIAL_HEADS - 1;
+    m->node_heads = ak_alloc(INITIAL_HEADS, sizeof *m->node_heads);
+    m->state_heads = ak_alloc(INITIAL_HEADS, sizeof *m->state_heads);
+    m->member_set_heads = ak_alloc(INITIAL_HEADS, sizeof *m->member_set_heads);
+    m->word_scratch = ak_alloc(2 + n_max / 64, sizeof *m->word_scratch);
+    if (!m->node_heads || !m->state_heads || !m->member_set_heads || !m->word_scratch ||
+        !ak_pda_reserve(m, &m->nodes, &m->nodes_capacity, 0, 2, sizeof *m->nodes) ||
+        !ak_pda_reserve(m, &m->states, &m->states_capacity, 0, 1, sizeof *m->states) ||
+        !ak_pda_reserve(m, &m->member_sets, &m->member_sets_capacity, 0, 1, sizeof *m->member_sets))
         return false;
-    m->frames[AK_FRAME_NONE] = m->frames[AK_FRAME_END] = (struct ak_frame){ 0 };
-    m->places[AK_PLACE_NOWHERE] =
-        (struct ak_place){ .like = { AK_PLACE_NOWHERE, AK_PLACE_NOWHERE } };
-    m->seen[0] = (struct ak_seen){ 0 };
-    m->n_frames = 2;
-    m->n_places = m->n_seen = 1;
+    m->nodes[AK_PDA_NODE_NONE] = m->nodes[AK_PDA_NODE_END] = (struct ak_pda_node){ 0 };
+    m->states[AK_PDA_STATE_DEAD] =
+        (struct ak_pda_state){ .representative = { AK_PDA_STATE_DEAD, AK_PDA_STATE_DEAD } };
+    m->member_sets[0] = (struct ak_pda_member_set){ 0 };
+    m->n_nodes = 2;
+    m->n_states = m->n_member_sets = 1;
     return true;
 }
 
-void ak_machine_free(struct ak_machine *m)
+void ak_pda_free(struct ak_pda *m)
 {
-    for (uint32_t i = 0; i < m->n_places; i++) {
-        ak_free(m->places[i].step);
-        ak_free(m->places[i].step_near);
+    for (uint32_t i = 0; i < m->n_states; i++) {
+        ak_free(m->states[i].transitions);
+        ak_free(m->states[i].short_transitions);
     }
-    ak_free(m->frames);
-    ak_free(m->frame_heads);
-    ak_free(m->places);
-    ak_free(m->place_heads);
+    ak_free(m->nodes);
+    ak_free(m->node_heads);
+    ak_free(m->states);
+    ak_free(m->state_heads);
     ak_free(m->pool);
-    ak_free(m->seen);
-    ak_free(m->seen_heads);
+    ak_free(m->member_sets);
+    ak_free(m->member_set_heads);
     ak_free(m->words);
     ak_free(m->word_scratch);
     ak_free(m->work);
     ak_free(m->set);
-    *m = (struct ak_machine){ 0 };
+    *m = (struct ak_pda){ 0 };
 }
 
-/* ---- frames ------------------------------------------------------------- */
-static uint32_t frame_hash(const struct ak_machine *m, uint32_t part, uint32_t at, uint32_t rest)
+/* ---- stack nodes -------------------------------------------------------- */
+static uint32_t hash_node(const struct ak_pda *m, uint32_t expr, uint32_t position, uint32_t rest)
 {
-    return mix(mix(part, at), rest) & m->frame_mask;
+    return mix_hash(mix_hash(expr, position), rest) & m->node_mask;
 }
 
-static uint32_t find_frame(const struct ak_machine *m, uint32_t part, uint32_t at, uint32_t rest)
+static uint32_t find_node(const struct ak_pda *m, uint32_t expr, uint32_t position, uint32_t rest)
 {
-    uint32_t i = m->frame_heads[frame_hash(m, part, at, rest)];
-    while (i && (m->frames[i].part != part || m->frames[i].at != at || m->frames[i].rest != rest))
-        i = m->frames[i].next;
+    uint32_t i = m->node_heads[hash_node(m, expr, position, rest)];
+    while (i && (m->nodes[i].expr != expr || m->nodes[i].position != position ||
+                 m->nodes[i].rest != rest))
+        i = m->nodes[i].next;
     return i;
 }
 
 /* Twice as many chains; fewer would do as well, so a failure is none. */
-static void rehash_frames(struct ak_machine *m)
+static void rehash_nodes(struct ak_pda *m)
 {
-    uint32_t *heads = ak_alloc(((size_t)m->frame_mask + 1) * 2, sizeof *heads);
+    uint32_t *heads = ak_alloc(((size_t)m->node_mask + 1) * 2, sizeof *heads);
     if (!heads)
         return;
-    ak_free(m->frame_heads);
-    m->frame_heads = heads;
-    m->frame_mask = m->frame_mask * 2 + 1;
-    for (uint32_t i = 2; i < m->n_frames; i++) {
-        struct ak_frame *f = &m->frames[i];
-        uint32_t *head = &heads[frame_hash(m, f->part, f->at, f->rest)];
+    ak_free(m->node_heads);
+    m->node_heads = heads;
+    m->node_mask = m->node_mask * 2 + 1;
+    for (uint32_t i = 2; i < m->n_nodes; i++) {
+        struct ak_pda_node *f = &m->nodes[i];
+        uint32_t *head = &heads[hash_node(m, f->expr, f->position, f->rest)];
         f->next = *head;
         *head = i;
     }
 }
 
-uint32_t ak_machine_frame(struct ak_machine *m, uint32_t part, uint32_t at, uint32_t rest)
+uint32_t ak_pda_intern_node(struct ak_pda *m, uint32_t expr, uint32_t position, uint32_t rest)
 {
-    uint32_t found = find_frame(m, part, at, rest);
-    if (found || rest == AK_FRAME_NONE)
+    uint32_t found = find_node(m, expr, position, rest);
+    if (found || rest == AK_PDA_NODE_NONE)
         return found;
-    uint32_t depth = m->frames[rest].depth + 1;
-    if (depth > AK_GRAMMAR_MOST_DEPTH)
-        return AK_FRAME_NONE;
-    if (m->n_frames == MOST_FRAMES) {
-        m->crowded = true;
-        return AK_FRAME_NONE;
+    uint32_t depth = m->nodes[rest].depth + 1;
+    if (depth > AK_GRAMMAR_DEPTH_MAX)
+        return AK_PDA_NODE_NONE;
+    if (m->n_nodes == NODES_MAX) {
+        m->over_limit = true;
+        return AK_PDA_NODE_NONE;
     }
-    if (!ak_machine_room(m, &m->frames, &m->room_frames, m->n_frames, 1, sizeof *m->frames))
-        return AK_FRAME_NONE;
-    if (m->n_frames > m->frame_mask)
-        rehash_frames(m);
-    uint32_t *head = &m->frame_heads[frame_hash(m, part, at, rest)];
-    m->frames[m->n_frames] =
-        (struct ak_frame){ .part = part, .at = at, .rest = rest, .depth = depth, .next = *head };
-    *head = m->n_frames;
-    return m->n_frames++;
+    if (!ak_pda_reserve(m, &m->nodes, &m->nodes_capacity, m->n_nodes, 1, sizeof *m->nodes))
+        return AK_PDA_NODE_NONE;
+    if (m->n_nodes > m->node_mask)
+        rehash_nodes(m);
+    uint32_t *head = &m->node_heads[hash_node(m, expr, position, rest)];
+    m->nodes[m->n_nodes] = (struct ak_pda_node){
+        .expr = expr, .position = position, .rest = rest, .depth = depth, .next = *head
+    };
+    *head = m->n_nodes;
+    return m->n_nodes++;
 }
 
 /* ---- closures ----------------------------------------------------------- */
-void ak_machine_open(struct ak_machine *m)
+void ak_pda_closure_begin(struct ak_pda *m)
 {
     if (++m->epoch == 0) { /* after 2^32 closures marks would lie */
-        for (uint32_t i = 0; i < m->n_frames; i++)
-            m->frames[i].mark = 0;
+        for (uint32_t i = 0; i < m->n_nodes; i++)
+            m->nodes[i].mark = 0;
         m->epoch = 1;
     }
     m->n_set = m->n_work = m->n_expanded = 0;
-    m->may_end = m->failed = m->crowded = false;
+    m->accepting = m->failed = m->over_limit = false;
 }
 
-void ak_machine_enter(struct ak_machine *m, uint32_t frame)
+void ak_pda_closure_add(struct ak_pda *m, uint32_t node)
 {
-    if (frame == AK_FRAME_NONE || m->frames[frame].mark == m->epoch)
+    if (node == AK_PDA_NODE_NONE || m->nodes[node].mark == m->epoch)
         return;
-    m->frames[frame].mark = m->epoch;
-    if (ak_machine_room(m, &m->work, &m->room_work, m->n_work, 1, sizeof *m->work))
-        m->work[m->n_work++] = frame;
+    m->nodes[node].mark = m->epoch;
+    if (ak_pda_reserve(m, &m->work, &m->work_capacity, m->n_work, 1, sizeof *m->work))
+        m->work[m->n_work++] = node;
 }
 
-static void keep(struct ak_machine *m, uint32_t frame)
+static void keep_node(struct ak_pda *m, uint32_t node)
 {
-    if (m->n_set == AK_GRAMMAR_MOST_CONFIGURATIONS)
-        m->crowded = true;
-    else if (ak_machine_room(m, &m->set, &m->room_set, m->n_set, 1, sizeof *m->set))
-        m->set[m->n_set++] = frame;
+    if (m->n_set == AK_GRAMMAR_CONFIGURATIONS_MAX)
+        m->over_limit = true;
+    else if (ak_pda_reserve(m, &m->set, &m->set_capacity, m->n_set, 1, sizeof *m->set))
+        m->set[m->n_set++] = node;
 }
 
-static void enter_part(struct ak_machine *m, uint32_t part, uint32_t rest)
+static void add_expr(struct ak_pda *m, uint32_t expr, uint32_t rest)
 {
-    if (m->g->parts[part].possible)
-        ak_machine_enter(m, ak_machine_frame(m, part, 0, rest));
+    if (m->g->exprs[expr].productive)
+        ak_pda_closure_add(m, ak_pda_intern_node(m, expr, 0, rest));
 }
 
-/* A repetition that was taken `at` times. Where the part may be empty, so may any number
- * of them, and a turn that took nothing leads nowhere new: what it could do can be done
- * from the turn before, which was in this closure. */
-static void expand_repeat(struct ak_machine *m, struct ak_frame f, const struct ak_part *p)
+/* A repetition that was taken `position` times. Where the expression may be empty, so may any
+ * number of them, and a turn that took nothing leads nowhere new: what it could do can be done from
+ * the turn before, which was in this closure. */
+static void expand_repeat(struct ak_pda *m, struct ak_pda_node f, const struct ak_grammar_expr *p)
 {
-    bool nullable = m->g->parts[p->a].nullable;
-    uint32_t low = nullable ? 0 : p->b, at = f.at;
-    if (nullable && at > 0) {
-        uint32_t before = find_frame(m, f.part, at - 1, f.rest);
-        if (before && m->frames[before].mark == m->epoch)
+    bool nullable = m->g->exprs[p->a].nullable;
+    uint32_t low = nullable ? 0 : p->b, position = f.position;
+    if (nullable && position > 0) {
+        uint32_t previous = find_node(m, f.expr, position - 1, f.rest);
+        if (previous && m->nodes[previous].mark == m->epoch)
             return;
     }
-    if (at >= low)
-        ak_machine_enter(m, f.rest);
-    if (at >= p->c)
+    if (position >= low)
+        ak_pda_closure_add(m, f.rest);
+    if (position >= p->c)
         return;
-    uint32_t after = p->c == AK_MANY && at >= low ? low : at + 1;
-    if (m->g->parts[p->a].possible)
-        enter_part(m, p->a, ak_machine_frame(m, f.part, after, f.rest));
+    uint32_t next_position = p->c == AK_GRAMMAR_UNBOUNDED && position >= low ? low : position + 1;
+    if (m->g->exprs[p->a].productive)
+        add_expr(m, p->a, ak_pda_intern_node(m, f.expr, next_position, f.rest));
 }
 
-/* What comes after an item of a sequence, which is at f.at: the last item is a frame of its own, so
- * that sequences that end alike are alike. */
-static uint32_t after_item(struct ak_machine *m, struct ak_frame f, const struct ak_part *p)
+/* What comes after an item of a sequence, which is at f.position: the last item is a stack node of
+ * its own, so that sequences that end alike are alike. */
+static uint32_t make_rest_after_item(struct ak_pda *m, struct ak_pda_node f,
+                                     const struct ak_grammar_expr *p)
 {
-    if (f.at + 1 == p->b)
+    if (f.position + 1 == p->b)
         return f.rest;
-    if (f.at + 2 == p->b)
-        return ak_machine_frame(m, m->g->lists[p->a + f.at + 1], 0, f.rest);
-    return ak_machine_frame(m, f.part, f.at + 1, f.rest);
+    if (f.position + 2 == p->b)
+        return ak_pda_intern_node(m, m->g->lists[p->a + f.position + 1], 0, f.rest);
+    return ak_pda_intern_node(m, f.expr, f.position + 1, f.rest);
 }
 
-static void expand(struct ak_machine *m, uint32_t frame)
+static void expand_node(struct ak_pda *m, uint32_t node)
 {
     const struct ak_grammar *g = m->g;
-    struct ak_frame f = m->frames[frame];
-    const struct ak_part *p = &g->parts[f.part];
+    struct ak_pda_node f = m->nodes[node];
+    const struct ak_grammar_expr *p = &g->exprs[f.expr];
 
-    if (frame == AK_FRAME_END) {
-        m->may_end = true;
+    if (node == AK_PDA_NODE_END) {
+        m->accepting = true;
         return;
     }
-    switch ((enum ak_part_kind)p->kind) {
-    case AK_PART_NOTHING: break;
-    case AK_PART_EMPTY: ak_machine_enter(m, f.rest); break;
-    case AK_PART_BYTES:
-    case AK_PART_LITERAL: keep(m, frame); break;
-    case AK_PART_TOKEN:
+    switch ((enum ak_grammar_expr_kind)p->kind) {
+    case AK_GRAMMAR_EXPR_NOTHING: break;
+    case AK_GRAMMAR_EXPR_EMPTY: ak_pda_closure_add(m, f.rest); break;
+    case AK_GRAMMAR_EXPR_BYTES:
+    case AK_GRAMMAR_EXPR_LITERAL: keep_node(m, node); break;
+    case AK_GRAMMAR_EXPR_TOKEN:
         if (m->token_ids)
-            keep(m, frame);
+            keep_node(m, node);
         else
-            enter_part(m, g->tokens[p->a].literal, f.rest);
+            add_expr(m, g->tokens[p->a].literal, f.rest);
         break;
-    case AK_PART_UNTIL:
-        keep(m, frame);
+    case AK_GRAMMAR_EXPR_UNTIL:
+        keep_node(m, node);
         if (p->b)
-            ak_machine_enter(m, f.rest);
+            ak_pda_closure_add(m, f.rest);
         break;
-    case AK_PART_SEQUENCE:
-        if (p->possible)
-            enter_part(m, g->lists[p->a + f.at], after_item(m, f, p));
+    case AK_GRAMMAR_EXPR_SEQUENCE:
+        if (p->productive)
+            add_expr(m, g->lists[p->a + f.position], make_rest_after_item(m, f, p));
         break;
-    case AK_PART_CHOICE:
+    case AK_GRAMMAR_EXPR_ALTERNATION:
         for (uint32_t i = 0; i < p->b; i++)
-            enter_part(m, g->lists[p->a + i], f.rest);
+            add_expr(m, g->lists[p->a + i], f.rest);
         break;
-    case AK_PART_REPEAT: expand_repeat(m, f, p); break;
-    case AK_PART_RULE: enter_part(m, g->rules[p->a].part, f.rest); break;
-    case AK_PART_MEMBERS: ak_machine_enter_members(m, frame); break;
+    case AK_GRAMMAR_EXPR_REPEAT: expand_repeat(m, f, p); break;
+    case AK_GRAMMAR_EXPR_RULE: add_expr(m, g->rules[p->a].expr, f.rest); break;
+    case AK_GRAMMAR_EXPR_MEMBERS: ak_pda_closure_add_members(m, node); break;
     }
 }
 
-void ak_machine_enter_place(struct ak_machine *m, uint32_t place)
+void ak_pda_closure_add_state(struct ak_pda *m, uint32_t state)
 {
-    m->may_end = m->may_end || m->places[place].may_end;
-    for (uint32_t i = 0; i < m->places[place].n; i++) {
-        uint32_t frame = m->pool[m->places[place].first + i];
-        if (m->frames[frame].mark != m->epoch) {
-            m->frames[frame].mark = m->epoch;
-            keep(m, frame);
+    m->accepting = m->accepting || m->states[state].accepting;
+    for (uint32_t i = 0; i < m->states[state].n; i++) {
+        uint32_t node = m->pool[m->states[state].first + i];
+        if (m->nodes[node].mark != m->epoch) {
+            m->nodes[node].mark = m->epoch;
+            keep_node(m, node);
         }
     }
 }
 
-/* ---- places ------------------------------------------------------------- */
-static int rising(const void *a, const void *b)
+/* ---- states ------------------------------------------------------------- */
+static int compare_u32(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-static void sort(uint32_t *set, uint32_t n)
+static void sort_set(uint32_t *set, uint32_t n)
 {
     if (n > 32) {
-        qsort(set, n, sizeof *set, rising);
+        qsort(set, n, sizeof *set, compare_u32);
         return;
     }
     for (uint32_t i = 1; i < n; i++) {
@@ -272,218 +275,235 @@ static void sort(uint32_t *set, uint32_t n)
     }
 }
 
-static void rehash_places(struct ak_machine *m)
+static void rehash_states(struct ak_pda *m)
 {
-    uint32_t *heads = ak_alloc(((size_t)m->place_mask + 1) * 2, sizeof *heads);
+    uint32_t *heads = ak_alloc(((size_t)m->state_mask + 1) * 2, sizeof *heads);
     if (!heads)
         return;
-    ak_free(m->place_heads);
-    m->place_heads = heads;
-    m->place_mask = m->place_mask * 2 + 1;
-    for (uint32_t i = 1; i < m->n_places; i++) {
-        uint32_t *head = &heads[m->places[i].hash & m->place_mask];
-        m->places[i].next = *head;
+    ak_free(m->state_heads);
+    m->state_heads = heads;
+    m->state_mask = m->state_mask * 2 + 1;
+    for (uint32_t i = 1; i < m->n_states; i++) {
+        uint32_t *head = &heads[m->states[i].hash & m->state_mask];
+        m->states[i].next = *head;
         *head = i;
     }
 }
 
-static bool same(const struct ak_machine *m, const struct ak_place *p,
-                 const struct ak_place *wanted, const uint32_t *set)
+static bool states_equal(const struct ak_pda *m, const struct ak_pda_state *p,
+                         const struct ak_pda_state *wanted, const uint32_t *set)
 {
-    return p->hash == wanted->hash && p->n == wanted->n && p->may_end == wanted->may_end &&
-           p->is_entry == wanted->is_entry &&
+    return p->hash == wanted->hash && p->n == wanted->n && p->accepting == wanted->accepting &&
+           p->is_unclosed == wanted->is_unclosed &&
            (p->n == 0 || memcmp(m->pool + p->first, set, p->n * sizeof *set) == 0);
 }
 
-/* The place of these frames, of which there is at least one or an end. */
-static uint32_t intern(struct ak_machine *m, const uint32_t *set, uint32_t n, bool may_end,
-                       bool is_entry)
+/* The state of these stack nodes, of which there is at least one or an end. */
+static uint32_t intern_state(struct ak_pda *m, const uint32_t *set, uint32_t n, bool accepting,
+                             bool is_unclosed)
 {
-    struct ak_place fresh = { .n = n,
-                              .hash = (uint32_t)may_end | (uint32_t)is_entry << 1,
-                              .may_end = may_end,
-                              .is_entry = is_entry,
-                              .closed = AK_PLACE_UNKNOWN,
-                              .like = { AK_PLACE_UNKNOWN, AK_PLACE_UNKNOWN } };
+    struct ak_pda_state fresh = { .n = n,
+                                  .hash = (uint32_t)accepting | (uint32_t)is_unclosed << 1,
+                                  .accepting = accepting,
+                                  .is_unclosed = is_unclosed,
+                                  .closure = AK_PDA_STATE_UNKNOWN,
+                                  .representative = { AK_PDA_STATE_UNKNOWN,
+                                                      AK_PDA_STATE_UNKNOWN } };
     for (uint32_t i = 0; i < n; i++)
-        fresh.hash = mix(fresh.hash, set[i]);
-    for (uint32_t i = m->place_heads[fresh.hash & m->place_mask]; i; i = m->places[i].next)
-        if (same(m, &m->places[i], &fresh, set))
+        fresh.hash = mix_hash(fresh.hash, set[i]);
+    for (uint32_t i = m->state_heads[fresh.hash & m->state_mask]; i; i = m->states[i].next)
+        if (states_equal(m, &m->states[i], &fresh, set))
             return i;
-    if (!ak_machine_room(m, &m->places, &m->room_places, m->n_places, 1, sizeof *m->places) ||
-        !ak_machine_room(m, &m->pool, &m->room_pool, m->n_pool, n, sizeof *m->pool))
-        return AK_PLACE_UNKNOWN;
-    if (m->n_places > m->place_mask)
-        rehash_places(m);
-    uint32_t *head = &m->place_heads[fresh.hash & m->place_mask];
+    if (!ak_pda_reserve(m, &m->states, &m->states_capacity, m->n_states, 1, sizeof *m->states) ||
+        !ak_pda_reserve(m, &m->pool, &m->pool_capacity, m->n_pool, n, sizeof *m->pool))
+        return AK_PDA_STATE_UNKNOWN;
+    if (m->n_states > m->state_mask)
+        rehash_states(m);
+    uint32_t *head = &m->state_heads[fresh.hash & m->state_mask];
     fresh.first = m->n_pool;
     fresh.next = *head;
-    m->places[m->n_places] = fresh;
+    m->states[m->n_states] = fresh;
     if (n > 0)
         memcpy(m->pool + m->n_pool, set, n * sizeof *set);
     m->n_pool += n;
-    *head = m->n_places;
-    return m->n_places++;
+    *head = m->n_states;
+    return m->n_states++;
 }
 
-/* Looks behind the frames that were entered, until all wait. */
-static uint32_t close_set(struct ak_machine *m)
+/* Looks behind the stack nodes that were entered, until all wait. */
+static uint32_t close_set(struct ak_pda *m)
 {
-    while (m->n_work > 0 && !m->failed && !m->crowded) {
-        m->crowded = ++m->n_expanded > MOST_EXPANDED;
-        expand(m, m->work[--m->n_work]);
+    while (m->n_work > 0 && !m->failed && !m->over_limit) {
+        m->over_limit = ++m->n_expanded > EXPANDED_MAX;
+        expand_node(m, m->work[--m->n_work]);
     }
-    if (m->failed || m->crowded)
-        return AK_PLACE_UNKNOWN;
-    if (m->n_set == 0 && !m->may_end)
-        return AK_PLACE_NOWHERE;
-    sort(m->set, m->n_set);
-    return intern(m, m->set, m->n_set, m->may_end, false);
+    if (m->failed || m->over_limit)
+        return AK_PDA_STATE_UNKNOWN;
+    if (m->n_set == 0 && !m->accepting)
+        return AK_PDA_STATE_DEAD;
+    sort_set(m->set, m->n_set);
+    return intern_state(m, m->set, m->n_set, m->accepting, false);
 }
 
-/* Many steps enter the same frames: each letter of a class, the last byte of each character. */
-uint32_t ak_machine_close(struct ak_machine *m)
+/* Many transitions enter the same stack nodes: each letter of a class, the last byte of each
+ * character. */
+uint32_t ak_pda_closure_finish(struct ak_pda *m)
 {
-    if (m->failed || m->crowded)
-        return AK_PLACE_UNKNOWN;
-    if (m->n_work == 0 || m->n_set > 0 || m->may_end)
+    if (m->failed || m->over_limit)
+        return AK_PDA_STATE_UNKNOWN;
+    if (m->n_work == 0 || m->n_set > 0 || m->accepting)
         return close_set(m);
-    uint32_t entry = intern(m, m->work, m->n_work, false, true);
-    if (entry != AK_PLACE_UNKNOWN && m->places[entry].closed == AK_PLACE_UNKNOWN) {
-        uint32_t place = close_set(m);
-        m->places[entry].closed = place;
+    uint32_t unclosed = intern_state(m, m->work, m->n_work, false, true);
+    if (unclosed != AK_PDA_STATE_UNKNOWN && m->states[unclosed].closure == AK_PDA_STATE_UNKNOWN) {
+        uint32_t state = close_set(m);
+        m->states[unclosed].closure = state;
     }
-    return entry == AK_PLACE_UNKNOWN ? entry : m->places[entry].closed;
+    return unclosed == AK_PDA_STATE_UNKNOWN ? unclosed : m->states[unclosed].closure;
 }
 
-/* ---- steps -------------------------------------------------------------- */
-bool ak_words_go_on(const struct ak_grammar *g, const struct ak_words *w, uint32_t state)
+/* ---- transitions -------------------------------------------------------- */
+bool ak_pda_keyword_state_is_live(const struct ak_grammar *g,
+                                  const struct ak_grammar_keyword_automaton *w,
+                                  uint32_t keyword_state)
 {
-    return state < w->n || g->parts[g->lists[w->thens + state - w->n]].possible;
+    return keyword_state < w->n ||
+           g->exprs[g->lists[w->continuations + keyword_state - w->n]].productive;
 }
 
-void ak_machine_enter_until(struct ak_machine *m, uint32_t frame, uint32_t state)
+void ak_pda_closure_add_until(struct ak_pda *m, uint32_t node, uint32_t keyword_state)
 {
     const struct ak_grammar *g = m->g;
-    struct ak_frame f = m->frames[frame];
-    const struct ak_words *w = &g->words[g->parts[f.part].a];
-    if (state < w->n)
-        ak_machine_enter(m, ak_machine_frame(m, f.part, state, f.rest));
-    else if (ak_words_go_on(g, w, state))
-        ak_machine_enter(m, ak_machine_frame(m, g->lists[w->thens + state - w->n], 0, f.rest));
+    struct ak_pda_node f = m->nodes[node];
+    const struct ak_grammar_keyword_automaton *w = &g->automata[g->exprs[f.expr].a];
+    if (keyword_state < w->n)
+        ak_pda_closure_add(m, ak_pda_intern_node(m, f.expr, keyword_state, f.rest));
+    else if (ak_pda_keyword_state_is_live(g, w, keyword_state))
+        ak_pda_closure_add(
+            m, ak_pda_intern_node(m, g->lists[w->continuations + keyword_state - w->n], 0, f.rest));
 }
 
-static void step_frame(struct ak_machine *m, uint32_t frame, unsigned char byte)
+static void advance_node(struct ak_pda *m, uint32_t node, unsigned char byte)
 {
     const struct ak_grammar *g = m->g;
-    struct ak_frame f = m->frames[frame];
-    const struct ak_part *p = &g->parts[f.part];
-    if (p->kind == AK_PART_BYTES) {
-        if (ak_byte_set_has(&g->sets[p->a], byte))
-            ak_machine_enter(m, f.rest);
-    } else if (p->kind == AK_PART_LITERAL) {
-        if ((unsigned char)g->bytes[p->a + f.at] == byte)
-            ak_machine_enter(m, f.at + 1 < p->b ? ak_machine_frame(m, f.part, f.at + 1, f.rest) :
-                                                  f.rest);
-    } else if (p->kind == AK_PART_UNTIL) {
-        ak_machine_enter_until(m, frame, g->words[p->a].next[f.at][byte]);
+    struct ak_pda_node f = m->nodes[node];
+    const struct ak_grammar_expr *p = &g->exprs[f.expr];
+    if (p->kind == AK_GRAMMAR_EXPR_BYTES) {
+        if (ak_grammar_byte_set_has(&g->sets[p->a], byte))
+            ak_pda_closure_add(m, f.rest);
+    } else if (p->kind == AK_GRAMMAR_EXPR_LITERAL) {
+        if ((unsigned char)g->bytes[p->a + f.position] == byte)
+            ak_pda_closure_add(m, f.position + 1 < p->b ?
+                                      ak_pda_intern_node(m, f.expr, f.position + 1, f.rest) :
+                                      f.rest);
+    } else if (p->kind == AK_GRAMMAR_EXPR_UNTIL) {
+        ak_pda_closure_add_until(m, node, g->automata[p->a].next[f.position][byte]);
     }
 }
 
-/* Where a byte leads from here, in one of the place's tables. */
-static uint32_t note(struct ak_machine *m, uint32_t **table, unsigned char byte, uint32_t to)
+/* Where a byte leads from here, in one of the state's tables. */
+static uint32_t store_transition(struct ak_pda *m, uint32_t **table, unsigned char byte,
+                                 uint32_t to)
 {
     if (!*table) {
         uint32_t *fresh = ak_alloc(256, sizeof *fresh);
         if (!fresh) {
             m->failed = true;
-            return AK_PLACE_UNKNOWN;
+            return AK_PDA_STATE_UNKNOWN;
         }
         memset(fresh, 0xff, 256 * sizeof *fresh);
         *table = fresh;
-        m->n_steps++;
+        m->n_transition_tables++;
     }
     return (*table)[byte] = to;
 }
 
-uint32_t ak_machine_find_step(struct ak_machine *m, uint32_t place, unsigned char byte)
+uint32_t ak_pda_compute_transition(struct ak_pda *m, uint32_t state, unsigned char byte)
 {
-    ak_machine_open(m);
-    for (uint32_t i = 0; i < m->places[place].n; i++)
-        step_frame(m, m->pool[m->places[place].first + i], byte);
-    uint32_t to = ak_machine_close(m);
-    return note(m, &m->places[place].step, byte, to);
+    ak_pda_closure_begin(m);
+    for (uint32_t i = 0; i < m->states[state].n; i++)
+        advance_node(m, m->pool[m->states[state].first + i], byte);
+    uint32_t to = ak_pda_closure_finish(m);
+    return store_transition(m, &m->states[state].transitions, byte, to);
 }
 
-uint32_t ak_machine_find_step_near(struct ak_machine *m, uint32_t place, unsigned char byte)
+uint32_t ak_pda_compute_short_transition(struct ak_pda *m, uint32_t state, unsigned char byte)
 {
-    uint32_t to = ak_machine_step(m, place, byte);
-    if (to != AK_PLACE_UNKNOWN)
-        to = ak_machine_like(m, to, AK_LOOK_NEAR);
-    return note(m, &m->places[place].step_near, byte, to);
+    uint32_t to = ak_pda_get_transition(m, state, byte);
+    if (to != AK_PDA_STATE_UNKNOWN)
+        to = ak_pda_find_representative(m, to, AK_PDA_LOOKAHEAD_SHORT);
+    return store_transition(m, &m->states[state].short_transitions, byte, to);
 }
 
-/* ---- places with the same mask ------------------------------------------ */
+/* ---- states with the same mask ------------------------------------------ */
 /* A token can bring a count at most as far nearer to its bounds as masks look; beyond that
  * all counts are alike. */
-static uint32_t like_count(const struct ak_machine *m, const struct ak_part *p, uint32_t at,
-                           uint32_t far)
+static uint32_t replace_count(const struct ak_pda *m, const struct ak_grammar_expr *p,
+                              uint32_t position, uint32_t distance)
 {
-    uint32_t low = m->g->parts[p->a].nullable ? 0 : p->b;
-    if (m->g->parts[p->a].nullable)
-        return at;
-    if (low > far && at < low - far)
-        return low - far;
-    if (at >= low && p->c != AK_MANY && p->c - at >= far)
+    uint32_t low = m->g->exprs[p->a].nullable ? 0 : p->b;
+    if (m->g->exprs[p->a].nullable)
+        return position;
+    if (low > distance && position < low - distance)
+        return low - distance;
+    if (position >= low && p->c != AK_GRAMMAR_UNBOUNDED && p->c - position >= distance)
         return low;
-    return at;
+    return position;
 }
 
-/* The frame itself, but for what comes after it. */
-static struct ak_frame like_one(const struct ak_machine *m, struct ak_frame f, enum ak_look look)
+/* The stack node itself, but for what comes after it. */
+static struct ak_pda_node replace_top(const struct ak_pda *m, struct ak_pda_node f,
+                                      enum ak_pda_lookahead lookahead)
 {
-    const struct ak_part *p = &m->g->parts[f.part];
-    if (p->kind == AK_PART_REPEAT)
-        f.at = like_count(m, p, f.at, 1 + (look == AK_LOOK_NEAR ? AK_NEAR_BYTES : m->longest));
-    else if (p->kind == AK_PART_RULE && p->b > 0 && look == AK_LOOK_NEAR)
-        f.part = p->b;
+    const struct ak_grammar_expr *p = &m->g->exprs[f.expr];
+    if (p->kind == AK_GRAMMAR_EXPR_REPEAT)
+        f.position =
+            replace_count(m, p, f.position,
+                          1 + (lookahead == AK_PDA_LOOKAHEAD_SHORT ? AK_GRAMMAR_LOOKAHEAD_BYTES :
+                                                                     m->max_token_bytes));
+    else if (p->kind == AK_GRAMMAR_EXPR_RULE && p->b > 0 && lookahead == AK_PDA_LOOKAHEAD_SHORT)
+        f.expr = p->b;
     return f;
 }
 
-static uint32_t like_frame(struct ak_machine *m, uint32_t frame, enum ak_look look)
+static uint32_t find_node_representative(struct ak_pda *m, uint32_t node,
+                                         enum ak_pda_lookahead lookahead)
 {
     /* down to what is known, then up again */
     m->n_work = 0;
-    uint32_t at = frame;
-    for (; at > AK_FRAME_END && !m->frames[at].like[look]; at = m->frames[at].rest) {
-        if (!ak_machine_room(m, &m->work, &m->room_work, m->n_work, 1, sizeof *m->work))
-            return AK_FRAME_NONE;
-        m->work[m->n_work++] = at;
+    uint32_t cursor = node;
+    for (; cursor > AK_PDA_NODE_END && !m->nodes[cursor].representative[lookahead];
+         cursor = m->nodes[cursor].rest) {
+        if (!ak_pda_reserve(m, &m->work, &m->work_capacity, m->n_work, 1, sizeof *m->work))
+            return AK_PDA_NODE_NONE;
+        m->work[m->n_work++] = cursor;
     }
-    uint32_t like = at > AK_FRAME_END ? m->frames[at].like[look] : at;
+    uint32_t representative =
+        cursor > AK_PDA_NODE_END ? m->nodes[cursor].representative[lookahead] : cursor;
     while (m->n_work > 0) {
         uint32_t one = m->work[--m->n_work];
-        struct ak_frame f = like_one(m, m->frames[one], look);
-        like = ak_machine_frame(m, f.part, f.at, like);
-        m->frames[one].like[look] = like;
+        struct ak_pda_node f = replace_top(m, m->nodes[one], lookahead);
+        representative = ak_pda_intern_node(m, f.expr, f.position, representative);
+        m->nodes[one].representative[lookahead] = representative;
     }
-    return like;
+    return representative;
 }
 
-uint32_t ak_machine_like(struct ak_machine *m, uint32_t place, enum ak_look look)
+uint32_t ak_pda_find_representative(struct ak_pda *m, uint32_t state,
+                                    enum ak_pda_lookahead lookahead)
 {
-    if (m->places[place].like[look] != AK_PLACE_UNKNOWN)
-        return m->places[place].like[look];
-    ak_machine_open(m);
-    m->may_end = m->places[place].may_end;
-    for (uint32_t i = 0; i < m->places[place].n && !m->failed; i++) {
-        uint32_t like = like_frame(m, m->pool[m->places[place].first + i], look);
-        if (like != AK_FRAME_NONE && m->frames[like].mark != m->epoch) {
-            m->frames[like].mark = m->epoch;
-            keep(m, like);
+    if (m->states[state].representative[lookahead] != AK_PDA_STATE_UNKNOWN)
+        return m->states[state].representative[lookahead];
+    ak_pda_closure_begin(m);
+    m->accepting = m->states[state].accepting;
+    for (uint32_t i = 0; i < m->states[state].n && !m->failed; i++) {
+        uint32_t representative =
+            find_node_representative(m, m->pool[m->states[state].first + i], lookahead);
+        if (representative != AK_PDA_NODE_NONE && m->nodes[representative].mark != m->epoch) {
+            m->nodes[representative].mark = m->epoch;
+            keep_node(m, representative);
         }
     }
-    uint32_t like = ak_machine_close(m);
-    m->places[place].like[look] = like;
-    return like;
+    uint32_t representative = ak_pda_closure_finish(m);
+    m->states[state].representative[lookahead] = representative;
+    return representative;
 }

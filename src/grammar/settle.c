@@ -1,4 +1,4 @@
-/* What follows from a grammar as a whole: which parts have a text, which have the empty
+/* What follows from a grammar as a whole: which expressions have a text, which have the empty
  * one, and that none begins with itself. */
 #include <string.h>
 
@@ -6,130 +6,132 @@
 #include "base/show.h"
 #include "grammar/build.h"
 
-/* Calls fn for each place of a part that its text depends on: optional members are not
+/* Calls fn for each place of an expression that its text depends on: optional members are not
  * needed, and a text that waits is there without what it waits for. */
-static void each_need(const struct ak_grammar *g, const struct ak_part *p,
-                      void (*fn)(void *to, uint32_t part), void *to)
+static void visit_needs(const struct ak_grammar *g, const struct ak_grammar_expr *p,
+                        void (*fn)(void *data, uint32_t expr), void *data)
 {
-    const struct ak_members *m;
-    switch ((enum ak_part_kind)p->kind) {
-    case AK_PART_SEQUENCE:
-    case AK_PART_CHOICE:
+    const struct ak_grammar_members *m;
+    switch ((enum ak_grammar_expr_kind)p->kind) {
+    case AK_GRAMMAR_EXPR_SEQUENCE:
+    case AK_GRAMMAR_EXPR_ALTERNATION:
         for (uint32_t i = 0; i < p->b; i++)
-            fn(to, g->lists[p->a + i]);
+            fn(data, g->lists[p->a + i]);
         break;
-    case AK_PART_REPEAT: fn(to, p->a); break;
-    case AK_PART_RULE: fn(to, g->rules[p->a].part); break;
-    case AK_PART_MEMBERS:
+    case AK_GRAMMAR_EXPR_REPEAT: fn(data, p->a); break;
+    case AK_GRAMMAR_EXPR_RULE: fn(data, g->rules[p->a].expr); break;
+    case AK_GRAMMAR_EXPR_MEMBERS:
         m = &g->members[p->a];
         for (uint32_t i = 0; i < m->n; i++)
             if (g->member[m->first + i].required)
-                fn(to, g->member[m->first + i].part);
+                fn(data, g->member[m->first + i].expr);
         break;
-    case AK_PART_UNTIL:
-        for (uint32_t i = 0; !p->b && i < g->words[p->a].n_thens; i++)
-            fn(to, g->lists[g->words[p->a].thens + i]);
+    case AK_GRAMMAR_EXPR_UNTIL:
+        for (uint32_t i = 0; !p->b && i < g->automata[p->a].n_continuations; i++)
+            fn(data, g->lists[g->automata[p->a].continuations + i]);
         break;
-    case AK_PART_TOKEN:
-    case AK_PART_NOTHING:
-    case AK_PART_EMPTY:
-    case AK_PART_BYTES:
-    case AK_PART_LITERAL: break;
+    case AK_GRAMMAR_EXPR_TOKEN:
+    case AK_GRAMMAR_EXPR_NOTHING:
+    case AK_GRAMMAR_EXPR_EMPTY:
+    case AK_GRAMMAR_EXPR_BYTES:
+    case AK_GRAMMAR_EXPR_LITERAL: break;
     }
 }
 
-/* The other way round: which parts need a part, once for each time. */
+/* The other way round: which expressions need an expression, once for each time. */
 struct users {
     const struct ak_grammar *g;
     uint32_t *first, *user;
     uint32_t current;
 };
 
-static void count_user(void *to, uint32_t part)
+static void count_user(void *data, uint32_t expr)
 {
-    struct users *u = to;
-    u->first[part + 1]++;
+    struct users *u = data;
+    u->first[expr + 1]++;
 }
 
-static void add_user(void *to, uint32_t part)
+static void add_user(void *data, uint32_t expr)
 {
-    struct users *u = to;
-    u->user[--u->first[part + 1]] = u->current;
+    struct users *u = data;
+    u->user[--u->first[expr + 1]] = u->current;
 }
 
 static bool find_users(const struct ak_grammar *g, struct users *u)
 {
     u->g = g;
-    u->first = ak_alloc(g->n_parts + 2, sizeof *u->first);
+    u->first = ak_alloc(g->n_exprs + 2, sizeof *u->first);
     if (!u->first)
         return false;
-    for (uint32_t i = 0; i < g->n_parts; i++)
-        each_need(g, &g->parts[i], count_user, u);
-    for (uint32_t i = 0; i < g->n_parts; i++)
+    for (uint32_t i = 0; i < g->n_exprs; i++)
+        visit_needs(g, &g->exprs[i], count_user, u);
+    for (uint32_t i = 0; i < g->n_exprs; i++)
         u->first[i + 1] += u->first[i];
-    u->first[g->n_parts + 1] = u->first[g->n_parts];
-    u->user = ak_alloc(u->first[g->n_parts], sizeof *u->user);
+    u->first[g->n_exprs + 1] = u->first[g->n_exprs];
+    u->user = ak_alloc(u->first[g->n_exprs], sizeof *u->user);
     if (!u->user)
         return false;
-    for (u->current = 0; u->current < g->n_parts; u->current++)
-        each_need(g, &g->parts[u->current], add_user, u);
-    /* each end is now a beginning: the users of part i are first[i + 1] … first[i + 2] */
+    for (u->current = 0; u->current < g->n_exprs; u->current++)
+        visit_needs(g, &g->exprs[u->current], add_user, u);
+    /* each end is now a beginning: the users of expression i are first[i + 1] … first[i + 2] */
     return true;
 }
 
-/* Spreads a property from the parts that have it by themselves to those that have it
- * because of others: a part gets it when missing[i] more of its needs have it. */
-struct spread {
+/* Spreads a property from the expressions that have it by themselves to those that have it
+ * because of others: an expression gets it when missing[i] more of its needs have it. */
+struct propagation {
     const struct users *users;
     uint32_t *missing, *queue, n;
 };
 
-static bool has_text(const struct ak_grammar *g, const struct ak_part *p, uint32_t *missing)
+static bool has_text(const struct ak_grammar *g, const struct ak_grammar_expr *p, uint32_t *missing)
 {
     *missing = 1;
-    switch ((enum ak_part_kind)p->kind) {
-    case AK_PART_SEQUENCE: *missing = p->b; return false;
-    case AK_PART_CHOICE:
-    case AK_PART_RULE: return false;
-    case AK_PART_REPEAT: return p->b == 0;
-    case AK_PART_MEMBERS:
+    switch ((enum ak_grammar_expr_kind)p->kind) {
+    case AK_GRAMMAR_EXPR_SEQUENCE: *missing = p->b; return false;
+    case AK_GRAMMAR_EXPR_ALTERNATION:
+    case AK_GRAMMAR_EXPR_RULE: return false;
+    case AK_GRAMMAR_EXPR_REPEAT: return p->b == 0;
+    case AK_GRAMMAR_EXPR_MEMBERS:
         *missing = 0;
         for (uint32_t i = 0; i < g->members[p->a].n; i++)
             *missing += g->member[g->members[p->a].first + i].required;
         return *missing == 0;
-    case AK_PART_NOTHING: return false;
-    case AK_PART_EMPTY:
-    case AK_PART_BYTES:
-    case AK_PART_LITERAL:
-    case AK_PART_TOKEN: return true;
-    case AK_PART_UNTIL: return p->b;
+    case AK_GRAMMAR_EXPR_NOTHING: return false;
+    case AK_GRAMMAR_EXPR_EMPTY:
+    case AK_GRAMMAR_EXPR_BYTES:
+    case AK_GRAMMAR_EXPR_LITERAL:
+    case AK_GRAMMAR_EXPR_TOKEN: return true;
+    case AK_GRAMMAR_EXPR_UNTIL: return p->b;
     }
     return false;
 }
 
-static bool has_empty_text(const struct ak_grammar *g, const struct ak_part *p, uint32_t *missing)
+static bool has_empty_text(const struct ak_grammar *g, const struct ak_grammar_expr *p,
+                           uint32_t *missing)
 {
     bool has = has_text(g, p, missing);
-    if (p->kind == AK_PART_MEMBERS)
+    if (p->kind == AK_GRAMMAR_EXPR_MEMBERS)
         return has && g->members[p->a].low == 0;
-    if (p->kind == AK_PART_UNTIL && !has) /* a word is no empty text, whatever follows it */
+    if (p->kind == AK_GRAMMAR_EXPR_UNTIL && !has) /* a word is no empty text, whatever follows it */
         *missing = UINT32_MAX;
-    return has && p->kind != AK_PART_BYTES && p->kind != AK_PART_LITERAL &&
-           p->kind != AK_PART_TOKEN;
+    return has && p->kind != AK_GRAMMAR_EXPR_BYTES && p->kind != AK_GRAMMAR_EXPR_LITERAL &&
+           p->kind != AK_GRAMMAR_EXPR_TOKEN;
 }
 
-static void spread(struct ak_grammar *g, struct spread *s,
-                   bool (*has)(const struct ak_grammar *, const struct ak_part *, uint32_t *))
+static void propagate(struct ak_grammar *g, struct propagation *s,
+                      bool (*has)(const struct ak_grammar *, const struct ak_grammar_expr *,
+                                  uint32_t *))
 {
     s->n = 0;
-    for (uint32_t i = 0; i < g->n_parts; i++)
-        if (has(g, &g->parts[i], &s->missing[i])) {
+    for (uint32_t i = 0; i < g->n_exprs; i++)
+        if (has(g, &g->exprs[i], &s->missing[i])) {
             s->missing[i] = 0;
             s->queue[s->n++] = i;
         }
     for (uint32_t head = 0; head < s->n; head++) {
-        uint32_t part = s->queue[head];
-        for (uint32_t i = s->users->first[part + 1]; i < s->users->first[part + 2]; i++) {
+        uint32_t expr = s->queue[head];
+        for (uint32_t i = s->users->first[expr + 1]; i < s->users->first[expr + 2]; i++) {
             uint32_t user = s->users->user[i];
             if (s->missing[user] > 0 && --s->missing[user] == 0)
                 s->queue[s->n++] = user;
@@ -140,17 +142,17 @@ static void spread(struct ak_grammar *g, struct spread *s,
 static bool find_properties(struct ak_grammar *g)
 {
     struct users users = { 0 };
-    struct spread s = { .users = &users };
-    s.missing = ak_alloc(g->n_parts, sizeof *s.missing);
-    s.queue = ak_alloc(g->n_parts, sizeof *s.queue);
+    struct propagation s = { .users = &users };
+    s.missing = ak_alloc(g->n_exprs, sizeof *s.missing);
+    s.queue = ak_alloc(g->n_exprs, sizeof *s.queue);
     bool ok = s.missing && s.queue && find_users(g, &users);
     if (ok) {
-        spread(g, &s, has_text);
+        propagate(g, &s, has_text);
         for (uint32_t i = 0; i < s.n; i++)
-            g->parts[s.queue[i]].possible = true;
-        spread(g, &s, has_empty_text);
+            g->exprs[s.queue[i]].productive = true;
+        propagate(g, &s, has_empty_text);
         for (uint32_t i = 0; i < s.n; i++)
-            g->parts[s.queue[i]].nullable = true;
+            g->exprs[s.queue[i]].nullable = true;
     }
     ak_free(users.first);
     ak_free(users.user);
@@ -162,51 +164,51 @@ static bool find_properties(struct ak_grammar *g)
 /* ---- left recursion ----------------------------------------------------- */
 enum { NEW, OPEN, DONE };
 
-struct walk {
-    uint32_t part, next; /* its next child to look at */
+struct visit {
+    uint32_t expr, next; /* its next child to look at */
 };
 
-/* Child number `i` of those that a text of the part can begin with; false: no more. */
-static bool beginning(const struct ak_grammar *g, const struct ak_part *p, uint32_t i,
-                      uint32_t *child)
+/* Child number `i` of those that a text of the expression can begin with; false: no more. */
+static bool get_beginning(const struct ak_grammar *g, const struct ak_grammar_expr *p, uint32_t i,
+                          uint32_t *child)
 {
-    switch ((enum ak_part_kind)p->kind) {
-    case AK_PART_SEQUENCE:
-        if (i >= p->b || (i > 0 && !g->parts[g->lists[p->a + i - 1]].nullable))
+    switch ((enum ak_grammar_expr_kind)p->kind) {
+    case AK_GRAMMAR_EXPR_SEQUENCE:
+        if (i >= p->b || (i > 0 && !g->exprs[g->lists[p->a + i - 1]].nullable))
             return false;
         *child = g->lists[p->a + i];
         return true;
-    case AK_PART_CHOICE:
+    case AK_GRAMMAR_EXPR_ALTERNATION:
         if (i >= p->b)
             return false;
         *child = g->lists[p->a + i];
         return true;
-    case AK_PART_REPEAT: *child = p->a; return i == 0;
-    case AK_PART_RULE: *child = g->rules[p->a].part; return i == 0;
-    case AK_PART_MEMBERS:
+    case AK_GRAMMAR_EXPR_REPEAT: *child = p->a; return i == 0;
+    case AK_GRAMMAR_EXPR_RULE: *child = g->rules[p->a].expr; return i == 0;
+    case AK_GRAMMAR_EXPR_MEMBERS:
         if (i >= g->members[p->a].n)
             return false;
-        *child = g->member[g->members[p->a].first + i].part;
+        *child = g->member[g->members[p->a].first + i].expr;
         return true;
-    case AK_PART_UNTIL:
-    case AK_PART_TOKEN:
-    case AK_PART_NOTHING:
-    case AK_PART_EMPTY:
-    case AK_PART_BYTES:
-    case AK_PART_LITERAL: return false;
+    case AK_GRAMMAR_EXPR_UNTIL:
+    case AK_GRAMMAR_EXPR_TOKEN:
+    case AK_GRAMMAR_EXPR_NOTHING:
+    case AK_GRAMMAR_EXPR_EMPTY:
+    case AK_GRAMMAR_EXPR_BYTES:
+    case AK_GRAMMAR_EXPR_LITERAL: return false;
     }
     return false;
 }
 
-static ak_status refuse(const struct ak_grammar *g, const struct walk *stack, uint32_t n,
-                        struct ak_error *error)
+static ak_status fail_recursion(const struct ak_grammar *g, const struct visit *stack, uint32_t n,
+                                struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     for (uint32_t i = n; i-- > 0;) {
-        const struct ak_part *p = &g->parts[stack[i].part];
-        if (p->kind != AK_PART_RULE || !*g->rules[p->a].name)
+        const struct ak_grammar_expr *p = &g->exprs[stack[i].expr];
+        if (p->kind != AK_GRAMMAR_EXPR_RULE || !*g->rules[p->a].name)
             continue;
-        const struct ak_rule *r = &g->rules[p->a];
+        const struct ak_grammar_rule *r = &g->rules[p->a];
         ak_show(r->name, strlen(r->name), shown);
         if (r->line > 0)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
@@ -220,26 +222,26 @@ static ak_status refuse(const struct ak_grammar *g, const struct walk *stack, ui
 
 static ak_status check_recursion(const struct ak_grammar *g, struct ak_error *error)
 {
-    uint8_t *color = ak_alloc(g->n_parts, 1);
-    struct walk *stack = ak_alloc(g->n_parts, sizeof *stack);
+    uint8_t *color = ak_alloc(g->n_exprs, 1);
+    struct visit *stack = ak_alloc(g->n_exprs, sizeof *stack);
     ak_status status = color && stack ? AKUNU_OK : ak_fail_memory(error, "a grammar", 0);
-    for (uint32_t start = 0; status == AKUNU_OK && start < g->n_parts; start++) {
+    for (uint32_t start = 0; status == AKUNU_OK && start < g->n_exprs; start++) {
         if (color[start] != NEW)
             continue;
         uint32_t n = 1;
-        stack[0] = (struct walk){ start, 0 };
+        stack[0] = (struct visit){ start, 0 };
         color[start] = OPEN;
         while (status == AKUNU_OK && n > 0) {
-            struct walk *top = &stack[n - 1];
+            struct visit *top = &stack[n - 1];
             uint32_t child;
-            if (!beginning(g, &g->parts[top->part], top->next++, &child)) {
-                color[top->part] = DONE;
+            if (!get_beginning(g, &g->exprs[top->expr], top->next++, &child)) {
+                color[top->expr] = DONE;
                 n--;
             } else if (color[child] == OPEN) {
-                status = refuse(g, stack, n, error);
+                status = fail_recursion(g, stack, n, error);
             } else if (color[child] == NEW) {
                 color[child] = OPEN;
-                stack[n++] = (struct walk){ child, 0 };
+                stack[n++] = (struct visit){ child, 0 };
             }
         }
     }
@@ -248,7 +250,7 @@ static ak_status check_recursion(const struct ak_grammar *g, struct ak_error *er
     return status;
 }
 
-ak_status ak_grammar_settle(struct ak_grammar *g, struct ak_error *error)
+ak_status ak_grammar_finalize(struct ak_grammar *g, struct ak_error *error)
 {
     if (!find_properties(g))
         return ak_fail_memory(error, "a grammar", 0);

@@ -1,83 +1,87 @@
-/* From a pattern to a machine: Thompson's construction, then sets of its states. */
+/* From a pattern to a DFA: Thompson's construction gives an NFA, subset construction the DFA. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "grammar/pattern.h"
 
-enum { MOST_STATES = 1 << 15, NOWHERE = UINT32_MAX };
-#define MOST_WORK UINT64_C(400000000)
+enum { NFA_STATES_MAX = 1 << 15, STATE_NONE = UINT32_MAX };
+#define WORK_MAX UINT64_C(400000000)
 
 enum kind { CHARS, SPLIT, BEGIN, END, FOUND };
 
 struct state {
     enum kind kind;
-    uint32_t set;      /* CHARS */
-    uint32_t to, also; /* also: SPLIT */
+    uint32_t set;             /* CHARS */
+    uint32_t to, alternative; /* alternative: SPLIT */
 };
 
 struct nfa {
-    const struct ak_pattern *p;
+    const struct ak_grammar_pattern *p;
     struct state *states;
-    uint32_t n, room;
+    uint32_t n, capacity;
     bool failed;
 };
 
-static uint32_t add(struct nfa *f, struct state s)
+static uint32_t add_state(struct nfa *f, struct state s)
 {
-    if (f->n == f->room) {
-        struct state *grown = f->n < MOST_STATES ?
-                                  ak_realloc(f->states, (size_t)f->room * 2 + 64, sizeof *grown) :
-                                  NULL;
+    if (f->n == f->capacity) {
+        struct state *grown =
+            f->n < NFA_STATES_MAX ?
+                ak_realloc(f->states, (size_t)f->capacity * 2 + 64, sizeof *grown) :
+                NULL;
         if (!grown) {
             f->failed = true;
             return 0;
         }
         f->states = grown;
-        f->room = f->room * 2 + 64;
+        f->capacity = f->capacity * 2 + 64;
     }
     f->states[f->n] = s;
     return f->n++;
 }
 
 /* The state that does what the node says and goes on with `to`. */
-static uint32_t emit(struct nfa *f, uint32_t node, uint32_t to)
+static uint32_t emit_node(struct nfa *f, uint32_t node, uint32_t to)
 {
-    struct ak_pattern_node n = f->p->nodes[node];
+    struct ak_grammar_pattern_node n = f->p->nodes[node];
     uint32_t first, loop;
     if (f->failed)
         return 0;
     switch (n.kind) {
-    case AK_PATTERN_CHARS: return add(f, (struct state){ .kind = CHARS, .set = n.a, .to = to });
-    case AK_PATTERN_BEGIN: return add(f, (struct state){ .kind = BEGIN, .to = to });
-    case AK_PATTERN_END: return add(f, (struct state){ .kind = END, .to = to });
-    case AK_PATTERN_SEQUENCE:
+    case AK_GRAMMAR_PATTERN_CHARS:
+        return add_state(f, (struct state){ .kind = CHARS, .set = n.a, .to = to });
+    case AK_GRAMMAR_PATTERN_BEGIN: return add_state(f, (struct state){ .kind = BEGIN, .to = to });
+    case AK_GRAMMAR_PATTERN_END: return add_state(f, (struct state){ .kind = END, .to = to });
+    case AK_GRAMMAR_PATTERN_SEQUENCE:
         for (uint32_t i = n.b; i-- > 0;)
-            to = emit(f, f->p->lists[n.a + i], to);
+            to = emit_node(f, f->p->lists[n.a + i], to);
         return to;
-    case AK_PATTERN_CHOICE:
-        first = emit(f, f->p->lists[n.a], to);
+    case AK_GRAMMAR_PATTERN_ALTERNATION:
+        first = emit_node(f, f->p->lists[n.a], to);
         for (uint32_t i = 1; i < n.b; i++)
-            first =
-                add(f, (struct state){
-                           .kind = SPLIT, .to = first, .also = emit(f, f->p->lists[n.a + i], to) });
+            first = add_state(
+                f, (struct state){ .kind = SPLIT,
+                                   .to = first,
+                                   .alternative = emit_node(f, f->p->lists[n.a + i], to) });
         return first;
-    case AK_PATTERN_REPEAT:
+    case AK_GRAMMAR_PATTERN_REPEAT:
         first = to;
-        if (n.high == AK_MANY) {
-            loop = first = add(f, (struct state){ .kind = SPLIT, .also = to });
-            uint32_t inner = emit(f, n.a, loop);
+        if (n.high == AK_GRAMMAR_UNBOUNDED) {
+            loop = first = add_state(f, (struct state){ .kind = SPLIT, .alternative = to });
+            uint32_t inner = emit_node(f, n.a, loop);
             if (!f->failed)
                 f->states[loop].to = inner;
         } else {
             for (uint32_t i = n.low; i < n.high && !f->failed; i++)
-                first =
-                    add(f, (struct state){ .kind = SPLIT, .to = emit(f, n.a, first), .also = to });
+                first = add_state(f, (struct state){ .kind = SPLIT,
+                                                     .to = emit_node(f, n.a, first),
+                                                     .alternative = to });
         }
         for (uint32_t i = 0; i < n.low && !f->failed; i++) {
-            uint32_t before = f->n;
-            first = emit(f, n.a, first);
-            if (f->n == before)
+            uint32_t n_previous = f->n;
+            first = emit_node(f, n.a, first);
+            if (f->n == n_previous)
                 break; /* nothing, however often */
         }
         return first;
@@ -90,12 +94,12 @@ struct sets {
     struct {
         uint32_t first, n;
     } * list;
-    uint32_t n, room_list;
-    uint32_t *pool, n_pool, room_pool;
-    uint32_t *heads, *links, room_links;
+    uint32_t n, list_capacity;
+    uint32_t *pool, n_pool, pool_capacity;
+    uint32_t *heads, *links, links_capacity;
 };
 
-struct maker {
+struct subset_builder {
     struct nfa nfa;
     struct sets sets;
     uint8_t *marks;
@@ -103,12 +107,12 @@ struct maker {
     uint32_t *set, n_set;
     bool found; /* the set has FOUND */
     uint64_t done;
-    struct ak_dfa *out;
+    struct ak_grammar_dfa *out;
 };
 
 enum { HEADS = 4096 };
 
-static void push(struct maker *m, uint32_t state)
+static void push_state(struct subset_builder *m, uint32_t state)
 {
     if (!m->marks[state]) {
         m->marks[state] = 1;
@@ -117,17 +121,17 @@ static void push(struct maker *m, uint32_t state)
 }
 
 /* What is reached without a character, from what was pushed, becomes m->set. */
-static void close_set(struct maker *m, bool begin, bool end)
+static void close_states(struct subset_builder *m, bool begin, bool end)
 {
     m->n_set = 0;
     m->found = false;
     for (uint32_t head = 0; head < m->n_work; head++) {
         const struct state *s = &m->nfa.states[m->work[head]];
         if (s->kind == SPLIT) {
-            push(m, s->to);
-            push(m, s->also);
+            push_state(m, s->to);
+            push_state(m, s->alternative);
         } else if ((s->kind == BEGIN && begin) || (s->kind == END && end)) {
-            push(m, s->to);
+            push_state(m, s->to);
         }
         m->found = m->found || s->kind == FOUND;
     }
@@ -141,13 +145,13 @@ static void close_set(struct maker *m, bool begin, bool end)
     m->n_work = 0;
 }
 
-static int rising(const void *a, const void *b)
+static int compare_u32(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-static bool room(void *array, uint32_t *capacity, uint32_t n, size_t size)
+static bool reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
 {
     void **at = array, *grown;
     if (n <= *capacity)
@@ -160,12 +164,12 @@ static bool room(void *array, uint32_t *capacity, uint32_t n, size_t size)
     return true;
 }
 
-/* The number of m->set; NOWHERE without memory or with too many. */
-static uint32_t number(struct maker *m)
+/* The number of m->set; STATE_NONE without memory or with too many. */
+static uint32_t intern_set(struct subset_builder *m)
 {
     struct sets *s = &m->sets;
     uint32_t hash = m->n_set;
-    qsort(m->set, m->n_set, sizeof *m->set, rising);
+    qsort(m->set, m->n_set, sizeof *m->set, compare_u32);
     for (uint32_t i = 0; i < m->n_set; i++)
         hash = (hash ^ m->set[i]) * 16777619u;
     uint32_t *head = &s->heads[(hash ^ hash >> 15) & (HEADS - 1)];
@@ -173,10 +177,11 @@ static uint32_t number(struct maker *m)
         if (s->list[i - 1].n == m->n_set &&
             memcmp(s->pool + s->list[i - 1].first, m->set, m->n_set * sizeof *m->set) == 0)
             return i - 1;
-    if (s->n == AK_DFA_MOST_STATES || !room(&s->list, &s->room_list, s->n + 1, sizeof *s->list) ||
-        !room(&s->links, &s->room_links, s->n + 1, sizeof *s->links) ||
-        !room(&s->pool, &s->room_pool, s->n_pool + m->n_set, sizeof *s->pool))
-        return NOWHERE;
+    if (s->n == AK_GRAMMAR_DFA_STATES_MAX ||
+        !reserve(&s->list, &s->list_capacity, s->n + 1, sizeof *s->list) ||
+        !reserve(&s->links, &s->links_capacity, s->n + 1, sizeof *s->links) ||
+        !reserve(&s->pool, &s->pool_capacity, s->n_pool + m->n_set, sizeof *s->pool))
+        return STATE_NONE;
     if (m->n_set > 0)
         memcpy(s->pool + s->n_pool, m->set, m->n_set * sizeof *m->set);
     s->list[s->n].first = s->n_pool;
@@ -188,14 +193,15 @@ static uint32_t number(struct maker *m)
 }
 
 /* Where ranges of the sets that a state looks at begin, or end before. */
-static bool cuts(const struct maker *m, uint32_t state, uint32_t **out, uint32_t *n)
+static bool find_boundaries(const struct subset_builder *m, uint32_t state, uint32_t **out,
+                            uint32_t *n)
 {
     const uint32_t *members = m->sets.pool + m->sets.list[state].first;
-    uint32_t most = 1;
+    uint32_t n_max = 1;
     for (uint32_t i = 0; i < m->sets.list[state].n; i++)
         if (m->nfa.states[members[i]].kind == CHARS)
-            most += 2 * m->nfa.p->sets[m->nfa.states[members[i]].set].n;
-    *out = ak_alloc(most, sizeof **out);
+            n_max += 2 * m->nfa.p->sets[m->nfa.states[members[i]].set].n;
+    *out = ak_alloc(n_max, sizeof **out);
     if (!*out)
         return false;
     (*out)[0] = 0;
@@ -207,76 +213,78 @@ static bool cuts(const struct maker *m, uint32_t state, uint32_t **out, uint32_t
             (*out)[(*n)++] = m->nfa.p->sets[s->set].ranges[j].high + 1;
         }
     }
-    qsort(*out, *n, sizeof **out, rising);
+    qsort(*out, *n, sizeof **out, compare_u32);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *n; i++)
-        if ((*out)[i] <= AK_CHAR_MOST && (kept == 0 || (*out)[i] != (*out)[kept - 1]))
+        if ((*out)[i] <= AK_GRAMMAR_CODE_POINT_MAX && (kept == 0 || (*out)[i] != (*out)[kept - 1]))
             (*out)[kept++] = (*out)[i];
     *n = kept;
     return true;
 }
 
-/* One state of the machine with its edges. A state where the pattern was found stays so. */
-static bool make_state(struct maker *m, uint32_t state, uint32_t root)
+/* One state of the DFA with its edges. A state where the pattern was found stays so. */
+static bool make_state(struct subset_builder *m, uint32_t state, uint32_t root)
 {
     uint32_t *at = NULL, n = 0, first = m->sets.list[state].first,
              n_members = m->sets.list[state].n;
     for (uint32_t i = 0; i < n_members; i++)
-        push(m, m->sets.pool[first + i]);
+        push_state(m, m->sets.pool[first + i]);
     if (state == 0)
-        push(m, root);
-    close_set(m, state == 0, true);
-    bool found = false, accepts = m->found;
+        push_state(m, root);
+    close_states(m, state == 0, true);
+    bool found = false, accepting = m->found;
     for (uint32_t i = 0; i < n_members; i++)
         found = found || m->nfa.states[m->sets.pool[first + i]].kind == FOUND;
-    if (!ak_dfa_add_state(m->out, accepts))
+    if (!ak_grammar_dfa_add_state(m->out, accepting))
         return false;
     if (found)
-        return ak_dfa_add_edge(m->out, 0, AK_CHAR_MOST, state);
-    if (!cuts(m, state, &at, &n))
+        return ak_grammar_dfa_add_edge(m->out, 0, AK_GRAMMAR_CODE_POINT_MAX, state);
+    if (!find_boundaries(m, state, &at, &n))
         return false;
     bool fine = true;
     for (uint32_t i = 0; fine && i < n; i++) {
         for (uint32_t j = 0; j < n_members; j++) {
             const struct state *s = &m->nfa.states[m->sets.pool[first + j]];
-            if (s->kind == CHARS && ak_char_set_has(&m->nfa.p->sets[s->set], at[i]))
-                push(m, s->to);
+            if (s->kind == CHARS && ak_grammar_char_set_has(&m->nfa.p->sets[s->set], at[i]))
+                push_state(m, s->to);
         }
         m->done += n_members;
-        push(m, root); /* the search may begin anywhere */
-        close_set(m, false, false);
-        uint32_t to = number(m);
-        fine = to != NOWHERE && m->done < MOST_WORK &&
-               ak_dfa_add_edge(m->out, at[i], i + 1 < n ? at[i + 1] - 1 : AK_CHAR_MOST, to);
+        push_state(m, root); /* the search may begin anywhere */
+        close_states(m, false, false);
+        uint32_t to = intern_set(m);
+        fine = to != STATE_NONE && m->done < WORK_MAX &&
+               ak_grammar_dfa_add_edge(m->out, at[i],
+                                       i + 1 < n ? at[i + 1] - 1 : AK_GRAMMAR_CODE_POINT_MAX, to);
     }
     ak_free(at);
     return fine;
 }
 
-ak_status ak_pattern_machine(const struct ak_pattern *p, struct ak_dfa *out, struct ak_error *error)
+ak_status ak_grammar_pattern_compile(const struct ak_grammar_pattern *p, struct ak_grammar_dfa *out,
+                                     struct ak_error *error)
 {
-    struct maker m = { .nfa = { .p = p }, .out = out };
-    *out = (struct ak_dfa){ 0 };
-    uint32_t found = add(&m.nfa, (struct state){ .kind = FOUND });
-    uint32_t root = emit(&m.nfa, p->root, found);
+    struct subset_builder m = { .nfa = { .p = p }, .out = out };
+    *out = (struct ak_grammar_dfa){ 0 };
+    uint32_t found = add_state(&m.nfa, (struct state){ .kind = FOUND });
+    uint32_t root = emit_node(&m.nfa, p->root, found);
     m.marks = ak_alloc(m.nfa.n, 1);
     m.work = ak_alloc(m.nfa.n, sizeof *m.work);
     m.set = ak_alloc(m.nfa.n, sizeof *m.set);
     m.sets.heads = ak_alloc(HEADS, sizeof *m.sets.heads);
     bool fine = !m.nfa.failed && m.marks && m.work && m.set && m.sets.heads;
-    bool many = m.nfa.n == MOST_STATES;
+    bool many = m.nfa.n == NFA_STATES_MAX;
     if (fine) {
-        push(&m, root);
-        close_set(&m, true, false);
-        fine = number(&m) == 0;
+        push_state(&m, root);
+        close_states(&m, true, false);
+        fine = intern_set(&m) == 0;
         /* the first state is not met again: only there is the beginning */
         m.sets.links[0] = 0;
         memset(m.sets.heads, 0, HEADS * sizeof *m.sets.heads);
     }
     for (uint32_t i = 0; fine && i < m.sets.n; i++)
         fine = make_state(&m, i, root);
-    many = many || m.done >= MOST_WORK || m.sets.n == AK_DFA_MOST_STATES ||
-           out->n_edges == AK_DFA_MOST_EDGES;
+    many = many || m.done >= WORK_MAX || m.sets.n == AK_GRAMMAR_DFA_STATES_MAX ||
+           out->n_edges == AK_GRAMMAR_DFA_EDGES_MAX;
     ak_free(m.nfa.states);
     ak_free(m.marks);
     ak_free(m.work);
@@ -286,9 +294,9 @@ ak_status ak_pattern_machine(const struct ak_pattern *p, struct ak_dfa *out, str
     ak_free(m.sets.heads);
     ak_free(m.sets.links);
     if (fine)
-        return ak_dfa_trim(out, error);
+        return ak_grammar_dfa_trim(out, error);
     if (many)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "needs more than %d states",
-                       AK_DFA_MOST_STATES);
+                       AK_GRAMMAR_DFA_STATES_MAX);
     return ak_fail_memory(error, "a pattern", 0);
 }

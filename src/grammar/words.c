@@ -1,5 +1,5 @@
 /* Words that a text is searched for while it grows (Aho and Corasick, 1975). Those that count
- * only at the start have a trie of their own before the machine of the others, which what
+ * only at the start have a trie of their own before the automaton of the others, which what
  * leaves the trie goes on in. */
 #include <string.h>
 
@@ -8,53 +8,54 @@
 
 enum { NONE = 0xffff };
 
-/* While it is made, next[at][c] is a state or NONE, and word[at] the word that ends there. */
-struct maker {
-    const struct ak_ending *words;
+/* While it is made, next[at][c] is a state or NONE, and keyword[at] the word that ends there. */
+struct automaton_builder {
+    const struct ak_gb_keyword *keywords;
     size_t n;
     uint16_t (*next)[256];
-    uint16_t *fail, *queue, *word;
+    uint16_t *fail, *queue, *keyword;
     uint16_t n_states;
 };
 
-static uint16_t add_state(struct maker *m)
+static uint16_t add_state(struct automaton_builder *m)
 {
     memset(m->next[m->n_states], 0xff, sizeof m->next[0]);
-    m->word[m->n_states] = NONE;
+    m->keyword[m->n_states] = NONE;
     return m->n_states++;
 }
 
 /* A trie of the words that count at the start, or of the others. Of two words the one that
  * the other one begins with is complete first. */
-static uint16_t add_trie(struct maker *m, bool start)
+static uint16_t add_trie(struct automaton_builder *m, bool start)
 {
     uint16_t root = add_state(m);
     for (size_t i = 0; i < m->n; i++) {
         uint16_t at = root;
-        for (size_t j = 0; m->words[i].start == start && j < m->words[i].n && m->word[at] == NONE;
+        for (size_t j = 0;
+             m->keywords[i].at_start == start && j < m->keywords[i].n && m->keyword[at] == NONE;
              j++) {
-            unsigned char c = (unsigned char)m->words[i].text[j];
+            unsigned char c = (unsigned char)m->keywords[i].text[j];
             if (m->next[at][c] == NONE)
                 m->next[at][c] = add_state(m);
             at = m->next[at][c];
         }
-        if (m->words[i].start == start && m->word[at] == NONE)
-            m->word[at] = (uint16_t)i;
+        if (m->keywords[i].at_start == start && m->keyword[at] == NONE)
+            m->keyword[at] = (uint16_t)i;
     }
     return root;
 }
 
 /* Level by level: what a state lacks it takes from the longest suffix that is a state of
  * `others`, where the words are that count anywhere; blanks do not end the start. */
-static void close_trie(struct maker *m, uint16_t root, uint16_t others)
+static void close_trie(struct automaton_builder *m, uint16_t root, uint16_t others)
 {
     size_t head = 0, tail = 0;
     m->queue[tail++] = root;
     m->fail[root] = others;
     while (head < tail) {
         uint16_t at = m->queue[head++];
-        if (m->word[at] == NONE)
-            m->word[at] = m->word[m->fail[at]];
+        if (m->keyword[at] == NONE)
+            m->keyword[at] = m->keyword[m->fail[at]];
         for (unsigned c = 0; c < 256; c++) {
             uint16_t over = at == others ? others : m->next[m->fail[at]][c], *to = &m->next[at][c];
             if (*to == NONE) {
@@ -67,18 +68,19 @@ static void close_trie(struct maker *m, uint16_t root, uint16_t others)
     }
 }
 
-bool ak_words_make(const struct ak_ending *words, size_t n, size_t bytes, struct ak_words *out)
+bool ak_grammar_build_keyword_automaton(const struct ak_gb_keyword *keywords, size_t n,
+                                        size_t bytes, struct ak_grammar_keyword_automaton *out)
 {
-    struct maker m = { .words = words, .n = n };
+    struct automaton_builder m = { .keywords = keywords, .n = n };
     bool start = false;
 
     for (size_t i = 0; i < n; i++)
-        start |= words[i].start;
+        start |= keywords[i].at_start;
     m.next = ak_alloc(bytes + 2, sizeof *m.next);
     m.fail = ak_alloc(bytes + 2, sizeof *m.fail);
     m.queue = ak_alloc(bytes + 2, sizeof *m.queue);
-    m.word = ak_alloc(bytes + 2, sizeof *m.word);
-    bool ok = m.next && m.fail && m.queue && m.word;
+    m.keyword = ak_alloc(bytes + 2, sizeof *m.keyword);
+    bool ok = m.next && m.fail && m.queue && m.keyword;
     if (ok) {
         uint16_t first = start ? add_trie(&m, true) : 0, others = add_trie(&m, false);
         close_trie(&m, others, others);
@@ -86,12 +88,12 @@ bool ak_words_make(const struct ak_ending *words, size_t n, size_t bytes, struct
             close_trie(&m, first, others);
         for (size_t i = 0; i < m.n_states; i++)
             for (unsigned c = 0; c < 256; c++)
-                if (m.word[m.next[i][c]] != NONE)
-                    m.next[i][c] = (uint16_t)(m.n_states + m.word[m.next[i][c]]);
+                if (m.keyword[m.next[i][c]] != NONE)
+                    m.next[i][c] = (uint16_t)(m.n_states + m.keyword[m.next[i][c]]);
     }
     ak_free(m.fail);
     ak_free(m.queue);
-    ak_free(m.word);
+    ak_free(m.keyword);
     if (!ok) {
         ak_free(m.next);
         return false;

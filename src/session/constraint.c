@@ -8,7 +8,7 @@
 
 struct ak_constraints {
     pthread_mutex_t lock;
-    struct ak_token_trie *trie; /* NULL: not made yet */
+    struct ak_grammar_token_trie *trie; /* NULL: not made yet */
 };
 
 ak_status ak_constraints_create(struct ak_constraints **out, struct ak_error *error)
@@ -24,7 +24,7 @@ void ak_constraints_free(struct ak_constraints *c)
 {
     if (!c)
         return;
-    ak_token_trie_free(c->trie);
+    ak_grammar_token_trie_free(c->trie);
     pthread_mutex_destroy(&c->lock);
     ak_free(c);
 }
@@ -39,11 +39,11 @@ ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_gram
     if (!model->tokenizer)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a grammar needs a vocabulary, and the model has none");
-    if (!ak_grammar_possible(grammar))
+    if (!ak_grammar_is_productive(grammar))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar allows no text at all");
     pthread_mutex_lock(&shared->lock);
     if (!shared->trie)
-        status = ak_token_trie_create(model->tokenizer, n_vocab, &shared->trie, error);
+        status = ak_grammar_token_trie_create(model->tokenizer, n_vocab, &shared->trie, error);
     pthread_mutex_unlock(&shared->lock);
     AK_TRY(status);
     c->few = ak_alloc((n_vocab + 31) / 32, sizeof *c->few);
@@ -104,6 +104,6 @@ ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler 
         AK_TRY(choose_of_best(c, s, logits, token, &chosen, error));
     if (chosen)
         return AKUNU_OK;
-    AK_TRY(ak_grammar_matcher_mask(c->matcher, &allowed, error));
+    AK_TRY(ak_grammar_matcher_get_mask(c->matcher, &allowed, error));
     return ak_sampler_choose_allowed(s, logits, allowed, token, error);
 }

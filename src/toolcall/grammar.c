@@ -37,17 +37,17 @@ static ak_status read_choice(const char *text, enum choice *choice, json_t **nam
 static uint32_t build_quoted_name(struct ak_tc_builder *r, const char *name)
 {
     struct ak_buffer json = { 0 };
-    struct ak_build *b = &r->gb;
-    uint32_t part = AK_BUILD_NOTHING;
+    struct ak_grammar_builder *b = &r->gb;
+    uint32_t expr = AK_GB_NOTHING;
 
     if (ak_tc_put_escaped(name, strlen(name), &json, NULL) == AKUNU_OK)
-        part = ak_build_two(
-            b, ak_build_text(b, "\""),
-            ak_build_two(b, ak_build_literal(b, json.bytes, json.n), ak_build_text(b, "\"")));
+        expr = ak_gb_concat(
+            b, ak_gb_text(b, "\""),
+            ak_gb_concat(b, ak_gb_literal(b, json.bytes, json.n), ak_gb_text(b, "\"")));
     else
-        ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a name");
+        ak_gb_fail(b, AKUNU_ERROR_MEMORY, "no memory for a name");
     ak_buffer_free(&json);
-    return part;
+    return expr;
 }
 
 /* A tool without parameters takes none. */
@@ -59,94 +59,92 @@ static uint32_t build_arguments(struct ak_tc_builder *r, const char *tool, const
 
     r->tool = tool;
     r->root = given ? given : none;
-    uint32_t part = ak_tc_build_arguments(r, r->root);
+    uint32_t expr = ak_tc_build_arguments(r, r->root);
     json_decref(none);
-    return part;
+    return expr;
 }
 
 /* "tool_call_id": "0", before the name */
 static uint32_t build_json_id(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
 
     if (!r->syntax->json_id || r->syntax->id_is_last)
-        return AK_BUILD_EMPTY;
-    uint32_t digits = ak_build_repeat(b, ak_build_byte_range(b, '0', '9'), 1, 3);
-    uint32_t parts[] = { ak_build_text(b, r->syntax->json_id), ak_build_text(b, "\": \""), digits,
-                         ak_build_text(b, "\", \"") };
-    return ak_build_sequence(b, parts, 4);
+        return AK_GB_EMPTY;
+    uint32_t digits = ak_gb_repeat(b, ak_gb_byte_range(b, '0', '9'), 1, 3);
+    uint32_t exprs[] = { ak_gb_text(b, r->syntax->json_id), ak_gb_text(b, "\": \""), digits,
+                         ak_gb_text(b, "\", \"") };
+    return ak_gb_sequence(b, exprs, 4);
 }
 
 /* Nine letters or digits, or nothing at all. */
 static uint32_t build_id(struct ak_tc_builder *r, uint32_t before, uint32_t after)
 {
-    struct ak_build *b = &r->gb;
-    struct ak_byte_set set = { { 0 } };
+    struct ak_grammar_builder *b = &r->gb;
+    struct ak_grammar_byte_set set = { { 0 } };
 
     for (unsigned c = '0'; c <= 'z'; c++)
         if (c <= '9' || (c >= 'A' && c <= 'Z') || c >= 'a')
             set.bits[c >> 6] |= (uint64_t)1 << (c & 63);
-    uint32_t letters = ak_build_repeat(b, ak_build_bytes(b, &set), 9, 9);
-    return ak_build_either(b, AK_BUILD_EMPTY,
-                           ak_build_two(b, before, ak_build_two(b, letters, after)));
+    uint32_t letters = ak_gb_repeat(b, ak_gb_bytes(b, &set), 9, 9);
+    return ak_gb_either(b, AK_GB_EMPTY, ak_gb_concat(b, before, ak_gb_concat(b, letters, after)));
 }
 
 /* {"name": "f", "arguments": {…}} */
 static uint32_t build_json_call(struct ak_tc_builder *r, const json_t *function)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     const struct ak_tc_syntax *s = r->syntax;
-    uint32_t parts[] = {
-        ak_build_text(b, r->is_opened ? "\"" : "{\""),
+    uint32_t exprs[] = {
+        ak_gb_text(b, r->is_opened ? "\"" : "{\""),
         build_json_id(r),
-        ak_build_text(b, s->json_name ? s->json_name : "name"),
-        ak_build_text(b, "\": "),
+        ak_gb_text(b, s->json_name ? s->json_name : "name"),
+        ak_gb_text(b, "\": "),
         build_quoted_name(r, r->tool),
-        ak_build_text(b, ", \""),
-        ak_build_text(b, s->json_arguments ? s->json_arguments : "arguments"),
-        ak_build_text(b, "\": "),
+        ak_gb_text(b, ", \""),
+        ak_gb_text(b, s->json_arguments ? s->json_arguments : "arguments"),
+        ak_gb_text(b, "\": "),
         build_arguments(r, r->tool, function),
-        s->id_is_last ? build_id(r, ak_build_text(b, ", \"id\": \""), ak_build_text(b, "\"")) :
-                        AK_BUILD_EMPTY,
-        ak_build_text(b, "}"),
+        s->id_is_last ? build_id(r, ak_gb_text(b, ", \"id\": \""), ak_gb_text(b, "\"")) :
+                        AK_GB_EMPTY,
+        ak_gb_text(b, "}"),
     };
-    return ak_build_sequence(b, parts, sizeof parts / sizeof parts[0]);
+    return ak_gb_sequence(b, exprs, sizeof exprs / sizeof exprs[0]);
 }
 
 /* functions.NAME:NUMBER */
 static uint32_t build_name(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->gb;
-    uint32_t part = ak_build_text(b, r->tool);
+    struct ak_grammar_builder *b = &r->gb;
+    uint32_t expr = ak_gb_text(b, r->tool);
 
     if (!r->syntax->name_is_id)
-        return part;
-    uint32_t number = ak_build_repeat(b, ak_build_byte_range(b, '0', '9'), 1, 3);
-    return ak_build_two(b, ak_build_text(b, "functions."),
-                        ak_build_two(b, part, ak_build_two(b, ak_build_text(b, ":"), number)));
+        return expr;
+    uint32_t number = ak_gb_repeat(b, ak_gb_byte_range(b, '0', '9'), 1, 3);
+    return ak_gb_concat(b, ak_gb_text(b, "functions."),
+                        ak_gb_concat(b, expr, ak_gb_concat(b, ak_gb_text(b, ":"), number)));
 }
 
 static uint32_t build_call(struct ak_tc_builder *r, const char *tool, const json_t *function)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     const struct ak_tc_syntax *s = r->syntax;
 
     r->tool = tool;
     if (s->arguments == AK_TC_ARGS_JSON_CALL)
         return build_json_call(r, function);
     if (strpbrk(tool, " \t\r\n<>[](){}\"'=,;|`"))
-        return ak_build_fail(b, AKUNU_ERROR_UNSUPPORTED,
-                             "the format %s cannot write the name of the tool %s",
-                             r->params->format->name, tool);
-    uint32_t parts[] = {
+        return ak_gb_fail(b, AKUNU_ERROR_UNSUPPORTED,
+                          "the format %s cannot write the name of the tool %s",
+                          r->params->format->name, tool);
+    uint32_t exprs[] = {
         build_name(r),
-        s->id_begin ? build_id(r, ak_tc_build_marker(r, s->id_begin), AK_BUILD_EMPTY) :
-                      AK_BUILD_EMPTY,
+        s->id_begin ? build_id(r, ak_tc_build_marker(r, s->id_begin), AK_GB_EMPTY) : AK_GB_EMPTY,
         ak_tc_build_loose_marker(r, s->name_end),
-        s->arguments == AK_TC_ARGS_JSON ? ak_tc_build_whitespace(r) : AK_BUILD_EMPTY,
+        s->arguments == AK_TC_ARGS_JSON ? ak_tc_build_whitespace(r) : AK_GB_EMPTY,
         build_arguments(r, tool, function),
     };
-    return ak_build_sequence(b, parts, 5);
+    return ak_gb_sequence(b, exprs, 5);
 }
 
 /* Any of the tools. A shape has the same ones wherever they come. */
@@ -154,9 +152,9 @@ typedef uint32_t call_fn(struct ak_tc_builder *r, const char *tool, const json_t
 
 static uint32_t build_any_call(struct ak_tc_builder *r, call_fn *make)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     uint32_t *known = &r->call_rules[r->syntax - r->params->format->syntaxes][r->is_opened],
-             part = AK_BUILD_NOTHING;
+             expr = AK_GB_NOTHING;
     const char *tool;
     json_t *function;
 
@@ -164,13 +162,13 @@ static uint32_t build_any_call(struct ak_tc_builder *r, call_fn *make)
         return *known;
     json_object_foreach (r->tools->by_name, tool, function)
         if (!r->named_tool || strcmp(tool, json_string_value(r->named_tool)) == 0)
-            part = ak_build_either(b, part, make(r, tool, function));
-    if (part == AK_BUILD_NOTHING && ak_build_ok(b))
-        ak_build_fail(b, AKUNU_ERROR_ARGUMENT, "no tool has the name %s",
-                      r->named_tool ? json_string_value(r->named_tool) : "");
-    uint32_t rule = ak_build_rule(b, "call", 4);
-    ak_build_define(b, rule, part);
-    return *known = ak_build_call(b, rule);
+            expr = ak_gb_either(b, expr, make(r, tool, function));
+    if (expr == AK_GB_NOTHING && ak_gb_ok(b))
+        ak_gb_fail(b, AKUNU_ERROR_ARGUMENT, "no tool has the name %s",
+                   r->named_tool ? json_string_value(r->named_tool) : "");
+    uint32_t rule = ak_gb_declare_rule(b, "call", 4);
+    ak_gb_define_rule(b, rule, expr);
+    return *known = ak_gb_rule_ref(b, rule);
 }
 
 /* ---- what stands around calls ------------------------------------------- */
@@ -183,53 +181,53 @@ static bool is_in_list(const struct ak_tc_syntax *s)
 /* `first`: without what the text began with, the shape's first marker. */
 static uint32_t build_marked_call(struct ak_tc_builder *r, uint32_t inner, bool first)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     const struct ak_tc_syntax *s = r->syntax;
     bool spaced = s->arguments == AK_TC_ARGS_JSON_CALL && s->begin;
-    uint32_t begin = first || !s->begin ? AK_BUILD_EMPTY : ak_tc_build_marker(r, s->begin);
-    uint32_t blanks = spaced ? ak_tc_build_whitespace(r) : AK_BUILD_EMPTY;
-    uint32_t fence = s->begin && strcmp(s->begin, "Action:") == 0 ? ak_build_text(b, "```json\n") :
-                                                                    AK_BUILD_EMPTY;
-    uint32_t parts[] = { begin, blanks, fence, inner, ak_tc_build_loose_marker(r, s->end) };
+    uint32_t begin = first || !s->begin ? AK_GB_EMPTY : ak_tc_build_marker(r, s->begin);
+    uint32_t blanks = spaced ? ak_tc_build_whitespace(r) : AK_GB_EMPTY;
+    uint32_t fence =
+        s->begin && strcmp(s->begin, "Action:") == 0 ? ak_gb_text(b, "```json\n") : AK_GB_EMPTY;
+    uint32_t exprs[] = { begin, blanks, fence, inner, ak_tc_build_loose_marker(r, s->end) };
 
-    return ak_build_sequence(b, parts, 5);
+    return ak_gb_sequence(b, exprs, 5);
 }
 
 /* A row of calls, whole or as it goes on behind one of its markers. */
 uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     const struct ak_tc_syntax *s = r->syntax;
     bool opened = behind && (!s->section || strcmp(behind, s->section) != 0);
-    uint32_t n_more_max = r->params->parallel ? AK_MANY : 0, blanks = ak_tc_build_whitespace(r),
-             one = build_any_call(r, build_call);
+    uint32_t n_more_max = r->params->parallel ? AK_GRAMMAR_UNBOUNDED : 0,
+             blanks = ak_tc_build_whitespace(r), one = build_any_call(r, build_call);
 
     if (is_in_list(s)) {
-        uint32_t comma = ak_build_two(b, ak_build_text(b, ","), blanks);
-        uint32_t more = ak_build_repeat(b, ak_build_two(b, comma, one), 0, n_more_max);
-        uint32_t begin = opened && !s->begin ? (uint32_t)AK_BUILD_EMPTY : ak_build_text(b, "[");
-        uint32_t parts[] = { begin, blanks, one, more, blanks, ak_build_text(b, "]") };
-        return build_marked_call(r, ak_build_sequence(b, parts, 6), opened);
+        uint32_t comma = ak_gb_concat(b, ak_gb_text(b, ","), blanks);
+        uint32_t more = ak_gb_repeat(b, ak_gb_concat(b, comma, one), 0, n_more_max);
+        uint32_t begin = opened && !s->begin ? (uint32_t)AK_GB_EMPTY : ak_gb_text(b, "[");
+        uint32_t exprs[] = { begin, blanks, one, more, blanks, ak_gb_text(b, "]") };
+        return build_marked_call(r, ak_gb_sequence(b, exprs, 6), opened);
     }
     r->is_opened = opened && !s->begin;
     uint32_t first = r->is_opened ? build_any_call(r, build_call) : one;
     r->is_opened = false;
     uint32_t more =
-        ak_build_repeat(b,
-                        ak_build_two(b, s->section || s->begin ? blanks : ak_build_text(b, "; "),
-                                     build_marked_call(r, one, false)),
-                        0, n_more_max);
+        ak_gb_repeat(b,
+                     ak_gb_concat(b, s->section || s->begin ? blanks : ak_gb_text(b, "; "),
+                                  build_marked_call(r, one, false)),
+                     0, n_more_max);
     if (!s->section || opened) /* the section's own marker was left out */
-        return ak_build_two(b, build_marked_call(r, first, opened), more);
-    uint32_t parts[] = {
-        behind ? (uint32_t)AK_BUILD_EMPTY : ak_tc_build_marker(r, s->section),
+        return ak_gb_concat(b, build_marked_call(r, first, opened), more);
+    uint32_t exprs[] = {
+        behind ? (uint32_t)AK_GB_EMPTY : ak_tc_build_marker(r, s->section),
         blanks,
         build_marked_call(r, one, false),
         more,
         blanks,
         ak_tc_build_marker(r, s->section_end),
     };
-    return ak_build_sequence(b, parts, 6);
+    return ak_gb_sequence(b, exprs, 6);
 }
 
 /* ---- gpt-oss: a call is a message, and others come before it ------------ */
@@ -238,51 +236,49 @@ uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
 static uint32_t build_harmony_call(struct ak_tc_builder *r, const char *tool,
                                    const json_t *function)
 {
-    struct ak_build *b = &r->gb;
-    uint32_t to = ak_build_two(b, ak_build_text(b, " to=functions."), ak_build_text(b, tool));
+    struct ak_grammar_builder *b = &r->gb;
+    uint32_t to = ak_gb_concat(b, ak_gb_text(b, " to=functions."), ak_gb_text(b, tool));
     uint32_t channel = ak_tc_build_marker(r, "<|channel|>commentary");
-    uint32_t header =
-        ak_build_either(b, ak_build_two(b, to, channel), ak_build_two(b, channel, to));
+    uint32_t header = ak_gb_either(b, ak_gb_concat(b, to, channel), ak_gb_concat(b, channel, to));
     uint32_t json =
-        ak_build_either(b, ak_tc_build_marker(r, "<|constrain|>json"), ak_build_text(b, "json"));
-    uint32_t type =
-        ak_build_either(b, AK_BUILD_EMPTY, ak_build_two(b, ak_build_text(b, " "), json));
-    uint32_t parts[] = { header, type, ak_tc_build_marker(r, "<|message|>"),
+        ak_gb_either(b, ak_tc_build_marker(r, "<|constrain|>json"), ak_gb_text(b, "json"));
+    uint32_t type = ak_gb_either(b, AK_GB_EMPTY, ak_gb_concat(b, ak_gb_text(b, " "), json));
+    uint32_t exprs[] = { header, type, ak_tc_build_marker(r, "<|message|>"),
                          build_arguments(r, tool, function) };
 
-    return ak_build_sequence(b, parts, 4);
+    return ak_gb_sequence(b, exprs, 4);
 }
 
 static uint32_t build_any_bytes(struct ak_tc_builder *r)
 {
-    return ak_build_repeat(&r->gb, ak_build_byte_range(&r->gb, 0, 255), 0, AK_MANY);
+    return ak_gb_repeat(&r->gb, ak_gb_byte_range(&r->gb, 0, 255), 0, AK_GRAMMAR_UNBOUNDED);
 }
 
 /* <|channel|>NAME<|message|> */
 static uint32_t build_message(struct ak_tc_builder *r, const char *channel, uint32_t text)
 {
-    struct ak_build *b = &r->gb;
-    uint32_t parts[] = { ak_tc_build_marker(r, "<|channel|>"), ak_build_text(b, channel),
+    struct ak_grammar_builder *b = &r->gb;
+    uint32_t exprs[] = { ak_tc_build_marker(r, "<|channel|>"), ak_gb_text(b, channel),
                          ak_tc_build_marker(r, "<|message|>"), text };
 
-    return ak_build_sequence(b, parts, 4);
+    return ak_gb_sequence(b, exprs, 4);
 }
 
 static uint32_t build_harmony(struct ak_tc_builder *r, enum choice choice)
 {
-    struct ak_build *b = &r->gb;
-    uint32_t next = ak_build_rule(b, "messages", 8);
+    struct ak_grammar_builder *b = &r->gb;
+    uint32_t next = ak_gb_declare_rule(b, "messages", 8);
     uint32_t more =
-        ak_build_two(b, ak_tc_build_marker(r, "<|start|>assistant"), ak_build_call(b, next));
+        ak_gb_concat(b, ak_tc_build_marker(r, "<|start|>assistant"), ak_gb_rule_ref(b, next));
     uint32_t before = ak_tc_build_until(r, "<|end|>", more);
-    uint32_t part = build_any_call(r, build_harmony_call);
+    uint32_t expr = build_any_call(r, build_harmony_call);
 
-    part = ak_build_either(b, part, build_message(r, "analysis", before));
-    part = ak_build_either(b, part, build_message(r, "commentary", before));
+    expr = ak_gb_either(b, expr, build_message(r, "analysis", before));
+    expr = ak_gb_either(b, expr, build_message(r, "commentary", before));
     if (choice == CHOICE_AUTO)
-        part = ak_build_either(b, part, build_message(r, "final", build_any_bytes(r)));
-    ak_build_define(b, next, part);
-    return ak_build_call(b, next);
+        expr = ak_gb_either(b, expr, build_message(r, "final", build_any_bytes(r)));
+    ak_gb_define_rule(b, next, expr);
+    return ak_gb_rule_ref(b, next);
 }
 
 /* ---- before calls ------------------------------------------------------- */
@@ -295,18 +291,18 @@ static bool template_has(const struct ak_tc_builder *r, const struct ak_tc_reaso
 /* Calls alone, after reasoning where the prompt began it, or where the template has it. */
 static uint32_t build_required(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     const struct ak_tc_reasoning *t = ak_tc_find_open_reasoning(r->params->prompt);
-    uint32_t then = ak_tc_build_calls(r, NULL), part = then;
+    uint32_t then = ak_tc_build_calls(r, NULL), expr = then;
 
     if (t)
         return ak_tc_build_reasoning(r, t, &then);
     for (size_t i = 0; (t = ak_tc_reasoning_at(i)); i++)
         if (template_has(r, t))
-            part = ak_build_either(b, part,
-                                   ak_build_two(b, ak_tc_build_marker(r, t->begin),
-                                                ak_tc_build_reasoning(r, t, &then)));
-    return part;
+            expr = ak_gb_either(b, expr,
+                                ak_gb_concat(b, ak_tc_build_marker(r, t->begin),
+                                             ak_tc_build_reasoning(r, t, &then)));
+    return expr;
 }
 
 static uint32_t build_root(struct ak_tc_builder *r, enum choice choice)
@@ -334,10 +330,10 @@ ak_status ak_tc_build_grammar(const struct ak_tc_grammar_params *params, struct 
     if (status == AKUNU_OK)
         status = read_choice(params->choice, &choice, &named, error);
     if (status == AKUNU_OK && json_array_size(tools.list) && choice != CHOICE_NONE) {
-        ak_build_begin(&r.gb, error);
+        ak_gb_begin(&r.gb, error);
         r.tools = &tools;
         r.named_tool = named;
-        status = ak_build_finish(&r.gb, build_root(&r, choice), out);
+        status = ak_gb_finish(&r.gb, build_root(&r, choice), out);
     }
     json_decref(named);
     ak_tc_tools_free(&tools);

@@ -50,51 +50,51 @@ static size_t split_marker(const struct ak_tokenizer *t, const char *marker, str
 
 static uint32_t build_part(struct ak_tc_builder *r, const struct marker_part *p)
 {
-    return p->control ? ak_build_token(&r->gb, 0, p->text, p->n, false) :
-                        ak_build_literal(&r->gb, p->text, p->n);
+    return p->control ? ak_gb_token(&r->gb, 0, p->text, p->n, false) :
+                        ak_gb_literal(&r->gb, p->text, p->n);
 }
 
 static uint32_t build_parts(struct ak_tc_builder *r, const struct marker_part *p, size_t n,
                             uint32_t then)
 {
     while (n--)
-        then = ak_build_two(&r->gb, build_part(r, &p[n]), then);
+        then = ak_gb_concat(&r->gb, build_part(r, &p[n]), then);
     return then;
 }
 
 uint32_t ak_tc_build_whitespace(struct ak_tc_builder *r)
 {
-    struct ak_byte_set set = { { 0 } };
+    struct ak_grammar_byte_set set = { { 0 } };
     set.bits[0] |= (uint64_t)1 << ' ' | (uint64_t)1 << '\n';
-    return ak_build_repeat(&r->gb, ak_build_bytes(&r->gb, &set), 0, 5);
+    return ak_gb_repeat(&r->gb, ak_gb_bytes(&r->gb, &set), 0, 5);
 }
 
 uint32_t ak_tc_build_marker(struct ak_tc_builder *r, const char *marker)
 {
     struct marker_part p[PARTS_MAX];
     return marker && *marker ?
-               build_parts(r, p, split_marker(r->params->tokenizer, marker, p), AK_BUILD_EMPTY) :
-               AK_BUILD_EMPTY;
+               build_parts(r, p, split_marker(r->params->tokenizer, marker, p), AK_GB_EMPTY) :
+               AK_GB_EMPTY;
 }
 
 uint32_t ak_tc_build_loose_marker(struct ak_tc_builder *r, const char *marker)
 {
-    uint32_t part = AK_BUILD_EMPTY;
+    uint32_t expr = AK_GB_EMPTY;
 
     for (const char *at = marker; at && *at;) {
         char text[128];
         size_t n = strcspn(at, " ");
         if (n == 0) {
-            part = ak_build_two(&r->gb, part, ak_tc_build_whitespace(r));
+            expr = ak_gb_concat(&r->gb, expr, ak_tc_build_whitespace(r));
             at++;
             continue;
         }
         memcpy(text, at, n);
         text[n] = '\0';
-        part = ak_build_two(&r->gb, part, ak_tc_build_marker(r, text));
+        expr = ak_gb_concat(&r->gb, expr, ak_tc_build_marker(r, text));
         at += n;
     }
-    return part;
+    return expr;
 }
 
 /* From how much of the word a byte leads to how much of it (Knuth, Morris and Pratt). */
@@ -111,38 +111,37 @@ static size_t advance_match(const struct marker_part *word, const size_t *border
 static uint32_t build_until_text(struct ak_tc_builder *r, const struct marker_part *word,
                                  uint32_t then)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     uint32_t rules[sizeof word->text];
     size_t border[sizeof word->text + 1] = { 0 };
 
     for (size_t i = 1; i < word->n; i++)
         border[i + 1] = advance_match(word, border, border[i], word->text[i]);
     for (size_t i = 0; i < word->n; i++)
-        rules[i] = ak_build_rule(b, "until", 5);
+        rules[i] = ak_gb_declare_rule(b, "until", 5);
     for (size_t i = 0; i < word->n; i++) {
-        struct ak_byte_set sets[sizeof word->text + 1] = { { { 0 } } };
-        uint32_t part = AK_BUILD_NOTHING;
+        struct ak_grammar_byte_set sets[sizeof word->text + 1] = { { { 0 } } };
+        uint32_t expr = AK_GB_NOTHING;
         for (unsigned byte = 0; byte < 256; byte++)
             sets[advance_match(word, border, i, (char)byte)].bits[byte >> 6] |= (uint64_t)1
                                                                                 << (byte & 63);
         for (size_t to = 0; to <= i + 1; to++) {
-            uint32_t rest = to == word->n ? then : ak_build_call(b, rules[to]);
+            uint32_t rest = to == word->n ? then : ak_gb_rule_ref(b, rules[to]);
             if (sets[to].bits[0] | sets[to].bits[1] | sets[to].bits[2] | sets[to].bits[3])
-                part =
-                    ak_build_either(b, part, ak_build_two(b, ak_build_bytes(b, &sets[to]), rest));
+                expr = ak_gb_either(b, expr, ak_gb_concat(b, ak_gb_bytes(b, &sets[to]), rest));
         }
-        ak_build_define(b, rules[i], part);
+        ak_gb_define_rule(b, rules[i], expr);
     }
-    return ak_build_call(b, rules[0]);
+    return ak_gb_rule_ref(b, rules[0]);
 }
 
 uint32_t ak_tc_build_until(struct ak_tc_builder *r, const char *marker, uint32_t then)
 {
     struct marker_part p[PARTS_MAX];
     size_t n = split_marker(r->params->tokenizer, marker, p);
-    struct ak_ending ending = { .text = marker, .n = strlen(marker), .then = then };
+    struct ak_gb_keyword ending = { .text = marker, .n = strlen(marker), .continuation = then };
 
     if (p[0].control) /* as that token, or spelled out: the parser sees its text */
-        return ak_build_until(&r->gb, &ending, 1, false);
+        return ak_gb_until(&r->gb, &ending, 1, false);
     return build_until_text(r, &p[0], build_parts(r, p + 1, n - 1, then));
 }

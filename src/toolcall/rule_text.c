@@ -7,7 +7,7 @@
 enum { TRIGGERS_MAX = 48 };
 
 struct triggers {
-    struct ak_ending list[TRIGGERS_MAX];
+    struct ak_gb_keyword list[TRIGGERS_MAX];
     size_t n;
 };
 
@@ -22,7 +22,7 @@ static bool begins_with(const char *text, const char *begin)
 static uint32_t build_behind_marker(struct ak_tc_builder *r, const char *marker)
 {
     const struct ak_tc_format *f = r->params->format;
-    uint32_t part = AK_BUILD_NOTHING;
+    uint32_t expr = AK_GB_NOTHING;
 
     for (unsigned i = 0; i < f->n_syntaxes; i++) {
         const struct ak_tc_syntax *s = &f->syntaxes[i];
@@ -38,14 +38,14 @@ static uint32_t build_behind_marker(struct ak_tc_builder *r, const char *marker)
             continue;
         r->syntax = s;
         uint32_t rest =
-            whole ? ak_tc_build_marker(r, whole + strlen(marker)) : (uint32_t)AK_BUILD_EMPTY;
-        part = ak_build_two(&r->gb, rest, ak_tc_build_calls(r, whole ? whole : marker));
+            whole ? ak_tc_build_marker(r, whole + strlen(marker)) : (uint32_t)AK_GB_EMPTY;
+        expr = ak_gb_concat(&r->gb, rest, ak_tc_build_calls(r, whole ? whole : marker));
         break;
     }
     r->syntax = &f->syntaxes[0];
     if (!r->params->parallel)
-        return part;
-    return ak_build_two(&r->gb, part, ak_build_call(&r->gb, r->text_rule));
+        return expr;
+    return ak_gb_concat(&r->gb, expr, ak_gb_rule_ref(&r->gb, r->text_rule));
 }
 
 /* What a word was added with first stands. */
@@ -54,22 +54,23 @@ static void add_trigger(struct ak_tc_builder *r, struct triggers *w, const char 
 {
     for (size_t i = 0; i < w->n; i++)
         if (strcmp(w->list[i].text, text) == 0) {
-            w->list[i].start &= start;
+            w->list[i].at_start &= start;
             return;
         }
     if (w->n == TRIGGERS_MAX)
-        ak_build_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
-                      "more than %d markers of calls and of reasoning", TRIGGERS_MAX);
+        ak_gb_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
+                   "more than %d markers of calls and of reasoning", TRIGGERS_MAX);
     else
-        w->list[w->n++] =
-            (struct ak_ending){ .text = text, .n = strlen(text), .then = then, .start = start };
+        w->list[w->n++] = (struct ak_gb_keyword){
+            .text = text, .n = strlen(text), .continuation = then, .at_start = start
+        };
 }
 
 static void add_call(struct ak_tc_builder *r, struct triggers *w, const char *marker, bool start,
                      bool constrained)
 {
     add_trigger(r, w, marker, start,
-                constrained ? build_behind_marker(r, marker) : (uint32_t)AK_BUILD_NOTHING);
+                constrained ? build_behind_marker(r, marker) : (uint32_t)AK_GB_NOTHING);
 }
 
 /* The markers of calls; those alone that count in reasoning too. Unless calls are `constrained` to
@@ -101,24 +102,24 @@ uint32_t ak_tc_build_reasoning(struct ak_tc_builder *r, const struct ak_tc_reaso
     struct triggers w = { .n = 0 };
 
     add_trigger(r, &w, t->end, false,
-                then ? ak_build_two(&r->gb, ak_tc_build_whitespace(r), *then) :
-                       ak_build_call(&r->gb, r->text_rule));
+                then ? ak_gb_concat(&r->gb, ak_tc_build_whitespace(r), *then) :
+                       ak_gb_rule_ref(&r->gb, r->text_rule));
     add_calls(r, &w, true, !then);
-    return ak_build_until(&r->gb, w.list, w.n, !then);
+    return ak_gb_until(&r->gb, w.list, w.n, !then);
 }
 
 uint32_t ak_tc_build_text(struct ak_tc_builder *r)
 {
-    struct ak_build *b = &r->gb;
+    struct ak_grammar_builder *b = &r->gb;
     const struct ak_tc_reasoning *t;
     struct triggers w = { .n = 0 };
 
-    r->text_rule = ak_build_rule(b, "text", 4);
+    r->text_rule = ak_gb_declare_rule(b, "text", 4);
     add_calls(r, &w, false, true);
     for (size_t i = 0; (t = ak_tc_reasoning_at(i)); i++) {
         add_trigger(r, &w, t->begin, !t->begins_anywhere, ak_tc_build_reasoning(r, t, NULL));
-        add_trigger(r, &w, t->end, true, ak_build_call(b, r->text_rule));
+        add_trigger(r, &w, t->end, true, ak_gb_rule_ref(b, r->text_rule));
     }
-    ak_build_define(b, r->text_rule, ak_build_until(b, w.list, w.n, true));
-    return ak_build_call(b, r->text_rule);
+    ak_gb_define_rule(b, r->text_rule, ak_gb_until(b, w.list, w.n, true));
+    return ak_gb_rule_ref(b, r->text_rule);
 }

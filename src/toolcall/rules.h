@@ -7,7 +7,7 @@
 #include "grammar/build.h"
 
 struct ak_tc_builder {
-    struct ak_build gb;
+    struct ak_grammar_builder gb;
     const struct ak_tc_grammar_params *params;
     const struct ak_tc_syntax *syntax;
     const struct ak_tc_tools *tools;

@@ -76,9 +76,9 @@ static const char *masks_token(unsigned i, char *byte, size_t *n)
     return text;
 }
 
-static const struct ak_token_trie *masks_trie(void)
+static const struct ak_grammar_token_trie *masks_trie(void)
 {
-    static struct ak_token_trie *trie;
+    static struct ak_grammar_token_trie *trie;
     static char written[MASKS_TOKENS][256];
     struct ak_text tokens[MASKS_TOKENS], merge = { "t h", 3 };
     int32_t types[MASKS_TOKENS];
@@ -107,7 +107,7 @@ static const struct ak_token_trie *masks_trie(void)
     vocab.merges = &merge;
     vocab.eos = MASKS_END;
     if (ak_tok_create(&vocab, &t, &error) != AKUNU_OK ||
-        ak_token_trie_create(t, MASKS_TOKENS, &trie, &error) != AKUNU_OK) {
+        ak_grammar_token_trie_create(t, MASKS_TOKENS, &trie, &error) != AKUNU_OK) {
         fprintf(stderr, "the vocabulary of the masks: %s\n", error.message);
         abort();
     }
@@ -125,17 +125,17 @@ static void masks_check(const struct ak_grammar *g, const char *text, size_t n)
     bool ok = ak_grammar_matcher_create(g, masks_trie(), &m, &error) == AKUNU_OK &&
               ak_grammar_matcher_create(g, NULL, &plain, &error) == AKUNU_OK;
 
-    ok = ok && ak_grammar_matcher_bytes(m, text, n, &taken, &error) == AKUNU_OK &&
-         ak_grammar_matcher_mask(m, &mask, &error) == AKUNU_OK;
+    ok = ok && ak_grammar_matcher_accept_bytes(m, text, n, &taken, &error) == AKUNU_OK &&
+         ak_grammar_matcher_get_mask(m, &mask, &error) == AKUNU_OK;
     for (unsigned i = 0; ok && i < MASKS_TOKENS; i++) {
         char byte;
         size_t n_piece, before, after;
         const char *piece = masks_token(i, &byte, &n_piece);
         ok = ak_grammar_matcher_reset(plain, &error) == AKUNU_OK &&
-             ak_grammar_matcher_bytes(plain, text, taken, &before, &error) == AKUNU_OK &&
-             ak_grammar_matcher_bytes(plain, piece, n_piece, &after, &error) == AKUNU_OK;
-        bool want = i == MASKS_END ? ak_grammar_matcher_may_end(plain) : after == n_piece;
-        if (ok && want != ak_mask_has(mask, i)) {
+             ak_grammar_matcher_accept_bytes(plain, text, taken, &before, &error) == AKUNU_OK &&
+             ak_grammar_matcher_accept_bytes(plain, piece, n_piece, &after, &error) == AKUNU_OK;
+        bool want = i == MASKS_END ? ak_grammar_matcher_is_accepting(plain) : after == n_piece;
+        if (ok && want != ak_grammar_mask_has(mask, i)) {
             fprintf(stderr, "after %zu bytes token %u \"%s\" is %s\n", taken, i, piece,
                     want ? "not allowed" : "allowed");
             abort();

@@ -20,10 +20,10 @@ static bool accepts(const char *schema, size_t n, const char *text, size_t n_tex
     size_t taken = 0;
     *known = ak_grammar_from_schema_text(schema, n, &options, &g, &error) == AKUNU_OK &&
              ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK &&
-             ak_grammar_matcher_bytes(m, text, n_text, &taken, &error) == AKUNU_OK;
+             ak_grammar_matcher_accept_bytes(m, text, n_text, &taken, &error) == AKUNU_OK;
     if (*known)
         masks_check(g, text, n_text);
-    bool yes = *known && taken == n_text && ak_grammar_matcher_may_end(m);
+    bool yes = *known && taken == n_text && ak_grammar_matcher_is_accepting(m);
     ak_grammar_matcher_free(m);
     ak_grammar_free(g);
     return yes;

@@ -13,7 +13,7 @@
 #define TIME "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d+)?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)"
 #define BYTE "(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 
-const char *ak_format_pattern(const char *name)
+const char *ak_schema_find_format_pattern(const char *name)
 {
     static const struct {
         const char *name, *pattern;

@@ -6,87 +6,87 @@
 #include "base/show.h"
 #include "grammar/schema/schema_parts.h"
 
-enum fate {
-    KEPT,  /* the grammar keeps it */
-    NOTE,  /* says nothing about what is valid */
-    SPELT, /* kept where its value is as the list says, else refused */
-    REFUSED,
+enum support {
+    SUPPORTED,   /* the grammar keeps it */
+    ANNOTATION,  /* says nothing about what is valid */
+    CONDITIONAL, /* kept where its value is as the list says, else refused */
+    UNSUPPORTED,
 };
 
 static const struct {
     const char *name;
-    enum fate fate;
+    enum support support;
 } keywords[] = {
-    { "$ref", KEPT },
-    { "$defs", KEPT },
-    { "definitions", KEPT },
-    { "$anchor", KEPT },
-    { "type", KEPT },
-    { "nullable", KEPT },
-    { "enum", KEPT },
-    { "const", KEPT },
-    { "properties", KEPT },
-    { "required", KEPT },
-    { "additionalProperties", KEPT },
-    { "patternProperties", KEPT },
-    { "propertyNames", KEPT },
-    { "minProperties", KEPT },
-    { "maxProperties", KEPT },
-    { "dependentRequired", KEPT },
-    { "dependentSchemas", KEPT },
-    { "items", KEPT },
-    { "prefixItems", KEPT },
-    { "minItems", KEPT },
-    { "maxItems", KEPT },
-    { "additionalItems", KEPT },
-    { "minLength", KEPT },
-    { "maxLength", KEPT },
-    { "pattern", KEPT },
-    { "format", KEPT },
-    { "minimum", KEPT },
-    { "maximum", KEPT },
-    { "exclusiveMinimum", KEPT },
-    { "exclusiveMaximum", KEPT },
-    { "multipleOf", KEPT },
-    { "anyOf", KEPT },
-    { "oneOf", KEPT },
-    { "allOf", KEPT },
-    { "title", NOTE },
-    { "description", NOTE },
-    { "default", NOTE },
-    { "example", NOTE },
-    { "examples", NOTE },
-    { "deprecated", NOTE },
-    { "readOnly", NOTE },
-    { "writeOnly", NOTE },
-    { "$comment", NOTE },
-    { "contentEncoding", NOTE },
-    { "contentMediaType", NOTE },
-    { "contentSchema", NOTE },
-    { "$vocabulary", NOTE },
-    { "$schema", SPELT },
-    { "$id", SPELT },
-    { "$dynamicAnchor", SPELT },
-    { "uniqueItems", SPELT },
-    { "not", SPELT },
-    { "if", SPELT },
-    { "then", SPELT },
-    { "else", SPELT },
-    { "minContains", SPELT },
-    { "maxContains", SPELT },
-    { "unevaluatedItems", SPELT },
-    { "unevaluatedProperties", SPELT },
-    { "contains", REFUSED },
-    { "dependencies", REFUSED },
-    { "$dynamicRef", REFUSED },
-    { "$recursiveRef", REFUSED },
-    { "$recursiveAnchor", REFUSED },
-    { "id", REFUSED },
+    { "$ref", SUPPORTED },
+    { "$defs", SUPPORTED },
+    { "definitions", SUPPORTED },
+    { "$anchor", SUPPORTED },
+    { "type", SUPPORTED },
+    { "nullable", SUPPORTED },
+    { "enum", SUPPORTED },
+    { "const", SUPPORTED },
+    { "properties", SUPPORTED },
+    { "required", SUPPORTED },
+    { "additionalProperties", SUPPORTED },
+    { "patternProperties", SUPPORTED },
+    { "propertyNames", SUPPORTED },
+    { "minProperties", SUPPORTED },
+    { "maxProperties", SUPPORTED },
+    { "dependentRequired", SUPPORTED },
+    { "dependentSchemas", SUPPORTED },
+    { "items", SUPPORTED },
+    { "prefixItems", SUPPORTED },
+    { "minItems", SUPPORTED },
+    { "maxItems", SUPPORTED },
+    { "additionalItems", SUPPORTED },
+    { "minLength", SUPPORTED },
+    { "maxLength", SUPPORTED },
+    { "pattern", SUPPORTED },
+    { "format", SUPPORTED },
+    { "minimum", SUPPORTED },
+    { "maximum", SUPPORTED },
+    { "exclusiveMinimum", SUPPORTED },
+    { "exclusiveMaximum", SUPPORTED },
+    { "multipleOf", SUPPORTED },
+    { "anyOf", SUPPORTED },
+    { "oneOf", SUPPORTED },
+    { "allOf", SUPPORTED },
+    { "title", ANNOTATION },
+    { "description", ANNOTATION },
+    { "default", ANNOTATION },
+    { "example", ANNOTATION },
+    { "examples", ANNOTATION },
+    { "deprecated", ANNOTATION },
+    { "readOnly", ANNOTATION },
+    { "writeOnly", ANNOTATION },
+    { "$comment", ANNOTATION },
+    { "contentEncoding", ANNOTATION },
+    { "contentMediaType", ANNOTATION },
+    { "contentSchema", ANNOTATION },
+    { "$vocabulary", ANNOTATION },
+    { "$schema", CONDITIONAL },
+    { "$id", CONDITIONAL },
+    { "$dynamicAnchor", CONDITIONAL },
+    { "uniqueItems", CONDITIONAL },
+    { "not", CONDITIONAL },
+    { "if", CONDITIONAL },
+    { "then", CONDITIONAL },
+    { "else", CONDITIONAL },
+    { "minContains", CONDITIONAL },
+    { "maxContains", CONDITIONAL },
+    { "unevaluatedItems", CONDITIONAL },
+    { "unevaluatedProperties", CONDITIONAL },
+    { "contains", UNSUPPORTED },
+    { "dependencies", UNSUPPORTED },
+    { "$dynamicRef", UNSUPPORTED },
+    { "$recursiveRef", UNSUPPORTED },
+    { "$recursiveAnchor", UNSUPPORTED },
+    { "id", UNSUPPORTED },
 };
 
 /* The place of a schema in the root, as a JSON pointer. */
-static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, size_t room,
-                 unsigned depth)
+static bool find_pointer(const json_t *at, const json_t *wanted, char *path, size_t n,
+                         size_t capacity, unsigned depth)
 {
     const char *key;
     json_t *value;
@@ -100,65 +100,66 @@ static bool find(const json_t *at, const json_t *wanted, char *path, size_t n, s
         json_object_foreach ((json_t *)(uintptr_t)at, key, value) {
             size_t length = strlen(key);
             if ((!json_is_object(value) && !json_is_array(value) && value != wanted) ||
-                n + length + 2 > room)
+                n + length + 2 > capacity)
                 continue;
             path[n] = '/';
             memcpy(path + n + 1, key, length);
-            if (find(value, wanted, path, n + 1 + length, room, depth + 1))
+            if (find_pointer(value, wanted, path, n + 1 + length, capacity, depth + 1))
                 return true;
         }
     } else if (json_is_array(at)) {
         json_array_foreach (at, i, value) {
             char number[24];
             size_t length = (size_t)snprintf(number, sizeof number, "/%zu", i);
-            if ((!json_is_object(value) && !json_is_array(value)) || n + length + 1 > room)
+            if ((!json_is_object(value) && !json_is_array(value)) || n + length + 1 > capacity)
                 continue;
             memcpy(path + n, number, length);
-            if (find(value, wanted, path, n + length, room, depth + 1))
+            if (find_pointer(value, wanted, path, n + length, capacity, depth + 1))
                 return true;
         }
     }
     return false;
 }
 
-static const char *place_of(const struct ak_compiler *c, const json_t *schema, char *shown)
+static const char *get_pointer(const struct ak_schema_compiler *c, const json_t *schema,
+                               char *shown)
 {
     char path[256];
     path[0] = '#';
-    if (!find(c->root, schema, path, 1, sizeof path, 0))
+    if (!find_pointer(c->root, schema, path, 1, sizeof path, 0))
         return "the schema";
     return ak_show(path, strlen(path), shown);
 }
 
-void ak_schema_refuse(struct ak_compiler *c, const json_t *schema, const char *keyword,
+void ak_schema_refuse(struct ak_schema_compiler *c, const json_t *schema, const char *keyword,
                       const char *why)
 {
     char shown[AK_SHOW_BYTES], name[AK_SHOW_BYTES];
     if (!ak_schema_ok(c))
         return;
     ak_show(keyword, strlen(keyword), name);
-    const char *place = place_of(c, schema, shown);
+    const char *pointer = get_pointer(c, schema, shown);
     if (c->options->lax) {
         if (!c->outer)
             ak_log_line(&c->options->log, AKUNU_LOG_WARN,
-                        "%s: the schema's \"%s\" is passed over: %s", place, name, why);
+                        "%s: the schema's \"%s\" is passed over: %s", pointer, name, why);
         return;
     }
-    ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED, "%s: \"%s\" is not supported: %s", place,
-                  name, why);
+    ak_gb_fail(&c->builder, AKUNU_ERROR_UNSUPPORTED, "%s: \"%s\" is not supported: %s", pointer,
+               name, why);
 }
 
-void ak_schema_wrong(struct ak_compiler *c, const json_t *schema, const char *keyword,
-                     const char *expected)
+void ak_schema_fail_invalid(struct ak_schema_compiler *c, const json_t *schema, const char *keyword,
+                            const char *expected)
 {
     char shown[AK_SHOW_BYTES], name[AK_SHOW_BYTES];
     const json_t *value = json_is_object(schema) ? json_object_get(schema, keyword) : schema;
     if (!ak_schema_ok(c))
         return;
     ak_show(keyword, strlen(keyword), name);
-    ak_build_fail(&c->build, AKUNU_ERROR_FORMAT, "%s: \"%s\" is %s: %s is expected",
-                  place_of(c, schema, shown), name, value ? ak_json_kind(value) : "missing",
-                  expected);
+    ak_gb_fail(&c->builder, AKUNU_ERROR_FORMAT, "%s: \"%s\" is %s: %s is expected",
+               get_pointer(c, schema, shown), name, value ? ak_json_kind(value) : "missing",
+               expected);
 }
 
 static bool is_schema(const json_t *v)
@@ -171,8 +172,8 @@ static bool says_nothing(const json_t *v)
 }
 
 /* Keywords that are kept in part. */
-static void check_spelt(struct ak_compiler *c, const json_t *schema, const char *key,
-                        const json_t *value)
+static void check_conditional(struct ak_schema_compiler *c, const json_t *schema, const char *key,
+                              const json_t *value)
 {
     bool branches = json_object_get(schema, "then") || json_object_get(schema, "else");
     if (strcmp(key, "$schema") == 0) {
@@ -184,14 +185,15 @@ static void check_spelt(struct ak_compiler *c, const json_t *schema, const char 
         if (schema != c->root)
             ak_schema_refuse(c, schema, key, "only the whole schema may have one");
     } else if (strcmp(key, "uniqueItems") == 0) {
-        const json_t *most = json_object_get(schema, "maxItems");
+        const json_t *max_items = json_object_get(schema, "maxItems");
         if (!json_is_boolean(value))
-            ak_schema_wrong(c, schema, key, "true or false");
-        else if (json_is_true(value) && !(json_is_integer(most) && json_integer_value(most) <= 1))
+            ak_schema_fail_invalid(c, schema, key, "true or false");
+        else if (json_is_true(value) &&
+                 !(json_is_integer(max_items) && json_integer_value(max_items) <= 1))
             ak_schema_refuse(c, schema, key, "a grammar does not remember items");
     } else if (strcmp(key, "not") == 0) {
         if (!is_schema(value))
-            ak_schema_wrong(c, schema, key, "a schema");
+            ak_schema_fail_invalid(c, schema, key, "a schema");
         else if (!json_is_boolean(value) && !says_nothing(value))
             ak_schema_refuse(c, schema, key,
                              "a grammar says what is allowed, not what is forbidden");
@@ -207,7 +209,7 @@ static void check_spelt(struct ak_compiler *c, const json_t *schema, const char 
     }
 }
 
-static bool seen(struct ak_compiler *c, const json_t *schema)
+static bool mark_checked(struct ak_schema_compiler *c, const json_t *schema)
 {
     if (c->n_checked * 2 >= c->checked_mask) {
         uint32_t mask = c->checked_mask * 2 + 63;
@@ -217,37 +219,38 @@ static bool seen(struct ak_compiler *c, const json_t *schema)
              !grown;) {
             grown = ak_alloc((size_t)mask + 1, sizeof *grown);
             if (!grown) {
-                c->build.status = ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) :
-                                                    c->build.status;
+                c->builder.status = ak_schema_ok(c) ?
+                                        ak_fail_memory(c->builder.error, "a schema", 0) :
+                                        c->builder.status;
                 return true;
             }
         }
-        for (uint32_t i = 0; c->checked && i <= c->checked_mask; i++) {
-            if (!c->checked[i])
+        for (uint32_t i = 0; c->checked_schemas && i <= c->checked_mask; i++) {
+            if (!c->checked_schemas[i])
                 continue;
-            uint32_t at = (uint32_t)((uintptr_t)c->checked[i] >> 4) & mask;
+            uint32_t at = (uint32_t)((uintptr_t)c->checked_schemas[i] >> 4) & mask;
             while (grown[at])
                 at = (at + 1) & mask;
-            grown[at] = c->checked[i];
+            grown[at] = c->checked_schemas[i];
         }
-        ak_free(c->checked);
-        c->checked = grown;
+        ak_free(c->checked_schemas);
+        c->checked_schemas = grown;
         c->checked_mask = mask;
     }
     uint32_t at = (uint32_t)((uintptr_t)schema >> 4) & c->checked_mask;
-    for (; c->checked[at]; at = (at + 1) & c->checked_mask)
-        if (c->checked[at] == schema)
+    for (; c->checked_schemas[at]; at = (at + 1) & c->checked_mask)
+        if (c->checked_schemas[at] == schema)
             return true;
-    c->checked[at] = schema;
+    c->checked_schemas[at] = schema;
     c->n_checked++;
     return false;
 }
 
-void ak_schema_check(struct ak_compiler *c, const json_t *schema)
+void ak_schema_check_keywords(struct ak_schema_compiler *c, const json_t *schema)
 {
     const char *key;
     json_t *value;
-    if (seen(c, schema))
+    if (mark_checked(c, schema))
         return;
     json_object_foreach ((json_t *)(uintptr_t)schema, key, value) {
         size_t i = 0, n = sizeof keywords / sizeof *keywords;
@@ -257,9 +260,9 @@ void ak_schema_check(struct ak_compiler *c, const json_t *schema)
             continue;
         if (i == n)
             ak_schema_refuse(c, schema, key, "it is no keyword that is known");
-        else if (keywords[i].fate == REFUSED)
+        else if (keywords[i].support == UNSUPPORTED)
             ak_schema_refuse(c, schema, key, "no grammar is made of it");
-        else if (keywords[i].fate == SPELT)
-            check_spelt(c, schema, key, value);
+        else if (keywords[i].support == CONDITIONAL)
+            check_conditional(c, schema, key, value);
     }
 }

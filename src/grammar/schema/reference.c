@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "grammar/schema/schema_parts.h"
 
-static int hex(char c)
+static int parse_hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' :
            c >= 'a' && c <= 'f' ? c - 'a' + 10 :
@@ -14,12 +14,12 @@ static int hex(char c)
 }
 
 /* Undoes %XX; `out` has room for the text. */
-static size_t undo_percent(const char *text, char *out)
+static size_t decode_percent(const char *text, char *out)
 {
     size_t n = 0;
     for (; *text; text++) {
-        if (*text == '%' && hex(text[1]) >= 0 && hex(text[2]) >= 0) {
-            out[n++] = (char)(hex(text[1]) << 4 | hex(text[2]));
+        if (*text == '%' && parse_hex_digit(text[1]) >= 0 && parse_hex_digit(text[2]) >= 0) {
+            out[n++] = (char)(parse_hex_digit(text[1]) << 4 | parse_hex_digit(text[2]));
             text += 2;
         } else {
             out[n++] = *text;
@@ -29,7 +29,7 @@ static size_t undo_percent(const char *text, char *out)
 }
 
 /* Undoes ~0 and ~1 in place. */
-static size_t undo_tilde(char *text, size_t n)
+static size_t decode_tilde(char *text, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -40,7 +40,7 @@ static size_t undo_tilde(char *text, size_t n)
     return kept;
 }
 
-static const json_t *child(const json_t *at, const char *key, size_t n)
+static const json_t *get_child(const json_t *at, const char *key, size_t n)
 {
     size_t index = 0;
     if (json_is_object(at))
@@ -56,14 +56,15 @@ static const json_t *child(const json_t *at, const char *key, size_t n)
 }
 
 /* A JSON pointer, from its first slash on. */
-static const json_t *follow(struct ak_compiler *c, const json_t *schema, char *pointer, size_t n)
+static const json_t *follow_pointer(struct ak_schema_compiler *c, const json_t *schema,
+                                    char *pointer, size_t n)
 {
     const json_t *at = c->root;
     for (size_t i = 0; i < n && at;) {
         size_t end = i + 1;
         while (end < n && pointer[end] != '/')
             end++;
-        at = child(at, pointer + i + 1, undo_tilde(pointer + i + 1, end - i - 1));
+        at = get_child(at, pointer + i + 1, decode_tilde(pointer + i + 1, end - i - 1));
         i = end;
         if (at && i < n && json_is_string(json_object_get(at, "$id")))
             ak_schema_refuse(c, schema, "$ref", "it leads through a schema with an $id of its own");
@@ -105,7 +106,7 @@ static const json_t *find_anchor(const json_t *at, const char *anchor, unsigned 
     return NULL;
 }
 
-const json_t *ak_schema_resolve(struct ak_compiler *c, const json_t *schema, const char *ref)
+const json_t *ak_schema_resolve(struct ak_schema_compiler *c, const json_t *schema, const char *ref)
 {
     const char *base = json_string_value(json_object_get(c->root, "$id")),
                *fragment = strchr(ref, '#');
@@ -121,20 +122,20 @@ const json_t *ak_schema_resolve(struct ak_compiler *c, const json_t *schema, con
         return c->root;
     char *name = ak_alloc(strlen(fragment) + 1, 1);
     if (!name) {
-        c->build.status =
-            ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
+        c->builder.status =
+            ak_schema_ok(c) ? ak_fail_memory(c->builder.error, "a schema", 0) : c->builder.status;
         return NULL;
     }
-    size_t n = undo_percent(fragment + 1, name);
+    size_t n = decode_percent(fragment + 1, name);
     if (name[0] == '/')
-        found = follow(c, schema, name, n);
+        found = follow_pointer(c, schema, name, n);
     else
         found = find_anchor(c->root, name, 0);
     ak_free(name);
     if (!found)
-        ak_schema_wrong(c, schema, "$ref", "a place that the schema has");
+        ak_schema_fail_invalid(c, schema, "$ref", "a place that the schema has");
     else if (!json_is_object(found) && !json_is_boolean(found))
-        ak_schema_wrong(c, schema, "$ref", "the place of a schema");
+        ak_schema_fail_invalid(c, schema, "$ref", "the place of a schema");
     else
         return found;
     return NULL;

@@ -4,49 +4,49 @@
 #include "base/mem.h"
 #include "grammar/schema/schema_parts.h"
 
-void ak_compiler_begin(struct ak_compiler *c, struct ak_error *error)
+void ak_schema_compiler_begin(struct ak_schema_compiler *c, struct ak_error *error)
 {
-    ak_build_begin(&c->build, error);
+    ak_gb_begin(&c->builder, error);
 }
 
-void ak_compiler_free(struct ak_compiler *c)
+void ak_schema_compiler_free(struct ak_schema_compiler *c)
 {
     for (uint32_t i = 0; i < c->n_rules; i++)
         ak_free(c->rules[i].terms);
-    for (uint32_t i = 0; i < c->n_known; i++) {
-        ak_free(c->known[i]->text);
-        ak_dfa_free(&c->known[i]->dfa);
-        ak_free(c->known[i]);
+    for (uint32_t i = 0; i < c->n_patterns; i++) {
+        ak_free(c->patterns[i]->text);
+        ak_grammar_dfa_free(&c->patterns[i]->dfa);
+        ak_free(c->patterns[i]);
     }
-    for (uint32_t i = 0; i < c->n_char_parts; i++)
-        ak_char_set_free(&c->char_sets[i]);
+    for (uint32_t i = 0; i < c->n_char_exprs; i++)
+        ak_grammar_char_set_free(&c->char_sets[i]);
     ak_free(c->rules);
-    ak_free(c->known);
-    ak_free(c->checked);
+    ak_free(c->patterns);
+    ak_free(c->checked_schemas);
     ak_free(c->char_sets);
-    ak_free(c->char_parts);
-    json_decref(c->made);
+    ak_free(c->char_exprs);
+    json_decref(c->derived);
 }
 
 ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_options *options,
                                  struct ak_grammar **out, struct ak_error *error)
 {
     unsigned trials = 0;
-    struct ak_compiler c = { .root = schema,
-                             .options = options,
-                             .reading = options->form == AK_SCHEMA_READING,
-                             .trials = &trials };
-    struct ak_terms t = { 0 };
+    struct ak_schema_compiler c = { .root = schema,
+                                    .options = options,
+                                    .reading = options->form == AK_SCHEMA_READING,
+                                    .trials = &trials };
+    struct ak_schema_terms t = { 0 };
     *out = NULL;
-    ak_compiler_begin(&c, error);
-    c.made = json_array();
-    ak_terms_add(&c, &t, schema, 0);
+    ak_schema_compiler_begin(&c, error);
+    c.derived = json_array();
+    ak_schema_terms_add(&c, &t, schema, 0);
     uint32_t value = ak_schema_compile(&c, &t),
-             space = c.reading ? ak_schema_space(&c) : (uint32_t)AK_BUILD_EMPTY;
-    uint32_t root = ak_build_two(&c.build, space, ak_build_two(&c.build, value, space));
-    ak_status status = ak_build_finish(&c.build, root, out);
-    ak_terms_free(&t);
-    ak_compiler_free(&c);
+             space = c.reading ? ak_schema_build_space(&c) : (uint32_t)AK_GB_EMPTY;
+    uint32_t root = ak_gb_concat(&c.builder, space, ak_gb_concat(&c.builder, value, space));
+    ak_status status = ak_gb_finish(&c.builder, root, out);
+    ak_schema_terms_free(&t);
+    ak_schema_compiler_free(&c);
     return status;
 }
 

@@ -2,8 +2,8 @@
  *
  * What the grammar allows, the schema allows; docs/grammar.md says where it allows less.
  * A keyword that cannot be kept is AKUNU_ERROR_UNSUPPORTED and named, with its place. */
-#ifndef AK_TEXT_GRAMMAR_SCHEMA_H
-#define AK_TEXT_GRAMMAR_SCHEMA_H
+#ifndef AK_GRAMMAR_SCHEMA_SCHEMA_H
+#define AK_GRAMMAR_SCHEMA_SCHEMA_H
 
 #include <jansson.h>
 

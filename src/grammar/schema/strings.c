@@ -7,218 +7,226 @@
 #include "grammar/schema/schema_parts.h"
 #include "base/utf8.h"
 
-static const struct ak_dfa *no_memory(struct ak_compiler *c)
+static const struct ak_grammar_dfa *fail_memory(struct ak_schema_compiler *c)
 {
     if (ak_schema_ok(c))
-        c->build.status = ak_fail_memory(c->build.error, "a pattern", 0);
+        c->builder.status = ak_fail_memory(c->builder.error, "a pattern", 0);
     return NULL;
 }
 
-/* Tells of a failed machine as the keyword's. */
-static void tell(struct ak_compiler *c, const json_t *schema, const char *keyword,
-                 const struct ak_error *e)
+/* Reports a failed DFA as the keyword's. */
+static void report_dfa_error(struct ak_schema_compiler *c, const json_t *schema,
+                             const char *keyword, const struct ak_error *e)
 {
     char why[AK_ERROR_MESSAGE_BYTES];
     if (e->status == AKUNU_ERROR_MEMORY) {
-        no_memory(c);
+        fail_memory(c);
     } else if (e->status == AKUNU_ERROR_FORMAT) {
         snprintf(why, sizeof why, "a regular expression of ECMAScript (%.200s)", e->message);
-        ak_schema_wrong(c, schema, keyword, why);
+        ak_schema_fail_invalid(c, schema, keyword, why);
     } else {
         snprintf(why, sizeof why, "%.200s", e->message);
         ak_schema_refuse(c, schema, keyword, why);
     }
 }
 
-const struct ak_dfa *ak_schema_pattern(struct ak_compiler *c, const json_t *schema,
-                                       const char *keyword, const char *text, size_t n)
+const struct ak_grammar_dfa *ak_schema_get_pattern_dfa(struct ak_schema_compiler *c,
+                                                       const json_t *schema, const char *keyword,
+                                                       const char *text, size_t n)
 {
     struct ak_error e = { 0 };
-    for (uint32_t i = 0; i < c->n_known; i++)
-        if (c->known[i]->n == n && memcmp(c->known[i]->text, text, n) == 0)
-            return c->known[i]->failed ? NULL : &c->known[i]->dfa;
-    if (c->n_known == c->room_known) {
-        struct ak_known_dfa **grown =
-            ak_realloc(c->known, (size_t)c->room_known * 2 + 8, sizeof *grown);
+    for (uint32_t i = 0; i < c->n_patterns; i++)
+        if (c->patterns[i]->n == n && memcmp(c->patterns[i]->text, text, n) == 0)
+            return c->patterns[i]->failed ? NULL : &c->patterns[i]->dfa;
+    if (c->n_patterns == c->patterns_capacity) {
+        struct ak_schema_cached_pattern **grown =
+            ak_realloc(c->patterns, (size_t)c->patterns_capacity * 2 + 8, sizeof *grown);
         if (!grown)
-            return no_memory(c);
-        c->known = grown;
-        c->room_known = c->room_known * 2 + 8;
+            return fail_memory(c);
+        c->patterns = grown;
+        c->patterns_capacity = c->patterns_capacity * 2 + 8;
     }
-    struct ak_known_dfa *k = ak_alloc(1, sizeof *k);
+    struct ak_schema_cached_pattern *k = ak_alloc(1, sizeof *k);
     if (!k || !(k->text = ak_strndup(text, n))) {
         ak_free(k);
-        return no_memory(c);
+        return fail_memory(c);
     }
     k->n = n;
-    c->known[c->n_known++] = k;
-    k->failed = ak_dfa_pattern(text, n, &k->dfa, &e) != AKUNU_OK;
+    c->patterns[c->n_patterns++] = k;
+    k->failed = ak_grammar_dfa_make_pattern(text, n, &k->dfa, &e) != AKUNU_OK;
     if (k->failed)
-        tell(c, schema, keyword, &e);
+        report_dfa_error(c, schema, keyword, &e);
     return k->failed ? NULL : &k->dfa;
 }
 
-/* Keeps of d what is in `by`, or is not. Too large a machine is a failure even of the lax. */
-void ak_schema_narrow(struct ak_compiler *c, struct ak_dfa *d, const struct ak_dfa *by, bool not_by)
+/* Keeps of d what is in `other`, or with `complement` is not. Too large a DFA is a failure even of
+ * the lax. */
+void ak_schema_intersect_dfa(struct ak_schema_compiler *c, struct ak_grammar_dfa *d,
+                             const struct ak_grammar_dfa *other, bool complement)
 {
-    struct ak_dfa out;
+    struct ak_grammar_dfa out;
     struct ak_error e = { 0 };
     if (!ak_schema_ok(c))
         return;
-    if (ak_dfa_both(d, by, not_by, &out, &e) != AKUNU_OK) {
-        ak_dfa_free(&out);
-        ak_build_fail(&c->build, e.status,
-                      "strings with these patterns, lengths and names together: the machine %s",
-                      e.message);
+    if (ak_grammar_dfa_intersect(d, other, complement, &out, &e) != AKUNU_OK) {
+        ak_grammar_dfa_free(&out);
+        ak_gb_fail(&c->builder, e.status,
+                   "strings with these patterns, lengths and names together: the machine %s",
+                   e.message);
         return;
     }
-    ak_dfa_free(d);
+    ak_grammar_dfa_free(d);
     *d = out;
 }
 
 /* Adds a pattern to the limits. */
-static void add_dfa(struct ak_compiler *c, struct ak_string_limits *l, const struct ak_dfa *d)
+static void add_dfa(struct ak_schema_compiler *c, struct ak_schema_string_limits *l,
+                    const struct ak_grammar_dfa *d)
 {
     struct ak_error e = { 0 };
     if (!d || !ak_schema_ok(c))
         return;
-    if (!l->has_dfa && ak_dfa_all(&l->dfa, &e) != AKUNU_OK) {
-        no_memory(c);
+    if (!l->has_dfa && ak_grammar_dfa_make_all(&l->dfa, &e) != AKUNU_OK) {
+        fail_memory(c);
         return;
     }
     l->has_dfa = true;
-    ak_schema_narrow(c, &l->dfa, d, false);
+    ak_schema_intersect_dfa(c, &l->dfa, d, false);
 }
 
-static void add_format(struct ak_compiler *c, struct ak_string_limits *l, const json_t *schema)
+static void add_format(struct ak_schema_compiler *c, struct ak_schema_string_limits *l,
+                       const json_t *schema)
 {
     const json_t *format = json_object_get(schema, "format");
     if (!format)
         return;
     if (!json_is_string(format)) {
-        ak_schema_wrong(c, schema, "format", "a string");
+        ak_schema_fail_invalid(c, schema, "format", "a string");
         return;
     }
-    const char *pattern = ak_format_pattern(json_string_value(format));
+    const char *pattern = ak_schema_find_format_pattern(json_string_value(format));
     char why[AK_ERROR_MESSAGE_BYTES];
     snprintf(why, sizeof why,
              "of formats date, time, date-time, uuid and ipv4 are, \"%.100s\" is not",
              json_string_value(format));
     if (pattern)
-        add_dfa(c, l, ak_schema_pattern(c, schema, "format", pattern, strlen(pattern)));
+        add_dfa(c, l, ak_schema_get_pattern_dfa(c, schema, "format", pattern, strlen(pattern)));
     else
         ak_schema_refuse(c, schema, "format", why);
 }
 
-bool ak_schema_string_limits(struct ak_compiler *c, const struct ak_terms *t,
-                             struct ak_string_limits *l)
+bool ak_schema_read_string_limits(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
+                                  struct ak_schema_string_limits *l)
 {
-    *l = (struct ak_string_limits){ .high = AK_MANY };
-    ak_schema_counts(c, t, "minLength", "maxLength", &l->low, &l->high);
+    *l = (struct ak_schema_string_limits){ .high = AK_GRAMMAR_UNBOUNDED };
+    ak_schema_read_counts(c, t, "minLength", "maxLength", &l->low, &l->high);
     for (uint32_t i = 0; i < t->n && ak_schema_ok(c); i++) {
         const json_t *schema = t->items[i].schema, *pattern = json_object_get(schema, "pattern");
         if (pattern && !json_is_string(pattern))
-            ak_schema_wrong(c, schema, "pattern", "a string");
+            ak_schema_fail_invalid(c, schema, "pattern", "a string");
         else if (pattern)
             add_dfa(c, l,
-                    ak_schema_pattern(c, schema, "pattern", json_string_value(pattern),
-                                      json_string_length(pattern)));
+                    ak_schema_get_pattern_dfa(c, schema, "pattern", json_string_value(pattern),
+                                              json_string_length(pattern)));
         add_format(c, l, schema);
     }
-    return ak_schema_ok(c) && l->low <= l->high && !(l->has_dfa && ak_dfa_is_empty(&l->dfa));
+    return ak_schema_ok(c) && l->low <= l->high &&
+           !(l->has_dfa && ak_grammar_dfa_is_empty(&l->dfa));
 }
 
-/* Lengths join the machine. */
-static void add_lengths(struct ak_compiler *c, struct ak_string_limits *l)
+/* Adds the lengths to the DFA. */
+static void add_lengths(struct ak_schema_compiler *c, struct ak_schema_string_limits *l)
 {
     struct ak_error e = { 0 };
-    struct ak_dfa lengths;
-    if (l->low == 0 && l->high == AK_MANY)
+    struct ak_grammar_dfa lengths;
+    if (l->low == 0 && l->high == AK_GRAMMAR_UNBOUNDED)
         return;
-    if (ak_dfa_lengths(l->low, l->high, &lengths, &e) == AKUNU_OK)
+    if (ak_grammar_dfa_make_lengths(l->low, l->high, &lengths, &e) == AKUNU_OK)
         add_dfa(c, l, &lengths);
     else
-        ak_build_fail(&c->build, e.status,
-                      "strings with a pattern and a length of %u to %u: the machine %s", l->low,
-                      l->high, e.message);
-    ak_dfa_free(&lengths);
+        ak_gb_fail(&c->builder, e.status,
+                   "strings with a pattern and a length of %u to %u: the machine %s", l->low,
+                   l->high, e.message);
+    ak_grammar_dfa_free(&lengths);
 }
 
-void ak_schema_string_dfa(struct ak_compiler *c, const struct ak_terms *t, struct ak_dfa *out)
+void ak_schema_build_string_dfa(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
+                                struct ak_grammar_dfa *out)
 {
-    struct ak_string_limits l;
-    bool some = ak_schema_string_limits(c, t, &l);
+    struct ak_schema_string_limits l;
+    bool some = ak_schema_read_string_limits(c, t, &l);
     if (some)
         add_lengths(c, &l);
     if (some && !l.has_dfa)
-        ak_dfa_all(&l.dfa, NULL);
+        ak_grammar_dfa_make_all(&l.dfa, NULL);
     if (!some) {
-        ak_dfa_free(&l.dfa);
-        ak_dfa_lengths(1, 0, &l.dfa, NULL);
+        ak_grammar_dfa_free(&l.dfa);
+        ak_grammar_dfa_make_lengths(1, 0, &l.dfa, NULL);
     }
     *out = l.dfa;
     if (!out->states)
-        no_memory(c);
+        fail_memory(c);
 }
 
-/* ---- as parts ----------------------------------------------------------- */
+/* ---- as expressions ----------------------------------------------------- */
 /* A character of a set, each set once. */
-static uint32_t char_part(struct ak_compiler *c, const struct ak_char_set *s, bool any)
+static uint32_t build_char(struct ak_schema_compiler *c, const struct ak_grammar_char_set *s,
+                           bool any)
 {
-    for (uint32_t i = 0; i < c->n_char_parts; i++)
+    for (uint32_t i = 0; i < c->n_char_exprs; i++)
         if (c->char_sets[i].n == s->n &&
             memcmp(c->char_sets[i].ranges, s->ranges, s->n * sizeof *s->ranges) == 0)
-            return c->char_parts[i];
-    uint32_t part = ak_build_json_chars(&c->build, s, any);
-    if (c->n_char_parts == c->room_char_sets) {
-        struct ak_char_set *sets =
-            ak_realloc(c->char_sets, (size_t)c->room_char_sets * 2 + 16, sizeof *sets);
+            return c->char_exprs[i];
+    uint32_t expr = ak_gb_json_chars(&c->builder, s, any);
+    if (c->n_char_exprs == c->char_sets_capacity) {
+        struct ak_grammar_char_set *sets =
+            ak_realloc(c->char_sets, (size_t)c->char_sets_capacity * 2 + 16, sizeof *sets);
         if (sets)
             c->char_sets = sets;
-        uint32_t *parts =
-            ak_realloc(c->char_parts, (size_t)c->room_char_sets * 2 + 16, sizeof *parts);
-        if (parts)
-            c->char_parts = parts;
-        if (!sets || !parts)
-            return part;
-        c->room_char_sets = c->room_char_sets * 2 + 16;
+        uint32_t *exprs =
+            ak_realloc(c->char_exprs, (size_t)c->char_sets_capacity * 2 + 16, sizeof *exprs);
+        if (exprs)
+            c->char_exprs = exprs;
+        if (!sets || !exprs)
+            return expr;
+        c->char_sets_capacity = c->char_sets_capacity * 2 + 16;
     }
-    c->char_sets[c->n_char_parts] = (struct ak_char_set){ 0 };
-    ak_char_set_copy(&c->build, &c->char_sets[c->n_char_parts], s);
-    c->char_parts[c->n_char_parts++] = part;
-    return part;
+    c->char_sets[c->n_char_exprs] = (struct ak_grammar_char_set){ 0 };
+    ak_grammar_char_set_copy(&c->builder, &c->char_sets[c->n_char_exprs], s);
+    c->char_exprs[c->n_char_exprs++] = expr;
+    return expr;
 }
 
-static uint32_t quote(struct ak_compiler *c)
+static uint32_t build_quote(struct ak_schema_compiler *c)
 {
-    return ak_build_text(&c->build, "\"");
+    return ak_gb_text(&c->builder, "\"");
 }
 
-/* A rule for each state, called calls[state]. */
-static void declare_states(struct ak_build *b, const struct ak_dfa *d, uint32_t *calls,
-                           const uint32_t *like)
+/* A rule for each state, called refs[state]. */
+static void declare_states(struct ak_grammar_builder *b, const struct ak_grammar_dfa *d,
+                           uint32_t *refs, const uint32_t *representatives)
 {
     uint32_t base = b->g ? b->g->n_rules : 0;
     for (uint32_t i = 0; i < d->n_states; i++)
-        ak_build_rule(b, "", 0);
+        ak_gb_declare_rule(b, "", 0);
     for (uint32_t i = 0; i < d->n_states; i++)
-        calls[i] = ak_build_call(b, base + i);
+        refs[i] = ak_gb_rule_ref(b, base + i);
     for (uint32_t i = 0; i < d->n_states; i++)
-        ak_build_alike(b, calls[i], calls[like[i]]);
+        ak_gb_set_representative(b, refs[i], refs[representatives[i]]);
 }
 
 /* What may follow in a state: the end, or a character and what follows it. done: of all
  * edges, those that were looked at. */
-static uint32_t state_part(struct ak_compiler *c, const struct ak_dfa *d, uint32_t state,
-                           const uint32_t *calls, uint8_t *done)
+static uint32_t build_state(struct ak_schema_compiler *c, const struct ak_grammar_dfa *d,
+                            uint32_t state, const uint32_t *refs, uint8_t *done)
 {
-    struct ak_part_list list = { 0 };
-    struct ak_char_set s = { 0 };
-    const struct ak_dfa_edge *edges = ak_dfa_edges(d, state);
+    struct ak_gb_list list = { 0 };
+    struct ak_grammar_char_set s = { 0 };
+    const struct ak_grammar_dfa_edge *edges = ak_grammar_dfa_get_edges(d, state);
     uint32_t n = d->states[state].n;
     done += d->states[state].first;
-    if (d->states[state].accepts)
-        ak_build_append(&c->build, &list, quote(c));
+    if (d->states[state].accepting)
+        ak_gb_append(&c->builder, &list, build_quote(c));
     for (uint32_t i = 0; i < n; i++) {
         if (done[i])
             continue;
@@ -227,90 +235,93 @@ static uint32_t state_part(struct ak_compiler *c, const struct ak_dfa *d, uint32
             if (edges[j].to != edges[i].to)
                 continue;
             done[j] = 1;
-            ak_char_set_add(&c->build, &s, edges[j].low, edges[j].high);
+            ak_grammar_char_set_add(&c->builder, &s, edges[j].low, edges[j].high);
         }
-        ak_build_append(&c->build, &list,
-                        ak_build_two(&c->build, char_part(c, &s, c->reading), calls[edges[i].to]));
+        ak_gb_append(&c->builder, &list,
+                     ak_gb_concat(&c->builder, build_char(c, &s, c->reading), refs[edges[i].to]));
     }
-    uint32_t part = ak_build_choice(&c->build, list.items, list.n);
-    ak_char_set_free(&s);
+    uint32_t expr = ak_gb_alternation(&c->builder, list.items, list.n);
+    ak_grammar_char_set_free(&s);
     ak_free(list.items);
-    return part;
+    return expr;
 }
 
-uint32_t ak_schema_quoted_dfa(struct ak_compiler *c, const struct ak_dfa *d)
+uint32_t ak_schema_build_quoted_dfa(struct ak_schema_compiler *c, const struct ak_grammar_dfa *d)
 {
-    struct ak_build *b = &c->build;
+    struct ak_grammar_builder *b = &c->builder;
     uint8_t *done = ak_alloc(d->n_edges, 1);
-    uint32_t *calls = ak_alloc(d->n_states, sizeof *calls),
-             *like = ak_alloc(d->n_states, sizeof *like);
-    uint32_t part = AK_BUILD_NOTHING;
-    if (done && calls && like && ak_dfa_alike(d, AK_NEAR_BYTES, like)) {
-        declare_states(b, d, calls, like);
+    uint32_t *refs = ak_alloc(d->n_states, sizeof *refs),
+             *representatives = ak_alloc(d->n_states, sizeof *representatives);
+    uint32_t expr = AK_GB_NOTHING;
+    if (done && refs && representatives &&
+        ak_grammar_dfa_find_representatives(d, AK_GRAMMAR_LOOKAHEAD_BYTES, representatives)) {
+        declare_states(b, d, refs, representatives);
         for (uint32_t i = 0; i < d->n_states && ak_schema_ok(c); i++)
-            ak_build_define(b, b->g->parts[calls[i]].a, state_part(c, d, i, calls, done));
-        part = ak_build_two(b, quote(c), calls[0]);
+            ak_gb_define_rule(b, b->g->exprs[refs[i]].a, build_state(c, d, i, refs, done));
+        expr = ak_gb_concat(b, build_quote(c), refs[0]);
     } else {
-        ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a pattern");
+        ak_gb_fail(b, AKUNU_ERROR_MEMORY, "no memory for a pattern");
     }
     ak_free(done);
-    ak_free(calls);
-    ak_free(like);
-    return part;
+    ak_free(refs);
+    ak_free(representatives);
+    return expr;
 }
 
-uint32_t ak_schema_quoted(struct ak_compiler *c, const char *text, size_t n)
+uint32_t ak_schema_build_quoted(struct ak_schema_compiler *c, const char *text, size_t n)
 {
-    struct ak_build *b = &c->build;
-    struct ak_part_list list = { 0 };
-    struct ak_char_set one = { 0 };
+    struct ak_grammar_builder *b = &c->builder;
+    struct ak_gb_list list = { 0 };
+    struct ak_grammar_char_set one = { 0 };
     size_t plain = 0; /* what stands for itself is a literal */
-    ak_build_append(b, &list, quote(c));
+    ak_gb_append(b, &list, build_quote(c));
     for (size_t at = 0; at < n && ak_schema_ok(c);) {
         struct ak_utf8 u = ak_utf8_next(text + at, n - at);
         if (c->reading || u.code < 0x20 || u.code == '"' || u.code == '\\') {
-            ak_build_append(b, &list, ak_build_literal(b, text + plain, at - plain));
+            ak_gb_append(b, &list, ak_gb_literal(b, text + plain, at - plain));
             one.n = 0;
-            ak_char_set_add(b, &one, u.code, u.code);
-            ak_build_append(b, &list, char_part(c, &one, c->reading));
+            ak_grammar_char_set_add(b, &one, u.code, u.code);
+            ak_gb_append(b, &list, build_char(c, &one, c->reading));
             plain = at + u.bytes;
         }
         at += u.bytes;
     }
-    ak_build_append(b, &list, ak_build_literal(b, text + plain, n - plain));
-    ak_build_append(b, &list, quote(c));
-    uint32_t part = ak_build_sequence(b, list.items, list.n);
+    ak_gb_append(b, &list, ak_gb_literal(b, text + plain, n - plain));
+    ak_gb_append(b, &list, build_quote(c));
+    uint32_t expr = ak_gb_sequence(b, list.items, list.n);
     ak_free(list.items);
-    ak_char_set_free(&one);
-    return part;
+    ak_grammar_char_set_free(&one);
+    return expr;
 }
 
 /* Any character, however it is spelled: what nothing says more about. */
-static uint32_t any_char(struct ak_compiler *c)
+static uint32_t build_any_char(struct ak_schema_compiler *c)
 {
-    struct ak_char_set all = { 0 };
+    struct ak_grammar_char_set all = { 0 };
     if (c->string_chars == 0 && ak_schema_ok(c)) {
-        ak_char_set_all(&c->build, &all);
-        c->string_chars = ak_build_json_chars(&c->build, &all, true);
-        ak_char_set_free(&all);
+        ak_grammar_char_set_fill(&c->builder, &all);
+        c->string_chars = ak_gb_json_chars(&c->builder, &all, true);
+        ak_grammar_char_set_free(&all);
     }
     return c->string_chars;
 }
 
-uint32_t ak_schema_string(struct ak_compiler *c, const struct ak_terms *t)
+uint32_t ak_schema_build_string(struct ak_schema_compiler *c, const struct ak_schema_terms *t)
 {
-    struct ak_string_limits l;
-    uint32_t part = AK_BUILD_NOTHING;
-    if (ak_schema_string_limits(c, t, &l)) {
+    struct ak_schema_string_limits l;
+    uint32_t expr = AK_GB_NOTHING;
+    if (ak_schema_read_string_limits(c, t, &l)) {
         if (l.has_dfa) {
             add_lengths(c, &l);
-            part = ak_schema_ok(c) ? ak_schema_quoted_dfa(c, &l.dfa) : (uint32_t)AK_BUILD_NOTHING;
+            expr =
+                ak_schema_ok(c) ? ak_schema_build_quoted_dfa(c, &l.dfa) : (uint32_t)AK_GB_NOTHING;
         } else {
-            uint32_t parts[] = { quote(c), ak_build_repeat(&c->build, any_char(c), l.low, l.high),
-                                 quote(c) };
-            part = ak_build_sequence(&c->build, parts, 3);
+            uint32_t exprs[] = { build_quote(c),
+                                 ak_gb_repeat(&c->builder, build_any_char(c), l.low, l.high),
+                                 build_quote(c) };
+            expr = ak_gb_sequence(&c->builder, exprs, 3);
         }
     }
-    ak_dfa_free(&l.dfa);
-    return part;
+    ak_grammar_dfa_free(&l.dfa);
+    return expr;
 }

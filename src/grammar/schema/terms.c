@@ -5,74 +5,77 @@
 #include "base/mem.h"
 #include "grammar/schema/schema_parts.h"
 
-static struct ak_term *append(struct ak_compiler *c, struct ak_terms *t, struct ak_term term)
+static struct ak_schema_term *append_term(struct ak_schema_compiler *c, struct ak_schema_terms *t,
+                                          struct ak_schema_term term)
 {
-    if (t->n == AK_SCHEMA_MOST_TERMS)
-        ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED,
-                      "the schema puts more than %d schemas together", AK_SCHEMA_MOST_TERMS);
+    if (t->n == AK_SCHEMA_TERMS_MAX)
+        ak_gb_fail(&c->builder, AKUNU_ERROR_UNSUPPORTED,
+                   "the schema puts more than %d schemas together", AK_SCHEMA_TERMS_MAX);
     if (!ak_schema_ok(c))
         return NULL;
-    if (t->n == t->room) {
-        struct ak_term *grown = ak_realloc(t->items, (size_t)t->room * 2 + 4, sizeof *grown);
+    if (t->n == t->capacity) {
+        struct ak_schema_term *grown =
+            ak_realloc(t->items, (size_t)t->capacity * 2 + 4, sizeof *grown);
         if (!grown) {
-            c->build.status = ak_fail_memory(c->build.error, "a schema", 0);
+            c->builder.status = ak_fail_memory(c->builder.error, "a schema", 0);
             return NULL;
         }
         t->items = grown;
-        t->room = t->room * 2 + 4;
+        t->capacity = t->capacity * 2 + 4;
     }
     t->items[t->n] = term;
     return &t->items[t->n++];
 }
 
 /* Does the schema come of itself, with nothing in between that a text would have? */
-static bool came_of(const struct ak_terms *t, const json_t *schema, uint32_t from)
+static bool derives_from(const struct ak_schema_terms *t, const json_t *schema, uint32_t from)
 {
-    for (; from > 0; from = t->items[from - 1].from)
+    for (; from > 0; from = t->items[from - 1].origin)
         if (t->items[from - 1].schema == schema)
             return true;
     return false;
 }
 
-static void add_references(struct ak_compiler *c, struct ak_terms *t, const json_t *schema,
-                           uint32_t from)
+static void add_references(struct ak_schema_compiler *c, struct ak_schema_terms *t,
+                           const json_t *schema, uint32_t from)
 {
     const json_t *ref = json_object_get(schema, "$ref"), *all = json_object_get(schema, "allOf"),
                  *no = json_object_get(schema, "not");
     const json_t *value;
     size_t i;
     if (ref && !json_is_string(ref)) {
-        ak_schema_wrong(c, schema, "$ref", "a string");
+        ak_schema_fail_invalid(c, schema, "$ref", "a string");
     } else if (ref) {
         const json_t *to = ak_schema_resolve(c, schema, json_string_value(ref));
         if (to)
-            ak_terms_add(c, t, to, from);
+            ak_schema_terms_add(c, t, to, from);
     }
     if (all && !json_is_array(all)) {
-        ak_schema_wrong(c, schema, "allOf", "a list of schemas");
+        ak_schema_fail_invalid(c, schema, "allOf", "a list of schemas");
     } else if (all) {
         json_array_foreach (all, i, value)
-            ak_terms_add(c, t, value, from);
+            ak_schema_terms_add(c, t, value, from);
     }
     /* only `not` of everything or nothing is kept */
     if (no && (json_is_true(no) || (json_is_object(no) && json_object_size(no) == 0)))
-        t->never = true;
+        t->is_unsatisfiable = true;
 }
 
-void ak_terms_add(struct ak_compiler *c, struct ak_terms *t, const json_t *schema, uint32_t from)
+void ak_schema_terms_add(struct ak_schema_compiler *c, struct ak_schema_terms *t,
+                         const json_t *schema, uint32_t from)
 {
     if (!ak_schema_ok(c))
         return;
     if (json_is_boolean(schema)) {
-        t->never = t->never || json_is_false(schema);
+        t->is_unsatisfiable = t->is_unsatisfiable || json_is_false(schema);
         return;
     }
     if (!json_is_object(schema)) {
-        ak_build_fail(&c->build, AKUNU_ERROR_FORMAT,
-                      "a schema is %s: an object, true or false is expected", ak_json_kind(schema));
+        ak_gb_fail(&c->builder, AKUNU_ERROR_FORMAT,
+                   "a schema is %s: an object, true or false is expected", ak_json_kind(schema));
         return;
     }
-    if (came_of(t, schema, from)) {
+    if (derives_from(t, schema, from)) {
         ak_schema_refuse(c, schema, "$ref",
                          "the schema refers to itself without going into a value");
         return;
@@ -80,45 +83,50 @@ void ak_terms_add(struct ak_compiler *c, struct ak_terms *t, const json_t *schem
     for (uint32_t i = 0; i < t->n; i++)
         if (t->items[i].schema == schema)
             return;
-    ak_schema_check(c, schema);
+    ak_schema_check_keywords(c, schema);
     if (json_object_size(schema) == 0 ||
-        !append(c, t, (struct ak_term){ .schema = schema, .from = from }))
+        !append_term(c, t, (struct ak_schema_term){ .schema = schema, .origin = from }))
         return;
     add_references(c, t, schema, t->n);
 }
 
-void ak_terms_copy(struct ak_compiler *c, struct ak_terms *to, const struct ak_terms *from)
+void ak_schema_terms_copy(struct ak_schema_compiler *c, struct ak_schema_terms *to,
+                          const struct ak_schema_terms *from)
 {
-    to->never = from->never;
+    to->is_unsatisfiable = from->is_unsatisfiable;
     to->n = 0;
     for (uint32_t i = 0; i < from->n; i++)
-        append(c, to, from->items[i]);
+        append_term(c, to, from->items[i]);
 }
 
-void ak_terms_join(struct ak_compiler *c, struct ak_terms *to, const struct ak_terms *more)
+void ak_schema_terms_join(struct ak_schema_compiler *c, struct ak_schema_terms *to,
+                          const struct ak_schema_terms *more)
 {
-    to->never = to->never || more->never;
+    to->is_unsatisfiable = to->is_unsatisfiable || more->is_unsatisfiable;
     for (uint32_t i = 0; i < more->n; i++)
-        ak_terms_add(c, to, more->items[i].schema, 0);
+        ak_schema_terms_add(c, to, more->items[i].schema, 0);
 }
 
-void ak_terms_free(struct ak_terms *t)
+void ak_schema_terms_free(struct ak_schema_terms *t)
 {
     ak_free(t->items);
-    *t = (struct ak_terms){ 0 };
+    *t = (struct ak_schema_terms){ 0 };
 }
 
 /* ---- types -------------------------------------------------------------- */
-static unsigned type_named(const char *name)
+static unsigned find_type(const char *name)
 {
     static const struct {
         const char *name;
         unsigned types;
     } types[] = {
-        { "null", AK_TYPE_NULL },       { "boolean", AK_TYPE_BOOLEAN },
-        { "integer", AK_TYPE_INTEGER }, { "number", AK_TYPE_INTEGER | AK_TYPE_FRACTION },
-        { "string", AK_TYPE_STRING },   { "array", AK_TYPE_ARRAY },
-        { "object", AK_TYPE_OBJECT },
+        { "null", AK_SCHEMA_TYPE_NULL },
+        { "boolean", AK_SCHEMA_TYPE_BOOLEAN },
+        { "integer", AK_SCHEMA_TYPE_INTEGER },
+        { "number", AK_SCHEMA_TYPE_INTEGER | AK_SCHEMA_TYPE_FRACTION },
+        { "string", AK_SCHEMA_TYPE_STRING },
+        { "array", AK_SCHEMA_TYPE_ARRAY },
+        { "object", AK_SCHEMA_TYPE_OBJECT },
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, name) == 0)
@@ -126,43 +134,45 @@ static unsigned type_named(const char *name)
     return 0;
 }
 
-static unsigned types_of(struct ak_compiler *c, const json_t *schema)
+static unsigned get_types(struct ak_schema_compiler *c, const json_t *schema)
 {
     const json_t *type = json_object_get(schema, "type"), *name;
     unsigned types = 0, one;
     size_t i;
     if (!type)
-        return AK_TYPE_ALL;
+        return AK_SCHEMA_TYPE_ALL;
     if (json_is_true(json_object_get(schema, "nullable")))
-        types |= AK_TYPE_NULL;
-    if (json_is_string(type) && (one = type_named(json_string_value(type))))
+        types |= AK_SCHEMA_TYPE_NULL;
+    if (json_is_string(type) && (one = find_type(json_string_value(type))))
         return types | one;
     if (!json_is_array(type)) {
-        ak_schema_wrong(c, schema, "type",
-                        "null, boolean, integer, number, string, array, object or a list of them");
+        ak_schema_fail_invalid(
+            c, schema, "type",
+            "null, boolean, integer, number, string, array, object or a list of them");
         return 0;
     }
     json_array_foreach (type, i, name) {
-        one = json_is_string(name) ? type_named(json_string_value(name)) : 0;
+        one = json_is_string(name) ? find_type(json_string_value(name)) : 0;
         if (one == 0)
-            ak_schema_wrong(c, schema, "type",
-                            "a list of null, boolean, integer, number, string, array, object");
+            ak_schema_fail_invalid(
+                c, schema, "type",
+                "a list of null, boolean, integer, number, string, array, object");
         types |= one;
     }
     return types;
 }
 
-unsigned ak_terms_types(struct ak_compiler *c, const struct ak_terms *t)
+unsigned ak_schema_terms_get_types(struct ak_schema_compiler *c, const struct ak_schema_terms *t)
 {
-    unsigned types = t->never ? 0 : AK_TYPE_ALL;
+    unsigned types = t->is_unsatisfiable ? 0 : AK_SCHEMA_TYPE_ALL;
     for (uint32_t i = 0; i < t->n; i++)
-        types &= types_of(c, t->items[i].schema);
+        types &= get_types(c, t->items[i].schema);
     return types;
 }
 
 /* ---- choices ------------------------------------------------------------ */
 /* The two alternatives of a key on whose presence something depends. */
-static json_t *dependent(const char *key, json_t *then)
+static json_t *make_dependent_alternatives(const char *key, json_t *then)
 {
     json_t *absent = json_pack("{s:{s:b}}", "properties", key, 0);
     json_t *present = json_is_array(then) ?
@@ -173,30 +183,30 @@ static json_t *dependent(const char *key, json_t *then)
 
 /* Alternatives that the schema's author did not write are made once, so that equal lists
  * of terms stay equal. */
-static const json_t *made(struct ak_compiler *c, const json_t *schema, uint32_t choice,
-                          const char *key, json_t *then)
+static const json_t *derive_alternatives(struct ak_schema_compiler *c, const json_t *schema,
+                                         uint32_t choice, const char *key, json_t *then)
 {
-    struct ak_compiler *outermost = c;
+    struct ak_schema_compiler *outermost = c;
     size_t i;
     json_t *entry;
     while (outermost->outer)
         outermost = outermost->outer;
-    json_array_foreach (outermost->made, i, entry)
+    json_array_foreach (outermost->derived, i, entry)
         if (json_integer_value(json_array_get(entry, 0)) == (json_int_t)(uintptr_t)schema &&
             json_integer_value(json_array_get(entry, 1)) == (json_int_t)choice)
             return json_array_get(entry, 2);
-    json_t *alternatives = dependent(key, then);
+    json_t *alternatives = make_dependent_alternatives(key, then);
     entry = json_pack("[I, I, o]", (json_int_t)(uintptr_t)schema, (json_int_t)choice, alternatives);
-    if (!entry || json_array_append_new(outermost->made, entry) != 0) {
-        c->build.status =
-            ak_schema_ok(c) ? ak_fail_memory(c->build.error, "a schema", 0) : c->build.status;
+    if (!entry || json_array_append_new(outermost->derived, entry) != 0) {
+        c->builder.status =
+            ak_schema_ok(c) ? ak_fail_memory(c->builder.error, "a schema", 0) : c->builder.status;
         return NULL;
     }
     return alternatives;
 }
 
-static const json_t *choice_of(struct ak_compiler *c, const json_t *schema, uint32_t number,
-                               bool *one)
+static const json_t *get_alternatives(struct ak_schema_compiler *c, const json_t *schema,
+                                      uint32_t number, bool *one)
 {
     static const char *const lists[] = { "anyOf", "oneOf" }, *const dependents[] = {
         "dependentRequired", "dependentSchemas"
@@ -208,7 +218,7 @@ static const json_t *choice_of(struct ak_compiler *c, const json_t *schema, uint
         if (!list)
             continue;
         if (!json_is_array(list) || json_array_size(list) == 0) {
-            ak_schema_wrong(c, schema, lists[i], "a list of schemas");
+            ak_schema_fail_invalid(c, schema, lists[i], "a list of schemas");
             return NULL;
         }
         *one = i == 1;
@@ -220,29 +230,30 @@ static const json_t *choice_of(struct ak_compiler *c, const json_t *schema, uint
         json_t *map = json_object_get(schema, dependents[i]), *value;
         const char *key;
         if (map && !json_is_object(map)) {
-            ak_schema_wrong(c, schema, dependents[i], "an object");
+            ak_schema_fail_invalid(c, schema, dependents[i], "an object");
             return NULL;
         }
         json_object_foreach (map, key, value) {
             if (i == 0 ? !json_is_array(value) :
                          !json_is_object(value) && !json_is_boolean(value)) {
-                ak_schema_wrong(c, schema, dependents[i],
-                                i == 0 ? "an object of lists" : "an object of schemas");
+                ak_schema_fail_invalid(c, schema, dependents[i],
+                                       i == 0 ? "an object of lists" : "an object of schemas");
                 return NULL;
             }
             if (left-- == 0)
-                return made(c, schema, number, key, value);
+                return derive_alternatives(c, schema, number, key, value);
         }
     }
     return NULL;
 }
 
-const json_t *ak_terms_choice(struct ak_compiler *c, const struct ak_terms *t, uint32_t *term,
-                              bool *one)
+const json_t *ak_schema_terms_find_alternatives(struct ak_schema_compiler *c,
+                                                const struct ak_schema_terms *t, uint32_t *term,
+                                                bool *one)
 {
     for (*term = 0; *term < t->n && ak_schema_ok(c); ++*term) {
         const json_t *alternatives =
-            choice_of(c, t->items[*term].schema, t->items[*term].choices, one);
+            get_alternatives(c, t->items[*term].schema, t->items[*term].n_choices, one);
         if (alternatives)
             return alternatives;
     }

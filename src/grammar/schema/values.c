@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "grammar/schema/schema_parts.h"
 
-bool ak_json_same(const json_t *a, const json_t *b)
+bool ak_schema_values_equal(const json_t *a, const json_t *b)
 {
     const char *key;
     json_t *value;
@@ -26,7 +26,7 @@ bool ak_json_same(const json_t *a, const json_t *b)
         if (json_array_size(a) != json_array_size(b))
             return false;
         json_array_foreach (a, i, value)
-            if (!ak_json_same(value, json_array_get(b, i)))
+            if (!ak_schema_values_equal(value, json_array_get(b, i)))
                 return false;
         return true;
     case JSON_OBJECT:
@@ -34,7 +34,7 @@ bool ak_json_same(const json_t *a, const json_t *b)
             return false;
         json_object_foreach ((json_t *)(uintptr_t)a, key, value) {
             const json_t *other = json_object_get(b, key);
-            if (!other || !ak_json_same(value, other))
+            if (!other || !ak_schema_values_equal(value, other))
                 return false;
         }
         return true;
@@ -43,14 +43,14 @@ bool ak_json_same(const json_t *a, const json_t *b)
 }
 
 /* ---- as text ------------------------------------------------------------ */
-static ak_status add(struct ak_buffer *b, const char *text)
+static ak_status add_text(struct ak_buffer *b, const char *text)
 {
     return ak_buffer_add(b, text, strlen(text), NULL);
 }
 
 static ak_status add_string(struct ak_buffer *b, const char *text, size_t n)
 {
-    AK_TRY(add(b, "\""));
+    AK_TRY(add_text(b, "\""));
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
         char escape[8] = { (char)c };
@@ -60,187 +60,187 @@ static ak_status add_string(struct ak_buffer *b, const char *text, size_t n)
             snprintf(escape, sizeof escape, "\\%c", c);
         AK_TRY(ak_buffer_add(b, escape, c ? strlen(escape) : 6, NULL));
     }
-    return add(b, "\"");
+    return add_text(b, "\"");
 }
 
 /* json_dumps would write 1.1 with 17 digits. Values are as deep as ak_json_parse lets them. */
-static ak_status write(struct ak_buffer *b, const json_t *v)
+static ak_status write_value(struct ak_buffer *b, const json_t *v)
 {
-    char number[AK_NUMBER_BYTES];
+    char number[AK_SCHEMA_NUMBER_BYTES];
     const char *key;
     json_t *value;
     size_t i, n = 0;
     switch (json_typeof(v)) {
-    case JSON_NULL: return add(b, "null");
-    case JSON_TRUE: return add(b, "true");
-    case JSON_FALSE: return add(b, "false");
+    case JSON_NULL: return add_text(b, "null");
+    case JSON_TRUE: return add_text(b, "true");
+    case JSON_FALSE: return add_text(b, "false");
     case JSON_STRING: return add_string(b, json_string_value(v), json_string_length(v));
     case JSON_ARRAY:
-        AK_TRY(add(b, "["));
+        AK_TRY(add_text(b, "["));
         json_array_foreach (v, i, value) {
-            AK_TRY(add(b, n++ ? "," : ""));
-            AK_TRY(write(b, value));
+            AK_TRY(add_text(b, n++ ? "," : ""));
+            AK_TRY(write_value(b, value));
         }
-        return add(b, "]");
+        return add_text(b, "]");
     case JSON_OBJECT:
-        AK_TRY(add(b, "{"));
+        AK_TRY(add_text(b, "{"));
         json_object_foreach ((json_t *)(uintptr_t)v, key, value) {
-            AK_TRY(add(b, n++ ? "," : ""));
+            AK_TRY(add_text(b, n++ ? "," : ""));
             AK_TRY(add_string(b, key, strlen(key)));
-            AK_TRY(add(b, ":"));
-            AK_TRY(write(b, value));
+            AK_TRY(add_text(b, ":"));
+            AK_TRY(write_value(b, value));
         }
-        return add(b, "}");
-    default: return add(b, ak_number_text(v, number));
+        return add_text(b, "}");
+    default: return add_text(b, ak_schema_write_number(v, number));
     }
 }
 
-char *ak_json_written(const json_t *value)
+char *ak_schema_write_value(const json_t *value)
 {
     struct ak_buffer b = { 0 };
-    if (write(&b, value) != AKUNU_OK || ak_buffer_add(&b, "", 1, NULL) != AKUNU_OK) {
+    if (write_value(&b, value) != AKUNU_OK || ak_buffer_add(&b, "", 1, NULL) != AKUNU_OK) {
         ak_buffer_free(&b);
         return NULL;
     }
     return b.bytes;
 }
 
-/* ---- as parts ----------------------------------------------------------- */
-static uint32_t number(struct ak_compiler *c, const json_t *value)
+/* ---- as expressions ----------------------------------------------------- */
+static uint32_t build_number(struct ak_schema_compiler *c, const json_t *value)
 {
-    struct ak_build *b = &c->build;
-    char text[AK_NUMBER_BYTES];
-    struct ak_decimal d;
-    ak_number_text(value, text);
-    if (!ak_decimal_read(text, &d)) {
-        c->build.status = ak_schema_ok(c) ? ak_fail_memory(b->error, "a schema", 0) : b->status;
-        return AK_BUILD_NOTHING;
+    struct ak_grammar_builder *b = &c->builder;
+    char text[AK_SCHEMA_NUMBER_BYTES];
+    struct ak_schema_decimal d;
+    ak_schema_write_number(value, text);
+    if (!ak_schema_decimal_read(text, &d)) {
+        c->builder.status = ak_schema_ok(c) ? ak_fail_memory(b->error, "a schema", 0) : b->status;
+        return AK_GB_NOTHING;
     }
-    uint32_t zeros = c->reading ? ak_build_repeat(b, ak_build_text(b, "0"), 0, AK_MANY) :
-                                  (uint32_t)AK_BUILD_EMPTY;
-    uint32_t one_zero = ak_build_two(b, ak_build_text(b, ".0"), zeros);
-    uint32_t after =
-        d.n_after > 0 ?
-            ak_build_two(b, ak_build_text(b, "."),
-                         ak_build_two(b, ak_build_literal(b, d.after, d.n_after), zeros)) :
-        c->reading ? ak_build_repeat(b, one_zero, 0, 1) :
-                     (uint32_t)AK_BUILD_EMPTY;
-    uint32_t parts[] = { d.negative ? ak_build_text(b, "-") : (uint32_t)AK_BUILD_EMPTY,
-                         d.n_before > 0 ? ak_build_literal(b, d.before, d.n_before) :
-                                          ak_build_text(b, "0"),
-                         after };
-    uint32_t part = ak_build_sequence(b, parts, 3);
+    uint32_t zeros = c->reading ? ak_gb_repeat(b, ak_gb_text(b, "0"), 0, AK_GRAMMAR_UNBOUNDED) :
+                                  (uint32_t)AK_GB_EMPTY;
+    uint32_t one_zero = ak_gb_concat(b, ak_gb_text(b, ".0"), zeros);
+    uint32_t decimals =
+        d.n_fraction > 0 ?
+            ak_gb_concat(b, ak_gb_text(b, "."),
+                         ak_gb_concat(b, ak_gb_literal(b, d.fraction, d.n_fraction), zeros)) :
+        c->reading ? ak_gb_repeat(b, one_zero, 0, 1) :
+                     (uint32_t)AK_GB_EMPTY;
+    uint32_t exprs[] = { d.negative ? ak_gb_text(b, "-") : (uint32_t)AK_GB_EMPTY,
+                         d.n_whole > 0 ? ak_gb_literal(b, d.whole, d.n_whole) : ak_gb_text(b, "0"),
+                         decimals };
+    uint32_t expr = ak_gb_sequence(b, exprs, 3);
     if (strpbrk(text, "eE"))
-        part =
-            c->reading ? ak_build_either(b, part, ak_build_text(b, text)) : ak_build_text(b, text);
-    ak_decimal_free(&d);
-    return part;
+        expr = c->reading ? ak_gb_either(b, expr, ak_gb_text(b, text)) : ak_gb_text(b, text);
+    ak_schema_decimal_free(&d);
+    return expr;
 }
 
-static uint32_t array(struct ak_compiler *c, const json_t *value)
+static uint32_t build_array(struct ak_schema_compiler *c, const json_t *value)
 {
-    struct ak_build *b = &c->build;
-    struct ak_part_list list = { 0 };
+    struct ak_grammar_builder *b = &c->builder;
+    struct ak_gb_list list = { 0 };
     json_t *item;
     size_t i;
-    ak_build_append(b, &list, ak_build_text(b, "["));
+    ak_gb_append(b, &list, ak_gb_text(b, "["));
     json_array_foreach (value, i, item) {
         if (i > 0) {
-            ak_build_append(b, &list, c->reading ? ak_schema_space(c) : (uint32_t)AK_BUILD_EMPTY);
-            ak_build_append(b, &list, ak_build_text(b, ","));
+            ak_gb_append(b, &list, c->reading ? ak_schema_build_space(c) : (uint32_t)AK_GB_EMPTY);
+            ak_gb_append(b, &list, ak_gb_text(b, ","));
         }
-        ak_build_append(b, &list, ak_schema_space(c));
-        ak_build_append(b, &list, ak_schema_literal(c, item));
+        ak_gb_append(b, &list, ak_schema_build_space(c));
+        ak_gb_append(b, &list, ak_schema_build_literal(c, item));
     }
-    ak_build_append(b, &list, ak_schema_space(c));
-    ak_build_append(b, &list, ak_build_text(b, "]"));
-    uint32_t part = ak_build_sequence(b, list.items, list.n);
+    ak_gb_append(b, &list, ak_schema_build_space(c));
+    ak_gb_append(b, &list, ak_gb_text(b, "]"));
+    uint32_t expr = ak_gb_sequence(b, list.items, list.n);
     ak_free(list.items);
-    return part;
+    return expr;
 }
 
-static uint32_t object(struct ak_compiler *c, const json_t *value)
+static uint32_t build_object(struct ak_schema_compiler *c, const json_t *value)
 {
-    struct ak_build *b = &c->build;
-    struct ak_member *list = ak_alloc(json_object_size(value), sizeof *list);
-    uint32_t n = 0, before = c->reading ? ak_schema_space(c) : (uint32_t)AK_BUILD_EMPTY,
-             space = ak_schema_space(c);
+    struct ak_grammar_builder *b = &c->builder;
+    struct ak_grammar_member *list = ak_alloc(json_object_size(value), sizeof *list);
+    uint32_t n = 0, space_before = c->reading ? ak_schema_build_space(c) : (uint32_t)AK_GB_EMPTY,
+             space = ak_schema_build_space(c);
     const char *key;
     json_t *member;
     if (!list)
-        return ak_build_fail(b, AKUNU_ERROR_MEMORY, "no memory for a schema");
+        return ak_gb_fail(b, AKUNU_ERROR_MEMORY, "no memory for a schema");
     json_object_foreach ((json_t *)(uintptr_t)value, key, member) {
-        uint32_t parts[] = { ak_schema_quoted(c, key, strlen(key)), before, ak_build_text(b, ":"),
-                             space, ak_schema_literal(c, member) };
-        list[n++] = (struct ak_member){ .part = ak_build_sequence(b, parts, 5), .required = true };
+        uint32_t exprs[] = { ak_schema_build_quoted(c, key, strlen(key)), space_before,
+                             ak_gb_text(b, ":"), space, ak_schema_build_literal(c, member) };
+        list[n++] =
+            (struct ak_grammar_member){ .expr = ak_gb_sequence(b, exprs, 5), .required = true };
     }
-    struct ak_members how = { .comma = ak_build_two(b, before,
-                                                    ak_build_two(b, ak_build_text(b, ","), space)),
-                              .high = AK_MANY,
-                              .ordered = !c->reading };
-    uint32_t parts[] = { ak_build_text(b, "{"), space, ak_build_members(b, list, n, &how), space,
-                         ak_build_text(b, "}") };
+    struct ak_grammar_members layout = {
+        .comma = ak_gb_concat(b, space_before, ak_gb_concat(b, ak_gb_text(b, ","), space)),
+        .high = AK_GRAMMAR_UNBOUNDED,
+        .ordered = !c->reading
+    };
+    uint32_t exprs[] = { ak_gb_text(b, "{"), space, ak_gb_members(b, list, n, &layout), space,
+                         ak_gb_text(b, "}") };
     ak_free(list);
-    return ak_build_sequence(b, parts, 5);
+    return ak_gb_sequence(b, exprs, 5);
 }
 
-uint32_t ak_schema_literal(struct ak_compiler *c, const json_t *value)
+uint32_t ak_schema_build_literal(struct ak_schema_compiler *c, const json_t *value)
 {
     if (!ak_schema_ok(c))
-        return AK_BUILD_NOTHING;
+        return AK_GB_NOTHING;
     switch (json_typeof(value)) {
-    case JSON_NULL: return ak_build_text(&c->build, "null");
-    case JSON_TRUE: return ak_build_text(&c->build, "true");
-    case JSON_FALSE: return ak_build_text(&c->build, "false");
+    case JSON_NULL: return ak_gb_text(&c->builder, "null");
+    case JSON_TRUE: return ak_gb_text(&c->builder, "true");
+    case JSON_FALSE: return ak_gb_text(&c->builder, "false");
     case JSON_STRING:
-        return ak_schema_quoted(c, json_string_value(value), json_string_length(value));
-    case JSON_ARRAY: return array(c, value);
-    case JSON_OBJECT: return object(c, value);
-    default: return number(c, value);
+        return ak_schema_build_quoted(c, json_string_value(value), json_string_length(value));
+    case JSON_ARRAY: return build_array(c, value);
+    case JSON_OBJECT: return build_object(c, value);
+    default: return build_number(c, value);
     }
 }
 
 /* ---- enum and const ----------------------------------------------------- */
-static bool among(const json_t *list, const json_t *value)
+static bool contains_value(const json_t *list, const json_t *value)
 {
     json_t *one;
     size_t i;
     json_array_foreach (list, i, one)
-        if (ak_json_same(one, value))
+        if (ak_schema_values_equal(one, value))
             return true;
     return false;
 }
 
 /* Keeps the values that are also in `list`; the first list is kept whole, each value once. */
-static json_t *meet(json_t *values, const json_t *list)
+static json_t *intersect_values(json_t *values, const json_t *list)
 {
     json_t *kept = json_array(), *value;
     size_t i;
     json_array_foreach (values ? values : list, i, value)
-        if ((!values || among(list, value)) && !among(kept, value))
+        if ((!values || contains_value(list, value)) && !contains_value(kept, value))
             json_array_append(kept, value);
     json_decref(values);
     return kept;
 }
 
-json_t *ak_schema_values(struct ak_compiler *c, const struct ak_terms *t)
+json_t *ak_schema_collect_values(struct ak_schema_compiler *c, const struct ak_schema_terms *t)
 {
     json_t *values = NULL;
     for (uint32_t i = 0; i < t->n && ak_schema_ok(c); i++) {
         const json_t *schema = t->items[i].schema, *list = json_object_get(schema, "enum");
         json_t *constant = json_object_get(schema, "const");
         if (list && !json_is_array(list)) {
-            ak_schema_wrong(c, schema, "enum", "a list of values");
-        } else if (list && json_array_size(list) > AK_SCHEMA_MOST_MEMBERS) {
-            ak_build_fail(&c->build, AKUNU_ERROR_UNSUPPORTED,
-                          "an \"enum\" of the schema has %zu values: %d are the most",
-                          json_array_size(list), AK_SCHEMA_MOST_MEMBERS);
+            ak_schema_fail_invalid(c, schema, "enum", "a list of values");
+        } else if (list && json_array_size(list) > AK_SCHEMA_MEMBERS_MAX) {
+            ak_gb_fail(&c->builder, AKUNU_ERROR_UNSUPPORTED,
+                       "an \"enum\" of the schema has %zu values: %d are the most",
+                       json_array_size(list), AK_SCHEMA_MEMBERS_MAX);
         } else if (list) {
-            values = meet(values, list);
+            values = intersect_values(values, list);
         }
         if (constant) {
             json_t *one = json_pack("[O]", constant);
-            values = meet(values, one);
+            values = intersect_values(values, one);
             json_decref(one);
         }
     }
