@@ -16,7 +16,7 @@
 static const char usage[] = "bench/grammar -m MODEL [--generate] [--rounds N]\n"
                             "       (5 rounds; without a model nothing is measured)";
 
-enum { MOST_TOKENS = 4096 };
+enum { TOKENS_MAX = 4096 };
 
 static const char person[] =
     "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"minLength\":1,"
@@ -66,8 +66,8 @@ static void masks(const char *name, const struct ak_grammar *g,
                   const struct ak_grammar_token_trie *trie, const struct ak_tokenizer *t,
                   const char *text)
 {
-    static int32_t ids[MOST_TOKENS];
-    static double cold[MOST_TOKENS];
+    static int32_t ids[TOKENS_MAX];
+    static double cold[TOKENS_MAX];
     struct ak_error error = { 0 };
     struct ak_grammar_matcher *m;
     const uint32_t *mask;
@@ -75,7 +75,7 @@ static void masks(const char *name, const struct ak_grammar *g,
     size_t n;
     bool allowed = true;
     must(ak_grammar_matcher_create(g, trie, &m, &error), &error);
-    must(ak_tok_encode(t, text, strlen(text), 0, ids, MOST_TOKENS, &n, &error), &error);
+    must(ak_tok_encode(t, text, strlen(text), 0, ids, TOKENS_MAX, &n, &error), &error);
     for (int round = 0; round < 2; round++) {
         must(ak_grammar_matcher_reset(m, &error), &error);
         for (size_t i = 0; i < n; i++) {

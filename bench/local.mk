@@ -12,7 +12,7 @@ bench_kernels_LDADD = $(AK_BENCH_LIBS)
 
 if HAVE_OPENCL
 bench_programs += bench/opencl
-bench_opencl_SOURCES = bench/opencl.c bench/made_up.h bench/measure.h
+bench_opencl_SOURCES = bench/opencl.c bench/synthetic.h bench/measure.h
 bench_opencl_LDADD = $(AK_BENCH_LIBS)
 endif
 

@@ -10,7 +10,7 @@
  * A pass is timed from its start to its end: the tokens' rows go to the device and one short row
  * comes back, beside what is measured. So it repeats a command until the device has work for
  * a while, by what the probe says; nothing is subtracted. */
-#include "made_up.h"
+#include "synthetic.h"
 
 static const char usage[] =
     "bench/opencl [--backend opencl|cpu] [--device NAME] [--kernel LIST] [--type LIST] [--n LIST] "
@@ -21,14 +21,14 @@ static const char usage[] =
     "       64, the physical cores for cpu, 0.1 a figure)";
 
 enum {
-    MOST_REPEATS = 64, /* of a command in a pass */
+    REPEATS_MAX = 64, /* of a command in a pass */
     N_HEADS = 32,
     N_KV_HEADS = 8,
     HEAD_DIM = 128,
     QKV_WIDTH = (N_HEADS + 2 * N_KV_HEADS) * HEAD_DIM
 };
-static const uint32_t product_counts[] = { 1, 2, 4, 8, 16, 64, MOST_TOKENS },
-                      attend_counts[] = { 1, 8 }, depths[] = { 512, 2048, 8192 };
+static const uint32_t product_counts[] = { 1, 2, 4, 8, 16, 64, TOKENS_MAX },
+                      attention_counts[] = { 1, 8 }, depths[] = { 512, 2048, 8192 };
 static const enum ak_kv_type kv_types[] = { AK_KV_F16, AK_KV_Q8_0 };
 static const double pass_seconds = 0.02; /* that a pass is to take at least */
 
@@ -77,8 +77,8 @@ static void open_device(struct bench *b)
 /* How often a command that reads `bytes` is to run in a pass of n tokens. */
 static uint32_t repeats(const struct bench *b, double bytes, uint32_t n)
 {
-    double most = fmin(pass_seconds * b->read / bytes, MOST_REPEATS);
-    return most > 2.0 * n ? (uint32_t)(most / n) : 1;
+    double n_max = fmin(pass_seconds * b->read / bytes, REPEATS_MAX);
+    return n_max > 2.0 * n ? (uint32_t)(n_max / n) : 1;
 }
 
 static void print_figure(struct bench *b, const struct figure *f, double seconds)
@@ -104,7 +104,7 @@ static void print_figure(struct bench *b, const struct figure *f, double seconds
 
 /* Times passes of f->n tokens from position `first` on. Drivers may compile and place what they
  * need in the first one, so it counts only where it takes too long for others. */
-static void report(struct bench *b, struct made_up *m, uint32_t first, const struct figure *f)
+static void report(struct bench *b, struct synthetic *m, uint32_t first, const struct figure *f)
 {
     struct pass pass;
     prepare(&b->device, m, f->n, &pass);
@@ -120,7 +120,7 @@ static void report(struct bench *b, struct made_up *m, uint32_t first, const str
 
 /* ---- Products ----------------------------------------------------------- */
 /* Rows that all are one row, of numbers of ordinary size where the type can be made of floats. */
-static void new_matrix(const struct bench *b, struct made_up *m, enum ak_quant_type type,
+static void new_matrix(const struct bench *b, struct synthetic *m, enum ak_quant_type type,
                        uint32_t rows, size_t row_bytes)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
@@ -157,7 +157,7 @@ static void new_matrix(const struct bench *b, struct made_up *m, enum ak_quant_t
         b->device.ops->pack(b->device.backend, &m->matrix, 0, rows, block);
 }
 
-static void free_matrix(struct made_up *m)
+static void free_matrix(struct synthetic *m)
 {
     const struct ak_plane *stored = &m->matrix.plane[0];
     if (m->packed.bytes)
@@ -170,11 +170,11 @@ static void bench_type(struct bench *b, enum ak_quant_type type, uint64_t row_by
     static const struct ak_kv_shape shape = { .n_layers = 1,
                                               .n_kv_heads = 1,
                                               .head_dim = 32,
-                                              .n_pages = MOST_TOKENS / AK_KV_PAGE_TOKENS,
+                                              .n_pages = TOKENS_MAX / AK_KV_PAGE_TOKENS,
                                               .n_states = 1 };
     uint32_t rows = (uint32_t)ak_round_up(b->bytes / row_bytes, 16);
     open_device(b);
-    struct made_up *m = new_table(&b->device, (uint32_t)b->k, rows, 1, &shape);
+    struct synthetic *m = new_table(&b->device, (uint32_t)b->k, rows, 1, &shape);
     new_matrix(b, m, type, rows, (size_t)row_bytes);
     for (size_t i = 0; i < sizeof product_counts / sizeof *product_counts; i++) {
         struct figure f = { .kernel = "linear",
@@ -210,7 +210,7 @@ static void bench_products(struct bench *b)
 
 /* ---- Attention ---------------------------------------------------------- */
 /* Keys and values of all tokens of all layers, written as a model would. */
-static void fill_cache(struct bench *b, struct made_up *m, uint32_t depth)
+static void fill_cache(struct bench *b, struct synthetic *m, uint32_t depth)
 {
     struct pass pass;
     begin(m);
@@ -224,9 +224,9 @@ static void fill_cache(struct bench *b, struct made_up *m, uint32_t depth)
                                        .head_dim = HEAD_DIM,
                                        .kv_layer = layer };
     end(m, 0);
-    prepare(&b->device, m, MOST_TOKENS, &pass);
-    for (uint32_t first = 0; first < depth; first += MOST_TOKENS) {
-        set_batch(&pass, m, first, MOST_TOKENS);
+    prepare(&b->device, m, TOKENS_MAX, &pass);
+    for (uint32_t first = 0; first < depth; first += TOKENS_MAX) {
+        set_batch(&pass, m, first, TOKENS_MAX);
         run_pass(&pass, 0);
     }
     b->device.ops->release(pass.prepared);
@@ -244,10 +244,10 @@ static void bench_depth(struct bench *b, enum ak_kv_type type, uint32_t depth)
     uint64_t layer_bytes = ak_kv_pool_bytes(&shape);
     shape.n_layers = (uint32_t)((b->bytes + layer_bytes - 1) / layer_bytes);
     open_device(b);
-    struct made_up *m = new_table(&b->device, QKV_WIDTH, N_HEADS * HEAD_DIM, N_HEADS, &shape);
+    struct synthetic *m = new_table(&b->device, QKV_WIDTH, N_HEADS * HEAD_DIM, N_HEADS, &shape);
     fill_cache(b, m, depth);
-    for (size_t i = 0; i < sizeof attend_counts / sizeof *attend_counts; i++) {
-        uint32_t n = attend_counts[i],
+    for (size_t i = 0; i < sizeof attention_counts / sizeof *attention_counts; i++) {
+        uint32_t n = attention_counts[i],
                  times = repeats(b, (double)(layer_bytes * shape.n_layers), n);
         struct figure f = { .kernel = "attend",
                             .type = ak_quant_info(ak_kv_stored_type(type))->name,

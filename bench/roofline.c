@@ -47,17 +47,17 @@ static void print_json(const struct row *row, bool first)
 }
 
 /* 1 … 8, then doubling, and the last one. */
-static unsigned next_threads(unsigned n, unsigned most)
+static unsigned next_threads(unsigned n, unsigned threads_max)
 {
     unsigned next = n < 8 ? n + 1 : n * 2;
-    return n < most && next > most ? most : next;
+    return n < threads_max && next > threads_max ? threads_max : next;
 }
 
 int main(int argc, char **argv)
 {
     (void)argc;
     const char *isas = take_option(argv, "--isa", "all"), *form = take_option(argv, "-o", "text");
-    unsigned most = (unsigned)number_option(argv, "--threads", ak_physical_cores(), 1, 1024);
+    unsigned threads_max = (unsigned)number_option(argv, "--threads", ak_physical_cores(), 1, 1024);
     bool json = strcmp(form, "json") == 0, first = true;
     take_nothing_else(argv, usage);
     if (!json && strcmp(form, "text") != 0) {
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         if (!ak_cpu_isa_is_usable((enum ak_cpu_isa)isa) ||
             !is_listed(isas, ak_cpu_isa_name((enum ak_cpu_isa)isa)))
             continue;
-        for (unsigned n = 1; n <= most; n = next_threads(n, most)) {
+        for (unsigned n = 1; n <= threads_max; n = next_threads(n, threads_max)) {
             struct row row = { .isa = (enum ak_cpu_isa)isa,
                                .threads = n,
                                .roof =

@@ -25,9 +25,11 @@
     X(clEnqueueCopyBuffer)                                                                         \
     X(clCreateProgramWithSource)                                                                   \
     X(clCreateProgramWithBinary)                                                                   \
-    X(clBuildProgram) X(clGetProgramBuildInfo) X(clGetProgramInfo) X(clReleaseProgram)             \
-        X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel)           \
-            X(clFlush) X(clFinish) X(clGetExtensionFunctionAddressForPlatform)
+    X(clBuildProgram)                                                                              \
+    X(clGetProgramBuildInfo)                                                                       \
+    X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) \
+        X(clEnqueueNDRangeKernel) X(clFlush) X(clFinish)                                           \
+            X(clGetExtensionFunctionAddressForPlatform)
 
 struct ak_ocl_api {
 #define AK_OCL_POINTER(name) __typeof__(name) *name;

@@ -137,7 +137,7 @@ static void fake_check(const struct fake_prepared *p, const struct ak_batch *b)
 }
 
 /* The likeliest, or at a temperature one that its seed and its position tell. */
-static int32_t fake_choose(const float *logits, const struct ak_gumbel_params *draw,
+static int32_t fake_sample(const float *logits, const struct ak_gumbel_params *draw,
                            uint32_t position)
 {
     uint32_t best = 0;
@@ -165,7 +165,7 @@ static void fake_run(struct ak_backend_table *prepared, const struct ak_batch *b
         for (uint32_t v = 0; v < FAKE_VOCAB; v++)
             p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
         p->chosen[row] =
-            fake_choose(p->logits + (size_t)row * FAKE_VOCAB, &b->gumbel, b->positions[i]);
+            fake_sample(p->logits + (size_t)row * FAKE_VOCAB, &b->gumbel, b->positions[i]);
         free(ids);
     }
     p->draw = b->gumbel;

@@ -154,30 +154,31 @@ static cl_int drop(void *object)
     return CL_SUCCESS;
 }
 
-static cl_int give(const void *value, size_t bytes, size_t room, void *out, size_t *n)
+static cl_int give(const void *value, size_t bytes, size_t capacity, void *out, size_t *n)
 {
     if (n)
         *n = bytes;
-    if (out && room < bytes)
+    if (out && capacity < bytes)
         return CL_INVALID_VALUE;
     if (out)
         memcpy(out, value, bytes);
     return CL_SUCCESS;
 }
 
-static cl_int give_text(const char *text, size_t room, void *out, size_t *n)
+static cl_int give_text(const char *text, size_t capacity, void *out, size_t *n)
 {
-    return give(text, strlen(text) + 1, room, out, n);
+    return give(text, strlen(text) + 1, capacity, out, n);
 }
 
-#define GIVE(type, value) give(&(type){ value }, sizeof(type), room, out, n)
+#define GIVE(type, value) give(&(type){ value }, sizeof(type), capacity, out, n)
 
 /* ---- Platforms and devices ---------------------------------------------- */
-FAKE_OPENCL_API cl_int CL_API_CALL clGetPlatformIDs(cl_uint room, cl_platform_id *out, cl_uint *n)
+FAKE_OPENCL_API cl_int CL_API_CALL clGetPlatformIDs(cl_uint capacity, cl_platform_id *out,
+                                                    cl_uint *n)
 {
     if (fails("clGetPlatformIDs"))
         return -1001;
-    if (out && room > 0)
+    if (out && capacity > 0)
         out[0] = &platform;
     if (n)
         *n = 1;
@@ -185,19 +186,19 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetPlatformIDs(cl_uint room, cl_platform_id
 }
 
 FAKE_OPENCL_API cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id id, cl_platform_info what,
-                                                     size_t room, void *out, size_t *n)
+                                                     size_t capacity, void *out, size_t *n)
 {
     (void)id, (void)what;
-    return fails("clGetPlatformInfo") ? CL_INVALID_VALUE : give_text("Fake", room, out, n);
+    return fails("clGetPlatformInfo") ? CL_INVALID_VALUE : give_text("Fake", capacity, out, n);
 }
 
 FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id id, cl_device_type type,
-                                                  cl_uint room, cl_device_id *out, cl_uint *n)
+                                                  cl_uint capacity, cl_device_id *out, cl_uint *n)
 {
     (void)id, (void)type;
     if (fails("clGetDeviceIDs"))
         return CL_DEVICE_NOT_FOUND;
-    for (cl_uint i = 0; out && i < plan.n_devices && i < room; i++)
+    for (cl_uint i = 0; out && i < plan.n_devices && i < capacity; i++)
         out[i] = &devices[i];
     if (n)
         *n = plan.n_devices;
@@ -205,7 +206,7 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id id, cl_device_t
 }
 
 FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_info what,
-                                                   size_t room, void *out, size_t *n)
+                                                   size_t capacity, void *out, size_t *n)
 {
     static const cl_device_type kinds[MOST_DEVICES] = { CL_DEVICE_TYPE_CPU,
                                                         CL_DEVICE_TYPE_ACCELERATOR,
@@ -215,13 +216,13 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_in
     if (fails("clGetDeviceInfo"))
         return CL_INVALID_DEVICE;
     switch (what) {
-    case CL_DEVICE_NAME: return give_text(name, room, out, n);
-    case CL_DEVICE_VENDOR: return give_text("Nobody", room, out, n);
-    case CL_DEVICE_VERSION: return give_text("OpenCL 1.2 fake", room, out, n);
-    case CL_DRIVER_VERSION: return give_text("1", room, out, n);
+    case CL_DEVICE_NAME: return give_text(name, capacity, out, n);
+    case CL_DEVICE_VENDOR: return give_text("Nobody", capacity, out, n);
+    case CL_DEVICE_VERSION: return give_text("OpenCL 1.2 fake", capacity, out, n);
+    case CL_DRIVER_VERSION: return give_text("1", capacity, out, n);
     case CL_DEVICE_EXTENSIONS:
-        return give_text(plan.recording ? "cl_khr_fp16 cl_khr_command_buffer" : "cl_khr_fp16", room,
-                         out, n);
+        return give_text(plan.recording ? "cl_khr_fp16 cl_khr_command_buffer" : "cl_khr_fp16",
+                         capacity, out, n);
     case CL_DEVICE_TYPE:
         return GIVE(cl_device_type, plan.kinds ? kinds[id->number] : CL_DEVICE_TYPE_GPU);
     case CL_DEVICE_HOST_UNIFIED_MEMORY: return GIVE(cl_bool, plan.unified);
@@ -302,16 +303,16 @@ FAKE_OPENCL_API cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint n,
 }
 
 FAKE_OPENCL_API cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_device_id id,
-                                                         cl_program_build_info what, size_t room,
-                                                         void *out, size_t *n)
+                                                         cl_program_build_info what,
+                                                         size_t capacity, void *out, size_t *n)
 {
     (void)program, (void)id, (void)what;
     static const char log[] = "\n  kernels.cl:7:3: error: this compiler\thas no '\x1b[1mfloat4'\n";
-    return fails("clGetProgramBuildInfo") ? CL_INVALID_VALUE : give_text(log, room, out, n);
+    return fails("clGetProgramBuildInfo") ? CL_INVALID_VALUE : give_text(log, capacity, out, n);
 }
 
 FAKE_OPENCL_API cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info what,
-                                                    size_t room, void *out, size_t *n)
+                                                    size_t capacity, void *out, size_t *n)
 {
     (void)program;
     if (fails("clGetProgramInfo"))

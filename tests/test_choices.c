@@ -1,37 +1,37 @@
 /* Several continuations from one prompt: each is the text that is made alone with its seed. */
 #include "golden_model.h"
 
-enum { CHOICES = 4, MOST_TOLD = 100, MODES = 4 };
+enum { CHOICES = 4, REPORTED_MAX = 100, MODES = 4 };
 
-struct told {
+struct reported {
     size_t n, stop_after; /* 0: never */
-    akunu_token tokens[MOST_TOLD];
+    akunu_token tokens[REPORTED_MAX];
 };
 
-static void hear(struct told *told, akunu_token token)
+static void record(struct reported *reported, akunu_token token)
 {
     if (token < 0)
         return;
-    ck_assert_uint_lt(told->n, MOST_TOLD);
-    told->tokens[told->n++] = token;
+    ck_assert_uint_lt(reported->n, REPORTED_MAX);
+    reported->tokens[reported->n++] = token;
 }
 
 static bool on_choice(size_t choice, akunu_token token, const char *text, size_t n_bytes,
                       void *user)
 {
-    struct told *told = (struct told *)user + choice;
+    struct reported *reported = (struct reported *)user + choice;
     (void)text, (void)n_bytes;
     ck_assert_uint_lt(choice, CHOICES);
-    hear(told, token);
-    return told->n != told->stop_after;
+    record(reported, token);
+    return reported->n != reported->stop_after;
 }
 
 static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
-    struct told *told = user;
+    struct reported *reported = user;
     (void)text, (void)n_bytes;
-    hear(told, token);
-    return told->n != told->stop_after;
+    record(reported, token);
+    return reported->n != reported->stop_after;
 }
 
 static struct akunu_generation params_of(int mode)
@@ -79,7 +79,7 @@ START_TEST(as_if_alone)
         if (mode > 0 && !test_is_full() && mode != 1 + _i % (MODES - 1))
             continue;
         struct akunu_generation params = params_of(mode);
-        struct told choices[CHOICES] = { { 0 } };
+        struct reported choices[CHOICES] = { { 0 } };
         struct akunu_result results[CHOICES];
         akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
         choices[2].stop_after = 5;
@@ -95,7 +95,7 @@ START_TEST(as_if_alone)
         free_all(session, sequences);
 
         for (int i = 0; i < CHOICES; i++) {
-            struct told alone = { .stop_after = choices[i].stop_after };
+            struct reported alone = { .stop_after = choices[i].stop_after };
             struct akunu_result result = { .size = sizeof result };
             akunu_sequence sequence = akunu_sequence_new(session);
             params.sampling.seed = 40 + (uint64_t)i;
@@ -126,7 +126,7 @@ START_TEST(one_prefill)
     struct akunu_session *session = open_session(model, 256);
     struct akunu_generation params = params_of(1);
     struct akunu_counters counters = { .size = sizeof counters };
-    struct told choices[CHOICES] = { { 0 } };
+    struct reported choices[CHOICES] = { { 0 } };
     akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
     params.max_tokens = 10;
     params.sampling.ignore_end = true;
@@ -149,7 +149,7 @@ START_TEST(full_context)
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 70);
     struct akunu_generation params = params_of(1);
-    struct told choices[CHOICES] = { { 0 } };
+    struct reported choices[CHOICES] = { { 0 } };
     struct akunu_result results[CHOICES];
     akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
     params.max_tokens = -1;
@@ -176,7 +176,7 @@ START_TEST(earlier_text_counts)
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 512);
     struct akunu_generation params = params_of(0);
-    struct told choices[CHOICES] = { { 0 } };
+    struct reported choices[CHOICES] = { { 0 } };
     akunu_sequence sequences[2] = { akunu_sequence_new(session) };
     akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
     size_t last, n = 0;
@@ -202,18 +202,18 @@ START_TEST(earlier_text_counts)
 }
 END_TEST
 
-struct text_told {
+struct text_reported {
     size_t n;
     char bytes[1024];
 };
 
 static bool on_text(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
-    struct text_told *told = user;
+    struct text_reported *reported = user;
     (void)token;
-    ck_assert_uint_lt(told->n + n_bytes, sizeof told->bytes);
-    memcpy(told->bytes + told->n, text, n_bytes);
-    told->n += n_bytes;
+    ck_assert_uint_lt(reported->n + n_bytes, sizeof reported->bytes);
+    memcpy(reported->bytes + reported->n, text, n_bytes);
+    reported->n += n_bytes;
     return true;
 }
 
@@ -223,7 +223,7 @@ START_TEST(held_text_is_told)
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 256);
     struct akunu_generation params = params_of(0);
-    struct text_told whole = { 0 }, held = { 0 };
+    struct text_reported whole = { 0 }, withheld = { 0 };
     struct golden_text text;
     char stop[4] = "";
     const char *stops[1] = { stop };
@@ -235,7 +235,7 @@ START_TEST(held_text_is_told)
         params.stops = stops;
         params.n_stops = (size_t)round;
         ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params,
-                                        on_text, NULL, round ? &held : &whole, &result),
+                                        on_text, NULL, round ? &withheld : &whole, &result),
                          AKUNU_OK);
         ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
         ck_assert_uint_ge(whole.n, 2);
@@ -243,8 +243,8 @@ START_TEST(held_text_is_told)
         stop[2] = '\1';
         akunu_sequence_free(session, sequence);
     }
-    ck_assert_uint_eq(held.n, whole.n);
-    ck_assert_mem_eq(held.bytes, whole.bytes, whole.n);
+    ck_assert_uint_eq(withheld.n, whole.n);
+    ck_assert_mem_eq(withheld.bytes, whole.bytes, whole.n);
     akunu_session_free(session);
     akunu_model_free(model);
 }
@@ -252,7 +252,7 @@ END_TEST
 
 static bool at_once(void *user)
 {
-    const struct told *choices = user;
+    const struct reported *choices = user;
     return choices[0].n > 3;
 }
 
@@ -262,7 +262,7 @@ static void check_refused(struct akunu_session *session, akunu_sequence first, s
 {
     akunu_sequence sequences[100] = { first };
     struct akunu_generation params = params_of(1);
-    struct told choices[CHOICES] = { { 0 } };
+    struct reported choices[CHOICES] = { { 0 } };
     enum akunu_status status = akunu_generate_choices(session, sequences, n, ids, n_ids, &params,
                                                       NULL, at_once, choices, NULL);
     ck_assert_msg(status == expected, "%d: %s", (int)status, akunu_last_error());
@@ -294,7 +294,7 @@ START_TEST(refused)
 
     akunu_sequence sequences[CHOICES] = { sequence };
     struct akunu_generation params = params_of(1);
-    struct told choices[CHOICES] = { { 0 } };
+    struct reported choices[CHOICES] = { { 0 } };
     ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, 20, &params,
                                             on_choice, at_once, choices, NULL),
                      AKUNU_ERROR_CANCELLED);

@@ -32,17 +32,19 @@ static struct ak_sampler *sampler(struct akunu_sampling s, uint64_t seed,
     struct ak_error error = { 0 };
     struct ak_sampler *out;
     s.seed = seed;
-    ck_assert_msg(ak_sampler_create(&s, model->spec.config.vocab_size, model->tokenizer, &out,
-                                    &error) == AKUNU_OK,
+    ck_assert_msg(ak_sample_create(&s, model->spec.config.vocab_size, model->tokenizer, &out,
+                                   &error) == AKUNU_OK,
                   "%s", error.message);
     return out;
 }
 
-static struct ak_constraint constraint(const struct ak_model *model, const struct ak_grammar *g)
+static struct ak_session_constraint constraint(const struct ak_model *model,
+                                               const struct ak_grammar *g)
 {
     struct ak_error error = { 0 };
-    struct ak_constraint out;
-    ck_assert_msg(ak_constraint_begin(model, g, &out, &error) == AKUNU_OK, "%s", error.message);
+    struct ak_session_constraint out;
+    ck_assert_msg(ak_session_constraint_begin(model, g, &out, &error) == AKUNU_OK, "%s",
+                  error.message);
     return out;
 }
 
@@ -61,7 +63,7 @@ static void compare(const struct ak_model *model, const struct ak_grammar *g, in
     struct ak_error error = { 0 };
     struct ak_sampler *tests = sampler(sampling_of(mode), seed, model),
                       *masks = sampler(sampling_of(mode), seed, model);
-    struct ak_constraint tested = constraint(model, g), masked = constraint(model, g);
+    struct ak_session_constraint tested = constraint(model, g), masked = constraint(model, g);
     float logits[GOLDEN_VOCAB];
     uint32_t state = (uint32_t)seed;
     ck_assert_uint_le(model->spec.config.vocab_size, GOLDEN_VOCAB);
@@ -70,10 +72,11 @@ static void compare(const struct ak_model *model, const struct ak_grammar *g, in
         int32_t one, other;
         bool pays, allowed;
         make_up(logits, model->spec.config.vocab_size, &state);
-        ck_assert_int_eq(ak_constraint_choose(&tested, tests, logits, &one, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_session_constraint_sample(&tested, tests, logits, &one, &error),
+                         AKUNU_OK);
         ck_assert_int_eq(ak_grammar_matcher_mask_pays(masked.matcher, &pays, &error), AKUNU_OK);
         ck_assert_int_eq(ak_grammar_matcher_get_mask(masked.matcher, &mask, &error), AKUNU_OK);
-        ck_assert_int_eq(ak_sampler_choose_allowed(masks, logits, mask, &other, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_sample_token_masked(masks, logits, mask, &other, &error), AKUNU_OK);
         ck_assert_msg(one == other, "step %d of seed %d: %d, by its mask %d", step, (int)seed, one,
                       other);
         *n_tested += !pays;
@@ -84,13 +87,13 @@ static void compare(const struct ak_model *model, const struct ak_grammar *g, in
         ck_assert(allowed);
         ck_assert_int_eq(ak_grammar_matcher_accept_token(masked.matcher, one, &allowed, &error),
                          AKUNU_OK);
-        ak_sampler_accept(tests, one);
-        ak_sampler_accept(masks, one);
+        ak_sample_accept(tests, one);
+        ak_sample_accept(masks, one);
     }
-    ak_constraint_end(&tested);
-    ak_constraint_end(&masked);
-    ak_sampler_free(tests);
-    ak_sampler_free(masks);
+    ak_session_constraint_end(&tested);
+    ak_session_constraint_end(&masked);
+    ak_sample_free(tests);
+    ak_sample_free(masks);
 }
 
 START_TEST(same_choices)

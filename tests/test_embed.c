@@ -7,7 +7,7 @@
 
 #include "golden_model.h"
 
-enum { N_TEXTS = 7, MOST_IDS = 96, WIDTH = 32, N_POOLINGS = 3 };
+enum { N_TEXTS = 7, IDS_MAX = 96, WIDTH = 32, N_POOLINGS = 3 };
 
 static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "modernbert",
                                         "jina-bert-v2" };
@@ -20,7 +20,7 @@ static const char *const pooling_names[] = {
 };
 
 struct texts {
-    akunu_token ids[N_TEXTS][MOST_IDS];
+    akunu_token ids[N_TEXTS][IDS_MAX];
     struct akunu_ids texts[N_TEXTS];
 };
 
@@ -42,7 +42,7 @@ static void read_texts(const char *name, struct texts *out)
         out->texts[i] = (struct akunu_ids){ out->ids[i], 0 };
         char *next = line, *end;
         for (long id = strtol(next, &end, 10); end != next; id = strtol(next, &end, 10)) {
-            ck_assert_uint_lt(out->texts[i].n, MOST_IDS);
+            ck_assert_uint_lt(out->texts[i].n, IDS_MAX);
             out->ids[i][out->texts[i].n++] = (akunu_token)id;
             next = end;
         }

@@ -501,12 +501,12 @@ static uint64_t gguf_row(const struct conversion *c, const struct ak_tensor *t, 
 }
 
 static void fill(const struct conversion *c, const struct ak_tensor *t, uint64_t rows,
-                 uint64_t cols, bool turned, uint8_t *out)
+                 uint64_t cols, bool transposed, uint8_t *out)
 {
     size_t size = ak_quant_info(t->type)->block_bytes;
     for (uint64_t row = 0; row < rows; row++)
         for (uint64_t col = 0; col < cols; col++)
-            memcpy(out + (turned ? col * rows + row : row * cols + col) * size,
+            memcpy(out + (transposed ? col * rows + row : row * cols + col) * size,
                    (const uint8_t *)t->data + (gguf_row(c, t, row) * cols + col) * size, size);
     float offset = ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ? c->family->hf_norm_offset : 0.0f;
     for (uint64_t i = 0; offset != 0.0f && i < cols; i++) {
@@ -585,22 +585,22 @@ static void add_mxfp4(struct conversion *c, const char *name, const uint8_t *dat
 }
 
 /* [n, rows, cols], as floats transposed. */
-static void add_turned(struct conversion *c, const char *name, enum ak_quant_type type,
-                       const uint8_t *data, unsigned long long n, unsigned long long rows,
-                       unsigned long long cols)
+static void add_transposed(struct conversion *c, const char *name, enum ak_quant_type type,
+                           const uint8_t *data, unsigned long long n, unsigned long long rows,
+                           unsigned long long cols)
 {
     size_t size = ak_quant_info(type)->block_bytes;
-    uint8_t *turned = malloc(n * rows * cols * size);
+    uint8_t *transposed = malloc(n * rows * cols * size);
     char shape[64];
-    ck_assert_ptr_nonnull(turned);
+    ck_assert_ptr_nonnull(transposed);
     for (size_t e = 0; e < n; e++)
         for (size_t row = 0; row < rows; row++)
             for (size_t col = 0; col < cols; col++)
-                memcpy(turned + ((e * cols + col) * rows + row) * size,
+                memcpy(transposed + ((e * cols + col) * rows + row) * size,
                        data + ((e * rows + row) * cols + col) * size, size);
     snprintf(shape, sizeof shape, "%llu, %llu, %llu", n, cols, rows);
-    test_st_add(&c->st, name, ak_quant_info(type)->name, shape, turned, n * rows * cols * size);
-    free(turned);
+    test_st_add(&c->st, name, ak_quant_info(type)->name, shape, transposed, n * rows * cols * size);
+    free(transposed);
 }
 
 /* Of the two parts of a pair the second is the first one's affair. */
@@ -638,7 +638,7 @@ static void convert_pairs(struct conversion *c, const struct ak_provider *p,
     else if (t->type == AK_QUANT_MXFP4)
         add_mxfp4(c, name, data, n, rows, cols);
     else
-        add_turned(c, name, t->type, data, n, rows, cols);
+        add_transposed(c, name, t->type, data, n, rows, cols);
     free(both);
 }
 
@@ -675,16 +675,16 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
     char name[AK_ROLE_NAME_BYTES], shape[64];
     uint64_t rows = t->n_dims == 2 ? t->shape[0] : 1, cols = t->shape[t->n_dims - 1];
     const struct ak_family_rule *rule = rule_of(c->family, t->role);
-    bool turned = c->family->hf_transposed && t->n_dims == 2 && t->layer != AK_ROLE_NO_LAYER;
+    bool transposed = c->family->hf_transposed && t->n_dims == 2 && t->layer != AK_ROLE_NO_LAYER;
     uint8_t *data = malloc(t->bytes);
     ck_assert(t->has_role && rule && data);
-    fill(c, t, rows, cols, turned, data);
+    fill(c, t, rows, cols, transposed, data);
     if (t->role == AK_ROLE_CONV_KERNEL)
         snprintf(shape, sizeof shape, "%llu, 1, %llu", (unsigned long long)rows,
                  (unsigned long long)cols);
     else if (t->n_dims == 2)
-        snprintf(shape, sizeof shape, "%llu, %llu", (unsigned long long)(turned ? cols : rows),
-                 (unsigned long long)(turned ? rows : cols));
+        snprintf(shape, sizeof shape, "%llu, %llu", (unsigned long long)(transposed ? cols : rows),
+                 (unsigned long long)(transposed ? rows : cols));
     else
         snprintf(shape, sizeof shape, "%s%llu", t->role == AK_ROLE_FFN_SHARED_ROUTER ? "1, " : "",
                  (unsigned long long)cols);

@@ -268,14 +268,14 @@ START_TEST(orders)
 END_TEST
 
 /* ---- Pages of the source ------------------------------------------------ */
-static const void *told_data;
+static const void *advised_data;
 static size_t n_dropped;
 
 static void advise(const struct ak_provider *p, const void *data, uint64_t bytes,
                    enum ak_file_advice use)
 {
     (void)p, (void)bytes;
-    n_dropped += data == told_data && use == AK_FILE_DONTNEED;
+    n_dropped += data == advised_data && use == AK_FILE_DONTNEED;
 }
 
 /* Rows of GPTQ are all over its tensors: their pages go when the last one was packed. */
@@ -294,7 +294,7 @@ START_TEST(dropped)
                                .source = model->provider };
     ck_assert_int_eq(ak_pack_windows_create(&job, 4096, &windows, NULL), AKUNU_OK);
     const struct ak_pack_part *part = &model->weights.packed[0].parts[0];
-    told_data = part->view->plane[0].data;
+    advised_data = part->view->plane[0].data;
     uint64_t all = model->weights.block_bytes, some = part->offset + 16;
     uint8_t *out = malloc(all + ak_pack_slack(&job));
     ck_assert_ptr_nonnull(out);

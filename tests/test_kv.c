@@ -23,8 +23,8 @@ struct mirror {
     int32_t tokens[CONTEXT];
 };
 
-static struct fake_entry *entry(const struct ak_kv *kv, const struct ak_kv_sequence *s,
-                                uint32_t position)
+static struct fake_entry *entry(const struct ak_session_kv *kv,
+                                const struct ak_session_kv_sequence *s, uint32_t position)
 {
     return (struct fake_entry *)kv->pool +
            (size_t)s->pages[position / AK_KV_PAGE_TOKENS] * AK_KV_PAGE_TOKENS +
@@ -32,12 +32,12 @@ static struct fake_entry *entry(const struct ak_kv *kv, const struct ak_kv_seque
 }
 
 /* Every sequence reads back what was written; every page is free or counted. */
-static void check_all(const struct ak_kv *kv, const struct mirror *mirrors)
+static void check_all(const struct ak_session_kv *kv, const struct mirror *mirrors)
 {
     uint32_t *references = calloc(kv->shape.n_pages, sizeof *references);
     ck_assert_ptr_nonnull(references);
     for (int32_t i = 0; i < SEQUENCES; i++) {
-        const struct ak_kv_sequence *s = ak_kv_sequence(kv, i);
+        const struct ak_session_kv_sequence *s = ak_session_kv_sequence(kv, i);
         ck_assert_int_eq(s != NULL, mirrors[i].used);
         if (!s)
             continue;
@@ -63,18 +63,19 @@ static void check_all(const struct ak_kv *kv, const struct mirror *mirrors)
 }
 
 /* Adds n tokens where they fit and writes them as a pass would. */
-static void append(struct ak_kv *kv, struct mirror *mirror, int32_t sequence, uint32_t n,
+static void append(struct ak_session_kv *kv, struct mirror *mirror, int32_t sequence, uint32_t n,
                    struct ak_random *random)
 {
-    const struct ak_kv_sequence *s = ak_kv_sequence(kv, sequence);
+    const struct ak_session_kv_sequence *s = ak_session_kv_sequence(kv, sequence);
     n = n < CONTEXT - s->length ? n : CONTEXT - s->length;
-    uint32_t before = s->length, n_free = kv->n_free, wanted = ak_kv_wanted(kv, sequence, n);
+    uint32_t before = s->length, n_free = kv->n_free,
+             wanted = ak_session_kv_count_new_pages(kv, sequence, n);
     if (n == 0 || wanted > kv->n_free)
         return;
     for (uint32_t i = 0; i < n; i++)
         mirror->tokens[before + i] = (int32_t)(ak_random_bits(random) >> 40);
     mirror->length += n;
-    ak_kv_extend(kv, sequence, mirror->tokens + before, n);
+    ak_session_kv_extend(kv, sequence, mirror->tokens + before, n);
     ck_assert_uint_eq(n_free - kv->n_free, wanted);
     for (uint32_t at = before; at < s->length; at++) {
         /* a page is written by its only owner */
@@ -87,18 +88,19 @@ START_TEST(random_life)
 {
     static struct mirror mirrors[SEQUENCES];
     struct fake_backend backend = { .base = { &fake_ops } };
-    struct ak_kv kv;
+    struct ak_session_kv kv;
     struct ak_random random;
-    struct ak_kv_shape shape = shape_of(ak_kv_pages_for(CONTEXT, SEQUENCES));
+    struct ak_kv_shape shape = shape_of(ak_session_kv_count_pages(CONTEXT, SEQUENCES));
     memset(mirrors, 0, sizeof mirrors);
     ak_random_seed(&random, (uint64_t)_i);
-    ck_assert_int_eq(ak_kv_create(&backend.base, &shape, CONTEXT, SEQUENCES, &kv, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, CONTEXT, SEQUENCES, &kv, NULL),
+                     AKUNU_OK);
     for (int step = 0; step < 3000; step++) {
         int32_t i = (int32_t)(ak_random_bits(&random) % SEQUENCES);
         uint32_t number = (uint32_t)(ak_random_bits(&random) >> 40);
         struct mirror *m = &mirrors[i];
         if (!m->used) {
-            int32_t made = ak_kv_new(&kv);
+            int32_t made = ak_session_kv_sequence_new(&kv);
             ck_assert_int_ge(made, 0);
             mirrors[made].used = true;
             mirrors[made].length = 0;
@@ -114,11 +116,11 @@ START_TEST(random_life)
             m->length = number % 3 ?
                             m->length - (m->length ? number % (m->length < 9 ? m->length : 9) : 0) :
                             number % (m->length + 1);
-            ak_kv_rewind(&kv, i, m->length);
+            ak_session_kv_rewind(&kv, i, m->length);
             break;
         case 6: {
             uint32_t length = number % 2 ? m->length : number % (m->length + 1);
-            int32_t made = ak_kv_fork(&kv, i, length);
+            int32_t made = ak_session_kv_fork(&kv, i, length);
             if (made < 0)
                 break;
             ck_assert(!mirrors[made].used);
@@ -128,7 +130,7 @@ START_TEST(random_life)
         }
         default:
             if (number % 4 == 0) {
-                ak_kv_free(&kv, i);
+                ak_session_kv_sequence_free(&kv, i);
                 m->used = false;
             }
         }
@@ -137,7 +139,7 @@ START_TEST(random_life)
     }
     check_all(&kv, mirrors);
     ck_assert_uint_gt(backend.copied, 0);
-    ak_kv_clear(&kv);
+    ak_session_kv_clear(&kv);
     ck_assert_uint_eq(backend.allocated, 0);
 }
 END_TEST
@@ -145,10 +147,10 @@ END_TEST
 /* However the context is shared out, it fits. */
 START_TEST(pages_suffice)
 {
-    ck_assert_uint_eq(ak_kv_pages_for(1, 1), 1);
-    ck_assert_uint_eq(ak_kv_pages_for(64, 1), 1);
-    ck_assert_uint_eq(ak_kv_pages_for(65, 1), 2);
-    ck_assert_uint_eq(ak_kv_pages_for(UINT32_MAX, 1), 1u << 26);
+    ck_assert_uint_eq(ak_session_kv_count_pages(1, 1), 1);
+    ck_assert_uint_eq(ak_session_kv_count_pages(64, 1), 1);
+    ck_assert_uint_eq(ak_session_kv_count_pages(65, 1), 2);
+    ck_assert_uint_eq(ak_session_kv_count_pages(UINT32_MAX, 1), 1u << 26);
     for (uint32_t context = 3; context < 400; context++) {
         uint32_t most = 0;
         for (uint32_t a = 1; a < context; a++)
@@ -156,7 +158,7 @@ START_TEST(pages_suffice)
                 uint32_t pages = (a + 63) / 64 + (b + 63) / 64 + (context - a - b + 63) / 64;
                 most = pages > most ? pages : most;
             }
-        ck_assert_uint_eq(ak_kv_pages_for(context, 3), most);
+        ck_assert_uint_eq(ak_session_kv_count_pages(context, 3), most);
     }
 }
 END_TEST
@@ -164,31 +166,34 @@ END_TEST
 START_TEST(sequences_run_out)
 {
     struct fake_backend backend = { .base = { &fake_ops } };
-    struct ak_kv kv;
+    struct ak_session_kv kv;
     struct ak_kv_shape shape = shape_of(2);
     int32_t tokens[70] = { 0 };
-    ck_assert_int_eq(ak_kv_create(&backend.base, &shape, 128, 3, &kv, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_kv_new(&kv), 0);
-    ck_assert_int_eq(ak_kv_new(&kv), 1);
-    ak_kv_free(&kv, 0);
-    ck_assert_ptr_null(ak_kv_sequence(&kv, 0));
-    ck_assert_ptr_null(ak_kv_sequence(&kv, -1));
-    ck_assert_ptr_null(ak_kv_sequence(&kv, 3));
-    ck_assert_int_eq(ak_kv_new(&kv), 0);
-    ak_kv_extend(&kv, 0, tokens, 70);
-    ck_assert_int_eq(ak_kv_fork(&kv, 0, 70), -1); /* no page for the 6 tokens of the last one */
-    ck_assert_int_eq(ak_kv_fork(&kv, 0, 64), 2);
-    ck_assert_int_eq(ak_kv_fork(&kv, 0, 0), -1); /* no sequence */
-    ck_assert_int_eq(ak_kv_new(&kv), -1);
-    ak_kv_clear(&kv);
+    ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 128, 3, &kv, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_session_kv_sequence_new(&kv), 0);
+    ck_assert_int_eq(ak_session_kv_sequence_new(&kv), 1);
+    ak_session_kv_sequence_free(&kv, 0);
+    ck_assert_ptr_null(ak_session_kv_sequence(&kv, 0));
+    ck_assert_ptr_null(ak_session_kv_sequence(&kv, -1));
+    ck_assert_ptr_null(ak_session_kv_sequence(&kv, 3));
+    ck_assert_int_eq(ak_session_kv_sequence_new(&kv), 0);
+    ak_session_kv_extend(&kv, 0, tokens, 70);
+    /* no page for the 6 tokens of the last one */
+    ck_assert_int_eq(ak_session_kv_fork(&kv, 0, 70), -1);
+    ck_assert_int_eq(ak_session_kv_fork(&kv, 0, 64), 2);
+    ck_assert_int_eq(ak_session_kv_fork(&kv, 0, 0), -1); /* no sequence */
+    ck_assert_int_eq(ak_session_kv_sequence_new(&kv), -1);
+    ak_session_kv_clear(&kv);
     ck_assert_uint_eq(backend.allocated, 0);
 
     backend.refuse_alloc = true;
     struct ak_error error = { 0 };
-    ck_assert_int_eq(ak_kv_create(&backend.base, &shape, 128, 3, &kv, &error), AKUNU_ERROR_MEMORY);
-    ak_kv_clear(&kv);
+    ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 128, 3, &kv, &error),
+                     AKUNU_ERROR_MEMORY);
+    ak_session_kv_clear(&kv);
     shape.head_dim = shape.n_layers = shape.n_kv_heads = UINT32_MAX;
-    ck_assert_int_eq(ak_kv_create(&backend.base, &shape, 128, 3, &kv, &error), AKUNU_ERROR_MEMORY);
+    ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 128, 3, &kv, &error),
+                     AKUNU_ERROR_MEMORY);
 }
 END_TEST
 

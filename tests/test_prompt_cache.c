@@ -176,7 +176,7 @@ START_TEST(same_bits)
     const char *name = golden_at(_i)->name;
     set_up_with(&f, name, AKUNU_KV_F16);
     struct akunu_prompt_cache cache = cache_of(&f);
-    bool possible = ak_save_is_possible(f.session->inner, NULL) == AKUNU_OK;
+    bool possible = ak_save_check(f.session->inner, NULL) == AKUNU_OK;
     text_of(&f, 0, 0, ids);
     ck_assert_uint_eq(check_same(&f, f.session, &cache, ids, 100), 0);
     keep(&f, &cache, ids, 100);

@@ -11,13 +11,13 @@
 #include "sample/random.h"
 #include "sample/sampler.h"
 
-enum { MOST_TOKENS = 2000, N_TABLES = 3 };
+enum { TOKENS_MAX = 2000, N_TABLES = 3 };
 
 /* ---- Goldens ------------------------------------------------------------ */
 struct table {
     char name[16];
     uint32_t n;
-    float logits[MOST_TOKENS];
+    float logits[TOKENS_MAX];
 };
 
 struct golden_case {
@@ -25,8 +25,8 @@ struct golden_case {
     struct akunu_sampling params;
     uint32_t n_accepted, n_left;
     int32_t accepted[16];
-    int32_t left[MOST_TOKENS];
-    double p[MOST_TOKENS];
+    int32_t left[TOKENS_MAX];
+    double p[TOKENS_MAX];
 };
 
 static FILE *open_golden(void)
@@ -43,7 +43,7 @@ static FILE *open_golden(void)
 static void read_table(FILE *f, struct table *t)
 {
     ck_assert_int_eq(fscanf(f, " logits %15s %u", t->name, &t->n), 2);
-    ck_assert_uint_le(t->n, MOST_TOKENS);
+    ck_assert_uint_le(t->n, TOKENS_MAX);
     for (uint32_t i = 0; i < t->n; i++)
         ck_assert_int_eq(fscanf(f, "%f", &t->logits[i]), 1);
 }
@@ -63,7 +63,7 @@ static bool read_case(FILE *f, struct golden_case *c)
     for (uint32_t i = 0; i < c->n_accepted; i++)
         ck_assert_int_eq(fscanf(f, "%d", &c->accepted[i]), 1);
     ck_assert_int_eq(fscanf(f, "%u", &c->n_left), 1);
-    ck_assert_uint_le(c->n_left, MOST_TOKENS);
+    ck_assert_uint_le(c->n_left, TOKENS_MAX);
     for (uint32_t i = 0; i < c->n_left; i++)
         ck_assert_int_eq(fscanf(f, "%d %lf", &c->left[i], &c->p[i]), 2);
     return true;
@@ -73,30 +73,30 @@ static struct ak_sampler *new_sampler(const struct akunu_sampling *params, uint3
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
-    ck_assert_msg(ak_sampler_create(params, n_vocab, NULL, &s, &error) == AKUNU_OK, "%s",
+    ck_assert_msg(ak_sample_create(params, n_vocab, NULL, &s, &error) == AKUNU_OK, "%s",
                   error.message);
     return s;
 }
 
-static int32_t choose(struct ak_sampler *s, const float *logits)
+static int32_t sample_token(struct ak_sampler *s, const float *logits)
 {
     int32_t token = -1;
     struct ak_error error = { 0 };
-    ck_assert_msg(ak_sampler_choose(s, logits, &token, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_sample_token(s, logits, &token, &error) == AKUNU_OK, "%s", error.message);
     return token;
 }
 
 /* What is left after the filters is what llama.cpp leaves. */
 static void check_left(const struct golden_case *c, const struct table *t)
 {
-    static struct ak_candidate items[MOST_TOKENS];
-    static float weights[MOST_TOKENS];
-    struct ak_candidates left = { .items = items, .weights = weights };
-    ak_candidates_collect(&left, t->logits, t->n, (uint32_t)c->params.top_k);
+    static struct ak_sample_candidate items[TOKENS_MAX];
+    static float weights[TOKENS_MAX];
+    struct ak_sample_candidates left = { .items = items, .weights = weights };
+    ak_sample_collect(&left, t->logits, t->n, (uint32_t)c->params.top_k);
     if (c->params.top_p < 1.0f)
-        ak_candidates_top_p(&left, c->params.top_p);
+        ak_sample_top_p(&left, c->params.top_p);
     if (c->params.min_p > 0.0f)
-        ak_candidates_min_p(&left, (float)ak_ln((double)c->params.min_p));
+        ak_sample_min_p(&left, (float)ak_ln((double)c->params.min_p));
     ck_assert_uint_eq(left.n, c->n_left);
     for (uint32_t i = 0; i < left.n; i++) {
         uint32_t at = 0;
@@ -108,21 +108,21 @@ static void check_left(const struct golden_case *c, const struct table *t)
 
 /* Draws follow the distribution: Pearson's chi-squared over tokens that are
  * expected ten times or more, the rest taken together. */
-static void check_draws(const struct golden_case *c, const struct table *t)
+static void check_samples(const struct golden_case *c, const struct table *t)
 {
     const int n_draws = test_is_full() ? 20000 : 4000;
-    static uint32_t seen[MOST_TOKENS];
+    static uint32_t seen[TOKENS_MAX];
     memset(seen, 0, sizeof seen);
     struct ak_sampler *s = new_sampler(&c->params, t->n);
     for (uint32_t i = 0; i < c->n_accepted; i++)
-        ak_sampler_accept(s, c->accepted[i]);
+        ak_sample_accept(s, c->accepted[i]);
     for (int i = 0; i < n_draws; i++) {
-        int32_t token = choose(s, t->logits);
+        int32_t token = sample_token(s, t->logits);
         ck_assert_int_ge(token, 0);
         ck_assert_uint_lt((uint32_t)token, t->n);
         seen[token]++;
     }
-    ak_sampler_free(s);
+    ak_sample_free(s);
 
     double chi2 = 0.0, rest_expected = 0.0;
     uint32_t groups = 0, rest_seen = (uint32_t)n_draws, total = 0;
@@ -167,7 +167,7 @@ START_TEST(equals_llama_cpp)
         ck_assert_ptr_nonnull(t);
         if (c.n_accepted == 0)
             check_left(&c, t);
-        check_draws(&c, t);
+        check_samples(&c, t);
     }
     ck_assert_int_eq(n_cases, 16);
     fclose(f);
@@ -215,9 +215,9 @@ START_TEST(greedy_takes_the_first_of_the_best)
         for (int best = 0; best < n; best++) {
             for (int i = 0; i < n; i++)
                 logits[i] = i < best ? -1.0f : i % 3 == best % 3 ? 2.5f : NAN;
-            ck_assert_int_eq(choose(s, logits), best);
+            ck_assert_int_eq(sample_token(s, logits), best);
         }
-        ak_sampler_free(s);
+        ak_sample_free(s);
     }
 }
 END_TEST
@@ -239,14 +239,14 @@ START_TEST(strange_logits)
     const struct akunu_sampling *all[] = { &hot, &cold, &filtered, &tiny };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct ak_sampler *s = new_sampler(all[i], 7);
-        ak_sampler_accept(s, 3);
+        ak_sample_accept(s, 3);
         for (int j = 0; j < 50; j++) {
-            token = choose(s, some);
+            token = sample_token(s, some);
             ck_assert(token == 3 || token == 6);
         }
-        ck_assert_int_eq(ak_sampler_choose(s, none, &token, &error), AKUNU_ERROR_NUMERIC);
-        ck_assert_int_eq(choose(s, some) % 3, 0); /* and it goes on */
-        ak_sampler_free(s);
+        ck_assert_int_eq(ak_sample_token(s, none, &token, &error), AKUNU_ERROR_NUMERIC);
+        ck_assert_int_eq(sample_token(s, some) % 3, 0); /* and it goes on */
+        ak_sample_free(s);
     }
 }
 END_TEST
@@ -255,26 +255,26 @@ END_TEST
 START_TEST(ties_at_the_cut)
 {
     float logits[50], weights[50];
-    struct ak_candidate items[50];
-    struct ak_candidates c = { .items = items, .weights = weights };
+    struct ak_sample_candidate items[50];
+    struct ak_sample_candidates c = { .items = items, .weights = weights };
     for (int i = 0; i < 50; i++)
         logits[i] = i % 2 ? 1.0f : 0.0f;
-    ak_candidates_collect(&c, logits, 50, 7);
+    ak_sample_collect(&c, logits, 50, 7);
     ck_assert_uint_eq(c.n, 7);
     for (int i = 0; i < 7; i++)
         ck_assert_int_eq(items[i].token, 2 * i + 1);
     /* 25 tokens of weight e and 25 of weight 1: 0.4 of the whole is 13.67 times e */
-    ak_candidates_collect(&c, logits, 50, 0);
-    ak_candidates_top_p(&c, 0.4f);
+    ak_sample_collect(&c, logits, 50, 0);
+    ak_sample_top_p(&c, 0.4f);
     ck_assert_uint_eq(c.n, 14);
     for (int i = 0; i < 14; i++)
         ck_assert_int_eq(items[i].token, 2 * i + 1);
-    ak_candidates_collect(&c, logits, 50, 0);
-    ak_candidates_min_p(&c, -0.999f);
+    ak_sample_collect(&c, logits, 50, 0);
+    ak_sample_min_p(&c, -0.999f);
     ck_assert_uint_eq(c.n, 25);
-    ak_candidates_min_p(&c, 5.0f); /* the best one stays whatever is asked */
+    ak_sample_min_p(&c, 5.0f); /* the best one stays whatever is asked */
     ck_assert_uint_eq(c.n, 25);
-    ak_candidates_top_p(&c, -1.0f);
+    ak_sample_top_p(&c, -1.0f);
     ck_assert_uint_eq(c.n, 1);
 }
 END_TEST
@@ -288,17 +288,17 @@ START_TEST(penalty_window)
     for (int all = 0; all < 2; all++) {
         params.repeat_last_n = all ? -1 : 2;
         struct ak_sampler *s = new_sampler(&params, 4);
-        ck_assert_int_eq(choose(s, logits), 0);
-        ak_sampler_accept(s, 0);
-        ck_assert_int_eq(choose(s, logits), 1);
-        ak_sampler_accept(s, 1);
-        ck_assert_int_eq(choose(s, logits), 2);
-        ak_sampler_accept(s, 3);
-        ck_assert_int_eq(choose(s, logits), all ? 2 : 0);
-        ak_sampler_accept(s, 99);
-        ak_sampler_accept(s, -1);
-        ck_assert_int_eq(choose(s, logits), all ? 2 : 0);
-        ak_sampler_free(s);
+        ck_assert_int_eq(sample_token(s, logits), 0);
+        ak_sample_accept(s, 0);
+        ck_assert_int_eq(sample_token(s, logits), 1);
+        ak_sample_accept(s, 1);
+        ck_assert_int_eq(sample_token(s, logits), 2);
+        ak_sample_accept(s, 3);
+        ck_assert_int_eq(sample_token(s, logits), all ? 2 : 0);
+        ak_sample_accept(s, 99);
+        ak_sample_accept(s, -1);
+        ck_assert_int_eq(sample_token(s, logits), all ? 2 : 0);
+        ak_sample_free(s);
     }
 }
 END_TEST
@@ -316,20 +316,20 @@ START_TEST(seed_gives_the_same_text)
     params.top_p = 0.9f;
     params.seed = 42;
     struct ak_sampler *a = new_sampler(&params, 512);
-    ck_assert_uint_eq(ak_sampler_seed(a), 42);
+    ck_assert_uint_eq(ak_sample_seed(a), 42);
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
-        ck_assert_int_eq(choose(a, logits), drawn[i]);
-    ak_sampler_free(a);
+        ck_assert_int_eq(sample_token(a, logits), drawn[i]);
+    ak_sample_free(a);
 
     params.seed = UINT64_MAX; /* a random one, which is told and gives the text again */
     a = new_sampler(&params, 512);
-    params.seed = ak_sampler_seed(a);
+    params.seed = ak_sample_seed(a);
     ck_assert_uint_ne(params.seed, UINT64_MAX);
     struct ak_sampler *b = new_sampler(&params, 512);
     for (int i = 0; i < 100; i++)
-        ck_assert_int_eq(choose(a, logits), choose(b, logits));
-    ak_sampler_free(a);
-    ak_sampler_free(b);
+        ck_assert_int_eq(sample_token(a, logits), sample_token(b, logits));
+    ak_sample_free(a);
+    ak_sample_free(b);
 }
 END_TEST
 
@@ -349,7 +349,7 @@ START_TEST(refuses_nonsense)
     bad[6].frequency_penalty = NAN;
     bad[7].repeat_last_n = -2;
     for (int i = 0; i < 8; i++) {
-        ck_assert_int_eq(ak_sampler_create(&bad[i], 10, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
+        ck_assert_int_eq(ak_sample_create(&bad[i], 10, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
         ck_assert_ptr_null(s);
     }
 }
@@ -374,8 +374,8 @@ START_TEST(plain_or_filtered)
     p[7].repeat_last_n = 4;
     for (int i = 0; i < 8; i++) {
         struct ak_sampler *s = new_sampler(&p[i], 10);
-        ck_assert_int_eq(ak_sampler_is_plain(s), i <= 1 || i == 6);
-        ak_sampler_free(s);
+        ck_assert_int_eq(ak_sample_matches_gumbel(s), i <= 1 || i == 6);
+        ak_sample_free(s);
     }
 }
 END_TEST

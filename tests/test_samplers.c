@@ -9,25 +9,25 @@
 
 #include "sample/sampler_state.h"
 
-enum { MOST_TOKENS = 1000, MOST_TABLES = 8, MOST_TEXTS = 8 };
+enum { TOKENS_MAX = 1000, TABLES_MAX = 8, TEXTS_MAX = 8 };
 
 /* ---- Goldens ------------------------------------------------------------ */
 struct table {
     char name[16];
     uint32_t n;
-    float logits[MOST_TOKENS];
+    float logits[TOKENS_MAX];
 };
 
 struct golden {
     char name[32];
     const struct table *table;
     struct akunu_sampling params;
-    struct akunu_logit_bias bias[MOST_TEXTS];
-    char text[128], breakers[MOST_TEXTS][64];
-    const char *breaker_list[MOST_TEXTS + 1];
+    struct akunu_logit_bias bias[TEXTS_MAX];
+    char text[128], breakers[TEXTS_MAX][64];
+    const char *breaker_list[TEXTS_MAX + 1];
     uint32_t n_accepted, n_left, n_cells;
     int32_t accepted[128];
-    double p[MOST_TOKENS]; /* by token */
+    double p[TOKENS_MAX]; /* by token */
     bool exact;
     double limit;
 };
@@ -36,7 +36,7 @@ struct reader {
     FILE *file;
     char *line;
     size_t capacity;
-    struct table tables[MOST_TABLES];
+    struct table tables[TABLES_MAX];
     uint32_t n_tables;
 };
 
@@ -145,9 +145,9 @@ static void set(struct akunu_sampling *params, char *text, const char *field, co
 static void read_table(struct reader *r)
 {
     struct table *t = &r->tables[r->n_tables++];
-    ck_assert_uint_le(r->n_tables, MOST_TABLES);
+    ck_assert_uint_le(r->n_tables, TABLES_MAX);
     ck_assert_int_eq(sscanf(r->line, "logits %15s %u", t->name, &t->n), 2);
-    ck_assert_uint_le(t->n, MOST_TOKENS);
+    ck_assert_uint_le(t->n, TOKENS_MAX);
     ck_assert(next_line(r));
     char *p = r->line;
     for (uint32_t i = 0; i < t->n; i++)
@@ -169,13 +169,13 @@ static bool read_case_line(struct golden *c, const char *word, char *p)
     uint32_t n_breakers = 0;
     if (strcmp(word, "bias") == 0) {
         struct akunu_logit_bias *bias = &c->bias[c->params.n_logit_bias++];
-        ck_assert_uint_le(c->params.n_logit_bias, MOST_TEXTS);
+        ck_assert_uint_le(c->params.n_logit_bias, TEXTS_MAX);
         bias->token = (int32_t)number(&p);
         bias->bias = (float)number(&p);
     } else if (strcmp(word, "breaker") == 0) {
         while (c->breaker_list[n_breakers])
             n_breakers++;
-        ck_assert_uint_lt(n_breakers, MOST_TEXTS);
+        ck_assert_uint_lt(n_breakers, TEXTS_MAX);
         for (int i = 0; p[1 + 2 * i] && p[1] != '-'; i++) {
             char hex[3] = { p[1 + 2 * i], p[2 + 2 * i], '\0' };
             c->breakers[n_breakers][i] = (char)strtol(hex, NULL, 16);
@@ -264,18 +264,18 @@ static struct ak_sampler *new_sampler(const struct golden *c)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
-    ck_assert_msg(ak_sampler_create(&c->params, c->table->n, tokenizer, &s, &error) == AKUNU_OK,
+    ck_assert_msg(ak_sample_create(&c->params, c->table->n, tokenizer, &s, &error) == AKUNU_OK,
                   "%s: %s", c->name, error.message);
     for (uint32_t i = 0; i < c->n_accepted; i++)
-        ak_sampler_accept(s, c->accepted[i]);
+        ak_sample_accept(s, c->accepted[i]);
     return s;
 }
 
-static int32_t choose(struct ak_sampler *s, const float *logits)
+static int32_t sample_token(struct ak_sampler *s, const float *logits)
 {
     struct ak_error error = { 0 };
     int32_t token = -1;
-    if (ak_sampler_choose(s, logits, &token, &error) !=
+    if (ak_sample_token(s, logits, &token, &error) !=
         AKUNU_OK) /* an assertion that holds is slower than a draw */
         ck_abort_msg("%s", error.message);
     return token;
@@ -284,7 +284,7 @@ static int32_t choose(struct ak_sampler *s, const float *logits)
 /* The candidates of a draw and their weights are those of the reference. */
 static void check_left(const struct golden *c, const struct ak_sampler *s)
 {
-    const struct ak_candidates *left = &s->candidates;
+    const struct ak_sample_candidates *left = &s->candidates;
     double total = 0.0;
     ck_assert_msg(left->n == c->n_left, "%s: %u tokens are left instead of %u", c->name, left->n,
                   c->n_left);
@@ -301,13 +301,13 @@ static void check_left(const struct golden *c, const struct ak_sampler *s)
 /* Pearson's chi-squared over tokens that are expected ten times or more, the rest taken
  * together. Seeds are fixed, so a sampler passes always or never. 4,000 draws notice a wrong
  * sampler; the limits of the goldens, for AKUNU_TEST_FULL, are of 100,000. */
-static void check_draws(const struct golden *c, struct ak_sampler *s)
+static void check_samples(const struct golden *c, struct ak_sampler *s)
 {
     bool full = test_is_full();
-    uint32_t n_draws = full ? 100000 : 4000, seen[MOST_TOKENS] = { 0 }, n_cells = 0, rest = n_draws;
+    uint32_t n_draws = full ? 100000 : 4000, seen[TOKENS_MAX] = { 0 }, n_cells = 0, rest = n_draws;
     double sum = 0.0, rest_expected = n_draws;
     for (uint32_t i = 0; i < n_draws; i++)
-        seen[choose(s, c->table->logits)]++;
+        seen[sample_token(s, c->table->logits)]++;
     for (uint32_t i = 0; i < c->table->n; i++) {
         double expected = c->p[i] * n_draws, d = (double)seen[i] - expected;
         if (c->p[i] == 0.0 && seen[i] > 0)
@@ -333,8 +333,8 @@ static void check_draws(const struct golden *c, struct ak_sampler *s)
 /* Tokens that are not allowed count as though their logits were minus infinity. */
 static void check_mask(const struct golden *c)
 {
-    float logits[MOST_TOKENS];
-    uint32_t allowed[MOST_TOKENS / 32 + 1] = { 0 };
+    float logits[TOKENS_MAX];
+    uint32_t allowed[TOKENS_MAX / 32 + 1] = { 0 };
     struct ak_sampler *masked = new_sampler(c), *without = new_sampler(c);
     for (uint32_t i = 0; i < c->table->n; i++) {
         bool in = i % 3 != 1;
@@ -346,12 +346,12 @@ static void check_mask(const struct golden *c)
     for (int i = 0; i < 200; i++) {
         struct ak_error error = { 0 };
         int32_t token = -1;
-        ck_assert_int_eq(
-            ak_sampler_choose_allowed(masked, c->table->logits, allowed, &token, &error), AKUNU_OK);
-        ck_assert_msg(token == choose(without, logits), "%s: draw %d", c->name, i);
+        ck_assert_int_eq(ak_sample_token_masked(masked, c->table->logits, allowed, &token, &error),
+                         AKUNU_OK);
+        ck_assert_msg(token == sample_token(without, logits), "%s: draw %d", c->name, i);
     }
-    ak_sampler_free(masked);
-    ak_sampler_free(without);
+    ak_sample_free(masked);
+    ak_sample_free(without);
 }
 
 /* F7 */
@@ -368,12 +368,12 @@ START_TEST(equals_the_reference)
             continue;
         read_case(&r, &c);
         struct ak_sampler *s = new_sampler(&c);
-        choose(s, c.table->logits);
+        sample_token(s, c.table->logits);
         if (c.exact)
             check_left(&c, s);
-        check_draws(&c, s);
+        check_samples(&c, s);
         check_mask(&c);
-        ak_sampler_free(s);
+        ak_sample_free(s);
         n_cases++;
     }
     ck_assert_int_eq(n_cases, 58);
@@ -385,14 +385,14 @@ END_TEST
 /* One step of a trace: from what was learnt before to what is learnt now. */
 static void check_step(struct ak_sampler *s, bool mirostat, const struct table *t, char *line)
 {
-    struct ak_candidates *c = &s->candidates;
+    struct ak_sample_candidates *c = &s->candidates;
     double unit = number(&line);
     int32_t expected = (int32_t)number(&line);
-    ak_candidates_collect(c, t->logits, t->n, 0);
-    uint32_t at = mirostat ? ak_mirostat_choose(&s->mirostat, c, unit) :
-                             ak_adaptive_p_choose(&s->adaptive_p, c, 1.0f, unit, s->logits);
+    ak_sample_collect(c, t->logits, t->n, 0);
+    uint32_t at = mirostat ? ak_sample_with_mirostat(&s->mirostat, c, unit) :
+                             ak_sample_with_adaptive_p(&s->adaptive_p, c, 1.0f, unit, s->logits);
     ck_assert_int_eq(c->items[at].token, expected);
-    ak_sampler_accept(s, expected);
+    ak_sample_accept(s, expected);
     double learnt = number(&line);
     ck_assert_double_eq_tol(mirostat ? s->mirostat.mu : s->adaptive_p.sum, learnt, 1e-5);
     if (!mirostat)
@@ -426,7 +426,7 @@ START_TEST(learns_as_the_reference)
             ck_assert(next_line(&r));
             check_step(s, strcmp(kind, "mirostat") == 0, c.table, r.line);
         }
-        ak_sampler_free(s);
+        ak_sample_free(s);
         n_traces++;
     }
     ck_assert_int_eq(n_traces, 5);
@@ -444,13 +444,13 @@ START_TEST(learns_only_from_what_is_taken)
     c.params.adaptive_target = 0.2f;
     struct ak_sampler *s = new_sampler(&c);
     double sum = s->adaptive_p.sum;
-    int32_t token = choose(s, logits);
-    ak_sampler_accept(s, (token + 1) % 4);
+    int32_t token = sample_token(s, logits);
+    ak_sample_accept(s, (token + 1) % 4);
     ck_assert_double_eq(s->adaptive_p.sum, sum);
-    token = choose(s, logits);
-    ak_sampler_accept(s, token);
+    token = sample_token(s, logits);
+    ak_sample_accept(s, token);
     ck_assert_double_ne(s->adaptive_p.sum, sum);
-    ak_sampler_free(s);
+    ak_sample_free(s);
 }
 END_TEST
 

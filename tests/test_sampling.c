@@ -25,36 +25,36 @@ static struct ak_sampler *new_sampler(const struct akunu_sampling *params)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
-    ck_assert_msg(ak_sampler_create(params, N, NULL, &s, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_sample_create(params, N, NULL, &s, &error) == AKUNU_OK, "%s", error.message);
     return s;
 }
 
 /* ---- Orders ------------------------------------------------------------- */
-static struct ak_sampling_order order_of(const char *names, const char *letters)
+static struct ak_sample_chain order_of(const char *names, const char *letters)
 {
     struct akunu_sampling p = usual();
     struct ak_error error = { 0 };
-    struct ak_sampling_order order;
+    struct ak_sample_chain order;
     p.samplers = names;
     p.sampler_seq = letters;
-    ck_assert_msg(ak_sampling_order(&p, &order, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(ak_sample_parse_chain(&p, &order, &error) == AKUNU_OK, "%s", error.message);
     return order;
 }
 
-static void ck_same_order(struct ak_sampling_order a, struct ak_sampling_order b)
+static void ck_same_order(struct ak_sample_chain a, struct ak_sample_chain b)
 {
     ck_assert_uint_eq(a.n, b.n);
     for (uint32_t i = 0; i < a.n; i++)
-        ck_assert_int_eq(a.steps[i], b.steps[i]);
+        ck_assert_int_eq(a.kinds[i], b.kinds[i]);
 }
 
 START_TEST(orders)
 {
-    struct ak_sampling_order all = order_of(
+    struct ak_sample_chain all = order_of(
         "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p", NULL);
     ck_assert_uint_eq(all.n, 10);
     for (uint32_t i = 0; i < 10; i++)
-        ck_assert_int_eq(all.steps[i], (int)i);
+        ck_assert_int_eq(all.kinds[i], (int)i);
     ck_same_order(all, order_of(NULL, "edskypmxta"));
     ck_same_order(
         all,
@@ -72,10 +72,10 @@ static void refused(const struct akunu_sampling *p, const char *message)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
-    ck_assert_int_eq(ak_sampling_check(p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_sample_check_params(p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_msg(strstr(error.message, message) != NULL, "'%s' has no '%s'", error.message,
                   message);
-    ck_assert_int_eq(ak_sampler_create(p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_sample_create(p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_null(s);
     ck_assert_int_eq(akunu_sampling_check(p), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), message));
@@ -133,42 +133,42 @@ START_TEST(refuses_what_the_model_lacks)
     struct akunu_sampling p = usual();
     p.logit_bias = outside;
     p.n_logit_bias = 2;
-    ck_assert_int_eq(ak_sampler_create(&p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_sample_create(&p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "50 is no token of this model, which has 0 to 49"));
     p.logit_bias = &below;
     p.n_logit_bias = 1;
-    ck_assert_int_eq(ak_sampler_create(&p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_sample_create(&p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
     p = usual();
     p.dry_multiplier = 1.0f; /* the usual breakers are strings */
-    ck_assert_int_eq(ak_sampler_create(&p, N, NULL, &s, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ak_sample_create(&p, N, NULL, &s, &error), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(error.message, "need a vocabulary"));
     ck_assert_ptr_null(s);
 }
 END_TEST
 
 /* ---- Who draws ---------------------------------------------------------- */
-static bool is_plain(const struct akunu_sampling *p)
+static bool matches_gumbel(const struct akunu_sampling *p)
 {
     struct ak_sampler *s = new_sampler(p);
-    bool plain = ak_sampler_is_plain(s);
-    ak_sampler_free(s);
-    return plain;
+    bool gumbel = ak_sample_matches_gumbel(s);
+    ak_sample_free(s);
+    return gumbel;
 }
 
 /* B15: a Gumbel step knows of a temperature and of nothing else. */
-START_TEST(plain_or_not)
+START_TEST(gumbel_or_not)
 {
     static const struct akunu_logit_bias bias = { 3, 1.0f };
     struct akunu_sampling bare = usual(), p;
     bare.top_k = 0;
     bare.top_p = 1.0f;
     bare.min_p = 0.0f;
-    ck_assert(is_plain(&bare));
-#define WITH(plain, ...)                                                                           \
+    ck_assert(matches_gumbel(&bare));
+#define WITH(gumbel, ...)                                                                          \
     do {                                                                                           \
         p = bare;                                                                                  \
         __VA_ARGS__;                                                                               \
-        ck_assert(is_plain(&p) == (plain));                                                        \
+        ck_assert(matches_gumbel(&p) == (gumbel));                                                 \
     } while (0)
     WITH(true, p.temperature = 1.0f);
     WITH(true, p.temperature = 0.0f);
@@ -191,12 +191,12 @@ START_TEST(plain_or_not)
 END_TEST
 
 /* ---- Ties, and what is no number ---------------------------------------- */
-static struct ak_candidates gathered(const float *logits, uint32_t n)
+static struct ak_sample_candidates gathered(const float *logits, uint32_t n)
 {
-    static struct ak_candidate items[N];
+    static struct ak_sample_candidate items[N];
     static float weights[N];
-    struct ak_candidates c = { .items = items, .weights = weights };
-    ak_candidates_collect(&c, logits, n, 0);
+    struct ak_sample_candidates c = { .items = items, .weights = weights };
+    ak_sample_collect(&c, logits, n, 0);
     return c;
 }
 
@@ -205,36 +205,36 @@ static const int32_t ones[] = { 1, 2, 4, 7, 8, 9 }; /* where the logits of `ties
 START_TEST(ties)
 {
     float logits[10] = { 0, 1, 1, 0, 1, 0, 0, 1, 1, 1 }, scratch[N];
-    struct ak_candidates c = gathered(logits, 10);
-    ak_candidates_top_k(&c, 4);
+    struct ak_sample_candidates c = gathered(logits, 10);
+    ak_sample_top_k(&c, 4);
     ck_assert_uint_eq(c.n, 4);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(c.items[i].token, ones[i]);
 
     /* e of six, 1 of four: 0.134 and 0.049, and the worst of the six stays */
     c = gathered(logits, 10);
-    ak_candidates_xtc(&c, 0.1f);
+    ak_sample_xtc(&c, 0.1f);
     ck_assert_uint_eq(c.n, 5);
     ck_assert_int_eq(c.items[c.n - 1].token, 9);
 
     /* ln 7.46 − 1 … the six are nearer to the entropy, the lower ids first */
     c = gathered(logits, 10);
-    ak_candidates_typical(&c, 0.3f, scratch);
+    ak_sample_typical(&c, 0.3f, scratch);
     ck_assert_uint_eq(c.n, 3);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(c.items[i].token, ones[i]);
 
     c = gathered(logits, 10); /* all within a standard deviation of 0.49 are the best themselves */
-    ak_candidates_top_n_sigma(&c, 1.0f);
+    ak_sample_top_n_sigma(&c, 1.0f);
     ck_assert_uint_eq(c.n, 6);
 
     c = gathered((float[]){ 2, 2, 2, 2 }, 4); /* no deviation, the entropy itself */
-    ak_candidates_top_n_sigma(&c, 0.5f);
+    ak_sample_top_n_sigma(&c, 0.5f);
     ck_assert_uint_eq(c.n, 4);
-    ck_assert_float_eq_tol(ak_candidates_dynamic_temperature(&c, 1.0f, 0.25f, 3.0f), 1.25f, 1e-6f);
-    ak_candidates_xtc(&c, 0.25f);
+    ck_assert_float_eq_tol(ak_sample_dynamic_temperature(&c, 1.0f, 0.25f, 3.0f), 1.25f, 1e-6f);
+    ak_sample_xtc(&c, 0.25f);
     ck_assert_uint_eq(c.n, 1);
-    ck_assert_float_eq(ak_candidates_dynamic_temperature(&c, 3.0f, 1.0f, 1.0f), 1.0f);
+    ck_assert_float_eq(ak_sample_dynamic_temperature(&c, 3.0f, 1.0f, 1.0f), 1.0f);
 }
 END_TEST
 
@@ -250,18 +250,18 @@ START_TEST(nothing_left)
         struct akunu_sampling p = usual();
         p.temperature = greedy ? 0.0f : 0.7f;
         struct ak_sampler *s = new_sampler(&p);
-        ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, none, &token, &error),
+        ck_assert_int_eq(ak_sample_token_masked(s, logits, none, &token, &error),
                          AKUNU_ERROR_NUMERIC);
-        ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, five, &token, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_sample_token_masked(s, logits, five, &token, &error), AKUNU_OK);
         ck_assert_int_eq(token, 5);
-        ak_sampler_free(s);
+        ak_sample_free(s);
         p.logit_bias = &never;
         p.n_logit_bias = 1;
         s = new_sampler(&p);
-        ck_assert_int_eq(ak_sampler_choose_allowed(s, logits, five, &token, &error),
+        ck_assert_int_eq(ak_sample_token_masked(s, logits, five, &token, &error),
                          AKUNU_ERROR_NUMERIC);
-        ck_assert_int_eq(ak_sampler_choose(s, logits, &token, &error), AKUNU_OK);
-        ak_sampler_free(s);
+        ck_assert_int_eq(ak_sample_token(s, logits, &token, &error), AKUNU_OK);
+        ak_sample_free(s);
     }
 }
 END_TEST
@@ -337,9 +337,9 @@ START_TEST(anything_at_all)
             for (int i = 0; i < N; i++)
                 logits[i] = any_logit(r);
             for (int i = 0; i < 2; i++) {
-                status[i] = ak_sampler_choose_allowed(s[i], logits, masked ? allowed : NULL,
-                                                      &token[i], &error);
-                ak_sampler_accept(s[i], token[i]);
+                status[i] = ak_sample_token_masked(s[i], logits, masked ? allowed : NULL, &token[i],
+                                                   &error);
+                ak_sample_accept(s[i], token[i]);
             }
             bool same = status[0] == status[1] && token[0] == token[1];
             bool right = status[0] == AKUNU_ERROR_NUMERIC ||
@@ -350,8 +350,8 @@ START_TEST(anything_at_all)
                 ck_abort_msg("round %d, step %d: order %s, token %d (%s)", round, step, letters,
                              (int)token[0], error.message);
         }
-        ak_sampler_free(s[0]);
-        ak_sampler_free(s[1]);
+        ak_sample_free(s[0]);
+        ak_sample_free(s[1]);
     }
 }
 END_TEST
@@ -428,7 +428,7 @@ int main(void)
     tcase_add_test(tests, orders);
     tcase_add_test(tests, refuses_nonsense);
     tcase_add_test(tests, refuses_what_the_model_lacks);
-    tcase_add_test(tests, plain_or_not);
+    tcase_add_test(tests, gumbel_or_not);
     tcase_add_test(tests, ties);
     tcase_add_test(tests, nothing_left);
     tcase_add_test(tests, anything_at_all);

@@ -252,7 +252,7 @@ START_TEST(lost_passes)
     ck_assert_int_eq(run(f, s, 1, 0, 32), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_str_eq(f->error.message, "the device is lost");
     ck_assert_ptr_null(ak_session_logits(f->session, 0));
-    ck_assert_uint_eq(ak_kv_sequence(&f->session->kv, s)->length, 30);
+    ck_assert_uint_eq(ak_session_kv_sequence(&f->session->kv, s)->length, 30);
     f->backend.lose_pass = false;
     ck_assert_int_eq(run(f, s, 0, 30, 32), AKUNU_OK);
     check_logits(ak_session_logits(f->session, 31), text_of(0), 62);
@@ -287,7 +287,7 @@ START_TEST(context_full)
         strstr(f->error.message, "32 more were given, and the context holds 300"));
     ck_assert_uint_eq(f->session->kv.sequences[other].length, at);
     ck_assert_uint_gt(at, 0);
-    ak_kv_free(&f->session->kv, s);
+    ak_session_kv_sequence_free(&f->session->kv, s);
     ck_assert_int_eq(run(f, other, 1, at, 32), AKUNU_OK);
     check_logits(ak_session_logits(f->session, 31), text_of(1), at + 32);
     fixture_free(f);
@@ -393,8 +393,8 @@ START_TEST(context_is_bounded_by_memory)
     ck_assert_int_eq(f->n_warnings, 1);
     ck_assert_ptr_nonnull(strstr(f->log, " of the 100000000 tokens that the model was made for"));
     ck_assert_uint_lt(context, 100000000);
-    ck_assert_uint_eq(ak_kv_pages_for(context, 3), n_pages);
-    ck_assert_uint_eq(ak_kv_pages_for(context + 1, 3), n_pages + 1);
+    ck_assert_uint_eq(ak_session_kv_count_pages(context, 3), n_pages);
+    ck_assert_uint_eq(ak_session_kv_count_pages(context + 1, 3), n_pages + 1);
     fixture_free(f);
 
     f = fixture_new(); /* not one page fits */
@@ -459,8 +459,8 @@ END_TEST
 
 /* ---- Generation --------------------------------------------------------- */
 struct listener {
-    int n_told;
-    int32_t told[CONTEXT];
+    int n_reported;
+    int32_t reported[CONTEXT];
     int stop_after;
     int cancel_after;
     int n_logprobs;
@@ -472,14 +472,14 @@ static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *
     struct listener *l = user;
     (void)text;
     ck_assert_uint_eq(n_bytes, 0); /* there is no vocabulary */
-    l->told[l->n_told++] = token;
-    return l->n_told != l->stop_after;
+    l->reported[l->n_reported++] = token;
+    return l->n_reported != l->stop_after;
 }
 
 static bool on_cancel(void *user)
 {
     struct listener *l = user;
-    return l->cancel_after >= 0 && l->n_told >= l->cancel_after;
+    return l->cancel_after >= 0 && l->n_reported >= l->cancel_after;
 }
 
 static struct akunu_generation greedy(int64_t n)
@@ -505,15 +505,15 @@ static struct akunu_result generate(struct fixture *f, int32_t s, uint32_t n_ids
                                     ak_status expected)
 {
     struct akunu_result result;
-    ak_status status = ak_generate(&(struct ak_request){ .session = f->session,
-                                                         .sequence = s,
-                                                         .ids = text_of(0),
-                                                         .n_ids = n_ids,
-                                                         .generation = g,
-                                                         .on_piece = on_piece,
-                                                         .cancel = on_cancel,
-                                                         .user = l },
-                                   &result, &f->error);
+    ak_status status = ak_gen_run(&(struct ak_gen_request){ .session = f->session,
+                                                            .sequence = s,
+                                                            .ids = text_of(0),
+                                                            .n_ids = n_ids,
+                                                            .generation = g,
+                                                            .on_piece = on_piece,
+                                                            .cancel = on_cancel,
+                                                            .user = l },
+                                  &result, &f->error);
     ck_assert_msg(status == expected, "%d: %s", (int)status, f->error.message);
     return result;
 }
@@ -529,9 +529,9 @@ START_TEST(greedy_text)
     memcpy(ids, text_of(0), 70 * sizeof *ids);
     for (uint32_t i = 0; i < 50; i++) {
         ids[70 + i] = best(ids, 70 + i);
-        ck_assert_int_eq(l.told[i], ids[70 + i]);
+        ck_assert_int_eq(l.reported[i], ids[70 + i]);
     }
-    ck_assert_int_eq(l.n_told, 50);
+    ck_assert_int_eq(l.n_reported, 50);
     ck_assert_int_eq(r.stop, AKUNU_STOP_LENGTH);
     ck_assert_uint_eq(r.n_prompt, 70);
     ck_assert_uint_eq(r.n_generated, 50);
@@ -544,7 +544,7 @@ START_TEST(greedy_text)
     g.max_tokens = 0;
     r = generate(f, s, 70, &g, &l, AKUNU_OK);
     ck_assert_int_eq(r.stop, AKUNU_STOP_LENGTH);
-    ck_assert_int_eq(l.n_told, 0);
+    ck_assert_int_eq(l.n_reported, 0);
 
     g.max_tokens = -1; /* until the context is full: every token of it is used */
     ck_assert_int_eq(ak_session_rewind(f->session, s, 0, &f->error), AKUNU_OK);
@@ -554,7 +554,7 @@ START_TEST(greedy_text)
     ck_assert_uint_eq(f->session->kv.sequences[s].length, CONTEXT);
     for (uint32_t i = 70; i <= CONTEXT; i++)
         ids[i] = best(ids, i);
-    ck_assert_mem_eq(l.told, ids + 70, (CONTEXT - 70 + 1) * sizeof *ids);
+    ck_assert_mem_eq(l.reported, ids + 70, (CONTEXT - 70 + 1) * sizeof *ids);
     fixture_free(f);
 }
 END_TEST
@@ -580,7 +580,7 @@ START_TEST(host_stops)
     l = (struct listener){ .cancel_after = 0 }; /* in the prompt already */
     r = generate(f, s, 70, &g, &l, AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(r.n_prompt, 0);
-    ck_assert_int_eq(l.n_told, 0);
+    ck_assert_int_eq(l.n_reported, 0);
 
     l = (struct listener){ .cancel_after = -1 };
     generate(f, s, 0, &g, &l, AKUNU_ERROR_ARGUMENT);
@@ -613,7 +613,7 @@ START_TEST(penalties_look_back)
     g.sampling.repeat_last_n = -1;
     generate(f, s, 10, &g, &l, AKUNU_OK);
     for (int i = 0; i < 11; i++)
-        ck_assert_int_ne(l.told[0], ids[i]);
+        ck_assert_int_ne(l.reported[0], ids[i]);
     fixture_free(f);
 }
 END_TEST
@@ -629,14 +629,14 @@ START_TEST(backend_draws)
     g.sampling.temperature = 0.75f;
     memcpy(ids, text_of(0), 40 * sizeof *ids);
     generate(f, s, 40, &g, &l, AKUNU_OK);
-    memcpy(ids + 40, l.told, 20 * sizeof *ids);
+    memcpy(ids + 40, l.reported, 20 * sizeof *ids);
     const struct fake_prepared *sampled =
         (const struct fake_prepared *)(const void *)f->session->sampled;
     ck_assert_ptr_nonnull(sampled);
     ck_assert_ptr_eq(sampled->table, &f->model.sampled_table);
     ck_assert_uint_eq(sampled->runs, 19);
     ck_assert(sampled->draw.temperature == 0.75f);
-    ck_assert_int_eq(l.told[19], (int32_t)((sampled->draw.seed + 58) % FAKE_VOCAB));
+    ck_assert_int_eq(l.reported[19], (int32_t)((sampled->draw.seed + 58) % FAKE_VOCAB));
     ck_assert_ptr_null(ak_session_logits(f->session, 0));
 
     /* both tables write the same cache */
@@ -649,7 +649,7 @@ START_TEST(backend_draws)
     struct listener again = { .cancel_after = -1 };
     ck_assert_int_eq(ak_session_rewind(f->session, s, 0, &f->error), AKUNU_OK);
     generate(f, s, 40, &g, &again, AKUNU_OK);
-    ck_assert_mem_eq(again.told, l.told, 20 * sizeof *ids);
+    ck_assert_mem_eq(again.reported, l.reported, 20 * sizeof *ids);
     ck_assert_ptr_eq(f->session->sampled, (const void *)sampled);
     fixture_free(f);
 }
@@ -676,13 +676,13 @@ START_TEST(logprobs_of_draws)
     g.on_logprobs = on_logprobs;
     generate(f, new_sequence(f), N_PROMPT, &g, &l, AKUNU_OK);
     memcpy(ids, text_of(0), N_PROMPT * sizeof *ids);
-    memcpy(ids + N_PROMPT, l.told, N * sizeof *ids);
+    memcpy(ids + N_PROMPT, l.reported, N * sizeof *ids);
     ck_assert_int_eq(l.n_logprobs, N);
     for (uint32_t i = 0; i < N; i++) {
         double sum = 0.0;
         for (uint32_t v = 0; v < FAKE_VOCAB; v++)
             sum += exp((double)fake_logit(ids, N_PROMPT + i, v));
-        double want = (double)fake_logit(ids, N_PROMPT + i, (uint32_t)l.told[i]) - log(sum);
+        double want = (double)fake_logit(ids, N_PROMPT + i, (uint32_t)l.reported[i]) - log(sum);
         ck_assert_msg(fabs((double)l.logprobs[i] - want) < 1e-4, "token %u: %g, expected %g", i,
                       (double)l.logprobs[i], want);
     }

@@ -37,34 +37,35 @@ static struct ak_backend *open_cpu(void)
     return cpu;
 }
 
-/* The same model, whose layers from `cut` on are another backend's. */
-static struct ak_model *share(const struct ak_model *model, uint32_t cut)
+/* The same model, whose layers from `split_layer` on are another backend's. */
+static struct ak_model *split_model(const struct ak_model *model, uint32_t split_layer)
 {
     struct ak_error error = { 0 };
-    struct ak_model *shared = calloc(1, sizeof *shared);
-    ck_assert_ptr_nonnull(shared);
-    *shared = *model;
-    fine(ak_backend_open_split(open_cpu(), open_cpu(), &model->spec, cut, &shared->backend, &error),
+    struct ak_model *split = calloc(1, sizeof *split);
+    ck_assert_ptr_nonnull(split);
+    *split = *model;
+    fine(ak_backend_open_split(open_cpu(), open_cpu(), &model->spec, split_layer, &split->backend,
+                               &error),
          &error);
-    fine(ak_pack_plan(&model->binding, shared->backend, &shared->weights, &error), &error);
-    struct ak_pack_job job = { .weights = &shared->weights, .backend = shared->backend };
+    fine(ak_pack_plan(&model->binding, split->backend, &split->weights, &error), &error);
+    struct ak_pack_job job = { .weights = &split->weights, .backend = split->backend };
     fine(ak_pool_create(1, &job.pool, &error), &error);
     fine(ak_pack_weights(&job, &error), &error);
     ak_pool_free(job.pool);
-    for (uint32_t i = 0; i < shared->weights.n_packed; i++) {
-        const struct ak_pack_weight *packed = &shared->weights.packed[i];
-        bool last = packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)cut;
+    for (uint32_t i = 0; i < split->weights.n_packed; i++) {
+        const struct ak_pack_weight *packed = &split->weights.packed[i];
+        bool last = packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)split_layer;
         ck_assert_ptr_eq(packed->backend,
-                         ak_backend_for_layer(shared->backend, last ? AK_ROLE_NO_LAYER : 0));
+                         ak_backend_for_layer(split->backend, last ? AK_ROLE_NO_LAYER : 0));
     }
-    return shared;
+    return split;
 }
 
-static void unshare(struct ak_model *shared)
+static void free_split(struct ak_model *split)
 {
-    ak_pack_clear(&shared->weights);
-    shared->backend->ops->close(shared->backend);
-    free(shared);
+    ak_pack_clear(&split->weights);
+    split->backend->ops->close(split->backend);
+    free(split);
 }
 
 static struct ak_session *open_session(const struct ak_model *model)
@@ -79,7 +80,7 @@ static struct ak_session *open_session(const struct ak_model *model)
 
 /* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
 static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits,
-                     int32_t *drawn, struct ak_backend_counts *counts)
+                     int32_t *sampled, struct ak_backend_counts *counts)
 {
     struct ak_session *session = open_session(model);
     struct ak_error error = { 0 };
@@ -98,8 +99,8 @@ static void run_text(const struct ak_model *model, const akunu_token *ids, float
         memcpy(logits, ak_session_logits(session, 0), vocab * sizeof *logits);
     }
     fine(ak_session_prepare_sampled(session, &error), &error);
-    fine(ak_session_draw(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1,
-                         (struct ak_gumbel_params){ 1.0f, 7 }, drawn, &error),
+    fine(ak_session_sample(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1,
+                           (struct ak_gumbel_params){ 1.0f, 7 }, sampled, &error),
          &error);
     ak_session_counts(session, counts);
     ak_session_free(session);
@@ -112,7 +113,7 @@ static void embed(const struct ak_model *model, const akunu_token *ids, float *o
     struct akunu_ids texts[2] = { { ids, 20 }, { ids + 7, 11 } };
     struct akunu_embedding embedding;
     akunu_embedding_default(&embedding);
-    fine(ak_embed(session, texts, 2, &embedding, NULL, NULL, out, &error), &error);
+    fine(ak_session_embed(session, texts, 2, &embedding, NULL, NULL, out, &error), &error);
     ak_session_free(session);
 }
 
@@ -121,29 +122,30 @@ START_TEST(same_bits)
     static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
     struct golden_text text;
     akunu_token ids[N];
-    int32_t drawn, drawn_again;
+    int32_t sampled, drawn_again;
     struct ak_backend_counts counts, counts_again;
     struct ak_model *model = load(golden_at(_i)->name);
     ck_assert_uint_le(model->spec.config.width, 512);
     golden_read_text(golden_at(_i)->name, &text);
     for (size_t i = 0; i < N; i++)
         ids[i] = text.ids[i % (text.n_prompt + text.n_greedy)];
-    run_text(model, ids, want, &drawn, &counts);
+    run_text(model, ids, want, &sampled, &counts);
     embed(model, ids, pooled[0]);
-    for (uint32_t cut = 1; cut < model->spec.config.n_layers; cut++) {
-        struct ak_model *shared = share(model, cut);
-        run_text(shared, ids, got, &drawn_again, &counts_again);
-        embed(shared, ids, again[0]);
+    for (uint32_t split_layer = 1; split_layer < model->spec.config.n_layers; split_layer++) {
+        struct ak_model *split = split_model(model, split_layer);
+        run_text(split, ids, got, &drawn_again, &counts_again);
+        embed(split, ids, again[0]);
         ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0,
-                      "%s, cut before layer %u: other logits", golden_at(_i)->name, (unsigned)cut);
-        ck_assert_int_eq(drawn, drawn_again);
+                      "%s, cut before layer %u: other logits", golden_at(_i)->name,
+                      (unsigned)split_layer);
+        ck_assert_int_eq(sampled, drawn_again);
         ck_assert_uint_eq(counts.gemv, counts_again.gemv);
         ck_assert_uint_eq(counts.skinny, counts_again.skinny);
         ck_assert_uint_eq(counts.gemm, counts_again.gemm);
         ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0,
                       "%s, cut before layer %u: another embedding", golden_at(_i)->name,
-                      (unsigned)cut);
-        unshare(shared);
+                      (unsigned)split_layer);
+        free_split(split);
     }
     ak_model_free(model);
 }
@@ -164,10 +166,10 @@ START_TEST(encoders)
     for (int i = 0; i < 32; i++)
         ids[i] = i + 5;
     embed(model, ids, want[0]);
-    struct ak_model *shared = share(model, 1);
-    embed(shared, ids, got[0]);
+    struct ak_model *split = split_model(model, 1);
+    embed(split, ids, got[0]);
     ck_assert_mem_eq(want, got, 2 * model->spec.config.width * sizeof(float));
-    unshare(shared);
+    free_split(split);
     ak_model_free(model);
 }
 END_TEST
@@ -175,13 +177,13 @@ END_TEST
 /* ---- Capacity ----------------------------------------------------------- */
 enum { FIRST_BYTES = 90, SECOND_BYTES = 140 };
 
-static uint64_t room_of_first(const struct ak_backend *b, const struct ak_weights *weights)
+static uint64_t capacity_of_first(const struct ak_backend *b, const struct ak_weights *weights)
 {
     (void)b, (void)weights;
     return FIRST_BYTES;
 }
 
-static uint64_t room_of_second(const struct ak_backend *b, const struct ak_weights *weights)
+static uint64_t capacity_of_second(const struct ak_backend *b, const struct ak_weights *weights)
 {
     (void)b, (void)weights;
     return SECOND_BYTES;
@@ -204,10 +206,10 @@ START_TEST(capacity)
 {
     static const struct ak_backend_ops limited = { .describe = no_description,
                                                    .close = stay_open,
-                                                   .kv_bytes_max = room_of_first },
+                                                   .kv_bytes_max = capacity_of_first },
                                        roomier = { .describe = no_description,
                                                    .close = stay_open,
-                                                   .kv_bytes_max = room_of_second },
+                                                   .kv_bytes_max = capacity_of_second },
                                        unlimited = { .describe = no_description,
                                                      .close = stay_open };
     static const struct {

@@ -112,7 +112,7 @@ enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t 
         .used = e->used,
         .n_tokens = e->header.n_tokens,
     };
-    ak_versioned_give(entry, &full, sizeof full, "akunu_cache_entry", &error);
+    ak_api_copy_out(entry, &full, sizeof full, "akunu_cache_entry", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 

@@ -38,7 +38,7 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
     struct ak_tc_parser_params settings = { .on_event = on_event, .user = user };
 
     akunu_reply_params_default(&p);
-    AK_TRY(ak_versioned_take(&p, sizeof p, given, "akunu_reply_params", error));
+    AK_TRY(ak_api_copy_in(&p, sizeof p, given, "akunu_reply_params", error));
     AK_TRY(find_format(&p, &settings.format, error));
     settings.prompt = p.prompt;
     settings.tools = p.tools;
@@ -63,8 +63,8 @@ static ak_status create_grammar(const struct akunu_reply_params *reply,
 
     akunu_reply_params_default(&p);
     akunu_calls_params_default(&c);
-    AK_TRY(ak_versioned_take(&p, sizeof p, reply, "akunu_reply_params", error));
-    AK_TRY(ak_versioned_take(&c, sizeof c, calls, "akunu_calls_params", error));
+    AK_TRY(ak_api_copy_in(&p, sizeof p, reply, "akunu_reply_params", error));
+    AK_TRY(ak_api_copy_in(&c, sizeof c, calls, "akunu_calls_params", error));
     AK_TRY(find_format(&p, &rules.format, error));
     rules.tokenizer = p.tokenizer ? p.tokenizer->inner : NULL;
     rules.chat_template = p.chat_template;

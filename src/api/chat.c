@@ -15,7 +15,7 @@ static const struct ak_tmpl_set *inner_of(const struct akunu_template *chat)
     return (const struct ak_tmpl_set *)chat;
 }
 
-static struct akunu_template *give(struct ak_tmpl_set *chat, ak_status status,
+static struct akunu_template *wrap(struct ak_tmpl_set *chat, ak_status status,
                                    const struct ak_error *error)
 {
     if (status == AKUNU_OK)
@@ -45,7 +45,7 @@ struct akunu_template *akunu_template_load(const char *path, const char *const *
     struct ak_error error = { 0 };
     struct ak_tmpl_set *chat = NULL;
     ak_status status = load(path, override_kv, &chat, &error);
-    return give(chat, status, &error);
+    return wrap(chat, status, &error);
 }
 
 struct akunu_template *akunu_model_template(const struct akunu_model *model)
@@ -54,7 +54,7 @@ struct akunu_template *akunu_model_template(const struct akunu_model *model)
     struct ak_tmpl_set *chat = NULL;
     ak_status status = model ? ak_tmpl_open(model->inner->provider, &chat, &error) :
                                ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-    return give(chat, status, &error);
+    return wrap(chat, status, &error);
 }
 
 struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes,
@@ -72,7 +72,7 @@ struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes,
     else
         status = ak_tmpl_from_text((struct ak_text){ text ? text : "", (uint32_t)n_bytes },
                                    inner_of(tokens), &chat, &error);
-    return give(chat, status, &error);
+    return wrap(chat, status, &error);
 }
 
 void akunu_template_free(struct akunu_template *chat)
@@ -114,7 +114,7 @@ static ak_status render(const struct akunu_template *chat, const struct akunu_ch
     akunu_chat_default(&input);
     if (!chat)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the template is NULL");
-    AK_TRY(ak_versioned_take(&input, sizeof input, given, "akunu_chat", error));
+    AK_TRY(ak_api_copy_in(&input, sizeof input, given, "akunu_chat", error));
     if (!input.messages)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no messages are given");
     return ak_tmpl_render(inner_of(chat), &input, out, n_bytes, error);

@@ -16,7 +16,7 @@ static ak_status convert(const char *from, const char *to, const struct akunu_co
     akunu_convert_params_default(&params);
     if (!from || !to)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
-    AK_TRY(ak_versioned_take(&params, sizeof params, given, "akunu_convert_params", error));
+    AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_convert_params", error));
     struct ak_log log = { params.log, params.user };
     struct ak_convert_options options = { .type = params.type,
                                           .pre = params.pre,

@@ -23,6 +23,6 @@ enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info)
     struct akunu_device_info full = { 0 };
     ak_status status = find(i, &full, &error);
     if (status == AKUNU_OK)
-        status = ak_versioned_give(info, &full, sizeof full, "akunu_device_info", &error);
+        status = ak_api_copy_out(info, &full, sizeof full, "akunu_device_info", &error);
     return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

@@ -18,13 +18,12 @@ enum akunu_status akunu_embed(struct akunu_session *session, const struct akunu_
     struct ak_session *s = ak_api_session(session, &error);
     struct akunu_embedding full;
     akunu_embedding_default(&full);
-    if (s &&
-        ak_versioned_take(&full, sizeof full, embedding, "akunu_embedding", &error) == AKUNU_OK) {
+    if (s && ak_api_copy_in(&full, sizeof full, embedding, "akunu_embedding", &error) == AKUNU_OK) {
         if (n > 0 && (!texts || !out))
             ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                     "the texts, or where the embeddings go, are NULL");
         else
-            ak_embed(s, texts, n, &full, cancel, user, out, &error);
+            ak_session_embed(s, texts, n, &full, cancel, user, out, &error);
     }
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

@@ -1,21 +1,21 @@
 #include "api/error.h"
 
-static _Thread_local struct ak_error last;
+static _Thread_local struct ak_error last_failure;
 
 enum akunu_status ak_api_fail(const struct ak_error *error)
 {
-    last = *error;
+    last_failure = *error;
     return error->status;
 }
 
 const char *akunu_last_error(void)
 {
-    return last.message;
+    return last_failure.message;
 }
 
 enum akunu_status akunu_last_status(void)
 {
-    return last.status;
+    return last_failure.status;
 }
 
 const char *akunu_status_name(enum akunu_status status)

@@ -71,7 +71,7 @@ static struct akunu_file *wrap(struct ak_provider *provider, bool lent, struct a
     return NULL;
 }
 
-struct akunu_file *ak_api_file_lend(struct ak_provider *provider)
+struct akunu_file *ak_api_lend_file(struct ak_provider *provider)
 {
     return wrap(provider, true, NULL);
 }
@@ -151,7 +151,7 @@ static ak_status get_info(const struct akunu_file *file, struct akunu_file_info 
         .n_metadata = ak_provider_n_metas(file->provider),
         .bytes = ak_provider_bytes(file->provider),
     };
-    return ak_versioned_give(info, &full, sizeof full, "akunu_file_info", error);
+    return ak_api_copy_out(info, &full, sizeof full, "akunu_file_info", error);
 }
 
 enum akunu_status akunu_file_get_info(const struct akunu_file *file, struct akunu_file_info *info)
@@ -175,7 +175,7 @@ static ak_status get_tensor_info(const struct akunu_file *file, size_t i,
     };
     for (unsigned d = 0; d < tensor.n_dims; d++)
         full.shape[d] = tensor.shape[d];
-    return ak_versioned_give(info, &full, sizeof full, "akunu_tensor_info", error);
+    return ak_api_copy_out(info, &full, sizeof full, "akunu_tensor_info", error);
 }
 
 enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i,
@@ -260,7 +260,7 @@ static ak_status give_meta(const struct ak_meta *meta, struct akunu_meta *out,
     case AK_META_STRING: full.string = meta->as.string; break;
     default: break;
     }
-    return ak_versioned_give(out, &full, sizeof full, "akunu_meta", error);
+    return ak_api_copy_out(out, &full, sizeof full, "akunu_meta", error);
 }
 
 static ak_status get_meta(const struct akunu_file *file, size_t i, struct ak_meta *out,

@@ -6,6 +6,6 @@
 
 /* A handle around a provider that stays its owner's and must outlive it; NULL
  * without memory. */
-struct akunu_file *ak_api_file_lend(struct ak_provider *provider);
+struct akunu_file *ak_api_lend_file(struct ak_provider *provider);
 
 #endif

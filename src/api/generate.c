@@ -30,17 +30,17 @@ static ak_status check(const struct akunu_generation *given, struct ak_error *er
 static ak_status make_request(struct akunu_session *session, akunu_sequence sequence,
                               const akunu_token *ids, size_t n_ids,
                               const struct akunu_generation *generation,
-                              struct akunu_generation *defaults, struct ak_request *out,
+                              struct akunu_generation *defaults, struct ak_gen_request *out,
                               struct ak_error *error)
 {
     akunu_generation_default(defaults);
     if (!generation)
         generation = defaults;
-    *out = (struct ak_request){ .session = ak_api_session(session, error),
-                                .sequence = sequence,
-                                .ids = ids,
-                                .n_ids = n_ids,
-                                .generation = generation };
+    *out = (struct ak_gen_request){ .session = ak_api_session(session, error),
+                                    .sequence = sequence,
+                                    .ids = ids,
+                                    .n_ids = n_ids,
+                                    .generation = generation };
     if (!out->session)
         return AKUNU_ERROR_ARGUMENT;
     AK_TRY(check(generation, error));
@@ -57,17 +57,17 @@ enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence s
     struct ak_error error = { 0 };
     struct akunu_generation defaults;
     struct akunu_result full = { .stop = AKUNU_STOP_CALLBACK };
-    struct ak_request request;
+    struct ak_gen_request request;
     if (result)
-        ak_versioned_give(result, &full, sizeof full, "akunu_result", &error);
+        ak_api_copy_out(result, &full, sizeof full, "akunu_result", &error);
     if (error.status == AKUNU_OK && make_request(session, sequence, ids, n_ids, generation,
                                                  &defaults, &request, &error) == AKUNU_OK) {
         request.on_piece = on_piece;
         request.cancel = cancel;
         request.user = user;
-        ak_generate(&request, &full, &error);
+        ak_gen_run(&request, &full, &error);
         if (result)
-            ak_versioned_give(result, &full, sizeof full, "akunu_result", NULL);
+            ak_api_copy_out(result, &full, sizeof full, "akunu_result", NULL);
     }
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
@@ -77,12 +77,12 @@ static ak_status give_results(struct akunu_result *results, const struct akunu_r
                               size_t n, struct ak_error *error)
 {
     for (size_t i = 0; results && i < n; i++)
-        AK_TRY(ak_versioned_give((char *)results + i * results->size, &full[i], sizeof *full,
-                                 "akunu_result", error));
+        AK_TRY(ak_api_copy_out((char *)results + i * results->size, &full[i], sizeof *full,
+                               "akunu_result", error));
     return AKUNU_OK;
 }
 
-static ak_status generate_choices(const struct ak_request *request, size_t n,
+static ak_status generate_choices(const struct ak_gen_request *request, size_t n,
                                   akunu_choice_fn *on_piece, akunu_sequence *sequences,
                                   struct akunu_result *results, struct ak_error *error)
 {
@@ -91,7 +91,7 @@ static ak_status generate_choices(const struct ak_request *request, size_t n,
         return ak_fail_memory(error, "the results", n * sizeof *full);
     ak_status status = give_results(results, full, n, error);
     if (status == AKUNU_OK) {
-        status = ak_generate_choices(request, n, on_piece, sequences, full, error);
+        status = ak_gen_run_parallel(request, n, on_piece, sequences, full, error);
         give_results(results, full, n, NULL);
     }
     ak_free(full);
@@ -106,7 +106,7 @@ enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_se
 {
     struct ak_error error = { 0 };
     struct akunu_generation defaults;
-    struct ak_request request;
+    struct ak_gen_request request;
     for (size_t i = 1; sequences && i < n; i++)
         sequences[i] = -1;
     if (!sequences || n == 0) {

@@ -45,7 +45,7 @@ static ak_status from_schema(const char *schema, size_t n_bytes,
     akunu_schema_params_default(&params);
     if (!schema)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the schema is NULL");
-    AK_TRY(ak_versioned_take(&params, sizeof params, given, "akunu_schema_params", error));
+    AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_schema_params", error));
     if (params.form != AKUNU_SCHEMA_WRITING && params.form != AKUNU_SCHEMA_READING)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the form of a schema's texts is %d, which is none of those that there are",
@@ -67,8 +67,8 @@ struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_byt
     return wrap(inner, status, &error);
 }
 
-static ak_status after(const struct akunu_grammar *grammar, const char *const *words, bool again,
-                       struct ak_grammar **out, struct ak_error *error)
+static ak_status create_lazy(const struct akunu_grammar *grammar, const char *const *words,
+                             bool again, struct ak_grammar **out, struct ak_error *error)
 {
     size_t n = 0;
     if (!grammar || !words)
@@ -90,7 +90,7 @@ struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar,
 {
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;
-    ak_status status = after(grammar, words, again, &inner, &error);
+    ak_status status = create_lazy(grammar, words, again, &inner, &error);
     return wrap(inner, status, &error);
 }
 
@@ -152,13 +152,13 @@ enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar,
                                       size_t n_bytes, bool *allowed, size_t *at)
 {
     struct ak_error error = { 0 };
-    size_t place = 0;
+    size_t offset = 0;
     if (!grammar || (!text && n_bytes > 0) || !allowed)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                 "the grammar, the text or the answer's place is NULL");
     else
-        check(grammar->inner, tokenizer, text, n_bytes, allowed, &place, &error);
+        check(grammar->inner, tokenizer, text, n_bytes, allowed, &offset, &error);
     if (at)
-        *at = place;
+        *at = offset;
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

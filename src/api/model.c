@@ -47,12 +47,12 @@ static ak_status load(const char *path, const struct akunu_load_params *given,
     akunu_load_params_default(&params);
     if (!path)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
-    AK_TRY(ak_versioned_take(&params, sizeof params, given, "akunu_load_params", error));
+    AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_load_params", error));
     AK_TRY(ak_model_load(path, &params, &model->inner, error));
 
     const struct ak_spec_config *config = &model->inner->spec.config;
     model->tokenizer.inner = model->inner->tokenizer;
-    model->file = ak_api_file_lend(model->inner->provider);
+    model->file = ak_api_lend_file(model->inner->provider);
     model->name = ak_strndup(config->name.bytes, config->name.n);
     model->architecture = ak_strndup(config->architecture.bytes, config->architecture.n);
     if (!model->file || !model->name || !model->architecture)
@@ -125,7 +125,7 @@ static void add_linear(const struct ak_pack_weight *packed, struct totals *total
     totals->parameters += rows * packed->cols;
 }
 
-static struct totals totals_of(const struct ak_model *m)
+static struct totals sum_weights(const struct ak_model *m)
 {
     struct totals totals = { 0 };
     const struct ak_view *embedding = m->weights.embedding;
@@ -143,7 +143,7 @@ static struct totals totals_of(const struct ak_model *m)
     return totals;
 }
 
-static const char *heaviest_type(const struct totals *totals)
+static const char *find_heaviest_type(const struct totals *totals)
 {
     int heaviest = 0;
     for (int i = 1; i < AK_QUANT_COUNT; i++)
@@ -163,12 +163,12 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
     }
     const struct ak_model *m = model->inner;
     const struct ak_spec_config *config = &m->spec.config;
-    struct totals totals = totals_of(m);
+    struct totals totals = sum_weights(m);
     struct akunu_model_info full = {
         .name = model->name,
         .architecture = model->architecture,
         .format = m->provider->format->name,
-        .weight_type = heaviest_type(&totals),
+        .weight_type = find_heaviest_type(&totals),
         .cpu = m->backend->ops->describe(m->backend),
         .n_layers = config->n_layers,
         .width = config->width,
@@ -186,7 +186,7 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         .pooling = m->spec.pooling.kind,
         .normalized = m->spec.pooling.is_normalized,
     };
-    ak_versioned_give(info, &full, sizeof full, "akunu_model_info", &error);
+    ak_api_copy_out(info, &full, sizeof full, "akunu_model_info", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
@@ -228,6 +228,6 @@ enum akunu_status akunu_memory_report(const struct akunu_model *model,
                  ak_table_bytes(&m->hidden_table),
         .cached = m->weights.block_mapped ? m->weights.block_bytes : 0,
     };
-    ak_versioned_give(out, &full, sizeof full, "akunu_memory", &error);
+    ak_api_copy_out(out, &full, sizeof full, "akunu_memory", &error);
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

@@ -1,6 +1,6 @@
 /* The public handle of a model. */
-#ifndef AK_API_MODEL_H
-#define AK_API_MODEL_H
+#ifndef AK_API_HANDLES_H
+#define AK_API_HANDLES_H
 
 #include "api/text.h"
 #include "session/model.h"

@@ -34,7 +34,7 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
         .blas_scale256 = tuned.blas[AK_CPU_ACT_Q8_256],
         .blas_float = tuned.blas[AK_CPU_ACT_F32],
     };
-    return ak_versioned_give(out, &full, sizeof full, "akunu_profile", error);
+    return ak_api_copy_out(out, &full, sizeof full, "akunu_profile", error);
 }
 
 enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
@@ -52,7 +52,7 @@ static ak_status write_profile(const struct akunu_profile *given, const char *pa
     struct akunu_profile full = { .size = sizeof full };
     if (!given || !path)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no profile or no path is given");
-    AK_TRY(ak_versioned_take(&full, sizeof full, given, "akunu_profile", error));
+    AK_TRY(ak_api_copy_in(&full, sizeof full, given, "akunu_profile", error));
     struct ak_backend_profile profile = { .threads = full.threads,
                                           .prefill_chunk = full.prefill_chunk };
     profile.skinny_max[AK_CPU_ACT_Q8_32] = full.small_n_scale32;

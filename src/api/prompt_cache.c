@@ -13,13 +13,13 @@ void akunu_prompt_cache_default(struct akunu_prompt_cache *cache)
                                               .least = 128 };
 }
 
-static enum akunu_status give(const struct ak_error *error)
+static enum akunu_status finish(const struct ak_error *error)
 {
     return error->status == AKUNU_OK ? AKUNU_OK : ak_api_fail(error);
 }
 
-static struct ak_session *session_and_path(struct akunu_session *session, const char *path,
-                                           struct ak_error *error)
+static struct ak_session *check_path(struct akunu_session *session, const char *path,
+                                     struct ak_error *error)
 {
     struct ak_session *s = ak_api_session(session, error);
     if (s && !path)
@@ -31,20 +31,20 @@ enum akunu_status akunu_sequence_save(struct akunu_session *session, akunu_seque
                                       const char *path)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = session_and_path(session, path, &error);
+    struct ak_session *s = check_path(session, path, &error);
     if (s)
-        ak_text_save(s, sequence, path, &error);
-    return give(&error);
+        ak_save_sequence(s, sequence, path, &error);
+    return finish(&error);
 }
 
 enum akunu_status akunu_sequence_load(struct akunu_session *session, akunu_sequence sequence,
                                       const char *path)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = session_and_path(session, path, &error);
+    struct ak_session *s = check_path(session, path, &error);
     if (s)
-        ak_text_load(s, sequence, path, &error);
-    return give(&error);
+        ak_save_load_sequence(s, sequence, path, &error);
+    return finish(&error);
 }
 
 enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_sequence sequence,
@@ -58,10 +58,9 @@ enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_se
     if (s && (!n_restored || (!ids && n_ids > 0)))
         ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                 "the ids, or where the number of restored tokens goes, are NULL");
-    else if (s &&
-             ak_versioned_take(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
-        ak_prompt_restore(s, sequence, ids, n_ids, &own, n_restored, &error);
-    return give(&error);
+    else if (s && ak_api_copy_in(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
+        ak_prompt_cache_restore(s, sequence, ids, n_ids, &own, n_restored, &error);
+    return finish(&error);
 }
 
 enum akunu_status akunu_sequence_keep(struct akunu_session *session, akunu_sequence sequence,
@@ -71,7 +70,7 @@ enum akunu_status akunu_sequence_keep(struct akunu_session *session, akunu_seque
     struct ak_session *s = ak_api_session(session, &error);
     struct akunu_prompt_cache own;
     akunu_prompt_cache_default(&own);
-    if (s && ak_versioned_take(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
-        ak_prompt_keep(s, sequence, n_tokens, &own, &error);
-    return give(&error);
+    if (s && ak_api_copy_in(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
+        ak_prompt_cache_keep(s, sequence, n_tokens, &own, &error);
+    return finish(&error);
 }

@@ -5,7 +5,7 @@
 #include "model/model.h"
 #include "weights/ggml_type.h"
 
-static ak_status past_end(const char *what, size_t i, struct ak_error *error)
+static ak_status fail_past_end(const char *what, size_t i, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no %s of number %zu", what, i);
 }
@@ -20,10 +20,10 @@ enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info)
     struct ak_error error = { 0 };
     const struct ak_provider_format *format = ak_provider_format_at(i);
     if (!format)
-        return finish(past_end("format", i, &error), &error);
+        return finish(fail_past_end("format", i, &error), &error);
     struct akunu_format_info full = { .name = format->name,
                                       .about = format->about ? format->about : "" };
-    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_format_info", &error), &error);
+    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_format_info", &error), &error);
 }
 
 enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info)
@@ -33,7 +33,7 @@ enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info
     for (size_t at = 0; at < i && *family; at++)
         family++;
     if (!*family)
-        return finish(past_end("architecture", i, &error), &error);
+        return finish(fail_past_end("architecture", i, &error), &error);
     struct akunu_architecture_info full = { .name = (*family)->names[0],
                                             .about = (*family)->description ?
                                                          (*family)->description :
@@ -42,7 +42,7 @@ enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info
                                             .experts = (*family)->has_experts };
     for (uint32_t w = 0; w < (*family)->n_weights; w++)
         full.experts |= (*family)->weights[w].role == AK_ROLE_FFN_ROUTER;
-    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_architecture_info", &error),
+    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_architecture_info", &error),
                   &error);
 }
 
@@ -50,7 +50,7 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
 {
     struct ak_error error = { 0 };
     if (i >= AK_QUANT_COUNT)
-        return finish(past_end("type", i, &error), &error);
+        return finish(fail_past_end("type", i, &error), &error);
     enum ak_quant_type type = (enum ak_quant_type)i;
     const struct ak_quant_info *t = ak_quant_info(type);
     uint32_t number; /* a type that no file has is put together */
@@ -60,7 +60,7 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
                                     .integers = ak_cpu_type_act_format(type) != AK_CPU_ACT_F32,
                                     .packed = ak_cpu_is_tiled(type) ||
                                               !ak_ggml_type_number(type, &number) };
-    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_type_info", &error), &error);
+    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_type_info", &error), &error);
 }
 
 enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info *info)
@@ -68,8 +68,8 @@ enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info
     struct ak_error error = { 0 };
     const struct ak_hf_quantization *q = ak_hf_quantization_at(i);
     if (!q)
-        return finish(past_end("quantisation", i, &error), &error);
+        return finish(fail_past_end("quantisation", i, &error), &error);
     struct akunu_quantisation_info full = { .name = q->name, .about = q->about };
-    return finish(ak_versioned_give(info, &full, sizeof full, "akunu_quantisation_info", &error),
+    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_quantisation_info", &error),
                   &error);
 }

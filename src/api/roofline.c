@@ -26,7 +26,7 @@ static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
         .bf16_ops_per_second = measured.bf16_ops_per_second,
         .clock_hz = measured.clock_hz,
     };
-    return ak_versioned_give(out, &full, sizeof full, "akunu_roofline", error);
+    return ak_api_copy_out(out, &full, sizeof full, "akunu_roofline", error);
 }
 
 enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what,
@@ -50,7 +50,7 @@ static ak_status measure_model(const struct akunu_model *model, unsigned n_threa
     if (what & AKUNU_MEASURE_READ)
         AK_TRY(backend->ops->measure_bandwidth(backend, &model->inner->weights, n_threads,
                                                &full.read_bytes_per_second, error));
-    return ak_versioned_give(out, &full, sizeof full, "akunu_roofline", error);
+    return ak_api_copy_out(out, &full, sizeof full, "akunu_roofline", error);
 }
 
 enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads,
@@ -82,7 +82,7 @@ enum akunu_status akunu_get_chip(struct akunu_chip *out)
     };
     _Static_assert(sizeof full.name == sizeof chip.name, "the public name has room for all of it");
     memcpy(full.name, chip.name, sizeof full.name);
-    return ak_versioned_give(out, &full, sizeof full, "akunu_chip", &error) == AKUNU_OK ?
+    return ak_api_copy_out(out, &full, sizeof full, "akunu_chip", &error) == AKUNU_OK ?
                AKUNU_OK :
                ak_api_fail(&error);
 }

@@ -11,7 +11,7 @@
 
 struct akunu_sampler {
     struct ak_sampler *inner;
-    struct ak_constraint constraint;
+    struct ak_session_constraint constraint;
 };
 
 void akunu_sampling_default(struct akunu_sampling *sampling)
@@ -38,19 +38,19 @@ void akunu_sampling_default(struct akunu_sampling *sampling)
                                              .adaptive_decay = 0.9f };
 }
 
-static ak_status take(const struct akunu_sampling *given, struct akunu_sampling *sampling,
-                      struct ak_error *error)
+static ak_status read_params(const struct akunu_sampling *given, struct akunu_sampling *sampling,
+                             struct ak_error *error)
 {
     akunu_sampling_default(sampling);
-    return ak_versioned_take(sampling, sizeof *sampling, given, "akunu_sampling", error);
+    return ak_api_copy_in(sampling, sizeof *sampling, given, "akunu_sampling", error);
 }
 
 enum akunu_status akunu_sampling_check(const struct akunu_sampling *given)
 {
     struct akunu_sampling sampling;
     struct ak_error error = { 0 };
-    if (take(given, &sampling, &error) == AKUNU_OK &&
-        ak_sampling_check(&sampling, &error) == AKUNU_OK)
+    if (read_params(given, &sampling, &error) == AKUNU_OK &&
+        ak_sample_check_params(&sampling, &error) == AKUNU_OK)
         return AKUNU_OK;
     ak_api_fail(&error);
     return error.status;
@@ -62,12 +62,12 @@ static ak_status create(const struct akunu_model *model, const struct akunu_samp
     struct akunu_sampling sampling;
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-    AK_TRY(take(given, &sampling, error));
+    AK_TRY(read_params(given, &sampling, error));
     if (sampling.grammar)
-        AK_TRY(ak_constraint_begin(model->inner, sampling.grammar->inner, &sampler->constraint,
-                                   error));
-    return ak_sampler_create(&sampling, model->inner->spec.config.vocab_size,
-                             model->inner->tokenizer, &sampler->inner, error);
+        AK_TRY(ak_session_constraint_begin(model->inner, sampling.grammar->inner,
+                                           &sampler->constraint, error));
+    return ak_sample_create(&sampling, model->inner->spec.config.vocab_size,
+                            model->inner->tokenizer, &sampler->inner, error);
 }
 
 struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model,
@@ -90,27 +90,28 @@ void akunu_sampler_free(struct akunu_sampler *sampler)
 {
     if (!sampler)
         return;
-    ak_constraint_end(&sampler->constraint);
-    ak_sampler_free(sampler->inner);
+    ak_session_constraint_end(&sampler->constraint);
+    ak_sample_free(sampler->inner);
     ak_free(sampler);
 }
 
 uint64_t akunu_sampler_seed(const struct akunu_sampler *sampler)
 {
-    return sampler ? ak_sampler_seed(sampler->inner) : 0;
+    return sampler ? ak_sample_seed(sampler->inner) : 0;
 }
 
 void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token)
 {
     if (sampler)
-        ak_sampler_accept(sampler->inner, token);
+        ak_sample_accept(sampler->inner, token);
 }
 
 static ak_status sample(struct akunu_sampler *sampler, const float *logits, int32_t *token,
                         struct ak_error *error)
 {
     bool allowed;
-    AK_TRY(ak_constraint_choose(&sampler->constraint, sampler->inner, logits, token, error));
+    AK_TRY(
+        ak_session_constraint_sample(&sampler->constraint, sampler->inner, logits, token, error));
     return sampler->constraint.matcher ? ak_grammar_matcher_accept_token(
                                              sampler->constraint.matcher, *token, &allowed, error) :
                                          AKUNU_OK;
@@ -131,10 +132,11 @@ akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
     return -1;
 }
 
-static ak_status logprobs(const float *logits, size_t vocab_size, akunu_token token, float *logprob,
-                          struct akunu_logprob *top, size_t n_top, struct ak_error *error)
+static ak_status compute_logprobs(const float *logits, size_t vocab_size, akunu_token token,
+                                  float *logprob, struct akunu_logprob *top, size_t n_top,
+                                  struct ak_error *error)
 {
-    struct ak_logprobs l = { 0 };
+    struct ak_sample_logprobs l = { 0 };
     if (!logits || !logprob || (!top && n_top > 0))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the logits, or where log-probabilities go, are NULL");
@@ -142,13 +144,13 @@ static ak_status logprobs(const float *logits, size_t vocab_size, akunu_token to
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "token %d and %zu likeliest ones: the vocabulary has %zu", (int)token, n_top,
                        vocab_size);
-    ak_status status = ak_logprobs_init(&l, (uint32_t)n_top, (uint32_t)vocab_size, error);
+    ak_status status = ak_sample_logprobs_init(&l, (uint32_t)n_top, (uint32_t)vocab_size, error);
     if (status == AKUNU_OK) {
-        *logprob = ak_logprobs_of(&l, logits, (uint32_t)vocab_size, token);
+        *logprob = ak_sample_logprobs_compute(&l, logits, (uint32_t)vocab_size, token);
         if (n_top > 0)
             memcpy(top, l.top, n_top * sizeof *top);
     }
-    ak_logprobs_release(&l);
+    ak_sample_logprobs_release(&l);
     return status;
 }
 
@@ -156,6 +158,6 @@ enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_t
                                  float *logprob, struct akunu_logprob *top, size_t n_top)
 {
     struct ak_error error = { 0 };
-    ak_status status = logprobs(logits, vocab_size, token, logprob, top, n_top, &error);
+    ak_status status = compute_logprobs(logits, vocab_size, token, logprob, top, n_top, &error);
     return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

@@ -20,7 +20,7 @@ static ak_status create(const struct akunu_model *model, const struct akunu_sess
     akunu_session_params_default(&params);
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-    AK_TRY(ak_versioned_take(&params, sizeof params, given, "akunu_session_params", error));
+    AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_session_params", error));
     return ak_session_create(model->inner, &params, &session->inner, error);
 }
 
@@ -83,7 +83,7 @@ enum akunu_status akunu_session_counters(const struct akunu_session *session,
                                        .gemv = counts.gemv,
                                        .small_n = counts.skinny,
                                        .gemm = counts.gemm };
-        ak_versioned_give(out, &full, sizeof full, "akunu_counters", &error);
+        ak_api_copy_out(out, &full, sizeof full, "akunu_counters", &error);
     }
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
@@ -102,14 +102,14 @@ akunu_sequence akunu_sequence_new(struct akunu_session *session)
 
 void akunu_sequence_free(struct akunu_session *session, akunu_sequence sequence)
 {
-    if (session && ak_kv_sequence(&session->inner->kv, sequence))
-        ak_kv_free(&session->inner->kv, sequence);
+    if (session && ak_session_kv_sequence(&session->inner->kv, sequence))
+        ak_session_kv_sequence_free(&session->inner->kv, sequence);
 }
 
 uint32_t akunu_sequence_length(const struct akunu_session *session, akunu_sequence sequence)
 {
-    const struct ak_kv_sequence *found =
-        session ? ak_kv_sequence(&session->inner->kv, sequence) : NULL;
+    const struct ak_session_kv_sequence *found =
+        session ? ak_session_kv_sequence(&session->inner->kv, sequence) : NULL;
     return found ? found->length : 0;
 }
 

@@ -53,14 +53,14 @@ void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer)
     ak_free(tokenizer);
 }
 
-/* What every call asks of its arguments; `room` tells whether the two pairs of
+/* What every call asks of its arguments; `buffers_valid` tells whether the two pairs of
  * pointer and size agree. */
-static ak_status check(const struct akunu_tokenizer *tokenizer, bool room, unsigned flags,
+static ak_status check(const struct akunu_tokenizer *tokenizer, bool buffers_valid, unsigned flags,
                        unsigned known, struct ak_error *error)
 {
     if (!tokenizer)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the tokenizer is NULL");
-    if (!room)
+    if (!buffers_valid)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a pointer is NULL where its size is not 0");
     if (flags & ~known)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "unknown flags: 0x%x", flags & ~known);
@@ -72,9 +72,9 @@ int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text
 {
     struct ak_error error = { 0 };
     size_t n_ids;
-    bool room = (text || n_bytes == 0) && (ids || capacity == 0);
+    bool buffers_valid = (text || n_bytes == 0) && (ids || capacity == 0);
 
-    if (check(tokenizer, room, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, &error) !=
+    if (check(tokenizer, buffers_valid, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, &error) !=
             AKUNU_OK ||
         ak_tok_encode(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids,
                       &error) != AKUNU_OK) {
@@ -89,9 +89,10 @@ int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_to
 {
     struct ak_error error = { 0 };
     size_t n_bytes;
-    bool room = (ids || n_ids == 0) && (text || capacity == 0);
+    bool buffers_valid = (ids || n_ids == 0) && (text || capacity == 0);
 
-    if (check(tokenizer, room, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) != AKUNU_OK ||
+    if (check(tokenizer, buffers_valid, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) !=
+            AKUNU_OK ||
         ak_tok_decode(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) !=
             AKUNU_OK) {
         ak_api_fail(&error);

@@ -14,8 +14,8 @@ static ak_status size_of(const void *given, const char *what, size_t *bytes, str
     return AKUNU_OK;
 }
 
-ak_status ak_versioned_take(void *out, size_t known_bytes, const void *given, const char *what,
-                            struct ak_error *error)
+ak_status ak_api_copy_in(void *out, size_t known_bytes, const void *given, const char *what,
+                         struct ak_error *error)
 {
     size_t bytes;
     if (!given)
@@ -26,8 +26,8 @@ ak_status ak_versioned_take(void *out, size_t known_bytes, const void *given, co
     return AKUNU_OK;
 }
 
-ak_status ak_versioned_give(void *out, const void *full, size_t full_bytes, const char *what,
-                            struct ak_error *error)
+ak_status ak_api_copy_out(void *out, const void *full, size_t full_bytes, const char *what,
+                          struct ak_error *error)
 {
     size_t bytes;
     if (!out)

@@ -14,7 +14,7 @@
 /* A template is bad input rather than an unreadable model, and fails while it runs. */
 static int template_failure(void)
 {
-    int code = cli_library_failure();
+    int code = cli_fail_library();
     return akunu_last_status() == AKUNU_ERROR_ARGUMENT ? CLI_EXIT_FAILURE : code;
 }
 
@@ -28,7 +28,7 @@ static int load_model(const struct cli_options *o, struct akunu_template **out)
     if (*out && akunu_template_is_fallback(*out) && !o->chat_template_file)
         cli_warn("%s has no chat template: ChatML is used", path);
     free(path);
-    return *out ? CLI_EXIT_OK : cli_library_failure();
+    return *out ? CLI_EXIT_OK : cli_fail_library();
 }
 
 /* In place of the model's templates, whose special tokens stay. */
@@ -42,7 +42,7 @@ static int load_file(const struct cli_options *o, struct akunu_template **chat)
     free(text.bytes);
     akunu_template_free(*chat);
     *chat = parsed;
-    return parsed ? CLI_EXIT_OK : cli_library_failure();
+    return parsed ? CLI_EXIT_OK : cli_fail_library();
 }
 
 static int load(const struct cli_options *o, struct akunu_template **chat)
@@ -89,7 +89,7 @@ int cli_apply_template(const struct cli_options *o)
     struct cli_text messages, tools = { 0 }, documents = { 0 };
     struct akunu_chat input;
     if (!o->messages)
-        return cli_usage("the conversation is missing: give it with --messages FILE");
+        return cli_fail_usage("the conversation is missing: give it with --messages FILE");
     int code = cli_read_file("--messages", o->messages, &messages);
     if (code == CLI_EXIT_OK)
         code = read_optional(o->tools, "--tools", &tools);

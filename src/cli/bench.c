@@ -17,7 +17,7 @@
 #include "cli/progress.h"
 
 struct bench {
-    struct cli_loaded *loaded;
+    struct cli_model_session *loaded;
     struct cli_bench_context *report;
     akunu_token *ids;               /* enough for the longest test */
     akunu_sequence *sequences;      /* max_sequences; the first is the session's own */
@@ -29,7 +29,7 @@ struct bench {
 static bool on_cancel(void *user)
 {
     (void)user;
-    return cli_interrupted();
+    return cli_is_interrupted();
 }
 
 static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *ids, int64_t n)
@@ -37,7 +37,7 @@ static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *
     size_t last;
     if (n > 0 && akunu_prefill(b->loaded->session, sequence, ids, (size_t)n, on_cancel, NULL,
                                &last) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     return CLI_EXIT_OK;
 }
 
@@ -50,8 +50,8 @@ static int decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_
                                                      .sequence = b->sequences[s],
                                                      .logits = true };
         if (akunu_decode(b->loaded->session, b->step, (size_t)n_sequences) != AKUNU_OK)
-            return cli_library_failure();
-        if (cli_interrupted())
+            return cli_fail_library();
+        if (cli_is_interrupted())
             return CLI_EXIT_INTERRUPTED;
     }
     return CLI_EXIT_OK;
@@ -62,7 +62,7 @@ static int rewind_all(struct bench *b, int64_t length)
     for (int64_t s = 0; s < b->n_sequences; s++)
         if (akunu_sequence_rewind(b->loaded->session, b->sequences[s], (uint32_t)length) !=
             AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
     return CLI_EXIT_OK;
 }
 
@@ -75,7 +75,7 @@ static int fill_context(struct bench *b, const struct cli_bench_test *test)
     while (code == CLI_EXIT_OK && b->n_sequences < test->n_sequences) {
         akunu_sequence sequence = akunu_sequence_new(b->loaded->session);
         if (sequence < 0)
-            return cli_library_failure();
+            return cli_fail_library();
         b->sequences[b->n_sequences++] = sequence;
     }
     for (int64_t s = 0; code == CLI_EXIT_OK && s < b->n_sequences; s++)
@@ -193,7 +193,7 @@ static int run_test(const struct cli_bench_test *test, void *user)
     char name[CLI_BENCH_NAME_BYTES];
     double *samples = malloc((size_t)o->repetitions * sizeof *samples);
     if (!samples)
-        return cli_no_memory();
+        return cli_fail_memory();
     cli_bench_name(test, name);
     bool known = measure_bounds(b, test, &roof);
     int code = measure_test(b, test, samples, name);
@@ -263,7 +263,7 @@ static void fill_ids(struct bench *b, int64_t n)
 }
 
 /* Of the session's pool, so that it holds for every type of keys and values. */
-static double kv_token_bytes(const struct cli_loaded *loaded, int64_t n_sequences)
+static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_sequences)
 {
     enum { PAGE_TOKENS = 64 };
     struct akunu_memory memory = { .size = sizeof memory };
@@ -277,7 +277,7 @@ static double kv_token_bytes(const struct cli_loaded *loaded, int64_t n_sequence
 /* All tests with one number of threads and one batch, as o has them. */
 static int run_session(struct bench *b, const struct cli_options *o, const struct extent *e)
 {
-    struct cli_loaded *loaded = b->loaded;
+    struct cli_model_session *loaded = b->loaded;
     int64_t batch = o->batch;
     if (batch > 0 && batch < e->sequences) {
         cli_warn("-b %lld: raised to %lld, a token of each sequence", (long long)batch,
@@ -288,8 +288,8 @@ static int run_session(struct bench *b, const struct cli_options *o, const struc
     int code = cli_open_session(o, loaded, (uint32_t)(o->context ? o->context : e->tokens),
                                 (uint32_t)batch);
     if (code == CLI_EXIT_OK && akunu_session_batch(loaded->session) < e->sequences)
-        code = cli_failure("a pass of this session has at most %u tokens, and -np wants %lld",
-                           (unsigned)akunu_session_batch(loaded->session), (long long)e->sequences);
+        code = cli_fail("a pass of this session has at most %u tokens, and -np wants %lld",
+                        (unsigned)akunu_session_batch(loaded->session), (long long)e->sequences);
     if (code == CLI_EXIT_OK) {
         b->sequences[0] = loaded->sequence;
         b->n_sequences = 1;
@@ -327,7 +327,7 @@ static int run_sessions(struct bench *b, const struct cli_options *o, const stru
 static int run_model(const struct cli_options *o, const struct extent *e,
                      struct cli_bench_context *report)
 {
-    struct cli_loaded loaded = { .sequence = -1 };
+    struct cli_model_session loaded = { .sequence = -1 };
     struct bench b = { .loaded = &loaded, .report = report };
     int code = CLI_EXIT_OK;
     report->options = o;
@@ -341,7 +341,7 @@ static int run_model(const struct cli_options *o, const struct extent *e,
         b.ids = malloc((size_t)e->length * sizeof *b.ids);
         b.sequences = malloc((size_t)e->sequences * sizeof *b.sequences);
         b.step = malloc((size_t)e->sequences * sizeof *b.step);
-        code = b.ids && b.sequences && b.step ? run_sessions(&b, o, e) : cli_no_memory();
+        code = b.ids && b.sequences && b.step ? run_sessions(&b, o, e) : cli_fail_memory();
     }
     free(b.ids);
     free(b.sequences);
@@ -350,12 +350,12 @@ static int run_model(const struct cli_options *o, const struct extent *e,
     return code;
 }
 
-static int64_t largest(const struct cli_list *list)
+static int64_t find_largest(const struct cli_list *list)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     for (size_t i = 0; i < list->n; i++)
-        most = list->values[i] > most ? list->values[i] : most;
-    return most;
+        max = list->values[i] > max ? list->values[i] : max;
+    return max;
 }
 
 int cli_bench(const struct cli_options *o)
@@ -368,22 +368,22 @@ int cli_bench(const struct cli_options *o)
     if (o->tune)
         return cli_bench_tune(o);
     if (o->profile_out)
-        return cli_usage("--profile-out %s: only --tune writes a profile", o->profile_out);
+        return cli_fail_usage("--profile-out %s: only --tune writes a profile", o->profile_out);
     each_test(o, extend, &e);
     if (e.length == 0 && !o->load)
-        return cli_usage("nothing to measure: -p and -n are both 0, and no --load");
+        return cli_fail_usage("nothing to measure: -p and -n are both 0, and no --load");
     if (e.tokens > INT32_MAX)
-        return cli_usage("-np and -d: the sequences have %lld tokens together",
-                         (long long)e.tokens);
+        return cli_fail_usage("-np and -d: the sequences have %lld tokens together",
+                              (long long)e.tokens);
     if (o->context > 0 && e.tokens > o->context)
-        return cli_failure("the longest test has %lld tokens and the context holds %lld (-c)",
-                           (long long)e.tokens, (long long)o->context);
+        return cli_fail("the longest test has %lld tokens and the context holds %lld (-c)",
+                        (long long)e.tokens, (long long)o->context);
     cli_bench_begin(&report);
     for (size_t i = 0; (i == 0 || i < o->models.n) && code == CLI_EXIT_OK; i++) {
         struct cli_options one = *o;
         one.model = i < o->models.n ? o->models.values[i] : NULL;
-        one.threads = largest(&o->thread_counts); /* for loading */
-        one.batch = largest(&o->batches);
+        one.threads = find_largest(&o->thread_counts); /* for loading */
+        one.batch = find_largest(&o->batches);
         code = run_model(&one, &e, &report);
     }
     if (code == CLI_EXIT_OK)

@@ -40,7 +40,7 @@ double cli_bench_median(const double *samples, size_t n);
 /* What a row says beside the result. */
 struct cli_bench_context {
     const struct cli_options *options;
-    const struct cli_loaded *loaded; /* a row of loading needs no session */
+    const struct cli_model_session *loaded; /* a row of loading needs no session */
     struct cli_output out;
     bool json;
     size_t n_rows;

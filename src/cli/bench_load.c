@@ -109,7 +109,7 @@ static double drop(const struct cli_options *o, const char *path)
 enum { CONTEXT = 512 }; /* where -c does not say */
 
 /* *loaded is left loaded, to be unloaded whatever the code. */
-static int load_once(const struct cli_options *o, struct cli_loaded *loaded, double *ready,
+static int load_once(const struct cli_options *o, struct cli_model_session *loaded, double *ready,
                      double *first)
 {
     double started = cli_seconds();
@@ -124,7 +124,7 @@ static int load_once(const struct cli_options *o, struct cli_loaded *loaded, dou
                                            .sequence = loaded->sequence,
                                            .logits = true };
         if (akunu_decode(loaded->session, &token, 1) != AKUNU_OK)
-            code = cli_library_failure();
+            code = cli_fail_library();
     }
     *first = cli_seconds() - started;
     return code;
@@ -135,14 +135,14 @@ static int time_loads(const struct cli_options *o, const char *path, bool cold, 
 {
     size_t n = (size_t)o->repetitions;
     double *ready = seconds, *first = seconds + n, kept = 0.0;
-    struct cli_loaded loaded = { .sequence = -1 };
+    struct cli_model_session loaded = { .sequence = -1 };
     int code = CLI_EXIT_OK;
     for (size_t i = 0; i < n && code == CLI_EXIT_OK; i++) {
         cli_unload(&loaded);
         if (cold)
             kept = fmax(kept, drop(o, path));
         code = load_once(o, &loaded, &ready[i], &first[i]);
-        if (code == CLI_EXIT_OK && cli_interrupted())
+        if (code == CLI_EXIT_OK && cli_is_interrupted())
             code = CLI_EXIT_INTERRUPTED;
     }
     if (code == CLI_EXIT_OK) {
@@ -163,10 +163,10 @@ static int time_loads(const struct cli_options *o, const char *path, bool cold, 
 
 int cli_bench_loading(const struct cli_options *o, struct cli_bench_context *report)
 {
-    struct cli_loaded loaded = { .sequence = -1 };
+    struct cli_model_session loaded = { .sequence = -1 };
     double ready, first, *seconds = malloc(2 * (size_t)o->repetitions * sizeof *seconds);
     char *path = NULL;
-    int code = seconds ? cli_model_path(o->model, &path) : cli_no_memory();
+    int code = seconds ? cli_model_path(o->model, &path) : cli_fail_memory();
     if (code == CLI_EXIT_OK) /* untimed: it may have to pack first */
         code = load_once(o, &loaded, &ready, &first);
     cli_unload(&loaded);

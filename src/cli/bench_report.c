@@ -174,7 +174,7 @@ void cli_bench_begin(struct cli_bench_context *c)
                                  "weight_type,cpu,n_threads,median_ts,"
                                  "n_parallel,n_batch,ready_seconds,first_token_seconds,model\n");
     } else {
-        cli_machine(&c->out);
+        cli_print_machine(&c->out);
         cli_output_text(&c->out, "\n\n| model | size | parameters | cpu | threads | batch | test | "
                                  "tok/s | of the limit |\n"
                                  "|---|---:|---:|---|---:|---:|---|---:|---:|\n");

@@ -19,7 +19,7 @@ static const double worth = 1.03;
 
 struct tuning {
     const struct cli_options *options;
-    struct cli_loaded *loaded;
+    struct cli_model_session *loaded;
     struct cli_progress progress;
     akunu_token *ids;
     int n_rounds; /* runs of each candidate, in turns, of which the fastest counts */
@@ -29,13 +29,13 @@ static bool on_progress(double fraction, void *user)
 {
     struct cli_progress *progress = user;
     cli_progress_show(progress, "tuning", fraction);
-    return !cli_interrupted();
+    return !cli_is_interrupted();
 }
 
 static bool on_cancel(void *user)
 {
     (void)user;
-    return cli_interrupted();
+    return cli_is_interrupted();
 }
 
 /* The user's own profile; makes its folders. */
@@ -46,13 +46,13 @@ static int default_path(char path[PATH_BYTES])
     int n = config && *config ? snprintf(folder, sizeof folder, "%s", config) :
                                 snprintf(folder, sizeof folder, "%s/.config", home ? home : "");
     if ((!home && !(config && *config)) || n < 0 || (size_t)n + 8 >= sizeof folder)
-        return cli_usage(
+        return cli_fail_usage(
             "where to? Neither XDG_CONFIG_HOME nor HOME is set: name a file with --profile-out");
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return cli_failure("%s: cannot be made: %s", folder, strerror(errno));
+        return cli_fail("%s: cannot be made: %s", folder, strerror(errno));
     strcat(folder, "/akunu");
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return cli_failure("%s: cannot be made: %s", folder, strerror(errno));
+        return cli_fail("%s: cannot be made: %s", folder, strerror(errno));
     snprintf(path, PATH_BYTES, "%s/profile.yaml", folder);
     return CLI_EXIT_OK;
 }
@@ -70,7 +70,7 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
     double started = cli_seconds();
     if (code == CLI_EXIT_OK && akunu_prefill(t->loaded->session, t->loaded->sequence, t->ids,
                                              (size_t)n_prompt, on_cancel, NULL, &last) != AKUNU_OK)
-        code = cli_library_failure();
+        code = cli_fail_library();
     *prompt = fmax(*prompt, (double)n_prompt / fmax(cli_seconds() - started, 1e-9));
     started = cli_seconds();
     for (int64_t i = 0; code == CLI_EXIT_OK && i < generated; i++) {
@@ -78,11 +78,11 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
                                            .sequence = t->loaded->sequence,
                                            .logits = true };
         if (akunu_decode(t->loaded->session, &token, 1) != AKUNU_OK)
-            code = cli_library_failure();
+            code = cli_fail_library();
     }
     if (generated > 0)
         *generate = fmax(*generate, (double)generated / fmax(cli_seconds() - started, 1e-9));
-    if (code == CLI_EXIT_OK && cli_interrupted())
+    if (code == CLI_EXIT_OK && cli_is_interrupted())
         code = CLI_EXIT_INTERRUPTED;
     cli_close_session(t->loaded);
     return code;
@@ -103,7 +103,7 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
     uint32_t candidates[MOST_CANDIDATES], n = 0;
     double scores[MOST_CANDIDATES] = { 0 };
     if (akunu_get_chip(&chip) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     const uint32_t wanted[MOST_CANDIDATES] = { chip.cores, chip.hardware_threads, chip.cores - 1,
                                                chip.cores / 2 };
     for (size_t i = 0; i < MOST_CANDIDATES; i++) {
@@ -153,7 +153,7 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
 {
     enum { LONG_PROMPT = 1024 };
     struct cli_options one = *o;
-    struct cli_loaded loaded = { .sequence = -1 };
+    struct cli_model_session loaded = { .sequence = -1 };
     struct tuning t = { .options = &one,
                         .loaded = &loaded,
                         .n_rounds = (int)(o->repetitions + 1) / 2 };
@@ -165,7 +165,7 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
         loaded.info.context < LONG_PROMPT + GENERATED ? loaded.info.context / 2 : LONG_PROMPT;
     t.ids = calloc(LONG_PROMPT, sizeof *t.ids); /* token 0 all along: speed does not depend on it */
     if (code == CLI_EXIT_OK && !t.ids)
-        code = cli_no_memory();
+        code = cli_fail_memory();
     t.progress = cli_progress_begin();
     if (code == CLI_EXIT_OK && n_prompt > 0)
         code = tune_threads(&t, profile, n_prompt);
@@ -198,9 +198,9 @@ static int try_to_write(const char *path)
     char beside[PATH_BYTES + 8];
     int n = snprintf(beside, sizeof beside, "%s.try", path);
     if (n < 0 || (size_t)n >= sizeof beside)
-        return cli_usage("--profile-out: the path is too long");
+        return cli_fail_usage("--profile-out: the path is too long");
     if (akunu_profile_write(&empty, beside) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     remove(beside);
     return CLI_EXIT_OK;
 }
@@ -214,13 +214,13 @@ int cli_bench_tune(const struct cli_options *o)
     const char *path = o->profile_out ? o->profile_out : own;
     int code = o->profile_out ? CLI_EXIT_OK : default_path(own);
     if (code == CLI_EXIT_OK && o->models.n > 1)
-        code = cli_usage("--tune takes one model");
+        code = cli_fail_usage("--tune takes one model");
     if (code == CLI_EXIT_OK)
         code = try_to_write(path);
     if (code != CLI_EXIT_OK)
         return code;
     if (akunu_get_chip(&chip) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
     enum akunu_status status =
         akunu_tune(o->cpu, threads, (unsigned)o->repetitions, on_progress, &progress, &profile);
@@ -228,11 +228,11 @@ int cli_bench_tune(const struct cli_options *o)
     if (status == AKUNU_OK)
         status = akunu_profile_write(&profile, path);
     if (status != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     if (o->models.n == 1) {
         code = tune_model(o, path, &profile);
         if (code == CLI_EXIT_OK && akunu_profile_write(&profile, path) != AKUNU_OK)
-            code = cli_library_failure();
+            code = cli_fail_library();
     }
     if (code != CLI_EXIT_OK)
         return code;

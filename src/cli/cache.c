@@ -70,7 +70,7 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
     for (size_t i = 0; i < n; i++) {
         struct akunu_cache_entry e = { .size = sizeof e };
         if (akunu_cache_get_entry(cache, i, &e) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         bytes += e.bytes;
         if (o->json) {
             json_array_append_new(files, json_of(&e));
@@ -119,11 +119,11 @@ static int prune(const struct cli_options *o, struct akunu_cache *cache, struct 
     for (size_t i = 0; i < akunu_cache_count(cache); i++) {
         struct akunu_cache_entry e = { .size = sizeof e };
         if (akunu_cache_get_entry(cache, i, &e) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         if (!is_to_go(o, &e))
             continue;
         if (akunu_cache_remove(cache, i) != AKUNU_OK) {
-            code = cli_library_failure();
+            code = cli_fail_library();
             continue;
         }
         n++;
@@ -144,7 +144,7 @@ int cli_cache(const struct cli_options *o)
     bool pruning = strcmp(o->word, "prune") == 0;
     struct akunu_cache *cache = akunu_cache_open(o->cache_dir);
     if (!cache)
-        return cli_library_failure();
+        return cli_fail_library();
     int code = pruning ? prune(o, cache, &out) : list(o, cache, &out);
     akunu_cache_free(cache);
     return cli_output_end(&out, code);

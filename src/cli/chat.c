@@ -20,7 +20,7 @@ static int append(struct cli_text *text, const char *bytes, size_t n)
 {
     char *larger = realloc(text->bytes, text->n + n + 2);
     if (!larger)
-        return cli_no_memory();
+        return cli_fail_memory();
     memcpy(larger + text->n, bytes, n);
     text->bytes = larger;
     text->n += n;
@@ -51,7 +51,7 @@ static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_l
         if (*result == CLI_LINE_END && !first && text->n > 0)
             *result = CLI_LINE_TEXT; /* what there is is a message */
         else if (*result == CLI_LINE_NO_MEMORY)
-            return cli_no_memory();
+            return cli_fail_memory();
         else if (*result == CLI_LINE_TEXT) {
             cli_line_remember(chat->editor, line);
             if (first && begins_block(line)) {
@@ -74,7 +74,7 @@ static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_l
     return code;
 }
 
-static bool is_blank(const struct cli_text *text)
+static bool is_whitespace(const struct cli_text *text)
 {
     return strspn(text->bytes, " \t\r\n") == text->n;
 }
@@ -82,9 +82,9 @@ static bool is_blank(const struct cli_text *text)
 static int take(struct cli_chat *chat, const struct cli_text *text)
 {
     int code;
-    if (is_blank(text))
+    if (is_whitespace(text))
         return CLI_EXIT_OK;
-    if (cli_chat_obey(chat, text->bytes, &code))
+    if (cli_chat_run_command(chat, text->bytes, &code))
         return code;
     code = cli_chat_add(chat, "user", text->bytes, text->n);
     return code == CLI_EXIT_OK ? cli_chat_answer(chat) : code;
@@ -179,7 +179,7 @@ static int open_chat(struct cli_chat *chat)
     chat->messages = json_array();
     chat->editor = cli_line_editor_new();
     if (!chat->messages || !chat->editor)
-        return cli_no_memory();
+        return cli_fail_memory();
     int code = cli_sampling(o, &chat->sampling);
     if (code == CLI_EXIT_OK)
         code = set_up_system(chat);
@@ -204,7 +204,7 @@ static int open_chat(struct cli_chat *chat)
     chat->seed = (int64_t)chat->sampling.params.seed;
     chat->generation.special = true; /* such tokens mark reasoning */
     if (code == CLI_EXIT_OK)
-        code = cli_speculation(o, chat->loaded.session, &chat->draft, &chat->generation);
+        code = cli_read_speculation(o, chat->loaded.session, &chat->draft, &chat->generation);
     return code;
 }
 
@@ -221,7 +221,7 @@ int cli_chat(const struct cli_options *o)
     }
     if (code == CLI_EXIT_OK)
         code = converse(&chat);
-    free(chat.held);
+    free(chat.context_ids);
     json_decref(chat.messages);
     akunu_grammar_free(chat.grammar);
     akunu_template_free(chat.template);

@@ -28,7 +28,7 @@ static int clear(struct cli_chat *chat, const char *argument)
 
 static bool drop_answer(struct cli_chat *chat)
 {
-    if (!cli_chat_last_is(chat, "assistant"))
+    if (!cli_chat_is_last(chat, "assistant"))
         return false;
     cli_chat_drop_last(chat);
     return true;
@@ -38,7 +38,7 @@ static int undo(struct cli_chat *chat, const char *argument)
 {
     (void)argument;
     bool dropped = drop_answer(chat);
-    if (cli_chat_last_is(chat, "user")) {
+    if (cli_chat_is_last(chat, "user")) {
         cli_chat_drop_last(chat);
         dropped = true;
     }
@@ -50,7 +50,7 @@ static int regenerate(struct cli_chat *chat, const char *argument)
 {
     (void)argument;
     drop_answer(chat);
-    if (cli_chat_last_is(chat, "user"))
+    if (cli_chat_is_last(chat, "user"))
         return cli_chat_answer(chat);
     cli_aside("there is nothing to answer");
     return CLI_EXIT_OK;
@@ -62,7 +62,7 @@ static int set_system(struct cli_chat *chat, const char *argument)
     if (!*argument && !system)
         cli_aside("no system prompt; /system TEXT sets one");
     else if (!*argument && json_is_string(system))
-        cli_tell("%s", json_string_value(system));
+        cli_report("%s", json_string_value(system));
     if (!*argument)
         return CLI_EXIT_OK;
     bool away = strcmp(argument, "-") == 0;
@@ -75,7 +75,7 @@ static int set_system(struct cli_chat *chat, const char *argument)
 static int save(struct cli_chat *chat, const char *argument)
 {
     if (!*argument)
-        return cli_usage("/save needs a file's name: /save talk.json");
+        return cli_fail_usage("/save needs a file's name: /save talk.json");
     int code = cli_chat_save(chat, argument);
     if (code == CLI_EXIT_OK)
         cli_aside("saved %zu messages in %s", json_array_size(chat->messages), argument);
@@ -85,7 +85,7 @@ static int save(struct cli_chat *chat, const char *argument)
 static int load(struct cli_chat *chat, const char *argument)
 {
     if (!*argument)
-        return cli_usage("/load needs a file's name: /load talk.json");
+        return cli_fail_usage("/load needs a file's name: /load talk.json");
     int code = cli_chat_load(chat, argument);
     if (code == CLI_EXIT_OK)
         cli_aside("%zu messages from %s", json_array_size(chat->messages), argument);
@@ -102,21 +102,22 @@ static int stats(struct cli_chat *chat, const char *argument)
     const struct akunu_model_info *m = &chat->loaded.info;
     struct akunu_memory memory = { .size = sizeof memory };
     (void)argument;
-    cli_tell("model     %s, %s, %.0f million parameters", *m->name ? m->name : m->architecture,
-             m->weight_type, (double)m->n_parameters / 1e6);
-    cli_tell("context   %u of %u tokens, %zu messages",
-             akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
-             akunu_session_context(chat->loaded.session), json_array_size(chat->messages));
-    cli_tell("prompts   %llu tokens, %.1f tok/s; %llu more were in the cache",
-             (unsigned long long)chat->n_prompt, rate((double)chat->n_prompt, chat->prompt_seconds),
-             (unsigned long long)chat->n_reused);
-    cli_tell("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_answers,
-             (unsigned long long)chat->n_generated,
-             rate((double)(chat->n_generated - chat->n_answers), chat->generate_seconds));
+    cli_report("model     %s, %s, %.0f million parameters", *m->name ? m->name : m->architecture,
+               m->weight_type, (double)m->n_parameters / 1e6);
+    cli_report("context   %u of %u tokens, %zu messages",
+               akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
+               akunu_session_context(chat->loaded.session), json_array_size(chat->messages));
+    cli_report("prompts   %llu tokens, %.1f tok/s; %llu more were in the cache",
+               (unsigned long long)chat->n_prompt,
+               rate((double)chat->n_prompt, chat->prompt_seconds),
+               (unsigned long long)chat->n_reused);
+    cli_report("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_answers,
+               (unsigned long long)chat->n_generated,
+               rate((double)(chat->n_generated - chat->n_answers), chat->generate_seconds));
     if (akunu_memory_report(chat->loaded.model, chat->loaded.session, &memory) == AKUNU_OK)
-        cli_tell("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB",
-                 (double)memory.packed / 1e6, (double)memory.kv / 1e6,
-                 (double)memory.scratch / 1e6);
+        cli_report("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB",
+                   (double)memory.packed / 1e6, (double)memory.kv / 1e6,
+                   (double)memory.scratch / 1e6);
     return CLI_EXIT_OK;
 }
 
@@ -146,12 +147,13 @@ static int help(struct cli_chat *chat, const char *argument)
     (void)chat;
     (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        cli_tell("/%s%s%-*s %s", commands[i].name, *commands[i].argument ? " " : "",
-                 14 - (int)strlen(commands[i].name) - (*commands[i].argument != '\0'),
-                 commands[i].argument, commands[i].help);
-    cli_tell("A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", "
-             "until another \"\"\".\n"
-             "Ctrl-C stops an answer. A message that begins with a slash: put a blank before it.");
+        cli_report("/%s%s%-*s %s", commands[i].name, *commands[i].argument ? " " : "",
+                   14 - (int)strlen(commands[i].name) - (*commands[i].argument != '\0'),
+                   commands[i].argument, commands[i].help);
+    cli_report(
+        "A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", "
+        "until another \"\"\".\n"
+        "Ctrl-C stops an answer. A message that begins with a slash: put a blank before it.");
     return CLI_EXIT_OK;
 }
 
@@ -166,7 +168,7 @@ static size_t word_length(const char *line)
     return n > 1 && (line[n] == '\0' || isspace((unsigned char)line[n])) ? n - 1 : 0;
 }
 
-bool cli_chat_obey(struct cli_chat *chat, const char *line, int *code)
+bool cli_chat_run_command(struct cli_chat *chat, const char *line, int *code)
 {
     static const struct {
         const char *name, *meant;
@@ -192,10 +194,10 @@ bool cli_chat_obey(struct cli_chat *chat, const char *line, int *code)
             return true;
         }
     }
-    const char *nearest = cli_nearest(name, words, N_COMMANDS);
+    const char *nearest = cli_find_nearest(name, words, N_COMMANDS);
     if (nearest)
-        *code = cli_usage("there is no /%s; did you mean /%s?", name, nearest);
+        *code = cli_fail_usage("there is no /%s; did you mean /%s?", name, nearest);
     else
-        *code = cli_usage("there is no /%s; /help lists what there is", name);
+        *code = cli_fail_usage("there is no /%s; /help lists what there is", name);
     return true;
 }

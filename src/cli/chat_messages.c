@@ -19,7 +19,7 @@ int cli_chat_add(struct cli_chat *chat, const char *role, const char *text, size
 {
     json_t *message = json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
     return message && json_array_append_new(chat->messages, message) == 0 ? CLI_EXIT_OK :
-                                                                            cli_no_memory();
+                                                                            cli_fail_memory();
 }
 
 const json_t *cli_chat_system(const struct cli_chat *chat)
@@ -37,10 +37,10 @@ int cli_chat_set_system(struct cli_chat *chat, const char *text)
     json_t *message =
         json_pack("{s:s, s:o}", "role", "system", "content", cli_json_text(text, strlen(text)));
     return message && json_array_insert_new(chat->messages, 0, message) == 0 ? CLI_EXIT_OK :
-                                                                               cli_no_memory();
+                                                                               cli_fail_memory();
 }
 
-bool cli_chat_last_is(const struct cli_chat *chat, const char *role)
+bool cli_chat_is_last(const struct cli_chat *chat, const char *role)
 {
     size_t n = json_array_size(chat->messages);
     return n > 0 && is_of(json_array_get(chat->messages, n - 1), role);
@@ -61,7 +61,7 @@ int cli_chat_save(const struct cli_chat *chat, const char *path)
         error = errno;
         good = false;
     }
-    return good ? CLI_EXIT_OK : cli_failure("cannot write %s: %s", path, strerror(error));
+    return good ? CLI_EXIT_OK : cli_fail("cannot write %s: %s", path, strerror(error));
 }
 
 /* What is wrong with a list of messages, NULL: nothing. */
@@ -86,15 +86,15 @@ int cli_chat_load(struct cli_chat *chat, const char *path)
     json_error_t error;
     FILE *file = fopen(path, "re");
     if (!file)
-        return cli_failure("cannot read %s: %s", path, strerror(errno));
+        return cli_fail("cannot read %s: %s", path, strerror(errno));
     json_t *messages = json_loadf(file, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     fclose(file);
     if (!messages)
-        return cli_failure("%s:%d: no valid JSON: %s", path, error.line, error.text);
+        return cli_fail("%s:%d: no valid JSON: %s", path, error.line, error.text);
     const char *fault = fault_of(messages);
     if (fault) {
         json_decref(messages);
-        return cli_failure("%s holds no conversation: %s", path, fault);
+        return cli_fail("%s holds no conversation: %s", path, fault);
     }
     json_decref(chat->messages);
     chat->messages = messages;

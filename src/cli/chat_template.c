@@ -39,12 +39,12 @@ static struct akunu_template *parse(const char *text, size_t n,
 {
     struct akunu_template *template = akunu_template_parse(text, n, of_model);
     if (!template)
-        *code = cli_library_failure();
+        *code = cli_fail_library();
     return template;
 }
 
-static struct akunu_template *from_file(const char *path, const struct akunu_template *of_model,
-                                        int *code)
+static struct akunu_template *parse_file(const char *path, const struct akunu_template *of_model,
+                                         int *code)
 {
     struct cli_text text = { 0 };
     struct akunu_template *template = NULL;
@@ -56,8 +56,8 @@ static struct akunu_template *from_file(const char *path, const struct akunu_tem
 }
 
 /* One of the model's own, or one of those above. */
-static struct akunu_template *named(const char *name, const struct akunu_template *of_model,
-                                    int *code)
+static struct akunu_template *find_named(const char *name, const struct akunu_template *of_model,
+                                         int *code)
 {
     char names[256] = "";
     size_t n = 0, n_names = 0;
@@ -72,19 +72,20 @@ static struct akunu_template *named(const char *name, const struct akunu_templat
     }
     if (text)
         return parse(text, n, of_model, code);
-    *code = cli_usage("--chat-template %s: no template of that name; there are %s, and what the "
-                      "model has; a template itself has braces",
-                      name, names);
+    *code =
+        cli_fail_usage("--chat-template %s: no template of that name; there are %s, and what the "
+                       "model has; a template itself has braces",
+                       name, names);
     return NULL;
 }
 
 struct akunu_template *cli_chat_template(const struct cli_options *o,
-                                         const struct cli_loaded *loaded, int *code)
+                                         const struct cli_model_session *loaded, int *code)
 {
     struct akunu_template *of_model = akunu_model_template(loaded->model), *chosen = NULL;
     *code = CLI_EXIT_OK;
     if (!of_model) {
-        *code = cli_library_failure();
+        *code = cli_fail_library();
         return NULL;
     }
     if (!o->chat_template && !o->chat_template_file) {
@@ -94,11 +95,11 @@ struct akunu_template *cli_chat_template(const struct cli_options *o,
         return of_model;
     }
     if (o->chat_template_file)
-        chosen = from_file(o->chat_template_file, of_model, code);
+        chosen = parse_file(o->chat_template_file, of_model, code);
     else if (strchr(o->chat_template, '{'))
         chosen = parse(o->chat_template, strlen(o->chat_template), of_model, code);
     else
-        chosen = named(o->chat_template, of_model, code);
+        chosen = find_named(o->chat_template, of_model, code);
     akunu_template_free(of_model);
     return chosen;
 }

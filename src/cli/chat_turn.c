@@ -33,7 +33,7 @@ static char *render(const struct cli_chat *chat, size_t *n)
     struct akunu_chat input;
     char *messages = json_dumps(chat->messages, JSON_COMPACT);
     if (!messages) {
-        cli_no_memory();
+        cli_fail_memory();
         return NULL;
     }
     akunu_chat_default(&input);
@@ -43,7 +43,7 @@ static char *render(const struct cli_chat *chat, size_t *n)
     char *prompt = akunu_template_render(chat->template, &input, n);
     free(messages);
     if (!prompt)
-        cli_library_failure();
+        cli_fail_library();
     return prompt;
 }
 
@@ -60,7 +60,7 @@ static int tokenize(struct turn *turn, const char *prompt, size_t n)
 {
     const struct akunu_tokenizer *tokenizer = turn->chat->loaded.tokenizer;
     const struct cli_text text = { (char *)(uintptr_t)prompt, n };
-    int code = cli_tokens_of(tokenizer, &text, AKUNU_PARSE_SPECIAL, &turn->ids, &turn->n_ids);
+    int code = cli_tokenize_text(tokenizer, &text, AKUNU_PARSE_SPECIAL, &turn->ids, &turn->n_ids);
     if (code != CLI_EXIT_OK)
         return code;
     akunu_token bos = akunu_token_bos(tokenizer);
@@ -68,7 +68,7 @@ static int tokenize(struct turn *turn, const char *prompt, size_t n)
     turn->capacity = turn->n_ids + 1 + 64;
     akunu_token *larger = realloc(turn->ids, turn->capacity * sizeof *larger);
     if (!larger)
-        return cli_no_memory();
+        return cli_fail_memory();
     turn->ids = larger;
     if (add) {
         memmove(larger + 1, larger, turn->n_ids * sizeof *larger);
@@ -76,7 +76,7 @@ static int tokenize(struct turn *turn, const char *prompt, size_t n)
         turn->n_ids++;
     }
     return turn->n_ids ? CLI_EXIT_OK :
-                         cli_failure("the chat template makes nothing of the conversation");
+                         cli_fail("the chat template makes nothing of the conversation");
 }
 
 /* Rewinds the KV cache to what it has in common with the prompt, whose last token at
@@ -85,20 +85,20 @@ static int keep_prefix(struct turn *turn)
 {
     struct cli_chat *chat = turn->chat;
     size_t n = 0;
-    while (n < chat->n_held && n + 1 < turn->n_ids && chat->held[n] == turn->ids[n])
+    while (n < chat->n_context_ids && n + 1 < turn->n_ids && chat->context_ids[n] == turn->ids[n])
         n++;
     turn->n_kept = n;
     if (akunu_sequence_rewind(chat->loaded.session, chat->loaded.sequence, (uint32_t)n) == AKUNU_OK)
         return CLI_EXIT_OK;
-    return cli_library_failure();
+    return cli_fail_library();
 }
 
-static int full(const struct turn *turn)
+static int fail_full(const struct turn *turn)
 {
-    return cli_failure("the conversation would have %zu tokens and the context holds %u, so the "
-                       "message is not sent: /undo takes back "
-                       "the last exchange, /clear begins anew, -c sets the size",
-                       turn->n_ids, akunu_session_context(turn->chat->loaded.session));
+    return cli_fail("the conversation would have %zu tokens and the context holds %u, so the "
+                    "message is not sent: /undo takes back "
+                    "the last exchange, /clear begins anew, -c sets the size",
+                    turn->n_ids, akunu_session_context(turn->chat->loaded.session));
 }
 
 /* ---- The text ----------------------------------------------------------- */
@@ -186,7 +186,7 @@ static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
         turn->no_memory = true;
     else if (n > 0 && akunu_reply_push(turn->reply, text, n) != AKUNU_OK)
         turn->no_memory = true;
-    return !turn->no_memory && cli_output_flush(&turn->chat->out) && !cli_interrupted();
+    return !turn->no_memory && cli_output_flush(&turn->chat->out) && !cli_is_interrupted();
 }
 
 static bool on_cancel(void *user)
@@ -195,7 +195,7 @@ static bool on_cancel(void *user)
     uint32_t done = akunu_sequence_length(turn->chat->loaded.session, turn->chat->loaded.sequence);
     if (done < turn->n_ids)
         cli_progress_show(&turn->progress, "prompt", (double)done / (double)turn->n_ids);
-    return cli_interrupted();
+    return cli_is_interrupted();
 }
 
 /* ---- The answer --------------------------------------------------------- */
@@ -209,7 +209,7 @@ static struct akunu_reply *new_reply(struct turn *turn, const char *prompt)
     params.calls = false;
     struct akunu_reply *reply = akunu_reply_new(&params, on_event, turn);
     if (!reply)
-        cli_library_failure();
+        cli_fail_library();
     return reply;
 }
 
@@ -218,7 +218,7 @@ static double rate(double n, double seconds)
     return seconds > 0.0 ? n / seconds : 0.0;
 }
 
-static void say_speed(const struct turn *turn, const struct akunu_result *r)
+static void print_speed(const struct turn *turn, const struct akunu_result *r)
 {
     const struct cli_chat *chat = turn->chat;
     /* the first token comes with the prompt */
@@ -232,21 +232,21 @@ static void say_speed(const struct turn *turn, const struct akunu_result *r)
 }
 
 /* What of the answer the conversation and the KV cache have now. */
-static int settle(struct turn *turn, const struct akunu_result *result)
+static int finish_turn(struct turn *turn, const struct akunu_result *result)
 {
     struct cli_chat *chat = turn->chat;
     int code = CLI_EXIT_OK;
     if (akunu_reply_end(turn->reply) != AKUNU_OK)
-        return cli_no_memory();
+        return cli_fail_memory();
     const char *text = akunu_reply_message(turn->reply);
     json_t *message = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
     if (!message)
-        return cli_no_memory();
+        return cli_fail_memory();
     if (json_is_null(json_object_get(message, "content")))
         json_object_set_new(message, "content", json_string(""));
     if (turn->wrote) {
         if (json_array_append(chat->messages, message) != 0)
-            code = cli_no_memory();
+            code = cli_fail_memory();
         chat->n_answers++;
         chat->seed++;
     }
@@ -259,12 +259,12 @@ static int settle(struct turn *turn, const struct akunu_result *result)
     return code;
 }
 
-static void hold(struct turn *turn)
+static void keep_context(struct turn *turn)
 {
     struct cli_chat *chat = turn->chat;
-    free(chat->held);
-    chat->held = turn->ids;
-    chat->n_held = akunu_sequence_length(chat->loaded.session, chat->loaded.sequence);
+    free(chat->context_ids);
+    chat->context_ids = turn->ids;
+    chat->n_context_ids = akunu_sequence_length(chat->loaded.session, chat->loaded.sequence);
     turn->ids = NULL;
 }
 
@@ -279,17 +279,17 @@ static int generate(struct turn *turn)
         chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,
         turn->n_ids - turn->n_kept, &chat->generation, on_piece, on_cancel, turn, &result);
     cli_progress_end(&turn->progress);
-    bool stopped = cli_interrupted() || status == AKUNU_ERROR_CANCELLED;
+    bool stopped = cli_is_interrupted() || status == AKUNU_ERROR_CANCELLED;
     cli_interrupt_clear();
 
-    int code = turn->no_memory ? cli_no_memory() : settle(turn, &result);
+    int code = turn->no_memory ? cli_fail_memory() : finish_turn(turn, &result);
     if (turn->reasoning)
         end_reasoning(turn);
     end_line(turn);
     cli_output_flush(&chat->out);
-    hold(turn);
+    keep_context(turn);
     if (code == CLI_EXIT_OK && status != AKUNU_OK && !stopped)
-        code = cli_library_failure();
+        code = cli_fail_library();
     if (stopped)
         cli_aside(turn->wrote ? "stopped" : "stopped before the answer: the message is taken back");
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_LENGTH)
@@ -301,7 +301,7 @@ static int generate(struct turn *turn)
     else if (code == CLI_EXIT_OK && !turn->wrote)
         cli_aside("the model says nothing: the message is taken back");
     if (code == CLI_EXIT_OK && result.n_prompt > 0)
-        say_speed(turn, &result);
+        print_speed(turn, &result);
     return code;
 }
 
@@ -314,14 +314,14 @@ int cli_chat_answer(struct cli_chat *chat)
     if (prompt)
         code = tokenize(&turn, prompt, n);
     if (code == CLI_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded.session))
-        code = full(&turn);
+        code = fail_full(&turn);
     if (code == CLI_EXIT_OK)
         code = keep_prefix(&turn);
     if (code == CLI_EXIT_OK) {
         turn.reply = new_reply(&turn, prompt);
         code = turn.reply ? generate(&turn) : CLI_EXIT_FAILURE;
     }
-    if (!turn.wrote && cli_chat_last_is(chat, "user"))
+    if (!turn.wrote && cli_chat_is_last(chat, "user"))
         cli_chat_drop_last(chat);
     akunu_reply_free(turn.reply);
     akunu_text_free(prompt);
@@ -331,5 +331,5 @@ int cli_chat_answer(struct cli_chat *chat)
 
 void cli_chat_forget(struct cli_chat *chat)
 {
-    chat->n_held = 0;
+    chat->n_context_ids = 0;
 }

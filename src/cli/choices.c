@@ -5,7 +5,7 @@
 
 #include "cli/message.h"
 
-struct choices {
+struct parallel {
     struct cli_run *run;
     size_t n;
     struct cli_text *texts;
@@ -13,23 +13,23 @@ struct choices {
     akunu_sequence *sequences;
 };
 
-static bool on_piece(size_t choice, akunu_token token, const char *text, size_t n, void *user)
+static bool on_piece(size_t completion, akunu_token token, const char *text, size_t n, void *user)
 {
-    struct choices *c = user;
+    struct parallel *c = user;
     (void)token;
     if (!c->run->started)
         cli_progress_end(&c->run->progress);
     c->run->started = true;
-    return cli_run_keep(c->run, &c->texts[choice], text, n);
+    return cli_run_keep(c->run, &c->texts[completion], text, n);
 }
 
 static bool on_cancel(void *user)
 {
-    return cli_run_cancelled(((struct choices *)user)->run);
+    return cli_run_cancelled(((struct parallel *)user)->run);
 }
 
 /* Each under a line with its seed, which gives it again alone. */
-static void print_texts(const struct choices *c)
+static void print_texts(const struct parallel *c)
 {
     struct cli_output *out = &c->run->out;
     for (size_t i = 0; i < c->n; i++) {
@@ -42,7 +42,7 @@ static void print_texts(const struct choices *c)
     }
 }
 
-static void print_json(const struct choices *c)
+static void print_json(const struct parallel *c)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < c->n; i++)
@@ -52,7 +52,7 @@ static void print_json(const struct choices *c)
         cli_output_text(&c->run->out, "\n");
 }
 
-static void say_speed(const struct choices *c)
+static void print_speed(const struct parallel *c)
 {
     double longest = 0.0;
     uint64_t n = 0;
@@ -67,7 +67,7 @@ static void say_speed(const struct choices *c)
               longest > 0.0 ? (double)(n - c->n) / longest : 0.0, c->run->loaded.load_seconds);
 }
 
-static int generate(struct choices *c)
+static int generate(struct parallel *c)
 {
     struct cli_run *run = c->run;
     size_t n_ids;
@@ -86,21 +86,21 @@ static int generate(struct choices *c)
         print_texts(c);
     cli_output_flush(&run->out);
     if (run->out.error == 0)
-        say_speed(c);
+        print_speed(c);
     return code;
 }
 
-int cli_run_choices(struct cli_run *run)
+int cli_run_parallel(struct cli_run *run)
 {
-    size_t n = (size_t)run->options->choices;
-    struct choices c = { .run = run,
-                         .n = n,
-                         .texts = calloc(n, sizeof *c.texts),
-                         .results = calloc(n, sizeof *c.results),
-                         .sequences = calloc(n, sizeof *c.sequences) };
+    size_t n = (size_t)run->options->n_completions;
+    struct parallel c = { .run = run,
+                          .n = n,
+                          .texts = calloc(n, sizeof *c.texts),
+                          .results = calloc(n, sizeof *c.results),
+                          .sequences = calloc(n, sizeof *c.sequences) };
     int code = CLI_EXIT_OK;
     if (!c.texts || !c.results || !c.sequences)
-        code = cli_no_memory();
+        code = cli_fail_memory();
     for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
         c.results[i].size = sizeof *c.results;
     if (code == CLI_EXIT_OK) {

@@ -45,7 +45,7 @@ bool cli_is_shown(const struct cli_command *command)
     return !(command->bit & CLI_HIDDEN);
 }
 
-const struct cli_command *cli_command_named(const char *name)
+const struct cli_command *cli_find_command(const char *name)
 {
     for (size_t i = 0; i < cli_n_commands; i++)
         if (strcmp(cli_commands[i].name, name) == 0)

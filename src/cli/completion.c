@@ -10,7 +10,7 @@
 #include "cli/message.h"
 #include "cli/model_path.h"
 
-enum cli_offer cli_offer_of(const struct cli_flag *flag)
+enum cli_offer cli_find_offer(const struct cli_flag *flag)
 {
     if (strcmp(flag->name, "model") == 0)
         return CLI_OFFER_MODELS;
@@ -62,7 +62,7 @@ int cli_completion(const struct cli_options *o)
         put_cpus(&out);
     else {
         put_presets(&out);
-        code = cli_models_each(put_name, &out);
+        code = cli_visit_models(put_name, &out);
     }
     return cli_output_end(&out, code);
 }

@@ -15,7 +15,7 @@ enum cli_offer {
     CLI_OFFER_MODELS, /* files, and what `akunu-cli completion models` prints */
     CLI_OFFER_CPUS    /* what `akunu-cli completion cpus` prints */
 };
-enum cli_offer cli_offer_of(const struct cli_flag *flag);
+enum cli_offer cli_find_offer(const struct cli_flag *flag);
 
 void cli_complete_bash(struct cli_output *out);
 void cli_complete_zsh(struct cli_output *out);

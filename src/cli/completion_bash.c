@@ -49,7 +49,7 @@ static void put_value(struct cli_output *out, const struct cli_flag *flag)
                                          [CLI_OFFER_FOLDERS] = "folders",
                                          [CLI_OFFER_MODELS] = "models",
                                          [CLI_OFFER_CPUS] = "cpus" };
-    enum cli_offer offer = cli_offer_of(flag);
+    enum cli_offer offer = cli_find_offer(flag);
     cli_output_format(out, "        --%s", flag->name);
     if (flag->alias)
         cli_output_format(out, "|--%s", flag->alias);

@@ -34,7 +34,7 @@ static void put_quoted(struct cli_output *out, const char *text)
 
 static void put_value(struct cli_output *out, const struct cli_flag *flag)
 {
-    switch (cli_offer_of(flag)) {
+    switch (cli_find_offer(flag)) {
     case CLI_OFFER_FILES: cli_output_text(out, " -r -F"); return;
     case CLI_OFFER_FOLDERS: cli_output_text(out, " -x -a '(__fish_complete_directories)'"); return;
     case CLI_OFFER_MODELS: cli_output_text(out, " -r -F -a '(__akunu_cli_words models)'"); return;

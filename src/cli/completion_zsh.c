@@ -56,7 +56,7 @@ static void put_quoted(struct cli_output *out, const char *text, const char *spe
 
 static void put_action(struct cli_output *out, const struct cli_flag *flag)
 {
-    switch (cli_offer_of(flag)) {
+    switch (cli_find_offer(flag)) {
     case CLI_OFFER_FILES: cli_output_text(out, ":_files"); return;
     case CLI_OFFER_FOLDERS: cli_output_text(out, ":_files -/"); return;
     case CLI_OFFER_MODELS: cli_output_text(out, ":_akunu_cli_models"); return;

@@ -24,24 +24,24 @@ static unsigned long line_of(const struct reader *r)
     return (unsigned long)r->event.start_mark.line + 1;
 }
 
-static int next(struct reader *r)
+static int next_event(struct reader *r)
 {
     yaml_event_delete(&r->event);
     memset(&r->event, 0, sizeof r->event);
     if (yaml_parser_parse(&r->parser, &r->event))
         return CLI_EXIT_OK;
     if (r->parser.error == YAML_MEMORY_ERROR)
-        return cli_no_memory();
-    return cli_usage("%s:%lu: no valid YAML: %s", r->name,
-                     (unsigned long)r->parser.problem_mark.line + 1,
-                     r->parser.problem ? r->parser.problem : "unknown");
+        return cli_fail_memory();
+    return cli_fail_usage("%s:%lu: no valid YAML: %s", r->name,
+                          (unsigned long)r->parser.problem_mark.line + 1,
+                          r->parser.problem ? r->parser.problem : "unknown");
 }
 
 /* What is at hand, fit for a message. */
-static const char *shown(const struct reader *r, char text[CLI_SHOWN_BYTES])
+static const char *show_event(const struct reader *r, char text[CLI_SHOWN_BYTES])
 {
     if (r->event.type == YAML_SCALAR_EVENT)
-        return cli_shown((const char *)r->event.data.scalar.value, text);
+        return cli_show_text((const char *)r->event.data.scalar.value, text);
     return r->event.type == YAML_SEQUENCE_START_EVENT ? "a list" :
            r->event.type == YAML_ALIAS_EVENT          ? "an alias" :
                                                         "a mapping";
@@ -52,14 +52,14 @@ static int take_text(struct reader *r, const char *what, const char **out)
 {
     char text[CLI_SHOWN_BYTES];
     if (r->event.type != YAML_SCALAR_EVENT)
-        return cli_usage("%s:%lu: expected %s, found %s", r->name, line_of(r), what,
-                         shown(r, text));
+        return cli_fail_usage("%s:%lu: expected %s, found %s", r->name, line_of(r), what,
+                              show_event(r, text));
     const char *value = (const char *)r->event.data.scalar.value;
     size_t n = r->event.data.scalar.length;
     if (memchr(value, '\0', n))
-        return cli_usage("%s:%lu: %s has a NUL", r->name, line_of(r), what);
+        return cli_fail_usage("%s:%lu: %s has a NUL", r->name, line_of(r), what);
     *out = cli_config_keep(r->config, value, n);
-    return *out ? CLI_EXIT_OK : cli_no_memory();
+    return *out ? CLI_EXIT_OK : cli_fail_memory();
 }
 
 static bool is_nothing(const struct reader *r)
@@ -104,7 +104,7 @@ static const char *suggestion(const char *key)
         if (flag->alias)
             words[n++] = flag->alias;
     }
-    return cli_nearest(key, words, n);
+    return cli_find_nearest(key, words, n);
 }
 
 static int unknown_key(const struct reader *r, const char *key)
@@ -112,14 +112,15 @@ static int unknown_key(const struct reader *r, const char *key)
     char text[CLI_SHOWN_BYTES];
     const char *meant = suggestion(key + strspn(key, "-"));
     if (meant)
-        return cli_usage("%s:%lu: unknown key '%s'; did you mean '%s'?", r->name, line_of(r),
-                         cli_shown(key, text), meant);
-    return cli_usage("%s:%lu: unknown key '%s'; keys are the long flags without dashes (akunu-cli "
-                     "COMMAND --help), and models",
-                     r->name, line_of(r), cli_shown(key, text));
+        return cli_fail_usage("%s:%lu: unknown key '%s'; did you mean '%s'?", r->name, line_of(r),
+                              cli_show_text(key, text), meant);
+    return cli_fail_usage(
+        "%s:%lu: unknown key '%s'; keys are the long flags without dashes (akunu-cli "
+        "COMMAND --help), and models",
+        r->name, line_of(r), cli_show_text(key, text));
 }
 
-static bool same(const char *a, const char *b)
+static bool is_same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -134,14 +135,14 @@ static int add_setting(struct reader *r, const char *preset, const char *key,
         return unknown_key(r, key);
     for (size_t i = r->first; i < c->n; i++)
         if (strcmp(c->settings[i].flag->name, flag->name) == 0 &&
-            same(c->settings[i].preset, preset))
-            return cli_usage("%s:%lu: '%s' is given twice, first on line %lu", r->name, line_of(r),
-                             key, c->settings[i].line);
+            is_same(c->settings[i].preset, preset))
+            return cli_fail_usage("%s:%lu: '%s' is given twice, first on line %lu", r->name,
+                                  line_of(r), key, c->settings[i].line);
     if (c->n == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : 16;
         struct cli_setting *larger = realloc(c->settings, capacity * sizeof *larger);
         if (!larger)
-            return cli_no_memory();
+            return cli_fail_memory();
         c->settings = larger;
         c->capacity = capacity;
     }
@@ -162,25 +163,25 @@ static int expand_home(struct reader *r, struct cli_setting *s, const char **tex
     size_t n_home = strlen(home), n = strlen(*text) - 1;
     char *path = malloc(n_home + n);
     if (!path)
-        return cli_no_memory();
+        return cli_fail_memory();
     memcpy(path, home, n_home);
     memcpy(path + n_home, *text + 1, n);
     *text = cli_config_keep(r->config, path, n_home + n);
     free(path);
-    return *text ? CLI_EXIT_OK : cli_no_memory();
+    return *text ? CLI_EXIT_OK : cli_fail_memory();
 }
 
 static int take_value(struct reader *r, struct cli_setting *s)
 {
     const char *text;
     if (is_nothing(r))
-        return cli_usage("%s:%lu: '%s' has no value", r->name, s->line, s->flag->name);
+        return cli_fail_usage("%s:%lu: '%s' has no value", r->name, s->line, s->flag->name);
     int code = take_text(r, "a value", &text);
     if (code == CLI_EXIT_OK)
         code = expand_home(r, s, &text);
     if (code == CLI_EXIT_OK && s->values.n == CLI_MAX_TEXTS)
-        return cli_usage("%s:%lu: '%s' has more than %d values", r->name, s->line, s->flag->name,
-                         CLI_MAX_TEXTS);
+        return cli_fail_usage("%s:%lu: '%s' has more than %d values", r->name, s->line,
+                              s->flag->name, CLI_MAX_TEXTS);
     if (code == CLI_EXIT_OK)
         s->values.values[s->values.n++] = text;
     return code;
@@ -189,22 +190,22 @@ static int take_value(struct reader *r, struct cli_setting *s)
 static int read_value(struct reader *r, struct cli_setting *s)
 {
     char text[CLI_SHOWN_BYTES];
-    int code = next(r);
+    int code = next_event(r);
     if (code != CLI_EXIT_OK)
         return code;
     if (r->event.type == YAML_SCALAR_EVENT)
         return take_value(r, s);
     if (r->event.type != YAML_SEQUENCE_START_EVENT)
-        return cli_usage("%s:%lu: '%s' is %s: expected a value", r->name, s->line, s->flag->name,
-                         shown(r, text));
+        return cli_fail_usage("%s:%lu: '%s' is %s: expected a value", r->name, s->line,
+                              s->flag->name, show_event(r, text));
     for (;;) {
-        code = next(r);
+        code = next_event(r);
         if (code != CLI_EXIT_OK)
             return code;
         if (r->event.type == YAML_SEQUENCE_END_EVENT)
-            return s->values.n ?
-                       CLI_EXIT_OK :
-                       cli_usage("%s:%lu: '%s' is an empty list", r->name, s->line, s->flag->name);
+            return s->values.n ? CLI_EXIT_OK :
+                                 cli_fail_usage("%s:%lu: '%s' is an empty list", r->name, s->line,
+                                                s->flag->name);
         code = take_value(r, s);
         if (code != CLI_EXIT_OK)
             return code;
@@ -217,14 +218,14 @@ static int expect_mapping(const struct reader *r, const char *what)
     char text[CLI_SHOWN_BYTES];
     if (r->event.type == YAML_MAPPING_START_EVENT)
         return CLI_EXIT_OK;
-    return cli_usage("%s:%lu: %s is '%s': expected keys and values", r->name, line_of(r), what,
-                     shown(r, text));
+    return cli_fail_usage("%s:%lu: %s is '%s': expected keys and values", r->name, line_of(r), what,
+                          show_event(r, text));
 }
 
 /* The key at hand, the mapping's end: *key is NULL. */
 static int read_key(struct reader *r, const char **key)
 {
-    int code = next(r);
+    int code = next_event(r);
     *key = NULL;
     if (code != CLI_EXIT_OK || r->event.type == YAML_MAPPING_END_EVENT)
         return code;
@@ -235,7 +236,7 @@ static int read_preset(struct reader *r, const char *preset)
 {
     bool has_model = false;
     unsigned long line = line_of(r);
-    int code = next(r);
+    int code = next_event(r);
     if (code == CLI_EXIT_OK)
         code = expect_mapping(r, "a preset");
     while (code == CLI_EXIT_OK) {
@@ -245,8 +246,9 @@ static int read_preset(struct reader *r, const char *preset)
         if (code != CLI_EXIT_OK)
             return code;
         if (!key)
-            return has_model ? CLI_EXIT_OK :
-                               cli_usage("%s:%lu: preset '%s' has no model", r->name, line, preset);
+            return has_model ?
+                       CLI_EXIT_OK :
+                       cli_fail_usage("%s:%lu: preset '%s' has no model", r->name, line, preset);
         has_model |= strcmp(key, "model") == 0;
         code = add_setting(r, preset, key, &setting);
         if (code == CLI_EXIT_OK)
@@ -260,7 +262,7 @@ static void drop_preset(struct cli_config *c, const char *preset, size_t *first)
 {
     size_t kept = 0, before = 0;
     for (size_t i = 0; i < c->n; i++)
-        if (i >= *first || !same(c->settings[i].preset, preset)) {
+        if (i >= *first || !is_same(c->settings[i].preset, preset)) {
             before += i < *first;
             c->settings[kept++] = c->settings[i];
         }
@@ -270,7 +272,7 @@ static void drop_preset(struct cli_config *c, const char *preset, size_t *first)
 
 static int read_presets(struct reader *r)
 {
-    int code = next(r);
+    int code = next_event(r);
     if (code == CLI_EXIT_OK)
         code = expect_mapping(r, "models");
     while (code == CLI_EXIT_OK) {
@@ -280,11 +282,11 @@ static int read_presets(struct reader *r)
         if (code != CLI_EXIT_OK || !preset)
             return code;
         if (*preset == '\0')
-            return cli_usage("%s:%lu: a preset without a name", r->name, line_of(r));
+            return cli_fail_usage("%s:%lu: a preset without a name", r->name, line_of(r));
         for (size_t i = r->first; i < r->config->n; i++)
-            if (same(r->config->settings[i].preset, preset))
-                return cli_usage("%s:%lu: preset '%s' is given twice", r->name, line_of(r),
-                                 cli_shown(preset, text));
+            if (is_same(r->config->settings[i].preset, preset))
+                return cli_fail_usage("%s:%lu: preset '%s' is given twice", r->name, line_of(r),
+                                      cli_show_text(preset, text));
         drop_preset(r->config, preset, &r->first);
         code = read_preset(r, preset);
     }
@@ -303,7 +305,7 @@ static int read_settings(struct reader *r)
             return code;
         if (strcmp(key, "models") == 0) {
             if (models)
-                return cli_usage("%s:%lu: 'models' is given twice", r->name, line_of(r));
+                return cli_fail_usage("%s:%lu: 'models' is given twice", r->name, line_of(r));
             models = true;
             code = read_presets(r);
             continue;
@@ -318,20 +320,21 @@ static int read_settings(struct reader *r)
 /* One document, or none: a file may hold comments alone. */
 static int read_stream(struct reader *r)
 {
-    int code = next(r); /* the stream's start */
+    int code = next_event(r); /* the stream's start */
     if (code == CLI_EXIT_OK)
-        code = next(r);
+        code = next_event(r);
     if (code != CLI_EXIT_OK || r->event.type == YAML_STREAM_END_EVENT)
         return code;
-    code = next(r);
+    code = next_event(r);
     if (code == CLI_EXIT_OK && !is_nothing(r)) /* "---" alone is an empty scalar */
         code = read_settings(r);
     if (code == CLI_EXIT_OK)
-        code = next(r); /* the document's end */
+        code = next_event(r); /* the document's end */
     if (code == CLI_EXIT_OK)
-        code = next(r);
+        code = next_event(r);
     if (code == CLI_EXIT_OK && r->event.type != YAML_STREAM_END_EVENT)
-        return cli_usage("%s:%lu: a second document; a configuration is one", r->name, line_of(r));
+        return cli_fail_usage("%s:%lu: a second document; a configuration is one", r->name,
+                              line_of(r));
     return code;
 }
 
@@ -341,7 +344,7 @@ int cli_config_parse(const char *name, const char *text, size_t n, struct cli_co
                         .config = config,
                         .first = config->n };
     if (!r.name || !yaml_parser_initialize(&r.parser))
-        return cli_no_memory();
+        return cli_fail_memory();
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)(n ? text : ""), n);
     int code = read_stream(&r);
     yaml_event_delete(&r.event);

@@ -20,20 +20,20 @@ static int read_open(const char *path, int file, struct cli_config *config)
     char *text = NULL;
     int code = CLI_EXIT_OK;
     if (fstat(file, &found) != 0)
-        return cli_usage("cannot read the configuration %s: %s", path, strerror(errno));
+        return cli_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
     if (!S_ISREG(found.st_mode) && strcmp(path, "/dev/null") != 0)
-        return cli_usage("the configuration %s is no plain file", path);
+        return cli_fail_usage("the configuration %s is no plain file", path);
     if (found.st_size > FILE_BYTES_MAX)
-        return cli_usage("the configuration %s has %lld bytes; there may be %d", path,
-                         (long long)found.st_size, FILE_BYTES_MAX);
+        return cli_fail_usage("the configuration %s has %lld bytes; there may be %d", path,
+                              (long long)found.st_size, FILE_BYTES_MAX);
     text = malloc(FILE_BYTES_MAX);
     if (!text)
-        return cli_no_memory();
+        return cli_fail_memory();
     for (ssize_t got = 1;
          code == CLI_EXIT_OK && got > 0 && n<FILE_BYTES_MAX; n += got> 0 ? (size_t)got : 0) {
         got = read(file, text + n, FILE_BYTES_MAX - n);
         if (got < 0)
-            code = cli_usage("cannot read the configuration %s: %s", path, strerror(errno));
+            code = cli_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
     }
     if (code == CLI_EXIT_OK)
         code = cli_config_parse(path, text, n, config);
@@ -48,7 +48,7 @@ static int read_file(const char *path, bool needed, struct cli_config *config)
     if (file < 0 && !needed && (errno == ENOENT || errno == ENOTDIR))
         return CLI_EXIT_OK;
     if (file < 0)
-        return cli_usage("cannot read the configuration %s: %s", path, strerror(errno));
+        return cli_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
     int code = read_open(path, file, config);
     close(file);
     return code;
@@ -65,7 +65,7 @@ static int user_path(char **path)
         n = asprintf(path, "%s/akunu/config.yaml", config);
     else if (home && *home)
         n = asprintf(path, "%s/.config/akunu/config.yaml", home);
-    return n < 0 ? cli_no_memory() : CLI_EXIT_OK;
+    return n < 0 ? cli_fail_memory() : CLI_EXIT_OK;
 }
 
 int cli_config_read(const char *path, struct cli_config *out)

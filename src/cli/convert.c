@@ -17,7 +17,7 @@ static bool on_progress(double fraction, void *user)
 {
     struct work *work = user;
     cli_progress_show(&work->progress, "converting", fraction);
-    return !cli_interrupted();
+    return !cli_is_interrupted();
 }
 
 static void on_log(enum akunu_log_level level, const char *line, void *user)
@@ -45,7 +45,7 @@ static int convert(const struct cli_options *o, const char *path)
     enum akunu_status status = akunu_convert(path, o->out, &params);
     cli_progress_end(&work.progress);
     if (status != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     struct stat st;
     if (stat(o->out, &st) == 0)
         cli_aside("%s: %.1f MB in %.1f s", o->out, (double)st.st_size / 1e6,
@@ -57,7 +57,7 @@ int cli_convert(const struct cli_options *o)
 {
     char *path;
     if (!o->out)
-        return cli_usage("no file to write is given: --outfile FILE");
+        return cli_fail_usage("no file to write is given: --outfile FILE");
     int code = cli_model_path(o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;

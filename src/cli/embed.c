@@ -44,7 +44,7 @@ static int add_text(struct texts *t, size_t *capacity, const char *bytes, size_t
         *capacity = *capacity ? 2 * *capacity : 64;
         struct cli_text *larger = realloc(t->texts, *capacity * sizeof *larger);
         if (!larger)
-            return cli_no_memory();
+            return cli_fail_memory();
         t->texts = larger;
     }
     t->texts[t->n++] = (struct cli_text){ .bytes = (char *)(uintptr_t)bytes, .n = n };
@@ -82,7 +82,7 @@ static int read_texts(const struct cli_options *o, struct texts *t)
     t->bytes = file.bytes;
     t->file = o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input";
     code = split_lines(t, file.n);
-    return code == CLI_EXIT_OK && t->n == 0 ? cli_usage("%s has no text", t->file) : code;
+    return code == CLI_EXIT_OK && t->n == 0 ? cli_fail_usage("%s has no text", t->file) : code;
 }
 
 static int tokenize(const struct cli_options *o, const struct akunu_tokenizer *tokenizer,
@@ -92,15 +92,15 @@ static int tokenize(const struct cli_options *o, const struct akunu_tokenizer *t
     int code = CLI_EXIT_OK;
     t->ids = calloc(t->n, sizeof *t->ids);
     if (!t->ids)
-        return cli_no_memory();
+        return cli_fail_memory();
     for (; code == CLI_EXIT_OK && t->n_ids < t->n; t->n_ids++) {
         akunu_token *ids;
         size_t n;
-        code = cli_tokens_of(tokenizer, &t->texts[t->n_ids], flags, &ids, &n);
+        code = cli_tokenize_text(tokenizer, &t->texts[t->n_ids], flags, &ids, &n);
         t->ids[t->n_ids] = (struct akunu_ids){ ids, n };
         t->longest = n > t->longest ? n : t->longest;
         if (code == CLI_EXIT_OK && n == 0)
-            code = cli_failure("text %zu has no tokens", t->n_ids + 1);
+            code = cli_fail("text %zu has no tokens", t->n_ids + 1);
     }
     return code;
 }
@@ -157,7 +157,7 @@ static int close_sink(struct sink *sink, int code)
 /* ---- Embedding ---------------------------------------------------------- */
 /* A context for the longest text, and for passes of several short ones. */
 static int open_session(const struct cli_options *o, const struct texts *t,
-                        struct cli_loaded *loaded)
+                        struct cli_model_session *loaded)
 {
     uint32_t context = (uint32_t)o->context;
     if (!loaded->info.encoder) {
@@ -173,10 +173,9 @@ static int open_session(const struct cli_options *o, const struct texts *t,
         most = (size_t)o->batch;
     for (size_t i = 0; i < t->n; i++)
         if (t->ids[i].n > most)
-            return cli_failure("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1,
-                               t->file ? " of " : "", t->file ? t->file : "", t->ids[i].n,
-                               loaded->info.encoder && o->batch > 0 ? "pass (-b)" : "context",
-                               most);
+            return cli_fail("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1,
+                            t->file ? " of " : "", t->file ? t->file : "", t->ids[i].n,
+                            loaded->info.encoder && o->batch > 0 ? "pass (-b)" : "context", most);
     int code = cli_open_session(o, loaded, context, (uint32_t)o->batch);
     if (code == CLI_EXIT_OK) { /* every text takes one of its own */
         akunu_sequence_free(loaded->session, loaded->sequence);
@@ -188,11 +187,11 @@ static int open_session(const struct cli_options *o, const struct texts *t,
 static bool is_interrupted(void *user)
 {
     (void)user;
-    return cli_interrupted();
+    return cli_is_interrupted();
 }
 
-static int embed_all(const struct cli_options *o, const struct texts *t, struct cli_loaded *loaded,
-                     struct sink *sink)
+static int embed_all(const struct cli_options *o, const struct texts *t,
+                     struct cli_model_session *loaded, struct sink *sink)
 {
     struct akunu_embedding embedding;
     akunu_embedding_default(&embedding);
@@ -202,14 +201,14 @@ static int embed_all(const struct cli_options *o, const struct texts *t, struct 
                                             AKUNU_NORMALIZE_MODEL;
     float *rows = malloc((t->n < AT_ONCE ? t->n : AT_ONCE) * sink->width * sizeof *rows);
     if (!rows)
-        return cli_no_memory();
+        return cli_fail_memory();
     struct cli_progress progress = cli_progress_begin();
     int code = CLI_EXIT_OK;
     for (size_t first = 0, n; code == CLI_EXIT_OK && first < t->n; first += n) {
         n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
         if (akunu_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted, NULL,
                         rows) != AKUNU_OK)
-            code = cli_interrupted() ? CLI_EXIT_INTERRUPTED : cli_library_failure();
+            code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail_library();
         for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
             code = write_row(sink, rows + i * sink->width);
         cli_progress_show(&progress, "embedding", (double)(first + n) / (double)t->n);
@@ -221,12 +220,12 @@ static int embed_all(const struct cli_options *o, const struct texts *t, struct 
 
 int cli_embed(const struct cli_options *o)
 {
-    struct cli_loaded loaded = { .sequence = -1 };
+    struct cli_model_session loaded = { .sequence = -1 };
     struct texts texts = { 0 };
     if (o->out && o->json)
-        return cli_usage("--out and --json: only one of them can be given");
+        return cli_fail_usage("--out and --json: only one of them can be given");
     if (o->normalize && o->no_normalize)
-        return cli_usage("--normalize and --no-normalize: only one of them can be given");
+        return cli_fail_usage("--normalize and --no-normalize: only one of them can be given");
     int code = read_texts(o, &texts);
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &loaded);

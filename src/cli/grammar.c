@@ -14,17 +14,17 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
 }
 
 /* A grammar that is none, or that is not supported, is a wrong value of a flag. */
-static int failure(const char *flag)
+static int fail_grammar(const char *flag)
 {
     if (akunu_last_status() == AKUNU_ERROR_MEMORY)
-        return cli_no_memory();
-    return cli_usage("%s: %s", flag, akunu_last_error());
+        return cli_fail_memory();
+    return cli_fail_usage("%s: %s", flag, akunu_last_error());
 }
 
 static int parse(const char *flag, const char *text, size_t n, struct akunu_grammar **out)
 {
     *out = akunu_grammar_parse(text, n);
-    return *out ? CLI_EXIT_OK : failure(flag);
+    return *out ? CLI_EXIT_OK : fail_grammar(flag);
 }
 
 static int from_schema(const struct cli_options *o, const char *text, size_t n,
@@ -36,7 +36,7 @@ static int from_schema(const struct cli_options *o, const char *text, size_t n,
     params.lax = o->schema_lax;
     params.log = on_log;
     *out = akunu_grammar_from_schema(text, n, &params);
-    return *out ? CLI_EXIT_OK : failure("-j");
+    return *out ? CLI_EXIT_OK : fail_grammar("-j");
 }
 
 int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form,

@@ -30,7 +30,7 @@ static struct place place_of(const struct cli_text *text, size_t byte)
 }
 
 /* The character at the place; bytes that begin none stand alone. */
-static size_t character(const struct cli_text *text, size_t at)
+static size_t character_bytes(const struct cli_text *text, size_t at)
 {
     size_t n = 1;
     while (at + n < text->n && n < 4 && ((unsigned char)text->bytes[at + n] & 0xc0) == 0x80)
@@ -60,7 +60,7 @@ static void report(struct cli_output *out, const struct cli_text *text, bool all
     } else {
         cli_output_format(out, "no match: line %zu, column %zu (byte %zu): found '", p.line,
                           p.column, p.byte);
-        cli_output_escaped(out, text->bytes + at, character(text, at));
+        cli_output_escaped(out, text->bytes + at, character_bytes(text, at));
         cli_output_text(out, "'\n");
     }
 }
@@ -76,15 +76,15 @@ int cli_grammar_check(const struct cli_options *o)
 
     int code = cli_read_grammar(o, AKUNU_SCHEMA_READING, &grammar);
     if (code == CLI_EXIT_OK && !grammar)
-        code = cli_usage("a grammar is expected: --grammar, --grammar-file or -j");
+        code = cli_fail_usage("a grammar is expected: --grammar, --grammar-file or -j");
     if (code == CLI_EXIT_OK)
         code = cli_read_text(o, "the text", &text);
     if (code == CLI_EXIT_OK && o->model)
         code = cli_load_tokenizer(o, &tokenizer);
     if (code == CLI_EXIT_OK &&
         akunu_grammar_check(grammar, tokenizer, text.bytes, text.n, &allowed, &at) != AKUNU_OK)
-        code = akunu_last_status() == AKUNU_ERROR_MEMORY ? cli_no_memory() :
-                                                           cli_usage("%s", akunu_last_error());
+        code = akunu_last_status() == AKUNU_ERROR_MEMORY ? cli_fail_memory() :
+                                                           cli_fail_usage("%s", akunu_last_error());
     if (code == CLI_EXIT_OK) {
         report(&out, &text, allowed, at, o->json);
         code = allowed ? CLI_EXIT_OK : CLI_EXIT_FAILURE;

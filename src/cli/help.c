@@ -9,7 +9,7 @@
 #include "cli/message.h"
 #include "cli/output.h"
 
-static void heading(struct cli_output *out, const char *text)
+static void print_heading(struct cli_output *out, const char *text)
 {
     if (cli_supports_color(stdout))
         cli_output_format(out, "\n\033[1m%s\033[0m\n", text);
@@ -21,17 +21,17 @@ int cli_help(void)
 {
     struct cli_output out = cli_output_stdout();
     cli_output_text(&out, "akunu-cli runs language models on the CPU.\n");
-    heading(&out, "Usage");
+    print_heading(&out, "Usage");
     cli_output_text(&out, "  akunu-cli [COMMAND] [FLAGS]\n  akunu-cli COMMAND --help\n");
-    heading(&out, "Commands");
+    print_heading(&out, "Commands");
     for (size_t i = 0; i < cli_n_commands; i++)
         if (cli_is_shown(&cli_commands[i]))
             cli_output_format(&out, "  %-14s %s\n", cli_commands[i].name, cli_commands[i].summary);
-    heading(&out, "Examples");
+    print_heading(&out, "Examples");
     for (size_t i = 0; i < cli_n_commands; i++)
         if (cli_is_shown(&cli_commands[i]))
             cli_output_format(&out, "  %s\n", cli_commands[i].example);
-    heading(&out, "More");
+    print_heading(&out, "More");
     cli_output_text(&out, "  A model is a GGUF file, or a folder of SafeTensors or of NumPy arrays "
                           "with config.json. One that is not here\n"
                           "  is looked for in ${XDG_DATA_HOME:-~/.local/share}/akunu/models; "
@@ -47,7 +47,7 @@ int cli_help(void)
 }
 
 /* "-c, --ctx-size N" */
-static void spelling(const struct cli_flag *flag, char *out, size_t capacity)
+static void format_spelling(const struct cli_flag *flag, char *out, size_t capacity)
 {
     char brief[16] = "    ";
     if (flag->brief)
@@ -71,12 +71,12 @@ int cli_help_command(const struct cli_command *command)
     const char *group = "";
     cli_output_format(&out, "akunu-cli %s: %s\n", command->name, command->summary);
     if (command->words) {
-        heading(&out, "Usage");
+        print_heading(&out, "Usage");
         for (size_t i = 0; command->words[i]; i++)
             cli_output_format(&out, "  akunu-cli %s %s [FLAGS]\n", command->name,
                               command->words[i]);
     }
-    heading(&out, "Example");
+    print_heading(&out, "Example");
     cli_output_format(&out, "  %s\n", command->example);
     for (size_t i = 0; i < cli_n_flags; i++) {
         const struct cli_flag *flag = &cli_flags[i];
@@ -84,15 +84,15 @@ int cli_help_command(const struct cli_command *command)
         if (!(flag->commands & command->bit))
             continue;
         if (strcmp(group, flag->group) != 0)
-            heading(&out, flag->group);
+            print_heading(&out, flag->group);
         group = flag->group;
-        spelling(flag, text, sizeof text);
+        format_spelling(flag, text, sizeof text);
         cli_output_format(&out, "  %-*s %s\n", 28 + continuation_bytes(text), text, flag->help);
     }
     return cli_output_end(&out, CLI_EXIT_OK);
 }
 
-void cli_machine(struct cli_output *out)
+void cli_print_machine(struct cli_output *out)
 {
     struct akunu_chip c = { .size = sizeof c };
     if (akunu_get_chip(&c) != AKUNU_OK)
@@ -123,7 +123,7 @@ int cli_version(void)
         cli_output_format(&out, " %s", name);
     cli_output_format(&out, " (best: %s)\n", akunu_cpu_best());
     cli_output_text(&out, "machine: ");
-    cli_machine(&out);
+    cli_print_machine(&out);
     cli_output_text(&out, "\n");
     return cli_output_end(&out, CLI_EXIT_OK);
 }

@@ -18,16 +18,16 @@ static int read_all(FILE *file, const char *name, struct cli_text *out)
             capacity = capacity ? 2 * capacity : 65536;
             char *larger = capacity > out->n ? realloc(out->bytes, capacity) : NULL;
             if (!larger)
-                return cli_no_memory();
+                return cli_fail_memory();
             out->bytes = larger;
         }
         errno = 0;
         out->n += fread(out->bytes + out->n, 1, capacity - out->n - 1, file);
         out->bytes[out->n] = '\0';
-        if (cli_interrupted())
+        if (cli_is_interrupted())
             return CLI_EXIT_INTERRUPTED;
         if (ferror(file))
-            return cli_failure("cannot read %s: %s", name, strerror(errno));
+            return cli_fail("cannot read %s: %s", name, strerror(errno));
         if (feof(file))
             return CLI_EXIT_OK;
     }
@@ -39,7 +39,7 @@ int cli_read_file(const char *flag, const char *path, struct cli_text *out)
     *out = (struct cli_text){ 0 };
     FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file)
-        return cli_failure("cannot read %s %s: %s", flag, path, strerror(errno));
+        return cli_fail("cannot read %s %s: %s", flag, path, strerror(errno));
     int code = read_all(file, standard ? "standard input" : path, out);
     if (!standard)
         fclose(file);
@@ -61,10 +61,11 @@ int cli_read_text(const struct cli_options *o, const char *what, struct cli_text
     if (o->prompt) {
         out->n = strlen(o->prompt);
         out->bytes = strdup(o->prompt);
-        return out->bytes ? CLI_EXIT_OK : cli_no_memory();
+        return out->bytes ? CLI_EXIT_OK : cli_fail_memory();
     }
     if (!cli_has_input(o))
-        return cli_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe", what);
+        return cli_fail_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe",
+                              what);
     return cli_read_file("-f", o->file ? o->file : "-", out);
 }
 
@@ -80,7 +81,7 @@ int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
     if (o->ids)
         return cli_parse_ids("--ids", o->ids, strlen(o->ids), ids, n);
     if (!cli_has_input(o))
-        return cli_usage(
+        return cli_fail_usage(
             "token ids are missing: give them with --ids \"1 2 3\", -f FILE or through a pipe");
     struct cli_text text;
     int code = cli_read_text(o, "", &text);
@@ -90,8 +91,8 @@ int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
     return code;
 }
 
-int cli_tokens_of(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
-                  unsigned flags, akunu_token **ids, size_t *n)
+int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
+                      unsigned flags, akunu_token **ids, size_t *n)
 {
     /* enough for nearly every text; the rest is asked for again */
     size_t capacity = text->n / 2 + 16;
@@ -102,14 +103,14 @@ int cli_tokens_of(const struct akunu_tokenizer *tokenizer, const struct cli_text
         if (!larger) {
             free(*ids);
             *ids = NULL;
-            return cli_no_memory();
+            return cli_fail_memory();
         }
         *ids = larger;
         int64_t count = akunu_tokenize(tokenizer, text->bytes, text->n, flags, *ids, capacity);
         if (count < 0) {
             free(*ids);
             *ids = NULL;
-            return cli_library_failure();
+            return cli_fail_library();
         }
         if ((uint64_t)count <= capacity) {
             *n = (size_t)count;

@@ -34,7 +34,7 @@ int cli_read_ids(const struct cli_options *options, akunu_token **ids, size_t *n
 const char *cli_ids_name(const struct cli_options *options);
 
 /* The tokens of `text`; *ids is to be freed. flags as for akunu_tokenize. */
-int cli_tokens_of(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
-                  unsigned flags, akunu_token **ids, size_t *n);
+int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
+                      unsigned flags, akunu_token **ids, size_t *n);
 
 #endif

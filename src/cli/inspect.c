@@ -44,9 +44,9 @@ size_t cli_type_totals(const struct akunu_file *file, size_t n_tensors,
 int cli_tensor_hash(const struct akunu_file *file, size_t i, bool hashes, char *out)
 {
     out[0] = '\0';
-    if (cli_interrupted())
+    if (cli_is_interrupted())
         return CLI_EXIT_INTERRUPTED;
-    return hashes && akunu_file_sha256_f32(file, i, out) != AKUNU_OK ? cli_library_failure() :
+    return hashes && akunu_file_sha256_f32(file, i, out) != AKUNU_OK ? cli_fail_library() :
                                                                        CLI_EXIT_OK;
 }
 
@@ -59,7 +59,7 @@ int cli_inspect(const struct cli_options *o)
         return code;
     struct akunu_file *file = akunu_file_open_with(path, o->override_kv.values);
     if (!file)
-        code = cli_library_failure();
+        code = cli_fail_library();
     else if (o->json)
         code = cli_inspect_json(file, o->sha256, &out);
     else

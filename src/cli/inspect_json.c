@@ -35,7 +35,7 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
     for (uint64_t j = 0; j < m->n && out->error == 0; j++) {
         struct akunu_meta element = { .size = sizeof element };
         if (akunu_file_meta_element(file, i, j, &element) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         cli_output_text(out, j ? ", " : "");
         print_scalar(&element, out);
     }
@@ -48,7 +48,7 @@ static int print_metadata(const struct akunu_file *file, size_t n, struct cli_ou
     for (size_t i = 0; i < n && out->error == 0; i++) {
         struct akunu_meta m = { .size = sizeof m };
         if (akunu_file_meta(file, i, &m) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         cli_output_text(out, i ? ",\n  " : "\n  ");
         cli_json_print(out, cli_json_text(m.key, strlen(m.key)));
         cli_output_text(out, ": ");
@@ -66,7 +66,7 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
         struct akunu_tensor_info t = { .size = sizeof t };
         char hash[65];
         if (akunu_file_tensor(file, i, &t) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         int code = cli_tensor_hash(file, i, hashes, hash);
         if (code != CLI_EXIT_OK)
             return code;
@@ -102,7 +102,7 @@ int cli_inspect_json(const struct akunu_file *file, bool hashes, struct cli_outp
 {
     struct akunu_file_info info = { .size = sizeof info };
     if (akunu_file_get_info(file, &info) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     cli_output_text(out, "{\"format\": ");
     cli_json_print(out, cli_json_text(info.format, strlen(info.format)));
     cli_output_text(out, ",\n \"architecture\": ");

@@ -46,7 +46,7 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
     for (uint64_t j = 0; j < m->n && j < SHOWN_ELEMENTS; j++) {
         struct akunu_meta element = { .size = sizeof element };
         if (akunu_file_meta_element(file, i, j, &element) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         cli_output_text(out, j ? ", " : "");
         print_scalar(&element, out);
     }
@@ -68,7 +68,7 @@ static int print_metadata(const struct akunu_file *file, size_t n, struct cli_ou
     cli_output_format(out, "\nMetadata (%zu)\n", n);
     for (size_t i = 0; i < n && out->error == 0; i++) {
         if (akunu_file_meta(file, i, &m) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         size_t n_key = strlen(m.key);
         cli_output_text(out, "  ");
         cli_output_escaped(out, m.key, n_key);
@@ -109,7 +109,7 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
     for (size_t i = 0; i < n && out->error == 0; i++) {
         char shape[96], hash[65];
         if (akunu_file_tensor(file, i, &t) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         int code = cli_tensor_hash(file, i, hashes, hash);
         if (code != CLI_EXIT_OK)
             return code;
@@ -142,7 +142,7 @@ int cli_inspect_text(const struct akunu_file *file, const char *path, bool hashe
 {
     struct akunu_file_info info = { .size = sizeof info };
     if (akunu_file_get_info(file, &info) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     cli_output_escaped(out, path, strlen(path));
     cli_output_format(out, "\n  format        %s\n  architecture  ", info.format);
     cli_output_escaped(out, info.architecture, strlen(info.architecture));

@@ -28,7 +28,7 @@ void cli_interrupt_install(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-bool cli_interrupted(void)
+bool cli_is_interrupted(void)
 {
     return interrupted != 0;
 }

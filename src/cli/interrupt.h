@@ -1,6 +1,6 @@
 /* Ctrl-C: the first asks the work to stop, a second one ends the program. */
-#ifndef CLI_CLI_INTERRUPT_H
-#define CLI_CLI_INTERRUPT_H
+#ifndef CLI_INTERRUPT_H
+#define CLI_INTERRUPT_H
 
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 void cli_interrupt_install(void);
 
 /* Whether Ctrl-C was pressed. */
-bool cli_interrupted(void);
+bool cli_is_interrupted(void);
 
 /* Takes notice of it: the next one is a first one again. */
 void cli_interrupt_clear(void);

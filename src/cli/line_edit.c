@@ -40,9 +40,9 @@ static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, c
         fflush(stderr);
     }
     errno = 0;
-    ssize_t got = cli_interrupted() ? -1 : getline(&e->line, &e->capacity, stdin);
+    ssize_t got = cli_is_interrupted() ? -1 : getline(&e->line, &e->capacity, stdin);
     if (got < 0) {
-        bool interrupted = cli_interrupted(), no_memory = errno == ENOMEM;
+        bool interrupted = cli_is_interrupted(), no_memory = errno == ENOMEM;
         clearerr(stdin);
         if (e->typed)
             fputc('\n', stderr);
@@ -74,7 +74,7 @@ static ssize_t read_byte(char *out)
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     sigprocmask(SIG_BLOCK, &interrupt, &before);
-    while (!cli_interrupted() && ready < 0) {
+    while (!cli_is_interrupted() && ready < 0) {
         ready = ppoll(&input, 1, NULL, &before);
         if (ready < 0 && errno != EINTR)
             break;
@@ -130,7 +130,7 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     /* before the prompt is seen, so that what is typed then comes key by key */
     el_set(e->edit, EL_PREP_TERM, 1);
     const char *line = el_gets(e->edit, &count);
-    if (cli_interrupted()) {
+    if (cli_is_interrupted()) {
         const LineInfo *typed = el_line(e->edit);
         bool dropped = typed && typed->lastchar > typed->buffer;
         fputc('\n', stderr);

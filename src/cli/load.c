@@ -11,15 +11,15 @@
 
 static bool on_progress(enum akunu_load_stage stage, double fraction, void *user)
 {
-    struct cli_loaded *loaded = user;
+    struct cli_model_session *loaded = user;
     if (stage == AKUNU_STAGE_WEIGHTS)
         cli_progress_show(&loaded->progress, "loading", fraction);
-    return !cli_interrupted();
+    return !cli_is_interrupted();
 }
 
 static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
-    struct cli_loaded *loaded = user;
+    struct cli_model_session *loaded = user;
     cli_progress_end(&loaded->progress);
     if (level >= AKUNU_LOG_WARN)
         cli_warn("%s", line);
@@ -27,9 +27,9 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
         cli_aside("%s", line);
 }
 
-int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
+int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
 {
-    *out = (struct cli_loaded){ .sequence = -1, .verbose = o->verbose };
+    *out = (struct cli_model_session){ .sequence = -1, .verbose = o->verbose };
     int code = cli_model_path(o->model, &out->path);
     if (code != CLI_EXIT_OK)
         return code;
@@ -56,16 +56,16 @@ int cli_load_model(const struct cli_options *o, struct cli_loaded *out)
     out->model = akunu_load_model(out->path, &params);
     cli_progress_end(&out->progress);
     if (!out->model)
-        return cli_library_failure();
+        return cli_fail_library();
     out->load_seconds = cli_seconds() - out->progress.started;
     out->info.size = sizeof out->info;
     if (akunu_model_get_info(out->model, &out->info) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     out->tokenizer = akunu_model_tokenizer(out->model);
     if (out->info.encoder && o->command != CLI_EMBED) {
-        cli_failure("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
-                    "'akunu-cli embed' is for",
-                    out->path, out->info.architecture);
+        cli_fail("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
+                 "'akunu-cli embed' is for",
+                 out->path, out->info.architecture);
         return CLI_EXIT_MODEL;
     }
     return CLI_EXIT_OK;
@@ -81,8 +81,8 @@ static void pin_to_first(const char *cpus)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uint32_t context,
-                     uint32_t batch)
+int cli_open_session(const struct cli_options *o, struct cli_model_session *loaded,
+                     uint32_t context, uint32_t batch)
 {
     double started = cli_seconds();
     struct akunu_session_params params;
@@ -99,25 +99,25 @@ int cli_open_session(const struct cli_options *o, struct cli_loaded *loaded, uin
 
     loaded->session = akunu_session_new(loaded->model, &params);
     if (!loaded->session)
-        return cli_library_failure();
+        return cli_fail_library();
     if (o->cpus)
         pin_to_first(o->cpus);
     loaded->sequence = akunu_sequence_new(loaded->session);
     if (loaded->sequence < 0)
-        return cli_library_failure();
+        return cli_fail_library();
     loaded->load_seconds += cli_seconds() - started;
     return CLI_EXIT_OK;
 }
 
-int cli_need_tokenizer(const struct cli_loaded *loaded, const char *command)
+int cli_need_tokenizer(const struct cli_model_session *loaded, const char *command)
 {
     if (loaded->tokenizer)
         return CLI_EXIT_OK;
-    cli_failure("%s: '%s' needs a vocabulary, and this model has none", loaded->path, command);
+    cli_fail("%s: '%s' needs a vocabulary, and this model has none", loaded->path, command);
     return CLI_EXIT_MODEL;
 }
 
-void cli_close_session(struct cli_loaded *loaded)
+void cli_close_session(struct cli_model_session *loaded)
 {
     if (loaded->sequence >= 0)
         akunu_sequence_free(loaded->session, loaded->sequence);
@@ -126,12 +126,12 @@ void cli_close_session(struct cli_loaded *loaded)
     loaded->session = NULL;
 }
 
-void cli_unload(struct cli_loaded *loaded)
+void cli_unload(struct cli_model_session *loaded)
 {
     cli_close_session(loaded);
     akunu_model_free(loaded->model);
     free(loaded->path);
-    *loaded = (struct cli_loaded){ .sequence = -1 };
+    *loaded = (struct cli_model_session){ .sequence = -1 };
 }
 
 int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out)
@@ -143,5 +143,5 @@ int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out
         return code;
     *out = akunu_tokenizer_load_with(path, o->override_kv.values);
     free(path);
-    return *out ? CLI_EXIT_OK : cli_library_failure();
+    return *out ? CLI_EXIT_OK : cli_fail_library();
 }

@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 
-struct cli_loaded {
+struct cli_model_session {
     char *path;
     struct akunu_model *model;
     struct akunu_model_info info;
@@ -23,18 +23,18 @@ struct cli_loaded {
  * exit code, after a message unless it is CLI_EXIT_OK or CLI_EXIT_INTERRUPTED.
  * Whatever it gives, cli_unload(out) is to be called.
  * The library's callbacks point to *out: it must not move. */
-int cli_load_model(const struct cli_options *options, struct cli_loaded *out);
+int cli_load_model(const struct cli_options *options, struct cli_model_session *out);
 
 /* A session with one sequence. `context`, `batch`: 0 leaves them to the library. */
-int cli_open_session(const struct cli_options *options, struct cli_loaded *loaded, uint32_t context,
-                     uint32_t batch);
+int cli_open_session(const struct cli_options *options, struct cli_model_session *loaded,
+                     uint32_t context, uint32_t batch);
 
 /* CLI_EXIT_OK, or CLI_EXIT_MODEL after a message that `command` needs a vocabulary. */
-int cli_need_tokenizer(const struct cli_loaded *loaded, const char *command);
+int cli_need_tokenizer(const struct cli_model_session *loaded, const char *command);
 
 /* Frees the session, so that another can be opened. */
-void cli_close_session(struct cli_loaded *loaded);
-void cli_unload(struct cli_loaded *loaded);
+void cli_close_session(struct cli_model_session *loaded);
+void cli_unload(struct cli_model_session *loaded);
 
 /* Opens only the vocabulary of -m; *out is to be freed where CLI_EXIT_OK is given. */
 int cli_load_tokenizer(const struct cli_options *options, struct akunu_tokenizer **out);

@@ -12,7 +12,7 @@
 #include "cli/progress.h"
 
 /* Runs ids [first, first + n) as one pass and writes their rows. */
-static int one_pass(struct cli_loaded *loaded, const akunu_token *ids, size_t n,
+static int one_pass(struct cli_model_session *loaded, const akunu_token *ids, size_t n,
                     struct akunu_batch_token *tokens, struct cli_npy *npy)
 {
     for (size_t i = 0; i < n; i++)
@@ -20,22 +20,23 @@ static int one_pass(struct cli_loaded *loaded, const akunu_token *ids, size_t n,
                                                 .sequence = loaded->sequence,
                                                 .logits = true };
     if (akunu_decode(loaded->session, tokens, n) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     for (size_t i = 0; i < n; i++) {
         int code = cli_npy_row(npy, akunu_logits(loaded->session, i));
         if (code != CLI_EXIT_OK)
             return code;
     }
-    return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+    return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 
 /* All positions, in passes of the session's batch; memory does not grow with n. */
-static int all_passes(struct cli_loaded *loaded, const akunu_token *ids, size_t n, const char *path)
+static int all_passes(struct cli_model_session *loaded, const akunu_token *ids, size_t n,
+                      const char *path)
 {
     size_t batch = akunu_session_batch(loaded->session);
     struct akunu_batch_token *tokens = malloc(batch * sizeof *tokens);
     if (!tokens)
-        return cli_no_memory();
+        return cli_fail_memory();
     struct cli_progress progress = cli_progress_begin();
     struct cli_npy npy;
     int code = cli_npy_create(path, n, loaded->info.vocab_size, &npy);
@@ -50,26 +51,26 @@ static int all_passes(struct cli_loaded *loaded, const akunu_token *ids, size_t 
 }
 
 /* The context that n ids need, unless -c says otherwise. */
-static int open_session(const struct cli_options *o, struct cli_loaded *loaded, size_t n)
+static int open_session(const struct cli_options *o, struct cli_model_session *loaded, size_t n)
 {
     size_t context = o->context ? (size_t)o->context : loaded->info.context;
     if (n > context)
-        return cli_failure("%s has %zu tokens and the context holds %zu (-c sets its size)",
-                           cli_ids_name(o), n, context);
+        return cli_fail("%s has %zu tokens and the context holds %zu (-c sets its size)",
+                        cli_ids_name(o), n, context);
     return cli_open_session(o, loaded, o->context ? (uint32_t)o->context : (uint32_t)n,
                             (uint32_t)o->batch);
 }
 
 int cli_logits(const struct cli_options *o)
 {
-    struct cli_loaded loaded = { .sequence = -1 };
+    struct cli_model_session loaded = { .sequence = -1 };
     akunu_token *ids = NULL;
     size_t n = 0;
     if (!o->out)
-        return cli_usage("--out FILE is missing: where the logits go");
+        return cli_fail_usage("--out FILE is missing: where the logits go");
     int code = cli_read_ids(o, &ids, &n);
     if (code == CLI_EXIT_OK && n == 0)
-        code = cli_usage("%s: no token ids", cli_ids_name(o));
+        code = cli_fail_usage("%s: no token ids", cli_ids_name(o));
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &loaded);
     if (code == CLI_EXIT_OK)

@@ -19,14 +19,15 @@ static int unknown_command(const char *typed)
         strcat(known, cli_commands[i].name);
         words[n++] = cli_commands[i].name;
     }
-    const char *nearest = cli_nearest(typed, words, n);
+    const char *nearest = cli_find_nearest(typed, words, n);
     if (nearest)
-        return cli_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed, nearest,
-                         known);
-    return cli_usage("unknown command '%s'; there are: %s", typed, known);
+        return cli_fail_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed,
+                              nearest, known);
+    return cli_fail_usage("unknown command '%s'; there are: %s", typed, known);
 }
 
-static int obey(const struct cli_command *command, bool named, const struct cli_options *options)
+static int run_command(const struct cli_command *command, bool named,
+                       const struct cli_options *options)
 {
     if (options->version)
         return cli_version();
@@ -41,7 +42,7 @@ int main(int argc, char **argv)
 {
     cli_interrupt_install();
     bool named = argc > 1 && argv[1][0] != '-';
-    const struct cli_command *command = cli_command_named(named ? argv[1] : "run");
+    const struct cli_command *command = cli_find_command(named ? argv[1] : "run");
     if (!command)
         return unknown_command(argv[1]);
 
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
     int skip = argc > 0 ? 1 + named : 0;
     int code = cli_options_parse(command, argc - skip, argv + skip, &options);
     if (code == CLI_EXIT_OK)
-        code = obey(command, named, &options);
+        code = run_command(command, named, &options);
     cli_options_free(&options);
     return code;
 }

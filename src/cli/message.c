@@ -7,7 +7,7 @@
 
 #include "cli/utf8.h"
 
-int cli_exit_of(enum akunu_status status)
+int cli_exit_code(enum akunu_status status)
 {
     switch (status) {
     case AKUNU_OK: return CLI_EXIT_OK;
@@ -34,7 +34,7 @@ bool cli_supports_color(FILE *stream)
 }
 
 /* `color` is an SGR number: 31 red, 33 yellow, 2 dim. */
-static void say(int color, const char *prefix, const char *format, va_list arguments)
+static void print_message(int color, const char *prefix, const char *format, va_list arguments)
 {
     bool use_color = cli_supports_color(stderr);
     if (use_color)
@@ -44,40 +44,40 @@ static void say(int color, const char *prefix, const char *format, va_list argum
     fputs(use_color ? "\033[0m\n" : "\n", stderr);
 }
 
-int cli_usage(const char *format, ...)
+int cli_fail_usage(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(31, "akunu-cli: ", format, arguments);
+    print_message(31, "akunu-cli: ", format, arguments);
     va_end(arguments);
     return CLI_EXIT_USAGE;
 }
 
-int cli_failure(const char *format, ...)
+int cli_fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(31, "akunu-cli: ", format, arguments);
+    print_message(31, "akunu-cli: ", format, arguments);
     va_end(arguments);
     return CLI_EXIT_FAILURE;
 }
 
-int cli_no_memory(void)
+int cli_fail_memory(void)
 {
-    cli_failure("out of memory");
+    cli_fail("out of memory");
     return CLI_EXIT_MEMORY;
 }
 
-int cli_library_failure(void)
+int cli_fail_library(void)
 {
     enum akunu_status status = akunu_last_status();
     if (status == AKUNU_ERROR_CANCELLED)
         return CLI_EXIT_INTERRUPTED; /* whoever pressed Ctrl-C knows */
-    cli_failure("%s", akunu_last_error());
-    return cli_exit_of(status);
+    cli_fail("%s", akunu_last_error());
+    return cli_exit_code(status);
 }
 
-const char *cli_shown(const char *text, char out[CLI_SHOWN_BYTES])
+const char *cli_show_text(const char *text, char out[CLI_SHOWN_BYTES])
 {
     static const char more[] = "\xe2\x80\xa6";
     size_t n = 0, n_text = strlen(text);
@@ -104,7 +104,7 @@ void cli_warn(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(33, "akunu-cli: ", format, arguments);
+    print_message(33, "akunu-cli: ", format, arguments);
     va_end(arguments);
 }
 
@@ -112,11 +112,11 @@ void cli_aside(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(2, "", format, arguments);
+    print_message(2, "", format, arguments);
     va_end(arguments);
 }
 
-void cli_tell(const char *format, ...)
+void cli_report(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -50,11 +50,11 @@ static void each_in(const char *folder, void (*each)(const char *name, void *use
         closedir(dir);
 }
 
-int cli_models_each(void (*each)(const char *name, void *user), void *user)
+int cli_visit_models(void (*each)(const char *name, void *user), void *user)
 {
     char *folder = models_folder();
     if (!folder)
-        return cli_no_memory();
+        return cli_fail_memory();
     each_in(folder, each, user);
     free(folder);
     return CLI_EXIT_OK;
@@ -77,7 +77,7 @@ static int find_default(const char *folder, char **path)
 {
     char *fetched = join(folder, quickstart_model, "");
     if (!fetched)
-        return cli_no_memory();
+        return cli_fail_memory();
     if (exists(fetched)) {
         *path = fetched;
         return CLI_EXIT_OK;
@@ -91,10 +91,10 @@ static int find_default(const char *folder, char **path)
     if (*path)
         return CLI_EXIT_OK;
     if (only.n > 1)
-        return cli_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
-    return cli_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let "
-                     "./quickstart fetch one into %s",
-                     folder);
+        return cli_fail_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
+    return cli_fail_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let "
+                          "./quickstart fetch one into %s",
+                          folder);
 }
 
 static int find_named(const char *folder, const char *name, char **path)
@@ -103,13 +103,13 @@ static int find_named(const char *folder, const char *name, char **path)
     for (size_t i = 0; i < 2; i++) {
         *path = join(folder, name, suffixes[i]);
         if (!*path)
-            return cli_no_memory();
+            return cli_fail_memory();
         if (exists(*path))
             return CLI_EXIT_OK;
         free(*path);
         *path = NULL;
     }
-    cli_failure("-m %s: no such model here or in %s, and no preset of that name", name, folder);
+    cli_fail("-m %s: no such model here or in %s, and no preset of that name", name, folder);
     return CLI_EXIT_MODEL;
 }
 
@@ -118,11 +118,11 @@ int cli_model_path(const char *name, char **path)
     *path = NULL;
     if (name && (strchr(name, '/') || exists(name))) {
         *path = strdup(name);
-        return *path ? CLI_EXIT_OK : cli_no_memory();
+        return *path ? CLI_EXIT_OK : cli_fail_memory();
     }
     char *folder = models_folder();
     if (!folder)
-        return cli_no_memory();
+        return cli_fail_memory();
     int code = name ? find_named(folder, name, path) : find_default(folder, path);
     free(folder);
     return code;

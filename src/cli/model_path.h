@@ -13,6 +13,6 @@ int cli_model_path(const char *name, char **path);
 
 /* Calls `each` with the name of every model in the models folder. Gives CLI_EXIT_OK, or
  * CLI_EXIT_MEMORY after a message; a folder that is not there is empty. */
-int cli_models_each(void (*each)(const char *name, void *user), void *user);
+int cli_visit_models(void (*each)(const char *name, void *user), void *user);
 
 #endif

@@ -15,8 +15,8 @@ struct table {
     bool markdown;
 };
 
-static void section(const struct table *t, const char *title, const char *about,
-                    const char *columns, const char *rule)
+static void print_section(const struct table *t, const char *title, const char *about,
+                          const char *columns, const char *rule)
 {
     if (t->markdown)
         cli_output_format(t->out, "\n## %s\n\n%s\n\n%s\n%s\n", title, about, columns, rule);
@@ -25,7 +25,7 @@ static void section(const struct table *t, const char *title, const char *about,
 }
 
 /* All names but the first one, which people see anyway. */
-static void other_names(const struct akunu_architecture_info *a, char *out, size_t capacity)
+static void format_other_names(const struct akunu_architecture_info *a, char *out, size_t capacity)
 {
     size_t n = 0;
     out[0] = '\0';
@@ -37,8 +37,8 @@ static void other_names(const struct akunu_architecture_info *a, char *out, size
 static void put_formats(const struct table *t)
 {
     struct akunu_format_info f = { .size = sizeof f };
-    section(t, "Formats", "What a file is follows from its content, never from its name.",
-            "| format | what files these are |", "|---|---|");
+    print_section(t, "Formats", "What a file is follows from its content, never from its name.",
+                  "| format | what files these are |", "|---|---|");
     for (size_t i = 0; akunu_format_at(i, &f) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-14s %s\n", f.name,
                           f.about);
@@ -48,12 +48,12 @@ static void put_architectures(const struct table *t)
 {
     struct akunu_architecture_info a = { .size = sizeof a };
     char others[256];
-    section(t, "Architectures",
-            "`general.architecture` of GGUF, and the other names that files have for it: "
-            "`model_type` of config.json.",
-            "| architecture | models | other names |", "|---|---|---|");
+    print_section(t, "Architectures",
+                  "`general.architecture` of GGUF, and the other names that files have for it: "
+                  "`model_type` of config.json.",
+                  "| architecture | models | other names |", "|---|---|---|");
     for (size_t i = 0; akunu_architecture_at(i, &a) == AKUNU_OK; i++) {
-        other_names(&a, others, sizeof others);
+        format_other_names(&a, others, sizeof others);
         if (t->markdown)
             cli_output_format(t->out, "| `%s` | %s | %s |\n", a.name, a.about, others);
         else
@@ -65,12 +65,13 @@ static void put_architectures(const struct table *t)
 static void put_quantizations(const struct table *t)
 {
     struct akunu_quantisation_info q = { .size = sizeof q };
-    section(t, "Quantised folders",
-            "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is "
-            "under `quantization`. "
-            "Their weights run as they are: packed as the types A4, A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 "
-            "or MXFP4, or as rows of F8 or F16.",
-            "| method | what is read |", "|---|---|");
+    print_section(
+        t, "Quantised folders",
+        "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is "
+        "under `quantization`. "
+        "Their weights run as they are: packed as the types A4, A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 "
+        "or MXFP4, or as rows of F8 or F16.",
+        "| method | what is read |", "|---|---|");
     for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name,
                           q.about);
@@ -79,12 +80,13 @@ static void put_quantizations(const struct table *t)
 static void put_types(const struct table *t)
 {
     struct akunu_type_info y = { .size = sizeof y };
-    section(t, "Types of weights",
-            "Packed types are laid out anew for the kernels once, in the cache of packed weights; "
-            "the others are used "
-            "where the file has them. Products are of 8-bit integers, exact within a block, or of "
-            "floats.",
-            "| type | bits a weight | block | products | packed |", "|---|---|---|---|---|");
+    print_section(
+        t, "Types of weights",
+        "Packed types are laid out anew for the kernels once, in the cache of packed weights; "
+        "the others are used "
+        "where the file has them. Products are of 8-bit integers, exact within a block, or of "
+        "floats.",
+        "| type | bits a weight | block | products | packed |", "|---|---|---|---|---|");
     for (size_t i = 0; akunu_type_at(i, &y) == AKUNU_OK; i++) {
         double bits = 8.0 * y.block_bytes / y.block_elems;
         const char *products = y.integers ? "integers" : "floats";
@@ -123,7 +125,7 @@ static json_t *names_of(const struct akunu_architecture_info *a)
     return names;
 }
 
-static json_t *as_json(void)
+static json_t *make_json(void)
 {
     json_t *formats = json_array(), *architectures = json_array(), *types = json_array(),
            *quantizations = json_array();
@@ -151,11 +153,11 @@ static json_t *as_json(void)
 
 static int put_json(struct cli_output *out)
 {
-    json_t *all = as_json();
+    json_t *all = make_json();
     char *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
     json_decref(all);
     if (!text)
-        return cli_no_memory();
+        return cli_fail_memory();
     cli_output_format(out, "%s\n", text);
     free(text);
     return CLI_EXIT_OK;

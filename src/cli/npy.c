@@ -7,9 +7,9 @@
 
 #include "cli/message.h"
 
-static int cannot_write(const struct cli_npy *npy)
+static int fail_write(const struct cli_npy *npy)
 {
-    return cli_failure("cannot write --out %s: %s", npy->path, strerror(errno));
+    return cli_fail("cannot write --out %s: %s", npy->path, strerror(errno));
 }
 
 int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy *out)
@@ -19,7 +19,7 @@ int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy
     *out = (struct cli_npy){ .path = path, .columns = columns };
     out->file = fopen(path, "wb");
     if (!out->file)
-        return cannot_write(out);
+        return fail_write(out);
 
     memcpy(header, "\x93NUMPY\x01\x00", 8);
     header[8] = HEADER - PREFIX; /* little-endian 16 bits */
@@ -29,14 +29,14 @@ int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy
                  "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, columns);
     memset(header + PREFIX + n, ' ', (size_t)(HEADER - PREFIX - n - 1));
     header[HEADER - 1] = '\n';
-    return fwrite(header, 1, HEADER, out->file) == HEADER ? CLI_EXIT_OK : cannot_write(out);
+    return fwrite(header, 1, HEADER, out->file) == HEADER ? CLI_EXIT_OK : fail_write(out);
 }
 
 int cli_npy_row(struct cli_npy *npy, const float *values)
 {
     return fwrite(values, sizeof *values, npy->columns, npy->file) == npy->columns ?
                CLI_EXIT_OK :
-               cannot_write(npy);
+               fail_write(npy);
 }
 
 int cli_npy_close(struct cli_npy *npy, int code)
@@ -46,7 +46,7 @@ int cli_npy_close(struct cli_npy *npy, int code)
         return code;
     bool regular = fstat(fileno(npy->file), &status) == 0 && S_ISREG(status.st_mode);
     if (fclose(npy->file) != 0 && code == CLI_EXIT_OK)
-        code = cannot_write(npy);
+        code = fail_write(npy);
     if (code != CLI_EXIT_OK && regular)
         unlink(npy->path);
     npy->file = NULL;

@@ -92,7 +92,7 @@ struct cli_options {
     const char *grammar, *grammar_file, *json_schema;
     bool schema_lax;
 
-    int64_t choices;
+    int64_t n_completions;
     const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;
     int spec_type; /* enum akunu_speculation */
@@ -136,14 +136,14 @@ enum cli_flag_kind {
 };
 
 /* Flags of which at most one counts: what to work on, … */
-enum cli_rivals {
-    CLI_RIVALS_NONE,
-    CLI_RIVALS_INPUT,
-    CLI_RIVALS_SYSTEM,
-    CLI_RIVALS_TEMPLATE,
-    CLI_RIVALS_SAMPLERS,
-    CLI_RIVALS_GRAMMAR,
-    CLI_N_RIVALS
+enum cli_exclusive_group {
+    CLI_EXCLUSIVE_NONE,
+    CLI_EXCLUSIVE_INPUT,
+    CLI_EXCLUSIVE_SYSTEM,
+    CLI_EXCLUSIVE_TEMPLATE,
+    CLI_EXCLUSIVE_SAMPLERS,
+    CLI_EXCLUSIVE_GRAMMAR,
+    CLI_EXCLUSIVE_COUNT
 };
 
 struct cli_flag {
@@ -158,7 +158,7 @@ struct cli_flag {
     size_t offset;     /* of its member in struct cli_options */
     double low, high;
     const char *const *choices; /* ends with NULL; of a text: what completion offers */
-    enum cli_rivals rivals;     /* others that say the same thing */
+    enum cli_exclusive_group exclusive_group; /* others that say the same thing */
 };
 
 /* "f16": a value of enum akunu_kv_type as flags spell it. */
@@ -190,7 +190,7 @@ extern const size_t cli_n_commands;
 bool cli_is_shown(const struct cli_command *command);
 
 /* NULL where there is none of that name. */
-const struct cli_command *cli_command_named(const char *name);
+const struct cli_command *cli_find_command(const char *name);
 
 /* Fills *options from the arguments behind the command, from the environment and
  * from configuration files. Gives CLI_EXIT_OK, or another code after a message.
@@ -211,10 +211,10 @@ int cli_version(void);
 
 /* "AMD EPYC, 2 cores, L1d 32 KiB, …", on one line without its end. */
 struct cli_output;
-void cli_machine(struct cli_output *out);
+void cli_print_machine(struct cli_output *out);
 
 /* The word of `words` (n of them) that `typed` was probably meant to be, NULL
  * where none is near. */
-const char *cli_nearest(const char *typed, const char *const *words, size_t n);
+const char *cli_find_nearest(const char *typed, const char *const *words, size_t n);
 
 #endif

@@ -15,42 +15,43 @@ static size_t flag_of(const struct cli_command *command, const struct cli_settin
     return i;
 }
 
-static struct cli_found found_of(const struct cli_setting *s)
+static struct cli_option_value read_setting(const struct cli_setting *s)
 {
-    struct cli_found f = { .text = s->values.values[0],
-                           .all = s->values,
-                           .joint = ": ",
-                           .file = s->file,
-                           .line = s->line };
+    struct cli_option_value f = { .text = s->values.values[0],
+                                  .all = s->values,
+                                  .joint = ": ",
+                                  .file = s->file,
+                                  .line = s->line };
     f.source = s->preset ? CLI_SOURCE_PRESET : CLI_SOURCE_CONFIG;
     snprintf(f.shown, sizeof f.shown, "%s", s->flag->name);
     return f;
 }
 
 /* Presets that are not chosen are checked as well: what is wrong shows at once. */
-static int check(const struct cli_flag *flag, const struct cli_found *f)
+static int check(const struct cli_flag *flag, const struct cli_option_value *f)
 {
     struct cli_options scratch;
     if (f->all.n > 1 && flag->kind != CLI_FLAG_LIST && flag->kind != CLI_FLAG_TEXTS)
-        return cli_usage("%s:%lu: '%s' takes one value, not a list", f->file, f->line, f->shown);
+        return cli_fail_usage("%s:%lu: '%s' takes one value, not a list", f->file, f->line,
+                              f->shown);
     return cli_set_value(flag, f, &scratch);
 }
 
 static int apply(const struct cli_command *command, const struct cli_config *config,
-                 const char *preset, struct cli_found *found)
+                 const char *preset, struct cli_option_value *values)
 {
     for (size_t k = 0; k < config->n; k++) {
         const struct cli_setting *s = &config->settings[k];
         size_t i = flag_of(command, s);
         if (i == cli_n_flags)
             continue;
-        struct cli_found f = found_of(s);
+        struct cli_option_value f = read_setting(s);
         int code = check(&cli_flags[i], &f);
         if (code != CLI_EXIT_OK)
             return code;
         bool holds = preset ? s->preset && strcmp(s->preset, preset) == 0 : !s->preset;
-        if (holds && found[i].source <= f.source)
-            found[i] = f;
+        if (holds && values[i].source <= f.source)
+            values[i] = f;
     }
     return CLI_EXIT_OK;
 }
@@ -65,22 +66,23 @@ static const char *model_of(const struct cli_config *config, const char *preset)
     return model;
 }
 
-int cli_found_from_config(const struct cli_command *command, const struct cli_config *config,
-                          struct cli_found *found)
+int cli_apply_config(const struct cli_command *command, const struct cli_config *config,
+                     struct cli_option_value *values)
 {
     size_t model = 0;
     while (model < cli_n_flags && (strcmp(cli_flags[model].name, "model") != 0 ||
                                    !(cli_flags[model].commands & command->bit)))
         model++;
-    int code = apply(command, config, NULL, found);
-    if (code != CLI_EXIT_OK || model == cli_n_flags || found[model].source == CLI_SOURCE_NONE)
+    int code = apply(command, config, NULL, values);
+    if (code != CLI_EXIT_OK || model == cli_n_flags || values[model].source == CLI_SOURCE_NONE)
         return code;
 
-    struct cli_found *m = &found[model];
+    struct cli_option_value *m = &values[model];
     for (size_t i = 0; m->all.n > 1 && i < m->all.n; i++)
         if (cli_config_has_preset(config, m->all.values[i]))
-            return cli_usage("-m %s: a preset stands alone, since its settings are for one model",
-                             m->all.values[i]);
+            return cli_fail_usage(
+                "-m %s: a preset stands alone, since its settings are for one model",
+                m->all.values[i]);
     if (!cli_config_has_preset(config, m->text))
         return CLI_EXIT_OK;
 
@@ -88,7 +90,7 @@ int cli_found_from_config(const struct cli_command *command, const struct cli_co
     const char *path = model_of(config, m->text), *preset = m->text;
     enum cli_source source = m->source;
     m->source = CLI_SOURCE_ARGUMENT;
-    code = apply(command, config, preset, found);
+    code = apply(command, config, preset, values);
     m->source = source;
     m->text = path;
     if (m->all.n > 0)

@@ -1,6 +1,6 @@
 /* What was found for a flag, and making a value of it. */
-#ifndef CLI_OPTIONS_FOUND_H
-#define CLI_OPTIONS_FOUND_H
+#ifndef CLI_OPTION_VALUE_H
+#define CLI_OPTION_VALUE_H
 
 #include "cli/configuration.h"
 #include "cli/options.h"
@@ -15,7 +15,7 @@ enum cli_source {
 };
 
 /* What was found for the flag of the same index. */
-struct cli_found {
+struct cli_option_value {
     enum cli_source source;
     const char *text;          /* of a switch: "1" from an argument */
     struct cli_texts all;      /* what a flag was given that may be repeated */
@@ -26,17 +26,17 @@ struct cli_found {
 };
 
 /* "FILE:LINE: KEY: VALUE: " or "FLAG VALUE: ", and what was expected; CLI_EXIT_USAGE. */
-int cli_bad_value(const struct cli_found *found, const char *format, ...)
+int cli_fail_value(const struct cli_option_value *value, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Sets the flag's member. Gives an exit code, after a message unless it is CLI_EXIT_OK. */
-int cli_set_value(const struct cli_flag *flag, const struct cli_found *found,
+int cli_set_value(const struct cli_flag *flag, const struct cli_option_value *values,
                   struct cli_options *options);
 
 /* Brings the settings of the configuration, and of the preset that the model is
  * named after, to what nothing stronger was found for. All values that the
  * command knows are checked. Gives an exit code as above. */
-int cli_found_from_config(const struct cli_command *command, const struct cli_config *config,
-                          struct cli_found *found);
+int cli_apply_config(const struct cli_command *command, const struct cli_config *config,
+                     struct cli_option_value *values);
 
 #endif

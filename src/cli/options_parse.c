@@ -47,7 +47,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .adaptive_target = (double)sampling.adaptive_target,
         .adaptive_decay = (double)sampling.adaptive_decay,
         .logprobs = -1,
-        .choices = 1,
+        .n_completions = 1,
         .chunks = -1,
         .n_parallel = { 1, { 1 } },
         .n_prompt = { 1, { 512 } },
@@ -90,8 +90,9 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     if (elsewhere < cli_n_flags)
         for (size_t i = 0; i < cli_n_commands; i++)
             if (cli_flags[elsewhere].commands & cli_commands[i].bit)
-                return cli_usage("%.*s is a flag of '%s', not of '%s' (akunu-cli %s --help)", shown,
-                                 typed, cli_commands[i].name, command->name, command->name);
+                return cli_fail_usage("%.*s is a flag of '%s', not of '%s' (akunu-cli %s --help)",
+                                      shown, typed, cli_commands[i].name, command->name,
+                                      command->name);
 
     for (size_t i = 0; i < cli_n_flags; i++)
         if (cli_flags[i].commands & command->bit) {
@@ -104,12 +105,12 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
         memcpy(text, name, n);
         text[n] = '\0';
     }
-    const char *nearest = cli_nearest(text, words, n_words);
+    const char *nearest = cli_find_nearest(text, words, n_words);
     if (nearest)
-        return cli_usage("unknown flag %.*s of '%s'; did you mean --%s?", shown, typed,
-                         command->name, nearest);
-    return cli_usage("unknown flag %.*s of '%s' (akunu-cli %s --help lists them)", shown, typed,
-                     command->name, command->name);
+        return cli_fail_usage("unknown flag %.*s of '%s'; did you mean --%s?", shown, typed,
+                              command->name, nearest);
+    return cli_fail_usage("unknown flag %.*s of '%s' (akunu-cli %s --help lists them)", shown,
+                          typed, command->name, command->name);
 }
 
 /* A word that is no flag: what the command is to do, where it has words. */
@@ -123,9 +124,9 @@ static int read_word(const struct cli_command *command, const char *typed,
         options->word = command->words[n];
         return CLI_EXIT_OK;
     }
-    const char *nearest = cli_nearest(typed, command->words, n);
-    return cli_usage("'%s' does not know '%s'%s%s (akunu-cli %s --help)", command->name, typed,
-                     nearest ? "; did you mean " : "", nearest ? nearest : "", command->name);
+    const char *nearest = cli_find_nearest(typed, command->words, n);
+    return cli_fail_usage("'%s' does not know '%s'%s%s (akunu-cli %s --help)", command->name, typed,
+                          nearest ? "; did you mean " : "", nearest ? nearest : "", command->name);
 }
 
 /* --help and --version are given whatever else is wrong, and by arguments alone. */
@@ -135,20 +136,20 @@ static bool is_help(const struct cli_flag *flag)
            flag->offset == offsetof(struct cli_options, version);
 }
 
-static int add_text(struct cli_found *f, const char *text)
+static int add_text(struct cli_option_value *f, const char *text)
 {
     if (f->all.n == CLI_MAX_TEXTS)
-        return cli_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
+        return cli_fail_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
     f->all.values[f->all.n++] = text;
     return CLI_EXIT_OK;
 }
 
 /* A word that is no flag, as the value of one. */
 static int read_operand(const struct cli_command *command, const char *typed,
-                        struct cli_found *found)
+                        struct cli_option_value *values)
 {
-    struct cli_found *f =
-        &found[find_flag(command->bit, command->operand, strlen(command->operand))];
+    struct cli_option_value *f =
+        &values[find_flag(command->bit, command->operand, strlen(command->operand))];
     snprintf(f->shown, sizeof f->shown, "--%s", command->operand);
     f->source = CLI_SOURCE_ARGUMENT;
     f->joint = " ";
@@ -157,7 +158,7 @@ static int read_operand(const struct cli_command *command, const char *typed,
 }
 
 static int read_arguments(const struct cli_command *command, int argc, char **argv,
-                          struct cli_options *options, struct cli_found *found)
+                          struct cli_options *options, struct cli_option_value *values)
 {
     for (int i = 0; i < argc; i++) {
         const char *typed = argv[i];
@@ -168,13 +169,13 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
             continue;
         }
         if (typed[0] != '-' && command->operand) {
-            int code = read_operand(command, typed, found);
+            int code = read_operand(command, typed, values);
             if (code != CLI_EXIT_OK)
                 return code;
             continue;
         }
         if (typed[0] != '-' || typed[1] == '\0')
-            return cli_usage(
+            return cli_fail_usage(
                 "unexpected argument '%s': '%s' takes flags only (akunu-cli %s --help)", typed,
                 command->name, command->name);
         const char *name = typed + (typed[1] == '-' ? 2 : 1);
@@ -185,7 +186,7 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
             return unknown_flag(command, typed, name, n);
 
         const struct cli_flag *flag = &cli_flags[index];
-        struct cli_found *f = &found[index];
+        struct cli_option_value *f = &values[index];
         size_t n_shown = (size_t)(name - typed) + n; /* shorter than CLI_ENV_BYTES: a known name */
         memcpy(f->shown, typed, n_shown);
         f->shown[n_shown] = '\0';
@@ -193,7 +194,7 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
         f->joint = " ";
         if (flag->kind == CLI_FLAG_SWITCH) {
             if (equals)
-                return cli_usage("%s takes no value, but has '%s'", f->shown, equals + 1);
+                return cli_fail_usage("%s takes no value, but has '%s'", f->shown, equals + 1);
             f->text = "1";
             if (is_help(flag))
                 return CLI_EXIT_OK;
@@ -202,7 +203,7 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
         } else if (i + 1 < argc) {
             f->text = argv[++i];
         } else {
-            return cli_usage("%s needs a value: %s %s", f->shown, f->shown, flag->value);
+            return cli_fail_usage("%s needs a value: %s %s", f->shown, f->shown, flag->value);
         }
         int code = flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS ?
                        add_text(f, f->text) :
@@ -222,57 +223,60 @@ void cli_environment_name(const struct cli_flag *flag, char *out)
     out[n] = '\0';
 }
 
-static void read_environment(const struct cli_command *command, struct cli_found *found)
+static void read_environment(const struct cli_command *command, struct cli_option_value *values)
 {
     for (size_t i = 0; i < cli_n_flags; i++) {
         const struct cli_flag *flag = &cli_flags[i];
         char name[CLI_ENV_BYTES];
-        if (!(flag->commands & command->bit) || found[i].source != CLI_SOURCE_NONE || is_help(flag))
+        if (!(flag->commands & command->bit) || values[i].source != CLI_SOURCE_NONE ||
+            is_help(flag))
             continue;
         cli_environment_name(flag, name);
         const char *text = getenv(name);
         if (!text || !*text)
             continue;
-        found[i].source = CLI_SOURCE_ENVIRONMENT;
-        found[i].joint = "=";
-        found[i].text = text;
-        found[i].all = (struct cli_texts){ 1, { text } };
-        memcpy(found[i].shown, name, sizeof name);
+        values[i].source = CLI_SOURCE_ENVIRONMENT;
+        values[i].joint = "=";
+        values[i].text = text;
+        values[i].all = (struct cli_texts){ 1, { text } };
+        memcpy(values[i].shown, name, sizeof name);
     }
 }
 
 /* At most one of some rivals counts; those from weaker sources yield. */
-static int settle_rivals(struct cli_found *found, enum cli_rivals rivals)
+static int check_exclusive_group(struct cli_option_value *values,
+                                 enum cli_exclusive_group exclusive_group)
 {
-    const struct cli_found *chosen = NULL;
+    const struct cli_option_value *chosen = NULL;
     enum cli_source strongest = CLI_SOURCE_NONE;
     for (size_t i = 0; i < cli_n_flags; i++)
-        if (cli_flags[i].rivals == rivals && found[i].source > strongest)
-            strongest = found[i].source;
+        if (cli_flags[i].exclusive_group == exclusive_group && values[i].source > strongest)
+            strongest = values[i].source;
     for (size_t i = 0; i < cli_n_flags; i++) {
-        if (cli_flags[i].rivals != rivals || found[i].source == CLI_SOURCE_NONE)
+        if (cli_flags[i].exclusive_group != exclusive_group || values[i].source == CLI_SOURCE_NONE)
             continue;
-        if (found[i].source < strongest)
-            found[i].source = CLI_SOURCE_NONE;
+        if (values[i].source < strongest)
+            values[i].source = CLI_SOURCE_NONE;
         else if (chosen)
-            return cli_usage("%s and %s: only one of them can be given", chosen->shown,
-                             found[i].shown);
+            return cli_fail_usage("%s and %s: only one of them can be given", chosen->shown,
+                                  values[i].shown);
         else
-            chosen = &found[i];
+            chosen = &values[i];
     }
     return CLI_EXIT_OK;
 }
 
-static int settle_all_rivals(struct cli_found *found)
+static int check_exclusive_groups(struct cli_option_value *values)
 {
     int code = CLI_EXIT_OK;
-    for (int rivals = CLI_RIVALS_NONE + 1; code == CLI_EXIT_OK && rivals < CLI_N_RIVALS; rivals++)
-        code = settle_rivals(found, (enum cli_rivals)rivals);
+    for (int exclusive_group = CLI_EXCLUSIVE_NONE + 1;
+         code == CLI_EXIT_OK && exclusive_group < CLI_EXCLUSIVE_COUNT; exclusive_group++)
+        code = check_exclusive_group(values, (enum cli_exclusive_group)exclusive_group);
     return code;
 }
 
 /* The machine's instruction sets are known only at run time. */
-static int check_cpu(const struct cli_options *o, const struct cli_found *f)
+static int check_cpu(const struct cli_options *o, const struct cli_option_value *f)
 {
     char known[256] = "";
     const char *name;
@@ -284,32 +288,32 @@ static int check_cpu(const struct cli_options *o, const struct cli_found *f)
             strcat(known, name);
         }
     }
-    return o->cpu ? cli_bad_value(f, "this machine or build does not have it; it has %s", known) :
+    return o->cpu ? cli_fail_value(f, "this machine or build does not have it; it has %s", known) :
                     CLI_EXIT_OK;
 }
 
 /* Brings what configuration files say to the flags that nothing stronger has. */
-static int read_configuration(const struct cli_command *command, struct cli_found *found,
+static int read_configuration(const struct cli_command *command, struct cli_option_value *values,
                               struct cli_options *options)
 {
     size_t config = find_flag(command->bit, "config", strlen("config"));
-    int code = cli_config_read(found[config].source != CLI_SOURCE_NONE ? found[config].text : NULL,
-                               options->configuration);
-    return code == CLI_EXIT_OK ? cli_found_from_config(command, options->configuration, found) :
-                                 code;
+    int code =
+        cli_config_read(values[config].source != CLI_SOURCE_NONE ? values[config].text : NULL,
+                        options->configuration);
+    return code == CLI_EXIT_OK ? cli_apply_config(command, options->configuration, values) : code;
 }
 
 /* One message for whatever is wrong, so only the first is told. */
-static int set_values(struct cli_found *found, struct cli_options *options)
+static int set_values(struct cli_option_value *values, struct cli_options *options)
 {
-    const struct cli_found *cpu = NULL;
-    int code = settle_all_rivals(found);
+    const struct cli_option_value *cpu = NULL;
+    int code = check_exclusive_groups(values);
     for (size_t i = 0; code == CLI_EXIT_OK && i < cli_n_flags; i++) {
-        if (found[i].source == CLI_SOURCE_NONE)
+        if (values[i].source == CLI_SOURCE_NONE)
             continue;
-        code = cli_set_value(&cli_flags[i], &found[i], options);
+        code = cli_set_value(&cli_flags[i], &values[i], options);
         if (cli_flags[i].offset == offsetof(struct cli_options, cpu))
-            cpu = &found[i];
+            cpu = &values[i];
     }
     return code == CLI_EXIT_OK ? check_cpu(options, cpu) : code;
 }
@@ -317,26 +321,26 @@ static int set_values(struct cli_found *found, struct cli_options *options)
 int cli_options_parse(const struct cli_command *command, int argc, char **argv,
                       struct cli_options *options)
 {
-    struct cli_found found[CLI_MAX_FLAGS];
+    struct cli_option_value values[CLI_MAX_FLAGS];
     assert(cli_n_flags <= CLI_MAX_FLAGS);
-    memset(found, 0, sizeof found);
+    memset(values, 0, sizeof values);
     set_defaults(command, options);
-    int code = read_arguments(command, argc, argv, options, found);
+    int code = read_arguments(command, argc, argv, options, values);
     if (code != CLI_EXIT_OK)
         return code;
 
     for (size_t i = 0; i < cli_n_flags; i++)
-        if (found[i].source == CLI_SOURCE_ARGUMENT && is_help(&cli_flags[i]))
-            return cli_set_value(&cli_flags[i], &found[i], options);
+        if (values[i].source == CLI_SOURCE_ARGUMENT && is_help(&cli_flags[i]))
+            return cli_set_value(&cli_flags[i], &values[i], options);
 
     if (command->bit & CLI_HIDDEN)
-        return set_values(found, options);
-    read_environment(command, found);
+        return set_values(values, options);
+    read_environment(command, values);
     options->configuration = calloc(1, sizeof *options->configuration);
     if (!options->configuration)
-        return cli_no_memory();
-    code = read_configuration(command, found, options);
-    return code == CLI_EXIT_OK ? set_values(found, options) : code;
+        return cli_fail_memory();
+    code = read_configuration(command, values, options);
+    return code == CLI_EXIT_OK ? set_values(values, options) : code;
 }
 
 void cli_options_free(struct cli_options *options)

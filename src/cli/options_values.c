@@ -8,7 +8,7 @@
 #include "cli/number.h"
 #include "cli/options_found.h"
 
-int cli_bad_value(const struct cli_found *f, const char *format, ...)
+int cli_fail_value(const struct cli_option_value *f, const char *format, ...)
 {
     char expected[512], value[CLI_SHOWN_BYTES];
     va_list arguments;
@@ -16,9 +16,10 @@ int cli_bad_value(const struct cli_found *f, const char *format, ...)
     vsnprintf(expected, sizeof expected, format, arguments);
     va_end(arguments);
     if (f->file)
-        return cli_usage("%s:%lu: %s%s%s: %s", f->file, f->line, f->shown, f->joint,
-                         cli_shown(f->text, value), expected);
-    return cli_usage("%s%s%s: %s", f->shown, f->joint, cli_shown(f->text, value), expected);
+        return cli_fail_usage("%s:%lu: %s%s%s: %s", f->file, f->line, f->shown, f->joint,
+                              cli_show_text(f->text, value), expected);
+    return cli_fail_usage("%s%s%s: %s", f->shown, f->joint, cli_show_text(f->text, value),
+                          expected);
 }
 
 static bool is_one_of(const char *text, const char *const *words, int *index)
@@ -39,17 +40,17 @@ static bool is_word(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-static int set_switch(const struct cli_found *f, bool *out)
+static int set_switch(const struct cli_option_value *f, bool *out)
 {
     static const char *const yes[] = { "1", "true", "yes", "on", NULL };
     static const char *const no[] = { "0", "false", "no", "off", NULL };
     *out = is_word(f->text, yes);
     if (*out || is_word(f->text, no))
         return CLI_EXIT_OK;
-    return cli_bad_value(f, "expected %s", f->file ? "true or false" : "1 or 0");
+    return cli_fail_value(f, "expected %s", f->file ? "true or false" : "1 or 0");
 }
 
-static int set_choice(const struct cli_flag *flag, const struct cli_found *f, int *out)
+static int set_choice(const struct cli_flag *flag, const struct cli_option_value *f, int *out)
 {
     char known[256] = "";
     size_t n = 0;
@@ -57,12 +58,13 @@ static int set_choice(const struct cli_flag *flag, const struct cli_found *f, in
         return CLI_EXIT_OK;
     for (int i = 0; flag->choices[i] && n < sizeof known; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", flag->choices[i]);
-    return cli_bad_value(f, "expected one of %s", known);
+    return cli_fail_value(f, "expected one of %s", known);
 }
 
-static int bad_number(const struct cli_flag *flag, const struct cli_found *f, const char *kind)
+static int bad_number(const struct cli_flag *flag, const struct cli_option_value *f,
+                      const char *kind)
 {
-    return cli_bad_value(f, "expected %s from %.10g to %.10g", kind, flag->low, flag->high);
+    return cli_fail_value(f, "expected %s from %.10g to %.10g", kind, flag->low, flag->high);
 }
 
 static bool in_range(const struct cli_flag *flag, double value)
@@ -71,13 +73,14 @@ static bool in_range(const struct cli_flag *flag, double value)
 }
 
 /* Adds the numbers of one value. */
-static int add_to_list(const struct cli_flag *flag, const struct cli_found *f, struct cli_list *out)
+static int add_to_list(const struct cli_flag *flag, const struct cli_option_value *f,
+                       struct cli_list *out)
 {
     for (const char *p = f->text;; p++) {
         size_t n = strcspn(p, ",");
         char word[24];
         if (out->n == CLI_MAX_LIST)
-            return cli_bad_value(f, "more than %d numbers", CLI_MAX_LIST);
+            return cli_fail_value(f, "more than %d numbers", CLI_MAX_LIST);
         if (n >= sizeof word)
             return bad_number(flag, f, "whole numbers with commas between,");
         memcpy(word, p, n);
@@ -91,19 +94,20 @@ static int add_to_list(const struct cli_flag *flag, const struct cli_found *f, s
     }
 }
 
-static int set_list(const struct cli_flag *flag, const struct cli_found *f, struct cli_list *out)
+static int set_list(const struct cli_flag *flag, const struct cli_option_value *f,
+                    struct cli_list *out)
 {
     int code = CLI_EXIT_OK;
     out->n = 0;
     for (size_t i = 0; i < f->all.n && code == CLI_EXIT_OK; i++) {
-        struct cli_found one = *f;
+        struct cli_option_value one = *f;
         one.text = f->all.values[i];
         code = add_to_list(flag, &one, out);
     }
     return code;
 }
 
-int cli_set_value(const struct cli_flag *flag, const struct cli_found *f,
+int cli_set_value(const struct cli_flag *flag, const struct cli_option_value *f,
                   struct cli_options *options)
 {
     void *member = (char *)options + flag->offset;

@@ -12,7 +12,7 @@ struct cli_output cli_output_stdout(void)
     return (struct cli_output){ .file = stdout };
 }
 
-static bool keep(struct cli_output *out, bool fine)
+static bool record_error(struct cli_output *out, bool fine)
 {
     if (!fine && out->error == 0)
         out->error = errno ? errno : EIO;
@@ -21,7 +21,7 @@ static bool keep(struct cli_output *out, bool fine)
 
 bool cli_output_bytes(struct cli_output *out, const void *bytes, size_t n)
 {
-    return out->error == 0 && keep(out, fwrite(bytes, 1, n, out->file) == n);
+    return out->error == 0 && record_error(out, fwrite(bytes, 1, n, out->file) == n);
 }
 
 bool cli_output_text(struct cli_output *out, const char *text)
@@ -37,12 +37,12 @@ bool cli_output_format(struct cli_output *out, const char *format, ...)
     va_start(arguments, format);
     int n = vfprintf(out->file, format, arguments);
     va_end(arguments);
-    return keep(out, n >= 0);
+    return record_error(out, n >= 0);
 }
 
 bool cli_output_flush(struct cli_output *out)
 {
-    return out->error == 0 && keep(out, fflush(out->file) == 0);
+    return out->error == 0 && record_error(out, fflush(out->file) == 0);
 }
 
 bool cli_output_escaped(struct cli_output *out, const char *bytes, size_t n)
@@ -78,6 +78,6 @@ int cli_output_end(struct cli_output *out, int code)
     if (out->error == EPIPE)
         return code == CLI_EXIT_INTERRUPTED ? code :
                                               CLI_EXIT_OK; /* the reader has what it wanted */
-    cli_failure("cannot write the output: %s", strerror(out->error));
+    cli_fail("cannot write the output: %s", strerror(out->error));
     return code == CLI_EXIT_OK ? CLI_EXIT_FAILURE : code;
 }

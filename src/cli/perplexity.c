@@ -51,7 +51,7 @@ static double nll_of(const float *logits, size_t n_vocab, akunu_token token)
 
 /* What stays the same from chunk to chunk. */
 struct work {
-    struct cli_loaded *loaded;
+    struct cli_model_session *loaded;
     struct akunu_batch_token *tokens; /* of one pass */
     size_t batch, context;
     akunu_token bos; /* -1: chunks begin as the text does */
@@ -62,7 +62,7 @@ static int score_chunk(const struct work *work, const akunu_token *ids, struct s
 {
     struct akunu_session *session = work->loaded->session;
     if (akunu_sequence_rewind(session, work->loaded->sequence, 0) != AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     for (size_t first = 0; first < work->context; first += work->batch) {
         size_t n = work->context - first < work->batch ? work->context - first : work->batch;
         for (size_t i = 0; i < n; i++) {
@@ -74,7 +74,7 @@ static int score_chunk(const struct work *work, const akunu_token *ids, struct s
             };
         }
         if (akunu_decode(session, work->tokens, n) != AKUNU_OK)
-            return cli_library_failure();
+            return cli_fail_library();
         for (size_t i = 0; i < n; i++) {
             if (!work->tokens[i].logits)
                 continue;
@@ -84,7 +84,7 @@ static int score_chunk(const struct work *work, const akunu_token *ids, struct s
             score->sum += nll;
             score->sum_of_squares += nll * nll;
         }
-        if (cli_interrupted())
+        if (cli_is_interrupted())
             return CLI_EXIT_INTERRUPTED;
     }
     return CLI_EXIT_OK;
@@ -104,12 +104,12 @@ static akunu_token bos_of(const struct akunu_tokenizer *tokenizer)
 static int tokenize_text(const struct work *work, const struct cli_text *text, akunu_token **ids,
                          size_t *n)
 {
-    int code = cli_tokens_of(work->loaded->tokenizer, text, 0, ids, n);
+    int code = cli_tokenize_text(work->loaded->tokenizer, text, 0, ids, n);
     if (code != CLI_EXIT_OK || work->bos < 0)
         return code;
     akunu_token *larger = realloc(*ids, (*n + 1) * sizeof **ids);
     if (!larger)
-        return cli_no_memory();
+        return cli_fail_memory();
     memmove(larger + 1, larger, *n * sizeof *larger);
     larger[0] = work->bos;
     *ids = larger;
@@ -149,7 +149,7 @@ static void print_score(const struct cli_options *o, const struct score *score, 
 int cli_perplexity(const struct cli_options *o)
 {
     struct cli_output out = cli_output_stdout();
-    struct cli_loaded loaded = { .sequence = -1 };
+    struct cli_model_session loaded = { .sequence = -1 };
     struct work work = { .loaded = &loaded, .context = (size_t)o->context, .bos = -1 };
     struct score score = { 0 };
     akunu_token *ids = NULL;
@@ -166,8 +166,7 @@ int cli_perplexity(const struct cli_options *o)
         code = tokenize_text(&work, &text, &ids, &n);
     }
     if (code == CLI_EXIT_OK && n < work.context)
-        code =
-            cli_failure("the text has %zu tokens, and one chunk takes %zu (-c)", n, work.context);
+        code = cli_fail("the text has %zu tokens, and one chunk takes %zu (-c)", n, work.context);
     if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &loaded, (uint32_t)o->context, (uint32_t)o->batch);
     if (code == CLI_EXIT_OK) {
@@ -176,7 +175,7 @@ int cli_perplexity(const struct cli_options *o)
             n_chunks = (size_t)o->chunks;
         work.batch = akunu_session_batch(loaded.session);
         work.tokens = malloc(work.batch * sizeof *work.tokens);
-        code = work.tokens ? score_text(&work, ids, n_chunks, &score) : cli_no_memory();
+        code = work.tokens ? score_text(&work, ids, n_chunks, &score) : cli_fail_memory();
     }
     if (code == CLI_EXIT_OK)
         print_score(o, &score, n_chunks, &out);

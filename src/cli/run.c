@@ -46,19 +46,20 @@ bool cli_run_cancelled(void *user)
     uint32_t done = akunu_sequence_length(run->loaded.session, run->loaded.sequence);
     if (!run->started)
         cli_progress_show(&run->progress, "prompt", (double)done / (double)run->n_ids);
-    return cli_interrupted();
+    return cli_is_interrupted();
 }
 
 static int read_prompt(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     if (!cli_has_input(o))
-        return cli_usage("nothing to continue: give a prompt with -p TEXT, -f FILE or through a "
-                         "pipe, or chat (-cnv)");
+        return cli_fail_usage(
+            "nothing to continue: give a prompt with -p TEXT, -f FILE or through a "
+            "pipe, or chat (-cnv)");
     int code = cli_read_text(o, "a prompt", &run->prompt);
     if (code == CLI_EXIT_OK && run->prompt.n == 0 && !o->prompt)
-        return cli_usage("the prompt is empty: %s has no bytes",
-                         o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
+        return cli_fail_usage("the prompt is empty: %s has no bytes",
+                              o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
     return code;
 }
 
@@ -69,9 +70,10 @@ static int tokenize_prompt(struct cli_run *run)
         (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
     int code = cli_need_tokenizer(&run->loaded, "run");
     if (code == CLI_EXIT_OK)
-        code = cli_tokens_of(run->loaded.tokenizer, &run->prompt, flags, &run->ids, &run->n_ids);
+        code =
+            cli_tokenize_text(run->loaded.tokenizer, &run->prompt, flags, &run->ids, &run->n_ids);
     if (code == CLI_EXIT_OK && run->n_ids == 0)
-        return cli_usage("the prompt is empty, and no token is added to it to begin with");
+        return cli_fail_usage("the prompt is empty, and no token is added to it to begin with");
     return code;
 }
 
@@ -89,13 +91,13 @@ static int begin_logprobs(struct cli_run *run)
     const struct cli_options *o = run->options;
     if (o->logprobs < 0)
         return CLI_EXIT_OK;
-    if (!o->json || o->choices > 1)
-        return cli_usage("--logprobs %lld: they come with --json, and for one text (no -np)",
-                         (long long)o->logprobs);
+    if (!o->json || o->n_completions > 1)
+        return cli_fail_usage("--logprobs %lld: they come with --json, and for one text (no -np)",
+                              (long long)o->logprobs);
     run->generation.on_logprobs = on_logprobs;
     run->generation.n_top_logprobs = (uint32_t)o->logprobs;
     run->logprobs = json_array();
-    return run->logprobs ? CLI_EXIT_OK : cli_no_memory();
+    return run->logprobs ? CLI_EXIT_OK : cli_fail_memory();
 }
 
 static double rate(uint64_t n, double seconds)
@@ -104,7 +106,7 @@ static double rate(uint64_t n, double seconds)
 }
 
 /* The quiet last line, on a line of its own whatever came before. */
-static void say_speed(const struct cli_run *run, const struct akunu_result *r)
+static void print_speed(const struct cli_run *run, const struct akunu_result *r)
 {
     char drawn[48] = "", guessed[64] = "", restored[64] = "";
     if (run->n_restored > 0)
@@ -155,10 +157,10 @@ json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
 int cli_run_code(const struct cli_run *run, enum akunu_status status)
 {
     if (run->no_memory)
-        return cli_no_memory();
-    if (status == AKUNU_ERROR_CANCELLED || cli_interrupted())
+        return cli_fail_memory();
+    if (status == AKUNU_ERROR_CANCELLED || cli_is_interrupted())
         return CLI_EXIT_INTERRUPTED;
-    return status == AKUNU_OK ? CLI_EXIT_OK : cli_library_failure();
+    return status == AKUNU_OK ? CLI_EXIT_OK : cli_fail_library();
 }
 
 static int generate(struct cli_run *run)
@@ -192,12 +194,12 @@ static int generate(struct cli_run *run)
         cli_warn("stopped: the context is full (%u tokens; -c sets its size)",
                  akunu_session_context(run->loaded.session));
     if (run->out.error == 0 && result.n_prompt > 0)
-        say_speed(run, &result);
+        print_speed(run, &result);
     return code;
 }
 
 /* --no-cache keeps nothing at all, but for a file that is named. */
-static bool prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
+static bool init_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
 {
     akunu_prompt_cache_default(cache);
     cache->dir = o->cache_dir;
@@ -211,15 +213,15 @@ static bool prompt_cache(const struct cli_options *o, struct akunu_prompt_cache 
 static int generate_from_cache(struct cli_run *run)
 {
     struct akunu_prompt_cache cache;
-    bool cached = prompt_cache(run->options, &cache);
+    bool cached = init_prompt_cache(run->options, &cache);
     if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence, run->ids,
                                          run->n_ids, &cache, &run->n_restored) != AKUNU_OK)
-        return cli_library_failure();
-    int code = run->options->choices > 1 ? cli_run_choices(run) : generate(run);
+        return cli_fail_library();
+    int code = run->options->n_completions > 1 ? cli_run_parallel(run) : generate(run);
     if (cached && code == CLI_EXIT_OK &&
         akunu_sequence_keep(run->loaded.session, run->loaded.sequence, run->n_ids, &cache) !=
             AKUNU_OK)
-        return cli_library_failure();
+        return cli_fail_library();
     return code;
 }
 
@@ -232,14 +234,15 @@ static bool is_chat(const struct cli_options *o)
 int cli_run(const struct cli_options *o)
 {
     if (o->conversation && o->no_conversation)
-        return cli_usage("-cnv and -no-cnv: only one of them can be given");
+        return cli_fail_usage("-cnv and -no-cnv: only one of them can be given");
     if (o->conversation && o->json)
-        return cli_usage(
+        return cli_fail_usage(
             "--json is for a text that is continued; a chat has none (/save writes it as JSON)");
     for (size_t i = 0; i < o->stops.n; i++)
         if (!*o->stops.values[i])
-            return cli_usage("-r \"\": an empty text would end every answer; expected what the "
-                             "text is to end before");
+            return cli_fail_usage(
+                "-r \"\": an empty text would end every answer; expected what the "
+                "text is to end before");
     if (is_chat(o))
         return cli_chat(o);
     struct cli_run run = { .options = o,
@@ -262,7 +265,7 @@ int cli_run(const struct cli_options *o)
     run.generation.sampling.grammar = run.grammar;
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &run.loaded);
-    run.loaded.max_sequences = (uint32_t)o->choices;
+    run.loaded.max_sequences = (uint32_t)o->n_completions;
     if (code == CLI_EXIT_OK)
         code = cli_check_bias(&run.sampling, run.loaded.model);
     if (code == CLI_EXIT_OK)
@@ -270,10 +273,10 @@ int cli_run(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &run.loaded, (uint32_t)o->context, (uint32_t)o->batch);
     if (code == CLI_EXIT_OK && run.n_ids > akunu_session_context(run.loaded.session))
-        code = cli_failure("the prompt has %zu tokens and the context holds %u (-c sets its size)",
-                           run.n_ids, akunu_session_context(run.loaded.session));
+        code = cli_fail("the prompt has %zu tokens and the context holds %u (-c sets its size)",
+                        run.n_ids, akunu_session_context(run.loaded.session));
     if (code == CLI_EXIT_OK)
-        code = cli_speculation(o, run.loaded.session, &run.draft, &run.generation);
+        code = cli_read_speculation(o, run.loaded.session, &run.draft, &run.generation);
     if (code == CLI_EXIT_OK)
         code = generate_from_cache(&run);
     cli_unload(&run.draft);

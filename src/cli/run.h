@@ -11,7 +11,7 @@
 
 struct cli_run {
     const struct cli_options *options;
-    struct cli_loaded loaded, draft;
+    struct cli_model_session loaded, draft;
     struct cli_sampling sampling;
     struct akunu_generation generation;
     struct akunu_grammar *grammar; /* NULL: any text */
@@ -49,6 +49,6 @@ json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
                      const struct akunu_result *result, int64_t seed);
 
 /* -np: several continuations (choices.c). Gives an exit code. */
-int cli_run_choices(struct cli_run *run);
+int cli_run_parallel(struct cli_run *run);
 
 #endif

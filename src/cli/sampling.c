@@ -48,10 +48,10 @@ static int set_bias(const struct cli_options *o, struct cli_sampling *s)
 {
     for (size_t i = 0; i < o->logit_bias.n; i++)
         if (!parse_bias(o->logit_bias.values[i], &s->bias[i]))
-            return cli_usage("--logit-bias %s: expected a token's id and what is added to its "
-                             "logit: 15043+1, 15043-0.5, 15043-inf (never), "
-                             "15043+inf (always)",
-                             o->logit_bias.values[i]);
+            return cli_fail_usage("--logit-bias %s: expected a token's id and what is added to its "
+                                  "logit: 15043+1, 15043-0.5, 15043-inf (never), "
+                                  "15043+inf (always)",
+                                  o->logit_bias.values[i]);
     s->params.logit_bias = s->bias;
     s->params.n_logit_bias = o->logit_bias.n;
     return CLI_EXIT_OK;
@@ -88,7 +88,7 @@ static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
             continue;
         }
         if (!unescape(text, s->breakers[n], CLI_BREAKER_BYTES))
-            return cli_usage("--dry-sequence-breaker %s: expected 1 to 40 bytes", text);
+            return cli_fail_usage("--dry-sequence-breaker %s: expected 1 to 40 bytes", text);
         s->breaker_list[n] = s->breakers[n];
         n++;
     }
@@ -132,7 +132,7 @@ int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
     if (code == CLI_EXIT_OK)
         code = set_breakers(o, s);
     if (code == CLI_EXIT_OK && akunu_sampling_check(p) != AKUNU_OK)
-        return cli_usage("%s", akunu_last_error());
+        return cli_fail_usage("%s", akunu_last_error());
     return code;
 }
 

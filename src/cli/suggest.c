@@ -5,7 +5,7 @@
 
 enum { MAX_WORD = 32 };
 
-static size_t smaller(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -22,14 +22,14 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
     for (size_t i = 1; i <= n_a; i++)
         for (size_t j = 1; j <= n_b; j++) {
             size_t replaced = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            d[i][j] = smaller(replaced, smaller(d[i - 1][j], d[i][j - 1]) + 1);
+            d[i][j] = min_size(replaced, min_size(d[i - 1][j], d[i][j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
+                d[i][j] = min_size(d[i][j], d[i - 2][j - 2] + 1);
         }
     return d[n_a][n_b];
 }
 
-const char *cli_nearest(const char *typed, const char *const *words, size_t n)
+const char *cli_find_nearest(const char *typed, const char *const *words, size_t n)
 {
     size_t n_typed = strlen(typed);
     const char *best = NULL;

@@ -18,16 +18,16 @@ static int text_of(const struct akunu_tokenizer *tokenizer, const akunu_token *i
     int64_t n_bytes = akunu_detokenize(tokenizer, ids, n, 0, NULL, 0);
     *out = (struct cli_text){ 0 };
     if (n_bytes < 0)
-        return cli_library_failure();
+        return cli_fail_library();
     out->n = (size_t)n_bytes;
     out->bytes = malloc(out->n + 1);
     if (!out->bytes)
-        return cli_no_memory();
+        return cli_fail_memory();
     if (akunu_detokenize(tokenizer, ids, n, 0, out->bytes, out->n) == n_bytes)
         return CLI_EXIT_OK;
     free(out->bytes);
     out->bytes = NULL;
-    return cli_library_failure();
+    return cli_fail_library();
 }
 
 static void print_ids(struct cli_output *out, const akunu_token *ids, size_t n)
@@ -76,7 +76,7 @@ int cli_tokenize(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_load_tokenizer(o, &tokenizer);
     if (code == CLI_EXIT_OK)
-        code = cli_tokens_of(tokenizer, &text, flags, &ids, &n);
+        code = cli_tokenize_text(tokenizer, &text, flags, &ids, &n);
     if (code == CLI_EXIT_OK && o->ids_only && !o->json)
         print_ids(&out, ids, n);
     else if (code == CLI_EXIT_OK)

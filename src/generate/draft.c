@@ -9,7 +9,7 @@
 enum { TEXT_BYTES = 64 };
 
 /* A token's bytes; those beyond the room count by their number alone. */
-static size_t text_of(const struct ak_tokenizer *t, int32_t token, char text[TEXT_BYTES])
+static size_t read_token_bytes(const struct ak_tokenizer *t, int32_t token, char text[TEXT_BYTES])
 {
     size_t n = 0;
     if (ak_tok_decode(t, &token, 1, AKUNU_CONTINUE, text, TEXT_BYTES, &n, NULL) != AKUNU_OK)
@@ -17,8 +17,8 @@ static size_t text_of(const struct ak_tokenizer *t, int32_t token, char text[TEX
     return n;
 }
 
-static ak_status differ(const char *target, size_t n_target, const char *draft, size_t n_draft,
-                        size_t token, struct ak_error *error)
+static ak_status fail_vocabulary(const char *target, size_t n_target, const char *draft,
+                                 size_t n_draft, size_t token, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                    "the draft model's vocabulary differs: token %zu is \"%.*s\", and in the model "
@@ -28,16 +28,17 @@ static ak_status differ(const char *target, size_t n_target, const char *draft, 
 }
 
 /* One may have more tokens than the other: rows are often padded, and never chosen. */
-static ak_status compare(const struct ak_tokenizer *target, const struct ak_tokenizer *draft,
-                         struct ak_error *error)
+static ak_status compare_vocabularies(const struct ak_tokenizer *target,
+                                      const struct ak_tokenizer *draft, struct ak_error *error)
 {
     size_t n = ak_tok_n_tokens(target), n_draft = ak_tok_n_tokens(draft);
     n = n < n_draft ? n : n_draft;
     for (size_t i = 0; i < n; i++) {
         char a[TEXT_BYTES] = "", b[TEXT_BYTES] = "";
-        size_t n_a = text_of(target, (int32_t)i, a), n_b = text_of(draft, (int32_t)i, b);
+        size_t n_a = read_token_bytes(target, (int32_t)i, a),
+               n_b = read_token_bytes(draft, (int32_t)i, b);
         if (n_a != n_b || memcmp(a, b, n_a < TEXT_BYTES ? n_a : TEXT_BYTES) != 0)
-            return differ(a, n_a, b, n_b, i, error);
+            return fail_vocabulary(a, n_a, b, n_b, i, error);
         if (ak_tok_is_end(target, (int32_t)i) != ak_tok_is_end(draft, (int32_t)i))
             return ak_fail(
                 error, AKUNU_ERROR_ARGUMENT,
@@ -47,8 +48,8 @@ static ak_status compare(const struct ak_tokenizer *target, const struct ak_toke
     return AKUNU_OK;
 }
 
-ak_status ak_draft_check(const struct ak_session *session, const struct ak_session *draft,
-                         struct ak_error *error)
+ak_status ak_draft_model_check(const struct ak_session *session, const struct ak_session *draft,
+                               struct ak_error *error)
 {
     const struct ak_tokenizer *own = session->model->tokenizer, *other = draft->model->tokenizer;
     AK_TRY(ak_session_needs_logits(draft, error));
@@ -64,7 +65,7 @@ ak_status ak_draft_check(const struct ak_session *session, const struct ak_sessi
                        "the draft model's vocabulary differs: %s has none",
                        own ? "it" : "the model");
     if (own)
-        return compare(own, other, error);
+        return compare_vocabularies(own, other, error);
     uint32_t n = session->model->spec.config.vocab_size,
              n_draft = draft->model->spec.config.vocab_size;
     if (n != n_draft)
@@ -77,76 +78,78 @@ ak_status ak_draft_check(const struct ak_session *session, const struct ak_sessi
 
 /* Tokens of the smaller model's sequence that the text begins with; the last of the text
  * is never one, since what comes after it is wanted. */
-static uint32_t agreed(const struct ak_draft *d, const int32_t *ids, uint32_t n)
+static uint32_t count_common(const struct ak_draft_model *d, const int32_t *ids, uint32_t n)
 {
-    const struct ak_kv_sequence *own = ak_kv_sequence(&d->session->kv, d->sequence);
-    uint32_t most = own->length < n ? own->length : n - 1, same = 0;
-    while (same < most && own->tokens[same] == ids[same])
-        same++;
-    return same;
+    const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&d->session->kv, d->sequence);
+    uint32_t n_max = own->length < n ? own->length : n - 1, n_common = 0;
+    while (n_common < n_max && own->tokens[n_common] == ids[n_common])
+        n_common++;
+    return n_common;
 }
 
-uint32_t ak_draft_behind(const struct ak_draft *d, const int32_t *ids, uint32_t n)
+uint32_t ak_draft_model_count_unseen(const struct ak_draft_model *d, const int32_t *ids, uint32_t n)
 {
-    return n - agreed(d, ids, n);
+    return n - count_common(d, ids, n);
 }
 
 /* Goes back to what both texts begin with; whether the rest can follow. */
-static bool make_room(struct ak_draft *d, const int32_t *ids, uint32_t same, uint32_t n)
+static bool rewind_to_common(struct ak_draft_model *d, const int32_t *ids, uint32_t n_common,
+                             uint32_t n)
 {
-    struct ak_kv *kv = &d->session->kv;
-    ak_kv_rewind(kv, d->sequence, same);
-    for (uint32_t i = same; i < n; i++)
+    struct ak_session_kv *kv = &d->session->kv;
+    ak_session_kv_rewind(kv, d->sequence, n_common);
+    for (uint32_t i = n_common; i < n; i++)
         if ((uint32_t)ids[i] >= d->session->model->spec.config.vocab_size)
             return false;
-    return n <= kv->context && ak_kv_wanted(kv, d->sequence, n - same) <= kv->n_free;
+    return n <= kv->context &&
+           ak_session_kv_count_new_pages(kv, d->sequence, n - n_common) <= kv->n_free;
 }
 
-ak_status ak_draft_follow(struct ak_draft *d, const int32_t *ids, uint32_t n,
-                          akunu_cancel_fn *cancel, void *user, struct ak_error *error)
+ak_status ak_draft_model_prefill(struct ak_draft_model *d, const int32_t *ids, uint32_t n,
+                                 akunu_cancel_fn *cancel, void *user, struct ak_error *error)
 {
-    uint32_t same = n > 1 ? agreed(d, ids, n) : 0;
+    uint32_t n_common = n > 1 ? count_common(d, ids, n) : 0;
     size_t last;
-    if (n <= 1 || same >= n - 1 || !make_room(d, ids, same, n - 1))
+    if (n <= 1 || n_common >= n - 1 || !rewind_to_common(d, ids, n_common, n - 1))
         return AKUNU_OK;
-    return ak_session_prefill(d->session, d->sequence, ids + same, n - 1 - same, cancel, user,
-                              &last, error);
+    return ak_session_prefill(d->session, d->sequence, ids + n_common, n - 1 - n_common, cancel,
+                              user, &last, error);
 }
 
 /* Probabilities below exp(-16) of the best one add nothing that would be noticed. */
-static float probability_of_best(const float *logits, uint32_t n, uint32_t best)
+static float compute_probability(const float *logits, uint32_t n, uint32_t best)
 {
-    float sum = 0.0f, least = logits[best] - 16.0f;
+    float sum = 0.0f, logit_min = logits[best] - 16.0f;
     for (uint32_t i = 0; i < n; i++)
-        if (logits[i] > least)
+        if (logits[i] > logit_min)
             sum += ak_expf(logits[i] - logits[best]);
     return 1.0f / sum;
 }
 
-ak_status ak_draft_next(struct ak_draft *d, const int32_t *ids, uint32_t n, int32_t *token,
-                        float *probability, struct ak_error *error)
+ak_status ak_draft_model_propose(struct ak_draft_model *d, const int32_t *ids, uint32_t n,
+                                 int32_t *token, float *probability, struct ak_error *error)
 {
     struct ak_session *s = d->session;
-    uint32_t same = agreed(d, ids, n), behind = n - same, best = 0,
+    uint32_t n_common = count_common(d, ids, n), n_unseen = n - n_common, best = 0,
              n_vocab = s->model->spec.config.vocab_size;
     double started = ak_seconds();
     size_t last;
     *token = -1;
     *probability = 0.0f;
-    if (!make_room(d, ids, same, n))
+    if (!rewind_to_common(d, ids, n_common, n))
         return AKUNU_OK;
-    AK_TRY(ak_session_prefill(s, d->sequence, ids + same, behind, NULL, NULL, &last, error));
+    AK_TRY(ak_session_prefill(s, d->sequence, ids + n_common, n_unseen, NULL, NULL, &last, error));
     const float *logits = ak_session_logits(s, last);
     for (uint32_t i = 1; i < n_vocab; i++)
         best = logits[i] > logits[best] ? i : best;
     double seconds = ak_seconds() - started;
-    if (behind <= AK_FEW_TOKENS)
-        ak_costs_learn(&s->costs, behind, seconds);
+    if (n_unseen <= AK_SESSION_SKINNY_MAX)
+        ak_session_cost_update(&s->cost_model, n_unseen, seconds);
     d->seconds += seconds;
     if (!(logits[best] > -INFINITY) ||
         best >= d->n_vocab) /* not one is a number, or it is padding */
         return AKUNU_OK;
     *token = (int32_t)best;
-    *probability = probability_of_best(logits, n_vocab, best);
+    *probability = compute_probability(logits, n_vocab, best);
     return AKUNU_OK;
 }

@@ -1,11 +1,11 @@
 /* From a prompt to a text. */
-#ifndef AK_SESSION_GENERATE_H
-#define AK_SESSION_GENERATE_H
+#ifndef AK_GENERATE_GENERATE_H
+#define AK_GENERATE_GENERATE_H
 
 #include "session/session.h"
 
 /* What akunu_generate is given. */
-struct ak_request {
+struct ak_gen_request {
     struct ak_session *session;
     int32_t sequence;
     const int32_t *ids;
@@ -18,7 +18,7 @@ struct ak_request {
 };
 
 /* As akunu_generate. *result is always filled in: what was done before a failure. */
-ak_status ak_generate(const struct ak_request *request, struct akunu_result *result,
-                      struct ak_error *error);
+ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *result,
+                     struct ak_error *error);
 
 #endif

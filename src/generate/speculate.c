@@ -2,51 +2,54 @@
 
 #include "base/mem.h"
 
-static const double memory = 0.97;    /* of a chance, a guess later */
-static const double allowance = 0.01; /* of all time may be lost by guesses … */
+static const double acceptance_decay = 0.97;  /* of a chance, a guess later */
+static const double loss_fraction_max = 0.01; /* of all time may be lost by guesses … */
 /* times the speed without them is what guesses have to bring */
-static const double worth = 1.02;
-static const double most_won = 32.0; /* … and so many passes of what was won before */
-enum { FIRST_PATIENCE = 32, MOST_PATIENCE = 1024, LEAST_TRIED = 2 };
+static const double speedup_min = 1.02;
+static const double balance_max = 32.0; /* … and so many passes of what was won before */
+enum { RETRY_INTERVAL_MIN = 32, RETRY_INTERVAL_MAX = 1024, TRIAL_MIN = 2 };
 
-static double chance_of(const struct ak_chance *c)
+static double acceptance_rate(const struct ak_gen_acceptance *c)
 {
-    return c->right / c->all;
+    return c->accepted / c->drafted;
 }
 
-static void learn(struct ak_chance *c, bool right)
+static void update_acceptance(struct ak_gen_acceptance *c, bool accepted)
 {
-    c->right = c->right * memory + (right ? 1.0 : 0.0);
-    c->all = c->all * memory + 1.0;
+    c->accepted = c->accepted * acceptance_decay + (accepted ? 1.0 : 0.0);
+    c->drafted = c->drafted * acceptance_decay + 1.0;
 }
 
 /* Before anything was seen: as if four guesses were of this chance. */
-static struct ak_chance prior(double chance)
+static struct ak_gen_acceptance make_prior(double chance)
 {
-    return (struct ak_chance){ .right = 4.0 * chance, .all = 4.0 };
+    return (struct ak_gen_acceptance){ .accepted = 4.0 * chance, .drafted = 4.0 };
 }
 
 /* The more tokens are alike, and the surer the smaller model is, the likelier. */
-static void set_priors(struct ak_speculation *s)
+static void set_priors(struct ak_gen_speculation *s)
 {
-    static const double sure[AK_SURE_KINDS] = { 0.15, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 0.95 };
-    for (int n = 0; n <= AK_LOOKUP_MOST; n++)
-        s->alike[n] = prior(0.9 - 0.9 / (0.7 * (double)n + 0.3));
-    for (int i = 0; i < AK_SURE_KINDS; i++)
-        s->sure[i] = prior(sure[i]);
-    s->any_draft = prior(0.65);
+    static const double priors[AK_GEN_CONFIDENCE_BINS] = {
+        0.15, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 0.95
+    };
+    for (int n = 0; n <= AK_DRAFT_LOOKUP_MAX; n++)
+        s->lookup_acceptance[n] = make_prior(0.9 - 0.9 / (0.7 * (double)n + 0.3));
+    for (int i = 0; i < AK_GEN_CONFIDENCE_BINS; i++)
+        s->model_acceptance[i] = make_prior(priors[i]);
+    s->model_acceptance_all = make_prior(0.65);
 }
 
-static uint8_t kind_of(float probability)
+static uint8_t find_confidence_bin(float probability)
 {
-    static const float bounds[AK_SURE_KINDS - 1] = { 0.2f, 0.35f, 0.5f, 0.65f, 0.8f, 0.9f, 0.98f };
-    uint8_t kind = 0;
-    while (kind < AK_SURE_KINDS - 1 && probability >= bounds[kind])
-        kind++;
-    return kind;
+    static const float bounds[AK_GEN_CONFIDENCE_BINS - 1] = { 0.2f, 0.35f, 0.5f, 0.65f,
+                                                              0.8f, 0.9f,  0.98f };
+    uint8_t bin = 0;
+    while (bin < AK_GEN_CONFIDENCE_BINS - 1 && probability >= bounds[bin])
+        bin++;
+    return bin;
 }
 
-ak_status ak_speculation_is_possible(const struct ak_session *s, struct ak_error *error)
+ak_status ak_gen_speculation_check(const struct ak_session *s, struct ak_error *error)
 {
     if (s->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
@@ -59,42 +62,45 @@ ak_status ak_speculation_is_possible(const struct ak_session *s, struct ak_error
     return AKUNU_OK;
 }
 
-static uint32_t bounded(uint32_t value, uint32_t otherwise)
+static uint32_t clamp_draft(uint32_t value, uint32_t otherwise)
 {
-    uint32_t asked = value > 0 ? value : otherwise;
-    return asked < AK_GUESS_MOST ? asked : AK_GUESS_MOST;
+    uint32_t requested = value > 0 ? value : otherwise;
+    return requested < AK_GEN_DRAFT_MAX ? requested : AK_GEN_DRAFT_MAX;
 }
 
-ak_status ak_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
-                               struct ak_draft *draft, struct ak_speculation *out,
-                               struct ak_error *error)
+ak_status ak_gen_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
+                                   struct ak_draft_model *draft, struct ak_gen_speculation *out,
+                                   struct ak_error *error)
 {
-    enum akunu_speculation asked = generation->speculation;
-    *out = (struct ak_speculation){ .costs = &s->costs,
-                                    .uses_lookup = asked != AKUNU_SPECULATION_DRAFT,
-                                    .draft = asked != AKUNU_SPECULATION_NGRAM ? draft : NULL,
-                                    .patience = FIRST_PATIENCE };
-    out->most = bounded(generation->draft_max, AK_GUESS_MOST);
-    out->least = bounded(generation->draft_min, 1);
-    out->least_probability = generation->draft_p_min;
-    out->most = out->most < s->batch - 1 ? out->most : s->batch - 1;
+    enum akunu_speculation requested = generation->speculation;
+    *out =
+        (struct ak_gen_speculation){ .cost_model = &s->cost_model,
+                                     .uses_lookup = requested != AKUNU_SPECULATION_DRAFT,
+                                     .draft = requested != AKUNU_SPECULATION_NGRAM ? draft : NULL,
+                                     .retry_interval = RETRY_INTERVAL_MIN };
+    out->draft_max = clamp_draft(generation->draft_max, AK_GEN_DRAFT_MAX);
+    out->draft_min = clamp_draft(generation->draft_min, 1);
+    out->probability_min = generation->draft_p_min;
+    out->draft_max = out->draft_max < s->batch - 1 ? out->draft_max : s->batch - 1;
     set_priors(out);
-    return ak_lookup_create(s->kv.context + 1, &out->text, error);
+    return ak_draft_lookup_create(s->kv.context + 1, &out->lookup, error);
 }
 
-void ak_speculation_clear(struct ak_speculation *s)
+void ak_gen_speculation_clear(struct ak_gen_speculation *s)
 {
-    ak_lookup_clear(&s->text);
+    ak_draft_lookup_clear(&s->lookup);
 }
 
-void ak_speculation_see(struct ak_speculation *s, const int32_t *ids, size_t n, bool chosen)
+void ak_gen_speculation_add_tokens(struct ak_gen_speculation *s, const int32_t *ids, size_t n,
+                                   bool chosen)
 {
     for (size_t i = 0; i < n; i++) {
-        if (chosen && s->found != AK_LOOKUP_NONE)
-            learn(&s->alike[s->found], s->text.tokens[s->at] == ids[i]);
-        ak_lookup_push(&s->text, ids[i]);
+        if (chosen && s->match_length != AK_DRAFT_LOOKUP_NONE)
+            update_acceptance(&s->lookup_acceptance[s->match_length],
+                              s->lookup.tokens[s->match_position] == ids[i]);
+        ak_draft_lookup_push(&s->lookup, ids[i]);
         if (s->uses_lookup && (chosen || i + 1 == n))
-            s->found = ak_lookup_find(&s->text, &s->at);
+            s->match_length = ak_draft_lookup_find(&s->lookup, &s->match_position);
     }
 }
 
@@ -105,142 +111,150 @@ struct plan {
     double rate; /* tokens a second */
 };
 
-static struct plan without(const struct ak_speculation *s)
+static struct plan plan_no_draft(const struct ak_gen_speculation *s)
 {
-    double one = ak_costs_of(s->costs, 1);
-    return (struct plan){ 0, one > 0.0 ? worth / one : 0.0 };
+    double one = ak_session_cost_estimate(s->cost_model, 1);
+    return (struct plan){ 0, one > 0.0 ? speedup_min / one : 0.0 };
 }
 
 /* Each guess makes those after it a place more alike. */
-static struct plan plan_lookup(const struct ak_speculation *s, uint32_t most)
+static struct plan plan_lookup(const struct ak_gen_speculation *s, uint32_t n_max)
 {
-    struct plan best = without(s);
+    struct plan best = plan_no_draft(s);
     double reached = 1.0, tokens = 1.0;
-    uint32_t alike = s->found;
-    if (!s->uses_lookup || alike == AK_LOOKUP_NONE)
+    uint32_t n_match = s->match_length;
+    if (!s->uses_lookup || n_match == AK_DRAFT_LOOKUP_NONE)
         return best;
-    for (uint32_t n = 1; n <= most; n++) {
-        reached *= chance_of(&s->alike[alike]);
+    for (uint32_t n = 1; n <= n_max; n++) {
+        reached *= acceptance_rate(&s->lookup_acceptance[n_match]);
         tokens += reached;
-        alike += alike < AK_LOOKUP_MOST;
-        double rate = tokens / ak_costs_of(s->costs, n + 1);
-        if (n >= s->least && rate > best.rate)
+        n_match += n_match < AK_DRAFT_LOOKUP_MAX;
+        double rate = tokens / ak_session_cost_estimate(s->cost_model, n + 1);
+        if (n >= s->draft_min && rate > best.rate)
             best = (struct plan){ n, rate };
     }
     return best;
 }
 
 /* What the smaller model takes for its next token. */
-static double draft_seconds(const struct ak_speculation *s, uint32_t behind)
+static double estimate_draft_seconds(const struct ak_gen_speculation *s, uint32_t n_unseen)
 {
-    const struct ak_costs *costs = &s->draft->session->costs;
-    uint32_t few = behind < AK_FEW_TOKENS ? behind : AK_FEW_TOKENS;
-    return ak_costs_of(costs, few) * (double)behind / (double)few;
+    const struct ak_session_cost_model *costs = &s->draft->session->cost_model;
+    uint32_t n_skinny = n_unseen < AK_SESSION_SKINNY_MAX ? n_unseen : AK_SESSION_SKINNY_MAX;
+    return ak_session_cost_estimate(costs, n_skinny) * (double)n_unseen / (double)n_skinny;
 }
 
-static struct plan plan_draft(const struct ak_speculation *s, uint32_t most)
+static struct plan plan_draft(const struct ak_gen_speculation *s, uint32_t n_max)
 {
-    struct plan best = without(s);
-    double reached = 1.0, tokens = 1.0, chance = chance_of(&s->any_draft);
-    double seconds = draft_seconds(s, ak_draft_behind(s->draft, s->text.tokens, s->text.n));
-    for (uint32_t n = 1; n <= most; n++) {
+    struct plan best = plan_no_draft(s);
+    double reached = 1.0, tokens = 1.0, chance = acceptance_rate(&s->model_acceptance_all);
+    double seconds = estimate_draft_seconds(
+        s, ak_draft_model_count_unseen(s->draft, s->lookup.tokens, s->lookup.n));
+    for (uint32_t n = 1; n <= n_max; n++) {
         reached *= chance;
         tokens += reached;
-        double rate = tokens / (seconds + ak_costs_of(s->costs, n + 1));
-        if (n >= s->least && rate > best.rate)
+        double rate = tokens / (seconds + ak_session_cost_estimate(s->cost_model, n + 1));
+        if (n >= s->draft_min && rate > best.rate)
             best = (struct plan){ n, rate };
-        seconds += draft_seconds(s, 1);
+        seconds += estimate_draft_seconds(s, 1);
     }
     return best;
 }
 
 /* ---- Guesses ------------------------------------------------------------ */
-static void guess_lookup(struct ak_speculation *s, uint32_t n, struct ak_guess *out)
+static void draft_from_lookup(struct ak_gen_speculation *s, uint32_t n, struct ak_gen_draft *out)
 {
-    int32_t *tokens = s->text.tokens + s->text.n;
-    ak_lookup_copy(&s->text, s->at, n, tokens);
-    *out = (struct ak_guess){ .n = n, .tokens = tokens };
+    int32_t *tokens = s->lookup.tokens + s->lookup.n;
+    ak_draft_lookup_copy(&s->lookup, s->match_position, n, tokens);
+    *out = (struct ak_gen_draft){ .n = n, .tokens = tokens };
 }
 
 /* One token after the other, while the next one is worth what it takes: the time that the
  * smaller model and the pass want for it, against the chance that it saves a pass. */
-static ak_status guess_draft(struct ak_speculation *s, uint32_t most, bool trial,
-                             struct ak_guess *out, struct ak_error *error)
+static ak_status draft_from_model(struct ak_gen_speculation *s, uint32_t n_max, bool trial,
+                                  struct ak_gen_draft *out, struct ak_error *error)
 {
-    int32_t *tokens = s->text.tokens + s->text.n;
-    double reached = 1.0, saved = ak_costs_of(s->costs, 1);
-    *out = (struct ak_guess){ .tokens = tokens, .drafted = true };
-    while (out->n < most) {
+    int32_t *tokens = s->lookup.tokens + s->lookup.n;
+    double reached = 1.0, saved = ak_session_cost_estimate(s->cost_model, 1);
+    *out = (struct ak_gen_draft){ .tokens = tokens, .from_model = true };
+    while (out->n < n_max) {
         float probability;
-        double more = ak_costs_of(s->costs, out->n + 2) - ak_costs_of(s->costs, out->n + 1);
-        bool tried = trial && out->n < LEAST_TRIED;
+        double more = ak_session_cost_estimate(s->cost_model, out->n + 2) -
+                      ak_session_cost_estimate(s->cost_model, out->n + 1);
+        bool tried = trial && out->n < TRIAL_MIN;
         if (!tried && out->n > 0 &&
-            reached * chance_of(&s->any_draft) * saved <= more + draft_seconds(s, 1))
+            reached * acceptance_rate(&s->model_acceptance_all) * saved <=
+                more + estimate_draft_seconds(s, 1))
             break;
-        AK_TRY(ak_draft_next(s->draft, s->text.tokens, s->text.n + out->n, &tokens[out->n],
-                             &probability, error));
-        if (tokens[out->n] < 0 || probability < s->least_probability)
+        AK_TRY(ak_draft_model_propose(s->draft, s->lookup.tokens, s->lookup.n + out->n,
+                                      &tokens[out->n], &probability, error));
+        if (tokens[out->n] < 0 || probability < s->probability_min)
             break;
-        out->kinds[out->n] = kind_of(probability);
-        reached *= chance_of(&s->sure[out->kinds[out->n]]);
+        out->confidence[out->n] = find_confidence_bin(probability);
+        reached *= acceptance_rate(&s->model_acceptance[out->confidence[out->n]]);
         if (!tried && reached * saved <= more)
             break;
         out->n++;
     }
-    if (out->n < s->least)
+    if (out->n < s->draft_min)
         out->n = 0;
     return AKUNU_OK;
 }
 
 /* Guesses may lose what they won before, and a hundredth of all time. */
-static bool may_guess(const struct ak_speculation *s)
+static bool may_draft(const struct ak_gen_speculation *s)
 {
-    return s->balance > -(ak_costs_of(s->costs, 1) + allowance * s->seconds);
+    return s->balance >
+           -(ak_session_cost_estimate(s->cost_model, 1) + loss_fraction_max * s->seconds);
 }
 
-ak_status ak_speculation_guess(struct ak_speculation *s, uint32_t most, struct ak_guess *out,
-                               struct ak_error *error)
+ak_status ak_gen_speculation_draft(struct ak_gen_speculation *s, uint32_t n_max,
+                                   struct ak_gen_draft *out, struct ak_error *error)
 {
-    *out = (struct ak_guess){ .n = 0 };
-    most = most < s->most ? most : s->most;
-    if (most == 0 || most < s->least || ak_costs_of(s->costs, 1) <= 0.0 || !may_guess(s))
+    *out = (struct ak_gen_draft){ .n = 0 };
+    n_max = n_max < s->draft_max ? n_max : s->draft_max;
+    if (n_max == 0 || n_max < s->draft_min || ak_session_cost_estimate(s->cost_model, 1) <= 0.0 ||
+        !may_draft(s))
         return AKUNU_OK;
-    struct plan lookup = plan_lookup(s, most);
+    struct plan lookup = plan_lookup(s, n_max);
     if (s->draft) {
-        bool trial = ++s->waited >= s->patience;
-        struct plan draft = plan_draft(s, most);
+        bool trial = ++s->n_skipped >= s->retry_interval;
+        struct plan draft = plan_draft(s, n_max);
         if (draft.n > 0 ? draft.rate > lookup.rate : trial && lookup.n == 0)
-            return guess_draft(s, most, trial, out, error);
+            return draft_from_model(s, n_max, trial, out, error);
     }
     if (lookup.n > 0)
-        guess_lookup(s, lookup.n, out);
+        draft_from_lookup(s, lookup.n, out);
     return AKUNU_OK;
 }
 
-static void learn_draft(struct ak_speculation *s, const struct ak_guess *guess, uint32_t n_right)
+static void update_model_draft(struct ak_gen_speculation *s, const struct ak_gen_draft *draft,
+                               uint32_t n_accepted)
 {
-    for (uint32_t i = 0; i < guess->n && i <= n_right; i++) {
-        learn(&s->sure[guess->kinds[i]], i < n_right);
-        learn(&s->any_draft, i < n_right);
+    for (uint32_t i = 0; i < draft->n && i <= n_accepted; i++) {
+        update_acceptance(&s->model_acceptance[draft->confidence[i]], i < n_accepted);
+        update_acceptance(&s->model_acceptance_all, i < n_accepted);
     }
-    if (n_right > 0)
-        s->patience = FIRST_PATIENCE;
-    else if (s->waited >= s->patience && s->patience < MOST_PATIENCE)
-        s->patience *= 2;
-    s->waited = 0;
+    if (n_accepted > 0)
+        s->retry_interval = RETRY_INTERVAL_MIN;
+    else if (s->n_skipped >= s->retry_interval && s->retry_interval < RETRY_INTERVAL_MAX)
+        s->retry_interval *= 2;
+    s->n_skipped = 0;
 }
 
-void ak_speculation_learn(struct ak_speculation *s, const struct ak_guess *guess, uint32_t n_right,
-                          double seconds)
+void ak_gen_speculation_update(struct ak_gen_speculation *s, const struct ak_gen_draft *draft,
+                               uint32_t n_accepted, double seconds)
 {
-    ak_costs_learn(s->costs, guess->n + 1, seconds);
-    double one = ak_costs_of(s->costs, 1), drafted = s->draft ? s->draft->seconds : 0.0;
-    if (guess->drafted)
-        learn_draft(s, guess, n_right);
+    ak_session_cost_update(s->cost_model, draft->n + 1, seconds);
+    double one = ak_session_cost_estimate(s->cost_model, 1),
+           drafted = s->draft ? s->draft->seconds : 0.0;
+    if (draft->from_model)
+        update_model_draft(s, draft, n_accepted);
     if (s->draft)
         s->draft->seconds = 0.0;
-    s->balance += (double)(n_right + 1) * one - ak_costs_of(s->costs, guess->n + 1) - drafted;
-    if (s->balance > most_won * one)
-        s->balance = most_won * one;
+    s->balance += (double)(n_accepted + 1) * one -
+                  ak_session_cost_estimate(s->cost_model, draft->n + 1) - drafted;
+    if (s->balance > balance_max * one)
+        s->balance = balance_max * one;
     s->seconds += seconds + drafted;
 }

@@ -18,61 +18,65 @@
  * Models that keep a running state cannot go back to where a guess was wrong without computing
  * their whole text again; they get no guesses.
  */
-#ifndef AK_SESSION_SPECULATE_H
-#define AK_SESSION_SPECULATE_H
+#ifndef AK_GENERATE_SPECULATE_H
+#define AK_GENERATE_SPECULATE_H
 
 #include "session/costs.h"
 #include "generate/draft.h"
 #include "generate/lookup.h"
 
-enum { AK_GUESS_MOST = AK_FEW_TOKENS - 1 };
+enum { AK_GEN_DRAFT_MAX = AK_SESSION_SKINNY_MAX - 1 };
 
 /* Guesses of one step. */
-struct ak_guess {
+struct ak_gen_draft {
     uint32_t n;
     const int32_t *tokens;
-    bool drafted;                 /* by the smaller model */
-    uint8_t kinds[AK_GUESS_MOST]; /* of these: how sure it was */
+    bool from_model;                      /* by the smaller model */
+    uint8_t confidence[AK_GEN_DRAFT_MAX]; /* of these: how sure it was */
 };
 
 /* How often guesses of a kind were right; what is long ago counts less. */
-struct ak_chance {
-    double right, all;
+struct ak_gen_acceptance {
+    double accepted, drafted;
 };
-enum { AK_SURE_KINDS = 8 };
+enum { AK_GEN_CONFIDENCE_BINS = 8 };
 
-struct ak_speculation {
-    struct ak_costs *costs; /* of passes of the generating session */
+struct ak_gen_speculation {
+    struct ak_session_cost_model *cost_model; /* of passes of the generating session */
     bool uses_lookup;
-    struct ak_draft *draft;  /* NULL: none */
-    uint32_t most, least;    /* guesses of a pass */
-    float least_probability; /* of the smaller model */
-    struct ak_lookup text;
-    uint32_t found, at; /* what the text itself says of its next token */
-    struct ak_chance alike[AK_LOOKUP_MOST + 1], sure[AK_SURE_KINDS], any_draft;
-    double balance, seconds;   /* won by guesses, and of all passes */
-    uint32_t patience, waited; /* passes to let go by before the smaller model is tried again */
+    struct ak_draft_model *draft;  /* NULL: none */
+    uint32_t draft_max, draft_min; /* guesses of a pass */
+    float probability_min;         /* of the smaller model */
+    struct ak_draft_lookup lookup;
+    uint32_t match_length, match_position; /* what the text itself says of its next token */
+    struct ak_gen_acceptance lookup_acceptance[AK_DRAFT_LOOKUP_MAX + 1],
+        model_acceptance[AK_GEN_CONFIDENCE_BINS], model_acceptance_all;
+    double balance, seconds; /* won by guesses, and of all passes */
+    /* passes to let go by before the smaller model is tried again */
+    uint32_t retry_interval, n_skipped;
 };
 
 /* Whether guesses can be checked: not with a running state, and not where logits depend on
  * the pass. AKUNU_ERROR_UNSUPPORTED says why not. */
-ak_status ak_speculation_is_possible(const struct ak_session *s, struct ak_error *error);
+ak_status ak_gen_speculation_check(const struct ak_session *s, struct ak_error *error);
 
 /* As struct akunu_generation says; draft may be NULL. *out is empty of text. */
-ak_status ak_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
-                               struct ak_draft *draft, struct ak_speculation *out,
-                               struct ak_error *error);
-void ak_speculation_clear(struct ak_speculation *s); /* an all-zero one too */
+ak_status ak_gen_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
+                                   struct ak_draft_model *draft, struct ak_gen_speculation *out,
+                                   struct ak_error *error);
+void ak_gen_speculation_clear(struct ak_gen_speculation *s); /* an all-zero one too */
 
 /* Tokens of the text, prompt included; `chosen`: the model's own. */
-void ak_speculation_see(struct ak_speculation *s, const int32_t *ids, size_t n, bool chosen);
+void ak_gen_speculation_add_tokens(struct ak_gen_speculation *s, const int32_t *ids, size_t n,
+                                   bool chosen);
 
-/* Guesses, at most `most`, of what follows the text. They live until the next call. */
-ak_status ak_speculation_guess(struct ak_speculation *s, uint32_t most, struct ak_guess *out,
-                               struct ak_error *error);
+/* Guesses, at most `n_max`, of what follows the text. They live until the next call. */
+ak_status ak_gen_speculation_draft(struct ak_gen_speculation *s, uint32_t n_max,
+                                   struct ak_gen_draft *out, struct ak_error *error);
 
-/* A pass with that guess (none: n = 0) took `seconds`, and its first n_right tokens were right. */
-void ak_speculation_learn(struct ak_speculation *s, const struct ak_guess *guess, uint32_t n_right,
-                          double seconds);
+/* A pass with that guess (none: n = 0) took `seconds`, and its first n_accepted tokens were right.
+ */
+void ak_gen_speculation_update(struct ak_gen_speculation *s, const struct ak_gen_draft *draft,
+                               uint32_t n_accepted, double seconds);
 
 #endif

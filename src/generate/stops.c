@@ -1,32 +1,32 @@
 #include "generate/stops.h"
 
-ak_status ak_stops_begin(struct ak_stops *s, const char *const *texts, size_t n,
-                         struct ak_error *error)
+ak_status ak_gen_stops_begin(struct ak_gen_stops *s, const char *const *texts, size_t n,
+                             struct ak_error *error)
 {
-    if (n > AK_STOPS_MOST || (n > 0 && !texts))
+    if (n > AK_GEN_STOPS_MAX || (n > 0 && !texts))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "%zu texts that end the text: at most %d are expected", n, AK_STOPS_MOST);
+                       "%zu texts that end the text: at most %d are expected", n, AK_GEN_STOPS_MAX);
     for (size_t i = 0; i < n; i++) {
         size_t length = texts[i] ? strlen(texts[i]) : 0;
-        if (length == 0 || length > AK_STOP_MOST_BYTES)
+        if (length == 0 || length > AK_GEN_STOP_BYTES_MAX)
             return ak_fail(
                 error, AKUNU_ERROR_ARGUMENT,
                 "text %zu of those that end the text has %zu bytes: 1 to %d are expected", i + 1,
-                length, AK_STOP_MOST_BYTES);
+                length, AK_GEN_STOP_BYTES_MAX);
     }
     s->texts = texts;
     s->n = n;
     return AKUNU_OK;
 }
 
-void ak_stops_clear(struct ak_stops *s)
+void ak_gen_stops_clear(struct ak_gen_stops *s)
 {
-    ak_buffer_free(&s->held);
+    ak_buffer_free(&s->holdback);
 }
 
 /* How many of the n bytes are before the text that ends with the last of them, the longest
  * one; n: none does. */
-static size_t before_stop(const struct ak_stops *s, const char *bytes, size_t n)
+static size_t find_stop(const struct ak_gen_stops *s, const char *bytes, size_t n)
 {
     size_t before = n;
     for (size_t i = 0; i < s->n; i++) {
@@ -39,7 +39,7 @@ static size_t before_stop(const struct ak_stops *s, const char *bytes, size_t n)
 }
 
 /* How many of the last bytes begin one of the texts. */
-static size_t n_begun(const struct ak_stops *s, const char *bytes, size_t n)
+static size_t find_partial_stop(const struct ak_gen_stops *s, const char *bytes, size_t n)
 {
     size_t begun = 0;
     for (size_t i = 0; i < s->n; i++) {
@@ -52,39 +52,39 @@ static size_t n_begun(const struct ak_stops *s, const char *bytes, size_t n)
 }
 
 /* Forgets what was told. */
-static void forget(struct ak_stops *s)
+static void drop_reported(struct ak_gen_stops *s)
 {
-    s->held.n -= s->n_told;
-    if (s->held.n > 0)
-        memmove(s->held.bytes, s->held.bytes + s->n_told, s->held.n);
-    s->n_told = 0;
+    s->holdback.n -= s->n_reported;
+    if (s->holdback.n > 0)
+        memmove(s->holdback.bytes, s->holdback.bytes + s->n_reported, s->holdback.n);
+    s->n_reported = 0;
 }
 
-ak_status ak_stops_push(struct ak_stops *s, const char **text, size_t *n, bool *ended,
-                        struct ak_error *error)
+ak_status ak_gen_stops_push(struct ak_gen_stops *s, const char **text, size_t *n, bool *ended,
+                            struct ak_error *error)
 {
     *ended = false;
     if (s->n == 0 || *n == 0)
         return AKUNU_OK;
-    forget(s);
-    size_t at = s->held.n, before;
-    AK_TRY(ak_buffer_add(&s->held, *text, *n, error));
-    *text = s->held.bytes;
-    while (at < s->held.n) {
-        before = before_stop(s, s->held.bytes, ++at);
+    drop_reported(s);
+    size_t at = s->holdback.n, before;
+    AK_TRY(ak_buffer_add(&s->holdback, *text, *n, error));
+    *text = s->holdback.bytes;
+    while (at < s->holdback.n) {
+        before = find_stop(s, s->holdback.bytes, ++at);
         if (before < at) {
-            s->held.n = s->n_told = *n = before;
+            s->holdback.n = s->n_reported = *n = before;
             *ended = true;
             return AKUNU_OK;
         }
     }
-    s->n_told = *n = s->held.n - n_begun(s, s->held.bytes, s->held.n);
+    s->n_reported = *n = s->holdback.n - find_partial_stop(s, s->holdback.bytes, s->holdback.n);
     return AKUNU_OK;
 }
 
-void ak_stops_end(struct ak_stops *s, const char **text, size_t *n)
+void ak_gen_stops_end(struct ak_gen_stops *s, const char **text, size_t *n)
 {
-    forget(s);
-    *text = s->held.bytes;
-    *n = s->held.n;
+    drop_reported(s);
+    *text = s->holdback.bytes;
+    *n = s->holdback.n;
 }

@@ -11,10 +11,10 @@
 #include "base/show.h"
 #include "session/available.h"
 
-enum { NEARLY_ALL = AK_KV_PAGE_TOKENS }; /* fewer tokens than this are not worth a file */
+enum { NEW_TOKENS_MIN = AK_KV_PAGE_TOKENS }; /* fewer tokens than this are not worth a file */
 
 /* Without it, and why. */
-static void say(const struct ak_session *s, const char *name, const char *why)
+static void log_fallback(const struct ak_session *s, const char *name, const char *why)
 {
     char shown[AK_SHOW_BYTES];
     ak_log_line(&s->log, AKUNU_LOG_WARN, "prompt cache: done without %s: %s",
@@ -22,7 +22,7 @@ static void say(const struct ak_session *s, const char *name, const char *why)
 }
 
 /* The time of use is kept here: looking at a file does not change it. */
-static void touch(int fd)
+static void touch_file(int fd)
 {
     const struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
     (void)futimens(fd, times);
@@ -36,8 +36,8 @@ static int open_folder(const struct ak_session *s, const struct akunu_prompt_cac
     char *path = cache->dir ? ak_strndup(cache->dir, strlen(cache->dir)) : ak_store_default_dir();
     int dir = path ? ak_store_open_dir(path, make) : -1;
     if (make && dir < 0)
-        say(s, path ? path : "its folder",
-            path ? strerror(errno) : "no folder for it is known (HOME is not set)");
+        log_fallback(s, path ? path : "its folder",
+                     path ? strerror(errno) : "no folder for it is known (HOME is not set)");
     ak_free(path);
     return dir;
 }
@@ -50,8 +50,8 @@ static bool is_ours(const struct ak_store_entry *e, const struct ak_store_key *k
 
 /* The kept text that has most of the first n tokens at `ids`: *common of them. Opened where
  * there is one. */
-static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t n,
-                 struct ak_saved *best, uint32_t *common)
+static bool find_prompt(int dir, const struct ak_session *s, const int32_t *ids, size_t n,
+                        struct ak_save_file *best, uint32_t *common)
 {
     struct ak_store_entry *entries;
     struct ak_store_key key;
@@ -62,19 +62,19 @@ static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t
     if (ak_store_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
         return false;
     for (size_t i = 0; i < n_entries; i++) {
-        struct ak_saved saved;
+        struct ak_save_file saved;
         if (!is_ours(&entries[i], &key) ||
-            !ak_saved_open(ak_store_open_file(dir, entries[i].name), s, &key, &saved, &why))
+            !ak_save_open(ak_store_open_file(dir, entries[i].name), s, &key, &saved, &why))
             continue;
-        uint32_t same = ak_saved_common(&saved, ids, n);
-        if (same <= *common) {
-            ak_saved_clear(&saved);
+        uint32_t n_common = ak_save_count_common(&saved, ids, n);
+        if (n_common <= *common) {
+            ak_save_close(&saved);
             continue;
         }
         if (*common > 0)
-            ak_saved_clear(best);
+            ak_save_close(best);
         *best = saved;
-        *common = same;
+        *common = n_common;
         memcpy(best->name, entries[i].name, sizeof best->name);
     }
     ak_free(entries);
@@ -82,9 +82,9 @@ static bool find(int dir, const struct ak_session *s, const int32_t *ids, size_t
 }
 
 /* Removes texts that the new one begins with, and then those that were not used for longest,
- * until all take no more than `most` bytes. */
-static void make_room(int dir, const struct ak_session *s, const char *keep, const int32_t *ids,
-                      uint32_t n, uint64_t most)
+ * until all take no more than `bytes_max` bytes. */
+static void evict_prompts(int dir, const struct ak_session *s, const char *keep, const int32_t *ids,
+                          uint32_t n, uint64_t bytes_max)
 {
     struct ak_store_entry *entries;
     struct ak_store_key key;
@@ -96,18 +96,18 @@ static void make_room(int dir, const struct ak_session *s, const char *keep, con
         return;
     for (size_t i = 0; i < n_entries; i++) {
         struct ak_store_entry *e = &entries[i];
-        struct ak_saved saved;
+        struct ak_save_file saved;
         if (strcmp(e->name, keep) != 0 && is_ours(e, &key) &&
-            ak_saved_open(ak_store_open_file(dir, e->name), s, &key, &saved, &why)) {
+            ak_save_open(ak_store_open_file(dir, e->name), s, &key, &saved, &why)) {
             bool beginning =
-                saved.n_tokens <= n && ak_saved_common(&saved, ids, n) == saved.n_tokens;
-            ak_saved_clear(&saved);
+                saved.n_tokens <= n && ak_save_count_common(&saved, ids, n) == saved.n_tokens;
+            ak_save_close(&saved);
             if (beginning && ak_store_remove(dir, e->name))
                 e->bytes = 0;
         }
         bytes += e->kind == AK_STORE_PROMPT ? e->bytes : 0;
     }
-    while (bytes > most) {
+    while (bytes > bytes_max) {
         struct ak_store_entry *oldest = NULL;
         for (size_t i = 0; i < n_entries; i++) {
             struct ak_store_entry *e = &entries[i];
@@ -125,8 +125,8 @@ static void make_room(int dir, const struct ak_session *s, const char *keep, con
 }
 
 /* A name for the text alone: the same text of the same model has the same. */
-static void name_text(const struct ak_session *s, const int32_t *ids, uint32_t n,
-                      char name[AK_STORE_NAME_BYTES], char part[AK_STORE_NAME_BYTES])
+static void make_names(const struct ak_session *s, const int32_t *ids, uint32_t n,
+                       char name[AK_STORE_NAME_BYTES], char temp_name[AK_STORE_NAME_BYTES])
 {
     struct ak_store_key key;
     struct ak_sha256 h;
@@ -136,31 +136,31 @@ static void name_text(const struct ak_session *s, const int32_t *ids, uint32_t n
     ak_sha256_add(&h, ids, n * sizeof *ids);
     ak_sha256_end(&h, key.digest);
     ak_store_file_name(&key, AK_STORE_PROMPT_SUFFIX, name);
-    ak_store_file_name(&key, AK_STORE_PROMPT_TEMP_SUFFIX, part);
+    ak_store_file_name(&key, AK_STORE_PROMPT_TEMP_SUFFIX, temp_name);
 }
 
-/* Writes `name` by way of `part` in the folder. False after *why. */
+/* Writes `name` by way of `temp_name` in the folder. False after *why. */
 static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t n,
-                       const char *name, const char *part, const char **why)
+                       const char *name, const char *temp_name, const char **why)
 {
-    struct ak_store_writer build = { .dir = dir, .temp_name = part, .name = name };
+    struct ak_store_writer build = { .dir = dir, .temp_name = temp_name, .name = name };
     bool busy;
     *why = ak_store_check_space(dir, ak_save_bytes(s, n), ak_available_memory());
     if (*why)
         return false;
-    build.fd = ak_store_lock_temp(dir, part, &busy);
+    build.fd = ak_store_lock_temp(dir, temp_name, &busy);
     if (build.fd < 0) {
         *why = busy ? "another process is writing it" : strerror(errno);
         return false;
     }
-    bool saved = ak_save(s, sequence, n, &build, why);
+    bool saved = ak_save_write(s, sequence, n, &build, why);
     close(build.fd);
     return saved;
 }
 
 /* ---- One file ----------------------------------------------------------- */
 /* The folder of a path and the name in it; -1 and errno. */
-static int folder_of(const char *path, const char **name)
+static int open_parent(const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
@@ -191,33 +191,33 @@ static bool write_file(struct ak_session *s, int32_t sequence, uint32_t n, const
                        const char **why)
 {
     const char *name;
-    int dir = folder_of(path, &name);
-    static const char ending[] = ".akunu-part";
-    size_t room = strlen(name) + sizeof ending;
-    char *part = ak_alloc(room, 1);
+    int dir = open_parent(path, &name);
+    static const char suffix[] = ".akunu-part";
+    size_t name_bytes = strlen(name) + sizeof suffix;
+    char *temp_name = ak_alloc(name_bytes, 1);
     bool written = false;
-    if (dir < 0 || !part) {
+    if (dir < 0 || !temp_name) {
         *why = strerror(errno);
     } else if (!is_replaceable(dir, name)) {
         *why = "it is another file, and stays as it is";
     } else {
-        snprintf(part, room, "%s%s", name, ending);
-        written = write_text(dir, s, sequence, n, name, part, why);
+        snprintf(temp_name, name_bytes, "%s%s", name, suffix);
+        written = write_text(dir, s, sequence, n, name, temp_name, why);
     }
     if (dir >= 0)
         close(dir);
-    ak_free(part);
+    ak_free(temp_name);
     return written;
 }
 
-ak_status ak_text_save(struct ak_session *s, int32_t sequence, const char *path,
-                       struct ak_error *error)
+ak_status ak_save_sequence(struct ak_session *s, int32_t sequence, const char *path,
+                           struct ak_error *error)
 {
-    const struct ak_kv_sequence *found;
+    const struct ak_session_kv_sequence *found;
     char shown[AK_SHOW_BYTES];
     const char *why;
     AK_TRY(ak_session_find(s, sequence, &found, error));
-    AK_TRY(ak_save_is_possible(s, error));
+    AK_TRY(ak_save_check(s, error));
     if (found->length == 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has no tokens to save");
     if (write_file(s, sequence, found->length, path, &why))
@@ -228,7 +228,7 @@ ak_status ak_text_save(struct ak_session *s, int32_t sequence, const char *path,
 
 static ak_status check_empty(const struct ak_session *s, int32_t sequence, struct ak_error *error)
 {
-    const struct ak_kv_sequence *found;
+    const struct ak_session_kv_sequence *found;
     AK_TRY(ak_session_find(s, sequence, &found, error));
     if (found->length > 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has %u tokens, and must be empty",
@@ -236,41 +236,42 @@ static ak_status check_empty(const struct ak_session *s, int32_t sequence, struc
     return AKUNU_OK;
 }
 
-static bool has_room(const struct ak_session *s, int32_t sequence, uint32_t n)
+static bool has_capacity(const struct ak_session *s, int32_t sequence, uint32_t n)
 {
-    return n <= s->kv.context && ak_kv_wanted(&s->kv, sequence, n) <= s->kv.n_free;
+    return n <= s->kv.context && ak_session_kv_count_new_pages(&s->kv, sequence, n) <= s->kv.n_free;
 }
 
-ak_status ak_text_load(struct ak_session *s, int32_t sequence, const char *path,
-                       struct ak_error *error)
+ak_status ak_save_load_sequence(struct ak_session *s, int32_t sequence, const char *path,
+                                struct ak_error *error)
 {
     struct ak_store_key key;
-    struct ak_saved saved;
+    struct ak_save_file saved;
     char shown[AK_SHOW_BYTES];
     const char *why;
     AK_TRY(check_empty(s, sequence, error));
-    AK_TRY(ak_save_is_possible(s, error));
+    AK_TRY(ak_save_check(s, error));
     ak_save_key(s, &key);
     int fd = ak_store_open_file(AT_FDCWD, path);
     if (fd < 0)
         return ak_fail(error, AKUNU_ERROR_IO, "%s: %s", ak_show_path(path, shown), strerror(errno));
-    if (!ak_saved_open(fd, s, &key, &saved, &why))
+    if (!ak_save_open(fd, s, &key, &saved, &why))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown), why);
     ak_status status = AKUNU_OK;
-    if (!has_room(s, sequence, saved.n_tokens))
+    if (!has_capacity(s, sequence, saved.n_tokens))
         status = ak_fail(
             error, AKUNU_ERROR_CONTEXT, "%s: its text has %u tokens, and the context holds %u",
             ak_show_path(path, shown), (unsigned)saved.n_tokens, (unsigned)s->kv.context);
-    else if (!ak_saved_load(&saved, s, sequence, saved.n_tokens, &why))
+    else if (!ak_save_read(&saved, s, sequence, saved.n_tokens, &why))
         status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown), why);
-    ak_saved_clear(&saved);
+    ak_save_close(&saved);
     return status;
 }
 
 /* ---- Prompts ------------------------------------------------------------ */
-/* The kept text that serves best, of the folder or the one file; `tell`: why the file cannot. */
+/* The kept text that serves best, of the folder or the one file; `log_reason`: why the file cannot.
+ */
 static bool open_best(const struct ak_session *s, const struct akunu_prompt_cache *cache,
-                      const int32_t *ids, size_t n, bool tell, struct ak_saved *best,
+                      const int32_t *ids, size_t n, bool log_reason, struct ak_save_file *best,
                       uint32_t *common)
 {
     struct ak_store_key key;
@@ -278,7 +279,7 @@ static bool open_best(const struct ak_session *s, const struct akunu_prompt_cach
     *common = 0;
     if (!cache->file) {
         int dir = open_folder(s, cache, false);
-        bool found = dir >= 0 && find(dir, s, ids, n, best, common);
+        bool found = dir >= 0 && find_prompt(dir, s, ids, n, best, common);
         if (dir >= 0)
             close(dir);
         return found;
@@ -287,18 +288,18 @@ static bool open_best(const struct ak_session *s, const struct akunu_prompt_cach
     if (fd < 0 && errno == ENOENT)
         return false;
     ak_save_key(s, &key);
-    if (!ak_saved_open(fd, s, &key, best, &why)) {
-        if (tell)
-            say(s, cache->file, why);
+    if (!ak_save_open(fd, s, &key, best, &why)) {
+        if (log_reason)
+            log_fallback(s, cache->file, why);
         return false;
     }
-    *common = ak_saved_common(best, ids, n);
+    *common = ak_save_count_common(best, ids, n);
     return true;
 }
 
 /* A damaged file would be in the way of a good one. */
-static void discard(const struct ak_session *s, const struct akunu_prompt_cache *cache,
-                    const struct ak_saved *saved)
+static void discard_file(const struct ak_session *s, const struct akunu_prompt_cache *cache,
+                         const struct ak_save_file *saved)
 {
     int dir = cache->file ? -1 : open_folder(s, cache, false);
     if (cache->file)
@@ -309,58 +310,58 @@ static void discard(const struct ak_session *s, const struct akunu_prompt_cache 
         close(dir);
 }
 
-ak_status ak_prompt_restore(struct ak_session *s, int32_t sequence, const int32_t *ids,
-                            size_t n_ids, const struct akunu_prompt_cache *cache,
-                            size_t *n_restored, struct ak_error *error)
+ak_status ak_prompt_cache_restore(struct ak_session *s, int32_t sequence, const int32_t *ids,
+                                  size_t n_ids, const struct akunu_prompt_cache *cache,
+                                  size_t *n_restored, struct ak_error *error)
 {
-    struct ak_saved best;
+    struct ak_save_file best;
     uint32_t common = 0;
     const char *why;
     *n_restored = 0;
     AK_TRY(check_empty(s, sequence, error));
-    if (n_ids < 2 || n_ids < cache->least || ak_save_is_possible(s, NULL) != AKUNU_OK)
+    if (n_ids < 2 || n_ids < cache->least || ak_save_check(s, NULL) != AKUNU_OK)
         return AKUNU_OK;
     if (!open_best(s, cache, ids, n_ids - 1, true, &best, &common))
         return AKUNU_OK;
-    if (common > 0 && has_room(s, sequence, common)) {
-        if (ak_saved_load(&best, s, sequence, common, &why)) {
+    if (common > 0 && has_capacity(s, sequence, common)) {
+        if (ak_save_read(&best, s, sequence, common, &why)) {
             *n_restored = common;
-            touch(best.fd);
+            touch_file(best.fd);
             ak_log_line(&s->log, AKUNU_LOG_INFO, "prompt cache: %u of %zu tokens were run before",
                         (unsigned)common, n_ids);
         } else {
-            say(s, cache->file ? cache->file : best.name, why);
-            discard(s, cache, &best);
+            log_fallback(s, cache->file ? cache->file : best.name, why);
+            discard_file(s, cache, &best);
         }
     }
-    ak_saved_clear(&best);
+    ak_save_close(&best);
     return AKUNU_OK;
 }
 
 static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n,
                            const struct akunu_prompt_cache *cache)
 {
-    const int32_t *ids = ak_kv_sequence(&s->kv, sequence)->tokens;
-    char name[AK_STORE_NAME_BYTES], part[AK_STORE_NAME_BYTES];
+    const int32_t *ids = ak_session_kv_sequence(&s->kv, sequence)->tokens;
+    char name[AK_STORE_NAME_BYTES], temp_name[AK_STORE_NAME_BYTES];
     const char *why = NULL;
     int dir = open_folder(s, cache, true);
     if (dir < 0)
         return;
-    name_text(s, ids, n, name, part);
+    make_names(s, ids, n, name, temp_name);
     if (ak_save_bytes(s, n) > cache->max_bytes)
         why = "it would take more than all kept prompts may";
-    else if (write_text(dir, s, sequence, n, name, part, &why))
-        make_room(dir, s, name, ids, n, cache->max_bytes);
+    else if (write_text(dir, s, sequence, n, name, temp_name, &why))
+        evict_prompts(dir, s, name, ids, n, cache->max_bytes);
     if (why)
-        say(s, "this prompt", why);
+        log_fallback(s, "this prompt", why);
     close(dir);
 }
 
-ak_status ak_prompt_keep(struct ak_session *s, int32_t sequence, size_t n_tokens,
-                         const struct akunu_prompt_cache *cache, struct ak_error *error)
+ak_status ak_prompt_cache_keep(struct ak_session *s, int32_t sequence, size_t n_tokens,
+                               const struct akunu_prompt_cache *cache, struct ak_error *error)
 {
-    const struct ak_kv_sequence *found;
-    struct ak_saved best;
+    const struct ak_session_kv_sequence *found;
+    struct ak_save_file best;
     uint32_t common = 0;
     const char *why;
     AK_TRY(ak_session_find(s, sequence, &found, error));
@@ -368,20 +369,20 @@ ak_status ak_prompt_keep(struct ak_session *s, int32_t sequence, size_t n_tokens
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the sequence has %u tokens, and %zu are to be kept",
                        (unsigned)found->length, n_tokens);
-    if (n_tokens == 0 || n_tokens < cache->least || ak_save_is_possible(s, NULL) != AKUNU_OK)
+    if (n_tokens == 0 || n_tokens < cache->least || ak_save_check(s, NULL) != AKUNU_OK)
         return AKUNU_OK;
     uint32_t n = (uint32_t)n_tokens;
     if (open_best(s, cache, found->tokens, n, false, &best, &common)) {
-        bool kept = n - common < NEARLY_ALL;
+        bool kept = n - common < NEW_TOKENS_MIN;
         if (kept)
-            touch(best.fd);
-        ak_saved_clear(&best);
+            touch_file(best.fd);
+        ak_save_close(&best);
         if (kept)
             return AKUNU_OK;
     }
     if (!cache->file)
         keep_in_folder(s, sequence, n, cache);
     else if (!write_file(s, sequence, n, cache->file, &why))
-        say(s, cache->file, why);
+        log_fallback(s, cache->file, why);
     return AKUNU_OK;
 }

@@ -10,7 +10,7 @@
 
 enum { VERSION = 1, HASHES_ALIGN = 64, PAGES_ALIGN = 4096 };
 
-ak_status ak_save_is_possible(const struct ak_session *s, struct ak_error *error)
+ak_status ak_save_check(const struct ak_session *s, struct ak_error *error)
 {
     if (s->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
@@ -86,38 +86,40 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
 }
 
 /* ---- Places in the file ------------------------------------------------- */
-static uint32_t pages_of(uint32_t n_tokens)
+static uint32_t count_pages(uint32_t n_tokens)
 {
     return n_tokens / AK_KV_PAGE_TOKENS + (n_tokens % AK_KV_PAGE_TOKENS != 0);
 }
 
-static uint64_t hashes_at(uint32_t n_tokens)
+static uint64_t hashes_offset_of(uint32_t n_tokens)
 {
     return AK_STORE_HEADER_BYTES + ak_round_up((uint64_t)n_tokens * sizeof(int32_t), HASHES_ALIGN);
 }
 
-static uint64_t pages_at(uint32_t n_tokens)
+static uint64_t pages_offset_of(uint32_t n_tokens)
 {
-    return ak_round_up(hashes_at(n_tokens) + (uint64_t)pages_of(n_tokens) * 2 * sizeof(uint64_t),
+    return ak_round_up(hashes_offset_of(n_tokens) +
+                           (uint64_t)count_pages(n_tokens) * 2 * sizeof(uint64_t),
                        PAGES_ALIGN);
 }
 
 /* Tokens of a context, whose pool could be counted. */
 uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n)
 {
-    return pages_at(n) + pages_of(n) * ak_kv_page_bytes(&s->kv.shape) - AK_STORE_HEADER_BYTES;
+    return pages_offset_of(n) + count_pages(n) * ak_kv_page_bytes(&s->kv.shape) -
+           AK_STORE_HEADER_BYTES;
 }
 
-static void digest_of(const int32_t *tokens, uint32_t n_tokens, const uint64_t *hashes,
-                      uint64_t digest[2])
+static void compute_digest(const int32_t *tokens, uint32_t n_tokens, const uint64_t *hashes,
+                           uint64_t digest[2])
 {
     digest[0] = VERSION;
     digest[1] = n_tokens;
     ak_hash128(tokens, n_tokens * sizeof *tokens, digest);
-    ak_hash128(hashes, (size_t)pages_of(n_tokens) * 2 * sizeof *hashes, digest);
+    ak_hash128(hashes, (size_t)count_pages(n_tokens) * 2 * sizeof *hashes, digest);
 }
 
-static void hash_of_page(const uint8_t *page, uint64_t bytes, uint64_t hash[2])
+static void hash_page(const uint8_t *page, uint64_t bytes, uint64_t hash[2])
 {
     hash[0] = hash[1] = VERSION;
     ak_hash128(page, (size_t)bytes, hash);
@@ -140,18 +142,18 @@ static bool read_all(int fd, void *to, size_t n, uint64_t at)
     return true;
 }
 
-static bool read_index(struct ak_saved *saved, const struct ak_session *s, const char **why)
+static bool read_index(struct ak_save_file *saved, const struct ak_session *s, const char **why)
 {
     uint64_t digest[2];
     *why = "it is damaged";
     if (saved->header.n_tokens == 0 || saved->header.n_tokens > UINT32_MAX - AK_KV_PAGE_TOKENS)
         return false;
     saved->n_tokens = (uint32_t)saved->header.n_tokens;
-    saved->n_pages = pages_of(saved->n_tokens);
-    saved->pages_at = pages_at(saved->n_tokens);
+    saved->n_pages = count_pages(saved->n_tokens);
+    saved->pages_offset = pages_offset_of(saved->n_tokens);
     uint64_t bytes;
     if (!ak_mul_u64(saved->n_pages, ak_kv_page_bytes(&s->kv.shape), &bytes) ||
-        !ak_add_u64(bytes, saved->pages_at, &bytes) ||
+        !ak_add_u64(bytes, saved->pages_offset, &bytes) ||
         saved->header.block_bytes != bytes - AK_STORE_HEADER_BYTES)
         return false;
     saved->tokens = ak_alloc(saved->n_tokens, sizeof *saved->tokens);
@@ -163,18 +165,18 @@ static bool read_index(struct ak_saved *saved, const struct ak_session *s, const
     if (!read_all(saved->fd, saved->tokens, saved->n_tokens * sizeof *saved->tokens,
                   AK_STORE_HEADER_BYTES) ||
         !read_all(saved->fd, saved->hashes, saved->n_pages * 2 * sizeof *saved->hashes,
-                  hashes_at(saved->n_tokens)))
+                  hashes_offset_of(saved->n_tokens)))
         return false;
-    digest_of(saved->tokens, saved->n_tokens, saved->hashes, digest);
+    compute_digest(saved->tokens, saved->n_tokens, saved->hashes, digest);
     return memcmp(digest, saved->header.digest, sizeof digest) == 0;
 }
 
 /* The header is checked first, and the file's size by it: nothing is allocated for what a
  * file only says. */
-bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_store_key *key,
-                   struct ak_saved *out, const char **why)
+bool ak_save_open(int fd, const struct ak_session *s, const struct ak_store_key *key,
+                  struct ak_save_file *out, const char **why)
 {
-    *out = (struct ak_saved){ .fd = fd };
+    *out = (struct ak_save_file){ .fd = fd };
     *why = "it is damaged, or no saved text of this version";
     bool good = fd >= 0 && ak_store_check(fd, &out->header) && out->header.kind == AK_STORE_PROMPT;
     if (good && memcmp(&out->header.key, key, sizeof *key) != 0) {
@@ -183,41 +185,42 @@ bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_store_key
     }
     good = good && read_index(out, s, why);
     if (!good)
-        ak_saved_clear(out);
+        ak_save_close(out);
     return good;
 }
 
-void ak_saved_clear(struct ak_saved *saved)
+void ak_save_close(struct ak_save_file *saved)
 {
     if (saved->fd >= 0)
         close(saved->fd);
     ak_free(saved->tokens);
     ak_free(saved->hashes);
-    *saved = (struct ak_saved){ .fd = -1 };
+    *saved = (struct ak_save_file){ .fd = -1 };
 }
 
-uint32_t ak_saved_common(const struct ak_saved *saved, const int32_t *ids, size_t n)
+uint32_t ak_save_count_common(const struct ak_save_file *saved, const int32_t *ids, size_t n)
 {
-    uint32_t most = n < saved->n_tokens ? (uint32_t)n : saved->n_tokens, same = 0;
-    while (same < most && saved->tokens[same] == ids[same])
-        same++;
-    return same;
+    uint32_t n_max = n < saved->n_tokens ? (uint32_t)n : saved->n_tokens, n_common = 0;
+    while (n_common < n_max && saved->tokens[n_common] == ids[n_common])
+        n_common++;
+    return n_common;
 }
 
-bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t sequence, uint32_t n,
-                   const char **why)
+bool ak_save_read(const struct ak_save_file *saved, struct ak_session *s, int32_t sequence,
+                  uint32_t n, const char **why)
 {
-    const struct ak_kv_sequence *own = ak_kv_sequence(&s->kv, sequence);
+    const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&s->kv, sequence);
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape), hash[2];
     uint8_t *pool = s->backend->ops->host_pages(s->backend, s->kv.pool);
-    ak_kv_extend(&s->kv, sequence, saved->tokens, n);
-    for (uint32_t i = 0; i < pages_of(n); i++) {
+    ak_session_kv_extend(&s->kv, sequence, saved->tokens, n);
+    for (uint32_t i = 0; i < count_pages(n); i++) {
         uint8_t *page = pool + own->pages[i] * page_bytes;
-        bool read = read_all(saved->fd, page, (size_t)page_bytes, saved->pages_at + i * page_bytes);
-        hash_of_page(page, page_bytes, hash);
+        bool read =
+            read_all(saved->fd, page, (size_t)page_bytes, saved->pages_offset + i * page_bytes);
+        hash_page(page, page_bytes, hash);
         if (!read || memcmp(hash, saved->hashes + 2 * i, sizeof hash) != 0) {
             *why = read ? "it is damaged" : strerror(errno);
-            ak_kv_rewind(&s->kv, sequence, 0);
+            ak_session_kv_rewind(&s->kv, sequence, 0);
             return false;
         }
     }
@@ -225,25 +228,26 @@ bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t s
 }
 
 /* ---- Writing ------------------------------------------------------------ */
-static int write_pages(struct ak_session *s, const struct ak_kv_sequence *own, uint32_t n,
+static int write_pages(struct ak_session *s, const struct ak_session_kv_sequence *own, uint32_t n,
                        struct ak_store_writer *writer, uint64_t *hashes)
 {
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape);
     const uint8_t *pool = s->backend->ops->host_pages(s->backend, s->kv.pool);
     int failed = 0;
-    for (uint32_t i = 0; !failed && i < pages_of(n); i++) {
+    for (uint32_t i = 0; !failed && i < count_pages(n); i++) {
         const uint8_t *page = pool + own->pages[i] * page_bytes;
-        hash_of_page(page, page_bytes, hashes + 2 * i);
-        failed = ak_store_write(writer->fd, page, (size_t)page_bytes, pages_at(n) + i * page_bytes);
+        hash_page(page, page_bytes, hashes + 2 * i);
+        failed = ak_store_write(writer->fd, page, (size_t)page_bytes,
+                                pages_offset_of(n) + i * page_bytes);
     }
     return failed;
 }
 
-static int write_text(struct ak_session *s, int32_t sequence, uint32_t n,
-                      struct ak_store_writer *writer)
+static int write_sequence(struct ak_session *s, int32_t sequence, uint32_t n,
+                          struct ak_store_writer *writer)
 {
-    const struct ak_kv_sequence *own = ak_kv_sequence(&s->kv, sequence);
-    uint64_t *hashes = ak_alloc(pages_of(n), 2 * sizeof *hashes);
+    const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&s->kv, sequence);
+    uint64_t *hashes = ak_alloc(count_pages(n), 2 * sizeof *hashes);
     if (!hashes)
         return ENOMEM;
     writer->header.kind = AK_STORE_PROMPT;
@@ -257,17 +261,17 @@ static int write_text(struct ak_session *s, int32_t sequence, uint32_t n,
         failed =
             ak_store_write(writer->fd, own->tokens, n * sizeof *own->tokens, AK_STORE_HEADER_BYTES);
     if (!failed)
-        failed = ak_store_write(writer->fd, hashes, (size_t)pages_of(n) * 2 * sizeof *hashes,
-                                hashes_at(n));
-    digest_of(own->tokens, n, hashes, writer->header.digest);
+        failed = ak_store_write(writer->fd, hashes, (size_t)count_pages(n) * 2 * sizeof *hashes,
+                                hashes_offset_of(n));
+    compute_digest(own->tokens, n, hashes, writer->header.digest);
     ak_free(hashes);
     return failed ? failed : ak_store_commit(writer);
 }
 
-bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_store_writer *writer,
-             const char **why)
+bool ak_save_write(struct ak_session *s, int32_t sequence, uint32_t n,
+                   struct ak_store_writer *writer, const char **why)
 {
-    int failed = write_text(s, sequence, n, writer);
+    int failed = write_sequence(s, sequence, n, writer);
     if (!failed)
         return true;
     unlinkat(writer->dir, writer->temp_name, 0);

@@ -10,44 +10,44 @@
  * not tell of the machine: its bits are everywhere the same.
  *
  * Not for models that keep a running state, nor where pages lie on a device. */
-#ifndef AK_SESSION_SAVE_H
-#define AK_SESSION_SAVE_H
+#ifndef AK_PERSIST_SAVE_H
+#define AK_PERSIST_SAVE_H
 
 #include "pack/cache.h"
 #include "session/session.h"
 
 /* AKUNU_ERROR_UNSUPPORTED says why a session's texts cannot be saved. */
-ak_status ak_save_is_possible(const struct ak_session *s, struct ak_error *error);
+ak_status ak_save_check(const struct ak_session *s, struct ak_error *error);
 void ak_save_key(const struct ak_session *s, struct ak_store_key *out);
 
 /* A file that was opened and whose tokens were read. */
-struct ak_saved {
+struct ak_save_file {
     int fd;
     struct ak_store_header header;
     int32_t *tokens;
     uint64_t *hashes; /* [n_pages][2] */
     uint32_t n_tokens, n_pages;
-    uint64_t pages_at;              /* in the file */
+    uint64_t pages_offset;          /* in the file */
     char name[AK_STORE_NAME_BYTES]; /* the caller's to use */
 };
 
 /* Takes `fd` over, on failure too, where *why says what is wrong with it (valid for good). */
-bool ak_saved_open(int fd, const struct ak_session *s, const struct ak_store_key *key,
-                   struct ak_saved *out, const char **why);
-void ak_saved_clear(struct ak_saved *saved);
+bool ak_save_open(int fd, const struct ak_session *s, const struct ak_store_key *key,
+                  struct ak_save_file *out, const char **why);
+void ak_save_close(struct ak_save_file *saved);
 
 /* How many of the n tokens at `ids` the saved text begins with. */
-uint32_t ak_saved_common(const struct ak_saved *saved, const int32_t *ids, size_t n);
+uint32_t ak_save_count_common(const struct ak_save_file *saved, const int32_t *ids, size_t n);
 
 /* Gives an empty sequence the first n tokens, for which there is room, and their pages. False
  * where the file is damaged or cannot be read: then it is empty still. */
-bool ak_saved_load(const struct ak_saved *saved, struct ak_session *s, int32_t sequence, uint32_t n,
-                   const char **why);
+bool ak_save_read(const struct ak_save_file *saved, struct ak_session *s, int32_t sequence,
+                  uint32_t n, const char **why);
 
 /* Writes the first n tokens of a sequence into writer->fd, which is empty, and finishes it under
  * its name. */
-bool ak_save(struct ak_session *s, int32_t sequence, uint32_t n, struct ak_store_writer *writer,
-             const char **why);
+bool ak_save_write(struct ak_session *s, int32_t sequence, uint32_t n,
+                   struct ak_store_writer *writer, const char **why);
 
 /* Bytes behind the header. */
 uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n);

@@ -4,33 +4,33 @@
 #include <math.h>
 #include <stddef.h>
 
-static void swap(struct ak_candidate *a, struct ak_candidate *b)
+static void swap(struct ak_sample_candidate *a, struct ak_sample_candidate *b)
 {
-    struct ak_candidate t = *a;
+    struct ak_sample_candidate t = *a;
     *a = *b;
     *b = t;
 }
 
 /* Heaps with the best or the worst candidate on top. */
-static void sift_down(struct ak_candidate *heap, uint32_t n, uint32_t i, bool best_on_top)
+static void sift_down(struct ak_sample_candidate *heap, uint32_t n, uint32_t i, bool best_on_top)
 {
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && ak_candidate_better(heap[child + 1], heap[child]) == best_on_top)
+        if (child + 1 < n && ak_sample_is_better(heap[child + 1], heap[child]) == best_on_top)
             child++;
-        if (ak_candidate_better(heap[i], heap[child]) == best_on_top)
+        if (ak_sample_is_better(heap[i], heap[child]) == best_on_top)
             return;
         swap(&heap[i], &heap[child]);
     }
 }
 
-static void make_heap(struct ak_candidate *heap, uint32_t n, bool best_on_top)
+static void make_heap(struct ak_sample_candidate *heap, uint32_t n, bool best_on_top)
 {
     for (uint32_t i = n / 2; i-- > 0;)
         sift_down(heap, n, i, best_on_top);
 }
 
 /* From a heap with the worst on top to the best first. */
-static void sort_heap(struct ak_candidate *heap, uint32_t n)
+static void sort_heap(struct ak_sample_candidate *heap, uint32_t n)
 {
     for (uint32_t end = n; end-- > 1;) {
         swap(&heap[0], &heap[end]);
@@ -38,12 +38,12 @@ static void sort_heap(struct ak_candidate *heap, uint32_t n)
     }
 }
 
-void ak_candidates_heap(struct ak_candidates *c)
+void ak_sample_make_heap(struct ak_sample_candidates *c)
 {
     make_heap(c->items, c->n, true);
 }
 
-struct ak_candidate ak_candidates_pop(struct ak_candidates *c, uint32_t popped)
+struct ak_sample_candidate ak_sample_pop(struct ak_sample_candidates *c, uint32_t popped)
 {
     uint32_t last = c->n - popped - 1;
     swap(&c->items[0], &c->items[last]);
@@ -51,7 +51,7 @@ struct ak_candidate ak_candidates_pop(struct ak_candidates *c, uint32_t popped)
     return c->items[last];
 }
 
-void ak_candidates_keep_popped(struct ak_candidates *c, uint32_t popped)
+void ak_sample_keep_popped(struct ak_sample_candidates *c, uint32_t popped)
 {
     for (uint32_t i = 0; i < c->n / 2; i++)
         swap(&c->items[i], &c->items[c->n - 1 - i]);
@@ -60,11 +60,11 @@ void ak_candidates_keep_popped(struct ak_candidates *c, uint32_t popped)
 }
 
 /* Adds a token whose logit is a number above minus infinity. */
-static void add(struct ak_candidates *c, float logit, uint32_t token)
+static void add_candidate(struct ak_sample_candidates *c, float logit, uint32_t token)
 {
     if (logit > -INFINITY)
-        c->items[c->n++] = (struct ak_candidate){ .logit = logit < FLT_MAX ? logit : FLT_MAX,
-                                                  .token = (int32_t)token };
+        c->items[c->n++] = (struct ak_sample_candidate){ .logit = logit < FLT_MAX ? logit : FLT_MAX,
+                                                         .token = (int32_t)token };
 }
 
 enum { BLOCK = 32 }; /* tokens, as many as a word of a mask has */
@@ -91,33 +91,33 @@ static uint32_t block_bits(const uint32_t *allowed, uint32_t n_vocab, uint32_t f
     return allowed ? allowed[first / BLOCK] & there : there;
 }
 
-static void collect_all(struct ak_candidates *c, const float *logits, const uint32_t *allowed,
-                        uint32_t n_vocab)
+static void collect_all(struct ak_sample_candidates *c, const float *logits,
+                        const uint32_t *allowed, uint32_t n_vocab)
 {
     c->n = 0;
     c->sorted = false;
     for (uint32_t first = 0; first < n_vocab; first += BLOCK)
         for (uint32_t bits = block_bits(allowed, n_vocab, first); bits; bits &= bits - 1) {
             uint32_t token = first + (uint32_t)__builtin_ctz(bits);
-            add(c, logits[token], token);
+            add_candidate(c, logits[token], token);
         }
 }
 
 /* Puts the token in the place of the heap's worst where it is better; of equal ones the
  * heap's have lower ids. */
-static void replace_worst(struct ak_candidates *c, float logit, uint32_t token)
+static void replace_worst(struct ak_sample_candidates *c, float logit, uint32_t token)
 {
     float worst = c->items[0].logit, bounded = logit < FLT_MAX ? logit : FLT_MAX;
     if (!(logit > worst) || bounded == worst) /* NaN, infinity beside the largest float */
         return;
-    c->items[0] = (struct ak_candidate){ .logit = bounded, .token = (int32_t)token };
+    c->items[0] = (struct ak_sample_candidate){ .logit = bounded, .token = (int32_t)token };
     sift_down(c->items, c->n, 0, false);
 }
 
 /* A heap of the k best so far, the worst of them on top: once it is full, most blocks are
  * turned away by one comparison, whoever of them may be. */
-static void collect_best(struct ak_candidates *c, const float *logits, const uint32_t *allowed,
-                         uint32_t n_vocab, uint32_t k)
+static void collect_best(struct ak_sample_candidates *c, const float *logits,
+                         const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
 {
     c->n = 0;
     for (uint32_t first = 0; first < n_vocab; first += BLOCK) {
@@ -131,7 +131,7 @@ static void collect_best(struct ak_candidates *c, const float *logits, const uin
                 replace_worst(c, logits[token], token);
                 continue;
             }
-            add(c, logits[token], token);
+            add_candidate(c, logits[token], token);
             if (c->n == k)
                 make_heap(c->items, k, false);
         }
@@ -142,8 +142,8 @@ static void collect_best(struct ak_candidates *c, const float *logits, const uin
     c->sorted = true;
 }
 
-void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits,
-                                   const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
+void ak_sample_collect_masked(struct ak_sample_candidates *c, const float *logits,
+                              const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
 {
     if (k > 0 && k < n_vocab)
         collect_best(c, logits, allowed, n_vocab, k);
@@ -151,29 +151,29 @@ void ak_candidates_collect_allowed(struct ak_candidates *c, const float *logits,
         collect_all(c, logits, allowed, n_vocab);
 }
 
-void ak_candidates_collect(struct ak_candidates *c, const float *logits, uint32_t n_vocab,
-                           uint32_t k)
+void ak_sample_collect(struct ak_sample_candidates *c, const float *logits, uint32_t n_vocab,
+                       uint32_t k)
 {
-    ak_candidates_collect_allowed(c, logits, NULL, n_vocab, k);
+    ak_sample_collect_masked(c, logits, NULL, n_vocab, k);
 }
 
-void ak_candidates_refresh(struct ak_candidates *c, const float *by_token)
+void ak_sample_refresh(struct ak_sample_candidates *c, const float *by_token)
 {
     uint32_t n = c->n;
     c->n = 0;
     c->sorted = false;
     for (uint32_t i = 0; i < n; i++)
-        add(c, by_token[c->items[i].token], (uint32_t)c->items[i].token);
+        add_candidate(c, by_token[c->items[i].token], (uint32_t)c->items[i].token);
 }
 
-void ak_candidates_top_k(struct ak_candidates *c, uint32_t k)
+void ak_sample_top_k(struct ak_sample_candidates *c, uint32_t k)
 {
     if (c->n <= k)
         return;
     if (!c->sorted) {
         make_heap(c->items, k, false);
         for (uint32_t i = k; i < c->n; i++)
-            if (ak_candidate_better(c->items[i], c->items[0])) {
+            if (ak_sample_is_better(c->items[i], c->items[0])) {
                 c->items[0] = c->items[i];
                 sift_down(c->items, k, 0, false);
             }
@@ -183,7 +183,7 @@ void ak_candidates_top_k(struct ak_candidates *c, uint32_t k)
     c->sorted = true;
 }
 
-void ak_candidates_sort(struct ak_candidates *c)
+void ak_sample_sort(struct ak_sample_candidates *c)
 {
     if (!c->sorted) {
         make_heap(c->items, c->n, false);
@@ -193,7 +193,7 @@ void ak_candidates_sort(struct ak_candidates *c)
 }
 
 /* The maxima of separate lanes come first, as in block_best. */
-float ak_candidates_best_logit(const struct ak_candidates *c)
+float ak_sample_best_logit(const struct ak_sample_candidates *c)
 {
     enum { LANES = 8 };
     float lane[LANES], best = c->items[0].logit;

@@ -4,16 +4,16 @@
 #include "sample/sampler_state.h"
 
 /* A sampler of those that edit logits, on `logits` by token. */
-static void edit(struct ak_sampler *s, enum ak_sampling_step step, float *logits)
+static void edit_logits(struct ak_sampler *s, enum ak_sample_kind kind, float *logits)
 {
-    if (step == AK_SAMPLING_PENALTIES)
-        ak_penalties_apply(&s->penalties, logits);
+    if (kind == AK_SAMPLE_PENALTIES)
+        ak_sample_penalties_apply(&s->penalties, logits);
     else
-        ak_dry_apply(&s->dry, &s->history, logits);
+        ak_sample_dry_apply(&s->dry, &s->history, logits);
 }
 
 /* Bias and leading samplers; the logits themselves where there is nothing to change. */
-static const float *edit_all(struct ak_sampler *s, const float *logits)
+static const float *edit_all_logits(struct ak_sampler *s, const float *logits)
 {
     if (s->n_leading == 0 && s->n_bias == 0)
         return logits;
@@ -21,18 +21,18 @@ static const float *edit_all(struct ak_sampler *s, const float *logits)
     for (size_t i = 0; i < s->n_bias; i++)
         s->logits[s->bias[i].token] += s->bias[i].bias;
     for (uint32_t i = 0; i < s->n_leading; i++)
-        edit(s, s->order.steps[i], s->logits);
+        edit_logits(s, s->chain.kinds[i], s->logits);
     return s->logits;
 }
 
 /* The same behind others, for the candidates that are left. */
-static void edit_candidates(struct ak_sampler *s, enum ak_sampling_step step)
+static void edit_candidates(struct ak_sampler *s, enum ak_sample_kind kind)
 {
-    struct ak_candidates *c = &s->candidates;
+    struct ak_sample_candidates *c = &s->candidates;
     for (uint32_t i = 0; i < c->n; i++)
         s->logits[c->items[i].token] = c->items[i].logit;
-    edit(s, step, s->logits);
-    ak_candidates_refresh(c, s->logits);
+    edit_logits(s, kind, s->logits);
+    ak_sample_refresh(c, s->logits);
 }
 
 /* The first of the largest values; n where none is above minus infinity. The
@@ -58,42 +58,42 @@ static uint32_t argmax(const float *x, uint32_t n)
     return i;
 }
 
-ak_status ak_sampler_nothing_left(struct ak_error *error)
+ak_status ak_sample_fail_empty(struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_NUMERIC,
                    "no token can be chosen: of those that are allowed the model gave none a logit "
                    "that is a number");
 }
 
-static ak_status choose_best(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
-                             int32_t *token, struct ak_error *error)
+static ak_status sample_greedy(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
+                               int32_t *token, struct ak_error *error)
 {
-    const float *edited = edit_all(s, logits);
+    const float *edited = edit_all_logits(s, logits);
     uint32_t best;
     if (allowed) {
-        ak_candidates_collect_allowed(&s->candidates, edited, allowed, s->n_vocab, 1);
+        ak_sample_collect_masked(&s->candidates, edited, allowed, s->n_vocab, 1);
         best = s->candidates.n > 0 ? (uint32_t)s->candidates.items[0].token : s->n_vocab;
     } else {
         best = argmax(edited, s->n_vocab);
     }
     if (best == s->n_vocab)
-        return ak_sampler_nothing_left(error);
+        return ak_sample_fail_empty(error);
     *token = (int32_t)best;
     return AKUNU_OK;
 }
 
-uint32_t ak_sampler_n_best(const struct ak_sampler *s)
+uint32_t ak_sample_n_best(const struct ak_sampler *s)
 {
     if (s->greedy)
         return 1;
-    bool top_k = s->n_leading < s->order.n && s->order.steps[s->n_leading] == AK_SAMPLING_TOP_K;
+    bool top_k = s->n_leading < s->chain.n && s->chain.kinds[s->n_leading] == AK_SAMPLE_TOP_K;
     return top_k ? (uint32_t)s->params.top_k : 0;
 }
 
-const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n,
-                                           uint32_t *n_found)
+const struct ak_sample_candidate *ak_sample_find_best(struct ak_sampler *s, const float *logits,
+                                                      uint32_t n, uint32_t *n_found)
 {
-    ak_candidates_collect(&s->candidates, edit_all(s, logits), s->n_vocab, n);
+    ak_sample_collect(&s->candidates, edit_all_logits(s, logits), s->n_vocab, n);
     *n_found = s->candidates.n;
     return s->candidates.items;
 }
@@ -102,85 +102,86 @@ const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *lo
 static void exclude_top_choices(struct ak_sampler *s)
 {
     if (s->candidates.n > 1 && ak_random_unit(&s->random) < (double)s->params.xtc_probability)
-        ak_candidates_xtc(&s->candidates, s->params.xtc_threshold);
+        ak_sample_xtc(&s->candidates, s->params.xtc_threshold);
 }
 
-static float temperature(struct ak_sampler *s)
+static float compute_temperature(struct ak_sampler *s)
 {
     const struct akunu_sampling *p = &s->params;
     return p->dynatemp_range > 0.0f ?
-               ak_candidates_dynamic_temperature(&s->candidates, p->temperature, p->dynatemp_range,
-                                                 p->dynatemp_exponent) :
+               ak_sample_dynamic_temperature(&s->candidates, p->temperature, p->dynatemp_range,
+                                             p->dynatemp_exponent) :
                p->temperature;
 }
 
 /* A sampler behind the leading ones, on the candidates. */
-static void narrow(struct ak_sampler *s, enum ak_sampling_step step)
+static void apply_sampler(struct ak_sampler *s, enum ak_sample_kind kind)
 {
     const struct akunu_sampling *p = &s->params;
-    struct ak_candidates *c = &s->candidates;
-    switch (step) {
-    case AK_SAMPLING_PENALTIES: edit_candidates(s, step); break;
-    case AK_SAMPLING_DRY: edit_candidates(s, step); break;
-    case AK_SAMPLING_TOP_N_SIGMA: ak_candidates_top_n_sigma(c, p->top_n_sigma); break;
-    case AK_SAMPLING_TOP_K: ak_candidates_top_k(c, (uint32_t)p->top_k); break;
-    case AK_SAMPLING_TYPICAL: ak_candidates_typical(c, p->typical_p, s->logits); break;
-    case AK_SAMPLING_TOP_P: ak_candidates_top_p(c, p->top_p); break;
-    case AK_SAMPLING_MIN_P: ak_candidates_min_p(c, s->log_min_p); break;
-    case AK_SAMPLING_XTC: exclude_top_choices(s); break;
-    case AK_SAMPLING_TEMPERATURE: ak_candidates_temper(c, temperature(s)); break;
-    case AK_SAMPLING_ADAPTIVE_P: break;
+    struct ak_sample_candidates *c = &s->candidates;
+    switch (kind) {
+    case AK_SAMPLE_PENALTIES: edit_candidates(s, kind); break;
+    case AK_SAMPLE_DRY: edit_candidates(s, kind); break;
+    case AK_SAMPLE_TOP_N_SIGMA: ak_sample_top_n_sigma(c, p->top_n_sigma); break;
+    case AK_SAMPLE_TOP_K: ak_sample_top_k(c, (uint32_t)p->top_k); break;
+    case AK_SAMPLE_TYPICAL: ak_sample_typical(c, p->typical_p, s->logits); break;
+    case AK_SAMPLE_TOP_P: ak_sample_top_p(c, p->top_p); break;
+    case AK_SAMPLE_MIN_P: ak_sample_min_p(c, s->log_min_p); break;
+    case AK_SAMPLE_XTC: exclude_top_choices(s); break;
+    case AK_SAMPLE_TEMPERATURE: ak_sample_apply_temperature(c, compute_temperature(s)); break;
+    case AK_SAMPLE_ADAPTIVE_P: break;
     }
 }
 
 /* The candidates after all samplers from the leading ones on, up to number `end`. A top-k
  * that comes first gathers them itself. */
-static void gather(struct ak_sampler *s, const float *logits, const uint32_t *allowed, uint32_t end)
+static void gather_candidates(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
+                              uint32_t end)
 {
-    struct ak_candidates *c = &s->candidates;
+    struct ak_sample_candidates *c = &s->candidates;
     uint32_t i = s->n_leading;
-    bool top_k = i < end && s->order.steps[i] == AK_SAMPLING_TOP_K;
+    bool top_k = i < end && s->chain.kinds[i] == AK_SAMPLE_TOP_K;
     uint32_t k = top_k ? (uint32_t)s->params.top_k : 0;
-    const float *edited = edit_all(s, logits);
-    ak_candidates_collect_allowed(c, edited, allowed, s->n_vocab, k);
+    const float *edited = edit_all_logits(s, logits);
+    ak_sample_collect_masked(c, edited, allowed, s->n_vocab, k);
     for (i += top_k; i < end && c->n > 0; i++)
-        narrow(s, s->order.steps[i]);
+        apply_sampler(s, s->chain.kinds[i]);
 }
 
 /* The place of the chosen one; what comes last in the order may be a temperature, which then is
  * the draw's. */
-static uint32_t draw(struct ak_sampler *s, bool tempered)
+static uint32_t sample_candidate(struct ak_sampler *s, bool ends_in_temperature)
 {
-    struct ak_candidates *c = &s->candidates;
-    float t = tempered ? temperature(s) : 1.0f;
+    struct ak_sample_candidates *c = &s->candidates;
+    float t = ends_in_temperature ? compute_temperature(s) : 1.0f;
     if (t <= 0.0f || s->mirostat.version != 0) {
-        ak_candidates_temper(c, t);
+        ak_sample_apply_temperature(c, t);
         t = 1.0f;
     }
     double unit = ak_random_unit(&s->random);
     if (s->mirostat.version != 0)
-        return ak_mirostat_choose(&s->mirostat, c, unit);
-    if (s->adaptive)
-        return ak_adaptive_p_choose(&s->adaptive_p, c, t, unit, s->logits);
-    return ak_candidates_at(c, ak_candidates_weigh(c, t), unit);
+        return ak_sample_with_mirostat(&s->mirostat, c, unit);
+    if (s->uses_adaptive_p)
+        return ak_sample_with_adaptive_p(&s->adaptive_p, c, t, unit, s->logits);
+    return ak_sample_invert_cdf(c, ak_sample_weigh(c, t), unit);
 }
 
-ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits,
-                                    const uint32_t *allowed, int32_t *token, struct ak_error *error)
+ak_status ak_sample_token_masked(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
+                                 int32_t *token, struct ak_error *error)
 {
     if (s->greedy)
-        return choose_best(s, logits, allowed, token, error);
-    uint32_t n = s->order.n;
-    bool tempered = n > 0 && s->order.steps[n - 1] == AK_SAMPLING_TEMPERATURE;
-    gather(s, logits, allowed, n - tempered);
+        return sample_greedy(s, logits, allowed, token, error);
+    uint32_t n = s->chain.n;
+    bool ends_in_temperature = n > 0 && s->chain.kinds[n - 1] == AK_SAMPLE_TEMPERATURE;
+    gather_candidates(s, logits, allowed, n - ends_in_temperature);
     if (s->candidates.n == 0)
-        return ak_sampler_nothing_left(error);
-    *token = s->candidates.items[draw(s, tempered)].token;
+        return ak_sample_fail_empty(error);
+    *token = s->candidates.items[sample_candidate(s, ends_in_temperature)].token;
     return AKUNU_OK;
 }
 
-ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token,
-                            struct ak_error *error)
+ak_status ak_sample_token(struct ak_sampler *s, const float *logits, int32_t *token,
+                          struct ak_error *error)
 {
-    return ak_sampler_choose_allowed(s, logits, NULL, token, error);
+    return ak_sample_token_masked(s, logits, NULL, token, error);
 }

@@ -4,30 +4,30 @@
 #include "sample/candidates.h"
 #include "sample/weight.h"
 
-double ak_candidates_weigh(struct ak_candidates *c, float temperature)
+double ak_sample_weigh(struct ak_sample_candidates *c, float temperature)
 {
-    const struct ak_candidate *restrict items = c->items;
+    const struct ak_sample_candidate *restrict items = c->items;
     float *restrict weights = c->weights;
-    float best = ak_candidates_best_logit(c);
+    float best = ak_sample_best_logit(c);
     double sum = 0.0;
     uint32_t n = c->n;
     for (uint32_t i = 0; i < n; i++)
-        weights[i] = ak_weight((items[i].logit - best) / temperature);
+        weights[i] = ak_sample_exp((items[i].logit - best) / temperature);
     for (uint32_t i = 0; i < n; i++)
         sum += (double)weights[i];
     return sum;
 }
 
 /* With p = w / total and ln p = (x − best) − ln total. */
-double ak_candidates_entropy(const struct ak_candidates *c, double total)
+double ak_sample_entropy(const struct ak_sample_candidates *c, double total)
 {
-    double best = (double)ak_candidates_best_logit(c), sum = 0.0;
+    double best = (double)ak_sample_best_logit(c), sum = 0.0;
     for (uint32_t i = 0; i < c->n; i++)
         sum += (double)c->weights[i] * (best - (double)c->items[i].logit);
     return ak_ln(total) + sum / total;
 }
 
-uint32_t ak_candidates_at(const struct ak_candidates *c, double total, double unit)
+uint32_t ak_sample_invert_cdf(const struct ak_sample_candidates *c, double total, double unit)
 {
     assert(c->n > 0);
     double target = unit * total;
@@ -43,9 +43,9 @@ uint32_t ak_candidates_at(const struct ak_candidates *c, double total, double un
     return at;
 }
 
-int32_t ak_candidates_draw(struct ak_candidates *c, float temperature, double unit)
+int32_t ak_sample_from_softmax(struct ak_sample_candidates *c, float temperature, double unit)
 {
     assert(c->n > 0 && temperature > 0.0f);
-    double total = ak_candidates_weigh(c, temperature);
-    return c->items[ak_candidates_at(c, total, unit)].token;
+    double total = ak_sample_weigh(c, temperature);
+    return c->items[ak_sample_invert_cdf(c, total, unit)].token;
 }

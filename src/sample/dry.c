@@ -5,38 +5,38 @@
 #include "base/math.h"
 #include "base/mem.h"
 
-bool ak_dry_wanted(const struct akunu_sampling *s)
+bool ak_sample_dry_enabled(const struct akunu_sampling *s)
 {
     return s->dry_multiplier != 0.0f && s->dry_penalty_last_n > 0;
 }
 
-ak_status ak_dry_init(struct ak_dry *d, const struct akunu_sampling *sampling,
-                      const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
-                      struct ak_error *error)
+ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_sampling *sampling,
+                             const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
+                             struct ak_error *error)
 {
-    *d = (struct ak_dry){
+    *d = (struct ak_sample_dry){
         .multiplier = sampling->dry_multiplier,
         .base = (double)sampling->dry_base,
-        .allowed = (uint32_t)sampling->dry_allowed_length,
+        .allowed_length = (uint32_t)sampling->dry_allowed_length,
         .window = (uint32_t)sampling->dry_penalty_last_n,
     };
     if (sampling->dry_base > 1.000001f)
         d->longest_exponent = (int32_t)(88.7228391 / ak_ln(d->base)); /* ln of the largest float */
-    d->recent = ak_alloc(d->window, sizeof *d->recent);
+    d->recent_tokens = ak_alloc(d->window, sizeof *d->recent_tokens);
     d->repeats = ak_alloc(d->window, sizeof *d->repeats);
-    d->longest = ak_alloc(n_vocab, sizeof *d->longest);
-    if (!d->recent || !d->repeats || !d->longest)
+    d->longest_repeats = ak_alloc(n_vocab, sizeof *d->longest_repeats);
+    if (!d->recent_tokens || !d->repeats || !d->longest_repeats)
         return ak_fail_memory(error, "DRY", 0);
-    return ak_dry_breakers_init(&d->breakers, sampling->dry_sequence_breakers, tokenizer, n_vocab,
-                                error);
+    return ak_sample_dry_breakers_init(&d->breakers, sampling->dry_sequence_breakers, tokenizer,
+                                       n_vocab, error);
 }
 
-void ak_dry_release(struct ak_dry *d)
+void ak_sample_dry_release(struct ak_sample_dry *d)
 {
-    ak_free(d->recent);
+    ak_free(d->recent_tokens);
     ak_free(d->repeats);
-    ak_free(d->longest);
-    ak_dry_breakers_release(&d->breakers);
+    ak_free(d->longest_repeats);
+    ak_sample_dry_breakers_release(&d->breakers);
 }
 
 /* The Z-algorithm: z[i] is the length of the longest common beginning of x and of x from i
@@ -59,38 +59,39 @@ static void find_repeats(const int32_t *x, uint32_t n, uint32_t *z)
     }
 }
 
-static float penalty(const struct ak_dry *d, uint32_t repeated)
+static float compute_penalty(const struct ak_sample_dry *d, uint32_t repeated)
 {
-    int64_t exponent = (int64_t)repeated - d->allowed;
+    int64_t exponent = (int64_t)repeated - d->allowed_length;
     if (d->longest_exponent > 0 && exponent > d->longest_exponent)
         exponent = d->longest_exponent;
     double p = (double)d->multiplier * ak_pow(d->base, (double)exponent);
     return p < (double)FLT_MAX ? (float)p : FLT_MAX;
 }
 
-void ak_dry_apply(struct ak_dry *d, const struct ak_history *history, float *logits)
+void ak_sample_dry_apply(struct ak_sample_dry *d, const struct ak_sample_history *history,
+                         float *logits)
 {
     uint32_t n = history->n < d->window ? history->n : d->window;
-    if (n <= d->allowed)
+    if (n <= d->allowed_length)
         return;
     for (uint32_t i = 0; i < n; i++)
-        d->recent[i] = ak_history_back(history, i);
-    uint32_t most = ak_dry_unbroken(&d->breakers, d->recent, n);
-    if (most < d->allowed)
+        d->recent_tokens[i] = ak_sample_history_back(history, i);
+    uint32_t n_unbroken = ak_sample_dry_count_unbroken(&d->breakers, d->recent_tokens, n);
+    if (n_unbroken < d->allowed_length)
         return;
 
     /* the token after what is repeated from place i on is at place i − 1 */
-    find_repeats(d->recent, n, d->repeats);
+    find_repeats(d->recent_tokens, n, d->repeats);
     for (uint32_t i = 1; i < n; i++) {
-        uint32_t repeated = d->repeats[i] < most ? d->repeats[i] : most;
-        uint32_t *longest = &d->longest[d->recent[i - 1]];
-        if (repeated >= d->allowed && repeated + 1 > *longest)
+        uint32_t repeated = d->repeats[i] < n_unbroken ? d->repeats[i] : n_unbroken;
+        uint32_t *longest = &d->longest_repeats[d->recent_tokens[i - 1]];
+        if (repeated >= d->allowed_length && repeated + 1 > *longest)
             *longest = repeated + 1;
     }
     for (uint32_t i = 0; i + 1 < n; i++) {
-        uint32_t *longest = &d->longest[d->recent[i]];
-        if (*longest > 0 && !ak_dry_is_breaker(&d->breakers, d->recent[i]))
-            logits[d->recent[i]] -= penalty(d, *longest - 1);
+        uint32_t *longest = &d->longest_repeats[d->recent_tokens[i]];
+        if (*longest > 0 && !ak_sample_dry_is_breaker(&d->breakers, d->recent_tokens[i]))
+            logits[d->recent_tokens[i]] -= compute_penalty(d, *longest - 1);
         *longest = 0;
     }
 }

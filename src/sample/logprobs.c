@@ -5,24 +5,24 @@
 #include "base/mem.h"
 #include "sample/weight.h"
 
-ak_status ak_logprobs_init(struct ak_logprobs *l, uint32_t n_top, uint32_t n_vocab,
-                           struct ak_error *error)
+ak_status ak_sample_logprobs_init(struct ak_sample_logprobs *l, uint32_t n_top, uint32_t n_vocab,
+                                  struct ak_error *error)
 {
-    *l = (struct ak_logprobs){ .n_top = n_top < n_vocab ? n_top : n_vocab };
-    uint32_t room = l->n_top > 0 ? l->n_top : 1;
-    l->top = ak_alloc(room, sizeof *l->top);
-    l->best.items = ak_alloc(room, sizeof *l->best.items);
+    *l = (struct ak_sample_logprobs){ .n_top = n_top < n_vocab ? n_top : n_vocab };
+    uint32_t capacity = l->n_top > 0 ? l->n_top : 1;
+    l->top = ak_alloc(capacity, sizeof *l->top);
+    l->best.items = ak_alloc(capacity, sizeof *l->best.items);
     return l->top && l->best.items ? AKUNU_OK : ak_fail_memory(error, "the log-probabilities", 0);
 }
 
-void ak_logprobs_release(struct ak_logprobs *l)
+void ak_sample_logprobs_release(struct ak_sample_logprobs *l)
 {
     ak_free(l->top);
     ak_free(l->best.items);
 }
 
 /* As candidates' logits are: a number, and a float. */
-static float bounded(float logit)
+static float clamp_logit(float logit)
 {
     float x = logit > -FLT_MAX ? logit : -FLT_MAX; /* NaN too */
     return x < FLT_MAX ? x : FLT_MAX;
@@ -37,20 +37,21 @@ static double log_sum(const float *logits, uint32_t n, float best)
     for (uint32_t i = 0; i < n; i += BLOCK) {
         uint32_t n_block = n - i < BLOCK ? n - i : BLOCK;
         for (uint32_t j = 0; j < n_block; j++)
-            weights[j] = ak_weight(bounded(logits[i + j]) - best);
+            weights[j] = ak_sample_exp(clamp_logit(logits[i + j]) - best);
         for (uint32_t j = 0; j < n_block; j++)
             sum += (double)weights[j];
     }
     return ak_ln(sum);
 }
 
-float ak_logprobs_of(struct ak_logprobs *l, const float *logits, uint32_t n_vocab, int32_t token)
+float ak_sample_logprobs_compute(struct ak_sample_logprobs *l, const float *logits,
+                                 uint32_t n_vocab, int32_t token)
 {
-    struct ak_candidates *best = &l->best;
+    struct ak_sample_candidates *best = &l->best;
     double rest = INFINITY; /* taken from a logit */
-    ak_candidates_collect(best, logits, n_vocab, l->n_top > 0 ? l->n_top : 1);
+    ak_sample_collect(best, logits, n_vocab, l->n_top > 0 ? l->n_top : 1);
     if (best->n > 0) {
-        ak_candidates_sort(best);
+        ak_sample_sort(best);
         rest = (double)best->items[0].logit + log_sum(logits, n_vocab, best->items[0].logit);
     }
     for (uint32_t i = 0; i < l->n_top; i++)
@@ -59,5 +60,6 @@ float ak_logprobs_of(struct ak_logprobs *l, const float *logits, uint32_t n_voca
                 (struct akunu_logprob){ .token = best->items[i].token,
                                         .logprob = (float)((double)best->items[i].logit - rest) } :
                 (struct akunu_logprob){ .token = -1, .logprob = -INFINITY };
-    return logits[token] > -INFINITY ? (float)((double)bounded(logits[token]) - rest) : -INFINITY;
+    return logits[token] > -INFINITY ? (float)((double)clamp_logit(logits[token]) - rest) :
+                                       -INFINITY;
 }

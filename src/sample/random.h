@@ -1,8 +1,8 @@
 /* Random numbers that are the same on every machine: xoshiro256++ 1.0 by Blackman
  * and Vigna (https://prng.di.unimi.it, public domain), its state filled by
  * splitmix64 as they advise. */
-#ifndef AK_SESSION_RANDOM_H
-#define AK_SESSION_RANDOM_H
+#ifndef AK_BASE_RANDOM_H
+#define AK_BASE_RANDOM_H
 
 #include <stdint.h>
 

@@ -7,7 +7,7 @@
 #include "sample/sampler_state.h"
 #include "sample/sampling_check.h"
 
-static ak_status seed(struct ak_sampler *s, struct ak_error *error)
+static ak_status init_random(struct ak_sampler *s, struct ak_error *error)
 {
     uint64_t *value = &s->params.seed;
     if (*value == UINT64_MAX && getrandom(value, sizeof *value, 0) != (ssize_t)sizeof *value)
@@ -17,66 +17,67 @@ static ak_status seed(struct ak_sampler *s, struct ak_error *error)
 }
 
 /* True where the parameters give the sampler something to do. */
-static bool is_active(const struct ak_sampler *s, enum ak_sampling_step step)
+static bool is_active(const struct ak_sampler *s, enum ak_sample_kind kind)
 {
     const struct akunu_sampling *p = &s->params;
-    switch (step) {
-    case AK_SAMPLING_PENALTIES: return ak_penalties_wanted(p);
-    case AK_SAMPLING_DRY: return ak_dry_wanted(p);
-    case AK_SAMPLING_TOP_N_SIGMA: return p->top_n_sigma > 0.0f;
-    case AK_SAMPLING_TOP_K: return p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
-    case AK_SAMPLING_TYPICAL: return p->typical_p > 0.0f && p->typical_p < 1.0f;
-    case AK_SAMPLING_TOP_P: return p->top_p < 1.0f;
-    case AK_SAMPLING_MIN_P: return p->min_p > 0.0f;
-    case AK_SAMPLING_XTC: return p->xtc_probability > 0.0f && p->xtc_threshold <= 0.5f;
-    case AK_SAMPLING_TEMPERATURE: return p->temperature != 1.0f || p->dynatemp_range > 0.0f;
-    case AK_SAMPLING_ADAPTIVE_P: return false; /* it chooses, behind all others */
+    switch (kind) {
+    case AK_SAMPLE_PENALTIES: return ak_sample_penalties_enabled(p);
+    case AK_SAMPLE_DRY: return ak_sample_dry_enabled(p);
+    case AK_SAMPLE_TOP_N_SIGMA: return p->top_n_sigma > 0.0f;
+    case AK_SAMPLE_TOP_K: return p->top_k > 0 && (uint32_t)p->top_k < s->n_vocab;
+    case AK_SAMPLE_TYPICAL: return p->typical_p > 0.0f && p->typical_p < 1.0f;
+    case AK_SAMPLE_TOP_P: return p->top_p < 1.0f;
+    case AK_SAMPLE_MIN_P: return p->min_p > 0.0f;
+    case AK_SAMPLE_XTC: return p->xtc_probability > 0.0f && p->xtc_threshold <= 0.5f;
+    case AK_SAMPLE_TEMPERATURE: return p->temperature != 1.0f || p->dynatemp_range > 0.0f;
+    case AK_SAMPLE_ADAPTIVE_P: return false; /* it chooses, behind all others */
     }
     return false;
 }
 
 /* Mirostat takes the place of all samplers but the temperature, which then is never dynamic. */
-static ak_status wanted_order(struct ak_sampler *s, struct ak_sampling_order *out,
-                              struct ak_error *error)
+static ak_status read_chain(struct ak_sampler *s, struct ak_sample_chain *out,
+                            struct ak_error *error)
 {
     if (s->params.mirostat == 0)
-        return ak_sampling_order(&s->params, out, error);
-    *out = (struct ak_sampling_order){ .steps = { AK_SAMPLING_TEMPERATURE }, .n = 1 };
+        return ak_sample_parse_chain(&s->params, out, error);
+    *out = (struct ak_sample_chain){ .kinds = { AK_SAMPLE_TEMPERATURE }, .n = 1 };
     s->params.dynatemp_range = 0.0f;
-    s->mirostat = (struct ak_mirostat){ .version = s->params.mirostat,
-                                        .tau = (double)s->params.mirostat_tau,
-                                        .eta = (double)s->params.mirostat_eta,
-                                        .mu = 2.0 * (double)s->params.mirostat_tau,
-                                        .n_vocab = s->n_vocab };
+    s->mirostat = (struct ak_sample_mirostat){ .version = s->params.mirostat,
+                                               .tau = (double)s->params.mirostat_tau,
+                                               .eta = (double)s->params.mirostat_eta,
+                                               .mu = 2.0 * (double)s->params.mirostat_tau,
+                                               .n_vocab = s->n_vocab };
     return AKUNU_OK;
 }
 
-static ak_status settle_order(struct ak_sampler *s, struct ak_error *error)
+static ak_status init_chain(struct ak_sampler *s, struct ak_error *error)
 {
     const struct akunu_sampling *p = &s->params;
-    struct ak_sampling_order wanted;
-    AK_TRY(wanted_order(s, &wanted, error));
+    struct ak_sample_chain wanted;
+    AK_TRY(read_chain(s, &wanted, error));
     for (uint32_t i = 0; i < wanted.n; i++) {
-        if (wanted.steps[i] == AK_SAMPLING_TEMPERATURE && p->temperature <= 0.0f &&
+        if (wanted.kinds[i] == AK_SAMPLE_TEMPERATURE && p->temperature <= 0.0f &&
             p->dynatemp_range <= 0.0f)
             s->greedy = true;
-        if (wanted.steps[i] == AK_SAMPLING_ADAPTIVE_P)
-            s->adaptive = true;
+        if (wanted.kinds[i] == AK_SAMPLE_ADAPTIVE_P)
+            s->uses_adaptive_p = true;
     }
     for (uint32_t i = 0; i < wanted.n; i++)
-        if (is_active(s, wanted.steps[i]) && (!s->greedy || ak_sampling_edits(wanted.steps[i])))
-            s->order.steps[s->order.n++] = wanted.steps[i];
-    while (s->n_leading < s->order.n && ak_sampling_edits(s->order.steps[s->n_leading]))
+        if (is_active(s, wanted.kinds[i]) &&
+            (!s->greedy || ak_sample_edits_logits(wanted.kinds[i])))
+            s->chain.kinds[s->chain.n++] = wanted.kinds[i];
+    while (s->n_leading < s->chain.n && ak_sample_edits_logits(s->chain.kinds[s->n_leading]))
         s->n_leading++;
-    if (s->adaptive)
-        ak_adaptive_p_init(&s->adaptive_p, p);
+    if (s->uses_adaptive_p)
+        ak_sample_adaptive_p_init(&s->adaptive_p, p);
     return AKUNU_OK;
 }
 
-static bool has_step(const struct ak_sampler *s, enum ak_sampling_step step)
+static bool has_kind(const struct ak_sampler *s, enum ak_sample_kind kind)
 {
-    for (uint32_t i = 0; i < s->order.n; i++)
-        if (s->order.steps[i] == step)
+    for (uint32_t i = 0; i < s->chain.n; i++)
+        if (s->chain.kinds[i] == kind)
             return true;
     return false;
 }
@@ -117,10 +118,10 @@ static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *token
     s->candidates.weights = ak_alloc(s->n_vocab, sizeof *s->candidates.weights);
     if (!s->logits || !s->candidates.items || !s->candidates.weights)
         return ak_fail_memory(error, "the sampler", 0);
-    if (has_step(s, AK_SAMPLING_PENALTIES))
-        AK_TRY(ak_penalties_init(&s->penalties, &s->params, s->n_vocab, error));
-    if (has_step(s, AK_SAMPLING_DRY))
-        AK_TRY(ak_dry_init(&s->dry, &s->params, tokenizer, s->n_vocab, error));
+    if (has_kind(s, AK_SAMPLE_PENALTIES))
+        AK_TRY(ak_sample_penalties_init(&s->penalties, &s->params, s->n_vocab, error));
+    if (has_kind(s, AK_SAMPLE_DRY))
+        AK_TRY(ak_sample_dry_init(&s->dry, &s->params, tokenizer, s->n_vocab, error));
     s->history.size = s->penalties.window > s->dry.window ? s->penalties.window : s->dry.window;
     s->history.ring = ak_alloc(s->history.size, sizeof *s->history.ring);
     return s->history.ring ? AKUNU_OK : ak_fail_memory(error, "the sampler's history", 0);
@@ -131,8 +132,8 @@ static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer
 {
     if (s->params.min_p > 0.0f)
         s->log_min_p = (float)ak_ln((double)s->params.min_p);
-    AK_TRY(seed(s, error));
-    AK_TRY(settle_order(s, error));
+    AK_TRY(init_random(s, error));
+    AK_TRY(init_chain(s, error));
     AK_TRY(make_bias(s, tokenizer, error));
     AK_TRY(allocate(s, tokenizer, error));
     s->params.samplers = s->params.sampler_seq = NULL;
@@ -141,12 +142,12 @@ static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer
     return AKUNU_OK;
 }
 
-ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
-                            const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
-                            struct ak_error *error)
+ak_status ak_sample_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
+                           const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
+                           struct ak_error *error)
 {
     *out = NULL;
-    AK_TRY(ak_sampling_check(sampling, error));
+    AK_TRY(ak_sample_check_params(sampling, error));
     struct ak_sampler *s = ak_alloc(1, sizeof *s);
     if (!s)
         return ak_fail_memory(error, "the sampler", sizeof *s);
@@ -154,14 +155,14 @@ ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vo
     s->n_vocab = n_vocab;
     ak_status status = init(s, tokenizer, error);
     if (status != AKUNU_OK) {
-        ak_sampler_free(s);
+        ak_sample_free(s);
         return status;
     }
     *out = s;
     return AKUNU_OK;
 }
 
-void ak_sampler_free(struct ak_sampler *s)
+void ak_sample_free(struct ak_sampler *s)
 {
     if (!s)
         return;
@@ -170,41 +171,41 @@ void ak_sampler_free(struct ak_sampler *s)
     ak_free(s->candidates.weights);
     ak_free(s->bias);
     ak_free(s->history.ring);
-    ak_penalties_release(&s->penalties);
-    ak_dry_release(&s->dry);
+    ak_sample_penalties_release(&s->penalties);
+    ak_sample_dry_release(&s->dry);
     ak_free(s);
 }
 
-uint64_t ak_sampler_seed(const struct ak_sampler *s)
+uint64_t ak_sample_seed(const struct ak_sampler *s)
 {
     return s->params.seed;
 }
 
-uint64_t ak_sampler_bits(struct ak_sampler *s)
+uint64_t ak_sample_random_bits(struct ak_sampler *s)
 {
     return ak_random_bits(&s->random);
 }
 
-bool ak_sampler_is_plain(const struct ak_sampler *s)
+bool ak_sample_matches_gumbel(const struct ak_sampler *s)
 {
     const struct akunu_sampling *p = &s->params;
     if (s->n_bias > 0)
         return false;
     if (s->greedy)
-        return s->order.n == 0;
-    bool tempered = s->order.n == 1 && s->order.steps[0] == AK_SAMPLING_TEMPERATURE &&
-                    p->dynatemp_range <= 0.0f;
-    bool as_it_is = s->order.n == 0 && p->temperature == 1.0f;
-    return (tempered || as_it_is) && !s->adaptive && s->mirostat.version == 0;
+        return s->chain.n == 0;
+    bool tempered =
+        s->chain.n == 1 && s->chain.kinds[0] == AK_SAMPLE_TEMPERATURE && p->dynatemp_range <= 0.0f;
+    bool as_it_is = s->chain.n == 0 && p->temperature == 1.0f;
+    return (tempered || as_it_is) && !s->uses_adaptive_p && s->mirostat.version == 0;
 }
 
-void ak_sampler_accept(struct ak_sampler *s, int32_t token)
+void ak_sample_accept(struct ak_sampler *s, int32_t token)
 {
     if (token < 0 || (uint32_t)token >= s->n_vocab)
         return;
     if (s->penalties.counts)
-        ak_penalties_accept(&s->penalties, &s->history, token);
-    ak_history_push(&s->history, token);
-    if (s->adaptive)
-        ak_adaptive_p_accept(&s->adaptive_p, token);
+        ak_sample_penalties_accept(&s->penalties, &s->history, token);
+    ak_sample_history_push(&s->history, token);
+    if (s->uses_adaptive_p)
+        ak_sample_adaptive_p_accept(&s->adaptive_p, token);
 }

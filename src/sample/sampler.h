@@ -14,54 +14,53 @@
  * one generator gives all random numbers (there each sampler has its own with the same seed);
  * probabilities below e^-87 of the likeliest one's are 0.
  */
-#ifndef AK_SESSION_SAMPLER_H
-#define AK_SESSION_SAMPLER_H
+#ifndef AK_SAMPLE_SAMPLER_H
+#define AK_SAMPLE_SAMPLER_H
 
 #include "tokenizer/tokenizer.h"
 
 struct ak_sampler;
-struct ak_candidate;
+struct ak_sample_candidate;
 
 /* `tokenizer` says which tokens end a text; NULL: none. Values that make no sense
  * (NaN, a repeat penalty of 0) are AKUNU_ERROR_ARGUMENT. */
-ak_status ak_sampler_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
-                            const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
-                            struct ak_error *error);
-void ak_sampler_free(struct ak_sampler *s); /* NULL allowed */
+ak_status ak_sample_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
+                           const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
+                           struct ak_error *error);
+void ak_sample_free(struct ak_sampler *s); /* NULL allowed */
 
-uint64_t ak_sampler_seed(const struct ak_sampler *s);
+uint64_t ak_sample_seed(const struct ak_sampler *s);
 
 /* The parameters leave the distribution as it is but for its temperature, or want its
  * likeliest token: a table that ends in a Gumbel step draws from the same one. */
-bool ak_sampler_is_plain(const struct ak_sampler *s);
+bool ak_sample_matches_gumbel(const struct ak_sampler *s);
 
 /* AKUNU_ERROR_NUMERIC: no logit is a number. */
-ak_status ak_sampler_nothing_left(struct ak_error *error);
+ak_status ak_sample_fail_empty(struct ak_error *error);
 
 /* 64 random bits from the sampler's generator. */
-uint64_t ak_sampler_bits(struct ak_sampler *s);
+uint64_t ak_sample_random_bits(struct ak_sampler *s);
 
 /* Tells of a token in the context; ids outside the vocabulary are ignored. */
-void ak_sampler_accept(struct ak_sampler *s, int32_t token);
+void ak_sample_accept(struct ak_sampler *s, int32_t token);
 
 /* Of equal logits the lower id counts as the likelier token; NaN counts as minus
  * infinity. Where no token is left (all NaN or minus infinity, or only tokens
  * that are forbidden) it is AKUNU_ERROR_NUMERIC. */
-ak_status ak_sampler_choose(struct ak_sampler *s, const float *logits, int32_t *token,
-                            struct ak_error *error);
+ak_status ak_sample_token(struct ak_sampler *s, const float *logits, int32_t *token,
+                          struct ak_error *error);
 
-/* How many of the best tokens are all that ak_sampler_choose looks at; 0: any number. */
-uint32_t ak_sampler_n_best(const struct ak_sampler *s);
+/* How many of the best tokens are all that ak_sample_token looks at; 0: any number. */
+uint32_t ak_sample_n_best(const struct ak_sampler *s);
 
 /* The n best tokens after bias, penalties and DRY, or fewer where there are no more, the
  * best one first; valid until the sampler's next call. */
-const struct ak_candidate *ak_sampler_best(struct ak_sampler *s, const float *logits, uint32_t n,
-                                           uint32_t *n_found);
+const struct ak_sample_candidate *ak_sample_find_best(struct ak_sampler *s, const float *logits,
+                                                      uint32_t n, uint32_t *n_found);
 
 /* The same among the tokens t whose bit t % 32 of allowed[t / 32] is set, as though the
  * vocabulary had no others: what a sampler counts or sums up is of these. */
-ak_status ak_sampler_choose_allowed(struct ak_sampler *s, const float *logits,
-                                    const uint32_t *allowed, int32_t *token,
-                                    struct ak_error *error);
+ak_status ak_sample_token_masked(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
+                                 int32_t *token, struct ak_error *error);
 
 #endif

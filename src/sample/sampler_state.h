@@ -1,6 +1,6 @@
 /* What a sampler holds: made by sampler.c, used by choose.c. */
-#ifndef AK_SESSION_SAMPLER_STATE_H
-#define AK_SESSION_SAMPLER_STATE_H
+#ifndef AK_SAMPLE_SAMPLER_STATE_H
+#define AK_SAMPLE_SAMPLER_STATE_H
 
 #include "sample/adaptive_p.h"
 #include "sample/candidates.h"
@@ -20,27 +20,28 @@ struct ak_sampler {
     /* The samplers that have something to do. The first n_leading ones change logits
      * token by token, and so does the bias before them: on a copy of all logits, from
      * which candidates are gathered after that. */
-    struct ak_sampling_order order;
+    struct ak_sample_chain chain;
     uint32_t n_leading;
-    bool greedy;   /* the likeliest token: every sampler in the order is a leading one */
-    bool adaptive; /* adaptive-p chooses, else … */
+    bool greedy;          /* the likeliest token: every sampler in the order is a leading one */
+    bool uses_adaptive_p; /* adaptive-p chooses, else … */
     struct akunu_logit_bias *bias; /* the caller's, and ends that are forbidden */
     size_t n_bias;
 
     float *logits; /* that copy; scratch by token afterwards */
-    struct ak_candidates candidates;
+    struct ak_sample_candidates candidates;
 
-    struct ak_history history; /* as long as penalties and DRY look back */
-    struct ak_penalties penalties;
-    struct ak_dry dry;
-    struct ak_mirostat mirostat; /* … Mirostat where its version is not 0, else a plain draw */
-    struct ak_adaptive_p adaptive_p;
+    struct ak_sample_history history; /* as long as penalties and DRY look back */
+    struct ak_sample_penalties penalties;
+    struct ak_sample_dry dry;
+    /* … Mirostat where its version is not 0, else a plain draw */
+    struct ak_sample_mirostat mirostat;
+    struct ak_sample_adaptive_p adaptive_p;
 };
 
 /* True for samplers that change each token's logit for itself. */
-static inline bool ak_sampling_edits(enum ak_sampling_step step)
+static inline bool ak_sample_edits_logits(enum ak_sample_kind kind)
 {
-    return step == AK_SAMPLING_PENALTIES || step == AK_SAMPLING_DRY;
+    return kind == AK_SAMPLE_PENALTIES || kind == AK_SAMPLE_DRY;
 }
 
 #endif

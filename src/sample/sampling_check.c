@@ -72,10 +72,10 @@ static ak_status check_dry(const struct akunu_sampling *p, struct ak_error *erro
                        (int)p->dry_penalty_last_n);
     for (size_t i = 0; p->dry_sequence_breakers && p->dry_sequence_breakers[i]; i++) {
         size_t n = strlen(p->dry_sequence_breakers[i]);
-        if (n == 0 || n > AK_DRY_BREAKER_BYTES)
+        if (n == 0 || n > AK_SAMPLE_DRY_BREAKER_BYTES_MAX)
             return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                            "sequence breaker %zu of DRY has %zu bytes: it must have 1 to %d", i + 1,
-                           n, AK_DRY_BREAKER_BYTES);
+                           n, AK_SAMPLE_DRY_BREAKER_BYTES_MAX);
     }
     if (p->dry_multiplier == 0.0f)
         return AKUNU_OK;
@@ -103,12 +103,12 @@ static ak_status check_bias(const struct akunu_sampling *p, struct ak_error *err
     return AKUNU_OK;
 }
 
-ak_status ak_sampling_check(const struct akunu_sampling *sampling, struct ak_error *error)
+ak_status ak_sample_check_params(const struct akunu_sampling *sampling, struct ak_error *error)
 {
-    struct ak_sampling_order order;
+    struct ak_sample_chain chain;
     AK_TRY(check_numbers(sampling, error));
     AK_TRY(check_ranges(sampling, error));
     AK_TRY(check_dry(sampling, error));
     AK_TRY(check_bias(sampling, error));
-    return ak_sampling_order(sampling, &order, error);
+    return ak_sample_parse_chain(sampling, &chain, error);
 }

@@ -6,7 +6,7 @@
 
 /* Leaves out what cannot be among the best that make `wanted`: candidates so
  * light that all of them together weigh no more than what is not wanted. */
-static void drop_light(struct ak_candidates *c, double unwanted)
+static void drop_light(struct ak_sample_candidates *c, double unwanted)
 {
     double limit = unwanted / (double)c->n;
     uint32_t kept = 0;
@@ -16,13 +16,12 @@ static void drop_light(struct ak_candidates *c, double unwanted)
     c->n = kept;
 }
 
-void ak_candidates_top_p(struct ak_candidates *c, float p)
+void ak_sample_top_p(struct ak_sample_candidates *c, float p)
 {
     if (c->n == 0)
         return;
-    float best = ak_candidates_best_logit(c);
-    double total = ak_candidates_weigh(c, 1.0f), wanted = p > 0.0f ? (double)p * total : 0.0,
-           sum = 0.0;
+    float best = ak_sample_best_logit(c);
+    double total = ak_sample_weigh(c, 1.0f), wanted = p > 0.0f ? (double)p * total : 0.0, sum = 0.0;
     uint32_t kept = 0;
     if (c->sorted) {
         do
@@ -32,16 +31,16 @@ void ak_candidates_top_p(struct ak_candidates *c, float p)
         return;
     }
     drop_light(c, total - wanted);
-    ak_candidates_heap(c);
+    ak_sample_make_heap(c);
     do
-        sum += (double)ak_weight(ak_candidates_pop(c, kept++).logit - best);
+        sum += (double)ak_sample_exp(ak_sample_pop(c, kept++).logit - best);
     while (kept < c->n && sum < wanted);
-    ak_candidates_keep_popped(c, kept);
+    ak_sample_keep_popped(c, kept);
 }
 
-void ak_candidates_keep_from(struct ak_candidates *c, double logit)
+void ak_sample_keep_from(struct ak_sample_candidates *c, double logit)
 {
-    double best = (double)ak_candidates_best_logit(c), limit = logit < best ? logit : best;
+    double best = (double)ak_sample_best_logit(c), limit = logit < best ? logit : best;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->n; i++)
         if ((double)c->items[i].logit >= limit)
@@ -49,13 +48,13 @@ void ak_candidates_keep_from(struct ak_candidates *c, double logit)
     c->n = kept;
 }
 
-void ak_candidates_min_p(struct ak_candidates *c, float log_p)
+void ak_sample_min_p(struct ak_sample_candidates *c, float log_p)
 {
     if (c->n > 0)
-        ak_candidates_keep_from(c, (double)(ak_candidates_best_logit(c) + log_p));
+        ak_sample_keep_from(c, (double)(ak_sample_best_logit(c) + log_p));
 }
 
-void ak_candidates_top_n_sigma(struct ak_candidates *c, float n)
+void ak_sample_top_n_sigma(struct ak_sample_candidates *c, float n)
 {
     double sum = 0.0, squares = 0.0;
     for (uint32_t i = 0; i < c->n; i++)
@@ -65,45 +64,44 @@ void ak_candidates_top_n_sigma(struct ak_candidates *c, float n)
         double d = (double)c->items[i].logit - mean;
         squares += d * d;
     }
-    ak_candidates_keep_from(c, (double)ak_candidates_best_logit(c) -
-                                   (double)n * sqrt(squares / (double)c->n));
+    ak_sample_keep_from(c,
+                        (double)ak_sample_best_logit(c) - (double)n * sqrt(squares / (double)c->n));
 }
 
-void ak_candidates_xtc(struct ak_candidates *c, float threshold)
+void ak_sample_xtc(struct ak_sample_candidates *c, float threshold)
 {
-    double limit = (double)threshold * ak_candidates_weigh(c, 1.0f);
+    double limit = (double)threshold * ak_sample_weigh(c, 1.0f);
     uint32_t above = 0, kept = 0;
-    struct ak_candidate worst = c->items[0];
+    struct ak_sample_candidate worst = c->items[0];
     for (uint32_t i = 0; i < c->n; i++)
         if ((double)c->weights[i] >= limit &&
-            (above++ == 0 || ak_candidate_better(worst, c->items[i])))
+            (above++ == 0 || ak_sample_is_better(worst, c->items[i])))
             worst = c->items[i];
     if (above == 0)
         return;
     for (uint32_t i = 0; i < c->n; i++)
-        if (!ak_candidate_better(c->items[i], worst))
+        if (!ak_sample_is_better(c->items[i], worst))
             c->items[kept++] = c->items[i];
     c->n = kept;
 }
 
 /* The distance from the entropy takes the place of the logit while the best are popped. */
-void ak_candidates_typical(struct ak_candidates *c, float p, float *by_token)
+void ak_sample_typical(struct ak_sample_candidates *c, float p, float *by_token)
 {
-    double best = (double)ak_candidates_best_logit(c), total = ak_candidates_weigh(c, 1.0f),
-           sum = 0.0;
-    double entropy = ak_candidates_entropy(c, total), log_total = ak_ln(total);
+    double best = (double)ak_sample_best_logit(c), total = ak_sample_weigh(c, 1.0f), sum = 0.0;
+    double entropy = ak_sample_entropy(c, total), log_total = ak_ln(total);
     for (uint32_t i = 0; i < c->n; i++) {
-        struct ak_candidate *item = &c->items[i];
+        struct ak_sample_candidate *item = &c->items[i];
         double surprise = log_total - ((double)item->logit - best);
         by_token[item->token] = item->logit;
         item->logit = -(float)fabs(surprise - entropy);
     }
     uint32_t kept = 0;
-    ak_candidates_heap(c);
+    ak_sample_make_heap(c);
     do
-        sum += (double)ak_weight(by_token[ak_candidates_pop(c, kept++).token] - (float)best);
+        sum += (double)ak_sample_exp(by_token[ak_sample_pop(c, kept++).token] - (float)best);
     while (kept < c->n && sum <= (double)p * total);
-    ak_candidates_keep_popped(c, kept);
+    ak_sample_keep_popped(c, kept);
     for (uint32_t i = 0; i < c->n; i++)
         c->items[i].logit = by_token[c->items[i].token];
     c->sorted = false;

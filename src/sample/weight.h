@@ -1,12 +1,12 @@
 /* What a candidate weighs in a draw. */
-#ifndef AK_SESSION_WEIGHT_H
-#define AK_SESSION_WEIGHT_H
+#ifndef AK_SAMPLE_WEIGHT_H
+#define AK_SAMPLE_WEIGHT_H
 
 #include "base/math.h"
 
 /* exp of x ≤ 0: ak_expf with products and sums that round apart. A fused one is a
  * call on the baseline of x86-64, and a whole vocabulary is weighed for a token. */
-static inline float ak_weight(float x)
+static inline float ak_sample_exp(float x)
 {
     float shifted = x * AK_EXP_LOG2E + AK_EXP_ROUND;
     float n = shifted - AK_EXP_ROUND;

@@ -1,6 +1,6 @@
 /* How much memory this process may still take. */
-#ifndef AK_SESSION_AVAILABLE_H
-#define AK_SESSION_AVAILABLE_H
+#ifndef AK_BASE_AVAILABLE_H
+#define AK_BASE_AVAILABLE_H
 
 #include <stdint.h>
 

@@ -6,12 +6,12 @@
 #include "sample/candidates.h"
 #include "session/model.h"
 
-struct ak_constraints {
+struct ak_model_trie {
     pthread_mutex_t lock;
     struct ak_grammar_token_trie *trie; /* NULL: not made yet */
 };
 
-ak_status ak_constraints_create(struct ak_constraints **out, struct ak_error *error)
+ak_status ak_model_trie_create(struct ak_model_trie **out, struct ak_error *error)
 {
     *out = ak_alloc(1, sizeof **out);
     if (!*out)
@@ -20,7 +20,7 @@ ak_status ak_constraints_create(struct ak_constraints **out, struct ak_error *er
     return AKUNU_OK;
 }
 
-void ak_constraints_free(struct ak_constraints *c)
+void ak_model_trie_free(struct ak_model_trie *c)
 {
     if (!c)
         return;
@@ -29,13 +29,14 @@ void ak_constraints_free(struct ak_constraints *c)
     ak_free(c);
 }
 
-ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_grammar *grammar,
-                              struct ak_constraint *c, struct ak_error *error)
+ak_status ak_session_constraint_begin(const struct ak_model *model,
+                                      const struct ak_grammar *grammar,
+                                      struct ak_session_constraint *c, struct ak_error *error)
 {
-    struct ak_constraints *shared = model->constraints;
+    struct ak_model_trie *shared = model->token_trie;
     uint32_t n_vocab = model->spec.config.vocab_size;
     ak_status status = AKUNU_OK;
-    *c = (struct ak_constraint){ 0 };
+    *c = (struct ak_session_constraint){ 0 };
     if (!model->tokenizer)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a grammar needs a vocabulary, and the model has none");
@@ -46,33 +47,34 @@ ak_status ak_constraint_begin(const struct ak_model *model, const struct ak_gram
         status = ak_grammar_token_trie_create(model->tokenizer, n_vocab, &shared->trie, error);
     pthread_mutex_unlock(&shared->lock);
     AK_TRY(status);
-    c->few = ak_alloc((n_vocab + 31) / 32, sizeof *c->few);
-    if (!c->few)
+    c->candidate_mask = ak_alloc((n_vocab + 31) / 32, sizeof *c->candidate_mask);
+    if (!c->candidate_mask)
         return ak_fail_memory(error, "a mask of tokens", 0);
     return ak_grammar_matcher_create(grammar, shared->trie, &c->matcher, error);
 }
 
-void ak_constraint_end(struct ak_constraint *c)
+void ak_session_constraint_end(struct ak_session_constraint *c)
 {
     ak_grammar_matcher_free(c->matcher);
-    ak_free(c->few);
-    *c = (struct ak_constraint){ 0 };
+    ak_free(c->candidate_mask);
+    *c = (struct ak_session_constraint){ 0 };
 }
 
 /* Most samplings look at the k best tokens alone. Where enough of the best tokens of all are
  * allowed, the first k of these are the k best that are allowed, and no mask is needed:
  * making one is most work where nearly everything is allowed, and then this does. */
-static ak_status choose_of_best(const struct ak_constraint *c, struct ak_sampler *s,
-                                const float *logits, int32_t *token, bool *chosen,
-                                struct ak_error *error)
+static ak_status sample_among_best(const struct ak_session_constraint *c, struct ak_sampler *s,
+                                   const float *logits, int32_t *token, bool *chosen,
+                                   struct ak_error *error)
 {
-    enum { MOST = 64, TRIED_EACH = 2 };
-    uint32_t k = ak_sampler_n_best(s), n, found = 0;
-    int32_t best[MOST];
+    enum { CANDIDATES_MAX = 64, TRIED_EACH = 2 };
+    uint32_t k = ak_sample_n_best(s), n, found = 0;
+    int32_t best[CANDIDATES_MAX];
     *chosen = false;
-    if (k == 0 || k > MOST)
+    if (k == 0 || k > CANDIDATES_MAX)
         return AKUNU_OK;
-    const struct ak_candidate *candidates = ak_sampler_best(s, logits, k * TRIED_EACH, &n);
+    const struct ak_sample_candidate *candidates =
+        ak_sample_find_best(s, logits, k * TRIED_EACH, &n);
     for (uint32_t i = 0; i < n && found < k; i++) {
         bool allowed;
         AK_TRY(ak_grammar_matcher_allows(c->matcher, candidates[i].token, &allowed, error));
@@ -84,26 +86,26 @@ static ak_status choose_of_best(const struct ak_constraint *c, struct ak_sampler
     if (found < k)
         return AKUNU_OK;
     for (uint32_t i = 0; i < k; i++)
-        c->few[best[i] / 32] |= UINT32_C(1) << (best[i] % 32);
-    ak_status status = ak_sampler_choose_allowed(s, logits, c->few, token, error);
+        c->candidate_mask[best[i] / 32] |= UINT32_C(1) << (best[i] % 32);
+    ak_status status = ak_sample_token_masked(s, logits, c->candidate_mask, token, error);
     for (uint32_t i = 0; i < k; i++)
-        c->few[best[i] / 32] = 0;
+        c->candidate_mask[best[i] / 32] = 0;
     *chosen = status == AKUNU_OK;
     return status;
 }
 
-ak_status ak_constraint_choose(const struct ak_constraint *c, struct ak_sampler *s,
-                               const float *logits, int32_t *token, struct ak_error *error)
+ak_status ak_session_constraint_sample(const struct ak_session_constraint *c, struct ak_sampler *s,
+                                       const float *logits, int32_t *token, struct ak_error *error)
 {
     const uint32_t *allowed;
     bool pays, chosen = false;
     if (!c->matcher)
-        return ak_sampler_choose(s, logits, token, error);
+        return ak_sample_token(s, logits, token, error);
     AK_TRY(ak_grammar_matcher_mask_pays(c->matcher, &pays, error));
     if (!pays)
-        AK_TRY(choose_of_best(c, s, logits, token, &chosen, error));
+        AK_TRY(sample_among_best(c, s, logits, token, &chosen, error));
     if (chosen)
         return AKUNU_OK;
     AK_TRY(ak_grammar_matcher_get_mask(c->matcher, &allowed, error));
-    return ak_sampler_choose_allowed(s, logits, allowed, token, error);
+    return ak_sample_token_masked(s, logits, allowed, token, error);
 }

@@ -28,15 +28,15 @@ static ak_status check_texts(const struct ak_session *s, const struct akunu_ids 
                              struct ak_error *error)
 {
     uint32_t n_vocab = s->model->spec.config.vocab_size;
-    uint32_t most =
+    uint32_t n_max =
         s->model->spec.descriptor.encoder && s->batch < s->kv.context ? s->batch : s->kv.context;
     for (size_t i = 0; i < n; i++) {
         if (!texts[i].ids || texts[i].n == 0)
             return ak_fail(error, AKUNU_ERROR_ARGUMENT, "text %zu has no tokens", i);
-        if (texts[i].n > most)
+        if (texts[i].n > n_max)
             return ak_fail(error, AKUNU_ERROR_CONTEXT,
                            "text %zu is too long: it has %zu tokens, and the %s holds %u", i,
-                           texts[i].n, most < s->kv.context ? "pass" : "context", (unsigned)most);
+                           texts[i].n, n_max < s->kv.context ? "pass" : "context", (unsigned)n_max);
         for (size_t j = 0; j < texts[i].n; j++)
             if (texts[i].ids[j] < 0 || (uint32_t)texts[i].ids[j] >= n_vocab)
                 return ak_fail(error, AKUNU_ERROR_ARGUMENT,
@@ -47,8 +47,8 @@ static ak_status check_texts(const struct ak_session *s, const struct akunu_ids 
 }
 
 /* Which pooling, and whether the files leave a choice. */
-static ak_status choose(const struct ak_session *s, const struct akunu_embedding *embedding,
-                        struct job *job)
+static ak_status choose_pooling(const struct ak_session *s, const struct akunu_embedding *embedding,
+                                struct job *job)
 {
     const struct ak_spec_pooling *own = &s->model->spec.pooling;
     if ((unsigned)embedding->pooling > AKUNU_POOLING_LAST)
@@ -78,11 +78,11 @@ static ak_status prepare(struct ak_session *s, struct ak_backend_table **out,
         AK_TRY(s->backend->ops->prepare(s->backend, &s->model->hidden_table, &s->model->weights,
                                         &s->model->spec, &s->options, s->kv.pool, &s->hidden,
                                         error));
-    *out = s->model->spec.descriptor.encoder ? s->plain : s->hidden;
+    *out = s->model->spec.descriptor.encoder ? s->logits : s->hidden;
     return AKUNU_OK;
 }
 
-static uint32_t pages_of(size_t n)
+static uint32_t count_pages(size_t n)
 {
     return (uint32_t)((n + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS);
 }
@@ -97,13 +97,14 @@ static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts,
     *g = (struct group){ .texts = texts, .first = first, .text = first, .pooled_text = first };
     for (size_t i = first; i < n; i++) {
         tokens += texts[i].n;
-        pages += pages_of(texts[i].n);
-        if (g->n > 0 && (g->n == s->kv.n_sequences || tokens > s->full || pages > s->kv.n_free))
+        pages += count_pages(texts[i].n);
+        if (g->n > 0 &&
+            (g->n == s->kv.n_sequences || tokens > s->pass_target || pages > s->kv.n_free))
             break;
-        int32_t sequence = ak_kv_new(&s->kv);
+        int32_t sequence = ak_session_kv_sequence_new(&s->kv);
         if (sequence < 0)
             break;
-        s->texts[g->n++] = sequence;
+        s->text_sequences[g->n++] = sequence;
     }
     if (g->n == 0) {
         int32_t sequence;
@@ -115,10 +116,10 @@ static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts,
 static void close_group(struct ak_session *s, const struct group *g)
 {
     for (size_t i = 0; i < g->n; i++)
-        ak_kv_free(&s->kv, s->texts[i]);
+        ak_session_kv_sequence_free(&s->kv, s->text_sequences[i]);
 }
 
-static bool is_wanted(enum akunu_pooling pooling, size_t token, size_t n)
+static bool is_pooled(enum akunu_pooling pooling, size_t token, size_t n)
 {
     return pooling == AKUNU_POOLING_MEAN ||
            (pooling == AKUNU_POOLING_CLS ? token == 0 : token + 1 == n);
@@ -136,8 +137,8 @@ static size_t fill_pass(const struct job *job, struct group *g)
                 return n;
             s->chunk[n++] =
                 (struct akunu_batch_token){ .token = text->ids[g->token],
-                                            .sequence = s->texts[g->text - g->first],
-                                            .logits = is_wanted(job->pooling, g->token, text->n) };
+                                            .sequence = s->text_sequences[g->text - g->first],
+                                            .logits = is_pooled(job->pooling, g->token, text->n) };
         }
     }
     return n;
@@ -168,7 +169,7 @@ static ak_status finish_text(const struct job *job, size_t text, size_t n_rows)
 }
 
 /* Adds the rows of a pass of n tokens. */
-static ak_status pool(const struct job *job, struct group *g, size_t n)
+static ak_status pool_rows(const struct job *job, struct group *g, size_t n)
 {
     struct ak_session *s = job->s;
     uint32_t width = s->model->spec.config.width;
@@ -176,7 +177,7 @@ static ak_status pool(const struct job *job, struct group *g, size_t n)
         bool last = i + 1 == n ? g->token == 0 || g->text == g->first + g->n :
                                  s->chunk[i + 1].sequence != s->chunk[i].sequence;
         if (s->chunk[i].logits) {
-            const float *row = s->backend->ops->logits(job->prepared, s->row_of[i]);
+            const float *row = s->backend->ops->logits(job->prepared, s->caller_rows[i]);
             for (uint32_t j = 0; j < width; j++)
                 s->sums[j] += (double)row[j];
             g->n_pooled++;
@@ -196,19 +197,19 @@ static ak_status run_group(const struct job *job, struct group *g)
         if (job->cancel && job->cancel(job->user))
             return ak_fail(job->error, AKUNU_ERROR_CANCELLED, "cancelled at text %zu", g->text);
         size_t n = fill_pass(job, g);
-        AK_TRY(ak_session_pass(s, job->prepared, s->chunk, n, (struct ak_gumbel_params){ 0 },
-                               job->error));
-        AK_TRY(pool(job, g, n));
+        AK_TRY(ak_session_run_pass(s, job->prepared, s->chunk, n, (struct ak_gumbel_params){ 0 },
+                                   job->error));
+        AK_TRY(pool_rows(job, g, n));
     }
     return AKUNU_OK;
 }
 
-ak_status ak_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
-                   const struct akunu_embedding *embedding, akunu_cancel_fn *cancel, void *user,
-                   float *out, struct ak_error *error)
+ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
+                           const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
+                           void *user, float *out, struct ak_error *error)
 {
     struct job job = { .s = s, .cancel = cancel, .user = user, .out = out, .error = error };
-    AK_TRY(choose(s, embedding, &job));
+    AK_TRY(choose_pooling(s, embedding, &job));
     AK_TRY(check_texts(s, texts, n, error));
     AK_TRY(prepare(s, &job.prepared, error));
     s->n_last = 0; /* the last pass is not one of logits */

@@ -5,22 +5,22 @@
 
 #include "base/mem.h"
 
-static uint32_t pages_of(uint32_t length)
+static uint32_t count_pages(uint32_t length)
 {
     return length / AK_KV_PAGE_TOKENS + (length % AK_KV_PAGE_TOKENS != 0);
 }
 
 /* Each sequence may leave all but one token of its last page empty. */
-uint32_t ak_kv_pages_for(uint32_t context, uint32_t n_sequences)
+uint32_t ak_session_kv_count_pages(uint32_t context, uint32_t n_sequences)
 {
     uint64_t tokens = (uint64_t)context + (uint64_t)n_sequences * (AK_KV_PAGE_TOKENS - 1);
     uint64_t pages = tokens / AK_KV_PAGE_TOKENS;
     return pages < UINT32_MAX ? (uint32_t)pages : 0;
 }
 
-static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
+static ak_status allocate(struct ak_session_kv *kv, struct ak_error *error)
 {
-    uint32_t n_pages = kv->shape.n_pages, table_length = pages_of(kv->context);
+    uint32_t n_pages = kv->shape.n_pages, table_length = count_pages(kv->context);
     size_t table_elems, token_elems;
     kv->pool_bytes = ak_kv_pool_bytes(&kv->shape);
     if (ak_kv_page_bytes(&kv->shape) == 0 || kv->pool_bytes == 0 ||
@@ -40,16 +40,16 @@ static ak_status allocate(struct ak_kv *kv, struct ak_error *error)
     return kv->backend->ops->alloc_kv(kv->backend, &kv->shape, &kv->pool, error);
 }
 
-ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape,
-                       uint32_t context, uint32_t n_sequences, struct ak_kv *out,
-                       struct ak_error *error)
+ak_status ak_session_kv_create(struct ak_backend *backend, const struct ak_kv_shape *shape,
+                               uint32_t context, uint32_t n_sequences, struct ak_session_kv *out,
+                               struct ak_error *error)
 {
-    *out = (struct ak_kv){
+    *out = (struct ak_session_kv){
         .backend = backend, .shape = *shape, .context = context, .n_sequences = n_sequences
     };
     ak_status status = allocate(out, error);
     if (status != AKUNU_OK) {
-        ak_kv_clear(out);
+        ak_session_kv_clear(out);
         return status;
     }
     /* the stack's top is page 0: the pool fills from its beginning */
@@ -57,14 +57,14 @@ ak_status ak_kv_create(struct ak_backend *backend, const struct ak_kv_shape *sha
         out->free_pages[i] = shape->n_pages - 1 - i;
     out->n_free = shape->n_pages;
     for (uint32_t i = 0; i < n_sequences; i++) {
-        out->sequences[i].pages = out->table_block + (size_t)i * pages_of(context);
+        out->sequences[i].pages = out->table_block + (size_t)i * count_pages(context);
         out->sequences[i].tokens = out->token_block + (size_t)i * context;
         out->tables[i] = out->sequences[i].pages;
     }
     return AKUNU_OK;
 }
 
-void ak_kv_clear(struct ak_kv *kv)
+void ak_session_kv_clear(struct ak_session_kv *kv)
 {
     if (kv->pool)
         kv->backend->ops->free_kv(kv->backend, kv->pool, &kv->shape);
@@ -74,10 +74,10 @@ void ak_kv_clear(struct ak_kv *kv)
     ak_free(kv->tables);
     ak_free(kv->table_block);
     ak_free(kv->token_block);
-    *kv = (struct ak_kv){ 0 };
+    *kv = (struct ak_session_kv){ 0 };
 }
 
-static uint32_t take_page(struct ak_kv *kv)
+static uint32_t take_page(struct ak_session_kv *kv)
 {
     assert(kv->n_free > 0);
     uint32_t page = kv->free_pages[--kv->n_free];
@@ -86,21 +86,21 @@ static uint32_t take_page(struct ak_kv *kv)
     return page;
 }
 
-static void drop_page(struct ak_kv *kv, uint32_t page)
+static void drop_page(struct ak_session_kv *kv, uint32_t page)
 {
     assert(kv->references[page] > 0);
     if (--kv->references[page] == 0)
         kv->free_pages[kv->n_free++] = page;
 }
 
-static uint32_t copy_page(struct ak_kv *kv, uint32_t page)
+static uint32_t copy_page(struct ak_session_kv *kv, uint32_t page)
 {
     uint32_t copy = take_page(kv);
     kv->backend->ops->copy_page(kv->backend, kv->pool, &kv->shape, copy, page);
     return copy;
 }
 
-int32_t ak_kv_new(struct ak_kv *kv)
+int32_t ak_session_kv_sequence_new(struct ak_session_kv *kv)
 {
     for (uint32_t i = 0; i < kv->n_sequences; i++) {
         if (!kv->sequences[i].used) {
@@ -112,35 +112,37 @@ int32_t ak_kv_new(struct ak_kv *kv)
     return -1;
 }
 
-const struct ak_kv_sequence *ak_kv_sequence(const struct ak_kv *kv, int32_t sequence)
+const struct ak_session_kv_sequence *ak_session_kv_sequence(const struct ak_session_kv *kv,
+                                                            int32_t sequence)
 {
     if (sequence < 0 || (uint32_t)sequence >= kv->n_sequences || !kv->sequences[sequence].used)
         return NULL;
     return &kv->sequences[sequence];
 }
 
-void ak_kv_free(struct ak_kv *kv, int32_t sequence)
+void ak_session_kv_sequence_free(struct ak_session_kv *kv, int32_t sequence)
 {
-    ak_kv_rewind(kv, sequence, 0);
+    ak_session_kv_rewind(kv, sequence, 0);
     kv->sequences[sequence].used = false;
 }
 
 /* Whether the next token falls into a page that another sequence has as well. */
-static bool writes_shared(const struct ak_kv *kv, const struct ak_kv_sequence *s)
+static bool writes_shared(const struct ak_session_kv *kv, const struct ak_session_kv_sequence *s)
 {
     return s->length % AK_KV_PAGE_TOKENS != 0 &&
            kv->references[s->pages[s->length / AK_KV_PAGE_TOKENS]] > 1;
 }
 
-uint32_t ak_kv_wanted(const struct ak_kv *kv, int32_t sequence, uint32_t n)
+uint32_t ak_session_kv_count_new_pages(const struct ak_session_kv *kv, int32_t sequence, uint32_t n)
 {
-    const struct ak_kv_sequence *s = &kv->sequences[sequence];
-    return n == 0 ? 0 : pages_of(s->length + n) - pages_of(s->length) + writes_shared(kv, s);
+    const struct ak_session_kv_sequence *s = &kv->sequences[sequence];
+    return n == 0 ? 0 : count_pages(s->length + n) - count_pages(s->length) + writes_shared(kv, s);
 }
 
-void ak_kv_extend(struct ak_kv *kv, int32_t sequence, const int32_t *tokens, uint32_t n)
+void ak_session_kv_extend(struct ak_session_kv *kv, int32_t sequence, const int32_t *tokens,
+                          uint32_t n)
 {
-    struct ak_kv_sequence *s = &kv->sequences[sequence];
+    struct ak_session_kv_sequence *s = &kv->sequences[sequence];
     assert(s->used && n > 0 && n <= kv->context - s->length);
     if (writes_shared(kv, s)) {
         uint32_t *page = &s->pages[s->length / AK_KV_PAGE_TOKENS];
@@ -148,41 +150,41 @@ void ak_kv_extend(struct ak_kv *kv, int32_t sequence, const int32_t *tokens, uin
         *page = copy_page(kv, shared);
         drop_page(kv, shared);
     }
-    for (uint32_t i = pages_of(s->length); i < pages_of(s->length + n); i++)
+    for (uint32_t i = count_pages(s->length); i < count_pages(s->length + n); i++)
         s->pages[i] = take_page(kv);
     memcpy(s->tokens + s->length, tokens, n * sizeof *tokens);
     s->length += n;
     s->state_length = s->length;
 }
 
-bool ak_kv_state_is_old(const struct ak_kv *kv, int32_t sequence)
+bool ak_session_kv_state_is_stale(const struct ak_session_kv *kv, int32_t sequence)
 {
-    const struct ak_kv_sequence *s = &kv->sequences[sequence];
+    const struct ak_session_kv_sequence *s = &kv->sequences[sequence];
     return kv->shape.state_elems > 0 && s->length > 0 && s->state_length != s->length;
 }
 
-void ak_kv_rewind(struct ak_kv *kv, int32_t sequence, uint32_t length)
+void ak_session_kv_rewind(struct ak_session_kv *kv, int32_t sequence, uint32_t length)
 {
-    struct ak_kv_sequence *s = &kv->sequences[sequence];
+    struct ak_session_kv_sequence *s = &kv->sequences[sequence];
     assert(s->used && length <= s->length);
     /* last one first, so that the pages are taken again in the same order */
-    for (uint32_t i = pages_of(s->length); i > pages_of(length); i--)
+    for (uint32_t i = count_pages(s->length); i > count_pages(length); i--)
         drop_page(kv, s->pages[i - 1]);
     s->length = length;
 }
 
-int32_t ak_kv_fork(struct ak_kv *kv, int32_t sequence, uint32_t length)
+int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t length)
 {
-    const struct ak_kv_sequence *from = &kv->sequences[sequence];
+    const struct ak_session_kv_sequence *from = &kv->sequences[sequence];
     assert(from->used && length <= from->length);
     uint32_t whole = length / AK_KV_PAGE_TOKENS;
     bool partial = length % AK_KV_PAGE_TOKENS != 0;
     if (partial && kv->n_free == 0)
         return -1;
-    int32_t fork = ak_kv_new(kv);
+    int32_t fork = ak_session_kv_sequence_new(kv);
     if (fork < 0)
         return -1;
-    struct ak_kv_sequence *to = &kv->sequences[fork];
+    struct ak_session_kv_sequence *to = &kv->sequences[fork];
     for (uint32_t i = 0; i < whole; i++) {
         to->pages[i] = from->pages[i];
         kv->references[to->pages[i]]++;

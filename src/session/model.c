@@ -86,7 +86,7 @@ static ak_status read_spec(struct loader *l)
 }
 
 /* The first layers go to the CPU where not all are to be on the device. */
-static ak_status share_layers(struct loader *l)
+static ak_status split_layers(struct loader *l)
 {
     struct ak_model *m = l->model;
     const struct ak_backend_ops *ops;
@@ -119,7 +119,7 @@ static ak_status bind_weights(struct loader *l)
 static ak_status make_tokenizer(struct loader *l)
 {
     AK_TRY(ak_tok_open(l->model->provider, &l->model->tokenizer, l->error));
-    AK_TRY(ak_constraints_create(&l->model->constraints, l->error));
+    AK_TRY(ak_model_trie_create(&l->model->token_trie, l->error));
     return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
 
@@ -169,7 +169,7 @@ static bool on_packed(double fraction, void *user)
 static ak_status pack_weights(struct loader *l)
 {
     unsigned threads;
-    AK_TRY(ak_choose_threads(l->params->n_threads, &l->model->profile, &threads, l->error));
+    AK_TRY(ak_session_choose_threads(l->params->n_threads, &l->model->profile, &threads, l->error));
     AK_TRY(ak_pool_create(threads, &l->pool, l->error));
     ak_pool_pin_numa(l->pool);
     struct ak_pack_job job = { .weights = &l->model->weights,
@@ -231,7 +231,7 @@ static ak_status warm_up(struct loader *l)
 static ak_status read_file(struct loader *l)
 {
     AK_TRY(read_spec(l));
-    AK_TRY(share_layers(l));
+    AK_TRY(split_layers(l));
     AK_TRY(bind_weights(l));
     AK_TRY(make_tokenizer(l));
     return check_sizes(l);
@@ -292,7 +292,7 @@ void ak_model_free(struct ak_model *m)
     ak_pack_clear(&m->weights);
     ak_binding_clear(&m->binding);
     ak_spec_clear(&m->spec);
-    ak_constraints_free(m->constraints);
+    ak_model_trie_free(m->token_trie);
     ak_tok_free(m->tokenizer);
     ak_provider_close(m->provider);
     ak_free(m);

@@ -6,7 +6,7 @@
 #include "dispatch/table.h"
 #include "tokenizer/tokenizer.h"
 
-struct ak_constraints;
+struct ak_model_trie;
 
 struct ak_model {
     struct ak_backend_profile profile;
@@ -16,8 +16,8 @@ struct ak_model {
     struct ak_spec spec;
     struct ak_binding binding;
     struct ak_weights weights;
-    struct ak_tokenizer *tokenizer;     /* NULL: the file has no vocabulary */
-    struct ak_constraints *constraints; /* what grammars need of it */
+    struct ak_tokenizer *tokenizer;   /* NULL: the file has no vocabulary */
+    struct ak_model_trie *token_trie; /* what grammars need of it */
     struct ak_table table; /* of an encoder that of hidden states, and the others are empty */
     struct ak_table sampled_table, hidden_table;
 };

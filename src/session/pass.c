@@ -11,7 +11,7 @@ static ak_status check_token(const struct ak_session *s, size_t i, int32_t token
     if (token < 0 || (uint32_t)token >= n_vocab)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "token %zu is %d, and the vocabulary has %u", i,
                        (int)token, (unsigned)n_vocab);
-    if (!ak_kv_sequence(&s->kv, sequence))
+    if (!ak_session_kv_sequence(&s->kv, sequence))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "token %zu belongs to sequence %d, which does not exist", i, (int)sequence);
     return AKUNU_OK;
@@ -19,8 +19,8 @@ static ak_status check_token(const struct ak_session *s, size_t i, int32_t token
 
 /* Counts each sequence's tokens and lists the sequences: *n_order of them, on
  * failure too. */
-static ak_status count(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
-                       uint32_t *n_order, struct ak_error *error)
+static ak_status count_tokens(struct ak_session *s, const struct akunu_batch_token *tokens,
+                              size_t n, uint32_t *n_order, struct ak_error *error)
 {
     *n_order = 0;
     for (size_t i = 0; i < n; i++) {
@@ -32,8 +32,8 @@ static ak_status count(struct ak_session *s, const struct akunu_batch_token *tok
     return AKUNU_OK;
 }
 
-static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t n,
-                            struct ak_error *error)
+static ak_status check_capacity(const struct ak_session *s, uint32_t n_order, size_t n,
+                                struct ak_error *error)
 {
     uint64_t wanted = 0, used = 0;
     for (uint32_t i = 0; i < n_order; i++) {
@@ -44,7 +44,7 @@ static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t
                            "and the context holds %u",
                            (unsigned)length, (unsigned)s->counts[sequence],
                            (unsigned)s->kv.context);
-        wanted += ak_kv_wanted(&s->kv, (int32_t)sequence, s->counts[sequence]);
+        wanted += ak_session_kv_count_new_pages(&s->kv, (int32_t)sequence, s->counts[sequence]);
     }
     if (wanted <= s->kv.n_free)
         return AKUNU_OK;
@@ -58,19 +58,19 @@ static ak_status check_room(const struct ak_session *s, uint32_t n_order, size_t
 
 /* Tokens of a sequence side by side, in ascending positions; logits rows follow
  * that order too. */
-static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
-                        uint32_t n_order)
+static uint32_t arrange_tokens(struct ak_session *s, const struct akunu_batch_token *tokens,
+                               size_t n, uint32_t n_order)
 {
     uint32_t at = 0, n_logits = 0;
     for (uint32_t i = 0; i < n_order; i++) {
-        s->next[s->order[i]] = at;
+        s->next_rows[s->order[i]] = at;
         at += s->counts[s->order[i]];
     }
     for (size_t i = 0; i < n; i++) {
-        uint32_t slot = s->next[tokens[i].sequence]++;
-        s->tokens[slot] = tokens[i].token;
-        s->sequences[slot] = (uint32_t)tokens[i].sequence;
-        s->given[slot] = (uint32_t)i;
+        uint32_t row = s->next_rows[tokens[i].sequence]++;
+        s->tokens[row] = tokens[i].token;
+        s->sequences[row] = (uint32_t)tokens[i].sequence;
+        s->caller_index[row] = (uint32_t)i;
     }
     at = 0;
     for (uint32_t i = 0; i < n_order; i++) {
@@ -78,11 +78,11 @@ static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *to
         for (uint32_t j = 0; j < s->counts[s->order[i]]; j++)
             s->positions[at++] = position++;
     }
-    for (uint32_t slot = 0; slot < n; slot++) {
-        uint32_t i = s->given[slot];
-        s->row_of[i] = tokens[i].logits ? n_logits : AK_OP_NONE;
+    for (uint32_t row = 0; row < n; row++) {
+        uint32_t i = s->caller_index[row];
+        s->caller_rows[i] = tokens[i].logits ? n_logits : AK_OP_NONE;
         if (tokens[i].logits)
-            s->logit_rows[n_logits++] = slot;
+            s->logit_rows[n_logits++] = row;
     }
     return n_logits;
 }
@@ -91,11 +91,11 @@ static uint32_t arrange(struct ak_session *s, const struct akunu_batch_token *to
  * bits come to lie in its pages as are there. */
 static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct ak_error *error)
 {
-    struct ak_kv_sequence *of = &s->kv.sequences[sequence];
-    for (uint32_t first = 0, n; first < of->length; first += n) {
-        n = of->length - first < s->batch ? of->length - first : s->batch;
+    struct ak_session_kv_sequence *target = &s->kv.sequences[sequence];
+    for (uint32_t first = 0, n; first < target->length; first += n) {
+        n = target->length - first < s->batch ? target->length - first : s->batch;
         for (uint32_t i = 0; i < n; i++) {
-            s->tokens[i] = of->tokens[first + i];
+            s->tokens[i] = target->tokens[first + i];
             s->positions[i] = first + i;
             s->sequences[i] = sequence;
         }
@@ -104,32 +104,32 @@ static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct a
                                   .positions = s->positions,
                                   .sequences = s->sequences,
                                   .pages = s->kv.tables };
-        s->backend->ops->run(s->plain, &batch);
-        AK_TRY(s->backend->ops->sync(s->plain, error));
+        s->backend->ops->run(s->logits, &batch);
+        AK_TRY(s->backend->ops->sync(s->logits, error));
         s->n_passes++;
         s->n_tokens += n;
     }
-    of->state_length = of->length;
+    target->state_length = target->length;
     return AKUNU_OK;
 }
 
 /* A device has failed: the sequences are what they were before the pass, and its results
  * are nothing. */
-static void forget(struct ak_session *s, uint32_t n_order)
+static void undo_pass(struct ak_session *s, uint32_t n_order)
 {
     for (uint32_t i = 0; i < n_order; i++)
-        ak_kv_rewind(&s->kv, (int32_t)s->order[i],
-                     s->kv.sequences[s->order[i]].length - s->counts[s->order[i]]);
+        ak_session_kv_rewind(&s->kv, (int32_t)s->order[i],
+                             s->kv.sequences[s->order[i]].length - s->counts[s->order[i]]);
     s->n_last = 0;
 }
 
-static ak_status run(struct ak_session *s, struct ak_backend_table *prepared,
-                     const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
-                     struct ak_gumbel_params draw, struct ak_error *error)
+static ak_status run_tokens(struct ak_session *s, struct ak_backend_table *prepared,
+                            const struct akunu_batch_token *tokens, size_t n, uint32_t n_order,
+                            struct ak_gumbel_params gumbel, struct ak_error *error)
 {
-    AK_TRY(check_room(s, n_order, n, error));
+    AK_TRY(check_capacity(s, n_order, n, error));
     for (uint32_t i = 0; i < n_order; i++)
-        if (ak_kv_state_is_old(&s->kv, (int32_t)s->order[i]))
+        if (ak_session_kv_state_is_stale(&s->kv, (int32_t)s->order[i]))
             AK_TRY(restore_state(s, s->order[i], error));
     struct ak_batch batch = {
         .n = (uint32_t)n,
@@ -137,13 +137,13 @@ static ak_status run(struct ak_session *s, struct ak_backend_table *prepared,
         .positions = s->positions,
         .sequences = s->sequences,
         .pages = s->kv.tables,
-        .n_logits = arrange(s, tokens, n, n_order),
+        .n_logits = arrange_tokens(s, tokens, n, n_order),
         .logit_rows = s->logit_rows,
-        .gumbel = draw,
+        .gumbel = gumbel,
     };
     uint32_t at = 0;
     for (uint32_t i = 0; i < n_order; i++) {
-        ak_kv_extend(&s->kv, (int32_t)s->order[i], s->tokens + at, s->counts[s->order[i]]);
+        ak_session_kv_extend(&s->kv, (int32_t)s->order[i], s->tokens + at, s->counts[s->order[i]]);
         at += s->counts[s->order[i]];
     }
     s->backend->ops->run(prepared, &batch);
@@ -151,18 +151,18 @@ static ak_status run(struct ak_session *s, struct ak_backend_table *prepared,
     s->n_tokens += n;
     ak_status status = s->backend->ops->sync(prepared, error);
     if (status != AKUNU_OK)
-        forget(s, n_order);
+        undo_pass(s, n_order);
     return status;
 }
 
-ak_status ak_session_pass(struct ak_session *s, struct ak_backend_table *prepared,
-                          const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_gumbel_params draw, struct ak_error *error)
+ak_status ak_session_run_pass(struct ak_session *s, struct ak_backend_table *prepared,
+                              const struct akunu_batch_token *tokens, size_t n,
+                              struct ak_gumbel_params gumbel, struct ak_error *error)
 {
     uint32_t n_order;
-    ak_status status = count(s, tokens, n, &n_order, error);
+    ak_status status = count_tokens(s, tokens, n, &n_order, error);
     if (status == AKUNU_OK)
-        status = run(s, prepared, tokens, n, n_order, draw, error);
+        status = run_tokens(s, prepared, tokens, n, n_order, gumbel, error);
     for (uint32_t i = 0; i < n_order; i++)
         s->counts[s->order[i]] = 0;
     return status;
@@ -187,16 +187,16 @@ ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token
                        "%zu tokens were given for one pass, which takes 1 to %u", n,
                        (unsigned)s->batch);
     AK_TRY(ak_session_needs_logits(s, error));
-    AK_TRY(ak_session_pass(s, s->plain, tokens, n, (struct ak_gumbel_params){ 0 }, error));
+    AK_TRY(ak_session_run_pass(s, s->logits, tokens, n, (struct ak_gumbel_params){ 0 }, error));
     s->n_last = (uint32_t)n;
     return AKUNU_OK;
 }
 
 const float *ak_session_logits(const struct ak_session *s, size_t i)
 {
-    if (i >= s->n_last || s->row_of[i] == AK_OP_NONE)
+    if (i >= s->n_last || s->caller_rows[i] == AK_OP_NONE)
         return NULL;
-    return s->backend->ops->logits(s->plain, s->row_of[i]);
+    return s->backend->ops->logits(s->logits, s->caller_rows[i]);
 }
 
 /* All of the prompt, so that a bad id or too long a prompt stops it before the
@@ -204,14 +204,14 @@ const float *ak_session_logits(const struct ak_session *s, size_t i)
 static ak_status check_prompt(const struct ak_session *s, int32_t sequence, const int32_t *ids,
                               size_t n, struct ak_error *error)
 {
-    const struct ak_kv_sequence *found;
+    const struct ak_session_kv_sequence *found;
     if (n == 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the prompt has no tokens");
     AK_TRY(ak_session_find(s, sequence, &found, error));
     for (size_t i = 0; i < n; i++)
         AK_TRY(check_token(s, i, ids[i], sequence, error));
     if (n > s->kv.context - found->length ||
-        ak_kv_wanted(&s->kv, sequence, (uint32_t)n) > s->kv.n_free)
+        ak_session_kv_count_new_pages(&s->kv, sequence, (uint32_t)n) > s->kv.n_free)
         return ak_fail(error, AKUNU_ERROR_CONTEXT,
                        "the prompt is too long: it has %zu tokens, the sequence has %u, and the "
                        "context holds %u",
@@ -241,10 +241,10 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
     return AKUNU_OK;
 }
 
-ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_gumbel_params draw, int32_t *next, struct ak_error *error)
+ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                            struct ak_gumbel_params gumbel, int32_t *next, struct ak_error *error)
 {
-    AK_TRY(ak_session_pass(s, s->sampled, tokens, n, draw, error));
+    AK_TRY(ak_session_run_pass(s, s->sampled, tokens, n, gumbel, error));
     s->n_last = 0; /* the last pass is not one of the plain table's */
     memcpy(next, s->backend->ops->sampled(s->sampled), n * sizeof *next);
     return AKUNU_OK;

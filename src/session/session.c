@@ -13,12 +13,12 @@ _Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 
                    (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
                "the backend's KV types are the public ones");
 
-enum { MOST_SEQUENCES = 65536, ENCODER_SEQUENCES = 64, ENCODER_CONTEXT = 65536 };
+enum { SEQUENCES_MAX = 65536, ENCODER_SEQUENCES = 64, ENCODER_CONTEXT = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
 
-ak_status ak_choose_threads(unsigned asked, const struct ak_backend_profile *profile, unsigned *out,
-                            struct ak_error *error)
+ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_profile *profile,
+                                    unsigned *out, struct ak_error *error)
 {
     const char *text = ak_env("AKUNU_THREADS");
     if (asked > 0 || !text) {
@@ -90,7 +90,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
                        "way, which is "
                        "not supported",
                        (unsigned)*out, (unsigned)s->model->spec.config.context);
-    shape->n_pages = ak_kv_pages_for(*out, n_sequences);
+    shape->n_pages = ak_session_kv_count_pages(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
     uint64_t half = available_memory(s) / 2,
@@ -105,7 +105,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
                            "is %.1f MiB",
                            ((double)n_sequences * (double)page_bytes + (double)states) / mebibyte,
                            (double)half / mebibyte);
-        /* the largest that ak_kv_pages_for finds room for */
+        /* the largest that ak_session_kv_count_pages finds room for */
         *out = (uint32_t)(affordable * AK_KV_PAGE_TOKENS -
                           (uint64_t)(n_sequences - 1) * (AK_KV_PAGE_TOKENS - 1));
         shape->n_pages = (uint32_t)affordable;
@@ -120,16 +120,17 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     s->positions = ak_alloc(s->batch, sizeof *s->positions);
     s->sequences = ak_alloc(s->batch, sizeof *s->sequences);
     s->logit_rows = ak_alloc(s->batch, sizeof *s->logit_rows);
-    s->given = ak_alloc(s->batch, sizeof *s->given);
-    s->row_of = ak_alloc(s->batch, sizeof *s->row_of);
+    s->caller_index = ak_alloc(s->batch, sizeof *s->caller_index);
+    s->caller_rows = ak_alloc(s->batch, sizeof *s->caller_rows);
     s->chunk = ak_alloc(s->batch, sizeof *s->chunk);
     s->counts = ak_alloc(n_sequences, sizeof *s->counts);
-    s->next = ak_alloc(n_sequences, sizeof *s->next);
+    s->next_rows = ak_alloc(n_sequences, sizeof *s->next_rows);
     s->order = ak_alloc(n_sequences, sizeof *s->order);
-    s->texts = ak_alloc(n_sequences, sizeof *s->texts);
+    s->text_sequences = ak_alloc(n_sequences, sizeof *s->text_sequences);
     s->sums = ak_alloc(s->model->spec.config.width, sizeof *s->sums);
-    if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->given || !s->row_of ||
-        !s->chunk || !s->counts || !s->next || !s->order || !s->texts || !s->sums)
+    if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->caller_index ||
+        !s->caller_rows || !s->chunk || !s->counts || !s->next_rows || !s->order ||
+        !s->text_sequences || !s->sums)
         return ak_fail_memory(error, "the session", 0);
     return AKUNU_OK;
 }
@@ -154,8 +155,8 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
     return AKUNU_OK;
 }
 
-static ak_status set_up(struct ak_session *s, const struct akunu_session_params *params,
-                        struct ak_error *error)
+static ak_status init_session(struct ak_session *s, const struct akunu_session_params *params,
+                              struct ak_error *error)
 {
     const struct ak_spec_config *config = &s->model->spec.config;
     bool encoder = s->model->spec.descriptor.encoder;
@@ -163,9 +164,9 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
                            encoder               ? ENCODER_SEQUENCES :
                                                    1,
              context;
-    if (n_sequences > MOST_SEQUENCES)
+    if (n_sequences > SEQUENCES_MAX)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible",
-                       (unsigned)n_sequences, MOST_SEQUENCES);
+                       (unsigned)n_sequences, SEQUENCES_MAX);
     AK_TRY(check_kv_types(params, config->head_dim, error));
     if (params->cpus) {
         AK_TRY(ak_cpus_parse(params->cpus, &s->cpus, error));
@@ -175,11 +176,14 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, (enum ak_kv_type)params->k_type,
                                                  (enum ak_kv_type)params->v_type);
     shape.n_states = n_sequences;
-    AK_TRY(ak_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads, error));
+    AK_TRY(ak_session_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads,
+                                     error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
-    s->full = params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);
-    s->full = s->full < context ? s->full : context;
-    s->batch = encoder && !params->batch ? context : s->full; /* a text of an encoder is one pass */
+    s->pass_target =
+        params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);
+    s->pass_target = s->pass_target < context ? s->pass_target : context;
+    /* a text of an encoder is one pass */
+    s->batch = encoder && !params->batch ? context : s->pass_target;
     AK_TRY(allocate_pass(s, n_sequences, error));
 
     /* every token's logits may be wanted; rows that never are cost no memory */
@@ -189,9 +193,9 @@ static ak_status set_up(struct ak_session *s, const struct akunu_session_params 
     if (s->backend->ops->check_memory)
         AK_TRY(s->backend->ops->check_memory(s->backend, &s->model->table, &s->model->weights,
                                              &s->model->spec, &s->options, error));
-    AK_TRY(ak_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
+    AK_TRY(ak_session_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
     return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights,
-                                    &s->model->spec, &s->options, s->kv.pool, &s->plain, error);
+                                    &s->model->spec, &s->options, s->kv.pool, &s->logits, error);
 }
 
 ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params,
@@ -204,7 +208,7 @@ ak_status ak_session_create(const struct ak_model *model, const struct akunu_ses
     s->model = model;
     s->backend = model->backend;
     s->log = (struct ak_log){ .fn = params->log, .user = params->user };
-    ak_status status = set_up(s, params, error);
+    ak_status status = init_session(s, params, error);
     if (status != AKUNU_OK) {
         ak_session_free(s);
         return status;
@@ -217,24 +221,24 @@ void ak_session_free(struct ak_session *s)
 {
     if (!s)
         return;
-    if (s->plain)
-        s->backend->ops->release(s->plain);
+    if (s->logits)
+        s->backend->ops->release(s->logits);
     if (s->sampled)
         s->backend->ops->release(s->sampled);
     if (s->hidden)
         s->backend->ops->release(s->hidden);
-    ak_kv_clear(&s->kv);
+    ak_session_kv_clear(&s->kv);
     ak_free(s->tokens);
     ak_free(s->positions);
     ak_free(s->sequences);
     ak_free(s->logit_rows);
-    ak_free(s->given);
-    ak_free(s->row_of);
+    ak_free(s->caller_index);
+    ak_free(s->caller_rows);
     ak_free(s->chunk);
     ak_free(s->counts);
-    ak_free(s->next);
+    ak_free(s->next_rows);
     ak_free(s->order);
-    ak_free(s->texts);
+    ak_free(s->text_sequences);
     ak_free(s->sums);
     ak_free(s);
 }
@@ -247,24 +251,25 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
     struct ak_backend_table_options options = s->options;
     bool exact =
         s->backend->ops->is_batch_invariant && s->backend->ops->is_batch_invariant(s->backend);
-    options.max_tokens = options.max_logits = !exact                   ? 1 :
-                                              s->batch < AK_FEW_TOKENS ? s->batch :
-                                                                         AK_FEW_TOKENS;
+    options.max_tokens = options.max_logits = !exact ? 1 :
+                                              s->batch < AK_SESSION_SKINNY_MAX ?
+                                                       s->batch :
+                                                       AK_SESSION_SKINNY_MAX;
     return s->backend->ops->prepare(s->backend, &s->model->sampled_table, &s->model->weights,
                                     &s->model->spec, &options, s->kv.pool, &s->sampled, error);
 }
 
 /* ---- Sequences ---------------------------------------------------------- */
 ak_status ak_session_find(const struct ak_session *s, int32_t sequence,
-                          const struct ak_kv_sequence **out, struct ak_error *error)
+                          const struct ak_session_kv_sequence **out, struct ak_error *error)
 {
-    *out = ak_kv_sequence(&s->kv, sequence);
+    *out = ak_session_kv_sequence(&s->kv, sequence);
     if (!*out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no sequence %d", (int)sequence);
     return AKUNU_OK;
 }
 
-static ak_status all_in_use(const struct ak_session *s, struct ak_error *error)
+static ak_status fail_all_in_use(const struct ak_session *s, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                    "all %u sequences of the session are in use (max_sequences)",
@@ -273,11 +278,11 @@ static ak_status all_in_use(const struct ak_session *s, struct ak_error *error)
 
 ak_status ak_session_sequence_new(struct ak_session *s, int32_t *sequence, struct ak_error *error)
 {
-    *sequence = ak_kv_new(&s->kv);
-    return *sequence < 0 ? all_in_use(s, error) : AKUNU_OK;
+    *sequence = ak_session_kv_sequence_new(&s->kv);
+    return *sequence < 0 ? fail_all_in_use(s, error) : AKUNU_OK;
 }
 
-static ak_status check_length(const struct ak_kv_sequence *sequence, uint32_t length,
+static ak_status check_length(const struct ak_session_kv_sequence *sequence, uint32_t length,
                               struct ak_error *error)
 {
     if (length > sequence->length)
@@ -290,17 +295,17 @@ static ak_status check_length(const struct ak_kv_sequence *sequence, uint32_t le
 ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length,
                             struct ak_error *error)
 {
-    const struct ak_kv_sequence *found;
+    const struct ak_session_kv_sequence *found;
     AK_TRY(ak_session_find(s, sequence, &found, error));
     AK_TRY(check_length(found, length, error));
-    ak_kv_rewind(&s->kv, sequence, length);
+    ak_session_kv_rewind(&s->kv, sequence, length);
     return AKUNU_OK;
 }
 
 ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t length, int32_t *fork,
                           struct ak_error *error)
 {
-    const struct ak_kv_sequence *found;
+    const struct ak_session_kv_sequence *found;
     *fork = -1;
     AK_TRY(ak_session_find(s, sequence, &found, error));
     AK_TRY(check_length(found, length, error));
@@ -309,21 +314,21 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
                        "the context is full: no page is free for the copy of %u tokens, and the "
                        "context holds %u",
                        (unsigned)(length % AK_KV_PAGE_TOKENS), (unsigned)s->kv.context);
-    *fork = ak_kv_fork(&s->kv, sequence, length);
-    return *fork < 0 ? all_in_use(s, error) : AKUNU_OK;
+    *fork = ak_session_kv_fork(&s->kv, sequence, length);
+    return *fork < 0 ? fail_all_in_use(s, error) : AKUNU_OK;
 }
 
 /* ---- Reports ------------------------------------------------------------ */
 uint64_t ak_session_scratch_bytes(const struct ak_session *s)
 {
-    uint64_t bytes = s->backend->ops->memory_bytes(s->plain);
+    uint64_t bytes = s->backend->ops->memory_bytes(s->logits);
     bytes += s->sampled ? s->backend->ops->memory_bytes(s->sampled) : 0;
     return s->hidden ? bytes + s->backend->ops->memory_bytes(s->hidden) : bytes;
 }
 
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out)
 {
-    const struct ak_backend_table *all[] = { s->plain, s->sampled, s->hidden };
+    const struct ak_backend_table *all[] = { s->logits, s->sampled, s->hidden };
     *out = (struct ak_backend_counts){ 0 };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct ak_backend_counts one = { 0 };

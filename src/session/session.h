@@ -15,36 +15,38 @@ struct ak_session {
     const struct ak_model *model;
     struct ak_backend *backend;
     struct ak_log log;
-    struct ak_kv kv;
+    struct ak_session_kv kv;
     struct ak_backend_table_options options;
     struct ak_cpus cpus;
-    struct ak_backend_table *plain,
+    struct ak_backend_table *logits,
         *sampled; /* sampled: few tokens a pass; NULL until it is prepared */
     /* of any pass, NULL until then too; an encoder's passes are `plain` ones */
     struct ak_backend_table *hidden;
     uint32_t batch;
-    uint32_t full; /* tokens at which a pass of several texts is full, at most `batch` */
+    uint32_t pass_target; /* tokens at which a pass of several texts is full, at most `batch` */
 
     /* one pass, in the order of the backend: sequence by sequence */
     int32_t *tokens;
     uint32_t *positions, *sequences, *logit_rows;
-    uint32_t *given;         /* which of the caller's tokens each one is */
-    uint32_t *row_of;        /* logits row of the caller's token i, AK_OP_NONE where it has none */
-    uint32_t n_last;         /* tokens of the last pass; 0: it left no logits */
-    uint32_t *counts, *next; /* of each sequence; counts are 0 between passes */
-    uint32_t *order;         /* the pass's sequences as they first appear */
+    uint32_t *caller_index; /* which of the caller's tokens each one is */
+    /* logits row of the caller's token i, AK_OP_NONE where it has none */
+    uint32_t *caller_rows;
+    uint32_t n_last;                 /* tokens of the last pass; 0: it left no logits */
+    uint32_t *counts, *next_rows;    /* of each sequence; counts are 0 between passes */
+    uint32_t *order;                 /* the pass's sequences as they first appear */
     struct akunu_batch_token *chunk; /* prefill's, embed's */
-    int32_t *texts;                  /* [sequences]: those of the texts that are in the pass */
-    double *sums;                    /* [width]: of a text's hidden states */
+    /* [sequences]: those of the texts that are in the pass */
+    int32_t *text_sequences;
+    double *sums; /* [width]: of a text's hidden states */
 
     uint64_t n_passes, n_tokens;
-    struct ak_costs costs;
+    struct ak_session_cost_model cost_model;
 };
 
 /* How many threads to use: the host's number; else the environment's
  * (AKUNU_THREADS); else the chip profile's; else the physical cores. */
-ak_status ak_choose_threads(unsigned asked, const struct ak_backend_profile *profile, unsigned *out,
-                            struct ak_error *error);
+ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_profile *profile,
+                                    unsigned *out, struct ak_error *error);
 
 /* Fields of `params` that are 0 take their defaults; all of it is reported through
  * its log. The caller owns *out after success. */
@@ -58,7 +60,7 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
 ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t length,
                             struct ak_error *error);
 ak_status ak_session_find(const struct ak_session *s, int32_t sequence,
-                          const struct ak_kv_sequence **out, struct ak_error *error);
+                          const struct ak_session_kv_sequence **out, struct ak_error *error);
 
 /* As akunu_decode, akunu_logits and akunu_prefill. */
 ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
@@ -69,20 +71,20 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
                              struct ak_error *error);
 
 /* Runs n tokens in one pass of one of the session's tables, all or nothing. */
-ak_status ak_session_pass(struct ak_session *s, struct ak_backend_table *prepared,
-                          const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_gumbel_params draw, struct ak_error *error);
+ak_status ak_session_run_pass(struct ak_session *s, struct ak_backend_table *prepared,
+                              const struct akunu_batch_token *tokens, size_t n,
+                              struct ak_gumbel_params gumbel, struct ak_error *error);
 
 /* AKUNU_ERROR_UNSUPPORTED where the model is an encoder. */
 ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error);
 
-/* Makes ak_session_draw ready; at once where it is. */
+/* Makes ak_session_sample ready; at once where it is. */
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
-/* Appends n tokens, at most AK_FEW_TOKENS, of one where the backend is not exact, and draws what
- * follows each from its distribution at a temperature; at 0 the likeliest. All have .logits set.
- * Leaves no logits; next[i] is -1 where none of them is a number. */
-ak_status ak_session_draw(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
-                          struct ak_gumbel_params draw, int32_t *next, struct ak_error *error);
+/* Appends n tokens, at most AK_SESSION_SKINNY_MAX, of one where the backend is not exact, and draws
+ * what follows each from its distribution at a temperature; at 0 the likeliest. All have .logits
+ * set. Leaves no logits; next[i] is -1 where none of them is a number. */
+ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
+                            struct ak_gumbel_params gumbel, int32_t *next, struct ak_error *error);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);

@@ -8,7 +8,7 @@
 #include "measure.h"
 
 enum {
-    MOST_TOKENS = 512, /* of a pass */
+    TOKENS_MAX = 512, /* of a pass */
     MOST_COMMANDS = 4096,
     VOCAB = 64,    /* rows that tokens begin with */
     COME_BACK = 16 /* elements that do of a pass */
@@ -22,7 +22,7 @@ struct device {
 };
 
 /* A table that begins with EMBED and ends with SELECT, and what it works on. */
-struct made_up {
+struct synthetic {
     struct ak_spec spec;
     struct ak_weights weights;
     struct ak_pack_weight packed;
@@ -41,8 +41,8 @@ struct pass {
     const struct device *device;
     struct ak_backend_table *prepared;
     struct ak_batch batch;
-    int32_t tokens[MOST_TOKENS];
-    uint32_t positions[MOST_TOKENS], sequences[MOST_TOKENS], last;
+    int32_t tokens[TOKENS_MAX];
+    uint32_t positions[TOKENS_MAX], sequences[TOKENS_MAX], last;
 };
 
 /* Ends the program where something is wrong, as all of these do. */
@@ -55,7 +55,7 @@ static inline void end_unless(ak_status status, const struct ak_error *error)
 }
 
 /* ---- Tables ------------------------------------------------------------- */
-static inline void set_slot(struct made_up *m, uint32_t i, uint32_t width,
+static inline void set_slot(struct synthetic *m, uint32_t i, uint32_t width,
                             enum ak_op_row_set row_set)
 {
     m->slots[i] = (struct ak_table_slot){ .width = (uint32_t)ak_round_up(width, 16),
@@ -66,11 +66,11 @@ static inline void set_slot(struct made_up *m, uint32_t i, uint32_t width,
 }
 
 /* Rows of `width` elements that commands make rows of `out` of. */
-static inline struct made_up *new_table(struct device *d, uint32_t width, uint32_t out,
-                                        uint32_t n_heads, const struct ak_kv_shape *shape)
+static inline struct synthetic *new_table(struct device *d, uint32_t width, uint32_t out,
+                                          uint32_t n_heads, const struct ak_kv_shape *shape)
 {
     struct ak_error error = { 0 };
-    struct made_up *m = new_pages(sizeof *m);
+    struct synthetic *m = new_pages(sizeof *m);
     float *rows = new_pages((size_t)VOCAB * width * sizeof *rows);
     fill_floats(rows, (size_t)VOCAB * width);
     m->embedding = (struct ak_view){ .type = AK_QUANT_F32,
@@ -101,14 +101,14 @@ static inline struct made_up *new_table(struct device *d, uint32_t width, uint32
 }
 
 /* Before the weights are freed: they may be lent to the device. */
-static inline void close_device(struct device *d, struct made_up *m)
+static inline void close_device(struct device *d, struct synthetic *m)
 {
     d->ops->free_kv(d->backend, m->kv, &m->shape);
     d->ops->close(d->backend);
     d->backend = NULL;
 }
 
-static inline void free_table(struct made_up *m)
+static inline void free_table(struct synthetic *m)
 {
     ak_pages_free(m->pages, m->shape.n_pages * sizeof *m->pages);
     ak_pages_free((void *)(uintptr_t)m->embedding.plane[0].data,
@@ -117,7 +117,7 @@ static inline void free_table(struct made_up *m)
 }
 
 /* A table is written anew: begin, commands of slots 0 and 1, end. */
-static inline struct ak_command *add(struct made_up *m, enum ak_op op, uint32_t in, uint32_t out)
+static inline struct ak_command *add(struct synthetic *m, enum ak_op op, uint32_t in, uint32_t out)
 {
     struct ak_command *c = &m->commands[m->table.n_commands++];
     *c = (struct ak_command){ .op = op,
@@ -129,24 +129,24 @@ static inline struct ak_command *add(struct made_up *m, enum ak_op op, uint32_t 
     return c;
 }
 
-static inline void begin(struct made_up *m)
+static inline void begin(struct synthetic *m)
 {
     m->table.n_commands = 0;
     add(m, AK_OP_EMBED, AK_OP_NONE, 0)->params.embed.scale = 1.0f;
 }
 
-static inline void end(struct made_up *m, uint32_t slot)
+static inline void end(struct synthetic *m, uint32_t slot)
 {
     add(m, AK_OP_SELECT, slot, 2)->params.select.n = COME_BACK;
 }
 
-static inline void prepare(const struct device *d, struct made_up *m, uint32_t most_tokens,
+static inline void prepare(const struct device *d, struct synthetic *m, uint32_t tokens_max,
                            struct pass *pass)
 {
     const struct ak_backend_table_options options = { .n_threads = d->threads,
                                                       .context =
                                                           m->shape.n_pages * AK_KV_PAGE_TOKENS,
-                                                      .max_tokens = most_tokens,
+                                                      .max_tokens = tokens_max,
                                                       .max_logits = 1,
                                                       .kv = m->shape };
     struct ak_error error = { 0 };
@@ -166,7 +166,7 @@ static inline void run_pass(void *context, unsigned thread)
 }
 
 /* n tokens from position `first` on. */
-static inline void set_batch(struct pass *pass, struct made_up *m, uint32_t first, uint32_t n)
+static inline void set_batch(struct pass *pass, struct synthetic *m, uint32_t first, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         pass->tokens[i] = (int32_t)((first + i) * 7 % VOCAB);
