@@ -15,7 +15,7 @@ libak_la_SOURCES += \
 	opencl/program.c \
 	opencl/program.h \
 	opencl/record.c \
-	opencl/room.c \
+	opencl/memory.c \
 	opencl/run.c \
 	opencl/upload.c
 nodist_libak_la_SOURCES = opencl/sources.c
@@ -31,7 +31,7 @@ ak_opencl_kernels = \
 	opencl/kernels/recurrent.cl \
 	opencl/kernels/kv.cl \
 	opencl/kernels/attention.cl \
-	opencl/kernels/attend.cl \
+	opencl/kernels/online_softmax.cl \
 	opencl/kernels/probe.cl
 EXTRA_DIST += $(ak_opencl_kernels)
 CLEANFILES += opencl/sources.c

@@ -1,6 +1,6 @@
 if HAVE_AMX
 noinst_LTLIBRARIES += libak_amx_model.la
-libak_amx_model_la_SOURCES = src/cpu/amx/open.c src/cpu/amx/panel.c src/cpu/amx/probe.c src/cpu/amx/slab256.c src/cpu/amx/slab32.c tests/amx/tile_unit.h
+libak_amx_model_la_SOURCES = src/cpu/amx/unpack.c src/cpu/amx/panel_bf16.c src/cpu/amx/probe.c src/cpu/amx/panel_i8_256.c src/cpu/amx/panel_i8_32.c tests/amx/tile_unit.h
 libak_amx_model_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AVX512_CFLAGS) -mavx512bf16
 libak_amx_model_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/amx
 

@@ -2,7 +2,7 @@
  * of all allowed ones. */
 #include "golden_model.h"
 
-#include "api/model.h"
+#include "api/handles.h"
 #include "session/constraint.h"
 #include "grammar/schema/schema.h"
 

@@ -9,7 +9,7 @@
 
 #include "gguf_files.h"
 #include "st_files.h"
-#include "weights/index.h"
+#include "base/name_index.h"
 
 enum {
     U8 = 0,

@@ -12,7 +12,7 @@
 
 #include "golden_model.h"
 #include "model/model.h"
-#include "pack/weights.h"
+#include "pack/pack.h"
 #include "st_files.h"
 
 static const char small_config[] =

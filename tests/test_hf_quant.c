@@ -12,7 +12,7 @@
 #include "golden_model.h"
 #include "session/model.h"
 #include "st_files.h"
-#include "weights/assembly.h"
+#include "weights/composed.h"
 
 enum { TOKENS = 24, VOCAB = 80 };
 

@@ -2,7 +2,7 @@
 #include "session/kv.h"
 
 #include "fake_backend.h"
-#include "sample/random.h"
+#include "base/random.h"
 
 enum { CONTEXT = 1000, SEQUENCES = 5 };
 

@@ -6,7 +6,7 @@
 
 #include "api/session.h"
 #include "golden_model.h"
-#include "sample/random.h"
+#include "base/random.h"
 
 /* ---- Logits ------------------------------------------------------------- */
 /* Logits of all ids, run in passes of the session's batch, copied to out. */

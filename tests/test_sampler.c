@@ -8,7 +8,7 @@
 
 #include "base/math.h"
 #include "sample/candidates.h"
-#include "sample/random.h"
+#include "base/random.h"
 #include "sample/sampler.h"
 
 enum { TOKENS_MAX = 2000, N_TABLES = 3 };

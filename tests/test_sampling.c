@@ -9,7 +9,7 @@
 #include "base/math.h"
 #include "sample/logprobs.h"
 #include "sample/sampler_state.h"
-#include "sample/sampling_check.h"
+#include "sample/params.h"
 
 enum { N = 50 };
 

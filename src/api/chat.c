@@ -1,8 +1,8 @@
 #include "api/error.h"
-#include "api/model.h"
+#include "api/handles.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "template/chat.h"
+#include "template/template.h"
 
 /* The handle is the inner object itself. */
 static struct ak_tmpl_set *inner(struct akunu_template *chat)

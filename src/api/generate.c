@@ -4,7 +4,7 @@
 #include "api/session.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "generate/choices.h"
+#include "generate/parallel.h"
 
 void akunu_generation_default(struct akunu_generation *generation)
 {

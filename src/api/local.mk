@@ -1,23 +1,27 @@
-libak_la_SOURCES += src/api/cache.c
-libak_la_SOURCES += src/api/chat.c
-libak_la_SOURCES += src/api/device.c
-libak_la_SOURCES += src/api/embed.c
-libak_la_SOURCES += src/api/generate.c
-libak_la_SOURCES += src/api/grammar.c
-libak_la_SOURCES += src/api/model.c
-libak_la_SOURCES += src/api/model.h
-libak_la_SOURCES += src/api/profile.c
-libak_la_SOURCES += src/api/prompt_cache.c
-libak_la_SOURCES += src/api/sampling.c
-libak_la_SOURCES += src/api/session.c
-libak_la_SOURCES += src/api/session.h
-libak_la_SOURCES += src/api/version.c
-libak_la_SOURCES += src/api/versioned.c
-libak_la_SOURCES += src/api/versioned.h
-libak_la_SOURCES += src/api/error.c src/api/error.h
-libak_la_SOURCES += src/api/file.c src/api/file.h
-libak_la_SOURCES += src/api/text.c src/api/text.h
-libak_la_SOURCES += src/api/registry.c
-libak_la_SOURCES += src/api/roofline.c
-libak_la_SOURCES += src/api/convert.c
-libak_la_SOURCES += src/api/calls.c
+libak_la_SOURCES += \
+	src/api/cache.c \
+	src/api/calls.c \
+	src/api/chat.c \
+	src/api/convert.c \
+	src/api/device.c \
+	src/api/embed.c \
+	src/api/error.c \
+	src/api/error.h \
+	src/api/file.c \
+	src/api/file.h \
+	src/api/generate.c \
+	src/api/grammar.c \
+	src/api/handles.h \
+	src/api/model.c \
+	src/api/profile.c \
+	src/api/prompt_cache.c \
+	src/api/registry.c \
+	src/api/roofline.c \
+	src/api/sampling.c \
+	src/api/session.c \
+	src/api/session.h \
+	src/api/text.c \
+	src/api/text.h \
+	src/api/version.c \
+	src/api/versioned.c \
+	src/api/versioned.h

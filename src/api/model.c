@@ -1,4 +1,4 @@
-#include "api/model.h"
+#include "api/handles.h"
 
 #include "api/error.h"
 #include "api/file.h"
@@ -6,7 +6,7 @@
 #include "api/versioned.h"
 #include "base/mem.h"
 #include "cpu/layout.h"
-#include "weights/assembly.h"
+#include "weights/composed.h"
 
 const char *akunu_load_stage_name(enum akunu_load_stage stage)
 {

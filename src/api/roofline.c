@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "api/error.h"
-#include "api/model.h"
+#include "api/handles.h"
 #include "api/versioned.h"
 #include "backends/list.h"
 #include "base/chip.h"

@@ -1,13 +1,13 @@
 #include <string.h>
 
 #include "api/error.h"
-#include "api/model.h"
+#include "api/handles.h"
 #include "api/versioned.h"
 #include "base/mem.h"
 #include "session/constraint.h"
 #include "sample/logprobs.h"
 #include "sample/sampler.h"
-#include "sample/sampling_check.h"
+#include "sample/params.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;

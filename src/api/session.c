@@ -1,7 +1,7 @@
 #include "api/session.h"
 
 #include "api/error.h"
-#include "api/model.h"
+#include "api/handles.h"
 #include "api/versioned.h"
 #include "base/mem.h"
 

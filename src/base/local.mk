@@ -1,4 +1,6 @@
 libak_la_SOURCES += \
+	src/base/available.c \
+	src/base/available.h \
 	src/base/buffer.h \
 	src/base/chip.c \
 	src/base/chip.h \
@@ -21,8 +23,11 @@ libak_la_SOURCES += \
 	src/base/math.h \
 	src/base/mem.c \
 	src/base/mem.h \
+	src/base/name_index.c \
+	src/base/name_index.h \
 	src/base/nodes.c \
 	src/base/nodes.h \
+	src/base/random.h \
 	src/base/sha256.c \
 	src/base/sha256.h \
 	src/base/show.c \

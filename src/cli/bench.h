@@ -1,6 +1,6 @@
 /* What bench measured, and its printing. */
-#ifndef CLI_BENCH_H
-#define CLI_BENCH_H
+#ifndef AK_CLI_BENCH_H
+#define AK_CLI_BENCH_H
 
 #include "akunu/akunu.h"
 #include "cli/load.h"

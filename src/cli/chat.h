@@ -1,6 +1,6 @@
 /* A conversation in the terminal. */
-#ifndef CLI_CHAT_H
-#define CLI_CHAT_H
+#ifndef AK_CLI_CHAT_H
+#define AK_CLI_CHAT_H
 
 #include <jansson.h>
 

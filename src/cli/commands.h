@@ -1,6 +1,6 @@
 /* One function a command: does its work and gives the exit code. */
-#ifndef CLI_COMMANDS_H
-#define CLI_COMMANDS_H
+#ifndef AK_CLI_COMMANDS_H
+#define AK_CLI_COMMANDS_H
 
 #include "cli/options.h"
 

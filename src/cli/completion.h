@@ -1,7 +1,7 @@
 /* Completion of akunu-cli's words by shells, made of the tables of commands and
  * flags. */
-#ifndef CLI_COMPLETION_H
-#define CLI_COMPLETION_H
+#ifndef AK_CLI_COMPLETION_H
+#define AK_CLI_COMPLETION_H
 
 #include "cli/options.h"
 #include "cli/output.h"

@@ -7,8 +7,8 @@
  *         model: ~/models/qwen.gguf
  *         temp: 0.2
  */
-#ifndef CLI_CONFIGURATION_H
-#define CLI_CONFIGURATION_H
+#ifndef AK_CLI_CONFIGURATION_H
+#define AK_CLI_CONFIGURATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

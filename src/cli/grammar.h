@@ -1,6 +1,6 @@
 /* The grammar that the flags ask for. */
-#ifndef CLI_GRAMMAR_H
-#define CLI_GRAMMAR_H
+#ifndef AK_CLI_GRAMMAR_H
+#define AK_CLI_GRAMMAR_H
 
 #include "akunu/akunu.h"
 #include "cli/options.h"

@@ -1,6 +1,6 @@
 /* The text or the ids that a command works on. */
-#ifndef CLI_INPUT_H
-#define CLI_INPUT_H
+#ifndef AK_CLI_INPUT_H
+#define AK_CLI_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The two forms in which inspect prints a model file. */
-#ifndef CLI_INSPECT_H
-#define CLI_INSPECT_H
+#ifndef AK_CLI_INSPECT_H
+#define AK_CLI_INSPECT_H
 
 #include "akunu/akunu.h"
 #include "cli/output.h"

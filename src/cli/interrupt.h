@@ -1,6 +1,6 @@
 /* Ctrl-C: the first asks the work to stop, a second one ends the program. */
-#ifndef CLI_INTERRUPT_H
-#define CLI_INTERRUPT_H
+#ifndef AK_CLI_INTERRUPT_H
+#define AK_CLI_INTERRUPT_H
 
 #include <stdbool.h>
 

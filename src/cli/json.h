@@ -1,6 +1,6 @@
 /* JSON values of what a model file may hold, and their printing. */
-#ifndef CLI_JSON_H
-#define CLI_JSON_H
+#ifndef AK_CLI_JSON_H
+#define AK_CLI_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Lines that a person types, with editing and history where there is a terminal
  * and libedit, else as they come. */
-#ifndef CLI_LINE_EDIT_H
-#define CLI_LINE_EDIT_H
+#ifndef AK_CLI_LINE_EDIT_H
+#define AK_CLI_LINE_EDIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* A model and a session, made as the flags say. */
-#ifndef CLI_LOAD_H
-#define CLI_LOAD_H
+#ifndef AK_CLI_LOAD_H
+#define AK_CLI_LOAD_H
 
 #include "akunu/akunu.h"
 #include "cli/options.h"

@@ -1,6 +1,6 @@
 /* What the program says on standard error, and how it ends. */
-#ifndef CLI_MESSAGE_H
-#define CLI_MESSAGE_H
+#ifndef AK_CLI_MESSAGE_H
+#define AK_CLI_MESSAGE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Which file -m means. */
-#ifndef CLI_MODEL_PATH_H
-#define CLI_MODEL_PATH_H
+#ifndef AK_CLI_MODEL_PATH_H
+#define AK_CLI_MODEL_PATH_H
 
 /* The path of the model that `name` means; NULL: none was named. A name with a
  * folder in it, or of something that is here, is taken as it is; else it is

@@ -1,7 +1,7 @@
 /* Writes a float32 matrix as a NumPy .npy file, version 1.0, row by row
  * (numpy.lib.format). */
-#ifndef CLI_NPY_H
-#define CLI_NPY_H
+#ifndef AK_CLI_NPY_H
+#define AK_CLI_NPY_H
 
 #include <stdbool.h>
 #include <stdio.h>

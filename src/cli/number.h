@@ -1,6 +1,6 @@
 /* Numbers as people type them, taken whole or not at all. */
-#ifndef CLI_NUMBER_H
-#define CLI_NUMBER_H
+#ifndef AK_CLI_NUMBER_H
+#define AK_CLI_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* The flags of every command, in one table (options.c) that drives parsing,
  * --help, the AKUNU_… environment, the keys of configuration files and the
  * suggestions for what is unknown. */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#ifndef AK_CLI_OPTIONS_H
+#define AK_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/message.h"
-#include "cli/options_found.h"
+#include "cli/option_value.h"
 
 /* The command's flag of a setting; two commands may take one name differently. */
 static size_t flag_of(const struct cli_command *command, const struct cli_setting *s)

@@ -6,7 +6,7 @@
 
 #include "cli/message.h"
 #include "cli/number.h"
-#include "cli/options_found.h"
+#include "cli/option_value.h"
 
 int cli_fail_value(const struct cli_option_value *f, const char *format, ...)
 {

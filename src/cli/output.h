@@ -1,7 +1,7 @@
 /* Standard output, where only results go. Keeps the first error, so that a full
  * disk is told and a closed pipe ends quietly. */
-#ifndef CLI_OUTPUT_H
-#define CLI_OUTPUT_H
+#ifndef AK_CLI_OUTPUT_H
+#define AK_CLI_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* One line on a terminal that tells how far slow work is. */
-#ifndef CLI_PROGRESS_H
-#define CLI_PROGRESS_H
+#ifndef AK_CLI_PROGRESS_H
+#define AK_CLI_PROGRESS_H
 
 #include <stdbool.h>
 

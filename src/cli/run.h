@@ -1,6 +1,6 @@
 /* What the parts of `run` share: run.c, choices.c. */
-#ifndef CLI_RUN_H
-#define CLI_RUN_H
+#ifndef AK_CLI_RUN_H
+#define AK_CLI_RUN_H
 
 #include "cli/input.h"
 #include "cli/json.h"

@@ -1,6 +1,6 @@
 /* The flags of sampling, as the library takes them, and the log-probabilities of what came. */
-#ifndef CLI_SAMPLING_H
-#define CLI_SAMPLING_H
+#ifndef AK_CLI_SAMPLING_H
+#define AK_CLI_SAMPLING_H
 
 #include <jansson.h>
 

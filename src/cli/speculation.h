@@ -1,6 +1,6 @@
 /* Speculation, as the flags say. */
-#ifndef CLI_SPECULATION_H
-#define CLI_SPECULATION_H
+#ifndef AK_CLI_SPECULATION_H
+#define AK_CLI_SPECULATION_H
 
 #include "cli/load.h"
 

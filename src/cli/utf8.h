@@ -1,6 +1,6 @@
 /* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates. */
-#ifndef CLI_UTF8_H
-#define CLI_UTF8_H
+#ifndef AK_CLI_UTF8_H
+#define AK_CLI_UTF8_H
 
 #include <stddef.h>
 

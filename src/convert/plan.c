@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "convert/convert.h"
-#include "pack/weights.h"
-#include "weights/assembly.h"
+#include "pack/pack.h"
+#include "weights/composed.h"
 #include "weights/ggml_type.h"
 
 static ak_status add_tensor(struct ak_convert_plan *plan, struct ak_convert_tensor **out,

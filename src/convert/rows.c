@@ -3,8 +3,8 @@
 #include "base/math.h"
 #include "base/mem.h"
 #include "convert/convert.h"
-#include "pack/weights.h"
-#include "weights/assembly.h"
+#include "pack/pack.h"
+#include "weights/composed.h"
 
 /* ---- From GGUF ---------------------------------------------------------- */
 struct requantizer {

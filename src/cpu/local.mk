@@ -6,7 +6,7 @@ libak_la_SOURCES += \
 	src/cpu/blas.h \
 	src/cpu/cpu.h \
 	src/cpu/delta.c \
-	src/cpu/draw.c \
+	src/cpu/sample.c \
 	src/cpu/experts.c \
 	src/cpu/generic.h \
 	src/cpu/kernels.c \
@@ -25,12 +25,12 @@ libak_la_SOURCES += \
 	src/cpu/roofline.h \
 	src/cpu/rowwise.c \
 	src/cpu/run.c \
-	src/cpu/scalar/attend.c \
+	src/cpu/scalar/attn.c \
 	src/cpu/scalar/dot_rows.c \
 	src/cpu/scalar/dot_tiles.c \
 	src/cpu/scalar/elementwise.c \
 	src/cpu/scalar/probe.c \
-	src/cpu/scalar/quantise.c \
+	src/cpu/scalar/quantize.c \
 	src/cpu/scalar/scalar.h \
 	src/cpu/scalar/table.c \
 	src/cpu/tile256.h \

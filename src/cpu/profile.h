@@ -1,8 +1,8 @@
 /* What the planner takes from the chip. A file can override each value; what
  * none does is as it was detected. No value changes a bit of a result, unless
  * rounding is relaxed. */
-#ifndef AK_BACKEND_PROFILE_H
-#define AK_BACKEND_PROFILE_H
+#ifndef AK_CPU_PROFILE_H
+#define AK_CPU_PROFILE_H
 
 #include "base/error.h"
 #include "base/log.h"

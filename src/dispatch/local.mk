@@ -1,9 +1,9 @@
 libak_la_SOURCES += \
-	src/dispatch/arena.c \
 	src/dispatch/build.c \
 	src/dispatch/builder.h \
-	src/dispatch/cut.c \
 	src/dispatch/dump.c \
+	src/dispatch/split.c \
+	src/dispatch/table.c \
 	src/dispatch/table.h \
 	src/dispatch/tokens.c \
 	src/dispatch/tokens.h

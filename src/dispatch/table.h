@@ -3,7 +3,7 @@
 #ifndef AK_DISPATCH_TABLE_H
 #define AK_DISPATCH_TABLE_H
 
-#include "pack/weights.h"
+#include "pack/pack.h"
 
 /* An activation slot. Rows lie `width` elements apart; `offset` is the slot's
  * number of elements into a row of the arena, shared by slots that do not live

@@ -1,7 +1,7 @@
 #include "dispatch/tokens.h"
 
 #include "base/math.h"
-#include "weights/assembly.h"
+#include "weights/composed.h"
 
 /* A row of a stored matrix as floats. */
 static void read_row(const struct ak_view *view, ak_quant_dequantize_fn *const *dequantize,

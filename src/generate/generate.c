@@ -1,7 +1,7 @@
 #include "generate/generate.h"
 
 #include "base/system.h"
-#include "generate/choice.h"
+#include "generate/completion.h"
 #include "generate/speculate.h"
 
 /* One call. */

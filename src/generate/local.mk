@@ -1,14 +1,14 @@
 libak_la_SOURCES += \
-	src/generate/choice.c \
-	src/generate/choice.h \
-	src/generate/choices.c \
-	src/generate/choices.h \
-	src/generate/draft.c \
+	src/generate/completion.c \
+	src/generate/completion.h \
 	src/generate/draft.h \
+	src/generate/draft_model.c \
 	src/generate/generate.c \
 	src/generate/generate.h \
-	src/generate/lookup.c \
-	src/generate/lookup.h \
+	src/generate/parallel.c \
+	src/generate/parallel.h \
+	src/generate/prompt_lookup.c \
+	src/generate/prompt_lookup.h \
 	src/generate/speculate.c \
 	src/generate/speculate.h \
 	src/generate/stops.c \

@@ -2,7 +2,7 @@
 #ifndef AK_GRAMMAR_CHARS_H
 #define AK_GRAMMAR_CHARS_H
 
-#include "grammar/build.h"
+#include "grammar/builder.h"
 
 enum { AK_GRAMMAR_CODE_POINT_MAX = 0x10ffff };
 

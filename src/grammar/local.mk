@@ -1,27 +1,30 @@
 libak_la_SOURCES += \
-	src/grammar/build.c \
-	src/grammar/build.h \
+	src/grammar/builder.c \
+	src/grammar/builder.h \
 	src/grammar/chars.c \
 	src/grammar/chars.h \
 	src/grammar/classes.c \
-	src/grammar/collect.c \
 	src/grammar/dfa.c \
 	src/grammar/dfa.h \
+	src/grammar/finalize.c \
 	src/grammar/forced.c \
 	src/grammar/gbnf.c \
 	src/grammar/grammar.c \
 	src/grammar/grammar.h \
-	src/grammar/machine.c \
-	src/grammar/machine.h \
-	src/grammar/mask.c \
+	src/grammar/keyword_automaton.c \
+	src/grammar/lazy.c \
 	src/grammar/matcher.c \
 	src/grammar/matcher.h \
 	src/grammar/matcher_state.h \
-	src/grammar/members.c \
 	src/grammar/pattern.c \
 	src/grammar/pattern.h \
+	src/grammar/pda.c \
+	src/grammar/pda.h \
+	src/grammar/pda_collect.c \
+	src/grammar/pda_members.c \
 	src/grammar/schema/arrays.c \
 	src/grammar/schema/compile.c \
+	src/grammar/schema/compiler.h \
 	src/grammar/schema/decimal.c \
 	src/grammar/schema/disjoint.c \
 	src/grammar/schema/formats.c \
@@ -34,13 +37,10 @@ libak_la_SOURCES += \
 	src/grammar/schema/schema.h \
 	src/grammar/schema/schema_build.c \
 	src/grammar/schema/schema_build.h \
-	src/grammar/schema/schema_parts.h \
 	src/grammar/schema/strings.c \
 	src/grammar/schema/terms.c \
 	src/grammar/schema/values.c \
-	src/grammar/settle.c \
 	src/grammar/subset.c \
-	src/grammar/trie.c \
-	src/grammar/trie.h \
-	src/grammar/waiting.c \
-	src/grammar/words.c
+	src/grammar/token_mask.c \
+	src/grammar/token_trie.c \
+	src/grammar/token_trie.h

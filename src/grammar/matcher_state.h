@@ -2,8 +2,8 @@
 #ifndef AK_GRAMMAR_MATCHER_STATE_H
 #define AK_GRAMMAR_MATCHER_STATE_H
 
-#include "grammar/machine.h"
-#include "grammar/trie.h"
+#include "grammar/pda.h"
+#include "grammar/token_trie.h"
 
 struct ak_grammar_mask_entry {
     uint32_t state; /* AK_PDA_STATE_DEAD: free */

@@ -31,10 +31,10 @@ libak_la_SOURCES += \
 	src/model/qwen2.c \
 	src/model/qwen2moe.c \
 	src/model/qwen3.c \
-	src/model/qwen3moe.c \
-	src/model/qwen3next.c \
 	src/model/qwen35.c \
 	src/model/qwen35moe.c \
+	src/model/qwen3moe.c \
+	src/model/qwen3next.c \
 	src/model/registry.c \
 	src/model/roberta.c \
 	src/model/rope.c \

@@ -2,10 +2,10 @@
  *
  * Values are activation slots. The first failure sticks: later calls do nothing,
  * and the build ends with its message, so emission needs no checks. */
-#ifndef AK_MODEL_BUILD_H
-#define AK_MODEL_BUILD_H
+#ifndef AK_OP_BUILDER_H
+#define AK_OP_BUILDER_H
 
-#include "op/command.h"
+#include "op/op.h"
 
 struct ak_builder;
 typedef uint32_t ak_build_value;

@@ -1,9 +1,9 @@
 libak_la_SOURCES += \
 	src/op/builder.h \
-	src/op/command.c \
-	src/op/command.h \
 	src/op/linear.def \
+	src/op/op.c \
 	src/op/op.def \
+	src/op/op.h \
 	src/op/role.c \
 	src/op/role.def \
 	src/op/role.h

@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "pack/bind.h"
-#include "weights/assembly.h"
-#include "weights/index.h"
+#include "weights/composed.h"
+#include "base/name_index.h"
 
 static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_family_rule *rule)
 {

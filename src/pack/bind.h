@@ -2,7 +2,7 @@
 #ifndef AK_PACK_BIND_H
 #define AK_PACK_BIND_H
 
-#include "pack/weights.h"
+#include "pack/pack.h"
 
 /* Of a weight; a vector has one row. Those of experts are `n_matrices` of them. */
 struct ak_bind_shape {

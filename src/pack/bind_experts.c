@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "pack/bind.h"
-#include "weights/assembly.h"
+#include "weights/composed.h"
 
 enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* of MXFP4 */
 

@@ -29,7 +29,7 @@
 #define AK_PACK_CACHE_H
 
 #include "base/sha256.h"
-#include "pack/weights.h"
+#include "pack/pack.h"
 
 enum {
     AK_STORE_VERSION = 1,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "weights/assembly.h"
+#include "weights/composed.h"
 
 enum { GROUP_ROWS = 16, SAMPLE_COLS = 2 * 256 + 32 };
 

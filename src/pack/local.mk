@@ -9,7 +9,7 @@ libak_la_SOURCES += \
 	src/pack/cache_file.c \
 	src/pack/cache_key.c \
 	src/pack/pack.c \
+	src/pack/pack.h \
 	src/pack/plan.c \
 	src/pack/tiles.c \
-	src/pack/tiles.h \
-	src/pack/weights.h
+	src/pack/tiles.h

@@ -1,8 +1,8 @@
 /* Packs weights on all threads, the block in windows. */
 #include "base/mem.h"
 #include "base/nodes.h"
-#include "pack/weights.h"
-#include "weights/assembly.h"
+#include "pack/pack.h"
+#include "weights/composed.h"
 
 enum { WINDOW_BYTES = 1 << 20, GROUP_ROWS = 16 };
 

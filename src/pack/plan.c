@@ -4,8 +4,8 @@
 
 #include "base/math.h"
 #include "base/mem.h"
-#include "pack/weights.h"
-#include "weights/assembly.h"
+#include "pack/pack.h"
+#include "weights/composed.h"
 
 enum {
     PART_ALIGN = 16,    /* elements: parts of an output start at tiles */

@@ -1,6 +1,6 @@
 #include "pack/tiles.h"
 
-#include "weights/assembly.h"
+#include "weights/composed.h"
 
 enum { BLOCK_K = 32, BLOCK_BYTES_MAX = 40 }; /* of 32 elements of a type that has tiles */
 

@@ -3,7 +3,7 @@
 #ifndef AK_PACK_TILES_H
 #define AK_PACK_TILES_H
 
-#include "pack/weights.h"
+#include "pack/pack.h"
 
 enum { AK_PACK_ROWS = 16, AK_PACK_K = 256 };
 

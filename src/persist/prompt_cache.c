@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/show.h"
-#include "session/available.h"
+#include "base/available.h"
 
 enum { NEW_TOKENS_MIN = AK_KV_PAGE_TOKENS }; /* fewer tokens than this are not worth a file */
 

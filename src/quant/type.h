@@ -26,7 +26,7 @@ enum ak_quant_type {
     AK_QUANT_IQ4_NL = 13,
     AK_QUANT_IQ4_XS = 14,
     AK_QUANT_MXFP4 = 15,
-    /* no file's: what weights in several tensors are put together as (weights/assembly.h) */
+    /* no file's: what weights in several tensors are put together as (weights/composed.h) */
     AK_QUANT_A4 = 16,
     AK_QUANT_A5 = 17,
     AK_QUANT_A8 = 18,

@@ -3,8 +3,9 @@ libak_la_SOURCES += \
 	src/sample/adaptive_p.h \
 	src/sample/candidates.c \
 	src/sample/candidates.h \
-	src/sample/choose.c \
-	src/sample/draw.c \
+	src/sample/chain.c \
+	src/sample/chain.h \
+	src/sample/distribution.c \
 	src/sample/dry.c \
 	src/sample/dry.h \
 	src/sample/dry_breakers.c \
@@ -14,16 +15,14 @@ libak_la_SOURCES += \
 	src/sample/logprobs.h \
 	src/sample/mirostat.c \
 	src/sample/mirostat.h \
+	src/sample/params.c \
+	src/sample/params.h \
 	src/sample/penalties.c \
 	src/sample/penalties.h \
-	src/sample/random.h \
+	src/sample/sample.c \
 	src/sample/sampler.c \
 	src/sample/sampler.h \
 	src/sample/sampler_state.h \
-	src/sample/sampling_check.c \
-	src/sample/sampling_check.h \
-	src/sample/sampling_order.c \
-	src/sample/sampling_order.h \
 	src/sample/temperature.c \
 	src/sample/truncation.c \
 	src/sample/weight.h

@@ -7,9 +7,9 @@
 #include "sample/dry.h"
 #include "sample/mirostat.h"
 #include "sample/penalties.h"
-#include "sample/random.h"
+#include "base/random.h"
 #include "sample/sampler.h"
-#include "sample/sampling_order.h"
+#include "sample/chain.h"
 
 struct ak_sampler {
     struct akunu_sampling params; /* its pointers are not kept */

@@ -1,10 +1,8 @@
 libak_la_SOURCES += \
-	src/session/available.c \
-	src/session/available.h \
 	src/session/constraint.c \
 	src/session/constraint.h \
-	src/session/costs.c \
-	src/session/costs.h \
+	src/session/cost_model.c \
+	src/session/cost_model.h \
 	src/session/embed.c \
 	src/session/embed.h \
 	src/session/kv.c \

@@ -8,7 +8,7 @@
 #include "base/env.h"
 #include "base/mem.h"
 #include "pack/cache.h"
-#include "session/available.h"
+#include "base/available.h"
 #include "session/constraint.h"
 #include "session/session.h"
 

@@ -7,7 +7,7 @@
 #ifndef AK_SESSION_SESSION_H
 #define AK_SESSION_SESSION_H
 
-#include "session/costs.h"
+#include "session/cost_model.h"
 #include "session/kv.h"
 #include "session/model.h"
 

@@ -1,9 +1,4 @@
 libak_la_SOURCES += \
-	src/template/chat.c \
-	src/template/chat.h \
-	src/template/chat_parts.h \
-	src/template/chat_render.c \
-	src/template/chat_source.c \
 	src/template/jinja/arena.c \
 	src/template/jinja/arena.h \
 	src/template/jinja/attribute.c \
@@ -13,6 +8,8 @@ libak_la_SOURCES += \
 	src/template/jinja/case.h \
 	src/template/jinja/compare.c \
 	src/template/jinja/dict.c \
+	src/template/jinja/environment.c \
+	src/template/jinja/environment.h \
 	src/template/jinja/eval.c \
 	src/template/jinja/exec.c \
 	src/template/jinja/exec.h \
@@ -28,6 +25,7 @@ libak_la_SOURCES += \
 	src/template/jinja/format.h \
 	src/template/jinja/format_value.c \
 	src/template/jinja/functions.c \
+	src/template/jinja/jinja.c \
 	src/template/jinja/jinja.h \
 	src/template/jinja/json.c \
 	src/template/jinja/lexer.c \
@@ -41,20 +39,22 @@ libak_la_SOURCES += \
 	src/template/jinja/names.c \
 	src/template/jinja/node.h \
 	src/template/jinja/number.c \
-	src/template/jinja/operate.c \
+	src/template/jinja/operator.c \
 	src/template/jinja/parser.c \
 	src/template/jinja/parser.h \
 	src/template/jinja/percent.c \
 	src/template/jinja/repr.c \
 	src/template/jinja/scope.c \
-	src/template/jinja/state.c \
-	src/template/jinja/state.h \
 	src/template/jinja/string.c \
 	src/template/jinja/string.h \
-	src/template/jinja/template.c \
 	src/template/jinja/tests.c \
 	src/template/jinja/text.h \
 	src/template/jinja/token.h \
 	src/template/jinja/unescape.c \
 	src/template/jinja/value.c \
-	src/template/jinja/value.h
+	src/template/jinja/value.h \
+	src/template/parts.h \
+	src/template/render.c \
+	src/template/source.c \
+	src/template/template.c \
+	src/template/template.h

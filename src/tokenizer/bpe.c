@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 #include "base/utf8.h"
 
 /* Findable are those that words can become: no control tokens, and none that were

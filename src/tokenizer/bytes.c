@@ -1,7 +1,7 @@
 /* How vocabularies write bytes. */
 #include <string.h>
 
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 #include "base/unicode.h"
 
 /* The byte that a character of the printable form stands for, -1 for none. Bytes

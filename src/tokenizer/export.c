@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 
 /* GGUF's numbers of token types. */
 enum {

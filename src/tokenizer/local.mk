@@ -3,19 +3,19 @@ libak_la_SOURCES += \
 	src/tokenizer/bytes.c \
 	src/tokenizer/charsmap.c \
 	src/tokenizer/charsmap.h \
-	src/tokenizer/detokenize.c \
+	src/tokenizer/decode.c \
+	src/tokenizer/end_tokens.c \
 	src/tokenizer/export.c \
 	src/tokenizer/export.h \
-	src/tokenizer/json_core.c \
-	src/tokenizer/json_core.h \
+	src/tokenizer/internal.h \
+	src/tokenizer/json_model.c \
+	src/tokenizer/json_model.h \
 	src/tokenizer/json_parts.c \
 	src/tokenizer/json_parts.h \
 	src/tokenizer/json_tokenizer.c \
 	src/tokenizer/merge.c \
 	src/tokenizer/merge.h \
 	src/tokenizer/normalize.c \
-	src/tokenizer/pieces.c \
-	src/tokenizer/pieces.h \
 	src/tokenizer/pipeline.c \
 	src/tokenizer/pipeline.h \
 	src/tokenizer/pipeline_gguf.c \
@@ -31,8 +31,8 @@ libak_la_SOURCES += \
 	src/tokenizer/specials.h \
 	src/tokenizer/split.c \
 	src/tokenizer/spm.c \
-	src/tokenizer/state.h \
-	src/tokenizer/stop.c \
+	src/tokenizer/token_bytes.c \
+	src/tokenizer/token_bytes.h \
 	src/tokenizer/tokenizer.c \
 	src/tokenizer/tokenizer.h \
 	src/tokenizer/trie.c \

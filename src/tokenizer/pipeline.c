@@ -1,7 +1,7 @@
 #include "tokenizer/pipeline.h"
 
 #include "base/mem.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 
 void ak_tok_pipeline_free(struct ak_tok_pipeline *p)
 {

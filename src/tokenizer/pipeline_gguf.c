@@ -3,7 +3,7 @@
 #include <float.h>
 
 #include "base/mem.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 
 /* llama.cpp's distance of the unknown token from the worst piece; SentencePiece has the same. */
 static const double unknown_penalty = 10.0;

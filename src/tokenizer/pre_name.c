@@ -2,7 +2,7 @@
  * ways, so that what counts is what it does: to texts in which the known ones differ. */
 #include "tokenizer/export.h"
 #include "tokenizer/rules.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 
 /* Each begins with a blank, since some tokenizers would put one there. No capitals
  * beyond ASCII: llama.cpp's classes are wider there (rules.c). */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 
 /* What is left of a message. */
 struct reader {

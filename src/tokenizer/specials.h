@@ -3,7 +3,7 @@
 #ifndef AK_TOKENIZER_SPECIALS_H
 #define AK_TOKENIZER_SPECIALS_H
 
-#include "tokenizer/pieces.h"
+#include "tokenizer/token_bytes.h"
 
 struct ak_tok_special {
     const char *text; /* in the arena of the pieces */

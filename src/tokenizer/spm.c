@@ -5,7 +5,7 @@
 
 #include "base/half.h"
 #include "base/mem.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 #include "base/utf8.h"
 
 /* Whether the end of a word, where a blank follows something else, is inside. */

@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 #include "base/unicode.h"
 #include "base/utf8.h"
 

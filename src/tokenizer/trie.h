@@ -3,7 +3,7 @@
 #ifndef AK_TOKENIZER_TRIE_H
 #define AK_TOKENIZER_TRIE_H
 
-#include "tokenizer/pieces.h"
+#include "tokenizer/token_bytes.h"
 
 struct ak_tok_trie {
     const struct ak_tok_bytes *table;

@@ -2,7 +2,7 @@
  * scores (Kudo 2018), found by Viterbi's algorithm. Sums are doubles, added from
  * left to right, and of equal ways the first one found counts. */
 #include "base/mem.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 #include "base/utf8.h"
 
 static ak_status reserve(struct ak_tok_scratch *w, size_t n, struct ak_error *error)

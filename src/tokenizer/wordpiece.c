@@ -2,7 +2,7 @@
  * no piece is one unknown token. */
 #include <string.h>
 
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 #include "base/utf8.h"
 
 static bool descend_prefix(const struct ak_tok_trie *trie, struct ak_tok_trie_node *node,

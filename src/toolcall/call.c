@@ -1,5 +1,5 @@
 /* Around the body of a call: which shape it has, its section, its name, its end. */
-#include "toolcall/state.h"
+#include "toolcall/parser.h"
 
 enum ak_tc_result ak_tc_begin_call(struct ak_tc_parser *r, const char *marker, size_t raw_begin,
                                    size_t after)

@@ -1,7 +1,7 @@
 /* Which format a model's calls have, and whether its answer begins inside of reasoning. A template
  * shows earlier calls in the form in which the model is to make the next ones, or tells it of that
  * form in words. */
-#include "toolcall/format.h"
+#include "toolcall/toolcall.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What leaves a reply: events for the caller, and the same collected for the message. */
-#include "toolcall/state.h"
+#include "toolcall/parser.h"
 
 #include "base/hash.h"
 #include "base/json.h"

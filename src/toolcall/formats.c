@@ -1,6 +1,6 @@
 /* The table. Where it matters which sign is seen first, the more particular format
  * stands first: what is left at the end is told by little. */
-#include "toolcall/format.h"
+#include "toolcall/toolcall.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "toolcall/rules.h"
+#include "toolcall/builder.h"
 
 enum choice { CHOICE_AUTO, CHOICE_NONE, CHOICE_REQUIRED };
 

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "toolcall/format.h"
+#include "toolcall/toolcall.h"
 #include "grammar/schema/schema.h"
 
 struct ak_tc_grammar_params {

@@ -8,7 +8,7 @@
  *
  * The prompt ends with "<|start|>assistant". The recipient stands before the channel or
  * after it. https://cookbook.openai.com/articles/openai-harmony */
-#include "toolcall/state.h"
+#include "toolcall/parser.h"
 
 enum { HEADER_MAX = 1024 };
 

@@ -1,30 +1,30 @@
 libak_la_SOURCES += \
-	src/toolcall/arguments_body.c \
+	src/toolcall/builder.h \
 	src/toolcall/call.c \
+	src/toolcall/content.c \
 	src/toolcall/detect.c \
 	src/toolcall/emit.c \
-	src/toolcall/format.h \
 	src/toolcall/formats.c \
 	src/toolcall/grammar.c \
 	src/toolcall/grammar.h \
+	src/toolcall/grammar_markers.c \
+	src/toolcall/grammar_text.c \
+	src/toolcall/grammar_values.c \
 	src/toolcall/harmony.c \
-	src/toolcall/intake.c \
-	src/toolcall/json_body.c \
+	src/toolcall/json_arguments.c \
+	src/toolcall/json_call.c \
 	src/toolcall/literal.c \
 	src/toolcall/literal.h \
 	src/toolcall/match.c \
 	src/toolcall/message.c \
-	src/toolcall/parameters_body.c \
-	src/toolcall/prose.c \
-	src/toolcall/python_body.c \
-	src/toolcall/reply.c \
+	src/toolcall/parameters.c \
+	src/toolcall/parser.c \
+	src/toolcall/parser.h \
+	src/toolcall/python_call.c \
 	src/toolcall/reply.h \
-	src/toolcall/rule_markers.c \
-	src/toolcall/rule_text.c \
-	src/toolcall/rule_values.c \
-	src/toolcall/rules.h \
 	src/toolcall/scan.c \
 	src/toolcall/scan.h \
-	src/toolcall/state.h \
+	src/toolcall/toolcall.h \
 	src/toolcall/tools.c \
-	src/toolcall/tools.h
+	src/toolcall/tools.h \
+	src/toolcall/utf8_input.c

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "toolcall/state.h"
+#include "toolcall/parser.h"
 
 enum ak_tc_match ak_tc_match_marker(const struct ak_tc_parser *r, size_t from, const char *marker)
 {

@@ -1,7 +1,7 @@
 /* The whole reply as one message of OpenAI's form. */
 #include <stdlib.h>
 
-#include "toolcall/state.h"
+#include "toolcall/parser.h"
 
 static bool set_text(json_t *message, const char *key, const struct ak_buffer *text)
 {

@@ -6,7 +6,7 @@
 #ifndef AK_TOOLCALL_REPLY_H
 #define AK_TOOLCALL_REPLY_H
 
-#include "toolcall/format.h"
+#include "toolcall/toolcall.h"
 
 struct ak_tc_parser;
 

@@ -1,6 +1,6 @@
 libak_la_SOURCES += \
-	src/weights/assembly.c \
-	src/weights/assembly.h \
+	src/weights/composed.c \
+	src/weights/composed.h \
 	src/weights/copies.c \
 	src/weights/copies.h \
 	src/weights/formats.h \
@@ -25,15 +25,13 @@ libak_la_SOURCES += \
 	src/weights/hf/hf.h \
 	src/weights/hf/meta.c \
 	src/weights/hf/mlx.c \
+	src/weights/hf/npy_dir.c \
 	src/weights/hf/quant.c \
 	src/weights/hf/quant.h \
 	src/weights/hf/safetensors.c \
 	src/weights/hf/safetensors.h \
-	src/weights/index.c \
-	src/weights/index.h \
 	src/weights/meta.c \
 	src/weights/names.c \
-	src/weights/npy/dir.c \
 	src/weights/npy/file.c \
 	src/weights/npy/npy.c \
 	src/weights/npy/npy.h \

@@ -18,7 +18,7 @@ struct ak_plane {
     uint64_t bytes;
 };
 
-struct ak_composed_tensor; /* weights/assembly.h */
+struct ak_composed_tensor; /* weights/composed.h */
 
 /* One stored tensor as the model sees it. Views point into the map and live as
  * long as the provider. plane[0] holds the weights; formats that keep scales, biases or

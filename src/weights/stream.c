@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "weights/assembly.h"
+#include "weights/composed.h"
 
 enum { PIECE_ELEMS = (1 << 20) / sizeof(float) };
 

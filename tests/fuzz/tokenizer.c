@@ -18,7 +18,7 @@
 
 #include "akunu/akunu.h"
 #include "tokenizer/export.h"
-#include "tokenizer/state.h"
+#include "tokenizer/internal.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* Skinny GEMM over tiles of the K-types. */
-#include "cpu/avx512/lines.h"
+#include "cpu/avx512/interleaved.h"
 
 enum { TOKENS_MAX = 4 }; /* a pass */
 

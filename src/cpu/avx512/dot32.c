@@ -1,6 +1,6 @@
 /* Skinny GEMM over tiles of the types whose blocks have 32 elements: one
  * sequential stream, sums of 16 rows × up to 8 tokens in registers. */
-#include "cpu/avx512/lines.h"
+#include "cpu/avx512/interleaved.h"
 
 enum { TOKENS_MAX = 8 }; /* a pass */
 

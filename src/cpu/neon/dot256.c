@@ -2,7 +2,7 @@
  * panels. */
 #include "base/mem.h"
 #include "cpu/neon/neon.h"
-#include "cpu/neon/panel.h"
+#include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile256.h"
 
 /* In all of these the groups of rows are a loop: unrolled, they want more registers

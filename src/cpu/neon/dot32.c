@@ -1,7 +1,7 @@
 /* Products of the types with blocks of 32: one token straight from the tiles,
  * more by way of panels. */
 #include "cpu/neon/neon.h"
-#include "cpu/neon/panel.h"
+#include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile32.h"
 
 /* What a block's sum starts from, so that quants serve as they come: −offset · Σq. */

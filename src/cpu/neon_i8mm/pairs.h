@@ -6,7 +6,7 @@
 #define AK_CPU_NEON_I8MM_PAIRS_H
 
 #include "base/mem.h"
-#include "cpu/neon/panel.h"
+#include "cpu/neon/micropanel.h"
 
 enum {
     AK_I8MM_PAIRS = 8, /* of tokens at a time: 16 */

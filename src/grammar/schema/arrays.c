@@ -1,6 +1,6 @@
 /* Arrays. */
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 /* The largest `min_keyword` and the smallest `max_keyword` of the terms. */
 void ak_schema_read_counts(struct ak_schema_compiler *c, const struct ak_schema_terms *t,

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "grammar/matcher.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 static uint32_t compile_terms(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                               bool values_done);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 const char *ak_schema_write_number(const json_t *number, char text[AK_SCHEMA_NUMBER_BYTES])
 {

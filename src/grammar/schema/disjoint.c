@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 enum { NESTING_MAX = 6 };
 

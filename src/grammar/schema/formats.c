@@ -2,7 +2,7 @@
  * leap seconds, which nobody can foresee, are not taken. */
 #include <string.h>
 
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 #define MONTHS                                                                                     \
     "((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2["  \

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 enum { LISTED_MAX = 4096, DIVISOR_MAX = 2000, SHORT_DIGITS_MAX = 17 };
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 enum { PATTERNS_MAX = 4 };
 

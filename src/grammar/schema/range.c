@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 /* Sizes without a sign, between `low` and `high`; NULL: no bound. */
 struct magnitudes {

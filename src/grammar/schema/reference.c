@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 static int parse_hex_digit(char c)
 {

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 void ak_schema_compiler_begin(struct ak_schema_compiler *c, struct ak_error *error)
 {

@@ -1,6 +1,6 @@
 #include "grammar/schema/schema_build.h"
 
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 uint32_t ak_schema_build(struct ak_grammar_builder *b, const json_t *root, const json_t *schema,
                          const struct ak_schema_options *options)

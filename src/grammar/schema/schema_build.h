@@ -2,7 +2,7 @@
 #ifndef AK_GRAMMAR_SCHEMA_SCHEMA_BUILD_H
 #define AK_GRAMMAR_SCHEMA_SCHEMA_BUILD_H
 
-#include "grammar/build.h"
+#include "grammar/builder.h"
 #include "grammar/schema/schema.h"
 
 /* `root` is what references begin at; `schema` is in it, or is it. */

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 #include "base/utf8.h"
 
 static const struct ak_grammar_dfa *fail_memory(struct ak_schema_compiler *c)

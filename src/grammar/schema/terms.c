@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 static struct ak_schema_term *append_term(struct ak_schema_compiler *c, struct ak_schema_terms *t,
                                           struct ak_schema_term term)

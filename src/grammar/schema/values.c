@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/buffer.h"
-#include "grammar/schema/schema_parts.h"
+#include "grammar/schema/compiler.h"
 
 bool ak_schema_values_equal(const json_t *a, const json_t *b)
 {

@@ -3,7 +3,7 @@
 #ifndef AK_TEMPLATE_JINJA_VALUE_H
 #define AK_TEMPLATE_JINJA_VALUE_H
 
-#include "template/jinja/state.h"
+#include "template/jinja/environment.h"
 
 enum ak_jkind {
     AK_J_MISSING, /* no value: an argument that is not given, a name without one */

@@ -24,7 +24,7 @@
 #include <pthread.h>
 
 #include "base/file.h"
-#include "weights/index.h"
+#include "base/name_index.h"
 #include "weights/provider.h"
 
 enum ak_gguf_kind {

@@ -14,9 +14,9 @@
 
 #include <jansson.h>
 
-#include "weights/assembly.h"
+#include "weights/composed.h"
 #include "weights/copies.h"
-#include "weights/index.h"
+#include "base/name_index.h"
 #include "weights/hf/safetensors.h"
 
 enum { AK_HF_NAME_BYTES = 256 }; /* of the names that tensors of one weight share */

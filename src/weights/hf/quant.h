@@ -11,7 +11,7 @@
 #ifndef AK_WEIGHTS_HF_QUANT_H
 #define AK_WEIGHTS_HF_QUANT_H
 
-#include "weights/assembly.h"
+#include "weights/composed.h"
 #include "weights/hf/hf.h"
 
 struct ak_hf_scheme;

@@ -20,7 +20,7 @@
 #define AK_WEIGHTS_WHISPER_WHISPER_H
 
 #include "weights/copies.h"
-#include "weights/index.h"
+#include "base/name_index.h"
 #include "weights/provider.h"
 
 enum ak_whisper_param {

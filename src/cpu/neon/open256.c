@@ -1,8 +1,0 @@
-#include "cpu/neon/open256.h"
-
-void ak_neon_unpack_tile256(enum ak_quant_type type, const uint8_t *restrict tile,
-                            struct ak_neon_micropanel256 *restrict lower,
-                            struct ak_neon_micropanel256 *restrict upper)
-{
-    ak_neon_unpack_any256(type, false, tile, lower, upper);
-}

@@ -1,0 +1,104 @@
+/* Words that a text is searched for while it grows (Aho and Corasick, 1975). Those that count
+ * only at the start have a trie of their own before the automaton of the others, which what
+ * leaves the trie goes on in. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "grammar/builder.h"
+
+enum { NONE = 0xffff };
+
+/* While it is made, next[at][c] is a state or NONE, and keyword[at] the word that ends there. */
+struct automaton_builder {
+    const struct ak_gb_keyword *keywords;
+    size_t n;
+    uint16_t (*next)[256];
+    uint16_t *fail, *queue, *keyword;
+    uint16_t n_states;
+};
+
+static uint16_t add_state(struct automaton_builder *m)
+{
+    memset(m->next[m->n_states], 0xff, sizeof m->next[0]);
+    m->keyword[m->n_states] = NONE;
+    return m->n_states++;
+}
+
+/* A trie of the words that count at the start, or of the others. Of two words the one that
+ * the other one begins with is complete first. */
+static uint16_t add_trie(struct automaton_builder *m, bool start)
+{
+    uint16_t root = add_state(m);
+    for (size_t i = 0; i < m->n; i++) {
+        uint16_t at = root;
+        for (size_t j = 0;
+             m->keywords[i].at_start == start && j < m->keywords[i].n && m->keyword[at] == NONE;
+             j++) {
+            unsigned char c = (unsigned char)m->keywords[i].text[j];
+            if (m->next[at][c] == NONE)
+                m->next[at][c] = add_state(m);
+            at = m->next[at][c];
+        }
+        if (m->keywords[i].at_start == start && m->keyword[at] == NONE)
+            m->keyword[at] = (uint16_t)i;
+    }
+    return root;
+}
+
+/* Level by level: what a state lacks it takes from the longest suffix that is a state of
+ * `others`, where the words are that count anywhere; blanks do not end the start. */
+static void close_trie(struct automaton_builder *m, uint16_t root, uint16_t others)
+{
+    size_t head = 0, tail = 0;
+    m->queue[tail++] = root;
+    m->fail[root] = others;
+    while (head < tail) {
+        uint16_t at = m->queue[head++];
+        if (m->keyword[at] == NONE)
+            m->keyword[at] = m->keyword[m->fail[at]];
+        for (unsigned c = 0; c < 256; c++) {
+            uint16_t over = at == others ? others : m->next[m->fail[at]][c], *to = &m->next[at][c];
+            if (*to == NONE) {
+                *to = at == root && root != others && c && strchr(" \t\r\n", (int)c) ? root : over;
+            } else {
+                m->fail[*to] = over;
+                m->queue[tail++] = *to;
+            }
+        }
+    }
+}
+
+bool ak_grammar_build_keyword_automaton(const struct ak_gb_keyword *keywords, size_t n,
+                                        size_t bytes, struct ak_grammar_keyword_automaton *out)
+{
+    struct automaton_builder m = { .keywords = keywords, .n = n };
+    bool start = false;
+
+    for (size_t i = 0; i < n; i++)
+        start |= keywords[i].at_start;
+    m.next = ak_alloc(bytes + 2, sizeof *m.next);
+    m.fail = ak_alloc(bytes + 2, sizeof *m.fail);
+    m.queue = ak_alloc(bytes + 2, sizeof *m.queue);
+    m.keyword = ak_alloc(bytes + 2, sizeof *m.keyword);
+    bool ok = m.next && m.fail && m.queue && m.keyword;
+    if (ok) {
+        uint16_t first = start ? add_trie(&m, true) : 0, others = add_trie(&m, false);
+        close_trie(&m, others, others);
+        if (start)
+            close_trie(&m, first, others);
+        for (size_t i = 0; i < m.n_states; i++)
+            for (unsigned c = 0; c < 256; c++)
+                if (m.keyword[m.next[i][c]] != NONE)
+                    m.next[i][c] = (uint16_t)(m.n_states + m.keyword[m.next[i][c]]);
+    }
+    ak_free(m.fail);
+    ak_free(m.queue);
+    ak_free(m.keyword);
+    if (!ok) {
+        ak_free(m.next);
+        return false;
+    }
+    out->next = m.next;
+    out->n = m.n_states;
+    return true;
+}

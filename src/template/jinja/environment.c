@@ -1,0 +1,83 @@
+#include "template/jinja/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static _Noreturn void fail(struct ak_jenv *j, ak_status status, const char *format,
+                           va_list arguments)
+{
+    char message[AK_ERROR_MESSAGE_BYTES];
+    vsnprintf(message, sizeof message, format, arguments);
+    if (j->line)
+        ak_fail(j->error, status, "line %u, column %u: %s", j->line, j->column, message);
+    else
+        ak_fail(j->error, status, "%s", message);
+    j->steps = status; /* what longjmp cannot carry when the error is NULL */
+    longjmp(j->failed, 1);
+}
+
+_Noreturn void ak_j_fail(struct ak_jenv *j, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(j, AKUNU_ERROR_ARGUMENT, format, arguments);
+    va_end(arguments);
+}
+
+_Noreturn void ak_j_fail_as(struct ak_jenv *j, ak_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(j, status, format, arguments);
+    va_end(arguments);
+}
+
+static _Noreturn void fail_memory(struct ak_jenv *j, size_t bytes)
+{
+    if (bytes > j->arena.max_bytes - j->arena.bytes)
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
+                     "the template makes more than %zu MiB of values, the limit",
+                     j->arena.max_bytes >> 20);
+    ak_j_fail_as(j, AKUNU_ERROR_MEMORY, "out of memory for a chat template (%zu bytes)", bytes);
+}
+
+void *ak_j_alloc(struct ak_jenv *j, size_t n, size_t size)
+{
+    size_t bytes;
+    if (!ak_mul_size(n, size, &bytes))
+        bytes = SIZE_MAX;
+    void *p = ak_j_arena_alloc(&j->arena, bytes);
+    if (!p)
+        fail_memory(j, ak_max_size(bytes, 1 << 20));
+    return p;
+}
+
+void *ak_j_grow(struct ak_jenv *j, void *old, size_t n_old, size_t n, size_t size)
+{
+    if (old && n <= SIZE_MAX / 2 / size &&
+        ak_j_arena_extend(&j->arena, old, n_old * size, n * size))
+        return old;
+    void *p = ak_j_alloc(j, n, size);
+    if (n_old)
+        memcpy(p, old, n_old * size);
+    return p;
+}
+
+void ak_j_spend(struct ak_jenv *j, uint64_t n)
+{
+    if (n > j->steps)
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "the template takes more than %d steps, the limit",
+                     AK_JINJA_STEPS_MAX);
+    j->steps -= n;
+}
+
+void ak_j_enter(struct ak_jenv *j)
+{
+    if (++j->depth > AK_JINJA_DEPTH_MAX)
+        ak_j_fail_as(
+            j, AKUNU_ERROR_UNSUPPORTED,
+            "the template nests deeper than %d, the limit: does a macro call itself without end?",
+            AK_JINJA_DEPTH_MAX);
+}

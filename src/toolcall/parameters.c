@@ -1,0 +1,160 @@
+/* Each argument between markers of its own, as plain text. A string is passed on as it
+ * comes; of any other value the whole is needed to tell what it is. */
+#include "toolcall/parser.h"
+
+enum step { SEPARATOR, KEY, VALUE };
+
+static enum ak_tc_result finish_call(struct ak_tc_parser *r, size_t after)
+{
+    if (!r->call_reported)
+        AK_TC_TRY(ak_tc_emit_call(r));
+    AK_TC_TRY(r->call.has_parameter ? ak_tc_emit_arguments(r, "}", 1) :
+                                      ak_tc_emit_arguments(r, "{}", 2));
+    r->pos = after;
+    AK_TC_TRY(ak_tc_emit_call_end(r));
+    r->state = r->section ? AK_TC_STATE_SECTION : AK_TC_STATE_TEXT;
+    return r->section ? AK_TC_CONTINUE : ak_tc_begin_content(r, NULL);
+}
+
+static enum ak_tc_result read_separator(struct ak_tc_parser *r)
+{
+    size_t after;
+
+    if (ak_tc_skip_whitespace(r, "") != AK_TC_CONTINUE)
+        return AK_TC_NEED_MORE;
+    enum ak_tc_match end = ak_tc_match_loose_marker(r, r->pos, r->syntax->end, &after),
+                     key = ak_tc_match_marker(r, r->pos, r->syntax->key);
+    if (end == AK_TC_MATCH_YES)
+        return finish_call(r, after);
+    if (end == AK_TC_MATCH_NO && key == AK_TC_MATCH_NO)
+        return ak_tc_set_malformed(r, "neither \"%s\" nor \"%s\" follows", r->syntax->key,
+                                   r->syntax->end + 1);
+    if (key != AK_TC_MATCH_YES)
+        return AK_TC_NEED_MORE;
+    r->pos += strlen(r->syntax->key);
+    r->call.step = KEY;
+    return AK_TC_CONTINUE;
+}
+
+/* What stands between a parameter's name and its value. string="false" is the one attribute. */
+static enum ak_tc_match match_value_begin(const struct ak_tc_parser *r, size_t from, size_t *after,
+                                          bool *string)
+{
+    static const char *const types[] = { " string=\"true\"", " string=\"false\"" };
+    const char *value = r->syntax->value ? r->syntax->value : "";
+
+    if (!r->syntax->is_typed)
+        return ak_tc_match_loose_marker(r, from, value, after);
+    for (size_t i = 0; i < 2; i++) {
+        enum ak_tc_match match = ak_tc_match_loose_marker(r, from, types[i], after);
+        if (match == AK_TC_MATCH_PARTIAL)
+            return match;
+        *string = i == 0;
+        if (match == AK_TC_MATCH_YES)
+            return ak_tc_match_loose_marker(r, *after, value, after);
+    }
+    *string = false;
+    return ak_tc_match_loose_marker(r, from, value, after);
+}
+
+static enum ak_tc_result put_key(struct ak_tc_parser *r, const char *key, size_t n)
+{
+    struct ak_buffer json = { 0 };
+    const char *before = r->call.has_parameter ? ", \"" : "{\"",
+               *behind = r->call.is_string ? "\": \"" : "\": ";
+    bool fine = ak_buffer_add(&json, before, strlen(before), &r->error) == AKUNU_OK &&
+                ak_tc_put_escaped(key, n, &json, &r->error) == AKUNU_OK &&
+                ak_buffer_add(&json, behind, strlen(behind), &r->error) == AKUNU_OK;
+    enum ak_tc_result result = fine ? ak_tc_emit_arguments(r, json.bytes, json.n) : AK_TC_FAILED;
+
+    ak_buffer_free(&json);
+    r->call.has_parameter = true;
+    return result;
+}
+
+static enum ak_tc_result read_key(struct ak_tc_parser *r)
+{
+    const char *text = r->text.bytes + r->pos, *end = r->syntax->key_end;
+    size_t have = r->text.n - r->pos, max = ak_min_size(have, AK_TC_NAME_MAX + strlen(end)), after;
+    const char *found = memmem(text, max, end, strlen(end));
+    bool string = false;
+
+    if (!found)
+        return have == max ? AK_TC_NEED_MORE :
+                             ak_tc_set_malformed(r, "a parameter's name of more than %d bytes",
+                                                 AK_TC_NAME_MAX);
+    size_t n = (size_t)(found - text);
+    enum ak_tc_match match = match_value_begin(r, r->pos + n + strlen(end), &after, &string);
+    if (match != AK_TC_MATCH_YES)
+        return match == AK_TC_MATCH_PARTIAL ?
+                   AK_TC_NEED_MORE :
+                   ak_tc_set_malformed(r, "no value follows the name of a parameter");
+    if (r->syntax->has_newlines && after == r->text.n)
+        return AK_TC_NEED_MORE;
+    if (r->syntax->has_newlines && r->text.bytes[after] == '\n')
+        after++;
+    r->call.is_string =
+        r->syntax->is_typed ? string : ak_tc_tools_wants_string(&r->tools, r->name, text, n);
+    if (!r->call_reported)
+        AK_TC_TRY(ak_tc_emit_call(r));
+    AK_TC_TRY(put_key(r, text, n));
+    r->pos = r->scanned = r->call.value_begin = after;
+    r->call.step = VALUE;
+    return AK_TC_CONTINUE;
+}
+
+static enum ak_tc_result put_value(struct ak_tc_parser *r, size_t end)
+{
+    struct ak_buffer json = { 0 };
+    const char *text = r->text.bytes + r->call.value_begin;
+    ak_status status = r->call.is_string ?
+                           ak_tc_put_escaped(text, end - r->call.value_begin, &json, &r->error) :
+                           ak_tc_put_value(text, end - r->call.value_begin, &json, &r->error);
+    enum ak_tc_result result =
+        status == AKUNU_OK ? ak_tc_emit_arguments(r, json.bytes, json.n) : AK_TC_FAILED;
+
+    ak_buffer_free(&json);
+    r->call.value_begin = end;
+    return result;
+}
+
+static enum ak_tc_result read_value(struct ak_tc_parser *r)
+{
+    const char *text = r->text.bytes, *end = r->syntax->value_end;
+    enum ak_tc_match match = AK_TC_MATCH_NO;
+    size_t i, n_end = strlen(end);
+
+    for (i = r->scanned; i < r->text.n; i++) {
+        bool line = r->syntax->has_newlines && text[i] == '\n';
+        if (text[i] != end[0] && !line)
+            continue;
+        match = ak_tc_match_marker(r, i + line, end);
+        n_end = strlen(end) + line;
+        if (match != AK_TC_MATCH_NO)
+            break;
+    }
+    r->scanned = i;
+    if (r->call.is_string)
+        AK_TC_TRY(put_value(r, i));
+    if (match != AK_TC_MATCH_YES) {
+        r->pos = r->call.is_string ? i : r->pos;
+        return AK_TC_NEED_MORE;
+    }
+    if (r->call.is_string)
+        AK_TC_TRY(ak_tc_emit_arguments(r, "\"", 1));
+    else
+        AK_TC_TRY(put_value(r, i));
+    r->pos = i + n_end;
+    r->call.step = SEPARATOR;
+    return AK_TC_CONTINUE;
+}
+
+enum ak_tc_result ak_tc_read_parameters(struct ak_tc_parser *r)
+{
+    switch ((enum step)r->call.step) {
+    case SEPARATOR: return read_separator(r);
+    case KEY: return read_key(r);
+    case VALUE: return read_value(r);
+    }
+    return AK_TC_MALFORMED;
+}
