@@ -4,7 +4,7 @@
 #ifndef TESTS_FAKE_BACKEND_H
 #define TESTS_FAKE_BACKEND_H
 
-#include <check.h>
+#include "tests/test.h"
 #include <stdlib.h>
 #include <string.h>
 

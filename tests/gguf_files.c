@@ -1,6 +1,6 @@
-#include "gguf_files.h"
+#include "tests/gguf_files.h"
 
-#include <check.h>
+#include "tests/test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

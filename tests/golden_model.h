@@ -3,7 +3,7 @@
 #ifndef TESTS_GOLDEN_MODEL_H
 #define TESTS_GOLDEN_MODEL_H
 
-#include <check.h>
+#include "tests/test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -201,8 +201,8 @@ check_cycle() {
 # Words of types (F16, A8) look like rows.
 check_reference() {
     cat "$work/code" "$work/tests" "$work/texts" | xargs grep -nE \
-        '\b(REQUIREMENTS|CONVENTIONS|GLOSSARY|DESIGN)\b|KERNELS\.md|STYLE\.md|[(]((rows?|see) )?[A-H][0-9]{1,2}[,);: –-]|\brows? [A-H][0-9]{1,2}\b|\bof the requirements\b' |
-        grep -vE '[(][ABF](4|5|8|16|32|64)[,);: –-]' |
+        '\b(REQUIREMENTS|CONVENTIONS|GLOSSARY|DESIGN)\b|KERNELS\.md|STYLE\.md|([(]|/[*] )((rows?|see) )?[A-H][0-9]{1,2}[,);: –-]|\brows? [A-H][0-9]{1,2}\b|\bof the requirements\b' |
+        grep -vE '([(]|/[*] )[ABF](4|5|8|16|32|64)[,);: –-]' |
         awk -F: '{ printf "reference %s: line %d names a document or a row of one\n", $1, $2 }'
     # Paths, as they are written: from the root, or from src/.
     cat "$work/code" "$work/tests" "$work/texts" | xargs grep -noE \
@@ -210,7 +210,7 @@ check_reference() {
         sed 's/[ `"(]*//' | while IFS=: read -r file line path; do
         path=${path#[ \`\"(]}
         [ -e "$path" ] || [ -e "src/$path" ] || [ -e "include/$path" ] || [ -e "tests/data/$path" ] || echo "$file:$line:$path"
-    done | grep -vE ':opencl/sources\.c$|/NAME\.' |
+    done | grep -vE ':opencl/sources\.c$|/NAME\.|/LAYER/' |
         awk -F: '{ printf "reference %s: line %d: there is no %s\n", $1, $2, $3 }'
 }
 

@@ -1,36 +1,101 @@
-# One line a topic: tests/<topic>.mk registers test_<topic>.
-include tests/amx.mk
-include tests/base.mk
-include tests/cache.mk
-include tests/calls.mk
-include tests/choices.mk
-include tests/convert.mk
-include tests/embed.mk
-include tests/gguf.mk
-include tests/grammar.mk
-include tests/hf.mk
-include tests/hf_quant.mk
-include tests/jinja.mk
-include tests/kernels.mk
-include tests/kernels_hash.mk
-include tests/kv.mk
-include tests/load.mk
-include tests/message.mk
-include tests/model.mk
-include tests/npy.mk
-include tests/npy_dir.mk
-include tests/opencl.mk
-include tests/profile.mk
-include tests/prompt_cache.mk
-include tests/quant.mk
-include tests/role.mk
-include tests/sampler.mk
-include tests/session.mk
-include tests/speculate.mk
-include tests/split.mk
-include tests/steady.mk
-include tests/steps.mk
-include tests/tokenizer.mk
-include tests/tokenizer_json.mk
-include tests/utf8.mk
-include tests/whisper_ggml.mk
+# Tests: tests/LAYER/test_NAME.c is a program of libcheck, one line here. Without a line of
+# its own it is linked with LDADD below. tests/house.sh looks at the house, not at a layer.
+check_LTLIBRARIES += tests/libfiles.la
+tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
+noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h
+LDADD = tests/libfiles.la $(AK_TEST_LIBS)
+
+check_PROGRAMS += tests/api/test_model
+check_PROGRAMS += tests/backend/test_profile
+check_PROGRAMS += tests/backends/test_split
+check_PROGRAMS += tests/base/test_base
+check_PROGRAMS += tests/base/test_utf8
+check_PROGRAMS += tests/cli/test_message
+check_PROGRAMS += tests/convert/test_convert
+check_PROGRAMS += tests/cpu/test_kernels
+check_PROGRAMS += tests/cpu/test_kernels_hash
+check_PROGRAMS += tests/cpu/test_steps
+check_PROGRAMS += tests/generate/test_choices
+check_PROGRAMS += tests/generate/test_speculate
+check_PROGRAMS += tests/generate/test_steady
+check_PROGRAMS += tests/generate/test_stops
+check_PROGRAMS += tests/grammar/test_grammar
+check_PROGRAMS += tests/op/test_role
+check_PROGRAMS += tests/opencl/test_opencl
+check_PROGRAMS += tests/pack/test_cache
+check_PROGRAMS += tests/persist/test_prompt_cache
+check_PROGRAMS += tests/quant/test_quant
+check_PROGRAMS += tests/sample/test_sampler
+check_PROGRAMS += tests/sample/test_samplers
+check_PROGRAMS += tests/sample/test_sampling
+check_PROGRAMS += tests/session/test_constraint
+check_PROGRAMS += tests/session/test_embed
+check_PROGRAMS += tests/session/test_kv
+check_PROGRAMS += tests/session/test_load
+check_PROGRAMS += tests/session/test_session
+check_PROGRAMS += tests/template/test_jinja
+check_PROGRAMS += tests/tokenizer/test_tokenizer
+check_PROGRAMS += tests/tokenizer/test_tokenizer_json
+check_PROGRAMS += tests/toolcall/test_call_grammar
+check_PROGRAMS += tests/toolcall/test_calls
+check_PROGRAMS += tests/weights/test_gguf
+check_PROGRAMS += tests/weights/test_gguf_checks
+check_PROGRAMS += tests/weights/test_hf
+check_PROGRAMS += tests/weights/test_hf_quant
+check_PROGRAMS += tests/weights/test_npy
+check_PROGRAMS += tests/weights/test_npy_dir
+check_PROGRAMS += tests/weights/test_whisper_ggml
+
+# The command's own sources, of which no library has the functions.
+tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c src/cli/utf8.c
+
+# By name, for tests/golden/json_schema_suite.py.
+EXTRA_PROGRAMS += tests/grammar/grammar_batch
+
+# Calls that fail or are counted at will.
+tests_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=pwrite -Wl,--wrap=fallocate -Wl,--wrap=fsync -Wl,--wrap=futimens -Wl,--wrap=renameat
+tests_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free \
+	-Wl,--wrap=mmap -Wl,--wrap=munmap \
+	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_rwlock_rdlock -Wl,--wrap=pthread_once \
+	-Wl,--wrap=strcmp -Wl,--wrap=strncmp -Wl,--wrap=memcmp -Wl,--wrap=strlen -Wl,--wrap=getenv
+
+# The sources of the AVX-VNNI bundle once more, for machines with AVX-512 (tests/cpu/evex.h).
+noinst_HEADERS += tests/cpu/evex.h
+if HAVE_EVEX
+check_LTLIBRARIES += tests/cpu/libevex.la
+tests_cpu_libevex_la_SOURCES = tests/cpu/evex32.c tests/cpu/evex256.c
+tests_cpu_libevex_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) -mavx2 -mfma -mf16c -mavx512vl -mavx512vnni
+AK_TEST_EVEX = tests/cpu/libevex.la
+endif
+tests_cpu_test_kernels_LDADD = $(AK_TEST_EVEX) $(LDADD)
+tests_cpu_test_kernels_hash_LDADD = $(AK_TEST_EVEX) $(LDADD)
+
+# AMX's kernels over a model of its tile unit, for machines without one.
+if HAVE_AMX
+check_PROGRAMS += tests/cpu/test_amx
+noinst_LTLIBRARIES += libak_amx_model.la
+libak_amx_model_la_SOURCES = src/cpu/amx/unpack.c src/cpu/amx/panel_bf16.c src/cpu/amx/probe.c src/cpu/amx/panel_i8_256.c \
+	src/cpu/amx/panel_i8_32.c tests/cpu/amx/tile_unit.h
+libak_amx_model_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AVX512_CFLAGS) -mavx512bf16
+libak_amx_model_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/cpu/amx
+tests_cpu_test_amx_LDADD = libak_amx_model.la $(LDADD)
+endif
+EXTRA_DIST += tests/cpu/test_amx.c tests/cpu/amx/tile_unit.h
+
+# The OpenCL backend's host code over a loader that fails at will, so that no driver is needed.
+# A module, never a convenience library, whatever libraries this build makes.
+if HAVE_OPENCL
+check_PROGRAMS += tests/opencl/test_opencl_host
+check_DATA += tests/opencl/fake_opencl.so
+tests_opencl_test_opencl_host_CPPFLAGS = $(AM_CPPFLAGS) -DAK_FAKE_OPENCL='"$(abs_builddir)/tests/opencl/fake_opencl.so"'
+EXTRA_tests_opencl_test_opencl_host_DEPENDENCIES = tests/opencl/fake_opencl.so
+endif
+EXTRA_DIST += tests/opencl/test_opencl_host.c tests/opencl/fake_opencl.c tests/opencl/fake_opencl.h
+CLEANFILES += tests/opencl/fake_opencl.so
+
+tests/opencl/fake_opencl.so: tests/opencl/fake_opencl.c tests/opencl/fake_opencl.h
+	@$(MKDIR_P) tests/opencl
+	$(AM_V_CC)$(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -fvisibility=hidden -pthread -I$(srcdir) -o $@ \
+	  $(srcdir)/tests/opencl/fake_opencl.c

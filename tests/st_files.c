@@ -1,6 +1,6 @@
-#include "st_files.h"
+#include "tests/st_files.h"
 
-#include <check.h>
+#include "tests/test.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef AK_TESTS_ST_FILES_H
 #define AK_TESTS_ST_FILES_H
 
-#include "gguf_files.h"
+#include "tests/gguf_files.h"
 
 /* A folder of its own below /tmp; test_folder_end removes it with its files. */
 struct test_folder {

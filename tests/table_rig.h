@@ -3,7 +3,7 @@
 #ifndef TESTS_TABLE_RIG_H
 #define TESTS_TABLE_RIG_H
 
-#include <check.h>
+#include "tests/test.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
-/* Compiled into every test (AK_TEST_CFLAGS).
- *
- * libcheck without the mark that each assertion leaves, which is a write to a file: tests
- * with millions of assertions spent most of their time there. A crash is reported at the
- * start of its test instead. */
+/* libcheck, as every test includes it: without the mark that each assertion leaves, which
+ * is a write to a file. Tests with millions of assertions spent most of their time there. A
+ * crash is reported at the start of its test instead. */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 

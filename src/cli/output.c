@@ -61,7 +61,7 @@ bool cli_output_escaped(struct cli_output *out, const char *bytes, size_t n)
         else if (length == 0 || c < 0x20 || c == 0x7f)
             cli_output_format(out, "\\x%02x", c);
         else if (length == 2 && c == 0xc2 &&
-                 (unsigned char)bytes[i + 1] < 0xa0) /* C1 controls steer some terminals */
+                 (unsigned char)bytes[i + 1] < 0xa0) /* these controls steer some terminals */
             cli_output_format(out, "\\u%04x", (unsigned char)bytes[i + 1]);
         else
             cli_output_bytes(out, bytes + i, length);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small mixtures of experts and what comes out of them, for tests/test_model.c.
+"""Small mixtures of experts and what comes out of them, for tests/api/test_model.c.
 
     experts.py LIBLLAMA.so OUT     (numpy, gguf)
 

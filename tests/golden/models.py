@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small models and what comes out of them, for tests/test_model.c.
+"""Small models and what comes out of them, for tests/api/test_model.c.
 
     models.py FIXTURES LLAMA_QUANTIZE OUT     (numpy, gguf)
 

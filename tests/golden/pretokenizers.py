@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each pre-tokenizer of llama.cpp makes of a few texts, for tests/test_tokenizer.c.
+"""What each pre-tokenizer of llama.cpp makes of a few texts, for tests/tokenizer/test_tokenizer.c.
 
     pretokenizers.py LLAMA_TOKENIZE DATA     (gguf)
 

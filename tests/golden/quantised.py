@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Folders of quantised checkpoints and what comes out of them, for tests/test_hf_quant.c.
+"""Folders of quantised checkpoints and what comes out of them, for tests/weights/test_hf_quant.c.
 
     quantised.py OUT             (needs numpy from PyPI)
 

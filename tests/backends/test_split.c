@@ -1,0 +1,249 @@
+/* A model's layers on two backends, both of them the CPU's: the same bits as on one, wherever
+ * the cut is, whatever the layers keep. */
+#include "backends/split.h"
+
+#include "backends/list.h"
+#include "tests/golden_model.h"
+#include "session/embed.h"
+#include "session/session.h"
+
+enum { N = 70 }; /* two pages */
+
+static void fine(ak_status status, const struct ak_error *error)
+{
+    ck_assert_msg(status == AKUNU_OK, "%s", error->message);
+}
+
+static struct ak_model *load(const char *name)
+{
+    char path[4096];
+    struct ak_error error = { 0 };
+    struct ak_model *model = NULL;
+    struct akunu_load_params params;
+    akunu_load_params_default(&params);
+    params.no_cache = true;
+    params.n_threads = 2;
+    params.backend = "cpu";
+    fine(ak_model_load(golden_path(name, ".gguf", path), &params, &model, &error), &error);
+    return model;
+}
+
+static struct ak_backend *open_cpu(void)
+{
+    struct ak_backend_options options = { .cpu = NULL };
+    struct ak_backend *cpu = NULL;
+    struct ak_error error = { 0 };
+    fine(ak_backend_list()[0]->open(&options, &cpu, &error), &error);
+    return cpu;
+}
+
+/* The same model, whose layers from `split_layer` on are another backend's. */
+static struct ak_model *split_model(const struct ak_model *model, uint32_t split_layer)
+{
+    struct ak_error error = { 0 };
+    struct ak_model *split = calloc(1, sizeof *split);
+    ck_assert_ptr_nonnull(split);
+    *split = *model;
+    fine(ak_backend_open_split(open_cpu(), open_cpu(), &model->spec, split_layer, &split->backend,
+                               &error),
+         &error);
+    fine(ak_pack_plan(&model->binding, split->backend, &split->weights, &error), &error);
+    struct ak_pack_job job = { .weights = &split->weights, .backend = split->backend };
+    fine(ak_pool_create(1, &job.pool, &error), &error);
+    fine(ak_pack_weights(&job, &error), &error);
+    ak_pool_free(job.pool);
+    for (uint32_t i = 0; i < split->weights.n_packed; i++) {
+        const struct ak_pack_weight *packed = &split->weights.packed[i];
+        bool last = packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)split_layer;
+        ck_assert_ptr_eq(packed->backend,
+                         ak_backend_for_layer(split->backend, last ? AK_ROLE_NO_LAYER : 0));
+    }
+    return split;
+}
+
+static void free_split(struct ak_model *split)
+{
+    ak_pack_clear(&split->weights);
+    split->backend->ops->close(split->backend);
+    free(split);
+}
+
+static struct ak_session *open_session(const struct ak_model *model)
+{
+    struct akunu_session_params params = golden_params(2, 32, AKUNU_KV_F16);
+    params.context = model->spec.config.context < 256 ? model->spec.config.context : 256;
+    struct ak_error error = { 0 };
+    struct ak_session *session = NULL;
+    fine(ak_session_create(model, &params, &session, &error), &error);
+    return session;
+}
+
+/* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
+static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits,
+                     int32_t *sampled, struct ak_backend_counts *counts)
+{
+    struct ak_session *session = open_session(model);
+    struct ak_error error = { 0 };
+    uint32_t vocab = model->spec.config.vocab_size;
+    int32_t sequence, fork;
+    size_t last;
+    fine(ak_session_sequence_new(session, &sequence, &error), &error);
+    fine(ak_session_prefill(session, sequence, ids, N, NULL, NULL, &last, &error), &error);
+    memcpy(logits, ak_session_logits(session, last), vocab * sizeof *logits);
+    fine(ak_session_fork(session, sequence, N, &fork, &error), &error);
+    fine(ak_session_rewind(session, sequence, N - 9, &error), &error);
+    for (int i = 0; i < 2; i++) {
+        struct akunu_batch_token token = { ids[i], i == 0 ? sequence : fork, true };
+        fine(ak_session_decode(session, &token, 1, &error), &error);
+        logits += vocab;
+        memcpy(logits, ak_session_logits(session, 0), vocab * sizeof *logits);
+    }
+    fine(ak_session_prepare_sampled(session, &error), &error);
+    fine(ak_session_sample(session, &(struct akunu_batch_token){ ids[2], fork, true }, 1,
+                           (struct ak_gumbel_params){ 1.0f, 7 }, sampled, &error),
+         &error);
+    ak_session_counts(session, counts);
+    ak_session_free(session);
+}
+
+static void embed(const struct ak_model *model, const akunu_token *ids, float *out)
+{
+    struct ak_session *session = open_session(model);
+    struct ak_error error = { 0 };
+    struct akunu_ids texts[2] = { { ids, 20 }, { ids + 7, 11 } };
+    struct akunu_embedding embedding;
+    akunu_embedding_default(&embedding);
+    fine(ak_session_embed(session, texts, 2, &embedding, NULL, NULL, out, &error), &error);
+    ak_session_free(session);
+}
+
+START_TEST(same_bits)
+{
+    static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
+    struct golden_text text;
+    akunu_token ids[N];
+    int32_t sampled, drawn_again;
+    struct ak_backend_counts counts, counts_again;
+    struct ak_model *model = load(golden_at(_i)->name);
+    ck_assert_uint_le(model->spec.config.width, 512);
+    golden_read_text(golden_at(_i)->name, &text);
+    for (size_t i = 0; i < N; i++)
+        ids[i] = text.ids[i % (text.n_prompt + text.n_greedy)];
+    run_text(model, ids, want, &sampled, &counts);
+    embed(model, ids, pooled[0]);
+    for (uint32_t split_layer = 1; split_layer < model->spec.config.n_layers; split_layer++) {
+        struct ak_model *split = split_model(model, split_layer);
+        run_text(split, ids, got, &drawn_again, &counts_again);
+        embed(split, ids, again[0]);
+        ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0,
+                      "%s, cut before layer %u: other logits", golden_at(_i)->name,
+                      (unsigned)split_layer);
+        ck_assert_int_eq(sampled, drawn_again);
+        ck_assert_uint_eq(counts.gemv, counts_again.gemv);
+        ck_assert_uint_eq(counts.skinny, counts_again.skinny);
+        ck_assert_uint_eq(counts.gemm, counts_again.gemm);
+        ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0,
+                      "%s, cut before layer %u: another embedding", golden_at(_i)->name,
+                      (unsigned)split_layer);
+        free_split(split);
+    }
+    ak_model_free(model);
+}
+END_TEST
+
+START_TEST(encoders)
+{
+    char path[4096];
+    struct ak_error error = { 0 };
+    struct ak_model *model = NULL;
+    struct akunu_load_params params;
+    static float want[2][1024], got[2][1024];
+    akunu_token ids[32];
+    akunu_load_params_default(&params);
+    params.no_cache = true;
+    snprintf(path, sizeof path, "%s/encoders/bert/model.gguf", getenv("AK_TEST_DATA"));
+    fine(ak_model_load(path, &params, &model, &error), &error);
+    for (int i = 0; i < 32; i++)
+        ids[i] = i + 5;
+    embed(model, ids, want[0]);
+    struct ak_model *split = split_model(model, 1);
+    embed(split, ids, got[0]);
+    ck_assert_mem_eq(want, got, 2 * model->spec.config.width * sizeof(float));
+    free_split(split);
+    ak_model_free(model);
+}
+END_TEST
+
+/* ---- Capacity ----------------------------------------------------------- */
+enum { FIRST_BYTES = 90, SECOND_BYTES = 140 };
+
+static uint64_t capacity_of_first(const struct ak_backend *b, const struct ak_weights *weights)
+{
+    (void)b, (void)weights;
+    return FIRST_BYTES;
+}
+
+static uint64_t capacity_of_second(const struct ak_backend *b, const struct ak_weights *weights)
+{
+    (void)b, (void)weights;
+    return SECOND_BYTES;
+}
+
+static const char *no_description(const struct ak_backend *b)
+{
+    (void)b;
+    return "";
+}
+
+static void stay_open(struct ak_backend *b)
+{
+    (void)b;
+}
+
+/* All pages have a part of each layer, so the part whose layers fill it first says how many
+ * bytes of whole pages there may be. */
+START_TEST(capacity)
+{
+    static const struct ak_backend_ops limited = { .describe = no_description,
+                                                   .close = stay_open,
+                                                   .kv_bytes_max = capacity_of_first },
+                                       roomier = { .describe = no_description,
+                                                   .close = stay_open,
+                                                   .kv_bytes_max = capacity_of_second },
+                                       unlimited = { .describe = no_description,
+                                                     .close = stay_open };
+    static const struct {
+        const struct ak_backend_ops *first, *second;
+        uint64_t want;
+    } cases[] = {
+        { &limited, &unlimited, 3 * FIRST_BYTES }, /* it has one layer of three */
+        { &unlimited, &limited, FIRST_BYTES / 2 * 3 },
+        { &limited, &roomier, SECOND_BYTES / 2 * 3 },
+        { &unlimited, &unlimited, UINT64_MAX },
+    };
+    struct ak_spec spec = { .config.n_layers = 3 };
+    struct ak_error error = { 0 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_backend first = { cases[i].first }, second = { cases[i].second }, *split = NULL;
+        fine(ak_backend_open_split(&first, &second, &spec, 1, &split, &error), &error);
+        ck_assert_uint_eq(split->ops->kv_bytes_max(split, NULL), cases[i].want);
+        split->ops->close(split);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("split");
+    TCase *tests = tcase_create("split");
+    tcase_set_timeout(tests, 600);
+    tcase_add_loop_test(tests, same_bits, 0, golden_count());
+    tcase_add_test(tests, encoders);
+    tcase_add_test(tests, capacity);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,134 @@
+/* Where threads wait for each other (cpu/plan_steps.c). */
+#include "tests/test.h"
+#include <stdlib.h>
+
+#include "cpu/cpu.h"
+#include "tests/table_rig.h"
+
+enum { WIDTH = 64 };
+
+/* Hidden states, a norm and the product that ends a table; the logits stand at `offset`. */
+static bool waits_after_prepare(uint32_t offset)
+{
+    struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
+                                     { .op = AK_OP_NORM, .in = 0, .out = 1 },
+                                     { .op = AK_OP_LINEAR, .in = 1, .out = 2 } };
+    struct ak_table_slot slots[] = {
+        { .width = WIDTH, .offset = 0, .first_use = 0, .last_use = 1 },
+        { .width = WIDTH, .offset = WIDTH, .first_use = 1, .last_use = 2 },
+        { .width = WIDTH, .offset = offset, .first_use = 2, .last_use = 2 }
+    };
+    struct ak_table table = { .commands = commands, .n_commands = 3, .slots = slots, .n_slots = 3 };
+    struct ak_pack_weight packed = { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH };
+    struct ak_weights weights = { .packed = &packed, .n_packed = 1 };
+    struct ak_cpu_step steps[3 * AK_CPU_STEPS_PER_COMMAND];
+    struct ak_cpu_prepared p = {
+        .table = &table, .weights = &weights, .n_threads = 2, .steps = steps
+    };
+    ak_cpu_plan_steps(&p);
+    ck_assert_uint_eq(p.n_steps, 3);
+    ck_assert(p.steps[1].linears == &commands[2] && p.steps[1].barrier_gemm);
+    return p.steps[1].barrier_skinny;
+}
+
+/* With few tokens a thread prepares what it needs by itself, so it need not wait for the
+ * others, unless they would write over what it still reads. */
+START_TEST(inputs_are_kept)
+{
+    ck_assert(!waits_after_prepare(2 * WIDTH));
+    ck_assert(waits_after_prepare(0));
+    ck_assert(waits_after_prepare(WIDTH - 16));
+    ck_assert(!waits_after_prepare(WIDTH));
+}
+END_TEST
+
+/* Two products of a norm, the second one's input in another order or not. */
+static void plan_two(const uint32_t *first, const uint32_t *second, uint32_t n_steps,
+                     struct ak_cpu_step *steps)
+{
+    struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
+                                     { .op = AK_OP_NORM, .in = 0, .out = 1 },
+                                     { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 0 },
+                                     { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 1 } };
+    struct ak_table_slot slots[] = {
+        { .width = WIDTH, .offset = 0, .first_use = 0, .last_use = 1 },
+        { .width = WIDTH, .offset = WIDTH, .first_use = 1, .last_use = 3 },
+        { .width = 2 * WIDTH, .offset = 2 * WIDTH, .first_use = 2, .last_use = 3 }
+    };
+    struct ak_table table = { .commands = commands, .n_commands = 4, .slots = slots, .n_slots = 3 };
+    struct ak_pack_weight packed[] = {
+        { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = first },
+        { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = second }
+    };
+    struct ak_weights weights = { .packed = packed, .n_packed = 2 };
+    struct ak_cpu_prepared p = {
+        .table = &table, .weights = &weights, .n_threads = 2, .steps = steps
+    };
+    ak_cpu_plan_steps(&p);
+    ck_assert_uint_eq(p.n_steps, n_steps);
+}
+
+/* What takes its input in one order shares it; for another one it is put in order anew, once
+ * nobody reads the former, and the norm is made once for both. */
+START_TEST(orders_are_apart)
+{
+    static uint32_t order[WIDTH], same[WIDTH], other[WIDTH];
+    struct ak_cpu_step steps[4 * AK_CPU_STEPS_PER_COMMAND];
+    for (uint32_t i = 0; i < WIDTH; i++) {
+        order[i] = same[i] = WIDTH - 1 - i;
+        other[i] = i ^ 1;
+    }
+    plan_two(order, same, 4, steps);
+    ck_assert(steps[1].run == ak_cpu_step_prepare && steps[1].n_linears == 2 &&
+              !steps[2].barrier_skinny && !steps[2].barrier_gemm);
+    plan_two(NULL, NULL, 4, steps);
+    plan_two(order, other, 6, steps);
+    ck_assert(steps[1].run == ak_cpu_step_norm && steps[2].run == ak_cpu_step_prepare &&
+              steps[4].run == ak_cpu_step_prepare);
+    ck_assert(steps[2].n_linears == 1 && steps[4].n_linears == 1 && steps[3].barrier_skinny &&
+              steps[3].barrier_gemm);
+    /* of many tokens a thread prepares those that it normed */
+    ck_assert(steps[1].barrier_skinny && !steps[1].barrier_gemm);
+    plan_two(order, NULL, 6, steps);
+    plan_two(NULL, order, 6, steps);
+}
+END_TEST
+
+/* Of equal logits the first one is chosen, whichever thread has it. */
+START_TEST(first_of_equals)
+{
+    enum { VOCABULARY = 64, N = 3 };
+    static const uint32_t best[][2] = { { 0, 63 }, { 3, 40 }, { 33, 34 } };
+    static const struct rig_pass pass = { { N, 0 } };
+    struct rig r;
+    int32_t chosen[N];
+    rig_begin(&r, VOCABULARY, 0.0f, 1.0f);
+    for (uint32_t i = 0; i < RIG_VOCAB; i++)
+        for (int k = 0; k < 2; k++)
+            r.rows[i * VOCABULARY + best[_i][k]] = 2.0f;
+    uint32_t logits = rig_end(&r, 0, VOCABULARY);
+    r.table.sampled = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
+    rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.logits.n = VOCABULARY;
+    rig_run(&r, "cpu", NULL, &pass, 1, NULL, chosen);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(chosen[i], (int32_t)best[_i][0]);
+    rig_free(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("steps");
+    TCase *tests = tcase_create("barriers");
+    tcase_add_test(tests, inputs_are_kept);
+    tcase_add_test(tests, orders_are_apart);
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("sampled");
+    tcase_add_loop_test(tests, first_of_equals, 0, 3);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,9 +1,0 @@
-#include "cpu/avxvnni/step.h"
-
-#include "cpu/avx2/dot256.h"
-#include "evex.h"
-
-void evex_set_dot256(struct ak_cpu_kernels *k)
-{
-    set_dot256(k);
-}

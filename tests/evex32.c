@@ -1,9 +1,0 @@
-#include "cpu/avxvnni/step.h"
-
-#include "cpu/avx2/dot32.h"
-#include "evex.h"
-
-void evex_set_dot32(struct ak_cpu_kernels *k)
-{
-    set_dot32(k);
-}

@@ -1,0 +1,327 @@
+/* Several continuations from one prompt: each is the text that is made alone with its seed. */
+#include "tests/golden_model.h"
+
+enum { CHOICES = 4, REPORTED_MAX = 100, MODES = 4 };
+
+struct reported {
+    size_t n, stop_after; /* 0: never */
+    akunu_token tokens[REPORTED_MAX];
+};
+
+static void record(struct reported *reported, akunu_token token)
+{
+    if (token < 0)
+        return;
+    ck_assert_uint_lt(reported->n, REPORTED_MAX);
+    reported->tokens[reported->n++] = token;
+}
+
+static bool on_choice(size_t choice, akunu_token token, const char *text, size_t n_bytes,
+                      void *user)
+{
+    struct reported *reported = (struct reported *)user + choice;
+    (void)text, (void)n_bytes;
+    ck_assert_uint_lt(choice, CHOICES);
+    record(reported, token);
+    return reported->n != reported->stop_after;
+}
+
+static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+{
+    struct reported *reported = user;
+    (void)text, (void)n_bytes;
+    record(reported, token);
+    return reported->n != reported->stop_after;
+}
+
+static struct akunu_generation params_of(int mode)
+{
+    struct akunu_generation params;
+    akunu_generation_default(&params);
+    params.max_tokens = 30;
+    params.sampling.seed = 40;
+    params.sampling.temperature = mode == 0 ? 0.0f : 0.9f;
+    if (mode == 2)
+        params.sampling.repeat_penalty = 1.2f;
+    if (mode == 3) { /* the backend draws */
+        params.sampling.top_k = 0;
+        params.sampling.top_p = 1.0f;
+        params.sampling.min_p = 0.0f;
+    }
+    return params;
+}
+
+static struct akunu_session *open_session(const struct akunu_model *model, uint32_t context)
+{
+    struct akunu_session_params params = golden_params(2, 64, AKUNU_KV_F16);
+    params.context = context;
+    params.max_sequences = CHOICES;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    ck_assert_msg(session != NULL, "%s", akunu_last_error());
+    return session;
+}
+
+static void free_all(struct akunu_session *session, akunu_sequence sequences[CHOICES])
+{
+    for (int i = 0; i < CHOICES; i++)
+        akunu_sequence_free(session, sequences[i]);
+}
+
+/* Greedy, and one of the other modes in turn. */
+START_TEST(as_if_alone)
+{
+    const char *name = golden_at(_i)->name;
+    struct golden_text text;
+    golden_read_text(name, &text);
+    struct akunu_model *model = golden_load(name, NULL);
+    struct akunu_session *session = open_session(model, 256);
+    for (int mode = 0; mode < MODES; mode++) {
+        if (mode > 0 && !test_is_full() && mode != 1 + _i % (MODES - 1))
+            continue;
+        struct akunu_generation params = params_of(mode);
+        struct reported choices[CHOICES] = { { 0 } };
+        struct akunu_result results[CHOICES];
+        akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
+        choices[2].stop_after = 5;
+        for (int i = 0; i < CHOICES; i++)
+            results[i].size = sizeof results[i];
+        enum akunu_status status =
+            akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt, &params,
+                                   on_choice, NULL, choices, results);
+        ck_assert_msg(status == AKUNU_OK, "%s: %s", name, akunu_last_error());
+        uint32_t lengths[CHOICES];
+        for (int i = 0; i < CHOICES; i++)
+            lengths[i] = akunu_sequence_length(session, sequences[i]);
+        free_all(session, sequences);
+
+        for (int i = 0; i < CHOICES; i++) {
+            struct reported alone = { .stop_after = choices[i].stop_after };
+            struct akunu_result result = { .size = sizeof result };
+            akunu_sequence sequence = akunu_sequence_new(session);
+            params.sampling.seed = 40 + (uint64_t)i;
+            ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params,
+                                            on_piece, NULL, &alone, &result),
+                             AKUNU_OK);
+            ck_assert_msg(alone.n == choices[i].n && memcmp(alone.tokens, choices[i].tokens,
+                                                            alone.n * sizeof *alone.tokens) == 0,
+                          "%s, mode %d: choice %d is another text", name, mode, i);
+            ck_assert_int_eq(results[i].stop, result.stop);
+            ck_assert_uint_eq(results[i].n_prompt, result.n_prompt);
+            ck_assert_uint_eq(results[i].n_generated, result.n_generated);
+            ck_assert_uint_eq(lengths[i], akunu_sequence_length(session, sequence));
+            akunu_sequence_free(session, sequence);
+        }
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* The prompt is run once, and a pass has a token of each. */
+START_TEST(one_prefill)
+{
+    struct golden_text text;
+    golden_read_text("qwen2", &text);
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 256);
+    struct akunu_generation params = params_of(1);
+    struct akunu_counters counters = { .size = sizeof counters };
+    struct reported choices[CHOICES] = { { 0 } };
+    akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
+    params.max_tokens = 10;
+    params.sampling.ignore_end = true;
+    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt,
+                                            &params, on_choice, NULL, choices, NULL),
+                     AKUNU_OK);
+    ck_assert_int_eq(akunu_session_counters(session, &counters), AKUNU_OK);
+    ck_assert_uint_eq(counters.tokens, text.n_prompt + 9 * CHOICES);
+    ck_assert_uint_eq(counters.passes, (text.n_prompt + 63) / 64 + 9);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Each goes on while there is a page for it. */
+START_TEST(full_context)
+{
+    struct golden_text text;
+    golden_read_text("qwen2", &text);
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 70);
+    struct akunu_generation params = params_of(1);
+    struct reported choices[CHOICES] = { { 0 } };
+    struct akunu_result results[CHOICES];
+    akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
+    params.max_tokens = -1;
+    params.sampling.ignore_end = true;
+    for (int i = 0; i < CHOICES; i++)
+        results[i].size = sizeof results[i];
+    enum akunu_status status = akunu_generate_choices(session, sequences, CHOICES, text.ids, 40,
+                                                      &params, on_choice, NULL, choices, results);
+    ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
+    for (int i = 0; i < CHOICES; i++) {
+        ck_assert_int_eq(results[i].stop, AKUNU_STOP_CONTEXT);
+        ck_assert_uint_le(akunu_sequence_length(session, sequences[i]), 70);
+    }
+    free_all(session, sequences);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Penalties see the text that the sequence had before: every even token stood in it, so
+ * none is chosen. */
+START_TEST(earlier_text_counts)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 512);
+    struct akunu_generation params = params_of(0);
+    struct reported choices[CHOICES] = { { 0 } };
+    akunu_sequence sequences[2] = { akunu_sequence_new(session) };
+    akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
+    size_t last, n = 0;
+    for (akunu_token id = 0;
+         id < (akunu_token)akunu_vocab_size(akunu_model_tokenizer(model)) && n < GOLDEN_VOCAB / 2;
+         id += 2)
+        even[n++] = id;
+    ck_assert_int_eq(akunu_prefill(session, sequences[0], even, n, NULL, NULL, &last), AKUNU_OK);
+    params.max_tokens = 12;
+    params.sampling.ignore_end = true;
+    params.sampling.presence_penalty = 1000.0f;
+    params.sampling.repeat_last_n = -1;
+    enum akunu_status status = akunu_generate_choices(session, sequences, 2, &prompt, 1, &params,
+                                                      on_choice, NULL, choices, NULL);
+    ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(choices[i].n, 12);
+        for (size_t k = 0; k < choices[i].n; k++)
+            ck_assert_int_eq(choices[i].tokens[k] % 2, 1);
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+struct text_reported {
+    size_t n;
+    char bytes[1024];
+};
+
+static bool on_text(akunu_token token, const char *text, size_t n_bytes, void *user)
+{
+    struct text_reported *reported = user;
+    (void)token;
+    ck_assert_uint_lt(reported->n + n_bytes, sizeof reported->bytes);
+    memcpy(reported->bytes + reported->n, text, n_bytes);
+    reported->n += n_bytes;
+    return true;
+}
+
+/* What may begin a stop sequence is held back, and told when the text ends before it is one. */
+START_TEST(held_text_is_told)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 256);
+    struct akunu_generation params = params_of(0);
+    struct text_reported whole = { 0 }, withheld = { 0 };
+    struct golden_text text;
+    char stop[4] = "";
+    const char *stops[1] = { stop };
+    golden_read_text("qwen2", &text);
+    params.sampling.ignore_end = true;
+    for (int round = 0; round < 2; round++) {
+        struct akunu_result result = { .size = sizeof result };
+        akunu_sequence sequence = akunu_sequence_new(session);
+        params.stops = stops;
+        params.n_stops = (size_t)round;
+        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params,
+                                        on_text, NULL, round ? &withheld : &whole, &result),
+                         AKUNU_OK);
+        ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
+        ck_assert_uint_ge(whole.n, 2);
+        memcpy(stop, whole.bytes + whole.n - 2, 2);
+        stop[2] = '\1';
+        akunu_sequence_free(session, sequence);
+    }
+    ck_assert_uint_eq(withheld.n, whole.n);
+    ck_assert_mem_eq(withheld.bytes, whole.bytes, whole.n);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+static bool at_once(void *user)
+{
+    const struct reported *choices = user;
+    return choices[0].n > 3;
+}
+
+static void check_refused(struct akunu_session *session, akunu_sequence first, size_t n,
+                          const akunu_token *ids, size_t n_ids, enum akunu_status expected,
+                          const char *said)
+{
+    akunu_sequence sequences[100] = { first };
+    struct akunu_generation params = params_of(1);
+    struct reported choices[CHOICES] = { { 0 } };
+    enum akunu_status status = akunu_generate_choices(session, sequences, n, ids, n_ids, &params,
+                                                      NULL, at_once, choices, NULL);
+    ck_assert_msg(status == expected, "%d: %s", (int)status, akunu_last_error());
+    ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
+                  said);
+    for (size_t i = 1; i < n; i++)
+        ck_assert_int_eq(sequences[i], -1);
+}
+
+START_TEST(refused)
+{
+    struct golden_text text;
+    golden_read_text("qwen2", &text);
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 256);
+    akunu_sequence sequence = akunu_sequence_new(session);
+    check_refused(session, sequence, 0, text.ids, 20, AKUNU_ERROR_ARGUMENT,
+                  "no sequences are given");
+    check_refused(session, sequence, 65, text.ids, 20, AKUNU_ERROR_ARGUMENT,
+                  "65 choices were asked for");
+    check_refused(session, sequence, CHOICES + 1, text.ids, 20, AKUNU_ERROR_ARGUMENT,
+                  "max_sequences");
+    ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 0), AKUNU_OK);
+    check_refused(session, sequence, 2, NULL, 20, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
+    check_refused(session, sequence, 2, text.ids, 0, AKUNU_ERROR_ARGUMENT,
+                  "the prompt has no tokens");
+    check_refused(session, 3, 2, text.ids, 20, AKUNU_ERROR_ARGUMENT, "there is no sequence 3");
+    ck_assert_int_eq(akunu_sequence_length(session, sequence), 0);
+
+    akunu_sequence sequences[CHOICES] = { sequence };
+    struct akunu_generation params = params_of(1);
+    struct reported choices[CHOICES] = { { 0 } };
+    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, 20, &params,
+                                            on_choice, at_once, choices, NULL),
+                     AKUNU_ERROR_CANCELLED);
+    ck_assert_uint_eq(choices[0].n, 4);
+    ck_assert_int_eq(sequences[1], -1); /* what was made is free again */
+    for (int i = 1; i < CHOICES; i++)
+        ck_assert_int_ge(akunu_sequence_new(session), 0);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("choices");
+    TCase *tests = tcase_create("choices");
+    tcase_set_timeout(tests, 300);
+    tcase_add_loop_test(tests, as_if_alone, 0, golden_count());
+    tcase_add_test(tests, one_prefill);
+    tcase_add_test(tests, full_context);
+    tcase_add_test(tests, earlier_text_counts);
+    tcase_add_test(tests, held_text_is_told);
+    tcase_add_test(tests, refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,154 @@
+/* Stored types: geometry, and conversions equal to gguf-py's bit for bit.
+ * tests/golden/quant_data.py made the numbers. */
+#include "tests/test.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gguf_files.h"
+#include "quant/type.h"
+
+static const struct {
+    enum ak_quant_type type;
+    const char *name;
+    unsigned elems, bytes;
+} types[] = {
+    { AK_QUANT_F32, "F32", 1, 4 },           { AK_QUANT_F16, "F16", 1, 2 },
+    { AK_QUANT_BF16, "BF16", 1, 2 },         { AK_QUANT_Q4_0, "Q4_0", 32, 18 },
+    { AK_QUANT_Q4_1, "Q4_1", 32, 20 },       { AK_QUANT_Q5_0, "Q5_0", 32, 22 },
+    { AK_QUANT_Q5_1, "Q5_1", 32, 24 },       { AK_QUANT_Q8_0, "Q8_0", 32, 34 },
+    { AK_QUANT_Q2_K, "Q2_K", 256, 84 },      { AK_QUANT_Q3_K, "Q3_K", 256, 110 },
+    { AK_QUANT_Q4_K, "Q4_K", 256, 144 },     { AK_QUANT_Q5_K, "Q5_K", 256, 176 },
+    { AK_QUANT_Q6_K, "Q6_K", 256, 210 },     { AK_QUANT_IQ4_NL, "IQ4_NL", 32, 18 },
+    { AK_QUANT_IQ4_XS, "IQ4_XS", 256, 136 }, { AK_QUANT_MXFP4, "MXFP4", 32, 17 },
+    { AK_QUANT_A4, "A4", 32, 20 },           { AK_QUANT_A5, "A5", 32, 24 },
+    { AK_QUANT_A8, "A8", 32, 40 },           { AK_QUANT_F8, "F8", 128, 132 },
+};
+
+START_TEST(geometry)
+{
+    uint64_t bytes;
+    for (unsigned i = 0; i < AK_QUANT_COUNT; i++) {
+        const struct ak_quant_info *info = ak_quant_info(types[i].type);
+        ck_assert_int_eq(types[i].type, (int)i);
+        ck_assert_str_eq(info->name, types[i].name);
+        ck_assert_uint_eq(info->block_elems, types[i].elems);
+        ck_assert_uint_eq(info->block_bytes, types[i].bytes);
+        ck_assert(ak_quant_row_bytes(types[i].type, 3 * types[i].elems, &bytes));
+        ck_assert_uint_eq(bytes, 3 * types[i].bytes);
+        ck_assert(types[i].elems == 1 ||
+                  !ak_quant_row_bytes(types[i].type, types[i].elems + 1, &bytes));
+    }
+    ck_assert(!ak_quant_row_bytes(AK_QUANT_F32, UINT64_C(1) << 62, &bytes));
+    ck_assert_uint_eq(sizeof types / sizeof *types, AK_QUANT_COUNT);
+}
+END_TEST
+
+static struct test_bytes read_golden(const char *type, const char *what,
+                                     const struct ak_quant_info *info, size_t *n)
+{
+    char name[64];
+    snprintf(name, sizeof name, "quant/%s.%s", type, what);
+    struct test_bytes golden = test_read(name);
+    *n = golden.n / (info->block_bytes + 4u * info->block_elems) * info->block_elems;
+    ck_assert_uint_gt(*n, 0);
+    ck_assert_uint_eq(golden.n, *n / info->block_elems * info->block_bytes + *n * 4);
+    return golden;
+}
+
+static void compare(const char *name, const void *got, const void *wanted, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (((const uint8_t *)got)[i] != ((const uint8_t *)wanted)[i])
+            ck_abort_msg("%s: byte %zu of %zu differs", name, i, bytes);
+}
+
+START_TEST(dequantize)
+{
+    const struct ak_quant_info *info = ak_quant_info(types[_i].type);
+    size_t n;
+    struct test_bytes golden = read_golden(info->name, "dequant", info, &n);
+    size_t stored = golden.n - 4 * n;
+    float *out = malloc(4 * n);
+    info->dequantize(golden.data, out, n);
+    compare(info->name, out, golden.data + stored, 4 * n);
+    free(out);
+    free(golden.data);
+}
+END_TEST
+
+START_TEST(quantize)
+{
+    const struct ak_quant_info *info = ak_quant_info(types[_i].type);
+    static const enum ak_quant_type wanted[] = { AK_QUANT_F32,  AK_QUANT_F16,  AK_QUANT_BF16,
+                                                 AK_QUANT_Q8_0, AK_QUANT_Q4_0, AK_QUANT_Q4_1,
+                                                 AK_QUANT_Q5_0 };
+    bool exists = false;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        exists = exists || wanted[i] == types[_i].type;
+    ck_assert_int_eq(info->quantize != NULL, exists);
+    if (!exists)
+        return;
+    size_t n;
+    struct test_bytes golden = read_golden(info->name, "quant", info, &n);
+    size_t stored = golden.n - 4 * n;
+    float *in = malloc(4 * n);
+    uint8_t *out = malloc(stored);
+    memcpy(in, golden.data, 4 * n);
+    info->quantize(in, out, n);
+    compare(info->name, out, golden.data + 4 * n, stored);
+    free(in);
+    free(out);
+    free(golden.data);
+}
+END_TEST
+
+/* Q8_0 rounds halves away from zero, as roundf and llama.cpp do; a largest element of 127 makes
+ * the scale 1. */
+START_TEST(halves_of_q8_0)
+{
+    static const float in[32] = { 127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -2.5f, 126.5f };
+    static const int8_t want[7] = { 127, 1, 2, 3, -1, -3, 127 };
+    struct {
+        uint8_t d[2];
+        int8_t q[32];
+    } block;
+    ak_quant_info(AK_QUANT_Q8_0)->quantize(in, &block, 32);
+    ck_assert_mem_eq(block.q, want, sizeof want);
+}
+END_TEST
+
+/* Not numbers and infinities go in without harm: what comes out is not said. */
+START_TEST(quantize_no_numbers)
+{
+    const struct ak_quant_info *info = ak_quant_info(types[_i].type);
+    float in[256], back[256];
+    uint8_t out[1024];
+    if (!info->quantize)
+        return;
+    for (int i = 0; i < 256; i++)
+        in[i] = i % 3 == 0 ? (float)i :
+                i % 3 == 1 ? __builtin_nanf("") :
+                i % 2      ? __builtin_inff() :
+                             -3e38f;
+    info->quantize(in, out, 256);
+    info->dequantize(out, back, 256);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("quant");
+    TCase *t = tcase_create("quant");
+    suite_add_tcase(suite, t);
+    tcase_add_test(t, geometry);
+    tcase_add_loop_test(t, dequantize, 0, AK_QUANT_COUNT);
+    tcase_add_loop_test(t, quantize, 0, AK_QUANT_COUNT);
+    tcase_add_test(t, halves_of_q8_0);
+    tcase_add_loop_test(t, quantize_no_numbers, 0, AK_QUANT_COUNT);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
