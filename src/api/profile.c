@@ -1,6 +1,6 @@
 #include "api/error.h"
 #include "api/versioned.h"
-#include "cpu/tune.h"
+#include "cpu/backend.h"
 
 struct progress {
     akunu_tune_fn *call;

@@ -5,7 +5,7 @@
 #include "api/versioned.h"
 #include "backends/list.h"
 #include "base/chip.h"
-#include "cpu/roofline.h"
+#include "cpu/backend.h"
 
 static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
                          struct akunu_roofline *out, struct ak_error *error)

@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
-#include "cpu/roofline.h"
 #include "pack/tiles.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@ static bool is_available(void)
     return true;
 }
 
-/* Decides what BLAS does, and loads it where that is something. */
+/* Determines the activation formats that use BLAS and loads the library if there are any. */
 static void select_blas(struct ak_cpu *cpu, const struct ak_backend_options *options)
 {
     struct ak_error error = { 0 };
@@ -74,7 +73,7 @@ static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_quant_ty
     return op < AK_OP_COUNT && type < AK_QUANT_COUNT;
 }
 
-/* Rounding to BF16 may begin between one token and few. */
+/* Relaxed results depend on the batch: GEMM may round activations to BF16, skinny GEMM does not. */
 static bool is_batch_invariant(const struct ak_backend *b)
 {
     return !((const struct ak_cpu *)b)->relaxed;
@@ -146,7 +145,7 @@ static uint8_t *host_pages(struct ak_backend *b, void *kv)
 
 static ak_status sync(struct ak_backend_table *p, struct ak_error *error)
 {
-    (void)p, (void)error; /* run returns when all is done */
+    (void)p, (void)error; /* run returns only when the pass is finished */
     return AKUNU_OK;
 }
 

@@ -22,7 +22,6 @@ libak_la_SOURCES += \
 	src/cpu/profile_file.c \
 	src/cpu/recurrent.c \
 	src/cpu/roofline.c \
-	src/cpu/roofline.h \
 	src/cpu/rowwise.c \
 	src/cpu/run.c \
 	src/cpu/scalar/attn.c \
@@ -34,5 +33,4 @@ libak_la_SOURCES += \
 	src/cpu/scalar/scalar.h \
 	src/cpu/scalar/table.c \
 	src/cpu/tile256.h \
-	src/cpu/tune.c \
-	src/cpu/tune.h
+	src/cpu/tune.c

@@ -1,4 +1,6 @@
-#include "cpu/roofline.h"
+/* Roofline probes: read bandwidth, int8, f32 and BF16 throughput, and the clock. Each is measured
+ * on all threads at once, because they share bandwidth and power. */
+#include "cpu/backend.h"
 
 #include <string.h>
 
@@ -18,11 +20,11 @@ struct probe {
     size_t memory_bytes;
     uint64_t (*work)(size_t rounds, uint64_t *sink);
     size_t rounds;
-    uint64_t ops; /* of thread 0 */
+    uint64_t ops; /* operations of thread 0 */
     uint64_t sink;
 };
 
-/* Seconds of the fastest of the runs that fit into `budget` seconds. */
+/* Seconds of the fastest run within `budget` seconds; at least RUNS_MIN runs. */
 static double best_of(struct probe *p, ak_task *task, double budget)
 {
     double best = 1e9, begin = ak_seconds(), end = begin;
@@ -44,7 +46,7 @@ static uint8_t *thread_pages(const struct probe *p, unsigned thread, size_t *byt
     return p->memory + begin * PAGE;
 }
 
-/* Each thread touches first what it will read: its own node's memory. */
+/* Each thread first touches the pages it will read, so that they are NUMA-local. */
 static void touch_task(void *context, unsigned thread)
 {
     size_t bytes;
@@ -62,7 +64,7 @@ static void read_task(void *context, unsigned thread)
         p->sink ^= sum;
 }
 
-/* Beyond any cache, all threads together. */
+/* Bytes that exceed any cache, for all threads together. */
 static size_t bytes_to_read(void)
 {
     struct ak_chip chip;
@@ -96,7 +98,7 @@ static void work_task(void *context, unsigned thread)
     }
 }
 
-/* Operations of one thread a second, from runs of a hundredth of a second. */
+/* Operations per second of one thread, from runs of about 10 ms. */
 static double measure_work(struct probe *p, uint64_t (*work)(size_t rounds, uint64_t *sink))
 {
     p->work = work;
@@ -107,8 +109,8 @@ static double measure_work(struct probe *p, uint64_t (*work)(size_t rounds, uint
     return (double)p->ops / seconds;
 }
 
-/* Additions that wait for each other, one a cycle on every machine there is; of a
- * register, since some cores add constants while they rename. */
+/* A chain of dependent additions: one per cycle on every supported CPU. The operand is a register,
+ * because some cores add constants during register renaming. */
 static uint64_t add_chain(size_t rounds, uint64_t *sink)
 {
     enum { STEPS = 16 };

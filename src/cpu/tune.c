@@ -1,4 +1,6 @@
-#include "cpu/tune.h"
+/* Tuning of chip profiles: finds, per activation format, the number of tokens at which GEMM
+ * overtakes skinny GEMM, and whether OpenBLAS is faster for prompts. */
+#include "cpu/backend.h"
 
 #include <math.h>
 
@@ -8,23 +10,23 @@
 #include "base/thread.h"
 #include "cpu/cpu.h"
 
-static const size_t weight_bytes = (size_t)64 << 20; /* from memory, as in a model */
+static const size_t weight_bytes = (size_t)64 << 20; /* bytes; exceeds caches, as a model does */
 static const size_t counts[] = { 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16 };
 enum { K = 2048, N_COUNTS = sizeof counts / sizeof *counts };
-enum { PROMPT = 512, PROMPT_ROWS = 512 }; /* OpenBLAS against own kernels */
+enum { PROMPT = 512, PROMPT_ROWS = 512 }; /* tokens and rows of the OpenBLAS comparison */
 
-/* Gained over all counts before a value is worth a line in the profile. */
+/* Minimum gain over all counts for a value to enter the profile. */
 static const double gain_min = 0.02;
 
 struct tuner {
     struct ak_cpu_kernels kernels;
-    struct ak_cpu_blas blas; /* nothing where there is none */
+    struct ak_cpu_blas blas; /* empty if BLAS is not installed */
     struct ak_pool *pool;
     uint8_t *weights, *activations, *panels;
     float *x, *y;
     size_t panel_bytes, y_floats;
-    unsigned n_runs;         /* of each kind of kernels, of which the fastest counts */
-    enum ak_quant_type type; /* at hand */
+    unsigned n_runs;                        /* per kind of kernel; the fastest counts */
+    enum ak_quant_type type;                /* type being measured */
     size_t n, n_rows, row_bytes, act_bytes; /* row_bytes: of a row, or of a tile row */
     bool is_skinny;
 };
@@ -110,7 +112,7 @@ static void blas_task(void *context, unsigned thread)
     }
 }
 
-/* Seconds that one run takes. */
+/* Seconds of one run. */
 static double time_of(struct tuner *t, ak_task *task)
 {
     double start = ak_seconds();
@@ -118,7 +120,7 @@ static double time_of(struct tuner *t, ak_task *task)
     return ak_seconds() - start;
 }
 
-/* The fastest of several runs with each kind of kernels, in turns. */
+/* Fastest of n_runs alternating runs with skinny GEMM and with GEMM kernels. */
 static void measure(struct tuner *t, ak_task *task, double *skinny, double *gemm)
 {
     *skinny = *gemm = 1e9;
@@ -132,7 +134,7 @@ static void measure(struct tuner *t, ak_task *task, double *skinny, double *gemm
     }
 }
 
-/* Tokens as packed weights, or panels of floats, take them. */
+/* Prepares the tokens in a format: quantized, or interleaved for f32 panels. */
 static void prepare(struct tuner *t, enum ak_cpu_act_format format)
 {
     for (size_t i = 0; i < PROMPT; i++) {
@@ -147,8 +149,8 @@ static void prepare(struct tuner *t, enum ak_cpu_act_format format)
 }
 
 /* ---- Choosing ----------------------------------------------------------- */
-/* Whether `type` is tuned: where it is packed its own kernels are measured; of
- * stored rows only those are that take little to widen. */
+/* Task that measures `type`; NULL: not tuned. Packed types are measured with their own kernels,
+ * stored types only if they are cheap to dequantize. */
 static ak_task *task_of(const struct tuner *t, enum ak_quant_type type)
 {
     if (t->kernels.tile[type].dot_tiles)
@@ -156,7 +158,7 @@ static ak_task *task_of(const struct tuner *t, enum ak_quant_type type)
     return type == AK_QUANT_F32 || type == AK_QUANT_F16 || type == AK_QUANT_BF16 ? rows_task : NULL;
 }
 
-/* Keeps the longest run at 20 ms on slow machines, at less where a quick look is wanted. */
+/* Limits the longest run to about 20 ms on slow machines, less if n_runs < 5. */
 static void limit_rows(struct tuner *t, ak_task *task)
 {
     size_t all = t->n_rows,
@@ -168,7 +170,7 @@ static void limit_rows(struct tuner *t, ak_task *task)
     t->n_rows = fit > (double)all ? all : ak_max_size((size_t)fit, some);
 }
 
-/* Weights and tokens of `type`. */
+/* Prepares weights and tokens for `type`. */
 static void set_type(struct tuner *t, enum ak_quant_type type)
 {
     enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
@@ -180,8 +182,8 @@ static void set_type(struct tuner *t, enum ak_quant_type type)
     prepare(t, format);
 }
 
-/* Times of skinny kernels and of the others, relative to the sum of both, added
- * to the class's. */
+/* Adds the times of skinny GEMM and of GEMM, each relative to their sum, to those of the type's
+ * activation format. */
 static void measure_type(struct tuner *t, enum ak_quant_type type, double skinny[N_COUNTS],
                          double gemm[N_COUNTS])
 {
@@ -199,14 +201,14 @@ static void measure_type(struct tuner *t, enum ak_quant_type type, double skinny
     }
 }
 
-/* The switch that costs least over all counts; 0 where the default is as good. */
+/* Limit of skinny GEMM that costs least over all counts; 0 if the default is as good. */
 static uint32_t select_skinny_max(const double skinny[N_COUNTS], const double gemm[N_COUNTS])
 {
     double best = 0.0, all_skinny = 0.0;
     uint32_t chosen = 0;
     for (size_t i = 0; i < N_COUNTS; i++)
         all_skinny += skinny[i];
-    for (size_t last = 0; last < N_COUNTS; last++) { /* counts below counts[last] are skinny */
+    for (size_t last = 0; last < N_COUNTS; last++) { /* counts below counts[last] use skinny GEMM */
         double cost = 0.0;
         for (size_t i = 0; i < N_COUNTS; i++)
             cost += i < last ? skinny[i] : gemm[i];
@@ -218,7 +220,7 @@ static uint32_t select_skinny_max(const double skinny[N_COUNTS], const double ge
     return chosen;
 }
 
-/* Whether OpenBLAS multiplies a prompt with `type` faster than our kernels. */
+/* Whether OpenBLAS multiplies a prompt with `type` faster than the own kernels. */
 static bool is_blas_faster(struct tuner *t, enum ak_quant_type type)
 {
     double native = 1e9, blas = 1e9, spent = 0.0;
@@ -260,7 +262,7 @@ static ak_status tune_classes(struct tuner *t, ak_cpu_tune_fn *progress, void *u
     return AKUNU_OK;
 }
 
-/* Random weights without the exponents that make floats no numbers. */
+/* Fills the weights with random bytes without the exponents of NaN and infinity. */
 static void fill(struct tuner *t)
 {
     uint64_t state = 88172645463325252u, *words = (uint64_t *)(void *)t->weights;
@@ -290,10 +292,10 @@ ak_status ak_cpu_tune(enum ak_cpu_isa isa, unsigned n_threads, unsigned n_runs,
         ak_max_size((size_t)AK_PANEL_I8_TILES_MAX * (K / 32) * AK_PANEL_I8_BLOCK_BYTES_MAX,
                     (size_t)AK_PANEL_ROWS_MAX * K * sizeof(float));
     t->panel_bytes = ak_max_size(t->panel_bytes, ak_cpu_blas_rows(K) * K * sizeof(float));
-    /* of the types of two bits a weight all rows */
+    /* results for all rows of a 2-bit type */
     t->y_floats = weight_bytes / K * 4 * AK_SKINNY_MAX;
     ak_cpu_fill_kernels(isa, &t->kernels);
-    /* without it our kernels stay chosen */
+    /* if it cannot be loaded, the own kernels remain selected */
     (void)ak_cpu_blas_load(ak_env("AKUNU_BLAS"), &t->blas, NULL);
     t->weights = ak_pages_alloc(weight_bytes);
     t->activations = ak_pages_alloc(act_bytes);
