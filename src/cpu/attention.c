@@ -1,24 +1,23 @@
-/* Attention page by page.
+/* Attention, one KV page at a time.
  *
- * A row is one query head of one token. Each page gives a row a partial result of
- * its own; partial results are merged in page order, so a row's bits depend on
- * nothing but its own tokens, and the pages of a row may be shared out among
- * threads. */
+ * A row is one query head of one token. Each page yields a partial softmax per row; these are
+ * merged in page order. A row's result depends only on its own tokens, so threads may split a row's
+ * pages. */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cpu/cpu.h"
 
-enum { SPLIT_PAGES_MIN = 4 }; /* fewer are not worth a barrier */
+enum { SPLIT_PAGES_MIN = 4 }; /* fewer pages do not repay a barrier */
 
-/* One work item: some query heads, which share a KV head, of a block's tokens. */
+/* One work item: query heads that share a KV head, for the tokens of one block. */
 struct item {
     struct ak_cpu_token_block block;
     uint32_t kv_head, first_head, n_heads;
 };
 
-/* What the rows of an item have of one page: n of them from `begin` on. */
+/* Partial softmax of one page for rows [begin, begin + n) of an item. */
 struct partial {
     uint32_t begin, n;
     float max[AK_ATTN_ROWS_MAX], sum[AK_ATTN_ROWS_MAX];
@@ -73,7 +72,7 @@ static void find_visible(const struct ak_op_attention_params *a,
         *end = a->window && block->end - position > before ? position + before + 1 : block->end;
 }
 
-/* The part of these in a page, from its first token on. */
+/* Clamps a token of the sequence to the page: its index in the page, 0 … AK_KV_PAGE_TOKENS. */
 static uint16_t clamp_to_page(uint32_t token, uint32_t page)
 {
     uint32_t begin = page * AK_KV_PAGE_TOKENS;
@@ -82,7 +81,7 @@ static uint16_t clamp_to_page(uint32_t token, uint32_t page)
                                                           AK_KV_PAGE_TOKENS);
 }
 
-/* Pages [*first, *end) that any token of a block sees. */
+/* Pages [*first, *end) that contain tokens visible to any token of a block. */
 static void find_visible_pages(const struct ak_cpu_prepared *p,
                                const struct ak_op_attention_params *a,
                                const struct ak_cpu_token_block *block, uint32_t *first,
@@ -95,8 +94,9 @@ static void find_visible_pages(const struct ak_cpu_prepared *p,
     *end = (to - 1) / AK_KV_PAGE_TOKENS + 1;
 }
 
-/* Scores of `n` rows of queries from `begin` on for `groups` groups of quantized keys
- * from `group` on: those of the differences and, once, that of the page's first key. */
+/* Scores of query rows [begin, begin + n) for `groups` groups of quantized keys, starting at group
+ * `group`: products with the stored differences, plus the product with the page's first key, which
+ * is computed once per row. */
 static void compute_quantized_scores(const struct ak_cpu_prepared *p,
                                      struct ak_cpu_scratch *scratch, uint32_t begin, uint32_t n,
                                      const uint8_t *keys, size_t group, size_t groups)
@@ -123,7 +123,7 @@ static void compute_quantized_scores(const struct ak_cpu_prepared *p,
             *s += of_first[i];
 }
 
-/* Scores of `n` rows from `begin` on for tokens [first, end) of a page. */
+/* Scores of query rows [begin, begin + n) for tokens [first, end) of a page. */
 static void compute_scores(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *scratch,
                            uint32_t begin, uint32_t n, const uint8_t *keys, size_t first,
                            size_t end)
@@ -160,8 +160,8 @@ static void cap_scores(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
                                 end - first);
 }
 
-/* Weighs the scores of the rows of `part` and mixes the values of tokens [first,
- * end), which are all that any of them sees, into scratch->page_out. */
+/* Softmax of the rows of `part`, and their weighted sums of values, into scratch->page_out. Tokens
+ * [first, end) include every token that one of the rows sees. */
 static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *scratch,
                        struct partial *part, const uint8_t *v, const uint16_t *firsts,
                        const uint16_t *ends, size_t first, size_t end)
@@ -187,8 +187,8 @@ static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
                    scratch->page_out, n);
 }
 
-/* Takes their distances, times the slopes of their heads, from the scores of the rows
- * of `part` for tokens [first, end) of a page. */
+/* ALiBi: subtracts distance times the head's slope from the scores of tokens [first, end) of a
+ * page. */
 static void subtract_distances(const struct ak_cpu_prepared *p, const struct item *item,
                                const struct partial *part, struct ak_cpu_scratch *scratch,
                                uint32_t page, size_t first, size_t end)
@@ -202,8 +202,8 @@ static void subtract_distances(const struct ak_cpu_prepared *p, const struct ite
     }
 }
 
-/* The rows that see anything of a page stand together: positions ascend. Their
- * results are in scratch->page_out. */
+/* Computes the partial softmax of one page into *part and scratch->page_out. Positions ascend, so
+ * the rows that see any of its tokens are consecutive. */
 static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c,
                      const struct item *item, struct ak_cpu_scratch *scratch, uint32_t page,
                      struct partial *part)
@@ -237,7 +237,7 @@ static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c
     mix_values(p, scratch, part, keys + p->keys_bytes, first, end, low, high);
 }
 
-/* Divides a row's sum of values, lets its gate have it and hands it on. */
+/* Divides a row's sum of values by the sum of weights, applies the gate and writes the output. */
 static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t token,
                        uint32_t head, float *row, float sum)
 {
@@ -249,8 +249,7 @@ static void finish_row(const struct ak_cpu_prepared *p, const struct ak_command 
            head_dim * sizeof *row);
 }
 
-/* What a row's sum of weights begins with: nothing, or the sink of its head, a score
- * that has no value. */
+/* Initial maximum and sum of a row. An attention sink counts as one score without a value. */
 static void begin_row(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head,
                       float *max, float *sum)
 {
@@ -258,7 +257,7 @@ static void begin_row(const struct ak_cpu_prepared *p, const struct ak_command *
     *sum = c->vector == AK_OP_NONE ? 0.0f : 1.0f;
 }
 
-/* All pages of an item, by one thread. */
+/* Processes all pages of an item on one thread. */
 static void run_item(const struct ak_cpu_prepared *p, const struct ak_command *c,
                      const struct item *item, struct ak_cpu_scratch *scratch)
 {
@@ -285,9 +284,9 @@ static void run_item(const struct ak_cpu_prepared *p, const struct ak_command *c
                    sum[r]);
 }
 
-/* ---- The pages of one token shared out --------------------------------------
- * Partial results go to p->partials, [heads][pages] of the head's elements, the
- * largest score and the sum. */
+/* ---- One token's pages split among threads ---------------------------------
+ * Partial softmaxes go to p->partials as [heads][pages], each the head's sums of values, its
+ * maximum score and its sum of weights. */
 
 static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_t page)
 {
@@ -342,9 +341,9 @@ static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_
     }
 }
 
-/* Items go round the threads, so that late tokens, which see more, are spread. A
- * group of heads stays together, and reads K and V once, where that leaves no thread
- * idle; where it would, one token's pages are shared out. */
+/* Items are dealt round-robin: late tokens see more keys, and this distributes them evenly. The
+ * query heads of a KV head stay in one item, which reads K and V once, unless that leaves threads
+ * idle. Then heads become separate items, or one token's pages are split among threads. */
 void ak_cpu_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread)
 {

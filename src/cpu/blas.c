@@ -1,3 +1,5 @@
+/* Loads OpenBLAS at run time and calls its sgemm. Nothing links against it, so the library runs
+ * without it. */
 #include "cpu/blas.h"
 
 #include <limits.h>
@@ -9,13 +11,13 @@
 
 #include <dlfcn.h>
 
-/* cblas.h's, declared here so that no header is needed to build. */
+/* Declared here as in cblas.h, so that the build needs no BLAS header. */
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
 typedef void sgemm_fn(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
                       const float *a, int lda, const float *b, int ldb, float beta, float *c,
                       int ldc);
 
-/* What POSIX promises of dlsym and ISO C does not. */
+/* dlsym for functions. POSIX allows the conversion from void *, ISO C does not. */
 static void (*find(void *library, const char *name))(void)
 {
     union {

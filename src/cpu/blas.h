@@ -1,9 +1,10 @@
-/* OpenBLAS, where the machine has it: loaded when it is first wanted, never needed.
+/* OpenBLAS, if installed: loaded on first use, never required. Used by linear.c and tune.c for
+ * prefill under --relaxed or on request.
  *
- * Debian's builds, with threads, with OpenMP and serial, share one name. One thread
- * calls and the rest wait, whichever it is: the first two have threads of their own,
- * as many as the host program lets them have, and the serial one is built without
- * locks and gives wrong sums where two threads call it. */
+ * Debian's pthread, OpenMP and serial builds share one file name. Therefore one thread calls BLAS
+ * while the others wait, whichever build it is. The first two run threads of their own, as many as
+ * the host program allows. The serial build has no locks and returns wrong sums if two threads call
+ * it. */
 #ifndef AK_CPU_BLAS_H
 #define AK_CPU_BLAS_H
 
@@ -12,20 +13,20 @@
 
 #include "base/error.h"
 
-/* Fewer tokens are not worth the float rows. */
+/* fewer tokens do not repay dequantizing the rows */
 enum { AK_CPU_BLAS_TOKENS_MIN = 32 };
 
 struct ak_cpu_blas {
     void (*sgemm)(void); /* cblas_sgemm; NULL: not loaded */
 };
 
-/* Loads `name`, a library's file name; NULL: libopenblas.so.0. It stays loaded as long
- * as the process lives, since threads of its own may. AKUNU_ERROR_UNSUPPORTED where
- * there is none or it is no OpenBLAS. */
+/* Loads the library with file name `name`; NULL: libopenblas.so.0. It stays loaded until the
+ * process ends, because its threads may still run. AKUNU_ERROR_UNSUPPORTED: not found, or not an
+ * OpenBLAS. */
 ak_status ak_cpu_blas_load(const char *name, struct ak_cpu_blas *out, struct ak_error *error);
 
-/* y[t·y_stride + r] = Σ_k w[r·w_stride + k]·x[t·x_stride + k] for n_rows rows and n tokens.
- * False, with nothing done, where a size is beyond BLAS's integers. */
+/* y[t·y_stride + r] = Σ_k w[r·w_stride + k]·x[t·x_stride + k] for n_rows rows and n tokens. Returns
+ * false and does nothing if a size exceeds BLAS's integer type. */
 bool ak_cpu_blas_dot_rows(const struct ak_cpu_blas *blas, const float *w, size_t w_stride,
                           size_t n_rows, const float *x, size_t x_stride, size_t n, size_t k,
                           float *y, size_t y_stride);

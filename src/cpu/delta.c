@@ -1,9 +1,9 @@
-/* The gated delta rule: a state of each value head, [k_dim][v_dim], that each token lets
- * fade, corrects by what it should give for the token's key, and asks by its query.
+/* The gated delta rule. Each value head has a state [k_dim][v_dim]. A token decays the state,
+ * corrects its prediction for the token's key, and reads it with the token's query.
  *
- * A thread has the same columns of a head's state for every token, and takes tokens one
- * after another, with the state's columns in its cache: no column needs another, and
- * nothing depends on how a text is cut into passes. */
+ * A thread processes the same state columns for all tokens, one token after another, so the columns
+ * stay in its cache. Columns are independent, and results do not depend on how a text is split into
+ * passes. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static float *row_of(const struct ak_cpu_prepared *p, uint32_t slot, size_t t)
     return ak_cpu_slot(p, slot) + t * ak_cpu_stride(p, slot);
 }
 
-/* The gates of a value head: beta at beta_at, alpha at alpha_at. */
+/* Gates of a value head: beta at beta_at, alpha at alpha_at. */
 static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_op_delta_params *d,
                        size_t t, uint32_t head)
 {
@@ -24,7 +24,7 @@ static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_op_delta
     return row_of(p, d->gates, t) + head / per_group * d->gate_step + head % per_group;
 }
 
-/* x / sqrt(Σx² + 1e-6) · scale in place, the sum as of dot_rows. */
+/* x / sqrt(Σx² + 1e-6) · scale in place; the sum is computed by dot_rows. */
 static void scale_to(const struct ak_cpu_kernels *k, float *x, uint32_t n, float scale)
 {
     float sum;
@@ -34,15 +34,15 @@ static void scale_to(const struct ak_cpu_kernels *k, float *x, uint32_t n, float
         x[i] *= scale;
 }
 
-/* exp(decay · ln(1 + exp(alpha))), decay below 0: the part of a state that is kept. */
+/* exp(decay · ln(1 + exp(alpha))), decay < 0: factor by which the state decays. */
 static float compute_decay(float decay, float alpha)
 {
     double soft = alpha > 20.0f ? (double)alpha : ak_ln(1.0 + ak_exp((double)alpha));
     return (float)ak_exp((double)decay * soft);
 }
 
-/* Keys of unit length, queries of that over the root of their size, and in place of the
- * gates what comes of them. */
+/* Normalizes keys to length 1 and queries to length 1/sqrt(k_dim), and replaces the gate inputs by
+ * the gates. */
 void ak_cpu_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                              unsigned thread)
 {
@@ -65,7 +65,7 @@ void ak_cpu_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepa
     }
 }
 
-/* Columns [first, first + n) of a head for all tokens. */
+/* Processes columns [first, first + n) of a head for all tokens. */
 static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command *c, uint32_t head,
                         uint32_t first, uint32_t n)
 {

@@ -1,12 +1,12 @@
-/* Mixtures of experts: which experts a token takes, and the sum of what they make. */
+/* Mixture of experts: selects the experts of each token, and adds up their weighted outputs. */
 #include <math.h>
 #include <string.h>
 
 #include "base/math.h"
 #include "cpu/cpu.h"
 
-/* The n_used largest of `logits`, the first of equals, to ids in descending order; what
- * is no number is never chosen before one. */
+/* Writes the indices of the n_used largest logits to ids, in descending order; the first of equals
+ * wins. A NaN is selected only if nothing else is left. */
 static void select_experts(const float *logits, uint32_t n, uint32_t n_used, float *ids)
 {
     for (uint32_t i = 0, taken = 0; i < n; i++) {
@@ -23,7 +23,7 @@ static void select_experts(const float *logits, uint32_t n, uint32_t n_used, flo
     }
 }
 
-/* Σ exp(logit − max_logit) over all logits, or over those chosen, in their order. */
+/* Σ exp(logit − max_logit) over all logits, or over the selected ones, in their order. */
 static float sum_exp(const struct ak_op_route_params *r, const float *logits, const float *ids,
                      float max_logit)
 {
@@ -50,7 +50,7 @@ void ak_cpu_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     }
 }
 
-/* Sorts the tokens' choices by expert. */
+/* Sorts the tokens' selected experts by expert: a counting sort. */
 void ak_cpu_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread)
 {
@@ -73,11 +73,12 @@ void ak_cpu_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepare
             p->routes.row_of[t * r->n_used + i] = row;
             p->routes.token_of[row] = t;
         }
-    memmove(begin + 1, begin, r->n_experts * sizeof *begin); /* each now stands at the next one's */
+    /* each entry now holds the next expert's first row */
+    memmove(begin + 1, begin, r->n_experts * sizeof *begin);
     begin[0] = 0;
 }
 
-/* In the order of a token's choices, one fma each. */
+/* Adds the experts' outputs in the order of the token's selection, one fma each. */
 void ak_cpu_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -96,7 +97,7 @@ void ak_cpu_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     }
 }
 
-/* sigmoid(vector · row) of each token; the product as of dot_rows, of one row. */
+/* sigmoid(vector · row) per token; the product is computed by dot_rows with one row. */
 void ak_cpu_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;

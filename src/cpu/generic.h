@@ -1,8 +1,8 @@
-/* Kernels in plain C that an ISA bundle compiles with its own flags: loops over
- * elements that do not depend on each other, so a compiler may vectorize them
- * without changing a bit. One source, one definition of the result.
+/* Kernels in plain C that every ISA bundle compiles with its own flags. Their loop iterations are
+ * independent, so a compiler may vectorize them without changing a bit. One source, one definition
+ * of the result.
  *
- * Inline, because each bundle must have its own copy, made with its own flags. */
+ * They are inline, so that each bundle gets a copy made with its own flags. */
 #ifndef AK_CPU_GENERIC_H
 #define AK_CPU_GENERIC_H
 
@@ -16,17 +16,16 @@ enum { AK_F8_K = sizeof(((struct ak_quant_block_f8 *)0)->q) };
 
 #define AK_KERNEL static inline __attribute__((always_inline))
 
-/* Before a loop over registers, whose count is a constant once all is inlined:
- * arrays of vectors then are registers and not memory. */
+/* Placed before a loop over registers with a trip count that inlining makes constant: unrolling
+ * keeps the arrays of vectors in registers. */
 #ifdef __clang__
 #define AK_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define AK_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-/* Whether the machine's own prefetching follows a stream of weights as AMD's does: it then
- * needs no help with lines that come in order, and further ahead with others
- * (bench/NOTES.md). */
+/* Whether the hardware prefetcher follows weight streams (AMD). If so, sequential lines need no
+ * prefetch, and others need a larger distance (bench/NOTES.md). */
 AK_KERNEL bool ak_cpu_prefetches_streams(void)
 {
 #ifdef __x86_64__
@@ -36,24 +35,25 @@ AK_KERNEL bool ak_cpu_prefetches_streams(void)
 #endif
 }
 
-/* How many bytes ahead a stream of weights asks for lines. Without that, streams came at a
- * third of the bandwidth on Zen 4 (Q4_1, AVX2), at three quarters on Zen 3 (Q4_0), at a half
- * to three quarters on a Xeon with AMX (F16, Q3_K, Q6_K, Q8_0). */
+/* Prefetch distance of a weight stream, in bytes. Without prefetch, streams reached a third of the
+ * bandwidth on Zen 4 (Q4_1, AVX2), three quarters on Zen 3 (Q4_0), and a half to three quarters on
+ * a Xeon with AMX (F16, Q3_K, Q6_K, Q8_0). */
 AK_KERNEL size_t ak_cpu_prefetch_distance(void)
 {
     return ak_cpu_prefetches_streams() ? 8192 : 4096;
 }
 
-/* Asks for the `bytes` that lie `distance` bytes behind p, into the second cache: few lines can
- * be on their way to the nearest one at once. Nothing need lie there. */
+/* Prefetches `bytes` bytes at p + distance into the second-level cache; the first level allows few
+ * outstanding lines. The address need not be mapped. */
 AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
 {
     for (size_t i = 0; i < bytes; i += AK_LINE_BYTES)
         __builtin_prefetch((const void *)((uintptr_t)p + distance + i), 0, 2);
 }
 
-/* Kernels of one type, or of all types of one form: the file's own dot_tiles, unpack_panel_i8
- * or dot_panel_i8 with a constant, `kind`, as its first argument. `static` may stand before. */
+/* Defines the kernel `name` for one type, or for types with one format: the file's own dot_tiles,
+ * unpack_panel_i8 or dot_panel_i8, with the constant `kind` as first argument. `static` may precede
+ * the macro. */
 #define AK_DOT_TILES(name, kind)                                                                   \
     void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                             \
               const uint8_t *restrict activations, size_t act_bytes, size_t n, float *restrict y,  \
@@ -76,7 +76,7 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
         dot_panel_i8(kind, panel, n_tiles, k, activations, act_bytes, n, y, y_stride);             \
     }
 
-/* The same for rows stored as floats: dot_stored and unpack_panel_f32. */
+/* The same for stored rows: dot_stored and unpack_panel_f32. */
 #define AK_DOT_STORED(name, kind)                                                                  \
     void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols,          \
               const float *restrict x, size_t x_stride, size_t n, float *restrict y,               \
@@ -92,8 +92,8 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
         unpack_panel_f32(kind, rows, row_bytes, n_rows, cols, panel);                              \
     }
 
-/* Rows stored as floats, and of F8, in which a scale stands before each 128: the bytes of
- * an element, the scale of number i, and where that is. */
+/* Stored rows of floats and of F8, which has a scale before each 128 elements: bytes of an element,
+ * address of element i, and address of its scale. */
 AK_KERNEL size_t ak_cpu_stored_element_bytes(enum ak_quant_type type)
 {
     return type == AK_QUANT_F32 ? sizeof(float) : type == AK_QUANT_F8 ? 1 : sizeof(uint16_t);
@@ -111,9 +111,8 @@ AK_KERNEL const uint8_t *ak_cpu_stored_element(enum ak_quant_type type, const vo
     return (const uint8_t *)row + i * ak_cpu_stored_element_bytes(type);
 }
 
-/* ak_cpu_prefetch for `rows` rows that are read side by side, k elements from number i on: of one
- * row, what it and those after it have further on; of several, the same places of the rows
- * that come next. */
+/* Prefetches for `rows` rows that are read side by side, at element i of k. One row: bytes further
+ * along it and the rows after it. Several rows: the same position in the next `rows` rows. */
 AK_KERNEL void ak_cpu_prefetch_stored(enum ak_quant_type type, size_t rows, const uint8_t *w,
                                       size_t row_bytes, size_t i, size_t k)
 {
@@ -167,7 +166,7 @@ AK_KERNEL void ak_generic_sigmoid_mul(float *restrict y, const float *restrict g
         y[i] /= 1.0f + ak_expf(-gate[i]);
 }
 
-/* gpt-oss' activation, with its constants. */
+/* The activation of gpt-oss, with its constants. */
 AK_KERNEL void ak_generic_swiglu_clamped(const float *restrict gate, const float *restrict up,
                                          float *restrict out, size_t n)
 {
@@ -179,12 +178,12 @@ AK_KERNEL void ak_generic_swiglu_clamped(const float *restrict gate, const float
     }
 }
 
-/* −2·sqrt(2/π), that times 0.044715, and sqrt(1/2). */
+/* −2·sqrt(2/π), the same times 0.044715, and sqrt(1/2). */
 #define AK_GELU_LINEAR -0x1.988454p+0f
 #define AK_GELU_CUBIC -0x1.2444f2p-4f
 #define AK_GELU_ROOT 0x1.6a09e6p-1f
 
-/* The approximation with tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units":
+/* The tanh approximation of Hendrycks and Gimpel, "Gaussian Error Linear Units":
  * x/2 · (1 + tanh u) = x / (1 + e^−2u), u = sqrt(2/π)·(x + 0.044715·x³). */
 AK_KERNEL float ak_generic_gelu_tanh_of(float x)
 {
@@ -240,7 +239,7 @@ AK_KERNEL void ak_generic_short_conv(const float *restrict b, const float *restr
     }
 }
 
-/* `taps` is a constant. */
+/* `taps` is a constant after inlining. */
 AK_KERNEL void ak_generic_conv_taps(const float *restrict x, const float *restrict kernel,
                                     size_t taps, float *restrict state, size_t stride,
                                     float *restrict out, size_t n)
@@ -259,7 +258,7 @@ AK_KERNEL void ak_generic_conv_taps(const float *restrict x, const float *restri
 AK_KERNEL void ak_generic_conv(const float *restrict x, const float *restrict kernel, size_t taps,
                                float *restrict state, size_t stride, float *restrict out, size_t n)
 {
-    if (taps == 4) /* as all models have it */
+    if (taps == 4) /* the usual value */
         ak_generic_conv_taps(x, kernel, 4, state, stride, out, n);
     else
         ak_generic_conv_taps(x, kernel, taps, state, stride, out, n);
@@ -324,7 +323,8 @@ AK_KERNEL void ak_generic_attn_merge(float *restrict max, float *restrict sum, f
         out[d] = fmaf(page_out[d], b, out[d] * a);
 }
 
-/* Adds the upper half of 2^k partial sums to the lower until one is left. */
+/* Adds the upper half of n partial sums to the lower half until one is left; n is a power of
+ * two. */
 AK_KERNEL float ak_generic_horizontal_sum(float *partial, size_t n)
 {
     for (size_t width = n / 2; width > 0; width /= 2)

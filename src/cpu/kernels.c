@@ -1,4 +1,5 @@
-/* Which bundles this build has, which this machine can run, and the cascade. */
+/* Which ISA bundles this build contains, which of them this machine can run, and how a bundle's
+ * table is filled: parents first, then overrides. */
 #include "cpu/kernels.h"
 
 #include <string.h>
@@ -27,7 +28,8 @@ const char *ak_cpu_isa_name(enum ak_cpu_isa isa)
 }
 
 #ifdef HAVE_AK_AVX2
-/* clang 14 has no name for it; the system's support is that of AVX. */
+/* clang 14 has no name for F16C in __builtin_cpu_supports; its operating-system support is
+ * AVX's. */
 static bool machine_has_f16c(void)
 {
     unsigned a, b, c, d;
@@ -41,7 +43,7 @@ static bool machine_has_avx2(void)
 #endif
 
 #ifdef HAVE_AK_AVXVNNI
-/* Neither gcc 12 nor clang 14 has a name for it. */
+/* Neither gcc 12 nor clang 14 has a name for AVX-VNNI. */
 static bool machine_has_avxvnni(void)
 {
     unsigned a, b, c, d;
@@ -65,7 +67,7 @@ static bool machine_has_avx512bf16(void)
 #endif
 
 #ifdef HAVE_AK_AMX
-/* The registers are large, so the kernel saves them only for a process that asks. */
+/* Requests the tile registers: they are large, so Linux saves them only for processes that ask. */
 static bool kernel_grants_tiles(void)
 {
     /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
@@ -81,7 +83,7 @@ static bool machine_has_amx(void)
            kernel_grants_tiles();
 }
 
-/* Beyond the bundle; tokens are rounded by AVX-512's instruction. */
+/* BF16 products of AMX: optional within the bundle. Activations are rounded by AVX512-BF16. */
 static bool machine_has_amx_bf16(void)
 {
     unsigned a, b, c, d;

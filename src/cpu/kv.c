@@ -1,16 +1,15 @@
-/* Rotation, and keys and values into the cache.
+/* Rotates queries and keys, and writes keys and values to the KV cache.
  *
- * A page holds, for each layer and head, the keys of AK_KV_PAGE_TOKENS tokens and then
- * their values. Keys lie in groups of 16 tokens, so that a kernel makes 16 scores
- * side by side: of the float types [head_dim][16], of the quantized ones as the
- * tiles of a weight whose rows are the tokens. Values lie token after token.
+ * A page holds, per layer and head, the keys of AK_KV_PAGE_TOKENS tokens, then their values. Keys
+ * are stored in groups of 16 tokens, so that a kernel computes 16 scores side by side: float types
+ * as [head_dim][16], quantized ones as tiles of a weight that has the tokens as rows. Values are
+ * stored token by token.
  *
- * Some models have a few elements in their keys that are a hundred times the others,
- * and take all precision from their block. Keys that are quantized, and the queries
- * that meet them, go through a Hadamard transform first, which spreads every element
- * over all of them and changes no product. And what large elements hold is nearly the
- * same for neighbors: the first key of a page follows its groups as floats, and what
- * is quantized of each key is its difference from that one. */
+ * In some models a few key elements are a hundred times larger than the others and take all
+ * precision of their block. Quantized keys, and their queries, are Hadamard-transformed first: it
+ * distributes outliers over all elements and preserves products up to a factor. Large elements hold
+ * nearly the same value for neighboring tokens. So a page's first key follows its groups as floats,
+ * and each key is quantized as its difference from the first. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -37,7 +36,7 @@ size_t ak_cpu_hadamard(float *x, size_t n)
     return block;
 }
 
-/* n floats as the cache stores them, one after another. */
+/* Converts or quantizes n floats to the cache's type. */
 static void convert_elements(const struct ak_cpu_kernels *k, enum ak_kv_type type, const float *x,
                              size_t n, void *to)
 {
@@ -47,7 +46,7 @@ static void convert_elements(const struct ak_cpu_kernels *k, enum ak_kv_type typ
         ak_quant_info(ak_kv_stored_type(type))->quantize(x, to, n);
 }
 
-/* Puts the elements of one token into its column of a group. */
+/* Writes the elements of one token to its column of a key group. */
 static void store_column(const void *elements, size_t size, size_t n, size_t token, uint8_t *group)
 {
     uint8_t *to = group + token * size;
@@ -55,7 +54,7 @@ static void store_column(const void *elements, size_t size, size_t n, size_t tok
         memcpy(to, (const uint8_t *)elements + d * size, size);
 }
 
-/* A key of a float type. */
+/* Stores a key of a float type. */
 static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t token, uint8_t *keys,
                       void *scratch)
 {
@@ -70,7 +69,7 @@ static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t to
     store_column(scratch, sizeof(uint16_t), s->head_dim, token, group);
 }
 
-/* A key that was spread, x, which is used up. */
+/* Quantizes a transformed key as its difference from the page's first key; overwrites x. */
 static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t token, uint8_t *keys,
                              void *scratch)
 {
@@ -99,8 +98,8 @@ static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_com
                              q->interleaved != 0);
 }
 
-/* Where the keys and values of a KV head of batch token t lie, and which token of its
- * page it is. */
+/* Returns the keys and values of a KV head in the page of batch token t; *token: its index in the
+ * page. */
 static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
                         uint32_t head, uint32_t *token)
 {
@@ -110,8 +109,9 @@ static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command
     return ak_cpu_kv_head(p, page, c->params.qkv.kv_layer, head);
 }
 
-/* A KV head of batch token t, where `row` is its row; of quantized keys the first one
- * of a page alone, the others wait for it. */
+/* Processes one KV head of batch token t: key norm, rotation, and storing. `row` is the token's
+ * row. Quantized keys are only transformed, and stored if first in the page; the others wait until
+ * that first key is known. */
 static void store_head(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
                        uint32_t head, float *row, float *scratch)
 {

@@ -1,3 +1,5 @@
+/* The packed layouts of cpu/layout.h as tables of parts: packing stored rows into tiles, and the
+ * reverse. Also the bytes of each activation format. */
 #include "cpu/layout.h"
 
 #include <string.h>
@@ -6,28 +8,28 @@
 #include "base/mem.h"
 
 enum {
-    STORED_TILE_BYTES_MAX = 8 * 40, /* one row of a tile, stored */
+    STORED_TILE_BYTES_MAX = 8 * 40, /* bytes of one stored row of a tile */
     PARTS_MAX = 6
 };
 
-/* What a part of a tile is made of. It has an element for each stored block of a
- * row: one for a K-type's 256 k, one for every 32 k for the others. */
+/* Contents of a tile part. A part has one element per stored block of a row: one for 256 k in
+ * K-types, one for 32 k in the others. */
 enum part_kind {
     NOTHING,
-    BYTES,      /* a byte a row: 16 */
-    HALVES,     /* two bytes a row: 32 */
-    WORDS,      /* n words a row: n lines */
+    BYTES,      /* one byte per row: 16 bytes */
+    HALVES,     /* two bytes per row: 32 bytes */
+    WORDS,      /* n words per row: n lines */
     BIASED,     /* WORDS of signed bytes, made unsigned by adding 128 */
-    FIFTH_BITS, /* 32 bits a row, as eight words of 64 bits: a line */
-    THREE_BITS  /* Q3_K's high bits and quants, 96 bytes a row: 24 lines */
+    FIFTH_BITS, /* 32 bits per row, as eight 64-bit words: one line */
+    THREE_BITS  /* Q3_K's high bits and quants, 96 bytes per row: 24 lines */
 };
 
-/* A tile is a sequence of parts, each with the elements of all blocks after each
- * other. A part of lines begins at a line. */
+/* A tile is a sequence of parts, each with the elements of all blocks one after another. A part
+ * made of lines begins at a line boundary. */
 struct part {
     uint8_t kind;
-    uint8_t at;    /* where the element begins in a stored block */
-    uint8_t words; /* of WORDS and BIASED */
+    uint8_t at;    /* byte offset of the element in a stored block */
+    uint8_t words; /* WORDS, BIASED: words per row */
 };
 
 static const struct part parts_of[AK_QUANT_COUNT][PARTS_MAX] = {
@@ -77,7 +79,7 @@ size_t ak_cpu_act_bytes(enum ak_cpu_act_format format, size_t k)
     }
 }
 
-/* Bytes of one element of a part, all 16 rows. */
+/* Bytes of one element of a part, for all 16 rows. */
 static size_t element_bytes(const struct part *part)
 {
     switch (part->kind) {
@@ -91,13 +93,13 @@ static size_t element_bytes(const struct part *part)
     }
 }
 
-/* Where a part begins that follows `end` bytes of the tile. */
+/* Offset of a part that follows `end` bytes of the tile. */
 static size_t part_begin(const struct part *part, size_t end)
 {
     return part->kind == BYTES || part->kind == HALVES ? end : ak_round_up(end, AK_LINE_BYTES);
 }
 
-/* Stored blocks of a row of a tile with `blocks` blocks of 32 k. */
+/* Number of stored blocks per row of a tile with `blocks` blocks of 32 k. */
 static size_t stored_blocks(enum ak_quant_type type, size_t blocks)
 {
     return blocks * AK_BLOCK_K / ak_quant_info(type)->block_elems;
@@ -140,7 +142,7 @@ static void flip_sign_bits(uint8_t *bytes, size_t n)
         bytes[i] ^= 0x80;
 }
 
-/* Spreads the 32 fifth bits of a block over its 8 words, or back. */
+/* Distributes the 32 fifth bits of a block over its 8 words, or collects them. */
 static void pack_fifth_bits(const uint8_t stored[4], uint8_t *words, size_t row)
 {
     for (size_t i = 0; i < 8; i++) {
@@ -158,8 +160,9 @@ static void gather_fifth_bits(const uint8_t *words, uint8_t stored[4], size_t ro
     }
 }
 
-/* Eight numbers of three bits, of k = i, 32 + i, … 224 + i, in three bytes: two
- * whole ones each, then the upper bits of the last two, then their lowest bits. */
+/* Packs eight 3-bit numbers (k = i, 32 + i, … 224 + i) into three bytes: each has two whole
+ * numbers, then come the upper bits of the last two, then their lowest bits. Layout in
+ * cpu/layout.h. */
 static void pack_three_bits(const uint8_t stored[96], uint8_t *lines, size_t row)
 {
     for (size_t i = 0; i < 32; i++) {

@@ -1,17 +1,17 @@
-/* How the CPU lays weights out, and the format in which kernels take activations.
+/* CPU packed layouts and activation formats. Read by every ISA's kernels and by pack/.
  *
- * Two layouts, the same for every ISA, so that one packed cache serves any CPU
- * and a row's float terms are added in one order everywhere:
+ * Two layouts, the same for every ISA, so that one packed cache serves any CPU and a row's float
+ * terms are added in one order everywhere:
  *
- *   rows   the stored rows as they are, one after another; kernels widen them
- *          to float. F32, F16, BF16, F8 and the types without a tile layout.
- *   tiles  16 rows interleaved. A tile covers 16 rows × 256 k (a shorter one
- *          ends a row whose k is no multiple of 256). Tiles of the same rows
- *          follow each other, then come the next 16 rows: one sequential stream.
+ *   rows   the stored rows unchanged, one after another; kernels dequantize them.
+ *          F32, F16, BF16, F8 and the types without a tile layout.
+ *   tiles  16 rows interleaved. A tile covers 16 rows × 256 k; a shorter one ends a row if its
+ *          k is not a multiple of 256. The tiles of a tile row follow each other, then come those
+ *          of the next 16 rows: one sequential stream.
  *
- * Inside a tile everything is an "interleaved line": 64 bytes in which bytes 4r … 4r+3
- * belong to row r, four consecutive k. So one 32-bit dot-product instruction
- * with a broadcast activation makes 16 (AVX-512), 8 (AVX2) or 4 (NEON) rows.
+ * A tile consists of interleaved lines: 64 bytes in which bytes 4r … 4r+3 belong to row r, four
+ * consecutive k. One 32-bit dot-product instruction with a broadcast activation then computes
+ * 16 (AVX-512), 8 (AVX2) or 4 (NEON) rows.
  * With nb = blocks of 32 k in the tile:
  *
  *   Q4_0  d f16[nb][16], padded to 64 | nb × 4 lines
@@ -28,7 +28,7 @@
  *   Q2_K  1 line of (d f16, dmin f16) | 4 lines of the 16 bytes of scales and mins |
  *         16 lines of quants; as GGML's columns
  *   Q3_K  d f16[16], padded to 64 | 3 lines of the 12 bytes of scales, as GGML's
- *         column | 8 × 3 lines of quants, unsigned (q, from which 4 is to be taken).
+ *         column | 8 × 3 lines of quants, unsigned (4 is still to be subtracted).
  *         Of the i-th three, byte j of a row has the numbers v_s of k = 32s + 4i + j:
  *         v_0 | v_1 << 3 | (v_6 >> 1) << 6,  v_2 | v_3 << 3 | (v_7 >> 1) << 6,
  *         v_4 | v_5 << 3 | (v_6 & 1) << 6 | (v_7 & 1) << 7
@@ -42,9 +42,9 @@
  *         scales | 8 × 4 lines of quants, as Q4_0; as GGML's columns
  *
  * All but Q3_K (d fills half a line: 1792 bytes for 1760) and Q6_K (3392 for 3360)
- * take as many bytes as they do stored.
+ * take as many bytes as the stored rows.
  *
- * Rows beyond the last one of a weight are zero. */
+ * Rows beyond the weight's last row are zero. */
 #ifndef AK_CPU_LAYOUT_H
 #define AK_CPU_LAYOUT_H
 
@@ -62,7 +62,7 @@ enum {
     AK_LINE_BYTES = 64
 };
 
-/* Part of the packed cache's key. Raise a layout's number when its bytes change. */
+/* Part of the packed cache's key. Raise a layout's number if its bytes change. */
 enum ak_cpu_layout { AK_CPU_LAYOUT_ROWS_1 = 0x0101, AK_CPU_LAYOUT_TILES_1 = 0x0201 };
 
 /* Whether `type` has a tile layout. */
@@ -78,47 +78,44 @@ size_t ak_cpu_tile_row_bytes(enum ak_quant_type type, size_t k);
 void ak_cpu_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_ROWS], size_t k,
                        uint8_t *restrict tiles);
 
-/* Puts one stored row of k elements in its place, 0 … 15, of a tile row whose
- * other rows stay as they are. Not for the types that keep bits of several rows in
- * one byte (Q5_0). */
+/* Packs one stored row of k elements as row `row` (0 … 15) of a tile row; the other rows keep their
+ * bytes. Not for types that keep bits of several rows in one byte (Q5_0). */
 void ak_cpu_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
                      uint8_t *restrict tiles);
 
-/* The inverse for one row (0 … 15) of one tile of `blocks` blocks of 32 k: gives
- * back its stored bytes. */
+/* Restores the stored bytes of one row (0 … 15) of one tile of `blocks` blocks of 32 k. */
 void ak_cpu_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                        size_t row, uint8_t *restrict stored);
 
-/* Dequantizes row `row` (0 … 15) of a tile row of k elements; equals the type's
- * reference dequantization of the stored row bit for bit. */
+/* Dequantizes row `row` (0 … 15) of a tile row of k elements. Equals the type's reference
+ * dequantization of the stored row bit for bit. */
 void ak_cpu_dequantize_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k,
                            size_t row, float *restrict out);
 
 /* ---- Activations -----------------------------------------------------------
- * Quantized once per use, symmetric: q = round(x · 127/max|x|), ties to even,
- * scale = max|x|/127. A block whose largest magnitude is below 2^-100 is zero; a
- * block with an infinity or a NaN has q = 0 and a NaN scale. */
+ * Quantized once per use, symmetric: q = round(x · 127/max|x|), ties to even, scale = max|x|/127. A
+ * block with a largest magnitude below 2^-100 is zero. A block with an infinity or a NaN has q = 0
+ * and a NaN scale. */
 
-/* Scale per 32, for the types whose blocks have 32 elements. */
+/* One scale per 32, for types with blocks of 32 elements. */
 struct ak_cpu_act32 {
     int8_t q[32];
     float scale;
-    /* −8 · Σq: the offset of Q4_0, half of Q5_0's and MXFP4's, a sixteenth of Q8_0's and
-     * IQ4_NL's */
+    /* −8 · Σq: the offset of Q4_0; half the offset of Q5_0 and MXFP4, a sixteenth of that of Q8_0
+     * and IQ4_NL */
     int32_t minus8_sum;
     float scaled_sum; /* scale · Σq, for types with a minimum */
     uint32_t unused;
 };
 
-/* Scale per 256, for the K-types and IQ4_XS. The sums in pairs are for products of
- * pairs with minimums (Q2_K, Q4_K, Q5_K) or scales (Q3_K): in that order the pairs
- * are the even and the odd bytes of a word of the weight's scales, and
- * |Σq| ≤ 32 · 127 = 4064. */
+/* One scale per 256, for K-types and IQ4_XS. The pair sums are for products with pairs of minimums
+ * (Q2_K, Q4_K, Q5_K) or scales (Q3_K). Their order makes the pairs match the even and the odd bytes
+ * of a word of the weight's scales; |Σq| ≤ 32 · 127 = 4064. */
 struct ak_cpu_act256 {
     int8_t q[256];
-    int32_t minus32_sum16[16]; /* −32 · Σq of each 16: the offset of Q6_K */
-    int16_t pair_sum32[8];     /* Σq of each 32 in the order 0 2 1 3 4 6 5 7 */
-    /* Σq of each 16 in the order 0 2 1 3 4 6 5 7 8 10 9 11 12 14 13 15 */
+    int32_t minus32_sum16[16]; /* −32 · Σq per 16: the offset of Q6_K */
+    int16_t pair_sum32[8];     /* Σq per 32, in the order 0 2 1 3 4 6 5 7 */
+    /* Σq per 16, in the order 0 2 1 3 4 6 5 7 8 10 9 11 12 14 13 15 */
     int16_t pair_sum16[16];
     float scale;
     int32_t sum; /* Σq of all 256 */
@@ -127,9 +124,9 @@ struct ak_cpu_act256 {
 _Static_assert(sizeof(struct ak_cpu_act32) == 48 && sizeof(struct ak_cpu_act256) == 384,
                "six lines for 256 elements");
 
-/* The last two are floats as the kernels of many tokens open them (cpu/kernels.h). */
+/* The last two are the interleaved token layouts of GEMM (cpu/kernels.h). */
 enum ak_cpu_act_format {
-    /* that a type of weights asks for */
+    /* formats that a weight type selects */
     AK_CPU_ACT_F32 = 0,
     AK_CPU_ACT_Q8_32 = 1,
     AK_CPU_ACT_Q8_256 = 2,
@@ -139,11 +136,11 @@ enum ak_cpu_act_format {
     AK_CPU_ACT_COUNT = 5
 };
 
-/* The format that weights of `type` are multiplied with. */
+/* Activation format of a product with weights of `type`. */
 enum ak_cpu_act_format ak_cpu_type_act_format(enum ak_quant_type type);
 
-/* Bytes of one token's activations of k elements, a multiple of 64. Float rows
- * are padded with zeros to a multiple of 32 elements. */
+/* Bytes of one token's activations of k elements, a multiple of 64. Float rows are padded with
+ * zeros to a multiple of 32 elements. */
 size_t ak_cpu_act_bytes(enum ak_cpu_act_format format, size_t k);
 
 #endif

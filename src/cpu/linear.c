@@ -1,4 +1,4 @@
-/* Activations into the format that weights take, and matrix products. */
+/* Prepares activations in the formats that weights need, and computes matrix products. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -13,7 +13,7 @@ static void quantize_row(const struct ak_cpu_kernels *k, enum ak_cpu_act_format 
         k->quantize256(x, n, (struct ak_cpu_act256 *)(void *)out);
 }
 
-/* What quantizing rounded away, in place. */
+/* Replaces x by its rounding error after quantizing. */
 static void subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n,
                                const uint8_t *activations)
 {
@@ -40,8 +40,8 @@ void ak_cpu_quantize_terms(const struct ak_cpu_kernels *k, enum ak_cpu_act_forma
     }
 }
 
-/* Row t of n floats, padded with zeros to whole vectors of AK_LANES, into its place
- * in one format, `terms` records a row; x is used up where there are two. */
+/* Writes row t in one format with `terms` terms; n floats are padded with zeros to a multiple of
+ * AK_LANES. Overwrites x if terms > 1. */
 static void write_activations(const struct ak_cpu_kernels *k, enum ak_cpu_act_format format,
                               float *x, size_t n, size_t t, uint32_t terms, uint8_t *out)
 {
@@ -65,7 +65,7 @@ enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
     if (ak_cpu_uses_blas(cpu, packed, n))
         return AK_CPU_ACT_F32;
     if (format != AK_CPU_ACT_F32 || ak_cpu_uses_skinny(cpu, packed, n) || packed->n_experts)
-        return format; /* experts' rows begin anywhere, open ones lie in blocks */
+        return format; /* expert rows start anywhere; interleaved tokens come in groups */
     if (ak_cpu_uses_bf16(cpu, packed))
         return AK_CPU_ACT_PANEL_BF16;
     return cpu->kernels.unpack_panel_f32[packed->type] ? AK_CPU_ACT_PANEL_F32 : AK_CPU_ACT_F32;
@@ -77,9 +77,9 @@ static enum ak_cpu_act_format get_act_format(const struct ak_cpu_prepared *p,
     return p->panel_cache ? AK_CPU_ACT_PANEL_F32 : ak_cpu_select_act_format(p->cpu, packed, n);
 }
 
-/* Records a token in each format that the commands after a PREPARE want; 0: none does.
- * Those that want the same format agree, since all of an operator are of one scheme or
- * floats. Gives the maximum. */
+/* Terms per token in each format that the linear commands after PREPARE read; 0: unused. Weights
+ * that read the same format agree on its terms, because all weights of an operator have one
+ * quantization scheme or are floats. Returns the maximum. */
 static uint32_t count_terms(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p,
                             size_t rows, uint32_t terms[AK_CPU_ACT_COUNT])
 {
@@ -127,7 +127,7 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         memset(scratch->row + packed->cols, 0, padding * sizeof *x);
         if (packed->order) /* whole blocks of 32: no padding */
             x = reorder_row(packed, x, scratch->ordered_row);
-        for (uint32_t n = 1; n <= max; n++) /* more than one use x up */
+        for (uint32_t n = 1; n <= max; n++) /* two terms overwrite x, so they come last */
             for (unsigned format = 0; format < AK_CPU_ACT_COUNT; format++)
                 if (terms[format] == n)
                     write_activations(k, (enum ak_cpu_act_format)format, x, packed->cols, t, n,
@@ -136,25 +136,25 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     }
 }
 
-/* Stored rows that a thread will want soon. */
+/* Stored rows or cached panel to prefetch. */
 struct prefetch_range {
     const uint8_t *data;
     size_t bytes;
 };
 
-/* The operands of one part's product, for the rows of one thread. */
+/* Operands of one part's product, for the rows of one thread. */
 struct product {
     const struct ak_cpu_kernels *kernels;
     const struct ak_pack_weight *packed;
     const uint8_t *activations;
     size_t act_bytes, n; /* tokens */
-    float *y;            /* first element of the part */
+    float *y;            /* output of the part's first row */
     size_t y_stride;
     struct ak_cpu_scratch *scratch;
     enum ak_cpu_act_format format;
-    bool is_skinny;                    /* by skinny GEMM kernels; others give the same bits */
-    struct prefetch_range next;        /* after these rows */
-    struct ak_panel_cache panel_cache; /* of the part */
+    bool is_skinny;                    /* selects kernels only; all give the same bits */
+    struct prefetch_range next;        /* to prefetch after these rows */
+    struct ak_panel_cache panel_cache; /* cache of this part */
     size_t panel_rows;
 };
 
@@ -206,7 +206,7 @@ static void multiply_term_tiles(const struct product *m, const struct ak_pack_pa
     }
 }
 
-/* One stored row as k floats, k a multiple of AK_LANES. */
+/* Dequantizes one stored row to k floats; k is a multiple of AK_LANES. */
 static void dequantize_row(const struct product *m, const uint8_t *stored, size_t k, float *to)
 {
     size_t cols = m->packed->cols;
@@ -223,13 +223,13 @@ static size_t row_bytes_of(const struct ak_pack_weight *packed)
     return (size_t)bytes;
 }
 
-/* Rows [begin, end) of a part that is stored as it was. */
+/* Rows [begin, end) of a part in stored layout. */
 struct stored_rows {
     const uint8_t *data;
     size_t row_bytes, begin, end;
 };
 
-/* n rows from `row` on as a panel. */
+/* Returns n rows from `row` on as an f32 panel, from the cache or unpacked into scratch. */
 static const float *get_panel(const struct product *m, const struct stored_rows *rows, size_t row,
                               size_t n, size_t k)
 {
@@ -244,7 +244,8 @@ static const float *get_panel(const struct product *m, const struct stored_rows 
     return panel;
 }
 
-/* Where n rows from `row` on are read. */
+/* Returns the bytes from which n rows starting at `row` will be read: cached panel or stored
+ * rows. */
 static struct prefetch_range locate_rows(const struct ak_pack_weight *packed,
                                          const struct ak_pack_part *part,
                                          struct ak_panel_cache panel_cache, size_t row, size_t n)
@@ -256,7 +257,7 @@ static struct prefetch_range locate_rows(const struct ak_pack_weight *packed,
     return (struct prefetch_range){ part->data + row * bytes, n * bytes };
 }
 
-/* Many tokens. */
+/* GEMM over f32 panels. */
 static void multiply_panels(const struct product *m, const struct ak_pack_part *part,
                             const struct stored_rows *rows, size_t k)
 {
@@ -272,7 +273,7 @@ static void multiply_panels(const struct product *m, const struct ak_pack_part *
     }
 }
 
-/* The same with tokens rounded to BF16. */
+/* GEMM over BF16 panels. */
 static void multiply_bf16(const struct product *m, const struct stored_rows *rows, size_t k)
 {
     size_t max = ak_cpu_panel_bf16_rows(m->kernels, k);
@@ -321,7 +322,7 @@ static void multiply_rows(const struct product *m, const struct ak_pack_part *pa
 }
 
 /* ---- BLAS --------------------------------------------------------------- */
-/* Rows of a part as floats. */
+/* Dequantizes rows of a part. */
 static void dequantize_rows(const struct ak_pack_weight *packed,
                             const struct ak_cpu_kernels *kernels, const struct ak_pack_part *part,
                             size_t row, size_t n, float *to)
@@ -339,7 +340,7 @@ static void dequantize_rows(const struct ak_pack_weight *packed,
     }
 }
 
-/* All threads dequantize rows, the first one calls. */
+/* All threads dequantize rows; the first thread calls BLAS. */
 static void multiply_blas(const struct product *m, const struct ak_cpu_prepared *p,
                           const struct ak_pack_part *part, unsigned thread)
 {
@@ -387,7 +388,7 @@ static void count_product(struct ak_backend_counts *counts, const struct product
         counts->gemm++;
 }
 
-/* The panels of part i that stay open. */
+/* Panel cache of part i. */
 static struct ak_panel_cache get_panel_cache(const struct ak_cpu_prepared *p,
                                              const struct ak_pack_weight *packed, uint32_t i)
 {
@@ -399,8 +400,8 @@ static struct ak_panel_cache get_panel_cache(const struct ak_cpu_prepared *p,
                                     panel_cache.is_unpacked + rows / AK_TILE_ROWS };
 }
 
-/* The rows of the chunk after `end`, where that is the thread's own, else of its first
- * one of the same part, if there is one, of the next weight. */
+/* Rows to prefetch: those after `end` in this thread's chunks, else its first rows of the same part
+ * of the next weight that has such a part. */
 static struct prefetch_range find_next_rows(const struct ak_cpu_step *step,
                                             const struct ak_cpu_prepared *p, uint32_t i,
                                             uint32_t end, unsigned thread)
@@ -466,7 +467,7 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     }
 }
 
-/* Each expert's rows by its own matrix; a thread has its chunk of all of them. */
+/* Multiplies each expert's rows by its own matrix; a thread processes its chunk of every matrix. */
 void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;

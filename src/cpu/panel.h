@@ -1,11 +1,11 @@
-/* The order of partial sums in products of panels.
+/* Bit-reversed order of partial sums in f32 panels, and prefetching during their products. Used by
+ * the panel_f32.c of every ISA.
  *
- * A float product is 32 partial sums, of which the upper half is added to the lower
- * until one is left (cpu/kernels.h). Read as a tree, that is sum(j, w) = sum(j, 2w) +
- * sum(j + w, 2w) with sum(j, 32) a partial sum: taken from left to right, partial sum
- * number `rev` is the one whose 5 bits are those of `rev` from behind, and after it as
- * many sums that wait can be added as `rev` has ones at its end. So one partial sum is
- * in the making at a time and at most AK_PANEL_LEVELS others wait. */
+ * A float product has 32 partial sums, and the upper half is added to the lower half until one is
+ * left (cpu/kernels.h). As a tree: sum(j, w) = sum(j, 2w) + sum(j + w, 2w), with partial sums as
+ * the leaves sum(j, 32). From left to right, the index of partial sum number `rev` is the bit
+ * reversal of `rev`; after it, as many pending sums are added as `rev` has trailing ones. So one
+ * partial sum is computed at a time, and at most AK_PANEL_LEVELS others are pending. */
 #ifndef AK_CPU_PANEL_H
 #define AK_CPU_PANEL_H
 
@@ -14,13 +14,13 @@
 enum { AK_PANEL_LEVELS = 5 };
 _Static_assert(AK_LANES == 1 << AK_PANEL_LEVELS, "one level a bit");
 
-/* The rev of partial sum j, and the partial sum of rev j. */
+/* Bit reversal of a 5-bit index; its own inverse. */
 AK_KERNEL size_t ak_panel_reverse_bits(size_t j)
 {
     return (j & 1) << 4 | (j & 2) << 2 | (j & 4) | (j & 8) >> 2 | (j & 16) >> 4;
 }
 
-/* What a product asks memory for while it computes, a part each time. */
+/* Prefetch state of one product: next address, bytes left, bytes per part. */
 struct ak_panel_prefetch {
     const uint8_t *at;
     size_t left, part;
@@ -34,7 +34,7 @@ AK_KERNEL struct ak_panel_prefetch ak_panel_init_prefetch(const uint8_t *next, s
     };
 }
 
-/* The next part's first byte; it has *bytes. */
+/* Takes the next part: returns its address and sets *bytes. */
 AK_KERNEL const uint8_t *ak_panel_next_part(struct ak_panel_prefetch *a, size_t *bytes)
 {
     const uint8_t *at = a->at;
@@ -52,14 +52,13 @@ AK_KERNEL void ak_panel_prefetch_part(struct ak_panel_prefetch *a)
         __builtin_prefetch(at + i, 0, 2);
 }
 
-/* A part that is asked for line by line, each beside a step of arithmetic: many at once
- * would wait for each other, and the arithmetic for them. */
+/* One part, prefetched line by line beside the arithmetic: a burst would stall it. */
 struct ak_panel_prefetch_lines {
     const uint8_t *at;
     size_t n;
 };
 
-/* The next part; of more lines than steps the rest is asked for at once. */
+/* Takes the next part. Lines in excess of `steps` are prefetched at once. */
 AK_KERNEL struct ak_panel_prefetch_lines ak_panel_prefetch_lines(struct ak_panel_prefetch *a,
                                                                  size_t steps)
 {
@@ -76,7 +75,8 @@ AK_KERNEL void ak_panel_prefetch_line(const struct ak_panel_prefetch_lines *line
         __builtin_prefetch(lines->at + step * AK_LINE_BYTES, 0, 2);
 }
 
-/* Puts a token of k floats in its place among groups of `count`: [group][rev][step][token]. */
+/* Interleaves one token of k floats into groups of `count`: [group][bit-reversed
+ * sum][step][token]. */
 AK_KERNEL void ak_panel_interleave_token(const float *x, size_t k, size_t token, size_t count,
                                          float *tokens)
 {

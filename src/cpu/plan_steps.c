@@ -1,7 +1,7 @@
-/* Turns commands into steps and says where barriers are needed. */
+/* Turns the commands of a dispatch table into steps and decides where barriers are needed. */
 #include "cpu/cpu.h"
 
-enum { STEAL_ELEMENTS_MIN = 1 << 20 }; /* elements of a thread's part of a weight */
+enum { STEAL_ELEMENTS_MIN = 1 << 20 }; /* weight elements per thread */
 
 static struct ak_cpu_step *add_step(struct ak_cpu_prepared *p, ak_cpu_step_fn *run,
                                     const struct ak_command *command, enum ak_op_row_set row_set)
@@ -25,7 +25,7 @@ static bool is_linear_of(const struct ak_command *c, uint32_t in)
     return c && c->op == AK_OP_LINEAR && c->in == in;
 }
 
-/* Whether `next` is a product of the same input, prepared in the same way. */
+/* Whether `next` multiplies the same input, prepared in the same way. */
 static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_command *linear,
                          const struct ak_command *next)
 {
@@ -34,8 +34,8 @@ static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_comman
                                   &p->weights->packed[next->weight]);
 }
 
-/* `norm` is a NORM or GATHER command, or the linear one itself where its input is
- * ready. */
+/* Adds the PREPARE step of the linear commands from first_linear on. `norm` is the NORM or GATHER
+ * command that it includes, or the linear command if its input is ready. */
 static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm,
                         uint32_t first_linear)
 {
@@ -45,13 +45,13 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
     step->linears = linear;
     while (shares_input(p, linear, get_command(p, first_linear + step->n_linears)))
         step->n_linears++;
-    step->barrier_skinny = false; /* each thread has made its own */
+    step->barrier_skinny = false; /* each thread prepares its own copy */
     if (p->n_steps > 1 && step[-1].run == ak_cpu_step_norm && step[-1].command->out == linear->in)
-        step[-1].barrier_gemm = false; /* both split the tokens alike */
+        step[-1].barrier_gemm = false; /* both split the tokens in the same way */
 }
 
-/* Whether the value that command i makes goes to the linear commands after it
- * and nowhere else, and all take it alike. */
+/* Whether only the linear commands right after command i read its result, and all of them prepare
+ * it in the same way. */
 static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
 {
     uint32_t slot = get_command(p, i)->out, last = i;
@@ -61,8 +61,8 @@ static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
     return last > i && p->table->slots[slot].last_use == last;
 }
 
-/* What command `next` does with its own rows of what the linear command made
- * needs no barrier. */
+/* Whether `next` only needs the rows that the thread itself computed in `linear`, so that no
+ * barrier is needed. */
 static bool continues_on_chunk(const struct ak_cpu_prepared *p, const struct ak_command *linear,
                                const struct ak_command *next)
 {
@@ -105,8 +105,8 @@ static bool slots_overlap(const struct ak_table *t, uint32_t a, uint32_t b)
            y->offset < x->offset + x->width;
 }
 
-/* Where tokens are few every thread reads what its activations are made of by itself,
- * later than the table has it: then nobody may be so far as to write there. */
+/* Skinny GEMM prepares activations per thread, later than the table says: no thread may overwrite
+ * the input before. Adds the barriers that ensure it. */
 static void keep_inputs(struct ak_cpu_prepared *p)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {

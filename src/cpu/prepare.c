@@ -1,10 +1,12 @@
-/* Sizes everything that passes need and lays it out in one block. */
+/* Prepares a table for running: computes the sizes of all buffers of a pass and places them in one
+ * allocation. */
 #include "base/math.h"
 #include "base/mem.h"
 #include "cpu/cpu.h"
 #include "dispatch/tokens.h"
 
-/* A block is laid out twice: without memory, to learn its size, then for real. */
+/* Places buffers in the allocation. Runs twice: with memory NULL to compute the size, then for
+ * real. */
 struct carver {
     uint8_t *memory;
     size_t used;
@@ -23,16 +25,16 @@ static void *carve(struct carver *c, size_t n, size_t size)
     return p;
 }
 
-/* Largest of what the weights ask for; act_bytes are a token's, all terms. */
+/* Maximum buffer sizes over all weights. act_bytes: bytes per token with all terms. */
 struct needs {
     size_t act_bytes[AK_CPU_ACT_COUNT];
     size_t k, ordered_row, panel_i8, weight_rows, blas;
-    bool has_residual; /* tokens have more than one record not only for logits */
+    bool has_residual; /* a residual term outside the logits too */
     bool uses_panel_cache;
 };
 
-/* The texts of an encoder are mostly short and follow each other, so that opening a
- * weight would cost a good part of what its products do. */
+/* Whether f32 panels are cached: for encoders with small weights only. They run many short texts,
+ * for which unpacking would take much of a product's time. */
 static bool uses_panel_cache(const struct ak_cpu *cpu, const struct ak_weights *w,
                              const struct ak_spec *spec)
 {
@@ -52,7 +54,7 @@ static bool uses_panel_cache(const struct ak_cpu *cpu, const struct ak_weights *
 static struct needs sum_needs(const struct ak_cpu *cpu, const struct ak_weights *w,
                               const struct ak_spec *spec)
 {
-    /* tokens for which a weight may choose another format */
+    /* token counts at which the format may change */
     static const size_t counts[] = { 1, AK_SKINNY_MAX, AK_SKINNY_MAX + 1, SIZE_MAX };
     struct needs needs = { .k = spec->config.width,
                            .uses_panel_cache = uses_panel_cache(cpu, w, spec) };
@@ -81,7 +83,7 @@ static struct needs sum_needs(const struct ak_cpu *cpu, const struct ak_weights 
     return needs;
 }
 
-/* Opened tokens lie in blocks. */
+/* Interleaved tokens are allocated in whole groups. */
 static size_t token_capacity(int format, size_t tokens)
 {
     switch (format) {
@@ -129,7 +131,7 @@ static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struc
         *s = scratch;
 }
 
-/* Pages of panels are touched first by the thread that opens them. */
+/* Panel pages are first touched by the thread that unpacks them, so that they are NUMA-local. */
 static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
 {
     p->panel_cache = carve(c, p->weights->n_packed, sizeof *p->panel_cache);
@@ -162,7 +164,7 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
         p->activations[format] =
             carve(c, token_capacity(format, ak_max_size(ak_max_size(tokens, logits), experts)),
                   needs->act_bytes[format]);
-    /* the pages of one token are shared out only where its KV heads are not even */
+    /* pages of one token are split only if KV heads do not divide evenly among threads */
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
                         p->partial_stride * sizeof(float));
@@ -184,8 +186,8 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
         carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p);
 }
 
-/* Of n heads, n a power of two, head h has the slope 2^(−8(h + 1)/n); heads beyond the
- * largest such n have every second one of twice as many. */
+/* ALiBi slopes and distances. With n heads, n a power of two, head h has the slope 2^(−8(h + 1)/n).
+ * Heads beyond the largest such n have every second slope of 2n heads. */
 static void fill_alibi(struct ak_cpu_prepared *p)
 {
     uint32_t n_heads = p->spec->config.n_heads, n = 1;
@@ -201,15 +203,16 @@ static void fill_alibi(struct ak_cpu_prepared *p)
             i < p->context ? (float)(p->context - 1 - i) : (float)(i - (p->context - 1));
 }
 
-/* Most of n rows that one of the threads has, in units of `unit`. */
+/* Maximum rows that one thread gets of n, in multiples of `unit`. */
 static uint32_t max_thread_rows(uint32_t n, uint32_t unit, unsigned n_threads)
 {
     uint32_t units = (n + unit - 1) / unit;
     return (units + n_threads - 1) / n_threads * unit;
 }
 
-/* Panels, where all weights are opened as such. F32 panels are larger than int8 ones, so whole ones
- * may leave one thread with more of the rows: a sixteenth is what they are worth. */
+/* Rows per unit: those of an f32 panel if all weights use them, else those of an int8 panel. F32
+ * panels are larger, so whole ones may give one thread more rows; up to a sixteenth more is worth
+ * it. */
 static uint32_t gemm_unit(const struct ak_cpu *cpu, const struct ak_weights *w, unsigned n_threads)
 {
     const uint32_t panel_i8_rows = AK_TILE_ROWS * AK_PANEL_I8_TILES_MAX;
@@ -245,7 +248,8 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     p->context = options->context;
     p->max_rows[AK_OP_ROWS_TOKENS] = options->max_tokens;
     p->max_rows[AK_OP_ROWS_LOGITS] = options->max_logits;
-    if (table->arena_width[AK_OP_ROWS_EXPERTS] > 0) /* then their number is validated */
+    /* experts are in use, and this number is validated */
+    if (table->arena_width[AK_OP_ROWS_EXPERTS] > 0)
         p->max_rows[AK_OP_ROWS_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
     p->unit = gemm_unit(p->cpu, weights, p->n_threads);
     p->kv = kv;

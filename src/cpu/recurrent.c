@@ -1,12 +1,12 @@
-/* Layers that remember a sequence by a state instead of its keys and values. A thread has
- * the same channels of every token, and takes tokens one after another, so nothing depends
- * on how a text is cut into passes. */
+/* Convolutions with recurrent state, for layers that have no keys and values. A thread processes
+ * the same channels of every token, one token after another. So results do not depend on how a text
+ * is split into passes. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "cpu/cpu.h"
 
-/* Channels [*begin, *end) of n: whole cache lines. */
+/* Channels [*begin, *end) of n for this thread: whole cache lines. */
 static void split_channels(const struct ak_cpu_prepared *p, size_t n, unsigned thread,
                            size_t *begin, size_t *end)
 {
@@ -16,7 +16,7 @@ static void split_channels(const struct ak_cpu_prepared *p, size_t n, unsigned t
     *end = ak_min_size(*end * LINE, n);
 }
 
-/* Own channels of a convolution's state of n of them; at position 0 it is zeros. */
+/* Convolution state for this thread's channels [begin, end) of n; zeroed at position 0. */
 static float *conv_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at, size_t n,
                          uint32_t taps, size_t begin, size_t end)
 {
@@ -43,7 +43,7 @@ void ak_cpu_step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepar
     }
 }
 
-/* Own channels of one token; channels [first, first + n) of a group stand together. */
+/* Convolves this thread's channels of one token; [first, first + n) is the range of one group. */
 static void convolve(const struct ak_cpu_prepared *p, const struct ak_op_conv_params *s,
                      const float *in, const float *kernel, float *state, size_t begin, size_t end,
                      float *out)

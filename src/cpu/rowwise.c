@@ -1,10 +1,10 @@
-/* Steps that work on rows or on a thread's own columns of them. */
+/* Steps that work on whole rows, or on one thread's columns of every row. */
 #include <string.h>
 
 #include "cpu/cpu.h"
 #include "dispatch/tokens.h"
 
-/* Also makes the tokens' rotation angles, which all layers share. */
+/* Embeds tokens, and computes their rotation angles, which all layers share. */
 void ak_cpu_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -56,7 +56,7 @@ void ak_cpu_step_norm(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
     }
 }
 
-/* This thread's own elements of row t of a slot. */
+/* This thread's elements of row t of a slot, from `begin` on. */
 static float *thread_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, uint32_t begin)
 {
     return ak_cpu_slot(p, slot) + t * ak_cpu_stride(p, slot) + begin;
@@ -64,7 +64,7 @@ static float *thread_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t
 
 enum { PREFETCH_ROWS = 8 };
 
-/* Asks for what this thread will write soon, where another one has read since. */
+/* Prefetches for writing: another thread has read these lines since this one wrote them. */
 static void prefetch_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t t, size_t n_rows,
                           uint32_t begin, uint32_t end)
 {

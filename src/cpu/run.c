@@ -1,3 +1,5 @@
+/* Runs a pass: every thread walks the list of steps, takes its chunks of each stage and steals
+ * chunks of other threads when it is idle. */
 #include <stdatomic.h>
 
 #include "cpu/cpu.h"
@@ -47,8 +49,8 @@ static void run_chunks(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, 
         p->steps[i].run(&p->steps[i], p, thread);
 }
 
-/* Takes one of the last chunks of `owner` in stage `stage`. What is left of an
- * earlier stage counts as none stolen. */
+/* Steals one of the last chunks of another thread. A counter left by an earlier stage reads as
+ * zero. */
 static bool steal_chunk(struct ak_cpu_steal_state *state, uint64_t stage, uint32_t *index)
 {
     uint64_t none = stage * (AK_CHUNKS_STEALABLE + 1),
@@ -63,7 +65,7 @@ static bool steal_chunk(struct ak_cpu_steal_state *state, uint64_t stage, uint32
     return true;
 }
 
-/* Whether a product of steps [first, end) is one call for all threads. */
+/* Whether steps [first, end) contain a BLAS product, which takes all rows in one call. */
 static bool stage_uses_blas(const struct ak_cpu_prepared *p, uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; i < end; i++) {
@@ -75,7 +77,8 @@ static bool stage_uses_blas(const struct ak_cpu_prepared *p, uint32_t first, uin
     return false;
 }
 
-/* Shares that have a unit of the rows of a stage's weight together. */
+/* Number of chunks that together cover one unit of the stage's rows; 1 if there are more units than
+ * chunks. */
 static uint32_t chunks_per_unit(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
 {
     uint32_t unit = chunk_unit(p), units = (step->n_rows + unit - 1) / unit,
@@ -83,8 +86,8 @@ static uint32_t chunks_per_unit(const struct ak_cpu_prepared *p, const struct ak
     return units > 0 && units < chunks ? chunks / units : 1;
 }
 
-/* One stage's part on rows. With many tokens a chunk at a time, or as many as have rows,
- * so that what a step leaves for the next one stays in the cache. */
+/* Runs this thread's part of a stage. For GEMM one chunk at a time, or as many as make up a unit,
+ * so that the next step finds its rows in cache. */
 static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, bool is_skinny,
                       uint64_t stage, unsigned thread)
 {
@@ -132,7 +135,8 @@ static void walk(void *context, unsigned thread)
         p->n_stages = stage;
 }
 
-/* Cuts the batch into runs of one sequence that attention takes at once. */
+/* Splits the batch into blocks of consecutive tokens of one sequence, which attention processes
+ * together. */
 static void find_blocks(struct ak_cpu_prepared *p)
 {
     const struct ak_batch *batch = p->batch;

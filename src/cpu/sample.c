@@ -1,6 +1,6 @@
-/* The sampled table's last two steps: a draw from softmax(logits / temperature)
- * is the argmax of logits / temperature + Gumbel noise (Gumbel, 1954); at temperature 0
- * it is that of the logits. */
+/* Last two steps of the sampled table. Sampling from softmax(logits / temperature) is the argmax of
+ * logits / temperature + Gumbel noise (Gumbel, 1954); at temperature 0 it is the argmax of the
+ * logits. */
 #include <math.h>
 
 #include "base/gumbel.h"
@@ -21,8 +21,8 @@ void ak_cpu_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     }
 }
 
-/* Each thread's best of its part, then the best of these; the lowest index wins, and what
- * is no number never does: −1 where none is. */
+/* Each thread finds the maximum of its part, then one thread that of all parts. The lowest index
+ * wins a tie. A NaN never wins; −1 if there is nothing else. */
 void ak_cpu_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;

@@ -1,12 +1,12 @@
-/* Where the parts of a tile of the types with blocks of 256 begin, as constants for the
- * kernels: cpu/layout.h says what they are, cpu/layout.c puts them there. */
+/* Offsets of the parts of 256-element tiles, as constants for kernels. cpu/layout.h describes the
+ * layouts; layout.c packs by its own table of the same. */
 #ifndef AK_CPU_TILE256_H
 #define AK_CPU_TILE256_H
 
 #include "cpu/generic.h"
 
 enum {
-    AK_K_SCALES_AT = 64, /* behind a line, or half a line, of super-scales in all of them */
+    AK_K_SCALES_AT = 64, /* after the super-scales, one line or half a line, in all of them */
     AK_Q2_K_QUANTS_AT = 320,
     AK_Q3_K_QUANTS_AT = 256,
     AK_Q4_K_QUANTS_AT = 256,
@@ -14,11 +14,11 @@ enum {
     AK_Q5_K_QUANTS_AT = 768,
     AK_Q6_K_HALVES_AT = 320,
     AK_Q6_K_HALF_BYTES = 1536,
-    AK_Q6_K_LOW_AT = 512, /* in a half */
+    AK_Q6_K_LOW_AT = 512, /* within a half */
     AK_IQ4_XS_QUANTS_AT = 128
 };
 
-/* ak_cpu_tile_bytes of a whole tile. */
+/* ak_cpu_tile_bytes of a full tile. */
 AK_KERNEL size_t ak_cpu_tile256_bytes(enum ak_quant_type type)
 {
     switch (type) {
