@@ -1,10 +1,11 @@
-/* Rows of BF16, or of F16 rounded to it, times many tokens, which are rounded to BF16.
+/* BF16 GEMM under --relaxed: stored BF16 rows, or F16 rows rounded to BF16, times tokens rounded to
+ * BF16.
  *
- * A panel lies as the tile unit takes it, [16 rows][step of 32 k][pair of k][row], so it
- * is transposed once, pairs as words; opened tokens lie [16 tokens][step][token] lines. 2
- * tiles of rows × 2 groups of tokens are summed over all of k in the unit and go from it
- * into the results. What does not fill a tile is a smaller one: of a row and a token the
- * unit makes the same sum, whatever stands beside them. */
+ * A panel has the tile unit's layout, [16 rows][step of 32 k][pair of k][row], so rows are
+ * transposed once, with a pair as one word. Interleaved tokens are [16 tokens][step][token] lines.
+ * The unit sums 2 tiles of rows × 2 groups of tokens over all of k, then stores them to the
+ * results. A remainder uses smaller tiles: the unit computes the same sum of a row and a token,
+ * whatever the other rows and tokens are. */
 #include <immintrin.h>
 
 #include "base/mem.h"
@@ -13,14 +14,14 @@
 #include "cpu/avx512bf16/round.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
 
-/* The registers: sums of (group of tokens g, tile row r) in 2g + r, tokens of g in 4 + g,
- * rows of r in 6 + r. Four loads feed four products then. */
+/* Tile registers: 2g + r: sums of (token group g, tile row r); 4 + g: tokens of g; 6 + r: rows of
+ * r. Four loads then feed four products. */
 enum { GROUP = 16, GROUPS_MAX = 2, TILES_MAX = AK_PANEL_I8_TILES_MAX };
 
 enum { TILE = GROUP * AK_LANES, TOKENS = GROUPS_MAX * GROUP, ROWS = TILES_MAX * AK_TILE_ROWS };
 _Static_assert((int)GROUP == (int)AK_TILE_ROWS, "both operands have 16");
 
-/* One tile's rows, 16 or fewer. */
+/* Unpacks the rows of one tile, at most 16. */
 AK_KERNEL void unpack_tile(enum ak_quant_type type, const uint8_t *rows, size_t row_bytes,
                            size_t n_rows, size_t k, uint16_t *panel)
 {
@@ -33,7 +34,8 @@ AK_KERNEL void unpack_tile(enum ak_quant_type type, const uint8_t *rows, size_t 
             if (r < n_rows) {
                 v[r] = _mm512_castsi512_ps(load_rounded(type, row));
                 row += row_bytes;
-                __asm__("" : "+r"(row)); /* 16 addresses would be more than there are registers */
+                /* else gcc keeps 16 addresses, more than there are registers */
+                __asm__("" : "+r"(row));
             }
         }
         transpose_lanes(v);
@@ -74,7 +76,7 @@ void ak_amx_interleave_token_bf16(const float *restrict x, size_t k, size_t toke
             to, round_floats(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + AK_LANES / 2)));
 }
 
-/* How many of n fill register number i of two; one that is not used may have any shape. */
+/* Rows in register number i of two that hold n rows together; an unused one may have any shape. */
 static size_t filled(size_t n, size_t i)
 {
     return n <= i * GROUP || n - i * GROUP > GROUP ? GROUP : n - i * GROUP;
@@ -102,8 +104,8 @@ AK_KERNEL void clear_sums(size_t n_groups, size_t n_tiles)
         ak_amx_tile_zero(3);
 }
 
-/* Sums of (g, r) go to `to` + g · group_bytes + r · tile_bytes, a token's `stride` bytes
- * after those of the one before it. */
+/* Stores the sums of (g, r) to `to` + g · group_bytes + r · tile_bytes; tokens are `stride` bytes
+ * apart. */
 AK_KERNEL void store_sums(size_t n_groups, size_t n_tiles, void *to, size_t group_bytes,
                           size_t tile_bytes, size_t stride)
 {

@@ -1,26 +1,27 @@
-/* Panels as the tile unit takes them. An interleaved line (16 rows × 4 k) is a row of its
- * second operand, so 16 of them are a register; its first has a token in each row.
+/* Int8 panels for the tile unit: layout and sizes, shared by unpack.c and the panel_i8 kernels. An
+ * interleaved line (16 rows × 4 k) is one row of the unit's second operand, so 16 lines fill a
+ * register. The first operand has one token per row.
  *
- * Tile after tile of 256 k, tile rows side by side within them:
+ * The panel has tile after tile of 256 k, tile rows side by side within them:
  *
- *   blocks of 32   a block after the other: 8 lines of signed quants | a line of f32
- *                  scales | of f32 minimums, for the types that have them
- *   K-types        64 lines of low bytes | 64 lines of high bytes, where the integer
- *                  scales are multiplied in | what ends AVX-512's panel: f32 d, dmin, pairs
- *                  of minimums
+ *   blocks of 32   per block: 8 lines of signed quants | a line of f32 scales |
+ *                  a line of f32 minimums, for types that have them
+ *   K-types        64 lines of low bytes | 64 lines of high bytes, if integer scales are
+ *                  folded in | the end of AVX-512's panel: f32 d, dmin, pairs of
+ *                  minimums
  *
- * Scale times quant of a K-type has 13 bits: 256 · (signed high byte) + low byte. So a
- * super-block is two sums over all of its k, without scales between. */
+ * Scale times quant of a K-type has 13 bits: 256 · (signed high byte) + low byte. A super-block is
+ * then two sums over all of its k, without scales in between. */
 #ifndef AK_CPU_AMX_PANEL_I8_H
 #define AK_CPU_AMX_PANEL_I8_H
 
 #include "cpu/avx512/panel_i8.h"
 
 enum {
-    GROUP = 16, /* rows of a register: tokens, or interleaved lines */
+    GROUP = 16, /* rows per register: tokens, or interleaved lines */
     TILE_WORDS = AK_TILE_K / 4,
     PLANE_BYTES = TILE_WORDS * AK_LINE_BYTES,
-    UNIT_K = 64 /* k that one instruction takes */
+    UNIT_K = 64 /* k per instruction */
 };
 
 typedef int32_t ak_amx_tile_sums[GROUP][AK_TILE_ROWS];

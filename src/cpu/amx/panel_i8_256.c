@@ -1,5 +1,5 @@
-/* GEMM with the K-types: the unit sums 32 tokens × 16 rows over a super-block,
- * low and high bytes apart, while AVX-512 scales the sums of the one before. */
+/* GEMM with K-types: the tile unit sums 32 tokens × 16 rows over a super-block, low and high bytes
+ * separately, while AVX-512 scales the sums of the previous one. */
 #include "cpu/amx/amx.h"
 #include "cpu/amx/panel_i8.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
@@ -14,8 +14,8 @@ enum {
 
 typedef ak_amx_tile_sums super_block_sums[GROUPS_MAX][2];
 
-/* Registers 0, 1: low and high sums of the first group of tokens; 2, 3: of the second;
- * 4, 5: tokens of each; 6, 7: low and high words. */
+/* Tile registers 0, 1: low and high sums of the first token group; 2, 3: of the second; 4, 5:
+ * tokens of each group; 6, 7: low and high words. */
 static void configure(size_t n_tokens)
 {
     const size_t first = ak_min_size(n_tokens, GROUP),
@@ -37,7 +37,7 @@ AK_KERNEL void clear_sums(void)
     ak_amx_tile_zero(3);
 }
 
-/* Adds the products of UNIT_K of k. */
+/* Adds the products over UNIT_K of k. */
 AK_KERNEL void multiply(bool folded, size_t n_groups, const uint8_t *words,
                         const uint8_t *activations, size_t act_bytes)
 {
@@ -68,8 +68,8 @@ AK_KERNEL void store_sums(bool folded, size_t n_groups, super_block_sums sums)
     }
 }
 
-/* The end of a super-block for the tokens [begin, end). What is folded has no offset
- * any more. */
+/* Applies a super-block's factors to the sums of tokens [begin, end). Folded words have no offset
+ * left. */
 AK_KERNEL void add_sums(enum ak_avx512_scaling scaling, size_t begin, size_t end,
                         const super_block_sums sums,
                         const struct ak_avx512_super_block_factors *factors,
@@ -88,9 +88,9 @@ AK_KERNEL void add_sums(enum ak_avx512_scaling scaling, size_t begin, size_t end
     }
 }
 
-/* Tile after tile of a panel: a quarter of one's products, then a quarter of the tokens of
- * the one before it, since the window in which a core sees both is shorter than a tile.
- * The first has no tile before it, the last round no products. */
+/* Processes a panel tile by tile: a quarter of one tile's products, then a quarter of the tokens of
+ * the previous tile, because a core's out-of-order window is shorter than a tile. The first round
+ * has no previous tile, the last has no products. */
 AK_KERNEL void dot_pass(enum ak_avx512_scaling scaling, size_t n_groups, size_t n_tokens,
                         const uint8_t *panel, size_t n_tiles, size_t n_super_blocks,
                         const uint8_t *activations, size_t act_bytes, float *y, size_t y_stride)

@@ -1,11 +1,11 @@
-/* GEMM with the types whose blocks have 32 elements: the unit makes 16 tokens ×
- * 16 rows of a block at once, AVX-512 scales the sums of the blocks before. Two blocks
- * are in the making while two are scaled, and float sums stay in registers over a tile. */
+/* GEMM with types that have blocks of 32: the tile unit computes 16 tokens × 16 rows of a block at
+ * once, and AVX-512 scales the sums of earlier blocks. Two blocks are computed while two are
+ * scaled; float sums stay in registers over a tile. */
 #include "cpu/amx/amx.h"
 #include "cpu/amx/panel_i8.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
 
-/* Registers 0, 1: sums of the first block and of the second; 2, 3: tokens; 4, 5: words. */
+/* Tile registers 0, 1: sums of the first and the second block; 2, 3: tokens; 4, 5: words. */
 static void configure(size_t n_tokens)
 {
     struct ak_amx_tile_config config = { .palette = 1 };
@@ -45,7 +45,8 @@ AK_KERNEL void add_block(bool minimum, size_t n_tokens, const uint8_t *block,
         if (t > 0 && t % 4 == 0) {
             activations += 4 * act_bytes;
             __asm__(""
-                    : "+r"(activations)); /* 16 addresses would be more than there are registers */
+                    /* else gcc keeps 16 addresses, more than there are registers */
+                    : "+r"(activations));
         }
         if (t >= n_tokens)
             continue;

@@ -1,4 +1,5 @@
-/* Products of the unit alone: four sums, so that none waits for the one before it. */
+/* Roofline probes of the tile unit: four accumulators, so that no product waits for the one before
+ * it. */
 #include "cpu/amx/amx.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
 

@@ -1,3 +1,4 @@
+/* Setters of the AMX bundle: int8 GEMM of all packed types, and the optional BF16 kernels. */
 #include "cpu/amx/amx.h"
 
 void ak_amx_set_kernels(struct ak_cpu_kernels *k)

@@ -1,6 +1,6 @@
-/* The tile unit of AMX as the kernels use it: eight registers of up to 16 rows of
- * 64 bytes. Numbers of registers are constants. tests/amx/ has a model of it in
- * plain C behind the same names. (Intel SDM, volume 2, "TDPBSUD", "TDPBF16PS".) */
+/* AMX's tile unit as the kernels use it: eight registers of up to 16 rows of 64 bytes; register
+ * numbers are constants. tests/amx has a model in plain C behind the same names. (Intel SDM, volume
+ * 2, "TDPBUSD", "TDPBF16PS".) */
 #ifndef AK_CPU_AMX_TILE_UNIT_H
 #define AK_CPU_AMX_TILE_UNIT_H
 
@@ -13,8 +13,8 @@ struct ak_amx_tile_config {
     uint8_t rows[16];
 };
 
-/* gcc 12 tells the optimizer that 8 bytes of the configuration are read: all of memory is said to
- * be. */
+/* gcc 12 tells the optimizer that only 8 bytes of the configuration are read; the clobber says that
+ * all of memory is. */
 #define ak_amx_tile_configure(config)                                                              \
     do {                                                                                           \
         __asm__ volatile("" : : "r"(config) : "memory");                                           \
@@ -26,11 +26,11 @@ struct ak_amx_tile_config {
 #define ak_amx_tile_store(t, p, stride) _tile_stored(t, p, stride)
 /* c[m][n] += Σ_k Σ_j a[m][4k+j] · b[k][4n+j]: a signed, b unsigned bytes */
 #define ak_amx_tile_dot(c, a, b) _tile_dpbsud(c, a, b)
-/* Both signed. */
+/* Both operands signed. */
 #define ak_amx_tile_dot_signed(c, a, b) _tile_dpbssd(c, a, b)
-/* The same of pairs of BF16, c[m][n] += Σ_k Σ_j a[m][2k+j] · b[k][2n+j]: for j = 0 and for
- * j = 1 a sum from 0, one fma a step, k ascending; then c[m][n] + (sum of 0 + sum of 1).
- * To nearest, ties to even, and subnormals are zeros, read or written, whatever MXCSR says. */
+/* Pairs of BF16, c[m][n] += Σ_k Σ_j a[m][2k+j] · b[k][2n+j]: one sum for j = 0 and one for j = 1,
+ * each from 0, one fma per step, k ascending; then c[m][n] + (sum of 0 + sum of 1). Rounds to
+ * nearest, ties to even; subnormals are read and written as zeros, whatever MXCSR says. */
 #define ak_amx_tile_dot_bf16(c, a, b) _tile_dpbf16ps(c, a, b)
 
 #endif

@@ -1,5 +1,5 @@
-/* Opens panels for the tile unit: AVX-512 opens a tile, and what the unit can not do
- * between two products is done here once. */
+/* Unpacks panels for the tile unit from AVX-512's: folds offsets and integer scales into the quants
+ * once, because the unit cannot apply them between two products. */
 #include "cpu/amx/amx.h"
 #include "cpu/amx/panel_i8.h"
 #include "cpu/avx512/avx512.h"
@@ -20,8 +20,8 @@ AK_KERNEL void unpack_tile32(ak_unpack_panel_i8_fn *unpack, char offset, bool mi
 }
 
 /* ---- K-types ------------------------------------------------------------ */
-/* scale · 128 or · 32: what is to be taken from a word times its scale, where AVX-512
- * takes it from the sum. */
+/* scale · 128 or · 32: subtracted from a word times its scale here, where AVX-512 subtracts it from
+ * the sum. */
 AK_KERNEL __m512i scaled_offset(enum ak_avx512_scaling scaling, __m512i scale)
 {
     switch (scaling) {
@@ -31,7 +31,7 @@ AK_KERNEL __m512i scaled_offset(enum ak_avx512_scaling scaling, __m512i scale)
     }
 }
 
-/* A part's words times its scales, in 16 bits, as low and high bytes. */
+/* Multiplies a part's words by its scales in 16 bits; stores them as low and high bytes. */
 AK_KERNEL void fold_part(enum ak_avx512_scaling scaling, const uint8_t *part, uint8_t *low)
 {
     const __m512i byte = _mm512_set1_epi16(0xff);
@@ -71,7 +71,8 @@ AK_KERNEL void unpack_tile256(ak_unpack_panel_i8_fn *unpack, enum ak_avx512_scal
 }
 
 /* ---- Kernels ------------------------------------------------------------ */
-/* Tiles of one tile row follow each other in memory, in a panel they lie side by side. */
+/* The tiles of a tile row are consecutive in memory; a panel has the tiles of all its tile rows
+ * side by side. */
 #define UNPACK_PANEL(name, type, tile_bytes, unpack_tile)                                          \
     void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict panel)    \
     {                                                                                              \
