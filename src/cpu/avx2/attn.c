@@ -1,25 +1,24 @@
 /* Attention of query rows over one KV page.
  *
- * Rows are taken in blocks of up to ROWS, so that a K or V value is loaded and
- * widened once for all of them. q·k: a lane is a token, the sum over d stays in its
- * lane; p·v: a lane is a dimension. What tokens outside of a row's range hold does
- * not reach its result. */
+ * Rows are processed in blocks of up to ROWS, so that a K or V value is loaded and converted once
+ * for all of them. q·k: a lane is a token, and the sum over d stays in its lane; p·v: a lane is a
+ * dimension. Tokens outside a row's range do not affect its result. */
 #include "base/mem.h"
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
 enum {
-    ROWS = 4,   /* of a block */
-    GROUPS = 4, /* of tokens, scored at once */
-    WIDE = 8    /* vectors of a row, mixed at once */
+    ROWS = 4,   /* rows per block */
+    GROUPS = 4, /* token groups scored at once */
+    WIDE = 8    /* vectors of a row summed at once */
 };
 
-/* One page and the rows of one block: what the scores need, and the values. */
+/* One page and the rows of one block: operands of the scores. */
 struct queries {
     const float *q;
     size_t q_stride, head_dim;
     const void *k;
-    float *weights; /* AK_KV_PAGE_TOKENS a row */
+    float *weights; /* [rows][AK_KV_PAGE_TOKENS] */
 };
 
 struct rows {
@@ -41,7 +40,7 @@ AK_KERNEL float load_one(bool half, const void *base, size_t i)
     return half ? ak_f16_to_float(((const uint16_t *)base)[i]) : ((const float *)base)[i];
 }
 
-/* Raw scores of `n_groups` groups of tokens from `group` on, for n rows. */
+/* Unscaled scores of n rows for `n_groups` groups of tokens, from group `group` on. */
 AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct queries *b,
                             size_t group)
 {
@@ -101,8 +100,7 @@ AK_KERNEL __m256 range_mask(size_t t, size_t first, size_t end)
     return _mm256_castsi256_ps(_mm256_andnot_si256(before, until));
 }
 
-/* As comparing one after another: a NaN is never larger, of equal zeros the first
- * one stays. */
+/* Maximum as by comparing in order: a NaN never wins, and the first of equal zeros is kept. */
 AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
 {
     const __m256 lowest = _mm256_set1_ps(-INFINITY);
@@ -122,7 +120,7 @@ AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
     return scores[first];
 }
 
-/* Scores of a row to weights; gives its largest score and the sum of weights. */
+/* Turns a row's scores into weights; sets its maximum score and the sum of weights. */
 static void apply_softmax(float *weights, size_t first, size_t end, float *max, float *sum)
 {
     float largest = largest_score(weights, first, end);
@@ -141,7 +139,7 @@ static void apply_softmax(float *weights, size_t first, size_t end, float *max, 
     *sum = horizontal_sum(_mm256_add_ps(partial[0], partial[1]));
 }
 
-/* Adds tokens begin … end − 1 to dimensions d … d + 8·wide − 1 of n rows. */
+/* Adds tokens [begin, end) to dimensions d … d + 8·wide − 1 of n rows. */
 AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, size_t d,
                         size_t begin, size_t end)
 {
@@ -177,7 +175,7 @@ AK_KERNEL void mix_wide(bool half, size_t n, size_t wide, const struct rows *b, 
                 _mm256_storeu_ps(b->out + i * b->out_stride + d + j * 8, acc[i][j]);
 }
 
-/* Adds tokens begin … end − 1 to all dimensions of n rows. */
+/* Adds tokens [begin, end) to all dimensions of n rows. */
 AK_KERNEL void mix(bool half, size_t n, const struct rows *b, size_t begin, size_t end)
 {
     const size_t wide = n == 1 ? 8 : n == 2 ? 4 : 2;
@@ -197,7 +195,7 @@ AK_KERNEL void mix(bool half, size_t n, const struct rows *b, size_t begin, size
         }
 }
 
-/* One row alone; not inline, since every size of block needs it. */
+/* One row; not inline, because every block size calls it. */
 static void mix_row(bool half, const struct rows *b, size_t begin, size_t end)
 {
     if (half)
@@ -206,7 +204,7 @@ static void mix_row(bool half, const struct rows *b, size_t begin, size_t end)
         mix(false, 1, b, begin, end);
 }
 
-/* Row i of a block as a block of its own. */
+/* Row i of a block as a block of one row. */
 AK_KERNEL struct rows select_row(struct rows b, size_t i)
 {
     b.first += i;
@@ -216,8 +214,8 @@ AK_KERNEL struct rows select_row(struct rows b, size_t i)
     return b;
 }
 
-/* n rows together. Tokens that all of them attend are mixed together; those
- * before and after, which only some attend, row by row. */
+/* Processes n rows together. Tokens seen by all rows are added for all at once; tokens before and
+ * after are added row by row. */
 AK_KERNEL void mix_rows(bool half, size_t n, const struct rows *b)
 {
     size_t common = b->first[0], common_end = b->end[0];
@@ -239,7 +237,7 @@ AK_KERNEL void mix_rows(bool half, size_t n, const struct rows *b)
     }
 }
 
-/* Rows of the next block, all of about one size: 3 + 3 rather than 4 + 2. */
+/* Rows of the next block; balances sizes: 3 + 3 rather than 4 + 2. */
 AK_KERNEL size_t block_rows(size_t left)
 {
     size_t blocks = (left + ROWS - 1) / ROWS;

@@ -1,11 +1,12 @@
-/* The AVX2 kernels (with FMA and F16C), one function a slot of struct ak_cpu_kernels.
- * Each gives the bits of its scalar counterpart. */
+/* The AVX2 kernels (with FMA and F16C), one function per slot of struct ak_cpu_kernels, with
+ * the same results as the scalar ones. Implemented by the sources of this folder, collected by
+ * table.c. */
 #ifndef AK_CPU_AVX2_AVX2_H
 #define AK_CPU_AVX2_AVX2_H
 
 #include "cpu/kernels.h"
 
-/* Set the products of packed types: blocks of 32, of 256. */
+/* Set the kernels of packed types: blocks of 32, of 256. */
 void ak_avx2_set_dot32(struct ak_cpu_kernels *k);
 void ak_avx2_set_dot256(struct ak_cpu_kernels *k);
 

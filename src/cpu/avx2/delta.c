@@ -2,7 +2,7 @@
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
-enum { VECTORS = 4 }; /* of columns at once: more of them and their sums do not fit the registers */
+enum { VECTORS = 4 }; /* vectors of columns at once: with more, the sums do not fit the registers */
 
 _Static_assert(AK_DELTA_STEP == VECTORS * 8, "columns come in whole groups");
 

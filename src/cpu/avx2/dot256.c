@@ -1,3 +1,4 @@
+/* AVX2's instance of dot256.h: products of types with blocks of 256. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/step.h"
 

@@ -1,18 +1,16 @@
-/* Products of the types whose blocks have 256 elements and integer scales for each
- * 32 or 16 of them: the kernels of every bundle of 256-bit vectors, which includes
- * its step.h first.
+/* Products of types with blocks of 256 elements and integer scales per 32 or 16 of them. Shared by
+ * all bundles of 256-bit vectors; each includes its own step.h first.
  *
- * One function, dot_super_blocks, makes them all: 16 rows (two vectors) times up to
- * GROUP tokens over some super-blocks, from a tile as it is packed (few tokens) or
- * from a panel (many). A panel is, super-block after super-block of a tile row,
- * 64 lines with a byte a number, unsigned, and then the factors:
+ * One function, dot_super_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens
+ * over some super-blocks, from packed tiles (skinny GEMM) or from an int8 panel (GEMM). A panel
+ * has, per super-block of a tile row, 64 lines with one unsigned byte per number, then the factors:
  *
  *   8 or 16 lines of scales, each twice as int16
- *   4 or 8 lines of pairs, to be multiplied with pairs of sums of activations: the
- *     minimums (Q2_K, Q4_K, Q5_K), or the scales again, for the offset (Q3_K, Q6_K)
+ *   4 or 8 lines of pairs, to be multiplied with pair sums of the activations:
+ *   the minimums (Q2_K, Q4_K, Q5_K), or the scales again, for the offset (Q3_K, Q6_K)
  *   1 line of f32 scales | 1 line of f32 scales of the minimums, if there are any
  *
- * A tile's factors are brought into the same form first. */
+ * A tile's factors are converted to the same layout first. */
 #ifndef AK_CPU_AVX2_DOT256_H
 #define AK_CPU_AVX2_DOT256_H
 
@@ -20,17 +18,18 @@
 #include "cpu/tile256.h"
 
 enum {
-    /* of a panel, for all tokens before the next ones: stays in the nearest cache */
+    /* super-blocks of a panel used for all tokens before the next ones: stays in the first-level
+     * cache */
     CHUNK_SUPER_BLOCKS = 2,
     WIDE_BLOCKS = CHUNK_SUPER_BLOCKS * AK_TILE_BLOCKS,
     PANEL_QUANTS_BYTES = AK_TILE_K / 4 * AK_LINE_BYTES,
-    FACTOR_LINES = 26 /* at most */
+    FACTOR_LINES = 26 /* maximum */
 };
 _Static_assert(PANEL_QUANTS_BYTES + FACTOR_LINES * AK_LINE_BYTES <=
                    AK_TILE_BLOCKS * AK_PANEL_I8_BLOCK_BYTES_MAX,
                "room for a super-block");
 
-/* Scales of a super-block: of 16 or of 32 elements each. */
+/* Scales per super-block: one per 16 or per 32 elements. */
 AK_KERNEL size_t n_scales(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K ? 16 : 8;
@@ -46,19 +45,19 @@ AK_KERNEL bool is_wide(enum ak_quant_type type)
     return type == AK_QUANT_IQ4_XS;
 }
 
-/* Log2 of the offset that is in numbers with neither minimums nor 8 bits. */
+/* Log2 of the offset in numbers that have neither minimums nor 8 bits. */
 AK_KERNEL int offset_bits(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q3_K ? 2 : 5;
 }
 
-/* Lines of pairs. */
+/* Lines of pairs per super-block. */
 AK_KERNEL size_t n_pairs(enum ak_quant_type type)
 {
     return is_wide(type) ? 0 : n_scales(type) / 2;
 }
 
-/* The largest number that is not wide. */
+/* Largest number of a type that is not wide. */
 AK_KERNEL unsigned max_number(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q2_K ? 3 :
@@ -79,8 +78,8 @@ AK_KERNEL size_t panel_super_block_bytes(enum ak_quant_type type)
 }
 
 /* ---- Factors ------------------------------------------------------------ */
-/* Half lines of bytes: [i] has those of scales 4i … 4i + 3 in the bytes of each
- * lane. The other numbers are minimums, or the scales again. */
+/* Half lines of bytes: [i] has scales 4i … 4i + 3 in the bytes of each lane. `others` are the
+ * minimums, or the scales again. */
 struct ak_avx2_factors {
     __m256i scales[4], others[4];
 };
@@ -134,7 +133,7 @@ AK_KERNEL struct ak_avx2_factors q6_k_factors(const uint8_t *lines)
     return f;
 }
 
-/* `first` is the line of d and high bits. */
+/* `first` is the line of d and high scale bits. */
 AK_KERNEL struct ak_avx2_factors iq4_xs_factors(const uint8_t *first, const uint8_t *low)
 {
     struct ak_avx2_factors f;
@@ -189,15 +188,14 @@ AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_
             store_bytes(to + j * AK_LINE_BYTES, byte_twice(f.scales[j / 4], j % 4));
         AK_UNROLL
         for (size_t i = 0; i < n_pairs(type) / 2;
-             i++) { /* the even bytes of a lane, then the odd ones */
+             i++) { /* even bytes of a lane first, then odd ones */
             store_bytes(pairs + 2 * i * AK_LINE_BYTES,
                         _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
             store_bytes(pairs + (2 * i + 1) * AK_LINE_BYTES, _mm256_srai_epi16(f.others[i], 8));
         }
         if (type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K) {
             _mm256_storeu_ps((float *)(void *)rest, load_f16(tile - half * HALF_LINE + half * 16));
-        } else { /* a lane has the row's scale in its lower half, that of its minimums in the upper
-                  */
+        } else { /* lower half of a lane: the row's scale; upper half: the scale of its minimums */
             __m256i both = load_bytes(tile);
             both = _mm256_packus_epi32(_mm256_and_si256(both, _mm256_set1_epi32(0xffff)),
                                        _mm256_srli_epi32(both, 16));
@@ -211,8 +209,8 @@ AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_
 }
 
 /* ---- Numbers ------------------------------------------------------------ */
-/* Parts of 32 k that share lines of a tile: the nibbles of 8 lines (Q4_K, Q5_K),
- * quarters of a half (Q2_K, Q6_K), all (Q3_K). An open one has nothing to share. */
+/* Parts of 32 k that share lines of a tile: the nibbles of 8 lines (Q4_K, Q5_K), quarters of a half
+ * (Q2_K, Q6_K), all (Q3_K). A panel has nothing to share. */
 AK_KERNEL size_t parts_of_lines(enum ak_quant_type type, bool is_panel)
 {
     if (is_panel || type == AK_QUANT_IQ4_XS)
@@ -220,7 +218,7 @@ AK_KERNEL size_t parts_of_lines(enum ak_quant_type type, bool is_panel)
     return type == AK_QUANT_Q3_K ? 8 : type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 : 4;
 }
 
-/* Numbers of sub-block `sub` from three lines. */
+/* Word of sub-block `sub` from three lines. */
 AK_KERNEL __m256i q3_k_word(const uint8_t *lines, size_t sub)
 {
     if (sub < 6) {
@@ -245,7 +243,7 @@ AK_KERNEL __m256i q6_k_word(const uint8_t *lines, size_t quarter)
     return or_masked(low, high, 48);
 }
 
-/* Rows 8·half … 8·half + 7 of word i of a part of group `group`. */
+/* Rows 8·half … 8·half + 7 of word i of part `part` in group `group`. */
 AK_KERNEL __m256i super_block_word(enum ak_quant_type type, bool is_panel, const uint8_t *w,
                                    size_t group, size_t part, size_t i, size_t half)
 {
@@ -285,7 +283,7 @@ AK_KERNEL __m256i super_block_word(enum ak_quant_type type, bool is_panel, const
 }
 
 /* ---- Products ----------------------------------------------------------- */
-/* sums[t][half] += scale_j · Σ w·a over a part of 32 k, each of its scales. */
+/* sums[t][half] += scale_j · Σ w·a over a part of 32 k, for each of its scales. */
 AK_KERNEL void narrow_part(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t group,
                            size_t part, const uint8_t *scales, const uint8_t *activations,
                            size_t act_bytes, size_t n, __m256i sums[GROUP][2])
@@ -318,7 +316,7 @@ AK_KERNEL void narrow_part(enum ak_quant_type type, bool is_panel, const uint8_t
     }
 }
 
-/* The activations of up to CHUNK_SUPER_BLOCKS super-blocks for wide numbers. */
+/* Prepares the activations of up to CHUNK_SUPER_BLOCKS super-blocks for wide numbers. */
 AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t n,
                             size_t n_super_blocks, struct wide_activations to[GROUP][WIDE_BLOCKS])
 {
@@ -334,7 +332,7 @@ AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t
     }
 }
 
-/* As narrow_part; the part is block b of `activations`. */
+/* As narrow_part, for wide numbers; the part is block b of `activations`. */
 AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t group,
                          const uint8_t *scale,
                          struct wide_activations activations[GROUP][WIDE_BLOCKS], size_t b,
@@ -368,8 +366,8 @@ AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *
     }
 }
 
-/* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, w with its offset; its
- * first block is number `first` of `wide`. */
+/* sums[t][half] = Σ_j scale_j · Σ w·a over a super-block, offset included; its first block is
+ * number `first` of `wide`. */
 AK_KERNEL void super_block_sums(enum ak_quant_type type, bool is_panel, const uint8_t *w,
                                 const uint8_t *scales, const uint8_t *activations, size_t act_bytes,
                                 struct wide_activations wide[GROUP][WIDE_BLOCKS], size_t first,
@@ -396,7 +394,7 @@ AK_KERNEL void super_block_sums(enum ak_quant_type type, bool is_panel, const ui
     }
 }
 
-/* Σ of the products of pairs: what minimums or an offset add, but for a factor. */
+/* Σ of the products of pairs: the minimums or the offset, without their common factor. */
 AK_KERNEL __m256i pair_sum(enum ak_quant_type type, const uint8_t *pairs,
                            const struct ak_cpu_act256 *act)
 {
@@ -409,8 +407,8 @@ AK_KERNEL __m256i pair_sum(enum ak_quant_type type, const uint8_t *pairs,
     return sum;
 }
 
-/* Adds n_super_blocks super-blocks of w to y, for n ≤ GROUP tokens. `wide`: the same
- * activations for wide numbers. */
+/* Adds n_super_blocks super-blocks of w to y, for n ≤ GROUP tokens. `wide`: the same activations,
+ * prepared for wide numbers. */
 AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w,
                                 size_t n_super_blocks, const uint8_t *activations, size_t act_bytes,
                                 struct wide_activations wide[GROUP][WIDE_BLOCKS], size_t n,
@@ -452,7 +450,7 @@ AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const ui
     }
 }
 
-/* A tile times n ≤ GROUP tokens, n a constant. */
+/* A tile times n ≤ GROUP tokens; n is a constant. */
 AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_super_blocks,
                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                         size_t y_stride)
@@ -508,7 +506,7 @@ AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, si
     }
 }
 
-/* Some super-blocks of all tile rows, row_bytes apart, times n tokens, n a constant. */
+/* Some super-blocks of all tile rows, row_bytes apart, times n tokens; n is a constant. */
 AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles,
                          size_t row_bytes, size_t n_super_blocks, const uint8_t *activations,
                          size_t act_bytes, size_t n, float *y, size_t y_stride)

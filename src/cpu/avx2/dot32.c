@@ -1,3 +1,4 @@
+/* AVX2's instance of dot32.h: products of types with blocks of 32. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/step.h"
 

@@ -1,19 +1,18 @@
-/* Products of the types whose blocks have 32 elements: the kernels of every bundle
- * of 256-bit vectors, which includes its step.h first.
+/* Products of types with blocks of 32 elements. Shared by all bundles of 256-bit vectors; each
+ * includes its own step.h first.
  *
- * One function, dot_blocks, makes them all: 16 rows (two vectors) times up to
- * GROUP tokens over some blocks, from a tile as it is packed (few tokens) or from
- * a panel (many). A panel is, tile row after tile row and block after block:
- * 8 lines with a byte a number, a line of f32 scales, one of f32 minimums where the
- * type has any. Numbers are unsigned and have their offset in them, unless they are
- * wide (step.h); sums start from what it adds. */
+ * One function, dot_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens over
+ * some blocks, from packed tiles (skinny GEMM) or from an int8 panel (GEMM). A panel has, per tile
+ * row and block: 8 lines with one byte per number, a line of f32 scales, and a line of f32 minimums
+ * if the type has them. Numbers are unsigned and include their offset, unless they are wide
+ * (step.h); the sums start from the offset's contribution. */
 #ifndef AK_CPU_AVX2_DOT32_H
 #define AK_CPU_AVX2_DOT32_H
 
 #include "cpu/avx2/tiles.h"
 
 enum {
-    /* of a panel, for all tokens before the next ones: stays in the nearest cache */
+    /* blocks of a panel used for all tokens before the next ones: stays in the first-level cache */
     CHUNK_BLOCKS = 16,
     PANEL_QUANTS_BYTES = BLOCK_WORDS * AK_LINE_BYTES
 };
@@ -34,7 +33,7 @@ AK_KERNEL bool has_values(enum ak_quant_type type)
     return type == AK_QUANT_IQ4_NL || type == AK_QUANT_MXFP4;
 }
 
-/* Whether a quant has a byte of its own. */
+/* Whether each quant is stored as one byte. */
 AK_KERNEL bool has_bytes(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q8_0 || type == AK_QUANT_A8;
@@ -45,7 +44,7 @@ AK_KERNEL bool is_wide(enum ak_quant_type type)
     return type == AK_QUANT_Q8_0 || type == AK_QUANT_IQ4_NL || type == AK_QUANT_A8;
 }
 
-/* The largest number that is not wide. */
+/* Largest number of a type that is not wide. */
 AK_KERNEL unsigned max_number(enum ak_quant_type type)
 {
     return has_fifth_bits(type) || type == AK_QUANT_MXFP4 ? 31 : 15;
@@ -78,14 +77,14 @@ AK_KERNEL size_t line_bytes(enum ak_quant_type type)
     return has_bytes(type) ? 512 : 256;
 }
 
-/* What a block takes in a whole tile. */
+/* Bytes per block of a full tile. */
 AK_KERNEL size_t packed_block_bytes(enum ak_quant_type type)
 {
     return line_bytes(type) + factor_bytes(type) * (has_minimum(type) ? 2 : 1) +
            (has_fifth_bits(type) ? 64 : 0);
 }
 
-/* Where the parts of one block are. */
+/* Addresses of the parts of one block. */
 struct ak_avx2_block {
     const uint8_t *scales, *minimums, *high, *lines;
 };
@@ -116,7 +115,7 @@ AK_KERNEL __m256 load_exponents(const uint8_t *p)
 {
     __m256i e = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
     __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
-    __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e); /* of 0 and 1 */
+    __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e); /* exponents 0 and 1 */
     return _mm256_castsi256_ps(
         _mm256_blendv_epi8(normal, subnormal, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
 }
@@ -136,7 +135,7 @@ AK_KERNEL __m256 load_factors(enum ak_quant_type type, bool is_panel, const uint
     }
 }
 
-/* 16 in each byte whose bit is set in the 32 bits at `bits`. */
+/* 16 in each byte if its bit is set in the 32 bits at `bits`, else 0. */
 AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
 {
     const __m256i byte_of =
@@ -146,8 +145,8 @@ AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
     return _mm256_and_si256(_mm256_cmpeq_epi8(own, bit_of), _mm256_set1_epi8(16));
 }
 
-/* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block, which is what lies
- * in that nibble of that line of a 4-bit type. */
+/* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block; 4-bit types have it in nibble
+ * `nibble` of interleaved line `line`. */
 AK_KERNEL __m256i block_word(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
                              size_t line, size_t nibble, size_t half)
 {
@@ -179,7 +178,7 @@ AK_KERNEL void narrow_sums(enum ak_quant_type type, bool is_panel, const struct 
     for (size_t line = 0; line < BLOCK_WORDS / 2; line += lines) {
         AK_UNROLL
         for (size_t step = 0; step < together;
-             step++) { /* both nibbles of a line while it is there */
+             step++) { /* both nibbles of a line while it is loaded */
             size_t own = line + step / 2, nibble = step % 2;
             const __m256i w[2] = { block_word(type, is_panel, at, own, nibble, 0),
                                    block_word(type, is_panel, at, own, nibble, 1) };
@@ -200,7 +199,7 @@ AK_KERNEL void narrow_sums(enum ak_quant_type type, bool is_panel, const struct 
     }
 }
 
-/* The activations of up to CHUNK_BLOCKS blocks for wide numbers. */
+/* Prepares the activations of up to CHUNK_BLOCKS blocks for wide numbers. */
 AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t n, size_t n_blocks,
                             struct wide_activations to[GROUP][CHUNK_BLOCKS])
 {
@@ -235,8 +234,8 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak
     }
 }
 
-/* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. `wide`: the same
- * activations for wide numbers. */
+/* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. `wide`: the same activations,
+ * prepared for wide numbers. */
 AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t n_blocks,
                           const uint8_t *activations, size_t act_bytes,
                           struct wide_activations wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
@@ -282,7 +281,7 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t 
     }
 }
 
-/* Blocks of a tile times n ≤ GROUP tokens, n a constant. */
+/* Blocks of a tile times n ≤ GROUP tokens; n is a constant. */
 AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                         size_t y_stride)
@@ -352,7 +351,7 @@ AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, si
     }
 }
 
-/* Some blocks of all tile rows, row_bytes apart, times n tokens, n a constant. */
+/* Some blocks of all tile rows, row_bytes apart, times n tokens; n is a constant. */
 AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles,
                          size_t row_bytes, size_t n_blocks, const uint8_t *activations,
                          size_t act_bytes, size_t n, float *y, size_t y_stride)
@@ -409,7 +408,7 @@ static AK_UNPACK_PANEL_I8(a4_unpack, AK_QUANT_A4)
 static AK_UNPACK_PANEL_I8(a5_unpack, AK_QUANT_A5)
 static AK_UNPACK_PANEL_I8(a8_unpack, AK_QUANT_A8)
 
-/* Open, IQ4_NL is as Q8_0, MXFP4 as Q5_0, A4 as Q4_1 and A5 as Q5_1. */
+/* In a panel IQ4_NL is as Q8_0, MXFP4 as Q5_0, A4 as Q4_1 and A5 as Q5_1. */
 static AK_DOT_PANEL_I8(q4_0_panel, AK_QUANT_Q4_0)
 static AK_DOT_PANEL_I8(q4_1_panel, AK_QUANT_Q4_1)
 static AK_DOT_PANEL_I8(q5_0_panel, AK_QUANT_Q5_0)

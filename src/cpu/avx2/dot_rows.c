@@ -1,9 +1,9 @@
-/* Float products of rows: the path of F32, F16, BF16 and of types without tiles.
+/* Products of float rows, for types without a kernel of their own.
  *
- * The 32 partial sums of a row and token are four vectors that never meet before
- * the end, so a pass may take some of them for several rows and tokens at once:
- * R rows × T tokens × V vectors fill the registers, and R + T loads feed R·T
- * multiplications. Passes go over a chunk of k that stays in the nearest cache. */
+ * The 32 partial sums of a row and token are four vectors that are only added at the end, so a pass
+ * may compute some of them for several rows and tokens at once: R rows × T tokens × V vectors fill
+ * the registers, and R + T loads feed R·T multiplications. Passes run over a chunk of k that stays
+ * in the first-level cache. */
 #include "base/mem.h"
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
@@ -55,7 +55,7 @@ AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, 
                     sums[first + v][r][t] = acc[v][r][t];
 }
 
-/* `rows` rows and `tokens` tokens, as many vectors a pass as there are registers. */
+/* `rows` rows times `tokens` tokens, with as many vectors per pass as fit the registers. */
 AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride, const float *x,
                      size_t x_stride, size_t k, float *y, size_t y_stride)
 {

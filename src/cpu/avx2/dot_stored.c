@@ -1,17 +1,17 @@
-/* Stored rows of F32, F16, BF16 and F8 times few tokens, widened in registers. Memory wants
- * to be read in the order of addresses, row by row; but a token comes again for every
- * row, and where it does not stay in the nearest cache beside the stream of weights,
- * several rows share each load of it. */
+/* Skinny GEMM over stored rows of F32, F16, BF16 and F8, dequantized in registers. Memory is
+ * fastest in the order of addresses, row by row. But every row needs the tokens again: if they do
+ * not stay in the first-level cache beside the weight stream, several rows share each load of a
+ * token. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/stored.h"
 
 enum {
     VECTORS = AK_LANES / 8,
-    SUMS = 3,         /* rows times tokens of a block, most */
-    STAYS = 12 * 1024 /* bytes of a token that stay in the nearest cache */
+    SUMS = 3,         /* maximum of rows × tokens per block */
+    STAYS = 12 * 1024 /* bytes of a token that stay in the first-level cache */
 };
 
-/* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. */
+/* Adds 32 k of rows × tokens: weights from element i of the rows on, tokens from `x` on. */
 AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                     size_t row_bytes, size_t i, const float *x, size_t x_stride,
                     __m256 sums[SUMS][VECTORS])
@@ -29,7 +29,7 @@ AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const u
     }
 }
 
-/* The same for rows of F8, which `w` has from the beginning of a block on. */
+/* The same for rows of F8; `w` points to the beginning of a block of 128. */
 AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i,
                        const float *x, size_t x_stride, __m256 sums[SUMS][VECTORS])
 {
@@ -47,7 +47,7 @@ AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_
     }
 }
 
-/* rows and tokens are constants. */
+/* One block of rows × tokens over all of k; both counts are constants. */
 AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
                      size_t y_stride)

@@ -1,5 +1,5 @@
-/* Kernels over single elements, and the norm. Those of generic.h are taken as
- * they are where a compiler vectorizes them with this bundle's flags. */
+/* Elementwise kernels and norms. Those of generic.h are used unchanged if compilers vectorize them
+ * with this bundle's flags. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/stored.h"
 #include "quant/block.h"

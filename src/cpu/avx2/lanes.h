@@ -1,4 +1,4 @@
-/* Small helpers on vectors of 8 lanes. */
+/* Helpers for vectors of 8 lanes, shared by the sources of AVX2 and AVX-VNNI. */
 #ifndef AK_CPU_AVX2_LANES_H
 #define AK_CPU_AVX2_LANES_H
 
@@ -17,7 +17,7 @@ AK_KERNEL void store_bytes(void *p, __m256i x)
     _mm256_storeu_si256((__m256i *)p, x);
 }
 
-/* The 32-bit word at p in every lane: one load. */
+/* Broadcasts the 32-bit word at p: one load. */
 AK_KERNEL __m256i broadcast_word(const void *p)
 {
     int32_t word;
@@ -25,8 +25,8 @@ AK_KERNEL __m256i broadcast_word(const void *p)
     return _mm256_set1_epi32(word);
 }
 
-/* x, hidden from the optimizer: a chain of sums stays in the order in which it is
- * written, the one that needs fewest registers. */
+/* Returns x, hidden from the optimizer, so that a chain of sums keeps its source order, which needs
+ * the fewest registers. */
 AK_KERNEL __m256i in_order(__m256i x)
 {
     __asm__("" : "+x"(x));
@@ -44,7 +44,7 @@ AK_KERNEL __m256 load_bf16(const void *p)
         _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
 }
 
-/* Adds the upper half to the lower until one is left. */
+/* Adds the upper half to the lower half until one is left. */
 AK_KERNEL float horizontal_sum(__m256 x)
 {
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
@@ -94,7 +94,7 @@ AK_KERNEL __m256 erf_lanes(__m256 x)
     p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C5));
     p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C3));
     p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(AK_ERF_C1));
-    __m256 t = _mm256_min_ps(_mm256_set1_ps(AK_ERF_HIGH), a); /* a where it is no number */
+    __m256 t = _mm256_min_ps(_mm256_set1_ps(AK_ERF_HIGH), a); /* a if it is NaN */
     __m256 q = _mm256_set1_ps(AK_ERFC_LOG_C6);
     q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C5));
     q = _mm256_fmadd_ps(q, t, _mm256_set1_ps(AK_ERFC_LOG_C4));

@@ -1,7 +1,7 @@
-/* Rows of floats times many tokens, as cpu/avx512/panel_f32.c: lanes are rows, and the 32
- * partial sums come in the order in which they are added up (cpu/panel.h). 2 vectors of
- * rows × 6 tokens fill the registers. A panel is [block of 16 rows][rev][step][row],
- * tokens are [group of 6][rev][step][token]. */
+/* F32 GEMM, as cpu/avx512/panel_f32.c: lanes are rows, and the 32 partial sums are computed in
+ * bit-reversed order (cpu/panel.h). 2 vectors of rows × 6 tokens fill the registers. A panel is
+ * [block of 16 rows][bit-reversed sum][step][row], tokens are [group of 6][bit-reversed
+ * sum][step][token]. */
 #include "base/mem.h"
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/stored.h"
@@ -24,7 +24,7 @@ AK_KERNEL __m128i load_word(const void *p)
     return _mm_cvtsi32_si128(word);
 }
 
-/* 4 elements from number i on of two rows. */
+/* Loads 4 elements from element i on of two rows. */
 AK_KERNEL __m256 load_quads(enum ak_quant_type type, const uint8_t *a, const uint8_t *b, size_t i)
 {
     const void *p = ak_cpu_stored_element(type, a, i), *q = ak_cpu_stored_element(type, b, i);
@@ -43,7 +43,7 @@ AK_KERNEL __m256 load_quads(enum ak_quant_type type, const uint8_t *a, const uin
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
 
-/* Lane i of v[r] becomes lane r of v[i] in either half. */
+/* Lane i of v[r] becomes lane r of v[i], in each half. */
 AK_KERNEL void transpose(__m256 v[QUAD])
 {
     __m256d low[2], high[2];
@@ -58,8 +58,8 @@ AK_KERNEL void transpose(__m256 v[QUAD])
     v[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(high[0], high[1]));
 }
 
-/* Puts 32 k of 16 rows, from number i on, in their places: turns are `stride` apart.
- * Whole lines are written at once. */
+/* Unpacks 32 k of 16 rows, from element i on, in bit-reversed order, sums `stride` apart. Writes
+ * whole cache lines. */
 AK_KERNEL void unpack_step(enum ak_quant_type type, const uint8_t *const rows[ROWS], size_t i,
                            float *to, size_t stride)
 {
@@ -87,7 +87,8 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
         const uint8_t *row[ROWS];
         for (size_t r = 0; r < ROWS; r++)
             row[r] = rows +
-                     ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
+                     /* rows beyond the last repeat it; nobody reads them */
+                     ak_min_size(first + r, n_rows - 1) * row_bytes;
         for (size_t i = 0; i < cols / AK_LANES; i++)
             unpack_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
         if (rest > 0 && type != AK_QUANT_F8) {
@@ -113,8 +114,8 @@ void ak_avx2_interleave_token_f32(const float *restrict x, size_t k, size_t toke
     ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
 
-/* One partial sum of 16 rows × the first n tokens of a group, added to those before it
- * that wait in `waiting`, and left with them. n is a constant. */
+/* One partial sum of 16 rows × the first n tokens of a group, n a constant. Adds the pending sums
+ * that it completes, then leaves the result in `waiting`. */
 AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t rev,
                     __m256 (*waiting)[TOKENS][VECTORS], struct ak_panel_prefetch *prefetch)
 {
@@ -161,7 +162,7 @@ static void pass_some(size_t n, const float *w, const float *x, size_t steps, si
         pass(TOKENS_LEFT, w, x, steps, rev, waiting, prefetch);
 }
 
-/* A block of rows and up to GROUPS groups of tokens. */
+/* One block of rows times up to GROUPS groups of tokens. */
 static void dot_groups(const float *block, size_t n_rows, const float *tokens, size_t n, size_t k,
                        float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {

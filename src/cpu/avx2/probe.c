@@ -1,3 +1,4 @@
+/* Roofline probes of AVX2: reading, int8 and f32 products. */
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
@@ -14,8 +15,8 @@ uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes)
     return (uint64_t)_mm256_extract_epi64(a, 0) ^ (uint64_t)_mm256_extract_epi64(a, 2);
 }
 
-/* maddubs and the sum in 16 bits: what a 4-bit product costs at least. Each operand
- * is hidden from the compiler, so that no product can be merged or moved. */
+/* vpmaddubsw and the sum in 16 bits: the minimum cost of a 4-bit product. Operands are hidden from
+ * the compiler, so that no product is merged or moved. */
 uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 8 };
@@ -36,8 +37,8 @@ uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * 32 * 2;
 }
 
-/* Twelve chains that differ from the start, so that none can be merged; two
- * operands for all of them, so that everything stays in registers. */
+/* Twelve chains with different starting values, so that none is merged; they share two operands, so
+ * that everything stays in registers. */
 uint64_t ak_avx2_probe_f32(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };

@@ -1,8 +1,10 @@
+/* Quantizes activations to int8 with one scale per 32 or 256; same results as the scalar kernels.
+ * The bundles above AVX2 inherit these kernels. */
 #include "base/half.h"
 #include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
-/* The largest magnitude of n values, as an integer: a NaN comes out on top. */
+/* Largest magnitude of n values as an integer; a NaN compares larger than all numbers. */
 AK_KERNEL uint32_t largest_magnitude(const float *x, size_t n)
 {
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
@@ -16,7 +18,7 @@ AK_KERNEL uint32_t largest_magnitude(const float *x, size_t n)
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-/* 32 values times `inverse` to int8, ties to even; results are within ±127. */
+/* 32 values times `inverse` as int8, ties to even; results are within ±127. */
 AK_KERNEL __m256i round_32(const float *x, __m256 inverse)
 {
     __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
@@ -24,14 +26,14 @@ AK_KERNEL __m256i round_32(const float *x, __m256 inverse)
     __m256i c = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 16), inverse));
     __m256i d = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 24), inverse));
     __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-    /* packing works within 128 bits: put the groups of four in order */
+    /* packing works per 128 bits: restore the order of the groups of four */
     return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-/* Sums of 16 bytes each: the lower 16 in *first, the upper in *second. */
+/* Sums of 16 bytes each: the lower 16 to *first, the upper 16 to *second. */
 AK_KERNEL void sum_16s(__m256i q, int32_t *first, int32_t *second)
 {
-    /* vpsadbw adds 8 unsigned bytes: 128 too much each */
+    /* vpsadbw adds 8 unsigned bytes: each 128 too large */
     __m256i eights =
         _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)), _mm256_setzero_si256());
     __m256i sixteens = _mm256_add_epi32(eights, _mm256_shuffle_epi32(eights, 0x4e));
@@ -39,7 +41,7 @@ AK_KERNEL void sum_16s(__m256i q, int32_t *first, int32_t *second)
     *second = _mm_cvtsi128_si32(_mm256_extracti128_si256(sixteens, 1)) - 16 * 128;
 }
 
-/* Below the cut everything is 0; an infinity or a NaN makes q = 0 and a NaN scale. */
+/* Whether the block is neither too small (stored as 0) nor infinite or NaN (q = 0, NaN scale). */
 AK_KERNEL bool is_ordinary(uint32_t largest)
 {
     return largest >= 0x0d800000u && largest < 0x7f800000u; /* 2^-100 */

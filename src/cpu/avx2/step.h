@@ -1,34 +1,33 @@
-/* How AVX2 multiplies: the only part of the products of packed weights that
- * AVX-VNNI does otherwise (cpu/avxvnni/step.h).
+/* AVX2's multiply step: the only part of the products of packed weights in which AVX-VNNI differs
+ * (cpu/avxvnni/step.h). Included before dot32.h and dot256.h.
  *
- * A word is four unsigned numbers of a row, k … k + 3, in each 32-bit lane.
- * vpmaddubsw multiplies them with four signed activations and adds two products in
- * 16 bits, with saturation. Partial sums, also of 16 bits, take as many words as
- * there is room for, and vpmaddwd adds them to 32 bits, times a scale where there is one.
- * Activations are within ±127, so that of numbers up to `max` a word adds at most
- * 2 · most · 127 to a half of a lane:
+ * A word is four unsigned numbers of a row, k … k + 3, in each 32-bit lane. vpmaddubsw multiplies
+ * them with four signed activations and adds pairs of products in 16 bits, with saturation. Partial
+ * sums, also of 16 bits, accumulate as many words as fit; vpmaddwd adds them to 32 bits, times a
+ * scale if there is one. Activations are within ±127, so a word of numbers up to `max` adds at most
+ * 2 · max · 127 to a half lane:
  *
  *   15   8 words, 30480      31   4 words, 31496      63   2 words, 32004
  *
- * Numbers of 8 bits are signed, −128 … 127, and multiplied with |a|, inverted where
- * a < 0: w·a = |a| · ~w + |a|. What is to be added follows from the activations
- * alone, once for all rows. 2 · 127 · 128 = 32512, so that each word is added by
- * itself: four instructions where others need two and a bit. (vpsignb would do
- * without preparation, but takes the units of the multiplications.) */
+ * 8-bit ("wide") numbers are signed, −128 … 127, and multiplied with |a|, inverted if a < 0:
+ * w·a = |a| · ~w + |a|. The correction depends on the activations alone and is computed once
+ * for all rows. 2 · 127 · 128 = 32512, so each word is added on its own: four instructions
+ * where others need a little over two. (vpsignb would need no preparation, but occupies the
+ * multiplier ports.) */
 #ifndef AK_CPU_AVX2_STEP_H
 #define AK_CPU_AVX2_STEP_H
 
 #include "cpu/avx2/lanes.h"
 
-/* Of `words` words of numbers up to `max`, how many a partial sum takes. */
+/* Number of words, of `words` words of numbers up to `max`, that one partial sum accumulates. */
 AK_KERNEL size_t words_together(unsigned max, size_t words)
 {
     size_t capacity = INT16_MAX / (2 * max * 127);
     return capacity < words ? capacity : words;
 }
 
-/* `partial` with one word more. The first one starts it: from `sum`, or from zero,
- * as the step likes; add_partial knows. */
+/* Adds one word to `partial`. The first word starts it from `sum` or from zero; add_partial of the
+ * same step.h knows which. */
 AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i word,
                            __m256i activations)
 {
@@ -37,13 +36,13 @@ AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i wor
     return in_order(first ? pairs : _mm256_add_epi16(partial, pairs));
 }
 
-/* `sum` with the words of a partial sum that was started from it. */
+/* Completes `sum` with a partial sum that was started from it. */
 AK_KERNEL __m256i add_partial(__m256i sum, __m256i partial)
 {
     return in_order(_mm256_add_epi32(sum, _mm256_madd_epi16(partial, _mm256_set1_epi16(1))));
 }
 
-/* `sum` with scale · partial, which was started from zero. `scale` has each row's
+/* Adds scale · partial to `sum`; the partial sum was started from zero. `scale` has each row's
  * number in both halves of its lane. */
 AK_KERNEL __m256i add_scaled_partial(__m256i sum, __m256i partial, __m256i scale)
 {
@@ -51,16 +50,16 @@ AK_KERNEL __m256i add_scaled_partial(__m256i sum, __m256i partial, __m256i scale
 }
 
 /* ---- Numbers of 8 bits -------------------------------------------------- */
-enum { WIDE_BIAS = 0 }; /* what they have added to them */
+enum { WIDE_BIAS = 0 }; /* added to wide numbers */
 
-/* 32 activations: |a|, and −1 where a < 0. Sums start from `start`. */
+/* 32 activations: |a|, and −1 if a < 0. Sums start from `start`. */
 struct wide_activations {
     uint8_t magnitudes[32] __attribute__((aligned(32)));
     uint8_t signs[32];
     int32_t start;
 };
 
-/* minus128_sum: −128 · Σq, for steps with a bias. */
+/* minus128_sum: −128 · Σq, for a step.h that has a bias. */
 AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum,
                                     struct wide_activations *to)
 {
@@ -84,7 +83,7 @@ AK_KERNEL struct wide_word wide_word(const struct wide_activations *activations,
                                broadcast_word(activations->signs + 4 * i) };
 }
 
-/* `sum` with one word more. */
+/* Adds one word to `sum`. */
 AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word activations)
 {
     __m256i pairs =

@@ -1,4 +1,5 @@
-/* Elements of rows that are stored as floats, or as F8, in registers. */
+/* Loads elements of stored rows of floats or F8 into registers. Used by dot_stored.c, panel_f32.c
+ * and elementwise.c. */
 #ifndef AK_CPU_AVX2_STORED_H
 #define AK_CPU_AVX2_STORED_H
 
@@ -12,20 +13,20 @@ AK_KERNEL __m256 load_stored(enum ak_quant_type type, const uint8_t *p)
     return type == AK_QUANT_F16 ? load_f16(p) : load_bf16(p);
 }
 
-/* The scale of the elements from number i on of a row of F8. */
+/* Scale of the block that contains element i of a row of F8. */
 AK_KERNEL __m256 load_scale(const uint8_t *row, size_t i)
 {
     return _mm256_broadcast_ss((const float *)(const void *)ak_cpu_stored_scale(row, i));
 }
 
-/* E4M3 numbers in the upper bytes of 16 bits, the lower ones 0, as halves: one is a short
- * F16 once its exponent has a fifth bit, 0, where the shift leaves the sign. */
+/* Converts E4M3 numbers in the upper bytes of 16 bits (lower bytes 0) to half floats. E4M3 becomes
+ * a short F16 after inserting a fifth exponent bit, 0; the shift keeps the sign in place. */
 AK_KERNEL __m256i halves_of_f8(__m256i upper)
 {
     return _mm256_and_si256(_mm256_srai_epi16(upper, 1), _mm256_set1_epi16((int16_t)0xbfff));
 }
 
-/* 32 elements from number i on of a row of F8. */
+/* 32 elements from element i on of a row of F8. */
 AK_KERNEL void load_f8(const uint8_t *row, size_t i, __m256 out[4])
 {
     const __m256i zero = _mm256_setzero_si256();

@@ -1,3 +1,4 @@
+/* Setter of the AVX2 bundle: its overrides of the scalar kernels. */
 #include "cpu/avx2/avx2.h"
 
 void ak_avx2_set_kernels(struct ak_cpu_kernels *k)

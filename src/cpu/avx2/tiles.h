@@ -1,4 +1,4 @@
-/* What the products of all packed types share. */
+/* Helpers shared by dot32.h and dot256.h, the products of packed types. */
 #ifndef AK_CPU_AVX2_TILES_H
 #define AK_CPU_AVX2_TILES_H
 
@@ -6,7 +6,7 @@
 #include "cpu/avx2/lanes.h"
 
 enum {
-    GROUP = 4, /* most tokens that words are used for while they are in registers */
+    GROUP = 4, /* tokens that use a word while it is in registers */
     HALF_LINE = AK_LINE_BYTES / 2,
     BLOCK_WORDS = AK_BLOCK_K / 4
 };
@@ -33,8 +33,7 @@ AK_KERNEL __m256i or_masked(__m256i a, __m256i b, int mask)
     return _mm256_or_si256(a, _mm256_and_si256(b, _mm256_set1_epi8((char)mask)));
 }
 
-/* The number that each nibble stands for: MXFP4's values + 16; those of IQ4_NL and
- * IQ4_XS, which are wide, + `bias`. */
+/* Values of MXFP4's nibbles + 16; of IQ4_NL's and IQ4_XS's, which are wide, + `bias`. */
 AK_KERNEL __m256i nibble_values(enum ak_quant_type type, int bias, __m256i nibbles)
 {
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_QUANT_MXFP4 ?

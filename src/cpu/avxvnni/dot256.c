@@ -1,3 +1,4 @@
+/* AVX-VNNI's instance of cpu/avx2/dot256.h: products of types with blocks of 256. */
 #include "cpu/avxvnni/avxvnni.h"
 #include "cpu/avxvnni/step.h"
 

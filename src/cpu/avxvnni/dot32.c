@@ -1,3 +1,4 @@
+/* AVX-VNNI's instance of cpu/avx2/dot32.h: products of types with blocks of 32. */
 #include "cpu/avxvnni/avxvnni.h"
 #include "cpu/avxvnni/step.h"
 

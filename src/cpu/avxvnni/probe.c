@@ -1,8 +1,9 @@
+/* Roofline probe of AVX-VNNI: int8 products. The others are AVX2's. */
 #include <immintrin.h>
 
 #include "cpu/avxvnni/avxvnni.h"
 
-/* Twelve chains of vpdpbusd with operands of their own, so that none can be merged. */
+/* Twelve chains of vpdpbusd with separate operands, so that none is merged. */
 uint64_t ak_avxvnni_probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };

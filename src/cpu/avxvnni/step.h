@@ -1,6 +1,6 @@
-/* How AVX-VNNI multiplies (see cpu/avx2/step.h): vpdpbusd adds a word's four products
- * to a sum of 32 bits. There are no partial sums, nothing can overflow, and numbers
- * of 8 bits are unsigned like all others, with their offset in them. */
+/* AVX-VNNI's multiply step, with the interface of cpu/avx2/step.h: vpdpbusd adds a word's four
+ * products to a 32-bit sum. There are no partial sums, nothing can overflow, and 8-bit numbers are
+ * unsigned like all others, with their offset included. */
 #ifndef AK_CPU_AVXVNNI_STEP_H
 #define AK_CPU_AVXVNNI_STEP_H
 

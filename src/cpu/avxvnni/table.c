@@ -1,3 +1,4 @@
+/* Setter of the AVX-VNNI bundle: its overrides of the AVX2 kernels. */
 #include "cpu/avxvnni/avxvnni.h"
 
 void ak_avxvnni_set_kernels(struct ak_cpu_kernels *k)
