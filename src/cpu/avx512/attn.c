@@ -1,19 +1,19 @@
-/* Attention over one KV page. Lanes are tokens for q·k and elements of the head
- * for the sum of values; every lane adds in the order of the scalar kernel. Rows
- * go in blocks, so that K and V are read once for several of them. */
+/* Attention over one KV page. Lanes are tokens for q·k and elements of the head for p·v; every lane
+ * adds in the order of the scalar kernel. Rows are processed in blocks, so that K and V are read
+ * once for several of them. */
 #include "base/mem.h"
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/stored.h"
 #include "quant/block.h"
 
 enum {
-    ROWS = 6, /* of a block, for both */
+    ROWS = 6, /* rows per block, in both halves */
     GROUPS = AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS,
-    COLUMNS = 4 /* vectors of the head that are summed at once */
+    COLUMNS = 4 /* vectors of the head summed at once */
 };
 
-/* weights[i][t] = q_i · k_t for n_rows and the tokens of n_groups groups from
- * `group` on; both counts are constants. */
+/* weights[i][t] = q_i · k_t for n_rows rows and the tokens of n_groups groups, from group `group`
+ * on; both counts are constants. */
 AK_KERNEL void scores(enum ak_quant_type type, size_t n_rows, size_t n_groups, const float *q,
                       size_t q_stride, size_t head_dim, const void *k, size_t group, float *weights)
 {
@@ -45,7 +45,7 @@ AK_KERNEL void scores(enum ak_quant_type type, size_t n_rows, size_t n_groups, c
                          s[r][g]);
 }
 
-/* The groups of tokens [first, end). */
+/* Scores of the groups that contain tokens [first, end). */
 AK_KERNEL void row_scores(enum ak_quant_type type, size_t n_rows, const float *q, size_t q_stride,
                           size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
@@ -59,7 +59,7 @@ AK_KERNEL void row_scores(enum ak_quant_type type, size_t n_rows, const float *q
         scores(type, n_rows, 1, q, q_stride, head_dim, k, group, weights);
 }
 
-/* Lanes of group g that lie in [first, end). */
+/* Lanes of group g within [first, end). */
 AK_KERNEL __mmask16 range_mask(size_t g, size_t first, size_t end)
 {
     size_t low = ak_max_size(first, g * AK_KV_GROUP_TOKENS) - g * AK_KV_GROUP_TOKENS;
@@ -67,8 +67,8 @@ AK_KERNEL __mmask16 range_mask(size_t g, size_t first, size_t end)
     return (__mmask16)((1u << high) - (1u << low));
 }
 
-/* The largest of 16 lanes, in all of them; the same bits as any order gives, but for
- * the sign of a zero. */
+/* Maximum of 16 lanes, in all of them. Any order gives the same bits except for the sign of a
+ * zero. */
 AK_KERNEL __m512 largest_lane(__m512 x)
 {
     x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0x4e));
@@ -77,8 +77,8 @@ AK_KERNEL __m512 largest_lane(__m512 x)
     return _mm512_max_ps(x, _mm512_permute_ps(x, 0xb1));
 }
 
-/* The largest of the scores of tokens [first, end), in all lanes. A score that is not
- * a number never becomes the largest; of zeros of both signs the first one counts. */
+/* Maximum score of tokens [first, end), in all lanes. A NaN never wins; of zeros of both signs the
+ * first counts. */
 AK_KERNEL __m512 largest_score(const float *scores, size_t first, size_t end)
 {
     __m512 largest = _mm512_set1_ps(-INFINITY);
@@ -99,7 +99,7 @@ AK_KERNEL __m512 largest_score(const float *scores, size_t first, size_t end)
     return largest;
 }
 
-/* Scores of tokens [first, end) to weights; gives their 16 partial sums. */
+/* Turns the scores of tokens [first, end) into weights; returns their 16 partial sums. */
 AK_KERNEL __m512 apply_softmax(float *weights, size_t first, size_t end, __m512 largest)
 {
     __m512 total = _mm512_setzero_ps();
@@ -123,7 +123,7 @@ AK_KERNEL __m512 apply_softmax(float *weights, size_t first, size_t end, __m512 
     return total;
 }
 
-/* 16 elements of Q8_0 from number i on: half a block. */
+/* Loads 16 elements of Q8_0 from element i on: half a block. */
 AK_KERNEL __m512 load_q8_0(const void *blocks, size_t i)
 {
     const struct ak_quant_block_q8_0 *block =
@@ -135,7 +135,8 @@ AK_KERNEL __m512 load_q8_0(const void *blocks, size_t i)
     return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_set1_epi16(scale)), _mm512_cvtepi32_ps(quants));
 }
 
-/* Elements d … d + 15 of token t's values; of F16 and F32 those in `lanes`, where `some`. */
+/* Loads elements d … d + 15 of token t's values; of F16 and F32 only those in `lanes`, if
+ * `some`. */
 AK_KERNEL __m512 load_value(enum ak_quant_type type, const void *v, size_t head_dim, size_t t,
                             size_t d, bool some, __mmask16 lanes)
 {
@@ -145,8 +146,8 @@ AK_KERNEL __m512 load_value(enum ak_quant_type type, const void *v, size_t head_
                   load_stored(type, v, t * head_dim + d);
 }
 
-/* out[i][d] goes on over tokens [first, end), or begins with them, for n_rows rows and
- * n columns of 16 elements, of the last one only `lanes`; d is the first one. */
+/* Continues out[i][d] over tokens [first, end), or starts it if `begins`, for n_rows rows and n
+ * columns of 16 elements from element d on; of the last column only `lanes`. */
 AK_KERNEL void add_values(enum ak_quant_type type, bool begins, size_t n_rows, size_t n,
                           __mmask16 lanes, const float *weights, size_t first, size_t end,
                           const void *v, size_t head_dim, size_t d, float *out, size_t out_stride)
@@ -178,7 +179,7 @@ AK_KERNEL void add_values(enum ak_quant_type type, bool begins, size_t n_rows, s
         _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
 }
 
-/* All columns. */
+/* The same for all columns. */
 AK_KERNEL void add_rows(enum ak_quant_type type, bool begins, size_t n_rows, const float *weights,
                         size_t first, size_t end, const void *v, size_t head_dim, float *out,
                         size_t out_stride)
@@ -194,8 +195,8 @@ AK_KERNEL void add_rows(enum ak_quant_type type, bool begins, size_t n_rows, con
     }
 }
 
-/* The tokens that all rows see are added for all of them at once; those before and
- * after for each row alone. */
+/* Adds the tokens that all rows see for all rows at once, those before and after for each row
+ * alone. */
 AK_KERNEL void row_values(enum ak_quant_type type, size_t n_rows, float *weights, size_t head_dim,
                           const void *v, const uint16_t *first, const uint16_t *end, float *max,
                           float *sum, float *out, size_t out_stride)
@@ -234,7 +235,7 @@ AK_KERNEL void row_values(enum ak_quant_type type, size_t n_rows, float *weights
                  out + r * out_stride, 0);
 }
 
-/* Rows of the next block: whole ones, and two of about one size at the end. */
+/* Rows of the next block: full blocks, then two of similar size. */
 AK_KERNEL size_t block_rows(size_t left)
 {
     return left >= 2 * ROWS || left == ROWS ? ROWS : left > ROWS ? (left + 1) / 2 : left;

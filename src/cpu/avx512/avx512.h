@@ -1,5 +1,6 @@
-/* The AVX-512 kernels (F, BW, DQ, VL, VNNI), one function a slot of struct
- * ak_cpu_kernels. Each gives the bits of its scalar counterpart. */
+/* The AVX-512 kernels (F, BW, DQ, VL, VNNI), one function per slot of struct ak_cpu_kernels, with
+ * the same results as the scalar ones. Used by the sources of this folder and by the AMX bundle,
+ * which unpacks with them. */
 #ifndef AK_CPU_AVX512_AVX512_H
 #define AK_CPU_AVX512_AVX512_H
 
@@ -15,8 +16,8 @@ ak_unpack_panel_i8_fn ak_avx512_unpack_q4_0, ak_avx512_unpack_q4_1, ak_avx512_un
     ak_avx512_unpack_iq4_xs, ak_avx512_unpack_mxfp4, ak_avx512_unpack_a4, ak_avx512_unpack_a5,
     ak_avx512_unpack_a8;
 
-/* Panels by what is left to do with them: blocks of 32 with an offset, a minimum
- * or both; K-types with integer scales per 32, per 16 or none. */
+/* One kernel per kind of scaling: blocks of 32 with an offset, a minimum or both; K-types with
+ * integer scales per 32, per 16 or none. */
 ak_dot_panel_i8_fn ak_avx512_dot_panel_i8_8, ak_avx512_dot_panel_i8_16, ak_avx512_dot_panel_i8_128,
     ak_avx512_dot_panel_i8_minimum, ak_avx512_dot_panel_i8_128_minimum,
     ak_avx512_dot_panel_i8_k32_minimum, ak_avx512_dot_panel_i8_k32_128,

@@ -2,9 +2,9 @@
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/lanes.h"
 
-enum { VECTORS = 4 }; /* of columns at once, each with a chain of sums of its own */
+enum { VECTORS = 4 }; /* vectors of columns at once, each with its own chain of sums */
 
-/* 16 · n columns, n a constant. */
+/* 16 · n columns; n is a constant. */
 AK_KERNEL void columns(size_t n, const float *q, const float *k, size_t rows, const float *v,
                        float decay, float beta, float *state, size_t stride, float *out)
 {

@@ -1,7 +1,7 @@
-/* Skinny GEMM over tiles of the K-types. */
+/* Skinny GEMM over tiles of K-types. */
 #include "cpu/avx512/interleaved.h"
 
-enum { TOKENS_MAX = 4 }; /* a pass */
+enum { TOKENS_MAX = 4 }; /* tokens per pass */
 
 AK_KERNEL const struct ak_cpu_act256 *act_of(const uint8_t *activations, size_t act_bytes, size_t t)
 {
@@ -71,8 +71,8 @@ AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile
     }
 }
 
-/* acc[t] += one Q6_K tile, its lines in the order in which they lie: memory gives
- * a third of its speed to anything else. */
+/* acc[t] += one tile of Q6_K. Reads its lines in address order; any other order gets a third of the
+ * memory bandwidth. */
 AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t distance, const uint8_t *activations,
                          size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
@@ -89,10 +89,10 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
             high[i] = load_line_now(lines + i * AK_LINE_BYTES);
         AK_UNROLL
         for (size_t part = 0; part < 4; part++) {
-            /* 16 k of each of two quarters, which share their lines of low bits */
+            /* 16 k of each of two quarters, which share lines of low bits */
             if (distance)
                 ak_cpu_prefetch(lines + part * 6 * AK_LINE_BYTES, 6 * AK_LINE_BYTES,
-                                distance); /* of the half's 24 */
+                                distance); /* of the half's 24 lines */
             const size_t quarters[2] = { part / 2, part / 2 + 2 }, first = part % 2 * 4;
             __m512i sums[2][TOKENS_MAX];
             AK_UNROLL
@@ -135,7 +135,7 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
     }
 }
 
-/* Two sums that fit 16 bits as a pair: first >> first_shift, second >> second_shift. */
+/* Two sums that fit 16 bits, as a pair: first >> first_shift, second >> second_shift. */
 AK_KERNEL __m512i pair_of(__m512i first, unsigned first_shift, __m512i second,
                           unsigned second_shift)
 {
@@ -145,9 +145,9 @@ AK_KERNEL __m512i pair_of(__m512i first, unsigned first_shift, __m512i second,
                                    _mm512_slli_epi32(second, 16 - second_shift));
 }
 
-/* acc[t] += one tile of Q2_K. Numbers are left where they are in their bytes: a sum
- * is 4^quarter times too large until it is paired. Sums of 16 are within 3 · 127 · 16,
- * so that pairs of them meet pairs of scales. */
+/* acc[t] += one tile of Q2_K. Numbers stay at their position in the bytes, so a sum is 4^quarter
+ * times too large until it is paired. Sums of 16 are within 3 · 127 · 16, so pairs of them are
+ * multiplied with pairs of scales. */
 AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t distance, const uint8_t *activations,
                          size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
@@ -169,7 +169,7 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
     AK_UNROLL
     for (size_t part = 0; part < 4; part++) {
         const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + part * 4 * AK_LINE_BYTES;
-        if (distance) /* five lines each, and the one that is left */
+        if (distance) /* five lines each, and the remaining one */
             ak_cpu_prefetch(tile + part * 5 * AK_LINE_BYTES, (part == 3 ? 6 : 5) * AK_LINE_BYTES,
                             distance);
         __m512i sums[4][TOKENS_MAX];
@@ -213,8 +213,8 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
     }
 }
 
-/* acc[t] += one tile of Q3_K, as Q2_K: sums of 16 unsigned numbers are within
- * 7 · 127 · 16. The offset of 4 is taken with the scales, all at once. */
+/* acc[t] += one tile of Q3_K, as Q2_K: sums of 16 unsigned numbers are within 7 · 127 · 16. The
+ * offset of 4 is subtracted once, with the scales. */
 AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t distance, const uint8_t *activations,
                          size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
@@ -226,7 +226,7 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
     for (size_t t = 0; t < n; t++)
         scaled[t] = offset[t] = _mm512_setzero_si512();
     AK_UNROLL
-    for (size_t part = 0; part < 2; part++) { /* of each sub-block the first 16, then the others */
+    for (size_t part = 0; part < 2; part++) { /* first 16 k of each sub-block, then the others */
         __m512i lines[4][3];
         AK_UNROLL
         for (size_t i = 0; i < 12; i++)
@@ -284,7 +284,7 @@ AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t distance,
     AK_UNROLL
     for (size_t j = 0; j < AK_TILE_BLOCKS; j++) {
         const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES;
-        if (distance) /* four lines each, and the two that are left */
+        if (distance) /* four lines each, and the remaining two */
             ak_cpu_prefetch(tile + j * 4 * AK_LINE_BYTES, (j == 7 ? 6 : 4) * AK_LINE_BYTES,
                             distance);
         __m512i sums[TOKENS_MAX];
@@ -329,7 +329,7 @@ AK_KERNEL void k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, si
     }
 }
 
-/* `distance`: how many bytes behind its tile this pass asks for lines; 0: it need not. */
+/* Pass over n_tiles tile rows. `distance`: prefetch distance in bytes; 0: no prefetch. */
 AK_KERNEL void dot_tile_rows(enum ak_quant_type type, size_t n, const uint8_t *tiles,
                              size_t n_tiles, size_t k, size_t distance, const uint8_t *activations,
                              size_t act_bytes, float *y, size_t y_stride)
@@ -369,10 +369,10 @@ AK_KERNEL void dot_tokens(enum ak_quant_type type, size_t n, const uint8_t *tile
     }
 }
 
-/* How far ahead a pass over a long stream asks for lines. Q3_K and Q6_K, which take bits of
- * lines apart from one another, gain a third to a half on a Xeon with AMX; there tiles that
- * are read from their first line to their last come as fast without, and at 0.8 of it with
- * it. Zen 4 wants it for several tokens (1.4 times Q4_K's speed), for one not. */
+/* Prefetch distance of a pass over a long stream; 0: none. Q3_K and Q6_K combine bits from distant
+ * lines and gain a third to a half on a Xeon with AMX. Tiles read from first to last line are as
+ * fast there without prefetch, and reach 0.8 of the speed with it. Zen 4 needs it for several
+ * tokens (1.4 times the speed of Q4_K), not for one. */
 AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
 {
     bool wanted =
@@ -380,8 +380,8 @@ AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
     return wanted ? ak_cpu_prefetch_distance() : 0;
 }
 
-/* More tokens than a pass has registers for: tile row by tile row, so that later
- * passes find it in the cache; the last one meanwhile asks for the next row. */
+/* If one pass has too few registers for all tokens: tile row by tile row, so that later passes find
+ * it in the cache. The last pass prefetches the next tile row. */
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                          size_t y_stride)

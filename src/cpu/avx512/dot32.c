@@ -1,8 +1,8 @@
-/* Skinny GEMM over tiles of the types whose blocks have 32 elements: one
- * sequential stream, sums of 16 rows × up to 8 tokens in registers. */
+/* Skinny GEMM over tiles of types with blocks of 32 elements: one sequential stream, sums of 16
+ * rows × up to 8 tokens in registers. */
 #include "cpu/avx512/interleaved.h"
 
-enum { TOKENS_MAX = 8 }; /* a pass */
+enum { TOKENS_MAX = 8 }; /* tokens per pass */
 
 AK_KERNEL const struct ak_cpu_act32 *act_at(const uint8_t *activations, size_t act_bytes, size_t t)
 {
@@ -17,8 +17,8 @@ AK_KERNEL __m512 add_block(enum ak_quant_type type, __m512 acc, __m512i sum, __m
     return has_minimum(type) ? _mm512_fmadd_ps(minimum, _mm512_set1_ps(act->scaled_sum), acc) : acc;
 }
 
-/* Sums of one packed block. With one or two tokens high nibbles are left where
- * they are, summed apart and shifted once; with more a shift a word is cheaper. */
+/* Sums of one packed block. With one or two tokens high nibbles are not shifted: their sums are
+ * kept separately and shifted once. With more tokens one shift per word is cheaper. */
 AK_KERNEL void block_sums(enum ak_quant_type type, const struct ak_avx512_block *at,
                           const uint8_t *activations, size_t act_bytes, size_t n,
                           __m512i sums[TOKENS_MAX])
@@ -33,7 +33,7 @@ AK_KERNEL void block_sums(enum ak_quant_type type, const struct ak_avx512_block 
     }
     AK_UNROLL
     for (size_t step = 0; step < BLOCK_WORDS; step++) {
-        /* both nibbles of a line while it is there */
+        /* both nibbles of a line while it is loaded */
         size_t i = has_bytes(type) ? step : step % 2 * 4 + step / 2;
         bool shifted = apart && i >= 4;
         __m512i w = shifted ?
@@ -52,10 +52,9 @@ AK_KERNEL void block_sums(enum ak_quant_type type, const struct ak_avx512_block 
             sums[t] = _mm512_add_epi32(sums[t], _mm512_srai_epi32(times16[t], 4));
 }
 
-/* One tile row times n ≤ TOKENS_MAX tokens, n a constant; gives the next row.
- * Lines are asked for `distance` bytes before they are needed. Where distance is 0 only
- * a tile's scales are, so that they come before its quants, as they lie: memory
- * gives a third of its speed to anything but one sequential stream. */
+/* One tile row times n ≤ TOKENS_MAX tokens, n a constant. Returns the next tile row. Lines are
+ * prefetched `distance` bytes ahead. With distance 0 only a tile's scales are, so that they arrive
+ * before its quants, in address order: any other order gets a third of the memory bandwidth. */
 AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, const uint8_t *w, size_t k,
                                       size_t distance, const uint8_t *activations, size_t act_bytes,
                                       size_t n, float *y, size_t y_stride)
@@ -103,9 +102,9 @@ AK_KERNEL const uint8_t *dot_skinny(enum ak_quant_type type, const uint8_t *w, s
     }
 }
 
-/* How far ahead a pass over a long stream asks for lines. Zen 4 wants none for one token of
- * tiles that are read from their first line to their last; a Xeon with AMX none for several
- * tokens of whole bytes. */
+/* Prefetch distance of a pass over a long stream; 0: none. Zen 4 needs none for one token and tiles
+ * read from first to last line; a Xeon with AMX none for several tokens and types with one byte per
+ * quant. */
 AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
 {
     bool in_order = !has_minimum(type) && type != AK_QUANT_Q5_0;
@@ -128,8 +127,8 @@ AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n
                     dot_skinny(type, tiles, k, distance, activations, act_bytes, n, y, y_stride);
         return;
     }
-    /* Two passes a tile row: the second finds it in the cache, and meanwhile
-     * asks for the next one. */
+    /* Two passes per tile row: the second finds it in the cache and prefetches the next tile
+     * row. */
     size_t first = (n + 1) / 2;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         const uint8_t *next =

@@ -1,11 +1,11 @@
-/* Float products: rows times tokens in blocks whose partial sums, two vectors
- * each, stay in registers. */
+/* Products of float rows, in blocks of rows × tokens with two vectors of partial sums each, which
+ * stay in registers. */
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/lanes.h"
 
 enum { ROWS = 3, TOKENS = 4 };
 
-/* n_rows ≤ ROWS times n ≤ TOKENS, both constants. */
+/* n_rows ≤ ROWS times n ≤ TOKENS; both are constants. */
 AK_KERNEL void dot_block(const float *w, size_t w_stride, size_t n_rows, const float *x,
                          size_t x_stride, size_t n, size_t k, float *y, size_t y_stride)
 {

@@ -1,18 +1,18 @@
-/* Stored rows of F32, F16, BF16 and F8 times few tokens, widened in registers. Memory wants
- * to be read in the order of addresses, row by row; but the tokens come again for
- * every row, and where they do not stay in the nearest cache beside the stream of
- * weights, several rows share each load of theirs. */
+/* Skinny GEMM over stored rows of F32, F16, BF16 and F8, dequantized in registers. Memory is
+ * fastest in the order of addresses, row by row. But every row needs the tokens again: if they do
+ * not stay in the first-level cache beside the weight stream, several rows share each load of a
+ * token. */
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/stored.h"
 
 enum {
-    TOKENS = 4,       /* of a block, most */
+    TOKENS = 4,       /* maximum tokens per block */
     SUMS = 2 * 12,    /* registers of partial sums */
-    STAYS = 12 * 1024 /* bytes of a token that stay in the nearest cache */
+    STAYS = 12 * 1024 /* bytes of a token that stay in the first-level cache */
 };
 
-/* Adds 32 k of rows × tokens, from number i of the rows on and where `x` points to. The
- * sums of a row and token are two registers. */
+/* Adds 32 k of rows × tokens: weights from element i of the rows on, tokens from `x` on. Each row
+ * and token has two registers of sums. */
 AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                     size_t row_bytes, size_t i, const float *x, size_t x_stride, __m512 sums[SUMS])
 {
@@ -29,7 +29,7 @@ AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const u
     }
 }
 
-/* rows and tokens are constants. */
+/* One block of rows × tokens over all of k; both counts are constants. */
 AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
                      size_t y_stride)
@@ -57,7 +57,7 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
             _mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
 }
 
-/* All rows and `tokens` tokens, `shared` rows at a time. Both are constants. */
+/* All rows times `tokens` tokens, `shared` rows at a time; both are constants. */
 AK_KERNEL void all_rows(enum ak_quant_type type, size_t shared, size_t tokens, const uint8_t *w,
                         size_t row_bytes, size_t n_rows, size_t cols, const float *x,
                         size_t x_stride, float *y, size_t y_stride)
@@ -68,7 +68,7 @@ AK_KERNEL void all_rows(enum ak_quant_type type, size_t shared, size_t tokens, c
         block(type, 1, tokens, w, row_bytes, cols, x, x_stride, y, y_stride);
 }
 
-/* `rows` rows and all tokens. */
+/* `rows` rows times all tokens. */
 AK_KERNEL void all_tokens(enum ak_quant_type type, size_t rows, const uint8_t *w, size_t row_bytes,
                           size_t cols, const float *x, size_t x_stride, size_t n, float *y,
                           size_t y_stride)

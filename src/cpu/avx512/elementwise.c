@@ -1,5 +1,5 @@
-/* Kernels over single elements, and the norm. Those of generic.h are taken as
- * they are for the elements that do not fill a vector. */
+/* Elementwise kernels and norms. Those of generic.h process the elements that do not fill a
+ * vector. */
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/lanes.h"
 #include "quant/block.h"
@@ -34,7 +34,7 @@ void ak_avx512_silu_mul(const float *restrict gate, const float *restrict up, fl
     ak_generic_silu_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
-/* Pairs (i, i + half): 16 at once. */
+/* Pairs (i, i + half), 16 at once. */
 AK_KERNEL void rope_halves(float *restrict x, const float *restrict cos, const float *restrict sin,
                            size_t half)
 {
@@ -48,7 +48,7 @@ AK_KERNEL void rope_halves(float *restrict x, const float *restrict cos, const f
     }
 }
 
-/* Pairs (2i, 2i + 1): 8 at once, each lane beside its partner's. */
+/* Pairs (2i, 2i + 1), 8 at once; each lane is next to its partner. */
 AK_KERNEL void rope_neighbors(float *restrict x, const float *restrict cos,
                               const float *restrict sin, size_t half)
 {

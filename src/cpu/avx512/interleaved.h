@@ -1,5 +1,5 @@
-/* Lines of 64 bytes as vectors of 16 rows: what is shared by the kernels over
- * tiles and over panels. */
+/* Interleaved lines as vectors of 16 rows: decoding of words and scales. Shared by skinny GEMM over
+ * tiles and by unpacking into panels. */
 #ifndef AK_CPU_AVX512_INTERLEAVED_H
 #define AK_CPU_AVX512_INTERLEAVED_H
 
@@ -20,7 +20,7 @@ AK_KERNEL __m512i high_nibbles(__m512i line)
     return _mm512_and_si512(_mm512_srli_epi16(line, 4), _mm512_set1_epi8(15));
 }
 
-/* Adds 16 to the bytes whose bit is set. */
+/* Adds 16 to the bytes with their bit set in `bits`. */
 AK_KERNEL __m512i add_fifth_bits(__m512i words, uint64_t bits)
 {
     return _mm512_mask_add_epi8(words, (__mmask64)bits, words, _mm512_set1_epi8(16));
@@ -32,8 +32,7 @@ AK_KERNEL __m512i or_masked(__m512i a, __m512i b, char mask)
     return _mm512_ternarylogic_epi64(a, b, _mm512_set1_epi8(mask), 0xf8);
 }
 
-/* The number that each nibble stands for, made unsigned: IQ4_NL's and IQ4_XS's
- * values + 128, MXFP4's + 16. */
+/* Values of all nibbles, made unsigned: IQ4_NL's and IQ4_XS's + 128, MXFP4's + 16. */
 AK_KERNEL __m512i value_table(enum ak_quant_type type)
 {
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(type == AK_QUANT_MXFP4 ?
@@ -55,7 +54,7 @@ AK_KERNEL bool has_fifth_bits(enum ak_quant_type type)
     return type == AK_QUANT_Q5_0 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A5;
 }
 
-/* Whether a quant has a byte of its own. */
+/* Whether each quant is stored as one byte. */
 AK_KERNEL bool has_bytes(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q8_0 || type == AK_QUANT_A8;
@@ -66,10 +65,10 @@ AK_KERNEL bool has_values(enum ak_quant_type type)
     return type == AK_QUANT_IQ4_NL || type == AK_QUANT_MXFP4;
 }
 
-/* How the offset that is still in a block's words follows from ak_cpu_act32.minus8_sum. */
+/* Multiple of ak_cpu_act32.minus8_sum that removes the offset still in a block's words. */
 enum ak_avx512_offset { OFFSET_0, OFFSET_8, OFFSET_16, OFFSET_128, OFFSET_128_MINIMUM };
 
-/* Whether the types of an offset have minimums. */
+/* Whether types with this offset have minimums. */
 AK_KERNEL bool offset_has_minimum(enum ak_avx512_offset offset)
 {
     return offset == OFFSET_0 || offset == OFFSET_128_MINIMUM;
@@ -88,7 +87,7 @@ AK_KERNEL enum ak_avx512_offset offset_of(enum ak_quant_type type)
     }
 }
 
-/* The sum that a block's products start from: −offset · Σq of the activations. */
+/* Initial value of a block's sum: −offset · Σq of the activations. */
 AK_KERNEL __m512i block_offset(enum ak_avx512_offset offset, const struct ak_cpu_act32 *act)
 {
     switch (offset) {
@@ -100,7 +99,7 @@ AK_KERNEL __m512i block_offset(enum ak_avx512_offset offset, const struct ak_cpu
     }
 }
 
-/* Where the parts of a block of 32 k lie. */
+/* Addresses of the parts of a block of 32 k. */
 struct ak_avx512_block {
     const uint8_t *scales, *minimums, *high, *lines;
 };
@@ -116,7 +115,7 @@ AK_KERNEL size_t factor_bytes(enum ak_quant_type type)
     return type == AK_QUANT_MXFP4 ? 16 : type == AK_QUANT_A8 ? 64 : 32;
 }
 
-/* The first block of a tile of `blocks` blocks. */
+/* First block of a tile of `blocks` blocks. */
 AK_KERNEL struct ak_avx512_block first_block(enum ak_quant_type type, const uint8_t *tile,
                                              size_t blocks)
 {
@@ -127,8 +126,7 @@ AK_KERNEL struct ak_avx512_block first_block(enum ak_quant_type type, const uint
     return at;
 }
 
-/* From a block to the next one of the tile; behind the last one, `lines` is where
- * the next tile begins. */
+/* Advances to the tile's next block. After the last one, `lines` is the start of the next tile. */
 AK_KERNEL void next_block(enum ak_quant_type type, struct ak_avx512_block *at)
 {
     at->scales += factor_bytes(type);
@@ -137,8 +135,8 @@ AK_KERNEL void next_block(enum ak_quant_type type, struct ak_avx512_block *at)
     at->lines += block_bytes(type);
 }
 
-/* ak_e8m0_half of 16 exponents: the second term is the larger one for the two that
- * give subnormals. */
+/* ak_e8m0_half of 16 exponents. The second term is the larger one for the two that give
+ * subnormals. */
 AK_KERNEL __m512 load_exponents(const uint8_t *p)
 {
     __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
@@ -169,7 +167,7 @@ AK_KERNEL __m512 block_minimum(enum ak_quant_type type, const struct ak_avx512_b
     return block_factors(type, at->minimums);
 }
 
-/* Word i (k = 4i …) of a block, unsigned, the offset still in it. */
+/* Word i (k = 4i …) of a block, unsigned, still with its offset. */
 AK_KERNEL __m512i block_word(enum ak_quant_type type, const struct ak_avx512_block *at, size_t i)
 {
     if (has_bytes(type))
@@ -186,8 +184,8 @@ AK_KERNEL __m512i block_word(enum ak_quant_type type, const struct ak_avx512_blo
 }
 
 /* ---- K-types ------------------------------------------------------------ */
-/* Q4_K's 12 bytes of scales and mins, three lines, as bytes: scales[0] has those
- * of sub-blocks 0 … 3 in the bytes of each lane, scales[1] those of 4 … 7. */
+/* Decodes Q4_K's 12 bytes of scales and minimums from three lines: scales[0] has those of
+ * sub-blocks 0 … 3 in the bytes of each lane, scales[1] those of 4 … 7. */
 AK_KERNEL void q4_k_scales(const uint8_t *lines, __m512i scales[2], __m512i minimums[2])
 {
     const __m512i six = _mm512_set1_epi8(63), four = _mm512_set1_epi8(15),
@@ -202,7 +200,7 @@ AK_KERNEL void q4_k_scales(const uint8_t *lines, __m512i scales[2], __m512i mini
                                   _mm512_and_si512(_mm512_srli_epi16(b, 2), top));
 }
 
-/* Byte j of each lane, as an unsigned or a signed number. */
+/* Byte j of each lane as an unsigned or signed number. */
 AK_KERNEL __m512i byte_of_lane(__m512i x, size_t j)
 {
     return _mm512_and_si512(_mm512_srli_epi32(x, (unsigned)(8 * j)), _mm512_set1_epi32(255));
@@ -213,14 +211,14 @@ AK_KERNEL __m512i signed_byte_of_lane(__m512i x, size_t j)
     return _mm512_srai_epi32(_mm512_slli_epi32(x, (unsigned)(24 - 8 * j)), 24);
 }
 
-/* Minimums as pairs of int16 that meet the pairs of ak_cpu_act256.pair_sum32. */
+/* Minimums as pairs of int16 that match the pairs of ak_cpu_act256.pair_sum32. */
 AK_KERNEL __m512i minimum_pair(const __m512i minimums[2], size_t i)
 {
     const __m512i even = _mm512_set1_epi32(0x00ff00ff);
     return _mm512_and_si512(i % 2 ? _mm512_srli_epi16(minimums[i / 2], 8) : minimums[i / 2], even);
 }
 
-/* Q4_K: d in the lower half of each lane, dmin in the upper. */
+/* Q4_K has d in the lower half of each lane, dmin in the upper half. */
 AK_KERNEL __m512 lower_halves(__m512i x)
 {
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x));
@@ -255,15 +253,15 @@ AK_KERNEL __m512i q6_k_word(__m512i low, __m512i high, size_t quarter)
     return _mm512_or_si512(low, _mm512_and_si512(high, _mm512_set1_epi8(48)));
 }
 
-/* Pairs of int16 from bytes 0 and 2 (first = 0) or 1 and 3 of each lane: they meet
- * the pairs of ak_cpu_act256. */
+/* Pairs of int16 from bytes 0 and 2 (first = 0) or 1 and 3 of each lane; they match the pairs of
+ * ak_cpu_act256. */
 AK_KERNEL __m512i byte_pairs(__m512i x, size_t first)
 {
     return first == 0 ? _mm512_and_si512(x, _mm512_set1_epi32(0x00ff00ff)) :
                         _mm512_srli_epi16(x, 8);
 }
 
-/* Q2_K: pairs of scales and of minimums from a line of four a row. */
+/* Q2_K: pairs of scales and of minimums from a line with four of each per row. */
 AK_KERNEL __m512i q2_k_scale_pairs(__m512i line, size_t first)
 {
     return _mm512_and_si512(first == 0 ? line : _mm512_srli_epi16(line, 8),
@@ -277,8 +275,8 @@ AK_KERNEL __m512i q2_k_minimum_pairs(__m512i line, size_t first)
                _mm512_srli_epi16(line, 12);
 }
 
-/* Q3_K's 12 bytes of scales, three lines: scales[q] has 4q … 4q + 3 in the bytes of
- * each lane, 32 still to be taken. */
+/* Decodes Q3_K's 12 bytes of scales from three lines: scales[q] has 4q … 4q + 3 in the bytes of
+ * each lane, with 32 still to be subtracted. */
 AK_KERNEL void q3_k_scales(const uint8_t *lines, __m512i scales[4])
 {
     __m512i a = load_line(lines), b = load_line(lines + AK_LINE_BYTES),
@@ -289,7 +287,7 @@ AK_KERNEL void q3_k_scales(const uint8_t *lines, __m512i scales[4])
     scales[3] = or_masked(high_nibbles(b), _mm512_srli_epi16(high, 2), 0x30);
 }
 
-/* The word of sub-block `sub` from three lines, times q3_k_factor(sub). */
+/* Word of sub-block `sub` from three lines, times 2^q3_k_shift(sub). */
 AK_KERNEL __m512i q3_k_word(const __m512i lines[3], size_t sub)
 {
     const __m512i top = _mm512_set1_epi8((char)0xc0);
@@ -300,13 +298,13 @@ AK_KERNEL __m512i q3_k_word(const __m512i lines[3], size_t sub)
     }
 }
 
-/* Log2 of the factor. */
+/* Log2 of the factor in q3_k_word. */
 AK_KERNEL unsigned q3_k_shift(size_t sub)
 {
     return sub >= 6 ? 5 : sub % 2 ? 3 : 0;
 }
 
-/* IQ4_XS: scale j of 8 as int32. `first` is the line of d and high bits. */
+/* IQ4_XS: scale j of 8 as int32. `first` is the line of d and high scale bits. */
 AK_KERNEL __m512i iq4_xs_scale(__m512i first, __m512i low, size_t j)
 {
     __m512i scale =

@@ -1,4 +1,4 @@
-/* Small helpers on vectors of 16 lanes. */
+/* Helpers for vectors of 16 lanes, shared by the AVX-512 sources. */
 #ifndef AK_CPU_AVX512_LANES_H
 #define AK_CPU_AVX512_LANES_H
 
@@ -12,8 +12,8 @@ AK_KERNEL __m512i load_line(const void *p)
     return _mm512_loadu_si512(p);
 }
 
-/* As load_line, and into a register at this point of the program: where a compiler
- * moves loads to their uses, memory is no longer read in order. */
+/* As load_line, but loads at this point of the program. Compilers move loads to their uses, and
+ * memory would no longer be read in address order. */
 AK_KERNEL __m512i load_line_now(const void *p)
 {
     __m512i x = load_line(p);
@@ -26,20 +26,20 @@ AK_KERNEL void store_line(void *p, __m512i x)
     _mm512_storeu_si512(p, x);
 }
 
-/* 16 halves as floats. */
+/* Converts 16 halves to floats. */
 AK_KERNEL __m512 load_halves(const void *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
 
-/* The same of BF16. */
+/* Converts 16 BF16 to floats. */
 AK_KERNEL __m512 load_bf16(const void *p)
 {
     return _mm512_castsi512_ps(
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
 
-/* The 32-bit word at p in every lane: one load. */
+/* Broadcasts the 32-bit word at p: one load. */
 AK_KERNEL __m512i broadcast_word(const void *p)
 {
     int32_t word;
@@ -53,7 +53,7 @@ AK_KERNEL __mmask16 first_lanes(size_t n)
     return (__mmask16)((1u << n) - 1);
 }
 
-/* Lane r of v[i] and lane i of v[r] change places. */
+/* Transposes: exchanges lane r of v[i] and lane i of v[r]. */
 AK_KERNEL void transpose_lanes(__m512 v[16])
 {
     __m512 pairs[16], fours[16];
@@ -85,7 +85,7 @@ AK_KERNEL void transpose_lanes(__m512 v[16])
     }
 }
 
-/* Adds the upper half to the lower until one is left. */
+/* Adds the upper half to the lower half until one is left. */
 AK_KERNEL float horizontal_sum(__m512 x)
 {
     __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
@@ -129,7 +129,7 @@ AK_KERNEL __m512 erf_lanes(__m512 x)
     p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C5));
     p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C3));
     p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(AK_ERF_C1));
-    __m512 t = _mm512_min_ps(_mm512_set1_ps(AK_ERF_HIGH), a); /* a where it is no number */
+    __m512 t = _mm512_min_ps(_mm512_set1_ps(AK_ERF_HIGH), a); /* a if it is NaN */
     __m512 q = _mm512_set1_ps(AK_ERFC_LOG_C6);
     q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C5));
     q = _mm512_fmadd_ps(q, t, _mm512_set1_ps(AK_ERFC_LOG_C4));

@@ -1,12 +1,11 @@
-/* Rows of floats times many tokens.
+/* F32 GEMM.
  *
- * Lanes are rows, so that nothing is added across lanes, and the 32 partial sums of a
- * product come one after another, each from all of its k: 3 vectors of rows × 8 tokens
- * fill the registers. They come in the order in which they are added up (cpu/panel.h),
- * and both operands lie in that order, [partial sum][step], step s of partial sum j
- * being k = 32s + j: a panel [..][row], tokens [group of 8][..][token]. Four groups of
- * tokens take a partial sum's part of the panel in turns, while it is in the nearest
- * caches. */
+ * Lanes are rows, so nothing is added across lanes. The 32 partial sums of a product are computed
+ * one after another, each over all of its k: 3 vectors of rows × 8 tokens fill the registers. Sums
+ * are computed in bit-reversed order (cpu/panel.h), and both operands are stored in that order,
+ * [partial sum][step], where step s of partial sum j is k = 32s + j: a panel is [..][row], tokens
+ * are [group of 8][..][token]. Four groups of tokens use a partial sum's part of the panel in turn,
+ * while it is in the nearest caches. */
 #include "cpu/avx512/avx512.h"
 #include "cpu/avx512/stored.h"
 #include "cpu/panel.h"
@@ -51,9 +50,9 @@ void ak_avx512_interleave_token_f32(const float *restrict x, size_t k, size_t to
     ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
 
-/* One partial sum of `vectors` vectors of rows × the first n tokens of a group, added to
- * those before it that wait in `waiting`; the last one goes to y, of the last vector only
- * `lanes` and of the tokens the first `tokens`. Both sizes are constants. */
+/* One partial sum of `vectors` vectors of rows × the first n tokens of a group, both constants.
+ * Adds the pending sums in `waiting` that it completes. The last sum goes to y: of the last vector
+ * only `lanes`, of the tokens only the first `tokens`. */
 AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, size_t steps,
                     size_t rev, __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
                     float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
@@ -102,7 +101,7 @@ AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, si
         (*waiting)[t][v] = acc[t][v];
 }
 
-/* The last group of tokens goes by twos: those beyond would cost what a token costs. */
+/* The last group is computed in steps of two tokens: unused ones would cost as much as tokens. */
 AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t steps, size_t rev,
                          __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
                          float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)

@@ -1,12 +1,12 @@
-/* Panels of up to AK_PANEL_I8_TILES_MAX tile rows: where their parts lie, for the kernels
- * that open them and those that multiply with them.
+/* Int8 panels of up to AK_PANEL_I8_TILES_MAX tile rows: offsets of their parts, for unpacking and
+ * for the products.
  *
- * Blocks of 32, for T tile rows: 8 words × T lines | T lines of f32 scales | T lines
- * of f32 minimums, for the types that have them.
+ * Blocks of 32, for T tile rows: 8 words × T lines | T lines of f32 scales | T lines of f32
+ * minimums, for types that have them.
  *
- * K-types: 8 parts of 32 k, each 8 words × T lines and then its integer scales, 0, 1
- * or 2 (one per 16) × T lines | T lines of f32 d | where there are minimums: T lines
- * of f32 dmin, 4 or 8 × T lines of pairs of them. */
+ * K-types: 8 parts of 32 k, each 8 words × T lines and its integer scales, 0, 1 or 2 (one per 16) ×
+ * T lines | T lines of f32 d | with minimums: T lines of f32 dmin, 4 or 8 × T lines of pairs of
+ * them. */
 #ifndef AK_CPU_AVX512_PANEL_I8_H
 #define AK_CPU_AVX512_PANEL_I8_H
 
@@ -19,7 +19,7 @@ AK_KERNEL size_t panel_block_bytes(bool minimum, size_t n_tiles)
     return n_tiles * (size_t)(BLOCK_WORDS + (minimum ? 2 : 1)) * AK_LINE_BYTES;
 }
 
-/* All that a product must know of a type. */
+/* All that a product needs to know of a K-type. */
 enum ak_avx512_scaling {
     SCALES_32_MINIMUMS,    /* Q4_K, Q5_K */
     SCALES_32_OFFSET_128,  /* IQ4_XS */
@@ -40,7 +40,7 @@ AK_KERNEL enum ak_avx512_scaling scaling_of(enum ak_quant_type type)
     }
 }
 
-/* Scales of 32 k. */
+/* Scales per 32 k. */
 AK_KERNEL size_t scales_of_part(enum ak_avx512_scaling scaling)
 {
     return scaling == SCALES_16_OFFSET_32                                   ? 2 :
@@ -69,7 +69,7 @@ AK_KERNEL const struct ak_cpu_act256 *act_of(const uint8_t *activations, size_t 
     return (const struct ak_cpu_act256 *)(const void *)(activations + t * act_bytes);
 }
 
-/* What the sums of scale `scale` (of a part, or of a super-block) start from. */
+/* Initial value of the sums of scale `scale` (of a part, or of a super-block). */
 AK_KERNEL __m512i start_of(enum ak_avx512_scaling scaling, const struct ak_cpu_act256 *act,
                            size_t scale)
 {
@@ -83,7 +83,7 @@ AK_KERNEL __m512i start_of(enum ak_avx512_scaling scaling, const struct ak_cpu_a
     }
 }
 
-/* What ends a super-block of one tile row, for all tokens. */
+/* Factors at the end of a super-block of one tile row, for all tokens. */
 struct ak_avx512_super_block_factors {
     __m512 d, dmin;
     __m512i minimums[8];

@@ -1,10 +1,10 @@
-/* GEMM with the K-types, over a panel of one or two tile rows. Q2_K and
- * Q3_K have no scales there: scale times number fits a byte. */
+/* GEMM with K-types, over an int8 panel of one or two tile rows. Q2_K and Q3_K have no scales
+ * there: scale times number fits a byte. */
 #include "cpu/avx512/panel_i8.h"
 
 enum { TILES_MAX = AK_PANEL_I8_TILES_MAX, GROUP = 6 };
 
-/* Byte j of each lane as the number in both its halves. */
+/* Byte j of each lane as a 16-bit number in both halves of the lane. */
 AK_KERNEL __m512i byte_twice(__m512i x, size_t j)
 {
     const __m512i lanes =
@@ -13,8 +13,7 @@ AK_KERNEL __m512i byte_twice(__m512i x, size_t j)
                                      _mm512_or_si512(lanes, _mm512_set1_epi8((char)j)));
 }
 
-/* A word of 2 bits times a scale of 4 bits: at most 45, so that nothing is carried
- * from byte to byte. */
+/* A word of 2-bit numbers times a 4-bit scale: at most 45, so there is no carry between bytes. */
 AK_KERNEL void unpack_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
@@ -43,8 +42,8 @@ AK_KERNEL void unpack_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
             q2_k_minimum_pairs(load_line(tile + AK_K_SCALES_AT + i / 2 * AK_LINE_BYTES), i % 2));
 }
 
-/* Bytes of scale · (q − 4) + 124, where −32 ≤ scale ≤ 31: 0 … 252. As 16-bit numbers,
- * modulo 2^16: what a lower byte carries is taken back by the rest of the sum. */
+/* Bytes of scale · (q − 4) + 124 with −32 ≤ scale ≤ 31: 0 … 252. Computed as 16-bit numbers modulo
+ * 2^16; the rest of the sum cancels the carry of the lower byte. */
 AK_KERNEL void unpack_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
@@ -178,7 +177,7 @@ AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t 
     }
 }
 
-/* One super-block times n ≤ GROUP tokens, where it has no scales. */
+/* One super-block times n ≤ GROUP tokens, without scales. */
 AK_KERNEL void plain_sums(enum ak_avx512_scaling scaling, size_t n_tiles, size_t n,
                           const uint8_t *panel, const uint8_t *activations, size_t act_bytes,
                           __m512i sums[TILES_MAX][GROUP])
@@ -232,7 +231,7 @@ AK_KERNEL void scaled_sums(enum ak_avx512_scaling scaling, size_t n_tiles, size_
     }
 }
 
-/* n_tiles tile rows times n ≤ GROUP tokens; float sums are in y between super-blocks. */
+/* n_tiles tile rows times n ≤ GROUP tokens; y holds the float sums between super-blocks. */
 AK_KERNEL void micro(enum ak_avx512_scaling scaling, size_t n_tiles, size_t n, const uint8_t *panel,
                      size_t n_super_blocks, const uint8_t *activations, size_t act_bytes, float *y,
                      size_t y_stride)

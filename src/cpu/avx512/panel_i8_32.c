@@ -1,7 +1,6 @@
-/* GEMM with the types whose blocks have 32 elements. A panel of one or two
- * tile rows is opened once, into a byte a quant, and used for all tokens; sums of
- * 32 rows × 6 tokens, integer and float, stay in registers over the whole of k. One
- * product serves all types of one offset. */
+/* GEMM with types that have blocks of 32 elements. A panel of one or two tile rows is unpacked
+ * once, to one byte per quant, and used for all tokens. Integer and float sums of 32 rows × 6
+ * tokens stay in registers over all of k. One kernel serves all types with the same offset. */
 #include "cpu/avx512/panel_i8.h"
 
 enum { TILES_MAX = AK_PANEL_I8_TILES_MAX, GROUP = 6 };
@@ -30,7 +29,7 @@ AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, si
     }
 }
 
-/* n_tiles tile rows times n ≤ GROUP tokens over all blocks. */
+/* n_tiles tile rows times n ≤ GROUP tokens, over all blocks. */
 AK_KERNEL void micro(enum ak_avx512_offset offset, size_t n_tiles, size_t n, const uint8_t *panel,
                      size_t n_blocks, const uint8_t *activations, size_t act_bytes, float *y,
                      size_t y_stride)

@@ -1,8 +1,9 @@
+/* Roofline probes of AVX-512: reading, int8, f32 and BF16 products. */
 #include <immintrin.h>
 
 #include "cpu/avx512/avx512.h"
 
-/* All lanes in one number; a sum of them could overflow. */
+/* XORs all lanes into one number; a sum could overflow. */
 static uint64_t xor_lanes(__m512i x)
 {
     uint64_t lanes[8], folded = 0;
@@ -24,7 +25,7 @@ uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes)
     return xor_lanes(_mm512_xor_si512(_mm512_xor_si512(a, b), _mm512_xor_si512(c, d)));
 }
 
-/* Twelve chains of vpdpbusd with operands of their own, so that none can be merged. */
+/* Twelve chains of vpdpbusd with separate operands, so that none is merged. */
 uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };
@@ -65,7 +66,7 @@ uint64_t ak_avx512_probe_f32(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * 16 * 2;
 }
 
-/* Not every machine of this bundle has the instruction: ak_cpu_fill_kernels asks. */
+/* Optional instruction of this bundle: ak_cpu_fill_kernels checks for it. */
 __attribute__((target("avx512bf16"))) uint64_t ak_avx512_probe_bf16(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };

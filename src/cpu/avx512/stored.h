@@ -1,11 +1,12 @@
-/* Elements of rows that are stored as floats, or as F8, in registers. */
+/* Loads elements of stored rows of floats or F8 into registers. Used by attn.c, dot_stored.c and
+ * panel_f32.c. */
 #ifndef AK_CPU_AVX512_STORED_H
 #define AK_CPU_AVX512_STORED_H
 
 #include "base/mem.h"
 #include "cpu/avx512/lanes.h"
 
-/* 16 halves, AK_QUANT_F16 or AK_QUANT_BF16, as floats. */
+/* Converts 16 halves, AK_QUANT_F16 or AK_QUANT_BF16, to floats. */
 AK_KERNEL __m512 halves_to_f32(enum ak_quant_type type, __m256i halves)
 {
     return type == AK_QUANT_F16 ?
@@ -13,8 +14,8 @@ AK_KERNEL __m512 halves_to_f32(enum ak_quant_type type, __m256i halves)
                _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-/* 16 E4M3 numbers of F8. One is a short F16 once its exponent has a fifth bit, 0: what
- * widening to 16 bits makes of the sign has to go from there. */
+/* Converts 16 E4M3 numbers of F8. E4M3 becomes a short F16 after inserting a fifth exponent bit, 0;
+ * the copy of the sign that sign extension leaves in its place is cleared. */
 AK_KERNEL __m512 f8_to_f32(__m128i numbers, const uint8_t *scale)
 {
     __m256i halves = _mm256_slli_epi16(_mm256_cvtepi8_epi16(numbers), 7);
@@ -25,7 +26,8 @@ AK_KERNEL __m512 f8_to_f32(__m128i numbers, const uint8_t *scale)
         _mm512_set1_ps(factor));
 }
 
-/* Of 16 elements from number i on those in `lanes`, else zeros; all of F8. */
+/* Loads those of 16 elements from element i on that are in `lanes`, zeros for the others; of F8
+ * all. */
 AK_KERNEL __m512 load_some_stored(enum ak_quant_type type, const void *row, size_t i,
                                   __mmask16 lanes)
 {
@@ -37,7 +39,7 @@ AK_KERNEL __m512 load_some_stored(enum ak_quant_type type, const void *row, size
                                   halves_to_f32(type, _mm256_maskz_loadu_epi16(lanes, p));
 }
 
-/* 16 elements from number i on. */
+/* Loads 16 elements from element i on. */
 AK_KERNEL __m512 load_stored(enum ak_quant_type type, const void *row, size_t i)
 {
     const uint8_t *p = ak_cpu_stored_element(type, row, i);

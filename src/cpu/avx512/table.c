@@ -1,6 +1,7 @@
+/* Setter of the AVX-512 bundle: its overrides of the AVX2 kernels. */
 #include "cpu/avx512/avx512.h"
 
-/* What is missing here, the quantizers, AVX2 does as fast. */
+/* The quantizers are not overridden: AVX2's are as fast. */
 void ak_avx512_set_kernels(struct ak_cpu_kernels *k)
 {
     k->name = "avx512";

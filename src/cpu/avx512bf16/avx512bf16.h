@@ -1,5 +1,5 @@
-/* What AVX-512 with BF16 products adds to the AVX-512 bundle. These kernels round
- * otherwise than the scalar ones and are used under --relaxed alone. */
+/* Kernels that AVX512-BF16 adds to the AVX-512 bundle. They round differently from the scalar ones
+ * and are used under --relaxed only. */
 #ifndef AK_CPU_AVX512BF16_AVX512BF16_H
 #define AK_CPU_AVX512BF16_AVX512BF16_H
 

@@ -1,10 +1,10 @@
-/* Rows of BF16, or of F16 rounded to it, times many tokens, which are rounded to BF16: pairs of
- * products are added to sums of floats by one instruction.
+/* BF16 GEMM under --relaxed: stored BF16 rows, or F16 rows rounded to BF16, times tokens rounded to
+ * BF16. One instruction adds pairs of products to float sums.
  *
- * Lanes are rows, so that nothing is added across lanes: 3 vectors of rows × 8 tokens fill
- * the registers, a pair of a token's k comes as a word for all lanes. A panel lies [pair of
- * k][row], opened tokens [group of 8][pair of k][token]. Four groups of tokens pass by a
- * chunk of the panel while it is in the nearest cache; their sums wait for the next one. */
+ * Lanes are rows, so nothing is added across lanes. 3 vectors of rows × 8 tokens fill the
+ * registers; a pair of a token's k is one broadcast word. A panel is [pair of k][row], interleaved
+ * tokens are [group of 8][pair of k][token]. Four groups of tokens are multiplied with a chunk of
+ * the panel while it is in the nearest cache; their sums are kept for the next chunk. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 enum { LANES = 16, VECTORS = AK_PANEL_ROWS_MAX / LANES, TOKENS = 8, GROUPS = 4, CHUNK = 256 };
 
-enum { PAIR = 2 }; /* numbers of BF16 that meet those of a token in one lane */
+enum { PAIR = 2 }; /* BF16 numbers per lane */
 
 AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *restrict rows,
                                  size_t row_bytes, size_t n_rows, size_t k,
@@ -64,8 +64,8 @@ void ak_avx512bf16_interleave_token_bf16(const float *restrict x, size_t k, size
     }
 }
 
-/* Adds the products of `pairs` pairs to the sums that wait, if there are any. `vectors` and n
- * are constants. Brings the same tokens' next chunk nearer. */
+/* Adds the products of `pairs` pairs to the sums in `waiting`, if there are any; `vectors` and n
+ * are constants. Prefetches the next chunk of the same tokens. */
 AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x, size_t pairs,
                     bool is_first, __m512 (*waiting)[VECTORS])
 {
@@ -96,7 +96,7 @@ AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t 
         waiting[t][v] = acc[t][v];
 }
 
-/* The last group of tokens goes by twos: those beyond would cost what a token costs. */
+/* The last group is computed in steps of two tokens: unused ones would cost as much as tokens. */
 AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x,
                          size_t pairs, bool is_first, __m512 (*waiting)[VECTORS])
 {

@@ -1,4 +1,5 @@
-/* Rounding to BF16, for units that are compiled with its instructions. */
+/* Rounding to BF16, for sources compiled with AVX512-BF16: those of this folder and of
+ * src/cpu/amx. */
 #ifndef AK_CPU_AVX512BF16_ROUND_H
 #define AK_CPU_AVX512BF16_ROUND_H
 
@@ -11,7 +12,7 @@ AK_KERNEL __m512i round_floats(__m512 low, __m512 high)
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* AK_LANES stored numbers of BF16 or F16 as BF16. */
+/* Loads AK_LANES stored BF16 or F16 numbers as BF16. */
 AK_KERNEL __m512i load_rounded(enum ak_quant_type type, const uint8_t *stored)
 {
     if (type == AK_QUANT_BF16)

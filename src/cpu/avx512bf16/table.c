@@ -1,3 +1,4 @@
+/* Setter of the AVX512-BF16 kernels, which extend the AVX-512 bundle. */
 #include "cpu/avx512bf16/avx512bf16.h"
 
 void ak_avx512bf16_set_kernels(struct ak_cpu_kernels *k)
