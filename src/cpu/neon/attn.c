@@ -1,6 +1,6 @@
-/* Attention of up to 8 rows that share a page. Scores and values are the same
- * small product, rows × steps times steps × columns: a step is an element of the
- * head and a column a token, or the other way round. */
+/* Attention of up to 8 rows that share a page. Scores and values are the same small product, rows ×
+ * steps times steps × columns: for scores a step is an element of the head and a column a token,
+ * for values the reverse. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "cpu/neon/floats.h"
 #include "cpu/neon/neon.h"
 
-/* most rows, most registers of columns; 16 registers of sums at most */
+/* maximum rows and registers of columns; at most 16 registers of sums */
 enum { ROWS = 8, REGS = 4 };
 
 AK_KERNEL float32x4_t load4(bool half, const void *base, size_t i)
@@ -45,8 +45,8 @@ AK_KERNEL void add_step(bool half, size_t rows, size_t regs, const float32x4_t a
     }
 }
 
-/* c[r][…] += Σ_i a[r][i] · b[i][…], i ascending, for 4·regs columns. half, rows
- * and regs are constants where this is used. */
+/* c[r][…] += Σ_i a[r][i] · b[i][…], i ascending, for 4·regs columns. half, rows and regs are
+ * constants after inlining. */
 AK_KERNEL void add_product(bool half, size_t rows, size_t regs, const float *a, size_t a_stride,
                            const void *b, size_t b_stride, size_t n_steps, float *c,
                            size_t c_stride)
@@ -136,18 +136,18 @@ AK_KERNEL uint32x4_t range_mask(size_t t, size_t first, size_t end)
 static float largest_of(const float *scores, size_t first, size_t end)
 {
     float32x4_t largest = vdupq_n_f32(-INFINITY);
-    for (size_t t = first / 4 * 4; t < end; t += 4) /* NaNs are passed over, as by > */
+    for (size_t t = first / 4 * 4; t < end; t += 4) /* NaNs never win, as with > */
         largest = vmaxnmq_f32(largest, vbslq_f32(range_mask(t, first, end), vld1q_f32(scores + t),
                                                  vdupq_n_f32(-INFINITY)));
     float max = vmaxnmvq_f32(largest);
-    /* of zeros of both signs the first one counts */
+    /* of zeros of both signs the first counts */
     for (size_t t = first; max == 0.0f && t < end; t++)
         if (scores[t] == 0.0f)
             return scores[t];
     return max;
 }
 
-/* Scores into weights; those beside [first, end) are zero. */
+/* Turns scores into weights; weights outside [first, end) become zero. */
 static void apply_softmax(float *weights, size_t first, size_t end, float *max, float *sum)
 {
     const float32x4_t largest = vdupq_n_f32(*max = largest_of(weights, first, end));
@@ -168,7 +168,7 @@ static void apply_softmax(float *weights, size_t first, size_t end, float *max, 
         vaddq_f32(vaddq_f32(partial[0], partial[2]), vaddq_f32(partial[1], partial[3])));
 }
 
-/* One row's sum over tokens [first, end). */
+/* One row's sum of values over tokens [first, end). */
 static void add_values_f16(const float *weights, const void *v, size_t first, size_t end,
                            size_t head_dim, float *out)
 {
@@ -185,7 +185,7 @@ static void add_values_f32(const float *weights, const void *v, size_t first, si
                      end - first, out, 0, head_dim);
 }
 
-/* half and rows are constants where this is used. */
+/* half and rows are constants after inlining. */
 AK_KERNEL void row_scores(bool half, size_t rows, const float *q, size_t q_stride, size_t head_dim,
                           const void *k, size_t first, size_t end, float *weights)
 {
@@ -202,13 +202,13 @@ AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_di
                           const uint16_t *first, const uint16_t *end, float *max, float *sum,
                           float *out, size_t out_stride)
 {
-    size_t common = 0, common_end = AK_KV_PAGE_TOKENS; /* what all rows see */
+    size_t common = 0, common_end = AK_KV_PAGE_TOKENS; /* the tokens that all rows see */
     for (size_t r = 0; r < rows; r++) {
         common = ak_max_size(common, first[r]);
         common_end = ak_min_size(common_end, end[r]);
     }
     if (common > common_end)
-        common = common_end = 0; /* each row by itself */
+        common = common_end = 0; /* none: each row by itself */
     for (size_t r = 0; r < rows; r++) {
         apply_softmax(weights + r * AK_KV_PAGE_TOKENS, first[r], end[r], max + r, sum + r);
         memset(out + r * out_stride, 0, head_dim * sizeof *out);

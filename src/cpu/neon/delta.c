@@ -4,7 +4,7 @@
 #include "cpu/generic.h"
 #include "cpu/neon/neon.h"
 
-/* of columns at once: twice as many with their sums do not fit the registers */
+/* vectors of columns at once: with twice as many, the sums do not fit the registers */
 enum { VECTORS = 8 };
 
 _Static_assert(AK_DELTA_STEP == VECTORS * 4, "columns come in whole groups");

@@ -1,14 +1,14 @@
-/* Products of the types with blocks of 256: one token straight from the tiles, more by way of
- * panels. */
+/* Products of types with blocks of 256: GEMV straight from the tiles, everything else from unpacked
+ * micropanels. */
 #include "base/mem.h"
 #include "cpu/neon/neon.h"
 #include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile256.h"
 
-/* In all of these the groups of rows are a loop: unrolled, they want more registers
- * than there are. */
+/* The loops over the four groups of rows are not unrolled: that would take more registers than
+ * there are. */
 
-/* One token and one tile of Q4_K or Q5_K. */
+/* GEMV: one token and one tile of Q4_K or Q5_K. */
 AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile,
                          const struct ak_cpu_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
@@ -26,7 +26,7 @@ AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile,
         int8x16_t a0 = vld1q_s8(q), a1 = vld1q_s8(q + 16), b0 = vld1q_s8(q + 32),
                   b1 = vld1q_s8(q + 48);
         int32x4_t start[2] = { vdupq_n_s32(0), vdupq_n_s32(0) };
-        if (type == AK_QUANT_Q5_K) { /* 16 · Σq gives back what was taken off */
+        if (type == AK_QUANT_Q5_K) { /* 16 · Σq adds back what was subtracted from the quants */
             int32x4_t sums = vld1q_s32(act->minus32_sum16 + c * 4);
             sums = vnegq_s32(vshrq_n_s32(vpaddq_s32(sums, sums), 1));
             start[0] = vdupq_laneq_s32(sums, 0);
@@ -53,7 +53,7 @@ AK_KERNEL void add_q45_k(enum ak_quant_type type, const uint8_t *tile,
     }
 }
 
-/* One token and one tile of Q2_K: 16 k of four blocks at a time. */
+/* GEMV: one token and one tile of Q2_K, 16 k of four blocks at a time. */
 AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                         float32x4_t acc[AK_NEON_GROUPS])
 {
@@ -97,8 +97,8 @@ AK_KERNEL void add_q2_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
     }
 }
 
-/* One token and one tile of Q3_K: of each block the first 16 k, then the others. The
- * offset of 4 is taken with the scales, all at once. */
+/* GEMV: one token and one tile of Q3_K: the first 16 k of each block, then the others. The offset
+ * of 4 is subtracted once, with the scales. */
 AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                         float32x4_t acc[AK_NEON_GROUPS])
 {
@@ -143,7 +143,7 @@ AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
     }
 }
 
-/* One token and one tile of Q6_K, as Q2_K. */
+/* GEMV: one token and one tile of Q6_K, as Q2_K. */
 AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                         float32x4_t acc[AK_NEON_GROUPS])
 {
@@ -181,7 +181,7 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                            vcvtq_f32_s32(scaled[g]));
 }
 
-/* One token and one tile of IQ4_XS, two blocks at a time. */
+/* GEMV: one token and one tile of IQ4_XS, two blocks at a time. */
 AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_cpu_act256 *act,
                           float32x4_t acc[AK_NEON_GROUPS])
 {
@@ -290,7 +290,8 @@ static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                          size_t y_stride)
 {
-    enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the panel */
+    /* the activations of so many stay in the second-level cache beside the panel */
+    enum { TOKENS = 16 };
     size_t n_panels = k / AK_TILE_K;
     for (size_t t = 0; t < n;
          t += TOKENS, activations += TOKENS * act_bytes, y += TOKENS * y_stride) {

@@ -1,10 +1,10 @@
-/* Products of the types with blocks of 32: one token straight from the tiles,
- * more by way of panels. */
+/* Products of types with blocks of 32: GEMV straight from the tiles, everything else from unpacked
+ * micropanels. */
 #include "cpu/neon/neon.h"
 #include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile32.h"
 
-/* What a block's sum starts from, so that quants serve as they come: −offset · Σq. */
+/* Initial value of a block's sum: −offset · Σq, so that quants are used as stored. */
 AK_KERNEL int32x4_t sum_offset(enum ak_quant_type type, int32x4_t minus8_sum)
 {
     switch (ak_neon_offset32(type)) {
@@ -14,7 +14,7 @@ AK_KERNEL int32x4_t sum_offset(enum ak_quant_type type, int32x4_t minus8_sum)
     }
 }
 
-/* One token and one tile: one sequential stream, a block at a time. */
+/* GEMV: one token and one tile, a block at a time, in one sequential stream. */
 AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, size_t blocks,
                         const struct ak_cpu_act32 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
@@ -110,7 +110,8 @@ static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                          size_t y_stride)
 {
-    enum { TOKENS = 16 }; /* their activations stay in the second-level cache beside the panel */
+    /* the activations of so many stay in the second-level cache beside the panel */
+    enum { TOKENS = 16 };
     size_t n_blocks = k / AK_BLOCK_K;
     for (size_t t = 0; t < n;
          t += TOKENS, activations += TOKENS * act_bytes, y += TOKENS * y_stride) {

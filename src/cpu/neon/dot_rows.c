@@ -1,15 +1,16 @@
+/* Products of float rows, for types without a kernel of their own, in blocks of rows × tokens whose
+ * sums stay in registers. */
 #include <arm_neon.h>
 
 #include "base/mem.h"
 #include "cpu/neon/floats.h"
 #include "cpu/neon/neon.h"
 
-/* Sums of 4 rows × 3 tokens × 8 of the 32 lanes stay in registers: four walks
- * over a chunk of k, short enough for the first-level cache. */
+/* Sums of 4 rows × 3 tokens × 8 of the 32 lanes stay in registers: four passes over a chunk of k
+ * that fits the first-level cache. */
 enum { ROWS = 4, TOKENS = 3, STRIP = 8, CHUNK = 512 };
 
-/* Lanes 0 … 7 of the partial sums over a chunk. rows and tokens are constants
- * where this is used. */
+/* Lanes 0 … 7 of the partial sums over a chunk. rows and tokens are constants after inlining. */
 AK_KERNEL void add_strip(size_t rows, size_t tokens, const float *w, size_t w_stride,
                          const float *x, size_t x_stride, size_t k, float (*partial)[AK_LANES])
 {

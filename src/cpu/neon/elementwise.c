@@ -1,10 +1,12 @@
+/* Elementwise kernels and norms. Those of generic.h are used unchanged if compilers vectorize
+ * them. */
 #include <arm_neon.h>
 
 #include "cpu/neon/floats.h"
 #include "cpu/neon/lanes.h"
 #include "cpu/neon/neon.h"
 
-/* The compiler makes vectors of these as they are. */
+/* The compiler vectorizes these. */
 void ak_neon_add(float *restrict y, const float *restrict x, size_t n)
 {
     ak_generic_add(y, x, n);

@@ -1,4 +1,5 @@
-/* What the float kernels share. */
+/* Exponential, error function and horizontal sum on vectors of four floats. Shared by the float
+ * kernels of this folder. */
 #ifndef AK_CPU_NEON_FLOATS_H
 #define AK_CPU_NEON_FLOATS_H
 
@@ -28,7 +29,7 @@ AK_KERNEL float32x4_t ak_neon_expf(float32x4_t x)
     return vbslq_f32(vcgtq_f32(x, vdupq_n_f32(AK_EXP_HIGH)), vdupq_n_f32(INFINITY), y);
 }
 
-/* ak_erff, likewise. */
+/* ak_erff on four floats: the same operations in the same order. */
 AK_KERNEL float32x4_t ak_neon_erff(float32x4_t x)
 {
     float32x4_t a = vabsq_f32(x), z = vmulq_f32(x, x);
@@ -52,7 +53,7 @@ AK_KERNEL float32x4_t ak_neon_erff(float32x4_t x)
     return vbslq_f32(vcltq_f32(a, vdupq_n_f32(AK_ERF_SMALL)), vmulq_f32(p, x), large);
 }
 
-/* Adds the upper half to the lower until one is left. */
+/* Adds the upper half to the lower half until one is left. */
 AK_KERNEL float ak_neon_horizontal_sum4(float32x4_t x)
 {
     float32x2_t half = vadd_f32(vget_low_f32(x), vget_high_f32(x));

@@ -1,5 +1,5 @@
-/* What the NEON kernels of quantized weights share. An interleaved line of 16 rows is
- * four registers: register g of a line holds rows 4g … 4g+3, four k each. */
+/* Helpers shared by the NEON kernels of quantized weights. An interleaved line of 16 rows is four
+ * registers: register g has rows 4g … 4g+3, four k each. */
 #ifndef AK_CPU_NEON_LANES_H
 #define AK_CPU_NEON_LANES_H
 
@@ -8,36 +8,36 @@
 
 #include "cpu/generic.h"
 
-enum { AK_NEON_GROUPS = 4 }; /* registers of a interleaved line */
+enum { AK_NEON_GROUPS = 4 }; /* registers of an interleaved line */
 
-/* Loads and stores stay on their side: gcc would have more in flight than there are
- * registers. */
+/* Compiler barrier for loads and stores: gcc would keep more in flight than there are registers. */
 AK_KERNEL void ak_neon_fence(void)
 {
     __asm__ volatile("" ::: "memory");
 }
 
-/* x, where it is: gcc would copy a sum from register to register between additions. */
+/* Returns x in its register: gcc would copy a sum between registers before each addition. */
 AK_KERNEL int32x4_t ak_neon_hold(int32x4_t x)
 {
     __asm__("" : "+w"(x));
     return x;
 }
 
-/* x, of which the compiler knows nothing: what is made of it is computed, not loaded. */
+/* Returns x, opaque to the compiler: values derived from it are computed, not loaded as
+ * constants. */
 AK_KERNEL uint8x16_t ak_neon_keep(uint8x16_t x)
 {
     __asm__("" : "+w"(x));
     return x;
 }
 
-/* Makes y before x is used: an instruction that overwrites x then needs no copy. */
+/* Forces y to be computed before x is used: an instruction that overwrites x then needs no copy. */
 AK_KERNEL void ak_neon_make_first(uint8x16_t y, uint8x16_t *x)
 {
     __asm__("" : "+w"(*x) : "w"(y));
 }
 
-/* Four rows times 16 k: word i of `a` belongs to line i. */
+/* Four rows times 16 k: word i of `a` is multiplied with line i. */
 AK_KERNEL int32x4_t ak_neon_dot16(int32x4_t sum, const int8x16_t w[4], int8x16_t a)
 {
     sum = vdotq_laneq_s32(sum, w[0], a, 0);
@@ -46,7 +46,7 @@ AK_KERNEL int32x4_t ak_neon_dot16(int32x4_t sum, const int8x16_t w[4], int8x16_t
     return vdotq_laneq_s32(sum, w[3], a, 3);
 }
 
-/* Four halves at any address. */
+/* Four halves from any address, as floats. */
 AK_KERNEL float32x4_t ak_neon_load_f16(const uint8_t *p)
 {
     return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
@@ -57,7 +57,7 @@ AK_KERNEL float32x4_t ak_neon_load_bf16(const uint8_t *p)
     return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
 }
 
-/* 4 bytes at any address, the lower half of 8. */
+/* 4 bytes from any address, in the lower half of 8. */
 AK_KERNEL int8x8_t ak_neon_load_word(const uint8_t *p)
 {
     uint32_t word;
@@ -72,14 +72,14 @@ AK_KERNEL float32x4_t ak_neon_broadcast_float(const uint8_t *p)
     return vdupq_n_f32(x);
 }
 
-/* E4M3 numbers of F8 as halves. One is a short F16 once its exponent has a fifth bit, 0:
- * what widening to 16 bits makes of the sign has to go from there. */
+/* Converts E4M3 numbers of F8 to halves. E4M3 becomes a short F16 after inserting a fifth exponent
+ * bit, 0; the copy of the sign that sign extension leaves in its place is cleared. */
 AK_KERNEL float16x8_t ak_neon_e4m3(int8x8_t x)
 {
     return vreinterpretq_f16_s16(vandq_s16(vshll_n_s8(x, 7), vdupq_n_s16((int16_t)0xbfff)));
 }
 
-/* Scale, minus8_sum, scaled_sum of a block as lanes 0, 1, 2. */
+/* Scale, minus8_sum and scaled_sum of a block in lanes 0, 1, 2. */
 AK_KERNEL uint8x16_t ak_neon_act32_terms(const struct ak_cpu_act32 *a)
 {
     _Static_assert(
@@ -100,9 +100,9 @@ AK_KERNEL const struct ak_cpu_act256 *ak_neon_act256(const uint8_t *activations,
     return (const struct ak_cpu_act256 *)(const void *)activations + block;
 }
 
-/* Sums as 64·h + l with 0 ≤ l < 64, which makes both parts operands of sdot
- * (|sum| ≤ 32·127 < 64·64). The eight of 32: l of blocks 0 … 3, l of 4 … 7, then h
- * alike, a word each. */
+/* Splits sums into 64·h + l with 0 ≤ l < 64, so that both parts are operands of sdot (|sum| ≤
+ * 32·127 < 64·64). The eight sums of 32: l of blocks 0 … 3, l of 4 … 7, then h likewise, one word
+ * each. */
 AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_cpu_act256 *a)
 {
     static const uint8_t natural[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
@@ -111,7 +111,7 @@ AK_KERNEL int8x16_t ak_neon_split_sums(const struct ak_cpu_act256 *a)
     return vqtbl1q_s8(vcombine_s8(low, high), vld1q_u8(natural));
 }
 
-/* The sixteen of 16: l in split[0], h in split[1]. */
+/* The sixteen sums of 16: l in split[0], h in split[1]. */
 AK_KERNEL void ak_neon_split_sums16(const struct ak_cpu_act256 *a, int8x16_t split[2])
 {
     static const uint8_t natural[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
@@ -122,7 +122,7 @@ AK_KERNEL void ak_neon_split_sums16(const struct ak_cpu_act256 *a, int8x16_t spl
     split[1] = vqtbl1q_s8(high, vld1q_u8(natural));
 }
 
-/* Σ min·sum of four rows: `mins` are those of blocks 0 … 3 and of 4 … 7. */
+/* Σ min·sum of four rows; `mins` has those of blocks 0 … 3 and of 4 … 7. */
 AK_KERNEL int32x4_t ak_neon_dot_mins(const int8x16_t mins[2], int8x16_t split)
 {
     int32x4_t sum = vdotq_laneq_s32(vdupq_n_s32(0), mins[0], split, 2);
@@ -130,7 +130,7 @@ AK_KERNEL int32x4_t ak_neon_dot_mins(const int8x16_t mins[2], int8x16_t split)
     return vdotq_laneq_s32(vdotq_laneq_s32(sum, mins[0], split, 0), mins[1], split, 1);
 }
 
-/* The same for numbers of each 16 k, four a word. */
+/* The same for one minimum per 16 k, four per word. */
 AK_KERNEL int32x4_t ak_neon_dot_mins16(const int8x16_t mins[4], const int8x16_t split[2])
 {
     int32x4_t sum = vshlq_n_s32(ak_neon_dot16(vdupq_n_s32(0), mins, split[1]), 6);

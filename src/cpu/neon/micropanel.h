@@ -1,11 +1,10 @@
-/* Weights opened into signed bytes, for more than one token: micropanels of 8 rows,
- * half of a tile, so that 8 rows × 4 tokens of sums stay in registers. A panel
- * is, tile by tile, the micropanels of its rows 0 … 7 over the whole of k, then those
- * of its rows 8 … 15.
+/* Int8 panels: micropanels of 8 rows, so that 8 rows × 4 tokens of sums stay in registers. Used by
+ * the kernels for more than one token, also by neon_i8mm. A panel has, tile row by tile row, the
+ * micropanels of rows 0 … 7 over all k, then those of rows 8 … 15.
  *
- * Two lines of 4 k are 64 bytes. They lie one after the other, or, `paired` (for
- * products of two rows), as four registers of two rows × 8 k. Paired micropanels have
- * each scale twice, where there is room. */
+ * Two lines of 4 k are 64 bytes. They are stored one after the other, or `paired`, for products of
+ * two rows, as four registers of two rows × 8 k. Paired micropanels store each scale twice if there
+ * is space. */
 #ifndef AK_CPU_NEON_MICROPANEL_H
 #define AK_CPU_NEON_MICROPANEL_H
 
@@ -18,18 +17,17 @@ enum { AK_NEON_MICROPANEL_ROWS = 8 };
 /* 32 k. Line i holds k = 4i … 4i+3 of each row. */
 struct ak_neon_micropanel32 {
     int8_t q[8][32];
-    float factors[16]; /* scales, and from 8 on minimums where there are any */
+    float factors[16]; /* scales; from index 8 on minimums, if the type has them */
 };
 
-/* 256 k. The quants of Q2_K are multiplied by their scales, those of Q3_K by minus
- * their scales (−124 … 128 would not fit). Minimums are numbers of each 32 k, or of
- * each 16 k in Q2_K, four a line. */
+/* 256 k. Quants of Q2_K are multiplied by their scales, those of Q3_K by minus their scales (−124 …
+ * 128 would not fit). Minimums are int8: one per 32 k, or per 16 k in Q2_K, four per line. */
 struct ak_neon_micropanel256 {
-    float scale[8], min[8]; /* min: negative, where there are minimums */
+    float scale[8], min[8]; /* min: negated, if the type has minimums */
     int8_t mins[4][32];
     struct {
-        int8_t q[8][32]; /* first */
-        /* of the 32 k; in Q6_K of k 0 … 15, and from 8 on of the others; or none */
+        int8_t q[8][32]; /* first in the block: ak_neon_part_lines relies on it */
+        /* of the 32 k; in Q6_K of k 0 … 15, and from index 8 on of the others; or none */
         int32_t scales[16];
     } block[8];
 };
@@ -39,25 +37,25 @@ _Static_assert(2 * sizeof(struct ak_neon_micropanel32) <= AK_PANEL_I8_BLOCK_BYTE
 _Static_assert(2 * sizeof(struct ak_neon_micropanel256) <= 8 * AK_PANEL_I8_BLOCK_BYTES_MAX,
                "two micropanels are a tile");
 
-/* Scales of a block of 32 k in a micropanel of 256. */
+/* Scales per block of 32 k in a micropanel of 256 k. */
 AK_KERNEL size_t ak_neon_block_scales(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q6_K ? 2 : type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K ? 0 : 1;
 }
 
-/* Minimums of a micropanel of 256, in words of four. */
+/* Minimums per row of a micropanel of 256 k, in words of four. */
 AK_KERNEL size_t ak_neon_min_words(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q2_K ? 4 : type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 : 0;
 }
 
-/* The sum that a micropanel of 256 stands for. */
+/* Converts an integer sum over a micropanel of 256 k to float; Q3_K's quants are negated. */
 AK_KERNEL float32x4_t ak_neon_micropanel_sum(enum ak_quant_type type, int32x4_t sum)
 {
     return vcvtq_f32_s32(type == AK_QUANT_Q3_K ? vnegq_s32(sum) : sum);
 }
 
-/* Puts two lines (the first of them even) of rows 4·(g mod 2) … in their place. */
+/* Stores two lines, the first of them even, for rows 4·(g mod 2) … of the micropanel. */
 AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16_t first,
                                    int8x16_t second)
 {
@@ -67,7 +65,7 @@ AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16
     vst1q_s8(to + (paired ? 16 : 32), paired ? vreinterpretq_s8_s32(vzip2q_s32(a, b)) : second);
 }
 
-/* Puts a factor of each of rows 4·(g mod 2) … in its place, twice if so wanted. */
+/* Stores one factor for each of rows 4·(g mod 2) …, each twice if `twice`. */
 AK_KERNEL void ak_neon_store_factors(bool twice, float *factors, size_t g, float32x4_t x)
 {
     float *to = factors + g % 2 * (twice ? 8 : 4);
@@ -84,8 +82,8 @@ AK_KERNEL void ak_neon_store_scales(bool twice, int32_t *scales, size_t g, int32
         vst1q_s32(to + 4, vzip2q_s32(x, x));
 }
 
-/* Opens a tile of `blocks` blocks of 32 k: rows 0 … 7 and 8 … 15 go to panels
- * lower[b] and upper[b], for the types with blocks of 256 to one panel each. */
+/* Unpacks a tile of `blocks` blocks of 32 k: rows 0 … 7 go to lower[b], rows 8 … 15 to upper[b].
+ * Types with blocks of 256 use one micropanel each. */
 void ak_neon_unpack_tile32(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                            struct ak_neon_micropanel32 *restrict lower,
                            struct ak_neon_micropanel32 *restrict upper);
@@ -93,7 +91,7 @@ void ak_neon_unpack_tile256(enum ak_quant_type type, const uint8_t *restrict til
                             struct ak_neon_micropanel256 *restrict lower,
                             struct ak_neon_micropanel256 *restrict upper);
 
-/* Zeros what a tile gives n tokens, before its panels are added. */
+/* Zeros the outputs of a tile row for n tokens, before micropanels are added. */
 static inline void ak_neon_clear(float *y, size_t y_stride, size_t n)
 {
     for (size_t t = 0; t < n; t++)

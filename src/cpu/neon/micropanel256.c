@@ -1,6 +1,7 @@
+/* Product of micropanels of 256 k with up to 4 tokens at a time. */
 #include "cpu/neon/micropanel.h"
 
-enum { TOKENS = 4 }; /* 8 rows × 4 tokens: 8 registers of a block's sums, 8 of scaled ones */
+enum { TOKENS = 4 }; /* 8 rows × 4 tokens: 8 registers of block sums, 8 of scaled sums */
 
 /* Adds one block of 32 k to the scaled sums. */
 AK_KERNEL void add_block(enum ak_quant_type type, const struct ak_neon_micropanel256 *panel,
@@ -40,7 +41,7 @@ AK_KERNEL void add_block(enum ak_quant_type type, const struct ak_neon_micropane
     }
 }
 
-/* What rows 4g … 4g+3 owe their minimums. */
+/* Contribution of the minimums to rows 4g … 4g+3. */
 AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_micropanel256 *panel,
                                 size_t g, const int8x16_t split[2])
 {
@@ -54,7 +55,7 @@ AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_mi
     return ak_neon_dot_mins16(mins, split);
 }
 
-/* n (a constant where this is used) tokens over all panels. */
+/* n tokens times all micropanels; n is a constant after inlining. */
 AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_micropanel256 *panels,
                           size_t n_panels, const uint8_t *activations, size_t act_bytes, size_t n,
                           float *y, size_t y_stride)
@@ -126,7 +127,7 @@ void ak_neon_dot_micropanels256(enum ak_quant_type type,
     case AK_QUANT_IQ4_XS:
         dot_panels(AK_QUANT_IQ4_XS, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;
-    /* and Q5_K */
+    /* also Q5_K */
     default:
         dot_panels(AK_QUANT_Q4_K, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;

@@ -1,9 +1,10 @@
+/* Product of micropanels of 32 k with up to 4 tokens at a time. */
 #include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile32.h"
 
-enum { TOKENS = 4 }; /* sums of 8 rows × 4 tokens: 8 registers of ints, 8 of floats */
+enum { TOKENS = 4 }; /* 8 rows × 4 tokens: 8 registers of integer sums, 8 of float sums */
 
-/* The integer sums of one block. */
+/* Integer sums of one block. */
 AK_KERNEL void block_sums(const struct ak_neon_micropanel32 *panel,
                           const struct ak_cpu_act32 *const act[TOKENS], size_t n,
                           int32x4_t sums[TOKENS][2])
@@ -29,7 +30,7 @@ AK_KERNEL void block_sums(const struct ak_neon_micropanel32 *panel,
     }
 }
 
-/* n (a constant where this is used) tokens over all panels. */
+/* n tokens times all micropanels; n is a constant after inlining. */
 AK_KERNEL void dot_tokens(bool has_min, const struct ak_neon_micropanel32 *panels, size_t n_panels,
                           const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                           size_t y_stride)

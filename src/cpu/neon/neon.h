@@ -1,5 +1,6 @@
-/* The NEON kernels (with the dot-product instructions), one function a slot of
- * struct ak_cpu_kernels. Each gives the bits of its scalar counterpart. */
+/* The NEON kernels (with the dot-product instructions), one function per slot of struct
+ * ak_cpu_kernels, with the same results as the scalar ones. Implemented by the sources of this
+ * folder, collected by table.c. */
 #ifndef AK_CPU_NEON_NEON_H
 #define AK_CPU_NEON_NEON_H
 

@@ -1,8 +1,7 @@
-/* Rows of floats times many tokens, as cpu/avx512/panel_f32.c: lanes are rows, and the 32
- * partial sums come in the order in which they are added up (cpu/panel.h). 2 vectors of
- * rows × 12 tokens are 24 sums; their 5 operands are loaded as they lie, for a product
- * takes a lane of tokens. A panel is [block of 8 rows][rev][step][row], tokens are
- * [group of 12][rev][step][token]. */
+/* F32 GEMM, as cpu/avx512/panel_f32.c: lanes are rows, and the 32 partial sums are computed in
+ * bit-reversed order (cpu/panel.h). 2 vectors of rows × 12 tokens are 24 sums; their 5 operands
+ * need no rearranging, since a multiplication can select a lane of tokens. A panel is [block of 8
+ * rows][bit-reversed sum][step][row], tokens are [group of 12][bit-reversed sum][step][token]. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -13,11 +12,11 @@
 
 enum { LANES = 4, VECTORS = 2, ROWS = VECTORS * LANES, BLOCKS = 2, TOKENS = 3 * LANES, GROUPS = 4 };
 
-/* The sums of a tile at each level (cpu/panel.h), and at last those of all levels. */
+/* Sums of a tile at each level (cpu/panel.h); the last entry is the total. */
 typedef float32x4_t tile_sums[AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
 
-/* ---- Opening ------------------------------------------------------------ */
-/* 4 elements; `scale` is theirs where they are of F8. */
+/* ---- Unpacking ---------------------------------------------------------- */
+/* Loads 4 elements; `scale` is their scale in F8. */
 AK_KERNEL float32x4_t load_stored(enum ak_quant_type type, const uint8_t *p, const uint8_t *scale)
 {
     if (type == AK_QUANT_F8)
@@ -30,7 +29,7 @@ AK_KERNEL float32x4_t load_stored(enum ak_quant_type type, const uint8_t *p, con
     return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
 }
 
-/* Lane r of v[i] and lane i of v[r] change places. */
+/* Transposes: exchanges lane r of v[i] and lane i of v[r]. */
 AK_KERNEL void transpose(float32x4_t v[LANES])
 {
     float64x2_t even[2], odd[2];
@@ -45,7 +44,7 @@ AK_KERNEL void transpose(float32x4_t v[LANES])
     v[3] = vreinterpretq_f32_f64(vtrn2q_f64(odd[0], odd[1]));
 }
 
-/* Puts 32 k of 8 rows, from number k on, in their places, turns being `stride` apart. */
+/* Unpacks 32 k of 8 rows, from element k on, in bit-reversed order, sums `stride` apart. */
 AK_KERNEL void unpack_step(enum ak_quant_type type, const uint8_t *const rows[ROWS], size_t k,
                            float *to, size_t stride)
 {
@@ -62,7 +61,7 @@ AK_KERNEL void unpack_step(enum ak_quant_type type, const uint8_t *const rows[RO
         AK_UNROLL
         for (size_t i = 0; i < LANES; i++) {
             float *to_row = base + ak_panel_reverse_bits(i) * stride;
-            __asm__("" : "+r"(to_row)); /* gcc would add up each store's own */
+            __asm__("" : "+r"(to_row)); /* else gcc computes each store's address separately */
             AK_UNROLL
             for (size_t r = 0; r < VECTORS; r++)
                 vst1q_f32(to_row + r * LANES, v[r][i]);
@@ -79,7 +78,8 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
         AK_UNROLL
         for (size_t r = 0; r < ROWS; r++)
             row[r] = rows +
-                     ak_min_size(first + r, n_rows - 1) * row_bytes; /* nobody reads those beyond */
+                     /* rows beyond the last repeat it; nobody reads them */
+                     ak_min_size(first + r, n_rows - 1) * row_bytes;
         for (size_t i = 0; i < cols / AK_LANES; i++)
             unpack_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
         if (rest > 0 && type != AK_QUANT_F8) {
@@ -116,8 +116,8 @@ AK_KERNEL float32x4_t add_product(float32x4_t sum, float32x4_t row, float32x4_t 
     }
 }
 
-/* One partial sum of 8 rows × the first n tokens of a group, n a multiple of 4, added to
- * those before it that wait in `waiting`, and left with them. */
+/* One partial sum of 8 rows × the first n tokens of a group, n a multiple of 4. Adds the pending
+ * sums that it completes, then leaves the result in `waiting`. */
 AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t rev,
                     float32x4_t (*waiting)[TOKENS][VECTORS])
 {
@@ -167,8 +167,8 @@ static void pass_some(size_t n, const float *w, const float *x, size_t steps, si
         pass(LANES, w, x, steps, rev, waiting);
 }
 
-/* Up to BLOCKS blocks of rows and GROUPS groups of tokens: what they have of a partial
- * sum stays in the nearest cache while they meet. */
+/* Up to BLOCKS blocks of rows and GROUPS groups of tokens: their operands of one partial sum stay
+ * in the first-level cache. */
 static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, size_t n, size_t k,
                        float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {

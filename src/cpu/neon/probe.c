@@ -1,3 +1,4 @@
+/* Roofline probes of NEON: reading, int8 and f32 products. */
 #include <arm_neon.h>
 
 #include "cpu/neon/neon.h"
@@ -14,7 +15,7 @@ uint64_t ak_neon_probe_read(const uint8_t *restrict p, size_t bytes)
     return vgetq_lane_u64(vreinterpretq_u64_u8(veorq_u8(veorq_u8(a, b), veorq_u8(c, d))), 0);
 }
 
-/* Twelve chains of sdot with operands of their own, so that none can be merged. */
+/* Twelve chains of sdot with separate operands, so that none is merged. */
 uint64_t ak_neon_probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };
@@ -37,7 +38,7 @@ uint64_t ak_neon_probe_int8(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * 16 * 2;
 }
 
-/* As above; a core with four units of four cycles wants sixteen chains. */
+/* As above, with sixteen chains for cores with four units of four cycles latency. */
 uint64_t ak_neon_probe_f32(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 16 };

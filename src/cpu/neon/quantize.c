@@ -1,3 +1,5 @@
+/* Quantizes activations to int8 with one scale per 32 or 256; same results as the scalar
+ * kernels. */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -5,7 +7,7 @@
 #include "cpu/neon/neon.h"
 #include "cpu/generic.h"
 
-/* Magnitudes as integers, as the scalar kernel has them. */
+/* Largest magnitude of n values, compared as integers like in the scalar kernel. */
 AK_KERNEL uint32_t largest_magnitude(const float *x, size_t n)
 {
     uint32x4_t largest[4] = { vdupq_n_u32(0), vdupq_n_u32(0), vdupq_n_u32(0), vdupq_n_u32(0) };
@@ -26,7 +28,7 @@ AK_KERNEL int16x8_t round8(const float *x, float32x4_t inverse)
     return vcombine_s16(vmovn_s32(a), vmovn_s32(b));
 }
 
-/* Quantizes n values by their largest magnitude; gives the scale. */
+/* Quantizes n values by their largest magnitude; returns the scale. */
 AK_KERNEL float quantize_block(const float *x, size_t n, int8_t *q)
 {
     uint32_t largest = largest_magnitude(x, n);

@@ -1,3 +1,4 @@
+/* Setter of the NEON bundle: its overrides of the scalar kernels. */
 #include "cpu/neon/neon.h"
 
 void ak_neon_set_kernels(struct ak_cpu_kernels *k)

@@ -1,4 +1,5 @@
-/* Tiles of the types with blocks of 256: quants and scales as int8. */
+/* Decodes tiles of types with blocks of 256 to int8 quants and scales. Used by dot256.c for GEMV
+ * and by unpack256.h. */
 #ifndef AK_CPU_NEON_TILE256_H
 #define AK_CPU_NEON_TILE256_H
 
@@ -6,12 +7,12 @@
 #include "cpu/tile256.h"
 
 /* ---- Scales and minimums ------------------------------------------------ */
-/* Byte j of each word. */
+/* Byte j of each word, zero-extended. */
 AK_KERNEL int32x4_t ak_neon_byte_u8(uint8x16_t words, size_t j)
 {
     static const uint8_t first[16] = { 0, 252, 252, 252, 4,  252, 252, 252,
                                        8, 252, 252, 252, 12, 252, 252, 252 };
-    /* 252 and above give zeros */
+    /* indices of 252 and above give zeros */
     uint8x16_t index = vaddq_u8(vld1q_u8(first), vdupq_n_u8((uint8_t)j));
     return vreinterpretq_s32_u8(vqtbl1q_u8(words, index));
 }
@@ -24,14 +25,14 @@ AK_KERNEL int32x4_t ak_neon_byte_s8(uint8x16_t words, size_t j)
     return vshrq_n_s32(vreinterpretq_s32_u8(vqtbl1q_u8(words, index)), 24);
 }
 
-/* Byte j of each word in all four of its bytes. */
+/* Byte j of each word, in all four of its bytes. */
 AK_KERNEL uint8x16_t ak_neon_broadcast_byte(uint8x16_t words, size_t j)
 {
     static const uint8_t first[16] = { 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12 };
     return vqtbl1q_u8(words, vaddq_u8(vld1q_u8(first), vdupq_n_u8((uint8_t)j)));
 }
 
-/* The super-scales of four rows of Q2_K, Q4_K and Q5_K; *min is that of the minimums. */
+/* Super-scales of four rows of Q2_K, Q4_K and Q5_K; *min is the super-scale of the minimums. */
 AK_KERNEL float32x4_t ak_neon_load_super_scales(const uint8_t *tile, size_t g, float32x4_t *min)
 {
     uint16x8_t both = vreinterpretq_u16_u8(vld1q_u8(tile + g * 16));
@@ -39,7 +40,7 @@ AK_KERNEL float32x4_t ak_neon_load_super_scales(const uint8_t *tile, size_t g, f
     return vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(vuzp1q_u16(both, both))));
 }
 
-/* Q2_K, four rows: a byte for each 16 k, words of four. */
+/* Q2_K, four rows: one byte per 16 k, in words of four. */
 AK_KERNEL void ak_neon_scales_q2_k(const uint8_t *tile, size_t g, uint8x16_t scales[4],
                                    int8x16_t mins[4])
 {
@@ -51,7 +52,7 @@ AK_KERNEL void ak_neon_scales_q2_k(const uint8_t *tile, size_t g, uint8x16_t sca
     }
 }
 
-/* Q3_K, the same: −32 … 31. */
+/* Q3_K, four rows: one byte per 16 k, −32 … 31. */
 AK_KERNEL void ak_neon_scales_q3_k(const uint8_t *tile, size_t g, int8x16_t scales[4])
 {
     const uint8x16_t four = vdupq_n_u8(15), top = vdupq_n_u8(0x30);
@@ -67,8 +68,7 @@ AK_KERNEL void ak_neon_scales_q3_k(const uint8_t *tile, size_t g, int8x16_t scal
         scales[i] = vreinterpretq_s8_u8(vsubq_u8(u[i], vdupq_n_u8(32)));
 }
 
-/* Q4_K and Q5_K, four rows: 6-bit scales and minimums of blocks 0 … 3 and 4 … 7, a
- * byte each. */
+/* Q4_K and Q5_K, four rows: 6-bit scales and minimums of blocks 0 … 3 and 4 … 7, one byte each. */
 AK_KERNEL void ak_neon_scales_q45_k(const uint8_t *tile, size_t g, uint8x16_t scales[2],
                                     int8x16_t mins[2])
 {
@@ -81,12 +81,12 @@ AK_KERNEL void ak_neon_scales_q45_k(const uint8_t *tile, size_t g, uint8x16_t sc
     scales[1] = vsliq_n_u8(c, vshrq_n_u8(a, 6), 4);
 }
 
-/* IQ4_XS, four rows: −32 … 31, scales[0] of blocks 0, 2, 4, 6 and scales[1] of the
- * others. *d is the super-scale. */
+/* IQ4_XS, four rows: −32 … 31; scales[0] of blocks 0, 2, 4, 6, scales[1] of the others. *d:
+ * super-scale. */
 AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t *d,
                                      uint8x16_t scales[2])
 {
-    /* of the high bits */
+    /* positions of the high bits */
     static const uint8_t bytes[16] = { 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15 };
     static const int8_t right[16] = { 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4, 0, -4 };
     uint8x16_t first = vld1q_u8(tile + g * 16), low = vld1q_u8(tile + AK_K_SCALES_AT + g * 16);
@@ -102,9 +102,9 @@ AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t 
 }
 
 /* ---- Quants ------------------------------------------------------------- */
-/* Register g of four lines of Q2_K in half h, lines 4s … 4s+3 of each quarter: w[q]
- * are k = 128h + 32q + 16s …, left where they are in their bytes: 4 times the quant
- * for q = 1, 16 times for q = 2. */
+/* Register g of four lines of Q2_K in half h, lines 4s … 4s+3 of each quarter: w[q] is k = 128h +
+ * 32q + 16s …, left at their position in the bytes: 4 times the quant for q = 1, 16 times for q =
+ * 2. */
 AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size_t g,
                                    int8x16_t w[4][4])
 {
@@ -119,8 +119,8 @@ AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size
     }
 }
 
-/* Register g of lines i of Q3_K: w[j] is k = 32j + 4i …, 0 … 7, but eight times that
- * for j = 1, 3, 5. */
+/* Register g of lines i of Q3_K: w[j] is k = 32j + 4i …, 0 … 7; eight times that for j = 1, 3,
+ * 5. */
 AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8x16_t w[8])
 {
     const uint8_t *lines = tile + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + g * 16;
@@ -133,13 +133,13 @@ AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8
     w[3] = vreinterpretq_s8_u8(vandq_u8(b, high));
     w[4] = vreinterpretq_s8_u8(vandq_u8(c, low));
     w[5] = vreinterpretq_s8_u8(vandq_u8(c, high));
-    /* the two upper bits, below them that of c, all moved down */
+    /* the two upper bits, then that of c below them, all shifted down */
     w[6] = vreinterpretq_s8_u8(vshrq_n_u8(vsriq_n_u8(a, vshlq_n_u8(c, 1), 2), 5));
     w[7] = vreinterpretq_s8_u8(vshrq_n_u8(vsriq_n_u8(b, c, 2), 5));
 }
 
-/* Register g of the eight lines of blocks 2c and 2c+1 of Q4_K, or of Q5_K, 16 taken
- * off: −16 more where the fifth bit is clear, as in Q5_0. */
+/* Register g of the eight lines of blocks 2c and 2c+1 of Q4_K, or of Q5_K minus 16: −16 is added if
+ * the fifth bit is clear, as in Q5_0. */
 AK_KERNEL void ak_neon_quants_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t c,
                                     size_t g, int8x16_t low[8], int8x16_t high[8])
 {
@@ -162,8 +162,8 @@ AK_KERNEL void ak_neon_quants_q45_k(enum ak_quant_type type, const uint8_t *tile
     }
 }
 
-/* Register g of four lines of Q6_K in half h, lines 4s … 4s+3 of each quarter:
- * w[q] are k = 128h + 32q + 16s …, 0 … 63. */
+/* Register g of four lines of Q6_K in half h, lines 4s … 4s+3 of each quarter: w[q] is k = 128h +
+ * 32q + 16s …, 0 … 63. */
 AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size_t g,
                                    int8x16_t w[4][4])
 {

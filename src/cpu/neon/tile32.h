@@ -1,4 +1,5 @@
-/* Tiles of the types with blocks of 32: where things lie, and quants as int8. */
+/* Decodes tiles of types with blocks of 32: offsets of the parts, and quants as int8. Used by
+ * dot32.c for GEMV and by unpack32.h. */
 #ifndef AK_CPU_NEON_TILE32_H
 #define AK_CPU_NEON_TILE32_H
 
@@ -28,7 +29,7 @@ AK_KERNEL size_t ak_neon_factor_bytes(enum ak_quant_type type)
 }
 
 struct ak_neon_tile32 {
-    const uint8_t *scales, *mins, *high, *quants; /* mins, high: of the types that have them */
+    const uint8_t *scales, *mins, *high, *quants; /* mins, high: only in types that have them */
 };
 
 AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_quant_type type, const uint8_t *tile,
@@ -42,8 +43,8 @@ AK_KERNEL struct ak_neon_tile32 ak_neon_tile32(enum ak_quant_type type, const ui
     return t;
 }
 
-/* ak_e8m0_half of 16 exponents. Its upper 16 bits are (e − 1) << 7, and below 2 it
- * is subnormal, which the table has. */
+/* ak_e8m0_half of 16 exponents. Its upper 16 bits are (e − 1) << 7; below 2 it is subnormal and
+ * comes from a table. */
 AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GROUPS])
 {
     static const uint8_t subnormal[16] = { 0x20, 0x40, 0x80, 0, 0x80, 0, 0x80, 0,
@@ -59,7 +60,7 @@ AK_KERNEL void ak_neon_load_exponents(const uint8_t *p, float32x4_t d[AK_NEON_GR
     d[3] = vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(last), 16));
 }
 
-/* Scales or minimums of a block, register g; not MXFP4's. */
+/* Scales or minimums of a block, register g; not for MXFP4. */
 AK_KERNEL float32x4_t ak_neon_load_factors(enum ak_quant_type type, const uint8_t *factors,
                                            size_t g)
 {
@@ -71,14 +72,14 @@ AK_KERNEL float32x4_t ak_neon_load_factors(enum ak_quant_type type, const uint8_
     }
 }
 
-/* The minimums of block b, register g. */
+/* Minimums of block b, register g. */
 AK_KERNEL float32x4_t ak_neon_mins32(enum ak_quant_type type, const struct ak_neon_tile32 *t,
                                      size_t b, size_t g)
 {
     return ak_neon_load_factors(type, t->mins + b * ak_neon_factor_bytes(type), g);
 }
 
-/* The scales of block b, all 16 rows. */
+/* Scales of block b, all 16 rows. */
 AK_KERNEL void ak_neon_scales32(enum ak_quant_type type, const struct ak_neon_tile32 *t, size_t b,
                                 float32x4_t d[AK_NEON_GROUPS])
 {
@@ -91,7 +92,7 @@ AK_KERNEL void ak_neon_scales32(enum ak_quant_type type, const struct ak_neon_ti
         d[g] = ak_neon_load_factors(type, t->scales + b * ak_neon_factor_bytes(type), g);
 }
 
-/* The nibbles of four lines, register g: k 0 … 15 and 16 … 31, unsigned. */
+/* Nibbles of four lines, register g: k 0 … 15 and 16 … 31, unsigned. */
 AK_KERNEL void ak_neon_nibbles(const uint8_t *lines, size_t g, uint8x16_t low[4],
                                uint8x16_t high[4])
 {
@@ -103,7 +104,7 @@ AK_KERNEL void ak_neon_nibbles(const uint8_t *lines, size_t g, uint8x16_t low[4]
     }
 }
 
-/* The fifth bits of a block, inverted, of two lines in each register. */
+/* Fifth bits of a block, inverted; two lines per register. */
 AK_KERNEL void ak_neon_clear_bits(enum ak_quant_type type, const struct ak_neon_tile32 *t, size_t b,
                                   uint8x16_t clear[4])
 {
@@ -114,8 +115,8 @@ AK_KERNEL void ak_neon_clear_bits(enum ak_quant_type type, const struct ak_neon_
                        vdupq_n_u8(0);
 }
 
-/* −16 more where the fifth bit is clear: the upper nibble then takes the mask's
- * ones, and the byte is the quant of Q5_0 in two's complement. */
+/* Adds −16 if the fifth bit is clear: the upper nibble then has the ones of the mask, and the byte
+ * is the quant of Q5_0 in two's complement. */
 AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bits[4], size_t g,
                                  int8x16_t w[8])
 {
@@ -136,14 +137,14 @@ AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bi
     }
 }
 
-/* What is still to be taken off the quants that ak_neon_quants32 gives, and whether
- * from them or from the sum is the caller's choice. */
+/* Offset still to be subtracted from the quants of ak_neon_quants32; the caller subtracts it from
+ * the quants or from the sum. */
 AK_KERNEL int8_t ak_neon_offset32(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q4_0 ? 8 : type == AK_QUANT_Q5_1 || type == AK_QUANT_A5 ? -16 : 0;
 }
 
-/* Register g of the block's 8 lines of 4 k, signed, with the offset above. */
+/* Register g of the block's 8 lines of 4 k, signed, still with ak_neon_offset32. */
 AK_KERNEL void ak_neon_quants32(enum ak_quant_type type, const struct ak_neon_tile32 *t, size_t b,
                                 const uint8x16_t clear_bits[4], size_t g, int8x16_t w[8])
 {

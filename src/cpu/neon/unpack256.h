@@ -1,5 +1,5 @@
-/* Tiles of the types with blocks of 256, opened into panels: four rows (register g
- * of the tile's lines) at a time. */
+/* Unpacks tiles of blocks of 256 into micropanels, four rows (register g of the tile's lines) at a
+ * time. Used by unpack256.c and, paired, by neon_i8mm. */
 #ifndef AK_CPU_NEON_UNPACK256_H
 #define AK_CPU_NEON_UNPACK256_H
 
@@ -14,8 +14,8 @@ AK_KERNEL void ak_neon_store_super_scales(const uint8_t *tile, size_t g,
     vst1q_f32(panel->min + g % 2 * 4, vnegq_f32(min));
 }
 
-/* Where the rows' part of line 4s of block 4h goes. The other lines are a constant
- * away, which gcc is kept from adding up in parts. */
+/* Destination of the rows' part of line 4s of block 4h. The other lines are at constant distances;
+ * without the barrier gcc would compute each address separately. */
 AK_KERNEL int8_t *ak_neon_part_lines(bool paired, struct ak_neon_micropanel256 *panel, size_t h,
                                      size_t s, size_t g)
 {
@@ -116,7 +116,7 @@ AK_KERNEL void ak_neon_unpack_rows_q6_k(bool paired, const uint8_t *tile, size_t
 {
     vst1q_f32(panel->scale + g % 2 * 4, ak_neon_load_f16(tile + g * 8));
 #pragma GCC unroll 4
-    for (size_t i = 0; i < 4; i++) { /* scales 4i … 4i+3 are those of blocks 2i and 2i+1 */
+    for (size_t i = 0; i < 4; i++) { /* scales 4i … 4i+3 belong to blocks 2i and 2i+1 */
         uint8x16_t scales = vld1q_u8(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES + g * 16);
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++)

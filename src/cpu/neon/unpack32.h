@@ -1,11 +1,11 @@
-/* Tiles of the types with blocks of 32, opened into panels. */
+/* Unpacks tiles of blocks of 32 into micropanels. Used by unpack32.c and, paired, by neon_i8mm. */
 #ifndef AK_CPU_NEON_UNPACK32_H
 #define AK_CPU_NEON_UNPACK32_H
 
 #include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile32.h"
 
-/* Four rows (register g of the tile's lines) of block b, their scales apart. */
+/* Unpacks four rows (register g of the tile's lines) of block b, except their scales. */
 AK_KERNEL void ak_neon_unpack_rows32(enum ak_quant_type type, bool paired,
                                      const struct ak_neon_tile32 *t, size_t b,
                                      const uint8x16_t clear_bits[4], size_t g,
@@ -43,7 +43,7 @@ AK_KERNEL void ak_neon_unpack32(enum ak_quant_type type, bool paired, const uint
     }
 }
 
-/* The same, the type a variable. */
+/* Unpacks a tile of any type; `type` need not be a constant. */
 AK_KERNEL void ak_neon_unpack_any32(enum ak_quant_type type, bool paired, const uint8_t *tile,
                                     size_t blocks, struct ak_neon_micropanel32 *lower,
                                     struct ak_neon_micropanel32 *upper)

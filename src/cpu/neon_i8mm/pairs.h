@@ -1,7 +1,7 @@
-/* Two rows × 8 k times two tokens × 8 k is one instruction. Tokens are brought into
- * pairs 256 k at a time, for all rows of the panel; rows are paired in the panel. A
- * register of sums holds rows r and r+1 of tokens t and t+1: r t, r t+1, r+1 t,
- * r+1 t+1. Panels are those of NEON, paired. */
+/* smmla multiplies two rows × 8 k with two tokens × 8 k. Tokens are paired 256 k at a time for all
+ * rows of the panel; rows are paired in the panel, which is a paired panel of neon/micropanel.h. A
+ * register of sums holds rows r, r+1 and tokens t, t+1 in the order (r, t), (r, t+1), (r+1, t),
+ * (r+1, t+1). Used by panel_i8_32.c and panel_i8_256.c. */
 #ifndef AK_CPU_NEON_I8MM_PAIRS_H
 #define AK_CPU_NEON_I8MM_PAIRS_H
 
@@ -9,18 +9,18 @@
 #include "cpu/neon/micropanel.h"
 
 enum {
-    AK_I8MM_PAIRS = 8, /* of tokens at a time: 16 */
-    AK_I8MM_GROUP = 2, /* of them in registers */
+    AK_I8MM_PAIRS = 8, /* pairs of tokens at a time: 16 tokens */
+    AK_I8MM_GROUP = 2, /* pairs in registers */
     AK_I8MM_ROW_PAIRS = AK_NEON_MICROPANEL_ROWS / 2,
     AK_I8MM_MICROPANELS = AK_PANEL_I8_TILES_MAX * 2
 };
 
-/* Sums of a panel's rows for a pair of tokens. */
+/* Sums of a micropanel's rows for one pair of tokens. */
 struct ak_i8mm_sums {
     float32x4_t rows[AK_I8MM_ROW_PAIRS];
 };
 
-/* The quants of two tokens, 16 k. */
+/* Interleaves 16 quants of two tokens. */
 AK_KERNEL void ak_i8mm_pair_quants(const int8_t *a, const int8_t *b, int8_t out[32])
 {
     int64x2_t x = vreinterpretq_s64_s8(vld1q_s8(a)), y = vreinterpretq_s64_s8(vld1q_s8(b));
@@ -28,7 +28,8 @@ AK_KERNEL void ak_i8mm_pair_quants(const int8_t *a, const int8_t *b, int8_t out[
     vst1q_s8(out + 16, vreinterpretq_s8_s64(vzip2q_s64(x, y)));
 }
 
-/* A number of each of a panel's eight rows, as it meets the sums; `twice`: as it lies. */
+/* One number per row of a micropanel, in the order of the sums. `twice`: already stored in that
+ * order. */
 AK_KERNEL void ak_i8mm_pair_rows(bool twice, const float *x, float32x4_t out[AK_I8MM_ROW_PAIRS])
 {
     float32x4_t low = vld1q_f32(x), high = vld1q_f32(x + 4);
@@ -61,7 +62,7 @@ AK_KERNEL void ak_i8mm_pair_rows_s32(bool twice, const int32_t *x, int32x4_t out
     out[3] = vzip2q_s32(high, high);
 }
 
-/* Adds 8 k of a panel times those of `pairs` pairs, `step` bytes apart. */
+/* Adds 8 k of a micropanel times 8 k of `pairs` pairs, which are `step` bytes apart. */
 AK_KERNEL void ak_i8mm_add8(const int8_t *w, const int8_t *a, size_t step, size_t pairs,
                             int32x4_t sums[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS])
 {
@@ -88,7 +89,7 @@ AK_KERNEL void ak_i8mm_zero(size_t pairs, int32x4_t sums[AK_I8MM_GROUP][AK_I8MM_
             sums[p][r] = vdupq_n_s32(0);
 }
 
-/* Writes what n tokens get from a panel's rows. */
+/* Writes the sums of n tokens for a micropanel's rows. */
 static inline void ak_i8mm_store(const struct ak_i8mm_sums *sums, size_t n, float *y,
                                  size_t y_stride)
 {

@@ -1,17 +1,17 @@
-/* GEMM with the types with blocks of 256. */
+/* GEMM with types that have blocks of 256: 16 tokens at a time, paired once per super-block. */
 #include "cpu/neon/unpack256.h"
 #include "cpu/neon_i8mm/neon_i8mm.h"
 #include "cpu/neon_i8mm/pairs.h"
 
-/* 256 k of up to 16 tokens. */
+/* Paired activations: 256 k of up to 16 tokens. */
 struct activations {
     int8_t q[AK_I8MM_PAIRS][AK_TILE_K * 2];
     float scale[AK_I8MM_PAIRS][4];
-    /* sums, split: of each 32 k, or each 16 k in Q2_K; eight a token */
+    /* split sums per 32 k, or per 16 k in Q2_K; eight per token */
     int8_t low[AK_I8MM_PAIRS][2][16], high[AK_I8MM_PAIRS][2][16];
 };
 
-/* The sums of two tokens that meet minimums. */
+/* The sums of two tokens that minimums are multiplied with. */
 AK_KERNEL void pair_sums(enum ak_quant_type type, const struct ak_cpu_act256 *a,
                          const struct ak_cpu_act256 *b, int8_t low[2][16], int8_t high[2][16])
 {
@@ -33,7 +33,8 @@ AK_KERNEL void pair_sums(enum ak_quant_type type, const struct ak_cpu_act256 *a,
     }
 }
 
-/* The last of an odd number of tokens is its own partner. */
+/* Pairs the activations of a super-block; the last of an odd number of tokens is its own
+ * partner. */
 AK_KERNEL void pair_activations(enum ak_quant_type type, const uint8_t *activations,
                                 size_t act_bytes, size_t n, size_t super_block,
                                 struct activations *out)
@@ -50,7 +51,7 @@ AK_KERNEL void pair_activations(enum ak_quant_type type, const uint8_t *activati
     }
 }
 
-/* Σ of scaled quants times activations, pairs first … first + pairs − 1. */
+/* Σ of scaled quants times activations, for pairs first … first + pairs − 1. */
 AK_KERNEL void integer_sums(enum ak_quant_type type, const struct ak_neon_micropanel256 *panel,
                             const struct activations *activations, size_t first, size_t pairs,
                             int32x4_t scaled[AK_I8MM_GROUP][AK_I8MM_ROW_PAIRS])
@@ -84,7 +85,7 @@ AK_KERNEL void integer_sums(enum ak_quant_type type, const struct ak_neon_microp
     }
 }
 
-/* What a pair of rows owes its minimums. */
+/* Contribution of the minimums to a pair of rows. */
 AK_KERNEL int32x4_t minimum_sum(enum ak_quant_type type, const struct ak_neon_micropanel256 *panel,
                                 size_t r, const int8_t low[2][16], const int8_t high[2][16])
 {
@@ -125,7 +126,7 @@ AK_KERNEL void add_panel(enum ak_quant_type type, const struct ak_neon_micropane
     }
 }
 
-/* n ≤ 16 tokens over the whole of k. */
+/* n ≤ 16 tokens over all of k. */
 AK_KERNEL void dot_tokens(enum ak_quant_type type, const struct ak_neon_micropanel256 *panels,
                           size_t n_panels, size_t n_super_blocks, const uint8_t *activations,
                           size_t act_bytes, size_t n, float *y, size_t y_stride)

@@ -1,15 +1,16 @@
-/* GEMM with the types with blocks of 32. */
+/* GEMM with types that have blocks of 32: 16 tokens at a time, paired once per 256 k. */
 #include "cpu/neon/unpack32.h"
 #include "cpu/neon_i8mm/neon_i8mm.h"
 #include "cpu/neon_i8mm/pairs.h"
 
-/* Up to 256 k of up to 16 tokens. */
+/* Paired activations: up to 256 k of up to 16 tokens. */
 struct activations {
     int8_t q[AK_I8MM_PAIRS][AK_TILE_K * 2];
     float scale[AK_I8MM_PAIRS][AK_TILE_BLOCKS][4], scaled_sum[AK_I8MM_PAIRS][AK_TILE_BLOCKS][4];
 };
 
-/* The last of an odd number of tokens is its own partner. */
+/* Pairs the activations of `blocks` blocks; the last of an odd number of tokens is its own
+ * partner. */
 AK_KERNEL void pair_activations(bool has_minimum, const uint8_t *activations, size_t act_bytes,
                                 size_t n, size_t first, size_t blocks, struct activations *out)
 {
@@ -31,7 +32,7 @@ AK_KERNEL void pair_activations(bool has_minimum, const uint8_t *activations, si
     }
 }
 
-/* Adds panels times pairs first … first + pairs − 1, pairs a constant. */
+/* Adds micropanels times pairs first … first + pairs − 1; `pairs` is a constant. */
 AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_micropanel32 *panels,
                           size_t blocks, const struct activations *activations, size_t first,
                           size_t pairs, struct ak_i8mm_sums *sums)
@@ -73,7 +74,7 @@ AK_KERNEL void add_panels(bool has_minimum, const struct ak_neon_micropanel32 *p
             sums[p].rows[r] = acc[p][r];
 }
 
-/* n ≤ 16 tokens over the whole of k. */
+/* n ≤ 16 tokens over all of k. */
 AK_KERNEL void dot_tokens(bool has_minimum, const struct ak_neon_micropanel32 *panels,
                           size_t n_panels, size_t n_blocks, const uint8_t *activations,
                           size_t act_bytes, size_t n, float *y, size_t y_stride)

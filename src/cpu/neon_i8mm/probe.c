@@ -1,8 +1,9 @@
+/* Roofline probe of I8MM: int8 products. The others are NEON's. */
 #include <arm_neon.h>
 
 #include "cpu/neon_i8mm/neon_i8mm.h"
 
-/* Twelve chains of smmla with operands of their own, so that none can be merged. */
+/* Twelve chains of smmla with separate operands, so that none is merged. */
 uint64_t ak_neon_i8mm_probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };

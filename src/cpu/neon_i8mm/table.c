@@ -1,3 +1,4 @@
+/* Setter of the neon_i8mm bundle: its overrides of the NEON kernels. */
 #include "cpu/neon_i8mm/neon_i8mm.h"
 
 static void set_panel_i8(struct ak_cpu_tile_kernels *k, ak_unpack_panel_i8_fn *unpack,
@@ -7,7 +8,7 @@ static void set_panel_i8(struct ak_cpu_tile_kernels *k, ak_unpack_panel_i8_fn *u
     k->dot_panel_i8 = dot;
 }
 
-/* One token is bound by memory, and a few by opening their tiles: those stay as they are. */
+/* Only GEMM is overridden. GEMV is bound by memory, skinny GEMM by unpacking its tiles. */
 void ak_neon_i8mm_set_kernels(struct ak_cpu_kernels *k)
 {
     k->name = "neon_i8mm";
