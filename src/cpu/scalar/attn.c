@@ -1,3 +1,4 @@
+/* Attention over one KV page: the definition of its results. Contracts in cpu/kernels.h. */
 #include <math.h>
 
 #include "cpu/generic.h"

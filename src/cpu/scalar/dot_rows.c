@@ -1,3 +1,4 @@
+/* Product of float rows: the definition of the order of its 32 partial sums. */
 #include "cpu/generic.h"
 #include "cpu/scalar/scalar.h"
 

@@ -29,7 +29,7 @@ static int nibble(const uint8_t *quants, size_t i)
     return i < 16 ? quants[i] & 15 : quants[i - 16] >> 4;
 }
 
-/* Σ of the products of 32 numbers with their nibbles' values. */
+/* Σ of 32 products of the values that 4-bit quants stand for. */
 static int32_t dot_values(const int8_t values[16], const uint8_t *quants, const int8_t *a)
 {
     int32_t sum = 0;
@@ -126,7 +126,7 @@ static int32_t sum16(const struct ak_cpu_act256 *a, size_t j)
     return a->minus32_sum16[j] / -32;
 }
 
-/* Σ of 16 products of numbers of two bits at `shift`. */
+/* Σ of 16 products of 2-bit numbers at bit `shift`. */
 static int32_t dot_two_bits(const uint8_t *quants, size_t shift, const int8_t *a)
 {
     int32_t sum = 0;
@@ -162,7 +162,7 @@ static float block_q3_k(const uint8_t *w, const struct ak_cpu_act256 *a, float a
     return fmaf(ak_quant_get_f16(w + 108) * a->scale, (float)scaled, acc);
 }
 
-/* Q4_K, and Q5_K where `high` is its fifth bits. */
+/* Q4_K; Q5_K if `high`, its fifth bits, is given. */
 static float block_q45_k(const uint8_t *w, const uint8_t *high, const uint8_t *quants,
                          const struct ak_cpu_act256 *a, float acc)
 {
@@ -224,7 +224,7 @@ static float block_iq4_xs(const uint8_t *w, const struct ak_cpu_act256 *a, float
 typedef float block32_fn(const uint8_t *w, const struct ak_cpu_act32 *a, float acc);
 typedef float block256_fn(const uint8_t *w, const struct ak_cpu_act256 *a, float acc);
 
-/* Walks tiles, rows and tokens; a row is first gathered into its stored form. */
+/* Iterates over tiles, rows and tokens; each row is first gathered into its stored form. */
 static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn *block256,
                       const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *activations,
                       size_t act_bytes, size_t n, float *y, size_t y_stride)
@@ -259,7 +259,7 @@ static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn 
     }
 }
 
-/* The kernels of each type; the scalar panel is the tiles themselves. */
+/* The kernels of each type; a scalar panel is a copy of the tiles. */
 #define KERNELS(dot, unpack, type, block32, block256)                                              \
     static void dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                       \
                     const uint8_t *restrict activations, size_t act_bytes, size_t n,               \

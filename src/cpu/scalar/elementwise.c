@@ -1,4 +1,5 @@
-/* The plain C kernels, compiled for any machine. */
+/* Elementwise kernels, norms and recurrent kernels: those of generic.h, compiled for any
+ * machine. */
 #include "cpu/generic.h"
 #include "cpu/scalar/scalar.h"
 

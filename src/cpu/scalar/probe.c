@@ -1,3 +1,4 @@
+/* Roofline probes in plain C: reading, int8 and f32 products. */
 #include "cpu/scalar/scalar.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@ uint64_t ak_scalar_probe_read(const uint8_t *restrict p, size_t bytes)
     return sum;
 }
 
-/* Four chains of 8-bit products; an operand is hidden from the compiler, which
- * would otherwise know the sums. */
+/* Four chains of 8-bit products; an operand is hidden from the compiler, which would otherwise
+ * compute the sums itself. */
 uint64_t ak_scalar_probe_int8(size_t rounds, uint64_t *sink)
 {
     int32_t sums[4] = { 1, 2, 3, 4 }, w = (int8_t)(uint8_t)rounds;
@@ -28,7 +29,7 @@ uint64_t ak_scalar_probe_int8(size_t rounds, uint64_t *sink)
     return rounds * 8;
 }
 
-/* Four chains that differ from the start, so that none can be merged. */
+/* Four chains with different starting values, so that none is merged. */
 uint64_t ak_scalar_probe_f32(size_t rounds, uint64_t *sink)
 {
     float sums[4] = { 1.0f, 2.0f, 3.0f, 4.0f }, a = (float)(rounds & 7), all;

@@ -1,11 +1,12 @@
+/* Quantizes activations to int8 with one scale per 32 or 256: the definition of the results. */
 #include <math.h>
 #include <string.h>
 
 #include "base/half.h"
 #include "cpu/scalar/scalar.h"
 
-/* Magnitudes are compared as integers: they order as the floats do, and a NaN
- * comes out on top instead of vanishing. */
+/* Magnitudes are compared as integers: they sort as the floats do, and a NaN compares larger than
+ * all numbers instead of vanishing. */
 static uint32_t largest_magnitude(const float *x, size_t n)
 {
     uint32_t largest = 0;
@@ -16,7 +17,7 @@ static uint32_t largest_magnitude(const float *x, size_t n)
     return largest;
 }
 
-/* Quantizes n values by their largest magnitude; gives the scale. */
+/* Quantizes n values by their largest magnitude; returns the scale. */
 static float quantize_block(const float *x, size_t n, int8_t *q)
 {
     uint32_t largest = largest_magnitude(x, n);

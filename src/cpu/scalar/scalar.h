@@ -1,11 +1,11 @@
-/* The scalar kernels, one function a slot of struct ak_cpu_kernels: the definition
- * of every kernel's result. */
+/* The scalar kernels, one function per slot of struct ak_cpu_kernels. They define every kernel's
+ * result and run on any machine. */
 #ifndef AK_CPU_SCALAR_SCALAR_H
 #define AK_CPU_SCALAR_SCALAR_H
 
 #include "cpu/kernels.h"
 
-/* The products of packed weights, by type. */
+/* Kernels of packed weights, per type. */
 extern const struct ak_cpu_tile_kernels ak_scalar_tile[AK_QUANT_COUNT];
 
 ak_attn_qk_fn ak_scalar_attn_qk_f16, ak_scalar_attn_qk_f32;

@@ -1,3 +1,5 @@
+/* Setter of the scalar bundle: fills the whole table, so that every slot has a kernel unless it is
+ * optional. */
 #include "cpu/scalar/scalar.h"
 
 #include <string.h>
