@@ -1,6 +1,6 @@
-/* A bundle for tests only: the sources of AVX-VNNI's products, compiled with the
- * AVX-512 encoding (EVEX, 256 bits) of the same instructions. It proves that code on
- * machines that have AVX-512 VNNI and no AVX-VNNI; its number follows the last bundle. */
+/* A bundle for tests only: AVX-VNNI's products of packed types, compiled with the AVX-512 encoding
+ * (EVEX, 256 bits) of the same instructions. It tests that code on machines that have AVX-512 VNNI
+ * but no AVX-VNNI. EVEX_BUNDLE follows the last bundle's number. */
 #ifndef AK_TESTS_EVEX_H
 #define AK_TESTS_EVEX_H
 
@@ -12,7 +12,7 @@ enum { EVEX_BUNDLE = AK_CPU_ISA_COUNT, N_BUNDLES };
 void evex_set_dot32(struct ak_cpu_kernels *k);
 void evex_set_dot256(struct ak_cpu_kernels *k);
 
-/* The whole table of bundle `isa` or EVEX_BUNDLE. False: not usable here. */
+/* Fills the whole table of bundle `isa` or EVEX_BUNDLE. Returns false if it is not usable here. */
 static inline bool fill_bundle(int isa, struct ak_cpu_kernels *k)
 {
     if (isa < AK_CPU_ISA_COUNT) {

@@ -1,3 +1,4 @@
+/* The test bundle's instance of cpu/avx2/dot256.h: products of types with blocks of 256. */
 #include "cpu/avxvnni/step.h"
 
 #include "cpu/avx2/dot256.h"

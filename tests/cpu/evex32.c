@@ -1,3 +1,4 @@
+/* The test bundle's instance of cpu/avx2/dot32.h: products of types with blocks of 32. */
 #include "cpu/avxvnni/step.h"
 
 #include "cpu/avx2/dot32.h"

@@ -1,6 +1,6 @@
-/* A model of the tile unit in plain C, in place of src/cpu/amx/tile_unit.h: what the
- * instructions do by their description (Intel SDM, volume 2), for machines that do not
- * have them. Shapes that they refuse end the program. */
+/* A model of AMX's tile unit in plain C that replaces src/cpu/amx/tile_unit.h in tests on machines
+ * without AMX. It follows the description of the instructions (Intel SDM, volume 2). A shape that
+ * they reject ends the program. */
 #ifndef TESTS_AMX_TILE_UNIT_H
 #define TESTS_AMX_TILE_UNIT_H
 
@@ -19,7 +19,7 @@ struct ak_amx_tile_config {
     uint8_t rows[16];
 };
 
-/* Each thread has registers of its own. */
+/* Each thread has its own registers. */
 static _Thread_local struct ak_amx_tile_config ak_amx_tile_shape;
 static _Thread_local uint8_t ak_amx_tile_data[8][16][64];
 
@@ -88,7 +88,7 @@ static inline void ak_amx_tile_dot_signed(int c, int a, int b)
     ak_amx_tile_dot_bytes(c, a, b, true);
 }
 
-/* Subnormals are zeros of their sign. */
+/* Replaces subnormals by zeros of the same sign. */
 static inline float ak_amx_tile_flush(float x)
 {
     return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
@@ -101,9 +101,9 @@ static inline float ak_amx_tile_bf16(int t, size_t row, size_t column)
     return ak_amx_tile_flush(ak_bf16_to_float(half));
 }
 
-/* "TDPBF16PS": of each pair the first and the second product have sums of their own, from
- * 0 on, one fma a step; they are added, and then to what is there. Every step is rounded
- * to nearest, ties to even, and flushed. */
+/* "TDPBF16PS": the first and the second products of the pairs have separate sums, from 0 on, one
+ * fma per step; these are added, then added to the accumulator. Every step is rounded to nearest,
+ * ties to even, and subnormals are flushed to zero. */
 static inline void ak_amx_tile_dot_bf16(int c, int a, int b)
 {
     ak_amx_tile_check(c, a, b);
