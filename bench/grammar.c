@@ -1,9 +1,9 @@
-/* What a grammar costs.
+/* Benchmark of grammar-constrained decoding.
  *
- *   masks      CPU time of each mask on the way of a text, the first time (worst, median) and when
- *              its states were met before, and of taking a token
- *   generate   tokens a second of a model, free and held to a schema, in turns; the same
- *              sampling, no guesses */
+ *   masks      CPU time of each token mask along a text: for a state's first mask (worst,
+ *              median), for a state seen before, and for accepting a token
+ *   generate   tokens per second of a model, free and held to a schema, in turns; same
+ *              sampling, no speculation */
 #include <time.h>
 
 #include "measure.h"
@@ -48,7 +48,7 @@ static void must(ak_status status, const struct ak_error *error)
     exit(1);
 }
 
-/* Of this thread alone: what others do on the machine does not count. */
+/* CPU time of this thread only, so that other programs do not count. */
 static double cpu_seconds(void)
 {
     struct timespec t;
@@ -167,7 +167,7 @@ static double speed(struct akunu_session *session, const struct akunu_grammar *g
 
 static void generate(const char *path, long rounds)
 {
-    /* nothing is forced but the beginning, and no text ends before its time */
+    /* only the beginning is forced, and no text ends early */
     static const char schema[] = "{\"type\":\"object\",\"properties\":{\"lines\":{\"type\":"
                                  "\"array\",\"items\":{\"type\":\"string\",\"minLength\":20,"
                                  "\"maxLength\":400},\"minItems\":60}},\"required\":[\"lines\"]}";

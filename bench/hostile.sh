@@ -1,18 +1,18 @@
 #!/bin/sh
-# Time and memory of refusing hostile files: each of them is opened by `inspect`, and by
-# `logits` where inspect accepts it, as a program of its own.
+# Time and memory of rejecting hostile files. Each file is opened by `inspect`, and by `logits` if
+# inspect accepts it, in a process of its own.
 #
-#   bench/hostile.sh AKUNU-CLI FOLDER [MOST-MS [MOST-KB]]
+#   bench/hostile.sh AKUNU-CLI FOLDER [MAX-MS [MAX-KB]]
 #
 # FOLDER has the files and expect.json, an object of "NAME": "accept" | "reject". Prints the
-# slowest and the largest ones, and whether each was refused or accepted as it should be.
-# Exit 1 where one was not, or took more than MOST-MS (100) or MOST-KB resident (65536).
+# slowest and the largest ones, and whether each was accepted or rejected as expected.
+# Exits with 1 if one was not, or took more than MAX-MS (100) or MAX-KB resident (65536).
 set -u
-cli=${1:?usage: hostile.sh AKUNU-CLI FOLDER [MOST-MS [MOST-KB]]} folder=${2:?a folder with expect.json}
+cli=${1:?usage: hostile.sh AKUNU-CLI FOLDER [MAX-MS [MAX-KB]]} folder=${2:?a folder with expect.json}
 python3 - "$cli" "$folder" "${3:-100}" "${4:-65536}" <<'PYTHON'
 import json, os, resource, subprocess, sys, tempfile, time
 
-cli, folder, most_ms, most_kb = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+cli, folder, max_ms, max_kb = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
 
 
 def run(*arguments):
@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as work:
         rows.append((took, kb, name, code))
         if code not in (0, 3) or (code == 0) != (expected == "accept"):
             wrong.append(f"{name}: exit code {code}, expected {expected}")
-        if took > most_ms or kb > most_kb:
+        if took > max_ms or kb > max_kb:
             wrong.append(f"{name}: {took:.0f} ms, {kb} kB")
 median = sorted(t for t, _, _, _ in rows)[len(rows) // 2]
 print(f"{len(rows)} files, median {median:.1f} ms; slowest " + ", ".join(f"{n} {t:.1f} ms" for t, _, n, _ in sorted(rows)[:-4:-1]))

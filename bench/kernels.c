@@ -1,18 +1,18 @@
-/* Every kernel alone: bundle × kernel × type × number of tokens, with the bytes
- * and operations that it does a second and their share of what this machine can
- * do, measured in between, the best so far. Weights and KV pages come from memory, not
- * from a cache; of a slab the products alone are timed, in gemm opening and products.
+/* Benchmark of each kernel alone: bundle × kernel × type × number of tokens. Prints bytes and
+ * operations per second, and their share of this machine's limits; these are measured in between,
+ * and the best so far counts. Weights and KV pages come from memory, not from a cache. `slab` times
+ * the products over one int8 panel alone, `gemm` unpacking and products.
  *
  *   tiles   dot_tiles          bytes of packed weights, int8 operations
- *   open    unpack_panel_i8          bytes of packed weights
- *   slab    dot_panel_i8           int8 operations
- *   gemm    unpack_panel_i8, dot_panel_i8 as a product of many tokens calls them
+ *   open    unpack_panel_i8    bytes of packed weights
+ *   slab    dot_panel_i8       int8 operations
+ *   gemm    unpack_panel_i8, dot_panel_i8 as linear.c calls them
  *   rows    dot_rows           bytes of float weights, f32 operations
  *   stored  dot_stored         bytes of stored weights, f32 operations
- *   panel   unpack_panel_f32, dot_panel_f32 as a product of many tokens calls them
+ *   panel   unpack_panel_f32, dot_panel_f32 as linear.c calls them
  *   bf16    unpack_panel_bf16, dot_panel_bf16, for --relaxed; bf16 operations
  *   widen   dequantize         bytes of stored weights
- *   quantise32, quantise256    bytes of floats; out of the cache, so without a share
+ *   quantise32, quantise256    bytes of floats, from the cache: no share
  *   attend  scores and values  bytes of K and V, f32 operations; n query rows */
 #include "cpu/cpu.h"
 #include "quant/block.h"
@@ -27,8 +27,8 @@ static const char usage[] =
 static const size_t skinny_counts[] = { 1, 2, 4, 8, 16 };
 enum {
     GEMM_TOKENS = 512,
-    GEMM_TILES = 96, /* tile rows of a product with many tokens: 1536 rows */
-    SKINNY_ROWS = 4, /* rows at a time in rows and widen, as products take them */
+    GEMM_TILES = 96, /* tile rows of a GEMM: 1536 rows */
+    SKINNY_ROWS = 4, /* rows at a time in `rows` and `widen`, as in linear.c */
     HEAD_DIM = 128,
     QUERIES_MAX = 32
 };
@@ -48,28 +48,29 @@ struct bench {
     const char *kernel_list, *type_list;
     uint8_t *weights;     /* random, weight_bytes */
     float *floats;        /* float_bytes */
-    uint16_t *halves;     /* the same numbers, half the bytes */
+    uint16_t *halves;     /* the same numbers in half the bytes */
     uint8_t *eights;      /* rows of F8 */
     float *x;             /* GEMM_TOKENS tokens of k */
-    uint8_t *activations; /* the same in the format of the type at hand */
-    uint8_t *panels;      /* panel_bytes a thread */
-    float *y, *scratch;   /* results; scratch_floats a thread */
+    uint8_t *activations; /* the same in the current type's activation format */
+    uint8_t *panels;      /* panel_bytes per thread */
+    float *y, *scratch;   /* results; scratch_floats per thread */
     size_t panel_bytes, act_bytes, activations_bytes, y_bytes, scratch_floats;
 };
 
 struct figure;
 typedef void run_fn(const struct figure *f);
 
-/* One figure: a kernel on `count` items (tile rows, rows, pages), split over threads. */
+/* One line of output: a kernel run on `count` items (tile rows, rows, pages), split over
+ * threads. */
 struct figure {
     const struct bench *bench;
     enum ak_quant_type type;
     size_t n, count, item_bytes;
     ak_attn_qk_fn *scores;
     ak_attn_pv_fn *values;
-    run_fn *run;       /* called by every thread with a figure of its own, which says: */
-    unsigned thread;   /* its number */
-    size_t begin, end; /* its items */
+    run_fn *run;       /* called by every thread with its own copy of the figure */
+    unsigned thread;   /* the thread's number */
+    size_t begin, end; /* the thread's items */
 };
 
 static uint8_t *thread_panel(const struct bench *b, unsigned thread)
@@ -85,7 +86,7 @@ static void run_share(void *context, unsigned thread)
     figure.run(&figure);
 }
 
-/* ---- What is run -------------------------------------------------------- */
+/* ---- Kernels ------------------------------------------------------------ */
 static void run_tiles(const struct figure *f)
 {
     const struct bench *b = f->bench;
@@ -115,7 +116,7 @@ static void run_unpack(const struct figure *f)
         unpack_tiles(f, i, ak_min_size(f->end - i, AK_PANEL_I8_TILES_MAX));
 }
 
-/* Panels are unpacked; which one does not matter to the time. */
+/* All products use the thread's one panel; the time does not depend on its contents. */
 static void run_panel_i8(const struct figure *f)
 {
     for (size_t i = f->begin; i < f->end; i += AK_PANEL_I8_TILES_MAX)
@@ -138,7 +139,7 @@ static void run_rows(const struct figure *f)
                             b->k, f->n, b->k, b->y + i, f->count);
 }
 
-/* Rows of a type that is multiplied as floats. */
+/* Rows of a type without a tile layout. */
 static const uint8_t *stored_rows(const struct figure *f)
 {
     const struct bench *b = f->bench;
@@ -260,8 +261,8 @@ static void print_row(const struct figure *f, const char *kernel, const char *ty
     fflush(stdout);
 }
 
-/* Times `run`, which reads `bytes` and does `ops` operations (0: not told), and
- * prints both rates and their shares of the ceilings (0: none). */
+/* Times `run`, which reads `bytes` bytes and does `ops` operations (0: not reported), and prints
+ * both rates and their shares of the ceilings (0: no share). */
 static void report(const struct figure *f, const char *kernel, const char *type, run_fn *run,
                    double bytes, double read_ceiling, double ops, double ops_ceiling)
 {
@@ -275,8 +276,7 @@ static void report(const struct figure *f, const char *kernel, const char *type,
               ops_ceiling > 0.0 ? 100.0 * op_rate / ops_ceiling : NAN);
 }
 
-/* Measures the machine again and keeps the larger figures: other programs only ever
- * make it look slower. */
+/* Measures the limits again and keeps the larger figures: other programs can only lower them. */
 static void measure_again(struct bench *b)
 {
     struct ak_cpu_roofline now =
@@ -341,7 +341,7 @@ static void bench_tiled(struct bench *b, enum ak_quant_type type)
                tile_ops * (double)(f.count * f.n), ceiling);
 }
 
-/* Of all rows; more numbers of F8, which else would stay in the cache. */
+/* Bytes of all stored rows; F8 gets more elements, else they would stay in the cache. */
 static size_t stored_bytes(enum ak_quant_type type)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
@@ -349,7 +349,7 @@ static size_t stored_bytes(enum ak_quant_type type)
            info->block_bytes;
 }
 
-/* Types that are multiplied as floats. */
+/* Benchmarks of types without a tile layout. */
 static void bench_stored(struct bench *b, enum ak_quant_type type)
 {
     measure_again(b);
@@ -475,7 +475,7 @@ static void bench_bundle(struct bench *b)
         bench_attention(b);
 }
 
-/* Blocks of F8 of random numbers of ordinary size: none is subnormal. */
+/* Random blocks of F8 with ordinary magnitudes: none is subnormal. */
 static void fill_f8(uint8_t *blocks, size_t bytes)
 {
     static const float scale = 0x1p-4f;
@@ -489,8 +489,8 @@ static void fill_f8(uint8_t *blocks, size_t bytes)
 
 static void allocate(struct bench *b, unsigned max_threads)
 {
-    /* results of AK_SKINNY_MAX tokens times the rows that fill weight_bytes at two bits a weight,
-     * or of many tokens */
+    /* results: AK_SKINNY_MAX tokens times the rows that fill weight_bytes at two bits per weight,
+     * or a GEMM's */
     size_t skinny_rows = weight_bytes * 4 / b->k, act = 0;
     for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
         act = ak_max_size(act, ak_cpu_act_bytes((enum ak_cpu_act_format)format, b->k));
@@ -513,8 +513,8 @@ static void allocate(struct bench *b, unsigned max_threads)
     b->scratch = new_pages(b->scratch_floats * max_threads * sizeof(float));
     fill_random(b->weights, weight_bytes);
     for (size_t i = 0; i < weight_bytes; i++)
-        b->weights[i] |= 0x10; /* no exponents of MXFP4 that give subnormals, which models do not
-                                  have and which are slow */
+        /* no MXFP4 exponents of subnormals: models have none, and they are slow */
+        b->weights[i] |= 0x10;
     fill_floats(b->floats, float_bytes / sizeof(float));
     fill_f8(b->eights, stored_bytes(AK_QUANT_F8));
     fill_floats(b->x, ak_max_size(GEMM_TOKENS * b->k, QUERIES_MAX * HEAD_DIM));

@@ -1,4 +1,4 @@
-/* What the bench programs share: repeated runs, input, options. */
+/* Shared by the programs in bench/: repeated runs, input data, command-line options. */
 #ifndef AK_BENCH_MEASURE_H
 #define AK_BENCH_MEASURE_H
 
@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "cpu/backend.h"
 
-/* Seconds of the fastest of the runs that fit into `budget` seconds; three at least. */
+/* Seconds of the fastest of the runs that fit into `budget` seconds, three at least. */
 static inline double best_seconds(struct ak_pool *pool, ak_task *task, void *context, double budget)
 {
     double best = 1e9, begin = ak_seconds(), end = begin;
@@ -24,13 +24,13 @@ static inline double best_seconds(struct ak_pool *pool, ak_task *task, void *con
         ak_pool_run(pool, task, context);
         end = ak_seconds();
         best = end - start < best ? end - start : best;
-        if (end - begin > 8.0 * budget) /* a slow one: once will do */
+        if (end - begin > 8.0 * budget) /* slow: one run is enough */
             break;
     }
     return best;
 }
 
-/* All of these end the program where something is wrong. */
+/* These end the program on failure. */
 static inline struct ak_pool *start_threads(unsigned n)
 {
     struct ak_error error = { 0 };
@@ -82,8 +82,8 @@ static inline void fill_floats(float *x, size_t n)
 }
 
 /* ---- Options ------------------------------------------------------------ */
-/* The value behind `name` in argv, `otherwise` where it is not given. Takes both
- * words out of argv, so that take_nothing_else finds what nobody knew. */
+/* Value after option `name` in argv, or `otherwise` if it is missing. Removes both words from argv,
+ * so that take_nothing_else reports only unknown ones. */
 static inline const char *take_option(char **argv, const char *name, const char *otherwise)
 {
     for (char **word = argv + 1; *word; word++) {
@@ -134,7 +134,7 @@ static inline bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* A number, or what stands for none. */
+/* Prints a number, or "-" (JSON: null) for NaN. */
 static inline void print_cell(const char *format, int width, double value, bool json)
 {
     if (isnan(value))

@@ -1,15 +1,15 @@
-/* Products and attention as a device runs them: passes of a made-up dispatch table through a
- * backend's vtable, weight type × number of tokens and depth of the KV cache, with the bytes and
- * operations that they do a second and the bytes' share of what the device's own probe reads,
- * measured in between, the best so far.
+/* Benchmark of products and attention on a device: passes of a synthetic dispatch table through a
+ * backend's vtable, by weight type, number of tokens and depth of the KV cache. Prints bytes and
+ * operations per second, and the bytes' share of the device's read bandwidth; that is measured in
+ * between, and the best so far counts.
  *
- *   linear  products with one matrix, which caches do not hold: bytes of its weights
- *   attend  attention of the last n tokens of `depth`, over as many layers as caches do not
- *           hold: bytes of their keys and values
+ *   linear  products with one matrix larger than the caches: bytes of its weights
+ *   attend  attention of the last n tokens of `depth`, over enough layers to exceed the
+ *           caches: bytes of their keys and values
  *
- * A pass is timed from its start to its end: the tokens' rows go to the device and one short row
- * comes back, beside what is measured. So it repeats a command until the device has work for
- * a while, by what the probe says; nothing is subtracted. */
+ * A pass is timed as a whole: beside what is measured, the tokens' rows go to the device and one
+ * short row returns. So a pass repeats the command until the device has enough work, as estimated
+ * from the bandwidth; nothing is subtracted. */
 #include "synthetic.h"
 
 static const char usage[] =
@@ -21,7 +21,7 @@ static const char usage[] =
     "       64, the physical cores for cpu, 0.1 a figure)";
 
 enum {
-    REPEATS_MAX = 64, /* of a command in a pass */
+    REPEATS_MAX = 64, /* repetitions of a command in a pass */
     N_HEADS = 32,
     N_KV_HEADS = 8,
     HEAD_DIM = 128,
@@ -30,13 +30,13 @@ enum {
 static const uint32_t product_counts[] = { 1, 2, 4, 8, 16, 64, TOKENS_MAX },
                       attention_counts[] = { 1, 8 }, depths[] = { 512, 2048, 8192 };
 static const enum ak_kv_type kv_types[] = { AK_KV_F16, AK_KV_Q8_0 };
-static const double pass_seconds = 0.02; /* that a pass is to take at least */
+static const double pass_seconds = 0.02; /* minimum duration of a pass */
 
 struct bench {
     struct device device;
     struct ak_pool *self; /* the calling thread, which starts passes and waits for them */
     const char *kernel_list, *type_list, *n_list, *depth_list;
-    size_t k, bytes; /* a row's elements; of a matrix, of keys and values */
+    size_t k, bytes; /* elements per row; bytes of a matrix, or of keys and values */
     double budget, read;
     bool json;
     size_t n_rows; /* printed so far */
@@ -45,8 +45,8 @@ struct bench {
 /* One row of the output. */
 struct figure {
     const char *kernel, *type;
-    uint32_t n, depth; /* 0: it does not matter */
-    double bytes, ops; /* of a pass */
+    uint32_t n, depth; /* depth 0: not applicable */
+    double bytes, ops; /* of one pass */
 };
 
 static bool is_number_listed(const char *list, uint32_t number)
@@ -57,7 +57,7 @@ static bool is_number_listed(const char *list, uint32_t number)
 }
 
 /* ---- Backends ----------------------------------------------------------- */
-/* Weights stay with a backend that has them, so each type has one of its own. */
+/* A backend keeps the weights it was given, so each type opens a new one. */
 static void open_device(struct bench *b)
 {
     struct device *d = &b->device;
@@ -74,7 +74,7 @@ static void open_device(struct bench *b)
 }
 
 /* ---- Figures ------------------------------------------------------------ */
-/* How often a command that reads `bytes` is to run in a pass of n tokens. */
+/* Repetitions of a command that reads `bytes` bytes in a pass of n tokens. */
 static uint32_t repeats(const struct bench *b, double bytes, uint32_t n)
 {
     double n_max = fmin(pass_seconds * b->read / bytes, REPEATS_MAX);
@@ -102,8 +102,8 @@ static void print_figure(struct bench *b, const struct figure *f, double seconds
     fflush(stdout);
 }
 
-/* Times passes of f->n tokens from position `first` on. Drivers may compile and place what they
- * need in the first one, so it counts only where it takes too long for others. */
+/* Times passes of f->n tokens from position `first` on. The first pass may include compilation and
+ * copies, so it only counts if it is too slow to repeat. */
 static void report(struct bench *b, struct synthetic *m, uint32_t first, const struct figure *f)
 {
     struct pass pass;
@@ -119,7 +119,7 @@ static void report(struct bench *b, struct synthetic *m, uint32_t first, const s
 }
 
 /* ---- Products ----------------------------------------------------------- */
-/* Rows that all are one row, of numbers of ordinary size where the type can be made of floats. */
+/* Makes all rows equal, with numbers of ordinary magnitude if the type can be made from floats. */
 static void new_matrix(const struct bench *b, struct synthetic *m, enum ak_quant_type type,
                        uint32_t rows, size_t row_bytes)
 {
@@ -133,8 +133,7 @@ static void new_matrix(const struct bench *b, struct synthetic *m, enum ak_quant
     } else {
         fill_random(stored, row_bytes);
         for (size_t i = 0; i < row_bytes; i++)
-            stored[i] |=
-                0x10; /* no exponents of subnormals, which models do not have and which are slow */
+            stored[i] |= 0x10; /* no exponents of subnormals: models have none, and they are slow */
     }
     for (uint32_t i = 1; i < rows; i++)
         memcpy(stored + i * row_bytes, stored, row_bytes);
@@ -209,7 +208,7 @@ static void bench_products(struct bench *b)
 }
 
 /* ---- Attention ---------------------------------------------------------- */
-/* Keys and values of all tokens of all layers, written as a model would. */
+/* Writes keys and values of all tokens and layers as a model would. */
 static void fill_cache(struct bench *b, struct synthetic *m, uint32_t depth)
 {
     struct pass pass;
@@ -255,7 +254,7 @@ static void bench_depth(struct bench *b, enum ak_kv_type type, uint32_t depth)
                             .depth = depth };
         if (!is_number_listed(b->n_list, n))
             continue;
-        times = times * shape.n_layers < MOST_COMMANDS ? times * shape.n_layers : MOST_COMMANDS;
+        times = times * shape.n_layers < COMMANDS_MAX ? times * shape.n_layers : COMMANDS_MAX;
         begin(m);
         for (uint32_t j = 0; j < times; j++)
             add(m, AK_OP_ATTENTION, 0, 1)->params.attention =
@@ -295,7 +294,7 @@ int main(int argc, char **argv)
                *form = take_option(argv, "-o", "text");
     b.device.options.device = take_option(argv, "--device", NULL);
     b.k = (size_t)number_option(argv, "--k", 4096, AK_BLOCK_K, 1 << 16);
-    b.bytes = (size_t)number_option(argv, "--mib", 64, 1, MOST_COMMANDS) << 20;
+    b.bytes = (size_t)number_option(argv, "--mib", 64, 1, COMMANDS_MAX) << 20;
     b.device.threads = (unsigned)number_option(argv, "--threads", ak_physical_cores(), 1, 1024);
     b.budget = number_option(argv, "--time", 0.1, 0.001, 100);
     b.json = strcmp(form, "json") == 0;
@@ -312,7 +311,7 @@ int main(int argc, char **argv)
     bool found = b.device.options.device || b.device.ops->is_available();
     if (!found)
         fprintf(stderr, "%s: no device here\n",
-                name); /* which is no error: others may be measured */
+                name); /* not an error: other types may still be measured */
     b.self = start_threads(1);
     if (found && is_listed(b.kernel_list, "linear"))
         bench_products(&b);

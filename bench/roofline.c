@@ -1,7 +1,6 @@
-/* What this machine can do, with 1 … N threads and each bundle of kernels: every
- * other figure is quoted against these. Beside a rate stand the operations a core
- * does in a cycle, to be compared with what its units should do: Zen 4 and a
- * server core of Intel with AVX-512 128 or 256 of int8, 32 or 64 of f32. */
+/* Limits of this machine with 1 … N threads, per ISA bundle: all other figures are quoted against
+ * these. Beside each rate are operations per core and cycle, to compare with the hardware: Zen 4
+ * and Intel server cores with AVX-512 do 128 or 256 of int8, 32 or 64 of f32. */
 #include "measure.h"
 
 static const char usage[] = "bench/roofline [--isa LIST] [--threads N] [-o text|json]     (all, 1 "
@@ -46,7 +45,7 @@ static void print_json(const struct row *row, bool first)
     fflush(stdout);
 }
 
-/* 1 … 8, then doubling, and the last one. */
+/* 1 … 8, then doubling, and finally the maximum. */
 static unsigned next_threads(unsigned n, unsigned threads_max)
 {
     unsigned next = n < 8 ? n + 1 : n * 2;

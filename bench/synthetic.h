@@ -1,17 +1,17 @@
-/* Small made-up dispatch tables through a backend's vtable: EMBED of made-up rows, commands that
- * a program adds, SELECT of a few elements of one row. */
-#ifndef AK_BENCH_MADE_UP_H
-#define AK_BENCH_MADE_UP_H
+/* Small synthetic dispatch tables, run through a backend's vtable: EMBED of synthetic rows,
+ * commands that a program adds, SELECT of a few elements of one row. Used by bench/opencl.c. */
+#ifndef AK_BENCH_SYNTHETIC_H
+#define AK_BENCH_SYNTHETIC_H
 
 #include "backends/list.h"
 #include "dispatch/table.h"
 #include "measure.h"
 
 enum {
-    TOKENS_MAX = 512, /* of a pass */
-    MOST_COMMANDS = 4096,
-    VOCAB = 64,    /* rows that tokens begin with */
-    COME_BACK = 16 /* elements that do of a pass */
+    TOKENS_MAX = 512, /* tokens per pass */
+    COMMANDS_MAX = 4096,
+    VOCAB = 64,   /* embedding rows */
+    SELECTED = 16 /* elements that a pass returns */
 };
 
 struct device {
@@ -21,7 +21,7 @@ struct device {
     unsigned threads;
 };
 
-/* A table that begins with EMBED and ends with SELECT, and what it works on. */
+/* A table that begins with EMBED and ends with SELECT, with its weights and buffers. */
 struct synthetic {
     struct ak_spec spec;
     struct ak_weights weights;
@@ -29,14 +29,14 @@ struct synthetic {
     struct ak_kv_shape shape;
     struct ak_view embedding, matrix;
     uint32_t widths[AK_OP_LINEAR_COUNT];
-    struct ak_table_slot slots[3]; /* embedded, made of it, given back */
+    struct ak_table_slot slots[3]; /* embedded rows, result rows, selected elements */
     struct ak_table table;
-    struct ak_command commands[MOST_COMMANDS + 2];
+    struct ak_command commands[COMMANDS_MAX + 2];
     void *kv;
     uint32_t *pages; /* [shape.n_pages] */
 };
 
-/* Of one sequence. */
+/* A pass over tokens of one sequence. */
 struct pass {
     const struct device *device;
     struct ak_backend_table *prepared;
@@ -45,7 +45,7 @@ struct pass {
     uint32_t positions[TOKENS_MAX], sequences[TOKENS_MAX], last;
 };
 
-/* Ends the program where something is wrong, as all of these do. */
+/* Ends the program on failure, as all functions here do. */
 static inline void end_unless(ak_status status, const struct ak_error *error)
 {
     if (status == AKUNU_OK)
@@ -65,7 +65,7 @@ static inline void set_slot(struct synthetic *m, uint32_t i, uint32_t width,
     m->table.arena_width[row_set] += m->slots[i].width;
 }
 
-/* Rows of `width` elements that commands make rows of `out` of. */
+/* Creates a table of commands that turn rows of `width` elements into rows of `out`. */
 static inline struct synthetic *new_table(struct device *d, uint32_t width, uint32_t out,
                                           uint32_t n_heads, const struct ak_kv_shape *shape)
 {
@@ -91,7 +91,7 @@ static inline struct synthetic *new_table(struct device *d, uint32_t width, uint
     };
     set_slot(m, 0, width, AK_OP_ROWS_TOKENS);
     set_slot(m, 1, out, AK_OP_ROWS_TOKENS);
-    set_slot(m, 2, COME_BACK, AK_OP_ROWS_LOGITS);
+    set_slot(m, 2, SELECTED, AK_OP_ROWS_LOGITS);
     m->shape = *shape;
     m->pages = new_pages(shape->n_pages * sizeof *m->pages);
     for (uint32_t i = 0; i < shape->n_pages; i++)
@@ -100,7 +100,7 @@ static inline struct synthetic *new_table(struct device *d, uint32_t width, uint
     return m;
 }
 
-/* Before the weights are freed: they may be lent to the device. */
+/* Call before the weights are freed: they may be lent to the device. */
 static inline void close_device(struct device *d, struct synthetic *m)
 {
     d->ops->free_kv(d->backend, m->kv, &m->shape);
@@ -116,7 +116,7 @@ static inline void free_table(struct synthetic *m)
     ak_pages_free(m, sizeof *m);
 }
 
-/* A table is written anew: begin, commands of slots 0 and 1, end. */
+/* A table is rewritten by begin, then commands on slots 0 and 1, then end. */
 static inline struct ak_command *add(struct synthetic *m, enum ak_op op, uint32_t in, uint32_t out)
 {
     struct ak_command *c = &m->commands[m->table.n_commands++];
@@ -137,7 +137,7 @@ static inline void begin(struct synthetic *m)
 
 static inline void end(struct synthetic *m, uint32_t slot)
 {
-    add(m, AK_OP_SELECT, slot, 2)->params.select.n = COME_BACK;
+    add(m, AK_OP_SELECT, slot, 2)->params.select.n = SELECTED;
 }
 
 static inline void prepare(const struct device *d, struct synthetic *m, uint32_t tokens_max,
@@ -165,7 +165,7 @@ static inline void run_pass(void *context, unsigned thread)
     end_unless(pass->device->ops->sync(pass->prepared, &error), &error);
 }
 
-/* n tokens from position `first` on. */
+/* Sets the batch to n tokens from position `first` on. */
 static inline void set_batch(struct pass *pass, struct synthetic *m, uint32_t first, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
