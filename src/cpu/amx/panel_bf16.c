@@ -12,7 +12,7 @@
 #include "cpu/amx/amx.h"
 #include "cpu/avx512/lanes.h"
 #include "cpu/avx512bf16/round.h"
-#include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
+#include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
 
 /* Tile registers: 2g + r: sums of (token group g, tile row r); 4 + g: tokens of g; 6 + r: rows of
  * r. Four loads then feed four products. */

@@ -2,7 +2,7 @@
  * separately, while AVX-512 scales the sums of the previous one. */
 #include "cpu/amx/amx.h"
 #include "cpu/amx/panel_i8.h"
-#include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
+#include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
 
 enum {
     GROUPS_MAX = 2,

@@ -3,7 +3,7 @@
  * scaled; float sums stay in registers over a tile. */
 #include "cpu/amx/amx.h"
 #include "cpu/amx/panel_i8.h"
-#include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
+#include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
 
 /* Tile registers 0, 1: sums of the first and the second block; 2, 3: tokens; 4, 5: words. */
 static void configure(size_t n_tokens)

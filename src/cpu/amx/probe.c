@@ -1,7 +1,7 @@
 /* Roofline probes of the tile unit: four accumulators, so that no product waits for the one before
  * it. */
 #include "cpu/amx/amx.h"
-#include <tile_unit.h> /* of this folder, or the model of it in tests/amx */
+#include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
 
 enum { SUMS = 4, WORDS = 16, ROW_BYTES = 64 };
 
