@@ -26,7 +26,8 @@ static void select_blas(struct ak_cpu *cpu, const struct ak_backend_options *opt
     }
     if (!wanted || ak_cpu_blas_load(ak_env("AKUNU_BLAS"), &cpu->blas, &error) == AKUNU_OK)
         return;
-    ak_log_line(options->log, AKUNU_LOG_WARN, "no BLAS: %s; our own kernels serve", error.message);
+    ak_log_line(options->log, AKUNU_LOG_WARN, "no BLAS: %s; using the built-in kernels",
+                error.message);
     memset(cpu->uses_blas, 0, sizeof cpu->uses_blas);
 }
 

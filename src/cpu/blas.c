@@ -12,7 +12,7 @@
 #include <dlfcn.h>
 
 /* Declared here as in cblas.h, so that the build needs no BLAS header. */
-enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
+enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
 typedef void sgemm_fn(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
                       const float *a, int lda, const float *b, int ldb, float beta, float *c,
                       int ldc);
@@ -39,7 +39,7 @@ ak_status ak_cpu_blas_load(const char *name, struct ak_cpu_blas *out, struct ak_
     void (*sgemm)(void) = find(library, "cblas_sgemm");
     if (!sgemm || !find(library, "openblas_get_parallel")) {
         dlclose(library);
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is no OpenBLAS",
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is not an OpenBLAS library",
                        ak_show_path(name, shown));
     }
     out->sgemm = sgemm;
@@ -53,8 +53,8 @@ bool ak_cpu_blas_dot_rows(const struct ak_cpu_blas *blas, const float *w, size_t
     if (w_stride > INT_MAX || n_rows > INT_MAX || x_stride > INT_MAX || n > INT_MAX ||
         k > INT_MAX || y_stride > INT_MAX)
         return false;
-    ((sgemm_fn *)blas->sgemm)(ROW_MAJOR, AS_IT_IS, TRANSPOSED, (int)n, (int)n_rows, (int)k, 1.0f, x,
-                              (int)x_stride, w, (int)w_stride, 0.0f, y, (int)y_stride);
+    ((sgemm_fn *)blas->sgemm)(ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED, (int)n, (int)n_rows, (int)k,
+                              1.0f, x, (int)x_stride, w, (int)w_stride, 0.0f, y, (int)y_stride);
     return true;
 }
 

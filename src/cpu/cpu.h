@@ -52,7 +52,7 @@ struct ak_cpu {
     struct ak_backend_profile profile;
     bool relaxed;
     struct ak_cpu_blas blas;
-    bool prefers_blas;                     /* even to int8 panel kernels */
+    bool prefers_blas;                     /* use BLAS even if BF16 kernels could run instead */
     bool uses_blas[AK_CPU_ACT_TYPE_COUNT]; /* per activation format: GEMM goes to BLAS */
 };
 

@@ -1,5 +1,6 @@
 /* Kernels of an ISA bundle as one table of functions. A table is filled with the scalar kernels,
- * then each better bundle overrides some. Used by src/cpu, pack/ and bench/.
+ * then each better bundle overrides some. Used by src/cpu, by bench/ and, for the bundles' names,
+ * by src/api.
  *
  * Every kernel returns the same bits as its scalar counterpart: the order of all float operations
  * is specified here or beside the scalar kernel, and every multiply-add is one fused operation.

@@ -1,4 +1,5 @@
-/* CPU packed layouts and activation formats. Read by every ISA's kernels and by pack/.
+/* CPU packed layouts and activation formats. Used by the kernels of every ISA, and by backend.c,
+ * which passes the packing functions to pack/.
  *
  * Two layouts, the same for every ISA, so that one packed cache serves any CPU and a row's float
  * terms are added in one order everywhere:
@@ -122,7 +123,7 @@ struct ak_cpu_act256 {
     uint32_t unused[2];
 };
 _Static_assert(sizeof(struct ak_cpu_act32) == 48 && sizeof(struct ak_cpu_act256) == 384,
-               "six lines for 256 elements");
+               "six lines per 256 elements");
 
 /* The last two are the interleaved token layouts of GEMM (cpu/kernels.h). */
 enum ak_cpu_act_format {

@@ -12,7 +12,7 @@
 #include "cpu/generic.h"
 
 enum { AK_PANEL_LEVELS = 5 };
-_Static_assert(AK_LANES == 1 << AK_PANEL_LEVELS, "one level a bit");
+_Static_assert(AK_LANES == 1 << AK_PANEL_LEVELS, "one level per bit");
 
 /* Bit reversal of a 5-bit index; its own inverse. */
 AK_KERNEL size_t ak_panel_reverse_bits(size_t j)

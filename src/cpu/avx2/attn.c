@@ -40,7 +40,7 @@ AK_KERNEL float load_one(bool half, const void *base, size_t i)
     return half ? ak_f16_to_float(((const uint16_t *)base)[i]) : ((const float *)base)[i];
 }
 
-/* Unscaled scores of n rows for `n_groups` groups of tokens, from group `group` on. */
+/* Scores of n rows for `n_groups` groups of tokens, from group `group` on. */
 AK_KERNEL void score_groups(bool half, size_t n, size_t n_groups, const struct queries *b,
                             size_t group)
 {

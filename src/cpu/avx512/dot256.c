@@ -371,8 +371,8 @@ AK_KERNEL void dot_tokens(enum ak_quant_type type, size_t n, const uint8_t *tile
 
 /* Prefetch distance of a pass over a long stream; 0: none. Q3_K and Q6_K combine bits from distant
  * lines and gain a third to a half on a Xeon with AMX. Tiles read from first to last line are as
- * fast there without prefetch, and reach 0.8 of the speed with it. Zen 4 needs it for several
- * tokens (1.4 times the speed of Q4_K), not for one. */
+ * fast there without prefetch, and reach 0.8 of the speed with it. On Zen 4 several tokens gain
+ * (Q4_K: 1.4 times the speed), one token does not. */
 AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
 {
     bool wanted =

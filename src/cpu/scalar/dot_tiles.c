@@ -1,22 +1,21 @@
-/* Products of packed weights, one row and one token at a time.
+/* Products of packed weights, one row and one token at a time: the definition of their results.
  *
- * A row's sum starts at 0 and takes its blocks in ascending k. Block sums are
- * exact integers. For the types with blocks of 32:
+ * A row's sum starts at 0 and adds its blocks in ascending k. Block sums are exact integers. For
+ * types with blocks of 32:
  *
  *     acc = fma(d_w · d_a, Σ q_w·q_a, acc)
- *     acc = fma(m_w, d_a·Σq_a, acc)          where the type has a minimum
+ *     acc = fma(m_w, d_a·Σq_a, acc)          if the type has a minimum
  *
- * For the K-types, whose activations have one scale per 256, the scales of the
- * sub-blocks are applied in integers:
+ * K-types have activations with one scale per 256, and the scales of sub-blocks are applied in
+ * integers:
  *
  *     acc = fma(d_w · d_a, Σ_j scale_j · Σ q_w·q_a, acc)
  *     acc = fma(−(dmin_w · d_a), Σ_j min_j · Σq_a, acc)      Q2_K, Q4_K, Q5_K
  *
- * Integers never overflow, in whatever order they are added: a number times an
- * activation is at most 128 · 127, its scale at most 128 (Q6_K), so that the sum of
- * 256 is below 2^29; kernels that take unsigned numbers first (at most 255, and
- * scale 63) and the offset apart stay below 2^30 in each of both.
- */
+ * Integers never overflow, in any order of addition: a number times an activation is at most
+ * 128 · 127, its scale at most 128 (Q6_K), so the sum of 256 is below 2^29. Kernels that multiply
+ * unsigned numbers (at most 255, scale 63) and subtract the offset separately stay below 2^30 in
+ * both. */
 #include <math.h>
 #include <string.h>
 
