@@ -109,9 +109,9 @@ static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command
     return ak_cpu_kv_head(p, page, c->params.qkv.kv_layer, head);
 }
 
-/* Processes one KV head of batch token t: key norm, rotation, and storing. `row` is the token's
- * row. Quantized keys are only transformed, and stored if first in the page; the others wait until
- * that first key is known. */
+/* Processes one KV head of batch token t: normalizes and rotates the key, stores key and value.
+ * `row` is the token's row. A quantized key is only transformed here, and kept as floats if it is
+ * the first of its page; ak_cpu_step_qkv stores it once all first keys are known. */
 static void store_head(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
                        uint32_t head, float *row, float *scratch)
 {

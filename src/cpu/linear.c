@@ -401,7 +401,7 @@ static struct ak_panel_cache get_panel_cache(const struct ak_cpu_prepared *p,
 }
 
 /* Rows to prefetch: those after `end` in this thread's chunks, else its first rows of the same part
- * of the next weight that has such a part. */
+ * of the next weight, if that has such a part. */
 static struct prefetch_range find_next_rows(const struct ak_cpu_step *step,
                                             const struct ak_cpu_prepared *p, uint32_t i,
                                             uint32_t end, unsigned thread)
