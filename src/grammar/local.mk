@@ -9,7 +9,6 @@ libak_la_SOURCES += \
 	src/grammar/finalize.c \
 	src/grammar/forced.c \
 	src/grammar/gbnf.c \
-	src/grammar/grammar.c \
 	src/grammar/grammar.h \
 	src/grammar/keyword_automaton.c \
 	src/grammar/lazy.c \
@@ -27,7 +26,6 @@ libak_la_SOURCES += \
 	src/grammar/schema/compiler.h \
 	src/grammar/schema/decimal.c \
 	src/grammar/schema/disjoint.c \
-	src/grammar/schema/formats.c \
 	src/grammar/schema/keywords.c \
 	src/grammar/schema/number.c \
 	src/grammar/schema/objects.c \
@@ -35,8 +33,6 @@ libak_la_SOURCES += \
 	src/grammar/schema/reference.c \
 	src/grammar/schema/schema.c \
 	src/grammar/schema/schema.h \
-	src/grammar/schema/schema_build.c \
-	src/grammar/schema/schema_build.h \
 	src/grammar/schema/strings.c \
 	src/grammar/schema/terms.c \
 	src/grammar/schema/values.c \

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 #include "toolcall/builder.h"
-#include "grammar/schema/schema_build.h"
+#include "grammar/schema/schema.h"
 
 enum { NESTING_MAX = 32 };
 

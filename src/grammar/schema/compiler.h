@@ -186,9 +186,6 @@ const struct ak_grammar_dfa *ak_schema_get_pattern_dfa(struct ak_schema_compiler
 void ak_schema_intersect_dfa(struct ak_schema_compiler *c, struct ak_grammar_dfa *d,
                              const struct ak_grammar_dfa *by, bool not_by);
 
-/* The pattern of a format; NULL: not supported. */
-const char *ak_schema_find_format_pattern(const char *name);
-
 /* arrays.c, objects.c */
 uint32_t ak_schema_build_array(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
 uint32_t ak_schema_build_object(struct ak_schema_compiler *c, const struct ak_schema_terms *t);

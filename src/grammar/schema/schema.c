@@ -1,3 +1,5 @@
+/* Entry points of the schema compiler: a schema as a grammar of its own, or as an expression of a
+ * grammar that is being built, and the compiler's lifetime. The work is in compile.c. */
 #include "grammar/schema/schema.h"
 
 #include "base/json.h"
@@ -64,4 +66,26 @@ ak_status ak_grammar_from_schema_text(const char *text, size_t n_bytes,
     status = ak_grammar_from_schema(schema, options, out, error);
     json_decref(schema);
     return status;
+}
+
+uint32_t ak_schema_build(struct ak_grammar_builder *b, const json_t *root, const json_t *schema,
+                         const struct ak_schema_options *options)
+{
+    unsigned trials = 0;
+    struct ak_schema_compiler c = { .root = root,
+                                    .options = options,
+                                    .reading = options->form == AK_SCHEMA_READING,
+                                    .trials = &trials };
+    struct ak_schema_terms t = { 0 };
+
+    if (!ak_gb_ok(b))
+        return AK_GB_NOTHING;
+    c.builder = *b;
+    c.derived = json_array();
+    ak_schema_terms_add(&c, &t, schema, 0);
+    uint32_t value = ak_schema_compile(&c, &t);
+    *b = c.builder;
+    ak_schema_terms_free(&t);
+    ak_schema_compiler_free(&c);
+    return value;
 }

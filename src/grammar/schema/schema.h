@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "grammar/grammar.h"
 
+struct ak_grammar_builder;
+
 enum ak_schema_form {
     /* what a model is held to: members in the order of the schema, little white space, plain
      * spelling */
@@ -30,5 +32,10 @@ ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_op
 ak_status ak_grammar_from_schema_text(const char *text, size_t n_bytes,
                                       const struct ak_schema_options *options,
                                       struct ak_grammar **out, struct ak_error *error);
+
+/* The value that `schema` describes, as an expression of the grammar that `b` builds. `root` is the
+ * document that `$ref` refers to; `schema` is `root` or a part of it. */
+uint32_t ak_schema_build(struct ak_grammar_builder *b, const json_t *root, const json_t *schema,
+                         const struct ak_schema_options *options);
 
 #endif
