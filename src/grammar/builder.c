@@ -1,6 +1,6 @@
-/* Grammars and their builder: the constructors of expressions, which simplify on the way, and
- * ak_grammar_free. Arrays of the grammar grow by doubling; the first failure is kept and later
- * calls do nothing, so callers check once, in ak_gb_finish. */
+/* Grammars and their builder: ak_grammar_free, and the constructors of expressions. Arrays of the
+ * grammar double as they grow. After the first failure constructors do nothing, so that callers
+ * check once, at ak_gb_finish. */
 #include "grammar/builder.h"
 
 #include <stdarg.h>
@@ -51,7 +51,7 @@ uint32_t ak_gb_fail(struct ak_grammar_builder *b, ak_status status, const char *
     return AK_GB_NOTHING;
 }
 
-/* Makes room for `more` elements behind the n of an array. */
+/* Reserves space for `more` elements after the first n of an array. */
 static bool reserve(struct ak_grammar_builder *b, void *array, uint32_t *capacity, uint32_t n,
                     size_t more, size_t size)
 {
@@ -88,7 +88,7 @@ static uint32_t add_expr(struct ak_grammar_builder *b, enum ak_grammar_expr_kind
     if (!ak_gb_ok(b))
         return AK_GB_NOTHING;
     if (g->n_exprs == AK_GRAMMAR_EXPRS_MAX)
-        return ak_gb_fail(b, AKUNU_ERROR_UNSUPPORTED, "the grammar has more than %d parts",
+        return ak_gb_fail(b, AKUNU_ERROR_UNSUPPORTED, "the grammar has more than %d expressions",
                           AK_GRAMMAR_EXPRS_MAX);
     if (!reserve(b, &g->exprs, &b->exprs_capacity, g->n_exprs, 1, sizeof *g->exprs))
         return AK_GB_NOTHING;
@@ -119,7 +119,7 @@ uint32_t ak_gb_bytes(struct ak_grammar_builder *b, const struct ak_grammar_byte_
     struct ak_grammar *g = b->g;
     if (!ak_gb_ok(b) || !(set->bits[0] | set->bits[1] | set->bits[2] | set->bits[3]))
         return AK_GB_NOTHING;
-    /* the same few sets come again and again */
+    /* the same few sets recur: look at the latest 64 */
     for (uint32_t i = g->n_sets, seen = 0; i-- > 0 && seen < 64; seen++)
         if (memcmp(&g->sets[i], set, sizeof *set) == 0)
             return b->set_exprs[i];
@@ -157,7 +157,8 @@ uint32_t ak_gb_text(struct ak_grammar_builder *b, const char *text)
     return ak_gb_literal(b, text, strlen(text));
 }
 
-/* Appends the expressions that count to the grammar's lists and gives the new expression. */
+/* Sequence or alternation of `exprs` without those equal to `neutral`. None left: `neutral`; one
+ * left: that one. */
 static uint32_t add_expr_list(struct ak_grammar_builder *b, enum ak_grammar_expr_kind kind,
                               const uint32_t *exprs, uint32_t n, uint32_t neutral)
 {

@@ -1,3 +1,6 @@
+/* Character sets as ranges, and their spellings. UTF-8 and \uXXXX are numbers written in base 64
+ * and base 16, so one routine builds both, digit by digit. Digits that may be followed by the same
+ * remaining digits share an expression. */
 #include "grammar/chars.h"
 
 #include <stdlib.h>
@@ -37,7 +40,7 @@ static int compare_low(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds a range to normalized ones that lie before it. */
+/* Appends a range to a normalized set; `low` is not below that of the last range. */
 static void append_range(struct ak_grammar_char_set *s, uint32_t low, uint32_t high)
 {
     if (s->n > 0 && low <= s->ranges[s->n - 1].high + 1) {
@@ -126,7 +129,7 @@ static bool sets_equal(const struct ak_grammar_char_set *a, const struct ak_gram
 }
 
 /* ---- numbers digit by digit --------------------------------------------- */
-/* How a digit becomes a byte. */
+/* From digit to byte: the value to add; HEX: hexadecimal digits in both cases. */
 enum alphabet {
     LEAD_2 = 0xc0,
     LEAD_3 = 0xe0,
@@ -147,14 +150,14 @@ static void add_digit(struct ak_grammar_byte_set *set, enum alphabet alphabet, u
     }
 }
 
-/* Digits after which the same numbers may follow. */
+/* Digits that may be followed by the same remaining digits. */
 struct group {
     struct ak_grammar_char_set rest;
     struct ak_grammar_byte_set digits;
 };
 
-/* A text of 1 + n_more digits of `bits` bits each that spells a number of the set; the
- * first has an alphabet of its own. */
+/* A number of the set as 1 + n_more digits of `bits` bits each. The first digit uses alphabet
+ * `first`, the others `more`. */
 static uint32_t build_digits(struct ak_grammar_builder *b, const struct ak_grammar_char_set *s,
                              unsigned n_more, unsigned bits, enum alphabet first,
                              enum alphabet more)
@@ -196,7 +199,7 @@ static uint32_t build_digits(struct ak_grammar_builder *b, const struct ak_gramm
     return expr;
 }
 
-/* The characters of [low, high], digit by digit. */
+/* The same for the numbers of the set from `low` to `high`. */
 static uint32_t build_digit_range(struct ak_grammar_builder *b, const struct ak_grammar_char_set *s,
                                   uint32_t low, uint32_t high, unsigned n_more, unsigned bits,
                                   enum alphabet first, enum alphabet more)
@@ -221,7 +224,7 @@ uint32_t ak_gb_chars(struct ak_grammar_builder *b, const struct ak_grammar_char_
     return ak_gb_alternation(b, exprs, sizeof exprs / sizeof *exprs);
 }
 
-/* ---- within a JSON string ----------------------------------------------- */
+/* ---- JSON strings ------------------------------------------------------- */
 static uint32_t build_hex_escapes(struct ak_grammar_builder *b, const struct ak_grammar_char_set *s,
                                   uint32_t low, uint32_t high)
 {
@@ -229,7 +232,7 @@ static uint32_t build_hex_escapes(struct ak_grammar_builder *b, const struct ak_
     return number == AK_GB_NOTHING ? number : ak_gb_concat(b, ak_gb_text(b, "\\u"), number);
 }
 
-/* High surrogates after which the same low ones may follow. */
+/* High surrogates that may be followed by the same low ones. */
 struct pairs {
     struct ak_grammar_char_set high, low;
 };
@@ -274,7 +277,7 @@ static uint32_t build_surrogate_pairs(struct ak_grammar_builder *b,
     return expr;
 }
 
-/* Characters with an escape of their own, and the letter. JSON need not escape a slash. */
+/* Characters with a short escape, and its letter. JSON does not require an escape for the slash. */
 static const char short_escapes[][2] = { { '"', '"' },  { '\\', '\\' }, { '\b', 'b' },
                                          { '\f', 'f' }, { '\n', 'n' },  { '\r', 'r' },
                                          { '\t', 't' }, { '/', '/' } };
@@ -293,7 +296,7 @@ static uint32_t build_short_escapes(struct ak_grammar_builder *b,
     return expr == AK_GB_NOTHING ? expr : ak_gb_concat(b, ak_gb_text(b, "\\"), expr);
 }
 
-/* The characters that may stand for themselves, or those that nothing but \u00XX spells. */
+/* `plain`: characters that need no escape; otherwise those that only \u00XX can spell. */
 static uint32_t build_unescaped(struct ak_grammar_builder *b, const struct ak_grammar_char_set *s,
                                 bool plain)
 {

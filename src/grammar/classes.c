@@ -1,4 +1,5 @@
-/* Classes of characters that patterns name. */
+/* Character classes of patterns: \d, \w, \s and '.' as ECMA-262 defines them, and Unicode general
+ * categories (\p{…}), which come from utf8proc. */
 #include <string.h>
 #include <utf8proc.h>
 
@@ -35,7 +36,7 @@ void ak_grammar_char_set_add_class(struct ak_grammar_builder *b, struct ak_gramm
         ranges = whitespace;
         n = sizeof whitespace / sizeof *whitespace;
         break;
-    /* what '.' is not */
+    /* '.': inverted below */
     default:
         ranges = line_terminators;
         n = sizeof line_terminators / sizeof *line_terminators;
@@ -48,7 +49,7 @@ void ak_grammar_char_set_add_class(struct ak_grammar_builder *b, struct ak_gramm
         ak_grammar_char_set_invert(b, s);
 }
 
-/* General categories: one of the letters where there is no second one. */
+/* General categories. A one-letter code stands for all codes that begin with it. */
 static const struct {
     const char *name, *code;
 } categories[] = {

@@ -1,3 +1,5 @@
+/* Construction, product, trimming and representatives of DFAs. The edges of a state are sorted and
+ * contiguous, so a lookup is a binary search and a product merges two lists. */
 #include "grammar/dfa.h"
 
 #include <string.h>
@@ -71,7 +73,7 @@ ak_status ak_grammar_dfa_make_lengths(uint32_t low, uint32_t high, struct ak_gra
 {
     uint32_t last = high == AK_GRAMMAR_UNBOUNDED ? low : high;
     *out = (struct ak_grammar_dfa){ 0 };
-    if (low > high) /* no string at all */
+    if (low > high) /* the empty set */
         return ak_grammar_dfa_add_state(out, false) ? AKUNU_OK : ak_grammar_dfa_fail(out, error);
     for (uint32_t i = 0; i <= last; i++) {
         if (!ak_grammar_dfa_add_state(out, i >= low))
@@ -98,7 +100,7 @@ ak_status ak_grammar_dfa_make_string(const char *text, size_t n, struct ak_gramm
     return ak_grammar_dfa_add_state(out, true) ? AKUNU_OK : ak_grammar_dfa_fail(out, error);
 }
 
-/* Where a character leads; DEAD: nowhere. */
+/* State after character c; DEAD: no edge. */
 static uint32_t find_target(const struct ak_grammar_dfa *d, uint32_t state, uint32_t c)
 {
     uint32_t low = 0, high = d->states[state].n;
@@ -133,12 +135,12 @@ bool ak_grammar_dfa_is_empty(const struct ak_grammar_dfa *d)
     return d->n_states == 1 && !d->states[0].accepting && d->states[0].n == 0;
 }
 
-/* ---- both of two -------------------------------------------------------- */
+/* ---- product ------------------------------------------------------------ */
 struct product {
     const struct ak_grammar_dfa *a, *b;
     struct {
         uint32_t a, b;
-    } * pairs; /* of each state */
+    } * pairs; /* [n], the two states that each new state stands for; b: may be DEAD */
     uint32_t capacity;
     uint32_t *heads, *links; /* pairs by hash */
     uint32_t links_capacity;
@@ -147,7 +149,7 @@ struct product {
 
 enum { HEADS = 4096 };
 
-/* The state of a pair, a new one where it was not met yet; DEAD without memory. */
+/* State of a pair, created when first asked for. DEAD: out of memory, or too many states. */
 static uint32_t find_or_add_pair(struct product *p, uint32_t *n, uint32_t a, uint32_t b)
 {
     uint32_t *head = &p->heads[(a * 0x9e3779b1u ^ b * 0x85ebca6bu) >> 7 & (HEADS - 1)];
@@ -165,7 +167,7 @@ static uint32_t find_or_add_pair(struct product *p, uint32_t *n, uint32_t a, uin
     return *n - 1;
 }
 
-/* The edges of a pair: those of a, cut where b's begin and end. */
+/* Adds the edges of a pair: those of a, split where edges of b begin and end. */
 static bool add_product_edges(struct product *p, uint32_t *n, uint32_t a, uint32_t b, bool not_b)
 {
     const struct ak_grammar_dfa_state *sa = &p->a->states[a],
@@ -220,8 +222,8 @@ ak_status ak_grammar_dfa_intersect(const struct ak_grammar_dfa *a, const struct 
 }
 
 /* ---- trimming ----------------------------------------------------------- */
-/* Marks the states from which one that accepts is reached: edges are followed backwards,
- * by lists of who leads to a state. */
+/* Marks the states from which an accepting state can be reached, walking backwards through lists of
+ * each state's predecessors. */
 static bool mark_useful(const struct ak_grammar_dfa *d, bool *useful)
 {
     uint32_t *first = ak_alloc((size_t)d->n_states + 2, sizeof *first),
@@ -281,7 +283,7 @@ ak_status ak_grammar_dfa_trim(struct ak_grammar_dfa *d, struct ak_error *error)
     return AKUNU_OK;
 }
 
-/* ---- states that are alike ---------------------------------------------- */
+/* ---- representatives ---------------------------------------------------- */
 static bool edges_equal(const struct ak_grammar_dfa *d, const uint32_t *representatives, uint32_t a,
                         uint32_t b)
 {
@@ -307,8 +309,8 @@ static uint32_t hash_edges(const struct ak_grammar_dfa *d, const uint32_t *repre
     return hash >> 7 & (HEADS - 1);
 }
 
-/* One step further ahead: of those whose ways lead to states that were alike so far. Gives
- * how many differ. */
+/* One refinement step: separates states with edges to different representatives. Returns the number
+ * of classes. */
 static uint32_t refine_classes(const struct ak_grammar_dfa *d, const uint32_t *representatives,
                                uint32_t *next, uint32_t *heads, uint32_t *links)
 {

@@ -1,5 +1,6 @@
-/* Sets of strings as deterministic finite automata (DFA) over characters: for `pattern`, formats
- * and the names of members, which must be joined, subtracted and looked into. */
+/* Sets of strings as deterministic finite automata (DFA) over characters. schema/ uses them for
+ * `pattern`, `format` and member names, since it needs intersections, differences and a test for
+ * emptiness. */
 #ifndef AK_GRAMMAR_DFA_H
 #define AK_GRAMMAR_DFA_H
 
@@ -10,18 +11,18 @@ struct ak_grammar_dfa_edge {
 };
 
 struct ak_grammar_dfa_state {
-    uint32_t first, n; /* edges, rising */
+    uint32_t first, n; /* edges, in rising order of characters */
     bool accepting;
 };
 
-/* State 0 is the first. A character without an edge leads nowhere. */
+/* Starts in state 0. A character without an edge is rejected. */
 struct ak_grammar_dfa {
     struct ak_grammar_dfa_state *states;
     struct ak_grammar_dfa_edge *edges;
     uint32_t n_states, n_edges, states_capacity, edges_capacity;
 };
 
-/* The edges of a state; NULL where the DFA has none. */
+/* The edges of a state; NULL if the DFA has none at all. */
 static inline const struct ak_grammar_dfa_edge *
 ak_grammar_dfa_get_edges(const struct ak_grammar_dfa *d, uint32_t state)
 {
@@ -30,40 +31,41 @@ ak_grammar_dfa_get_edges(const struct ak_grammar_dfa *d, uint32_t state)
 
 enum { AK_GRAMMAR_DFA_STATES_MAX = 1 << 14, AK_GRAMMAR_DFA_EDGES_MAX = 1 << 20 };
 
-/* All fill *out, which the caller frees, also after a failure. Too many states are
+/* Constructors fill *out, which the caller frees even after a failure. Too many states or edges are
  * AKUNU_ERROR_UNSUPPORTED. */
+/* All strings. */
 ak_status ak_grammar_dfa_make_all(struct ak_grammar_dfa *out, struct ak_error *error);
-/* Strings of low to high characters; high: AK_GRAMMAR_UNBOUNDED. */
+/* Strings of low to high characters; high = AK_GRAMMAR_UNBOUNDED: no upper limit. */
 ak_status ak_grammar_dfa_make_lengths(uint32_t low, uint32_t high, struct ak_grammar_dfa *out,
                                       struct ak_error *error);
 /* One string, valid UTF-8. */
 ak_status ak_grammar_dfa_make_string(const char *text, size_t n, struct ak_grammar_dfa *out,
                                      struct ak_error *error);
-/* Strings in which a regular expression of ECMAScript, in its Unicode mode, finds a match.
- * AKUNU_ERROR_FORMAT: it is none; AKUNU_ERROR_UNSUPPORTED: it looks around, refers back, or
- * asks for boundaries of words or for scripts. */
+/* Strings in which an ECMAScript regular expression, in Unicode mode, finds a match.
+ * AKUNU_ERROR_FORMAT: not a regular expression; AKUNU_ERROR_UNSUPPORTED: lookaround,
+ * backreferences, word boundaries, or properties other than general categories. */
 ak_status ak_grammar_dfa_make_pattern(const char *text, size_t n, struct ak_grammar_dfa *out,
                                       struct ak_error *error);
-/* Strings of a that are in b; with `not_b`, that are not. */
+/* Strings of `a` that are in `b`, or with `not_b` that are not in `b`. */
 ak_status ak_grammar_dfa_intersect(const struct ak_grammar_dfa *a, const struct ak_grammar_dfa *b,
                                    bool not_b, struct ak_grammar_dfa *out, struct ak_error *error);
 
-/* For each state the first one with the same beginnings of up to `steps` characters: what
- * differs is further ahead. representatives: n_states; false without memory. */
+/* For each of the n_states states its representative: the first state with the same prefixes of up
+ * to `steps` characters. false: out of memory. */
 bool ak_grammar_dfa_find_representatives(const struct ak_grammar_dfa *d, uint32_t steps,
                                          uint32_t *representatives);
 
 bool ak_grammar_dfa_accepts(const struct ak_grammar_dfa *d, const char *text, size_t n);
-/* of a trimmed one, as all of the above give */
+/* The DFA must be trimmed, as those of the constructors are. */
 bool ak_grammar_dfa_is_empty(const struct ak_grammar_dfa *d);
 void ak_grammar_dfa_free(struct ak_grammar_dfa *d);
 
-/* For those who make one: adds to it; false without memory or with too many. */
+/* For constructors: add a state, or an edge of the last state. false: out of memory, or over the
+ * limit; ak_grammar_dfa_fail then says which. */
 bool ak_grammar_dfa_add_state(struct ak_grammar_dfa *d, bool accepting);
-/* of the last state */
 bool ak_grammar_dfa_add_edge(struct ak_grammar_dfa *d, uint32_t low, uint32_t high, uint32_t to);
 ak_status ak_grammar_dfa_fail(const struct ak_grammar_dfa *d, struct ak_error *error);
-/* Takes away the states from which no string is accepted. */
+/* Removes states from which no accepting state can be reached, except state 0. */
 ak_status ak_grammar_dfa_trim(struct ak_grammar_dfa *d, struct ak_error *error);
 
 #endif

@@ -1,13 +1,14 @@
-/* What follows from a grammar as a whole: which expressions have a text, which have the empty
- * one, and that none begins with itself. */
+/* Finalizes a grammar: finds which expressions are productive and which are nullable, and refuses
+ * left recursion. Properties spread from expressions to their users through a queue, in time linear
+ * in the size of the grammar. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/show.h"
 #include "grammar/builder.h"
 
-/* Calls fn for each place of an expression that its text depends on: optional members are not
- * needed, and a text that waits is there without what it waits for. */
+/* Calls fn for each expression that `p` depends on. Optional members do not count; nor do the
+ * continuations of keywords if the text may end without one. */
 static void visit_needs(const struct ak_grammar *g, const struct ak_grammar_expr *p,
                         void (*fn)(void *data, uint32_t expr), void *data)
 {
@@ -38,7 +39,7 @@ static void visit_needs(const struct ak_grammar *g, const struct ak_grammar_expr
     }
 }
 
-/* The other way round: which expressions need an expression, once for each time. */
+/* The reverse: the users of each expression, once per use. */
 struct users {
     const struct ak_grammar *g;
     uint32_t *first, *user;
@@ -73,12 +74,13 @@ static bool find_users(const struct ak_grammar *g, struct users *u)
         return false;
     for (u->current = 0; u->current < g->n_exprs; u->current++)
         visit_needs(g, &g->exprs[u->current], add_user, u);
-    /* each end is now a beginning: the users of expression i are first[i + 1] … first[i + 2] */
+    /* filling moved each end to its start: the users of expression i are
+     * user[first[i + 1]] … user[first[i + 2] − 1] */
     return true;
 }
 
-/* Spreads a property from the expressions that have it by themselves to those that have it
- * because of others: an expression gets it when missing[i] more of its needs have it. */
+/* Spreads a property from expressions that have it by themselves to their users. Expression i gets
+ * it once missing[i] more of its needs have it; `queue` holds the n that have it. */
 struct propagation {
     const struct users *users;
     uint32_t *missing, *queue, n;
@@ -113,7 +115,7 @@ static bool has_empty_text(const struct ak_grammar *g, const struct ak_grammar_e
     bool has = has_text(g, p, missing);
     if (p->kind == AK_GRAMMAR_EXPR_MEMBERS)
         return has && g->members[p->a].low == 0;
-    if (p->kind == AK_GRAMMAR_EXPR_UNTIL && !has) /* a word is no empty text, whatever follows it */
+    if (p->kind == AK_GRAMMAR_EXPR_UNTIL && !has) /* a keyword is never empty */
         *missing = UINT32_MAX;
     return has && p->kind != AK_GRAMMAR_EXPR_BYTES && p->kind != AK_GRAMMAR_EXPR_LITERAL &&
            p->kind != AK_GRAMMAR_EXPR_TOKEN;
@@ -165,10 +167,10 @@ static bool find_properties(struct ak_grammar *g)
 enum { NEW, OPEN, DONE };
 
 struct visit {
-    uint32_t expr, next; /* its next child to look at */
+    uint32_t expr, next; /* index of the next child to visit */
 };
 
-/* Child number `i` of those that a text of the expression can begin with; false: no more. */
+/* The i-th child that a text of the expression can begin with; false: there are no more. */
 static bool get_beginning(const struct ak_grammar *g, const struct ak_grammar_expr *p, uint32_t i,
                           uint32_t *child)
 {
@@ -217,7 +219,8 @@ static ak_status fail_recursion(const struct ak_grammar *g, const struct visit *
         return ak_fail(error, AKUNU_ERROR_FORMAT, "left recursion: %s can begin with itself",
                        shown);
     }
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "left recursion: a part can begin with itself");
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "left recursion: an expression can begin with itself");
 }
 
 static ak_status check_recursion(const struct ak_grammar *g, struct ak_error *error)

@@ -1,12 +1,12 @@
-/* What must come next, as tokens. */
+/* Forced tokens: collects the bytes that the grammar forces next and splits them as the tokenizer
+ * would, so that a session can run them in one pass. */
 #include <string.h>
 
 #include "grammar/matcher_state.h"
 
 enum { BYTES_MAX = 512 };
 
-/* The one byte that may come, -1 where there are several, or where the text may end or go
- * on with a token. */
+/* The only byte that may follow. −1: several may, or the text may end or continue with a token. */
 static int find_only_byte(const struct ak_grammar_matcher *m, uint32_t state)
 {
     const struct ak_pda *pda = &m->pda;
@@ -37,7 +37,7 @@ static int find_only_byte(const struct ak_grammar_matcher *m, uint32_t state)
     return only;
 }
 
-/* Do the token's bytes begin the text? */
+/* Does the text begin with the token's bytes? *bytes: how many they are. */
 static bool token_begins_text(const struct ak_grammar_token_trie *t, int32_t token,
                               const char *text, size_t n, uint32_t *bytes)
 {

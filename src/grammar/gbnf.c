@@ -1,4 +1,5 @@
-/* GBNF, the grammars that llama.cpp reads. */
+/* Parser of GBNF, llama.cpp's notation for grammars: recursive descent that builds expressions as
+ * it reads. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -8,15 +9,15 @@
 
 struct parser {
     const char *at, *end;
-    const char *line_start, *counted; /* `column` is that of `counted` */
+    const char *line_start, *counted; /* `column` is the column of `counted` */
     uint32_t line, column;
     unsigned nesting;
     struct ak_grammar_builder builder;
-    uint32_t *names, n_names; /* rules by hash of their name, open addressing; UINT32_MAX: free */
+    uint32_t *names, n_names; /* hash table of rules, open addressing; UINT32_MAX: free slot */
     uint32_t names_mask;
 };
 
-/* Columns are counted in characters; each is counted once. */
+/* Column of p->at in characters, from 1. Continues where the last call on the line stopped. */
 static uint32_t get_column(struct parser *p)
 {
     if (p->counted < p->line_start) {
@@ -34,7 +35,7 @@ static uint32_t fail(struct parser *p, const char *found, const char *expected)
                       get_column(p), found, expected);
 }
 
-/* Says what is there. */
+/* Fails with the character that was found. */
 static uint32_t fail_unexpected(struct parser *p, const char *expected)
 {
     char shown[AK_SHOW_BYTES], found[AK_SHOW_BYTES + 2];
@@ -76,7 +77,7 @@ static void skip_newline(struct parser *p)
     p->line++;
 }
 
-/* Passes blanks and comments, and with `lines` the ends of lines. */
+/* Skips spaces, tabs and comments; with `lines` also newlines. */
 static void skip_space(struct parser *p, bool lines)
 {
     for (int c = peek(p); c >= 0; c = peek(p)) {
@@ -137,7 +138,7 @@ static void grow_names(struct parser *p)
     p->names_mask = mask;
 }
 
-/* The rule of that name, which need not be defined yet. */
+/* The rule of that name, which is declared if it is new. */
 static uint32_t find_or_add_rule(struct parser *p, const char *text, size_t n)
 {
     if (is_ok(p) && p->n_names * 2 >= p->names_mask)
@@ -156,7 +157,7 @@ static uint32_t find_or_add_rule(struct parser *p, const char *text, size_t n)
         p->n_names++;
         p->builder.g->rules[made].line = p->line;
         p->builder.g->rules[made].column = get_column(p) - (uint32_t)n;
-        p->builder.g->rules[made].expr = UINT32_MAX; /* no definition */
+        p->builder.g->rules[made].expr = UINT32_MAX; /* not defined yet */
     }
     return made;
 }
@@ -222,7 +223,8 @@ static size_t put_utf8(uint32_t c, char out[4])
     return n;
 }
 
-/* After the opening quote. Escapes never make a text longer, so its source has room. */
+/* After the opening quote. Escapes never make a text longer, so the length of the source is
+ * capacity enough. */
 static uint32_t parse_literal(struct parser *p)
 {
     const char *close = p->at;
@@ -285,7 +287,7 @@ static uint32_t parse_number(struct parser *p, const char *expected)
     return (uint32_t)value;
 }
 
-/* After '<': "[id]>" or a token's text with its brackets. */
+/* After '<': "[id]>", or the rest of a token's text, in which the angle brackets count. */
 static uint32_t parse_token(struct parser *p, bool negated)
 {
     const char *start = p->at - 1;
@@ -325,7 +327,7 @@ static uint32_t parse_any_character(struct parser *p)
     return expr;
 }
 
-/* What begins here, without repetitions; false: nothing does. */
+/* An item without its repeat operators; false: none begins here. */
 static bool parse_item(struct parser *p, uint32_t *expr)
 {
     const char *start;

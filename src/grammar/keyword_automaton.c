@@ -1,6 +1,6 @@
-/* Words that a text is searched for while it grows (Aho and Corasick, 1975). Those that count
- * only at the start have a trie of their own before the automaton of the others, which what
- * leaves the trie goes on in. */
+/* Keyword automaton (Aho and Corasick, 1975): finds keywords in a text that grows byte by byte.
+ * Keywords that count only at the start have their own trie, which falls back to the automaton of
+ * the others. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -8,7 +8,8 @@
 
 enum { NONE = 0xffff };
 
-/* While it is made, next[at][c] is a state or NONE, and keyword[at] the word that ends there. */
+/* During construction next[state][c] is a state or NONE, and keyword[state] the keyword that ends
+ * there or NONE. */
 struct automaton_builder {
     const struct ak_gb_keyword *keywords;
     size_t n;
@@ -24,8 +25,8 @@ static uint16_t add_state(struct automaton_builder *m)
     return m->n_states++;
 }
 
-/* A trie of the words that count at the start, or of the others. Of two words the one that
- * the other one begins with is complete first. */
+/* Adds a trie of the keywords that count only at the start, or of the others. If one keyword begins
+ * with another, the shorter one completes first, so the longer one is cut off there. */
 static uint16_t add_trie(struct automaton_builder *m, bool start)
 {
     uint16_t root = add_state(m);
@@ -45,8 +46,9 @@ static uint16_t add_trie(struct automaton_builder *m, bool start)
     return root;
 }
 
-/* Level by level: what a state lacks it takes from the longest suffix that is a state of
- * `others`, where the words are that count anywhere; blanks do not end the start. */
+/* Fills in missing transitions, level by level: a state takes them from its longest suffix that is
+ * a state of `others`, the trie of keywords that count anywhere. Whitespace does not end the
+ * start. */
 static void close_trie(struct automaton_builder *m, uint16_t root, uint16_t others)
 {
     size_t head = 0, tail = 0;

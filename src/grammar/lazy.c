@@ -1,10 +1,11 @@
-/* A grammar that begins when a word was written. */
+/* Lazy grammars: constrain the text only after a trigger. The grammar of the continuation is copied
+ * into a builder, and a rule that searches for the triggers becomes the root. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "grammar/builder.h"
 
-/* *to becomes a copy of n elements. */
+/* Sets *to to a copy of n elements. */
 static bool copy_array(void *to, const void *from, uint32_t n, size_t size)
 {
     void **at = to;
@@ -14,7 +15,7 @@ static bool copy_array(void *to, const void *from, uint32_t n, size_t size)
     return *at != NULL;
 }
 
-/* Lists of the grammar whose elements own nothing. */
+/* Copies the arrays with elements that own no memory. */
 static bool copy_plain(struct ak_grammar *g, const struct ak_grammar *from)
 {
     g->n_exprs = from->n_exprs;
@@ -31,7 +32,8 @@ static bool copy_plain(struct ak_grammar *g, const struct ak_grammar *from)
            copy_array(&g->members, from->members, from->n_members, sizeof *g->members);
 }
 
-/* Those whose elements own memory; their number counts what was copied. */
+/* Copies the arrays with elements that own memory. Counts follow the copies, so that a failure
+ * frees exactly what was copied. */
 static bool copy_owned(struct ak_grammar *g, const struct ak_grammar *from)
 {
     g->rules = ak_alloc(from->n_rules, sizeof *g->rules);
@@ -78,7 +80,7 @@ ak_status ak_grammar_make_lazy(const struct ak_grammar *continuation,
     b.rules_capacity = b.g->n_rules;
     b.tokens_capacity = b.g->n_tokens;
     b.automata_capacity = b.g->n_automata;
-    uint32_t rule = ak_gb_declare_rule(&b, "waiting", strlen("waiting"));
+    uint32_t rule = ak_gb_declare_rule(&b, "lazy", strlen("lazy"));
     uint32_t rest =
         again ? ak_gb_concat(&b, continuation->root, ak_gb_rule_ref(&b, rule)) : continuation->root;
     struct ak_gb_keyword *keywords = ak_alloc(n, sizeof *keywords);

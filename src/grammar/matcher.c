@@ -1,3 +1,5 @@
+/* Matcher: moves between states of the PDA by bytes and tokens, and remembers the latest states for
+ * a rollback. Token references are resolved to token numbers once, at creation. */
 #include "grammar/matcher_state.h"
 
 #include <string.h>
@@ -15,7 +17,7 @@ ak_status ak_grammar_matcher_fail(const struct ak_grammar_matcher *m, struct ak_
     return ak_fail_memory(error, "a grammar's matcher", 0);
 }
 
-/* The token of that text: what the tokenizer cuts it to, if that is one token. */
+/* The token with that text: the tokenizer must encode the text as this token alone. */
 static ak_status find_token(const struct ak_tokenizer *t, const struct ak_grammar_token_ref *name,
                             int32_t *id, struct ak_error *error)
 {
@@ -49,7 +51,7 @@ static ak_status find_tokens(struct ak_grammar_matcher *m, struct ak_error *erro
     return AKUNU_OK;
 }
 
-/* Without a vocabulary a token's text stands for it. */
+/* Without a vocabulary a token is matched by its text, so it needs one and cannot be negated. */
 static ak_status check_token_texts(const struct ak_grammar *g, struct ak_error *error)
 {
     for (uint32_t i = 0; i < g->n_exprs; i++) {
@@ -58,7 +60,7 @@ static ak_status check_token_texts(const struct ak_grammar *g, struct ak_error *
             continue;
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the grammar refers to a token %s: that needs a vocabulary",
-                       p->b ? "by what it is not" : "by its number");
+                       p->b ? "by negation" : "by its number");
     }
     return AKUNU_OK;
 }
@@ -172,7 +174,7 @@ bool ak_grammar_matcher_must_end(const struct ak_grammar_matcher *m)
     return p->accepting && p->n == 0;
 }
 
-/* Where the token's bytes lead. */
+/* State after the token's bytes. */
 static uint32_t find_bytes_transition(struct ak_grammar_matcher *m, int32_t token)
 {
     const struct ak_grammar_token_trie *t = m->trie;
@@ -193,15 +195,15 @@ bool ak_grammar_matcher_advance_keyword(const struct ak_grammar_matcher *m, uint
     const struct ak_grammar_keyword_automaton *w = &m->g->automata[m->g->exprs[f->expr].a];
     *keyword_state = f->position;
     for (uint32_t i = t->first[token]; i < t->first[token + 1]; i++) {
-        if (*keyword_state >= w->n) /* a word ends inside of it */
+        if (*keyword_state >= w->n) /* a keyword ends before the token does */
             return false;
         *keyword_state = w->next[*keyword_state][(unsigned char)t->bytes[i]];
     }
     return ak_pda_keyword_state_is_live(m->g, w, *keyword_state);
 }
 
-/* The stack nodes that take the token as a token: those that name it, and those that wait for
- * words, which may be control tokens or parts of these. */
+/* Adds what follows stack nodes that match the token as a token: those that name it, and those that
+ * search for keywords, which may be the text of control tokens or a part of it. */
 static void add_token_nodes(struct ak_grammar_matcher *m, int32_t token)
 {
     struct ak_pda *pda = &m->pda;

@@ -1,40 +1,41 @@
-/* The inside of ak_grammar_matcher. */
+/* Internals of ak_grammar_matcher, shared by matcher.c, token_mask.c and forced.c. */
 #ifndef AK_GRAMMAR_MATCHER_STATE_H
 #define AK_GRAMMAR_MATCHER_STATE_H
 
 #include "grammar/pda.h"
 #include "grammar/token_trie.h"
 
+/* Entry of the mask cache. */
 struct ak_grammar_mask_entry {
-    uint32_t state; /* AK_PDA_STATE_DEAD: free */
-    uint32_t *bits; /* NULL: never used */
+    uint32_t state; /* PDA state; AK_PDA_STATE_DEAD: free */
+    uint32_t *bits; /* token mask; NULL: never used */
 };
 
 struct ak_grammar_matcher {
     const struct ak_grammar *g;
-    const struct ak_grammar_token_trie *trie; /* NULL: bytes alone */
+    const struct ak_grammar_token_trie *trie; /* NULL: bytes only */
     struct ak_pda pda;
-    int32_t *token_ids;
-    uint32_t state;
-    uint32_t history[AK_GRAMMAR_ROLLBACK_MAX]; /* a ring of the states before the last tokens */
+    int32_t *token_ids;                        /* token of each g->tokens entry; NULL: no trie */
+    uint32_t state;                            /* current PDA state */
+    uint32_t history[AK_GRAMMAR_ROLLBACK_MAX]; /* ring of the states before the last tokens */
     uint32_t history_newest, n_history;
-    uint32_t path[AK_GRAMMAR_TOKEN_BYTES_MAX + 1]; /* states on the way to a node of the trie */
-    struct ak_grammar_mask_entry *masks;
+    /* states on the path to a trie node; path[0]: the state at the root */
+    uint32_t path[AK_GRAMMAR_TOKEN_BYTES_MAX + 1];
+    struct ak_grammar_mask_entry *masks; /* cache, replaced in turn from oldest_mask on */
     uint32_t n_masks, oldest_mask;
 };
 
-/* What a transition that gave AK_PDA_STATE_UNKNOWN failed of. */
+/* Fails with the reason of an AK_PDA_STATE_UNKNOWN. */
 ak_status ak_grammar_matcher_fail(const struct ak_grammar_matcher *m, struct ak_error *error);
 
-/* Forgets what is not needed where much was gathered: the first n of m->path stay. */
+/* Collects garbage if the PDA is full; keeps the first n entries of m->path. */
 void ak_grammar_matcher_collect_garbage(struct ak_grammar_matcher *m, uint32_t n);
 
-/* Where a token leads from here; AK_PDA_STATE_UNKNOWN: a failure. */
+/* State after `token`; AK_PDA_STATE_DEAD: not allowed; AK_PDA_STATE_UNKNOWN: failure. */
 uint32_t ak_grammar_matcher_find_transition(struct ak_grammar_matcher *m, int32_t token);
 
-/* Does a stack node that waits for words take a token that no text has, and in which state is it
- * then?
- */
+/* Advances the keyword automaton of `node` by the text of a token that is not text. false: the
+ * token cannot follow. */
 bool ak_grammar_matcher_advance_keyword(const struct ak_grammar_matcher *m, uint32_t node,
                                         uint32_t token, uint32_t *keyword_state);
 

@@ -1,3 +1,5 @@
+/* Parser of ECMAScript regular expressions in Unicode mode, by recursive descent. Refuses
+ * lookaround, backreferences, word boundaries and properties other than general categories. */
 #include "grammar/pattern.h"
 
 #include <string.h>
@@ -9,7 +11,7 @@
 struct reader {
     const char *text, *at, *end;
     struct ak_grammar_pattern *p;
-    struct ak_grammar_builder builder; /* keeps the failure; builds nothing */
+    struct ak_grammar_builder builder; /* holds the failure, builds nothing */
     unsigned nesting;
 };
 
@@ -70,7 +72,7 @@ static uint32_t add_node(struct reader *r, struct ak_grammar_pattern_node n)
     return p->n_nodes++;
 }
 
-/* Takes over the set. */
+/* Takes ownership of the set's ranges and leaves *s empty. */
 static uint32_t add_chars(struct reader *r, struct ak_grammar_char_set *s)
 {
     struct ak_grammar_pattern *p = r->p;
@@ -84,7 +86,7 @@ static uint32_t add_chars(struct reader *r, struct ak_grammar_char_set *s)
         r, (struct ak_grammar_pattern_node){ .kind = AK_GRAMMAR_PATTERN_CHARS, .a = p->n_sets++ });
 }
 
-/* Takes over nothing: the items are copied. */
+/* Copies the items. */
 static uint32_t add_list(struct reader *r, enum ak_grammar_pattern_kind kind,
                          const struct ak_gb_list *items)
 {
@@ -146,7 +148,7 @@ static uint32_t parse_unicode_escape(struct reader *r)
     return value;
 }
 
-/* A class after a backslash: false where it is a character. */
+/* A class escape, after the backslash; false: it is a character escape. */
 static bool parse_class_escape(struct reader *r, struct ak_grammar_char_set *s)
 {
     int c = peek(r);
@@ -172,7 +174,7 @@ static bool parse_class_escape(struct reader *r, struct ak_grammar_char_set *s)
     return true;
 }
 
-/* A character after a backslash. */
+/* A character escape, after the backslash. */
 static uint32_t parse_character_escape(struct reader *r, bool in_class)
 {
     int c = peek(r);
@@ -202,15 +204,15 @@ static uint32_t parse_character_escape(struct reader *r, bool in_class)
         if (in_class)
             return '\b';
         r->at--;
-        return fail(r, AKUNU_ERROR_UNSUPPORTED, "a boundary of words (\\b)");
-    case 'B': r->at--; return fail(r, AKUNU_ERROR_UNSUPPORTED, "a boundary of words (\\B)");
-    case 'k': r->at--; return fail(r, AKUNU_ERROR_UNSUPPORTED, "a reference back (\\k)");
+        return fail(r, AKUNU_ERROR_UNSUPPORTED, "a word boundary (\\b)");
+    case 'B': r->at--; return fail(r, AKUNU_ERROR_UNSUPPORTED, "a word boundary (\\B)");
+    case 'k': r->at--; return fail(r, AKUNU_ERROR_UNSUPPORTED, "a backreference (\\k)");
     default:
         if (strchr(syntax, c) || (in_class && c == '-'))
             return (uint32_t)c;
         r->at--;
         if (c >= '1' && c <= '9')
-            return fail(r, AKUNU_ERROR_UNSUPPORTED, "a reference back");
+            return fail(r, AKUNU_ERROR_UNSUPPORTED, "a backreference");
         return fail_format(r, "an unknown escape");
     }
 }
@@ -222,7 +224,8 @@ static uint32_t parse_character(struct reader *r)
     return c.code;
 }
 
-/* One member of a class; true: it is a class itself, and was added. */
+/* One member of a class. true: a class of its own, which was added to `s`, or a failure; false: the
+ * character *c. */
 static bool parse_class_member(struct reader *r, struct ak_grammar_char_set *s, uint32_t *c)
 {
     struct ak_grammar_char_set some = { 0 };
@@ -255,7 +258,7 @@ static uint32_t parse_class(struct reader *r)
         if (is_ok(r) && peek(r) == '-' && r->at + 1 < r->end && r->at[1] != ']') {
             r->at++;
             if (is_class | parse_class_member(r, &s, &high))
-                fail_format(r, "a range between classes");
+                fail_format(r, "a range with a class as its end");
             else if (high < low)
                 fail_format(r, "a range that falls");
         }
@@ -283,7 +286,7 @@ static uint32_t parse_group(struct reader *r)
         } else if (!take(r, ':')) {
             return fail(r, AKUNU_ERROR_UNSUPPORTED,
                         peek(r) == '=' || peek(r) == '!' || peek(r) == '<' ?
-                            "a look around (\"(?\")" :
+                            "lookaround (\"(?\")" :
                             "a kind of group (\"(?\")");
         }
     }
@@ -314,7 +317,7 @@ static uint32_t parse_atom(struct reader *r)
     case '?': return fail_format(r, "nothing to repeat");
     case '{':
     case '}':
-    case ']': return fail_format(r, "a bracket without its other one");
+    case ']': return fail_format(r, "an unmatched bracket");
     case '.':
         r->at++;
         ak_grammar_char_set_add_class(&r->builder, &s, '.');
@@ -352,9 +355,9 @@ static void parse_repeat_counts(struct reader *r, uint32_t *low, uint32_t *high)
     if (closed && take(r, ',') && !parse_number(r, high))
         *high = AK_GRAMMAR_UNBOUNDED;
     if (!closed || !take(r, '}'))
-        fail_format(r, "a number of times is expected in {…}");
+        fail_format(r, "a repeat count is expected in {…}");
     else if (*high < *low)
-        fail_format(r, "numbers of times out of order");
+        fail_format(r, "repeat counts out of order");
 }
 
 static uint32_t parse_repeat(struct reader *r)
@@ -368,7 +371,7 @@ static uint32_t parse_repeat(struct reader *r)
         parse_repeat_counts(r, &low, &high);
     else if (!take(r, '*'))
         return inner;
-    take(r, '?'); /* as few as possible: the same texts */
+    take(r, '?'); /* a lazy repeat matches the same texts */
     return add_node(r,
                     (struct ak_grammar_pattern_node){
                         .kind = AK_GRAMMAR_PATTERN_REPEAT, .a = inner, .low = low, .high = high });
@@ -406,7 +409,7 @@ ak_status ak_grammar_pattern_parse(const char *text, size_t n, struct ak_grammar
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "it has %zu bytes: %d are the most", n,
                        AK_GRAMMAR_PATTERN_BYTES_MAX);
     if (!ak_is_utf8(text, n))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "it is no UTF-8");
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "it is not valid UTF-8");
     out->root = parse_alternation(&r);
     if (is_ok(&r) && r.at < r.end)
         fail_format(&r, "\")\" without \"(\"");

@@ -1,16 +1,17 @@
-/* A regular expression as a tree: what pattern.c reads and subset.c compiles to a DFA. */
+/* Regular expression as a tree. pattern.c parses it and subset.c compiles it to a DFA; other files
+ * use ak_grammar_dfa_make_pattern of dfa.h, which does both. */
 #ifndef AK_GRAMMAR_PATTERN_H
 #define AK_GRAMMAR_PATTERN_H
 
 #include "grammar/dfa.h"
 
 enum ak_grammar_pattern_kind {
-    AK_GRAMMAR_PATTERN_CHARS,       /* a character of sets[a] */
-    AK_GRAMMAR_PATTERN_SEQUENCE,    /* lists[a …], b of them */
-    AK_GRAMMAR_PATTERN_ALTERNATION, /* the same */
+    AK_GRAMMAR_PATTERN_CHARS,       /* one character of sets[a] */
+    AK_GRAMMAR_PATTERN_SEQUENCE,    /* the b nodes from lists[a] on, in order */
+    AK_GRAMMAR_PATTERN_ALTERNATION, /* any of the b nodes from lists[a] on */
     AK_GRAMMAR_PATTERN_REPEAT,      /* node a, low to high times */
     AK_GRAMMAR_PATTERN_BEGIN,       /* the beginning of the text */
-    AK_GRAMMAR_PATTERN_END,
+    AK_GRAMMAR_PATTERN_END,         /* the end of the text */
 };
 
 struct ak_grammar_pattern_node {
@@ -36,14 +37,14 @@ ak_status ak_grammar_pattern_parse(const char *text, size_t n, struct ak_grammar
                                    struct ak_error *error);
 void ak_grammar_pattern_free(struct ak_grammar_pattern *p);
 
-/* classes.c: the characters of \d, \D, \w, \W, \s, \S and '.', or of \p{name}; false: there is no
- * such class. The set, empty before, is normalized afterwards. */
+/* classes.c: adds the characters of \d, \D, \w, \W, \s, \S or '.', given by its letter, or of
+ * \p{name}; false: no such property. The set must be empty; it is normalized afterwards. */
 void ak_grammar_char_set_add_class(struct ak_grammar_builder *b, struct ak_grammar_char_set *s,
                                    char letter);
 bool ak_grammar_char_set_add_property(struct ak_grammar_builder *b, struct ak_grammar_char_set *s,
                                       const char *name, size_t n);
 
-/* subset.c: a text in which the pattern is found. */
+/* subset.c: the DFA of texts in which the pattern finds a match. */
 ak_status ak_grammar_pattern_compile(const struct ak_grammar_pattern *p, struct ak_grammar_dfa *out,
                                      struct ak_error *error);
 

@@ -1,3 +1,5 @@
+/* Stack nodes, epsilon closures, states, transitions and representatives of the PDA. Nodes and
+ * states are interned in hash tables with chains, so that equal ones have equal numbers. */
 #include "grammar/pda.h"
 
 #include <stdlib.h>
@@ -5,8 +7,8 @@
 
 #include "base/mem.h"
 
-/* EXPANDED_MAX: stack nodes looked at for one byte. An object of as many members as a schema may
- * have takes three a member. */
+/* EXPANDED_MAX: stack nodes expanded per closure. An object with as many members as a schema may
+ * have needs three per member. */
 enum { INITIAL_HEADS = 1024, NODES_MAX = 1 << 23, EXPANDED_MAX = 1 << 15 };
 
 static uint32_t mix_hash(uint32_t a, uint32_t b)
@@ -93,7 +95,7 @@ static uint32_t find_node(const struct ak_pda *m, uint32_t expr, uint32_t positi
     return i;
 }
 
-/* Twice as many chains; fewer would do as well, so a failure is none. */
+/* Doubles the number of hash chains. Out of memory is harmless: the chains stay longer. */
 static void rehash_nodes(struct ak_pda *m)
 {
     uint32_t *heads = ak_alloc(((size_t)m->node_mask + 1) * 2, sizeof *heads);
@@ -137,7 +139,7 @@ uint32_t ak_pda_intern_node(struct ak_pda *m, uint32_t expr, uint32_t position, 
 /* ---- closures ----------------------------------------------------------- */
 void ak_pda_closure_begin(struct ak_pda *m)
 {
-    if (++m->epoch == 0) { /* after 2^32 closures marks would lie */
+    if (++m->epoch == 0) { /* after 2^32 closures old marks would match again */
         for (uint32_t i = 0; i < m->n_nodes; i++)
             m->nodes[i].mark = 0;
         m->epoch = 1;
@@ -169,9 +171,9 @@ static void add_expr(struct ak_pda *m, uint32_t expr, uint32_t rest)
         ak_pda_closure_add(m, ak_pda_intern_node(m, expr, 0, rest));
 }
 
-/* A repetition that was taken `position` times. Where the expression may be empty, so may any
- * number of them, and a turn that took nothing leads nowhere new: what it could do can be done from
- * the turn before, which was in this closure. */
+/* A repeat after `position` iterations. If the expression is nullable, so is any number of
+ * iterations, and an iteration that consumed nothing adds nothing: the one before it is in this
+ * closure and can do all that it could. */
 static void expand_repeat(struct ak_pda *m, struct ak_pda_node f, const struct ak_grammar_expr *p)
 {
     bool nullable = m->g->exprs[p->a].nullable;
@@ -190,8 +192,8 @@ static void expand_repeat(struct ak_pda *m, struct ak_pda_node f, const struct a
         add_expr(m, p->a, ak_pda_intern_node(m, f.expr, next_position, f.rest));
 }
 
-/* What comes after an item of a sequence, which is at f.position: the last item is a stack node of
- * its own, so that sequences that end alike are alike. */
+/* Stack node after item f.position of a sequence. The last item is a node of its own, so that
+ * sequences with equal ends share nodes. */
 static uint32_t make_rest_after_item(struct ak_pda *m, struct ak_pda_node f,
                                      const struct ak_grammar_expr *p)
 {
@@ -298,7 +300,7 @@ static bool states_equal(const struct ak_pda *m, const struct ak_pda_state *p,
            (p->n == 0 || memcmp(m->pool + p->first, set, p->n * sizeof *set) == 0);
 }
 
-/* The state of these stack nodes, of which there is at least one or an end. */
+/* Interns a set of stack nodes as a state, or as an unclosed set. An empty set is accepting. */
 static uint32_t intern_state(struct ak_pda *m, const uint32_t *set, uint32_t n, bool accepting,
                              bool is_unclosed)
 {
@@ -330,7 +332,7 @@ static uint32_t intern_state(struct ak_pda *m, const uint32_t *set, uint32_t n, 
     return m->n_states++;
 }
 
-/* Looks behind the stack nodes that were entered, until all wait. */
+/* Expands stack nodes until each waits for input. */
 static uint32_t close_set(struct ak_pda *m)
 {
     while (m->n_work > 0 && !m->failed && !m->over_limit) {
@@ -345,8 +347,8 @@ static uint32_t close_set(struct ak_pda *m)
     return intern_state(m, m->set, m->n_set, m->accepting, false);
 }
 
-/* Many transitions enter the same stack nodes: each letter of a class, the last byte of each
- * character. */
+/* Many transitions lead to the same unclosed set, e.g. those of all letters of a class, so the
+ * closure is cached per set. */
 uint32_t ak_pda_closure_finish(struct ak_pda *m)
 {
     if (m->failed || m->over_limit)
@@ -400,7 +402,7 @@ static void advance_node(struct ak_pda *m, uint32_t node, unsigned char byte)
     }
 }
 
-/* Where a byte leads from here, in one of the state's tables. */
+/* Stores a transition in one of the state's tables. */
 static uint32_t store_transition(struct ak_pda *m, uint32_t **table, unsigned char byte,
                                  uint32_t to)
 {
@@ -434,9 +436,9 @@ uint32_t ak_pda_compute_short_transition(struct ak_pda *m, uint32_t state, unsig
     return store_transition(m, &m->states[state].short_transitions, byte, to);
 }
 
-/* ---- states with the same mask ------------------------------------------ */
-/* A token can bring a count at most as far nearer to its bounds as masks look; beyond that
- * all counts are alike. */
+/* ---- representatives ---------------------------------------------------- */
+/* Representative of a repeat count. Within the lookahead a count grows by less than `distance`, so
+ * counts that are further from both bounds are equivalent. */
 static uint32_t replace_count(const struct ak_pda *m, const struct ak_grammar_expr *p,
                               uint32_t position, uint32_t distance)
 {
@@ -450,7 +452,7 @@ static uint32_t replace_count(const struct ak_pda *m, const struct ak_grammar_ex
     return position;
 }
 
-/* The stack node itself, but for what comes after it. */
+/* Replaces the top of the stack by its representative; the rest is unchanged. */
 static struct ak_pda_node replace_top(const struct ak_pda *m, struct ak_pda_node f,
                                       enum ak_pda_lookahead lookahead)
 {
@@ -468,7 +470,7 @@ static struct ak_pda_node replace_top(const struct ak_pda *m, struct ak_pda_node
 static uint32_t find_node_representative(struct ak_pda *m, uint32_t node,
                                          enum ak_pda_lookahead lookahead)
 {
-    /* down to what is known, then up again */
+    /* go down to a node with a known representative, then rebuild the stack upwards */
     m->n_work = 0;
     uint32_t cursor = node;
     for (; cursor > AK_PDA_NODE_END && !m->nodes[cursor].representative[lookahead];

@@ -1,4 +1,5 @@
-/* Forgets states that nobody is at, and stack nodes that are in none. */
+/* Garbage collection of the PDA: copies the states that are still needed, with their stack nodes,
+ * into a fresh PDA and drops the rest, including all cached transitions. */
 #include "base/mem.h"
 #include "grammar/pda.h"
 
@@ -16,7 +17,7 @@ bool ak_pda_is_full(const struct ak_pda *m)
     return count_bytes(m) > BYTES_MAX;
 }
 
-/* The stack node in the new PDA; a moved stack node's mark is its new number. */
+/* Copies a stack node into the new PDA. The mark of a copied node is its new number. */
 static uint32_t move_node(struct ak_pda *from, struct ak_pda *to, uint32_t node)
 {
     uint32_t n = 0, cursor = node, moved;

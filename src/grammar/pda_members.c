@@ -1,7 +1,8 @@
-/* The members of an object: which may come next, given those that are there.
+/* Members of an object: which may come next, given those already written.
  *
- * A state is words: the number of members, the first that may come next where they are in
- * order, and whether a comma was written; then a bit for each member where they are not. */
+ * A member set is a header word, then one bit per member if the order is free. Header: bits 0 to 31
+ * the number of members, bits 32 to 62 the first member that may come next if the order is fixed,
+ * bit 63 whether a comma was written. */
 #include <string.h>
 
 #include "grammar/pda.h"
@@ -10,7 +11,7 @@ struct view {
     const struct ak_grammar_members *m;
     const struct ak_grammar_member *list;
     const struct ak_grammar_expr *exprs;
-    const uint64_t *bits; /* NULL: none is set */
+    const uint64_t *bits; /* members written; NULL: fixed order, or none written */
     uint32_t n, next;
     bool comma;
 };
@@ -35,7 +36,7 @@ static bool has_member(const struct view *v, uint32_t i)
     return v->m->ordered ? i < v->next : v->bits && (v->bits[i / 64] >> (i % 64) & 1);
 }
 
-/* Required ones that are not there. */
+/* Number of required members that are not written yet. */
 static uint32_t count_missing(const struct view *v)
 {
     uint32_t n = 0;
@@ -44,8 +45,8 @@ static uint32_t count_missing(const struct view *v)
     return n;
 }
 
-/* In order, may member i follow, with all that is required before it there and enough
- * left after it? */
+/* Fixed order: may member i come next, with no required member skipped and enough members left to
+ * reach the minimum? */
 static bool is_in_order(const struct view *v, uint32_t i)
 {
     uint64_t n = (uint64_t)v->n + 1;
@@ -75,8 +76,8 @@ static bool is_allowed_next(const struct view *v, uint32_t i, uint32_t missing)
     return !v->m->ordered || (i >= v->next && is_in_order(v, i));
 }
 
-/* The state after member i (i = n: after a comma). A number of members that no bound
- * looks at any more stays as it is. */
+/* Member set after member i; i = n: after a comma. The count stops once no bound depends on it, so
+ * that more sets are equal. */
 static uint32_t intern_after(struct ak_pda *m, const struct view *v, uint32_t i)
 {
     uint64_t *words = m->word_scratch;
@@ -107,7 +108,7 @@ void ak_pda_closure_add_members(struct ak_pda *m, uint32_t node)
     if (!v.comma && missing == 0 && v.n >= v.m->low)
         ak_pda_closure_add(m, f.rest);
     for (uint32_t i = 0; i < v.m->n; i++) {
-        v = load_view(m, &f); /* states may have moved */
+        v = load_view(m, &f); /* interning may have moved m->words */
         if (!is_allowed_next(&v, i, missing))
             continue;
         more = true;
@@ -139,7 +140,7 @@ uint32_t ak_pda_intern_member_set(struct ak_pda *m, const uint64_t *words, uint3
     if (!ak_pda_reserve(m, &m->member_sets, &m->member_sets_capacity, m->n_member_sets, 1,
                         sizeof *m->member_sets) ||
         !ak_pda_reserve(m, &m->words, &m->words_capacity, m->n_words, n, sizeof *m->words))
-        return 0; /* the closure failed */
+        return 0; /* m->failed is set */
     memcpy(m->words + m->n_words, words, n * sizeof *words);
     m->member_sets[m->n_member_sets] =
         (struct ak_pda_member_set){ .first = m->n_words, .n = n, .hash = hash, .next = *head };

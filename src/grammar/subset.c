@@ -1,4 +1,5 @@
-/* From a pattern to a DFA: Thompson's construction gives an NFA, subset construction the DFA. */
+/* Compiles a pattern to a DFA: Thompson's construction gives an NFA, subset construction the DFA. A
+ * match may start anywhere, so the NFA's start is added before every character. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,14 +7,15 @@
 #include "grammar/pattern.h"
 
 enum { NFA_STATES_MAX = 1 << 15, STATE_NONE = UINT32_MAX };
+/* NFA states visited for one pattern: a limit on time. */
 #define WORK_MAX UINT64_C(400000000)
 
 enum kind { CHARS, SPLIT, BEGIN, END, FOUND };
 
 struct state {
     enum kind kind;
-    uint32_t set;             /* CHARS */
-    uint32_t to, alternative; /* alternative: SPLIT */
+    uint32_t set;             /* of CHARS: index in the pattern's sets */
+    uint32_t to, alternative; /* next states; alternative: of SPLIT */
 };
 
 struct nfa {
@@ -41,7 +43,7 @@ static uint32_t add_state(struct nfa *f, struct state s)
     return f->n++;
 }
 
-/* The state that does what the node says and goes on with `to`. */
+/* State that matches the node and continues with `to`. */
 static uint32_t emit_node(struct nfa *f, uint32_t node, uint32_t to)
 {
     struct ak_grammar_pattern_node n = f->p->nodes[node];
@@ -82,14 +84,14 @@ static uint32_t emit_node(struct nfa *f, uint32_t node, uint32_t to)
             uint32_t n_previous = f->n;
             first = emit_node(f, n.a, first);
             if (f->n == n_previous)
-                break; /* nothing, however often */
+                break; /* matches only the empty text, however often */
         }
         return first;
     }
     return to;
 }
 
-/* Sets of states that wait for a character, each rising. */
+/* Interned sets of NFA states, each in rising order. */
 struct sets {
     struct {
         uint32_t first, n;
@@ -105,8 +107,8 @@ struct subset_builder {
     uint8_t *marks;
     uint32_t *work, n_work;
     uint32_t *set, n_set;
-    bool found; /* the set has FOUND */
-    uint64_t done;
+    bool found;    /* the closure contains FOUND */
+    uint64_t done; /* NFA states visited */
     struct ak_grammar_dfa *out;
 };
 
@@ -120,7 +122,7 @@ static void push_state(struct subset_builder *m, uint32_t state)
     }
 }
 
-/* What is reached without a character, from what was pushed, becomes m->set. */
+/* Epsilon closure of the pushed states, into m->set. `begin`, `end`: at that end of the text. */
 static void close_states(struct subset_builder *m, bool begin, bool end)
 {
     m->n_set = 0;
@@ -164,7 +166,7 @@ static bool reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
     return true;
 }
 
-/* The number of m->set; STATE_NONE without memory or with too many. */
+/* Number of the set m->set. STATE_NONE: out of memory, or too many sets. */
 static uint32_t intern_set(struct subset_builder *m)
 {
     struct sets *s = &m->sets;
@@ -192,7 +194,8 @@ static uint32_t intern_set(struct subset_builder *m)
     return s->n++;
 }
 
-/* Where ranges of the sets that a state looks at begin, or end before. */
+/* Boundaries of the ranges that a state distinguishes, in rising order: all characters from one up
+ * to the next have the same transition. */
 static bool find_boundaries(const struct subset_builder *m, uint32_t state, uint32_t **out,
                             uint32_t *n)
 {
@@ -222,7 +225,7 @@ static bool find_boundaries(const struct subset_builder *m, uint32_t state, uint
     return true;
 }
 
-/* One state of the DFA with its edges. A state where the pattern was found stays so. */
+/* Adds one state of the DFA with its edges. Once the pattern was found, any text may follow. */
 static bool make_state(struct subset_builder *m, uint32_t state, uint32_t root)
 {
     uint32_t *at = NULL, n = 0, first = m->sets.list[state].first,
@@ -249,7 +252,7 @@ static bool make_state(struct subset_builder *m, uint32_t state, uint32_t root)
                 push_state(m, s->to);
         }
         m->done += n_members;
-        push_state(m, root); /* the search may begin anywhere */
+        push_state(m, root); /* a match may start anywhere */
         close_states(m, false, false);
         uint32_t to = intern_set(m);
         fine = to != STATE_NONE && m->done < WORK_MAX &&
@@ -277,7 +280,8 @@ ak_status ak_grammar_pattern_compile(const struct ak_grammar_pattern *p, struct 
         push_state(&m, root);
         close_states(&m, true, false);
         fine = intern_set(&m) == 0;
-        /* the first state is not met again: only there is the beginning */
+        /* no transition may lead back to the first state: only it is at the beginning of the text
+         */
         m.sets.links[0] = 0;
         memset(m.sets.heads, 0, HEADS * sizeof *m.sets.heads);
     }

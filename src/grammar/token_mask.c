@@ -1,15 +1,16 @@
-/* Which tokens are allowed: the trie of the vocabulary is walked, and what is below a byte
- * that is not allowed is passed over. */
+/* Token masks: walks the token trie and skips subtrees below a forbidden byte. Masks are cached by
+ * the representative of the state. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "grammar/matcher_state.h"
 
-/* Making a mask takes as long as testing some tens of tokens a few times. */
+/* COLLECT_INTERVAL: trie nodes between checks for garbage. VISITS_MIN: computing a mask takes as
+ * long as testing some tens of tokens a few times. */
 enum { COLLECT_INTERVAL = 4096, VISITS_MIN = 8 };
 
-/* Tokens by their bytes; m->path[0] is the state. Where few bytes are below a node, states
- * that differ further ahead are one, so that few are to be found. */
+/* Adds tokens by their bytes; m->path[0] is the state. Nodes with little below them use short
+ * transitions, so fewer states are computed. */
 static bool walk_trie(struct ak_grammar_matcher *m, uint32_t *bits)
 {
     const struct ak_grammar_token_trie *t = m->trie;
@@ -38,7 +39,7 @@ static bool walk_trie(struct ak_grammar_matcher *m, uint32_t *bits)
     return true;
 }
 
-/* Tokens that the grammar names, and those that no text has where it waits. */
+/* Adds tokens that the grammar names, and non-text tokens that keyword automata accept. */
 static void add_named_tokens(const struct ak_grammar_matcher *m, uint32_t state, uint32_t *bits)
 {
     const struct ak_grammar_token_trie *t = m->trie;

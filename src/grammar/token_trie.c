@@ -1,3 +1,5 @@
+/* Builds the token trie of a vocabulary. Tokens sorted by their bytes are added one after another,
+ * which puts the nodes in depth-first order. */
 #include "grammar/token_trie.h"
 
 #include <stdlib.h>
@@ -20,7 +22,7 @@ static int compare_bytes(const void *a, const void *b)
     return order ? order : (x->token > y->token) - (x->token < y->token);
 }
 
-/* Token by token: what it stands for, or which other kind it is. */
+/* Reads the bytes of each token, and marks end tokens and non-text tokens. */
 static ak_status read_tokens(struct ak_grammar_token_trie *t, struct ak_error *error)
 {
     size_t capacity = 0, n = 0;
@@ -51,7 +53,8 @@ static ak_status read_tokens(struct ak_grammar_token_trie *t, struct ak_error *e
     return AKUNU_OK;
 }
 
-/* Nothing more comes below open[to … depth − 1]. */
+/* Closes the nodes open[to … depth − 1]: nothing more comes below them. Returns `to`, the new
+ * depth. */
 static uint32_t close_nodes(struct ak_grammar_token_trie *t, const uint32_t *open, uint32_t depth,
                             uint32_t to)
 {
@@ -65,7 +68,7 @@ static uint32_t close_nodes(struct ak_grammar_token_trie *t, const uint32_t *ope
     return depth;
 }
 
-/* Sorted entries become nodes; `open` has the node of each depth that is being filled. */
+/* Adds sorted entries as nodes. open[i] is the node at depth i + 1 on the current path. */
 static void add_nodes(struct ak_grammar_token_trie *t, const struct entry *list, uint32_t n)
 {
     uint32_t open[AK_GRAMMAR_TOKEN_BYTES_MAX], depth = 0;

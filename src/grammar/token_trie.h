@@ -1,38 +1,39 @@
-/* The inside of ak_grammar_token_trie. */
+/* Internals of ak_grammar_token_trie: the vocabulary as a trie over bytes. Used by the matcher's
+ * files. */
 #ifndef AK_GRAMMAR_TOKEN_TRIE_H
 #define AK_GRAMMAR_TOKEN_TRIE_H
 
 #include "grammar/matcher.h"
 
-enum { AK_GRAMMAR_TOKEN_BYTES_MAX = 1024 }; /* a longer one is never allowed */
+enum { AK_GRAMMAR_TOKEN_BYTES_MAX = 1024 }; /* a longer token is never allowed */
 
-/* Nodes come in the order of a walk: first a node, then what is below it. */
+/* Nodes are in depth-first order. */
 struct ak_grammar_trie_node {
-    uint32_t skip;  /* the node after all that are below this one */
-    int32_t token;  /* the first that ends here, -1: none */
-    uint16_t depth; /* from 1 on */
+    uint32_t skip;  /* the first node after the subtree */
+    int32_t token;  /* first token that ends here; -1: none */
+    uint16_t depth; /* in bytes, from 1 */
     unsigned char byte;
-    uint8_t height; /* bytes of the longest way down from here, at most 255 */
+    uint8_t height; /* length of the longest path below, in bytes, at most 255 */
 };
 
-/* A token whose bytes are those of one that a node has. */
+/* Token with the same bytes as another: `canonical_token` is the one in the trie. */
 struct ak_grammar_alias_token {
     uint32_t token, canonical_token;
 };
 
 struct ak_grammar_token_trie {
     const struct ak_tokenizer *tokenizer;
-    uint32_t n_vocab, n_tokens; /* of the logits, of the tokenizer */
-    uint32_t max_token_bytes;
+    uint32_t n_vocab, n_tokens; /* number of logits; tokens of the tokenizer, at most n_vocab */
+    uint32_t max_token_bytes;   /* length of the longest token in the trie */
     struct ak_grammar_trie_node *nodes;
     uint32_t n_nodes;
     struct ak_grammar_alias_token *aliases;
     uint32_t n_aliases;
-    char *bytes; /* of token i: bytes[first[i] … first[i + 1]) */
-    uint32_t *first;
-    uint32_t *end_tokens; /* sets of tokens: those that end a text, */
-    /* and those that no text has: control tokens, whose bytes are those of their names, and
-     * those without bytes */
+    char *bytes;     /* token i: from bytes[first[i]] up to bytes[first[i + 1]] */
+    uint32_t *first; /* [n_vocab + 1] */
+    /* bit sets of tokens. end_tokens end a text; non_text_tokens are control tokens, with the bytes
+     * of their names, and tokens without bytes. */
+    uint32_t *end_tokens;
     uint32_t *non_text_tokens;
 };
 

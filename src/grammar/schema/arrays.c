@@ -1,8 +1,8 @@
-/* Arrays. */
+/* Arrays: items, prefixItems, minItems and maxItems, and the counts of other keywords. */
 #include "base/mem.h"
 #include "grammar/schema/compiler.h"
 
-/* The largest `min_keyword` and the smallest `max_keyword` of the terms. */
+/* *low: the largest `min_keyword` of the terms; *high: the smallest `max_keyword`. */
 void ak_schema_read_counts(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                            const char *min_keyword, const char *max_keyword, uint32_t *low,
                            uint32_t *high)
@@ -30,7 +30,7 @@ void ak_schema_read_counts(struct ak_schema_compiler *c, const struct ak_schema_
     }
 }
 
-/* The schemas of the first items: prefixItems, or before 2020-12 a list of items. */
+/* The schemas of the first items: prefixItems or, before draft 2020-12, an array in `items`. */
 static const json_t *get_prefix_items(struct ak_schema_compiler *c, const json_t *schema)
 {
     const json_t *prefix = json_object_get(schema, "prefixItems"),
@@ -85,7 +85,7 @@ uint32_t ak_schema_build_array(struct ak_schema_compiler *c, const struct ak_sch
     uint32_t space = ak_schema_build_space(c),
              space_before = c->reading ? space : (uint32_t)AK_GB_EMPTY;
     uint32_t comma = ak_gb_concat(b, space_before, ak_gb_concat(b, ak_gb_text(b, ","), space));
-    /* from the last item to the first: what follows one is optional once there are enough */
+    /* built from the last item to the first: the rest is optional once there are enough items */
     uint32_t all = AK_GB_EMPTY, one = build_item(c, t, n_prefix);
     if (n_prefix > 0 || high > 1)
         all = ak_gb_repeat(b, ak_gb_concat(b, comma, one),

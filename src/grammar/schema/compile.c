@@ -1,4 +1,5 @@
-/* From terms to expressions. */
+/* Compiles terms to expressions: first alternatives, then listed values, then type by type. Whether
+ * a listed value satisfies the other keywords is tried, with a grammar of the terms. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ uint32_t ak_schema_build_space(struct ak_schema_compiler *c)
         struct ak_grammar_byte_set whitespace = { { UINT64_C(1) << ' ' | UINT64_C(1) << '\t' |
                                                     UINT64_C(1) << '\n' | UINT64_C(1) << '\r' } };
         c->space = ak_gb_repeat(b, ak_gb_bytes(b, &whitespace), 0, AK_GRAMMAR_UNBOUNDED);
-    } else { /* a blank, or the end of a line and the next one's indent */
+    } else { /* a space, or newlines and an indent */
         struct ak_grammar_byte_set indent = { { UINT64_C(1) << ' ' | UINT64_C(1) << '\t' } };
         uint32_t line = ak_gb_concat(b, ak_gb_repeat(b, ak_gb_text(b, "\n"), 1, 2),
                                      ak_gb_repeat(b, ak_gb_bytes(b, &indent), 0, 20));
@@ -37,7 +38,7 @@ static void make_alternative(struct ak_schema_compiler *c, const struct ak_schem
     ak_schema_terms_add(c, out, schema, term + 1);
 }
 
-/* oneOf is kept where no two of its alternatives have a value in common. */
+/* oneOf is supported if no two of its alternatives have a value in common. */
 static void check_one_of(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                          uint32_t term, const json_t *alternatives)
 {
@@ -90,8 +91,8 @@ static bool matches_text(struct ak_grammar *g, const char *text, struct ak_error
     return yes;
 }
 
-/* A grammar of the terms alone says whether it takes the value's text; values_done: what the
- * terms themselves list is no matter. */
+/* Does a grammar of the terms match the text of the value? `values_done`: without the enum and
+ * const of the terms. */
 static bool try_value(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                       const json_t *value, bool values_done)
 {
@@ -134,13 +135,13 @@ bool ak_schema_allows(struct ak_schema_compiler *c, const struct ak_schema_terms
     json_array_foreach (values, i, one)
         listed = listed || ak_schema_values_equal(one, value);
     json_decref(values);
-    /* alternatives list values of their own */
+    /* alternatives may list values of their own, which the trial must see */
     uint32_t term;
     bool exactly, chosen = !ak_schema_terms_find_alternatives(c, t, &term, &exactly);
     return listed && ak_schema_ok(c) && !t->is_unsatisfiable && try_value(c, t, value, chosen);
 }
 
-/* Nothing but values, types and notes: values need no trial. */
+/* Do the terms have only values, types and annotations? Then values need no trial. */
 static bool has_only_values(const struct ak_schema_terms *t)
 {
     static const char *const plain[] = { "enum",        "const",   "type", "title",
@@ -242,7 +243,7 @@ static uint32_t build_body(struct ak_schema_compiler *c, const struct ak_schema_
     return expr;
 }
 
-/* ---- one rule for equal terms ------------------------------------------- */
+/* ---- rules -------------------------------------------------------------- */
 static int compare_schema(const void *a, const void *b)
 {
     const struct ak_schema_term *x = a, *y = b;
@@ -262,7 +263,7 @@ static bool rules_equal(const struct ak_schema_rule *r, const struct ak_schema_r
     return true;
 }
 
-/* The rule of the terms; *is_new: it is new, and to be defined. */
+/* The rule of the terms, which equal terms share. *is_new: the caller must define it. */
 static uint32_t find_or_add_rule(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                  bool values_done, bool *is_new)
 {

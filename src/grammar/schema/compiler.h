@@ -1,9 +1,9 @@
-/* What the parts of the schema compiler share.
+/* Schema compiler: declarations that its files share.
  *
- * A schema is taken as a list of terms that must all hold: itself, what it refers to, and
- * what allOf adds. Where a term offers a choice (anyOf, oneOf), the list is compiled once
- * with each of the alternatives. What is then left is compiled type by type. Equal lists
- * are one rule, which is how recursion ends. */
+ * A schema is compiled as a list of terms that must all hold: the schema itself, what it refers to,
+ * and what allOf adds. If a term offers alternatives (anyOf, oneOf), the list is compiled once with
+ * each of them. The rest is compiled type by type. Equal lists share a rule, which ends
+ * recursion. */
 #ifndef AK_GRAMMAR_SCHEMA_COMPILER_H
 #define AK_GRAMMAR_SCHEMA_COMPILER_H
 
@@ -14,7 +14,7 @@ enum {
     AK_SCHEMA_TYPE_NULL = 1,
     AK_SCHEMA_TYPE_BOOLEAN = 2,
     AK_SCHEMA_TYPE_INTEGER = 4,
-    AK_SCHEMA_TYPE_FRACTION = 8,
+    AK_SCHEMA_TYPE_FRACTION = 8, /* numbers that are not integers */
     AK_SCHEMA_TYPE_STRING = 16,
     AK_SCHEMA_TYPE_ARRAY = 32,
     AK_SCHEMA_TYPE_OBJECT = 64,
@@ -31,49 +31,51 @@ enum {
 
 struct ak_schema_term {
     const json_t *schema;
-    uint32_t n_choices; /* of its choices so many are made */
-    uint32_t origin;    /* the term that brought it, plus 1 */
+    uint32_t n_choices; /* choices already made: anyOf, oneOf, then dependent keywords */
+    uint32_t origin;    /* index plus 1 of the term that refers to it; 0: none */
 };
 
 struct ak_schema_terms {
     struct ak_schema_term *items;
     uint32_t n, capacity;
-    bool is_unsatisfiable; /* one of them is false */
+    bool is_unsatisfiable; /* no value can satisfy them, e.g. one is `false` */
 };
 
+/* The rule of a list of terms. */
 struct ak_schema_rule {
     struct ak_schema_term *terms; /* sorted */
     uint32_t n, rule, hash;
-    bool values_done;
+    bool values_done; /* compiled without enum and const */
 };
 
-/* A pattern, read once. */
+/* A pattern, compiled once. */
 struct ak_schema_cached_pattern {
     char *text;
-    size_t n;
+    size_t n; /* bytes of `text` */
     struct ak_grammar_dfa dfa;
-    bool failed; /* passed over */
+    bool failed; /* refused, or ignored if lax */
 };
 
 struct ak_schema_compiler {
     struct ak_grammar_builder builder;
-    const json_t *root;
+    const json_t *root; /* the document that $ref refers to */
     const struct ak_schema_options *options;
-    bool reading;
-    unsigned depth;
+    bool reading;   /* the form is AK_SCHEMA_READING */
+    unsigned depth; /* nesting of values */
     struct ak_schema_rule *rules;
     uint32_t n_rules, rules_capacity;
-    const json_t **checked_schemas; /* schemas whose keywords were looked at: open addressing */
+    const json_t **checked_schemas; /* hash set of schemas with checked keywords, open addressing */
     uint32_t n_checked, checked_mask;
-    struct ak_schema_compiler *outer; /* of a trial */
-    /* array of [owner's number, choice, alternatives]; the outermost one's */
+    struct ak_schema_compiler *outer; /* the compiler that runs this one as a trial; NULL: none */
+    /* synthesized alternatives: array of [address of the schema, choice, alternatives]; only of the
+     * outermost compiler */
     json_t *derived;
     struct ak_schema_cached_pattern **patterns;
     uint32_t n_patterns, patterns_capacity;
-    uint32_t space, string_chars;          /* expressions, 0: not built yet */
-    struct ak_grammar_char_set *char_sets; /* what char_exprs are of */
+    uint32_t space, string_chars;          /* expressions; 0: not built yet */
+    struct ak_grammar_char_set *char_sets; /* set of each char_exprs entry */
     uint32_t *char_exprs, n_char_exprs, char_sets_capacity, char_exprs_capacity;
-    unsigned *trials;
+    unsigned *trials; /* count of trials, shared with inner compilers */
 };
 
 static inline bool ak_schema_ok(const struct ak_schema_compiler *c)
@@ -81,18 +83,18 @@ static inline bool ak_schema_ok(const struct ak_schema_compiler *c)
     return ak_gb_ok(&c->builder);
 }
 
-/* Records that `keyword` of the schema is not supported, for `why`. Lax: a warning, and the
- * keyword is passed over. */
+/* Fails because `keyword` of the schema is not supported, for the reason `why`. If lax: logs a
+ * warning, and the keyword is ignored. */
 void ak_schema_refuse(struct ak_schema_compiler *c, const json_t *schema, const char *keyword,
                       const char *why);
-/* The schema is none: what is wrong with the keyword. */
+/* Fails because the schema is invalid: the value of `keyword` is not what was expected. */
 void ak_schema_fail_invalid(struct ak_schema_compiler *c, const json_t *schema, const char *keyword,
                             const char *expected);
 
-/* keywords.c: looks once at all keywords of a schema. */
+/* keywords.c: checks all keywords of a schema, once per schema. */
 void ak_schema_check_keywords(struct ak_schema_compiler *c, const json_t *schema);
 
-/* terms.c */
+/* terms.c. `from`: index plus 1 of the term that refers to the schema; 0: none. */
 void ak_schema_terms_add(struct ak_schema_compiler *c, struct ak_schema_terms *t,
                          const json_t *schema, uint32_t from);
 void ak_schema_terms_copy(struct ak_schema_compiler *c, struct ak_schema_terms *to,
@@ -101,59 +103,61 @@ void ak_schema_terms_join(struct ak_schema_compiler *c, struct ak_schema_terms *
                           const struct ak_schema_terms *more);
 void ak_schema_terms_free(struct ak_schema_terms *t);
 unsigned ak_schema_terms_get_types(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
-/* The alternatives of the choice that is to be made next; NULL: none is left. *term is whose
- * it is, *one that exactly one of them may hold. */
+/* The alternatives of the next choice; NULL: no choice is left. *term: index of the term that
+ * offers it; *one: exactly one alternative may hold (oneOf). */
 const json_t *ak_schema_terms_find_alternatives(struct ak_schema_compiler *c,
                                                 const struct ak_schema_terms *t, uint32_t *term,
                                                 bool *one);
 
-/* reference.c: what $ref stands for; NULL after a failure. */
+/* reference.c: the schema that $ref refers to; NULL: none, which was reported. */
 const json_t *ak_schema_resolve(struct ak_schema_compiler *c, const json_t *schema,
                                 const char *ref);
 
 /* compile.c */
 uint32_t ak_schema_compile(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
 void ak_schema_compiler_begin(struct ak_schema_compiler *c, struct ak_error *error);
-void ak_schema_compiler_free(struct ak_schema_compiler *c); /* but for its builder */
+void ak_schema_compiler_free(struct ak_schema_compiler *c); /* all except its builder */
 /* Does a value satisfy the terms? */
 bool ak_schema_allows(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                       const json_t *value);
-/* White space that may be here. */
+/* Whitespace that JSON allows between tokens, as far as the form has it. */
 uint32_t ak_schema_build_space(struct ak_schema_compiler *c);
 
-/* values.c: the values that enum and const leave, NULL where neither is there; a new array. */
+/* values.c: the values that enum and const allow, as a new array; NULL: the terms have neither. */
 json_t *ak_schema_collect_values(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
 uint32_t ak_schema_build_literal(struct ak_schema_compiler *c, const json_t *value);
-/* as JSON Schema has it: 1 and 1.0 are */
+/* Equality of JSON Schema: 1 equals 1.0. */
 bool ak_schema_values_equal(const json_t *a, const json_t *b);
-/* free with ak_free; NULL without memory */
+/* Compact JSON. Free with ak_free; NULL: out of memory. */
 char *ak_schema_write_value(const json_t *value);
 
 /* decimal.c: numbers as digits. */
 struct ak_schema_decimal {
     bool negative;
-    char *whole, *fraction; /* of the point; without leading and trailing zeros; zero has neither */
+    /* digits before the point, without leading zeros, and after it, without trailing zeros; zero
+     * has none */
+    char *whole, *fraction;
     size_t n_whole, n_fraction;
 };
 enum { AK_SCHEMA_NUMBER_BYTES = 32 };
-/* the shortest that reads back the same */
+/* Writes the number with as few digits as read back the same. Returns `text`. */
 const char *ak_schema_write_number(const json_t *number, char text[AK_SCHEMA_NUMBER_BYTES]);
-/* false without memory */
+/* Reads JSON's notation. false: out of memory. */
 bool ak_schema_decimal_read(const char *text, struct ak_schema_decimal *out);
 void ak_schema_decimal_free(struct ak_schema_decimal *d);
 int ak_schema_decimal_compare(const struct ak_schema_decimal *a, const struct ak_schema_decimal *b);
-/* the next integer that way; false without memory */
+/* Moves to the next integer, up or down. false: out of memory. */
 bool ak_schema_decimal_step(struct ak_schema_decimal *d, bool up);
 
 /* number.c */
 struct ak_schema_number_range {
     bool has_low, has_high, low_strict, high_strict;
     struct ak_schema_decimal low, high;
-    bool integer;      /* then the bounds are integers, and not strict */
-    uint32_t decimals; /* at most; AK_GRAMMAR_UNBOUNDED */
-    uint64_t multiple; /* of integers; 1: any */
+    bool integer;      /* integers only; then the bounds are integers and inclusive */
+    uint32_t decimals; /* digits after the point, at most; AK_GRAMMAR_UNBOUNDED: no limit */
+    uint64_t multiple; /* integers must be multiples of it; 1: any */
 };
-/* False: no number is left. To be freed in any case. */
+/* false: no number is allowed, or a failure. Free *out in any case. */
 bool ak_schema_read_number_range(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                  bool integer, struct ak_schema_number_range *out);
 void ak_schema_number_range_free(struct ak_schema_number_range *r);
@@ -161,28 +165,31 @@ bool ak_schema_number_ranges_overlap(const struct ak_schema_number_range *a,
                                      const struct ak_schema_number_range *b);
 uint32_t ak_schema_build_number(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                 bool integer);
-/* range.c: numbers between bounds, the larger of them first by size: |low| ≤ |high|. */
+/* range.c: numbers within the bounds; `multiple` is not looked at. */
 uint32_t ak_schema_build_number_range(struct ak_schema_compiler *c,
                                       const struct ak_schema_number_range *r);
 
 /* strings.c */
 struct ak_schema_string_limits {
-    uint32_t low, high; /* characters */
+    uint32_t low, high; /* length in characters */
     bool has_dfa;
-    struct ak_grammar_dfa dfa;
+    struct ak_grammar_dfa dfa; /* pattern and format; the lengths are not in it */
 };
+/* false: no string is allowed, or a failure. Free out->dfa in any case. */
 bool ak_schema_read_string_limits(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                   struct ak_schema_string_limits *out);
-/* The same as one DFA: lengths and values included. */
+/* The same as one DFA, lengths included. */
 void ak_schema_build_string_dfa(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                 struct ak_grammar_dfa *out);
 uint32_t ak_schema_build_string(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
 uint32_t ak_schema_build_quoted(struct ak_schema_compiler *c, const char *text, size_t n);
-/* with the quotes */
+/* Strings of the DFA, with the quotes. */
 uint32_t ak_schema_build_quoted_dfa(struct ak_schema_compiler *c, const struct ak_grammar_dfa *dfa);
+/* The DFA of a pattern, compiled once; NULL: it failed, which was reported for `keyword`. */
 const struct ak_grammar_dfa *ak_schema_get_pattern_dfa(struct ak_schema_compiler *c,
                                                        const json_t *schema, const char *keyword,
                                                        const char *text, size_t n);
+/* Keeps the strings of `d` that are in `by`, or with `not_by` those that are not. */
 void ak_schema_intersect_dfa(struct ak_schema_compiler *c, struct ak_grammar_dfa *d,
                              const struct ak_grammar_dfa *by, bool not_by);
 
@@ -198,7 +205,7 @@ void ak_schema_add_member_terms(struct ak_schema_compiler *c, const struct ak_sc
                                 const char *name, size_t n, struct ak_schema_terms *out);
 bool ak_schema_requires(const struct ak_schema_terms *t, const char *name, size_t n);
 
-/* disjoint.c: can no value satisfy both? False where that is not seen. */
+/* disjoint.c: can no value satisfy both? False also if that cannot be shown. */
 bool ak_schema_are_disjoint(struct ak_schema_compiler *c, const struct ak_schema_terms *a,
                             const struct ak_schema_terms *b, unsigned depth);
 

@@ -1,4 +1,4 @@
-/* Decimal numbers of any length, as digits. */
+/* Decimal numbers of any length, as digits: bounds are compared and rounded exactly. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void ak_schema_decimal_free(struct ak_schema_decimal *d)
     *d = (struct ak_schema_decimal){ 0 };
 }
 
-/* Digits around a point that is moved by the exponent. */
+/* Collects the digits, then moves the point by the exponent and drops outer zeros. */
 bool ak_schema_decimal_read(const char *text, struct ak_schema_decimal *out)
 {
     char digits[AK_SCHEMA_NUMBER_BYTES];
@@ -41,7 +41,7 @@ bool ak_schema_decimal_read(const char *text, struct ak_schema_decimal *out)
             digits[n++] = *text;
             point += !seen;
         } else {
-            seen = true; /* the point, whatever the locale has for it */
+            seen = true; /* the decimal point, which depends on the locale */
         }
     }
     long exponent = *text ? strtol(text + 1, NULL, 10) : 0, at = (long)point + exponent;
@@ -84,7 +84,7 @@ int ak_schema_decimal_compare(const struct ak_schema_decimal *a, const struct ak
     return a->negative ? compare_magnitude(b, a) : compare_magnitude(a, b);
 }
 
-/* Adds one to the size of an integer, or takes one from it where it is not 0. */
+/* Adds 1 to the magnitude of an integer, or subtracts 1 unless it is 0. */
 static bool add_one(struct ak_schema_decimal *d, bool up)
 {
     char from = up ? '9' : '0', to = up ? '0' : '9';

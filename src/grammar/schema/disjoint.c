@@ -1,5 +1,5 @@
-/* Can no value satisfy both of two lists of schemas? What oneOf needs to know: where its
- * alternatives have nothing in common, exactly one is as good as any. */
+/* Decides whether two lists of terms have no value in common. Used for oneOf: if its alternatives
+ * are disjoint, "exactly one" is the same as "any". */
 #include <string.h>
 
 #include "base/mem.h"
@@ -56,7 +56,7 @@ static bool are_arrays_disjoint(struct ak_schema_compiler *c, const struct ak_sc
     return is_disjoint;
 }
 
-/* A member that one of them requires and whose values have nothing in common. */
+/* Does either require a member for which the two allow no common value? */
 static bool are_objects_disjoint(struct ak_schema_compiler *c, const struct ak_schema_terms *a,
                                  const struct ak_schema_terms *b, unsigned depth)
 {
@@ -85,7 +85,7 @@ static bool are_objects_disjoint(struct ak_schema_compiler *c, const struct ak_s
     return false;
 }
 
-/* Every value that a lists is none of b's. */
+/* Does `a` list values, and does `b` allow none of them? */
 static bool are_values_disjoint(struct ak_schema_compiler *c, const struct ak_schema_terms *a,
                                 const struct ak_schema_terms *b, bool *listed)
 {
@@ -99,7 +99,7 @@ static bool are_values_disjoint(struct ak_schema_compiler *c, const struct ak_sc
     return is_disjoint;
 }
 
-/* Each way to make the next choice of t is apart from the other one. */
+/* Is each alternative of the next choice of `t` disjoint from `other`? *has: there is a choice. */
 static bool are_choices_disjoint(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                  const struct ak_schema_terms *other, unsigned depth, bool *has)
 {

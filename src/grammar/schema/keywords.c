@@ -1,4 +1,5 @@
-/* Which keywords there are, and what becomes of them. */
+/* Table of keywords: which are supported, ignored or refused. Also the messages about keywords,
+ * which name the place of the schema. */
 #include <string.h>
 
 #include "base/json.h"
@@ -7,10 +8,10 @@
 #include "grammar/schema/compiler.h"
 
 enum support {
-    SUPPORTED,   /* the grammar keeps it */
-    ANNOTATION,  /* says nothing about what is valid */
-    CONDITIONAL, /* kept where its value is as the list says, else refused */
-    UNSUPPORTED,
+    SUPPORTED,   /* the grammar enforces it */
+    ANNOTATION,  /* ignored: says nothing about what is valid */
+    CONDITIONAL, /* refused unless check_conditional lets it pass */
+    UNSUPPORTED, /* refused */
 };
 
 static const struct {
@@ -84,7 +85,7 @@ static const struct {
     { "id", UNSUPPORTED },
 };
 
-/* The place of a schema in the root, as a JSON pointer. */
+/* Appends the JSON pointer of `wanted` below `at` to the n bytes of `path`. */
 static bool find_pointer(const json_t *at, const json_t *wanted, char *path, size_t n,
                          size_t capacity, unsigned depth)
 {
@@ -171,7 +172,7 @@ static bool says_nothing(const json_t *v)
     return json_is_true(v) || (json_is_object(v) && json_object_size(v) == 0);
 }
 
-/* Keywords that are kept in part. */
+/* Refuses keywords that are supported for some values only. */
 static void check_conditional(struct ak_schema_compiler *c, const json_t *schema, const char *key,
                               const json_t *value)
 {
@@ -180,7 +181,7 @@ static void check_conditional(struct ak_schema_compiler *c, const json_t *schema
         const char *uri = json_string_value(value);
         if (!uri || (strncmp(uri, "https://json-schema.org/", 24) != 0 &&
                      strncmp(uri, "http://json-schema.org/", 23) != 0))
-            ak_schema_refuse(c, schema, key, "what its keywords mean is not known");
+            ak_schema_refuse(c, schema, key, "the meaning of its keywords is unknown");
     } else if (strcmp(key, "$id") == 0) {
         if (schema != c->root)
             ak_schema_refuse(c, schema, key, "only the whole schema may have one");
@@ -259,9 +260,9 @@ void ak_schema_check_keywords(struct ak_schema_compiler *c, const json_t *schema
         if (i == n && strncmp(key, "x-", 2) == 0)
             continue;
         if (i == n)
-            ak_schema_refuse(c, schema, key, "it is no keyword that is known");
+            ak_schema_refuse(c, schema, key, "it is not a known keyword");
         else if (keywords[i].support == UNSUPPORTED)
-            ak_schema_refuse(c, schema, key, "no grammar is made of it");
+            ak_schema_refuse(c, schema, key, "it cannot be compiled to a grammar");
         else if (keywords[i].support == CONDITIONAL)
             check_conditional(c, schema, key, value);
     }

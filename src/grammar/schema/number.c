@@ -1,4 +1,5 @@
-/* Numbers: what bounds and multiples leave. */
+/* Numbers: bounds and multiples. Multiples within bounds are listed; without bounds, digits are
+ * divided as they are read. Other bounds are left to range.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static bool fail_memory(struct ak_schema_compiler *c)
     return false;
 }
 
-/* Takes the bound of the keyword where it is tighter. `low`: it is one from below. */
+/* Takes the bound of the keyword if it is tighter. `low`: it is a lower bound. */
 static void add_bound(struct ak_schema_compiler *c, const json_t *schema, const char *keyword,
                       bool low, bool strict, struct ak_schema_number_range *r)
 {
@@ -76,12 +77,12 @@ static void add_multiple(struct ak_schema_compiler *c, const json_t *schema,
         r->decimals = d.n_fraction < r->decimals ? (uint32_t)d.n_fraction : r->decimals;
     } else {
         ak_schema_refuse(c, schema, "multipleOf",
-                         "multiples are kept of one integer, or of 0.1, 0.01 …");
+                         "only multiples of one integer are, or of 0.1, 0.01 …");
     }
     ak_schema_decimal_free(&d);
 }
 
-/* Bounds of integers become integers that may be reached. */
+/* Rounds the bounds of integers inwards, to integers that are allowed themselves. */
 static void round_bounds(struct ak_schema_compiler *c, struct ak_schema_number_range *r)
 {
     bool fine = true;
@@ -153,7 +154,7 @@ static uint32_t build_zero_fraction(struct ak_schema_compiler *c)
     return ak_gb_repeat(&c->builder, some, 0, 1);
 }
 
-/* One after another. */
+/* The multiples of `step`, as an alternation. */
 static uint32_t build_listed(struct ak_schema_compiler *c, int64_t low, int64_t high, int64_t step)
 {
     struct ak_gb_list list = { 0 };
@@ -169,7 +170,7 @@ static uint32_t build_listed(struct ak_schema_compiler *c, int64_t low, int64_t 
     return expr;
 }
 
-/* Digits by what is left of them after division: a rule for each remainder. */
+/* Multiples by long division: a rule for each remainder of the digits so far. */
 static uint32_t build_divided(struct ak_schema_compiler *c, uint32_t divisor, bool positive)
 {
     struct ak_grammar_builder *b = &c->builder;
@@ -179,7 +180,7 @@ static uint32_t build_divided(struct ak_schema_compiler *c, uint32_t divisor, bo
         ak_gb_declare_rule(b, "", 0);
     for (uint32_t i = 0; i <= divisor && ak_schema_ok(c); i++) {
         list.n = 0;
-        /* i = divisor: the first digit, which is no 0 */
+        /* i = divisor: the first digit, which is not 0 */
         for (uint32_t d = i == divisor; d < 10; d++) {
             uint32_t from = i == divisor ? 0 : i;
             ak_gb_append(b, &list,
@@ -219,7 +220,7 @@ static uint32_t build_multiples(struct ak_schema_compiler *c, const struct ak_sc
     if (!r->has_high && (!r->has_low || from_zero) && r->multiple <= DIVISOR_MAX)
         return build_divided(c, (uint32_t)r->multiple, r->has_low);
     ak_schema_refuse(c, find_schema_with(t, "multipleOf"), "multipleOf",
-                     "of a number this large, or with these bounds");
+                     "for a number this large, or with these bounds");
     return AK_GB_NOTHING;
 }
 
@@ -240,7 +241,7 @@ static uint32_t build_exponent(struct ak_schema_compiler *c, bool integer)
     return ak_gb_repeat(b, ak_gb_sequence(b, exprs, 3), 0, 1);
 }
 
-/* A model that writes digits without end is stopped after so many. */
+/* Digits before or after the point that a model may write; it might never stop otherwise. */
 enum { WRITTEN_DIGITS_MAX = 16 };
 
 static uint32_t build_any_number(struct ak_schema_compiler *c, bool integer)

@@ -1,4 +1,5 @@
-/* Objects. */
+/* Objects: listed members, and members with other names. Other names are split by the patterns that
+ * they match, each group as one DFA. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -15,8 +16,8 @@ static const json_t *get_object(struct ak_schema_compiler *c, const json_t *sche
     return json_is_object(value) ? value : NULL;
 }
 
-/* Adds what a term says of a member: `known` is its name; NULL: one that no term lists, of
- * which `matches` says by a bit each which patterns it has. */
+/* Adds the schemas that a term has for the values of a member. `known` is its name; NULL: a name
+ * that no term lists and that matches dfas[i] if bit i of `matches` is set. */
 static void collect_member_terms(struct ak_schema_compiler *c, const json_t *schema,
                                  const char *known, size_t n,
                                  const struct ak_grammar_dfa *const *dfas, unsigned n_dfas,
@@ -45,7 +46,7 @@ static void collect_member_terms(struct ak_schema_compiler *c, const json_t *sch
         ak_schema_terms_add(c, out, additional, 0);
 }
 
-/* What propertyNames says of names. */
+/* Adds the schemas of propertyNames. */
 static void add_name_terms(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                            struct ak_schema_terms *out)
 {
@@ -85,8 +86,8 @@ bool ak_schema_requires(const struct ak_schema_terms *t, const char *name, size_
 }
 
 /* ---- names -------------------------------------------------------------- */
-/* All names that the terms list, in their order, as keys of an object. *all: there can be
- * no others. */
+/* All names that the terms list, in their order, as keys of an object. *all: no other names are
+ * allowed. */
 static json_t *list_names(struct ak_schema_compiler *c, const struct ak_schema_terms *t, bool *all)
 {
     struct ak_schema_terms names_of = { 0 };
@@ -127,7 +128,8 @@ struct object {
     const struct ak_schema_terms *t;
     struct ak_grammar_member *list;
     uint32_t n, n_required;
-    bool is_closed, has_others; /* there are no names but those listed; there are others */
+    bool is_closed;  /* only listed names are allowed */
+    bool has_others; /* `list` has members with unlisted names */
     uint32_t colon;
 };
 
@@ -160,7 +162,7 @@ static void add_listed_members(struct object *o, const json_t *names)
     }
 }
 
-/* The different patterns of all terms. */
+/* The distinct patterns of all terms; returns their number. */
 static unsigned list_patterns(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                               const struct ak_grammar_dfa *dfas[PATTERNS_MAX])
 {
@@ -189,7 +191,7 @@ static unsigned list_patterns(struct ak_schema_compiler *c, const struct ak_sche
     return n;
 }
 
-/* Names that are not listed and that propertyNames allows. */
+/* Names that are not listed and that propertyNames allows, as a DFA. */
 static void build_other_names_dfa(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                   const json_t *names, struct ak_grammar_dfa *out)
 {
@@ -216,7 +218,7 @@ static void build_other_names_dfa(struct ak_schema_compiler *c, const struct ak_
     }
 }
 
-/* Names that are not listed, apart by the patterns that they have. */
+/* Adds members with unlisted names, one for each combination of patterns that a name can match. */
 static void add_other_members(struct object *o, const json_t *names)
 {
     struct ak_schema_compiler *c = o->c;
@@ -272,11 +274,11 @@ static uint32_t build_members(struct object *o, const json_t *names)
     ak_schema_read_counts(c, o->t, "minProperties", "maxProperties", &layout.low, &layout.high);
     if (layout.low <= o->n_required)
         layout.low = 0;
-    /* a name that is not listed may come twice, and counts once */
+    /* the grammar lets an unlisted name come twice, but JSON counts it once */
     for (uint32_t i = 0; i < o->t->n && layout.low > 1 && o->has_others; i++)
         if (json_object_get(o->t->items[i].schema, "minProperties")) {
             ak_schema_refuse(c, o->t->items[i].schema, "minProperties",
-                             "above 1 where names that are not listed may come");
+                             "above 1 if unlisted names are allowed");
             break;
         }
     if (c->options->lax && layout.low > 1 && o->has_others)

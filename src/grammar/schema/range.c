@@ -1,23 +1,24 @@
 /* Decimal numbers between two bounds, digit by digit.
  *
- * As long as what was read equals the beginning of a bound, the next digit is held to it;
- * after the first difference, digits are free. No exponents: 5e2 is not read. */
+ * As long as the digits so far equal those of a bound, it limits the next digit; after the first
+ * difference, digits are free. Exponents are not accepted: 5e2 is refused. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "grammar/schema/compiler.h"
 
-/* Sizes without a sign, between `low` and `high`; NULL: no bound. */
+/* Numbers without a sign, between `low` and `high`; NULL: no bound. */
 struct magnitudes {
     struct ak_schema_compiler *c;
     struct ak_grammar_builder *b;
     const struct ak_schema_decimal *low, *high;
     bool low_strict, high_strict;
     bool integer;
-    uint32_t decimals;
+    uint32_t decimals;  /* digits after the point, at most; AK_GRAMMAR_UNBOUNDED: no limit */
     size_t length;      /* digits before the point */
-    size_t n_positions; /* decimals after which nothing changes */
-    /* of the places behind the point: [n_positions + 1][4], UINT32_MAX: not made */
+    size_t n_positions; /* digits after the point from which on the rules repeat */
+    /* rules of the digits after the point, [n_positions + 1][low * 2 + high]; UINT32_MAX: not built
+     */
     uint32_t *rules;
 };
 
@@ -39,7 +40,7 @@ static uint32_t count_decimals_left(const struct magnitudes *s, size_t at)
     return at < s->decimals ? s->decimals - (uint32_t)at : 0;
 }
 
-/* What may follow `at` decimals where no bound is near: with none yet, a point first. */
+/* What may follow `at` decimals once no bound limits them; at = 0: the point comes first. */
 static uint32_t build_free_decimals(struct magnitudes *s, size_t at)
 {
     struct ak_grammar_builder *b = s->b;
@@ -61,7 +62,7 @@ static unsigned get_decimal(const struct ak_schema_decimal *d, size_t at)
     return at < d->n_fraction ? (unsigned)(d->fraction[at] - '0') : 0;
 }
 
-/* After `at` decimals, held to the bounds or not. */
+/* What may follow `at` decimals. `low`, `high`: the digits so far equal those of that bound. */
 static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool high);
 
 static uint32_t build_fraction_body(struct magnitudes *s, size_t at, bool low, bool high)
@@ -77,7 +78,7 @@ static uint32_t build_fraction_body(struct magnitudes *s, size_t at, bool low, b
     if (only_zero && !s->c->reading)
         return end;
     if (only_zero)
-        to = from > 0 ? from - 1 : 0; /* no digit where the bound wants one above 0 */
+        to = from > 0 ? from - 1 : 0; /* only zeros may follow: none if the bound needs more */
     if (only_zero && from > 0)
         return end;
     if (low && high && from == to) {
@@ -106,7 +107,7 @@ static uint32_t build_fraction_body(struct magnitudes *s, size_t at, bool low, b
 static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool high)
 {
     if (at > 0 && low && at >= s->low->n_fraction && !s->low_strict)
-        low = false; /* whatever follows, it is no smaller */
+        low = false; /* the bound is reached, and further digits do not make it smaller */
     if (!low && !high)
         return build_free_decimals(s, at);
     at = at < s->n_positions ? at : s->n_positions;
@@ -119,7 +120,7 @@ static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool h
     return ak_gb_rule_ref(s->b, *rule);
 }
 
-/* The number is complete but for what is behind the point. */
+/* The point and what follows it. */
 static uint32_t build_after_point(struct magnitudes *s, bool low, bool high)
 {
     if (!s->integer)
@@ -130,13 +131,13 @@ static uint32_t build_after_point(struct magnitudes *s, bool low, bool high)
     return s->c->reading ? ak_gb_repeat(s->b, zeros, 0, 1) : (uint32_t)AK_GB_EMPTY;
 }
 
-/* Digit `at` of those before the point and all that follows; built from the last digit on,
- * so that long bounds need no recursion. */
+/* The digits before the point and all that follows. Built from the last digit to the first, so that
+ * long bounds need no recursion. */
 static uint32_t build_before_point(struct magnitudes *s, bool low, bool high)
 {
     struct ak_grammar_builder *b = s->b;
     size_t n = s->length;
-    uint32_t held[2][2]; /* what follows, held to [low][high] */
+    uint32_t held[2][2]; /* what follows if the digits so far equal those of [low][high] */
     for (int l = 0; l < 2; l++)
         for (int h = 0; h < 2; h++)
             held[l][h] =
@@ -185,7 +186,8 @@ static uint32_t build_before_point(struct magnitudes *s, bool low, bool high)
     return held[low][high];
 }
 
-/* All sizes: those as long as a bound are held to it, those between are not. */
+/* All numbers: those with as many digits as a bound are compared with it, those in between are
+ * free. */
 static uint32_t build_magnitudes(struct magnitudes *s)
 {
     struct ak_grammar_builder *b = s->b;
@@ -210,7 +212,7 @@ static uint32_t build_magnitudes(struct magnitudes *s)
     s->length = low;
     ak_gb_append(b, &list, build_before_point(s, true, s->high && high == low));
     if (!s->high || high > low + 1) {
-        /* longer than the one and, where there is another bound, shorter than it */
+        /* more digits than `low` and, if there is an upper bound, fewer than `high` */
         uint32_t digits_max = s->high ? (uint32_t)high - 2 :
                               s->c->reading ?
                                         AK_GRAMMAR_UNBOUNDED :
@@ -245,7 +247,7 @@ uint32_t ak_schema_build_number_range(struct ak_schema_compiler *c,
         positive = build_magnitudes(&s);
     }
     if (below) {
-        /* by size, the bounds change places */
+        /* without the sign, the bounds change places */
         s.low = r->has_high && (r->high.negative ||
                                 (r->high.n_whole + r->high.n_fraction == 0 && r->high_strict)) ?
                     &r->high :

@@ -1,4 +1,5 @@
-/* What $ref refers to: the schema itself, a place in it, or one with an anchor. */
+/* Resolves $ref: to the whole schema, to a JSON pointer in it, or to an anchor. Nothing is
+ * fetched. */
 #include <string.h>
 
 #include "base/json.h"
@@ -13,7 +14,7 @@ static int parse_hex_digit(char c)
                                   -1;
 }
 
-/* Undoes %XX; `out` has room for the text. */
+/* Decodes %XX. `out` must be as large as the text. */
 static size_t decode_percent(const char *text, char *out)
 {
     size_t n = 0;
@@ -28,7 +29,7 @@ static size_t decode_percent(const char *text, char *out)
     return n;
 }
 
-/* Undoes ~0 and ~1 in place. */
+/* Decodes ~0 and ~1 in place; returns the new length. */
 static size_t decode_tilde(char *text, size_t n)
 {
     size_t kept = 0;
@@ -55,7 +56,7 @@ static const json_t *get_child(const json_t *at, const char *key, size_t n)
     return json_array_get(at, index);
 }
 
-/* A JSON pointer, from its first slash on. */
+/* The place of a JSON pointer, which begins with a slash and is decoded in place; NULL: none. */
 static const json_t *follow_pointer(struct ak_schema_compiler *c, const json_t *schema,
                                     char *pointer, size_t n)
 {
@@ -72,7 +73,7 @@ static const json_t *follow_pointer(struct ak_schema_compiler *c, const json_t *
     return at;
 }
 
-/* The schema with that anchor, wherever a schema can be. */
+/* The schema with that anchor, wherever a schema can be; NULL: none. */
 static const json_t *find_anchor(const json_t *at, const char *anchor, unsigned depth)
 {
     static const char *const no_schemas[] = { "enum", "const", "default", "examples", "example" };

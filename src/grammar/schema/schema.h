@@ -1,7 +1,8 @@
-/* From JSON Schema (draft 2020-12) to a grammar.
+/* Compiles JSON Schema (draft 2020-12) to a grammar. Used by the API and the tool calls.
  *
- * What the grammar allows, the schema allows; docs/grammar.md says where it allows less.
- * A keyword that cannot be kept is AKUNU_ERROR_UNSUPPORTED and named, with its place. */
+ * The grammar allows only what the schema allows; docs/grammar.md says where it allows less. A
+ * keyword that a grammar cannot enforce is AKUNU_ERROR_UNSUPPORTED; the message names the keyword
+ * and its place. */
 #ifndef AK_GRAMMAR_SCHEMA_SCHEMA_H
 #define AK_GRAMMAR_SCHEMA_SCHEMA_H
 
@@ -13,15 +14,14 @@
 struct ak_grammar_builder;
 
 enum ak_schema_form {
-    /* what a model is held to: members in the order of the schema, little white space, plain
-     * spelling */
+    /* for generation: members in the order of the schema, little whitespace, plain spelling */
     AK_SCHEMA_WRITING,
     AK_SCHEMA_READING, /* any JSON text */
 };
 
 struct ak_schema_options {
     enum ak_schema_form form;
-    bool lax; /* what is not supported is passed over, and log told of it */
+    bool lax; /* ignore unsupported keywords, with a warning to `log` */
     struct ak_log log;
 };
 

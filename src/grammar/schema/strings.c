@@ -1,4 +1,5 @@
-/* Strings: lengths, patterns and formats. */
+/* Strings: lengths, patterns and formats. Patterns and formats become DFAs, which are intersected,
+ * with a rule for each state; a length alone is a repeat count. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static const struct ak_grammar_dfa *fail_memory(struct ak_schema_compiler *c)
     return NULL;
 }
 
-/* Reports a failed DFA as the keyword's. */
+/* Reports a DFA that could not be built as an error of `keyword`. */
 static void report_dfa_error(struct ak_schema_compiler *c, const json_t *schema,
                              const char *keyword, const struct ak_error *e)
 {
@@ -59,8 +60,7 @@ const struct ak_grammar_dfa *ak_schema_get_pattern_dfa(struct ak_schema_compiler
     return k->failed ? NULL : &k->dfa;
 }
 
-/* Keeps of d what is in `other`, or with `complement` is not. Too large a DFA is a failure even of
- * the lax. */
+/* A DFA that is too large is a failure even if lax. */
 void ak_schema_intersect_dfa(struct ak_schema_compiler *c, struct ak_grammar_dfa *d,
                              const struct ak_grammar_dfa *other, bool complement)
 {
@@ -71,7 +71,7 @@ void ak_schema_intersect_dfa(struct ak_schema_compiler *c, struct ak_grammar_dfa
     if (ak_grammar_dfa_intersect(d, other, complement, &out, &e) != AKUNU_OK) {
         ak_grammar_dfa_free(&out);
         ak_gb_fail(&c->builder, e.status,
-                   "strings with these patterns, lengths and names together: the machine %s",
+                   "strings with these patterns, lengths and names together: the DFA %s",
                    e.message);
         return;
     }
@@ -137,7 +137,7 @@ static void add_format(struct ak_schema_compiler *c, struct ak_schema_string_lim
     const char *pattern = find_format_pattern(json_string_value(format));
     char why[AK_ERROR_MESSAGE_BYTES];
     snprintf(why, sizeof why,
-             "of formats date, time, date-time, uuid and ipv4 are, \"%.100s\" is not",
+             "the formats date, time, date-time, uuid and ipv4 are, \"%.100s\" is not",
              json_string_value(format));
     if (pattern)
         add_dfa(c, l, ak_schema_get_pattern_dfa(c, schema, "format", pattern, strlen(pattern)));
@@ -176,8 +176,8 @@ static void add_lengths(struct ak_schema_compiler *c, struct ak_schema_string_li
         add_dfa(c, l, &lengths);
     else
         ak_gb_fail(&c->builder, e.status,
-                   "strings with a pattern and a length of %u to %u: the machine %s", l->low,
-                   l->high, e.message);
+                   "strings with a pattern and a length of %u to %u: the DFA %s", l->low, l->high,
+                   e.message);
     ak_grammar_dfa_free(&lengths);
 }
 
@@ -200,7 +200,7 @@ void ak_schema_build_string_dfa(struct ak_schema_compiler *c, const struct ak_sc
 }
 
 /* ---- as expressions ----------------------------------------------------- */
-/* A character of a set, each set once. */
+/* One character of a set; equal sets share an expression. */
 static uint32_t build_char(struct ak_schema_compiler *c, const struct ak_grammar_char_set *s,
                            bool any)
 {
@@ -233,7 +233,7 @@ static uint32_t build_quote(struct ak_schema_compiler *c)
     return ak_gb_text(&c->builder, "\"");
 }
 
-/* A rule for each state, called refs[state]. */
+/* Declares a rule per state; refs[state] refers to it. */
 static void declare_states(struct ak_grammar_builder *b, const struct ak_grammar_dfa *d,
                            uint32_t *refs, const uint32_t *representatives)
 {
@@ -246,8 +246,8 @@ static void declare_states(struct ak_grammar_builder *b, const struct ak_grammar
         ak_gb_set_representative(b, refs[i], refs[representatives[i]]);
 }
 
-/* What may follow in a state: the end, or a character and what follows it. done: of all
- * edges, those that were looked at. */
+/* What may follow in a state: the closing quote, or a character and the rule of the next state.
+ * done: flags of all edges, set for those already built. */
 static uint32_t build_state(struct ak_schema_compiler *c, const struct ak_grammar_dfa *d,
                             uint32_t state, const uint32_t *refs, uint8_t *done)
 {
@@ -262,7 +262,7 @@ static uint32_t build_state(struct ak_schema_compiler *c, const struct ak_gramma
         if (done[i])
             continue;
         s.n = 0;
-        for (uint32_t j = i; j < n; j++) { /* all that go the same way */
+        for (uint32_t j = i; j < n; j++) { /* all edges to the same state */
             if (edges[j].to != edges[i].to)
                 continue;
             done[j] = 1;
@@ -304,7 +304,7 @@ uint32_t ak_schema_build_quoted(struct ak_schema_compiler *c, const char *text, 
     struct ak_grammar_builder *b = &c->builder;
     struct ak_gb_list list = { 0 };
     struct ak_grammar_char_set one = { 0 };
-    size_t plain = 0; /* what stands for itself is a literal */
+    size_t plain = 0; /* start of the characters that the next literal takes */
     ak_gb_append(b, &list, build_quote(c));
     for (size_t at = 0; at < n && ak_schema_ok(c);) {
         struct ak_utf8 u = ak_utf8_next(text + at, n - at);
@@ -325,7 +325,7 @@ uint32_t ak_schema_build_quoted(struct ak_schema_compiler *c, const char *text, 
     return expr;
 }
 
-/* Any character, however it is spelled: what nothing says more about. */
+/* Any character in any spelling, for strings without pattern and format. */
 static uint32_t build_any_char(struct ak_schema_compiler *c)
 {
     struct ak_grammar_char_set all = { 0 };

@@ -1,4 +1,5 @@
-/* Lists of schemas that must all hold. */
+/* Lists of terms, schemas that must all hold: adding a schema adds what it refers to. Also the
+ * types that they allow and the choices that they offer. */
 #include <string.h>
 
 #include "base/json.h"
@@ -27,7 +28,8 @@ static struct ak_schema_term *append_term(struct ak_schema_compiler *c, struct a
     return &t->items[t->n++];
 }
 
-/* Does the schema come of itself, with nothing in between that a text would have? */
+/* Does `schema` refer to itself, through $ref and allOf alone? Such a loop never reaches a value.
+ */
 static bool derives_from(const struct ak_schema_terms *t, const json_t *schema, uint32_t from)
 {
     for (; from > 0; from = t->items[from - 1].origin)
@@ -56,7 +58,7 @@ static void add_references(struct ak_schema_compiler *c, struct ak_schema_terms 
         json_array_foreach (all, i, value)
             ak_schema_terms_add(c, t, value, from);
     }
-    /* only `not` of everything or nothing is kept */
+    /* `not` is supported only for true, false and {} */
     if (no && (json_is_true(no) || (json_is_object(no) && json_object_size(no) == 0)))
         t->is_unsatisfiable = true;
 }
@@ -171,7 +173,8 @@ unsigned ak_schema_terms_get_types(struct ak_schema_compiler *c, const struct ak
 }
 
 /* ---- choices ------------------------------------------------------------ */
-/* The two alternatives of a key on whose presence something depends. */
+/* Alternatives of dependentRequired and dependentSchemas: the key is absent, or it is present and
+ * `then` holds. */
 static json_t *make_dependent_alternatives(const char *key, json_t *then)
 {
     json_t *absent = json_pack("{s:{s:b}}", "properties", key, 0);
@@ -181,8 +184,8 @@ static json_t *make_dependent_alternatives(const char *key, json_t *then)
     return json_pack("[o, o]", absent, present);
 }
 
-/* Alternatives that the schema's author did not write are made once, so that equal lists
- * of terms stay equal. */
+/* Synthesized alternatives are cached, since lists of terms are compared by the addresses of their
+ * schemas. */
 static const json_t *derive_alternatives(struct ak_schema_compiler *c, const json_t *schema,
                                          uint32_t choice, const char *key, json_t *then)
 {

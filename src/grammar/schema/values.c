@@ -1,4 +1,4 @@
-/* Values that a schema lists, and values as text. */
+/* Values that enum and const list, and values as text and as expressions. */
 #include <string.h>
 
 #include "base/json.h"
@@ -63,7 +63,7 @@ static ak_status add_string(struct ak_buffer *b, const char *text, size_t n)
     return add_text(b, "\"");
 }
 
-/* json_dumps would write 1.1 with 17 digits. Values are as deep as ak_json_parse lets them. */
+/* Not json_dumps, which writes 1.1 with 17 digits. ak_json_parse limits the depth of recursion. */
 static ak_status write_value(struct ak_buffer *b, const json_t *v)
 {
     char number[AK_SCHEMA_NUMBER_BYTES];
@@ -211,7 +211,7 @@ static bool contains_value(const json_t *list, const json_t *value)
     return false;
 }
 
-/* Keeps the values that are also in `list`; the first list is kept whole, each value once. */
+/* Keeps the values that are also in `list`; NULL: takes those of `list`, each once. */
 static json_t *intersect_values(json_t *values, const json_t *list)
 {
     json_t *kept = json_array(), *value;
