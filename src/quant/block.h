@@ -1,5 +1,6 @@
-/* What the stored blocks share: halves at any address, in little-endian order. And the
- * blocks of quantized KV caches, whose kernels dequantize them from the same source. */
+/* Helpers shared by the block types: little-endian 16-bit floats at any address, rounding,
+ * packed scales. Also the block types that files outside src/quant read or write: those of
+ * quantized KV caches (Q8_0, Q4_0) and of composed tensors (A4, A5, A8, F8). */
 #ifndef AK_QUANT_BLOCK_H
 #define AK_QUANT_BLOCK_H
 
@@ -8,7 +9,7 @@
 #include "base/half.h"
 #include "quant/type.h"
 
-enum { AK_QUANT_SUPER_BLOCK = 256 }; /* elements of a "K" block */
+enum { AK_QUANT_SUPER_BLOCK = 256 }; /* elements of a block of Q2_K … Q6_K and IQ4_XS */
 
 static inline float ak_quant_get_f16(const uint8_t half[2])
 {
@@ -27,13 +28,13 @@ static inline float ak_quant_get_bf16(const uint8_t half[2])
     return ak_bf16_to_float((uint16_t)(half[0] | half[1] << 8));
 }
 
-/* 1/x, 0 for 0: what a quantizer multiplies with. */
+/* 1/x, or 0 if x is 0: the factor of a quantizer with scale x. */
 static inline float ak_quant_inverse(float x)
 {
     return x == 0.0f ? 0.0f : 1.0f / x;
 }
 
-/* Towards zero, within [low, high]; `low` for what is no number. */
+/* Truncates x to an integer in [low, high]; NaN gives `low`. */
 static inline int ak_quant_clamp(float x, int low, int high)
 {
     if (!(x > (float)low))
@@ -41,7 +42,7 @@ static inline int ak_quant_clamp(float x, int low, int high)
     return x < (float)high ? (int)x : high;
 }
 
-/* The element of largest magnitude, the first of equals. */
+/* The element of largest magnitude, with its sign; the first one of several. */
 static inline float ak_quant_find_extreme(const float *x, int n)
 {
     float extreme = 0.0f;
@@ -51,15 +52,16 @@ static inline float ak_quant_find_extreme(const float *x, int n)
     return extreme;
 }
 
-/* Q5_0 and Q5_1: 16 where element i has its fifth bit. */
+/* Q5_0, Q5_1, A5: the fifth bit of element i, as 0 or 16. */
 static inline int ak_quant_fifth_bit(const uint8_t high[4], int i)
 {
     return (high[i / 8] >> i % 8 & 1) << 4;
 }
 
-/* The twelve bytes of Q4_K and Q5_K that hold eight 6-bit scales and minimums:
- * those of sub-blocks 0 … 3 in the low bits of bytes 0 … 3 and 4 … 7, the others
- * with four bits in bytes 8 … 11 and their upper two above the first ones. */
+/* Q4_K, Q5_K: scale and minimum of sub-block i. Twelve bytes hold eight 6-bit scales and eight
+ * 6-bit minimums. Sub-blocks 0 … 3: the low six bits of bytes 0 … 3 (scales) and 4 … 7
+ * (minimums). Sub-blocks 4 … 7: the low four bits are in bytes 8 … 11, the upper two in the top
+ * bits of bytes 0 … 7. */
 static inline void ak_quant_get_scale_min(const uint8_t packed[12], int i, int *scale, int *min)
 {
     if (i < 4) {
@@ -71,7 +73,7 @@ static inline void ak_quant_get_scale_min(const uint8_t packed[12], int i, int *
     }
 }
 
-/* x = d · q + m with d and m in BF16, else as Q4_1. */
+/* x = d · q + m. As Q4_1, but d and m are BF16. */
 struct ak_quant_block_a4 {
     uint8_t d[2];
     uint8_t m[2];
@@ -79,7 +81,7 @@ struct ak_quant_block_a4 {
 };
 _Static_assert(sizeof(struct ak_quant_block_a4) == 20, "A4 is 20 bytes for 32 elements");
 
-/* The same as Q5_1. */
+/* x = d · q + m. As Q5_1, but d and m are BF16. */
 struct ak_quant_block_a5 {
     uint8_t d[2];
     uint8_t m[2];
@@ -88,22 +90,22 @@ struct ak_quant_block_a5 {
 };
 _Static_assert(sizeof(struct ak_quant_block_a5) == 24, "A5 is 24 bytes for 32 elements");
 
-/* x = d · q + m with d and m in F32. */
+/* x = d · q + m with d and m in float32. */
 struct ak_quant_block_a8 {
     float d, m;
     int8_t q[32];
 };
 _Static_assert(sizeof(struct ak_quant_block_a8) == 40, "A8 is 40 bytes for 32 elements");
 
-/* x = d · e, e being the E4M3 number q times 2^-8: what its bits are as those of an F16,
- * subnormal ones too. A q that is no number (0x7f, 0xff) needs a d that is none. */
+/* x = d · e. q is an E4M3 number; e is q · 2^-8, because then the bits of q, shifted, are those
+ * of an F16, subnormals included. A NaN q (0x7f, 0xff) needs a NaN d. */
 struct ak_quant_block_f8 {
     float d;
     uint8_t q[128];
 };
 _Static_assert(sizeof(struct ak_quant_block_f8) == 132, "F8 is 132 bytes for 128 elements");
 
-/* The bits of e. */
+/* The bits of e as an F16. */
 static inline uint16_t ak_quant_e4m3_to_f16(uint8_t q)
 {
     return (uint16_t)((q & 0x80) << 8 | (q & 0x7f) << 7);
@@ -139,7 +141,7 @@ static inline void ak_quant_dequantize_q8_0(const void *restrict blocks, float *
     }
 }
 
-/* x = d · (q − 8); elements 0 … 15 in the low nibbles, 16 … 31 in the high ones. */
+/* x = d · (q − 8). Elements 0 … 15 are the low nibbles, 16 … 31 the high ones. */
 struct ak_quant_block_q4_0 {
     uint8_t d[2];
     uint8_t q[16];

@@ -1,6 +1,10 @@
+/* Reference dequantization of the types with a codebook: 4 bits select one of 16 values,
+ * which the scale of the block multiplies. */
 #include "quant/block.h"
 
-/* x = d · value[q]; the numbers as in Q4_0. */
+/* ---- IQ4_NL ------------------------------------------------------------- */
+
+/* x = d · value[q], with q laid out as in Q4_0. */
 struct block_iq4_nl {
     uint8_t d[2];
     uint8_t q[16];
@@ -24,3 +28,73 @@ static void dequantize_iq4_nl(const void *restrict blocks, float *restrict out, 
 
 const struct ak_quant_info ak_quant_iq4_nl = { "IQ4_NL", 32, sizeof(struct block_iq4_nl),
                                                dequantize_iq4_nl, NULL };
+
+/* ---- IQ4_XS ------------------------------------------------------------- */
+
+/* x = (d · (scale − 32)) · value[q], with a 6-bit scale per 32 elements: its low four bits are
+ * a nibble of scales_low, its upper two are in the 16-bit word scales_high. The q of each 32
+ * elements are laid out as in Q4_0. */
+struct block_iq4_xs {
+    uint8_t d[2];
+    uint8_t scales_high[2];
+    uint8_t scales_low[4];
+    uint8_t q[128];
+};
+_Static_assert(sizeof(struct block_iq4_xs) == 136, "IQ4_XS is 136 bytes for 256 elements");
+
+static int get_scale_iq4_xs(const struct block_iq4_xs *b, int s)
+{
+    int low = b->scales_low[s / 2] >> s % 2 * 4 & 15;
+    int high = b->scales_high[s / 4] >> s % 4 * 2 & 3;
+    return (low | high << 4) - 32;
+}
+
+static void dequantize_iq4_xs(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const struct block_iq4_xs *b = blocks;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        float d = ak_quant_get_f16(b->d);
+        for (int s = 0; s < 8; s++, out += 32) {
+            float scale = d * (float)get_scale_iq4_xs(b, s);
+            const uint8_t *q = b->q + s * 16;
+            for (int j = 0; j < 16; j++) {
+                out[j] = scale * (float)ak_quant_iq4_values[q[j] & 15];
+                out[j + 16] = scale * (float)ak_quant_iq4_values[q[j] >> 4];
+            }
+        }
+    }
+}
+
+const struct ak_quant_info ak_quant_iq4_xs = { "IQ4_XS", AK_QUANT_SUPER_BLOCK,
+                                               sizeof(struct block_iq4_xs), dequantize_iq4_xs,
+                                               NULL };
+
+/* ---- MXFP4 -------------------------------------------------------------- */
+
+/* x = 2^(e − 128) · value[q], with q laid out as in Q4_0. The values are the E2M1 numbers of OCP
+ * Microscaling Formats 1.0, doubled, so the scale is half of the standard's 2^(e − 127). Unlike
+ * there, e = 255 is not a NaN but an exponent like any other. */
+struct block_mxfp4 {
+    uint8_t e;
+    uint8_t q[16];
+};
+_Static_assert(sizeof(struct block_mxfp4) == 17, "MXFP4 is 17 bytes for 32 elements");
+
+const int8_t ak_quant_mxfp4_values[16] = {
+    0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
+};
+
+static void dequantize_mxfp4(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const struct block_mxfp4 *b = blocks;
+    for (size_t i = 0; i < n; i += 32, b++, out += 32) {
+        float scale = ak_e8m0_half(b->e);
+        for (int j = 0; j < 16; j++) {
+            out[j] = scale * (float)ak_quant_mxfp4_values[b->q[j] & 15];
+            out[j + 16] = scale * (float)ak_quant_mxfp4_values[b->q[j] >> 4];
+        }
+    }
+}
+
+const struct ak_quant_info ak_quant_mxfp4 = { "MXFP4", 32, sizeof(struct block_mxfp4),
+                                              dequantize_mxfp4, NULL };

@@ -1,3 +1,4 @@
+/* Registry of the types: finds the entry of a type, which its family's file defines. */
 #include "quant/type.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* Types of stored weights: geometry, and the reference conversions that
- * everything else is compared with. */
+/* Types of stored weights: name, block size and reference conversions. Used by everything that
+ * reads weights; the tests compare all kernels with these conversions. */
 #ifndef AK_QUANT_TYPE_H
 #define AK_QUANT_TYPE_H
 
@@ -26,15 +26,15 @@ enum ak_quant_type {
     AK_QUANT_IQ4_NL = 13,
     AK_QUANT_IQ4_XS = 14,
     AK_QUANT_MXFP4 = 15,
-    /* no file's: what weights in several tensors are put together as (weights/composed.h) */
+    /* in memory only: composed tensors (weights/composed.h) */
     AK_QUANT_A4 = 16,
     AK_QUANT_A5 = 17,
     AK_QUANT_A8 = 18,
     AK_QUANT_F8 = 19,
     AK_QUANT_COUNT,
 
-    /* Numbers that files hold beside weights, or that some scheme packs weights
-     * into. They are listed and dequantized; no product reads them. */
+    /* Types that files store beside weights, or into which a quantization scheme packs bits.
+     * They are listed and dequantized, but never multiplied. */
     AK_QUANT_STORED_FIRST = 64,
     AK_QUANT_BOOL = AK_QUANT_STORED_FIRST,
     AK_QUANT_I8,
@@ -52,23 +52,22 @@ enum ak_quant_type {
     AK_QUANT_STORED_END
 };
 
-/* `n` elements, a multiple of block_elems; source and destination need no
- * alignment beyond a float's and do not overlap. */
+/* `n` is a multiple of block_elems. Blocks may be at any address; floats are aligned. Source
+ * and destination do not overlap. */
 typedef void ak_quant_dequantize_fn(const void *restrict blocks, float *restrict out, size_t n);
 typedef void ak_quant_quantize_fn(const float *restrict in, void *restrict blocks, size_t n);
 
 struct ak_quant_info {
-    const char *name; /* as people write it: "Q4_K" */
+    const char *name; /* as users write it: "Q4_K" */
     uint16_t block_elems, block_bytes;
     ak_quant_dequantize_fn *dequantize;
-    ak_quant_quantize_fn *quantize; /* NULL where nothing needs it yet */
+    ak_quant_quantize_fn *quantize; /* NULL: not supported */
 };
 
-/* `type` is one of the enum, the stored ones included. */
+/* `type`: any of the enum, from AK_QUANT_STORED_FIRST on too. */
 const struct ak_quant_info *ak_quant_info(enum ak_quant_type type);
 
-/* Bytes of a row; false where `cols` is no multiple of the block or the product
- * overflows. */
+/* Bytes of a row. False if `cols` is not a multiple of block_elems, or on overflow. */
 bool ak_quant_row_bytes(enum ak_quant_type type, uint64_t cols, uint64_t *bytes);
 
 /* One registry entry per type, in the file of its family. */
@@ -80,7 +79,10 @@ extern const struct ak_quant_info ak_quant_f32, ak_quant_f16, ak_quant_bf16, ak_
 extern const struct ak_quant_info
     ak_quant_stored_types[AK_QUANT_STORED_END - AK_QUANT_STORED_FIRST];
 
-/* What a 4-bit number stands for in IQ4_NL and IQ4_XS, and, doubled, in MXFP4. */
+/* Stored 8-bit floats, in fp8.c; registered in ak_quant_stored_types. */
+ak_quant_dequantize_fn ak_quant_dequantize_e4m3, ak_quant_dequantize_e5m2, ak_quant_dequantize_e8m0;
+
+/* Codebooks by 4-bit index: of IQ4_NL and IQ4_XS; of MXFP4, with all values doubled. */
 extern const int8_t ak_quant_iq4_values[16], ak_quant_mxfp4_values[16];
 
 #endif
