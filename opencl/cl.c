@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "base/env.h"
+#include "base/system.h"
 
 static struct ak_ocl_api functions;
 static const struct ak_ocl_api *loaded_api;

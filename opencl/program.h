@@ -6,7 +6,7 @@
 #ifndef AK_OPENCL_PROGRAM_H
 #define AK_OPENCL_PROGRAM_H
 
-#include "base/log.h"
+#include "base/error.h"
 #include "opencl/device.h"
 
 struct ak_ocl_builder {

@@ -6,7 +6,7 @@
 #include "api/error.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "pack/cache.h"
 
 struct akunu_cache {

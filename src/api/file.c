@@ -4,8 +4,8 @@
 
 #include "api/error.h"
 #include "api/versioned.h"
+#include "base/hash.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "model/model.h"
 
 struct akunu_file {

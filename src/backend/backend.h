@@ -2,7 +2,7 @@
 #ifndef AK_BACKEND_BACKEND_H
 #define AK_BACKEND_BACKEND_H
 
-#include "base/log.h"
+#include "base/error.h"
 #include "base/thread.h"
 #include "model/model.h"
 

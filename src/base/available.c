@@ -1,3 +1,4 @@
+/* Memory still available: the smaller of what /proc/meminfo and the control group report. */
 #include "base/available.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "base/system.h"
 
-/* The number behind `key` in a text of lines, UINT64_MAX where there is none. */
+/* The number after `key` in `text`; UINT64_MAX if there is none. */
 static uint64_t number_behind(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
@@ -30,15 +31,15 @@ static uint64_t system_available(void)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }
 
-/* What the limit of the control group leaves. In a container the root of the
- * hierarchy is the container's own group. File pages do not count as used: the
- * kernel gives them up when memory is wanted. */
+/* Bytes left below the limit of the control group (cgroup v2). In a container the root of the
+ * hierarchy is the container's own group. Page cache does not count as used: the kernel drops
+ * it when memory is needed. */
 static uint64_t group_available(void)
 {
     char text[4096];
     if (!ak_system_read("/sys/fs/cgroup/memory.max", text, sizeof text))
         return UINT64_MAX;
-    uint64_t limit = number_behind(text, ""); /* "max" where there is none */
+    uint64_t limit = number_behind(text, ""); /* "max" if there is no limit */
     if (!ak_system_read("/sys/fs/cgroup/memory.stat", text, sizeof text))
         return limit;
     uint64_t used = number_behind(text, "anon ");

@@ -1,11 +1,11 @@
-/* How much memory this process may still take. */
+/* Memory available to this process. Used to size the KV cache, and before a large cache file is
+ * kept in memory. */
 #ifndef AK_BASE_AVAILABLE_H
 #define AK_BASE_AVAILABLE_H
 
 #include <stdint.h>
 
-/* Bytes that can be had without swapping: what the kernel says is available, and
- * no more than the limit of the control group leaves. UINT64_MAX: unknown. */
+/* Bytes available without swapping, within the limit of the control group. UINT64_MAX: unknown. */
 uint64_t ak_available_memory(void);
 
 #endif

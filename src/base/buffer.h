@@ -1,4 +1,4 @@
-/* Bytes that grow. */
+/* Growable byte buffer. Used by the tokenizer, templates, tool calls and the GGUF writer. */
 #ifndef AK_BASE_BUFFER_H
 #define AK_BASE_BUFFER_H
 
@@ -7,14 +7,15 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* All zero at first. */
+/* An empty buffer is all zero. */
 struct ak_buffer {
     char *bytes;
     size_t n, capacity;
-    size_t max; /* it gets no longer than this; 0: any length */
+    size_t max; /* length limit; 0: none */
 };
 
-/* Makes room for n more bytes. What is beyond `max` is AKUNU_ERROR_UNSUPPORTED. */
+/* Reserves n more bytes; beyond `max`: AKUNU_ERROR_UNSUPPORTED. Only the tokenizer sets `max`,
+ * so the message names it. */
 static inline ak_status ak_buffer_reserve(struct ak_buffer *b, size_t n, struct ak_error *error)
 {
     if (b->capacity - b->n >= n)

@@ -1,7 +1,10 @@
+/* Detects the chip and the NUMA nodes, from /proc and /sys. With several nodes a page is local
+ * to the CPUs of the thread that touches it first, so thread pools are pinned to nodes. */
 #include "base/chip.h"
 
 #include <ctype.h>
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +14,11 @@
 #include "base/system.h"
 #include "base/thread.h"
 
+/* ---- Chip --------------------------------------------------------------- */
+
 enum { CACHES_MAX = 16, CACHE_TEXT = 128 };
 
-/* Copies a name, its runs of blanks as one. */
+/* Copies a name; runs of spaces become one. */
 static void copy_name(const char *from, char out[AK_CHIP_NAME_BYTES])
 {
     size_t n = 0;
@@ -25,7 +30,7 @@ static void copy_name(const char *from, char out[AK_CHIP_NAME_BYTES])
     out[n] = '\0';
 }
 
-/* "model name : …" of x86; where the list has none, the kind of machine. */
+/* "model name : …" on x86, else uname's machine, as "aarch64". */
 static void find_name(char out[AK_CHIP_NAME_BYTES])
 {
     char text[4096];
@@ -49,7 +54,7 @@ static uint64_t parse_size(const char *text)
     return n < (1ull << 33) ? (uint64_t)n << shift : 0;
 }
 
-/* CPUs in a list such as "0-7,64-71"; 1 where it says nothing. */
+/* Number of CPUs in a list such as "0-7,64-71"; 1 if the list is empty. */
 static unsigned long count_list(const char *list)
 {
     unsigned long n = 0, first, last;
@@ -58,14 +63,14 @@ static unsigned long count_list(const char *list)
     return n ? n : 1;
 }
 
-/* Each instance serves as many CPUs as the first one. */
+/* Total size, if each instance of the cache is shared by as many CPUs as the first one. */
 static uint64_t sum_l3_bytes(uint64_t bytes, unsigned long sharing)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     return bytes * (cpus > 0 ? ((uint64_t)cpus + sharing - 1) / sharing : 1);
 }
 
-/* What is told of cache `i` of the first CPU. */
+/* Reads the file `what` of cache `i` of the first CPU. */
 static const char *read_cache_text(int i, const char *what, char text[CACHE_TEXT])
 {
     char path[96];
@@ -118,4 +123,44 @@ void ak_chip_detect(struct ak_chip *out)
     out->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
     find_name(out->name);
     find_caches(out);
+}
+
+/* ---- NUMA nodes --------------------------------------------------------- */
+
+static const char *const SYSTEM = "/sys/devices/system/node";
+
+static void read_node(const char *root, unsigned long node, const cpu_set_t *allowed,
+                      struct ak_numa_nodes *out)
+{
+    char path[256], list[4096];
+    unsigned long first, last;
+    cpu_set_t *cpus = &out->cpus[out->n];
+    snprintf(path, sizeof path, "%s/node%lu/cpulist", root, node);
+    ak_system_read(path, list, sizeof list);
+    CPU_ZERO(cpus);
+    for (const char *next = list; ak_system_parse_range(&next, &first, &last);)
+        for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+            if (CPU_ISSET(cpu, allowed))
+                CPU_SET(cpu, cpus);
+    out->n += CPU_COUNT(cpus) > 0;
+}
+
+void ak_numa_read(const char *root, const cpu_set_t *allowed, struct ak_numa_nodes *out)
+{
+    char path[256], list[4096];
+    unsigned long first, last;
+    out->n = 0;
+    snprintf(path, sizeof path, "%s/online", root);
+    ak_system_read(path, list, sizeof list);
+    for (const char *next = list; ak_system_parse_range(&next, &first, &last);)
+        for (unsigned long node = first; node <= last && out->n < AK_NUMA_NODES_MAX; node++)
+            read_node(root, node, allowed, out);
+}
+
+void ak_numa_detect(struct ak_numa_nodes *out)
+{
+    cpu_set_t allowed;
+    out->n = 0;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        ak_numa_read(SYSTEM, &allowed, out);
 }

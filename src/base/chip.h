@@ -1,22 +1,40 @@
-/* The machine under the program: what the system says of its processor. */
+/* Processor, caches, memory and NUMA nodes of this machine. Names chip profiles, sizes the roofline
+ * probes and tells which CPUs are local to which memory. */
 #ifndef AK_BASE_CHIP_H
 #define AK_BASE_CHIP_H
 
+#include <sched.h>
 #include <stdint.h>
 
 enum { AK_CHIP_NAME_BYTES = 64 };
 
 struct ak_chip {
-    char name[AK_CHIP_NAME_BYTES]; /* "AMD EPYC 9354", "" where unknown */
-    unsigned cores;                /* physical ones that this process may run on */
+    char name[AK_CHIP_NAME_BYTES]; /* "AMD EPYC 9354"; "": unknown */
+    unsigned cores;                /* physical cores that this process may run on */
     unsigned hardware_threads;     /* of these cores */
     unsigned numa_nodes;           /* at least 1 */
-    /* of the first core, shared or not; 0: none, or unknown */
+    /* caches of the first core, private or shared; 0: none, or unknown */
     uint64_t l1d_bytes, l2_bytes, l3_bytes;
-    uint64_t l3_total_bytes; /* of all instances together */
-    uint64_t memory_bytes;   /* of the machine */
+    uint64_t l3_total_bytes; /* sum of all L3 caches */
+    uint64_t memory_bytes;   /* physical memory; 0: unknown */
 };
 
 void ak_chip_detect(struct ak_chip *out);
+
+/* ---- NUMA nodes --------------------------------------------------------- */
+
+enum { AK_NUMA_NODES_MAX = 32 };
+
+/* Nodes with CPUs that this process may run on. */
+struct ak_numa_nodes {
+    unsigned n;
+    cpu_set_t cpus[AK_NUMA_NODES_MAX];
+};
+
+/* n = 0 if the system does not report nodes. */
+void ak_numa_detect(struct ak_numa_nodes *out);
+
+/* The same, from a folder laid out as /sys/devices/system/node. */
+void ak_numa_read(const char *root, const cpu_set_t *allowed, struct ak_numa_nodes *out);
 
 #endif

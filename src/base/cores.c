@@ -1,3 +1,5 @@
+/* CPUs of this process: how many threads and cores it may use, and lists of CPUs as users write
+ * them. Apart from thread.c because none of it needs a pool. */
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -8,8 +10,8 @@
 
 enum { MAX_CPUS = 1 << 16 };
 
-/* The CPUs that this process may run on, for CPU_FREE; NULL where the system
- * does not say. The kernel refuses a set that is smaller than its own. */
+/* CPUs that this process may run on; the caller frees the set with CPU_FREE. NULL: unknown. The
+ * kernel refuses a set that is smaller than its own, so larger ones are tried. */
 static cpu_set_t *get_affinity(size_t *bytes)
 {
     for (size_t n = CPU_SETSIZE; n <= MAX_CPUS; n *= 2) {
@@ -27,7 +29,7 @@ static cpu_set_t *get_affinity(size_t *bytes)
     return NULL;
 }
 
-/* A core is counted at the first of its hardware threads that is in the set. */
+/* True for the first hardware thread of a core that is in the set: each core counts once. */
 static bool is_first_sibling(unsigned long cpu, const cpu_set_t *set, size_t bytes)
 {
     char path[96], list[512];
@@ -65,7 +67,7 @@ unsigned ak_physical_cores(void)
     return n > 0 ? n : 1;
 }
 
-/* A number below AK_CPUS_MAX at *text; moves on behind it. */
+/* Reads a number below AK_CPUS_MAX at *text and skips it. */
 static bool read_cpu(const char **text, unsigned *out)
 {
     unsigned n = 0;

@@ -1,9 +1,14 @@
+/* Error messages, and lines of the host's log. Messages may contain names from model files, so
+ * control characters are replaced: a file must not drive the user's terminal. */
 #include "base/error.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What came from a file may hold anything: no message moves a terminal's cursor. */
+/* ---- Errors ------------------------------------------------------------- */
+
+/* Replaces control characters by '?'. */
 static void show_controls(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c; c++) {
@@ -14,7 +19,7 @@ static void show_controls(char *text)
     }
 }
 
-/* `length` bytes of a longer text were kept: drops the character that was cut. */
+/* `text` is a longer text cut to `length` bytes: drops a partial UTF-8 character at its end. */
 static void end_at_character(char *text, size_t length)
 {
     size_t start = length;
@@ -63,4 +68,18 @@ void ak_error_prefix(struct ak_error *error, const char *prefix)
     memcpy(old, error->message, sizeof old);
     int wanted = snprintf(error->message, sizeof error->message, "%s: %s", prefix, old);
     finish(error, wanted);
+}
+
+/* ---- Log ---------------------------------------------------------------- */
+
+void ak_log_line(const struct ak_log *log, enum akunu_log_level level, const char *format, ...)
+{
+    if (!log || !log->fn)
+        return;
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    log->fn(level, line, log->user);
 }

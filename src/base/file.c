@@ -1,3 +1,5 @@
+/* Maps files, and reads little-endian values from memory. Opening is careful: `path` is the
+ * user's and may name a pipe, a device or something that changes meanwhile. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -8,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 static const char *describe_kind(mode_t mode)
 {
@@ -35,7 +37,7 @@ static ak_status fail_open(const char *path, int code, struct ak_error *error)
     case ELOOP: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a loop of symbolic links", path);
     case EACCES:
     case EPERM: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no permission to read it", path);
-    case ENXIO: /* what open says of sockets and of devices that are not there */
+    case ENXIO: /* open's error for sockets and for absent devices */
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: a socket or a device, where a regular file is expected", path);
     default:
@@ -82,7 +84,7 @@ static ak_status map_file(int fd, const char *path, struct ak_file *file, struct
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be mapped: %s", shown,
                        strerror(code));
     }
-    ak_pages_advise_huge(data, (size_t)file->bytes); /* weights may be used as they lie */
+    ak_pages_advise_huge(data, (size_t)file->bytes); /* weights may be read in place */
     file->data = data;
     file->fd = fd;
     return AKUNU_OK;
@@ -94,9 +96,9 @@ ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *e
     struct stat st;
     if (stat(path, &st) != 0)
         return fail_open(path, errno, error);
-    AK_TRY(check_kind(&st, path, error)); /* some devices act on being opened */
+    AK_TRY(check_kind(&st, path, error)); /* opening some devices has effects */
 
-    /* What `path` names may have changed since: a pipe must not make us wait. */
+    /* `path` may name something else since then: O_NONBLOCK, so that a pipe does not block. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return fail_open(path, errno, error);
@@ -126,7 +128,7 @@ void ak_file_release(struct ak_file *file)
     file->fd = -1;
 }
 
-/* Out of the page cache, which is asked of a descriptor. */
+/* Drops pages from the page cache. This needs a descriptor, which may have been released. */
 static void drop_page_cache(const struct ak_file *file, uint64_t begin, uint64_t end)
 {
     int fd =
@@ -152,7 +154,7 @@ void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
 void ak_file_advise_at(const struct ak_file *file, const void *data, uint64_t bytes,
                        enum ak_file_advice advice)
 {
-    /* huge where data lies before it */
+    /* wraps to a huge number if `data` is before the map */
     uint64_t offset = (uint64_t)((uintptr_t)data - (uintptr_t)file->data);
     if (offset < file->bytes && bytes <= file->bytes - offset)
         ak_file_advise(file, offset, bytes, advice);

@@ -1,4 +1,5 @@
-/* Mapped files and a cursor that cannot leave its bounds. */
+/* Read-only mapped files, and a bounds-checked cursor over bytes. Used by all model formats and by
+ * cache files. */
 #ifndef AK_BASE_FILE_H
 #define AK_BASE_FILE_H
 
@@ -10,41 +11,38 @@
 /* A whole regular file, mapped read-only. */
 struct ak_file {
     char *path;
-    const uint8_t *data; /* NULL where the file is empty */
+    const uint8_t *data; /* NULL: the file is empty */
     uint64_t bytes;
-    int64_t mtime_ns;       /* identity for caches, with bytes */
-    uint64_t device, inode; /* the same file has the same, whatever its path */
-    int fd;                 /* open where data is not NULL, −1 once it was given back */
+    int64_t mtime_ns;       /* with `bytes`: part of the fingerprint for caches */
+    uint64_t device, inode; /* identify the file, whatever its path */
+    int fd;                 /* −1: released by ak_file_release; unused if data is NULL */
 };
 
-/* Maps `path`. Refused with AKUNU_ERROR_FORMAT: anything but a regular file
- * (pipe, device, folder: named in the message), and what cannot be opened.
- * Never blocks on a pipe. On failure *out is all zero. */
+/* Maps `path`. AKUNU_ERROR_FORMAT: it cannot be opened, or is not a regular file (the message
+ * names its kind). Never blocks on a pipe. On failure *out is all zero. */
 ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *error);
 
 /* Accepts an all-zero struct. */
 void ak_file_close(struct ak_file *file);
 
-/* Gives the descriptor back and keeps the map: for models of more files than a process may
- * have open. */
+/* Closes the descriptor and keeps the map: for models of more files than a process may have
+ * open. */
 void ak_file_release(struct ak_file *file);
 
-/* What will become of the pages of [offset, offset + bytes), which lies in the
- * file. Reading them stays possible whatever was said. */
+/* Memory advice for the pages of [offset, offset + bytes). Reading them stays possible. */
 enum ak_file_advice {
-    AK_FILE_WILLNEED,  /* read soon: the disk may begin */
-    AK_FILE_DONTNEED,  /* not read for now: out of this process */
-    AK_FILE_DROP_CACHE /* nor by a later one: out of the page cache, where no other process maps
-                          them */
+    AK_FILE_WILLNEED,  /* read soon: the kernel may read ahead */
+    AK_FILE_DONTNEED,  /* not read for now: unmapped from this process */
+    AK_FILE_DROP_CACHE /* the same, and dropped from the page cache if no process maps them */
 };
 void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
                     enum ak_file_advice advice);
-/* The same by address; does nothing where the bytes lie outside the file's map. */
+/* The same by address. Does nothing unless the bytes are inside the map. */
 void ak_file_advise_at(const struct ak_file *file, const void *data, uint64_t bytes,
                        enum ak_file_advice advice);
 
-/* Reads little-endian values from [next, end). After a read beyond the end
- * `failed` stays true and every read returns false. */
+/* Reads little-endian values from [next, end). A read beyond the end sets `failed`; then every
+ * read returns false. */
 struct ak_cursor {
     const uint8_t *begin, *next, *end;
     bool failed;
@@ -57,7 +55,7 @@ bool ak_cursor_read_u8(struct ak_cursor *c, uint8_t *out);
 bool ak_cursor_read_u16(struct ak_cursor *c, uint16_t *out);
 bool ak_cursor_read_u32(struct ak_cursor *c, uint32_t *out);
 bool ak_cursor_read_u64(struct ak_cursor *c, uint64_t *out);
-/* Gives a pointer to the next n bytes and passes them. */
+/* Sets *out to the next n bytes and skips them. */
 bool ak_cursor_read_bytes(struct ak_cursor *c, uint64_t n, const uint8_t **out);
 
 #endif

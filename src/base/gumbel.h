@@ -1,5 +1,6 @@
-/* Noise of Gumbel's distribution by seed, position and index: whoever draws with it,
- * thread or host, one token a pass or several, draws the same. */
+/* Gumbel noise by seed, position and index: the same sample on any thread, host or device, for
+ * one token per pass or several. Used by the CPU backend's GUMBEL op and by generate/;
+ * opencl/kernels/rows.cl computes the same. */
 #ifndef AK_BASE_GUMBEL_H
 #define AK_BASE_GUMBEL_H
 
@@ -19,7 +20,7 @@ static inline double ak_gumbel_uniform(uint64_t seed, uint64_t position, uint64_
     return ((double)(z >> 12) + 0.5) * 0x1p-52;
 }
 
-/* The draw from softmax(logits / temperature) is the argmax of these (Gumbel, 1954). */
+/* The argmax of these scores is a sample of softmax(logits / temperature) (Gumbel, 1954). */
 static inline float ak_gumbel_score(float logit, float temperature, uint64_t seed,
                                     uint64_t position, uint64_t index)
 {

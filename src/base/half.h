@@ -1,5 +1,5 @@
-/* float16 and bfloat16 to and from float, exact and by round-to-nearest-even,
- * in integer arithmetic so that every machine gives the same bits. */
+/* Conversion between float and float16 or bfloat16, rounding to nearest even. In integer
+ * arithmetic, so that every machine gives the same bits. Used by block types and scalar kernels. */
 #ifndef AK_BASE_HALF_H
 #define AK_BASE_HALF_H
 
@@ -33,7 +33,7 @@ static inline uint16_t ak_float_to_bf16(float x)
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
-/* IEEE 754 binary16. A signaling NaN comes out quiet, as vcvtph2ps does. */
+/* IEEE 754 binary16. A signaling NaN becomes quiet, as with vcvtph2ps. */
 static inline float ak_f16_to_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
@@ -73,7 +73,7 @@ static inline uint16_t ak_float_to_f16(float x)
     return (uint16_t)(sign | ((rounded - 0x38000000u) >> 13));
 }
 
-/* 2^(e − 128), half of what the exponent byte of MXFP4 stands for; 0 and 1 give
+/* 2^(e − 128), half of the scale that MXFP4's exponent byte e stands for. 0 and 1 give
  * subnormals. */
 static inline float ak_e8m0_half(uint8_t e)
 {

@@ -1,17 +1,19 @@
+/* Limits for jansson. A text's size in memory is bounded before it is parsed, because a short
+ * text of many small values takes fifty times its length. */
 #include "base/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 
 struct scan {
     unsigned depth, max_depth;
     uint64_t n_values;
 };
 
-/* Jansson makes some fifty bytes of "0,": what a text would become is counted
- * first. Outside of strings, each value follows a bracket, a comma or a colon. */
+/* Counts values and depth before parsing: jansson allocates some fifty bytes for "0,". Outside of
+ * strings, each value follows a bracket, a comma or a colon. */
 static struct scan scan(const uint8_t *text, size_t n)
 {
     struct scan s = { 0, 0, 1 };

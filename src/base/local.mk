@@ -5,8 +5,6 @@ libak_la_SOURCES += \
 	src/base/chip.c \
 	src/base/chip.h \
 	src/base/cores.c \
-	src/base/env.c \
-	src/base/env.h \
 	src/base/error.c \
 	src/base/error.h \
 	src/base/file.c \
@@ -17,21 +15,13 @@ libak_la_SOURCES += \
 	src/base/hash.h \
 	src/base/json.c \
 	src/base/json.h \
-	src/base/log.c \
-	src/base/log.h \
 	src/base/math.c \
 	src/base/math.h \
 	src/base/mem.c \
 	src/base/mem.h \
 	src/base/name_index.c \
 	src/base/name_index.h \
-	src/base/nodes.c \
-	src/base/nodes.h \
 	src/base/random.h \
-	src/base/sha256.c \
-	src/base/sha256.h \
-	src/base/show.c \
-	src/base/show.h \
 	src/base/system.c \
 	src/base/system.h \
 	src/base/thread.c \

@@ -1,3 +1,5 @@
+/* Double functions by range reduction and series. They need not be fast: rotation tables and
+ * samplers use them, not inner loops over weights. */
 #include "base/math.h"
 
 #include <string.h>
@@ -16,8 +18,8 @@ static uint64_t double_bits(double x)
     return bits;
 }
 
-/* x = n·ln 2 + r, then Taylor's series to the 13th power: its rest is below
- * 1e-17 for |r| ≤ ln 2 / 2. */
+/* x = n·ln 2 + r, then Taylor's series to the 13th power: the remainder is below 1e-17 for
+ * |r| ≤ ln 2 / 2. */
 double ak_exp(double x)
 {
     if (x != x)
@@ -35,8 +37,8 @@ double ak_exp(double x)
     return p * bits_double((uint64_t)((int64_t)n + 1023) << 52);
 }
 
-/* x = m·2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh((m − 1)/(m + 1)), whose
- * series in odd powers of at most 0.172 is exact to double at the 23rd. */
+/* x = m·2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh((m − 1)/(m + 1)). The argument is at
+ * most 0.172, so the series up to the 23rd power has double precision. */
 double ak_ln(double x)
 {
     if (!(x > 0.0) || x > 0x1.fffffffffffffp+1023)

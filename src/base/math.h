@@ -1,8 +1,8 @@
-/* Elementary functions of our own, so that every machine and compiler gives the
- * same bits: libm's differ between versions and CPUs.
+/* Elementary functions with the same bits on every machine and compiler: libm's results differ
+ * between versions and CPUs.
  *
- * The float ones are branch-free and inline: loops over them vectorize, and SIMD
- * kernels repeat the same operations. Every multiply-add is an explicit fmaf.
+ * The float functions are branch-free and inline: loops over them vectorize, and SIMD kernels
+ * repeat the same operations. Every multiply-add is an explicit fmaf.
  */
 #ifndef AK_BASE_MATH_H
 #define AK_BASE_MATH_H
@@ -26,7 +26,7 @@
 
 /* e^x within 1 ulp; exactly 0 below −87, +infinity above 88, 1 at 0.
  * x = n·ln 2 + r with |r| ≤ ln 2 / 2 (Cody and Waite's two-part reduction), then
- * a degree-6 polynomial in r (its upper five coefficients fitted to least
+ * a degree-6 polynomial in r (its upper five coefficients fitted to minimize the
  * relative error), then a scaling by 2^n in the exponent's bits. */
 static inline float ak_expf(float x)
 {
@@ -55,8 +55,8 @@ static inline float ak_expf(float x)
 #define AK_TANH_C9 0x1.595666p-6f
 #define AK_TANH_C11 -0x1.9bb9a6p-8f
 
-/* tanh x within 2 ulp. Small |x|: an odd polynomial fitted to least relative error;
- * else 1 − 2/(e^2|x| + 1), which is 1 where e^2|x| is infinite. */
+/* tanh x within 2 ulp. Small |x|: an odd polynomial fitted to minimize the relative error;
+ * else 1 − 2/(e^2|x| + 1), which is 1 if e^2|x| is infinite. */
 static inline float ak_tanhf(float x)
 {
     float a = fabsf(x), z = x * x;
@@ -87,8 +87,8 @@ static inline float ak_tanhf(float x)
 #define AK_ERFC_LOG_C5 -0x1.91cd8cp-9f
 #define AK_ERFC_LOG_C6 0x1.9fb3ap-13f
 
-/* erf x within 3 ulp. Small |x|: an odd polynomial; else 1 − e^q(|x|), q fitted to
- * ln(1 − erf); both to least relative error of the result. From 4 on it is 1. */
+/* erf x within 3 ulp. Small |x|: an odd polynomial; else 1 − e^q(|x|), with q fitted to
+ * ln(1 − erf). Both minimize the relative error of the result. From 4 on it is 1. */
 static inline float ak_erff(float x)
 {
     float a = fabsf(x), z = x * x;
@@ -112,11 +112,11 @@ static inline float ak_erff(float x)
     return a < AK_ERF_SMALL ? small : large;
 }
 
-/* Double functions for set-up and positions: relative error below 1e-14. */
+/* Double functions for setup and positions: relative error below 1e-14. */
 double ak_exp(double x);
 double ak_ln(double x);            /* x > 0 */
 double ak_pow(double x, double y); /* x > 0 */
-/* |x| below 2^30. */
+/* |x| < 2^30. */
 void ak_sincos(double x, double *sin, double *cos);
 
 #endif

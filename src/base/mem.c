@@ -1,3 +1,5 @@
+/* Allocations, and maps of large blocks. Blocks start at multiples of 2 MiB so that the kernel
+ * can back them with huge pages. */
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -51,8 +53,8 @@ void *ak_alloc_aligned(size_t bytes)
     return p;
 }
 
-/* Whole pages are needed so that ak_pages_free can unmap from `bytes` alone;
- * 64 KiB is a multiple of every page size that Linux uses here. */
+/* Rounds up to whole pages, so that ak_pages_free knows the size of the map from `bytes`.
+ * 64 KiB is a multiple of every page size of x86-64 and AArch64 Linux. */
 static bool round_to_pages(size_t bytes, size_t *whole)
 {
     enum { PAGE = 64 << 10 };
@@ -62,8 +64,8 @@ static bool round_to_pages(size_t bytes, size_t *whole)
     return true;
 }
 
-/* Private pages at a multiple of 2 MiB: more than is needed is mapped, and what
- * lies outside the aligned part given back. NULL on failure. */
+/* Maps private pages at a multiple of 2 MiB: maps 2 MiB more, then unmaps what is outside the
+ * aligned part. NULL on failure. */
 static char *reserve(size_t whole, int protection)
 {
     size_t mapped = whole + HUGE_PAGE;

@@ -1,3 +1,4 @@
+/* Index of names: an array sorted by name, searched by bisection. */
 #include "base/name_index.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Names in order, to find one and to see that none is there twice. Sorted, and
- * not hashed: no choice of names makes it slow. */
+/* Sorted names: lookup and duplicate detection. Not hashed: no choice of names makes it slow.
+ * Used for tensors and metadata of model files. */
 #ifndef AK_BASE_NAME_INDEX_H
 #define AK_BASE_NAME_INDEX_H
 
@@ -15,11 +15,10 @@ struct ak_name_index {
     uint32_t n;
 };
 
-/* Makes room for n names, which the caller puts into `entries` before it sorts.
- * They stay the caller's. */
+/* Allocates n entries for the caller to fill before ak_name_index_sort. Names stay the caller's. */
 ak_status ak_name_index_alloc(struct ak_name_index *index, size_t n, struct ak_error *error);
 
-/* Sorts; gives a name that is there twice, or NULL. */
+/* Sorts the entries. Returns a duplicate name, or NULL. */
 const char *ak_name_index_sort(struct ak_name_index *index);
 
 bool ak_name_index_find(const struct ak_name_index *index, const char *name, uint32_t *position);

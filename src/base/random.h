@@ -1,6 +1,6 @@
-/* Random numbers that are the same on every machine: xoshiro256++ 1.0 by Blackman
- * and Vigna (https://prng.di.unimi.it, public domain), its state filled by
- * splitmix64 as they advise. */
+/* Random numbers that are the same on every machine, for the samplers: xoshiro256++ 1.0 by
+ * Blackman and Vigna (https://prng.di.unimi.it, public domain), seeded by splitmix64 as they
+ * advise. */
 #ifndef AK_BASE_RANDOM_H
 #define AK_BASE_RANDOM_H
 
@@ -42,7 +42,7 @@ static inline uint64_t ak_random_bits(struct ak_random *r)
     return bits;
 }
 
-/* Uniform in [0, 1), a multiple of 2^-53. */
+/* Uniform in [0, 1); a multiple of 2^-53. */
 static inline double ak_random_unit(struct ak_random *r)
 {
     return (double)(ak_random_bits(r) >> 11) * 0x1p-53;

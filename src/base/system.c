@@ -1,3 +1,4 @@
+/* Queries to the operating system. The library calls getenv here only. */
 #include "base/system.h"
 
 #include <ctype.h>
@@ -5,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- Time and text files ------------------------------------------------ */
 
 double ak_seconds(void)
 {
@@ -33,4 +36,12 @@ bool ak_system_parse_range(const char **list, unsigned long *first, unsigned lon
         *last = strtoul(end + 1, &end, 10);
     *list = *end == ',' ? end + 1 : "";
     return true;
+}
+
+/* ---- Environment -------------------------------------------------------- */
+
+const char *ak_env(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
 }

@@ -1,19 +1,36 @@
-/* What the kernel tells: the time, and small text files under /proc and /sys. */
+/* Operating system: clock, small text files under /proc and /sys, environment variables. Used for
+ * timing, to detect the machine, and for settings that the host leaves open. */
 #ifndef AK_BASE_SYSTEM_H
 #define AK_BASE_SYSTEM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The time in seconds since some moment, by a clock that is never set. */
+/* Seconds of the monotonic clock. */
 double ak_seconds(void);
 
-/* Reads the beginning of the file at `path`, up to `capacity` − 1 bytes, as a string.
- * False, and "" in `text`, where there is nothing to read. */
+/* Reads up to `capacity` − 1 bytes of the file at `path` as a string. If there is nothing to read,
+ * returns false and sets `text` to "". */
 bool ak_system_read(const char *path, char *text, size_t capacity);
 
-/* Takes the first range off a list of CPUs such as "0-7,64-71": [*first, *last].
- * False where there is none. */
+/* Reads and skips the first range [*first, *last] of a list of CPUs such as "0-7,64-71". False:
+ * the list is empty. */
 bool ak_system_parse_range(const char **list, unsigned long *first, unsigned long *last);
+
+/* ---- Environment -------------------------------------------------------- */
+
+/* The library reads these environment variables, when a model is loaded or a session is made:
+ *
+ * AKUNU_CPU        highest ISA bundle to use (scalar, avx2, avxvnni, avx512, amx, neon, neon_i8mm)
+ * AKUNU_THREADS    number of threads if the host sets none
+ * AKUNU_CACHE_DIR  folder of the packed cache if the host sets none; without it XDG_CACHE_HOME and
+ *                  HOME are used
+ * AKUNU_BACKEND    backend to use if the host names none (cpu, opencl)
+ * AKUNU_DEVICE     device to use if the host names none
+ * AKUNU_OPENCL     file name of the OpenCL loader
+ * AKUNU_BLAS       file name of the OpenBLAS to load
+ *
+ * Returns the value of a variable; NULL if unset or empty. */
+const char *ak_env(const char *name);
 
 #endif

@@ -1,3 +1,4 @@
+/* Thread pool: phases, spinning and sleeping, pinning. */
 #include "base/thread.h"
 
 #include <assert.h>
@@ -12,31 +13,29 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/chip.h"
 #include "base/mem.h"
-#include "base/nodes.h"
 
-/* A pool counts phases. Thread 0 opens a phase by storing its number in
- * `opened`; a worker closes it, for itself, by storing the number in its own
- * `closed`. The start of a region and the release of a barrier open a phase; the
- * end of a region and the arrival at a barrier close one. No one can be a whole
- * phase ahead, so that equality is enough and the numbers may wrap.
+/* A pool counts phases. Thread 0 opens a phase by storing its number in `opened`; each worker
+ * closes it by storing the number in its own `closed`. The start of a region and the release of a
+ * barrier open a phase; the end of a region and the arrival at a barrier close one. No thread can
+ * be a whole phase ahead, so waiting for equality suffices and the numbers may wrap.
  *
- * Every number that is waited for has a cache line to itself and one writer. */
+ * Each number that threads wait for has its own cache line and a single writer. */
 struct signal {
     _Alignas(AK_CACHE_LINE) _Atomic uint32_t value;
     _Atomic uint32_t sleepers;
 };
 
-/* How often a thread looks before it sleeps. A success doubles it and a sleep
- * halves it, so that spinning is given up where other work has the CPUs; every
- * FRESH_START sleeps the whole is tried again. */
+/* Spin limit before sleeping. A success doubles it and a sleep halves it, so that threads stop
+ * spinning while other work has the CPUs. Every FRESH_START sleeps it is reset. */
 struct backoff {
     unsigned spins, sleeps;
 };
 
 struct worker {
     struct signal closed;
-    uint32_t phase; /* the one that this thread is in; its own, as is backoff */
+    uint32_t phase; /* current phase of this thread; only it uses this and `backoff` */
     struct backoff backoff;
     struct ak_pool *pool;
     unsigned thread;
@@ -46,12 +45,12 @@ struct worker {
 struct ak_pool {
     struct signal opened;
     uint32_t phase;
-    ak_task *task; /* NULL: the workers end */
+    ak_task *task; /* NULL: the workers return */
     void *context;
     unsigned n_threads;
-    unsigned n_started;     /* workers, for half-built pools */
+    unsigned n_started;     /* workers started; fewer than n_threads − 1 if creation failed */
     struct backoff backoff; /* of thread 0 */
-    struct worker *workers; /* [n_threads]; 0 is not used */
+    struct worker *workers; /* [n_threads]; element 0 is unused */
 };
 
 enum { MAX_THREADS = 4096, MAX_SPINS = 8000, FIRST_SPINS = 2000, MIN_SPINS = 30, FRESH_START = 32 };
@@ -65,9 +64,8 @@ static inline void pause_cpu(void)
 #endif
 }
 
-/* The store and the look at `sleepers` here, and the count of sleepers and the
- * look at `value` in wait_for, are sequentially consistent: one of the two sides
- * sees the other. */
+/* Stores `value`, then loads `sleepers`; wait_for adds to `sleepers`, then loads `value`. All four
+ * are sequentially consistent, so at least one side sees the other: no wakeup is lost. */
 static void set_signal(struct signal *s, uint32_t value)
 {
     atomic_store(&s->value, value);
@@ -121,7 +119,7 @@ static void *run_worker(void *argument)
     }
 }
 
-/* Workers take no signals: those belong to the host's own threads. */
+/* Workers block all signals: the host's own threads handle them. */
 static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
 {
     sigset_t all, old;
@@ -204,7 +202,7 @@ void ak_pool_pin_numa(struct ak_pool *pool)
     ak_numa_detect(&nodes);
     for (unsigned i = 1; i < pool->n_threads && nodes.n > 1; i++) {
         const cpu_set_t *cpus = &nodes.cpus[i * nodes.n / pool->n_threads];
-        /* else the system places it */
+        /* ignored: on failure the system places the thread */
         (void)pthread_setaffinity_np(pool->workers[i].handle, sizeof *cpus, cpus);
     }
 }

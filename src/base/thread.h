@@ -1,9 +1,8 @@
-/* A pool of threads for short parallel regions.
+/* Thread pool for short parallel regions: the passes of the CPU backend and packing.
  *
- * The calling thread is thread 0 of every region. Between regions and at
- * barriers a thread spins for a moment and then sleeps on a futex, so that an
- * oversubscribed machine makes progress. One region runs at a time; a pool
- * belongs to one calling thread.
+ * The calling thread is thread 0 of every region. Between regions and at barriers a thread spins
+ * for a moment, then sleeps on a futex, so that an oversubscribed machine makes progress. One
+ * region runs at a time; a pool belongs to one calling thread.
  */
 #ifndef AK_BASE_THREAD_H
 #define AK_BASE_THREAD_H
@@ -15,7 +14,7 @@
 
 struct ak_pool;
 
-/* What every thread of a region runs; `thread` is 0 … n_threads-1. */
+/* Every thread of a region runs the task; `thread` is 0 … n_threads − 1. */
 typedef void ak_task(void *context, unsigned thread);
 
 /* n_threads ≥ 1. The caller owns *out after success. */
@@ -23,11 +22,11 @@ ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_err
 void ak_pool_free(struct ak_pool *pool); /* NULL allowed */
 unsigned ak_pool_threads(const struct ak_pool *pool);
 
-/* Runs `task` on all threads and returns when the last one has returned. */
+/* Runs `task` on all threads; returns when all have returned. */
 void ak_pool_run(struct ak_pool *pool, ak_task *task, void *context);
 
-/* Called by every thread of a running region: returns when all have arrived;
- * what each wrote before is then visible to all. */
+/* Called by every thread of a running region. Returns when all have arrived; all see what each
+ * wrote before. */
 void ak_pool_barrier(struct ak_pool *pool, unsigned thread);
 
 /* CPUs to pin threads to. */
@@ -37,24 +36,22 @@ struct ak_cpus {
     uint16_t cpu[AK_CPUS_MAX];
 };
 
-/* Reads a list as "0-3,8,10-11"; each CPU once. */
+/* Parses a list as "0-3,8,10-11". Duplicates count once. */
 ak_status ak_cpus_parse(const char *text, struct ak_cpus *out, struct ak_error *error);
 
-/* Pins thread i of the pool, 1 and up, to the i-th CPU, round again where there are
- * fewer. Thread 0 is the caller's to place. */
+/* Pins thread i, 1 and up, to CPU i mod n of the list. The caller places thread 0. */
 ak_status ak_pool_pin(struct ak_pool *pool, const struct ak_cpus *cpus, struct ak_error *error);
 
-/* On a machine with several memory nodes, keeps thread i, 1 and up, on the CPUs of node
- * i · nodes / threads, so that the pages which it touches first stay local to it. */
+/* With several NUMA nodes, pins thread i, 1 and up, to the CPUs of node i · nodes / threads:
+ * pages that the thread touches first stay local. */
 void ak_pool_pin_numa(struct ak_pool *pool);
 
-/* The physical cores that this process may run on; at least 1. */
+/* Physical cores that this process may run on; at least 1. */
 unsigned ak_physical_cores(void);
-/* Their hardware threads; at least 1. */
+/* Hardware threads that this process may run on; at least 1. */
 unsigned ak_hardware_threads(void);
 
-/* Thread `i` of `n` gets items [*begin, *end) of `count`, the first ones one
- * more where it does not divide. */
+/* Chunk `i` of `n`: items [*begin, *end) of `count`. The first count mod n chunks have one more. */
 void ak_chunk_range(size_t count, unsigned n, unsigned i, size_t *begin, size_t *end);
 
 #endif

@@ -1,3 +1,5 @@
+/* Character classes from the categories of utf8proc. Some differ from Unicode's properties on
+ * purpose: tokenizers define them so, and their tokens must be reproduced. */
 #include "base/unicode.h"
 
 #include <string.h>
@@ -69,7 +71,7 @@ size_t ak_utf8_encode(uint32_t c, char out[4])
 
 size_t ak_to_lower(uint32_t c, char out[4])
 {
-    if (c == 0x130) { /* the one whose lower case form has two characters: i, U+0307 */
+    if (c == 0x130) { /* the only character that lowers to two: i, U+0307 */
         memcpy(out, "i\xCC\x87", 3);
         return 3;
     }

@@ -1,4 +1,5 @@
-/* What characters are, from utf8proc's tables. */
+/* Character properties from the tables of utf8proc. Used by the tokenizer, templates and patterns
+ * of grammars. */
 #ifndef AK_BASE_UNICODE_H
 #define AK_BASE_UNICODE_H
 
@@ -13,10 +14,10 @@ bool ak_is_control(uint32_t c);         /* Cc, Cf, Co */
 bool ak_is_punctuation(uint32_t c);     /* P*, and ASCII's symbols */
 bool ak_is_number(uint32_t c);          /* N* */
 bool ak_is_word_char(uint32_t c);       /* part of a word: letters, marks, digits, connectors */
-/* as BERT sees it: the ideographs, and neither kana nor hangul */
+/* as BERT defines it: ideographs, but neither kana nor hangul */
 bool ak_is_chinese(uint32_t c);
 
-/* The lower case form in UTF-8, at most 4 bytes; gives their number. */
+/* Write UTF-8 and return the number of bytes, at most 4. ak_to_lower: of the lower case form. */
 size_t ak_to_lower(uint32_t c, char out[4]);
 size_t ak_utf8_encode(uint32_t c, char out[4]);
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "tokenizer/export.h"
 
 /* What one conversion has. */

@@ -15,7 +15,7 @@
 #ifndef AK_CONVERT_CONVERT_H
 #define AK_CONVERT_CONVERT_H
 
-#include "base/log.h"
+#include "base/error.h"
 #include "convert/gguf_write.h"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"

@@ -7,7 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/ggml_type.h"
 #include "weights/gguf/gguf.h"
 

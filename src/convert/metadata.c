@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 #include "convert/convert.h"
 
 enum { KEY_BYTES = 128, QUANTIZATION_VERSION = 2 };

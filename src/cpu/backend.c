@@ -1,6 +1,6 @@
 /* The CPU backend's vtable. */
-#include "base/env.h"
 #include "base/mem.h"
+#include "base/system.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
 #include "pack/tiles.h"

@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 #include "config.h"
 
 #ifdef HAVE_AK_BLAS

@@ -5,7 +5,6 @@
 #define AK_CPU_PROFILE_H
 
 #include "base/error.h"
-#include "base/log.h"
 #include "cpu/kernels.h"
 
 /* 0: not chosen. */

@@ -7,10 +7,10 @@
 #include <yaml.h>
 
 #include "base/chip.h"
-#include "base/env.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/system.h"
+#include "base/utf8.h"
 #include "cpu/profile.h"
 
 enum {

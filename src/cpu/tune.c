@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/env.h"
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/thread.h"

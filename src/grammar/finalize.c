@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "grammar/builder.h"
 
 /* Calls fn for each expression that `p` depends on. Optional members do not count; nor do the

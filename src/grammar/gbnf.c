@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
-#include "grammar/chars.h"
 #include "base/utf8.h"
+#include "grammar/chars.h"
 
 struct parser {
     const char *at, *end;

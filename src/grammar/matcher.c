@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 enum { MASK_BYTES = 16 << 20, MASKS_MIN = 16, MASKS_MAX = 1024 };
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
 #include "base/utf8.h"
 
 struct reader {

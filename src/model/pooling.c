@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "model/model.h"
 
 static const struct {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 enum { POLL_MS = 20, STUCK_MS = 15000 };
 

@@ -28,7 +28,7 @@
 #ifndef AK_PACK_CACHE_H
 #define AK_PACK_CACHE_H
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "pack/pack.h"
 
 enum {

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/env.h"
 #include "base/mem.h"
+#include "base/system.h"
 
 static char *join_path(const char *folder, const char *below)
 {

@@ -1,6 +1,6 @@
 /* Packs weights on all threads, the block in windows. */
+#include "base/chip.h"
 #include "base/mem.h"
-#include "base/nodes.h"
 #include "pack/pack.h"
 #include "weights/composed.h"
 

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/show.h"
 #include "base/available.h"
+#include "base/mem.h"
+#include "base/utf8.h"
 
 enum { NEW_TOKENS_MIN = AK_KV_PAGE_TOKENS }; /* fewer tokens than this are not worth a file */
 

@@ -5,10 +5,10 @@
 
 #include "backends/list.h"
 #include "backends/split.h"
-#include "base/env.h"
-#include "base/mem.h"
-#include "pack/cache.h"
 #include "base/available.h"
+#include "base/mem.h"
+#include "base/system.h"
+#include "pack/cache.h"
 #include "session/constraint.h"
 #include "session/session.h"
 

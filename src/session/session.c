@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/env.h"
-#include "base/mem.h"
-#include "base/thread.h"
 #include "base/available.h"
+#include "base/mem.h"
+#include "base/system.h"
+#include "base/thread.h"
 
 _Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 &&
                    (int)AK_KV_BF16 == AKUNU_KV_BF16 && (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 &&

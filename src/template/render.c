@@ -3,9 +3,9 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
-#include "template/parts.h"
+#include "base/utf8.h"
 #include "template/jinja/string.h"
+#include "template/parts.h"
 
 static const char *const reasoning_fields[] = { "reasoning_content", "thinking", "reasoning" };
 enum { N_REASONING = sizeof reasoning_fields / sizeof *reasoning_fields };

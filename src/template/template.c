@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "template/parts.h"
 
 /* OpenAI's ChatML, which stands in for a template that a model does not have. */

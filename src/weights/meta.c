@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/provider.h"
 
 /* "string \"abc\"", "array of float": what was found, for a message. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/provider.h"
 
 struct ak_meta_override {

@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/formats.h"
 #include "weights/unknown.h"
 

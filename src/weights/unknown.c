@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 static const char accepted_formats[] =
     "a GGUF file (little-endian, version 2 or 3), a folder of "

@@ -11,18 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/env.h"
+#include "base/chip.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/half.h"
+#include "base/hash.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/nodes.h"
-#include "base/sha256.h"
-#include "base/show.h"
 #include "base/system.h"
 #include "base/thread.h"
+#include "base/utf8.h"
 
 /* ---- Messages ----------------------------------------------------------- */
 START_TEST(messages)

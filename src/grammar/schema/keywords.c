@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "grammar/schema/compiler.h"
 
 enum support {

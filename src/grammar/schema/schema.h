@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "base/log.h"
+#include "base/error.h"
 #include "grammar/grammar.h"
 
 struct ak_grammar_builder;

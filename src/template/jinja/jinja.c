@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "template/jinja/exec.h"
 
 /* Everything a template is made of lies in its arena. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/formats.h"
 
 static const struct ak_gguf *gguf(const struct ak_provider *p)

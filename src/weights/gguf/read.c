@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 enum {
     MAX_NAME = 65535, /* of a key, says the specification; of a tensor, 64, which is not kept to */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 /* Split files are PREFIX-00001-of-00003.gguf and so on. Each part is a GGUF file
  * with its own tensors and says which part it is: split.no counts from 0,

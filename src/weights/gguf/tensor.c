@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/ggml_type.h"
 
 /* Dimensions fit 32 bits, and so do the rows of all outer dimensions together. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 
 enum { MAX_NESTING = 4 };
 

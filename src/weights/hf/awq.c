@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/hf/quant.h"
 
 enum { PER_WORD = 8 };

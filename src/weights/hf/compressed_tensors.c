@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/hf/quant.h"
 
 /* ---- Rows --------------------------------------------------------------- */

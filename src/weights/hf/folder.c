@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 static const char index_name[] = "model.safetensors.index.json", suffix[] = ".safetensors";
 

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/hf/gptq_dynamic.h"
 
 /* ---- Rows --------------------------------------------------------------- */

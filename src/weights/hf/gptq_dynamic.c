@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 /* Patterns are a stranger's: what they may cost a module is limited. */
 enum { MAX_PATTERNS = 1024, MAX_STEPS = 100000 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/formats.h"
 
 static const struct ak_hf *hf(const struct ak_provider *p)

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/hf/hf.h"
 
 /* Keys repeat those of the objects around them: nesting must not make a small file large. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/hf/quant.h"
 
 /* ---- Rows --------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 #include "weights/hf/quant.h"
 #include "weights/npy/npy.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 /* ---- What the schemes share --------------------------------------------- */
 struct ak_plane ak_hf_tensor_plane(const struct ak_hf *h, const struct ak_hf_tensor *t)

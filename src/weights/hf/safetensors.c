@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000 /* the reference implementation's limit */ };
 

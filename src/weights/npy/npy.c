@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/show.h"
+#include "base/utf8.h"
 
 static const uint8_t magic[] = { 0x93, 'N', 'U', 'M', 'P', 'Y' };
 
