@@ -1,3 +1,5 @@
+/* The steps of a conversion, and the checks that refuse one: nothing is written until the source
+ * is known to fit GGUF and the destination may be written. */
 #include "convert/convert.h"
 
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "base/utf8.h"
 #include "tokenizer/export.h"
 
-/* What one conversion has. */
+/* State of one conversion. */
 struct job {
     const struct ak_convert_options *options;
     const char *from, *to;
@@ -43,7 +45,7 @@ static ak_status check_destination(const struct job *j)
     char shown[AK_SHOW_BYTES];
     const struct ak_file *part;
     if (stat(j->to, &st) != 0)
-        return AKUNU_OK; /* what keeps it from being written, writing says */
+        return AKUNU_OK; /* if it cannot be written, writing reports why */
     ak_show_path(j->to, shown);
     if (!S_ISREG(st.st_mode))
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and no file", shown);
@@ -57,7 +59,7 @@ static ak_status check_destination(const struct job *j)
     return AKUNU_OK;
 }
 
-/* What GGUF could not tell, or no program that reads it could run. */
+/* Refuses what GGUF cannot express or no reader of GGUF can run. */
 static ak_status check_source(const struct job *j)
 {
     if (j->spec.descriptor.global_first && !j->spec.descriptor.encoder &&
@@ -97,7 +99,7 @@ static ak_status open_source(struct job *j)
     return AKUNU_OK;
 }
 
-/* The last part of the path: what people call the model. */
+/* The last part of the path: the usual name of the model. */
 static void get_base_name(const char *path, char out[AK_SHOW_BYTES])
 {
     size_t n = strlen(path);
@@ -145,7 +147,7 @@ static ak_status convert(struct job *j)
     w.user = j->options->user;
     ak_status status = write_file(j, &w);
     if (w.status == AKUNU_OK)
-        w.status = status; /* what failed elsewhere leaves no file either */
+        w.status = status; /* a failure elsewhere leaves no file either */
     return ak_gguf_writer_finish(&w);
 }
 

@@ -1,16 +1,16 @@
-/* Any model that akunu opens as a GGUF file, tokenizer and metadata included, such that
- * llama.cpp loads it too.
+/* Converts any model that akunu opens to a GGUF file that llama.cpp loads too, with tokenizer and
+ * metadata. Used by akunu_convert.
  *
- *     convert.c      what is done, in order
- *     plan.c         which tensors the file gets, of which types
- *     rows.c         their rows: permuted, widened, quantized
- *     metadata.c     the numbers of the architecture as GGUF's keys
- *     vocab.c        the tokenizer as GGUF's keys
+ *     convert.c      the steps
+ *     plan.c         tensors of the new file and their types
+ *     rows.c         their rows: permuted, dequantized, quantized
+ *     metadata.c     the architecture's numbers as GGUF keys
+ *     vocab.c        the tokenizer as GGUF keys
  *     templates.c    the chat templates
  *     gguf_write.c   the file
  *
- * What a model of Hugging Face's names becomes follows from its family's table of
- * weights, as binding it does (pack/bind.c): an architecture that loads converts.
+ * Tensors of a model with Hugging Face names follow from its family's table of weights, as in
+ * binding (pack/bind.c): an architecture that loads also converts.
  */
 #ifndef AK_CONVERT_CONVERT_H
 #define AK_CONVERT_CONVERT_H
@@ -21,30 +21,29 @@
 #include "tokenizer/tokenizer.h"
 
 struct ak_convert_options {
-    const char *type;               /* "F32", "F16", "BF16", "Q8_0" of matrices; NULL: as stored */
-    const char *pre;                /* name of the pre-tokenizer; NULL: found out */
-    bool overwrite;                 /* a file at the destination is replaced */
-    const char *const *override_kv; /* ends in NULL; NULL: none */
+    const char *type;               /* of matrices: "F32", "F16", "BF16", "Q8_0"; NULL: as stored */
+    const char *pre;                /* name of the pre-tokenizer; NULL: detected */
+    bool overwrite;                 /* replace a file at the destination */
+    const char *const *override_kv; /* "KEY=TYPE:VALUE", ends in NULL; NULL: none */
     bool (*progress)(double fraction, void *user); /* false: stop; NULL allowed */
     void *user;
     const struct ak_log *log; /* NULL allowed */
 };
 
-/* AKUNU_ERROR_ARGUMENT: an unknown type, or a file is at `to` already. */
+/* AKUNU_ERROR_ARGUMENT: unknown type, or `to` exists and may not be replaced. */
 ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options,
                      struct ak_error *error);
 
 /* ---- plan.c ------------------------------------------------------------- */
 enum { AK_CONVERT_PARTS_MAX = 3 };
 
-/* Where GGUF has the rows of a weight, or the elements of a vector or of each row, in
- * another order. From `first` on, what the source has as [groups][a][b][size] the file has
- * as [groups][b][a][size]; all 0: as they are. */
+/* Reordering of a weight's rows, a vector's elements or each row's elements for GGUF. From `first`
+ * on, [groups][a][b][size] of the source becomes [groups][b][a][size]. All 0: same order. */
 struct ak_convert_order {
     uint32_t first, a, b, size;
 };
 
-/* A weight of the source, or every `step` rows the n from `first` on; step 0: all. */
+/* Rows of a weight of the source: n rows from `first` on out of every `step`. step 0: all rows. */
 struct ak_convert_part {
     const struct ak_family_rule *rule;
     uint32_t first, n, step;
@@ -58,16 +57,16 @@ struct ak_convert_tensor {
     uint64_t shape[AK_TENSOR_DIMS_MAX]; /* as in struct ak_tensor */
     uint64_t bytes;
 
-    bool is_stored; /* tensor `index` of a GGUF file, else: */
+    bool is_stored; /* the source is GGUF and this is its tensor `index`; else the rest is set */
     size_t index;
     int layer;
-    uint32_t n_parts; /* one's rows after another's; 0: divisors of the rotation */
+    uint32_t n_parts; /* parts, whose rows follow each other; 0: divisors of the rotation */
     struct ak_convert_part parts[AK_CONVERT_PARTS_MAX];
     enum ak_role role;                  /* of the first part, or of the divisors */
-    uint32_t first_row;                 /* those before it are left out */
-    struct ak_convert_order rows, cols; /* of rows or of a vector's elements; of a row's elements */
+    uint32_t first_row;                 /* rows before it are omitted */
+    struct ak_convert_order rows, cols; /* rows, or elements of a vector; elements of a row */
     float offset;                       /* added to each element */
-    bool decay;                         /* of which the source has the logarithm */
+    bool decay;                         /* each element x becomes −e^x */
 };
 
 struct ak_convert_plan {
@@ -89,18 +88,18 @@ ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,
                                   struct ak_error *error);
 
 /* ---- metadata.c, vocab.c, templates.c ----------------------------------- */
-/* general.* and the architecture's. `name`: the model's, where the source has none;
- * has_rstrip: as ak_tok_has_rstrip_control. */
+/* Puts general.* and the architecture's keys. `name`: used if the source has none. has_rstrip:
+ * control tokens strip the spaces to their right (ak_tok_has_rstrip_control). */
 void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                              const char *name, bool has_rstrip);
-/* All of a GGUF file's own. */
+/* Copies the metadata of a GGUF source. */
 void ak_convert_copy_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan);
 /* `t` NULL: the model has no tokenizer. */
 ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                                const struct ak_tokenizer *t, const char *pre,
                                const struct ak_log *log, struct ak_error *error);
 
-/* Nothing where there are none. */
+/* Puts nothing if there are no templates. */
 ak_status ak_convert_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p,
                                    struct ak_error *error);
 

@@ -1,3 +1,5 @@
+/* Encodes metadata and tensor list in memory, then writes the file in large pieces. The name
+ * appears by rename after fsync: a crash leaves the old file or the new one. */
 #include "convert/gguf_write.h"
 
 #include <errno.h>
@@ -29,7 +31,7 @@ static void add(struct ak_gguf_writer *w, struct ak_buffer *b, const void *bytes
         w->status = ak_buffer_add(b, bytes, n, w->error);
 }
 
-/* Little-endian, as all machines are that akunu runs on. */
+/* Little-endian, as are all machines that akunu runs on. */
 static void add_u32(struct ak_gguf_writer *w, struct ak_buffer *b, uint32_t value)
 {
     add(w, b, &value, sizeof value);
@@ -120,7 +122,7 @@ void ak_gguf_writer_put_bytes(struct ak_gguf_writer *w, const char *key, struct 
     add(w, &w->metas, value.bytes, value.n);
 }
 
-/* GGUF's type of a number or a text. */
+/* The GGUF type of a number or text; AK_GGUF_KINDS if there is none. */
 static enum ak_gguf_kind find_kind(enum ak_meta_kind kind, unsigned width)
 {
     for (int i = 0; i < AK_GGUF_KINDS; i++)
@@ -141,12 +143,13 @@ static void add_value(struct ak_gguf_writer *w, const struct ak_meta *meta)
             meta->width == sizeof value_f32 ? (const void *)&value_f32 : &meta->as.number,
             meta->width);
         break;
-    /* the low bytes come first */
+    /* little-endian: the low bytes come first */
     default: add(w, &w->metas, &meta->as.unsigned_integer, meta->width); break;
     }
 }
 
-/* A number that no file gave has the width that GGUF's keys have by custom. */
+/* A number from an override has no width yet: takes 4 bytes if it fits, as GGUF's keys usually
+ * do, else 8. */
 static struct ak_meta set_width(struct ak_meta meta)
 {
     if (meta.width > 0)
@@ -251,7 +254,7 @@ static void flush(struct ak_gguf_writer *w)
     report(w);
 }
 
-/* The disk has to have room for all of it, where it can say so. */
+/* Reserves disk space for the whole file, if the file system can. */
 static void reserve(struct ak_gguf_writer *w, uint64_t bytes)
 {
     char shown[AK_SHOW_BYTES];
@@ -278,7 +281,7 @@ static char *copy_folder(const char *path)
                    ak_strndup(".", 1);
 }
 
-/* By what a file without a name can be given one. */
+/* Path by which an unnamed file is linked. */
 enum { LINK_BYTES = 32 };
 static const char *format_link(int fd, char out[LINK_BYTES])
 {
@@ -286,8 +289,8 @@ static const char *format_link(int fd, char out[LINK_BYTES])
     return out;
 }
 
-/* Without a name, where the file system can: whatever ends the program then leaves
- * nothing behind. */
+/* Creates the file without a name if the file system can: then nothing remains however the
+ * program ends. */
 static void open_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
@@ -317,7 +320,7 @@ static ak_status alloc_paths(struct ak_gguf_writer *w, const char *path)
     return AKUNU_OK;
 }
 
-/* A name that is there already is replaced by renaming alone. */
+/* Links an unnamed file as `temporary`, because only rename replaces an existing name. */
 static bool name_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
@@ -328,8 +331,8 @@ static bool name_file(struct ak_gguf_writer *w)
     return rename(w->temporary, w->path) == 0;
 }
 
-/* So that the name outlasts a power cut as the data does. Not every file system syncs
- * folders, and not every folder can be read. */
+/* Makes the name survive a power cut, as the data does. Not every file system syncs folders, and
+ * not every folder can be opened, so only EIO is an error. */
 static void sync_folder(struct ak_gguf_writer *w)
 {
     int fd = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -341,7 +344,7 @@ static void sync_folder(struct ak_gguf_writer *w)
 }
 
 /* ---- The whole ---------------------------------------------------------- */
-/* In pieces, so that little waits in memory. */
+/* Writes in pieces, so that `pending` stays small. */
 static void write_pieces(struct ak_gguf_writer *w, const char *bytes, size_t n)
 {
     for (size_t at = 0, taken; at < n && is_ok(w); at += taken) {
@@ -406,7 +409,7 @@ ak_status ak_gguf_writer_finish(struct ak_gguf_writer *w)
     if (opened && is_ok(w))
         complete_file(w);
     if (opened)
-        close(w->fd); /* what writing has to say, fsync has said */
+        close(w->fd); /* fsync has reported any error of writing */
     if (opened && !is_ok(w) && !w->is_unnamed)
         unlink(w->temporary);
     ak_free(w->metas.bytes);

@@ -1,3 +1,5 @@
+/* GGUF metadata of a model. Numbers of the specification are written under the keys that
+ * llama.cpp reads; other keys of the source are renamed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 
 enum { KEY_BYTES = 128, QUANTIZATION_VERSION = 2 };
 
-/* llama.cpp's numbers of what most of a file's bytes are. */
+/* llama.cpp's file types: the type that most bytes of the file have. */
 static const struct {
     enum ak_quant_type type;
     uint32_t number;
@@ -55,8 +57,8 @@ static void put_f32(struct ak_gguf_writer *w, const struct ak_convert_plan *plan
     ak_gguf_writer_put_f32(w, format_key(plan, suffix, key), value);
 }
 
-/* Which layers have attention, and the heads of the others; llama.cpp reads one number of
- * key-value heads of these models. */
+/* Models with delta layers: which layers have attention, and the size of the delta heads. For
+ * these llama.cpp reads a single number of key-value heads. */
 static void put_delta(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     static const int32_t sections[] = { 11, 11, 10, 0 };
@@ -65,12 +67,12 @@ static void put_delta(struct ak_gguf_writer *w, const struct ak_convert_plan *pl
     put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
     put_u32(w, plan, "full_attention_interval", ak_spec_attention_interval(c));
     put_u32(w, plan, "ssm.inner_size", c->delta_v_heads * c->delta_v_dim);
-    if (plan->spec->family->gguf_tiled) /* llama.cpp wants it, and any will do for text */
+    if (plan->spec->family->gguf_tiled) /* llama.cpp requires it; for text any value will do */
         ak_gguf_writer_put_ints(w, format_key(plan, "rope.dimension_sections", key), sections,
                                 sizeof sections / sizeof *sections);
 }
 
-/* One number, or one a layer where some have no attention: 0 for those. */
+/* One number; or one per layer if some layers have no attention: 0 for those. */
 static void put_kv_heads(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec_config *c = &plan->spec->config;
@@ -132,7 +134,7 @@ static void put_scaling(struct ak_gguf_writer *w, const struct ak_convert_plan *
     const struct ak_spec_rope *rope = &plan->spec->rope;
     char key[KEY_BYTES];
     if (rope->scaling == AK_SPEC_ROPE_PLAIN || rope->scaling == AK_SPEC_ROPE_LLAMA3)
-        return; /* nothing to tell, or told by a tensor */
+        return; /* no scaling, or a tensor has its divisors */
     ak_gguf_writer_put_string(w, format_key(plan, "rope.scaling.type", key), names[rope->scaling]);
     if (rope->scaling != AK_SPEC_ROPE_LONGROPE)
         put_f32(w, plan, "rope.scaling.factor", rope->factor);
@@ -143,13 +145,13 @@ static void put_scaling(struct ak_gguf_writer *w, const struct ak_convert_plan *
     if (rope->scaling == AK_SPEC_ROPE_YARN) {
         put_f32(w, plan, "rope.scaling.yarn_beta_fast", rope->beta_fast);
         put_f32(w, plan, "rope.scaling.yarn_beta_slow", rope->beta_slow);
-        if (rope->unrounded) /* llama.cpp has no key for it, and rounds */
+        if (rope->unrounded) /* llama.cpp has no such key, and rounds */
             ak_gguf_writer_put_bool(w, format_key(plan, "rope.scaling.truncate", key), false);
     }
 }
 
-/* Every which layer is not rotated, whatever the source tells it by; where all are, one
- * behind the last. */
+/* The interval of layers without rotation, however the source expresses it. If all layers are
+ * rotated, an interval beyond the last layer. */
 static void put_unrotated(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec_descriptor *d = &plan->spec->descriptor;
@@ -172,7 +174,7 @@ static void put_rotation(struct ak_gguf_writer *w, const struct ak_convert_plan 
 }
 
 /* ---- Numbers of single architectures ------------------------------------ */
-/* Those that the functions above have written, or that mean the same otherwise. */
+/* Keys that the functions above have written, or that say the same in another way. */
 static bool is_written(const char *key)
 {
     static const char *const done[] = {
@@ -201,7 +203,7 @@ static bool is_written(const char *key)
     return strncmp(key, "rope.", strlen("rope.")) == 0;
 }
 
-/* Counts and sizes are integers in GGUF, all else are floats, whatever JSON has. */
+/* In GGUF counts and sizes are integers and all other numbers floats, whatever JSON has. */
 static bool is_count(const char *key)
 {
     static const char *const endings[] = { "_count", "_length", "_size",   "_interval",
@@ -249,8 +251,8 @@ static void put_architecture_keys(struct ak_gguf_writer *w, const struct ak_conv
         put_f32(w, plan, "attention.scale", spec->descriptor.attention_scale);
 }
 
-/* What the activation is called goes as it is. Types of tokens count also where the model
- * has no table of them: llama.cpp asks of those that may have one. */
+/* The name of the activation is copied. llama.cpp requires the number of token types of every
+ * architecture that may have a table of them, even if this model has none. */
 static void put_encoder(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
@@ -305,7 +307,8 @@ void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_p
         put_u32(w, plan, "pooling_type", ak_spec_gguf_pooling(plan->spec->pooling.kind));
 }
 
-/* Parts of a split file are one again; the types are told anew where they changed. */
+/* Drops the keys of split files, since the parts become one file. The file type is written anew if
+ * the types changed. */
 void ak_convert_copy_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     struct ak_meta meta;

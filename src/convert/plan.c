@@ -1,3 +1,5 @@
+/* Plans the tensors of the new file: their names, types and shapes, and the rows of the source
+ * that each takes. Shapes must be known before the data, since GGUF lists tensors first. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ static ak_status add_tensor(struct ak_convert_plan *plan, struct ak_convert_tens
     return AKUNU_OK;
 }
 
-/* What llama.cpp wants as floats whatever the type of the others. */
+/* Whether llama.cpp requires the tensor in float32, whatever the type of the others. */
 static bool stays_float(const struct ak_convert_tensor *t, bool has_role)
 {
     if (t->n_dims == 1 || !has_role)
@@ -33,8 +35,8 @@ static bool stays_float(const struct ak_convert_tensor *t, bool has_role)
            t->role == AK_ROLE_FFN_ROUTER;
 }
 
-/* Types that GGUF has no number for are widened, numbers of 8 bits to halves; rows that do not fill
- * blocks are halves. */
+/* Types without a GGUF number become F32, 8-bit floats F16. Rows that do not fill blocks become
+ * F16. */
 static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_tensor *t,
                              enum ak_quant_type stored, bool has_role, const struct ak_log *log,
                              struct ak_error *error)
@@ -53,7 +55,7 @@ static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_ten
         t->type = AK_QUANT_F16;
     }
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
-        rows *= t->shape[d]; /* the provider has checked that it fits */
+        rows *= t->shape[d]; /* the provider has checked for overflow */
     if (!ak_quant_row_bytes(t->type, t->shape[t->n_dims - 1], &t->bytes) ||
         !ak_mul_u64(t->bytes, rows, &t->bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits", t->name);
@@ -83,9 +85,9 @@ static ak_status plan_stored(struct ak_convert_plan *plan, const struct ak_log *
 }
 
 /* ---- From Hugging Face's names: what the family declares ---------------- */
-/* Hugging Face has the first halves of a head's pairs before the second ones, GGUF the
- * two of a pair side by side; and value heads of a key head as neighbors, where GGUF has
- * as many between them as there are key heads. */
+/* Two orders differ. Rotated pairs of a head: Hugging Face stores all first elements, then all
+ * second ones; GGUF stores the two of a pair side by side. Value heads of one key head: neighbors
+ * in Hugging Face, n_k_heads apart in GGUF. */
 static void choose_order(const struct ak_spec *spec, struct ak_convert_tensor *t)
 {
     const struct ak_spec_config *c = &spec->config;
@@ -119,7 +121,7 @@ static void choose_order(const struct ak_spec *spec, struct ak_convert_tensor *t
     }
 }
 
-/* Shapes from the parts, which binding has checked. False where the model has no such weight. */
+/* Sets the shape from the parts, which binding has checked. False: the model has no such weight. */
 static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_convert_tensor *t,
                                  enum ak_quant_type *stored)
 {
@@ -132,7 +134,7 @@ static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_conve
         const struct ak_view *view = ak_bind_find(bound, part->rule->role, t->layer);
         if (!view)
             return false;
-        /* of one row, too */
+        /* a matrix of one row has 2 dimensions, too */
         t->n_dims = kind == AK_ROLE_KIND_EXPERTS ? 3 :
                     kind == AK_ROLE_KIND_MATRIX  ? 2 :
                                                    view->n_dims;
@@ -143,7 +145,7 @@ static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_conve
         *stored =
             ak_composed_order(view) ? AK_QUANT_F16 : view->type; /* GGUF has no order of columns */
     }
-    /* whether or not they are tensors of their own */
+    /* whether the source stores the experts as one tensor or as many */
     uint32_t matrices = t->n_dims == 3 ? bound->spec->config.n_experts : 1;
     if (t->role == AK_ROLE_POSITION_EMBEDDING)
         t->first_row = bound->spec->config.first_position; /* GGUF has none before it */
@@ -165,7 +167,7 @@ static ak_status set_name(struct ak_convert_tensor *t, enum ak_role stored,
     return AKUNU_OK;
 }
 
-/* What is planned: the weights as they are bound, and who is told. */
+/* Arguments of planning: the bound weights, and the log. */
 struct planner {
     struct ak_convert_plan *plan;
     const struct ak_binding *bound;
@@ -173,7 +175,8 @@ struct planner {
     struct ak_error *error;
 };
 
-/* Those of a role that the parts of t, which is new, are of; without them there is none. */
+/* Completes the new tensor t, whose parts are set. `stored`: the role of its name in GGUF, which
+ * may be a merged one. Drops t if the model has no such weights. */
 static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor *t,
                                enum ak_role stored)
 {
@@ -195,7 +198,8 @@ static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor
     return AKUNU_OK;
 }
 
-/* One matrix that makes q, k, v and z of each key head side by side: two of them. */
+/* Splits the matrix that computes q, k, v and z of each key head side by side into two tensors:
+ * q, k, v; and z. */
 static ak_status plan_split_qkvz(const struct planner *p, const struct ak_family_rule *rule,
                                  int layer)
 {
@@ -236,7 +240,7 @@ static ak_status plan_weight(const struct planner *p, const struct ak_family_rul
     return finish_tensor(p, t, whole ? whole->stored : rule->role);
 }
 
-/* Tensors of divisors that Hugging Face has as numbers of the configuration. */
+/* Tensors of rotation divisors; Hugging Face has these numbers in config.json. */
 static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log *log,
                                struct ak_error *error)
 {

@@ -1,3 +1,5 @@
+/* Writes the data of one tensor: copied if type and order stay, else read as floats row by row,
+ * reordered and quantized. Only a row or a piece is in memory at a time. */
 #include <string.h>
 
 #include "base/math.h"
@@ -13,7 +15,8 @@ struct requantizer {
     struct ak_buffer blocks;
 };
 
-/* Pieces are whole rows, or whole blocks of the source's; 32 divides those. */
+/* A piece is whole rows, or whole blocks of the source type; either is a multiple of the blocks of
+ * the new type, which has at most 32 elements. */
 static ak_status on_piece(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
                           const float *values, void *user)
 {
@@ -45,7 +48,7 @@ static ak_status write_stored(const struct ak_convert_plan *plan, const struct a
 }
 
 /* ---- From Hugging Face's names ------------------------------------------ */
-/* Where the source has what stands at `at`. */
+/* The index in the source of what the new file has at index `at`. */
 static uint64_t map_index(const struct ak_convert_order *o, uint64_t at)
 {
     if (o->size == 0 || at < o->first)
@@ -62,17 +65,17 @@ static bool is_vector(const struct ak_convert_tensor *t)
            ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
 }
 
-/* A weight whose rows are written, and room for one of them. */
+/* A weight whose rows are written, with buffers for one row. */
 struct rows {
     const struct ak_convert_tensor *t;
     const struct ak_convert_part *part;
     const struct ak_view *view;
-    float *values, *ordered; /* of one row, as it is, and where that differs, as it will be */
-    uint8_t *blocks;
-    uint64_t row_bytes, out_bytes;
+    float *values, *ordered;       /* one row in the order of the source; in the new order */
+    uint8_t *blocks;               /* the row as blocks of the new type */
+    uint64_t row_bytes, out_bytes; /* of a row in the source; in the new file */
 };
 
-/* The matrix that row *row is in, and which row of it that is. */
+/* The matrix that contains row *row of an expert stack; *row becomes the row in it. */
 static const struct ak_view *find_matrix(const struct ak_view *view, uint64_t *row)
 {
     if (!view->expert_views)
@@ -179,7 +182,7 @@ static ak_status write_part(const struct ak_convert_plan *plan, const struct ak_
     return AKUNU_OK;
 }
 
-/* What had to be copied of one part serves the others. */
+/* The parts share one binding, and with it the buffers that it owns. */
 static ak_status write_parts(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
                              struct ak_gguf_writer *w, struct ak_error *error)
 {

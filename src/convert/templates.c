@@ -1,5 +1,6 @@
-/* Chat templates: a file of its own, or in tokenizer_config.json or chat_template.json one
- * text, or a list of them with names, of which "default" is the usual one. */
+/* Chat templates as GGUF keys. A checkpoint has chat_template.jinja, or a template in
+ * tokenizer_config.json or chat_template.json: one text, or a list with names, of which "default"
+ * is the one to use. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ enum { TEMPLATES_MAX = 64, NAME_BYTES = 64 };
 
 static const char key[] = "tokenizer.chat_template";
 
-/* As in gguf's own writer, names become letters, digits and underscores. */
+/* As in the gguf Python package, characters other than letters and digits become underscores. */
 static void read_name(const json_t *element, char out[NAME_BYTES])
 {
     const char *name = json_string_value(json_object_get(element, "name"));
@@ -18,7 +19,7 @@ static void read_name(const json_t *element, char out[NAME_BYTES])
     for (; name && *name && n + 1 < NAME_BYTES; name++) {
         bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
                      (*name >= '0' && *name <= '9');
-        if (((unsigned char)*name & 0xC0) != 0x80) /* a character is one underscore */
+        if (((unsigned char)*name & 0xC0) != 0x80) /* one underscore per character */
             out[n++] = plain ? *name : '_';
     }
     out[n] = '\0';
@@ -37,7 +38,7 @@ static bool is_among(const char *name, char names[][NAME_BYTES], uint32_t n)
     return false;
 }
 
-/* Of two with one name the first counts. */
+/* Of templates with the same name the first is kept. */
 static ak_status put_list(struct ak_gguf_writer *w, const json_t *list, struct ak_error *error)
 {
     char names[TEMPLATES_MAX][NAME_BYTES], full[sizeof key + 1 + NAME_BYTES];

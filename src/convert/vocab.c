@@ -1,10 +1,12 @@
+/* The tokenizer as GGUF keys: the vocabulary that the tokenizer exports, the ids of special tokens
+ * and the flags. */
 #include <stdio.h>
 #include <string.h>
 
 #include "convert/convert.h"
 #include "tokenizer/export.h"
 
-/* A string of tokenizer_config.json, or the content of a token there. */
+/* A string of tokenizer_config.json; if it is an object for a token, the object's content. */
 static bool find_text(const struct ak_provider *p, const char *key, struct ak_text *out)
 {
     static const char *const endings[] = { "", ".content" };
@@ -29,7 +31,7 @@ static int64_t find_token(const struct ak_vocab *v, struct ak_text text)
     return -1;
 }
 
-/* Of "pad", the id of tokenizer_config.json's pad_token, else config.json's pad_token_id. */
+/* For "pad": the id of pad_token of tokenizer_config.json, else pad_token_id of config.json. */
 static int64_t find_id(const struct ak_provider *p, const struct ak_vocab *v, const char *name)
 {
     char key[32];
@@ -59,7 +61,7 @@ static void put_ids(struct ak_gguf_writer *w, const struct ak_provider *p, const
     put_id(w, "tokenizer.ggml.unknown_token_id", unknown, v->n_tokens);
     put_id(w, "tokenizer.ggml.padding_token_id", find_id(p, v, "pad"), v->n_tokens);
     put_id(w, "tokenizer.ggml.mask_token_id", find_id(p, v, "mask"), v->n_tokens);
-    put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* spelled so */
+    put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* GGUF's spelling */
     put_id(w, "tokenizer.ggml.cls_token_id", v->cls, v->n_tokens);
 }
 

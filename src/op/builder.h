@@ -1,7 +1,8 @@
-/* What an architecture's emission calls: one call an operation, in order.
+/* Builder that an architecture's emission calls: one call per op, in order. Declared here so that
+ * architectures know nothing of dispatch, which implements it.
  *
- * Values are activation slots. The first failure sticks: later calls do nothing,
- * and the build ends with its message, so emission needs no checks. */
+ * Values are activation slots. The first failure sticks: later calls do nothing and the build
+ * returns that error, so emission needs no checks. */
 #ifndef AK_OP_BUILDER_H
 #define AK_OP_BUILDER_H
 
@@ -10,27 +11,27 @@
 struct ak_builder;
 typedef uint32_t ak_build_value;
 
-/* [tokens, width]; adds the rows of type 0 and of the positions where the model has tables of them.
- */
+/* [tokens, width]. Adds the row of token type 0 and the rows of the positions if the model has
+ * such tables. */
 ak_build_value ak_build_embed(struct ak_builder *b, float scale);
 
-/* RMS norm with the vector (role, layer); the shape stays. */
+/* RMS norm with the vector (weight, layer). The result has the shape of x. */
 ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight, int layer,
                              float eps);
 
-/* LayerNorm with the vectors (weight, layer) and, where the model has it, (bias, layer). */
+/* LayerNorm with the vector (weight, layer) and, if the model has it, (bias, layer). */
 ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight,
                                    enum ak_role bias, int layer, float eps);
 
 /* Whether the layer has the vector. */
 bool ak_build_has_vector(const struct ak_builder *b, enum ak_role vector, int layer);
 
-/* RMS norm over the whole of one part of a linear operator's output, in place. */
+/* RMS norm over one whole part of a linear operator's output, in place. */
 void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                         uint32_t part, enum ak_role weight, int layer, float eps);
 
-/* All parts that the model has of the operator side by side, each from a multiple of 16 elements
- * on; biases where the model has them. */
+/* All parts of the operator that the model has, side by side. Each starts at a multiple of 16
+ * elements. Adds the biases that the model has. */
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                                int layer);
 
@@ -38,22 +39,23 @@ ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_o
 uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear linear, int layer,
                               uint32_t part);
 
-/* Norms of each head (norm_heads: where the layer has the vectors), rotation and cache
- * write, in place; params->q_at, k_at, v_at, q_step and kv_layer are filled in. */
+/* Norm of each head (if norm_heads, and the layer has the vectors), rotation and cache write, in
+ * place. Sets q_at, k_at, v_at, q_step and kv_layer of params. */
 void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm_heads,
                   struct ak_op_qkv_params params);
 
-/* [tokens, n_heads · head_dim]; params.q_at, q_step, gated and kv_layer are filled in. With the
- * layer's sinks where it has them. */
+/* [tokens, n_heads · head_dim]. Sets q_at, q_step, gated and kv_layer of params. Uses the layer's
+ * attention sinks, if any. */
 ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int layer,
                                   struct ak_op_attention_params params);
 
-/* [tokens, width] of what CONV_IN made: gated, convolved over `taps` tokens, gated. */
+/* [tokens, width] from the output of CONV_IN: gated, convolved over `taps` tokens, gated. */
 ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int layer,
                                    uint32_t taps);
 
-/* The gated delta rule: q, k and v of what DELTA_IN made, convolved; what its heads give,
- * by what DELTA_GATES made; these normed and gated by z of what DELTA_IN made. */
+/* The gated delta rule, in three calls. ak_build_conv: q, k and v of `in`, the output of DELTA_IN,
+ * convolved. ak_build_delta: outputs of the heads; `gates` is the output of DELTA_GATES.
+ * ak_build_norm_gated: these outputs, normalized and gated by z of `in`. */
 ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer);
 ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build_value gates,
                               int layer);
@@ -65,16 +67,16 @@ ak_build_value ak_build_gated(struct ak_builder *b, ak_build_value gate_up,
                               enum ak_op_linear linear, int layer, enum ak_op_activation activation,
                               uint32_t n);
 
-/* The experts of each token from the router's logits: [tokens, 2 · n_used]. */
+/* [tokens, 2 · n_used]: the experts of each token, from the router's logits. */
 ak_build_value ak_build_route(struct ak_builder *b, ak_build_value logits, int layer,
                               struct ak_op_route_params params);
 
-/* [tokens · n_used, width]: rows for the experts' operators, expert by expert. Linear
- * operators follow, and nothing else reads it. */
+/* [tokens · n_used, width]: the input rows of the experts, grouped by expert. Only the experts'
+ * linear operators may read them. */
 ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_value routes,
                                int layer);
 
-/* x += the experts' rows, weighted */
+/* x += the sum of the experts' rows, weighted by `routes` */
 void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value rows,
                       ak_build_value routes, int layer);
 
@@ -82,21 +84,21 @@ void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value row
 void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y, ak_build_value h,
                         enum ak_role vector, int layer);
 
-/* [tokens, n]; a GELU. */
+/* [tokens, n]: the activation of each element; a GELU. */
 ak_build_value ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
                                  enum ak_op_activation activation, uint32_t n);
 
 /* x += y · scale */
 void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, float scale);
 
-/* The rows whose result is wanted. */
+/* The logit rows: rows of tokens for which the pass returns a result. */
 ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x);
 
-/* Ends the table: x is what a pass gives. */
+/* Ends the table: a pass returns x. */
 void ak_build_hidden(struct ak_builder *b, ak_build_value x);
 
-/* The same with logits = OUTPUT · x / divisor, then a soft cap unless it is 0; in a
- * table of hidden states it is x. */
+/* Ends the table with logits = OUTPUT · x / divisor, soft-capped unless `cap` is 0. A table of
+ * hidden states returns x instead. */
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap);
 
 #endif

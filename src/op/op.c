@@ -1,3 +1,4 @@
+/* Names of the ops, and the parts of each linear operator, from the lists in the .def files. */
 #include "op/op.h"
 
 #include <stddef.h>

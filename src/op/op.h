@@ -1,5 +1,6 @@
-/* The flat description of one pass: operations over activation slots, weight
- * slots and the KV cache. Built once, never written while it runs. */
+/* Commands: ops with operands and parameters. A dispatch table is a flat list of them; operands
+ * are activation slots, weight slots and the KV cache. Built once and never written
+ * while it runs. model emits them, backends run them. */
 #ifndef AK_OP_OP_H
 #define AK_OP_OP_H
 
@@ -28,7 +29,7 @@ enum { AK_OP_LINEAR_PARTS_MAX = 3 };
 
 struct ak_op_linear_part {
     enum ak_role weight;
-    enum ak_role bias; /* AK_ROLE_COUNT: never has one */
+    enum ak_role bias; /* AK_ROLE_COUNT: none */
 };
 
 struct ak_op_linear_info {
@@ -39,27 +40,26 @@ struct ak_op_linear_info {
 
 const struct ak_op_linear_info *ak_op_linear_info(enum ak_op_linear linear);
 
-/* Which rows a slot has: one a token of the pass, one a wanted token, or one for each
- * expert of each token. */
+/* Row set of a slot: rows per token of the pass, per logit row, or per expert of a token. */
 enum ak_op_row_set { AK_OP_ROWS_TOKENS, AK_OP_ROWS_LOGITS, AK_OP_ROWS_EXPERTS, AK_OP_ROWS_COUNT };
 
-/* No slot, no weight. */
+/* Index of an absent slot or weight. */
 #define AK_OP_NONE UINT32_MAX
 
 enum ak_op_activation {
     AK_OP_ACTIVATION_SILU,
     AK_OP_ACTIVATION_GELU_TANH,
     AK_OP_ACTIVATION_GELU_ERF,
-    AK_OP_ACTIVATION_SWIGLU_CLAMPED /* gpt-oss: of a gate and an up part alone */
+    AK_OP_ACTIVATION_SWIGLU_CLAMPED /* gpt-oss; only in GATED, of a gate and an up part */
 };
 
-/* Token i stands at row first_position + i of the positions' table. */
+/* The token at position i takes row first_position + i of the position embedding. */
 struct ak_op_embed_params {
     float scale;
-    bool types, positions;
+    bool types, positions; /* adds the row of token type 0; of the position */
     uint32_t first_position;
 };
-/* Of the elements [offset, offset + n) of a row. */
+/* Norm of the elements [offset, offset + n) of a row. */
 struct ak_op_norm_params {
     float eps;
     uint32_t offset, n;
@@ -70,36 +70,36 @@ struct ak_op_linear_params {
     uint32_t offset;
 };
 struct ak_op_qkv_params {
-    uint32_t q_at, k_at, v_at; /* elements of a row where each part starts */
-    uint32_t q_step;           /* from one head of q to the next */
+    uint32_t q_at, k_at, v_at; /* first element of each part in a row */
+    uint32_t q_step;           /* elements from one head of q to the next */
     uint32_t n_heads, n_kv_heads, head_dim;
-    uint32_t rope_dims;  /* 0: no rotation */
-    uint32_t rope_table; /* which of the model's tables */
-    uint32_t interleaved;
-    uint32_t kv_layer; /* of the cache */
-    float norm_eps;    /* of the q and k norms, where the command has them */
+    uint32_t rope_dims;   /* 0: no rotation */
+    uint32_t rope_table;  /* index among the model's rotation tables */
+    uint32_t interleaved; /* 1: pairs are neighbors; 0: elements i and i + rope_dims / 2 */
+    uint32_t kv_layer;    /* layer index in the KV cache */
+    float norm_eps;       /* of the q and k norms, if the command has their vectors */
 };
 struct ak_op_attention_params {
     uint32_t q_at, q_step, n_heads, n_kv_heads, head_dim;
     uint32_t kv_layer;
     uint32_t window; /* tokens that a token sees, itself included; 0: all */
-    /* it sees those after it too, all of which are in its pass; of a window, half on each side */
+    /* not causal: a token sees later ones of its pass; half of a window on each side */
     bool bidirectional;
-    bool alibi; /* a score loses the distance times the head's slope */
-    bool gated; /* what a head gives is multiplied by the sigmoid of what follows its q */
+    bool alibi; /* subtracts the distance times the head's slope from a score */
+    bool gated; /* multiplies a head's output by the sigmoid of the elements after its q */
     float scale;
     float cap; /* 0: none */
 };
-/* A row of `in` has b, c and x, n elements each; the vector is the kernel, [n][taps], the
- * newest tap last. `state_at` is where [taps − 1][n] values of b · x, the oldest first, are
- * among the floats of a sequence's state. */
+/* A row of `in` has b, c and x, n elements each. The vector is the kernel, [n][taps], newest tap
+ * last. `state_at` is the index of the first float in a sequence's recurrent state: [taps − 1][n]
+ * values of b · x, oldest first. */
 struct ak_op_short_conv_params {
     uint32_t n, taps;
     uint64_t state_at;
 };
-/* The channels are those of three parts, one after another, and a part's those of n_groups
- * groups, n each; group g of a row of `in` begins at element offset + g · step. The vector is
- * the kernel, [channels][taps], the newest tap last; `state_at` is as above. */
+/* The channels are three parts, one after another; each part is n_groups groups of n channels.
+ * Group g of a part starts at element offset + g · step of a row of `in`. The vector is the
+ * kernel, [channels][taps], newest tap last; `state_at` is as above. */
 struct ak_op_conv_part {
     uint32_t offset, step, n;
 };
@@ -109,18 +109,18 @@ struct ak_op_conv_params {
     struct ak_op_conv_part parts[AK_OP_CONV_PARTS];
     uint64_t state_at;
 };
-/* A row of `in` has q of all key heads, k_dim elements each, k of them, and v of all value
- * heads, v_dim each. With r = n_v_heads / n_k_heads, value head h has key head h / r, or,
- * where `tiled`, h mod n_k_heads; in slot `gates` its beta is at beta_at + g, its alpha at
- * alpha_at + g, g = h / r · gate_step + h mod r. The vectors have each value head's decay,
- * below 0, and alpha's bias. At `state_at` are [n_v_heads][k_dim][v_dim] values. */
+/* A row of `in` has q of all key heads (k_dim elements each), their k, and v of all value heads
+ * (v_dim each). With r = n_v_heads / n_k_heads, value head h uses key head h / r; if `tiled`,
+ * h mod n_k_heads. In slot `gates` its beta is at beta_at + g and its alpha at alpha_at + g,
+ * g = h / r · gate_step + h mod r. The vectors are the decay of each value head, below 0, and
+ * alpha's bias. At `state_at` are [n_v_heads][k_dim][v_dim] values. */
 struct ak_op_delta_params {
     uint32_t n_k_heads, n_v_heads, k_dim, v_dim;
     uint32_t gates, beta_at, alpha_at, gate_step;
     bool tiled;
     uint64_t state_at;
 };
-/* Of n_heads heads of n elements; head h's part of slot `gate` is at
+/* n_heads heads of n elements. The part of head h in slot `gate` starts at
  * gate_at + h / per_group · gate_step + h mod per_group · n. */
 struct ak_op_norm_gated_params {
     float eps;
@@ -138,39 +138,40 @@ struct ak_op_add_params {
     float scale;
     uint32_t n;
 };
-/* DIVIDE, CAP */
+/* DIVIDE: the divisor; CAP: the cap. */
 struct ak_op_scalar_params {
     float value;
     uint32_t n;
 };
-/* Of n_experts logits the n_used largest, the first of equals; a row of the out slot has
- * their indices, then their weights: the softmax over all logits, or where `normalized`
- * over those chosen. */
+/* Selects the n_used largest of n_experts logits; of equal ones the first. A row of `out` has
+ * their indices, then their weights: the softmax over all logits or, if `normalized`, over the
+ * selected ones. */
 struct ak_op_route_params {
     uint32_t n_experts, n_used;
     bool normalized;
 };
-/* GATHER, COMBINE: `routes` is the slot of a ROUTE. */
+/* GATHER, COMBINE: `routes` is the `out` slot of a ROUTE. */
 struct ak_op_routed_params {
     uint32_t routes, n;
 };
-/* `gate` is the slot whose rows meet the vector. */
+/* `gate` is the slot of the rows that the vector is multiplied with. */
 struct ak_op_add_gated_params {
     uint32_t gate, n;
 };
 struct ak_op_select_params {
     uint32_t n;
 };
+/* GUMBEL, ARGMAX */
 struct ak_op_logits_params {
     uint32_t n;
-}; /* GUMBEL, ARGMAX */
+};
 
 struct ak_command {
     enum ak_op op;
     int layer;        /* AK_ROLE_NO_LAYER outside of layers */
     uint32_t in, out; /* activation slots */
-    uint32_t weight;  /* LINEAR: weight slot; EMBED: the embedding */
-    /* vector slots: norm weights, LayerNorm's bias; QKV: q norm, k norm; ATTENTION: sinks;
+    uint32_t weight;  /* LINEAR: weight slot; EMBED: that of the embedding */
+    /* vector slots. Norms: weight, LayerNorm's bias; QKV: q norm, k norm; ATTENTION: sinks;
      * SHORT_CONV, CONV: kernel; DELTA: decay, alpha's bias */
     uint32_t vector, vector2;
     union {

@@ -1,3 +1,4 @@
+/* Names of roles: expansion and matching of patterns with "{n}" (layer) and "{e}" (expert). */
 #include "op/role.h"
 
 #include <assert.h>
@@ -76,7 +77,7 @@ const char *ak_role_expand_expert(const char *pattern, uint32_t expert, char *ou
     return expand(pattern, expert_mark, (int)expert, out);
 }
 
-/* Reads a number and passes it; NULL where there is none. */
+/* Reads a number; returns the position after it, or NULL if there is none. */
 static const char *read_number(const char *digits, int *number)
 {
     const char *next = digits;

@@ -1,4 +1,5 @@
-/* What a tensor is for. A role and a layer name one tensor of a model. */
+/* Roles: what a tensor is for. A role and a layer identify one tensor of a model, whatever its
+ * name in the file. Used by formats, model families and binding. */
 #ifndef AK_OP_ROLE_H
 #define AK_OP_ROLE_H
 
@@ -20,31 +21,31 @@ enum ak_role_kind {
     AK_ROLE_KIND_EXPERT_VECTORS
 };
 
-/* The layer of a tensor that belongs to none. */
+/* AK_ROLE_NO_LAYER: layer of tensors outside of layers. */
 enum { AK_ROLE_NO_LAYER = -1, AK_ROLE_NAME_BYTES = 96 };
 
 enum ak_role_kind ak_role_kind(enum ak_role role);
 bool ak_role_is_expert(enum ak_role role);
 
-/* Whether the role's name has a layer in it. */
+/* Whether the role's name contains "{n}". */
 bool ak_role_has_layer(enum ak_role role);
 
 /* Whether the role is the weight of a norm. */
 bool ak_role_is_norm(enum ak_role role);
 
-/* Writes the canonical name ("layers.3.ffn.up.weight") into `out`, which is
- * AK_ROLE_NAME_BYTES long, and returns it. */
+/* Writes the canonical name ("layers.3.ffn.up.weight") into out[AK_ROLE_NAME_BYTES] and returns
+ * it. */
 const char *ak_role_name(enum ak_role role, int layer, char *out);
 
-/* Expands "{n}" in `pattern` to `layer`; the same contract. */
+/* The same for `pattern`, with "{n}" replaced by `layer`. */
 const char *ak_role_expand(const char *pattern, int layer, char *out);
 
-/* Whether `pattern` has "{e}" in it, and its expansion to `expert`; the same contract. */
+/* Whether `pattern` contains "{e}"; the same for `pattern`, with "{e}" replaced by `expert`. */
 bool ak_role_has_expert(const char *pattern);
 const char *ak_role_expand_expert(const char *pattern, uint32_t expert, char *out);
 
-/* Matches `name` against `pattern`, whose "{n}" and "{e}" take a decimal number without
- * leading zeros and below 2^31: true gives the layer, AK_ROLE_NO_LAYER without {n}. */
+/* Matches `name` against `pattern`. "{n}" and "{e}" match a decimal number below 2^31 without
+ * leading zeros. If true, *layer is the number of "{n}", or AK_ROLE_NO_LAYER without one. */
 bool ak_role_match(const char *pattern, const char *name, int *layer);
 
 #endif
