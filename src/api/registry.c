@@ -3,7 +3,7 @@
 #include "api/versioned.h"
 #include "cpu/layout.h"
 #include "model/model.h"
-#include "weights/ggml_type.h"
+#include "weights/formats.h"
 
 static ak_status fail_past_end(const char *what, size_t i, struct ak_error *error)
 {

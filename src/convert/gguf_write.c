@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "weights/ggml_type.h"
+#include "weights/formats.h"
 #include "weights/gguf/gguf.h"
 
 enum { VERSION = 3, WRITE_BYTES = 1 << 20 };

@@ -6,7 +6,7 @@
 #include "convert/convert.h"
 #include "pack/pack.h"
 #include "weights/composed.h"
-#include "weights/ggml_type.h"
+#include "weights/formats.h"
 
 static ak_status add_tensor(struct ak_convert_plan *plan, struct ak_convert_tensor **out,
                             struct ak_error *error)

@@ -1,3 +1,5 @@
+/* Makes blocks of composed tensors: encoders of the block types, the MXFP4 scheme, and the walk
+ * over a row in pieces of at most AK_COMPOSED_ELEMS_MAX elements. */
 #include "weights/composed.h"
 
 #include <string.h>
@@ -54,7 +56,7 @@ bool ak_composed_fits_f16(enum ak_quant_type type, const struct ak_plane *plane,
     return true;
 }
 
-/* No more of the row is looked at than the numbers take. */
+/* Reads no byte beyond those of the n numbers: the last row may end the file. */
 void ak_composed_read_bits(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
                            uint32_t n, uint8_t *out)
 {
@@ -98,7 +100,7 @@ static void put_fifth_bits(const uint8_t *q, uint8_t out[4])
     }
 }
 
-/* A8's numbers are signed: what is taken off them, the minimum gets. */
+/* A8's numbers are signed: half of the range moves from the numbers to the minimum. */
 static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimum, uint8_t *out)
 {
     int half = 1 << (bits - 1);
@@ -108,7 +110,7 @@ static void put_bytes(uint32_t bits, const uint8_t *q, float scale, float minimu
     memcpy(out, &block, sizeof block);
 }
 
-/* The types without a minimum: half of the range is taken off as they do it. */
+/* Q4_0 and Q8_0 have no minimum: recenters the numbers as these types expect. */
 static void put_symmetric(const struct ak_composed_tensor *a, const uint8_t *q, float scale,
                           uint8_t *out)
 {
@@ -123,7 +125,7 @@ static void put_symmetric(const struct ak_composed_tensor *a, const uint8_t *q, 
         memcpy(out + 2, shifted, BLOCK);
 }
 
-/* The first two of A4, Q4_1, A5 and Q5_1 are the factors, the last sixteen bytes nibbles. */
+/* A4, Q4_1, A5 and Q5_1 begin with scale and minimum and end with sixteen bytes of nibbles. */
 static void put_block(const struct ak_composed_tensor *a, const uint8_t *q, float scale,
                       float minimum, uint8_t *out)
 {
@@ -168,7 +170,7 @@ static void affine_values(const struct ak_composed_tensor *a, uint64_t row, uint
 }
 
 /* ---- MXFP4 -------------------------------------------------------------- */
-/* GGML's blocks have the first half's numbers in the low nibbles. */
+/* Planes have neighbors in one byte; blocks have elements i and i + 16 in one byte. */
 static void mxfp4_blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
                          uint32_t n, uint8_t *out)
 {

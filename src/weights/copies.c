@@ -1,4 +1,5 @@
-#include "weights/copies.h"
+/* Aligned copies of tensors at odd addresses, made when a tensor is first used. */
+#include "weights/formats.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ void ak_tensor_copies_end(struct ak_tensor_copies *copies)
     *copies = (struct ak_tensor_copies){ 0 };
 }
 
-/* What a read of one number, or of one block's first field, needs. */
+/* Alignment that kernels need to read a number, or the first field of a block. */
 static size_t alignment(enum ak_quant_type type)
 {
     const struct ak_quant_info *info = ak_quant_info(type);

@@ -1,7 +1,7 @@
-#include "weights/ggml_type.h"
+/* GGML's type numbers. `is_supported` marks types that akunu runs. The others are refused by name;
+ * a number without a name means a damaged file. */
+#include "weights/formats.h"
 
-/* GGML's numbers. `is_supported` marks the types that akunu runs; the others are refused
- * by name, and numbers without a name as damage. */
 struct stored_type {
     const char *name;
     bool is_supported;

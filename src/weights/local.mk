@@ -2,10 +2,8 @@ libak_la_SOURCES += \
 	src/weights/composed.c \
 	src/weights/composed.h \
 	src/weights/copies.c \
-	src/weights/copies.h \
 	src/weights/formats.h \
 	src/weights/ggml_type.c \
-	src/weights/ggml_type.h \
 	src/weights/gguf/gguf.c \
 	src/weights/gguf/gguf.h \
 	src/weights/gguf/meta.c \
@@ -20,7 +18,6 @@ libak_la_SOURCES += \
 	src/weights/hf/fp8.c \
 	src/weights/hf/gptq.c \
 	src/weights/hf/gptq_dynamic.c \
-	src/weights/hf/gptq_dynamic.h \
 	src/weights/hf/hf.c \
 	src/weights/hf/hf.h \
 	src/weights/hf/meta.c \
@@ -29,7 +26,6 @@ libak_la_SOURCES += \
 	src/weights/hf/quant.c \
 	src/weights/hf/quant.h \
 	src/weights/hf/safetensors.c \
-	src/weights/hf/safetensors.h \
 	src/weights/meta.c \
 	src/weights/names.c \
 	src/weights/npy/file.c \
@@ -40,7 +36,6 @@ libak_la_SOURCES += \
 	src/weights/provider.h \
 	src/weights/stream.c \
 	src/weights/unknown.c \
-	src/weights/unknown.h \
 	src/weights/whisper/names.c \
 	src/weights/whisper/whisper.c \
 	src/weights/whisper/whisper.h

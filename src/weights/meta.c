@@ -1,3 +1,4 @@
+/* Typed access to metadata, with messages that show what was found. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +7,7 @@
 #include "base/utf8.h"
 #include "weights/provider.h"
 
-/* "string \"abc\"", "array of float": what was found, for a message. */
+/* Describes a value for a message: the string "abc", an array of 3 × float. */
 static const char *describe_value(const struct ak_meta *meta, char *out)
 {
     static const char *const kinds[] = { "nothing", "bool",   "integer", "unsigned integer",

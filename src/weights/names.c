@@ -1,9 +1,11 @@
+/* Names of tensors: GGUF's name of each role, and the prefixes of Hugging Face's. Names of Hugging
+ * Face tensors depend on the architecture, so model families have them. */
 #include "weights/provider.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* GGUF's name of each role, as llama.cpp's converter writes them. */
+/* As llama.cpp's converter writes them. */
 static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_TOKEN_EMBEDDING] = "token_embd.weight",
     [AK_ROLE_POSITION_EMBEDDING] = "position_embd.weight",
@@ -72,7 +74,7 @@ static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_FFN_DOWN_EXPERTS_BIAS] = "blk.{n}.ffn_down_exps.bias",
 };
 
-/* Longer ones first: the first that fits is the root. */
+/* Longer ones first: the first that matches is the prefix. */
 const char *const ak_hf_roots[] = {
     "model.language_model.",
     "language_model.model.",

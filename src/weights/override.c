@@ -1,4 +1,4 @@
-/* Metadata that the user puts in place of the file's. */
+/* Metadata overrides of the user: parsing and lookup. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 struct ak_meta_override {
     struct ak_meta_override *next;
     struct ak_meta meta; /* its strings point into `text` */
-    char text[];         /* KEY, and STRING after it */
+    char text[];         /* "KEY", NUL, "TYPE:VALUE" */
 };
 
 static bool parse_bool(const char *value, struct ak_meta *out)
@@ -84,7 +84,7 @@ ak_status ak_provider_override(struct ak_provider *p, const char *text, struct a
                        ak_show_path(text, shown));
     }
     o->meta.key = o->text;
-    o->next = p->overrides; /* the last one of a key is found first */
+    o->next = p->overrides; /* of several with the same key the last one counts */
     p->overrides = o;
     return AKUNU_OK;
 }

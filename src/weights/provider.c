@@ -1,3 +1,5 @@
+/* Opens a model file by trying the formats in order, and forwards calls to the format. Overrides of
+ * metadata are applied here, so that no format knows of them. */
 #include "weights/provider.h"
 
 #include <string.h>
@@ -6,7 +8,6 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "weights/formats.h"
-#include "weights/unknown.h"
 
 static const struct ak_provider_format *const formats[] = { &ak_gguf_format, &ak_whisper_format,
                                                             &ak_hf_npy_format, &ak_hf_format,
@@ -105,7 +106,7 @@ bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor 
     return p->format->tensor(p, i, out);
 }
 
-/* Override number `i` of those whose keys the file does not have, each key once. */
+/* The i-th override with a key that the file does not have; each key counts once. */
 static bool find_added_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     struct ak_meta other;
@@ -129,7 +130,8 @@ size_t ak_provider_n_metas(const struct ak_provider *p)
     return n + more;
 }
 
-/* The file's number of the same width where it has one. */
+/* Replaces a value of the file by its override, if any. Keeps the file's width and, if the value
+ * fits, its signedness. */
 static void apply_override(const struct ak_provider *p, struct ak_meta *meta)
 {
     struct ak_meta own;

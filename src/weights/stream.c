@@ -1,3 +1,5 @@
+/* Streams tensors as floats in pieces, so that inspection, hashing and conversion of a model need
+ * little memory. */
 #include "base/mem.h"
 #include "weights/composed.h"
 
@@ -15,7 +17,7 @@ static uint64_t piece_elems(const struct ak_tensor *tensor)
 
 static uint64_t n_elems(const struct ak_tensor *tensor)
 {
-    uint64_t n = 1; /* the provider has checked that it fits */
+    uint64_t n = 1; /* the provider has checked for overflow */
     for (unsigned d = 0; d < tensor->n_dims; d++)
         n *= tensor->shape[d];
     return n;

@@ -1,4 +1,6 @@
-#include "weights/unknown.h"
+/* Explains why no format opens a path: names known foreign formats and folders that lack a file,
+ * since a wrong path is the commonest mistake. */
+#include "weights/formats.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@ static const char accepted_formats[] =
 
 enum { MAGIC_BYTES = 4 };
 
-/* Formats of models that begin with these bytes. */
+/* Foreign formats of models, by their first bytes. */
 static const struct {
     char magic[MAGIC_BYTES + 1];
     const char *what;
@@ -48,9 +50,9 @@ static ak_status fail_file(const char *path, const struct ak_file *file, struct 
                    path, shown, accepted_formats);
 }
 
-/* What a folder has in it, as far as it tells of a model. */
+/* Contents of a folder that hint at a model. */
 struct folder {
-    char gguf[256]; /* the first of them in the alphabet */
+    char gguf[256]; /* the first GGUF file by name */
     size_t n_entries, n_gguf;
     bool has_config, has_manifest;
 };

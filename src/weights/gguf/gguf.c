@@ -1,3 +1,4 @@
+/* The provider's functions for GGUF files. */
 #include "weights/gguf/gguf.h"
 
 #include <string.h>

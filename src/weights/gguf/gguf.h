@@ -1,4 +1,5 @@
-/* GGUF versions 2 and 3, little-endian: what its files share.
+/* GGUF versions 2 and 3, little-endian. Shared by the files of this folder, and by the GGUF writer
+ * for the types of metadata.
  *
  *     header   "GGUF", version u32, number of tensors u64, of metadata entries u64
  *     metadata key string, value type u32, value
@@ -10,13 +11,13 @@
  * the number of elements as u64, and the elements.
  * https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
  *
- *     gguf.c          the provider's functions
- *     gguf_split.c    opening one file or the parts of a split one
- *     gguf_read.c     one part: header, metadata, tensor list
- *     gguf_value.c    metadata values checked, once
- *     gguf_meta.c     metadata values read
- *     gguf_tensor.c   tensor types, shapes and extents
- *     gguf_vocab.c    the vocabulary as arrays
+ *     gguf.c     the provider's functions
+ *     split.c    opens one file, or the parts of a split one
+ *     read.c     reads one part: header, metadata, tensor list
+ *     value.c    checks metadata values, once
+ *     meta.c     reads metadata values
+ *     tensor.c   checks tensor types, shapes and extents
+ *     vocab.c    the vocabulary as arrays
  */
 #ifndef AK_WEIGHTS_GGUF_GGUF_H
 #define AK_WEIGHTS_GGUF_GGUF_H
@@ -49,18 +50,18 @@ enum { AK_GGUF_ARRAY_HEADER = 4 + 8 };
 struct ak_gguf_kind_info {
     const char *name;
     enum ak_meta_kind meta;
-    uint8_t bytes; /* of strings and arrays: the minimum */
+    uint8_t bytes; /* of a value; strings and arrays: the minimum */
 };
 extern const struct ak_gguf_kind_info ak_gguf_kinds[AK_GGUF_KINDS];
 
-/* Terminated copies of names, one after another; an entry keeps an offset, since
- * the block moves while it grows. */
+/* Copies of names, each with a NUL, one after another. Entries keep offsets, because the block
+ * moves when it grows. */
 struct ak_gguf_names {
     char *bytes;
     size_t n, capacity;
 };
 
-/* Where every AK_GGUF_STRIDE-th string of a long array begins. */
+/* Positions of every AK_GGUF_STRIDE-th string of arrays, for access by index. */
 enum { AK_GGUF_STRIDE = 64 };
 struct ak_gguf_marks {
     const uint8_t **strings;
@@ -72,7 +73,7 @@ struct ak_gguf_entry {
     size_t key; /* in names */
     uint32_t kind;
     const uint8_t *value;
-    size_t first_mark; /* of an array of strings */
+    size_t first_mark; /* array of strings: its first mark */
 };
 
 struct ak_gguf_metadata {
@@ -88,8 +89,8 @@ struct ak_gguf_tensor {
     uint32_t part;
     enum ak_quant_type type;
     unsigned n_dims;
-    uint32_t dims[AK_TENSOR_DIMS_MAX]; /* as in the file: the contiguous one first */
-    uint64_t offset, bytes;            /* offset from the start of the part */
+    uint32_t dims[AK_TENSOR_DIMS_MAX]; /* in the file's order: the contiguous one first */
+    uint64_t offset, bytes;            /* offset: from the start of the part */
     bool has_role;
     enum ak_role role;
     int layer;
@@ -107,62 +108,62 @@ struct ak_gguf {
     struct ak_provider provider;
     struct ak_gguf_part *parts;
     uint32_t n_parts;
-    struct ak_gguf_metadata metadata; /* the first part's */
-    struct ak_gguf_names names;       /* of tensors */
+    struct ak_gguf_metadata metadata; /* of the first part */
+    struct ak_gguf_names names;       /* of the tensors */
     struct ak_gguf_tensor *tensors;
     size_t n_tensors, tensors_capacity;
     struct ak_name_index index;
-    struct ak_gguf_vocab *vocab; /* made when first wanted */
+    struct ak_gguf_vocab *vocab; /* filled on first use */
 };
 
-/* Makes *array, of elements of `size` bytes, hold n; doubles it so that a count
- * in a file never asks for more memory than the file itself accounts for. */
+/* Grows *array to at least n elements of `size` bytes, by doubling. Callers reserve as they read,
+ * so that a false count in a file cannot allocate more memory than its data justify. */
 ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size,
                           struct ak_error *error);
 
-/* Reads header, metadata and tensor list of g->parts[part], whose file is open,
- * and appends its tensors. The metadata is the caller's, also after a failure. */
+/* Reads header, metadata and tensor list of g->parts[part], which is open, and appends its tensors.
+ * After a failure too, the caller owns the metadata. */
 ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t part, struct ak_gguf_metadata *metadata,
                             struct ak_error *error);
 void ak_gguf_metadata_free(struct ak_gguf_metadata *metadata);
 
-/* Entry i as the provider gives it. */
+/* Entry i as a provider's metadata value. */
 void ak_gguf_meta(const struct ak_gguf_metadata *metadata, size_t i, struct ak_meta *out);
 bool ak_gguf_find_meta(const struct ak_gguf_metadata *metadata, const char *key,
                        struct ak_meta *out);
 bool ak_gguf_element(const struct ak_gguf_metadata *metadata, const struct ak_meta *array,
                      uint64_t i, struct ak_meta *out);
 
-/* All elements of an array of strings, in one walk; false where one does not fit. */
+/* All elements of an array of strings, in one pass. False: one is over 4 GiB. */
 bool ak_gguf_texts(const struct ak_meta *array, struct ak_text *out);
 
-/* Passes a value of `kind`, checking all that reading it later relies on. */
+/* Skips a value of `kind`, and checks everything that later reads rely on. */
 ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key,
                               struct ak_gguf_marks *marks, struct ak_error *error);
 
-/* One tensor as the file describes it. */
+/* A tensor's entry in the file, unchecked. */
 struct ak_gguf_raw_tensor {
-    const char *name; /* fit for messages */
+    const char *name; /* escaped for messages */
     uint32_t n_dims;
     uint64_t dims[AK_TENSOR_DIMS_MAX];
     uint32_t type;
-    uint64_t offset; /* from the start of the data */
+    uint64_t offset; /* from the start of the tensor data */
 };
 
-/* Checks type, shape and offset; fills type, n_dims, dims, bytes and the offset. */
+/* Checks type, shape and offset; sets type, n_dims, dims, bytes and offset of `out`. */
 ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t alignment,
                                struct ak_gguf_tensor *out, struct ak_error *error);
 
-/* Turns the offsets of a part's tensors into offsets from its start, within the
- * file and apart from each other. */
+/* Makes the offsets of a part's tensors relative to its start. Fails if tensors overlap or leave
+ * the file. */
 ak_status ak_gguf_place_tensors(struct ak_gguf *g, const struct ak_gguf_part *part,
                                 struct ak_error *error);
 
-/* Opens the file at `path` and, where it is the first of a split one, the other
- * parts beside it. What was opened is in g also after a failure. */
+/* Opens the file at `path` and, if it is the first part of a split file, the other parts beside it.
+ * After a failure too, g owns what was opened. */
 ak_status ak_gguf_open_parts(struct ak_gguf *g, const char *path, struct ak_error *error);
 
-/* `vocab` is filled by the first call of _get, under a lock. */
+/* The first call of ak_gguf_vocab_get fills `vocab`, under a lock. */
 ak_status ak_gguf_vocab_create(struct ak_gguf_vocab **out, struct ak_error *error);
 ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *vocab, const struct ak_provider *p,
                             struct ak_vocab *out, struct ak_error *error);

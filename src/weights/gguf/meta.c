@@ -1,9 +1,9 @@
+/* Reads metadata values in the map. All were checked when the file was opened (value.c), so nothing
+ * here can fail. */
 #include "weights/gguf/gguf.h"
 
 #include <assert.h>
 #include <string.h>
-
-/* All values here were checked when the file was opened. */
 
 static uint64_t load(const uint8_t *bytes, unsigned n)
 {
@@ -34,7 +34,7 @@ static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
     case AK_META_BOOL: out->as.boolean = value[0] != 0; break;
     case AK_META_UINT: out->as.unsigned_integer = load(value, bytes); break;
     case AK_META_INT: {
-        unsigned unused = 64 - 8 * bytes; /* the sign comes down from the top */
+        unsigned unused = 64 - 8 * bytes; /* for sign extension */
         out->as.integer = (int64_t)(load(value, bytes) << unused) >> unused;
         break;
     }
@@ -52,7 +52,7 @@ static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
     }
 }
 
-/* The byte behind a value. */
+/* Address after the value. */
 static const uint8_t *skip_value(uint32_t kind, const uint8_t *value)
 {
     if (kind == AK_GGUF_STRING)
@@ -85,8 +85,8 @@ bool ak_gguf_find_meta(const struct ak_gguf_metadata *m, const char *key, struct
     return true;
 }
 
-/* The entry with this value; entries lie in the order of the file. NULL: the
- * value is inside another one. */
+/* The entry of a value, by bisection: entries are in file order. NULL: the value is nested in
+ * another one. */
 static const struct ak_gguf_entry *entry_of(const struct ak_gguf_metadata *m, const uint8_t *value)
 {
     size_t low = 0, high = m->n;

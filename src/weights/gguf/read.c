@@ -1,3 +1,5 @@
+/* Reads one GGUF file: header, metadata, tensor list. The file is untrusted, so counts and lengths
+ * are checked against its size before anything is allocated for them. */
 #include "weights/gguf/gguf.h"
 
 #include <string.h>
@@ -6,7 +8,7 @@
 #include "base/utf8.h"
 
 enum {
-    MAX_NAME = 65535, /* of a key, says the specification; of a tensor, 64, which is not kept to */
+    MAX_NAME = 65535, /* the specification's limit of keys; its 64 for tensors is often exceeded */
     MIN_ENTRY = 8 + 4 + 1,
     MIN_TENSOR = 8 + 4 + 8 + 4 + 8,
     DEFAULT_ALIGNMENT = 32,
@@ -69,7 +71,7 @@ static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint
     return add_name(names, bytes, (size_t)n, offset, error);
 }
 
-/* A count that the rest of the file cannot hold is refused before anything is read. */
+/* Refuses a count that the rest of the file cannot hold, before anything is read. */
 static ak_status check_count(const struct ak_cursor *c, const char *what, const char *items,
                              uint64_t n, unsigned min_bytes, struct ak_error *error)
 {

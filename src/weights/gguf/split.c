@@ -1,3 +1,6 @@
+/* Split files are named PREFIX-00001-of-00003.gguf and so on. Each part is a GGUF file with its own
+ * tensors. split.no is its number, from 0; split.count and split.tensors.count are totals over all
+ * parts. The first part has the model's metadata. */
 #include "weights/gguf/gguf.h"
 
 #include <stdio.h>
@@ -5,11 +8,6 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-
-/* Split files are PREFIX-00001-of-00003.gguf and so on. Each part is a GGUF file
- * with its own tensors and says which part it is: split.no counts from 0,
- * split.count and split.tensors.count speak of the whole. The first one has the
- * model's metadata. */
 
 enum { MAX_PARTS = 99999 };
 
@@ -19,7 +17,7 @@ struct split {
     uint64_t tensors;
 };
 
-/* An integer that is not negative; anything else is refused. */
+/* Reads a non-negative integer; refuses anything else. */
 static ak_status read_count(const struct ak_gguf_metadata *m, const char *key, bool *present,
                             uint64_t *out, struct ak_error *error)
 {
@@ -48,7 +46,7 @@ static ak_status read_split(const struct ak_gguf_metadata *m, struct split *out,
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "metadata split.count is %llu, where at most %d is possible",
                        (unsigned long long)count, MAX_PARTS);
-    if (count <= 1) { /* some writers say 0 where nothing was split */
+    if (count <= 1) { /* some writers put 0 into files that are not split */
         *out = (struct split){ .count = 1 };
         return AKUNU_OK;
     }
@@ -67,8 +65,8 @@ static void suffix(char out[SUFFIX_BYTES], uint32_t no, uint32_t count)
     snprintf(out, SUFFIX_BYTES, "-%05u-of-%05u.gguf", no + 1, count);
 }
 
-/* The path of part `no` from that of part `from`; NULL where the latter is not
- * named as a part or memory ends. The caller frees it. */
+/* The path of part `no`, made from that of part `from`. NULL: `path` is not named as a part, or out
+ * of memory. The caller frees it. */
 static char *part_path(const char *path, uint32_t from, uint32_t no, uint32_t count)
 {
     char own[SUFFIX_BYTES], other[SUFFIX_BYTES];
@@ -133,7 +131,7 @@ static ak_status add_part(struct ak_gguf *g, const char *path, uint32_t no,
     ak_status status = open_part(g, path, no, error);
     if (status == AKUNU_OK) {
         status = read_later_part(g, no, first, error);
-        if (status != AKUNU_OK) /* what could not be opened has its path in the message already */
+        if (status != AKUNU_OK) /* messages of open_part have the path already */
             ak_error_prefix(error, ak_show_path(path, shown));
     }
     if (status != AKUNU_OK)

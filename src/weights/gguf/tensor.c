@@ -1,3 +1,4 @@
+/* Checks tensors of a GGUF file: type, shape, alignment, and that no two share bytes. */
 #include "weights/gguf/gguf.h"
 
 #include <stdlib.h>
@@ -5,9 +6,9 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "weights/ggml_type.h"
+#include "weights/formats.h"
 
-/* Dimensions fit 32 bits, and so do the rows of all outer dimensions together. */
+/* Each dimension must fit 32 bits, and so must the product of all but the contiguous one. */
 static ak_status check_shape(const struct ak_gguf_raw_tensor *raw, struct ak_gguf_tensor *out,
                              uint64_t *rows, struct ak_error *error)
 {

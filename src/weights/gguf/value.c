@@ -1,3 +1,4 @@
+/* Checks metadata values when a file is opened, so that reading them later cannot leave the map. */
 #include "weights/gguf/gguf.h"
 
 #include <string.h>
@@ -22,10 +23,10 @@ const struct ak_gguf_kind_info ak_gguf_kinds[AK_GGUF_KINDS] = {
     [AK_GGUF_F64] = { "float64", AK_META_FLOAT, 8 },
 };
 
-/* What the checks of one value have at hand. */
+/* Context of checking one value. */
 struct check {
     struct ak_cursor *c;
-    const char *key; /* fit for messages */
+    const char *key; /* escaped for messages */
     struct ak_gguf_marks *marks;
     struct ak_error *error;
 };
@@ -61,7 +62,7 @@ static ak_status check_string(const struct check *k)
     return AKUNU_OK;
 }
 
-/* The specification allows 0 and 1. */
+/* The specification allows 0 and 1 only. */
 static ak_status check_bools(const struct check *k, const uint8_t *bytes, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
@@ -72,7 +73,7 @@ static ak_status check_bools(const struct check *k, const uint8_t *bytes, uint64
     return AKUNU_OK;
 }
 
-/* The file is known to have room for n of an array. */
+/* Checks n values of fixed size. The caller has checked that n elements fit the file. */
 static ak_status check_fixed(const struct check *k, uint32_t kind, uint64_t n)
 {
     const uint8_t *bytes;

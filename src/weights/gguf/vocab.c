@@ -1,3 +1,5 @@
+/* The vocabulary of a GGUF file as arrays. Filled on first use, because models are also opened
+ * without a tokenizer and the arrays have a million entries. */
 #include "weights/gguf/gguf.h"
 
 #include <string.h>
@@ -8,7 +10,7 @@ struct ak_gguf_vocab {
     pthread_mutex_t lock;
     bool is_loaded;
     struct ak_vocab arrays;
-    /* what `arrays` points to */
+    /* owned; `arrays` points to them */
     struct ak_text *tokens, *merges;
     float *scores;
     int32_t *types;
@@ -70,7 +72,7 @@ static const char *kind_name(enum ak_meta_kind kind)
     return names[kind];
 }
 
-/* Finds an array of elements of one of two kinds. n = 0 where the key is absent. */
+/* Finds an array of elements of one of two kinds. n = 0: the key is absent. */
 static ak_status find_array(const struct ak_provider *p, const char *key, enum ak_meta_kind kind,
                             enum ak_meta_kind or_kind, struct ak_meta *out, struct ak_error *error)
 {
@@ -159,7 +161,7 @@ static ak_status read_types(const struct ak_provider *p, struct ak_gguf_vocab *v
     return AKUNU_OK;
 }
 
-/* Bytes, which are an array of integers. */
+/* Bytes, which the file has as an array of integers. */
 static ak_status read_charsmap(const struct ak_provider *p, struct ak_gguf_vocab *v,
                                struct ak_error *error)
 {
@@ -178,7 +180,7 @@ static ak_status read_charsmap(const struct ak_provider *p, struct ak_gguf_vocab
     return AKUNU_OK;
 }
 
-/* An id that no token has is as good as none: files with one are in use. */
+/* An id beyond the vocabulary counts as absent: published files have such ids. */
 static ak_status read_id(const struct ak_provider *p, const char *key, uint32_t n_tokens,
                          int64_t *out, struct ak_error *error)
 {
@@ -208,8 +210,8 @@ static ak_status read_ids(const struct ak_provider *p, struct ak_vocab *v, struc
         { "tokenizer.ggml.unknown_token_id", &v->unknown },
         { "tokenizer.ggml.padding_token_id", &v->padding },
         { "tokenizer.ggml.cls_token_id", &v->cls },
-        /* spelled so */
         { "tokenizer.ggml.mask_token_id", &v->mask },
+        /* GGUF's spelling */
         { "tokenizer.ggml.seperator_token_id", &v->separator },
     };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -241,7 +243,7 @@ static ak_status read_flags(const struct ak_provider *p, struct ak_vocab *v, str
     return read_flag(p, "tokenizer.ggml.normalizer.strip_accents", &v->strip_accents, error);
 }
 
-/* Every token has a row of the embedding, where the file has one. */
+/* Checks that the embedding, if the file has it, has a row per token. */
 static ak_status check_rows(const struct ak_provider *p, uint32_t n_tokens, struct ak_error *error)
 {
     struct ak_view view;
@@ -253,7 +255,7 @@ static ak_status check_rows(const struct ak_provider *p, uint32_t n_tokens, stru
                    n_tokens, view.name, view.rows);
 }
 
-/* What files without a vocabulary may say. */
+/* Values of tokenizer.ggml.model in files without a vocabulary. */
 static bool is_none(struct ak_text model)
 {
     static const char *const words[] = { "none", "no_vocab" };

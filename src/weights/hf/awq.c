@@ -1,12 +1,12 @@
-/* AWQ's matrices in the layout of its GEMM kernels: MODULE has
+/* AWQ: matrices in the layout of its GEMM kernels. MODULE has
  *
- *     qweight  i32 [in, out / 8]      eight outputs a word
+ *     qweight  i32 [in, out / 8]      eight outputs per word
  *     qzeros   i32 [groups, out / 8]  the same
  *     scales   [groups, out]
  *
  *     x = scale · (q − zero)
  *
- * The nibbles of a word, from the lowest, are of its outputs 0, 2, 4, 6, 1, 3, 5, 7.
+ * The nibbles of a word, from the lowest, belong to outputs 0, 2, 4, 6, 1, 3, 5, 7.
  * https://github.com/casper-hansen/AutoAWQ */
 #include <stdio.h>
 #include <string.h>

@@ -1,25 +1,24 @@
-/* Matrices of whole numbers in the formats of compressed-tensors. MODULE has, of the format
- * pack-quantized,
+/* compressed-tensors: matrices of integers. MODULE has, in the format pack-quantized,
  *
- *     weight_packed      i32 [out, in · bits / 32]   32 / bits inputs a word, the lowest bits first
+ *     weight_packed      i32 [out, in · bits / 32]   32 / bits inputs per word, lowest bits first
  *     weight_shape       i64 [2]                     out, in
  *     weight_zero_point  i32 [out · bits / 32, groups], packed the same way along the outputs
  *     weight_g_idx       i32 [in]                    the group of each input; absent: in order
  *
- * where what is stored is the number, or the zero point, plus half of the range; and of the
- * format int-quantized, 8 bits,
+ * where numbers and zero points are stored plus half of their range; in the format int-quantized,
+ * 8 bits,
  *
  *     weight             i8 [out, in]
  *
- * and of both
+ * and in both
  *
- *     weight_scale       [out, groups], or one for all
+ *     weight_scale       [out, groups], or a single one
  *     weight_zero_point  i8 of the same shape; absent: 0
  *
  *     x = scale · (q − zero)
  *
- * Bits and groups follow from the shapes, since modules may differ in them. How activations
- * are to be rounded is passed over: they have 8 bits here whatever it says.
+ * Bits and groups follow from the shapes, since modules may differ in them. Settings for rounding
+ * activations are ignored: akunu always uses 8 bits.
  * https://github.com/vllm-project/compressed-tensors */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +33,7 @@ static uint32_t half_of(const struct ak_composed_tensor *a)
     return 1u << (a->bits - 1);
 }
 
-/* One of 4 or 8 bits, as it is stored. */
+/* Number k of a row, of 4 or 8 bits, as stored. */
 static uint8_t number(const struct ak_composed_tensor *a, uint64_t row, uint32_t k)
 {
     uint64_t i = row * a->cols + k;
@@ -65,7 +64,7 @@ static float scale_of(const struct ak_composed_tensor *a, uint64_t row, uint32_t
                               row / a->block_rows * a->scale_cols + group);
 }
 
-/* With half of the range, as the numbers. */
+/* The zero point of a group, plus half of the range, as the numbers are stored. */
 static uint32_t zero_of(const struct ak_composed_tensor *a, uint64_t row, uint32_t group)
 {
     uint32_t per_word = 32 / a->bits;
@@ -93,7 +92,7 @@ static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k
     *minimum = -(*scale * (float)zero_of(a, row, group));
 }
 
-/* `flip` makes a signed byte one with half of the range. */
+/* `flip`, XORed to a byte, adds half of the range to a signed one; 0 for unsigned ones. */
 static void dequantize_row(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
                            uint32_t n, uint8_t flip, float *out)
 {
@@ -162,7 +161,7 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 }
 
 /* ---- One module --------------------------------------------------------- */
-/* [rows, groups], or one for all. */
+/* Scales: [rows, groups], or a single one. */
 static ak_status read_scales(const struct ak_hf_quant *q, const char *module,
                              struct ak_composed_tensor *a, struct ak_error *error)
 {
@@ -204,8 +203,8 @@ static ak_status read_zeros(const struct ak_hf_quant *q, const char *module,
                               zeros->n_dims == 1 && a->scale_cols == 1 ? 1 : 2, error);
 }
 
-/* Scales of whole rows are few enough to be looked at. A product of scale and zero point
- * is near enough in F16, whose range BF16's seldom leave, and not in BF16. */
+/* The block type. Scales of whole rows are few, so each is checked. The product of scale and zero
+ * point is close enough in F16, whose range BF16 scales seldom leave, but not in BF16. */
 static enum ak_quant_type type_of(const struct ak_composed_tensor *a)
 {
     enum ak_quant_type factors = a->factor_type;
@@ -218,7 +217,7 @@ static enum ak_quant_type type_of(const struct ak_composed_tensor *a)
     return ak_composed_affine_type(a->bits, factors == AK_QUANT_F32 ? AK_QUANT_F32 : AK_QUANT_F16);
 }
 
-/* All that both formats share, once rows, cols and bits are known. */
+/* The part that both formats share. rows, cols and bits are known. */
 static ak_status finish_module(const struct ak_hf_quant *q, const char *module,
                                const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
                                struct ak_error *error)

@@ -1,3 +1,5 @@
+/* Files of a checkpoint: which SafeTensors files belong to it, from the index or by their names,
+ * and its sidecars. Names from the index are untrusted and must stay in the folder. */
 #include "weights/hf/hf.h"
 
 #include <dirent.h>
@@ -13,7 +15,7 @@
 
 static const char index_name[] = "model.safetensors.index.json", suffix[] = ".safetensors";
 
-/* Files beside the weights that somebody may ask for. */
+/* Sidecars that ak_provider_file offers. */
 static const char *const sidecar_names[] = {
     "config.json",
     index_name,
@@ -72,7 +74,7 @@ bool ak_hf_probe(const char *path)
     return found;
 }
 
-/* FOLDER/NAME, to be freed. */
+/* FOLDER/NAME; the caller frees it. */
 static char *join(const char *folder, const char *name)
 {
     size_t n_folder = strlen(folder), n = strlen(name);
@@ -100,7 +102,7 @@ static bool is_there(const char *folder, const char *name)
 {
     struct stat st;
     char *path = join(folder, name);
-    /* what is odd is for open to name */
+    /* other errors: opening the file reports them */
     bool there = !path || lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
     ak_free(path);
     return there;
@@ -132,7 +134,7 @@ const struct ak_file *ak_hf_sidecar(const struct ak_hf *h, const char *name)
 }
 
 /* ---- Which files have the weights --------------------------------------- */
-/* A set of names as the keys of an object, in the order of their coming. */
+/* Adds to a set of names: the keys of an object, in order of insertion. */
 static ak_status add_name(json_t *names, const char *name, struct ak_error *error)
 {
     return json_object_set_new_nocheck(names, name, json_true()) == 0 ?
@@ -140,8 +142,8 @@ static ak_status add_name(json_t *names, const char *name, struct ak_error *erro
                ak_fail_memory(error, "a file's name", strlen(name));
 }
 
-/* A shard lies in the folder itself: a name that leads elsewhere is refused before
- * anything is opened. */
+/* A shard must be in the folder itself: a name that leads elsewhere is refused before any file is
+ * opened. */
 static ak_status check_shard_name(const json_t *value, const char *tensor, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], shown_tensor[AK_SHOW_BYTES];
@@ -195,7 +197,7 @@ static ak_status names_of_index(struct ak_hf *h, const struct ak_file *file, jso
     return status;
 }
 
-/* Without an index: model.safetensors where it is there, else every SafeTensors file. */
+/* Without an index: model.safetensors if it exists, else all SafeTensors files. */
 static ak_status names_of_folder(const char *folder, json_t *names, struct ak_error *error)
 {
     static const char whole[] = "model.safetensors";
@@ -222,7 +224,7 @@ static bool shard_number(const char *name, unsigned *no, unsigned *count)
            used == TAIL;
 }
 
-/* Shards that count themselves must all be there, where no index says so. */
+/* Without an index: if the names of shards say how many there are, all must be there. */
 static ak_status check_complete(json_t *names, struct ak_error *error)
 {
     const char *name;

@@ -1,11 +1,12 @@
-/* Matrices of F8_E4M3 with scales: x = scale · number.
+/* FP8: matrices of F8_E4M3 with scales: x = scale · number.
  *
- *     MODULE.weight_scale_inv  one for each block of rows and columns (weight_block_size)
- *     MODULE.weight_scale      the same, one for each row ([rows, 1] or [rows]) or one for all
+ *     MODULE.weight_scale_inv  one per block of rows and columns (weight_block_size)
+ *     MODULE.weight_scale      the same, one per row ([rows, 1] or [rows]), or a single one
  *
- * Scales of activations (input_scale) are for kernels that round them to 8 bits too.
+ * Scales of activations (input_scale) are ignored: they are for kernels that round activations to
+ * 8-bit floats.
  *
- * Where blocks of F8 have one scale each they are made, elsewhere rows of F16. */
+ * Makes blocks of F8 if each has a single scale, else rows of F16. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +33,8 @@ static void values(const struct ak_composed_tensor *a, uint64_t row, uint32_t fi
 
 static const struct ak_composed_scheme scheme = { .values = values };
 
-/* Blocks of F8. One with a number that is none is none in all of its numbers: so is each
- * sum that either is in. */
+/* Makes blocks of F8. A block that contains a NaN becomes NaN as a whole, which changes no result:
+ * every sum over the block is NaN either way. */
 static void blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    uint8_t *out)
 {
@@ -53,7 +54,7 @@ static void blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t fi
 
 static const struct ak_composed_scheme block_scheme = { .values = values, .blocks = blocks };
 
-/* weight_block_size is [rows, columns] where it is there. */
+/* weight_block_size, if present, is [rows, columns]. */
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     const json_t *size = json_object_get(q->config, "weight_block_size");
@@ -76,7 +77,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-/* Which elements share a scale. */
+/* Determines which elements share a scale, from the shape of the scales. */
 static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_hf_tensor *scales,
                             struct ak_composed_tensor *out, struct ak_error *error)
 {

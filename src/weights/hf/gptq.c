@@ -1,22 +1,22 @@
-/* GPTQ's matrices. Of a layer with `in` inputs and `out` outputs, MODULE has
+/* GPTQ: for a layer with `in` inputs and `out` outputs, MODULE has
  *
- *     qweight  i32 [in · bits / 32, out]      32 / bits inputs a word, the lowest bits first
- *     qzeros   i32 [groups, out · bits / 32]  the same of outputs
+ *     qweight  i32 [in · bits / 32, out]      32 / bits inputs per word, lowest bits first
+ *     qzeros   i32 [groups, out · bits / 32]  the same for outputs
  *     scales   [groups, out]
  *     g_idx    i32 [in]                       the group of each input; absent: in order
  *
  *     x = scale · (q − zero)
  *
- * with zero = what is stored + 1 in the first version of the format, and what is stored in
- * "gptq_v2". Where inputs were quantized in the order of their importance (desc_act), the
- * neighbors in a row are of several groups: its blocks are of inputs that were sorted by
- * group. Modules may have settings of their own (gptq_dynamic.c).
+ * with zero = stored value + 1 in the first version of the format, and = stored value in
+ * "gptq_v2". If inputs were quantized in order of importance (desc_act), neighbors in a row belong
+ * to several groups: blocks then take the inputs sorted by group. Modules may have settings of
+ * their own (gptq_dynamic.c).
  * https://github.com/ModelCloud/GPTQModel */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "weights/hf/gptq_dynamic.h"
+#include "weights/hf/quant.h"
 
 /* ---- Rows --------------------------------------------------------------- */
 static uint32_t number(const struct ak_composed_tensor *a, uint32_t row, uint32_t k)
@@ -65,7 +65,7 @@ static void sorted_factors(const struct ak_composed_tensor *a, uint64_t row, uin
     group_factors(a, (uint32_t)row, ak_composed_word(&a->plane[3], a->order[k]), scale, minimum);
 }
 
-/* Each input of its own group. */
+/* Floats in stored order; each input may have another group than its neighbor. */
 static void values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    float *out)
 {

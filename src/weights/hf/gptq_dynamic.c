@@ -1,4 +1,5 @@
-#include "weights/hf/gptq_dynamic.h"
+/* Per-module settings of GPTQModel, matched by PCRE2. */
+#include "weights/hf/quant.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* Patterns are a stranger's: what they may cost a module is limited. */
+/* Patterns are untrusted: limits on their number and on the matching steps. */
 enum { MAX_PATTERNS = 1024, MAX_STEPS = 100000 };
 
 struct pattern {

@@ -1,3 +1,5 @@
+/* The provider's functions for Hugging Face checkpoints, of SafeTensors and of NumPy arrays: lookup
+ * of tensors under the names that different model classes give them. */
 #include "weights/hf/hf.h"
 
 #include <stdio.h>
@@ -97,8 +99,8 @@ static const void *data_of(const struct ak_hf *h, const struct ak_hf_tensor *t)
     return h->parts[t->part].file.data + t->offset;
 }
 
-/* Checkpoints of the same model differ in what they put before the names: the
- * class that was saved may be the decoder itself or one of several around it. */
+/* Finds a name under any prefix. Checkpoints of the same model differ in their prefixes: the class
+ * that was saved may be the decoder itself or one of several around it. */
 static bool find_name(const struct ak_hf *h, const char *name, uint32_t *i)
 {
     char other[2 * AK_ROLE_NAME_BYTES];
@@ -113,7 +115,7 @@ static bool find_name(const struct ak_hf *h, const char *name, uint32_t *i)
     return ak_name_index_find(&h->index, stem, i);
 }
 
-/* The first checkpoints have a norm's vectors under the names that TensorFlow gave them. */
+/* Early checkpoints name a norm's vectors as TensorFlow did: gamma and beta. */
 static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
 {
     static const struct {
@@ -131,7 +133,8 @@ static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
     return false;
 }
 
-/* Dimensions of 1 before the last do not count, but in a norm: of two it is none. */
+/* Number of dimensions without leading ones. A norm keeps them: one of two dimensions is an error
+ * that the caller must see. */
 static unsigned dims_of(enum ak_role role, unsigned n, const uint64_t *shape)
 {
     unsigned n_dims = 1;
@@ -178,7 +181,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         rows *= t->shape[d];
     *out = (struct ak_view){
         .type = t->type,
-        .rows = (uint32_t)rows, /* the header's reader has checked that both fit */
+        .rows = (uint32_t)rows, /* safetensors.c has checked that both fit */
         .cols = (uint32_t)t->shape[t->n_dims - 1],
         .plane = { { ak_tensor_copies_align((struct ak_tensor_copies *)(uintptr_t)&h->copies,
                                             w->position, t->type, data_of(h, t), t->bytes),
@@ -194,7 +197,7 @@ static size_t n_tensors(const struct ak_provider *p)
     return hf(p)->n_weights;
 }
 
-/* All planes count as the tensor's bytes. */
+/* `bytes` is the sum of all planes. */
 static void describe_composed_tensor(const struct ak_composed_tensor *a, struct ak_tensor *out)
 {
     out->type = a->type;

@@ -1,3 +1,5 @@
+/* JSON files of a checkpoint as flat metadata: nested objects become dotted keys, so that callers
+ * read config.json as they read GGUF's metadata. */
 #include <string.h>
 
 #include "base/json.h"
@@ -5,10 +7,11 @@
 #include "base/utf8.h"
 #include "weights/hf/hf.h"
 
-/* Keys repeat those of the objects around them: nesting must not make a small file large. */
+/* Dotted keys repeat the outer keys: the limit keeps deep nesting from making a small file large.
+ */
 enum { MAX_KEY_BYTES = 16 << 20, MAX_CONFIG_BYTES = 64 << 20 };
 
-/* The entries that answer for keys of the other naming convention. */
+/* Entries that are also found under GGUF's key. */
 static const struct {
     const char *key, *hf;
 } aliases[] = {
@@ -16,7 +19,7 @@ static const struct {
     { "general.name", "_name_or_path" },
 };
 
-/* "OUTER.KEY", counted against the limit. */
+/* Makes "OUTER.KEY"; counts it against MAX_KEY_BYTES. */
 static ak_status join_key(struct ak_hf_metadata *m, const char *outer, const char *key, char **out,
                           struct ak_error *error)
 {
@@ -49,8 +52,8 @@ static ak_status add_entry(struct ak_hf_metadata *m, const char *outer, const ch
     return AKUNU_OK;
 }
 
-/* null says nothing, as in Python. The tokenizer's own list of added tokens is its
- * reader's affair. The parser has limited the depth. */
+/* Adds the entries of an object. null counts as absent, as in Python. Skips the list of added
+ * tokens, which the tokenizer reads itself. The parser has limited the depth. */
 static ak_status flatten(struct ak_hf_metadata *m, const char *outer, json_t *object,
                          struct ak_error *error)
 {
@@ -132,7 +135,7 @@ ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error)
     return index_entries(&h->metadata, error);
 }
 
-/* Of mixed numbers, the wider kind. */
+/* Kind of an array's elements; of mixed numbers the wider one. */
 static enum ak_meta_kind element_kind(const json_t *array)
 {
     struct ak_meta element,
@@ -144,7 +147,7 @@ static enum ak_meta_kind element_kind(const json_t *array)
     return kind;
 }
 
-/* What is neither number, string nor bool, as an array without elements. */
+/* Converts a value. Whatever is neither number, string, bool nor list becomes an empty array. */
 static void fill_value(const json_t *value, struct ak_meta *out)
 {
     out->n = 1;

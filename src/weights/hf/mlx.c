@@ -1,12 +1,11 @@
-/* MLX's quantized matrices. MODULE.weight has the numbers of a row after each other, the
- * lowest bits of its 32-bit words first; a group of them shares an element of MODULE.scales
- * and, in the affine mode, one of MODULE.biases:
+/* MLX: MODULE.weight has the numbers of a row bit-packed, lowest bits of 32-bit words first. A
+ * group of numbers shares an element of MODULE.scales and, in affine mode, one of MODULE.biases:
  *
  *     affine  x = scale · q + bias; 2, 3, 4, 5, 6 or 8 bits, groups of 32, 64 or 128
- *     mxfp4   MXFP4 in groups of 32, the scale its exponent byte
+ *     mxfp4   MXFP4 in groups of 32; the scale is the exponent byte
  *
- * A stack of experts has one dimension more. Modules with settings of their own have an
- * object under their names; those without scales are not quantized.
+ * An expert stack has one more dimension. Settings of a single module are an object under its name;
+ * a module without scales is not quantized.
  * https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.quantize.html */
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +57,7 @@ static ak_status read_mode(const struct ak_hf_quant *q, const json_t *object, bo
     char shown[AK_SHOW_BYTES];
     const char *mode = ak_hf_quant_text(object, "mode");
     if (!mode)
-        return AKUNU_OK; /* that of all */
+        return AKUNU_OK; /* keeps the default */
     *is_mxfp4 = strcmp(mode, "mxfp4") == 0;
     if (!*is_mxfp4 && strcmp(mode, "affine") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
@@ -77,7 +76,7 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     return AKUNU_OK;
 }
 
-/* Columns follow from the words and must agree with the groups. */
+/* The number of columns follows from the words and must agree with the groups. */
 static ak_status set_shape(const struct ak_hf_tensor *weight, const struct ak_hf_tensor *scales,
                            struct ak_composed_tensor *out, struct ak_error *error)
 {

@@ -1,5 +1,5 @@
-/* A compressed model: a folder of NumPy arrays that manifest.json names, beside the
- * files that a Hugging Face folder has. docs/npy-directory.md has all of the format.
+/* Compressed models: a folder of NumPy arrays named by manifest.json, with the sidecars of a
+ * Hugging Face folder. docs/npy-directory.md specifies the format.
  *
  *     tensors/SAFE__q.npy    i8  [rows, cols]          SAFE__s.npy   f32 [rows] or [rows, groups]
  *     tensors/SAFE__q4.npy   u8  [rows, cols / 2]      SAFE__s4.npy  f32 [rows, groups]
@@ -7,10 +7,10 @@
  *     tensors/SAFE__pt.npy   f16 or f32, of the tensor's shape
  *     tensors/SAFE__shape.npy  the tensor's shape
  *
- *     x = scale · q, q signed; of 4 and 3 bits stored as q + 8 and q + 4, the lowest bits first
+ *     x = scale · q, q signed; 4 and 3 bits are stored as q + 8 and q + 4, lowest bits first
  *
- * SAFE is the tensor's name with "__" for each dot. A tensor may be there in several
- * encodings: one of them is read, the files of others are not looked at. */
+ * SAFE is the tensor's name with "__" for each dot. A tensor may have several encodings: one of
+ * them is read, files of the others are ignored. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,17 +23,17 @@
 
 enum {
     VERSION = 1,
-    PROBE_BYTES = 4096, /* of the manifest, in which it names its format */
+    PROBE_BYTES = 4096, /* the manifest must name its format in these first bytes */
     MAX_MANIFEST = 32 << 20,
-    MAX_TENSORS = 1 << 16, /* each is two maps, of which systems allow about as many */
-    ARRAYS = 2,            /* of a tensor: numbers and scales */
+    MAX_TENSORS = 1 << 16, /* each takes two maps; Linux allows about 65530 by default */
+    ARRAYS = 2,            /* per tensor: numbers and scales */
     NAME_BYTES = 256
 };
 
 static const char format_name[] = "akunu-npy";
 
 /* ---- Rows --------------------------------------------------------------- */
-/* INT8's bytes are signed. */
+/* Unsigned numbers of a row; INT8's signed bytes get half of the range added. */
 static void quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    uint8_t *out)
 {
@@ -68,7 +68,7 @@ static const struct ak_composed_scheme scheme = {
 
 /* ---- Encodings, the best first ------------------------------------------ */
 static const struct encoding {
-    const char *name, *numbers, *scales; /* in the manifest; suffixes of files */
+    const char *name, *numbers, *scales; /* key in the manifest; suffixes of the files */
     enum ak_quant_type type;
     uint32_t bits;
 } encodings[] = {
@@ -87,7 +87,7 @@ static const struct encoding *encoding_of(const char *name)
     return NULL;
 }
 
-/* The one to be used where the tensor has it, else the best that it has. */
+/* `wanted` if the tensor has it, else the best encoding that it has. */
 static const struct encoding *choose_encoding(const json_t *info, const struct encoding *wanted)
 {
     if (wanted && json_object_get(info, wanted->name))
@@ -99,10 +99,10 @@ static const struct encoding *choose_encoding(const json_t *info, const struct e
 }
 
 /* ---- Arrays ------------------------------------------------------------- */
-/* What the checks of one tensor have at hand. */
+/* Context of reading one tensor. */
 struct entry {
     struct ak_hf *h;
-    const char *name; /* fit for messages */
+    const char *name; /* escaped for messages */
     char safe[NAME_BYTES];
     const json_t *info;
     const struct encoding *encoding;
@@ -113,7 +113,7 @@ struct entry {
     struct ak_error *error;
 };
 
-/* Maps tensors/SAFE + SUFFIX; many of these are open at once. */
+/* Maps tensors/SAFE + SUFFIX and releases its descriptor, because there may be thousands. */
 static ak_status open_array(const struct entry *e, const char *suffix, struct ak_file *file,
                             struct ak_npy *array)
 {
@@ -131,7 +131,7 @@ static ak_status open_array(const struct entry *e, const char *suffix, struct ak
     return AKUNU_OK;
 }
 
-/* The array becomes a tensor of the list, called as its file. */
+/* Adds the array to the list of tensors, under the name of its file. */
 static ak_status add_array(const struct entry *e, const char *suffix,
                            const struct ak_hf_tensor **out)
 {
@@ -180,7 +180,7 @@ static uint64_t element(const struct ak_npy *array, const uint8_t *data, uint64_
     return value32;
 }
 
-/* SAFE__shape.npy says the same as the manifest. */
+/* SAFE__shape.npy must agree with the manifest. */
 static ak_status check_shape_file(const struct entry *e)
 {
     struct ak_file file;
@@ -207,7 +207,8 @@ static ak_status check_shape_file(const struct entry *e)
 }
 
 /* ---- One tensor of the manifest ----------------------------------------- */
-/* A name of letters, digits, '.', '_' and '-' alone leads nowhere else. */
+/* Makes SAFE. Only letters, digits, '.', '_' and '-' are accepted, so the path stays in the
+ * folder. */
 static ak_status make_safe(struct entry *e, const char *name)
 {
     size_t n = 0;
@@ -218,7 +219,7 @@ static ak_status make_safe(struct entry *e, const char *name)
             return ak_fail(e->error, AKUNU_ERROR_FORMAT,
                            "tensors: the name %s is not of letters, digits, '.', '_' and '-' alone",
                            e->name);
-        if (n + 16 > sizeof e->safe) /* with a suffix it would be no file's name */
+        if (n + 16 > sizeof e->safe) /* leaves room for a suffix */
             return ak_fail(e->error, AKUNU_ERROR_FORMAT,
                            "tensors: the name %s is too long for a file", e->name);
         e->safe[n++] = *c == '.' ? '_' : *c;
@@ -265,7 +266,7 @@ static ak_status read_count(const struct entry *e, const char *key, uint64_t *ou
     return AKUNU_OK;
 }
 
-/* Of INT8, none: a scale a row. */
+/* INT8 without a group: one scale per row. */
 static ak_status read_group(struct entry *e)
 {
     uint64_t group = e->cols;
@@ -291,7 +292,7 @@ static ak_status check_bytes(const struct entry *e, uint64_t found)
                    e->encoding->name, (unsigned long long)found, (unsigned long long)bytes);
 }
 
-/* Whether "scales" promises that F16 has all of them. */
+/* Whether "scales" of the manifest promises that F16 represents all scales exactly. */
 static ak_status read_precision(const struct entry *e, bool *halves)
 {
     const json_t *value = json_object_get(e->settings, "scales");
@@ -304,8 +305,8 @@ static ak_status read_precision(const struct entry *e, bool *halves)
                    e->encoding->name, text ? "another text" : ak_json_kind(value));
 }
 
-/* Numbers of 4 and 3 bits are multiplied with scales in F16 whatever they are: what that
- * rounds away is at most a 128th of half a step. Of INT8 it could be an eighth. */
+/* Scales of 4-bit and 3-bit numbers are always rounded to F16: the error is at most a 128th of half
+ * a quantization step. For INT8 it could be an eighth. */
 static ak_status compose(const struct entry *e, const struct ak_hf_tensor *numbers,
                          const struct ak_hf_tensor *scales, struct ak_composed_tensor *out)
 {
@@ -465,7 +466,7 @@ static ak_status read_manifest(struct ak_hf *h, struct ak_error *error)
     return status;
 }
 
-/* Names that differ only in "." and "__" have the same files. */
+/* Names that differ only in "." and "__" would share files: a duplicate is an error. */
 static ak_status index_arrays(struct ak_hf *h, struct ak_error *error)
 {
     AK_TRY(ak_name_index_alloc(&h->tensor_index, h->list.n, error));
@@ -492,7 +493,7 @@ ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, struct ak_error *err
     return ak_hf_index_weights(h, error);
 }
 
-/* What else is called so says nothing of the format. */
+/* Reads the manifest's first bytes: other programs write a manifest.json too. */
 bool ak_hf_npy_probe(const char *path)
 {
     struct stat st;

@@ -1,3 +1,6 @@
+/* Quantized checkpoints: finds the scheme in config.json, groups stored tensors into weights, and
+ * has helpers that the schemes share. An unsupported scheme does not keep the folder from opening:
+ * the refusal is reported to those who read weights. */
 #include "weights/hf/quant.h"
 
 #include <stdio.h>
@@ -120,8 +123,8 @@ static ak_status set_linear_shape(const struct ak_hf_quant *q, const struct ak_h
     return AKUNU_OK;
 }
 
-/* scale · zero is exact in F32, near enough in F16, whose range scales in BF16 seldom leave,
- * and not in BF16. */
+/* The minimum is −scale · zero. It is exact in F32 and close enough in F16, but not in BF16, so
+ * scales in BF16 become F16; their values seldom leave its range. */
 ak_status ak_hf_read_linear(const struct ak_hf_quant *q, const char *module,
                             const struct ak_hf_tensor *weight, uint64_t rows, uint64_t in,
                             struct ak_composed_tensor *out, struct ak_error *error)
@@ -144,8 +147,7 @@ ak_status ak_hf_read_linear(const struct ak_hf_quant *q, const char *module,
 }
 
 /* ---- Inputs out of order ------------------------------------------------ */
-/* Sorts the inputs by group, those of one group in their order; false where some 32 would
- * be of two. */
+/* Sorts the inputs by group, stably. False: some 32 neighbors would be of two groups. */
 static bool sort_by_group(const struct ak_composed_tensor *a, uint32_t *begin, uint32_t *order)
 {
     uint32_t groups = ak_composed_n_groups(a);
@@ -201,7 +203,7 @@ static bool is_unused(const struct ak_composed_tensor *a)
     return k == a->cols;
 }
 
-/* All of it is read once: what comes later trusts it. */
+/* Checks every index once, so that later reads need not. */
 ak_status ak_hf_read_groups(const struct ak_hf_quant *q, const char *module, const char *suffix,
                             struct ak_composed_tensor *out, bool *is_ordered,
                             struct ak_error *error)
@@ -258,7 +260,7 @@ static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_erro
         q->config_key, kind);
 }
 
-/* Ids of positions and the like are one row. */
+/* Whether the tensor is a single row, as position ids are. */
 static bool is_row(const struct ak_hf_tensor *t)
 {
     unsigned d = 0;
@@ -267,7 +269,7 @@ static bool is_row(const struct ak_hf_tensor *t)
     return d + 1 == t->n_dims;
 }
 
-/* Whether nothing is stored but floats, and ids and masks, which some keep beside. */
+/* Whether all tensors are floats, apart from ids and masks, which some checkpoints contain. */
 static bool is_of_floats(const struct ak_hf *h)
 {
     for (size_t i = 0; i < h->list.n; i++) {
@@ -300,8 +302,8 @@ static const struct ak_hf_scheme *scheme_of(const char *method, const char *form
     return NULL;
 }
 
-/* A method that is not known is no matter where there are floats alone: they are the
- * weights, and the key was left behind, or is for who loads them to quantize. */
+/* An unknown method is ignored if all tensors are floats: these are the weights, and the key is a
+ * leftover, or tells a loader to quantize them. */
 static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], shown_format[AK_SHOW_BYTES];
@@ -313,7 +315,7 @@ static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
     }
     q->scheme = method ? scheme_of(method, format) : NULL;
     if (q->scheme || is_of_floats(q->h) ||
-        (method && strcmp(method, "mxfp4") == 0)) /* tensors of gpt-oss name themselves */
+        (method && strcmp(method, "mxfp4") == 0)) /* gpt-oss: names of tensors suffice */
         return AKUNU_OK;
     if (!method)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
@@ -377,7 +379,7 @@ static bool module_of(const struct ak_hf_tensor *t, const char *suffix,
     return true;
 }
 
-/* Scales and the like of a weight that is there. */
+/* Whether the tensor is a plane (scales, zero points) of a weight that exists. */
 static bool is_plane(const struct ak_hf_quant *q, const struct ak_hf_tensor *t)
 {
     char module[AK_HF_NAME_BYTES];
@@ -419,8 +421,8 @@ static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_hf_tens
     return AKUNU_OK;
 }
 
-/* Keeps the first refusal of a weight for those who want weights: looking at the file
- * needs none, and shows the tensor as it is. */
+/* Keeps the first refusal of a weight, for callers that read weights. Inspection does not and shows
+ * the stored tensor. */
 static void record_refusal(struct ak_hf *h, ak_status status, const struct ak_error *error)
 {
     if (h->refusal.status == AKUNU_OK) {

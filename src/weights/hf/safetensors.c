@@ -1,4 +1,6 @@
-#include "weights/hf/safetensors.h"
+/* Reads the header of a SafeTensors file. The file is untrusted: every shape, type and offset is
+ * checked, and all bytes of the data must belong to exactly one tensor. */
+#include "weights/hf/hf.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +25,15 @@ static const struct {
     { "F8_E5M2", AK_QUANT_F8_E5M2 }, { "F8_E8M0", AK_QUANT_F8_E8M0 },
 };
 
-/* Dtypes of the format that akunu cannot list. */
+/* Dtypes of the format that akunu does not support, not even for listing. */
 static const char *const unsupported[] = { "F4",  "F6_E2M3",     "F6_E3M2",
                                            "C64", "F8_E4M3FNUZ", "F8_E5M2FNUZ" };
 
-/* What the checks of one tensor have at hand. */
+/* Context of checking one tensor. */
 struct entry {
-    const char *name; /* fit for messages */
+    const char *name; /* escaped for messages */
     const json_t *info;
-    uint64_t data, data_bytes; /* of the file */
+    uint64_t data, data_bytes; /* offset and size of the file's tensor data */
     struct ak_error *error;
 };
 
@@ -67,7 +69,7 @@ static ak_status read_type(const struct entry *e, enum ak_quant_type *out)
                    "tensor %s has dtype %s, which SafeTensors does not have", e->name, shown);
 }
 
-/* An element of a list of counts. */
+/* Reads element i of a list of counts. */
 static ak_status read_count(const struct entry *e, const json_t *list, const char *what, size_t i,
                             uint64_t *out)
 {
@@ -84,7 +86,7 @@ static ak_status read_count(const struct entry *e, const json_t *list, const cha
     return AKUNU_OK;
 }
 
-/* Dimensions fit 32 bits, and so do the rows of all outer dimensions together. */
+/* Each dimension must fit 32 bits, and so must the product of all but the last. */
 static ak_status read_shape(const struct entry *e, struct ak_hf_tensor *t)
 {
     const json_t *shape = json_object_get(e->info, "shape");
@@ -192,7 +194,7 @@ static const char *show_name(const struct ak_hf_tensor *t, char *out)
     return ak_show(t->name, strlen(t->name), out);
 }
 
-/* Every byte of the data is one tensor's, as the format wants it. */
+/* Checks that every byte of the data belongs to one tensor, as the format requires. */
 static ak_status check_cover(const struct ak_hf_tensor *tensors, size_t n, uint64_t begin,
                              uint64_t end, struct ak_error *error)
 {
@@ -258,7 +260,7 @@ static ak_status read_header(const struct ak_file *file, json_t *header, uint64_
     return check_cover(list->tensors + first, list->n - first, data, file->bytes, error);
 }
 
-/* The header's text; its length is believed only where the file has as much. */
+/* Finds the header's text. Fails if the file is shorter than the stated length. */
 static ak_status find_header(const struct ak_file *file, const uint8_t **text, uint64_t *n,
                              struct ak_error *error)
 {

@@ -1,4 +1,5 @@
-/* A single .npy file: a model of one array, to look into. */
+/* A single .npy file as a model of one array, for inspection and comparison. It has no roles, so
+ * it cannot run. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -9,7 +10,7 @@ struct npy_file {
     struct ak_provider provider;
     struct ak_file file;
     struct ak_npy array;
-    char *name; /* of the file, without its suffix */
+    char *name; /* file name without its suffix */
 };
 
 static const struct npy_file *npy(const struct ak_provider *p)
@@ -61,7 +62,7 @@ static ak_status open_npy(const char *path, struct ak_provider **out, struct ak_
     return AKUNU_OK;
 }
 
-/* An array plays no role. */
+/* An array has no role. */
 static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
                  struct ak_view *out)
 {

@@ -1,3 +1,5 @@
+/* Parser of the .npy header, which is a Python dictionary literal. Only the three keys of the
+ * format and the literals that NumPy writes are accepted. */
 #include "weights/npy/npy.h"
 
 #include <string.h>
@@ -43,7 +45,7 @@ static bool take(struct scan *s, const char *word)
     return true;
 }
 
-/* In single or double quotes, without escapes. */
+/* A string in single or double quotes, without escapes. */
 static bool take_string(struct scan *s, struct ak_text *out)
 {
     skip_whitespace(s);
@@ -57,7 +59,7 @@ static bool take_string(struct scan *s, struct ak_text *out)
     return true;
 }
 
-/* What is there, for a message: to the end of the value. */
+/* Shows the value at the position, for a message. */
 static const char *show_value(const struct scan *s, char out[AK_SHOW_BYTES])
 {
     const char *end = s->next;

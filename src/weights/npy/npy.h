@@ -1,4 +1,5 @@
-/* One .npy file: a header of text and a raw array.
+/* Reader of one .npy file: a text header and a raw array. Used by file.c and by folders of arrays
+ * (weights/hf/npy_dir.c).
  *
  *     "\x93NUMPY", u8 version (1, 2 or 3), u8 0
  *     u16 (version 1) or u32: bytes of the header
@@ -18,12 +19,12 @@ struct ak_npy {
     enum ak_quant_type type;
     unsigned n_dims;                    /* at least 1: a scalar is given as [1] */
     uint64_t shape[AK_TENSOR_DIMS_MAX]; /* row-major; each fits 32 bits, the rows together too */
-    uint64_t offset, bytes;             /* of the data */
+    uint64_t offset, bytes;             /* of the data, in the file */
 };
 
 bool ak_npy_probe(const struct ak_file *file);
 
-/* Checks all of it: the data is as long as the shape asks. */
+/* Reads and checks the header; also that the data has the size of the shape. */
 ak_status ak_npy_read(const struct ak_file *file, struct ak_npy *out, struct ak_error *error);
 
 #endif

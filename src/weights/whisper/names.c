@@ -1,4 +1,4 @@
-/* Whisper's tensors. */
+/* Names, roles and shapes of Whisper's tensors, as OpenAI's checkpoints name them. */
 #include <string.h>
 
 #include "weights/whisper/whisper.h"

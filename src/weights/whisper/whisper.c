@@ -1,3 +1,5 @@
+/* Whisper's GGML files: header, vocabulary and tensors, read from first to last because the file
+ * has no index; and the provider's functions. */
 #include "weights/whisper/whisper.h"
 
 #include <stdio.h>
@@ -6,7 +8,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "weights/formats.h"
-#include "weights/ggml_type.h"
 
 static const uint8_t magic[] = { 0x6c, 0x6d, 0x67, 0x67 };
 
@@ -31,14 +32,14 @@ struct whisper {
     struct ak_provider provider;
     struct ak_file file;
     uint32_t params[AK_WHISPER_PARAMS];
-    uint64_t ffn_width; /* of the first tensor that has it; 0: none came yet */
+    uint64_t ffn_width; /* from the first tensor that has it; 0: not known yet */
     uint32_t filter_rows, filter_cols;
-    const uint8_t *filters; /* f32, little-endian, at any address */
-    struct ak_text *tokens; /* what the file has of the vocabulary: text tokens */
+    const uint8_t *filters; /* float32, little-endian, at any address */
+    struct ak_text *tokens; /* [n_tokens]: text tokens; the file has no others */
     uint32_t n_tokens;
     struct tensor *tensors;
     size_t n, capacity;
-    uint64_t header_bytes; /* up to the first tensor */
+    uint64_t header_bytes; /* offset of the first tensor */
     struct ak_name_index index;
     struct ak_tensor_copies copies;
 };
@@ -95,7 +96,7 @@ static ak_status fail_end(const struct whisper *w, const char *what, struct ak_e
                    (unsigned long long)w->file.bytes, what);
 }
 
-/* A count that the file writes with a sign. */
+/* Reads a count. The file stores it as int32, so the message shows it signed. */
 static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const char *what,
                             uint32_t min, uint32_t max, uint32_t *out, struct ak_error *error)
 {
@@ -108,7 +109,7 @@ static ak_status read_count(const struct whisper *w, struct ak_cursor *c, const 
     return AKUNU_OK;
 }
 
-/* Above the thousands is the version of the quantization. */
+/* ftype is 1000 times the quantization version plus the type. */
 static bool is_known_ftype(uint32_t ftype)
 {
     /* floats, 4 to 8 bits, K */
@@ -206,7 +207,7 @@ static const char *show_shape(const uint64_t *shape, unsigned n_dims, char out[A
     return out;
 }
 
-/* Dimensions of 1 do not count: biases of convolutions are columns. */
+/* Drops dimensions of 1: biases of convolutions are stored as [n, 1]. */
 static unsigned squeeze(const uint64_t *shape, unsigned n_dims, uint64_t *out)
 {
     unsigned n = 0;
@@ -216,7 +217,7 @@ static unsigned squeeze(const uint64_t *shape, unsigned n_dims, uint64_t *out)
     return n;
 }
 
-/* The header does not say how wide the feed-forward is: the tensors agree on it. */
+/* The header lacks the width of the feed-forward: the first tensor that has it sets it. */
 static void learn_ffn_width(struct whisper *w, const struct ak_whisper_rule *rule,
                             const struct tensor *t)
 {
@@ -292,8 +293,8 @@ static bool is_known(const uint8_t *name, uint32_t n)
     return ak_whisper_find_rule_by_name(text, &layer) != NULL;
 }
 
-/* Passes the dimensions and the name behind them. Where their number is impossible, the
- * name is looked for behind each possible one, for the message. */
+/* Skips the dimensions and the name after them. If the number of dimensions is impossible, tries
+ * each possible one until a known name follows, for the message. */
 static bool find_name(struct ak_cursor *c, uint32_t n_dims, uint32_t n_name, const uint8_t **name)
 {
     const struct ak_cursor begin = *c;
@@ -351,7 +352,7 @@ static ak_status read_tensor(struct whisper *w, struct ak_cursor *c, struct tens
     return AKUNU_OK;
 }
 
-/* Grows with what the file holds, never with what it announces. */
+/* Grows with the tensors read, never with a count that the file claims. */
 static ak_status reserve(struct whisper *w, struct ak_error *error)
 {
     if (w->n < w->capacity)
@@ -372,13 +373,13 @@ static ak_status read_tensors(struct whisper *w, struct ak_cursor *c, struct ak_
         struct tensor *t = &w->tensors[w->n];
         *t = (struct tensor){ 0 };
         AK_TRY(read_tensor(w, c, t, error));
-        w->n++; /* from here on it is freed with the others */
+        w->n++; /* from here on close_provider frees it */
         AK_TRY(check_role(w, t, error));
     }
     return AKUNU_OK;
 }
 
-/* Every tensor that such a model has is there, once. */
+/* Checks that each tensor of such a model is there, once. */
 static ak_status check_complete(struct whisper *w, struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES];
@@ -452,7 +453,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         return false;
 
     const struct tensor *t = &w->tensors[i];
-    /* also where it is [n, 1], as biases of convolutions are */
+    /* a vector even if stored as [n, 1], as biases of convolutions are */
     bool vector = ak_role_kind(role) == AK_ROLE_KIND_VECTOR;
     uint32_t rows = 1, cols = (uint32_t)t->shape[t->n_dims - 1];
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
@@ -502,7 +503,7 @@ static size_t n_metas(const struct ak_provider *p)
     return N_METAS;
 }
 
-/* The header as metadata: what no key of the file names has ours. */
+/* The header as metadata. The file has no keys, so these are ours. */
 static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     static const char architecture[] = "whisper";

@@ -1,5 +1,5 @@
-/* Whisper's files of before GGUF, as OpenAI's and Hugging Face's checkpoints were
- * converted for whisper.cpp. All little-endian, nothing aligned:
+/* Whisper's files from before GGUF, as whisper.cpp converts OpenAI's and Hugging Face's
+ * checkpoints. Little-endian, without alignment:
  *
  *     magic         u32 0x67676d6c
  *     hparams       11 × i32: n_vocab, n_audio_ctx, n_audio_state, n_audio_head,
@@ -13,14 +13,14 @@
  *
  * https://github.com/ggml-org/whisper.cpp/blob/master/models/convert-pt-to-ggml.py
  *
- *     whisper_ggml.c    the reader and the provider's functions
- *     whisper_names.c   which tensors there are, of which shapes
+ *     whisper.c   the reader and the provider's functions
+ *     names.c     names, roles and shapes of the tensors
  */
 #ifndef AK_WEIGHTS_WHISPER_WHISPER_H
 #define AK_WEIGHTS_WHISPER_WHISPER_H
 
-#include "weights/copies.h"
 #include "base/name_index.h"
+#include "weights/formats.h"
 #include "weights/provider.h"
 
 enum ak_whisper_param {
@@ -38,22 +38,22 @@ enum ak_whisper_param {
     AK_WHISPER_PARAMS
 };
 
-/* A dimension: one of the above, or */
+/* A dimension is the value of a parameter above, or one of these. */
 enum { AK_WHISPER_NONE = AK_WHISPER_PARAMS, AK_WHISPER_FFN, AK_WHISPER_KERNEL };
 
 struct ak_whisper_rule {
-    const char *name; /* "{n}" for the layer */
+    const char *name; /* with "{n}" for the layer */
     enum ak_role role;
-    /* row-major; AK_WHISPER_NONE: not there. Dimensions of 1 may be written or not. */
+    /* row-major; AK_WHISPER_NONE: unused. A file may omit dimensions of 1. */
     int dims[3];
 };
 extern const struct ak_whisper_rule ak_whisper_rules[];
 extern const size_t ak_whisper_n_rules;
 
-/* Whether the role is the encoder's. */
+/* Whether the role belongs to the encoder. */
 bool ak_whisper_is_encoder_role(enum ak_role role);
 
-/* NULL where no rule has the name. */
+/* NULL: no such rule. */
 const struct ak_whisper_rule *ak_whisper_find_rule_by_name(const char *name, int *layer);
 const struct ak_whisper_rule *ak_whisper_find_rule_by_role(enum ak_role role);
 
