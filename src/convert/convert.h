@@ -60,7 +60,7 @@ struct ak_convert_tensor {
     bool is_stored; /* the source is GGUF and this is its tensor `index`; else the rest is set */
     size_t index;
     int layer;
-    uint32_t n_parts; /* parts, whose rows follow each other; 0: divisors of the rotation */
+    uint32_t n_parts; /* parts; their rows follow each other. 0: divisors of the rotation */
     struct ak_convert_part parts[AK_CONVERT_PARTS_MAX];
     enum ak_role role;                  /* of the first part, or of the divisors */
     uint32_t first_row;                 /* rows before it are omitted */

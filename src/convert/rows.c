@@ -65,7 +65,7 @@ static bool is_vector(const struct ak_convert_tensor *t)
            ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
 }
 
-/* A weight whose rows are written, with buffers for one row. */
+/* The weight being written, with buffers for one row. */
 struct rows {
     const struct ak_convert_tensor *t;
     const struct ak_convert_part *part;

@@ -1,5 +1,5 @@
 /* Reference dequantization of A4, A5 and A8: x = d * q + m, in memory only. Composed tensors
- * (weights/composed.h) whose scales an FP16 block would round become one of these. */
+ * (weights/composed.h) become one of these if a block with FP16 scales would round. */
 #include "quant/block.h"
 
 /* ---- A4 ----------------------------------------------------------------- */
