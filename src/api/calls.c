@@ -2,8 +2,7 @@
 #include "api/text.h"
 #include "api/versioned.h"
 #include "base/mem.h"
-#include "toolcall/grammar.h"
-#include "toolcall/reply.h"
+#include "toolcall/toolcall.h"
 
 #include <string.h>
 

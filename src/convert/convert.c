@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tokenizer/export.h"
+#include "tokenizer/tokenizer.h"
 
 /* State of one conversion. */
 struct job {

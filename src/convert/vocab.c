@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "convert/convert.h"
-#include "tokenizer/export.h"
+#include "tokenizer/tokenizer.h"
 
 /* A string of tokenizer_config.json; if it is an object for a token, the object's content. */
 static bool find_text(const struct ak_provider *p, const char *key, struct ak_text *out)

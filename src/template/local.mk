@@ -1,37 +1,25 @@
 libak_la_SOURCES += \
-	src/template/jinja/arena.c \
-	src/template/jinja/arena.h \
 	src/template/jinja/attribute.c \
 	src/template/jinja/builtins.h \
 	src/template/jinja/call.c \
 	src/template/jinja/case.c \
-	src/template/jinja/case.h \
 	src/template/jinja/compare.c \
-	src/template/jinja/dict.c \
 	src/template/jinja/environment.c \
 	src/template/jinja/environment.h \
 	src/template/jinja/eval.c \
 	src/template/jinja/exec.c \
 	src/template/jinja/exec.h \
 	src/template/jinja/expression.c \
-	src/template/jinja/filters.h \
-	src/template/jinja/filters_choice.c \
 	src/template/jinja/filters_layout.c \
 	src/template/jinja/filters_list.c \
 	src/template/jinja/filters_number.c \
-	src/template/jinja/filters_order.c \
 	src/template/jinja/filters_text.c \
 	src/template/jinja/format.c \
-	src/template/jinja/format.h \
-	src/template/jinja/format_value.c \
 	src/template/jinja/functions.c \
 	src/template/jinja/jinja.c \
 	src/template/jinja/jinja.h \
 	src/template/jinja/json.c \
 	src/template/jinja/lexer.c \
-	src/template/jinja/loop.c \
-	src/template/jinja/markup.c \
-	src/template/jinja/markup.h \
 	src/template/jinja/methods.c \
 	src/template/jinja/methods_query.c \
 	src/template/jinja/methods_split.c \
@@ -44,16 +32,11 @@ libak_la_SOURCES += \
 	src/template/jinja/parser.h \
 	src/template/jinja/percent.c \
 	src/template/jinja/repr.c \
-	src/template/jinja/scope.c \
 	src/template/jinja/string.c \
 	src/template/jinja/string.h \
 	src/template/jinja/tests.c \
-	src/template/jinja/text.h \
-	src/template/jinja/token.h \
-	src/template/jinja/unescape.c \
 	src/template/jinja/value.c \
 	src/template/jinja/value.h \
-	src/template/parts.h \
 	src/template/render.c \
 	src/template/source.c \
 	src/template/template.c \

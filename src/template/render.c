@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "template/jinja/string.h"
-#include "template/parts.h"
+#include "template/template.h"
 
 static const char *const reasoning_fields[] = { "reasoning_content", "thinking", "reasoning" };
 enum { N_REASONING = sizeof reasoning_fields / sizeof *reasoning_fields };

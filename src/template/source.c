@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "template/parts.h"
+#include "template/template.h"
 
 static const char key[] = "tokenizer.chat_template";
 

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "template/parts.h"
 
 /* OpenAI's ChatML, which stands in for a template that a model does not have. */
 static const char chatml[] =

@@ -1,4 +1,4 @@
-#include "tokenizer/charsmap.h"
+#include "tokenizer/pipeline.h"
 
 #include <string.h>
 

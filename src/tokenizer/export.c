@@ -1,4 +1,4 @@
-#include "tokenizer/export.h"
+#include "tokenizer/tokenizer.h"
 
 #include <float.h>
 #include <stdio.h>

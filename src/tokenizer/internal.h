@@ -3,11 +3,9 @@
 #define AK_TOKENIZER_INTERNAL_H
 
 #include "tokenizer/merge.h"
-#include "tokenizer/token_bytes.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/pretokenize.h"
-#include "tokenizer/rules.h"
-#include "tokenizer/specials.h"
+#include "tokenizer/token_bytes.h"
 #include "tokenizer/tokenizer.h"
 
 /* A pair of neighbors that byte-level BPE merges. */

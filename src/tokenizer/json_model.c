@@ -2,7 +2,7 @@
 #include <float.h>
 
 #include "base/mem.h"
-#include "tokenizer/json_model.h"
+#include "tokenizer/json_parts.h"
 
 /* The distance of the unknown token from the worst piece, as in SentencePiece. */
 static const double unknown_penalty = 10.0;

@@ -1,7 +1,7 @@
 /* A tokenizer from tokenizer.json, as the `tokenizers` package writes it, with
  * tokenizer_config.json and generation_config.json beside it. */
 #include "base/mem.h"
-#include "tokenizer/json_model.h"
+#include "tokenizer/json_parts.h"
 
 /* Ids may leave holes, but not such that a few tokens need much memory. */
 enum { HOLES_MAX = 65536 };

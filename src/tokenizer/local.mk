@@ -2,14 +2,11 @@ libak_la_SOURCES += \
 	src/tokenizer/bpe.c \
 	src/tokenizer/bytes.c \
 	src/tokenizer/charsmap.c \
-	src/tokenizer/charsmap.h \
 	src/tokenizer/decode.c \
 	src/tokenizer/end_tokens.c \
 	src/tokenizer/export.c \
-	src/tokenizer/export.h \
 	src/tokenizer/internal.h \
 	src/tokenizer/json_model.c \
-	src/tokenizer/json_model.h \
 	src/tokenizer/json_parts.c \
 	src/tokenizer/json_parts.h \
 	src/tokenizer/json_tokenizer.c \
@@ -23,12 +20,9 @@ libak_la_SOURCES += \
 	src/tokenizer/pretokenize.c \
 	src/tokenizer/pretokenize.h \
 	src/tokenizer/regex.c \
-	src/tokenizer/regex.h \
 	src/tokenizer/rules.c \
-	src/tokenizer/rules.h \
 	src/tokenizer/sentencepiece.c \
 	src/tokenizer/specials.c \
-	src/tokenizer/specials.h \
 	src/tokenizer/split.c \
 	src/tokenizer/spm.c \
 	src/tokenizer/token_bytes.c \
@@ -36,6 +30,5 @@ libak_la_SOURCES += \
 	src/tokenizer/tokenizer.c \
 	src/tokenizer/tokenizer.h \
 	src/tokenizer/trie.c \
-	src/tokenizer/trie.h \
 	src/tokenizer/unigram.c \
 	src/tokenizer/wordpiece.c

@@ -8,10 +8,31 @@
 #define AK_TOKENIZER_PIPELINE_H
 
 #include "base/buffer.h"
-#include "tokenizer/charsmap.h"
-#include "tokenizer/regex.h"
-#include "tokenizer/specials.h"
-#include "tokenizer/trie.h"
+#include "base/error.h"
+#include "tokenizer/pretokenize.h"
+#include "tokenizer/token_bytes.h"
+#include "weights/provider.h"
+
+/* ---- Character map of SentencePiece ------------------------------------- */
+
+/* Into `map`, which is all zero before; copies. */
+struct ak_tok_charsmap {
+    uint32_t *nodes;
+    uint32_t n_nodes;
+    char *texts; /* ends with NUL */
+    size_t n_text_bytes;
+};
+
+ak_status ak_tok_charsmap_load(struct ak_tok_charsmap *map, struct ak_text bytes,
+                               struct ak_error *error);
+void ak_tok_charsmap_free(struct ak_tok_charsmap *map);
+
+/* The longest string of the map, or with `shortest` the shortest, that begins the
+ * text: the number of its bytes, 0 where none does. */
+size_t ak_tok_charsmap_find(const struct ak_tok_charsmap *map, const char *text, size_t n,
+                            bool shortest, struct ak_text *replacement);
+
+/* ---- Normalizers and pre-tokenizers ------------------------------------- */
 
 enum ak_tok_transform_kind {
     /* normalizers */

@@ -1,8 +1,8 @@
 /* Which known pre-tokenizer a tokenizer.json has. Its pattern may be written in many
  * ways, so that what counts is what it does: to texts in which the known ones differ. */
-#include "tokenizer/export.h"
-#include "tokenizer/rules.h"
 #include "tokenizer/internal.h"
+#include "tokenizer/pretokenize.h"
+#include "tokenizer/tokenizer.h"
 
 /* Each begins with a blank, since some tokenizers would put one there. No capitals
  * beyond ASCII: llama.cpp's classes are wider there (rules.c). */

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tokenizer/regex.h"
-#include "tokenizer/rules.h"
 
 struct ak_tok_pretokenizer {
     const struct ak_tok_pre_rule *rule;

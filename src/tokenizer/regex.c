@@ -1,4 +1,4 @@
-#include "tokenizer/regex.h"
+#include "tokenizer/pretokenize.h"
 
 #include <stdio.h>
 #include <string.h>

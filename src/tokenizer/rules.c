@@ -3,7 +3,7 @@
  * where its classes are wider than those in the model's tokenizer.json, as for
  * capital letters beyond ASCII, so are ours. Written so that they take time linear
  * in the text. */
-#include "tokenizer/rules.h"
+#include "tokenizer/pretokenize.h"
 
 #include <stddef.h>
 

@@ -60,4 +60,70 @@ static inline struct ak_text ak_tok_bytes_get(const struct ak_tok_bytes *p, uint
     return (struct ak_text){ p->arena + p->offsets[id], p->offsets[id + 1] - p->offsets[id] };
 }
 
+/* ---- Trie --------------------------------------------------------------- */
+
+struct ak_tok_trie {
+    const struct ak_tok_bytes *table;
+    uint32_t *order; /* ids by bytes; of equal pieces the highest id first */
+    uint32_t n;
+    uint32_t first[257]; /* those that begin with byte b are [first[b], first[b+1]) */
+};
+
+/* A node: the pieces of [low, high) agree in their first `depth` bytes. */
+struct ak_tok_trie_node {
+    uint32_t low, high, depth;
+};
+
+/* `order` is an array from ak_alloc of n ids of non-empty pieces in any order; it
+ * is the trie's own from now on. The pieces must outlive it. */
+void ak_tok_trie_init(struct ak_tok_trie *t, const struct ak_tok_bytes *table, uint32_t *order,
+                      uint32_t n);
+void ak_tok_trie_free(struct ak_tok_trie *t);
+
+static inline struct ak_tok_trie_node ak_tok_trie_root(const struct ak_tok_trie *t)
+{
+    return (struct ak_tok_trie_node){ 0, t->n, 0 };
+}
+
+/* Goes down by one byte: false where no piece goes on so, and the node is spent. */
+bool ak_tok_trie_descend(const struct ak_tok_trie *t, struct ak_tok_trie_node *node,
+                         unsigned char byte);
+
+/* The piece that ends at this node; of equal pieces the last one, as in `tokenizers` and llama.cpp;
+ * -1: none. */
+int32_t ak_tok_trie_token(const struct ak_tok_trie *t, const struct ak_tok_trie_node *node);
+
+/* ---- Special tokens ----------------------------------------------------- */
+
+struct ak_tok_special {
+    const char *text; /* in the arena of the pieces */
+    uint32_t n;
+    int32_t id;
+    bool matches_always; /* not only where control tokens are asked for */
+    /* Of tokenizer.json: only where no word goes on at its ends; takes the blanks to
+     * its left, to its right. */
+    bool single_word, lstrip, rstrip;
+};
+
+struct ak_tok_specials {
+    struct ak_tok_special *sorted; /* by their bytes */
+    uint32_t n;
+    uint32_t first[257]; /* those that begin with byte b are [first[b], first[b+1]) */
+};
+
+/* `sorted` is an array from ak_alloc of n with non-empty texts, in any order; it
+ * is the specials' own from now on. */
+void ak_tok_specials_init(struct ak_tok_specials *s, struct ak_tok_special *sorted, uint32_t n);
+void ak_tok_specials_free(struct ak_tok_specials *s);
+
+/* The next special token at or after text[from], the longest where several begin
+ * at one place; NULL where there is none. *at is where it begins. */
+const struct ak_tok_special *ak_tok_specials_next(const struct ak_tok_specials *s, bool control,
+                                                  const char *text, size_t n, size_t from,
+                                                  size_t *at);
+
+/* The token of exactly this text, NULL where it is none. */
+const struct ak_tok_special *ak_tok_specials_find(const struct ak_tok_specials *s,
+                                                  const char *name);
+
 #endif

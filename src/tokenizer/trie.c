@@ -1,4 +1,4 @@
-#include "tokenizer/trie.h"
+#include "tokenizer/token_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,8 @@
 #ifndef AK_TOOLCALL_BUILDER_H
 #define AK_TOOLCALL_BUILDER_H
 
-#include "toolcall/grammar.h"
-#include "toolcall/tools.h"
 #include "grammar/builder.h"
+#include "toolcall/toolcall.h"
 
 struct ak_tc_builder {
     struct ak_grammar_builder gb;

@@ -1,8 +1,9 @@
 /* What leaves a reply: events for the caller, and the same collected for the message. */
-#include "toolcall/parser.h"
+#include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "toolcall/parser.h"
 
 enum ak_tc_result ak_tc_check(struct ak_tc_parser *r, ak_status status)
 {
@@ -155,4 +156,43 @@ enum ak_tc_result ak_tc_emit_malformed(struct ak_tc_parser *r)
         AK_TC_TRY(add_note(r));
     reset_call(r);
     return ak_tc_emit_text(r, r->text.bytes + r->raw_begin, r->pos - r->raw_begin);
+}
+
+/* ---- Message ------------------------------------------------------------ */
+
+static bool set_text(json_t *message, const char *key, const struct ak_buffer *text)
+{
+    return json_object_set_new(message, key,
+                               json_stringn(text->bytes ? text->bytes : "", text->n)) == 0;
+}
+
+static json_t *build_message(const struct ak_tc_parser *r)
+{
+    json_t *message = json_pack("{s:s, s:n}", "role", "assistant", "content");
+    bool calls = json_array_size(r->tool_calls) > 0;
+
+    bool fine =
+        message && ((!r->outputs[0].n && calls) || set_text(message, "content", &r->outputs[0]));
+    fine = fine && (!r->outputs[1].n || set_text(message, "reasoning_content", &r->outputs[1]));
+    fine = fine && (!calls || json_object_set(message, "tool_calls", r->tool_calls) == 0);
+    if (fine)
+        return message;
+    json_decref(message);
+    return NULL;
+}
+
+ak_status ak_tc_parser_message(struct ak_tc_parser *r, const char **out, struct ak_error *error)
+{
+    *out = NULL;
+    if (!r->is_closed)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the reply has not ended yet");
+    if (!r->message) {
+        json_t *message = build_message(r);
+        r->message = message ? json_dumps(message, 0) : NULL;
+        json_decref(message);
+    }
+    if (!r->message)
+        return ak_fail_memory(error, "a message", 0);
+    *out = r->message;
+    return AKUNU_OK;
 }

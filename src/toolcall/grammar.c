@@ -1,4 +1,4 @@
-#include "toolcall/grammar.h"
+#include "toolcall/toolcall.h"
 
 #include <string.h>
 

@@ -1,11 +1,10 @@
-#include "toolcall/literal.h"
+#include "toolcall/scan.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "toolcall/scan.h"
-#include "toolcall/tools.h"
+#include "toolcall/toolcall.h"
 
 enum state { BEGIN, FIRST, NEXT, COLON, VALUE, VALUE_END, STRING };
 

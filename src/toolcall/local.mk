@@ -6,7 +6,6 @@ libak_la_SOURCES += \
 	src/toolcall/emit.c \
 	src/toolcall/formats.c \
 	src/toolcall/grammar.c \
-	src/toolcall/grammar.h \
 	src/toolcall/grammar_markers.c \
 	src/toolcall/grammar_text.c \
 	src/toolcall/grammar_values.c \
@@ -14,17 +13,13 @@ libak_la_SOURCES += \
 	src/toolcall/json_arguments.c \
 	src/toolcall/json_call.c \
 	src/toolcall/literal.c \
-	src/toolcall/literal.h \
 	src/toolcall/match.c \
-	src/toolcall/message.c \
 	src/toolcall/parameters.c \
 	src/toolcall/parser.c \
 	src/toolcall/parser.h \
 	src/toolcall/python_call.c \
-	src/toolcall/reply.h \
 	src/toolcall/scan.c \
 	src/toolcall/scan.h \
 	src/toolcall/toolcall.h \
 	src/toolcall/tools.c \
-	src/toolcall/tools.h \
 	src/toolcall/utf8_input.c

@@ -1,4 +1,4 @@
-#include "toolcall/reply.h"
+#include "toolcall/toolcall.h"
 
 #include <stdlib.h>
 

@@ -10,10 +10,8 @@
 #define AK_TOOLCALL_PARSER_H
 
 #include "base/buffer.h"
-#include "toolcall/literal.h"
-#include "toolcall/reply.h"
 #include "toolcall/scan.h"
-#include "toolcall/tools.h"
+#include "toolcall/toolcall.h"
 
 enum ak_tc_result {
     AK_TC_NEED_MORE,

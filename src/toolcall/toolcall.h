@@ -10,10 +10,15 @@
 #ifndef AK_TOOLCALL_TOOLCALL_H
 #define AK_TOOLCALL_TOOLCALL_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buffer.h"
+#include "grammar/schema/schema.h"
 #include "tokenizer/tokenizer.h"
+
+/* ---- Formats ------------------------------------------------------------ */
 
 enum ak_tc_arguments {
     AK_TC_ARGS_JSON_CALL, /* {"name": …, "arguments": {…}}, a list of these, or some in a row */
@@ -79,5 +84,85 @@ const struct ak_tc_reasoning *ak_tc_find_open_reasoning(const char *prompt);
 /* By the template's text, else by the vocabulary's tokens, else "generic". Either may be NULL. */
 const struct ak_tc_format *ak_tc_detect_format(const char *chat_template,
                                                const struct ak_tokenizer *tokenizer);
+
+/* ---- Tools -------------------------------------------------------------- */
+
+struct ak_tc_tools {
+    json_t *list;    /* of {"type": "function", "function": {"name", "parameters"}} */
+    json_t *by_name; /* name → its "function" */
+};
+
+/* `text` NULL: no tools are known. Refused: what is no list of functions with names, a name twice.
+ */
+ak_status ak_tc_tools_parse(const char *text, struct ak_tc_tools *out, struct ak_error *error);
+void ak_tc_tools_free(struct ak_tc_tools *tools);
+
+static inline bool ak_tc_tools_are_known(const struct ak_tc_tools *tools)
+{
+    return tools->list != NULL;
+}
+
+bool ak_tc_tools_has(const struct ak_tc_tools *tools, const char *name, size_t n);
+
+/* Is the parameter's value a string, whatever it looks like? */
+bool ak_tc_tools_wants_string(const struct ak_tc_tools *tools, const char *tool,
+                              const char *parameter, size_t n);
+
+/* Adds as JSON the value whose text is given, of a parameter that need not be a string:
+ * what it looks like, a string where it looks like nothing. */
+ak_status ak_tc_put_value(const char *text, size_t n, struct ak_buffer *out,
+                          struct ak_error *error);
+
+/* Adds text to a string of JSON, escaped, without quotes. UTF-8 in. */
+ak_status ak_tc_put_escaped(const char *text, size_t n, struct ak_buffer *out,
+                            struct ak_error *error);
+
+/* ---- Parser ------------------------------------------------------------- */
+
+struct ak_tc_parser;
+
+struct ak_tc_parser_params {
+    const struct ak_tc_format *format;
+    const char *prompt, *tools; /* NULL allowed */
+    bool calls, reasoning;
+    uint64_t seed;
+    akunu_reply_fn *on_event; /* NULL allowed */
+    void *user;
+};
+
+/* Copies what it needs of the settings. */
+ak_status ak_tc_parser_create(const struct ak_tc_parser_params *settings, struct ak_tc_parser **out,
+                              struct ak_error *error);
+void ak_tc_parser_free(struct ak_tc_parser *r); /* NULL allowed */
+
+ak_status ak_tc_parser_push(struct ak_tc_parser *r, const char *bytes, size_t n,
+                            struct ak_error *error);
+ak_status ak_tc_parser_end(struct ak_tc_parser *r, struct ak_error *error);
+
+/* The message as JSON text, which belongs to the reply. */
+ak_status ak_tc_parser_message(struct ak_tc_parser *r, const char **out, struct ak_error *error);
+const char *ak_tc_parser_notes(const struct ak_tc_parser *r);
+const struct ak_tc_format *ak_tc_parser_format(const struct ak_tc_parser *r);
+
+/* ---- Grammar ------------------------------------------------------------ */
+
+struct ak_tc_grammar_params {
+    const struct ak_tc_format *format;
+    /* NULL: markers are plain text. Needed during the call only. */
+    const struct ak_tokenizer *tokenizer;
+    const char *chat_template, *prompt; /* tell of reasoning; NULL allowed */
+    const char *tools;                  /* as JSON text */
+    /* NULL, "auto", "none", "required", a tool's name, or OpenAI's object that names one */
+    const char *choice;
+    bool parallel; /* more than one call */
+    /* what a schema asks for and the format's grammar cannot keep is passed over */
+    bool lax;
+    struct ak_log log; /* told of it */
+};
+
+/* *out is NULL, and that no error, where nothing is to be constrained: no tools, or "none". What
+ * cannot be kept is AKUNU_ERROR_UNSUPPORTED and named. */
+ak_status ak_tc_build_grammar(const struct ak_tc_grammar_params *rules, struct ak_grammar **out,
+                              struct ak_error *error);
 
 #endif

@@ -1,10 +1,9 @@
-#include "toolcall/tools.h"
+#include "toolcall/toolcall.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "toolcall/literal.h"
 #include "toolcall/scan.h"
 
 /* The function of one entry, which may also stand there without "type" and "function". */

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "akunu/akunu.h"
-#include "tokenizer/export.h"
-#include "tokenizer/internal.h"
 #include "base/utf8.h"
+#include "tokenizer/internal.h"
+#include "tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/pretokenize.h"
-#include "tokenizer/rules.h"
-#include "tokenizer/tokenizer.h"
 #include "base/utf8.h"
+#include "tokenizer/pretokenize.h"
+#include "tokenizer/tokenizer.h"
 
 enum { MAX_IDS = 4096, MAX_BYTES = 4096 };
 

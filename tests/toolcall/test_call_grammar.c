@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "toolcall/grammar.h"
-#include "toolcall/reply.h"
 #include "grammar/matcher.h"
+#include "toolcall/toolcall.h"
 
 static const char tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"get_weather\", \"parameters\": "

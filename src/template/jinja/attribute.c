@@ -1,7 +1,5 @@
 /* object.name, object[subscript] and object[a:b:c]. */
 #include "template/jinja/builtins.h"
-#include "template/jinja/filters.h"
-#include "template/jinja/markup.h"
 
 static const struct ak_jval missing = { .kind = AK_J_MISSING };
 

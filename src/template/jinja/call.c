@@ -1,6 +1,5 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
-#include "template/jinja/markup.h"
 
 static const struct ak_jval missing = { .kind = AK_J_MISSING };
 

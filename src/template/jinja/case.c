@@ -1,4 +1,4 @@
-#include "template/jinja/case.h"
+#include "template/jinja/builtins.h"
 
 #include <string.h>
 #include <utf8proc.h>

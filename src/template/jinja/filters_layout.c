@@ -1,10 +1,8 @@
 /* Filters that lay a text out: in lines, words, a width. */
 #include <string.h>
 
-#include "template/jinja/builtins.h"
-#include "template/jinja/filters.h"
-#include "template/jinja/text.h"
 #include "base/unicode.h"
+#include "template/jinja/builtins.h"
 
 static struct ak_jval filter_center(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)

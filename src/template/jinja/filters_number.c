@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "template/jinja/builtins.h"
-#include "template/jinja/filters.h"
 
 static bool is_integer(struct ak_jval v)
 {

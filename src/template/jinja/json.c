@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "template/jinja/filters.h"
+#include "template/jinja/builtins.h"
 
 struct ak_jval ak_j_from_json(struct ak_jenv *j, const json_t *json)
 {

@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "template/jinja/string.h"
-#include "template/jinja/token.h"
 #include "base/unicode.h"
+#include "template/jinja/parser.h"
+#include "template/jinja/string.h"
 
 struct lexer {
     struct ak_jenv *j;

@@ -1,9 +1,8 @@
 /* Strings' methods that ask about characters, and those that change their case. */
 #include <utf8proc.h>
 
-#include "template/jinja/builtins.h"
-#include "template/jinja/case.h"
 #include "base/unicode.h"
+#include "template/jinja/builtins.h"
 
 static utf8proc_category_t category(uint32_t c)
 {

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "template/jinja/builtins.h"
-#include "template/jinja/text.h"
 
 static void add_part(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
                      size_t begin, size_t end)

@@ -3,7 +3,6 @@
 
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
-#include "template/jinja/text.h"
 
 static const struct ak_jstr *optional_chars(struct ak_jenv *j, struct ak_jval v)
 {

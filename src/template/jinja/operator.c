@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
-#include "template/jinja/markup.h"
 
 static bool is_integer(struct ak_jval v)
 {

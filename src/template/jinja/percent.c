@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "template/jinja/format.h"
-#include "template/jinja/markup.h"
+#include "template/jinja/builtins.h"
 
 struct values {
     const struct ak_jval *all; /* of a tuple, or the one */

@@ -1,8 +1,6 @@
 /* What can stand behind "is". */
 #include "template/jinja/builtins.h"
-#include "template/jinja/case.h"
 #include "template/jinja/exec.h"
-#include "template/jinja/markup.h"
 
 typedef const struct ak_jval *args_of;
 
