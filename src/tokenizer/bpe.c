@@ -1,15 +1,14 @@
-/* Byte-level BPE, as GPT-2 introduced it: a vocabulary of byte strings, written
- * in the file with a printable character for each byte, and an ordered list of
- * pairs to merge. Here everything is bytes and ids; the printable form is undone
- * once, at loading. */
+/* Byte-level BPE of GPT-2: a vocabulary of byte strings and an ordered list of merges. Files write
+ * each byte as a printable character; that form is decoded once, at load, and the rest works on
+ * bytes and ids. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "tokenizer/internal.h"
 #include "base/utf8.h"
 
-/* Findable are those that words can become: no control tokens, and none that were
- * added by hand, which are taken out of the text before. */
+/* Indexes the tokens that words can become. Control and added tokens are not among them: they are
+ * matched before the model runs. */
 void ak_tok_bpe_load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
     struct ak_tok_bytes_batch findable = { .n = 0 };
@@ -21,7 +20,7 @@ void ak_tok_bpe_load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         uint32_t n = 0;
         bool decoded =
             kind == AK_TOK_KIND_NORMAL && ak_tok_decode_printable(text.bytes, text.n, out, &n);
-        /* unused ones fill a vocabulary up and stand for nothing */
+        /* unused tokens pad a vocabulary and decode to nothing */
         if (!decoded && kind != AK_TOK_KIND_UNUSED) {
             n = text.n;
             memcpy(out, text.bytes, n);
@@ -43,7 +42,7 @@ static uint32_t hash_pair(uint32_t left, uint32_t right)
     return (uint32_t)(h >> 32);
 }
 
-/* Of equal merges the last one ranks if `replace`, else the first one. */
+/* Of equal merges the last one counts if `replace`, else the first one. */
 static void add_pair(struct ak_tokenizer *t, struct ak_tok_pair pair, bool replace)
 {
     uint32_t at = hash_pair(pair.left, pair.right) & t->pair_mask;
@@ -57,7 +56,7 @@ static void add_pair(struct ak_tokenizer *t, struct ak_tok_pair pair, bool repla
 
 enum { MERGES_AT_ONCE = AK_TOK_BATCH_MAX / 3 };
 
-/* Half of a line, as bytes in `out`. */
+/* Decodes one token of a line into `out`. */
 static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t n, char *out,
                         uint32_t *n_out)
 {
@@ -68,12 +67,12 @@ static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t
     return true;
 }
 
-/* One line of the list. The bytes of both go to out, at least the line's; false
- * where the line is none. */
+/* Decodes a line: parts gets left, right and both joined, whose bytes go to `out`, at least line.n.
+ * False: not a merge. */
 static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char *out,
                          struct ak_text parts[3])
 {
-    /* A blank at the start would be a token of its own. */
+    /* A space at the start belongs to the first token. */
     const char *gap = line.n > 1 ? memchr(line.bytes + 1, '\0', line.n - 1) : NULL;
     uint32_t n_left, n_right;
 
@@ -91,8 +90,8 @@ static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char
     return true;
 }
 
-/* Lines [first, first + n) of the list; gives the first one that is no pair of
- * tokens that make a token, UINT32_MAX for none. Such a pair can never be wanted. */
+/* Loads lines [first, first + n). Skips lines whose two parts and result are not all tokens, since
+ * such a merge can never apply. Returns the first of these; UINT32_MAX: none. */
 static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                  uint32_t first, uint32_t n, bool replace, char *scratch)
 {
@@ -130,7 +129,7 @@ static uint32_t count_merges(const struct ak_vocab *vocab, uint32_t first)
     return vocab->n_merges - first < MERGES_AT_ONCE ? vocab->n_merges - first : MERGES_AT_ONCE;
 }
 
-/* Room for the bytes of any lines that are loaded at once. */
+/* Bytes needed to decode any lines that are loaded at once. */
 static size_t max_scratch_bytes(const struct ak_vocab *vocab)
 {
     size_t max_bytes = 1;
@@ -214,7 +213,7 @@ static void add_bytes(struct ak_tok_encoding *r, const char *word, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int32_t id = r->t->byte_tokens[(unsigned char)word[i]];
-        if (id >= 0) /* few vocabularies lack a byte; it is left out, as elsewhere */
+        if (id >= 0) /* a byte without a token is dropped, as in other implementations */
             ak_tok_merge_add(&r->merge, (uint32_t)i, 1, id);
     }
 }
@@ -227,7 +226,7 @@ static bool has_bytes(const struct ak_tokenizer *t, const char *text, size_t n)
     return t->pipeline->byte_fallback;
 }
 
-/* Characters, the bytes of those that are no tokens, or the unknown token. */
+/* Adds one node per character; for a character without a token its bytes, or the unknown token. */
 static void add_characters(struct ak_tok_encoding *r, const char *word, size_t n)
 {
     const struct ak_tokenizer *t = r->t;

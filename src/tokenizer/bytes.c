@@ -1,12 +1,12 @@
-/* How vocabularies write bytes. */
+/* How vocabularies write bytes: "<0x0A>", the printable form of byte-level BPE, and ▁ for a space.
+ */
 #include <string.h>
 
 #include "tokenizer/internal.h"
 #include "base/unicode.h"
 
-/* The byte that a character of the printable form stands for, -1 for none. Bytes
- * that print as Latin-1 characters are themselves; the other 68 follow from
- * U+0100 on. */
+/* The byte that a character of the printable form stands for; -1: none. Printable Latin-1
+ * characters stand for themselves; the other 68 bytes are U+0100 to U+0143. */
 static int byte_of_printable(uint32_t code)
 {
     if ((code >= 0x21 && code <= 0x7E) || (code >= 0xA1 && code <= 0xFF && code != 0xAD))
@@ -22,11 +22,11 @@ bool ak_tok_decode_printable(const char *text, uint32_t n, char *out, uint32_t *
 {
     *n_out = 0;
     for (uint32_t at = 0; at < n;) {
-        if (text[at] > 0x20 && text[at] < 0x7F) { /* most of them */
+        if (text[at] > 0x20 && text[at] < 0x7F) { /* the common case */
             out[(*n_out)++] = text[at++];
             continue;
         }
-        /* The others of the printable form have two bytes in UTF-8. */
+        /* All other characters of the printable form have two bytes in UTF-8. */
         bool two = n - at >= 2 && (text[at] & 0xE0) == 0xC0 && (text[at + 1] & 0xC0) == 0x80;
         uint32_t code =
             two ? (uint32_t)(text[at] & 0x1F) << 6 | (uint32_t)(text[at + 1] & 0x3F) : 0;

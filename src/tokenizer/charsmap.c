@@ -1,3 +1,5 @@
+/* SentencePiece's precompiled character map: loading with bounds checks, and lookup by walking the
+ * double array. */
 #include "tokenizer/pipeline.h"
 
 #include <string.h>
@@ -43,8 +45,8 @@ void ak_tok_charsmap_free(struct ak_tok_charsmap *map)
     *map = (struct ak_tok_charsmap){ 0 };
 }
 
-/* A node: bits 0–7 and 31 its label, bit 8 whether a string ends here, bits 10–30
- * where its children are, 256 times as far with bit 9. */
+/* A node: bits 0–7 and 31 are its label, bit 8 says that a string ends here, bits 10–30 are the
+ * offset of its children, times 256 if bit 9 is set. */
 static uint32_t get_children(uint32_t node)
 {
     return (node >> 10) << ((node & (1u << 9)) >> 6);

@@ -1,3 +1,5 @@
+/* Token ids to text: at once (ak_tok_decode) or token by token (ak_tok_stream). The stream holds
+ * back incomplete UTF-8 characters and replaces invalid bytes, so what it gives is always UTF-8. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -14,15 +16,15 @@ static ak_status fail_outside_vocab(const struct ak_tokenizer *t, int32_t token,
                    token, t->token_bytes.n);
 }
 
-/* Whether a text that begins with a blank got it from the tokenizer. */
+/* Whether a space at the beginning of the decoded text was added by the tokenizer. */
 static bool strips_first_space(const struct ak_tokenizer *t, unsigned flags)
 {
     bool adds = t->add_space_prefix || (t->pipeline && t->pipeline->inserts_spaces);
     return !t->byte_level && adds && !(flags & AKUNU_CONTINUE);
 }
 
-/* The bytes that a token gives. *strip_space, true until the text has begun, takes
- * the first blank away. */
+/* The bytes that a token decodes to. *strip_space: remove a leading space; cleared once the text
+ * has begun. */
 static struct ak_text get_token_bytes(const struct ak_tokenizer *t, int32_t token, unsigned flags,
                                       bool *strip_space)
 {
@@ -30,7 +32,7 @@ static struct ak_text get_token_bytes(const struct ak_tokenizer *t, int32_t toke
         return (struct ak_text){ NULL, 0 };
     struct ak_text piece = ak_tok_bytes_get(&t->token_bytes, (uint32_t)token);
     if (*strip_space && t->pipeline && t->pipeline->inserts_spaces) {
-        /* The first word is as the vocabulary writes it, but for the mark. */
+        /* The first word is as the vocabulary writes it, without the prefix. */
         struct ak_text word = ak_tok_bytes_get(&t->pipeline->words, (uint32_t)token);
         uint32_t mark = (uint32_t)strlen(t->pipeline->word_prefix);
         bool marked = word.n >= mark && memcmp(word.bytes, t->pipeline->word_prefix, mark) == 0;
@@ -69,10 +71,10 @@ struct ak_tok_stream {
     const struct ak_tokenizer *t;
     unsigned flags;
     bool strip_space;
-    char carry[MAX_CARRY_BYTES]; /* the beginning of a character */
+    char carry[MAX_CARRY_BYTES]; /* first bytes of an incomplete character */
     uint8_t n_carry;
-    char *pending; /* the carry and a piece: what is looked at */
-    char *out;     /* what is given out: at worst, three bytes for each of those */
+    char *pending; /* the carry, then the bytes of the token */
+    char *out;     /* result; at worst three bytes per byte of `pending` */
 };
 
 static size_t max_token_bytes(const struct ak_tok_bytes *table)
@@ -91,7 +93,7 @@ ak_status ak_tok_stream_create(const struct ak_tokenizer *t, unsigned flags,
 
     *out = NULL;
     if (t->pipeline &&
-        t->pipeline->inserts_spaces) /* a first word may be longer than what it gives later */
+        t->pipeline->inserts_spaces) /* a token may be longer at the start of a text */
         longest = ak_max_size(longest, max_token_bytes(&t->pipeline->words));
     longest += MAX_CARRY_BYTES;
     struct ak_tok_stream *s = ak_alloc(1, sizeof *s);

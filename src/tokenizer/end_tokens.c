@@ -1,5 +1,5 @@
-/* Which tokens end a text. The file names one or two; models end their turns
- * with others as well. */
+/* Which tokens end a text. Files name one or two, but chat models end their turns with others too;
+ * those are known by name. */
 #include "tokenizer/internal.h"
 
 static const char *const end_names[] = {
@@ -21,13 +21,13 @@ static const char *const end_names[] = {
     "[EOT]",
     "<end_of_utterance>",
     "<｜end▁of▁sentence｜>",
-    /* after these a model that fills in code goes on with another file */
+    /* fill-in-the-middle: after these the model continues with another file */
     "<|fim_pad|>",
     "<|repo_name|>",
     "<|file_sep|>",
 };
 
-/* A name counts only where it is a control token: "</s>" is also HTML. */
+/* A name counts only if it is a control token: "</s>" is also HTML. */
 static const struct ak_tok_special *find_control(const struct ak_tokenizer *t, const char *name)
 {
     const struct ak_tok_special *special = ak_tok_specials_find(&t->specials, name);
@@ -47,7 +47,7 @@ void ak_tok_mark_ends(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         if (special)
             mark_end(t, special->id);
     }
-    /* In the harmony format <|end|> ends a message, after which more come. */
+    /* In the harmony format <|end|> ends a message, and more messages follow. */
     const struct ak_tok_special *end = find_control(t, "<|end|>");
     if (end && find_control(t, "<|return|>") && find_control(t, "<|call|>"))
         t->token_flags[end->id] &= (uint8_t)~AK_TOK_END_FLAG;

@@ -1,3 +1,5 @@
+/* Writes a tokenizer as GGUF vocabulary keys: the reverse of loading one. It undoes what loading
+ * did to the tokens: spaces become ▁ again, bytes their printable form, merges scores. */
 #include "tokenizer/tokenizer.h"
 
 #include <float.h>
@@ -6,7 +8,7 @@
 
 #include "tokenizer/internal.h"
 
-/* GGUF's numbers of token types. */
+/* Token types of GGUF. */
 enum {
     TYPE_NORMAL = 1,
     TYPE_UNKNOWN = 2,
@@ -18,7 +20,7 @@ enum {
 
 static const char metaspace[] = "▁";
 
-/* What is being made: texts are offsets until the buffer has its place. */
+/* An export in progress. Texts are offsets into out->bytes until set_addresses. */
 struct exporter {
     const struct ak_tokenizer *t;
     struct ak_tok_export *out;
@@ -36,7 +38,7 @@ static ak_status add(struct exporter *e, const char *bytes, size_t n)
     return ak_buffer_add(&e->out->bytes, bytes, n, e->error);
 }
 
-/* The printable form of bytes. */
+/* Adds the printable form of the bytes. */
 static ak_status add_printable(struct exporter *e, struct ak_text text)
 {
     char out[4];
@@ -45,7 +47,7 @@ static ak_status add_printable(struct exporter *e, struct ak_text text)
     return AKUNU_OK;
 }
 
-/* WordPiece: GGUF marks the pieces that begin a word, and not the others. */
+/* WordPiece: GGUF marks tokens that begin a word, vocabularies mark the others. */
 static ak_status add_wordpiece(struct exporter *e, struct ak_text text)
 {
     size_t n_next = strlen(e->t->pipeline->subword_prefix);
@@ -56,7 +58,7 @@ static ak_status add_wordpiece(struct exporter *e, struct ak_text text)
     return add(e, text.bytes, text.n);
 }
 
-/* SentencePiece's vocabularies, of whose pieces the marks have become blanks. */
+/* SentencePiece: loading has turned ▁ into spaces. */
 static ak_status add_metaspace(struct exporter *e, struct ak_text text)
 {
     for (uint32_t i = 0; i < text.n; i++)
@@ -71,7 +73,7 @@ static ak_status add_byte_token(struct exporter *e, unsigned byte)
     return add(e, text, (size_t)snprintf(text, sizeof text, "<0x%02X>", byte));
 }
 
-/* The byte that token `id` stands for; -1: it is none of those. */
+/* The byte of a byte token; -1: another token. */
 static int find_byte(const struct ak_tokenizer *t, uint32_t id)
 {
     if (t->byte_level || (t->pipeline && !t->pipeline->byte_fallback))
@@ -93,7 +95,7 @@ static ak_status add_normal(struct exporter *e, uint32_t id)
     return is_wordpiece(t) ? add_wordpiece(e, word) : add(e, word.bytes, word.n);
 }
 
-/* In SentencePiece's vocabularies llama.cpp looks for them before blanks are marked. */
+/* Added tokens. In SentencePiece vocabularies llama.cpp matches them before spaces become ▁. */
 static ak_status add_added(struct exporter *e, struct ak_text text)
 {
     const struct ak_tokenizer *t = e->t;
@@ -155,7 +157,7 @@ static ak_status add_tokens(struct exporter *e)
     }
     for (uint32_t id = 0; id < e->n && status == AKUNU_OK; id++) {
         uint64_t begin = id ? ends[id - 1] : 0;
-        /* set by set_addresses */
+        /* an offset, until set_addresses */
         out->tokens[id] =
             (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(ends[id] - begin) };
     }
@@ -170,7 +172,7 @@ static int compare_rank(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The pairs in the order of their ranks, to be freed. */
+/* The merges by rank. The caller frees *out. */
 static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_tok_pair **out, uint32_t *n,
                             struct ak_error *error)
 {
@@ -203,13 +205,13 @@ static ak_status add_merges(struct exporter *e, const struct ak_tok_pair *pairs,
     return AKUNU_OK;
 }
 
-/* SentencePiece's BPE merges the pair whose token has the best score: the earlier a
- * merge, the better. Tokens of no merge are of single characters, or not of text. */
+/* SentencePiece BPE merges the pair whose token has the best score, so an earlier merge gets a
+ * better score. Tokens without a merge are single characters, or never come from text. */
 static void score_by_merges(struct exporter *e, const struct ak_tok_pair *pairs, uint32_t n)
 {
     for (uint32_t i = 0; i < e->n; i++)
         e->out->scores[i] = e->out->types[i] == TYPE_NORMAL ? -(float)n - 1.0f : 0.0f;
-    for (uint32_t i = n; i-- > 0;) /* the earliest of a token's merges last */
+    for (uint32_t i = n; i-- > 0;) /* backwards: the earliest merge of a token wins */
         if ((uint32_t)pairs[i].merged < e->n)
             e->out->scores[pairs[i].merged] = -(float)i;
 }
@@ -241,7 +243,7 @@ static ak_status add_scores(struct exporter *e)
     return AKUNU_OK;
 }
 
-/* ---- What goes with them ------------------------------------------------ */
+/* ---- Other keys --------------------------------------------------------- */
 static const struct ak_tok_transform *find_transform(const struct ak_tok_transforms *steps,
                                                      enum ak_tok_transform_kind kind)
 {
@@ -251,7 +253,7 @@ static const struct ak_tok_transform *find_transform(const struct ak_tok_transfo
     return NULL;
 }
 
-/* Whether a blank is put before the text. */
+/* Whether the tokenizer puts a space before the text. */
 static bool adds_space_prefix(const struct ak_tokenizer *t)
 {
     if (!t->pipeline)
@@ -266,7 +268,7 @@ static bool adds_space_prefix(const struct ak_tokenizer *t)
            (pretokenizer && pretokenizer->prepend != AK_TOK_PREPEND_NEVER);
 }
 
-/* Whether two blanks are as one. */
+/* Whether two spaces count as one: tries it. */
 static ak_status collapses_spaces(const struct ak_tokenizer *t, bool *out, struct ak_error *error)
 {
     static const char one[] = "a a", two[] = "a  a";
@@ -278,7 +280,7 @@ static ak_status collapses_spaces(const struct ak_tokenizer *t, bool *out, struc
     return AKUNU_OK;
 }
 
-/* llama.cpp does where it makes small letters, unless it is told otherwise. */
+/* llama.cpp strips accents if it lowercases, unless the file states otherwise. */
 static bool strips_accents(const struct ak_tokenizer *t)
 {
     static const enum ak_tok_transform_kind kinds[] = { AK_TOK_NORM_STRIP_ACCENTS,
@@ -290,7 +292,7 @@ static bool strips_accents(const struct ak_tokenizer *t)
     return false;
 }
 
-/* In the file's form: the array's size, the array, the texts. */
+/* In the format of the file: size of the array, the array, the texts. */
 static ak_status add_charsmap(struct exporter *e)
 {
     const struct ak_tok_transform *step =
@@ -307,8 +309,8 @@ static ak_status add_charsmap(struct exporter *e)
     return AKUNU_OK;
 }
 
-/* A token that the tokenizer puts before each text, or behind it, is what GGUF means by
- * BOS and EOS; what the model calls so then ends a turn. */
+/* GGUF's BOS and EOS are the tokens that the tokenizer puts before and after each text. The token
+ * that the model calls EOS then ends a turn. */
 static void add_ends(struct exporter *e)
 {
     const struct ak_tokenizer *t = e->t;
@@ -376,7 +378,7 @@ static ak_status fill(struct exporter *e, struct ak_text pre)
     return add_charsmap(e);
 }
 
-/* Offsets become addresses. */
+/* Turns the offsets into addresses. */
 static void set_addresses(struct ak_tok_export *out, uint32_t n)
 {
     const char *base = out->bytes.bytes ? out->bytes.bytes : "";

@@ -1,4 +1,5 @@
-/* What the parts of the tokenizer share. */
+/* Internals of the tokenizer: the struct, the encoders of its models and helpers of bytes.c. Shared
+ * by the files of src/tokenizer only. */
 #ifndef AK_TOKENIZER_INTERNAL_H
 #define AK_TOKENIZER_INTERNAL_H
 
@@ -8,11 +9,13 @@
 #include "tokenizer/token_bytes.h"
 #include "tokenizer/tokenizer.h"
 
-/* A pair of neighbors that byte-level BPE merges. */
+/* A merge of BPE: tokens `left` and `right` become `merged`. */
 struct ak_tok_pair {
     uint32_t left, right, rank;
     int32_t merged;
 };
+
+/* Token flags: a kind, and AK_TOK_END_FLAG if the token ends a text. */
 
 enum {
     AK_TOK_KIND_NORMAL,
@@ -26,27 +29,27 @@ enum {
 
 struct ak_tokenizer {
     bool byte_level; /* byte-level BPE, else SentencePiece BPE */
-    /* the bytes of each token; a blank is a blank, whatever the vocabulary writes for it */
+    /* what each token decodes to: a space is a space, however the vocabulary writes it */
     struct ak_tok_bytes token_bytes;
-    uint8_t *token_flags;      /* of each token: its kind, and whether it ends a text */
-    int32_t byte_tokens[256];  /* of single bytes, -1: none */
+    uint8_t *token_flags;      /* per token */
+    int32_t byte_tokens[256];  /* token of each single byte; -1: none */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
     struct ak_tok_specials specials;
 
-    /* NULL where the text needs no steps but those below */
+    /* NULL: byte-level or SentencePiece BPE with the members below */
     struct ak_tok_pipeline *pipeline;
 
-    /* BPE by pairs */
-    bool ignore_merges;                       /* a word that is a token is not merged */
+    /* BPE with a list of merges */
+    bool ignore_merges;                       /* a word that is a token stays whole */
     struct ak_tok_pretokenizer *pretokenizer; /* NULL with a pipeline */
-    struct ak_tok_pair *pairs; /* open addressing; a free one has left = UINT32_MAX */
+    struct ak_tok_pair *pairs;                /* open addressing; free slot: left = UINT32_MAX */
     uint32_t pair_mask;
 
     /* SentencePiece BPE */
-    uint32_t *priorities; /* of each token: the order of the scores, the best one lowest */
+    uint32_t *priorities; /* per token, by score: the best score is the lowest number */
     bool add_space_prefix;
-    /* no piece spans the end of a word, so that words are merged one by one */
+    /* no token spans the end of a word, so each word is merged on its own */
     bool merges_within_words;
 };
 
@@ -54,12 +57,12 @@ struct ak_tokenizer {
 struct ak_tok_encoding {
     const struct ak_tokenizer *t;
     int32_t *ids;
-    size_t capacity, n; /* n counts on beyond the capacity */
+    size_t capacity, n; /* n goes on counting past the capacity */
     struct ak_tok_merge merge;
     struct ak_tok_matcher *matcher;
     char *text; /* SentencePiece BPE: the normalized text */
     size_t text_capacity;
-    struct ak_tok_scratch scratch; /* a pipeline */
+    struct ak_tok_scratch scratch; /* of a pipeline */
 };
 
 static inline void ak_tok_push(struct ak_tok_encoding *r, int32_t id)
@@ -69,54 +72,53 @@ static inline void ak_tok_push(struct ak_tok_encoding *r, int32_t id)
     r->n++;
 }
 
-/* Fill in what is their own of a tokenizer whose other fields, token_flags among them,
- * are set. */
+/* Load a model into *t, whose common fields, token_flags among them, are set. */
 ak_status ak_tok_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                           struct ak_error *error);
 ak_status ak_tok_spm_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                           struct ak_error *error);
 
-/* The merges of BPE by pairs, of tokens of ak_tok_bpe_index; a line parts its pair by a
- * blank, or by NUL. Of equal merges in a tokenizer.json (`is_json`) the last one ranks,
- * as in `tokenizers`, and one that names no tokens is an error. In GGUF the first one ranks,
- * as in llama.cpp, and one that names no tokens does nothing. */
+/* Loads the merges; ak_tok_bpe_index must be filled. A line holds two tokens separated by a space
+ * or NUL. tokenizer.json (`is_json`): of equal merges the last one counts, as in the `tokenizers`
+ * package; a merge of unknown tokens is an error. GGUF: the first one counts, as in llama.cpp; a
+ * merge of unknown tokens is ignored. */
 ak_status ak_tok_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json,
                                  struct ak_error *error);
-/* Appends the bytes of all tokens of byte-level BPE and makes words findable. */
+/* Appends the bytes of all tokens of byte-level BPE and indexes those that text can become. */
 void ak_tok_bpe_load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 
-/* What text is looked up in. */
+/* The table in which text is looked up. */
 static inline const struct ak_tok_bytes *ak_tok_bpe_index(const struct ak_tokenizer *t)
 {
     return t->byte_level ? &t->token_bytes : &t->pipeline->words;
 }
 
-/* BPE over characters, of GGUF. */
+/* GGUF: BPE over characters. */
 ak_status ak_tok_char_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                const struct ak_tok_char_rule *rule, struct ak_error *error);
 
-/* bert and t5 of GGUF. */
+/* GGUF: "bert" and "t5". */
 ak_status ak_tok_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                 struct ak_error *error);
 ak_status ak_tok_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                               struct ak_error *error);
-/* The bytes that a token of WordPiece gives after others: a blank before it where it
- * begins a word, and none before a few signs and endings ("cleanup" of the
- * `tokenizers` package). `out` has room for n + 1 bytes; gives their number. */
+/* Decodes a WordPiece token in the middle of a text: with a space before it if it begins a word,
+ * except before some punctuation and endings ("cleanup" of the `tokenizers` package). Writes at
+ * most n + 1 bytes; returns their number. */
 uint32_t ak_tok_wordpiece_decode(const char *text, uint32_t n, bool begins, char *out);
 void ak_tok_pipeline_free(struct ak_tok_pipeline *p); /* NULL allowed */
 uint64_t ak_tok_pipeline_memory(const struct ak_tok_pipeline *p);
 
-/* Tokenize text without special tokens: the whole, or what is between two of them. */
+/* Encode text that contains no special tokens: a whole text or a part between two of them. */
 ak_status ak_tok_bpe_encode(struct ak_tok_encoding *r, const char *text, size_t n,
                             struct ak_error *error);
 ak_status ak_tok_spm_encode(struct ak_tok_encoding *r, const char *text, size_t n,
                             struct ak_error *error);
-/* `start`: at the beginning of the whole text. */
+/* `start`: the part begins the whole text. `control`: match control tokens too. */
 ak_status ak_tok_pipeline_encode(struct ak_tok_encoding *r, const char *text, size_t n,
                                  bool control, bool start, struct ak_error *error);
 
-/* Tokenize a word: what the steps of a pipeline left of the text. */
+/* Encode a word as the pre-tokenizers give it. */
 ak_status ak_tok_bpe_encode_word(struct ak_tok_encoding *r, const char *word, size_t n,
                                  struct ak_error *error);
 ak_status ak_tok_unigram_encode_word(struct ak_tok_encoding *r, const char *text, size_t n,
@@ -124,22 +126,22 @@ ak_status ak_tok_unigram_encode_word(struct ak_tok_encoding *r, const char *text
 ak_status ak_tok_wordpiece_encode_word(struct ak_tok_encoding *r, const char *text, size_t n,
                                        struct ak_error *error);
 
-/* Splits the text at the special tokens and gives what is between them to `fn`. */
+/* Splits the text at its special tokens and calls `fn` for each part between them. */
 typedef ak_status ak_tok_part_fn(struct ak_tok_encoding *r, const char *text, size_t n,
                                  bool control, bool start, struct ak_error *error);
 ak_status ak_tok_encode_parts(struct ak_tok_encoding *r, const struct ak_tok_specials *specials,
                               const char *text, size_t n, bool control, bool start,
                               ak_tok_part_fn *fn, struct ak_error *error);
 
-/* bytes.c: what pieces are written as. */
-/* "<0x0A>" is 10; -1 for another text. */
+/* bytes.c: how vocabularies write bytes. */
+/* "<0x0A>" is 10; -1: not of that form. */
 int ak_tok_parse_byte(struct ak_text text);
-/* Undoes the printable form of byte-level BPE into out, at least n bytes. False
- * where the text has other characters: then it stands for itself. */
+/* Decodes the printable form of byte-level BPE; `out` has room for n bytes. False: the text has
+ * other characters and stands for itself. */
 bool ak_tok_decode_printable(const char *text, uint32_t n, char *out, uint32_t *n_out);
-/* The printable form of a byte, in UTF-8; gives the number of its bytes. */
+/* Writes the printable form of a byte as UTF-8; returns its length. */
 size_t ak_tok_encode_printable(unsigned char byte, char out[4]);
-/* Copies text with every ▁ as a blank; out has room for n bytes. */
+/* Copies the text with a space for each ▁; `out` has room for n bytes. Returns the length. */
 uint32_t ak_tok_decode_metaspace(const char *text, size_t n, char *out);
 
 /* Marks the tokens that end a text. */

@@ -1,10 +1,10 @@
-/* The core of a tokenizer.json, its "model": BPE, Unigram or WordPiece, and their words. */
+/* The "model" of a tokenizer.json, BPE, Unigram or WordPiece, and its vocabulary. */
 #include <float.h>
 
 #include "base/mem.h"
 #include "tokenizer/json_parts.h"
 
-/* The distance of the unknown token from the worst piece, as in SentencePiece. */
+/* The unknown token scores this much below the worst token, as in SentencePiece. */
 static const double unknown_penalty = 10.0;
 
 enum { MAX_WORD_CHARACTERS = 100 };
@@ -23,7 +23,7 @@ ak_status ak_tok_json_find_model(struct ak_tok_json_loader *m)
 
     AK_TRY(ak_tok_json_text(m->model, "type", false, where_model, &type, m->error));
     if (type.bytes ? text_equals(type, "BPE") :
-                     json_object_get(m->model, "merges") != NULL) /* old files do not say */
+                     json_object_get(m->model, "merges") != NULL) /* old files have no type */
         p->model = AK_TOK_MODEL_BPE;
     else if (type.bytes && text_equals(type, "Unigram"))
         p->model = AK_TOK_MODEL_UNIGRAM;
@@ -124,7 +124,8 @@ static void load_byte_tokens(struct ak_tok_json_loader *m)
 }
 
 /* ---- BPE ---------------------------------------------------------------- */
-/* A line "left right", or a list of two, which may have blanks: then NUL parts them. */
+/* A merge is a string "left right" or a list of two strings, which may contain spaces. Lists
+ * become lines with NUL between the two. */
 static ak_status read_merges(struct ak_tok_json_loader *m)
 {
     json_t *element;

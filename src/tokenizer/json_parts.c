@@ -1,3 +1,5 @@
+/* Parts of a tokenizer.json: typed reads of members, then normalizer, pre-tokenizer, decoder and
+ * post-processor. A part of an unknown type is refused by name: without it, ids would be wrong. */
 #include "tokenizer/json_parts.h"
 
 #include "base/mem.h"
@@ -112,7 +114,7 @@ static ak_status add_kind(struct ak_tok_transforms *steps, enum ak_tok_transform
     return add_transform(steps, kind, &s, error);
 }
 
-/* {"String": …} or {"Regex": …}, or a string. */
+/* Reads "pattern": {"String": …}, {"Regex": …} or a string. */
 static ak_status read_pattern(const json_t *part, const char *where, struct ak_tok_transform *s,
                               struct ak_error *error)
 {
@@ -157,7 +159,7 @@ static int digit64(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Base64 (RFC 4648, section 4) into `out`, at least as long as the text. */
+/* Decodes Base64 (RFC 4648, section 4) into `out`, which has room for text.n bytes. */
 static bool decode64(struct ak_text text, char *out, uint32_t *n)
 {
     uint32_t bits = 0, n_bits = 0;
@@ -322,7 +324,7 @@ static ak_status read_prepend_scheme(const json_t *part, const char *where,
     struct ak_text scheme;
     bool prefix;
 
-    /* older files have this alone */
+    /* older files have only this */
     AK_TRY(ak_tok_json_bool(part, "add_prefix_space", true, where, &prefix, error));
     AK_TRY(ak_tok_json_text(part, "prepend_scheme", false, where, &scheme, error));
     *out = prefix ? AK_TOK_PREPEND_ALWAYS : AK_TOK_PREPEND_NEVER;
@@ -451,7 +453,7 @@ static ak_status read_metaspace_decoder(const json_t *part, const char *where,
     return copy_text((struct ak_text){ " ", 1 }, &s->text, &s->n_text, error);
 }
 
-/* Blanks at the beginning of the text as a whole: other ones are not in use. */
+/* Spaces at the beginning of the whole text; published files use no other kind. */
 static ak_status read_strip_decoder(const json_t *part, const char *where,
                                     struct ak_tok_json_decoder *out, struct ak_error *error)
 {
@@ -527,7 +529,7 @@ static const char *get_special(const json_t *element)
     return json_string_value(json_object_get(json_object_get(element, "SpecialToken"), "id"));
 }
 
-/* How many special tokens stand between two texts, those apart that begin a text. */
+/* Counts the special tokens between the two texts of a pair, without those that begin a text. */
 static uint32_t count_separators(const json_t *pair)
 {
     const char *first = get_special(json_array_get(pair, 0));
@@ -546,7 +548,7 @@ static uint32_t count_separators(const json_t *pair)
     return 0;
 }
 
-/* A list of special tokens and, once, the text. */
+/* A template: a list of special tokens and one place for the text. */
 static ak_status read_template(const json_t *part, const char *where, struct ak_tok_pipeline *p,
                                struct ak_error *error)
 {

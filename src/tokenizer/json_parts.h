@@ -1,5 +1,6 @@
-/* The parts of tokenizer.json, read with errors that name them. Every message
- * begins with `where`, as "tokenizer.json: normalizer". */
+/* Loader of tokenizer.json: readers of its parts (json_parts.c) and of its model and vocabulary
+ * (json_model.c), which json_tokenizer.c joins to a tokenizer. Every error message begins with
+ * `where`, such as "tokenizer.json: normalizer". */
 #ifndef AK_TOKENIZER_JSON_PARTS_H
 #define AK_TOKENIZER_JSON_PARTS_H
 
@@ -7,31 +8,31 @@
 #include "tokenizer/internal.h"
 #include "tokenizer/pipeline.h"
 
-/* A string under `key`; *out is { NULL, 0 } where it is absent or null and not `needed`. */
+/* The string under `key`; { NULL, 0 }: absent or null, if it is not `needed`. */
 ak_status ak_tok_json_text(const json_t *object, const char *key, bool needed, const char *where,
                            struct ak_text *out, struct ak_error *error);
 ak_status ak_tok_json_bool(const json_t *object, const char *key, bool fallback, const char *where,
                            bool *out, struct ak_error *error);
-/* The integer that `value` is, also where it was read as a real; false where it is
- * none. NULL allowed. */
+/* The value as an integer, also if it is a real of integral value. False: not an integer. `value`
+ * may be NULL. */
 bool ak_tok_json_integer(const json_t *value, int64_t *out);
-/* An object under `key`, or a list; NULL where it is absent or null and not `needed`. */
+/* The object or list under `key`; NULL: absent or null, if it is not `needed`. */
 ak_status ak_tok_json_object(const json_t *object, const char *key, bool needed, const char *where,
                              json_t **out, struct ak_error *error);
 ak_status ak_tok_json_list(const json_t *object, const char *key, bool needed, const char *where,
                            json_t **out, struct ak_error *error);
 
-/* Adds the steps of a normalizer. */
+/* Appends the transforms of a normalizer. */
 ak_status ak_tok_json_read_normalizer(const json_t *part, struct ak_tok_transforms *steps,
                                       struct ak_error *error);
-/* Adds the steps of a pre-tokenizer; *byte_level where the last one is ByteLevel,
- * whose words are bytes from there on. */
+/* Appends the transforms of a pre-tokenizer. *byte_level: the last one is ByteLevel, after which
+ * words are bytes. */
 ak_status ak_tok_json_read_pretokenizer(const json_t *part, struct ak_tok_transforms *steps,
                                         bool *byte_level, struct ak_error *error);
 
-/* How tokens become text, one by one. */
+/* The decoder; it is applied to each token at load. */
 struct ak_tok_json_decoder {
-    struct ak_tok_transforms steps; /* normalizers */
+    struct ak_tok_transforms steps; /* AK_TOK_NORM_* */
     bool byte_level, byte_fallback, strips_space;
     bool wordpiece, cleanup;
     bool fused;
@@ -39,21 +40,22 @@ struct ak_tok_json_decoder {
 ak_status ak_tok_json_read_decoder(const json_t *part, struct ak_tok_json_decoder *out,
                                    struct ak_error *error);
 
-/* Adds what is put before and after a text. */
+/* Adds the special tokens that AKUNU_ADD_SPECIAL puts before and after a text. */
 ak_status ak_tok_json_read_post_processor(const json_t *part, struct ak_tok_pipeline *p,
                                           struct ak_error *error);
 
 /* ---- Model -------------------------------------------------------------- */
 
+/* A tokenizer.json while it is being loaded. */
 struct ak_tok_json_loader {
     struct ak_tokenizer *t;
     json_t *root, *model, *vocab, *merges, *added;
-    uint32_t n;                  /* ids */
-    uint64_t limit;              /* for ids */
-    struct ak_text *tokens;      /* of each id, in the JSON; { NULL, 0 } for a hole */
-    bool *is_model_token;        /* of each id */
-    struct ak_text *lines;       /* merges */
-    struct ak_buffer merge_text; /* of those that are pairs */
+    uint32_t n;                  /* number of ids, holes included */
+    uint64_t limit;              /* upper bound of n */
+    struct ak_text *tokens;      /* per id, pointing into the JSON; { NULL, 0 }: a hole */
+    bool *is_model_token;        /* per id: in the model's own vocabulary */
+    struct ak_text *lines;       /* merges, as "left right" */
+    struct ak_buffer merge_text; /* text of merges that the JSON has as lists of two */
     struct ak_tok_json_decoder decoder;
     struct ak_error *error;
 };
@@ -63,10 +65,10 @@ static inline struct ak_text ak_tok_json_string(const json_t *string)
     return (struct ak_text){ json_string_value(string), (uint32_t)json_string_length(string) };
 }
 
-/* Which core the model is of, and where its vocabulary stands. */
+/* Finds the type of the model and its vocabulary. */
 ak_status ak_tok_json_find_model(struct ak_tok_json_loader *m);
-/* The vocabulary's tokens; what the core looks up among them; and the core's own rules,
- * which want the first and, where words are not bytes, the second. */
+/* Load, in this order: the tokens of the vocabulary; the table in which the model looks words up,
+ * unless words are bytes; the data of the model itself. */
 ak_status ak_tok_json_load_vocab(struct ak_tok_json_loader *m);
 ak_status ak_tok_json_load_words(struct ak_tok_json_loader *m);
 ak_status ak_tok_json_load_model(struct ak_tok_json_loader *m);

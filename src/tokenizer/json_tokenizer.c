@@ -1,14 +1,14 @@
-/* A tokenizer from tokenizer.json, as the `tokenizers` package writes it, with
+/* Creates a tokenizer from a tokenizer.json of the `tokenizers` package, with the
  * tokenizer_config.json and generation_config.json beside it. */
 #include "base/mem.h"
 #include "tokenizer/json_parts.h"
 
-/* Ids may leave holes, but not such that a few tokens need much memory. */
+/* Ids may have holes; the limit bounds the memory that a few tokens can take. */
 enum { HOLES_MAX = 65536 };
 
 static const char where_added[] = "tokenizer.json: added_tokens";
 
-/* The model's id for the same text rules, as in the `tokenizers` package. */
+/* If the model has a token of the same text, its id wins, as in the `tokenizers` package. */
 static const json_t *get_added_id(const struct ak_tok_json_loader *m, const json_t *element)
 {
     const char *content = json_string_value(json_object_get(element, "content"));
@@ -69,7 +69,7 @@ static ak_status count_ids(struct ak_tok_json_loader *m)
 /* ---- Added tokens ------------------------------------------------------- */
 struct special {
     struct ak_tok_special found;
-    size_t at; /* of its text in the arena, which may move */
+    size_t at; /* offset of its text in the arena, which may move */
     bool normalized;
 };
 
@@ -103,7 +103,7 @@ static ak_status read_special(struct ak_tok_json_loader *m, const json_t *elemen
     return ak_buffer_add(&p->added_text, content.bytes, content.n, m->error);
 }
 
-/* Those of one sort. */
+/* Collects those that match the normalized text, or those that match the text itself. */
 static ak_status gather(struct ak_tok_json_loader *m, const struct special *all, size_t n_all,
                         bool normalized, struct ak_tok_specials *out)
 {
@@ -143,8 +143,8 @@ static ak_status load_added(struct ak_tok_json_loader *m)
     return status;
 }
 
-/* ---- What tokens give --------------------------------------------------- */
-/* Puts what token `id` gives into w->text. */
+/* ---- Decoding of each token --------------------------------------------- */
+/* Writes what token `id` decodes to into w->text. */
 static ak_status decode(struct ak_tok_json_loader *m, uint32_t id, struct ak_tok_matcher *matcher,
                         struct ak_tok_scratch *w)
 {
@@ -237,7 +237,7 @@ static ak_status read_parts(struct ak_tok_json_loader *m)
     return AKUNU_OK;
 }
 
-/* Words of byte-level BPE are looked up as bytes: among the texts of the tokens. */
+/* Byte-level BPE looks words up as bytes, in the token bytes table itself. */
 static ak_status load_tokens(struct ak_tok_json_loader *m)
 {
     struct ak_tokenizer *t = m->t;
@@ -293,14 +293,14 @@ static ak_status load(struct ak_tok_json_loader *m)
     return t->byte_level ? AKUNU_OK : load_texts(m);
 }
 
-/* ---- Beside it ---------------------------------------------------------- */
+/* ---- Files beside it ---------------------------------------------------- */
 static const struct ak_tok_special *find_special(const struct ak_tokenizer *t, const char *name)
 {
     const struct ak_tok_special *special = ak_tok_specials_find(&t->specials, name);
     return special ? special : ak_tok_specials_find(&t->pipeline->normalized_specials, name);
 }
 
-/* The token that tokenizer_config.json names under `key`: as a string or an added token. */
+/* The token under `key` of tokenizer_config.json, a string or an added token. */
 static int32_t find_token(const struct ak_tokenizer *t, const json_t *config, const char *key)
 {
     const json_t *value = json_object_get(config, key);

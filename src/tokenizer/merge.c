@@ -1,3 +1,5 @@
+/* Merging with a linked list of nodes and a binary heap of pairs. Entries of the heap that are out
+ * of date are skipped when they are popped, so nothing is ever removed from its middle. */
 #include "tokenizer/merge.h"
 
 #include "base/mem.h"
@@ -12,7 +14,7 @@ ak_status ak_tok_merge_begin(struct ak_tok_merge *m, size_t n, struct ak_error *
     struct ak_tok_node *nodes = ak_realloc(m->nodes, capacity, sizeof *nodes);
     if (nodes)
         m->nodes = nodes;
-    /* Every join takes one entry and adds at most two: never more than 2n. */
+    /* A merge pops one entry and adds at most two, so the heap never exceeds 2n. */
     uint64_t *heap = ak_realloc(m->heap, capacity, 2 * sizeof *heap);
     if (heap)
         m->heap = heap;
@@ -69,7 +71,7 @@ static uint64_t pop(struct ak_tok_merge *m)
     return top;
 }
 
-/* Finds out anew what node i and the next one give; true where they join. */
+/* Updates the merge of node i with the next one; true: they merge. */
 static bool update_pair(struct ak_tok_merge *m, uint32_t i, ak_tok_merge_fn *merge_pair,
                         const void *context)
 {
@@ -99,7 +101,7 @@ void ak_tok_merge_run(struct ak_tok_merge *m, ak_tok_merge_fn *merge_pair, const
         uint64_t entry = pop(m);
         uint32_t i = (uint32_t)entry;
         struct ak_tok_node *node = &m->nodes[i];
-        if (node->priority != entry >> 32) /* its neighbor has changed since, or it is gone */
+        if (node->priority != entry >> 32) /* out of date: its neighbor changed, or it is gone */
             continue;
 
         struct ak_tok_node *right = &m->nodes[node->next];

@@ -1,5 +1,5 @@
-/* Joins neighbors of a sequence, the best pair first, until no pair joins: the
- * heart of both kinds of byte-pair encoding. O(n log n) for any text. */
+/* Merges neighbors, lowest rank first, until no pair merges: the inner loop of both kinds of BPE
+ * (bpe.c, spm.c). O(n log n) for any text. */
 #ifndef AK_TOKENIZER_MERGE_H
 #define AK_TOKENIZER_MERGE_H
 
@@ -7,34 +7,34 @@
 
 #define AK_TOK_NO_NODE UINT32_MAX
 
-/* A run of the text, in a list. */
+/* A part of the text, in a doubly linked list. */
 struct ak_tok_node {
     uint32_t begin, bytes; /* in the text */
-    int32_t id;            /* the token it is so far, -1 where it is none */
-    uint32_t prev, next;   /* AK_TOK_NO_NODE at the ends */
-    uint32_t priority;     /* of joining with `next`, UINT32_MAX: it does not */
-    int32_t merged;        /* the token that would come of it */
+    int32_t id;            /* its token so far; -1: none */
+    uint32_t prev, next;   /* AK_TOK_NO_NODE: first, last */
+    uint32_t priority;     /* of merging with `next`; UINT32_MAX: they do not merge */
+    int32_t merged;        /* the token that this merge makes */
 };
 
-/* Tells what joining two neighbors gives: false for nothing. A lower priority,
- * below UINT32_MAX, goes first; of equals the leftmost. */
+/* Gives the merge of two neighbors; false: none. The lowest priority goes first, of equal ones the
+ * leftmost. A priority is below UINT32_MAX. */
 typedef bool ak_tok_merge_fn(const void *context, const struct ak_tok_node *left,
                              const struct ak_tok_node *right, uint32_t *priority, int32_t *merged);
 
-/* Reused for word after word; all zero at first. */
+/* State of one word, reused for the next. Zero-initialize. */
 struct ak_tok_merge {
     struct ak_tok_node *nodes; /* the first node of a word is always nodes[0] */
     uint32_t n_nodes;
     uint64_t *heap; /* priority << 32 | node */
     size_t n_heap;
-    size_t capacity; /* in nodes; the heap has twice that */
+    size_t capacity; /* in nodes; of the heap twice that */
 };
 
-/* Forgets the last word and makes room for one of n < 2^31 nodes. */
+/* Starts a word of at most n < 2^31 nodes. */
 ak_status ak_tok_merge_begin(struct ak_tok_merge *m, size_t n, struct ak_error *error);
 void ak_tok_merge_free(struct ak_tok_merge *m);
 
-/* Puts a node at the end of the word. */
+/* Appends a node to the word. */
 static inline void ak_tok_merge_add(struct ak_tok_merge *m, uint32_t begin, uint32_t bytes,
                                     int32_t id)
 {
@@ -45,7 +45,7 @@ static inline void ak_tok_merge_add(struct ak_tok_merge *m, uint32_t begin, uint
         m->nodes[i - 1].next = i;
 }
 
-/* Joins what joins. Then walk nodes[0], nodes[nodes[0].next], … */
+/* Merges. The result is the list nodes[0], nodes[nodes[0].next], … */
 void ak_tok_merge_run(struct ak_tok_merge *m, ak_tok_merge_fn *merge_pair, const void *context);
 
 #endif

@@ -1,3 +1,4 @@
+/* The normalizers of a pipeline, one after another, each from one buffer to the next. */
 #include <stdlib.h>
 #include <utf8proc.h>
 
@@ -46,8 +47,8 @@ void ak_tok_scratch_free(struct ak_tok_scratch *w)
     ak_free(w->tokens);
 }
 
-/* One of Unicode's normal forms of valid UTF-8, of a part that begins and ends
- * where no character combines with what is outside. */
+/* Appends a Unicode normal form of valid UTF-8. No character of the part may combine with one
+ * outside. */
 static ak_status add_normal_form_part(struct ak_buffer *out, const char *text, size_t n,
                                       utf8proc_option_t options, struct ak_error *error)
 {
@@ -62,9 +63,9 @@ static ak_status add_normal_form_part(struct ak_buffer *out, const char *text, s
     return status;
 }
 
-/* ASCII does not change, and combines with what follows it alone: forms are taken
- * of stretches from the last ASCII character before others to the next ASCII one,
- * of a bounded length, for utf8proc sorts marks in quadratic time. */
+/* ASCII does not change and combines only with what follows it. So a stretch to normalize runs from
+ * the last ASCII character before other characters to the next ASCII one. Its length is bounded
+ * because utf8proc sorts marks in quadratic time. */
 enum { MAX_STRETCH = 4096 };
 
 static ak_status add_normal_form(const char *text, size_t n, utf8proc_option_t options,
@@ -113,7 +114,7 @@ static ak_status add_base_char(uint32_t c, struct ak_buffer *out, struct ak_erro
     return ak_is_mark(c) ? AKUNU_OK : ak_buffer_add(out, bytes, ak_utf8_encode(c, bytes), error);
 }
 
-/* What becomes of one character, where that does not depend on others. */
+/* Appends the result for one character, for normalizers that look at no others. */
 static ak_status put_char(const struct ak_tok_transform *s, uint32_t c, const char *text, size_t n,
                           struct ak_buffer *out, struct ak_error *error)
 {
@@ -153,7 +154,7 @@ static ak_status put_chars(const struct ak_tok_transform *s, const char *text, s
         if (c.valid)
             AK_TRY(put_char(s, c.code, text + at, c.bytes, out, error));
         else if (s->kind != AK_TOK_NORM_CLEAN_TEXT &&
-                 s->kind != AK_TOK_NORM_CLEAN_TEXT_GGUF) /* there it goes the way of U+FFFD */
+                 s->kind != AK_TOK_NORM_CLEAN_TEXT_GGUF) /* these drop it, like U+FFFD */
             AK_TRY(ak_buffer_add(out, text + at, c.bytes, error));
         at += c.bytes;
     }
@@ -181,7 +182,7 @@ static ak_status replace(const struct ak_tok_transform *s, const char *text, siz
             break;
         AK_TRY(ak_buffer_add(out, text + at, begin - at, error));
         AK_TRY(ak_buffer_add(out, s->text, s->n_text, error));
-        empty = end > begin; /* not the same empty match again */
+        empty = end > begin; /* do not find the same empty match again */
         at = end;
     }
     return at < n ? ak_buffer_add(out, text + at, n - at, error) : AKUNU_OK;
@@ -207,7 +208,8 @@ static ak_status strip(const struct ak_tok_transform *s, const char *text, size_
     return end > begin ? ak_buffer_add(out, text + begin, end - begin, error) : AKUNU_OK;
 }
 
-/* As SentencePiece and llama.cpp do: the longest string of the map, else one character. */
+/* As in SentencePiece and llama.cpp: replaces the longest string of the map, else copies one
+ * character. */
 static ak_status put_longest(const struct ak_tok_transform *s, const char *text, size_t n,
                              struct ak_buffer *out, struct ak_error *error)
 {
@@ -231,8 +233,8 @@ static ak_status put_longest(const struct ak_tok_transform *s, const char *text,
 
 enum { SHORT_GRAPHEME = 6 };
 
-/* As the `tokenizers` package does: what a short grapheme begins with replaces it
- * as a whole; else its characters one by one. */
+/* As in the `tokenizers` package: if a string of the map begins a short grapheme, its replacement
+ * replaces the whole grapheme; otherwise characters are replaced one by one. */
 static ak_status put_grapheme(const struct ak_tok_transform *s, const char *text, size_t n,
                               struct ak_buffer *out, struct ak_error *error)
 {
@@ -270,8 +272,8 @@ static ak_status put_graphemes(const struct ak_tok_transform *s, const char *tex
     return begin < n ? put_grapheme(s, text + begin, n - begin, out, error) : AKUNU_OK;
 }
 
-/* SentencePiece's blanks: ▁ for each, or with flag2 one for all between two words;
- * with flag one comes before the first word. */
+/* SentencePiece: ▁ for each space; with flag2 one ▁ before each word instead. With flag, one more
+ * before the first word. */
 static ak_status put_metaspace(const struct ak_tok_transform *s, const char *text, size_t n,
                                struct ak_buffer *out, struct ak_error *error)
 {
@@ -321,8 +323,9 @@ static ak_status apply_normalizer(const struct ak_tok_transform *s, const char *
     }
 }
 
-/* Steps that write more than they read, one after another, make any length of a short text.
- * Published tokenizers stay far below these bytes a byte, and bytes of any text. */
+/* A chain of normalizers that write more than they read could make a short text arbitrarily long.
+ * Limit: OUTPUT_BASE_MAX bytes plus OUTPUT_PER_BYTE_MAX per input byte, far above what published
+ * tokenizers need. */
 enum { OUTPUT_PER_BYTE_MAX = 64, OUTPUT_BASE_MAX = 4096 };
 
 ak_status ak_tok_normalize(const struct ak_tok_transforms *steps, const char *text, size_t n,

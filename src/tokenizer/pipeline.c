@@ -1,3 +1,5 @@
+/* Runs a pipeline: normalizes the text, matches special tokens in the normal form, pre-tokenizes
+ * the rest and hands each word to the model. */
 #include "tokenizer/pipeline.h"
 
 #include "base/mem.h"
@@ -52,7 +54,7 @@ static ak_status add_word(struct ak_tok_encoding *r, const char *word, size_t n,
     }
 }
 
-/* What is between two special tokens of the normal form, which is in work.piece. */
+/* A part of the normalized text (r->scratch.piece) between two special tokens. */
 static ak_status add_normal(struct ak_tok_encoding *r, const char *text, size_t n, bool control,
                             bool start, struct ak_error *error)
 {

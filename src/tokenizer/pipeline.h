@@ -1,9 +1,9 @@
-/* The parts that a tokenizer.json is made of; vocabularies of GGUF that work alike
- * are made of them too. Text goes through
+/* Pipeline of a tokenizer.json, also used for GGUF vocabularies of the same kind:
  *
- *     normalizers → splits → one model → ids
+ *     normalizers → pre-tokenizers → one model → ids
  *
- * and each step takes any bytes: those that are no UTF-8 stay as they are. */
+ * Bytes that are not UTF-8 pass through unchanged. Built by json_*.c and pipeline_gguf.c, run by
+ * normalize.c, split.c and pipeline.c. */
 #ifndef AK_TOKENIZER_PIPELINE_H
 #define AK_TOKENIZER_PIPELINE_H
 
@@ -15,20 +15,22 @@
 
 /* ---- Character map of SentencePiece ------------------------------------- */
 
-/* Into `map`, which is all zero before; copies. */
+/* SentencePiece's precompiled_charsmap: a double array (XCDA, Kanda 2018) of byte strings and their
+ * replacements. Format: u32 size of the array in bytes, the array of u32, NUL-terminated texts. */
 struct ak_tok_charsmap {
     uint32_t *nodes;
     uint32_t n_nodes;
-    char *texts; /* ends with NUL */
+    char *texts; /* replacements; ends with NUL */
     size_t n_text_bytes;
 };
 
+/* Copies. *map must be zero. */
 ak_status ak_tok_charsmap_load(struct ak_tok_charsmap *map, struct ak_text bytes,
                                struct ak_error *error);
 void ak_tok_charsmap_free(struct ak_tok_charsmap *map);
 
-/* The longest string of the map, or with `shortest` the shortest, that begins the
- * text: the number of its bytes, 0 where none does. */
+/* Length of the longest string of the map that begins the text, of the shortest with `shortest`;
+ * 0: none. */
 size_t ak_tok_charsmap_find(const struct ak_tok_charsmap *map, const char *text, size_t n,
                             bool shortest, struct ak_text *replacement);
 
@@ -42,28 +44,31 @@ enum ak_tok_transform_kind {
     AK_TOK_NORM_NFKD,
     AK_TOK_NORM_LOWERCASE,
     AK_TOK_NORM_STRIP_ACCENTS,
-    AK_TOK_NORM_STRIP,           /* flag: on the left, flag2: on the right */
-    AK_TOK_NORM_REPLACE,         /* pattern or literal by text */
-    AK_TOK_NORM_PREPEND,         /* text */
-    AK_TOK_NORM_CLEAN_TEXT,      /* BERT: no control characters, blanks for all white space */
-    AK_TOK_NORM_CLEAN_TEXT_GGUF, /* the same as llama.cpp does it: white space first */
-    AK_TOK_NORM_CHINESE_CHARS,   /* BERT: blanks around ideographs */
+    AK_TOK_NORM_STRIP,           /* whitespace; flag: on the left, flag2: on the right */
+    AK_TOK_NORM_REPLACE,         /* matches of pattern or literal become text */
+    AK_TOK_NORM_PREPEND,         /* text goes before a non-empty input */
+    AK_TOK_NORM_CLEAN_TEXT,      /* BERT: drop control characters, whitespace becomes a space */
+    AK_TOK_NORM_CLEAN_TEXT_GGUF, /* the same in llama.cpp's order: whitespace first */
+    AK_TOK_NORM_CHINESE_CHARS,   /* BERT: spaces around ideographs */
     AK_TOK_NORM_BASE_CHARS,      /* llama.cpp: the first character of the decomposition, no marks */
-    AK_TOK_NORM_STRIP_MN,        /* decomposed, and no Mn */
-    AK_TOK_NORM_PRECOMPILED,     /* map; flag: as the `tokenizers` package does, by grapheme */
-    AK_TOK_NORM_METASPACE, /* ▁ for blanks; flag: one before each word, flag2: for none of them */
+    AK_TOK_NORM_STRIP_MN,        /* decompose, drop category Mn */
+    AK_TOK_NORM_PRECOMPILED,     /* map; flag: per grapheme, as the `tokenizers` package does */
+    /* Spaces become ▁. flag: one ▁ more before the first word; flag2: one ▁ before each word
+     * instead, however many spaces there are. */
+    AK_TOK_NORM_METASPACE,
 
-    /* splits */
-    AK_TOK_PRE_SPLIT,            /* pattern or literal; flag: invert */
-    AK_TOK_PRE_DIGITS,           /* behavior */
-    AK_TOK_PRE_PUNCTUATION,      /* behavior */
-    AK_TOK_PRE_WHITESPACE_SPLIT, /* removed */
+    /* pre-tokenizers */
+    AK_TOK_PRE_SPLIT,            /* at matches of pattern or literal, by behavior; flag: invert */
+    AK_TOK_PRE_DIGITS,           /* at digits, by behavior */
+    AK_TOK_PRE_PUNCTUATION,      /* at punctuation, by behavior */
+    AK_TOK_PRE_WHITESPACE_SPLIT, /* at whitespace, which is removed */
     AK_TOK_PRE_WORDS,            /* runs of word characters, runs of others */
-    /* text for each blank; flag: split before each; prepend: where one is added */
+    /* Each space becomes text. flag: split before each; prepend: where one more is added. */
     AK_TOK_PRE_METASPACE,
-    AK_TOK_PRE_PREFIX_SPACE, /* a blank before the piece if there is none */
+    AK_TOK_PRE_PREFIX_SPACE, /* a space before the piece, unless it begins with one */
 };
 
+/* What becomes of matches, named as in the `tokenizers` package. */
 enum ak_tok_behavior {
     AK_TOK_REMOVED,
     AK_TOK_ISOLATED,
@@ -77,9 +82,9 @@ struct ak_tok_transform {
     enum ak_tok_transform_kind kind;
     enum ak_tok_behavior behavior;
     enum ak_tok_prepend_scheme prepend;
-    bool flag, flag2;
-    char *text, *literal; /* from ak_alloc, and their bytes */
-    uint32_t n_text, n_literal;
+    bool flag, flag2;           /* meaning: at the kind */
+    char *text, *literal;       /* from ak_alloc */
+    uint32_t n_text, n_literal; /* bytes */
     struct ak_tok_regex *pattern;
     struct ak_tok_charsmap map;
 };
@@ -89,12 +94,12 @@ struct ak_tok_transforms {
     uint32_t n;
 };
 
-/* Adds a step, all zero but for its kind; NULL where memory lacks. */
+/* Appends a transform that is zero except for its kind; NULL: out of memory. */
 struct ak_tok_transform *ak_tok_transforms_add(struct ak_tok_transforms *s,
                                                enum ak_tok_transform_kind kind);
 void ak_tok_transforms_free(struct ak_tok_transforms *s);
 
-/* A piece of the text; `start` where it begins the whole text. */
+/* A part of the text. `start`: it begins the whole text. */
 struct ak_tok_span {
     size_t begin, end;
     bool start;
@@ -104,25 +109,25 @@ struct ak_tok_spans {
     size_t n, capacity;
 };
 
-/* What one call needs of its own; all zero at first. */
+/* Working memory of one encode call. Zero-initialize. */
 struct ak_tok_scratch {
-    struct ak_buffer text, spare, piece;
+    struct ak_buffer text, spare, piece; /* current text, next text, the normalized text */
     struct ak_tok_spans spans, spare_spans, parts;
-    double *scores; /* Unigram */
+    double *scores; /* Unigram: of each byte offset, as the next two */
     uint32_t *lengths;
     int32_t *tokens;
-    size_t capacity;
+    size_t capacity; /* of these three arrays */
 };
 void ak_tok_scratch_free(struct ak_tok_scratch *w);
 
-/* Puts the normal form of the text into w->text, whose length is limited from then on: what is
- * much longer than the text is AKUNU_ERROR_UNSUPPORTED. */
+/* Writes the normalized text to w->text. AKUNU_ERROR_UNSUPPORTED: it is far longer than the
+ * text. */
 ak_status ak_tok_normalize(const struct ak_tok_transforms *steps, const char *text, size_t n,
                            struct ak_tok_matcher *m, struct ak_tok_scratch *w,
                            struct ak_error *error);
 
-/* Cuts [begin, end) of w->text, `start` where that is at the beginning of the whole
- * text, into w->spans of the new w->text. */
+/* Applies the pre-tokenizers to [begin, end) of w->text. Results: a new w->text, and w->spans
+ * within it. `start`: the range begins the whole text. */
 ak_status ak_tok_apply_pretokenizers(const struct ak_tok_transforms *steps, size_t begin,
                                      size_t end, bool start, struct ak_tok_matcher *m,
                                      struct ak_tok_scratch *w, struct ak_error *error);
@@ -136,23 +141,23 @@ struct ak_tok_pipeline {
     enum ak_tok_model model;
     struct ak_tok_bytes words; /* the vocabulary as the file writes it; empty for byte-level BPE */
     bool byte_fallback, fuse_unknown;
-    /* BPE: a word that begins with a newline and is a token is not merged */
+    /* BPE: a word that begins with a newline and is a token stays whole */
     bool ignore_newline_merges;
 
-    struct ak_tok_trie trie; /* Unigram, WordPiece: those of `words` that text can become */
-    double *scores;          /* Unigram */
+    struct ak_tok_trie trie; /* Unigram, WordPiece: the tokens of `words` that text can become */
+    double *scores;          /* Unigram: per token */
     double unknown_score;
-    /* WordPiece: what the pieces at a word's beginning, and the others, begin with */
+    /* WordPiece: prefix of tokens that begin a word; of tokens that continue one */
     char word_prefix[16], subword_prefix[16];
-    /* WordPiece: characters, more are one unknown token; 0: any */
+    /* WordPiece: a word of more characters is one unknown token; 0: no limit */
     uint32_t max_word_chars;
 
-    struct ak_tok_specials normalized_specials; /* tokens that are looked for in the normal form */
-    struct ak_buffer added_text;                /* what the special tokens' texts point into */
-    int32_t prefix_ids[AK_TOK_AFFIX_MAX], suffix_ids[AK_TOK_AFFIX_MAX];
+    struct ak_tok_specials normalized_specials; /* matched in the normalized text */
+    struct ak_buffer added_text;                /* texts of the special tokens */
+    int32_t prefix_ids[AK_TOK_AFFIX_MAX], suffix_ids[AK_TOK_AFFIX_MAX]; /* AKUNU_ADD_SPECIAL */
     uint32_t n_prefix, n_suffix;
-    uint32_t n_separators; /* that end the first of two texts; 0: not said */
-    bool inserts_spaces;   /* decoding puts blanks between words (WordPiece) */
+    uint32_t n_separators; /* that end the first of two texts; 0: not stated */
+    bool inserts_spaces;   /* WordPiece: decoding puts spaces between words */
 };
 
 #endif

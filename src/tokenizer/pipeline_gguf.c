@@ -1,11 +1,11 @@
-/* The tokenizers of GGUF that are pipelines: bert (WordPiece), t5 (Unigram) and BPE over
- * characters, as llama.cpp runs them. */
+/* GGUF tokenizers that are built as pipelines: bert (WordPiece), t5 (Unigram) and BPE over
+ * characters. They give the ids that llama.cpp gives. */
 #include <float.h>
 
 #include "base/mem.h"
 #include "tokenizer/internal.h"
 
-/* llama.cpp's distance of the unknown token from the worst piece; SentencePiece has the same. */
+/* The unknown token scores this much below the worst token, as in llama.cpp and SentencePiece. */
 static const double unknown_penalty = 10.0;
 
 static const char metaspace[] = "▁"; /* U+2581 */
@@ -17,7 +17,7 @@ static bool is_word(const struct ak_tokenizer *t, uint32_t id)
     return kind == AK_TOK_KIND_NORMAL || kind == AK_TOK_KIND_UNUSED || kind == AK_TOK_KIND_ADDED;
 }
 
-/* Makes a trie of the pieces that text can become. */
+/* Builds the trie of the tokens that text can become. */
 static ak_status load_trie(struct ak_tokenizer *t, struct ak_error *error)
 {
     struct ak_tok_pipeline *p = t->pipeline;

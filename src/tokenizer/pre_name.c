@@ -1,11 +1,11 @@
-/* Which known pre-tokenizer a tokenizer.json has. Its pattern may be written in many
- * ways, so that what counts is what it does: to texts in which the known ones differ. */
+/* Finds the name of the known pre-tokenizer that a tokenizer.json has. A pattern can be written in
+ * many ways, so behavior is compared: both split a set of texts on which the known ones differ. */
 #include "tokenizer/internal.h"
 #include "tokenizer/pretokenize.h"
 #include "tokenizer/tokenizer.h"
 
-/* Each begins with a blank, since some tokenizers would put one there. No capitals
- * beyond ASCII: llama.cpp's classes are wider there (rules.c). */
+/* Each begins with a space, since some tokenizers would add one. No capitals beyond ASCII, for
+ * which llama.cpp's classes are wider (rules.c). */
 static const char *const probes[] = {
     " I'll say: we've won, they'RE late; it's o'clock 'tis y'all d'accord",
     " 1 12 123 1234 12345 1234567 a1b22c333d4444 3.14159 1,000,000 x2y",
@@ -34,7 +34,7 @@ static const char *const probes[] = {
 };
 enum { N_PROBES = sizeof probes / sizeof *probes };
 
-/* Ends of pieces, in order. */
+/* End offsets of words, in order. */
 struct ends {
     const char *text;
     struct ak_buffer list; /* of size_t */
@@ -51,7 +51,7 @@ static ak_status on_word(void *context, const char *word, size_t n, struct ak_er
     return add_end(e, (size_t)(word - e->text) + n, error);
 }
 
-/* What the tokenizer makes of a probe. */
+/* Splits a probe with the tokenizer's own pre-tokenizers. */
 static ak_status split_probe(const struct ak_tokenizer *t, const char *probe,
                              struct ak_tok_matcher *m, struct ends *out, struct ak_error *error)
 {
@@ -66,7 +66,7 @@ static ak_status split_probe(const struct ak_tokenizer *t, const char *probe,
     return status;
 }
 
-/* Whether a known one cuts all of them so. */
+/* Whether `pre` splits all probes into the same words. */
 static ak_status splits_alike(const struct ak_tok_pretokenizer *pre, const struct ends *own,
                               struct ak_tok_matcher *m, bool *out, struct ak_error *error)
 {

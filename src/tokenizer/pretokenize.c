@@ -1,3 +1,4 @@
+/* Pre-tokenizer of byte-level BPE: looks its patterns up by name (rules.c) and applies them. */
 #include "tokenizer/pretokenize.h"
 
 #include <string.h>
@@ -41,7 +42,7 @@ const struct ak_tok_char_rule *ak_tok_find_char_rule(struct ak_text name)
     return rule->names ? rule : NULL;
 }
 
-/* The first name of each rule: the others cut as one of these does. */
+/* Lists the first name of each rule; other names of a rule split alike. */
 static ak_status fail_unknown_name(struct ak_text name, struct ak_error *error)
 {
     char known[400] = "";
@@ -119,7 +120,7 @@ bool ak_tok_pretokenizer_ignores_merges(const struct ak_tok_pretokenizer *p)
     return p->rule->ignore_merges;
 }
 
-/* One text with its double that the patterns see. */
+/* A text and the subject that patterns match (ak_tok_matcher_prepare). */
 struct splitter {
     const struct ak_tok_pretokenizer *p;
     struct ak_tok_matcher *matcher;
@@ -129,7 +130,7 @@ struct splitter {
     struct ak_error *error;
 };
 
-/* Cuts [begin, end) by pattern number `level` and the pieces by those after it. */
+/* Splits [begin, end) by pattern `level`, and each part by the patterns after it. */
 static ak_status split_range(const struct splitter *k, unsigned level, size_t begin, size_t end)
 {
     if (begin == end)
@@ -138,7 +139,7 @@ static ak_status split_range(const struct splitter *k, unsigned level, size_t be
         return k->fn(k->context, k->text + begin, end - begin, k->error);
     size_t n = end - begin, at = 0, from, to;
     while (at < n) {
-        /* The range is a subject of its own, so that (?!…) sees its end. */
+        /* Match the range as a subject of its own, so that (?!…) sees its end. */
         AK_TRY(ak_tok_regex_find(k->p->patterns[level], k->matcher, k->subject + begin, n, at,
                                  false, &from, &to, k->error));
         if (from == SIZE_MAX)

@@ -1,3 +1,5 @@
+/* Regular expressions by PCRE2. Patterns are rewritten before compilation, so that their character
+ * classes mean the same as in Oniguruma and on every version of PCRE2. */
 #include "tokenizer/pretokenize.h"
 
 #include <stdio.h>
@@ -9,11 +11,10 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* Classes as Oniguruma, the engine that the patterns were written for, has them,
- * to be used inside brackets: PCRE2's \s has U+180E as well, and its \p{L} and
- * \p{N} are those of the Unicode version that it was built with. What came after
- * Unicode 14, up to 16, is written out, so that a text has the same tokens on
- * every system. */
+/* Classes of Oniguruma, the engine that the patterns were written for, for use inside brackets.
+ * PCRE2's \s also has U+180E, and its \p{L} and \p{N} depend on the Unicode version it was built
+ * with. Characters added after Unicode 14, up to 16, are written out, so that a text has the same
+ * tokens on every system. */
 #define SPACE                                                                                      \
     "\\t-\\r "                                                                                     \
     "\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
@@ -50,7 +51,7 @@ enum {
     MAX_PATTERN_BYTES = 1 << 16
 };
 
-/* Far more than patterns of published models need for a megabyte. */
+/* In units of pcre2_set_match_limit: far more than published patterns need for a megabyte. */
 enum { MATCH_LIMIT = 50000000 };
 
 struct ak_tok_regex {
@@ -63,12 +64,12 @@ static ak_status fail_pcre2(int code, const char *what, ak_status status, struct
     char why[128];
 
     pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-    /* PCRE2 numbers errors of compilation from 101 on, and the others below 0. */
+    /* Compilation errors of PCRE2 are numbered from 101, all others are negative. */
     bool memory = code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED;
     return ak_fail(error, memory ? AKUNU_ERROR_MEMORY : status, "%s: %s", what, why);
 }
 
-/* What stands for the class written at p, NULL where none is. */
+/* The replacement of the class that begins at p; NULL: none begins there. */
 static const char *find_class(const char *p, size_t n, bool inside, size_t *written)
 {
     for (size_t i = 0; i < N_CLASSES; i++) {
@@ -81,7 +82,7 @@ static const char *find_class(const char *p, size_t n, bool inside, size_t *writ
     return NULL;
 }
 
-/* A class within a class adds to it: its brackets go. */
+/* A class nested in a class adds to it, so its brackets are dropped. */
 enum bracket { BRACKET_NONE, BRACKET_DROP, BRACKET_REFUSE };
 
 static enum bracket find_bracket(const char *p, size_t n, unsigned depth)
@@ -97,11 +98,11 @@ static enum bracket find_bracket(const char *p, size_t n, unsigned depth)
     return *p == ']' && depth > 1 ? BRACKET_DROP : BRACKET_NONE;
 }
 
-/* Writes the classes out; `out` has room for LONGEST_CLASS bytes a byte of p. */
+/* Replaces the classes; `out` has room for LONGEST_CLASS bytes per byte of p. */
 static ak_status expand_classes(struct ak_text p, char *out, size_t *n_out, struct ak_error *error)
 {
     unsigned depth = 0;
-    size_t first = 0; /* of the class: there a bracket stands for itself */
+    size_t first = 0; /* first position of the class, at which a bracket is literal */
 
     *n_out = 0;
     for (size_t i = 0; i < p.n;) {
@@ -142,7 +143,7 @@ static ak_status compile(struct ak_tok_regex *r, struct ak_text pattern, char *o
     PCRE2_SIZE at;
 
     AK_TRY(expand_classes(pattern, out, &n, error));
-    /* \C would end a match within a character, and the next one must not begin there. */
+    /* No \C: it could end a match inside a character, where the next one must not begin. */
     uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     r->code = pcre2_compile((PCRE2_SPTR)out, n, options, &code, &at, NULL);
     if (!r->code) {
@@ -151,7 +152,7 @@ static ak_status compile(struct ak_tok_regex *r, struct ak_text pattern, char *o
                  pattern.bytes);
         return fail_pcre2(code, what, AKUNU_ERROR_FORMAT, error);
     }
-    /* A system that forbids making code has PCRE2's interpreter instead. */
+    /* If the system forbids JIT code, PCRE2 falls back to its interpreter. */
     (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
     return AKUNU_OK;
 }
@@ -170,8 +171,7 @@ static ak_status fill(struct ak_tok_regex *r, struct ak_text pattern, bool is_li
         return ak_fail_memory(error, "a pattern",
                               (unsigned long long)(pattern.n + 1) * LONGEST_CLASS);
     }
-    /* Our own patterns take time linear in the text: PCRE2's guard against those
-     * that do not would only refuse long texts. */
+    /* The patterns of rules.c take linear time, so PCRE2's limits would only refuse long texts. */
     pcre2_set_match_limit(r->limits, is_limited ? MATCH_LIMIT : UINT32_MAX);
     pcre2_set_heap_limit(r->limits, UINT32_MAX);
     pcre2_set_depth_limit(r->limits, UINT32_MAX);

@@ -1,14 +1,13 @@
-/* The names are those that llama.cpp's converter writes as tokenizer.ggml.pre, and
- * the words those that llama.cpp makes (src/llama-vocab.cpp, src/unicode.cpp):
- * where its classes are wider than those in the model's tokenizer.json, as for
- * capital letters beyond ASCII, so are ours. Written so that they take time linear
- * in the text. */
+/* Pre-tokenizer patterns by the name in tokenizer.ggml.pre, which llama.cpp's converter writes.
+ * They split as llama.cpp does (its src/llama-vocab.cpp and unicode.cpp), also where its classes
+ * are wider than those of the model's tokenizer.json, as for capitals beyond ASCII. All patterns
+ * match in linear time. */
 #include "tokenizer/pretokenize.h"
 
 #include <stddef.h>
 
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-/* Blanks before a word leave the last one to it. */
+/* Whitespace before a word leaves its last character to the word. */
 #define BLANKS "\\s+(?!\\S)|\\s+"
 #define LINES "\\s*[\\r\\n]+|" BLANKS
 #define SYMBOLS " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
@@ -18,16 +17,16 @@
 #define LLAMA3 CONTRACTION "|" WORD "|\\p{N}{1,3}|" SYMBOLS
 #define QWEN2 CONTRACTION "|" WORD "|\\p{N}|" SYMBOLS
 
-/* Capitals, then small letters, at least one letter: a letter beyond ASCII is both.
- * As `U*L+|U+L*`, without going back: the capitals are followed by a small letter,
- * or end in a letter that is both, or are only capitals. */
+/* Capitals, then small letters, at least one letter; a letter beyond ASCII counts as both. This is
+ * `U*L+|U+L*` without backtracking: the capitals are followed by a small letter, or end in a letter
+ * that is both, or are all there is. */
 #define CASED(letters)                                                                             \
     "(?:(?:(?![a-z])[" letters "])*+[a-z](?:(?![A-Z])[" letters                                    \
     "])*+|(?:[A-Z]*+(?:(?![A-Za-z])[" letters "])++)++|[A-Z]++)"
 #define CASED_WORD "[^\\r\\n\\p{L}\\p{N}]?" CASED("\\p{L}")
 #define SLASHED " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
 
-/* Digits in threes from the right, what precedes them with the first. */
+/* Digits in groups of three from the right; the text before them joins the first group. */
 #define THREES                                                                                     \
     "(?:\\P{N}++|(?<!\\p{N}))\\p{N}{1,2}(?=(?:\\p{N}{3})++(?!\\p{N}))|\\P{N}*+\\p{N}{3}|\\P{N}*+"  \
     "\\p{N}{1,2}|\\P{N}++"
@@ -45,7 +44,7 @@
 #define CHINESE_OR_KANA "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{30ff}]+"
 #define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
 
-/* Letters of scripts that have capitals. */
+/* Letters of scripts that have upper and lower case. */
 #define BICAMERAL                                                                                  \
     "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{"    \
     "293}\\x{295}-\\x{2af}\\x{370}-\\x{373}"                                                       \

@@ -1,12 +1,12 @@
-/* SentencePiece's tokenizer.model: a protobuf message (sentencepiece_model.proto)
- * of pieces, the trainer's settings and the normalizer's. It becomes the vocabulary
- * that a GGUF file of the same model has. */
+/* Reader of SentencePiece's tokenizer.model, a protobuf message (sentencepiece_model.proto) of
+ * pieces, trainer settings and normalizer settings. It builds the vocabulary that a GGUF file of
+ * the same model has, so both load alike. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "tokenizer/internal.h"
 
-/* What is left of a message. */
+/* The rest of a message. */
 struct reader {
     const char *pos, *end;
 };
@@ -57,7 +57,7 @@ static bool take_bytes(struct reader *r, uint64_t n, struct reader *out)
     return true;
 }
 
-/* The next field; false where the message is damaged. */
+/* Reads the next field; false: the message is damaged. */
 static bool read_field(struct reader *r, struct field *f)
 {
     uint64_t key, n;
@@ -96,7 +96,7 @@ struct model {
     struct ak_buffer decoded;
 };
 
-/* The types have GGUF's numbers, which are SentencePiece's. */
+/* Token types have the same numbers in GGUF and SentencePiece. */
 static bool read_piece(struct reader r, struct model *m, uint32_t id)
 {
     struct field f;
@@ -110,7 +110,7 @@ static bool read_piece(struct reader r, struct model *m, uint32_t id)
             m->tokens[id] = make_text(f.bytes);
         else if (f.number == PIECE_SCORE && f.wire == WIRE_32)
             memcpy(&m->scores[id], f.bytes.pos,
-                   sizeof(float)); /* little-endian, as all that akunu runs on */
+                   sizeof(float)); /* little-endian, as all supported CPUs */
         else if (f.number == PIECE_TYPE && f.wire == WIRE_VARINT && f.value <= INT32_MAX)
             m->types[id] = (int32_t)f.value;
     }
@@ -126,7 +126,7 @@ static bool read_trainer(struct reader r, struct model *m)
             return false;
         if (f.wire != WIRE_VARINT)
             continue;
-        int64_t id = (int32_t)(uint32_t)f.value; /* -1 is written in ten bytes */
+        int64_t id = (int32_t)(uint32_t)f.value; /* -1 is stored as a ten-byte varint */
         switch (f.number) {
         case TRAINER_TYPE: m->type = f.value; break;
         case TRAINER_BYTES: m->byte_fallback = f.value != 0; break;
@@ -177,8 +177,8 @@ static ak_status count_pieces(struct reader r, struct model *m, struct ak_error 
 
 enum { PIECE_ADDED = 4 };
 
-/* Pieces that were added by hand are found in the text, whose blanks have become ▁
- * by then: here they are found before, with blanks. */
+/* SentencePiece matches user-defined pieces after spaces have become ▁. Here they are matched
+ * before, so their ▁ becomes a space. */
 static ak_status decode_added(struct model *m, struct ak_error *error)
 {
     size_t bytes = 0;
@@ -203,7 +203,7 @@ static ak_status read_model(struct reader r, struct model *m, struct ak_error *e
     uint32_t id = 0;
 
     AK_TRY(count_pieces(r, m, error));
-    while (r.pos < r.end && read_field(&r, &f)) { /* count_pieces has seen that it can be read */
+    while (r.pos < r.end && read_field(&r, &f)) { /* cannot fail: count_pieces has read it */
         if (f.wire != WIRE_BYTES)
             continue;
         if (f.number == MODEL_PIECE && !read_piece(f.bytes, m, id++))
@@ -235,8 +235,8 @@ ak_status ak_tok_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **
 {
     struct model m = { .type = TYPE_UNIGRAM };
 
-    /* Defaults of the format's definition; what is added is the model's affair, and
-     * by custom BPE models begin with BOS, Unigram ones end with EOS. */
+    /* Defaults of sentencepiece_model.proto. The format does not state which tokens are added: BPE
+     * models by convention add BOS, Unigram models EOS. */
     m.vocab.unknown = 0;
     m.vocab.bos = 1;
     m.vocab.eos = 2;

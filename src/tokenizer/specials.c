@@ -1,3 +1,4 @@
+/* Finds special and added tokens in a text with a sorted array as a trie. */
 #include "tokenizer/token_bytes.h"
 
 #include <stdlib.h>
@@ -35,14 +36,13 @@ void ak_tok_specials_free(struct ak_tok_specials *s)
     *s = (struct ak_tok_specials){ 0 };
 }
 
-/* The byte at `depth`, 0 for the end and one more than the byte otherwise, so
- * that a text sorts before those that go on. */
+/* The byte at `depth` plus 1, or 0 at the end, so that a text sorts before its continuations. */
 static unsigned get_key(const struct ak_tok_special *special, uint32_t depth)
 {
     return depth < special->n ? (unsigned char)special->text[depth] + 1u : 0u;
 }
 
-/* The first of [low, high), all equal before `depth`, whose key there is ≥ `key`. */
+/* The first of [low, high) with a key >= `key` at `depth`. All are equal before `depth`. */
 static uint32_t lower_bound(const struct ak_tok_specials *s, uint32_t low, uint32_t high,
                             uint32_t depth, unsigned key)
 {
@@ -56,8 +56,8 @@ static uint32_t lower_bound(const struct ak_tok_specials *s, uint32_t low, uint3
     return low;
 }
 
-/* The longest special token at the beginning of the text. The sorted array serves
- * as a trie: a range of it is a node. */
+/* The longest special token at the beginning of the text. A range of the sorted array is a node of
+ * the trie. */
 static const struct ak_tok_special *find_longest(const struct ak_tok_specials *s, bool control,
                                                  const char *text, size_t n)
 {
@@ -65,7 +65,7 @@ static const struct ak_tok_special *find_longest(const struct ak_tok_specials *s
     uint32_t low = s->first[(unsigned char)text[0]], high = s->first[(unsigned char)text[0] + 1];
 
     for (uint32_t depth = 1; low < high; depth++) {
-        /* ends here; more than one where two tokens are the same text */
+        /* ends here; several tokens may have the same text */
         while (low < high && s->sorted[low].n == depth) {
             if ((control || s->sorted[low].matches_always) && (!best || best->n < depth))
                 best = &s->sorted[low];

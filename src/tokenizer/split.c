@@ -1,3 +1,4 @@
+/* The pre-tokenizers of a pipeline: each splits the spans of the one before. */
 #include "base/mem.h"
 #include "tokenizer/pipeline.h"
 #include "base/unicode.h"
@@ -20,7 +21,7 @@ static ak_status add_span(struct ak_tok_spans *spans, size_t begin, size_t end, 
     return AKUNU_OK;
 }
 
-/* Parts are matches and what is between them, in order; `start` is a match. */
+/* Adds a match or the text between two matches; `start` of a part says which. */
 static ak_status add_part(struct ak_tok_scratch *w, size_t begin, size_t end, bool match,
                           struct ak_error *error)
 {
@@ -53,7 +54,7 @@ static ak_status find_pattern(const struct ak_tok_transform *s, const char *text
     return add_part(w, span.begin + at, span.end, s->flag, error);
 }
 
-/* Characters of a kind are matches one by one, others together. */
+/* Each character of the kind is a match of its own; a run of others is one part. */
 static ak_status find_characters(bool (*is)(uint32_t c), const char *text, struct ak_tok_span span,
                                  struct ak_tok_scratch *w, struct ak_error *error)
 {
@@ -81,7 +82,7 @@ static int get_word_kind(const char *text, size_t n, uint8_t *bytes)
     return c.valid && ak_is_word_char(c.code) ? 1 : 2;
 }
 
-/* Runs of word characters and runs of others are kept, blanks are matches. */
+/* Runs of word characters and runs of others are parts, whitespace is a match. */
 static ak_status find_words(const char *text, struct ak_tok_span span, struct ak_tok_scratch *w,
                             struct ak_error *error)
 {
@@ -98,7 +99,7 @@ static ak_status find_words(const char *text, struct ak_tok_span span, struct ak
     return AKUNU_OK;
 }
 
-/* Makes pieces of the parts of `span`. */
+/* Joins the parts of `span` to new spans. */
 static ak_status apply_behavior(enum ak_tok_behavior behavior, struct ak_tok_span span,
                                 struct ak_tok_scratch *w, struct ak_error *error)
 {
@@ -142,7 +143,7 @@ static ak_status split_span(const struct ak_tok_transform *s, const char *text,
     return apply_behavior(s->behavior, span, w, error);
 }
 
-/* Writes the piece anew with a mark for each blank, and cuts it before the marks. */
+/* Rewrites the span with s->text for each space and, with s->flag, splits it before each. */
 static ak_status split_metaspace(const struct ak_tok_transform *s, const char *text,
                                  struct ak_tok_span span, struct ak_tok_scratch *w,
                                  struct ak_error *error)

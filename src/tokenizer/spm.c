@@ -1,6 +1,5 @@
-/* SentencePiece BPE, as Llama 2 has it: characters are merged to the piece of
- * the best score, and what is no piece falls back to tokens of single bytes. The
- * file writes ▁ for a blank; here pieces and text have blanks. */
+/* SentencePiece BPE, as in Llama 2: merges the pair of the best-scored piece first; characters that
+ * are no piece fall back to byte tokens. Files write ▁ for a space; in memory it is a space. */
 #include <string.h>
 
 #include "base/half.h"
@@ -8,7 +7,7 @@
 #include "tokenizer/internal.h"
 #include "base/utf8.h"
 
-/* Whether the end of a word, where a blank follows something else, is inside. */
+/* Whether the end of a word, a space after another character, lies inside. */
 static bool spans_words(struct ak_text piece)
 {
     for (uint32_t i = 1; i < piece.n; i++)
@@ -17,8 +16,8 @@ static bool spans_words(struct ak_text piece)
     return false;
 }
 
-/* Appends all pieces, and makes findable those that text can become: no control
- * tokens, and none that were added by hand, which are taken out of the text before. */
+/* Appends all tokens and indexes those that text can become. Control and added tokens are not among
+ * them: they are matched before the model runs. */
 static void load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab)
 {
     struct ak_tok_bytes_batch findable = { .n = 0 };
@@ -48,10 +47,10 @@ static void load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab)
     ak_tok_bytes_index_end(&t->token_bytes, &findable);
 }
 
-/* Maps scores to integers in the opposite order: the best is the lowest. */
+/* Maps scores to integers in reverse order: the best score becomes the lowest. */
 static uint32_t convert_score(float score)
 {
-    uint32_t bits = ak_float_bits(score + 0.0f); /* one zero, not two */
+    uint32_t bits = ak_float_bits(score + 0.0f); /* -0 becomes +0 */
     uint32_t ascending = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
     return ascending == 0 ? UINT32_MAX - 1 : ~ascending;
 }
@@ -93,7 +92,7 @@ static bool merge_pair(const void *context, const struct ak_tok_node *left,
     return true;
 }
 
-/* What no piece stands for: bytes, or one unknown token however long it is. */
+/* Text without a token: byte tokens, or one unknown token for a run of any length. */
 static void push_bytes(struct ak_tok_encoding *r, const struct ak_tok_node *node, bool *unknown)
 {
     for (uint32_t i = 0; i < node->bytes; i++) {
@@ -106,7 +105,7 @@ static void push_bytes(struct ak_tok_encoding *r, const struct ak_tok_node *node
     }
 }
 
-/* Merges [begin, end) of the run's text. */
+/* Merges [begin, end) of r->text and pushes the tokens. */
 static ak_status add_word(struct ak_tok_encoding *r, size_t begin, size_t end, bool *unknown,
                           struct ak_error *error)
 {

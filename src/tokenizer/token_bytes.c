@@ -1,3 +1,5 @@
+/* Token bytes table. Indexing and lookup work on batches and prefetch what the next step reads:
+ * loading a large vocabulary is bound by cache misses, not by hashing. */
 #include "tokenizer/token_bytes.h"
 
 #include <string.h>
@@ -57,7 +59,7 @@ void ak_tok_bytes_append(struct ak_tok_bytes *p, uint32_t n)
     p->n++;
 }
 
-/* Whether slot `at` is free, or holds these bytes. */
+/* Whether the search ends at slot `at`: it is free or holds these bytes. */
 static bool ends_search(const struct ak_tok_bytes *p, uint32_t at, uint32_t hash, const char *bytes,
                         size_t n)
 {
@@ -112,7 +114,7 @@ int32_t ak_tok_bytes_find(const struct ak_tok_bytes *p, const char *bytes, size_
     return id == no_token ? -1 : (int32_t)id;
 }
 
-/* Each step asks for the memory that the next one needs, for all of them. */
+/* Each step prefetches what the next step reads, for the whole batch. */
 void ak_tok_bytes_find_all(const struct ak_tok_bytes *p, const struct ak_text *texts, size_t n,
                            int32_t *ids)
 {

@@ -1,3 +1,5 @@
+/* Creation of a tokenizer from a GGUF vocabulary, and ak_tok_encode: special tokens first, then the
+ * model for the parts between them. */
 #include "tokenizer/tokenizer.h"
 
 #include <string.h>
@@ -10,7 +12,7 @@
 
 enum { MAX_TEXT_BYTES = INT32_MAX };
 
-/* GGUF's numbers of token types. */
+/* Token types of GGUF. */
 enum { TYPE_NORMAL = 1, TYPE_UNKNOWN = 2, TYPE_CONTROL = 3, TYPE_USER_DEFINED = 4, TYPE_BYTE = 6 };
 
 static uint8_t get_kind(const struct ak_vocab *vocab, uint32_t id)
@@ -25,8 +27,8 @@ static uint8_t get_kind(const struct ak_vocab *vocab, uint32_t id)
     }
 }
 
-/* The id that the file gives, else the one its kind has by custom; -1 where that
- * is outside the vocabulary. */
+/* The id in the file, else the conventional one of this kind of tokenizer; -1: outside the
+ * vocabulary. */
 static int32_t resolve_id(const struct ak_vocab *vocab, int64_t id, int32_t custom)
 {
     if (id >= 0 && id < (int64_t)vocab->n_tokens)
@@ -47,8 +49,8 @@ static bool name_contains(struct ak_text name, const char *part)
     return false;
 }
 
-/* Phi-3's control tokens take the blanks to their right, which no key of GGUF
- * says: llama.cpp goes by the model's name. */
+/* Control tokens of Phi-3 strip the whitespace to their right. GGUF has no key for it; llama.cpp
+ * looks at the model name. */
 static bool strips_right(const struct ak_vocab *vocab, struct ak_text text)
 {
     return (name_contains(vocab->name, "phi-3") || name_contains(vocab->name, "phi3")) &&
@@ -59,7 +61,7 @@ static bool strips_right(const struct ak_vocab *vocab, struct ak_text text)
 static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                struct ak_error *error)
 {
-    /* as they are written: a text of theirs may have a blank more */
+    /* as the file writes them: what they decode to may have one more space */
     const struct ak_tok_bytes *written = t->pipeline ? &t->pipeline->words : &t->token_bytes;
     uint32_t n = 0;
 
@@ -129,7 +131,7 @@ static ak_status load_sentencepiece(struct ak_tokenizer *t, const struct ak_voca
                                     struct ak_error *error)
 {
     AK_TRY(ak_tok_spm_load(t, vocab, error));
-    /* <unk>, <s>, </s> come first by SentencePiece's custom */
+    /* <unk>, <s>, </s> are the first ids of SentencePiece by convention */
     t->unknown = resolve_id(vocab, vocab->unknown, 0);
     t->bos = resolve_id(vocab, vocab->bos, 1);
     t->eos = resolve_id(vocab, vocab->eos, 2);
@@ -138,7 +140,7 @@ static ak_status load_sentencepiece(struct ak_tokenizer *t, const struct ak_voca
     return AKUNU_OK;
 }
 
-/* What stands for a text's beginning and end is added whatever the flags say, as in llama.cpp. */
+/* BOS and EOS are added whatever the file states, as in llama.cpp. */
 static ak_status load_wordpiece(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                 struct ak_error *error)
 {
@@ -183,7 +185,7 @@ static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
 
     for (uint32_t id = 0; id < vocab->n_tokens; id++)
         bytes += (uint64_t)vocab->tokens[id].n +
-                 1; /* 2^32 summands of at most 2^32: no overflow; WordPiece adds a blank */
+                 1; /* at most 2^32 times 2^32: no overflow; 1: WordPiece may add a space */
     AK_TRY(ak_tok_bytes_reserve(&t->token_bytes, vocab->n_tokens, bytes, error));
     t->token_flags = ak_alloc(vocab->n_tokens, 1);
     if (!t->token_flags)
@@ -292,7 +294,7 @@ static bool has_word_after(const char *text, size_t n)
     return c.valid && ak_is_word_char(c.code);
 }
 
-/* The beginning of the white space that text[from..to) ends with. */
+/* Start of the trailing whitespace of text[from, to). */
 static size_t find_whitespace_begin(const char *text, size_t from, size_t to)
 {
     size_t begin = to;
@@ -333,7 +335,7 @@ ak_status ak_tok_encode_parts(struct ak_tok_encoding *r, const struct ak_tok_spe
         if (special->single_word &&
             (has_word_before(text, at) || has_word_after(text + end, n - end)))
             continue;
-        if (at < from) /* blanks that the one before has taken */
+        if (at < from) /* in whitespace that the previous token took */
             continue;
         if (special->lstrip)
             at = find_whitespace_begin(text, from, at);

@@ -1,3 +1,4 @@
+/* Trie over the token bytes table: a sorted array of ids, searched by binary search per byte. */
 #include "tokenizer/token_bytes.h"
 
 #include <stdlib.h>
@@ -5,7 +6,8 @@
 
 #include "base/mem.h"
 
-/* A heap sort, since qsort takes no context: n log n for any input. */
+/* Order of the heap sort below. qsort takes no context, and a heap sort is n log n for any input.
+ */
 static bool sorts_before(const struct ak_tok_bytes *p, uint32_t a, uint32_t b)
 {
     struct ak_text x = ak_tok_bytes_get(p, a), y = ak_tok_bytes_get(p, b);
@@ -66,14 +68,14 @@ void ak_tok_trie_free(struct ak_tok_trie *t)
     *t = (struct ak_tok_trie){ 0 };
 }
 
-/* The byte at `depth`, 0 for the end and one more than the byte otherwise. */
+/* The byte at `depth` plus 1, or 0 at the end. */
 static unsigned get_key(const struct ak_tok_trie *t, uint32_t i, uint32_t depth)
 {
     struct ak_text piece = ak_tok_bytes_get(t->table, t->order[i]);
     return depth < piece.n ? (unsigned char)piece.bytes[depth] + 1u : 0u;
 }
 
-/* The first of [low, high) whose key at `depth` is ≥ `key`. */
+/* The first of [low, high) with a key >= `key` at `depth`. */
 static uint32_t lower_bound(const struct ak_tok_trie *t, uint32_t low, uint32_t high,
                             uint32_t depth, unsigned key)
 {

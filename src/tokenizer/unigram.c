@@ -1,6 +1,5 @@
-/* Unigram: of all ways to cut a text into pieces the one with the best sum of
- * scores (Kudo 2018), found by Viterbi's algorithm. Sums are doubles, added from
- * left to right, and of equal ways the first one found counts. */
+/* Unigram (Kudo 2018): the segmentation with the highest sum of scores, by Viterbi's algorithm.
+ * Sums are doubles, added from left to right; of equal segmentations the first one found wins. */
 #include "base/mem.h"
 #include "tokenizer/internal.h"
 #include "base/utf8.h"
@@ -26,7 +25,7 @@ static ak_status reserve(struct ak_tok_scratch *w, size_t n, struct ak_error *er
     return AKUNU_OK;
 }
 
-/* The best way to text[to] so far is by `token` from text[from], if by any. */
+/* Records `token` for [from, to) if it gives the best score of a segmentation up to `to` so far. */
 static void offer(struct ak_tok_scratch *w, size_t from, size_t to, int32_t token, double score)
 {
     if (w->lengths[to] != 0 && score <= w->scores[to])
@@ -54,7 +53,7 @@ static void offer_all(const struct ak_tok_pipeline *p, struct ak_tok_scratch *w,
         offer(w, at, at + character, -1, w->scores[at] + p->unknown_score);
 }
 
-/* What no piece stands for, [begin, end): its bytes, or one unknown token. */
+/* Pushes [begin, end), for which there is no token: its bytes, or one unknown token. */
 static void push_unknown(struct ak_tok_encoding *r, const char *text, size_t begin, size_t end)
 {
     const struct ak_tokenizer *t = r->t;
@@ -71,7 +70,7 @@ static void push_unknown(struct ak_tok_encoding *r, const char *text, size_t beg
 static void push_path(struct ak_tok_encoding *r, const char *text, size_t n)
 {
     const struct ak_tok_scratch *w = &r->scratch;
-    size_t unknown = 0; /* bytes before `at` that no piece stands for */
+    size_t unknown = 0; /* bytes before `at` without a token */
 
     for (size_t at = 0; at < n; at += w->lengths[at]) {
         if (unknown > 0 && (w->tokens[at] >= 0 || !r->t->pipeline->fuse_unknown)) {
@@ -101,7 +100,7 @@ ak_status ak_tok_unigram_encode_word(struct ak_tok_encoding *r, const char *text
         offer_all(r->t->pipeline, w, text, n, at, character);
         at += character;
     }
-    /* What a piece's end knows goes to its beginning. */
+    /* Lengths and tokens are at the ends of pieces; move them to the beginnings. */
     uint32_t length = w->lengths[n];
     int32_t token = w->tokens[n];
     for (size_t at = n; at > 0;) {

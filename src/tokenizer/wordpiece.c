@@ -1,5 +1,5 @@
-/* WordPiece: from the left the longest piece each time; a word of which a part is
- * no piece is one unknown token. */
+/* WordPiece: takes the longest token from the left each time. If no token fits somewhere, the whole
+ * word is one unknown token. */
 #include <string.h>
 
 #include "tokenizer/internal.h"
@@ -14,8 +14,8 @@ static bool descend_prefix(const struct ak_tok_trie *trie, struct ak_tok_trie_no
     return true;
 }
 
-/* The longest piece that is `mark` and a beginning of the text; *taken gets the
- * bytes of the text that it covers. With an empty mark that is at least one. */
+/* The longest token that is `mark` followed by a beginning of the text; *taken gets the bytes of
+ * the text that it covers, at least one if `mark` is empty. */
 static int32_t find_longest(const struct ak_tok_pipeline *p, const char *mark, const char *text,
                             size_t n, size_t *taken)
 {
