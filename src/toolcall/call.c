@@ -1,4 +1,4 @@
-/* Around the body of a call: which shape it has, its section, its name, its end. */
+/* A call apart from its arguments: its syntax, section, name and end. */
 #include "toolcall/parser.h"
 
 enum ak_tc_result ak_tc_begin_call(struct ak_tc_parser *r, const char *marker, size_t raw_begin,
@@ -18,7 +18,7 @@ enum ak_tc_result ak_tc_begin_call(struct ak_tc_parser *r, const char *marker, s
 
 enum ak_tc_result ak_tc_reject_call(struct ak_tc_parser *r)
 {
-    r->after_marker |= r->has_call; /* the blanks after the call before it */
+    r->after_marker |= r->has_call; /* whitespace after the previous call */
     AK_TC_TRY(ak_tc_emit_malformed(r));
     r->state = AK_TC_STATE_TEXT;
     r->section = NULL;
@@ -38,7 +38,7 @@ static bool strings_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* What the text of a call looks like, by its first bytes that are no blanks. */
+/* What a call looks like by its first bytes after whitespace; CUT: the text ends too early. */
 enum opening { OPENING_CUT, OPENING_OBJECT, OPENING_LIST, OPENING_OTHER };
 
 static enum opening detect_opening(const struct ak_tc_parser *r)
@@ -62,7 +62,7 @@ static enum opening detect_opening(const struct ak_tc_parser *r)
                OPENING_OTHER;
 }
 
-/* How well a shape goes with that. */
+/* How well a syntax fits the opening. */
 static int score_syntax(const struct ak_tc_syntax *syntax, enum opening opening)
 {
     switch (syntax->arguments) {
@@ -111,7 +111,7 @@ static enum ak_tc_result begin_in_section(struct ak_tc_parser *r, const struct a
     return AK_TC_CONTINUE;
 }
 
-/* Between calls: the longest beginning of one, or the section's end. */
+/* Between calls: begins the call with the longest matching marker, or ends the section. */
 static enum ak_tc_result read_section(struct ak_tc_parser *r)
 {
     const struct ak_tc_syntax *best = NULL;
@@ -138,18 +138,18 @@ static enum ak_tc_result read_section(struct ak_tc_parser *r)
         return AK_TC_NEED_MORE;
     if (best)
         return begin_in_section(r, best);
-    if (part || end == AK_TC_MATCH_PARTIAL) { /* the beginning of a marker, and nothing after it */
+    if (part || end == AK_TC_MATCH_PARTIAL) { /* the text ends inside a marker */
         r->pos = r->has_call ? r->raw_begin = r->text.n : r->pos;
         return AK_TC_NEED_MORE;
     }
     if (!r->has_call)
         return ak_tc_set_malformed(r, "neither \"%s\" nor \"%s\" follows", r->syntax->begin,
                                    r->syntax->section_end);
-    r->pos = r->raw_begin; /* the section was not ended */
+    r->pos = r->raw_begin; /* without the end marker of the section */
     return ak_tc_begin_content(r, NULL);
 }
 
-/* functions.NAME:NUMBER */
+/* Splits "functions.NAME:NUMBER": all of it is the id, NAME the name. */
 static void split_id(struct ak_tc_parser *r)
 {
     char *from = strncmp(r->name, "functions.", 10) == 0 ? r->name + 10 : r->name,
@@ -216,7 +216,7 @@ static enum ak_tc_result read_arguments(struct ak_tc_parser *r)
     return AK_TC_MALFORMED;
 }
 
-/* Another object follows, with a comma, a semicolon or nothing between. */
+/* Whether another object follows, after a comma, a semicolon or nothing. *at gets its beginning. */
 static enum ak_tc_match match_next_call(const struct ak_tc_parser *r, size_t *at)
 {
     static const char *const between[] = { " {", " ; {", " , {" };
@@ -231,7 +231,7 @@ static enum ak_tc_match match_next_call(const struct ak_tc_parser *r, size_t *at
     return best;
 }
 
-/* The call is told already: without its end marker it is one too. */
+/* The call was reported already, so a missing end marker is no error. */
 static enum ak_tc_result read_end(struct ak_tc_parser *r)
 {
     size_t after = r->pos;
@@ -249,10 +249,10 @@ static enum ak_tc_result read_end(struct ak_tc_parser *r)
     if ((match == AK_TC_MATCH_PARTIAL || more == AK_TC_MATCH_PARTIAL) && match != AK_TC_MATCH_YES) {
         if (!r->is_closed)
             return AK_TC_NEED_MORE;
-        if (match == AK_TC_MATCH_PARTIAL) /* the beginning of the marker, and nothing after it */
+        if (match == AK_TC_MATCH_PARTIAL) /* the text ends inside the marker */
             after = r->text.n;
     }
-    r->pos = r->raw_begin = after; /* the marker is the call's, also where the text ends here */
+    r->pos = r->raw_begin = after; /* the marker belongs to the call */
     if (!r->section)
         return ak_tc_begin_content(r, NULL);
     r->state = AK_TC_STATE_SECTION;
@@ -270,7 +270,7 @@ static enum ak_tc_result read_state(struct ak_tc_parser *r)
     }
 }
 
-/* The last call is complete, and only what may separate calls stands after it. */
+/* Whether the last call is complete and only separators of calls follow. */
 static bool is_finished(const struct ak_tc_parser *r)
 {
     bool nothing = r->has_call && !r->call_reported;

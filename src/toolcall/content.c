@@ -1,4 +1,4 @@
-/* Reasoning and content: text up to the next marker. */
+/* Reasoning and content: reports text up to the next marker and decides what the marker begins. */
 #include "toolcall/parser.h"
 
 static void add_marker(struct ak_tc_parser *r, const char *text, enum ak_tc_marker_kind kind,
@@ -20,7 +20,7 @@ static void add_syntax(struct ak_tc_parser *r, const struct ak_tc_syntax *syntax
     if (syntax->section)
         add_marker(r, syntax->section, AK_TC_MARKER_CALL, syntax->is_bare, syntax->ends_reasoning,
                    NULL);
-    if (syntax->begin) /* of a section too: models forget the first marker, seldom the second */
+    if (syntax->begin) /* also within a section: models tend to forget the first marker */
         add_marker(r, syntax->begin, AK_TC_MARKER_CALL, syntax->is_bare, syntax->ends_reasoning,
                    NULL);
     if (!syntax->section && !syntax->begin) {
@@ -61,7 +61,7 @@ void ak_tc_set_markers(struct ak_tc_parser *r)
 static bool is_active(const struct ak_tc_parser *r, const struct ak_tc_marker *m)
 {
     switch (m->kind) {
-    /* of a block left out */
+    /* in content: the end of an empty block, of which the model omitted the beginning */
     case AK_TC_MARKER_REASONING_END:
         return r->reasoning ? r->reasoning == m->reasoning : r->at_start;
     case AK_TC_MARKER_REASONING:
@@ -71,7 +71,7 @@ static bool is_active(const struct ak_tc_parser *r, const struct ak_tc_marker *m
     }
 }
 
-/* The longest marker at byte i; *part where a longer one could become of it. */
+/* The longest marker at byte i. *part: the text may continue to a longer one. */
 static const struct ak_tc_marker *marker_at(const struct ak_tc_parser *r, size_t i, bool *part)
 {
     const struct ak_tc_marker *best = NULL;
@@ -100,7 +100,7 @@ enum ak_tc_result ak_tc_begin_content(struct ak_tc_parser *r,
     return AK_TC_CONTINUE;
 }
 
-/* Reasoning that is not told apart keeps its markers. */
+/* Without parsing of reasoning, its markers are content. */
 static enum ak_tc_result keep_marker(struct ak_tc_parser *r,
                                      const struct ak_tc_reasoning *reasoning, size_t after)
 {
@@ -125,7 +125,7 @@ static enum ak_tc_result handle_marker(struct ak_tc_parser *r, const struct ak_t
             return keep_marker(r, reasoning, after);
         break;
     case AK_TC_MARKER_CALL:
-        if (m->text[1] == '\0') /* a bracket: the call's own */
+        if (m->text[1] == '\0') /* a bracket is part of the call */
             return ak_tc_begin_call(r, NULL, r->pos, i);
         return ak_tc_begin_call(r, m->text, r->pos, after);
     case AK_TC_MARKER_HEADER:
@@ -139,8 +139,8 @@ static enum ak_tc_result handle_marker(struct ak_tc_parser *r, const struct ak_t
     return ak_tc_begin_content(r, reasoning);
 }
 
-/* Text is passed on up to the last byte that is no blank: blanks wait, since they may
- * stand beside a marker. */
+/* Reports text up to its last byte that is not whitespace. Trailing whitespace is held back, since
+ * it is dropped if a marker follows. */
 enum ak_tc_result ak_tc_read_content(struct ak_tc_parser *r)
 {
     const char *text = r->text.bytes;

@@ -1,6 +1,5 @@
-/* Which format a model's calls have, and whether its answer begins inside of reasoning. A template
- * shows earlier calls in the form in which the model is to make the next ones, or tells it of that
- * form in words. */
+/* Detects the format of a model's calls and whether a reply begins inside reasoning. A template
+ * contains the markers: it renders earlier calls, or tells the model how to write one. */
 #include "toolcall/toolcall.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What leaves a reply: events for the caller, and the same collected for the message. */
+/* Output of the reply parser: events for the caller, and the message collected from them. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -52,7 +52,8 @@ enum ak_tc_result ak_tc_emit_text(struct ak_tc_parser *r, const char *text, size
     return report_text(r, reasoning, text, n);
 }
 
-/* Letters and digits, as many as Mistral's templates ask for; other formats take any. */
+/* Makes an id of AK_TC_ID_BYTES letters and digits. Mistral's templates require that length; other
+ * formats accept any. */
 static void make_id(struct ak_tc_parser *r)
 {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

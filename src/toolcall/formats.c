@@ -1,5 +1,5 @@
-/* The table. Where it matters which sign is seen first, the more particular format
- * stands first: what is left at the end is told by little. */
+/* The table of formats. Detection takes the first format with a matching signature, so specific
+ * formats come before general ones. */
 #include "toolcall/toolcall.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@
 
 static const struct ak_tc_format formats[] = {
     {
-        /* gpt-oss; the shape is one message's: harmony.c reads what stands before it */
+        /* gpt-oss; the syntax is that of one message: harmony.c reads its header */
         .name = "harmony",
         .harmony = true,
         .syntaxes = { { .arguments = AK_TC_ARGS_JSON } },
@@ -40,7 +40,7 @@ static const struct ak_tc_format formats[] = {
         .n_syntaxes = 1,
         .signature = { "<|tool_call>call:" },
         .token = "<|tool_call>",
-        /* without a beginning: the model closes what it left out */
+        /* only the end: the model omits the beginning */
         .ignored_markers = { "<channel|>" },
     },
     {
@@ -52,7 +52,7 @@ static const struct ak_tc_format formats[] = {
         .n_syntaxes = 1,
         .signature = { "<start_function_call>" },
         .token = "<start_function_call>",
-        .ignored_markers = { "<start_function_response>" }, /* where it stops */
+        .ignored_markers = { "<start_function_response>" }, /* the model stops here */
     },
     {
         .name = "deepseek-v3.2",
@@ -82,7 +82,7 @@ static const struct ak_tc_format formats[] = {
         .signature = { "DSML" },
     },
     {
-        .name = "deepseek-r1", /* V3 and R1 as they were first: a fenced block */
+        .name = "deepseek-r1", /* first releases of V3 and R1: a fenced block */
         .syntaxes = { { .arguments = AK_TC_ARGS_JSON,
                         .section = "<｜tool▁calls▁begin｜>",
                         .section_end = "<｜tool▁calls▁end｜>",
@@ -268,7 +268,7 @@ static const struct ak_tc_format formats[] = {
         .token = "<TOOLCALL>",
     },
     {
-        .name = "apriel", /* and MiniMax-M1, whose calls stand one a line */
+        .name = "apriel", /* and MiniMax-M1, which writes one call per line */
         .syntaxes = { { .arguments = AK_TC_ARGS_JSON_CALL,
                         .begin = "<tool_calls>",
                         .end = " </tool_calls>",
@@ -354,7 +354,7 @@ static const struct ak_tc_format formats[] = {
         .signature = { "Action:", "```json", "tool_name" },
     },
     {
-        .name = "gemma", /* Gemma 2 and 3 have no markers: they write what they are told to */
+        .name = "gemma", /* Gemma 2 and 3 have no markers of their own; these are common */
         .syntaxes = { { .arguments = AK_TC_ARGS_PYTHON, .begin = "```tool_code", .end = " ```" },
                       { .arguments = AK_TC_ARGS_JSON_CALL,
                         .begin = "```json",
@@ -372,7 +372,8 @@ static const struct ak_tc_format formats[] = {
         .n_syntaxes = 1,
     },
     {
-        .name = "generic", /* a model that was taught none: a grammar makes it write this */
+        .name =
+            "generic", /* a model that was taught no format; a grammar makes it write this one */
         .syntaxes = { BARE_OBJECT,
                       { .arguments = AK_TC_ARGS_JSON_CALL,
                         .begin = "```json",

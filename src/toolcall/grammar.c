@@ -1,3 +1,5 @@
+/* Grammar of tool calls: one call, consecutive calls with their markers, the harmony format, and
+ * what may precede calls. Arguments are in grammar_values.c, free text in grammar_text.c. */
 #include "toolcall/toolcall.h"
 
 #include <string.h>
@@ -7,7 +9,7 @@
 
 enum choice { CHOICE_AUTO, CHOICE_NONE, CHOICE_REQUIRED };
 
-/* Which tools may be called: `named` gets the one that is asked for. */
+/* Parses the tool choice. *named gets the tool that it names, as a string; NULL: none. */
 static ak_status read_choice(const char *text, enum choice *choice, json_t **named,
                              struct ak_error *error)
 {
@@ -33,7 +35,7 @@ static ak_status read_choice(const char *text, enum choice *choice, json_t **nam
     return AKUNU_OK;
 }
 
-/* ---- one call ----------------------------------------------------------- */
+/* ---- One call ----------------------------------------------------------- */
 static uint32_t build_quoted_name(struct ak_tc_builder *r, const char *name)
 {
     struct ak_buffer json = { 0 };
@@ -50,7 +52,7 @@ static uint32_t build_quoted_name(struct ak_tc_builder *r, const char *name)
     return expr;
 }
 
-/* A tool without parameters takes none. */
+/* Arguments by the schema of the tool; without a schema the empty object. */
 static uint32_t build_arguments(struct ak_tc_builder *r, const char *tool, const json_t *function)
 {
     json_t *none =
@@ -64,7 +66,7 @@ static uint32_t build_arguments(struct ak_tc_builder *r, const char *tool, const
     return expr;
 }
 
-/* "tool_call_id": "0", before the name */
+/* Member before the name: "tool_call_id": "0" */
 static uint32_t build_json_id(struct ak_tc_builder *r)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -77,7 +79,7 @@ static uint32_t build_json_id(struct ak_tc_builder *r)
     return ak_gb_sequence(b, exprs, 4);
 }
 
-/* Nine letters or digits, or nothing at all. */
+/* An optional id of nine letters or digits between `before` and `after`. */
 static uint32_t build_id(struct ak_tc_builder *r, uint32_t before, uint32_t after)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -112,7 +114,7 @@ static uint32_t build_json_call(struct ak_tc_builder *r, const json_t *function)
     return ak_gb_sequence(b, exprs, sizeof exprs / sizeof exprs[0]);
 }
 
-/* functions.NAME:NUMBER */
+/* NAME, or functions.NAME:NUMBER if the name is also the id. */
 static uint32_t build_name(struct ak_tc_builder *r)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -147,7 +149,7 @@ static uint32_t build_call(struct ak_tc_builder *r, const char *tool, const json
     return ak_gb_sequence(b, exprs, 5);
 }
 
-/* Any of the tools. A shape has the same ones wherever they come. */
+/* A call of any allowed tool: a rule, built once per syntax. */
 typedef uint32_t call_fn(struct ak_tc_builder *r, const char *tool, const json_t *function);
 
 static uint32_t build_any_call(struct ak_tc_builder *r, call_fn *make)
@@ -171,14 +173,14 @@ static uint32_t build_any_call(struct ak_tc_builder *r, call_fn *make)
     return *known = ak_gb_rule_ref(b, rule);
 }
 
-/* ---- what stands around calls ------------------------------------------- */
+/* ---- Consecutive calls -------------------------------------------------- */
 static bool is_in_list(const struct ak_tc_syntax *s)
 {
     return s->is_list &&
            (s->arguments == AK_TC_ARGS_JSON_CALL || s->arguments == AK_TC_ARGS_PYTHON);
 }
 
-/* `first`: without what the text began with, the shape's first marker. */
+/* `inner` between the markers of one call. `first`: the begin marker was already written. */
 static uint32_t build_marked_call(struct ak_tc_builder *r, uint32_t inner, bool first)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -193,7 +195,7 @@ static uint32_t build_marked_call(struct ak_tc_builder *r, uint32_t inner, bool 
     return ak_gb_sequence(b, exprs, 5);
 }
 
-/* A row of calls, whole or as it goes on behind one of its markers. */
+/* Either a list of calls between one pair of markers, or calls with markers of their own. */
 uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -217,7 +219,7 @@ uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
                      ak_gb_concat(b, s->section || s->begin ? blanks : ak_gb_text(b, "; "),
                                   build_marked_call(r, one, false)),
                      0, n_more_max);
-    if (!s->section || opened) /* the section's own marker was left out */
+    if (!s->section || opened) /* no section, or the model omitted its marker */
         return ak_gb_concat(b, build_marked_call(r, first, opened), more);
     uint32_t exprs[] = {
         behind ? (uint32_t)AK_GB_EMPTY : ak_tc_build_marker(r, s->section),
@@ -230,9 +232,9 @@ uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
     return ak_gb_sequence(b, exprs, 6);
 }
 
-/* ---- gpt-oss: a call is a message, and others come before it ------------ */
-/* " to=functions.NAME<|channel|>commentary json<|message|>{…}", or the recipient after the channel.
- */
+/* ---- Harmony: a call is a message, others may precede it ---------------- */
+/* " to=functions.NAME<|channel|>commentary json<|message|>{…}"; the recipient may also follow the
+ * channel. */
 static uint32_t build_harmony_call(struct ak_tc_builder *r, const char *tool,
                                    const json_t *function)
 {
@@ -281,14 +283,14 @@ static uint32_t build_harmony(struct ak_tc_builder *r, enum choice choice)
     return ak_gb_rule_ref(b, next);
 }
 
-/* ---- before calls ------------------------------------------------------- */
+/* ---- The whole reply ---------------------------------------------------- */
 static bool template_has(const struct ak_tc_builder *r, const struct ak_tc_reasoning *t)
 {
     return r->params->chat_template && strstr(r->params->chat_template, t->begin) &&
            strstr(r->params->chat_template, t->end);
 }
 
-/* Calls alone, after reasoning where the prompt began it, or where the template has it. */
+/* Only calls, after reasoning: required if the prompt began it, optional if the template has it. */
 static uint32_t build_required(struct ak_tc_builder *r)
 {
     struct ak_grammar_builder *b = &r->gb;

@@ -1,10 +1,10 @@
-/* Markers in grammars. What a vocabulary has as a control token is no text there: it must
- * be named as a token. */
+/* Markers in grammars. A control token of the vocabulary has no text in a grammar, so the grammar
+ * must name it as a token. */
 #include <string.h>
 
 #include "toolcall/builder.h"
 
-/* A marker is cut by the tokenizer into control tokens and text between them. */
+/* A control token of a marker, or the text between two. */
 struct marker_part {
     char text[64];
     size_t n;
@@ -21,7 +21,7 @@ static size_t set_text_part(struct marker_part *p, const char *marker)
     return p[0].n > 0;
 }
 
-/* The marker's pieces, neighbors of plain text as one. */
+/* Splits a marker by the tokenizer; adjacent tokens of plain text become one part. */
 static size_t split_marker(const struct ak_tokenizer *t, const char *marker, struct marker_part *p)
 {
     int32_t ids[PARTS_MAX];
@@ -97,7 +97,7 @@ uint32_t ak_tc_build_loose_marker(struct ak_tc_builder *r, const char *marker)
     return expr;
 }
 
-/* From how much of the word a byte leads to how much of it (Knuth, Morris and Pratt). */
+/* Knuth–Morris–Pratt: how many bytes of the word match after one more byte. */
 static size_t advance_match(const struct marker_part *word, const size_t *border, size_t matched,
                             char byte)
 {
@@ -106,8 +106,8 @@ static size_t advance_match(const struct marker_part *word, const size_t *border
     return matched + (word->text[matched] == byte);
 }
 
-/* One rule for each part of the word that the text may end with; bytes that lead to the
- * same one are a set. */
+/* The matching automaton of the word as a grammar: one rule per number of matched bytes, with a set
+ * of the bytes that lead to each next rule. */
 static uint32_t build_until_text(struct ak_tc_builder *r, const struct marker_part *word,
                                  uint32_t then)
 {
@@ -141,7 +141,7 @@ uint32_t ak_tc_build_until(struct ak_tc_builder *r, const char *marker, uint32_t
     size_t n = split_marker(r->params->tokenizer, marker, p);
     struct ak_gb_keyword ending = { .text = marker, .n = strlen(marker), .continuation = then };
 
-    if (p[0].control) /* as that token, or spelled out: the parser sees its text */
+    if (p[0].control) /* as the token or spelled out: the parser sees text either way */
         return ak_gb_until(&r->gb, &ending, 1, false);
     return build_until_text(r, &p[0], build_parts(r, p + 1, n - 1, then));
 }

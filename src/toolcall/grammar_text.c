@@ -1,5 +1,5 @@
-/* Texts in which calls may come. Every marker that the parser looks for is looked for here,
- * at the places where it counts, so that no call escapes the grammar. */
+/* Grammar of text that may contain reasoning and calls. It reacts to the same markers in the same
+ * places as the parser, so no call escapes the grammar. */
 #include <string.h>
 
 #include "toolcall/builder.h"
@@ -16,9 +16,9 @@ static bool begins_with(const char *text, const char *begin)
     return text && strncmp(text, begin, strlen(begin)) == 0;
 }
 
-/* What the parser would read where this marker was written. Markers of two shapes are the first
- * one's, since that is what the model was taught; of its other shapes those remain that can hold
- * all that a schema asks for. */
+/* What may follow a marker, as the parser would read it. If several syntaxes have the marker, the
+ * first one counts, since the model was taught that. Later syntaxes count only if they can express
+ * every schema. */
 static uint32_t build_behind_marker(struct ak_tc_builder *r, const char *marker)
 {
     const struct ak_tc_format *f = r->params->format;
@@ -48,7 +48,7 @@ static uint32_t build_behind_marker(struct ak_tc_builder *r, const char *marker)
     return ak_gb_concat(&r->gb, expr, ak_gb_rule_ref(&r->gb, r->text_rule));
 }
 
-/* What a word was added with first stands. */
+/* Adds a trigger. If the text has one already, that one stays. */
 static void add_trigger(struct ak_tc_builder *r, struct triggers *w, const char *text, bool start,
                         uint32_t then)
 {
@@ -73,8 +73,8 @@ static void add_call(struct ak_tc_builder *r, struct triggers *w, const char *ma
                 constrained ? build_behind_marker(r, marker) : (uint32_t)AK_GB_NOTHING);
 }
 
-/* The markers of calls; those alone that count in reasoning too. Unless calls are `constrained` to
- * what follows them, they are not to come. */
+/* Adds the markers of calls; in_reasoning: only those that also count there. `constrained`: the
+ * grammar of calls follows a marker; otherwise markers are forbidden. */
 static void add_calls(struct ak_tc_builder *r, struct triggers *w, bool in_reasoning,
                       bool constrained)
 {

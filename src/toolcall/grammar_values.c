@@ -1,7 +1,6 @@
-/* Arguments in forms that are no JSON: Python's, Gemma's, and plain text between markers.
- * Numbers are JSON's in all of them. A schema may say here what is looked at below;
- * whatever else it says is refused by name, for a grammar without it would let through
- * what the schema forbids. */
+/* Arguments that are not JSON: Python's, Gemma's, and plain text between markers. Numbers are
+ * written as in JSON. A keyword of a schema that is not handled here is refused by name: without it
+ * the grammar would allow what the schema forbids. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@ static bool has_type(const json_t *schema, const char *type)
     return name && strcmp(name, type) == 0;
 }
 
-/* Refuses keywords that are not among the known ones. */
+/* Refuses keywords that are not in `known`. */
 static bool check_keywords(struct ak_tc_builder *r, const json_t *schema, const char *const *known)
 {
     static const char *const notes[] = { "type",     "title",    "description",
@@ -33,7 +32,7 @@ static bool check_keywords(struct ak_tc_builder *r, const json_t *schema, const 
             found = strcmp(key, *k) == 0;
         for (const char *const *k = known; *k && !found; k++)
             found = strcmp(key, *k) == 0;
-        found &= strcmp(key, "format") != 0; /* dates and the like are patterns */
+        found &= strcmp(key, "format") != 0; /* dates and the like would need patterns */
         if (found)
             continue;
         if (!r->params->lax) {
@@ -62,7 +61,7 @@ static bool is_python(const struct ak_tc_builder *r)
     return r->syntax->arguments == AK_TC_ARGS_PYTHON;
 }
 
-/* ---- strings ------------------------------------------------------------ */
+/* ---- Strings ------------------------------------------------------------ */
 static uint32_t build_python_string(struct ak_tc_builder *r, const char *quote)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -90,7 +89,7 @@ static uint32_t build_any_string(struct ak_tc_builder *r)
     return ak_gb_either(b, build_python_string(r, "\""), build_python_string(r, "'"));
 }
 
-/* A text as a string of the form; one that would need escapes is refused. */
+/* A given string as the syntax writes it. A string that would need escapes is refused. */
 static uint32_t build_one_string(struct ak_tc_builder *r, const char *text, size_t n)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -109,8 +108,8 @@ static uint32_t build_one_string(struct ak_tc_builder *r, const char *text, size
                         ak_gb_concat(b, quotes[1], ak_gb_concat(b, literal, quotes[1])));
 }
 
-/* ---- values ------------------------------------------------------------- */
-/* `[`, elements with commas between them, `]` */
+/* ---- Values ------------------------------------------------------------- */
+/* Elements separated by commas between `open` and `close`. */
 static uint32_t build_enclosed(struct ak_tc_builder *r, const char *open, uint32_t element,
                                const char *close)
 {
@@ -137,7 +136,7 @@ static uint32_t build_any_object(struct ak_tc_builder *r)
     return build_enclosed(r, "{", ak_gb_concat(b, name, build_any_value(r)), "}");
 }
 
-/* Whatever the form can write. */
+/* Any value that the syntax can write. */
 static uint32_t build_any_value(struct ak_tc_builder *r)
 {
     struct ak_grammar_builder *b = &r->gb;
@@ -217,7 +216,7 @@ static bool is_required(const json_t *schema, const char *name)
     return false;
 }
 
-/* Names stand without quotes: they must be words. */
+/* Names are written without quotes, so they must be words. */
 static bool check_name(struct ak_tc_builder *r, const char *name)
 {
     bool fine = *name && !strpbrk(name, " \t\r\n,:=()[]{}'\"<>`");
@@ -256,7 +255,7 @@ static uint32_t build_member(struct ak_tc_builder *r, const char *name, const js
     return ak_gb_sequence(b, exprs, sizeof exprs / sizeof exprs[0]);
 }
 
-/* What is required must be described, or it could not be written. */
+/* Checks that every required property is described; it could not be written otherwise. */
 static bool all_described(struct ak_tc_builder *r, const json_t *schema)
 {
     const json_t *names = json_object_get(schema, "required"),
@@ -316,7 +315,7 @@ static uint32_t build_scalar(struct ak_tc_builder *r, const json_t *schema)
 
 typedef uint32_t value_fn(struct ak_tc_builder *r, const json_t *schema, unsigned depth);
 
-/* A choice among the elements of a list: values of enum, types, or schemas of anyOf. */
+/* An alternation over a list: values of enum, names of types, or schemas of anyOf. */
 static uint32_t build_any_of(struct ak_tc_builder *r, const json_t *schema, const json_t *choices,
                              unsigned depth, value_fn *make)
 {
@@ -324,7 +323,8 @@ static uint32_t build_any_of(struct ak_tc_builder *r, const json_t *schema, cons
 
     for (size_t i = 0; i < json_array_size(choices); i++) {
         json_t *one = json_array_get(choices, i), *typed = NULL;
-        if (json_is_string(one)) { /* one of several types: the schema with that alone */
+        if (json_is_string(
+                one)) { /* one of several types: a copy of the schema with only that type */
             typed = json_copy((json_t *)(uintptr_t)schema);
             json_object_set(typed, "type", one);
             one = typed;
@@ -385,7 +385,7 @@ uint32_t ak_tc_build_value(struct ak_tc_builder *r, const json_t *schema, unsign
     return check_keywords(r, schema, of_string) ? build_any_value(r) : (uint32_t)AK_GB_NOTHING;
 }
 
-/* ---- plain text between markers ----------------------------------------- */
+/* ---- Plain text between markers ----------------------------------------- */
 static bool may_be_string(const json_t *schema)
 {
     const json_t *type = json_object_get(schema, "type"),
@@ -405,8 +405,8 @@ static bool may_be_string(const json_t *schema)
     return found;
 }
 
-/* What the parser will take for a string: then only strings are possible. A text of any
- * letters ends where `after` is first, whatever stands before it. */
+/* A value that the parser takes for a string, so only the strings of the schema are allowed. Free
+ * text ends at the first `after`. */
 static uint32_t build_raw_string(struct ak_tc_builder *r, const json_t *schema, const char *end,
                                  const char *after)
 {
@@ -429,7 +429,7 @@ static uint32_t build_raw_string(struct ak_tc_builder *r, const json_t *schema, 
                          ak_tc_build_until(r, after, AK_GB_EMPTY);
 }
 
-/* Templates write true as Python does, and so do models. */
+/* Besides JSON's booleans True and False: templates render them so, and models copy that. */
 static uint32_t build_raw_json(struct ak_tc_builder *r, const json_t *schema)
 {
     struct ak_grammar_builder *b = &r->gb;

@@ -1,21 +1,21 @@
-/* The harmony format of gpt-oss: a reply is a row of messages, each with a header that says
- * what it is.
+/* The harmony format of gpt-oss: a reply is a sequence of messages, each with a header that states
+ * its channel and recipient.
  *
  *     <|start|>assistant<|channel|>analysis<|message|>…<|end|>
- *     <|start|>assistant to=functions.NAME<|channel|>commentary
- * <|constrain|>json<|message|>{…}<|call|>
+ *     <|start|>assistant to=functions.NAME<|channel|>commentary <|constrain|>json<|message|>{…}
+ *         <|call|>
  *     <|start|>assistant<|channel|>final<|message|>…<|return|>
  *
- * The prompt ends with "<|start|>assistant". The recipient stands before the channel or
- * after it. https://cookbook.openai.com/articles/openai-harmony */
+ * The prompt ends with "<|start|>assistant". The recipient may also follow the channel. See
+ * https://cookbook.openai.com/articles/openai-harmony */
 #include "toolcall/parser.h"
 
 enum { HEADER_MAX = 1024 };
 
-/* Has no markers of its own: the message's end ends it. */
+/* Without markers: the end of the message ends it. */
 const struct ak_tc_reasoning ak_tc_harmony_analysis = { "", "", false };
 
-/* The word after the last `key` of the header; 0: there is none. */
+/* *word gets the word after the last `key` of the header. Returns its length; 0: none. */
 static size_t find_last_word(const char *header, size_t n, const char *key, const char **word)
 {
     size_t length = 0, n_key = strlen(key);
@@ -70,8 +70,8 @@ static enum ak_tc_result begin_message(struct ak_tc_parser *r, size_t n, size_t 
     return ak_tc_begin_content(r, analysis ? &ak_tc_harmony_analysis : NULL);
 }
 
-/* Is this the beginning of a header? The first one of a reply may have lost its markers to
- * the prompt, and be a recipient alone; and a model may leave headers out. */
+/* Whether a header begins at r->pos. The first one of a reply may be only a recipient, since the
+ * prompt has its markers; and a model may omit headers. */
 static enum ak_tc_match looks_like_header(const struct ak_tc_parser *r)
 {
     static const char *const beginnings[] = { " to=", "<|start|>", "<|channel|>", "<|message|>" };
@@ -107,11 +107,11 @@ enum ak_tc_result ak_tc_read_harmony_header(struct ak_tc_parser *r)
     r->scanned = r->pos;
     if (looks == AK_TC_MATCH_NO || r->pos == r->text.n)
         return AK_TC_CONTINUE;
-    if (r->is_closed && looks == AK_TC_MATCH_YES) { /* nothing of the message came */
+    if (r->is_closed && looks == AK_TC_MATCH_YES) { /* the text ends inside the header */
         r->pos = r->scanned = r->text.n;
         return AK_TC_CONTINUE;
     }
-    /* It is text: its first byte goes by, so that it is not taken for a header again. */
+    /* It is text after all. Report its first byte, so that it is not taken for a header again. */
     r->at_start = false;
     AK_TC_TRY(ak_tc_emit_text(r, r->text.bytes + r->pos, 1));
     r->scanned = ++r->pos;

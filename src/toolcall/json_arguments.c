@@ -1,4 +1,4 @@
-/* Arguments as an object of JSON after the name, and Gemma's, which are made into one. */
+/* Arguments after the name: a JSON object, or Gemma's form, which is converted to one. */
 #include "toolcall/parser.h"
 
 static enum ak_tc_result finish_call(struct ak_tc_parser *r)
@@ -10,7 +10,7 @@ static enum ak_tc_result finish_call(struct ak_tc_parser *r)
 
 enum step { AT_BEGIN, IN_ARGUMENTS };
 
-/* Some models write nothing where a function takes nothing. */
+/* Some models write no arguments at all if a function has no parameters. */
 static enum ak_tc_result begin_arguments(struct ak_tc_parser *r)
 {
     size_t after;

@@ -1,12 +1,12 @@
-/* Calls as objects of JSON: {"name": …, "arguments": {…}}, one, some in a row, or a list.
- * Members may come in any order; arguments that come after the name are passed on at once. */
+/* Calls as JSON objects: {"name": …, "arguments": {…}}, one, several in a row, or a list. Members
+ * may come in any order; arguments after the name are reported while they come. */
 #include "toolcall/parser.h"
 
 #include "base/json.h"
 
 enum step { AT_BEGIN, IN_LIST, IN_OBJECT };
 
-/* Models know more names than their templates. */
+/* Models use more member names than their templates show. */
 static const struct {
     const char *name;
     enum ak_tc_member member;
@@ -56,7 +56,7 @@ static enum ak_tc_result read_begin(struct ak_tc_parser *r)
         b->step = IN_LIST;
         return AK_TC_CONTINUE;
     }
-    if (b->step == AT_BEGIN && c == '`') { /* a fence inside of the markers */
+    if (b->step == AT_BEGIN && c == '`') { /* a code fence inside the markers */
         enum ak_tc_match json = ak_tc_match_loose_marker(r, r->pos, "```json", &after);
         if (json == AK_TC_MATCH_NO)
             json = ak_tc_match_loose_marker(r, r->pos, "```", &after);
@@ -115,7 +115,7 @@ static enum ak_tc_result begin_value(struct ak_tc_parser *r, size_t i)
     return AK_TC_CONTINUE;
 }
 
-/* The text of a string of JSON, as one that ends in a NUL. */
+/* Decodes a JSON string. */
 static enum ak_tc_result decode_string(struct ak_tc_parser *r, const char *json, size_t n,
                                        json_t **out)
 {
@@ -141,7 +141,7 @@ static enum ak_tc_result copy_name(struct ak_tc_parser *r, const char *json, siz
                ak_tc_set_malformed(r, "its name has no bytes, or more than %d", AK_TC_NAME_MAX);
 }
 
-/* Arguments that were not passed on as they came: before the name, or inside of a string. */
+/* Reports arguments that could not be streamed: they came before the name, or as a string. */
 static enum ak_tc_result emit_arguments(struct ak_tc_parser *r)
 {
     const char *json = r->text.bytes + r->call.arguments_begin;
@@ -159,7 +159,7 @@ static enum ak_tc_result emit_arguments(struct ak_tc_parser *r)
     return result;
 }
 
-/* The value ends before byte `end`. */
+/* Handles the value that ends before byte `end`. */
 static enum ak_tc_result end_value(struct ak_tc_parser *r, size_t end)
 {
     struct ak_tc_call *b = &r->call;
@@ -202,7 +202,7 @@ static enum ak_tc_result end_object(struct ak_tc_parser *r)
     return AK_TC_CONTINUE;
 }
 
-/* What the byte did, by where the scan was and where it is. */
+/* Handles the effect of byte i, from the scan before and after it. */
 static enum ak_tc_result track_byte(struct ak_tc_parser *r, struct ak_tc_scan was, size_t i)
 {
     struct ak_tc_call *b = &r->call;
@@ -225,7 +225,7 @@ static enum ak_tc_result track_byte(struct ak_tc_parser *r, struct ak_tc_scan wa
     return AK_TC_CONTINUE;
 }
 
-/* Passes on what there is of the arguments, up to r->pos. */
+/* Reports the arguments up to r->pos. */
 static enum ak_tc_result emit_streamed(struct ak_tc_parser *r)
 {
     struct ak_tc_call *b = &r->call;

@@ -1,3 +1,5 @@
+/* Conversion of Python and Gemma literals to JSON. Each step reads one element, quote, character or
+ * bracket, or needs more text. */
 #include "toolcall/scan.h"
 
 #include <stdbool.h>
@@ -8,7 +10,7 @@
 
 enum state { BEGIN, FIRST, NEXT, COLON, VALUE, VALUE_END, STRING };
 
-/* How far one step went. */
+/* Result of one step. */
 enum result { CONTINUE, NEED_MORE, DONE, BAD, FAILED };
 
 struct reader {
@@ -35,7 +37,7 @@ static char get_closer(const struct ak_tc_literal *l)
     return l->closers[l->depth - 1];
 }
 
-/* Members are named in dicts and in the arguments themselves. */
+/* Elements have names in dicts and in the arguments themselves. */
 static bool has_names(const struct ak_tc_literal *l)
 {
     return get_closer(l) == '}' || l->depth == 1;
@@ -72,9 +74,8 @@ static enum result read_begin(struct reader *r)
     return c == (r->l->quote ? '{' : '(') ? open_value(r, c) : BAD;
 }
 
-/* Gemma's quote is several bytes; Python's is ' or ". CONTINUE: one stands here, and r->pos is
- * behind it.
- */
+/* Reads an opening quote: Gemma's marker, or ' or " of Python. `name`: it opens the name of a
+ * member. */
 static enum result read_quote(struct reader *r, bool name)
 {
     struct ak_tc_literal *l = r->l;
@@ -97,7 +98,7 @@ static bool begins_string(const struct reader *r)
     return r->l->quote ? c == r->l->quote[0] : c == '"' || c == '\'';
 }
 
-/* A word or a number, up to what may stand behind it. */
+/* Reads a word or a number up to a delimiter. */
 static enum result read_word(struct reader *r, const char **start, size_t *n)
 {
     *start = r->text + r->pos;
@@ -113,7 +114,7 @@ static enum result read_word(struct reader *r, const char **start, size_t *n)
     return r->is_closed ? BAD : NEED_MORE;
 }
 
-/* A name without quotes, and what separates it from its value. */
+/* Reads a name without quotes and the separator before its value. */
 static enum result read_bare_name(struct reader *r)
 {
     const char *name;
@@ -138,7 +139,7 @@ static enum result read_bare_name(struct reader *r)
     return put(r, "\": ", 3);
 }
 
-/* Before an element: its name where it has one, or the end of what is open. */
+/* Before an element: reads its name, if elements have names, or the closing bracket. */
 static enum result read_element(struct reader *r)
 {
     struct ak_tc_literal *l = r->l;
@@ -157,7 +158,7 @@ static enum result read_element(struct reader *r)
     enum result result = begins_string(r) && l->depth > 1 ? read_quote(r, true) :
                          l->quote || l->depth == 1        ? read_bare_name(r) :
                                                             BAD;
-    if (result == NEED_MORE) { /* again later, from the comma on */
+    if (result == NEED_MORE) { /* undo, to try again from the comma */
         *has_element = before;
         r->json->n = n;
     }
@@ -187,7 +188,7 @@ static enum result read_scalar(struct reader *r)
         return put(r, start, n);
     if (!r->l->quote)
         return BAD;
-    /* Gemma leaves the quotes out at times. */
+    /* Gemma sometimes omits the quotes. */
     if (put(r, "\"", 1) != CONTINUE || put_escaped(r, start, n) != CONTINUE)
         return FAILED;
     return put(r, "\"", 1);
@@ -245,7 +246,7 @@ static int parse_hex(const char *text, size_t n, uint32_t *code)
     return 0;
 }
 
-/* One of Python's escapes. A surrogate stays one: JSON writes pairs of them. */
+/* Reads an escape of Python. A surrogate is kept, since JSON writes pairs of them. */
 static enum result read_escape(struct reader *r)
 {
     const char *text = r->text + r->pos;
@@ -271,7 +272,7 @@ static enum result read_escape(struct reader *r)
     const char *letter = c ? strchr("n\nt\tr\rb\bf\fa\av\v\\\\''\"\"", c) : NULL;
     if (letter)
         return put_escaped(r, letter + 1, 1);
-    /* the line goes on; any other stays as it is */
+    /* a continued line; an unknown escape stays as it is */
     return c == '\n' ? CONTINUE : put_escaped(r, text, 2);
 }
 

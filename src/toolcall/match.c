@@ -1,3 +1,4 @@
+/* Matching of markers and names in the unread text of a reply parser. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Each argument between markers of its own, as plain text. A string is passed on as it
- * comes; of any other value the whole is needed to tell what it is. */
+/* Arguments as plain text between markers. A string is reported while it comes; any other value
+ * only when it is complete, since its type shows only then. */
 #include "toolcall/parser.h"
 
 enum step { SEPARATOR, KEY, VALUE };
@@ -36,7 +36,8 @@ static enum ak_tc_result read_separator(struct ak_tc_parser *r)
     return AK_TC_CONTINUE;
 }
 
-/* What stands between a parameter's name and its value. string="false" is the one attribute. */
+/* Matches the text between the name of a parameter and its value. *string gets the attribute
+ * string="true" or "false" of typed parameters. */
 static enum ak_tc_match match_value_begin(const struct ak_tc_parser *r, size_t from, size_t *after,
                                           bool *string)
 {

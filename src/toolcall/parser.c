@@ -1,3 +1,5 @@
+/* The reply parser: creation, and the loop that runs the function of the current state until it
+ * needs more text. */
 #include "toolcall/toolcall.h"
 
 #include <stdlib.h>
@@ -49,7 +51,7 @@ void ak_tc_parser_free(struct ak_tc_parser *r)
     ak_free(r);
 }
 
-/* Drops text that nobody needs any more, once it is most of what is there. */
+/* Drops consumed text once it is at least half of the buffer. */
 static void drop_consumed(struct ak_tc_parser *r)
 {
     size_t n =

@@ -1,5 +1,5 @@
-/* Calls as Python writes them: f(a=1, b="x"), a list of these, or one a line; also inside
- * of print( ). Arguments are passed on as JSON while they come. */
+/* Calls in Python: f(a=1, b="x"), one per line, or a list of them; also inside print( ). Arguments
+ * are reported as JSON while they come. */
 #include "toolcall/parser.h"
 
 enum step { AT_BEGIN, FUNCTION, ARGUMENTS, CALL_END };
@@ -14,8 +14,8 @@ static enum ak_tc_result read_begin(struct ak_tc_parser *r)
     return AK_TC_CONTINUE;
 }
 
-/* The name of what is called, without the module that some models are shown: functions.,
- * default_api., and Llama's NAME.call(. */
+/* Copies the name of the function without the module that some prompts show: functions. or
+ * default_api., and without the .call of Llama's NAME.call(. */
 static void copy_name(struct ak_tc_parser *r, const char *name, size_t n)
 {
     static const char *const modules[] = { "functions.", "default_api." }, call[] = ".call";
@@ -36,7 +36,7 @@ static enum ak_tc_result read_function(struct ak_tc_parser *r)
     if (ak_tc_skip_whitespace(r, r->call.in_list ? "," : "") != AK_TC_CONTINUE)
         return AK_TC_NEED_MORE;
     const char *text = r->text.bytes + r->pos;
-    if (*text == ']' && r->call.in_list && r->has_call) { /* after a last comma */
+    if (*text == ']' && r->call.in_list && r->has_call) { /* after a trailing comma */
         r->raw_begin = ++r->pos;
         r->state = AK_TC_STATE_END;
         return AK_TC_CONTINUE;
@@ -72,7 +72,7 @@ static enum ak_tc_result read_arguments(struct ak_tc_parser *r)
     return AK_TC_CONTINUE;
 }
 
-/* After a call: the rest of what stood around it, another one, or the end. */
+/* After a call: closes print( and the list, or begins the next call. */
 static enum ak_tc_result read_call_end(struct ak_tc_parser *r)
 {
     size_t at = r->pos;

@@ -1,8 +1,9 @@
+/* Incremental validator of JSON: one state per expected token, a bit per open container. */
 #include "toolcall/scan.h"
 
 #include <string.h>
 
-/* A number, by what was read last. */
+/* State within a number: what was read last. */
 enum number { SIGN, ZERO, WHOLE, POINT, FRACTION, EXPONENT, EXPONENT_SIGN, POWER };
 
 static bool is_digit(char c)
@@ -90,7 +91,7 @@ static enum ak_tc_scan_result scan_separator(struct ak_tc_scan *s, char c)
     return AK_TC_SCAN_MORE;
 }
 
-/* Where a number goes on with c; -1: it does not. */
+/* The next state of a number; -1: c does not continue it. */
 static int next_number_state(enum number n, char c)
 {
     bool e = c == 'e' || c == 'E';

@@ -1,6 +1,5 @@
-/* A byte at a time: is this JSON (RFC 8259), and where do its parts begin and end?
- * Bytes are taken to be UTF-8 already. What only a whole value tells, such as names
- * given twice and lone surrogates, is looked at afterwards (base/json.h). */
+/* Incremental scanners of values: a validator of JSON, byte by byte, and a converter of Python and
+ * Gemma literals to JSON. Used by the reply parser, which reports arguments while they come. */
 #ifndef AK_TOOLCALL_SCAN_H
 #define AK_TOOLCALL_SCAN_H
 
@@ -11,40 +10,43 @@
 
 /* ---- JSON --------------------------------------------------------------- */
 
+/* Checks JSON (RFC 8259) in UTF-8 byte by byte and tells where its parts begin and end. Duplicate
+ * names and lone surrogates are checked later, on the whole value (base/json.h). */
 enum { AK_TC_SCAN_DEPTH_MAX = 64 };
 
 enum ak_tc_scan_state {
-    AK_TC_SCAN_VALUE,       /* a value must come; all zero: the beginning */
-    AK_TC_SCAN_FIRST_VALUE, /* or the end of the list */
-    AK_TC_SCAN_NAME,        /* a member's name must come */
-    AK_TC_SCAN_FIRST_NAME,  /* or the end of the object */
+    AK_TC_SCAN_VALUE,       /* before a value; the initial state */
+    AK_TC_SCAN_FIRST_VALUE, /* before a value or the end of the list */
+    AK_TC_SCAN_NAME,        /* before the name of a member */
+    AK_TC_SCAN_FIRST_NAME,  /* before a name or the end of the object */
     AK_TC_SCAN_COLON,
-    AK_TC_SCAN_VALUE_END, /* a value is complete */
-    AK_TC_SCAN_STRING,    /* inside a string … */
+    AK_TC_SCAN_VALUE_END, /* after a value */
+    AK_TC_SCAN_STRING,    /* inside a string, as the next two */
     AK_TC_SCAN_ESCAPE,
     AK_TC_SCAN_HEX,
     AK_TC_SCAN_NUMBER,
     AK_TC_SCAN_WORD, /* true, false, null */
 };
 
+/* Zero-initialize. */
 struct ak_tc_scan {
-    uint8_t state;  /* enum ak_tc_scan_state */
-    uint8_t depth;  /* how many objects and lists are open */
-    bool name;      /* the string is a member's name */
-    uint8_t n_left; /* hexadecimal digits of an escape, or letters of a word */
-    uint8_t number; /* how far a number is: its own states, in scan.c */
-    const char *word;
-    uint64_t objects; /* bit d: what is open at depth d + 1 is an object */
+    uint8_t state;    /* enum ak_tc_scan_state */
+    uint8_t depth;    /* number of open objects and lists */
+    bool name;        /* the string is the name of a member */
+    uint8_t n_left;   /* hexadecimal digits left of an escape */
+    uint8_t number;   /* state within a number: enum number of scan.c */
+    const char *word; /* the rest of true, false or null */
+    uint64_t objects; /* bit d: an object, not a list, is open at depth d + 1 */
 };
 
 enum ak_tc_scan_result {
-    AK_TC_SCAN_MORE, /* the byte belongs to the value, or to the blanks before it */
-    AK_TC_SCAN_DONE, /* it was the last one of an object, a list or a string at depth 0 */
-    AK_TC_SCAN_BAD,  /* it can stand nowhere here */
+    AK_TC_SCAN_MORE, /* the byte belongs to the value, or is whitespace before it */
+    AK_TC_SCAN_DONE, /* the byte ends an object, list or string at depth 0 */
+    AK_TC_SCAN_BAD,  /* the byte is not allowed here */
 };
 
-/* Numbers and words at depth 0 have no last byte and are AK_TC_SCAN_BAD: values of interest
- * are objects and lists. */
+/* Numbers and words at depth 0 have no recognizable end; they are AK_TC_SCAN_BAD. Callers read
+ * objects, lists and strings. */
 enum ak_tc_scan_result ak_tc_scan_byte(struct ak_tc_scan *s, char byte);
 
 static inline bool ak_tc_is_whitespace(char c)
@@ -56,14 +58,20 @@ static inline bool ak_tc_is_whitespace(char c)
 
 enum { AK_TC_LITERAL_DEPTH_MAX = 64 };
 
+/* Converts values as Python and Gemma write them to JSON while they come.
+ *
+ * Python: f(a=1, b='x', c=[True, None], d={'k': "v"}), from the bracket on.
+ * Gemma:  {a:1,b:<|"|>x<|"|>,c:[true,null],d:{k:<|"|>v<|"|>}}
+ *
+ * Initialize `quote`, the rest is zero. */
 struct ak_tc_literal {
-    const char *quote; /* Gemma's around strings; NULL: Python */
-    uint8_t state;     /* of literal.c; all zero: before the arguments' bracket */
-    uint8_t depth;
-    char closers[AK_TC_LITERAL_DEPTH_MAX];     /* what closes that which is open */
-    bool has_element[AK_TC_LITERAL_DEPTH_MAX]; /* it has an element */
-    char quote_char;                           /* Python's quote of the string that is open */
-    bool in_name;                              /* the string is the name of a member */
+    const char *quote; /* Gemma: marker around strings; NULL: Python */
+    uint8_t state;     /* enum state of literal.c; 0: before the bracket of the arguments */
+    uint8_t depth;     /* number of open brackets */
+    char closers[AK_TC_LITERAL_DEPTH_MAX];     /* per open bracket: its closing bracket */
+    bool has_element[AK_TC_LITERAL_DEPTH_MAX]; /* per open bracket: an element was read */
+    char quote_char;                           /* Python: quote of the open string */
+    bool in_name;                              /* the open string is the name of a member */
 };
 
 enum ak_tc_literal_result {
@@ -73,14 +81,14 @@ enum ak_tc_literal_result {
     AK_TC_LITERAL_FAILED
 };
 
-/* Takes what it can of the n bytes: *used. What is cut at the end stays for the next time,
- * at most AK_TC_LITERAL_HELD_MAX bytes. `closed`: nothing more comes. */
+/* Reads as many of the n bytes as it can: *used. An incomplete end is left for the next call, at
+ * most AK_TC_LITERAL_HELD_MAX bytes. `closed`: no more text will come. */
 enum { AK_TC_LITERAL_HELD_MAX = 512 };
 enum ak_tc_literal_result ak_tc_literal_read(struct ak_tc_literal *l, const char *text, size_t n,
                                              bool closed, size_t *used, struct ak_buffer *json,
                                              struct ak_error *error);
 
-/* The whole text as a list or a dict of Python's. AK_TC_LITERAL_BAD: it is none. */
+/* Converts a whole text that is a Python list or dict. AK_TC_LITERAL_BAD: it is neither. */
 enum ak_tc_literal_result ak_tc_literal_convert(const char *text, size_t n, struct ak_buffer *json,
                                                 struct ak_error *error);
 

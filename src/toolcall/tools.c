@@ -1,3 +1,4 @@
+/* The tools of a request: parsing, types of parameters, and plain-text values as JSON. */
 #include "toolcall/toolcall.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 #include "base/json.h"
 #include "toolcall/scan.h"
 
-/* The function of one entry, which may also stand there without "type" and "function". */
+/* The function of an entry; the entry may be the function itself, without "type" and "function". */
 static json_t *get_function(json_t *entry)
 {
     json_t *function = json_object_get(entry, "function");
@@ -58,7 +59,7 @@ void ak_tc_tools_free(struct ak_tc_tools *tools)
     *tools = (struct ak_tc_tools){ 0 };
 }
 
-/* Names have a limit in the parser, and jansson 2.11 finds only what ends in a NUL. */
+/* jansson 2.11 looks up only NUL-terminated names. 512 exceeds what the parser accepts. */
 static json_t *get_member(const json_t *object, const char *name, size_t n)
 {
     char key[512];
@@ -90,7 +91,7 @@ static bool any_allows_string(const json_t *schemas, int depth)
     return false;
 }
 
-/* Does the schema allow a string, as far as its types and its values tell? */
+/* Whether the schema allows a string, judged by its types and values. */
 static bool allows_string(const json_t *schema, int depth)
 {
     const json_t *type = json_object_get(schema, "type"), *values = json_object_get(schema, "enum");
@@ -138,7 +139,7 @@ ak_status ak_tc_put_escaped(const char *text, size_t n, struct ak_buffer *out,
     return ak_buffer_add(out, text + plain, n - plain, error);
 }
 
-/* What people and models who think in Python write for JSON's words. */
+/* JSON's word for a Python word; models often write those. */
 static const char *map_python_word(const char *text, size_t n)
 {
     static const char *const words[][2] = { { "True", "true" },

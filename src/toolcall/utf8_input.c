@@ -1,4 +1,5 @@
-/* Bytes in, UTF-8 out: what is none becomes U+FFFD, a character that is cut waits. */
+/* Input of the reply parser: makes bytes valid UTF-8. Invalid bytes become U+FFFD, an incomplete
+ * character waits for its last bytes. */
 #include "toolcall/parser.h"
 #include "base/utf8.h"
 
@@ -12,21 +13,21 @@ static enum ak_tc_result add_invalid(struct ak_tc_parser *r)
     return add_text(r, "\xEF\xBF\xBD", 3);
 }
 
-/* Completes the character whose beginning came earlier; *used bytes of the new ones. */
+/* Completes a character that began in earlier input; *used gets the number of bytes taken. */
 static enum ak_tc_result complete_char(struct ak_tc_parser *r, const char *bytes, size_t n,
                                        size_t *used)
 {
     for (*used = 0; r->n_partial && *used < n;) {
         r->partial[r->n_partial] = bytes[*used];
         struct ak_utf8 c = ak_utf8_next(r->partial, r->n_partial + 1);
-        if (c.truncated) { /* a character has four bytes at most, so this is not the last place */
+        if (c.truncated) { /* at most four bytes, so `partial` has room */
             r->n_partial++;
             ++*used;
         } else if (c.valid) {
             AK_TC_TRY(add_text(r, r->partial, c.bytes));
             r->n_partial = 0;
             ++*used;
-        } else { /* the new byte begins something else */
+        } else { /* the new byte does not belong to it */
             AK_TC_TRY(add_invalid(r));
             r->n_partial = 0;
         }
