@@ -1,4 +1,4 @@
-/* From JSON to the prompt: what transformers' apply_chat_template does around its template. */
+/* Renders a conversation: does what transformers' apply_chat_template does around the template. */
 #include <string.h>
 
 #include "base/json.h"
@@ -10,7 +10,7 @@
 static const char *const reasoning_fields[] = { "reasoning_content", "thinking", "reasoning" };
 enum { N_REASONING = sizeof reasoning_fields / sizeof *reasoning_fields };
 
-/* Stands behind the text to go on with, while the template runs. */
+/* Appended to the message to continue, so that the prompt can be cut after it. */
 static const char tag[] = "CONTINUE_FINAL_MESSAGE_TAG ";
 enum { TAG_BYTES = sizeof tag - 1 };
 
@@ -30,7 +30,7 @@ static ak_status parse(const char *text, const char *what, json_t **out, struct 
     return status;
 }
 
-/* A list of objects. */
+/* Parses a list of objects. */
 static ak_status parse_list(const char *text, const char *what, json_t **out,
                             struct ak_error *error)
 {
@@ -46,7 +46,7 @@ static ak_status parse_list(const char *text, const char *what, json_t **out,
     return AKUNU_OK;
 }
 
-/* Reasoning has had several names: templates find it under the one that they know. */
+/* The reasoning of a message, which has several names. Templates read one of them. */
 static const json_t *get_reasoning(const json_t *message)
 {
     const json_t *found = NULL;
@@ -55,11 +55,12 @@ static const json_t *get_reasoning(const json_t *message)
     return found;
 }
 
-/* A message without the members that are null, which templates take for there. */
+/* A copy of the message without null members, which templates take for present, and with its
+ * reasoning as "thinking" and as "reasoning_content". */
 static json_t *clean_message(const json_t *message)
 {
     const char *key;
-    /* jansson's loop has no const form */
+    /* jansson has no const loop */
     json_t *member, *clean = json_object(), *from = (json_t *)(uintptr_t)message;
     bool fine = clean != NULL;
     json_object_foreach (from, key, member)
@@ -67,7 +68,7 @@ static json_t *clean_message(const json_t *message)
             fine = json_object_set(clean, key, member) == 0;
     const json_t *reasoning = fine ? get_reasoning(clean) : NULL;
     json_t *complete = reasoning ? json_object() : NULL;
-    if (reasoning) { /* "thinking" comes first unless it is there, as in transformers */
+    if (reasoning) { /* "thinking" comes first unless present, as in transformers */
         fine = complete &&
                json_object_set_new(complete, "thinking",
                                    json_incref((json_t *)(uintptr_t)reasoning)) == 0 &&
@@ -96,7 +97,7 @@ static ak_status parse_messages(const char *text, json_t **out, struct ak_error 
     return AKUNU_OK;
 }
 
-/* ---- The variables of a template ---------------------------------------- */
+/* ---- Variables of a template -------------------------------------------- */
 static ak_status set(json_t *variables, const char *name, json_t *value, struct ak_error *error)
 {
     return json_object_set_new(variables, name, value) == 0 ? AKUNU_OK : fail_memory(error);
@@ -165,13 +166,13 @@ static ak_status set_variables(const struct ak_tmpl_set *chat, const struct akun
                error);
 }
 
-/* ---- Going on with the last message ------------------------------------- */
+/* ---- Continuing the last message ---------------------------------------- */
 struct continuation {
-    char *text; /* what the last message says, to be found again; to be freed */
+    char *text; /* text of the last message, to find it in the prompt; from ak_alloc */
     size_t n;
 };
 
-/* Keeps the string's text, and puts the tag behind it. */
+/* Saves the text of a string member and appends the tag to it. */
 static ak_status put_tag(json_t *object, const char *field, struct continuation *last,
                          struct ak_error *error)
 {
@@ -214,8 +215,8 @@ static bool names_field(const struct ak_tmpl_entry *t, const char *field)
     return memmem(t->text, t->n_bytes, field, strlen(field)) != NULL;
 }
 
-/* Reasoning stands under several names: all that say the same are tagged, and the template
- * reads one of them. */
+/* Reasoning is present under several names: tags all with the same text, since it is unknown which
+ * one the template reads. */
 static ak_status tag_message(json_t *message, const char *field, const struct ak_tmpl_entry *t,
                              struct continuation *last, struct ak_error *error)
 {
@@ -255,7 +256,7 @@ static ak_status tag_conversation(json_t *variables, const struct akunu_chat *in
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "continue_final_message: the last message has no \"%s\" to go on with",
                        field);
-    json_t *own = json_deep_copy(message); /* parts of it may be shared */
+    json_t *own = json_deep_copy(message); /* its members may be shared */
     if (!own)
         return fail_memory(error);
     if (json_array_set_new(messages, json_array_size(messages) - 1, own) != 0)
@@ -272,7 +273,7 @@ static void strip(const char **text, size_t *n)
     *n = end - begin;
 }
 
-/* Where `part` occurs last. */
+/* The last occurrence of `part`; NULL: none. */
 static const char *find_last(const char *text, size_t n, const char *part, size_t n_part)
 {
     const char *found = NULL;
@@ -281,7 +282,7 @@ static const char *find_last(const char *text, size_t n, const char *part, size_
     return found;
 }
 
-/* Cuts the prompt at the tag; a template that trims what it is given has cut its blank off. */
+/* Cuts the prompt at the tag. A template that trims has removed the space at the end of the tag. */
 static ak_status cut_prompt(const struct continuation *last, char *prompt, size_t *n,
                             struct ak_error *error)
 {

@@ -1,5 +1,5 @@
-/* Where a model has its chat templates and its special tokens: GGUF in its metadata, a
- * Hugging Face folder in files beside the weights. */
+/* Reads chat templates and special tokens of a model: GGUF has them in its metadata, a Hugging Face
+ * folder in files beside the weights. */
 #include <string.h>
 
 #include "base/json.h"
@@ -18,7 +18,7 @@ static struct ak_text make_text(const char *name)
 }
 
 /* ---- Templates ---------------------------------------------------------- */
-/* "tokenizer.chat_template" and "tokenizer.chat_template.NAME". */
+/* GGUF: keys "tokenizer.chat_template" and "tokenizer.chat_template.NAME". */
 static ak_status read_metadata(struct ak_tmpl_set *chat, const struct ak_provider *p,
                                struct ak_error *error)
 {
@@ -37,7 +37,7 @@ static ak_status read_metadata(struct ak_tmpl_set *chat, const struct ak_provide
     return AKUNU_OK;
 }
 
-/* chat_template.jinja, and others in a folder of their own. */
+/* Hugging Face: chat_template.jinja, and further templates in a folder. */
 static ak_status read_files(struct ak_tmpl_set *chat, const struct ak_provider *p,
                             struct ak_error *error)
 {
@@ -53,7 +53,7 @@ static ak_status read_files(struct ak_tmpl_set *chat, const struct ak_provider *
     return AKUNU_OK;
 }
 
-/* One text, or a list of them with names; of two with one name the last counts. */
+/* A text, or a list of named texts, of which the last one of a name counts. */
 static ak_status read_value(struct ak_tmpl_set *chat, const json_t *value, struct ak_error *error)
 {
     if (json_is_string(value))
@@ -92,7 +92,7 @@ enum { N_TOKENS = sizeof token_names / sizeof *token_names };
 static ak_status put_token(struct ak_tmpl_set *chat, const char *name, struct ak_text text,
                            struct ak_error *error)
 {
-    /* NULL too where it is not UTF-8, which no token needs be */
+    /* NULL if the token is not UTF-8, which is allowed: it has no variable then */
     json_t *value = json_stringn(text.bytes ? text.bytes : "", text.n);
     if (!value)
         return AKUNU_OK;
@@ -114,7 +114,7 @@ static ak_status read_vocabulary(struct ak_tmpl_set *chat, const struct ak_provi
     return AKUNU_OK;
 }
 
-/* A string, or an object that has it as its content. */
+/* A token is a string, or an object with the string as its "content". */
 static ak_status read_config_tokens(struct ak_tmpl_set *chat, const struct ak_provider *p,
                                     const char *file, struct ak_error *error)
 {

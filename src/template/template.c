@@ -1,3 +1,5 @@
+/* The set of templates of a model: creation, lookup by name as transformers does it, and ChatML for
+ * models without a template. */
 #include "template/template.h"
 
 #include <stdio.h>
@@ -6,7 +8,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* OpenAI's ChatML, which stands in for a template that a model does not have. */
+/* OpenAI's ChatML, for models without a template. */
 static const char chatml[] =
     "{%- for message in messages %}\n"
     "{{- '<|im_start|>' + message['role'] + '\\n' }}\n"
@@ -31,7 +33,7 @@ static ak_status create(struct ak_tmpl_set **out, struct ak_error *error)
     return (*out)->tokens ? AKUNU_OK : ak_fail_memory(error, "chat templates", 0);
 }
 
-/* Gives *out up where `status` is a failure. */
+/* Frees *out if `status` is a failure. */
 static ak_status free_on_failure(struct ak_tmpl_set **out, ak_status status)
 {
     if (status == AKUNU_OK)

@@ -1,4 +1,5 @@
-/* What templates may call, by name. NULL: there is none of that name. */
+/* Builtins of templates: lookup of filters, tests, globals and methods by name, and the functions
+ * that their implementations share. */
 #ifndef AK_TEMPLATE_JINJA_BUILTINS_H
 #define AK_TEMPLATE_JINJA_BUILTINS_H
 
@@ -8,19 +9,18 @@
 
 /* ---- Lookup ------------------------------------------------------------- */
 
+/* NULL: no builtin of that name. */
 const struct ak_jbuiltin *ak_j_find_filter(const struct ak_jstr *name);
 const struct ak_jbuiltin *ak_j_find_test(const struct ak_jstr *name);
-const struct ak_jbuiltin *
-ak_j_find_global(const struct ak_jstr *name); /* range, dict, namespace … */
-/* A method of the type that v has. `name` may be one that the sandbox refuses: *unsafe then
- * says so, and NULL is given. */
+const struct ak_jbuiltin *ak_j_find_global(const struct ak_jstr *name);
+/* A method of the type of v. *unsafe: NULL because the sandbox refuses the name. */
 const struct ak_jbuiltin *ak_j_find_method(struct ak_jval v, const struct ak_jstr *name,
                                            bool *unsafe);
 
 const struct ak_jbuiltin *ak_j_find_builtin(const struct ak_jbuiltin *table,
                                             const struct ak_jstr *name);
 
-/* Tables end with a name of NULL. */
+/* Tables end with name NULL. */
 extern const struct ak_jbuiltin ak_j_string_methods[], ak_j_string_splits[], ak_j_string_queries[],
     ak_j_dict_methods[], ak_j_loop_methods[];
 extern const struct ak_jbuiltin ak_j_text_filters[], ak_j_layout_filters[], ak_j_list_filters[],
@@ -32,45 +32,46 @@ static inline struct ak_jval ak_j_from_str(struct ak_jstr *s)
 {
     return (struct ak_jval){ .kind = AK_J_STRING, .as.string = s };
 }
-static inline bool ak_j_is_not_none(struct ak_jval v) /* given, and not None */
+/* Given, and not None. */
+static inline bool ak_j_is_not_none(struct ak_jval v)
 {
     return v.kind != AK_J_MISSING && v.kind != AK_J_NONE;
 }
 
-/* "a.0.b": looked up in an item, part by part. What is undefined becomes `otherwise`, where
- * that is given and not None. */
+/* Looks "a.0.b" up in an item, part by part. An undefined part becomes `otherwise`, unless that is
+ * missing or None. */
 struct ak_jval ak_j_member_at(struct ak_jenv *j, struct ak_jval item, struct ak_jval path,
                               struct ak_jval otherwise);
 
-/* Strings in lower case, unless `case_sensitive`. */
+/* v, a string in lower case unless `case_sensitive`. */
 struct ak_jval ak_j_sort_key(struct ak_jenv *j, struct ak_jval v, struct ak_jval case_sensitive);
 
-/* A list of which each element is given once. */
+/* A generator over the list. */
 struct ak_jval ak_j_generator(struct ak_jlist *list);
 
-/* json.dumps; the options as in transformers' tojson, MISSING where not given. */
+/* json.dumps with the options of transformers' tojson. */
 struct ak_jval ak_j_to_json(struct ak_jenv *j, const struct ak_jval *a,
                             const struct ak_jargs *rest);
 
-/* The object's attribute, and never its item: UNDEFINED where it has none. */
+/* The attribute of the object, never its item; UNDEFINED: it has none. */
 struct ak_jval ak_j_get_attribute_only(struct ak_jenv *j, struct ak_jval object,
                                        struct ak_jval name);
 
 /* ---- Strings ------------------------------------------------------------ */
 
-/* count < 0: all. */
+/* count < 0: replaces all. */
 struct ak_jval ak_j_replace(struct ak_jenv *j, const struct ak_jstr *s, const struct ak_jstr *from,
                             const struct ak_jstr *to, int64_t count);
-/* chars NULL: blanks. */
+/* chars NULL: whitespace. */
 struct ak_jval ak_j_strip(struct ak_jenv *j, const struct ak_jstr *s, const struct ak_jstr *chars,
                           bool left, bool right);
 struct ak_jlist *ak_j_split_lines(struct ak_jenv *j, const struct ak_jstr *s, bool keep_ends);
 struct ak_jval ak_j_center(struct ak_jenv *j, const struct ak_jstr *s, int64_t width,
                            uint32_t fill);
-/* Items as text with `separator` between them; strict: all must be strings. */
+/* Joins items as text. strict: fails unless all are strings. */
 struct ak_jval ak_j_join(struct ak_jenv *j, const struct ak_jstr *separator,
                          const struct ak_jlist *items, bool strict);
-/* The last part of `s` behind a blank, cut off once. */
+/* s up to its last space. */
 struct ak_jval ak_j_cut_last_word(struct ak_jenv *j, const struct ak_jstr *s);
 
 /* ---- Case --------------------------------------------------------------- */
@@ -81,14 +82,14 @@ struct ak_jval ak_j_capitalize(struct ak_jenv *j, const struct ak_jstr *s);
 
 void ak_j_put_upper(struct ak_jenv *j, struct ak_jout *out, uint32_t c);
 void ak_j_put_title(struct ak_jenv *j, struct ak_jout *out, uint32_t c);
-/* The character at `at` of s: a final sigma knows its neighbors. */
+/* Takes the position in s, since a sigma at the end of a word has a form of its own. */
 void ak_j_put_lower(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s, size_t at);
 
-/* str.isupper, str.islower: all cased characters are of that case, and there is one. */
+/* str.isupper, str.islower: there are cased characters, and all are of that case. */
 bool ak_j_is_upper(struct ak_jenv *j, const struct ak_jstr *s);
 bool ak_j_is_lower(struct ak_jenv *j, const struct ak_jstr *s);
 
-bool ak_j_is_upper_char(uint32_t c); /* titlecase letters are neither */
+bool ak_j_is_upper_char(uint32_t c); /* titlecase letters are neither upper nor lower */
 bool ak_j_is_lower_char(uint32_t c);
 bool ak_j_is_cased(uint32_t c);
 bool ak_j_is_letter(uint32_t c);
@@ -97,19 +98,20 @@ bool ak_j_is_letter(uint32_t c);
 
 enum { AK_J_WIDTH_MAX = 1 << 20, AK_J_PRECISION_MAX = 512 };
 
+/* A format specification: "%-08.3f" or "{:>8,.2f}". */
 struct ak_jspec {
-    uint32_t fill;  /* 0: a blank, or what goes with align */
-    char align;     /* '<' '>' '=' '^', 0: the kind's own */
-    char sign;      /* '+' ' ', 0: only a minus */
+    uint32_t fill;  /* character; 0: a space, or the default of align */
+    char align;     /* '<' '>' '=' '^'; 0: the default of the type */
+    char sign;      /* '+' ' '; 0: only a minus */
     bool alternate; /* # */
-    bool upper;
-    char grouping; /* ',' '_' or 0 */
+    bool upper;     /* digits and exponent in upper case */
+    char grouping;  /* ',' '_'; 0: none */
     int64_t width;
     int64_t precision; /* -1: none */
     char conversion;   /* d, s, f …; 0: none */
 };
 
-/* A number or a text, filled up to its width. */
+/* Append a value, padded to spec->width. */
 void ak_j_put_formatted_int(struct ak_jenv *j, struct ak_jout *out, int64_t value,
                             const struct ak_jspec *spec);
 void ak_j_put_formatted_float(struct ak_jenv *j, struct ak_jout *out, double value,
@@ -117,23 +119,25 @@ void ak_j_put_formatted_float(struct ak_jenv *j, struct ak_jout *out, double val
 void ak_j_put_formatted_text(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *text,
                              const struct ak_jspec *spec);
 
-/* Digits of a width or precision at *at, which is moved; fails where they go beyond `max`. */
+/* Reads the digits of a width or precision at *at, which is advanced; fails if beyond `max`. */
 int64_t ak_j_read_width(struct ak_jenv *j, const struct ak_jstr *s, size_t *at, int64_t max);
 
 /* ---- Markup ------------------------------------------------------------- */
 
+/* Text marked as safe for HTML by `safe` or `escape`: whatever is added to it is escaped. Nothing
+ * else escapes anything. */
 static inline bool ak_j_is_safe(struct ak_jval v)
 {
     return v.kind == AK_J_STRING && v.as.string->safe;
 }
 
-/* The same text, or list of texts, marked. */
+/* Marks a text, or the texts of a list, as safe. */
 struct ak_jval ak_j_mark_safe(struct ak_jenv *j, struct ak_jval v);
-/* str(v) as HTML has it, marked; what is marked already stays. */
+/* str(v) escaped for HTML and marked as safe; safe text stays as it is. */
 struct ak_jval ak_j_escape(struct ak_jenv *j, struct ak_jval v);
-/* The strings of a tuple, a list or a dict's values escaped. */
+/* Escapes the strings of a tuple, of a list or of the values of a dict. */
 struct ak_jval ak_j_escape_all(struct ak_jenv *j, struct ak_jval v);
-/* A method of a marked text: what it puts in is escaped, what it gives is marked. */
+/* Calls a method of safe text: arguments are escaped, the result is safe. */
 struct ak_jval ak_j_call_safe(struct ak_jenv *j, const struct ak_jcallable *method,
                               const struct ak_jargs *args);
 

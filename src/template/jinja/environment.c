@@ -1,3 +1,4 @@
+/* The arena, and failures and limits of an environment. */
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ struct ak_jarena_block {
     alignas(ALIGN) char bytes[];
 };
 
-/* Blocks grow with the arena, so that a small template takes little. */
+/* Blocks grow with the arena, so that small templates need little memory. */
 static size_t block_size(const struct ak_jarena *arena, size_t wanted)
 {
     size_t size = ak_max_size(BLOCK_BYTES_MIN, ak_min_size(arena->bytes, BLOCK_BYTES_MAX));
@@ -84,7 +85,7 @@ static _Noreturn void fail(struct ak_jenv *j, ak_status status, const char *form
         ak_fail(j->error, status, "line %u, column %u: %s", j->line, j->column, message);
     else
         ak_fail(j->error, status, "%s", message);
-    j->steps = status; /* what longjmp cannot carry when the error is NULL */
+    j->steps = status; /* read after the longjmp: j->error may be NULL */
     longjmp(j->failed, 1);
 }
 

@@ -1,30 +1,31 @@
-/* Running nodes. */
+/* The interpreter: scopes and statements (exec.c), expressions (eval.c), calls, attributes,
+ * operators. Used by the builtins too. */
 #ifndef AK_TEMPLATE_JINJA_EXEC_H
 #define AK_TEMPLATE_JINJA_EXEC_H
 
 #include "template/jinja/node.h"
 #include "template/jinja/string.h"
 
-/* Variables of a block, seen from the blocks inside of it. */
+/* Variables of a block, visible in the blocks inside it. */
 struct ak_jvar {
     const struct ak_jstr *name; /* interned */
-    struct ak_jval value;       /* MISSING: it has none, whatever there is outside */
+    struct ak_jval value;       /* MISSING: no value, even if an outer scope has the name */
 };
 struct ak_jscope {
     struct ak_jscope *outer;
     struct ak_jvar *vars;
     size_t n, capacity;
-    const struct ak_jdict *context; /* of the outermost: what the caller gives */
+    const struct ak_jdict *context; /* outermost scope only: variables of the caller */
 };
 
-/* What `loop` is. */
+/* The variable `loop`. */
 struct ak_jloop {
     struct ak_jlist *items;
     size_t at;
-    int64_t depth;               /* 1, or how deep it has called itself */
-    const struct ak_jnode *node; /* where it may call itself, else NULL */
-    struct ak_jscope *scope;     /* around it */
-    struct ak_jval changed;      /* what loop.changed was given last */
+    int64_t depth;               /* 1 plus the number of recursive calls it is in */
+    const struct ak_jnode *node; /* the FOR node if recursive, else NULL */
+    struct ak_jscope *scope;     /* the scope around the loop */
+    struct ak_jval changed;      /* last argument of loop.changed */
 };
 
 enum ak_jflow { AK_J_NEXT, AK_J_BREAK, AK_J_CONTINUE };
@@ -35,26 +36,26 @@ struct ak_jscope *ak_j_open_scope(struct ak_jenv *j, struct ak_jscope *outer,
 void ak_j_set(struct ak_jenv *j, struct ak_jscope *scope, struct ak_jval name,
               struct ak_jval value);
 struct ak_jval ak_j_look_up(struct ak_jenv *j, struct ak_jval name);
-/* Assigns a value to names, a tuple of them, or a namespace's member. */
+/* Assigns to a name, a tuple of names, or an attribute of a namespace. */
 void ak_j_assign(struct ak_jenv *j, const struct ak_jnode *target, struct ak_jval value);
 
 /* exec.c */
 enum ak_jflow ak_j_exec(struct ak_jenv *j, const struct ak_jnode *statements);
-/* The text that statements make in a scope of their own. */
+/* Runs statements in `scope` and returns their text. */
 struct ak_jval ak_j_capture(struct ak_jenv *j, const struct ak_jnode *statements,
                             struct ak_jscope *scope);
 
 /* exec.c: loops */
 enum ak_jflow ak_j_exec_for(struct ak_jenv *j, const struct ak_jnode *node);
-/* loop(items) */
+/* loop(items): runs a recursive loop over other items. */
 struct ak_jval ak_j_recurse_loop(struct ak_jenv *j, struct ak_jloop *loop, struct ak_jval items);
-/* MISSING: no such member */
+/* MISSING: no such member. */
 struct ak_jval ak_j_loop_member(struct ak_jenv *j, const struct ak_jloop *loop,
                                 struct ak_jval name);
 
 /* eval.c */
 struct ak_jval ak_j_eval(struct ak_jenv *j, const struct ak_jnode *node);
-/* of a block */
+/* Filters of a block, applied to its text. */
 struct ak_jval ak_j_apply_filters(struct ak_jenv *j, const struct ak_jnode *filters,
                                   struct ak_jval text);
 static inline void ak_j_set_position(struct ak_jenv *j, const struct ak_jnode *node)

@@ -1,87 +1,54 @@
-/* What a template is parsed into. */
+/* Syntax tree of a template: the nodes that the parser makes and exec.c and eval.c run. */
 #ifndef AK_TEMPLATE_JINJA_NODE_H
 #define AK_TEMPLATE_JINJA_NODE_H
 
 #include "template/jinja/value.h"
 
-/* Operands by kind; lists hang together by `next`.
- *                        a           b           c           d         e         others */
+/* Members that each kind uses. Lists of nodes are linked by `next`. */
 enum ak_jnode_kind {
-    /* expressions */
-    AK_JN_OUTPUT,
-    /* test        body        elif's IFs  else */
-    AK_JN_IF,
-    /* target      iterated    body        else      test      recursive */
-    AK_JN_FOR,
-    /* parameters              body                            name, uses_… */
-    AK_JN_MACRO,
-    /* parameters  call        body                            uses_… */
-    AK_JN_CALL_BLOCK,
-    AK_JN_FILTER_BLOCK, /* filter                  body */
-    /* targets     values      body */
-    AK_JN_WITH,
-    /* target      value */
-    AK_JN_SET,
-    /* target      filter      body */
-    AK_JN_SET_BLOCK,
-    /*                         body                            {% generation %} */
-    AK_JN_SCOPE,
+    /* statements */
+    AK_JN_OUTPUT,       /* a: expressions */
+    AK_JN_IF,           /* a: test, b: body, c: IFs of elif, d: else */
+    AK_JN_FOR,          /* a: target, b: iterable, c: body, d: else, e: test; recursive */
+    AK_JN_MACRO,        /* a: parameters, c: body; name, uses_* */
+    AK_JN_CALL_BLOCK,   /* a: parameters, b: call, c: body; uses_* */
+    AK_JN_FILTER_BLOCK, /* a: filter, c: body */
+    AK_JN_WITH,         /* a: targets, b: values, c: body */
+    AK_JN_SET,          /* a: target, b: value */
+    AK_JN_SET_BLOCK,    /* a: target, b: filter, c: body */
+    AK_JN_SCOPE,        /* c: body; {% generation %} */
     AK_JN_BREAK,
     AK_JN_CONTINUE,
 
-    /*                                                         value */
-    AK_JN_CONST,
-    /* default, of a parameter                                 name */
-    AK_JN_NAME,
-    /*                                    namespace.member: name, value; a target alone */
-    AK_JN_MEMBER,
-    /* items */
-    AK_JN_TUPLE,
-    /* items */
-    AK_JN_LIST,
-    /* PAIRs */
-    AK_JN_DICT,
-    /* key         value */
-    AK_JN_PAIR,
-    /* test        then        else */
-    AK_JN_CONDITION,
-    /* left        right */
-    AK_JN_OR,
-    /* left        right */
-    AK_JN_AND,
-    /* operand */
-    AK_JN_NOT,
-    /* operand */
-    AK_JN_NEGATIVE,
-    /* operand */
-    AK_JN_POSITIVE,
-    /* first       COMPARANDs */
-    AK_JN_COMPARE,
-    /* operand                                                 op */
-    AK_JN_COMPARAND,
-    /* left        right                                       op */
-    AK_JN_BINARY,
-    /* items */
-    AK_JN_CONCAT,
-    /* object                                                  name */
-    AK_JN_ATTRIBUTE,
-    /* object      subscript */
-    AK_JN_ITEM,
-    /* start       stop        step */
-    AK_JN_SLICE,
-    /* callee                                                  arguments */
-    AK_JN_CALL,
-    /* operand                                                 name, builtin, arguments; operand
-     * NULL: a block's text */
-    AK_JN_FILTER,
-    /* operand                                                 name, builtin, arguments */
-    AK_JN_TEST,
-    /* value                                                   name */
-    AK_JN_KEYWORD
+    /* expressions */
+    AK_JN_CONST,     /* value */
+    AK_JN_NAME,      /* name; of a parameter also a: default */
+    AK_JN_MEMBER,    /* name.value of a namespace, as a target */
+    AK_JN_TUPLE,     /* a: items */
+    AK_JN_LIST,      /* a: items */
+    AK_JN_DICT,      /* a: PAIRs */
+    AK_JN_PAIR,      /* a: key, b: value */
+    AK_JN_CONDITION, /* a: test, b: then, c: else */
+    AK_JN_OR,        /* a, b: operands */
+    AK_JN_AND,       /* a, b: operands */
+    AK_JN_NOT,       /* a: operand */
+    AK_JN_NEGATIVE,  /* a: operand */
+    AK_JN_POSITIVE,  /* a: operand */
+    AK_JN_COMPARE,   /* a: first operand, b: COMPARANDs */
+    AK_JN_COMPARAND, /* a: operand; op */
+    AK_JN_BINARY,    /* a, b: operands; op */
+    AK_JN_CONCAT,    /* a: items */
+    AK_JN_ATTRIBUTE, /* a: object; name */
+    AK_JN_ITEM,      /* a: object, b: subscript */
+    AK_JN_SLICE,     /* a: start, b: stop, c: step */
+    AK_JN_CALL,      /* a: callee; args */
+    AK_JN_FILTER,    /* a: operand, NULL: text of a block; name, builtin, args */
+    AK_JN_TEST,      /* a: operand; name, builtin, args */
+    AK_JN_KEYWORD    /* a: value; name */
 };
 
 struct ak_jnode_args {
-    struct ak_jnode *values, *named;           /* lists; `named` of KEYWORDs */
+    struct ak_jnode *values, *named;           /* lists; `named`: of KEYWORDs */
     struct ak_jnode *more_values, *more_named; /* *args and **kwargs */
     unsigned n, n_named;
 };
@@ -92,27 +59,27 @@ struct ak_jnode {
     uint32_t line, column;
     struct ak_jnode *next;
     struct ak_jnode *a, *b, *c, *d, *e;
-    struct ak_jval name, value;        /* names are interned: one has one struct ak_jstr */
-    const char *op;                    /* "+", "in" … */
-    const struct ak_jbuiltin *builtin; /* NULL: there is none of that name */
+    struct ak_jval name, value;        /* names are interned: equal names share a struct ak_jstr */
+    const char *op;                    /* "+", "in", … */
+    const struct ak_jbuiltin *builtin; /* NULL: no builtin of that name */
     const struct ak_jnode_args *args;
-    /* NAMEs that begin without a value in the scope that the node opens, whatever there is
-     * outside: names.c */
+    /* names.c: NAMEs that begin without a value in the scope that the node opens, even if an outer
+     * scope has them */
     struct ak_jnode *hidden;
-    struct ak_jnode *hidden_else; /* the same of a FOR's else */
+    struct ak_jnode *hidden_else; /* the same for the else of a FOR */
 };
 
-/* Names that a template's blocks define by themselves, interned with its own. */
+/* Names that blocks define implicitly, interned like those of the template. */
 struct ak_jspecials {
     struct ak_jval loop, caller, varargs, kwargs;
 };
 
-/* parser.c: the statements of a template, one after another. */
+/* parser.c: parses a template to a list of statements. */
 struct ak_jnode *ak_j_parse(struct ak_jenv *j, const char *text, size_t n,
                             struct ak_jspecials *specials);
 
-/* names.c: fills in `hidden` of all nodes, gives that of the whole template, and refuses
- * filters and tests that are not known where jinja2 does so before it renders. */
+/* names.c: sets `hidden` of all nodes and returns that of the whole template. Refuses unknown
+ * filters and tests where jinja2 does so before rendering. */
 struct ak_jnode *ak_j_resolve_names(struct ak_jenv *j, struct ak_jnode *statements);
 
 #endif

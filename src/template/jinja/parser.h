@@ -1,4 +1,5 @@
-/* What the two halves of the parser share: statements and expressions. */
+/* Internals of the parser: tokens from the lexer, and what statements (parser.c) and expressions
+ * (expression.c) share. */
 #ifndef AK_TEMPLATE_JINJA_PARSER_H
 #define AK_TEMPLATE_JINJA_PARSER_H
 
@@ -49,7 +50,7 @@ enum ak_jtoken_kind {
 struct ak_jtoken {
     enum ak_jtoken_kind kind;
     uint32_t line, column;
-    struct ak_jval value; /* of data, a name, a string or a number */
+    struct ak_jval value; /* DATA, NAME, STRING, INTEGER, FLOAT; else MISSING */
 };
 
 struct ak_jtokens {
@@ -57,29 +58,29 @@ struct ak_jtokens {
     size_t n, capacity;
 };
 
-/* What a token of this kind is called in messages. */
+/* Name of a kind in messages. */
 const char *ak_j_token_name(enum ak_jtoken_kind kind);
 
-/* Cuts a template into tokens, blanks around tags taken away as they say. */
+/* Splits a template into tokens and strips whitespace around tags as their signs say. */
 void ak_j_lex(struct ak_jenv *j, const char *text, size_t n, struct ak_jtokens *out);
 
-/* What stands between the quotes of a string, without its escapes. */
+/* string.c: decodes the escapes of a string literal, given without its quotes. */
 struct ak_jval ak_j_unescape(struct ak_jenv *j, const char *text, size_t n);
 
 /* ---- Parser ------------------------------------------------------------- */
 
 struct ak_jparser {
     struct ak_jenv *j;
-    const struct ak_jtoken *now; /* the token that comes next */
-    struct ak_jdict *names;      /* of all names: interned */
+    const struct ak_jtoken *now; /* the next token */
+    struct ak_jdict *names;      /* interned names */
     const struct ak_jspecials *specials;
     /* innermost MACRO or CALL_BLOCK, linked outwards by `next` while it is parsed */
     struct ak_jnode *macro;
     unsigned nesting;
-    unsigned loops; /* for blocks that `break` may leave */
+    unsigned loops; /* number of open for blocks that `break` may leave */
 };
 
-/* A list that grows at its end. */
+/* A list of nodes to append to. Zero-initialize. */
 struct ak_jnodes {
     struct ak_jnode *first, **end;
 };
@@ -100,20 +101,21 @@ bool ak_j_skip(struct ak_jparser *p, enum ak_jtoken_kind kind);
 bool ak_j_skip_name(struct ak_jparser *p, const char *name);
 const struct ak_jtoken *ak_j_expect(struct ak_jparser *p, enum ak_jtoken_kind kind);
 
-/* How a tuple that needs no parentheses is read. */
+/* How to read a tuple without parentheses. */
 struct ak_jtuple_rules {
-    bool no_condition;    /* no "a if b" in it */
-    bool parentheses;     /* it stands in some, and may be empty */
-    const char *end_name; /* ends it, beside the end of a tag and ")"; NULL: none */
+    bool no_condition;    /* elements are not conditional expressions */
+    bool parentheses;     /* inside parentheses, where it may be empty */
+    const char *end_name; /* a name that ends it, besides the end of a tag and ")"; NULL: none */
 };
-/* a name, a constant, or what stands in brackets */
+/* A name, a constant, or a bracketed expression. */
 struct ak_jnode *ak_j_parse_primary(struct ak_jparser *p);
 struct ak_jnode *ak_j_parse_expression(struct ak_jparser *p);
 struct ak_jnode *ak_j_parse_tuple(struct ak_jparser *p, struct ak_jtuple_rules rules);
 bool ak_j_is_tuple_end(const struct ak_jparser *p, const char *end_name);
-/* A name, names in a tuple, or a namespace's member where `member`. */
+/* A target of an assignment: a name, a tuple of names, or with `member` an attribute of a
+ * namespace. */
 struct ak_jnode *ak_j_parse_target(struct ak_jparser *p, const char *end_name, bool member);
-/* "name(args)|name…": filters over `operand` (NULL: a block's text). */
+/* "name(args)|name…": filters over `operand`; NULL: over the text of a block. */
 struct ak_jnode *ak_j_parse_filters(struct ak_jparser *p, struct ak_jnode *operand);
 
 #endif

@@ -1,19 +1,20 @@
-/* Values, as Python has them. All are immutable but the namespace, the generator's place and
- * what a list or dict gets while it is made. */
+/* Values of templates, with the semantics of Python. All are immutable, except namespaces, the
+ * position of a generator, and lists and dicts while they are being built. Used by all of jinja/.
+ */
 #ifndef AK_TEMPLATE_JINJA_VALUE_H
 #define AK_TEMPLATE_JINJA_VALUE_H
 
 #include "template/jinja/environment.h"
 
 enum ak_jkind {
-    AK_J_MISSING, /* no value: an argument that is not given, a name without one */
+    AK_J_MISSING, /* missing argument, name without a value */
     AK_J_UNDEFINED,
     AK_J_NONE,
     AK_J_BOOL,
     AK_J_INT,
     AK_J_FLOAT,
     AK_J_STRING,
-    AK_J_LIST, /* all sequences: ak_jform */
+    AK_J_LIST, /* all sequences: enum ak_jform */
     AK_J_DICT,
     AK_J_NAMESPACE,
     AK_J_CALLABLE,
@@ -31,21 +32,21 @@ struct ak_jval {
         double number;
         struct ak_jstr *string;
         struct ak_jlist *list;
-        struct ak_jdict *dict; /* of a namespace too */
+        struct ak_jdict *dict; /* DICT, NAMESPACE */
         struct ak_jundefined *undefined;
         struct ak_jcallable *callable;
         struct ak_jloop *loop;
         struct ak_jcycler *cycler;
         struct ak_jjoiner *joiner;
-        struct ak_jval *slice; /* [3] */
+        struct ak_jval *slice; /* [3]: start, stop, step */
     } as;
 };
 
 /* UTF-8. */
 struct ak_jstr {
     const char *bytes;
-    size_t n, n_chars;
-    struct ak_jspare *spare; /* what lies behind the bytes; NULL: nothing of its own */
+    size_t n, n_chars;       /* bytes, characters */
+    struct ak_jspare *spare; /* room after the bytes for a concatenation (string.c); NULL: none */
     bool safe;               /* marked as HTML: filters_text.c */
 };
 
@@ -56,7 +57,7 @@ enum ak_jform {
     AK_J_KEYS,
     AK_J_VALUES,
     AK_J_ITEMS,    /* of a dict */
-    AK_J_GENERATOR /* gives each element once: those before `at` are gone */
+    AK_J_GENERATOR /* yields each element once; those before `at` are gone */
 };
 struct ak_jlist {
     enum ak_jform form;
@@ -64,7 +65,7 @@ struct ak_jlist {
     size_t n, capacity;
     size_t at;
     int64_t start, stop, step; /* of a range */
-    bool grouped;              /* a pair of groupby, which has names for its two */
+    bool grouped;              /* a pair of groupby: its elements also have names */
 };
 
 struct ak_jpair {
@@ -74,20 +75,20 @@ struct ak_jpair {
 struct ak_jdict { /* in the order of insertion */
     struct ak_jpair *pairs;
     size_t n, capacity;
-    /* n_slots, a power of two: index + 1 of a pair, 0: free; NULL where the dict is small */
+    /* hash table of n_slots, a power of two: index + 1 of a pair; 0: free. NULL: a small dict */
     uint32_t *slots;
     size_t n_slots;
 };
 
 /* Why something is undefined, for the message when it is used. */
 struct ak_jundefined {
-    const char *hint;      /* a whole message; NULL: the name, or the object's lack of it */
-    struct ak_jval object; /* MISSING: a variable */
+    const char *hint;      /* the whole message; NULL: made from object and name */
+    struct ak_jval object; /* lacks the attribute `name`; MISSING: `name` is a variable */
     struct ak_jval name;
-    bool unsafe; /* the sandbox refuses it */
+    bool unsafe; /* the sandbox refuses the attribute */
 };
 
-/* What a call gives, by position and by name. */
+/* Arguments of a call, by position and by name. */
 struct ak_jargs {
     const struct ak_jval *values;
     size_t n;
@@ -95,28 +96,28 @@ struct ak_jargs {
     size_t n_named;
 };
 
-/* A filter, a test, a method or a function. a[0] is what it is applied to (of a function the
- * first argument), then its parameters in order, MISSING where not given; `rest` has all that
- * was given after a[0] where the builtin is variadic. */
+/* A filter, a test, a method or a global. a[0] is the value it is applied to (of a global the first
+ * argument); the parameters follow in order, MISSING if not given. If the builtin is variadic,
+ * `rest` has all arguments after a[0]. */
 typedef struct ak_jval ak_jbuiltin_fn(struct ak_jenv *j, const struct ak_jval *a,
                                       const struct ak_jargs *rest);
 enum { AK_J_PARAMS_MAX = 6 };
 struct ak_jbuiltin {
     const char *name;
     ak_jbuiltin_fn *fn;
-    unsigned n_required; /* parameters that have no default, a[0] aside */
+    unsigned n_required; /* parameters without a default, a[0] not counted */
     const char *params[AK_J_PARAMS_MAX];
     bool variadic;
-    bool keeps_safe; /* a filter that gives marked text for marked text */
+    bool keeps_safe; /* filter: safe text gives safe text */
 };
 
 struct ak_jnode;
 struct ak_jcallable {
     enum { AK_J_BUILTIN, AK_J_METHOD, AK_J_MACRO } what;
     const struct ak_jbuiltin *builtin;
-    struct ak_jval self;         /* of a method */
-    const struct ak_jnode *node; /* of a macro: MACRO or CALL_BLOCK */
-    struct ak_jscope *scope;     /* where it was defined */
+    struct ak_jval self;         /* METHOD: its object */
+    const struct ak_jnode *node; /* MACRO: its MACRO or CALL_BLOCK node */
+    struct ak_jscope *scope;     /* MACRO: where it was defined */
 };
 
 struct ak_jjoiner {
@@ -129,7 +130,7 @@ struct ak_jcycler {
     size_t at;
 };
 
-/* ---- Making ------------------------------------------------------------- */
+/* ---- Construction ------------------------------------------------------- */
 static inline struct ak_jval ak_j_none(void)
 {
     return (struct ak_jval){ .kind = AK_J_NONE };
@@ -166,14 +167,14 @@ static inline bool ak_j_is_given(struct ak_jval v)
 struct ak_jval ak_j_undefined_name(struct ak_jenv *j, struct ak_jval name);
 struct ak_jval ak_j_undefined_member(struct ak_jenv *j, struct ak_jval object, struct ak_jval name);
 struct ak_jval ak_j_undefined_hint(struct ak_jenv *j, const char *hint);
-/* Fails as using it does. */
+/* Fails with the message for a use of the undefined value. */
 _Noreturn void ak_j_fail_undefined(struct ak_jenv *j, struct ak_jval undefined);
 
 struct ak_jlist *ak_j_list(struct ak_jenv *j, enum ak_jform form, size_t capacity);
 void ak_j_append(struct ak_jenv *j, struct ak_jlist *list, struct ak_jval item);
 struct ak_jval ak_j_pair(struct ak_jenv *j, struct ak_jval a, struct ak_jval b); /* a tuple */
 
-/* ---- Asking ------------------------------------------------------------- */
+/* ---- Queries ------------------------------------------------------------ */
 bool ak_j_is_true(struct ak_jval v);
 const char *ak_j_type_name(struct ak_jval v); /* "str", "dict", … */
 static inline bool ak_j_is_form(struct ak_jval v, enum ak_jform form)
@@ -181,41 +182,41 @@ static inline bool ak_j_is_form(struct ak_jval v, enum ak_jform form)
     return v.kind == AK_J_LIST && v.as.list->form == form;
 }
 
-/* len(v), or a failure. */
+/* len(v); fails if v has no length. */
 size_t ak_j_length(struct ak_jenv *j, struct ak_jval v);
-/* Whether len(v) is possible. */
+/* Whether v has a length. */
 bool ak_j_has_length(struct ak_jval v);
 
-/* The elements of anything that can be iterated, as a list that is not to be changed: of a
- * dict its keys, of a string its characters, of a generator what is left, which is then gone. */
+/* The elements of an iterable as a list that must not be changed: keys of a dict, characters of a
+ * string, the rest of a generator, which is then exhausted. */
 struct ak_jlist *ak_j_iterate(struct ak_jenv *j, struct ak_jval v);
 bool ak_j_is_iterable(struct ak_jval v);
 
-/* An integer or bool, or a failure that names `what`. */
+/* The value of an integer or bool, of a string; else fails with a message that names `what`. */
 int64_t ak_j_need_int(struct ak_jenv *j, struct ak_jval v, const char *what);
 struct ak_jstr *ak_j_need_string(struct ak_jenv *j, struct ak_jval v, const char *what);
 
 /* ---- Dicts -------------------------------------------------------------- */
 struct ak_jdict *ak_j_dict(struct ak_jenv *j);
-/* Replaces the value of a key that is there. Fails where the key cannot be one (a list). */
+/* Adds a pair, or replaces the value of the key. Fails if the key is not hashable (a list). */
 void ak_j_put(struct ak_jenv *j, struct ak_jdict *dict, struct ak_jval key, struct ak_jval value);
-/* NULL: none */
+/* NULL: no such key. */
 const struct ak_jval *ak_j_get(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key);
-/* By the bytes of a string. */
+/* The same for a NUL-terminated key. */
 const struct ak_jval *ak_j_get_named(struct ak_jenv *j, const struct ak_jdict *dict,
                                      const char *name);
-/* Keys, values or pairs. */
+/* The keys, values or pairs, by `form`. */
 struct ak_jlist *ak_j_view(struct ak_jenv *j, const struct ak_jdict *dict, enum ak_jform form);
 
 /* ---- compare.c ---------------------------------------------------------- */
 bool ak_j_is_equal(struct ak_jenv *j, struct ak_jval a, struct ak_jval b);
-/* −1, 0, 1; fails where Python cannot order them, with `op` in the message ("<"). */
+/* -1, 0 or 1; fails if Python cannot order them, with `op` ("<") in the message. */
 int ak_j_order(struct ak_jenv *j, struct ak_jval a, struct ak_jval b, const char *op);
-bool ak_j_compare(struct ak_jenv *j, const char *op, struct ak_jval a,
-                  struct ak_jval b); /* op: "==" "!=" "<" "<=" ">" ">=" */
+/* op: "==" "!=" "<" "<=" ">" ">=" */
+bool ak_j_compare(struct ak_jenv *j, const char *op, struct ak_jval a, struct ak_jval b);
 bool ak_j_contains(struct ak_jenv *j, struct ak_jval container, struct ak_jval item);
-bool ak_j_hash(struct ak_jenv *j, struct ak_jval v, uint64_t *hash); /* false: it has none */
-/* Sorts in place, keeping the order of equals; keys[i] belongs to items[i]. */
+bool ak_j_hash(struct ak_jenv *j, struct ak_jval v, uint64_t *hash); /* false: not hashable */
+/* Stable sort of items by keys, in place; keys[i] belongs to items[i]. */
 void ak_j_sort(struct ak_jenv *j, struct ak_jval *items, struct ak_jval *keys, size_t n,
                bool reverse);
 
