@@ -67,7 +67,7 @@ static bool decode_half(const struct ak_tokenizer *t, const char *text, uint32_t
     return true;
 }
 
-/* Decodes a line: parts gets left, right and both joined, whose bytes go to `out`, at least line.n.
+/* Decodes a line: parts gets left, right and both joined. Their bytes go to `out`, line.n at most.
  * False: not a merge. */
 static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char *out,
                          struct ak_text parts[3])
@@ -90,8 +90,8 @@ static bool decode_merge(const struct ak_tokenizer *t, struct ak_text line, char
     return true;
 }
 
-/* Loads lines [first, first + n). Skips lines whose two parts and result are not all tokens, since
- * such a merge can never apply. Returns the first of these; UINT32_MAX: none. */
+/* Loads lines [first, first + n). Skips a line unless its two parts and its result are tokens,
+ * since such a merge can never apply. Returns the first of these; UINT32_MAX: none. */
 static uint32_t load_some_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                  uint32_t first, uint32_t n, bool replace, char *scratch)
 {

@@ -1,5 +1,4 @@
-/* How vocabularies write bytes: "<0x0A>", the printable form of byte-level BPE, and ▁ for a space.
- */
+/* How vocabularies write bytes: "<0x0A>", the printable form of byte-level BPE, ▁ for a space. */
 #include <string.h>
 
 #include "tokenizer/internal.h"

@@ -205,7 +205,7 @@ static ak_status add_merges(struct exporter *e, const struct ak_tok_pair *pairs,
     return AKUNU_OK;
 }
 
-/* SentencePiece BPE merges the pair whose token has the best score, so an earlier merge gets a
+/* SentencePiece BPE merges the pair that makes the best-scored token, so an earlier merge gets a
  * better score. Tokens without a merge are single characters, or never come from text. */
 static void score_by_merges(struct exporter *e, const struct ak_tok_pair *pairs, uint32_t n)
 {

@@ -72,7 +72,7 @@ static inline void ak_tok_push(struct ak_tok_encoding *r, int32_t id)
     r->n++;
 }
 
-/* Load a model into *t, whose common fields, token_flags among them, are set. */
+/* Load a model into *t. Its common fields, token_flags among them, must be set. */
 ak_status ak_tok_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                           struct ak_error *error);
 ak_status ak_tok_spm_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,

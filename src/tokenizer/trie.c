@@ -6,8 +6,7 @@
 
 #include "base/mem.h"
 
-/* Order of the heap sort below. qsort takes no context, and a heap sort is n log n for any input.
- */
+/* Order of the heap sort below. qsort takes no context; a heap sort is n log n for any input. */
 static bool sorts_before(const struct ak_tok_bytes *p, uint32_t a, uint32_t b)
 {
     struct ak_text x = ak_tok_bytes_get(p, a), y = ak_tok_bytes_get(p, b);

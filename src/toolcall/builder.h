@@ -25,7 +25,7 @@ struct ak_tc_builder {
 uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind);
 
 /* grammar_values.c: a value that matches the schema, written as r->syntax writes values. A raw
- * value stands alone between markers, strings without quotes; `after` is the marker that ends it.
+ * value is alone between markers, its strings without quotes; `after` is the marker that ends it.
  */
 uint32_t ak_tc_build_value(struct ak_tc_builder *r, const json_t *schema, unsigned depth);
 uint32_t ak_tc_build_raw_value(struct ak_tc_builder *r, const json_t *schema, const char *after);

@@ -95,8 +95,7 @@ struct ak_tc_tools {
     json_t *by_name; /* object: name → its "function" */
 };
 
-/* `text` NULL: the tools are unknown. Fails unless it is a list of functions with distinct names.
- */
+/* `text` NULL: the tools are unknown. Fails unless it lists functions with distinct names. */
 ak_status ak_tc_tools_parse(const char *text, struct ak_tc_tools *out, struct ak_error *error);
 void ak_tc_tools_free(struct ak_tc_tools *tools);
 

@@ -3,7 +3,7 @@
 
 static const struct ak_jval missing = { .kind = AK_J_MISSING };
 
-/* ---- What Python's getattr finds ---------------------------------------- */
+/* ---- Attributes --------------------------------------------------------- */
 static struct ak_jval data_member(struct ak_jenv *j, struct ak_jval object, struct ak_jval name)
 {
     const struct ak_jval *found = NULL;
@@ -31,7 +31,7 @@ static struct ak_jval unsafe_member(struct ak_jenv *j, struct ak_jval object, st
     return v;
 }
 
-/* MISSING where the object has no such attribute. */
+/* As Python's getattr; MISSING: no such attribute. */
 static struct ak_jval get_member(struct ak_jenv *j, struct ak_jval object, struct ak_jval name)
 {
     struct ak_jval found = data_member(j, object, name);
@@ -51,7 +51,7 @@ static struct ak_jval get_member(struct ak_jenv *j, struct ak_jval object, struc
 }
 
 /* ---- Slices ------------------------------------------------------------- */
-/* A bound, counted from the end where it is negative, and kept within [low, high]. */
+/* A bound of a slice, from the end if it is negative, clamped to [low, high]. */
 static int64_t clamp_bound(struct ak_jenv *j, struct ak_jval v, int64_t otherwise, int64_t n,
                            int64_t low, int64_t high)
 {
@@ -74,7 +74,7 @@ static struct span span_of(struct ak_jenv *j, const struct ak_jval *slice, size_
     int64_t step = slice[2].kind == AK_J_NONE ? 1 : ak_j_need_int(j, slice[2], "slice indices");
     if (step == 0)
         ak_j_fail(j, "slice step cannot be zero");
-    step = step < -n - 1 ? -n - 1 : step > n + 1 ? n + 1 : step; /* one element either way */
+    step = step < -n - 1 ? -n - 1 : step > n + 1 ? n + 1 : step; /* larger steps give the same */
     int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
     int64_t start = clamp_bound(j, slice[0], step < 0 ? high : low, n, low, high);
     int64_t stop = clamp_bound(j, slice[1], step < 0 ? low : high, n, low, high);
@@ -135,7 +135,7 @@ static struct ak_jval slice(struct ak_jenv *j, struct ak_jval object, const stru
 }
 
 /* ---- Subscripts --------------------------------------------------------- */
-/* The element at an index, MISSING where there is none. */
+/* The element at an index; MISSING: out of range. */
 static struct ak_jval element(struct ak_jenv *j, struct ak_jval object, int64_t at)
 {
     bool is_string = object.kind == AK_J_STRING;

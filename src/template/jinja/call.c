@@ -1,10 +1,12 @@
+/* Calls: binding of arguments to the parameters of builtins and macros, and dispatch by what is
+ * called. */
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
 
 static const struct ak_jval missing = { .kind = AK_J_MISSING };
 
 /* ---- Builtins ----------------------------------------------------------- */
-/* The named arguments go to the parameters of their names. */
+/* Binds named arguments to parameters. */
 static void bind_named(struct ak_jenv *j, const struct ak_jbuiltin *builtin,
                        const struct ak_jargs *args, struct ak_jval *out)
 {
@@ -67,7 +69,7 @@ static const char *macro_name(struct ak_jenv *j, const struct ak_jnode *node)
     return ak_j_is_given(node->name) ? ak_j_show(j, node->name) : "of a call block";
 }
 
-/* Named arguments that no parameter took, with which the macro does what it can. */
+/* Named arguments without a parameter become `caller` and `kwargs`, if the macro uses them. */
 static void bind_rest(struct ak_jenv *j, const struct ak_jnode *node, struct ak_jscope *scope,
                       const struct ak_jargs *args, const bool *taken)
 {
@@ -126,7 +128,7 @@ static struct ak_jval missing_parameter(struct ak_jenv *j, const struct ak_jnode
     return ak_j_undefined_hint(j, hint.bytes);
 }
 
-/* Defaults see the parameters before them, and none that has no value yet. */
+/* Binds all parameters. A default sees only the parameters before it. */
 static void bind_macro(struct ak_jenv *j, const struct ak_jnode *node, struct ak_jscope *scope,
                        const struct ak_jargs *args)
 {
@@ -163,7 +165,7 @@ static struct ak_jval call_macro(struct ak_jenv *j, const struct ak_jcallable *m
     return text;
 }
 
-/* ---- Everything that can be called -------------------------------------- */
+/* ---- All callables ------------------------------------------------------ */
 static struct ak_jval call_joiner(struct ak_jenv *j, struct ak_jjoiner *joiner)
 {
     struct ak_jval value = joiner->used ? joiner->separator : ak_j_text(j, "");

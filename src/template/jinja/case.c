@@ -1,3 +1,4 @@
+/* Upper, lower and title case as in Python, which follows Unicode's full mappings. */
 #include "template/jinja/builtins.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ bool ak_j_is_cased(uint32_t c)
     return ak_j_is_upper_char(c) || ak_j_is_lower_char(c) || category(c) == UTF8PROC_CATEGORY_LT;
 }
 
-/* Characters whose upper case has several (SpecialCasing.txt), and in title case. */
+/* Characters that become several in upper or title case (Unicode's SpecialCasing.txt). */
 static const struct {
     uint32_t from;
     const char *upper, *title;
@@ -84,7 +85,7 @@ static size_t find_previous(const struct ak_jstr *s, size_t at)
     return at;
 }
 
-/* A sigma that ends a word has a form of its own. */
+/* Whether the character at `at` ends a word, where a sigma has a form of its own. */
 static bool ends_word(struct ak_jenv *j, const struct ak_jstr *s, size_t at)
 {
     size_t next, left = at, right;

@@ -1,3 +1,4 @@
+/* Comparison, hashing and sorting of values, as in Python: numbers of all types compare exactly. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static bool is_number(struct ak_jval v)
     return is_integer(v) || v.kind == AK_J_FLOAT;
 }
 
-/* An integer against a float, exactly: beyond 2⁵³ the integer may not be a double. NaN: 2. */
+/* Compares an integer with a float exactly: beyond 2^53 it may not be a double. 2: x is NaN. */
 static int order_mixed(int64_t i, double x)
 {
     if (isnan(x))
@@ -34,7 +35,7 @@ static int order_mixed(int64_t i, double x)
     return rest > 0 ? -1 : rest < 0;
 }
 
-/* −1, 0, 1, or 2 where one is NaN. */
+/* -1, 0, 1; 2: one is NaN. */
 static int order_numbers(struct ak_jval a, struct ak_jval b)
 {
     if (is_integer(a) && is_integer(b))
@@ -85,7 +86,7 @@ bool ak_j_is_equal(struct ak_jenv *j, struct ak_jval a, struct ak_jval b)
         return false;
     switch (a.kind) {
     case AK_J_MISSING:
-    case AK_J_UNDEFINED: /* any two of them */
+    case AK_J_UNDEFINED: /* all undefined values are equal */
     case AK_J_NONE: return true;
     case AK_J_STRING: return ak_j_strings_equal(a.as.string, b.as.string);
     case AK_J_LIST: return lists_equal(j, a.as.list, b.as.list);
@@ -179,7 +180,7 @@ static uint64_t hash_bytes(struct ak_jenv *j, const char *bytes, size_t n)
     return mix(hash, word);
 }
 
-/* Numbers that are equal have one hash. */
+/* Equal numbers have equal hashes, whatever their type. */
 static uint64_t hash_float(double x)
 {
     if (x >= -0x1p63 && x < 0x1p63 && x == (double)(int64_t)x)
@@ -225,7 +226,7 @@ bool ak_j_hash(struct ak_jenv *j, struct ak_jval v, uint64_t *hash)
     }
 }
 
-/* ---- Sorting: merges, which keep the order of equals -------------------- */
+/* ---- Sorting: stable merge sort ----------------------------------------- */
 static void merge(struct ak_jenv *j, const struct ak_jval *keys, const size_t *from, size_t *to,
                   size_t begin, size_t middle, size_t end, bool reverse)
 {

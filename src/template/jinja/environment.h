@@ -63,8 +63,7 @@ void *ak_j_alloc(struct ak_jenv *j, size_t n, size_t size);
 /* Returns a copy of `old` with room for n elements; new elements are zeroed. */
 void *ak_j_grow(struct ak_jenv *j, void *old, size_t n_old, size_t n, size_t size);
 
-/* Counts n steps. Called for each node and for each loop over data that a template can make long.
- */
+/* Counts n steps. Called for each node and each loop over data that a template can make long. */
 void ak_j_spend(struct ak_jenv *j, uint64_t n);
 
 /* Around every recursion: bounds its depth. */

@@ -1,3 +1,4 @@
+/* Evaluation of expressions. */
 #include <string.h>
 
 #include "template/jinja/exec.h"
@@ -39,7 +40,7 @@ static bool compare(struct ak_jenv *j, const char *op, struct ak_jval a, struct 
     return ak_j_compare(j, op, a, b);
 }
 
-/* a < b < c is a < b and b < c, with b looked at once. */
+/* a < b < c means a < b and b < c, with b evaluated once. */
 static struct ak_jval eval_compare(struct ak_jenv *j, const struct ak_jnode *node)
 {
     struct ak_jval left = ak_j_eval(j, node->a);
@@ -128,7 +129,7 @@ static const struct ak_jbuiltin *builtin_of(struct ak_jenv *j, const struct ak_j
                  node->kind == AK_JN_FILTER ? "filter" : "test", ak_j_show(j, node->name));
 }
 
-/* A filter or a test over a value. */
+/* Applies a filter or a test to a value. */
 static struct ak_jval apply(struct ak_jenv *j, const struct ak_jnode *node, struct ak_jval value)
 {
     const struct ak_jbuiltin *builtin = builtin_of(j, node);

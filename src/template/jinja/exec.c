@@ -1,3 +1,4 @@
+/* Execution of statements: scopes and variables, blocks, loops and the members of `loop`. */
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
 
@@ -128,8 +129,8 @@ static enum ak_jflow exec_if(struct ak_jenv *j, const struct ak_jnode *node)
     return ak_j_exec(j, node->d);
 }
 
-/* Statements in a scope, with their text going to `out`. A failure leaves both as they are,
- * and then nothing runs any more. */
+/* Runs statements in a scope with output to `out`. A failure does not restore j, which is not used
+ * after it. */
 static enum ak_jflow exec_in(struct ak_jenv *j, const struct ak_jnode *statements,
                              struct ak_jscope *scope, struct ak_jout *out)
 {
@@ -165,7 +166,7 @@ static enum ak_jflow exec_with(struct ak_jenv *j, const struct ak_jnode *node)
     return exec_in(j, node->c, scope, j->out);
 }
 
-/* `break` and `continue` leave a block before its text is used, as they do in jinja2. */
+/* Blocks that process their text. `break` and `continue` discard the text, as in jinja2. */
 static enum ak_jflow exec_text_block(struct ak_jenv *j, const struct ak_jnode *node)
 {
     struct ak_jout out = { 0 };
@@ -186,7 +187,7 @@ static enum ak_jflow exec_text_block(struct ak_jenv *j, const struct ak_jnode *n
     return AK_J_NEXT;
 }
 
-/* The block is a macro without a name, which the call is given as `caller`. */
+/* The block is an anonymous macro, passed to the call as `caller`. */
 static enum ak_jflow exec_call_block(struct ak_jenv *j, const struct ak_jnode *node)
 {
     struct ak_jnode keyword = { .kind = AK_JN_KEYWORD, .line = node->line, .column = node->column };
@@ -237,7 +238,7 @@ enum ak_jflow ak_j_exec(struct ak_jenv *j, const struct ak_jnode *statements)
 
 /* ---- Loops -------------------------------------------------------------- */
 
-/* Those that `for … if` lets through: the test sees the target, and nothing else of the loop. */
+/* The items that pass the test of `for … if`. The test sees the target but not `loop`. */
 static struct ak_jlist *filter_items(struct ak_jenv *j, const struct ak_jnode *node,
                                      const struct ak_jlist *items)
 {
@@ -254,7 +255,7 @@ static struct ak_jlist *filter_items(struct ak_jenv *j, const struct ak_jnode *n
     return kept;
 }
 
-/* Gives whether an iteration came to its end: else it is the loop's `else` that runs. */
+/* Returns whether an iteration completed; otherwise the `else` of the loop runs. */
 static bool run_body(struct ak_jenv *j, struct ak_jloop *loop, const struct ak_jnode *node)
 {
     bool complete = false;

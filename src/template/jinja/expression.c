@@ -1,4 +1,4 @@
-/* Expressions: the grammar of jinja2's parser, operator by operator. */
+/* Parser of expressions, by recursive descent with jinja2's grammar and precedence. */
 #include <string.h>
 
 #include "template/jinja/builtins.h"
@@ -16,7 +16,7 @@ static struct ak_jnode *binary(struct ak_jparser *p, enum ak_jnode_kind kind,
     return node;
 }
 
-/* ---- Lists of things ---------------------------------------------------- */
+/* ---- Tuples, lists, dicts ----------------------------------------------- */
 bool ak_j_is_tuple_end(const struct ak_jparser *p, const char *end_name)
 {
     return ak_j_is_token(p, AK_JT_VARIABLE_END) || ak_j_is_token(p, AK_JT_BLOCK_END) ||
@@ -89,7 +89,7 @@ static bool is_constant_name(struct ak_jval name, struct ak_jval *value)
     return yes || no || ak_j_string_is(name, "none") || ak_j_string_is(name, "None");
 }
 
-/* Macros take `caller`, `varargs` and `kwargs` only where their bodies speak of them. */
+/* A macro accepts `caller`, `varargs` and `kwargs` only if its body mentions them. */
 static void note_use(struct ak_jparser *p, struct ak_jval name)
 {
     bool caller = ak_j_string_is(name, "caller"), varargs = ak_j_string_is(name, "varargs"),
@@ -118,7 +118,7 @@ static struct ak_jnode *parse_name(struct ak_jparser *p)
     return node;
 }
 
-/* Strings that follow each other are one. */
+/* Adjacent string literals are one string. */
 static struct ak_jnode *parse_strings(struct ak_jparser *p)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_CONST, p->now);
@@ -155,7 +155,7 @@ struct ak_jnode *ak_j_parse_primary(struct ak_jparser *p)
 }
 
 /* ---- Subscripts and calls ----------------------------------------------- */
-/* One part of a slice; NULL where it is left out. */
+/* One part of a slice; NULL if it is omitted. */
 static struct ak_jnode *parse_bound(struct ak_jparser *p)
 {
     if (ak_j_is_token(p, AK_JT_COLON) || ak_j_is_token(p, AK_JT_RBRACKET) ||
@@ -278,7 +278,7 @@ static struct ak_jnode *parse_postfix(struct ak_jparser *p, struct ak_jnode *nod
 }
 
 /* ---- Filters and tests -------------------------------------------------- */
-/* "a.b.c" as one name. */
+/* Parses "a.b.c" as one name. */
 static struct ak_jval parse_dotted(struct ak_jparser *p)
 {
     static const struct ak_jstr dot = { .bytes = ".", .n = 1, .n_chars = 1 };
@@ -304,7 +304,7 @@ struct ak_jnode *ak_j_parse_filters(struct ak_jparser *p, struct ak_jnode *opera
     return operand;
 }
 
-/* Whether a test's one argument begins here, without parentheses. */
+/* Whether an argument of a test without parentheses begins here. */
 static bool is_test_argument(const struct ak_jparser *p)
 {
     switch (p->now->kind) {
@@ -360,7 +360,7 @@ static struct ak_jnode *parse_filter_expression(struct ak_jparser *p, struct ak_
     }
 }
 
-/* ---- Operators, the tightest first -------------------------------------- */
+/* ---- Operators, tightest first ------------------------------------------ */
 static struct ak_jnode *parse_unary(struct ak_jparser *p, bool with_filter)
 {
     const struct ak_jtoken *at = p->now;
@@ -429,7 +429,7 @@ static struct ak_jnode *parse_sum(struct ak_jparser *p)
     return left;
 }
 
-/* The comparison that begins here, passed; NULL: none. */
+/* Skips a comparison operator and returns it; NULL: none. */
 static const char *skip_comparison(struct ak_jparser *p)
 {
     if (p->now->kind >= AK_JT_EQ && p->now->kind <= AK_JT_LE)

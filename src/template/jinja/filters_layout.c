@@ -1,4 +1,4 @@
-/* Filters that lay a text out: in lines, words, a width. */
+/* Filters that lay text out: indent, truncate, wordwrap, striptags, … */
 #include <string.h>
 
 #include "base/unicode.h"
@@ -80,14 +80,14 @@ static struct ak_jval filter_wordcount(struct ak_jenv *j, const struct ak_jval *
     return ak_j_int(count);
 }
 
-/* ---- wordwrap: words, and the blanks between them, fill lines ----------- */
+/* ---- wordwrap ----------------------------------------------------------- */
 struct wrap {
     struct ak_jenv *j;
     struct ak_jout out;
     const struct ak_jstr *newline;
-    int64_t width, used;    /* characters of a line, and of this one so far */
-    bool break_long, first; /* whether words may be cut, whether nothing was written yet */
-    struct ak_jstr spaces;  /* before the next word */
+    int64_t width, used;    /* characters of a line; of the current one so far */
+    bool break_long, first; /* words may be broken; nothing was written yet */
+    struct ak_jstr spaces;  /* whitespace before the next word */
 };
 
 static void begin_line(struct wrap *w)
@@ -137,7 +137,7 @@ static void put_word(struct wrap *w, const struct ak_jstr *word)
     w->spaces = (struct ak_jstr){ 0 };
 }
 
-/* A word ends at blanks, and behind a hyphen between letters. */
+/* A word ends at whitespace and after a hyphen between letters. */
 static size_t word_end(const struct ak_jstr *s, size_t at, bool hyphens)
 {
     size_t begin = at, next;
@@ -196,7 +196,7 @@ static struct ak_jval filter_wordwrap(struct ak_jenv *j, const struct ak_jval *a
 }
 
 /* ---- striptags ---------------------------------------------------------- */
-/* Without comments and tags. */
+/* Removes comments and tags. */
 static struct ak_jstr *strip_tags(struct ak_jenv *j, const struct ak_jstr *s)
 {
     struct ak_jout out = { 0 };

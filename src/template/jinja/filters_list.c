@@ -1,4 +1,5 @@
-/* Filters over what can be iterated. */
+/* Filters over iterables: plain ones, those that compare elements, and those that apply a filter or
+ * a test to each. */
 #include <string.h>
 
 #include "template/jinja/builtins.h"
@@ -113,7 +114,7 @@ static struct ak_jval filter_sum(struct ak_jenv *j, const struct ak_jval *a,
     return sum;
 }
 
-/* Rows of `linecount` items, the last one filled up. */
+/* batch: rows of `linecount` items, the last one padded. */
 static struct ak_jval filter_batch(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
@@ -134,7 +135,7 @@ static struct ak_jval filter_batch(struct ak_jenv *j, const struct ak_jval *a,
     return ak_j_generator(rows);
 }
 
-/* `slices` columns, the first ones longer by one where it does not come out even. */
+/* slice: `slices` columns; if lengths differ, the first ones are one longer. */
 static struct ak_jval filter_slice(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
@@ -189,7 +190,7 @@ static struct ak_jlist *copy(struct ak_jenv *j, const struct ak_jlist *from)
     return to;
 }
 
-/* "a.b,c": the keys of an item, one after another. */
+/* The sort keys of an item by "a.b,c", most significant first. */
 static struct ak_jval get_keys(struct ak_jenv *j, struct ak_jval item, struct ak_jval attribute,
                                struct ak_jval case_sensitive)
 {
@@ -291,7 +292,7 @@ static struct ak_jval filter_max(struct ak_jenv *j, const struct ak_jval *a,
     return find_extreme(j, a, ">");
 }
 
-/* Pairs of a key, as its first element has it, and the elements. */
+/* groupby: pairs of a key, as the first element of the group has it, and the elements. */
 static struct ak_jval filter_groupby(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
 {
@@ -329,7 +330,7 @@ const struct ak_jbuiltin ak_j_order_filters[] = {
 
 /* ---- Selection ---------------------------------------------------------- */
 
-/* "0" is an index, anything else a name. */
+/* A part of a path: digits are an index, anything else is a name. */
 static struct ak_jval get_part(struct ak_jenv *j, const struct ak_jstr *path, size_t begin,
                                size_t end)
 {
@@ -420,8 +421,8 @@ static struct ak_jval filter_map(struct ak_jenv *j, const struct ak_jval *a,
     return ak_j_generator(out);
 }
 
-/* Elements for which a test, or their truth, gives `wanted`; `by_member`: the first argument
- * says of which member of them. */
+/* Elements for which a test, by default their truth, gives `wanted`. `by_member`: the first
+ * argument names the attribute to test. */
 static struct ak_jval select_items(struct ak_jenv *j, struct ak_jval over,
                                    const struct ak_jargs *args, bool wanted, bool by_member)
 {

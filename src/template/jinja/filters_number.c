@@ -1,4 +1,4 @@
-/* Filters that make numbers, those that take any value, and the table of all. */
+/* Filters that make numbers, filters for values of any type, and the lookup of filters by name. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static struct ak_jval filter_abs(struct ak_jenv *j, const struct ak_jval *a,
     return value < 0 ? ak_j_negate(j, ak_j_int(value)) : ak_j_int(value);
 }
 
-/* float(v): false where it is none. */
+/* float(v); false: not a number. */
 static bool to_float(struct ak_jenv *j, struct ak_jval v, double *out)
 {
     if (v.kind == AK_J_UNDEFINED)
@@ -67,7 +67,7 @@ static struct ak_jval filter_int(struct ak_jenv *j, const struct ak_jval *a,
     return truncate_float(j, number);
 }
 
-/* Rounds the decimal that the float stands for, as Python does. */
+/* Rounds the exact decimal value of the float, as Python does. */
 static double round_at(double x, int64_t digits)
 {
     char text[512];
@@ -147,7 +147,7 @@ static struct ak_jval filter_attr(struct ak_jenv *j, const struct ak_jval *a,
     return ak_j_get_attribute_only(j, a[0], a[1]);
 }
 
-/* What fits into a line is its repr; longer values would be laid out over several. */
+/* pprint of a value that fits on one line, which is its repr. */
 static struct ak_jval filter_pprint(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {

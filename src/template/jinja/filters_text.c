@@ -1,4 +1,4 @@
-/* Filters that make a text of a text. */
+/* Filters from text to text, and text that is safe for HTML. */
 #include <string.h>
 
 #include "template/jinja/builtins.h"
@@ -92,7 +92,7 @@ static struct ak_jval filter_forceescape(struct ak_jenv *j, const struct ak_jval
 {
     const struct ak_jstr *s = ak_j_str(j, a[0]);
     (void)rest;
-    return ak_j_escape(j, ak_j_string_at(j, s->bytes, s->n)); /* a copy that is not marked */
+    return ak_j_escape(j, ak_j_string_at(j, s->bytes, s->n)); /* a copy that is not safe */
 }
 
 static struct ak_jval filter_xmlattr(struct ak_jenv *j, const struct ak_jval *a,

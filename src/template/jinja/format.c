@@ -1,5 +1,5 @@
-/* "{}".format(values): fields with attributes, conversions, and formats with fields of their own.
- */
+/* "{}".format(values): fields with attributes, conversions and nested fields; and the formatting of
+ * a value by a specification, which percent.c uses too. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 struct fields {
     const struct ak_jargs *args;
-    size_t next; /* of those without a name */
+    size_t next; /* index of the next positional argument */
     bool counted, numbered;
 };
 
@@ -43,7 +43,7 @@ static struct ak_jval first_value(struct ak_jenv *j, struct fields *fields, stru
     ak_j_fail(j, "the format names %s, which is not given", ak_j_show(j, name));
 }
 
-/* "name.attribute[index]" */
+/* The value of "name.attribute[index]". */
 static struct ak_jval field_value(struct ak_jenv *j, struct fields *fields, const struct ak_jstr *s)
 {
     size_t at = strcspn(s->bytes, ".[");
@@ -137,7 +137,7 @@ static void put_formatted(struct ak_jenv *j, struct ak_jout *out, struct ak_jval
         ak_j_fail(j, "unsupported format for an object of type '%s'", ak_j_type_name(v));
 }
 
-/* What stands between the braces: "name!conversion:format". */
+/* A field, given without its braces: "name!conversion:format". */
 static void put_field(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
                       struct fields *fields, unsigned depth)
 {
@@ -222,7 +222,7 @@ static void put_fill(struct ak_jenv *j, struct ak_jout *out, uint32_t fill, int6
         ak_j_put_char(j, out, fill ? fill : ' ');
 }
 
-/* `head` is a number's sign and prefix, behind which '=' fills. */
+/* `head`: sign and prefix of a number; '=' pads after it. */
 static void put_aligned(struct ak_jenv *j, struct ak_jout *out, const char *head, const char *body,
                         size_t n_body, size_t n_chars, char align, const struct ak_jspec *spec)
 {
@@ -254,7 +254,7 @@ static void upper_case(char *text, size_t n)
             text[i] = (char)(text[i] - 'a' + 'A');
 }
 
-/* Separators between every `size` digits of the n that `digits` begins with. */
+/* Puts n digits with a separator between every `size` of them, counted from the right. */
 static void put_grouped(struct ak_jenv *j, struct ak_jout *out, const char *digits, size_t n,
                         char separator, size_t size)
 {

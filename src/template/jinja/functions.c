@@ -1,4 +1,4 @@
-/* Functions that every template sees. */
+/* Globals: functions that every template sees. */
 #include <locale.h>
 #include <stdio.h>
 #include <time.h>
@@ -34,7 +34,7 @@ static struct ak_jval function_range(struct ak_jenv *j, const struct ak_jval *a,
     return ak_j_from_list(list);
 }
 
-/* dict(mapping or pairs, name=value…) */
+/* dict(mapping or pairs, name=value, …) */
 static struct ak_jdict *make_dict(struct ak_jenv *j, const struct ak_jargs *args, const char *what)
 {
     struct ak_jdict *dict = ak_j_dict(j);
@@ -113,7 +113,7 @@ static struct ak_jval function_raise(struct ak_jenv *j, const struct ak_jval *a,
 }
 
 /* ---- Time --------------------------------------------------------------- */
-/* strftime in the C locale, whatever the program's is. */
+/* strftime in the C locale, whatever the locale of the program. */
 static size_t format_time(char *out, size_t capacity, const char *format, const struct tm *tm)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -124,7 +124,8 @@ static size_t format_time(char *out, size_t capacity, const char *format, const 
     return n;
 }
 
-/* What Python writes itself: microseconds, and nothing for the zone that its time has not. */
+/* Replaces what Python does without strftime: %f is microseconds; the zone of a naive time is
+ * empty. */
 static struct ak_jstr *expand_fraction(struct ak_jenv *j, const struct ak_jstr *format,
                                        long microseconds)
 {

@@ -1,18 +1,18 @@
+/* The interface of Jinja: parse and render. Their setjmp is where failures arrive. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "template/jinja/exec.h"
 
-/* Everything a template is made of lies in its arena. */
+/* All parts of a template are in its arena. */
 struct ak_jinja {
     struct ak_jarena arena;
     struct ak_jnode *statements, *hidden;
     struct ak_jspecials specials;
 };
 
-/* What fails leaves through the setjmp here; `j` and what hangs on it is all that is looked at
- * afterwards, and j->steps then holds the status. */
+/* Failures return through this setjmp. After one, only *j is valid; j->steps holds the status. */
 static ak_status run_parse(struct ak_jenv *j, const char *text, size_t n, struct ak_jinja *out)
 {
     if (setjmp(j->failed))

@@ -1,4 +1,4 @@
-/* Values from JSON and to JSON, as Python's json module writes it. */
+/* Values from JSON, and to JSON as Python's json module writes it. */
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct ak_jval ak_j_from_json(struct ak_jenv *j, const json_t *json)
         break;
     case JSON_OBJECT: {
         const char *key;
-        /* jansson's loop has no const form; nothing changes */
+        /* jansson has no const loop */
         json_t *member, *object = (json_t *)(uintptr_t)json;
         value = ak_j_from_dict(ak_j_dict(j));
         json_object_foreach (object, key, member)
@@ -43,7 +43,7 @@ struct writer {
     struct ak_jout out;
     bool ascii, sort;
     const struct ak_jstr *indent;        /* NULL: on one line */
-    const struct ak_jstr *comma, *colon; /* what separates items, and keys from values */
+    const struct ak_jstr *comma, *colon; /* separators of items; of key and value */
     size_t depth;
 };
 
@@ -72,7 +72,7 @@ static void put_char(struct writer *w, uint32_t c)
     }
 }
 
-/* Whether a byte stands for itself, without a look at its character. */
+/* Whether a byte needs no escape, whatever character it belongs to. */
 static bool is_plain(const struct writer *w, char byte)
 {
     unsigned char c = (unsigned char)byte;

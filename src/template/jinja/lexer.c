@@ -1,3 +1,5 @@
+/* Lexer: splits a template into text and tags, and tags into tokens. Strips whitespace around tags
+ * by trim_blocks, lstrip_blocks and the signs "-" and "+". */
 #include <string.h>
 
 #include "base/unicode.h"
@@ -8,10 +10,10 @@ struct lexer {
     struct ak_jenv *j;
     const char *text;
     size_t n, at;
-    bool line_starting; /* what was read last ends a line */
-    size_t counted;     /* up to here lines and columns were counted */
+    bool line_starting; /* `at` is at the beginning of a line */
+    size_t counted;     /* offset of `line` and `column` */
     uint32_t line, column;
-    char open[AK_JINJA_NESTING_MAX]; /* brackets that are open in a tag */
+    char open[AK_JINJA_NESTING_MAX]; /* open brackets of the current tag */
     unsigned n_open;
     struct ak_jtokens *out;
 };
@@ -20,7 +22,7 @@ static const struct {
     char text[3];
     enum ak_jtoken_kind kind;
 } operators[] = {
-    /* the longer ones first */
+    /* longer ones first */
     { "//", AK_JT_FLOORDIV }, { "**", AK_JT_POW },      { "==", AK_JT_EQ },
     { "!=", AK_JT_NE },       { ">=", AK_JT_GE },       { "<=", AK_JT_LE },
     { "+", AK_JT_ADD },       { "-", AK_JT_SUB },       { "/", AK_JT_DIV },
@@ -54,8 +56,8 @@ const char *ak_j_token_name(enum ak_jtoken_kind kind)
     return "something";
 }
 
-/* ---- Places ------------------------------------------------------------- */
-/* Places are asked for in their order. */
+/* ---- Positions ---------------------------------------------------------- */
+/* Sets line and column to those of `at`, which never goes back. */
 static void set_position(struct lexer *l, size_t at)
 {
     for (; l->counted < at; l->counted++) {
@@ -87,7 +89,7 @@ static void emit(struct lexer *l, enum ak_jtoken_kind kind, size_t at, struct ak
 
 static const struct ak_jval no_value = { .kind = AK_J_MISSING };
 
-/* ---- Looking at the text ------------------------------------------------ */
+/* ---- Lookahead ---------------------------------------------------------- */
 static bool is_at(const struct lexer *l, size_t at, const char *text)
 {
     size_t n = strlen(text);
@@ -108,8 +110,8 @@ static void move_to(struct lexer *l, size_t at)
     l->at = at;
 }
 
-/* Behind the end of a tag, which is `end` with a sign before it or not: "-" takes all blanks
- * that follow, neither sign one newline where `trim` says so. 0: the tag does not end here. */
+/* If a tag ends here, the offset after it, else 0. The end is `end` with an optional sign: "-"
+ * strips all whitespace after it, no sign strips one newline if `trim`. */
 static size_t tag_end(const struct lexer *l, size_t at, const char *end, bool plus, bool trim)
 {
     if (at < l->n && l->text[at] == '-' && is_at(l, at + 1, end))
@@ -127,7 +129,7 @@ static size_t skip_sign(const struct lexer *l, size_t at)
     return at + (at < l->n && (l->text[at] == '-' || l->text[at] == '+'));
 }
 
-/* "{% raw %}" or "{% endraw %}" at a "{%": where it ends, else 0. */
+/* If "{% raw %}" or "{% endraw %}" begins here, the offset after it, else 0. */
 static size_t raw_tag(const struct lexer *l, size_t at, const char *name, bool is_end)
 {
     at = skip_space(l, skip_sign(l, at + 2));
@@ -138,8 +140,8 @@ static size_t raw_tag(const struct lexer *l, size_t at, const char *name, bool i
 }
 
 /* ---- Text between tags -------------------------------------------------- */
-/* Text up to a tag at `end`, without the blanks that the tag takes: all with "-", and those
- * of its line, where nothing else stands before it, unless it says "+" or is an expression. */
+/* Emits the text up to a tag at `end` without the whitespace that the tag strips: with "-" all of
+ * it; without a sign, if the tag is not an expression and is first on its line, its indentation. */
 static void emit_data(struct lexer *l, size_t end, bool is_tag)
 {
     size_t begin = l->at, stop = end;
@@ -175,7 +177,7 @@ static void skip_comment(struct lexer *l, size_t begin)
     fail(l, "this comment has no end #}");
 }
 
-/* l->at is behind "{% raw %}". */
+/* Emits raw text; l->at is after "{% raw %}". */
 static void lex_raw(struct lexer *l, size_t tag)
 {
     for (size_t at = l->at; at + 1 < l->n; at++) {
@@ -194,7 +196,7 @@ static void lex_raw(struct lexer *l, size_t tag)
     fail(l, "this raw block has no {% endraw %}");
 }
 
-/* ---- Inside of tags ----------------------------------------------------- */
+/* ---- Inside tags -------------------------------------------------------- */
 static size_t digits(const struct lexer *l, size_t at)
 {
     size_t begin = at;
@@ -205,7 +207,7 @@ static size_t digits(const struct lexer *l, size_t at)
     return at - begin;
 }
 
-/* Characters of a float, 0: none is here. */
+/* Length of the float that begins here; 0: none. */
 static size_t float_length(const struct lexer *l)
 {
     size_t n = digits(l, l->at), at = l->at + n;
@@ -250,7 +252,7 @@ static size_t integer_length(const struct lexer *l)
             break;
         at = next + 1;
     }
-    return base != 10 && base != 1 && at == begin ? 1 : at - l->at; /* "0x" is 0 and a name */
+    return base != 10 && base != 1 && at == begin ? 1 : at - l->at; /* "0x" is 0, then a name */
 }
 
 static void lex_number(struct lexer *l, size_t n, bool is_float)
@@ -357,7 +359,7 @@ static void lex_tag(struct lexer *l, bool is_block)
     }
 }
 
-/* ---- The whole ---------------------------------------------------------- */
+/* ---- The whole template ------------------------------------------------- */
 static size_t find_tag(const struct lexer *l)
 {
     for (size_t at = l->at; at + 1 < l->n; at++) {
@@ -389,7 +391,7 @@ static void lex_from(struct lexer *l, size_t tag)
     }
 }
 
-/* All newlines become "\n", and the last one is dropped. */
+/* Copies the text with all newlines as "\n" and without the last one. */
 static void normalize(struct lexer *l, const char *text, size_t n)
 {
     char *out = ak_j_alloc(l->j, n + 1, 1);

@@ -1,4 +1,4 @@
-/* Which methods values have, and those of dicts, lists and small objects. */
+/* Methods of dicts, lists, cyclers and loops, and the lookup of methods by type and name. */
 #include <string.h>
 
 #include "template/jinja/builtins.h"
@@ -142,7 +142,7 @@ static const struct ak_jbuiltin cycler_methods[] = {
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
-/* ---- All of them -------------------------------------------------------- */
+/* ---- Lookup ------------------------------------------------------------- */
 static const struct ak_jbuiltin *string_method(const struct ak_jstr *name)
 {
     const struct ak_jbuiltin *const tables[] = { ak_j_string_methods, ak_j_string_splits,
@@ -161,8 +161,8 @@ static bool is_among(const struct ak_jstr *name, const char *const *names)
     return false;
 }
 
-/* What would change a value, which jinja2's immutable sandbox does not allow, and whatever
- * leads into Python. */
+/* Names that jinja2's immutable sandbox refuses: methods that change a value, and attributes that
+ * lead into Python. */
 static bool is_refused(struct ak_jval v, const struct ak_jstr *name)
 {
     static const char *const of_dict[] = {

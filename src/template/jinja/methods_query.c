@@ -1,4 +1,4 @@
-/* Strings' methods that ask about characters, and those that change their case. */
+/* String methods that test characters (isdigit, …) or change case. */
 #include <utf8proc.h>
 
 #include "base/unicode.h"
@@ -14,7 +14,7 @@ static bool is_decimal(uint32_t c)
     return category(c) == UTF8PROC_CATEGORY_ND;
 }
 
-/* Those above and below the line too. */
+/* Digits, including superscripts and subscripts. */
 static bool is_digit(uint32_t c)
 {
     return is_decimal(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 ||
@@ -48,7 +48,7 @@ static bool is_name_char(uint32_t c)
     return c == '_' || ak_is_word_char(c);
 }
 
-/* Whether there are characters, and all are `is`. */
+/* Whether `is` holds for all characters; `empty`: the result for an empty string. */
 static struct ak_jval all_are(struct ak_jenv *j, const struct ak_jstr *s, bool (*is)(uint32_t c),
                               bool empty)
 {

@@ -1,4 +1,4 @@
-/* Strings' methods that take them apart. */
+/* String methods that split: split, rsplit, partition, splitlines. */
 #include <string.h>
 
 #include "template/jinja/builtins.h"
@@ -27,7 +27,7 @@ static size_t before(const struct ak_jstr *s, size_t at)
     return at;
 }
 
-/* ---- At blanks: any number of them is one cut --------------------------- */
+/* ---- At runs of whitespace ---------------------------------------------- */
 static size_t skip_spaces(const struct ak_jstr *s, size_t at, bool spaces)
 {
     for (size_t next; at < s->n && ak_j_is_space(ak_j_char_at(s, at, &next)) == spaces;)
@@ -67,7 +67,7 @@ static void rsplit_spaces(struct ak_jenv *j, struct ak_jlist *list, const struct
     reverse(list);
 }
 
-/* ---- At a text ---------------------------------------------------------- */
+/* ---- At a separator ----------------------------------------------------- */
 static void split_at(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
                      const struct ak_jstr *separator, int64_t max_splits)
 {

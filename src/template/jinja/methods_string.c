@@ -1,4 +1,4 @@
-/* Strings' methods that find, split and join. */
+/* String methods that strip, pad, find, replace and join. */
 #include <string.h>
 
 #include "template/jinja/builtins.h"
@@ -15,7 +15,7 @@ static int64_t optional_int(struct ak_jenv *j, struct ak_jval v, int64_t otherwi
     return ak_j_is_given(v) && v.kind != AK_J_NONE ? ak_j_need_int(j, v, what) : otherwise;
 }
 
-/* ---- Blanks ------------------------------------------------------------- */
+/* ---- Stripping and padding ---------------------------------------------- */
 struct ak_jval ak_j_strip(struct ak_jenv *j, const struct ak_jstr *s, const struct ak_jstr *chars,
                           bool left, bool right)
 {
@@ -117,7 +117,7 @@ static struct ak_jval method_zfill(struct ak_jenv *j, const struct ak_jval *a,
 /* ---- Finding ------------------------------------------------------------ */
 struct window {
     size_t begin, end; /* bytes */
-    bool valid;        /* it does not begin behind the end */
+    bool valid;        /* false: it begins after its end */
 };
 
 static struct window window_of(struct ak_jenv *j, const struct ak_jstr *s, struct ak_jval from,
@@ -212,7 +212,7 @@ static bool has_affix(struct ak_jenv *j, const struct ak_jstr *s, struct window 
                   part->n) == 0;
 }
 
-/* One string, or a tuple of which one fits. */
+/* startswith, endswith: a string, or a tuple of alternatives. */
 static struct ak_jval any_affix(struct ak_jenv *j, const struct ak_jval *a, bool at_end)
 {
     struct window window = window_of(j, a[0].as.string, a[2], a[3]);
@@ -259,7 +259,7 @@ static struct ak_jval method_removesuffix(struct ak_jenv *j, const struct ak_jva
 }
 
 /* ---- Replacing, joining ------------------------------------------------- */
-/* An empty text is found before each character, and at the end. */
+/* Replaces the empty string, which occurs before each character and at the end. */
 static struct ak_jval insert_between(struct ak_jenv *j, const struct ak_jstr *s,
                                      const struct ak_jstr *to, int64_t count)
 {

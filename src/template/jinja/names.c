@@ -1,15 +1,14 @@
-/* Which names begin a scope without a value.
+/* Finds the names that begin a scope without a value; the counterpart of jinja2's idtracking.py.
  *
- * jinja2 turns names into Python's local variables, and decides before it runs what each one
- * begins as: a name that a scope assigns before it reads it begins without a value, even where
- * the variables of the template have it, and inner scopes then see that. Names are otherwise
- * looked up from the inside out while the template runs, which gives the same as jinja2's
- * aliases do. This is its idtracking.py in that light. */
+ * jinja2 compiles names to local variables of Python and decides before running how each begins. A
+ * name that a scope assigns before it reads it begins without a value, even if the variables of the
+ * template have it, and inner scopes see that. Otherwise names are looked up from the innermost
+ * scope outwards at run time, which gives the same results as jinja2's aliases. */
 #include "template/jinja/node.h"
 #include "template/jinja/string.h"
 
 struct symbol {
-    const struct ak_jnode *node; /* its NAME, for the name */
+    const struct ak_jnode *node; /* a NAME node with the name */
     bool hidden;                 /* begins without a value */
 };
 
@@ -18,7 +17,7 @@ struct symbols {
     size_t n, capacity;
 };
 
-struct inner { /* a node that opens a scope in this one */
+struct inner { /* a node that opens a scope inside this one */
     struct ak_jnode *node;
     struct inner *next;
 };
@@ -28,8 +27,8 @@ struct scope {
     const struct scope *parent;
     struct symbols symbols;
     struct inner *inner;
-    /* what is visited may not run: a name that it assigns may still have its value from outside,
-     * and an unknown filter fails when it is reached */
+    /* visiting code that may not run: a name assigned there may still have its outer value, and an
+     * unknown filter fails only when it is reached */
     bool branch;
 };
 
@@ -77,7 +76,7 @@ static void store(struct scope *s, const struct ak_jnode *node)
         add(s, node)->hidden = !s->branch && !is_known_outside(s, node->name);
 }
 
-/* A parameter has a value from the beginning. */
+/* Declares a parameter, which has a value from the beginning. */
 static void declare(struct scope *s, const struct ak_jnode *target)
 {
     if (target->kind == AK_JN_NAME && !find_in(&s->symbols, target->name))
@@ -133,7 +132,7 @@ static void remember(struct scope *s, struct ak_jnode *node)
     s->inner = inner;
 }
 
-/* Of if, with its elifs and else, and of a conditional expression. */
+/* The branches of an if with its elifs and else, or of a conditional expression. */
 static void visit_branches(struct scope *s, struct ak_jnode *node)
 {
     bool branch = s->branch;
@@ -145,7 +144,7 @@ static void visit_branches(struct scope *s, struct ak_jnode *node)
     s->branch = branch;
 }
 
-/* The parts of an expression, whichever it is. */
+/* Visits the parts of an expression of any kind. */
 static void visit_expression(struct scope *s, struct ak_jnode *node)
 {
     if (node->kind == AK_JN_FILTER || node->kind == AK_JN_TEST)

@@ -1,3 +1,4 @@
+/* Conversions between numbers and text, as in Python and independent of the locale. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "template/jinja/string.h"
 
-/* C's conversions write the locale's decimal point; templates know only ".". */
+/* The decimal point that C's conversions write; templates know only ".". */
 static const char *point(void)
 {
     return localeconv()->decimal_point;
@@ -122,7 +123,7 @@ static void trim(const char **text, size_t *n)
         (*n)--;
 }
 
-/* Digits with single underscores between them; gives the number of characters. */
+/* Number of characters that are digits with single underscores between them. */
 static size_t digits_at(const char *text, size_t n)
 {
     size_t i = 0;

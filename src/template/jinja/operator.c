@@ -1,4 +1,4 @@
-/* + - * / // % ** */
+/* Arithmetic: + - * / // % ** on numbers, strings and lists, as in Python. */
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static _Noreturn void fail_operands(struct ak_jenv *j, const char *op, struct ak
 }
 
 /* ---- Integers ----------------------------------------------------------- */
-/* Rounds towards minus infinity, as Python does. */
+/* Division rounds towards minus infinity, as in Python. */
 static struct ak_jval divide_integers(struct ak_jenv *j, const char *op, int64_t a, int64_t b)
 {
     if (b == 0)
@@ -178,7 +178,7 @@ static struct ak_jval repeat_list(struct ak_jenv *j, const struct ak_jlist *list
     return ak_j_from_list(all);
 }
 
-/* What is added to a marked text is escaped. */
+/* If one operand is safe for HTML, the other is escaped. */
 static struct ak_jval add_strings(struct ak_jenv *j, struct ak_jval a, struct ak_jval b)
 {
     if (!ak_j_is_safe(a) && !ak_j_is_safe(b))

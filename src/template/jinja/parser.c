@@ -1,4 +1,4 @@
-/* Statements. */
+/* Parser of statements, and the helpers that expression.c shares. */
 #include "template/jinja/parser.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include "template/jinja/string.h"
 
-/* ---- What both halves use ----------------------------------------------- */
+/* ---- Shared with expression.c ------------------------------------------- */
 void ak_j_add_node(struct ak_jnodes *list, struct ak_jnode *node)
 {
     if (!list->end)
@@ -128,7 +128,7 @@ static struct ak_jnode *parse_output(struct ak_jparser *p)
     return node;
 }
 
-/* Up to one of the tags that `ends` names, whose name is then next; NULL: to the end. */
+/* Parses up to one of the tags in `ends`; its name is then the next token. NULL: to the end. */
 static struct ak_jnode *parse_until(struct ak_jparser *p, const char *const *ends)
 {
     struct ak_jnodes body = { 0 };
@@ -147,7 +147,7 @@ static struct ak_jnode *parse_until(struct ak_jparser *p, const char *const *end
     return body.first;
 }
 
-/* The body of the statement that begins at `tag`. */
+/* Parses the body of the statement that begins at `tag`. */
 static struct ak_jnode *parse_body(struct ak_jparser *p, const struct ak_jtoken *tag,
                                    const char *const *ends)
 {
@@ -168,7 +168,7 @@ static struct ak_jnode *parse_only_body(struct ak_jparser *p, const struct ak_jt
     return body;
 }
 
-/* ---- What is assigned to ------------------------------------------------ */
+/* ---- Targets ------------------------------------------------------------ */
 static struct ak_jnode *parse_one_target(struct ak_jparser *p, bool member)
 {
     const struct ak_jtoken *at = p->now;
@@ -310,7 +310,7 @@ static struct ak_jnode *parse_parameters(struct ak_jparser *p)
     return parameters.first;
 }
 
-/* A body that is called, not run where it stands: loops around it cannot be left from it. */
+/* Parses a body that runs when it is called, so that `break` cannot leave the loops around it. */
 static void parse_called_body(struct ak_jparser *p, struct ak_jnode *node,
                               const struct ak_jtoken *tag, const char *end)
 {
@@ -349,7 +349,7 @@ static struct ak_jnode *parse_call_block(struct ak_jparser *p, const struct ak_j
     return node;
 }
 
-/* ---- The others --------------------------------------------------------- */
+/* ---- Other statements --------------------------------------------------- */
 static struct ak_jnode *parse_set(struct ak_jparser *p, const struct ak_jtoken *tag)
 {
     struct ak_jnode *node = ak_j_node(p, AK_JN_SET, tag);
@@ -420,7 +420,7 @@ static struct ak_jnode *parse_continue(struct ak_jparser *p, const struct ak_jto
     return parse_loop_control(p, tag, AK_JN_CONTINUE);
 }
 
-/* They reach for other templates, or change how text is written; a chat template stands alone. */
+/* Statements that use other templates or change escaping. Chat templates do not need them. */
 static _Noreturn struct ak_jnode *refuse(struct ak_jparser *p, const struct ak_jtoken *tag)
 {
     p->j->line = tag->line;
@@ -444,7 +444,7 @@ static const struct {
     { "autoescape", refuse },
 };
 
-/* Everything between "{%" and "%}". */
+/* Parses a tag: everything between "{%" and "%}". */
 static struct ak_jnode *parse_statement(struct ak_jparser *p)
 {
     const struct ak_jtoken *tag = ak_j_expect(p, AK_JT_NAME);

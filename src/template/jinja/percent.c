@@ -1,11 +1,11 @@
-/* "format" % values */
+/* "format" % values, as in Python. */
 #include <math.h>
 #include <string.h>
 
 #include "template/jinja/builtins.h"
 
 struct values {
-    const struct ak_jval *all; /* of a tuple, or the one */
+    const struct ak_jval *all; /* elements of a tuple, or the single value */
     size_t n, at;
     const struct ak_jdict *named; /* NULL: not a dict */
 };
@@ -17,7 +17,7 @@ static struct ak_jval next_value(struct ak_jenv *j, struct values *values)
     return values->all[values->at++];
 }
 
-/* "(name)", where there is one: the value that it stands for. */
+/* Reads an optional "(name)" and looks its value up; false: there is none. */
 static bool read_name(struct ak_jenv *j, const struct ak_jstr *s, size_t *at,
                       const struct values *values, struct ak_jval *out)
 {
@@ -75,7 +75,7 @@ static double number_of(struct ak_jenv *j, struct ak_jval v)
     return v.kind == AK_J_FLOAT ? v.as.number : (double)ak_j_need_int(j, v, "a number in a format");
 }
 
-/* An integer; a float loses what is behind the point for %d alone. */
+/* The integer to format. %d truncates a float, other conversions refuse it. */
 static int64_t integer_of(struct ak_jenv *j, struct ak_jval v, char conversion)
 {
     if (v.kind != AK_J_FLOAT || conversion != 'd')
@@ -137,7 +137,7 @@ static void put_conversion(struct ak_jenv *j, struct ak_jout *out, struct ak_jva
     }
 }
 
-/* *at is behind the "%". */
+/* Formats one conversion; *at is after the "%". */
 static void put_one(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s, size_t *at,
                     struct values *values)
 {

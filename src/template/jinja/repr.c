@@ -1,3 +1,4 @@
+/* str() and repr() of values, as in Python. */
 #include <string.h>
 #include <utf8proc.h>
 

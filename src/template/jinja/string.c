@@ -1,3 +1,4 @@
+/* Strings: construction, characters, search, stripping, buffers, and the escapes of literals. */
 #include <string.h>
 
 #include "base/unicode.h"
@@ -5,9 +6,8 @@
 #include "template/jinja/parser.h"
 #include "template/jinja/string.h"
 
-/* Bytes behind a concatenated string, so that a text that grows piece by
- * piece is not copied each time: the next one goes behind the last, as long as that is the one
- * that ends where the used bytes end. */
+/* Spare bytes after a concatenated string. A string that grows piece by piece appends there instead
+ * of being copied, provided that it ends where the used bytes end. */
 struct ak_jspare {
     char *bytes;
     size_t used, capacity;
@@ -116,7 +116,7 @@ bool ak_j_strings_equal(const struct ak_jstr *a, const struct ak_jstr *b)
     return a == b || (a->n == b->n && (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0));
 }
 
-/* The order of UTF-8's bytes is that of characters. */
+/* UTF-8 bytes sort like characters. */
 int ak_j_strings_order(const struct ak_jstr *a, const struct ak_jstr *b)
 {
     size_t n = a->n < b->n ? a->n : b->n;
@@ -270,7 +270,8 @@ static void put_octal(struct ak_jenv *j, struct ak_jout *out, const char *text, 
     put_code(j, out, code);
 }
 
-/* A backslash before a character beyond ASCII meets the backslash of that one's escape. */
+/* jinja2 decodes literals by "unicode-escape" after writing characters beyond ASCII as escapes. So
+ * a backslash before such a character escapes the backslash of that escape. */
 static void put_escape_of(struct ak_jenv *j, struct ak_jout *out, const char *text, size_t n,
                           size_t *at)
 {
@@ -282,7 +283,7 @@ static void put_escape_of(struct ak_jenv *j, struct ak_jout *out, const char *te
         ak_j_put_bytes(j, out, &hex[(c >> shift) & 15], 1);
 }
 
-/* *at is behind the backslash. */
+/* Decodes one escape; *at is after the backslash. */
 static void put_escape(struct ak_jenv *j, struct ak_jout *out, const char *text, size_t n,
                        size_t *at)
 {

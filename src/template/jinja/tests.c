@@ -1,4 +1,4 @@
-/* What can stand behind "is". */
+/* Tests: what can follow "is". */
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
 
@@ -70,7 +70,7 @@ static struct ak_jval test_mapping(struct ak_jenv *j, args_of a, const struct ak
     return ak_j_bool(a[0].kind == AK_J_DICT);
 }
 
-/* What has a length and can be subscribed, which a dict and undefined do too. */
+/* Has a length and subscripts; this includes dicts and undefined. */
 static struct ak_jval test_sequence(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;

@@ -1,3 +1,4 @@
+/* Undefined values, lists, properties of values, iteration and dicts. */
 #include <string.h>
 
 #include "template/jinja/string.h"
@@ -70,7 +71,7 @@ struct ak_jval ak_j_pair(struct ak_jenv *j, struct ak_jval a, struct ak_jval b)
     return ak_j_from_list(pair);
 }
 
-/* ---- Asking ------------------------------------------------------------- */
+/* ---- Queries ------------------------------------------------------------ */
 bool ak_j_is_true(struct ak_jval v)
 {
     switch (v.kind) {
@@ -182,7 +183,7 @@ struct ak_jstr *ak_j_need_string(struct ak_jenv *j, struct ak_jval v, const char
 
 /* ---- Dicts -------------------------------------------------------------- */
 
-enum { SMALL = 8 }; /* pairs that are looked through one by one */
+enum { SMALL = 8 }; /* up to so many pairs are searched without a hash table */
 
 struct ak_jdict *ak_j_dict(struct ak_jenv *j)
 {
@@ -206,7 +207,7 @@ static size_t find_small(struct ak_jenv *j, const struct ak_jdict *dict, struct 
     return SIZE_MAX;
 }
 
-/* The slot of a key, or the free one where it would go. */
+/* The slot of a key, or the free slot for it. */
 static uint32_t *slot_of(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key,
                          uint64_t hash)
 {

@@ -1,6 +1,5 @@
 /* Values of templates, with the semantics of Python. All are immutable, except namespaces, the
- * position of a generator, and lists and dicts while they are being built. Used by all of jinja/.
- */
+ * position of a generator, and lists and dicts under construction. Used by all of jinja/. */
 #ifndef AK_TEMPLATE_JINJA_VALUE_H
 #define AK_TEMPLATE_JINJA_VALUE_H
 
