@@ -105,30 +105,6 @@ static struct ak_jval filter_round(struct ak_jenv *j, const struct ak_jval *a,
                       unit);
 }
 
-static struct ak_jval filter_filesizeformat(struct ak_jenv *j, const struct ak_jval *a,
-                                            const struct ak_jargs *rest)
-{
-    static const char prefixes[] = "kMGTPEZY";
-    double bytes, base = ak_j_is_true(a[1]) ? 1024 : 1000, unit = base;
-    struct ak_jout out = { 0 };
-    int i = 0;
-    (void)rest;
-    if (!to_float(j, a[0], &bytes))
-        ak_j_fail(j, "could not convert %s to float", ak_j_show(j, a[0]));
-    if (bytes < base) {
-        ak_j_put_int(j, &out, truncate_float(j, bytes).as.integer);
-        ak_j_put_text(j, &out, bytes == 1 ? " Byte" : " Bytes");
-        return ak_j_finish(j, &out);
-    }
-    for (; i < 7 && bytes >= unit * base; i++)
-        unit *= base;
-    ak_j_put_printf(j, &out, 'f', 1, false, bytes / unit);
-    ak_j_put_text(j, &out, " ");
-    ak_j_put_char(j, &out, base == 1024 && i == 0 ? 'K' : (unsigned char)prefixes[i]);
-    ak_j_put_text(j, &out, base == 1024 ? "iB" : "B");
-    return ak_j_finish(j, &out);
-}
-
 /* ---- Any value ---------------------------------------------------------- */
 static struct ak_jval filter_default(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
@@ -176,7 +152,6 @@ static const struct ak_jbuiltin value_filters[] = {
     { "int", filter_int, 0, { "default", "base" }, false, false },
     { "float", filter_float, 0, { "default" }, false, false },
     { "round", filter_round, 0, { "precision", "method" }, false, false },
-    { "filesizeformat", filter_filesizeformat, 0, { "binary" }, false, false },
     { NULL, NULL, 0, { NULL }, false, false },
 };
 
