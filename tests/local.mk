@@ -47,7 +47,7 @@ check_PROGRAMS += tests/weights/test_npy_dir
 check_PROGRAMS += tests/weights/test_whisper_ggml
 
 # The command's own sources, of which no library has the functions.
-tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c src/cli/utf8.c
+tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c
 
 # By name, for tests/golden/json_schema_suite.py.
 EXTRA_PROGRAMS += tests/grammar/grammar_batch

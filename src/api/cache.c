@@ -3,8 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/error.h"
-#include "api/versioned.h"
+#include "api/handles.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "pack/cache.h"

@@ -1,6 +1,4 @@
-#include "api/error.h"
-#include "api/text.h"
-#include "api/versioned.h"
+#include "api/handles.h"
 #include "base/mem.h"
 #include "toolcall/toolcall.h"
 

@@ -1,6 +1,4 @@
-#include "api/error.h"
 #include "api/handles.h"
-#include "api/versioned.h"
 #include "base/mem.h"
 #include "template/template.h"
 

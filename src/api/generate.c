@@ -1,10 +1,7 @@
 #include "generate/generate.h"
 
-#include "api/error.h"
-#include "api/session.h"
-#include "api/versioned.h"
+#include "api/handles.h"
 #include "base/mem.h"
-#include "generate/parallel.h"
 
 void akunu_generation_default(struct akunu_generation *generation)
 {

@@ -1,8 +1,6 @@
 #include <string.h>
 
-#include "api/error.h"
-#include "api/text.h"
-#include "api/versioned.h"
+#include "api/handles.h"
 #include "base/mem.h"
 #include "grammar/matcher.h"
 #include "grammar/schema/schema.h"

@@ -2,13 +2,8 @@ libak_la_SOURCES += \
 	src/api/cache.c \
 	src/api/calls.c \
 	src/api/chat.c \
-	src/api/convert.c \
-	src/api/device.c \
-	src/api/embed.c \
 	src/api/error.c \
-	src/api/error.h \
 	src/api/file.c \
-	src/api/file.h \
 	src/api/generate.c \
 	src/api/grammar.c \
 	src/api/handles.h \
@@ -19,9 +14,5 @@ libak_la_SOURCES += \
 	src/api/roofline.c \
 	src/api/sampling.c \
 	src/api/session.c \
-	src/api/session.h \
 	src/api/text.c \
-	src/api/text.h \
-	src/api/version.c \
-	src/api/versioned.c \
-	src/api/versioned.h
+	src/api/version.c

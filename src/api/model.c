@@ -1,9 +1,5 @@
 #include "api/handles.h"
 
-#include "api/error.h"
-#include "api/file.h"
-#include "api/session.h"
-#include "api/versioned.h"
 #include "base/mem.h"
 #include "cpu/layout.h"
 #include "weights/composed.h"

@@ -1,5 +1,4 @@
-#include "api/error.h"
-#include "api/versioned.h"
+#include "api/handles.h"
 #include "cpu/backend.h"
 
 struct progress {

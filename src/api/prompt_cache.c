@@ -1,9 +1,7 @@
 /* Texts in files: single ones, and prompts that were run before. */
-#include "persist/prompt_cache.h"
+#include "persist/save.h"
 
-#include "api/error.h"
-#include "api/session.h"
-#include "api/versioned.h"
+#include "api/handles.h"
 
 void akunu_prompt_cache_default(struct akunu_prompt_cache *cache)
 {

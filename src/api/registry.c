@@ -1,6 +1,8 @@
 /* What this build can read, from the registries themselves. */
-#include "api/error.h"
-#include "api/versioned.h"
+#include <stdio.h>
+
+#include "api/handles.h"
+#include "backends/list.h"
 #include "cpu/layout.h"
 #include "model/model.h"
 #include "weights/formats.h"
@@ -72,4 +74,28 @@ enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info
     struct akunu_quantisation_info full = { .name = q->name, .about = q->about };
     return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_quantisation_info", &error),
                   &error);
+}
+
+/* ---- Devices ------------------------------------------------------------ */
+static ak_status find_device(size_t i, struct akunu_device_info *out, struct ak_error *error)
+{
+    for (const struct ak_backend_ops *const *ops = ak_backend_list(); *ops; ops++) {
+        if (!(*ops)->device_info)
+            continue;
+        AK_TRY((*ops)->device_info(i, out, error));
+        snprintf(out->backend, sizeof out->backend, "%s", (*ops)->name);
+        return AKUNU_OK;
+    }
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "this build has no backend but the CPU's: it was configured without OpenCL");
+}
+
+enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info)
+{
+    struct ak_error error = { 0 };
+    struct akunu_device_info full = { 0 };
+    ak_status status = find_device(i, &full, &error);
+    if (status == AKUNU_OK)
+        status = ak_api_copy_out(info, &full, sizeof full, "akunu_device_info", &error);
+    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }

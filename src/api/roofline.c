@@ -1,8 +1,6 @@
 #include <string.h>
 
-#include "api/error.h"
 #include "api/handles.h"
-#include "api/versioned.h"
 #include "backends/list.h"
 #include "base/chip.h"
 #include "cpu/backend.h"

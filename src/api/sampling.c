@@ -1,13 +1,9 @@
 #include <string.h>
 
-#include "api/error.h"
 #include "api/handles.h"
-#include "api/versioned.h"
 #include "base/mem.h"
-#include "session/constraint.h"
-#include "sample/logprobs.h"
 #include "sample/sampler.h"
-#include "sample/params.h"
+#include "session/constraint.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;

@@ -1,6 +1,5 @@
-#include "api/text.h"
+#include "api/handles.h"
 
-#include "api/error.h"
 #include "base/mem.h"
 
 static ak_status load(const char *path, const char *const *override_kv, struct ak_tokenizer **out,

@@ -1,14 +1,13 @@
 /* apply-template: a conversation as the prompt that a model expects. Only headers, vocabulary
  * and template are read. */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <stdlib.h>
 
 #include "akunu/akunu.h"
 #include "cli/input.h"
-#include "cli/json.h"
+#include "cli/load.h"
 #include "cli/message.h"
-#include "cli/model_path.h"
 #include "cli/output.h"
 
 /* A template is bad input rather than an unreadable model, and fails while it runs. */

@@ -11,10 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/message.h"
-#include "cli/progress.h"
+#include "cli/options.h"
 
 struct bench {
     struct cli_model_session *loaded;

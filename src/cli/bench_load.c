@@ -12,10 +12,8 @@
 #include <unistd.h>
 
 #include "cli/bench.h"
-#include "cli/interrupt.h"
+#include "cli/load.h"
 #include "cli/message.h"
-#include "cli/model_path.h"
-#include "cli/progress.h"
 
 /* ---- Out of the page cache ---------------------------------------------- */
 /* nftw has no place for a user's pointer. */

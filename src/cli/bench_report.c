@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/json.h"
+#include "cli/output.h"
 
 void cli_bench_name(const struct cli_bench_test *t, char *out)
 {

@@ -8,9 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli/bench.h"
-#include "cli/interrupt.h"
 #include "cli/message.h"
-#include "cli/progress.h"
 
 enum { PATH_BYTES = 4096, DEFAULT_CHUNK = 512, GENERATED = 24, PROMPT = 256, MOST_CANDIDATES = 4 };
 

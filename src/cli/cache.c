@@ -1,11 +1,10 @@
 /* cache: what the folder of packed weights and kept prompts holds, and cleaning it up. */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "akunu/akunu.h"
-#include "cli/json.h"
 #include "cli/message.h"
 #include "cli/output.h"
 

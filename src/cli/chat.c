@@ -6,12 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/grammar.h"
 #include "cli/input.h"
-#include "cli/interrupt.h"
+#include "cli/load.h"
 #include "cli/message.h"
-#include "cli/speculation.h"
+#include "cli/options.h"
+#include "cli/sampling.h"
 
 static const char prompt[] = "> ", more[] = "... ";
 

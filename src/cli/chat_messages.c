@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/json.h"
 #include "cli/message.h"
+#include "cli/output.h"
 
 static bool is_of(const json_t *message, const char *role)
 {

@@ -7,10 +7,7 @@
 #include <unistd.h>
 
 #include "cli/input.h"
-#include "cli/interrupt.h"
 #include "cli/message.h"
-#include "cli/progress.h"
-#include "cli/utf8.h"
 
 struct turn {
     struct cli_chat *chat;

@@ -1,4 +1,4 @@
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <string.h>
 

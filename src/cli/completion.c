@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "akunu/akunu.h"
-#include "cli/commands.h"
 #include "cli/configuration.h"
+#include "cli/load.h"
 #include "cli/message.h"
-#include "cli/model_path.h"
+#include "cli/options.h"
 
 enum cli_offer cli_find_offer(const struct cli_flag *flag)
 {

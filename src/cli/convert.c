@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/load.h"
 #include "cli/message.h"
-#include "cli/model_path.h"
-#include "cli/progress.h"
+#include "cli/options.h"
 
 struct work {
     struct cli_progress progress;

@@ -1,16 +1,14 @@
 /* embed: the embeddings of texts. */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/input.h"
-#include "cli/interrupt.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/npy.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 
 enum {
     AT_ONCE = 256, /* texts between two looks at the progress */

@@ -1,4 +1,4 @@
-#include "cli/grammar.h"
+#include "cli/sampling.h"
 
 #include <stdlib.h>
 #include <string.h>

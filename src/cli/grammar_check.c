@@ -1,14 +1,13 @@
 /* grammar-check: is a text one of a grammar, or JSON that a schema allows? */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <stdlib.h>
 
-#include "cli/grammar.h"
 #include "cli/input.h"
-#include "cli/json.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/sampling.h"
 
 /* Where a byte is, for people: lines and characters from 1 on. */
 struct place {

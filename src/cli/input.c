@@ -5,9 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/interrupt.h"
 #include "cli/message.h"
-#include "cli/number.h"
 
 /* Appends a stream's bytes up to its end, and a NUL. */
 static int read_all(FILE *file, const char *name, struct cli_text *out)

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/load.h"
 #include "cli/message.h"
-#include "cli/model_path.h"
+#include "cli/options.h"
 
 static struct cli_type_total *total_of(struct cli_type_total *totals, size_t *n, const char *type)
 {

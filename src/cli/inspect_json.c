@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "cli/json.h"
 #include "cli/message.h"
+#include "cli/output.h"
 
 /* A single value; an array's elements are printed one by one. */
 static void print_scalar(const struct akunu_meta *m, struct cli_output *out)

@@ -1,11 +1,11 @@
-#include "cli/json.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/utf8.h"
+#include "cli/message.h"
 
 json_t *cli_json_text(const char *bytes, size_t n)
 {

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/interrupt.h"
 #include "cli/message.h"
 #include "config.h"
 

@@ -1,15 +1,12 @@
 /* logits: the logits of every position of some ids, as a .npy file. */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <stdlib.h>
 
 #include "cli/input.h"
-#include "cli/interrupt.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/npy.h"
-#include "cli/number.h"
-#include "cli/progress.h"
 
 /* Runs ids [first, first + n) as one pass and writes their rows. */
 static int one_pass(struct cli_model_session *loaded, const akunu_token *ids, size_t n,

@@ -2,8 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/message.h"
 #include "cli/options.h"
 

@@ -1,11 +1,10 @@
 #include "cli/message.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "cli/utf8.h"
 
 int cli_exit_code(enum akunu_status status)
 {
@@ -123,4 +122,61 @@ void cli_report(const char *format, ...)
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
+}
+
+/* ---- UTF-8 -------------------------------------------------------------- */
+size_t cli_utf8_length(const char *text, size_t n)
+{
+    if (n == 0)
+        return 0;
+    unsigned char first = (unsigned char)text[0];
+    if (first < 0x80)
+        return 1;
+    size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || n < length)
+        return 0;
+
+    /* The second byte's range excludes overlong forms, surrogates and what lies above U+10FFFF. */
+    unsigned char second = (unsigned char)text[1];
+    unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    if (second < low || second > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (((unsigned char)text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* ---- Ctrl-C ------------------------------------------------------------- */
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    if (interrupted)
+        _exit(CLI_EXIT_INTERRUPTED);
+    interrupted = 1;
+}
+
+void cli_interrupt_install(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = on_interrupt; /* no SA_RESTART: a read of the terminal must end too */
+    sigaction(SIGINT, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
+bool cli_is_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+void cli_interrupt_clear(void)
+{
+    interrupted = 0;
 }

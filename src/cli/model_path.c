@@ -1,4 +1,4 @@
-#include "cli/model_path.h"
+#include "cli/load.h"
 
 #include <dirent.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "cli/number.h"
+#include "cli/input.h"
 
 #include <ctype.h>
 #include <errno.h>

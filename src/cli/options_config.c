@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/configuration.h"
 #include "cli/message.h"
-#include "cli/option_value.h"
 
 /* The command's flag of a setting; two commands may take one name differently. */
 static size_t flag_of(const struct cli_command *command, const struct cli_setting *s)

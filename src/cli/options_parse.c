@@ -9,7 +9,6 @@
 #include "akunu/akunu.h"
 #include "cli/configuration.h"
 #include "cli/message.h"
-#include "cli/option_value.h"
 
 static void set_defaults(const struct cli_command *command, struct cli_options *o)
 {

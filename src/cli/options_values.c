@@ -4,9 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/configuration.h"
+#include "cli/input.h"
 #include "cli/message.h"
-#include "cli/number.h"
-#include "cli/option_value.h"
 
 int cli_fail_value(const struct cli_option_value *f, const char *format, ...)
 {

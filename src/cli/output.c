@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/message.h"
-#include "cli/utf8.h"
 
 struct cli_output cli_output_stdout(void)
 {

@@ -3,8 +3,10 @@
 #ifndef AK_CLI_OUTPUT_H
 #define AK_CLI_OUTPUT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct cli_output {
@@ -27,5 +29,21 @@ bool cli_output_escaped(struct cli_output *out, const char *bytes, size_t n);
 /* Flushes and gives the program's exit code: `code`, but CLI_EXIT_FAILURE with a
  * message where output could not be written. A closed pipe is no failure. */
 int cli_output_end(struct cli_output *out, int code);
+
+/* ---- JSON: json.c ------------------------------------------------------- */
+/* JSON values of what a model file may hold, and their printing. */
+
+/* n bytes as a string; malformed UTF-8 becomes U+FFFD. */
+json_t *cli_json_text(const char *bytes, size_t n);
+
+/* A number, or null where JSON has none: infinities and NaN. */
+json_t *cli_json_real(double value);
+
+/* A whole number; beyond int64 the nearest real. */
+json_t *cli_json_unsigned(uint64_t value);
+
+/* Prints `value` on one line and releases it. NULL, which stands for a failed
+ * allocation while it was built, counts as a failure to write with ENOMEM. */
+bool cli_json_print(struct cli_output *out, json_t *value);
 
 #endif

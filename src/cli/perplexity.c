@@ -5,15 +5,13 @@
  * stands at the front of the text and replaces the first token of each chunk;
  * of a chunk the tokens after position context/2 are scored, each given all
  * before it. The error is the standard error of the mean, carried through exp. */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/input.h"
-#include "cli/interrupt.h"
-#include "cli/json.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/output.h"

@@ -1,10 +1,8 @@
-#include "cli/progress.h"
+#include "cli/message.h"
 
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "cli/message.h"
 
 double cli_seconds(void)
 {

@@ -1,15 +1,14 @@
 /* run: continues a prompt and streams the text; chat.c has conversations. */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/grammar.h"
-#include "cli/interrupt.h"
+#include "cli/load.h"
 #include "cli/message.h"
 #include "cli/run.h"
-#include "cli/speculation.h"
+#include "cli/sampling.h"
 
 bool cli_run_keep(struct cli_run *run, struct cli_text *to, const char *text, size_t n)
 {

@@ -3,10 +3,9 @@
 #define AK_CLI_RUN_H
 
 #include "cli/input.h"
-#include "cli/json.h"
 #include "cli/load.h"
+#include "cli/message.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 #include "cli/sampling.h"
 
 struct cli_run {

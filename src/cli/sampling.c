@@ -6,9 +6,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "cli/json.h"
+#include "cli/input.h"
 #include "cli/message.h"
-#include "cli/number.h"
+#include "cli/output.h"
 
 int64_t cli_random_seed(void)
 {

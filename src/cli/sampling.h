@@ -30,4 +30,12 @@ int64_t cli_random_seed(void);
 json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
                           const struct akunu_logprob *top, size_t n_top);
 
+/* ---- Grammar: grammar.c ------------------------------------------------- */
+/* The grammar that the flags ask for. */
+
+/* From --grammar, --grammar-file or -j, of which there may be one; *out is NULL where there
+ * is none, else to be freed. Gives an exit code, after a message unless it is CLI_EXIT_OK. */
+int cli_read_grammar(const struct cli_options *options, enum akunu_schema_form form,
+                     struct akunu_grammar **out);
+
 #endif

@@ -1,14 +1,12 @@
 /* tokenize and detokenize: text to ids and back. Only the vocabulary is read. */
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/input.h"
-#include "cli/json.h"
 #include "cli/load.h"
 #include "cli/message.h"
-#include "cli/number.h"
 #include "cli/output.h"
 
 /* The text of some ids; to be freed. */

@@ -21,4 +21,14 @@ struct ak_gen_request {
 ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *result,
                      struct ak_error *error);
 
+/* ---- Parallel completions: parallel.c ----------------------------------- */
+/* Several continuations of one prompt, which is run once: they share its pages, and a pass
+ * takes a token of each, so the weights are read once for all of them. */
+
+/* As akunu_generate_choices, with sequences[1 …] of -1. The request's sequence, on_piece and
+ * speculation count for nothing. *results are always filled in. */
+ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
+                              akunu_choice_fn *on_piece, int32_t *sequences,
+                              struct akunu_result *results, struct ak_error *error);
+
 #endif

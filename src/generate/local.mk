@@ -6,10 +6,7 @@ libak_la_SOURCES += \
 	src/generate/generate.c \
 	src/generate/generate.h \
 	src/generate/parallel.c \
-	src/generate/parallel.h \
 	src/generate/prompt_lookup.c \
-	src/generate/prompt_lookup.h \
 	src/generate/speculate.c \
 	src/generate/speculate.h \
-	src/generate/stops.c \
-	src/generate/stops.h
+	src/generate/stops.c

@@ -1,4 +1,4 @@
-#include "generate/parallel.h"
+#include "generate/generate.h"
 
 #include "base/mem.h"
 #include "base/system.h"

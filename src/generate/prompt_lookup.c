@@ -1,4 +1,4 @@
-#include "generate/prompt_lookup.h"
+#include "generate/draft.h"
 
 #include "base/mem.h"
 

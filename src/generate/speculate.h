@@ -21,9 +21,8 @@
 #ifndef AK_GENERATE_SPECULATE_H
 #define AK_GENERATE_SPECULATE_H
 
-#include "session/cost_model.h"
 #include "generate/draft.h"
-#include "generate/prompt_lookup.h"
+#include "session/session.h"
 
 enum { AK_GEN_DRAFT_MAX = AK_SESSION_SKINNY_MAX - 1 };
 

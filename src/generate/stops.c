@@ -1,4 +1,4 @@
-#include "generate/stops.h"
+#include "generate/completion.h"
 
 ak_status ak_gen_stops_begin(struct ak_gen_stops *s, const char *const *texts, size_t n,
                              struct ak_error *error)

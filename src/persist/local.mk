@@ -1,5 +1,4 @@
 libak_la_SOURCES += \
 	src/persist/prompt_cache.c \
-	src/persist/prompt_cache.h \
 	src/persist/save.c \
 	src/persist/save.h

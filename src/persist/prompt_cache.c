@@ -1,4 +1,4 @@
-#include "persist/prompt_cache.h"
+#include "persist/save.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "sample/adaptive_p.h"
+#include "sample/sampler_state.h"
 
 #include <math.h>
 

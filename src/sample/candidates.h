@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/math.h"
+
 struct ak_sample_candidate {
     float logit; /* finite */
     int32_t token;
@@ -107,5 +109,22 @@ uint32_t ak_sample_invert_cdf(const struct ak_sample_candidates *c, double total
 
 /* The token at `unit` of the distribution exp(logit / temperature); temperature > 0. */
 int32_t ak_sample_from_softmax(struct ak_sample_candidates *c, float temperature, double unit);
+
+/* exp of x ≤ 0: ak_expf with products and sums that round apart. A fused one is a
+ * call on the baseline of x86-64, and a whole vocabulary is weighed for a token. */
+static inline float ak_sample_exp(float x)
+{
+    float shifted = x * AK_EXP_LOG2E + AK_EXP_ROUND;
+    float n = shifted - AK_EXP_ROUND;
+    float r = (x - n * AK_EXP_LN2_HIGH) - n * AK_EXP_LN2_LOW;
+    float p = AK_EXP_C6 * r + AK_EXP_C5;
+    p = p * r + AK_EXP_C4;
+    p = p * r + AK_EXP_C3;
+    p = p * r + AK_EXP_C2;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    float scale = ak_bits_float((ak_float_bits(shifted) << 23) + 0x3f800000u);
+    return x < AK_EXP_LOW ? 0.0f : p * scale;
+}
 
 #endif

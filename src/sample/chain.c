@@ -1,4 +1,4 @@
-#include "sample/chain.h"
+#include "sample/sampler_state.h"
 
 #include <ctype.h>
 #include <string.h>

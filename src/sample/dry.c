@@ -1,4 +1,4 @@
-#include "sample/dry.h"
+#include "sample/sampler_state.h"
 
 #include <float.h>
 

@@ -7,7 +7,8 @@
 #ifndef AK_SAMPLE_DRY_BREAKERS_H
 #define AK_SAMPLE_DRY_BREAKERS_H
 
-#include "sample/history.h"
+#include <stdint.h>
+
 #include "tokenizer/tokenizer.h"
 
 enum { AK_SAMPLE_DRY_BREAKER_BYTES_MAX = 40, AK_SAMPLE_DRY_TAIL_MAX = 20 };

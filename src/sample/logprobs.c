@@ -1,9 +1,9 @@
-#include "sample/logprobs.h"
+#include "sample/sampler.h"
 
 #include <float.h>
 
 #include "base/mem.h"
-#include "sample/weight.h"
+#include "sample/candidates.h"
 
 ak_status ak_sample_logprobs_init(struct ak_sample_logprobs *l, uint32_t n_top, uint32_t n_vocab,
                                   struct ak_error *error)

@@ -1,4 +1,4 @@
-#include "sample/mirostat.h"
+#include "sample/sampler_state.h"
 
 #include "base/math.h"
 

@@ -1,10 +1,10 @@
-#include "sample/params.h"
+#include "sample/sampler.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "sample/dry_breakers.h"
-#include "sample/chain.h"
+#include "sample/sampler_state.h"
 
 static ak_status check_numbers(const struct akunu_sampling *p, struct ak_error *error)
 {

@@ -1,4 +1,4 @@
-#include "sample/penalties.h"
+#include "sample/sampler_state.h"
 
 #include "base/mem.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/math.h"
 #include "base/mem.h"
+#include "sample/sampler.h"
 #include "sample/sampler_state.h"
-#include "sample/params.h"
 
 static ak_status init_random(struct ak_sampler *s, struct ak_error *error)
 {

@@ -17,6 +17,8 @@
 #ifndef AK_SAMPLE_SAMPLER_H
 #define AK_SAMPLE_SAMPLER_H
 
+#include "base/error.h"
+#include "sample/candidates.h"
 #include "tokenizer/tokenizer.h"
 
 struct ak_sampler;
@@ -62,5 +64,32 @@ const struct ak_sample_candidate *ak_sample_find_best(struct ak_sampler *s, cons
  * vocabulary had no others: what a sampler counts or sums up is of these. */
 ak_status ak_sample_token_masked(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
                                  int32_t *token, struct ak_error *error);
+
+/* ---- Parameter checks: params.c ----------------------------------------- */
+/* Whether parameters of sampling make sense. */
+
+/* All that can be checked without a model. AKUNU_ERROR_ARGUMENT with a message that names
+ * the field, what it is and what it may be. */
+ak_status ak_sample_check_params(const struct akunu_sampling *sampling, struct ak_error *error);
+
+/* ---- Log-probabilities: logprobs.c -------------------------------------- */
+/* Logarithms of the probabilities that a model gives to tokens. */
+
+/* Room for the likeliest ones. */
+struct ak_sample_logprobs {
+    struct akunu_logprob *top; /* likeliest first */
+    uint32_t n_top;
+    struct ak_sample_candidates best; /* scratch */
+};
+
+/* For the n_top likeliest tokens of a vocabulary, or all where it has no more. */
+ak_status ak_sample_logprobs_init(struct ak_sample_logprobs *l, uint32_t n_top, uint32_t n_vocab,
+                                  struct ak_error *error);
+void ak_sample_logprobs_release(struct ak_sample_logprobs *l); /* zeroed is allowed */
+
+/* Fills l->top and gives that of `token`. Of logits that are no numbers it is minus
+ * infinity; where no logit is a number l->top gets no token (-1). */
+float ak_sample_logprobs_compute(struct ak_sample_logprobs *l, const float *logits,
+                                 uint32_t n_vocab, int32_t token);
 
 #endif

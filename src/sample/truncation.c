@@ -2,7 +2,6 @@
 
 #include "base/math.h"
 #include "sample/candidates.h"
-#include "sample/weight.h"
 
 /* Leaves out what cannot be among the best that make `wanted`: candidates so
  * light that all of them together weigh no more than what is not wanted. */

@@ -1,7 +1,7 @@
 /* Several texts share a pass, one after another, each a sequence of its own, so nothing
  * is padded. A text's wanted hidden states are added up in the order of its tokens, in
  * doubles and over passes: what it shares them with changes no bit. */
-#include "session/embed.h"
+#include "session/session.h"
 
 #include <math.h>
 

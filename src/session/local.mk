@@ -1,10 +1,7 @@
 libak_la_SOURCES += \
 	src/session/constraint.c \
 	src/session/constraint.h \
-	src/session/cost_model.c \
-	src/session/cost_model.h \
 	src/session/embed.c \
-	src/session/embed.h \
 	src/session/kv.c \
 	src/session/kv.h \
 	src/session/model.c \

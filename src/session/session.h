@@ -7,10 +7,28 @@
 #ifndef AK_SESSION_SESSION_H
 #define AK_SESSION_SESSION_H
 
-#include "session/cost_model.h"
+#include <stdint.h>
+
 #include "session/kv.h"
 #include "session/model.h"
 
+/* ---- Pass cost model: pass.c -------------------------------------------- */
+/* What passes of few tokens take in a session, learned from those that it makes. For
+ * choosing how much to guess: never what the text is. */
+
+enum { AK_SESSION_SKINNY_MAX = 16 }; /* the most tokens of such a pass */
+
+struct ak_session_cost_model {
+    double seconds[AK_SESSION_SKINNY_MAX + 1]; /* of a pass of so many tokens; 0: none was made */
+};
+
+/* A pass of n tokens, 1 … AK_SESSION_SKINNY_MAX, took `seconds`. */
+void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double seconds);
+
+/* Seconds that a pass of n tokens is thought to take; 0 before the first one. */
+double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t n);
+
+/* ---- TODO --------------------------------------------------------------- */
 struct ak_session {
     const struct ak_model *model;
     struct ak_backend *backend;
@@ -88,5 +106,13 @@ ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);
+
+/* ---- Embeddings: embed.c ------------------------------------------------ */
+/* Texts to embeddings. */
+
+/* As akunu_embed; embedding is not NULL. */
+ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
+                           const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
+                           void *user, float *out, struct ak_error *error);
 
 #endif

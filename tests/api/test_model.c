@@ -4,9 +4,9 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "api/session.h"
-#include "tests/golden_model.h"
+#include "api/handles.h"
 #include "base/random.h"
+#include "tests/golden_model.h"
 
 /* ---- Logits ------------------------------------------------------------- */
 /* Logits of all ids, run in passes of the session's batch, copied to out. */

@@ -3,9 +3,8 @@
 #include "backends/split.h"
 
 #include "backends/list.h"
-#include "tests/golden_model.h"
-#include "session/embed.h"
 #include "session/session.h"
+#include "tests/golden_model.h"
 
 enum { N = 70 }; /* two pages */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/error.h"
+#include "api/handles.h"
 #include "cli/message.h"
 
 /* ---- Standard error ----------------------------------------------------- */

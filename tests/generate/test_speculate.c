@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "api/session.h"
+#include "api/handles.h"
 #include "tests/golden_model.h"
 
 enum { REPORTED_MAX = 200 };

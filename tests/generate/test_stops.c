@@ -3,7 +3,7 @@
 #include "tests/test.h"
 #include <string.h>
 
-#include "generate/stops.h"
+#include "generate/completion.h"
 
 enum { TEXT_MAX = 256 };
 

@@ -1,6 +1,6 @@
 /* Texts in files, and prompts that were run before: the same bits as a cold run, and whatever
  * is wrong with a file is done without. */
-#include "persist/prompt_cache.h"
+#include "persist/save.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "api/session.h"
+#include "api/handles.h"
 #include "tests/golden_model.h"
 
 enum { PROMPT = 150, FILES = 64 };

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/math.h"
-#include "sample/logprobs.h"
+#include "sample/sampler.h"
 #include "sample/sampler_state.h"
-#include "sample/params.h"
 
 enum { N = 50 };
 
