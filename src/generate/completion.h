@@ -36,7 +36,7 @@ ak_status ak_gen_stops_push(struct ak_gen_stops *s, const char **text, size_t *n
 /* What is still held back, where the text ends by itself. */
 void ak_gen_stops_end(struct ak_gen_stops *s, const char **text, size_t *n);
 
-/* ---- TODO --------------------------------------------------------------- */
+/* ---- Completion --------------------------------------------------------- */
 struct ak_gen_completion {
     struct ak_session *session;
     int32_t sequence;

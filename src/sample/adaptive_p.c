@@ -1,9 +1,11 @@
+/* Adaptive-p: replaces the logits by a curve that peaks at the target probability, then samples.
+ * The target corrects for the mean of the tokens sampled before. */
 #include "sample/sampler_state.h"
 
 #include <math.h>
 
-/* llama.cpp's: logits of PEAK at the target, a parabola around it, straight lines from about
- * WIDTH away. */
+/* llama.cpp's constants: a logit of PEAK at the target, a parabola around it, straight lines beyond
+ * a distance of about WIDTH. */
 #define WIDTH 0.3
 #define PEAK 5.0
 #define SHARPNESS 10.0

@@ -1,3 +1,5 @@
+/* Collects, sorts and pops candidates. Heaps are written by hand: most requests need the best few
+ * of a large vocabulary, so sorting all of it would dominate the time of a token. */
 #include "sample/candidates.h"
 
 #include <float.h>
@@ -11,7 +13,7 @@ static void swap(struct ak_sample_candidate *a, struct ak_sample_candidate *b)
     *b = t;
 }
 
-/* Heaps with the best or the worst candidate on top. */
+/* Restores a heap below node i. `best_on_top` selects the order. */
 static void sift_down(struct ak_sample_candidate *heap, uint32_t n, uint32_t i, bool best_on_top)
 {
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
@@ -29,7 +31,7 @@ static void make_heap(struct ak_sample_candidate *heap, uint32_t n, bool best_on
         sift_down(heap, n, i, best_on_top);
 }
 
-/* From a heap with the worst on top to the best first. */
+/* Turns a heap with the worst on top into an array sorted best first. */
 static void sort_heap(struct ak_sample_candidate *heap, uint32_t n)
 {
     for (uint32_t end = n; end-- > 1;) {
@@ -59,7 +61,7 @@ void ak_sample_keep_popped(struct ak_sample_candidates *c, uint32_t popped)
     c->sorted = true;
 }
 
-/* Adds a token whose logit is a number above minus infinity. */
+/* Adds a token unless its logit is NaN or minus infinity. */
 static void add_candidate(struct ak_sample_candidates *c, float logit, uint32_t token)
 {
     if (logit > -INFINITY)
@@ -67,10 +69,10 @@ static void add_candidate(struct ak_sample_candidates *c, float logit, uint32_t 
                                                          .token = (int32_t)token };
 }
 
-enum { BLOCK = 32 }; /* tokens, as many as a word of a mask has */
+enum { BLOCK = 32 }; /* tokens per word of a mask */
 
-/* The largest of a block's logits, NaN apart; the maxima of separate lanes come first,
- * because compilers can vectorize them. */
+/* Largest logit of a block; NaN is skipped. Maxima per lane come first, because compilers vectorize
+ * them. */
 static float block_best(const float *logits)
 {
     enum { LANES = 16 };
@@ -84,7 +86,7 @@ static float block_best(const float *logits)
     return best;
 }
 
-/* Which tokens of the block at `first` there are and may be; bit 0 is the first one. */
+/* Bit i: token first + i is in the vocabulary and allowed. */
 static uint32_t block_bits(const uint32_t *allowed, uint32_t n_vocab, uint32_t first)
 {
     uint32_t there = n_vocab - first < BLOCK ? (1u << (n_vocab - first)) - 1 : UINT32_MAX;
@@ -103,19 +105,19 @@ static void collect_all(struct ak_sample_candidates *c, const float *logits,
         }
 }
 
-/* Puts the token in the place of the heap's worst where it is better; of equal ones the
- * heap's have lower ids. */
+/* Replaces the worst candidate of the heap if the token is better. The heap holds lower ids, so
+ * equal logits do not replace. */
 static void replace_worst(struct ak_sample_candidates *c, float logit, uint32_t token)
 {
     float worst = c->items[0].logit, bounded = logit < FLT_MAX ? logit : FLT_MAX;
-    if (!(logit > worst) || bounded == worst) /* NaN, infinity beside the largest float */
+    if (!(logit > worst) || bounded == worst) /* NaN, or infinity next to FLT_MAX */
         return;
     c->items[0] = (struct ak_sample_candidate){ .logit = bounded, .token = (int32_t)token };
     sift_down(c->items, c->n, 0, false);
 }
 
-/* A heap of the k best so far, the worst of them on top: once it is full, most blocks are
- * turned away by one comparison, whoever of them may be. */
+/* Keeps a heap of the k best so far, the worst on top. Once it is full, one comparison rejects most
+ * blocks, masked or not. */
 static void collect_best(struct ak_sample_candidates *c, const float *logits,
                          const uint32_t *allowed, uint32_t n_vocab, uint32_t k)
 {
@@ -192,7 +194,7 @@ void ak_sample_sort(struct ak_sample_candidates *c)
     c->sorted = true;
 }
 
-/* The maxima of separate lanes come first, as in block_best. */
+/* Maxima per lane come first, as in block_best. */
 float ak_sample_best_logit(const struct ak_sample_candidates *c)
 {
     enum { LANES = 8 };

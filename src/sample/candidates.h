@@ -1,9 +1,10 @@
-/* The tokens that may come next, narrowed step by step until one is drawn.
+/* Candidates for the next token. Samplers filter them until one is sampled. Used by sample.c, by
+ * the samplers and by logprobs.c.
  *
- * Of equal logits the lower id is the better candidate. Probabilities are the softmax of
- * the candidates' logits; they are summed in doubles, in the order in which the
- * candidates lie, so that every machine draws the same tokens. Nothing is allocated.
- * Only collecting may leave no candidate; the other functions want one and leave one. */
+ * Of equal logits the lower id is the better candidate. Probabilities are the softmax of the
+ * candidates' logits. They are summed in doubles, in array order, so every machine samples the same
+ * tokens. Nothing is allocated. Only the collecting functions and ak_sample_refresh may leave no
+ * candidate; the other functions need at least one and leave at least one. */
 #ifndef AK_SAMPLE_CANDIDATES_H
 #define AK_SAMPLE_CANDIDATES_H
 
@@ -18,8 +19,8 @@ struct ak_sample_candidate {
 };
 
 struct ak_sample_candidates {
-    struct ak_sample_candidate *items; /* room for the vocabulary */
-    float *weights;                    /* the same; scratch, by place in `items` */
+    struct ak_sample_candidate *items; /* capacity: the vocabulary */
+    float *weights;                    /* scratch, same capacity and index as `items` */
     uint32_t n;
     bool sorted; /* best first */
 };
@@ -29,89 +30,85 @@ static inline bool ak_sample_is_better(struct ak_sample_candidate a, struct ak_s
     return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
 }
 
-/* ---- candidates.c: which there are, and in which order ------------------ */
-/* The k best of n_vocab logits, sorted; all of them, in the order of their ids,
- * where k is 0 or the vocabulary has no more. Minus infinity and NaN never are one,
- * infinity counts as the largest float. */
+/* ---- candidates.c: collecting and sorting */
+/* Collects the k best of n_vocab logits, sorted. If k is 0 or at least n_vocab, collects all,
+ * ordered by id. NaN and minus infinity are never candidates; infinity counts as FLT_MAX. */
 void ak_sample_collect(struct ak_sample_candidates *c, const float *logits, uint32_t n_vocab,
                        uint32_t k);
 
-/* The same among the tokens t whose bit t % 32 of allowed[t / 32] is set; bits past the
- * vocabulary do not count. NULL: all. */
+/* The same among the tokens t for which bit t % 32 of allowed[t / 32] is set. Bits past the
+ * vocabulary are ignored. NULL: all tokens. */
 void ak_sample_collect_masked(struct ak_sample_candidates *c, const float *logits,
                               const uint32_t *allowed, uint32_t n_vocab, uint32_t k);
 
-/* Gives the candidates the logits that their tokens have in `by_token`; those that are
- * none go, so there may be no candidate left. */
+/* Sets each candidate's logit to by_token[token]. Candidates of NaN or minus infinity are dropped,
+ * so none may be left. */
 void ak_sample_refresh(struct ak_sample_candidates *c, const float *by_token);
 
-/* Keeps the k best, sorted; changes nothing where there are no more than k. k > 0. */
+/* Keeps the k best, sorted. Does nothing if there are at most k. k > 0. */
 void ak_sample_top_k(struct ak_sample_candidates *c, uint32_t k);
 
-/* Best first. */
+/* Sorts the candidates, best first. */
 void ak_sample_sort(struct ak_sample_candidates *c);
 
 float ak_sample_best_logit(const struct ak_sample_candidates *c);
 
-/* The best ones one after another without sorting all: ak_sample_make_heap, then each
- * ak_sample_pop takes the best of those that are left and puts it at the end of the
- * array; `popped` are there already. ak_sample_keep_popped keeps these, best first. */
+/* Partial sort with a heap. After ak_sample_make_heap each ak_sample_pop moves the best remaining
+ * candidate to the end of the array and returns it; `popped` counts those already moved.
+ * ak_sample_keep_popped keeps the popped ones alone, best first. */
 void ak_sample_make_heap(struct ak_sample_candidates *c);
 struct ak_sample_candidate ak_sample_pop(struct ak_sample_candidates *c, uint32_t popped);
 void ak_sample_keep_popped(struct ak_sample_candidates *c, uint32_t popped);
 
-/* ---- truncation.c: fewer of them ---------------------------------------- */
-/* Keeps the best ones until their probabilities make p or more; at least one. */
+/* ---- truncation.c: filters */
+/* Keeps the best candidates until their probabilities sum to p or more; at least one. */
 void ak_sample_top_p(struct ak_sample_candidates *c, float p);
 
-/* Keeps those whose probability is at least exp(log_p) of the best one's, and the
- * best one. */
+/* Keeps the candidates with at least exp(log_p) times the probability of the best one. The best one
+ * always stays. */
 void ak_sample_min_p(struct ak_sample_candidates *c, float log_p);
 
-/* Keeps those whose logit is this or more, and the best one. */
+/* Keeps the candidates with a logit of at least `logit`. The best one always stays. */
 void ak_sample_keep_from(struct ak_sample_candidates *c, double logit);
 
-/* Keeps those whose surprise, −ln of the probability, is nearest to the distribution's
- * entropy, until their probabilities make more than p; in this order (Meister et al.,
- * https://arxiv.org/abs/2202.00666). Of equally near ones the lower id comes first.
+/* Locally typical sampling (Meister et al., https://arxiv.org/abs/2202.00666). Sorts the candidates
+ * by the distance of their surprise, −ln of the probability, from the entropy, nearest first. Keeps
+ * them until their probabilities sum to more than p. At equal distances the lower id comes first.
  * `by_token` is scratch for the vocabulary. */
 void ak_sample_typical(struct ak_sample_candidates *c, float p, float *by_token);
 
-/* Keeps those whose logit is within n standard deviations of the best one's (Tang et al.,
+/* Keeps the candidates with a logit within n standard deviations of the best one (Tang et al.,
  * https://arxiv.org/abs/2411.07641). */
 void ak_sample_top_n_sigma(struct ak_sample_candidates *c, float n);
 
-/* Exclude top choices: of those whose probability is the threshold or more only the worst
- * stays. */
+/* Exclude top choices (XTC): of the candidates with a probability of at least `threshold` only the
+ * worst stays. */
 void ak_sample_xtc(struct ak_sample_candidates *c, float threshold);
 
-/* ---- temperature.c: other probabilities --------------------------------- */
-/* The temperature between temperature − range, at least 0, and temperature + range that
- * belongs to the candidates' entropy, as a part of the largest one that so many could have,
- * raised to `exponent`. 0 or less: only the best candidate is wanted. */
+/* ---- distribution.c: temperature */
+/* Dynamic temperature: between max(0, temperature − range) and temperature + range, in proportion
+ * to the candidates' entropy divided by its maximum ln(n), raised to `exponent`. 1 for one
+ * candidate. A result of 0 or less means: take the best candidate. */
 float ak_sample_dynamic_temperature(struct ak_sample_candidates *c, float temperature, float range,
                                     float exponent);
 
-/* Divides the logits by the temperature; of one that is not above 0 the best candidate alone
- * is kept. */
+/* Divides the logits by the temperature. If it is not above 0, keeps the best candidate alone. */
 void ak_sample_apply_temperature(struct ak_sample_candidates *c, float temperature);
 
-/* ---- draw.c: one of them ------------------------------------------------ */
-/* Fills the weights with exp((logit − best) / temperature); gives their sum, which is 1
- * or more. */
+/* ---- distribution.c: sampling */
+/* Sets the weights to exp((logit − best) / temperature). Returns their sum, which is at least 1. */
 double ak_sample_weigh(struct ak_sample_candidates *c, float temperature);
 
-/* The entropy in nats of weights that were filled with temperature 1; `total` is their sum. */
+/* Entropy in nats. The weights were filled with temperature 1; `total` is their sum. */
 double ak_sample_entropy(const struct ak_sample_candidates *c, double total);
 
-/* The place of the candidate at `unit`, in [0, 1), of weights whose sum is `total`. */
+/* Index of the candidate at `unit`, in [0, 1), of the cumulative weights (inverse CDF). `total` is
+ * the sum of the weights. */
 uint32_t ak_sample_invert_cdf(const struct ak_sample_candidates *c, double total, double unit);
 
-/* The token at `unit` of the distribution exp(logit / temperature); temperature > 0. */
-int32_t ak_sample_from_softmax(struct ak_sample_candidates *c, float temperature, double unit);
-
-/* exp of x ≤ 0: ak_expf with products and sums that round apart. A fused one is a
- * call on the baseline of x86-64, and a whole vocabulary is weighed for a token. */
+/* exp(x) for x <= 0, the weight of a candidate. As ak_expf, but products and sums are rounded
+ * apart: fused ones are calls on baseline x86-64, and each token weighs up to a whole
+ * vocabulary. */
 static inline float ak_sample_exp(float x)
 {
     float shifted = x * AK_EXP_LOG2E + AK_EXP_ROUND;

@@ -1,3 +1,5 @@
+/* Parses sampler chains, written as names ("top_k;temperature") or letters ("kt"). Names and
+ * letters are llama.cpp's, so its command lines work unchanged. */
 #include "sample/sampler_state.h"
 
 #include <ctype.h>
@@ -53,7 +55,7 @@ static ak_status parse_letters(const char *letters, struct ak_sample_chain *out,
     return AKUNU_OK;
 }
 
-/* The name in the n bytes at `name`, without '_' and '-' and in small letters. */
+/* Kind of the sampler named by n bytes, N_SAMPLERS if unknown. '_', '-' and case are ignored. */
 static int find_kind(const char *name, size_t n)
 {
     char folded[16];

@@ -1,3 +1,5 @@
+/* The distribution over candidates: softmax weights, entropy, inverse CDF, temperature. Sums are
+ * doubles in array order, so results do not depend on the machine. */
 #include <assert.h>
 #include <float.h>
 
@@ -18,7 +20,7 @@ double ak_sample_weigh(struct ak_sample_candidates *c, float temperature)
     return sum;
 }
 
-/* With p = w / total and ln p = (x − best) − ln total. */
+/* Σ −p ln p with p = w / total and ln p = (x − best) − ln total. */
 double ak_sample_entropy(const struct ak_sample_candidates *c, double total)
 {
     double best = (double)ak_sample_best_logit(c), sum = 0.0;
@@ -35,19 +37,12 @@ uint32_t ak_sample_invert_cdf(const struct ak_sample_candidates *c, double total
     for (uint32_t i = 0; i < c->n; i++) {
         if (c->weights[i] <= 0.0f)
             continue;
-        at = i; /* the last one with a weight, should rounding pass the end */
+        at = i; /* the last one with a weight, in case rounding passes the end */
         target -= (double)c->weights[i];
         if (target < 0.0)
             break;
     }
     return at;
-}
-
-int32_t ak_sample_from_softmax(struct ak_sample_candidates *c, float temperature, double unit)
-{
-    assert(c->n > 0 && temperature > 0.0f);
-    double total = ak_sample_weigh(c, temperature);
-    return c->items[ak_sample_invert_cdf(c, total, unit)].token;
 }
 
 /* ---- Temperature -------------------------------------------------------- */
@@ -65,7 +60,7 @@ float ak_sample_dynamic_temperature(struct ak_sample_candidates *c, float temper
     return chosen < (double)FLT_MAX ? (float)chosen : FLT_MAX;
 }
 
-/* What is no float any more becomes the largest one. */
+/* Logits beyond the float range become ±FLT_MAX. */
 void ak_sample_apply_temperature(struct ak_sample_candidates *c, float temperature)
 {
     if (temperature <= 0.0f) {

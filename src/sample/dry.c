@@ -1,3 +1,5 @@
+/* The DRY penalty. One pass of the Z-algorithm over the reversed window finds every earlier
+ * occurrence of the context's end, so the cost is linear in the window. */
 #include "sample/sampler_state.h"
 
 #include <float.h>
@@ -21,7 +23,7 @@ ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_samplin
         .window = (uint32_t)sampling->dry_penalty_last_n,
     };
     if (sampling->dry_base > 1.000001f)
-        d->longest_exponent = (int32_t)(88.7228391 / ak_ln(d->base)); /* ln of the largest float */
+        d->longest_exponent = (int32_t)(88.7228391 / ak_ln(d->base)); /* ln(FLT_MAX) */
     d->recent_tokens = ak_alloc(d->window, sizeof *d->recent_tokens);
     d->repeats = ak_alloc(d->window, sizeof *d->repeats);
     d->longest_repeats = ak_alloc(n_vocab, sizeof *d->longest_repeats);
@@ -39,9 +41,8 @@ void ak_sample_dry_release(struct ak_sample_dry *d)
     ak_sample_dry_breakers_release(&d->breakers);
 }
 
-/* The Z-algorithm: z[i] is the length of the longest common beginning of x and of x from i
- * on, in one walk, since within the match [left, right) that reaches furthest x is as at its
- * beginning. */
+/* Z-algorithm: z[i] is the length of the longest common prefix of x and x + i. It runs in linear
+ * time, because inside the match [left, right) that reaches furthest x equals its own beginning. */
 static void find_repeats(const int32_t *x, uint32_t n, uint32_t *z)
 {
     uint32_t left = 0, right = 0;
@@ -80,7 +81,7 @@ void ak_sample_dry_apply(struct ak_sample_dry *d, const struct ak_sample_history
     if (n_unbroken < d->allowed_length)
         return;
 
-    /* the token after what is repeated from place i on is at place i − 1 */
+    /* in the reversed window, the token after a repetition that starts at i is at i − 1 */
     find_repeats(d->recent_tokens, n, d->repeats);
     for (uint32_t i = 1; i < n; i++) {
         uint32_t repeated = d->repeats[i] < n_unbroken ? d->repeats[i] : n_unbroken;

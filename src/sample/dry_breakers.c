@@ -1,3 +1,6 @@
+/* Builds the table of sequence breakers: decodes every token, finds breakers and prefixes of
+ * breakers in its text, and encodes what must follow a prefix. Done once per sampler, so that a
+ * generated token costs a table lookup. */
 #include "sample/dry_breakers.h"
 
 #include <string.h>
@@ -8,15 +11,15 @@ static const char *const default_breakers[] = { "\n", ":", "\"", "*", NULL };
 
 enum { NO_TAIL = -1 };
 
-/* One string: the tail behind each of its beginnings, by how many bytes these have; the
- * whole string's is the empty one. */
+/* One string. tails[i] is the index of the tail after its first i bytes; the tail after the whole
+ * string is empty. */
 struct breaker {
     const char *text;
     size_t n;
     uint32_t tails[AK_SAMPLE_DRY_BREAKER_BYTES_MAX + 1];
 };
 
-/* The text of one token after another, in a buffer that grows. */
+/* Text of the current token, in a buffer that grows. */
 struct token_text {
     const struct ak_tokenizer *tokenizer;
     char *text;
@@ -51,7 +54,7 @@ static ak_status add_head(struct ak_sample_dry_breakers *b, uint32_t tail, struc
     return AKUNU_OK;
 }
 
-/* The tails that begin in a token whose text is the n bytes at `bytes`. */
+/* Adds the heads of a token with the n bytes at `bytes` as its text. */
 static ak_status add_heads(struct ak_sample_dry_breakers *b, const struct breaker *s,
                            const char *bytes, size_t n, struct ak_error *error)
 {
@@ -64,7 +67,7 @@ static ak_status add_heads(struct ak_sample_dry_breakers *b, const struct breake
     return AKUNU_OK;
 }
 
-/* The tails of a string, as numbers from b->n_tails on. */
+/* Encodes the tails of a string, from index b->n_tails on. */
 static ak_status tokenize_tails(struct ak_sample_dry_breakers *b, struct breaker *s,
                                 const struct ak_tokenizer *tokenizer, struct ak_error *error)
 {
@@ -148,7 +151,7 @@ void ak_sample_dry_breakers_release(struct ak_sample_dry_breakers *b)
     ak_free(b->tails);
 }
 
-/* The length of the tail where it follows the head at place i, else NO_TAIL. */
+/* Length of the tail if it follows the head at index i, else NO_TAIL. */
 static int64_t match_tail(const struct ak_sample_dry_tail *tail, const int32_t *newest_first,
                           uint32_t i)
 {

@@ -1,3 +1,4 @@
+/* Log-probabilities from raw logits, before any sampler: the logit minus ln Σ e^x. */
 #include "sample/sampler.h"
 
 #include <float.h>
@@ -21,14 +22,14 @@ void ak_sample_logprobs_release(struct ak_sample_logprobs *l)
     ak_free(l->best.items);
 }
 
-/* As candidates' logits are: a number, and a float. */
+/* Clamps a logit to finite floats as candidates are; NaN counts as -FLT_MAX. */
 static float clamp_logit(float logit)
 {
     float x = logit > -FLT_MAX ? logit : -FLT_MAX; /* NaN too */
     return x < FLT_MAX ? x : FLT_MAX;
 }
 
-/* ln Σ e^(x − best), in blocks whose weights compilers can vectorize. */
+/* ln Σ e^(x − best), in blocks, because compilers vectorize their weights. */
 static double log_sum(const float *logits, uint32_t n, float best)
 {
     enum { BLOCK = 256 };
@@ -48,7 +49,7 @@ float ak_sample_logprobs_compute(struct ak_sample_logprobs *l, const float *logi
                                  uint32_t n_vocab, int32_t token)
 {
     struct ak_sample_candidates *best = &l->best;
-    double rest = INFINITY; /* taken from a logit */
+    double rest = INFINITY; /* subtracted from a logit: the log of the partition sum */
     ak_sample_collect(best, logits, n_vocab, l->n_top > 0 ? l->n_top : 1);
     if (best->n > 0) {
         ak_sample_sort(best);

@@ -1,14 +1,16 @@
+/* Mirostat 1 and 2: truncation with a threshold mu that follows the surprise of the sampled tokens.
+ * Version 1 estimates Zipf's exponent from the best tokens; version 2 needs no estimate. */
 #include "sample/sampler_state.h"
 
 #include "base/math.h"
 
 #define LN2 0x1.62e42fefa39efp-1
 
-/* How many tokens Zipf's exponent is estimated from. */
+/* tokens from which Zipf's exponent is estimated */
 enum { ZIPF_TOKENS = 100 };
 
-/* The number of tokens that leave a surprise of about mu, from the exponent s of a law of
- * Zipf: (ε 2^mu / (1 − N^−ε))^(1/s), ε = s − 1. */
+/* Number of tokens for a surprise of about mu, from Zipf's exponent s: (ε 2^mu / (1 − N^−ε))^(1/s),
+ * ε = s − 1. */
 static uint32_t estimate_top_k(const struct ak_sample_mirostat *m, double s, uint32_t n_max)
 {
     if (!(s > 0.0))
@@ -20,8 +22,8 @@ static uint32_t estimate_top_k(const struct ak_sample_mirostat *m, double s, uin
     return k < 1.0 ? 1 : k < (double)n_max ? (uint32_t)k : n_max;
 }
 
-/* The exponent by least squares over the best tokens, which are popped one by one, as are
- * those after them that the estimate asks for. */
+/* Least-squares fit of the exponent over the best tokens. They are popped one by one, then as many
+ * more as the estimate asks for. */
 static void keep_by_zipf(const struct ak_sample_mirostat *m, struct ak_sample_candidates *c)
 {
     uint32_t n = c->n < ZIPF_TOKENS ? c->n : ZIPF_TOKENS, popped = 1;

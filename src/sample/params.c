@@ -1,3 +1,4 @@
+/* Checks sampling parameters before a sampler is created, so that messages name the field. */
 #include "sample/sampler.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Repeat, presence and frequency penalties. Counts are updated per accepted token, so applying them
+ * costs time in the number of distinct tokens, not in the window. */
 #include "sample/sampler_state.h"
 
 #include "base/mem.h"

@@ -1,9 +1,11 @@
+/* Samples a token: bias and leading samplers edit a copy of the logits, candidates are collected,
+ * the rest of the chain filters them, and one is sampled. Greedy sampling skips the candidates. */
 #include <math.h>
 #include <string.h>
 
 #include "sample/sampler_state.h"
 
-/* A sampler of those that edit logits, on `logits` by token. */
+/* Applies a sampler that edits logits. */
 static void edit_logits(struct ak_sampler *s, enum ak_sample_kind kind, float *logits)
 {
     if (kind == AK_SAMPLE_PENALTIES)
@@ -12,7 +14,7 @@ static void edit_logits(struct ak_sampler *s, enum ak_sample_kind kind, float *l
         ak_sample_dry_apply(&s->dry, &s->history, logits);
 }
 
-/* Bias and leading samplers; the logits themselves where there is nothing to change. */
+/* Applies bias and leading samplers. Returns `logits` itself if there is nothing to change. */
 static const float *edit_all_logits(struct ak_sampler *s, const float *logits)
 {
     if (s->n_leading == 0 && s->n_bias == 0)
@@ -25,7 +27,7 @@ static const float *edit_all_logits(struct ak_sampler *s, const float *logits)
     return s->logits;
 }
 
-/* The same behind others, for the candidates that are left. */
+/* The same later in the chain, for the remaining candidates. */
 static void edit_candidates(struct ak_sampler *s, enum ak_sample_kind kind)
 {
     struct ak_sample_candidates *c = &s->candidates;
@@ -35,8 +37,8 @@ static void edit_candidates(struct ak_sampler *s, enum ak_sample_kind kind)
     ak_sample_refresh(c, s->logits);
 }
 
-/* The first of the largest values; n where none is above minus infinity. The
- * maxima of separate lanes come first, because compilers can vectorize them. */
+/* Index of the first largest value; n if none is above minus infinity. Maxima per lane come first,
+ * because compilers vectorize them. */
 static uint32_t argmax(const float *x, uint32_t n)
 {
     enum { LANES = 16 };
@@ -98,7 +100,7 @@ const struct ak_sample_candidate *ak_sample_find_best(struct ak_sampler *s, cons
     return s->candidates.items;
 }
 
-/* Whether XTC takes its turn is drawn only where it could take something away. */
+/* A random number is used only if XTC could drop a candidate. */
 static void exclude_top_choices(struct ak_sampler *s)
 {
     if (s->candidates.n > 1 && ak_random_unit(&s->random) < (double)s->params.xtc_probability)
@@ -114,7 +116,7 @@ static float compute_temperature(struct ak_sampler *s)
                p->temperature;
 }
 
-/* A sampler behind the leading ones, on the candidates. */
+/* Applies a sampler after the leading ones to the candidates. */
 static void apply_sampler(struct ak_sampler *s, enum ak_sample_kind kind)
 {
     const struct akunu_sampling *p = &s->params;
@@ -133,8 +135,8 @@ static void apply_sampler(struct ak_sampler *s, enum ak_sample_kind kind)
     }
 }
 
-/* The candidates after all samplers from the leading ones on, up to number `end`. A top-k
- * that comes first gathers them itself. */
+/* Collects candidates and applies the chain after the leading samplers, up to index `end`. A top-k
+ * that comes first is part of the collecting. */
 static void gather_candidates(struct ak_sampler *s, const float *logits, const uint32_t *allowed,
                               uint32_t end)
 {
@@ -148,8 +150,8 @@ static void gather_candidates(struct ak_sampler *s, const float *logits, const u
         apply_sampler(s, s->chain.kinds[i]);
 }
 
-/* The place of the chosen one; what comes last in the order may be a temperature, which then is
- * the draw's. */
+/* Index of the sampled candidate. If the chain ends in a temperature, it is applied to the weights
+ * here and not to the logits. */
 static uint32_t sample_candidate(struct ak_sampler *s, bool ends_in_temperature)
 {
     struct ak_sample_candidates *c = &s->candidates;

@@ -1,3 +1,5 @@
+/* Creates and frees samplers: seeds the generator, decides which samplers of the chain are active,
+ * merges the logit bias, and allocates all memory. */
 #include <math.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,7 +18,7 @@ static ak_status init_random(struct ak_sampler *s, struct ak_error *error)
     return AKUNU_OK;
 }
 
-/* True where the parameters give the sampler something to do. */
+/* Whether the parameters give the sampler something to do. */
 static bool is_active(const struct ak_sampler *s, enum ak_sample_kind kind)
 {
     const struct akunu_sampling *p = &s->params;
@@ -30,12 +32,12 @@ static bool is_active(const struct ak_sampler *s, enum ak_sample_kind kind)
     case AK_SAMPLE_MIN_P: return p->min_p > 0.0f;
     case AK_SAMPLE_XTC: return p->xtc_probability > 0.0f && p->xtc_threshold <= 0.5f;
     case AK_SAMPLE_TEMPERATURE: return p->temperature != 1.0f || p->dynatemp_range > 0.0f;
-    case AK_SAMPLE_ADAPTIVE_P: return false; /* it chooses, behind all others */
+    case AK_SAMPLE_ADAPTIVE_P: return false; /* it samples, after all others */
     }
     return false;
 }
 
-/* Mirostat takes the place of all samplers but the temperature, which then is never dynamic. */
+/* Mirostat replaces all samplers except the temperature, which is then never dynamic. */
 static ak_status read_chain(struct ak_sampler *s, struct ak_sample_chain *out,
                             struct ak_error *error)
 {
@@ -82,7 +84,7 @@ static bool has_kind(const struct ak_sampler *s, enum ak_sample_kind kind)
     return false;
 }
 
-/* The caller's bias, then minus infinity for every end where these are forbidden. */
+/* The caller's bias, then minus infinity for every end token if these are forbidden. */
 static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *tokenizer,
                            struct ak_error *error)
 {

@@ -1,4 +1,5 @@
-/* What a sampler holds: made by sampler.c, used by choose.c. */
+/* The state of a sampler and of its parts: recent tokens, chain, penalties, DRY, Mirostat and
+ * adaptive-p. sampler.c creates it, sample.c runs it; each part has a source of its own. */
 #ifndef AK_SAMPLE_SAMPLER_STATE_H
 #define AK_SAMPLE_SAMPLER_STATE_H
 
@@ -13,13 +14,13 @@
 #include "sample/sampler.h"
 
 /* ---- Recent tokens ------------------------------------------------------ */
-/* The last tokens of a context, as far back as the samplers look: a ring. */
+/* Ring of the last tokens of a context, as many as penalties and DRY look back. */
 
 struct ak_sample_history {
-    int32_t *ring; /* of `size` tokens; NULL where that is 0 */
+    int32_t *ring; /* [size] */
     uint32_t size;
     uint32_t n;    /* filled */
-    uint32_t next; /* where the next token goes */
+    uint32_t next; /* index of the next write */
 };
 
 static inline void ak_sample_history_push(struct ak_sample_history *h, int32_t token)
@@ -31,7 +32,7 @@ static inline void ak_sample_history_push(struct ak_sample_history *h, int32_t t
     h->n += h->n < h->size;
 }
 
-/* The token that came `back` ones before the last one; back < h->n. */
+/* The token `back` places before the last one; back < h->n. */
 static inline int32_t ak_sample_history_back(const struct ak_sample_history *h, uint32_t back)
 {
     assert(back < h->n);
@@ -39,7 +40,7 @@ static inline int32_t ak_sample_history_back(const struct ak_sample_history *h, 
 }
 
 /* ---- Sampler chain: chain.c --------------------------------------------- */
-/* The samplers that may stand in an order, and how orders are written. */
+/* Samplers of a chain. Their order is set by the parameters. */
 
 enum ak_sample_kind {
     AK_SAMPLE_PENALTIES,
@@ -54,7 +55,7 @@ enum ak_sample_kind {
     AK_SAMPLE_ADAPTIVE_P
 };
 
-/* A sampler may come several times. */
+/* A sampler may occur several times. */
 enum { AK_SAMPLE_CHAIN_MAX = 32 };
 
 struct ak_sample_chain {
@@ -62,25 +63,25 @@ struct ak_sample_chain {
     uint32_t n;
 };
 
-/* The order that the parameters' names or letters ask for. Names are llama.cpp's, with its
- * other spellings: "top-k" and "topk" for "top_k", "temp", "nucleus", "typ", capitals.
- * AKUNU_ERROR_ARGUMENT: an unknown sampler, too many of them, or both forms. */
+/* Parses the chain from the parameters' names or letters. Names are llama.cpp's with its aliases:
+ * "top-k" and "topk" for "top_k", "temp", "nucleus", "typ", capitals. AKUNU_ERROR_ARGUMENT: an
+ * unknown sampler, more than AK_SAMPLE_CHAIN_MAX, or both names and letters. */
 ak_status ak_sample_parse_chain(const struct akunu_sampling *sampling, struct ak_sample_chain *out,
                                 struct ak_error *error);
 
 /* ---- Penalties: penalties.c --------------------------------------------- */
-/* Penalties on tokens that are in the context already. */
+/* Repeat, presence and frequency penalties on tokens of the context. */
 
 struct ak_sample_penalties {
     float repeat, presence, frequency;
-    uint32_t window;      /* of the last tokens; 0: the whole context */
-    uint32_t *counts;     /* in the window, by token */
-    uint32_t *seen_index; /* in `seen`, by token, where its count is not 0 */
-    int32_t *seen;        /* the tokens in the window, each once */
+    uint32_t window;      /* in tokens; 0: the whole context */
+    uint32_t *counts;     /* by token: occurrences in the window */
+    uint32_t *seen_index; /* by token: index in `seen`; undefined if the count is 0 */
+    int32_t *seen;        /* distinct tokens of the window */
     uint32_t n_seen;
 };
 
-/* True where the parameters ask for penalties. */
+/* Whether the parameters enable penalties. */
 bool ak_sample_penalties_enabled(const struct akunu_sampling *sampling);
 
 ak_status ak_sample_penalties_init(struct ak_sample_penalties *p,
@@ -88,36 +89,36 @@ ak_status ak_sample_penalties_init(struct ak_sample_penalties *p,
                                    struct ak_error *error);
 void ak_sample_penalties_release(struct ak_sample_penalties *p); /* zeroed is allowed */
 
-/* Tells of a token of the vocabulary before it is pushed to the history, whose size is
- * the window or more. */
+/* Counts a token of the vocabulary. Call it before the token is pushed to the history, which holds
+ * at least `window` tokens. */
 void ak_sample_penalties_accept(struct ak_sample_penalties *p,
                                 const struct ak_sample_history *history, int32_t token);
 
-/* Changes the logits of the tokens in the window, as llama.cpp does: one that is above 0
- * is divided by `repeat`, another one multiplied with it; `frequency` for each time that
- * the token is there, and `presence` once, are taken away. */
+/* Applies the penalties as llama.cpp does. A logit above 0 is divided by `repeat`, any other is
+ * multiplied by it. Then `frequency` per occurrence and `presence` once are subtracted. */
 void ak_sample_penalties_apply(const struct ak_sample_penalties *p, float *logits);
 
 /* ---- DRY: dry.c --------------------------------------------------------- */
-/* DRY, "don't repeat yourself": a token that would lengthen a repetition of the context's
- * end loses the more, the longer that is
+/* DRY ("don't repeat yourself") penalizes a token that would extend a repetition of the context's
+ * end. The penalty grows with the length of the repetition
  * (https://github.com/oobabooga/text-generation-webui/pull/5677). */
 
 struct ak_sample_dry {
     float multiplier;
     double base;
     uint32_t allowed_length, window; /* tokens */
-    int32_t longest_exponent;        /* of `base` within the floats; 0: any is */
+    int32_t
+        longest_exponent; /* largest exponent of `base` that stays a finite float; 0: no limit */
     struct ak_sample_dry_breakers breakers;
 
     /* scratch */
-    int32_t *recent_tokens; /* the window's tokens, the newest first */
-    uint32_t *repeats; /* by place in it: how many tokens from there on are the newest ones again */
-    /* by token: 1 more than the longest repetition that it would go on with; 0: none */
+    int32_t *recent_tokens; /* [window], newest first */
+    uint32_t *repeats; /* by index in recent_tokens: length of the match with the newest tokens */
+    /* by token: 1 + length of the longest repetition that it would extend; 0: none */
     uint32_t *longest_repeats;
 };
 
-/* True where the parameters ask for it. */
+/* Whether the parameters enable DRY. */
 bool ak_sample_dry_enabled(const struct akunu_sampling *sampling);
 
 ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_sampling *sampling,
@@ -125,80 +126,81 @@ ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_samplin
                              struct ak_error *error);
 void ak_sample_dry_release(struct ak_sample_dry *d); /* zeroed is allowed */
 
-/* Changes the logits of tokens that would go on with a repetition. The history has the
- * window's size or more. */
+/* Subtracts the penalties. The history holds at least `window` tokens. */
 void ak_sample_dry_apply(struct ak_sample_dry *d, const struct ak_sample_history *history,
                          float *logits);
 
 /* ---- Mirostat: mirostat.c ----------------------------------------------- */
-/* Mirostat: a cut that moves so that the tokens' surprise stays at a wanted number of
- * bits (Basu et al., https://arxiv.org/abs/2007.14966). */
+/* Mirostat: truncation with a threshold that follows a target surprise in bits (Basu et al.,
+ * https://arxiv.org/abs/2007.14966). */
 
 struct ak_sample_mirostat {
-    int version; /* 1: its algorithm of Zipf's exponent and top-k; 2: a cut by surprise */
+    int version; /* 1: top-k from an estimate of Zipf's exponent; 2: truncation by surprise */
     double tau, eta;
-    double mu; /* begins at 2 tau */
+    double mu; /* threshold in bits; starts at 2 tau */
     uint32_t n_vocab;
 };
 
-/* Narrows the candidates, chooses one by `unit` in [0, 1), and learns from it. Gives its place. */
+/* Filters the candidates, samples one at `unit` in [0, 1) and updates mu. Returns its index. */
 uint32_t ak_sample_with_mirostat(struct ak_sample_mirostat *m, struct ak_sample_candidates *c,
                                  double unit);
 
 /* ---- Adaptive-p: adaptive_p.c ------------------------------------------- */
-/* Adaptive-p: tokens whose probability is near a target, which moves so that the chosen
- * ones' mean stays at the one that was asked for
+/* Adaptive-p prefers tokens of a probability near a target. The target moves so that the mean
+ * probability of the sampled tokens stays at the requested one
  * (https://github.com/ggml-org/llama.cpp/pull/17927). */
 
 struct ak_sample_adaptive_p {
-    double target; /* below 0: it draws from the distribution as it is */
+    double
+        target; /* requested mean probability; below 0: samples from the unchanged distribution */
     double decay;
-    /* of the probabilities chosen before, each `decay` times the one after it */
+    /* decayed sum of the sampled tokens' probabilities, and of their weights */
     double sum, weight;
-    int32_t pending; /* the token chosen last, until it is accepted; -1: none */
+    int32_t pending; /* token sampled last, not accepted yet; -1: none */
     double pending_p;
 };
 
 void ak_sample_adaptive_p_init(struct ak_sample_adaptive_p *a,
                                const struct akunu_sampling *sampling);
 
-/* Chooses by `unit` in [0, 1) after the temperature; gives the place. `by_token` is scratch
- * for the vocabulary. */
+/* Samples at `unit` in [0, 1) after the temperature; returns the index. `by_token` is scratch for
+ * the vocabulary. */
 uint32_t ak_sample_with_adaptive_p(struct ak_sample_adaptive_p *a, struct ak_sample_candidates *c,
                                    float temperature, double unit, float *by_token);
 
-/* Learns from the chosen token where it is the one that goes on. */
+/* Updates the mean if `token` is the one sampled last. */
 void ak_sample_adaptive_p_accept(struct ak_sample_adaptive_p *a, int32_t token);
 
-/* ---- TODO --------------------------------------------------------------- */
+/* ---- Sampler ------------------------------------------------------------ */
 struct ak_sampler {
-    struct akunu_sampling params; /* its pointers are not kept */
+    struct akunu_sampling params; /* pointers are cleared after creation */
     float log_min_p;
     uint32_t n_vocab;
     struct ak_random random;
 
-    /* The samplers that have something to do. The first n_leading ones change logits
-     * token by token, and so does the bias before them: on a copy of all logits, from
-     * which candidates are gathered after that. */
+    /* The active samplers in order. The first n_leading ones edit logits token by token, as the
+     * bias before them does. They work on a copy of all logits, from which candidates are then
+     * collected. */
     struct ak_sample_chain chain;
     uint32_t n_leading;
-    bool greedy;          /* the likeliest token: every sampler in the order is a leading one */
-    bool uses_adaptive_p; /* adaptive-p chooses, else … */
-    struct akunu_logit_bias *bias; /* the caller's, and ends that are forbidden */
+    bool greedy; /* takes the most likely token: every sampler of the chain is a leading one */
+    bool uses_adaptive_p; /* adaptive-p samples; else Mirostat if its version is not 0, else the
+                             softmax */
+    struct akunu_logit_bias
+        *bias; /* the caller's, then -inf for end tokens if these are forbidden */
     size_t n_bias;
 
-    float *logits; /* that copy; scratch by token afterwards */
+    float *logits; /* copy of all logits, then scratch by token */
     struct ak_sample_candidates candidates;
 
-    struct ak_sample_history history; /* as long as penalties and DRY look back */
+    struct ak_sample_history history; /* as long as penalties or DRY look back */
     struct ak_sample_penalties penalties;
     struct ak_sample_dry dry;
-    /* … Mirostat where its version is not 0, else a plain draw */
     struct ak_sample_mirostat mirostat;
     struct ak_sample_adaptive_p adaptive_p;
 };
 
-/* True for samplers that change each token's logit for itself. */
+/* Whether the sampler edits each token's logit separately. */
 static inline bool ak_sample_edits_logits(enum ak_sample_kind kind)
 {
     return kind == AK_SAMPLE_PENALTIES || kind == AK_SAMPLE_DRY;

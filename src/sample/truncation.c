@@ -1,10 +1,12 @@
+/* Filters that drop candidates: top-p, min-p, top-n-sigma, XTC, locally typical. They follow
+ * llama.cpp's definitions; sampler.h lists the differences. */
 #include <math.h>
 
 #include "base/math.h"
 #include "sample/candidates.h"
 
-/* Leaves out what cannot be among the best that make `wanted`: candidates so
- * light that all of them together weigh no more than what is not wanted. */
+/* Drops candidates that top-p cannot keep: those so light that all of them together weigh no more
+ * than `unwanted`, the weight outside the wanted part. */
 static void drop_light(struct ak_sample_candidates *c, double unwanted)
 {
     double limit = unwanted / (double)c->n;
@@ -84,7 +86,7 @@ void ak_sample_xtc(struct ak_sample_candidates *c, float threshold)
     c->n = kept;
 }
 
-/* The distance from the entropy takes the place of the logit while the best are popped. */
+/* While the candidates are popped, `logit` holds minus the distance from the entropy. */
 void ak_sample_typical(struct ak_sample_candidates *c, float p, float *by_token)
 {
     double best = (double)ak_sample_best_logit(c), total = ak_sample_weigh(c, 1.0f), sum = 0.0;

@@ -28,7 +28,7 @@ void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double 
 /* Seconds that a pass of n tokens is thought to take; 0 before the first one. */
 double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t n);
 
-/* ---- TODO --------------------------------------------------------------- */
+/* ---- Session ------------------------------------------------------------ */
 struct ak_session {
     const struct ak_model *model;
     struct ak_backend *backend;
