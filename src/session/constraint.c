@@ -1,3 +1,5 @@
+/* Samples under a grammar. If the sampler looks at a few best tokens only, they are tested one by
+ * one, because computing a mask of the whole vocabulary costs more. */
 #include "session/constraint.h"
 
 #include <pthread.h>
@@ -8,7 +10,7 @@
 
 struct ak_model_trie {
     pthread_mutex_t lock;
-    struct ak_grammar_token_trie *trie; /* NULL: not made yet */
+    struct ak_grammar_token_trie *trie; /* NULL: not built yet */
 };
 
 ak_status ak_model_trie_create(struct ak_model_trie **out, struct ak_error *error)
@@ -60,9 +62,9 @@ void ak_session_constraint_end(struct ak_session_constraint *c)
     *c = (struct ak_session_constraint){ 0 };
 }
 
-/* Most samplings look at the k best tokens alone. Where enough of the best tokens of all are
- * allowed, the first k of these are the k best that are allowed, and no mask is needed:
- * making one is most work where nearly everything is allowed, and then this does. */
+/* Most samplers look at the k best tokens only. If k of the 2k best tokens are allowed, they are
+ * the k best allowed ones and no mask is needed. A mask is most expensive if nearly everything is
+ * allowed, and then this succeeds. */
 static ak_status sample_among_best(const struct ak_session_constraint *c, struct ak_sampler *s,
                                    const float *logits, int32_t *token, bool *chosen,
                                    struct ak_error *error)
@@ -80,7 +82,7 @@ static ak_status sample_among_best(const struct ak_session_constraint *c, struct
         AK_TRY(ak_grammar_matcher_allows(c->matcher, candidates[i].token, &allowed, error));
         if (allowed)
             best[found++] = candidates[i].token;
-        else if (i - found >= k) /* not this way */
+        else if (i - found >= k) /* too few would be left */
             return AKUNU_OK;
     }
     if (found < k)

@@ -1,16 +1,16 @@
-/* Several texts share a pass, one after another, each a sequence of its own, so nothing
- * is padded. A text's wanted hidden states are added up in the order of its tokens, in
- * doubles and over passes: what it shares them with changes no bit. */
+/* Embeds texts. Several texts share a pass, each as a sequence of its own, so nothing is padded. A
+ * text's pooled hidden states are summed in token order, in doubles and across passes, so the other
+ * texts of a pass never change its embedding. */
 #include "session/session.h"
 
 #include <math.h>
 
-/* Some texts from `first` on, and how far they are. */
+/* A group of texts that share passes, and its progress. */
 struct group {
-    const struct akunu_ids *texts; /* all of them */
-    size_t first, n;               /* in the group */
-    size_t text, token;            /* to be run next */
-    size_t pooled_text, n_pooled;  /* to be added next; rows that are in the sums */
+    const struct akunu_ids *texts; /* all texts of the call */
+    size_t first, n;               /* of the group */
+    size_t text, token;            /* next to run */
+    size_t pooled_text, n_pooled;  /* next to pool; rows in its sums */
 };
 
 struct job {
@@ -46,7 +46,7 @@ static ak_status check_texts(const struct ak_session *s, const struct akunu_ids 
     return AKUNU_OK;
 }
 
-/* Which pooling, and whether the files leave a choice. */
+/* Resolves pooling and normalization from the request and the model's files. */
 static ak_status choose_pooling(const struct ak_session *s, const struct akunu_embedding *embedding,
                                 struct job *job)
 {
@@ -87,8 +87,8 @@ static uint32_t count_pages(size_t n)
     return (uint32_t)((n + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS);
 }
 
-/* As many of the texts from `first` on as fit into one pass, each with a sequence of its
- * own, at least one. */
+/* Opens a group: as many texts from `first` on as fit into one pass, at least one, each with a
+ * sequence of its own. */
 static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts, size_t first,
                             size_t n, struct group *g, struct ak_error *error)
 {
@@ -108,7 +108,7 @@ static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts,
     }
     if (g->n == 0) {
         int32_t sequence;
-        return ak_session_sequence_new(s, &sequence, error); /* says what is wrong */
+        return ak_session_sequence_new(s, &sequence, error); /* sets the error */
     }
     return AKUNU_OK;
 }
@@ -125,7 +125,7 @@ static bool is_pooled(enum akunu_pooling pooling, size_t token, size_t n)
            (pooling == AKUNU_POOLING_CLS ? token == 0 : token + 1 == n);
 }
 
-/* The group's next tokens, as many as a pass takes. */
+/* Fills the pass with the group's next tokens. Returns their number. */
 static size_t fill_pass(const struct job *job, struct group *g)
 {
     struct ak_session *s = job->s;
@@ -144,7 +144,7 @@ static size_t fill_pass(const struct job *job, struct group *g)
     return n;
 }
 
-/* The sums of a text as its embedding; they are zeros again. */
+/* Writes a text's embedding from its sums and clears them. */
 static ak_status finish_text(const struct job *job, size_t text, size_t n_rows)
 {
     struct ak_session *s = job->s;
@@ -168,7 +168,7 @@ static ak_status finish_text(const struct job *job, size_t text, size_t n_rows)
     return AKUNU_OK;
 }
 
-/* Adds the rows of a pass of n tokens. */
+/* Adds the pooled rows of a pass of n tokens to the sums. */
 static ak_status pool_rows(const struct job *job, struct group *g, size_t n)
 {
     struct ak_session *s = job->s;
@@ -212,7 +212,7 @@ ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, 
     AK_TRY(choose_pooling(s, embedding, &job));
     AK_TRY(check_texts(s, texts, n, error));
     AK_TRY(prepare(s, &job.prepared, error));
-    s->n_last = 0; /* the last pass is not one of logits */
+    s->n_last = 0; /* no logits are left to read */
     for (uint32_t i = 0; i < s->model->spec.config.width; i++)
         s->sums[i] = 0.0;
     for (size_t first = 0; first < n;) {

@@ -1,3 +1,5 @@
+/* The page pool: a stack of free pages with reference counts, page tables, copy on write. Pages are
+ * freed in reverse, so that a rewound sequence gets the same pages again. */
 #include "session/kv.h"
 
 #include <assert.h>
@@ -10,7 +12,7 @@ static uint32_t count_pages(uint32_t length)
     return length / AK_KV_PAGE_TOKENS + (length % AK_KV_PAGE_TOKENS != 0);
 }
 
-/* Each sequence may leave all but one token of its last page empty. */
+/* Each sequence may leave all except one token of its last page empty. */
 uint32_t ak_session_kv_count_pages(uint32_t context, uint32_t n_sequences)
 {
     uint64_t tokens = (uint64_t)context + (uint64_t)n_sequences * (AK_KV_PAGE_TOKENS - 1);
@@ -52,7 +54,7 @@ ak_status ak_session_kv_create(struct ak_backend *backend, const struct ak_kv_sh
         ak_session_kv_clear(out);
         return status;
     }
-    /* the stack's top is page 0: the pool fills from its beginning */
+    /* page 0 is on top, so the pool fills from its beginning */
     for (uint32_t i = 0; i < shape->n_pages; i++)
         out->free_pages[i] = shape->n_pages - 1 - i;
     out->n_free = shape->n_pages;
@@ -126,7 +128,7 @@ void ak_session_kv_sequence_free(struct ak_session_kv *kv, int32_t sequence)
     kv->sequences[sequence].used = false;
 }
 
-/* Whether the next token falls into a page that another sequence has as well. */
+/* Whether the next token would be written to a shared page. */
 static bool writes_shared(const struct ak_session_kv *kv, const struct ak_session_kv_sequence *s)
 {
     return s->length % AK_KV_PAGE_TOKENS != 0 &&
@@ -167,7 +169,7 @@ void ak_session_kv_rewind(struct ak_session_kv *kv, int32_t sequence, uint32_t l
 {
     struct ak_session_kv_sequence *s = &kv->sequences[sequence];
     assert(s->used && length <= s->length);
-    /* last one first, so that the pages are taken again in the same order */
+    /* last page first, so that pages are reused in the same order */
     for (uint32_t i = count_pages(s->length); i > count_pages(length); i--)
         drop_page(kv, s->pages[i - 1]);
     s->length = length;

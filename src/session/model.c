@@ -1,4 +1,5 @@
-/* The load stages, in order. */
+/* Loads a model in the stages of enum akunu_load_stage: backend, file, config, weights, tokenizer,
+ * tables, packing, warm-up. Messages about the file's content begin with its name. */
 #include "session/model.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ static struct ak_backend_options backend_options(const struct loader *l)
     };
 }
 
-/* The one that is asked for; of no layers on a device, the CPU's. */
+/* Opens the requested backend; with n_gpu_layers = 0 the CPU's. */
 static ak_status open_backend(struct loader *l)
 {
     const struct ak_backend_ops *ops;
@@ -85,7 +86,7 @@ static ak_status read_spec(struct loader *l)
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
 }
 
-/* The first layers go to the CPU where not all are to be on the device. */
+/* Puts the first layers on the CPU if not all go to the device. */
 static ak_status split_layers(struct loader *l)
 {
     struct ak_model *m = l->model;
@@ -135,7 +136,7 @@ struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type
                                  .state_elems = ak_spec_state_elems(spec) };
 }
 
-/* Sizes are a session's; here they are checked to be possible at all. */
+/* Checks that one page of the KV cache is addressable. Real sizes are chosen per session. */
 static ak_status check_sizes(struct loader *l)
 {
     struct ak_kv_shape shape = ak_model_kv_shape(&l->model->spec, AK_KV_F32, AK_KV_F32);
@@ -189,7 +190,7 @@ static ak_status pack_weights(struct loader *l)
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
 }
 
-/* One pass of one token over a cache of one page. */
+/* Runs one pass of one token over a cache of one page. */
 static ak_status warm_up(struct loader *l)
 {
     struct ak_model *m = l->model;
@@ -227,7 +228,7 @@ static ak_status warm_up(struct loader *l)
     return status;
 }
 
-/* What the file says; messages are about its keys and tensors. */
+/* The stages with messages about the file's keys and tensors. */
 static ak_status read_file(struct loader *l)
 {
     AK_TRY(read_spec(l));
@@ -284,7 +285,7 @@ void ak_model_free(struct ak_model *m)
 {
     if (!m)
         return;
-    if (m->backend) /* it may have lent the weights to a device */
+    if (m->backend) /* it may share the weights with a device */
         m->backend->ops->close(m->backend);
     ak_table_clear(&m->table);
     ak_table_clear(&m->sampled_table);

@@ -1,4 +1,5 @@
-/* A loaded model: immutable, shared by sessions and threads. */
+/* A loaded model: immutable, shared by sessions and threads. Used by session.c, generate and
+ * api. */
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 
@@ -17,19 +18,19 @@ struct ak_model {
     struct ak_binding binding;
     struct ak_weights weights;
     struct ak_tokenizer *tokenizer;   /* NULL: the file has no vocabulary */
-    struct ak_model_trie *token_trie; /* what grammars need of it */
-    struct ak_table table; /* of an encoder that of hidden states, and the others are empty */
+    struct ak_model_trie *token_trie; /* token trie of the vocabulary, for grammars */
+    struct ak_table table; /* logits; an encoder's gives hidden states, and the others are empty */
     struct ak_table sampled_table, hidden_table;
 };
 
-/* Runs the load stages in order, reporting each.
- * The caller owns *out after success; on failure everything is released. */
+/* Runs the load stages in the order of enum akunu_load_stage and reports each. The caller owns *out
+ * after success; on failure everything is released. */
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
                         struct ak_model **out, struct ak_error *error);
 void ak_model_free(struct ak_model *m); /* NULL allowed */
 
-/* The KV pool that a model wants, of no pages and states yet. An encoder's is F32 whatever the
- * types asked for: it is no cache and takes little memory. */
+/* Shape of a model's KV pool, without pages and states. An encoder's is F32 regardless of the
+ * types: it is small and lives for one pass. */
 struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type,
                                      enum ak_kv_type v_type);
 

@@ -1,5 +1,5 @@
-/* One pass: the caller's tokens are checked, put in the backend's order, given
- * room in the cache, and run. Nothing changes before all is known to fit. */
+/* One pass: checks the caller's tokens, orders them for the backend, reserves pages, runs the
+ * table. Nothing changes before everything is known to fit. Also the pass cost model. */
 #include <string.h>
 
 #include "session/session.h"
@@ -17,8 +17,7 @@ static ak_status check_token(const struct ak_session *s, size_t i, int32_t token
     return AKUNU_OK;
 }
 
-/* Counts each sequence's tokens and lists the sequences: *n_order of them, on
- * failure too. */
+/* Counts each sequence's tokens and lists the sequences. *n_order is set on failure too. */
 static ak_status count_tokens(struct ak_session *s, const struct akunu_batch_token *tokens,
                               size_t n, uint32_t *n_order, struct ak_error *error)
 {
@@ -56,8 +55,8 @@ static ak_status check_capacity(const struct ak_session *s, uint32_t n_order, si
                    (unsigned long long)used, n, (unsigned)s->kv.context);
 }
 
-/* Tokens of a sequence side by side, in ascending positions; logits rows follow
- * that order too. */
+/* Groups the tokens by sequence, positions ascending. Logits rows follow that order. Returns their
+ * number. */
 static uint32_t arrange_tokens(struct ak_session *s, const struct akunu_batch_token *tokens,
                                size_t n, uint32_t n_order)
 {
@@ -87,8 +86,8 @@ static uint32_t arrange_tokens(struct ak_session *s, const struct akunu_batch_to
     return n_logits;
 }
 
-/* Computes a sequence's state after its last token, by passes over all of them. The same
- * bits come to lie in its pages as are there. */
+/* Recomputes a sequence's recurrent state by running all its tokens again. Its pages are rewritten
+ * with identical bits. */
 static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct ak_error *error)
 {
     struct ak_session_kv_sequence *target = &s->kv.sequences[sequence];
@@ -113,8 +112,7 @@ static ak_status restore_state(struct ak_session *s, uint32_t sequence, struct a
     return AKUNU_OK;
 }
 
-/* A device has failed: the sequences are what they were before the pass, and its results
- * are nothing. */
+/* After a failure of a device: restores the sequences' lengths and drops the logits. */
 static void undo_pass(struct ak_session *s, uint32_t n_order)
 {
     for (uint32_t i = 0; i < n_order; i++)
@@ -199,8 +197,7 @@ const float *ak_session_logits(const struct ak_session *s, size_t i)
     return s->backend->ops->logits(s->logits, s->caller_rows[i]);
 }
 
-/* All of the prompt, so that a bad id or too long a prompt stops it before the
- * first pass and not between two. */
+/* Checks the whole prompt, so that a bad id or too long a prompt fails before the first pass. */
 static ak_status check_prompt(const struct ak_session *s, int32_t sequence, const int32_t *ids,
                               size_t n, struct ak_error *error)
 {
@@ -245,18 +242,17 @@ ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token
                             struct ak_gumbel_params gumbel, int32_t *next, struct ak_error *error)
 {
     AK_TRY(ak_session_run_pass(s, s->sampled, tokens, n, gumbel, error));
-    s->n_last = 0; /* the last pass is not one of the plain table's */
+    s->n_last = 0; /* the last pass was not one of the logits table */
     memcpy(next, s->backend->ops->sampled(s->sampled), n * sizeof *next);
     return AKUNU_OK;
 }
 
 /* ---- Pass cost model ---------------------------------------------------- */
-/* A token more in a pass whose weights are read anyway, in passes of one token: what it is
- * before it was measured. */
+/* Prior cost of one more token in a pass, relative to a pass of one token; used until measured. */
 static const double token_increment = 0.1;
 
-/* Other programs make passes slower and nothing makes them faster: a shorter time counts
- * five times as much as a longer one, and no time more than twice the one before. */
+/* Other programs make passes slower, and nothing makes them faster. So a shorter time counts five
+ * times as much as a longer one, and no time counts as more than twice the estimate. */
 void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double seconds)
 {
     double before = ak_session_cost_estimate(c, n), *own = &c->seconds[n];
@@ -264,12 +260,12 @@ void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double 
         *own = seconds;
         return;
     }
-    double first = *own > 0.0 ? 1.0 : 8.0; /* a guess is worth less than a measurement */
+    double first = *own > 0.0 ? 1.0 : 8.0; /* an estimate weighs less than a measurement */
     double bounded = seconds < 2.0 * before ? seconds : 2.0 * before;
     *own = before + (bounded < before ? 0.25 : 0.05 * first) * (bounded - before);
 }
 
-/* Between two that were measured a straight line. */
+/* Interpolates linearly between measured sizes; beyond them scales by token_increment. */
 double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t n)
 {
     uint32_t below = n, above = n;

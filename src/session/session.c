@@ -1,3 +1,5 @@
+/* Creates sessions: chooses threads and context, checks KV types, allocates the pass and the KV
+ * cache, prepares the logits table. Then sequences: new, fork, rewind, find. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -37,12 +39,12 @@ ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_prof
 
 static uint32_t own_context(const struct ak_spec *spec)
 {
-    /* in one pass */
+    /* an encoder runs a text in one pass */
     bool whole = spec->descriptor.encoder && spec->config.context > ENCODER_CONTEXT;
     return whole ? ENCODER_CONTEXT : spec->config.context;
 }
 
-/* Says how large the context is and why; it is never chosen in silence. */
+/* Reports the context and why it was chosen. */
 static void report_context(const struct ak_session *s, bool asked, uint32_t context,
                            const struct ak_kv_shape *shape)
 {
@@ -63,7 +65,7 @@ static void report_context(const struct ak_session *s, bool asked, uint32_t cont
                     (unsigned)context, made_for);
 }
 
-/* For KV caches: a device's, where pages lie on one. */
+/* Memory for KV caches: the device's if pages are on one, else the machine's. */
 static uint64_t available_memory(const struct ak_session *s)
 {
     return s->backend->ops->kv_bytes_max ?
@@ -71,8 +73,8 @@ static uint64_t available_memory(const struct ak_session *s)
                ak_available_memory();
 }
 
-/* The user's context; else the model's, but no more than fits into half of the
- * memory that is available. */
+/* Takes the requested context, else the model's, reduced to what fits into half of the available
+ * memory. */
 static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint32_t n_sequences,
                                 struct ak_kv_shape *shape, uint32_t *out, struct ak_error *error)
 {
@@ -97,7 +99,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
              states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
     uint64_t affordable = half > states ? (half - states) / page_bytes : 0;
     if (s->backend->ops->check_memory && affordable < n_sequences)
-        affordable = n_sequences; /* it says more of what there is room for */
+        affordable = n_sequences; /* check_memory reports it in detail */
     if (!asked && affordable < shape->n_pages) {
         if (affordable < n_sequences)
             return ak_fail(error, AKUNU_ERROR_MEMORY,
@@ -105,7 +107,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
                            "is %.1f MiB",
                            ((double)n_sequences * (double)page_bytes + (double)states) / mebibyte,
                            (double)half / mebibyte);
-        /* the largest that ak_session_kv_count_pages finds room for */
+        /* the largest context for which ak_session_kv_count_pages needs no more */
         *out = (uint32_t)(affordable * AK_KV_PAGE_TOKENS -
                           (uint64_t)(n_sequences - 1) * (AK_KV_PAGE_TOKENS - 1));
         shape->n_pages = (uint32_t)affordable;
@@ -182,11 +184,11 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     s->pass_target =
         params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);
     s->pass_target = s->pass_target < context ? s->pass_target : context;
-    /* a text of an encoder is one pass */
+    /* an encoder runs each text in one pass */
     s->batch = encoder && !params->batch ? context : s->pass_target;
     AK_TRY(allocate_pass(s, n_sequences, error));
 
-    /* every token's logits may be wanted; rows that never are cost no memory */
+    /* every token may ask for logits; rows never written cost no memory */
     s->options.max_tokens = s->options.max_logits = s->batch;
     s->options.context = context;
     s->options.kv = shape;

@@ -1,9 +1,9 @@
-/* A session: sequences over KV pages, and the passes that extend them.
+/* A session: sequences over KV pages, and the passes that extend them. Used by generate, persist
+ * and api.
  *
- * Belongs to one thread at a time; the model is shared and only read. All memory
- * is allocated at creation, but for that of the sampled table and of the one of hidden
- * states, which are made once, where they are wanted.
- */
+ * A session belongs to one thread at a time; the model is shared and only read. All memory is
+ * allocated at creation, except for the sampled and the hidden table: each is prepared once, when
+ * it is first needed. */
 #ifndef AK_SESSION_SESSION_H
 #define AK_SESSION_SESSION_H
 
@@ -13,19 +13,19 @@
 #include "session/model.h"
 
 /* ---- Pass cost model: pass.c -------------------------------------------- */
-/* What passes of few tokens take in a session, learned from those that it makes. For
- * choosing how much to guess: never what the text is. */
+/* Measured seconds per pass of n tokens. Decides how many tokens to draft; never changes the
+ * text. */
 
-enum { AK_SESSION_SKINNY_MAX = 16 }; /* the most tokens of such a pass */
+enum { AK_SESSION_SKINNY_MAX = 16 }; /* tokens */
 
 struct ak_session_cost_model {
-    double seconds[AK_SESSION_SKINNY_MAX + 1]; /* of a pass of so many tokens; 0: none was made */
+    double seconds[AK_SESSION_SKINNY_MAX + 1]; /* [n]: of a pass of n tokens; 0: not measured */
 };
 
-/* A pass of n tokens, 1 … AK_SESSION_SKINNY_MAX, took `seconds`. */
+/* Records that a pass of n tokens, 1 … AK_SESSION_SKINNY_MAX, took `seconds`. */
 void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double seconds);
 
-/* Seconds that a pass of n tokens is thought to take; 0 before the first one. */
+/* Estimated seconds of a pass of n tokens; 0 before the first measurement. */
 double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t n);
 
 /* ---- Session ------------------------------------------------------------ */
@@ -37,37 +37,37 @@ struct ak_session {
     struct ak_backend_table_options options;
     struct ak_cpus cpus;
     struct ak_backend_table *logits,
-        *sampled; /* sampled: few tokens a pass; NULL until it is prepared */
-    /* of any pass, NULL until then too; an encoder's passes are `plain` ones */
+        *sampled; /* sampled: few tokens per pass; NULL until prepared */
+    /* any pass; NULL until prepared. An encoder uses `logits` instead */
     struct ak_backend_table *hidden;
     uint32_t batch;
-    uint32_t pass_target; /* tokens at which a pass of several texts is full, at most `batch` */
+    uint32_t pass_target; /* tokens at which a pass of several texts is full; at most `batch` */
 
-    /* one pass, in the order of the backend: sequence by sequence */
+    /* one pass in the backend's order, sequence by sequence; [batch] each */
     int32_t *tokens;
     uint32_t *positions, *sequences, *logit_rows;
-    uint32_t *caller_index; /* which of the caller's tokens each one is */
-    /* logits row of the caller's token i, AK_OP_NONE where it has none */
+    uint32_t *caller_index; /* by row: index of the caller's token */
+    /* by caller's token: its logits row; AK_OP_NONE: no logits */
     uint32_t *caller_rows;
     uint32_t n_last;                 /* tokens of the last pass; 0: it left no logits */
-    uint32_t *counts, *next_rows;    /* of each sequence; counts are 0 between passes */
-    uint32_t *order;                 /* the pass's sequences as they first appear */
-    struct akunu_batch_token *chunk; /* prefill's, embed's */
-    /* [sequences]: those of the texts that are in the pass */
+    uint32_t *counts, *next_rows;    /* by sequence; counts are 0 between passes */
+    uint32_t *order;                 /* sequences of the pass in order of appearance */
+    struct akunu_batch_token *chunk; /* [batch]: tokens of prefill and embed */
+    /* [n_sequences]: sequences of the texts in the pass */
     int32_t *text_sequences;
-    double *sums; /* [width]: of a text's hidden states */
+    double *sums; /* [width]: sums of a text's hidden states */
 
     uint64_t n_passes, n_tokens;
     struct ak_session_cost_model cost_model;
 };
 
-/* How many threads to use: the host's number; else the environment's
- * (AKUNU_THREADS); else the chip profile's; else the physical cores. */
+/* Number of threads: `asked` if not 0, else AKUNU_THREADS, else the chip profile's, else the number
+ * of physical cores. */
 ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_profile *profile,
                                     unsigned *out, struct ak_error *error);
 
-/* Fields of `params` that are 0 take their defaults; all of it is reported through
- * its log. The caller owns *out after success. */
+/* Fields of `params` that are 0 take their defaults; the values used go to its log. The caller owns
+ * *out after success. */
 ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params,
                             struct ak_session **out, struct ak_error *error);
 void ak_session_free(struct ak_session *s); /* NULL and half-built ones allowed */
@@ -88,19 +88,19 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
                              akunu_cancel_fn *cancel, void *user, size_t *last,
                              struct ak_error *error);
 
-/* Runs n tokens in one pass of one of the session's tables, all or nothing. */
+/* Runs n tokens in one pass of a table of the session, all or nothing. */
 ak_status ak_session_run_pass(struct ak_session *s, struct ak_backend_table *prepared,
                               const struct akunu_batch_token *tokens, size_t n,
                               struct ak_gumbel_params gumbel, struct ak_error *error);
 
-/* AKUNU_ERROR_UNSUPPORTED where the model is an encoder. */
+/* AKUNU_ERROR_UNSUPPORTED if the model is an encoder. */
 ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error);
 
-/* Makes ak_session_sample ready; at once where it is. */
+/* Prepares the table of ak_session_sample; does nothing if it is prepared. */
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
-/* Appends n tokens, at most AK_SESSION_SKINNY_MAX, of one where the backend is not exact, and draws
- * what follows each from its distribution at a temperature; at 0 the likeliest. All have .logits
- * set. Leaves no logits; next[i] is -1 where none of them is a number. */
+/* Appends n tokens (at most AK_SESSION_SKINNY_MAX; 1 unless the backend is batch invariant), all
+ * with .logits set, and samples the token after each: from the softmax at gumbel.temperature, or
+ * the most likely one at 0. Leaves no logits. next[i] is -1 if no logit is a number. */
 ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
                             struct ak_gumbel_params gumbel, int32_t *next, struct ak_error *error);
 
@@ -108,9 +108,9 @@ uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
-/* Texts to embeddings. */
+/* Embeddings of texts. */
 
-/* As akunu_embed; embedding is not NULL. */
+/* As akunu_embed; `embedding` is not NULL. */
 ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
                            const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
                            void *user, float *out, struct ak_error *error);
