@@ -1,3 +1,5 @@
+/* One completion: sampler, token stream, stop sequences, grammar and log-probabilities behind one
+ * interface, so that single and parallel generation behave the same. */
 #include "generate/completion.h"
 
 #include <math.h>
@@ -103,7 +105,7 @@ static void end_text(struct ak_gen_completion *c, enum akunu_stop why)
     c->result->stop = why;
 }
 
-/* Tells the host, which may want no more; or the text came to one that ends it. */
+/* Reports the last token. The text ends if the host returns false or a stop sequence was found. */
 static ak_status report_token(struct ak_gen_completion *c, struct ak_error *error)
 {
     const char *text = "";
@@ -121,7 +123,7 @@ static ak_status report_token(struct ak_gen_completion *c, struct ak_error *erro
     return AKUNU_OK;
 }
 
-/* Tells the grammar of the last token; *complete: nothing may follow. */
+/* Advances the grammar by the last token; *complete: nothing may follow. */
 static ak_status advance_grammar(struct ak_gen_completion *c, bool *complete,
                                  struct ak_error *error)
 {
@@ -137,7 +139,7 @@ static ak_status advance_grammar(struct ak_gen_completion *c, bool *complete,
     return AKUNU_OK;
 }
 
-/* The text's end comes before the length. */
+/* An end token or a completed grammar takes precedence over the length limit. */
 ak_status ak_gen_completion_append(struct ak_gen_completion *c, int32_t token,
                                    struct ak_error *error)
 {

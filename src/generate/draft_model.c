@@ -1,3 +1,5 @@
+/* Drafts by a smaller model: keeps its sequence in step with the text and takes its most likely
+ * token. Vocabularies are compared first, because ids must mean the same. */
 #include "generate/draft.h"
 
 #include <math.h>
@@ -8,7 +10,8 @@
 
 enum { TEXT_BYTES = 64 };
 
-/* A token's bytes; those beyond the room count by their number alone. */
+/* Bytes of a token. Returns their number, which may exceed TEXT_BYTES; only TEXT_BYTES are
+ * compared. */
 static size_t read_token_bytes(const struct ak_tokenizer *t, int32_t token, char text[TEXT_BYTES])
 {
     size_t n = 0;
@@ -27,7 +30,8 @@ static ak_status fail_vocabulary(const char *target, size_t n_target, const char
                    (int)(n_target < 32 ? n_target : 32), target);
 }
 
-/* One may have more tokens than the other: rows are often padded, and never chosen. */
+/* Compares the common ids. One vocabulary may be longer: rows are often padded and never
+ * sampled. */
 static ak_status compare_vocabularies(const struct ak_tokenizer *target,
                                       const struct ak_tokenizer *draft, struct ak_error *error)
 {
@@ -76,8 +80,8 @@ ak_status ak_draft_model_check(const struct ak_session *session, const struct ak
     return AKUNU_OK;
 }
 
-/* Tokens of the smaller model's sequence that the text begins with; the last of the text
- * is never one, since what comes after it is wanted. */
+/* Length of the common prefix of the draft model's sequence and the text. The last token of the
+ * text never counts, because its logits are needed. */
 static uint32_t count_common(const struct ak_draft_model *d, const int32_t *ids, uint32_t n)
 {
     const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&d->session->kv, d->sequence);
@@ -92,7 +96,7 @@ uint32_t ak_draft_model_count_unseen(const struct ak_draft_model *d, const int32
     return n - count_common(d, ids, n);
 }
 
-/* Goes back to what both texts begin with; whether the rest can follow. */
+/* Rewinds to the common prefix. False if the rest of the text does not fit. */
 static bool rewind_to_common(struct ak_draft_model *d, const int32_t *ids, uint32_t n_common,
                              uint32_t n)
 {
@@ -116,7 +120,7 @@ ak_status ak_draft_model_prefill(struct ak_draft_model *d, const int32_t *ids, u
                               user, &last, error);
 }
 
-/* Probabilities below exp(-16) of the best one add nothing that would be noticed. */
+/* Probability of the best token. Logits more than 16 below it do not matter. */
 static float compute_probability(const float *logits, uint32_t n, uint32_t best)
 {
     float sum = 0.0f, logit_min = logits[best] - 16.0f;
@@ -147,7 +151,7 @@ ak_status ak_draft_model_propose(struct ak_draft_model *d, const int32_t *ids, u
         ak_session_cost_update(&s->cost_model, n_unseen, seconds);
     d->seconds += seconds;
     if (!(logits[best] > -INFINITY) ||
-        best >= d->n_vocab) /* not one is a number, or it is padding */
+        best >= d->n_vocab) /* no logit is a number, or it is padding */
         return AKUNU_OK;
     *token = (int32_t)best;
     *probability = compute_probability(logits, n_vocab, best);

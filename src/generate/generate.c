@@ -1,10 +1,12 @@
+/* Generates one text: runs the prompt, then steps of one token plus drafted tokens. Drafts come
+ * from speculation or from a grammar with only one continuation; the accepted ones are appended. */
 #include "generate/generate.h"
 
 #include "base/system.h"
 #include "generate/completion.h"
 #include "generate/speculate.h"
 
-/* One call. */
+/* One call of ak_gen_run. */
 struct generation {
     const struct ak_gen_request *request;
     struct ak_session *session;
@@ -13,7 +15,7 @@ struct generation {
     struct ak_draft_model draft;
     struct ak_gen_speculation speculation;
     bool speculates;
-    bool drafts_forced; /* tokens that a grammar forces may be run before they are chosen */
+    bool drafts_forced; /* tokens forced by the grammar may run as drafts */
 };
 
 /* ---- Before the text ---------------------------------------------------- */
@@ -27,7 +29,8 @@ static ak_status find_draft(struct generation *g, struct ak_error *error)
     return ak_session_find(g->draft.session, g->draft.sequence, &found, error);
 }
 
-/* Where speculation was not asked for, that it is not possible is no error. */
+/* Starts speculation. With AKUNU_SPECULATION_AUTO and no draft model it is skipped if
+ * impossible. */
 static ak_status begin_speculation(struct generation *g,
                                    const struct ak_session_kv_sequence *sequence,
                                    struct ak_error *error)
@@ -101,11 +104,11 @@ static ak_status append_token(struct generation *g, int32_t token, struct ak_err
     return AKUNU_OK;
 }
 
-/* Guesses that the text, the context and the pool have room for. */
+/* Most draft tokens that fit in the completion, the context and the pool. */
 static uint32_t count_draft_max(const struct generation *g)
 {
     const struct ak_session_kv *kv = &g->session->kv;
-    /* each pass gives a token beside them */
+    /* each pass gives one token besides the drafted ones */
     uint64_t left = g->completion.limit - g->completion.result->n_generated - 1;
     uint32_t capacity = kv->context - ak_session_kv_sequence(kv, g->sequence)->length - 1;
     uint32_t n_max = left < capacity ? (uint32_t)left : capacity;
@@ -115,8 +118,8 @@ static uint32_t count_draft_max(const struct generation *g)
     return n_max;
 }
 
-/* Runs the last token and the guesses after it: chosen[i], where the backend draws, follows
- * the token and i guesses. */
+/* Runs the last token and the draft after it. If the backend samples, sampled[i] is the token after
+ * the first i draft tokens. */
 static ak_status run_pass(struct generation *g, const struct ak_gen_draft *draft, int32_t *sampled,
                           struct ak_error *error)
 {
@@ -132,7 +135,7 @@ static ak_status run_pass(struct generation *g, const struct ak_gen_draft *draft
     return ak_session_decode(g->session, tokens, draft->n + 1, error);
 }
 
-/* What follows token i of the pass, which is at `position`. */
+/* Token after token i of the pass, which is at `position`. */
 static ak_status sample_token(struct generation *g, uint32_t i, uint32_t position,
                               const int32_t *sampled, int32_t *token, struct ak_error *error)
 {
@@ -143,8 +146,8 @@ static ak_status sample_token(struct generation *g, uint32_t i, uint32_t positio
     return *token >= 0 ? AKUNU_OK : ak_sample_fail_empty(error);
 }
 
-/* Takes the token after the last one and, while guesses were right, the ones after them.
- * Those of the guesses that are not in the text leave the sequence again. */
+/* Appends the sampled token and, while the draft agrees, the ones after it. Rewinds the rest of the
+ * draft. */
 static ak_status accept_draft(struct generation *g, const struct ak_gen_draft *draft,
                               const int32_t *sampled, uint32_t length, uint32_t *n_accepted,
                               struct ak_error *error)
@@ -178,7 +181,8 @@ static ak_status run_step(struct generation *g, struct ak_error *error)
     }
     if (g->speculates && !forced)
         AK_TRY(ak_gen_speculation_draft(&g->speculation, count_draft_max(g), &draft, error));
-    for (uint32_t i = 0; i < draft.n && !forced; i++) /* the text grows over them */
+    for (uint32_t i = 0; i < draft.n && !forced;
+         i++) /* the lookup's buffer is overwritten as the text grows */
         draft_tokens[i] = draft.tokens[i];
     draft.tokens = draft_tokens;
 
@@ -195,8 +199,8 @@ static ak_status run_step(struct generation *g, struct ak_error *error)
     return AKUNU_OK;
 }
 
-/* From the first chosen token until something stops it: the text's end, the host, the
- * length, the context. */
+/* From the first sampled token until the end of the text, the host, the length or the context stops
+ * it. */
 static ak_status generate_text(struct generation *g, int32_t first, struct ak_error *error)
 {
     AK_TRY(append_token(g, first, error));

@@ -1,17 +1,18 @@
-/* From a prompt to a text. */
+/* Text generation: a request, a single completion (generate.c) and parallel completions
+ * (parallel.c). Used by api/generate.c. */
 #ifndef AK_GENERATE_GENERATE_H
 #define AK_GENERATE_GENERATE_H
 
 #include "session/session.h"
 
-/* What akunu_generate is given. */
+/* Arguments of akunu_generate. */
 struct ak_gen_request {
     struct ak_session *session;
     int32_t sequence;
     const int32_t *ids;
     size_t n_ids;
     const struct akunu_generation *generation;
-    struct ak_session *draft; /* in place of generation->draft */
+    struct ak_session *draft; /* replaces generation->draft; NULL: none */
     akunu_piece_fn *on_piece;
     akunu_cancel_fn *cancel;
     void *user;
@@ -22,11 +23,11 @@ ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *
                      struct ak_error *error);
 
 /* ---- Parallel completions: parallel.c ----------------------------------- */
-/* Several continuations of one prompt, which is run once: they share its pages, and a pass
- * takes a token of each, so the weights are read once for all of them. */
+/* Several completions of one prompt, which runs once. They share its pages, and a pass takes a
+ * token of each, so the weights are read once for all of them. */
 
-/* As akunu_generate_choices, with sequences[1 …] of -1. The request's sequence, on_piece and
- * speculation count for nothing. *results are always filled in. */
+/* As akunu_generate_choices; sequences[1 …] are -1. The request's sequence, on_piece and
+ * speculation are ignored. *results are always filled in. */
 ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
                               akunu_choice_fn *on_piece, int32_t *sequences,
                               struct akunu_result *results, struct ak_error *error);

@@ -1,10 +1,12 @@
+/* Parallel completions: runs the prompt once, forks its sequence for each completion, then runs one
+ * pass per step with a token of each unfinished completion. */
 #include "generate/generate.h"
 
 #include "base/mem.h"
 #include "base/system.h"
 #include "generate/completion.h"
 
-/* To whom a choice's pieces go. */
+/* Callback that adds the number of the completion. */
 struct callback {
     size_t completion;
     akunu_choice_fn *on_piece;
@@ -18,7 +20,7 @@ struct parallel {
     struct ak_gen_completion *completions;
     struct callback *callbacks;
     struct akunu_batch_token *pass;
-    size_t *pass_completions; /* which choice each of its tokens is of */
+    size_t *pass_completions; /* completion of each token in `pass` */
     double started;
 };
 
@@ -28,7 +30,7 @@ static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *
     return l->on_piece(l->completion, token, text, n_bytes, l->user);
 }
 
-/* Choice i is what a text alone would be with the i-th next seed. */
+/* Completion i equals a single completion with seed + i. */
 static ak_status begin_completions(struct parallel *c,
                                    const struct ak_session_kv_sequence *sequence,
                                    struct ak_error *error)
@@ -44,7 +46,7 @@ static ak_status begin_completions(struct parallel *c,
     return AKUNU_OK;
 }
 
-/* The prompt, and the first token of each. */
+/* Runs the prompt and samples the first token of each completion. */
 static ak_status run_prompt(struct parallel *c, int32_t *sequences, struct ak_error *error)
 {
     const struct ak_gen_request *r = c->request;
@@ -77,7 +79,7 @@ static ak_status append_token(struct parallel *c, struct ak_gen_completion *comp
     return completion->ended ? ak_gen_completion_finish(completion, error) : AKUNU_OK;
 }
 
-/* The next pass: a token of each choice that goes on. */
+/* Collects the next pass: a token of each unfinished completion. */
 static ak_status collect_pass(struct parallel *c, size_t *n, struct ak_error *error)
 {
     *n = 0;

@@ -1,8 +1,9 @@
+/* Prompt lookup drafter: hash chains over pairs of tokens, as LZ77 compressors use them. */
 #include "generate/draft.h"
 
 #include "base/mem.h"
 
-enum { CHAIN_MAX = 32 }; /* looked at; more make a text of one word slow */
+enum { CHAIN_MAX = 32 }; /* compared per search; bounds the time on a text of one repeated token */
 
 ak_status ak_draft_lookup_create(uint32_t capacity, struct ak_draft_lookup *out,
                                  struct ak_error *error)
@@ -34,7 +35,7 @@ static uint32_t *find_head(const struct ak_draft_lookup *l, const int32_t *two)
     return &l->heads[(both * 0x9e3779b97f4a7c15u >> 40) & l->mask];
 }
 
-/* A place is in its chain once the token there is known. */
+/* A position enters its chain once the token there is known. */
 void ak_draft_lookup_push(struct ak_draft_lookup *l, int32_t token)
 {
     if (l->n == l->capacity)
@@ -47,7 +48,7 @@ void ak_draft_lookup_push(struct ak_draft_lookup *l, int32_t token)
     l->tokens[l->n++] = token;
 }
 
-/* Tokens alike before `at` and at the end. */
+/* Number of equal tokens before `at` and before the end, at most AK_DRAFT_LOOKUP_MAX. */
 static uint32_t count_match(const struct ak_draft_lookup *l, uint32_t at)
 {
     uint32_t n = 0;
@@ -56,7 +57,7 @@ static uint32_t count_match(const struct ak_draft_lookup *l, uint32_t at)
     return n;
 }
 
-/* Of places that are equally good the last one is taken. */
+/* Of equally long matches the latest wins. */
 uint32_t ak_draft_lookup_find(const struct ak_draft_lookup *l, uint32_t *at)
 {
     uint32_t best = AK_DRAFT_LOOKUP_MIN - 1;

@@ -1,12 +1,15 @@
+/* Decides how many tokens to draft, and by which drafter. A plan maximizes the expected tokens per
+ * second from acceptance rates and pass costs. A running balance limits the time that drafts
+ * lose. */
 #include "generate/speculate.h"
 
 #include "base/mem.h"
 
-static const double acceptance_decay = 0.97;  /* of a chance, a guess later */
-static const double loss_fraction_max = 0.01; /* of all time may be lost by guesses … */
-/* times the speed without them is what guesses have to bring */
+static const double acceptance_decay = 0.97;  /* per drafted token */
+static const double loss_fraction_max = 0.01; /* share of all time that drafts may lose */
+/* drafts must be this much faster than none */
 static const double speedup_min = 1.02;
-static const double balance_max = 32.0; /* … and so many passes of what was won before */
+static const double balance_max = 32.0; /* max. credit, in passes of one token */
 enum { RETRY_INTERVAL_MIN = 32, RETRY_INTERVAL_MAX = 1024, TRIAL_MIN = 2 };
 
 static double acceptance_rate(const struct ak_gen_acceptance *c)
@@ -20,13 +23,13 @@ static void update_acceptance(struct ak_gen_acceptance *c, bool accepted)
     c->drafted = c->drafted * acceptance_decay + 1.0;
 }
 
-/* Before anything was seen: as if four guesses were of this chance. */
+/* Prior: as if 4 tokens had been drafted at this acceptance rate. */
 static struct ak_gen_acceptance make_prior(double chance)
 {
     return (struct ak_gen_acceptance){ .accepted = 4.0 * chance, .drafted = 4.0 };
 }
 
-/* The more tokens are alike, and the surer the smaller model is, the likelier. */
+/* Longer matches and surer draft models are accepted more often. */
 static void set_priors(struct ak_gen_speculation *s)
 {
     static const double priors[AK_GEN_CONFIDENCE_BINS] = {
@@ -105,10 +108,10 @@ void ak_gen_speculation_add_tokens(struct ak_gen_speculation *s, const int32_t *
 }
 
 /* ---- How many ----------------------------------------------------------- */
-/* What a step is thought to bring. */
+/* Expected result of a step. */
 struct plan {
     uint32_t n;
-    double rate; /* tokens a second */
+    double rate; /* tokens per second */
 };
 
 static struct plan plan_no_draft(const struct ak_gen_speculation *s)
@@ -117,7 +120,7 @@ static struct plan plan_no_draft(const struct ak_gen_speculation *s)
     return (struct plan){ 0, one > 0.0 ? speedup_min / one : 0.0 };
 }
 
-/* Each guess makes those after it a place more alike. */
+/* Each accepted token makes the match one token longer. */
 static struct plan plan_lookup(const struct ak_gen_speculation *s, uint32_t n_max)
 {
     struct plan best = plan_no_draft(s);
@@ -136,7 +139,7 @@ static struct plan plan_lookup(const struct ak_gen_speculation *s, uint32_t n_ma
     return best;
 }
 
-/* What the smaller model takes for its next token. */
+/* Estimated seconds of the draft model for its next token. */
 static double estimate_draft_seconds(const struct ak_gen_speculation *s, uint32_t n_unseen)
 {
     const struct ak_session_cost_model *costs = &s->draft->session->cost_model;
@@ -169,8 +172,8 @@ static void draft_from_lookup(struct ak_gen_speculation *s, uint32_t n, struct a
     *out = (struct ak_gen_draft){ .n = n, .tokens = tokens };
 }
 
-/* One token after the other, while the next one is worth what it takes: the time that the
- * smaller model and the pass want for it, against the chance that it saves a pass. */
+/* Drafts token by token, while the next one pays: its time in the draft model and in the pass
+ * against its probability of saving a pass. */
 static ak_status draft_from_model(struct ak_gen_speculation *s, uint32_t n_max, bool trial,
                                   struct ak_gen_draft *out, struct ak_error *error)
 {
@@ -201,7 +204,7 @@ static ak_status draft_from_model(struct ak_gen_speculation *s, uint32_t n_max, 
     return AKUNU_OK;
 }
 
-/* Guesses may lose what they won before, and a hundredth of all time. */
+/* Drafts may lose what they won before, and loss_fraction_max of all time. */
 static bool may_draft(const struct ak_gen_speculation *s)
 {
     return s->balance >

@@ -1,3 +1,5 @@
+/* Stop sequences in streamed text. The buffer holds the withheld bytes, which are at most a proper
+ * prefix of the longest stop sequence. */
 #include "generate/completion.h"
 
 ak_status ak_gen_stops_begin(struct ak_gen_stops *s, const char *const *texts, size_t n,
@@ -24,8 +26,7 @@ void ak_gen_stops_clear(struct ak_gen_stops *s)
     ak_buffer_free(&s->holdback);
 }
 
-/* How many of the n bytes are before the text that ends with the last of them, the longest
- * one; n: none does. */
+/* Number of bytes before the longest stop sequence that ends at byte n; n: none does. */
 static size_t find_stop(const struct ak_gen_stops *s, const char *bytes, size_t n)
 {
     size_t before = n;
@@ -38,7 +39,7 @@ static size_t find_stop(const struct ak_gen_stops *s, const char *bytes, size_t 
     return before;
 }
 
-/* How many of the last bytes begin one of the texts. */
+/* Length of the longest end of the text that begins a stop sequence. */
 static size_t find_partial_stop(const struct ak_gen_stops *s, const char *bytes, size_t n)
 {
     size_t begun = 0;
@@ -51,7 +52,7 @@ static size_t find_partial_stop(const struct ak_gen_stops *s, const char *bytes,
     return begun;
 }
 
-/* Forgets what was told. */
+/* Drops the reported text from the buffer. */
 static void drop_reported(struct ak_gen_stops *s)
 {
     s->holdback.n -= s->n_reported;
