@@ -1,3 +1,6 @@
+/* The prompt cache: finds the saved text with the longest common prefix in the cache folder, keeps
+ * new ones and evicts the least recently used. Failures are logged; generation goes on without the
+ * cache. */
 #include "persist/save.h"
 
 #include <errno.h>
@@ -11,9 +14,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-enum { NEW_TOKENS_MIN = AK_KV_PAGE_TOKENS }; /* fewer tokens than this are not worth a file */
+enum { NEW_TOKENS_MIN = AK_KV_PAGE_TOKENS }; /* fewer new tokens are not worth a file */
 
-/* Without it, and why. */
+/* Logs that the prompt cache is not used, and why. */
 static void log_fallback(const struct ak_session *s, const char *name, const char *why)
 {
     char shown[AK_SHOW_BYTES];
@@ -21,7 +24,7 @@ static void log_fallback(const struct ak_session *s, const char *name, const cha
                 ak_show_path(name, shown), why);
 }
 
-/* The time of use is kept here: looking at a file does not change it. */
+/* Sets the access time to now. A use is recorded here alone; looking at a file does not count. */
 static void touch_file(int fd)
 {
     const struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
@@ -29,7 +32,8 @@ static void touch_file(int fd)
 }
 
 /* ---- The folder --------------------------------------------------------- */
-/* -1: there is none, or it cannot be used; `make`: then a line says why. */
+/* Opens the cache folder; -1: there is none, or it cannot be used. `make`: creates it, and logs a
+ * failure. */
 static int open_folder(const struct ak_session *s, const struct akunu_prompt_cache *cache,
                        bool make)
 {
@@ -48,8 +52,8 @@ static bool is_ours(const struct ak_store_entry *e, const struct ak_store_key *k
            memcmp(&e->header.key, key, sizeof *key) == 0;
 }
 
-/* The kept text that has most of the first n tokens at `ids`: *common of them. Opened where
- * there is one. */
+/* Finds the text with the longest common prefix, *common tokens of the n at `ids`, and leaves it
+ * open. */
 static bool find_prompt(int dir, const struct ak_session *s, const int32_t *ids, size_t n,
                         struct ak_save_file *best, uint32_t *common)
 {
@@ -81,8 +85,8 @@ static bool find_prompt(int dir, const struct ak_session *s, const int32_t *ids,
     return *common > 0;
 }
 
-/* Removes texts that the new one begins with, and then those that were not used for longest,
- * until all take no more than `bytes_max` bytes. */
+/* Removes texts that are a prefix of the new one, then the least recently used ones until all take
+ * at most bytes_max. */
 static void evict_prompts(int dir, const struct ak_session *s, const char *keep, const int32_t *ids,
                           uint32_t n, uint64_t bytes_max)
 {
@@ -117,14 +121,15 @@ static void evict_prompts(int dir, const struct ak_session *s, const char *keep,
         }
         if (!oldest)
             break;
-        (void)ak_store_remove(dir, oldest->name); /* it may be gone, or being written */
+        (void)ak_store_remove(dir, oldest->name); /* it may be gone or in use */
         bytes -= oldest->bytes;
         oldest->bytes = 0;
     }
     ak_free(entries);
 }
 
-/* A name for the text alone: the same text of the same model has the same. */
+/* File names from the hash of key and text, so the same text of the same model has the same
+ * name. */
 static void make_names(const struct ak_session *s, const int32_t *ids, uint32_t n,
                        char name[AK_STORE_NAME_BYTES], char temp_name[AK_STORE_NAME_BYTES])
 {
@@ -139,7 +144,7 @@ static void make_names(const struct ak_session *s, const int32_t *ids, uint32_t 
     ak_store_file_name(&key, AK_STORE_PROMPT_TEMP_SUFFIX, temp_name);
 }
 
-/* Writes `name` by way of `temp_name` in the folder. False after *why. */
+/* Writes `name` through the temporary file `temp_name`. On failure *why is set. */
 static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t n,
                        const char *name, const char *temp_name, const char **why)
 {
@@ -159,7 +164,7 @@ static bool write_text(int dir, struct ak_session *s, int32_t sequence, uint32_t
 }
 
 /* ---- One file ----------------------------------------------------------- */
-/* The folder of a path and the name in it; -1 and errno. */
+/* Opens the folder of a path and sets *name to the name in it; -1 and errno. */
 static int open_parent(const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
@@ -172,7 +177,7 @@ static int open_parent(const char *path, const char **name)
     return dir;
 }
 
-/* Whether a file may be replaced: there is none, or it is a saved text, whatever its state. */
+/* Whether a file may be replaced: it does not exist, or is a saved text in any state. */
 static bool is_replaceable(int dir, const char *name)
 {
     char magic[8] = "";
@@ -268,8 +273,8 @@ ak_status ak_save_load_sequence(struct ak_session *s, int32_t sequence, const ch
 }
 
 /* ---- Prompts ------------------------------------------------------------ */
-/* The kept text that serves best, of the folder or the one file; `log_reason`: why the file cannot.
- */
+/* Opens the best saved text, from the folder or the one file. `log_reason`: logs why the file
+ * cannot be used. */
 static bool open_best(const struct ak_session *s, const struct akunu_prompt_cache *cache,
                       const int32_t *ids, size_t n, bool log_reason, struct ak_save_file *best,
                       uint32_t *common)
@@ -297,7 +302,7 @@ static bool open_best(const struct ak_session *s, const struct akunu_prompt_cach
     return true;
 }
 
-/* A damaged file would be in the way of a good one. */
+/* Removes a damaged file, so that a good one can replace it. */
 static void discard_file(const struct ak_session *s, const struct akunu_prompt_cache *cache,
                          const struct ak_save_file *saved)
 {

@@ -1,3 +1,5 @@
+/* Writes and reads saved sequences. The header and the size are checked before anything is
+ * allocated, so a damaged file cannot ask for memory. */
 #include "persist/save.h"
 
 #include <errno.h>
@@ -76,7 +78,7 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
     add_number(&h, shape->v_type);
     add_number(&h, ak_kv_page_bytes(shape));
     add_text(&h, s->backend->ops->name, strlen(s->backend->ops->name));
-    /* then its instructions count as well */
+    /* then results also depend on the instruction set */
     if (!s->backend->ops->is_batch_invariant || !s->backend->ops->is_batch_invariant(s->backend)) {
         const char *described = s->backend->ops->describe(s->backend);
         add_text(&h, described, strlen(described));
@@ -85,7 +87,7 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
     ak_sha256_end(&h, out->digest);
 }
 
-/* ---- Places in the file ------------------------------------------------- */
+/* ---- Offsets ------------------------------------------------------------ */
 static uint32_t count_pages(uint32_t n_tokens)
 {
     return n_tokens / AK_KV_PAGE_TOKENS + (n_tokens % AK_KV_PAGE_TOKENS != 0);
@@ -103,7 +105,7 @@ static uint64_t pages_offset_of(uint32_t n_tokens)
                        PAGES_ALIGN);
 }
 
-/* Tokens of a context, whose pool could be counted. */
+/* Cannot overflow: the pool of the context was counted before. */
 uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n)
 {
     return pages_offset_of(n) + count_pages(n) * ak_kv_page_bytes(&s->kv.shape) -
@@ -171,8 +173,7 @@ static bool read_index(struct ak_save_file *saved, const struct ak_session *s, c
     return memcmp(digest, saved->header.digest, sizeof digest) == 0;
 }
 
-/* The header is checked first, and the file's size by it: nothing is allocated for what a
- * file only says. */
+/* Checks the header, and the file's size by it, before anything is allocated. */
 bool ak_save_open(int fd, const struct ak_session *s, const struct ak_store_key *key,
                   struct ak_save_file *out, const char **why)
 {
