@@ -1,4 +1,4 @@
-/* The folder of the cache, for those who look and clean up. */
+/* The cache folder behind a handle: lists its files, tells their state, removes them. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 struct akunu_cache {
     char *path;
-    int dir; /* -1: there is none */
+    int dir; /* -1: there is no folder */
     struct ak_store_entry *entries;
     size_t n;
 };

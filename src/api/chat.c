@@ -1,8 +1,9 @@
+/* Chat templates behind handles: the model's templates or a given one, rendered to prompts. */
 #include "api/handles.h"
 #include "base/mem.h"
 #include "template/template.h"
 
-/* The handle is the inner object itself. */
+/* The handle is the inner object under its public name. */
 static struct ak_tmpl_set *inner(struct akunu_template *chat)
 {
     return (struct ak_tmpl_set *)chat;

@@ -1,3 +1,4 @@
+/* The last error of each thread, status names, and copying structs that begin with their size. */
 #include "api/handles.h"
 
 #include <string.h>

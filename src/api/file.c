@@ -1,3 +1,5 @@
+/* Opened model files behind handles: tensors, values, metadata. Also akunu_convert, which writes
+ * one. */
 #include "api/handles.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* akunu_generate and akunu_generate_choices: completes the parameters with defaults and checks the
+ * sizes of nested structs before the library's own functions run. */
 #include "generate/generate.h"
 
 #include "api/handles.h"
@@ -11,7 +13,7 @@ void akunu_generation_default(struct akunu_generation *generation)
     akunu_sampling_default(&generation->sampling);
 }
 
-/* A struct within a struct cannot grow: both sizes must be this version's. */
+/* Nested structs cannot grow, so both sizes must be this version's. */
 static ak_status check(const struct akunu_generation *given, struct ak_error *error)
 {
     if (given->size != sizeof *given || given->sampling.size != sizeof given->sampling)
@@ -23,7 +25,8 @@ static ak_status check(const struct akunu_generation *given, struct ak_error *er
     return AKUNU_OK;
 }
 
-/* The request but for whom it tells; *defaults serve where the caller gave none. */
+/* Fills the request except for its callbacks; *defaults is used if the caller gave no
+ * parameters. */
 static ak_status make_request(struct akunu_session *session, akunu_sequence sequence,
                               const akunu_token *ids, size_t n_ids,
                               const struct akunu_generation *generation,
@@ -69,7 +72,7 @@ enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence s
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
-/* Results lie as far from each other as the caller's version of them is long. */
+/* The stride of the results is the caller's size of the struct. */
 static ak_status give_results(struct akunu_result *results, const struct akunu_result *full,
                               size_t n, struct ak_error *error)
 {

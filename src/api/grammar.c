@@ -1,3 +1,5 @@
+/* Grammars behind handles: from GBNF or JSON Schema, lazy ones with triggers, and checking a
+ * text. */
 #include <string.h>
 
 #include "api/handles.h"
@@ -5,7 +7,7 @@
 #include "grammar/matcher.h"
 #include "grammar/schema/schema.h"
 
-/* A handle around what a function makes; `made` tells how it went. */
+/* Wraps a grammar in a handle; `made` is the status of its creation. */
 static struct akunu_grammar *wrap(struct ak_grammar *inner, ak_status made, struct ak_error *error)
 {
     struct akunu_grammar *grammar = made == AKUNU_OK ? ak_alloc(1, sizeof *grammar) : NULL;
@@ -101,7 +103,7 @@ void akunu_grammar_free(struct akunu_grammar *grammar)
 }
 
 /* ---- checking ----------------------------------------------------------- */
-/* A text as tokens: those between control tokens go by their bytes. */
+/* Feeds a text as tokens; control tokens are matched by id, the others by their bytes. */
 static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_tokenizer *t,
                               const char *text, size_t n, size_t *at, struct ak_error *error)
 {

@@ -1,3 +1,4 @@
+/* akunu_load_model, akunu_model_free and what a model is: architecture, sizes, types and bytes. */
 #include "api/handles.h"
 
 #include "base/mem.h"
@@ -83,10 +84,10 @@ void akunu_model_free(struct akunu_model *model)
 }
 
 /* ---- What it is --------------------------------------------------------- */
-/* Sums over the weights: bytes as a pass reads them. */
+/* Sums over the weights. Bytes are those that a pass reads. */
 struct totals {
     uint64_t by_type[AK_QUANT_COUNT];
-    const char *names[AK_QUANT_COUNT]; /* as the file has the type */
+    const char *names[AK_QUANT_COUNT]; /* name of the type as the file stores it */
     uint64_t token_bytes, matrix_parameters, float_parameters, parameters;
 };
 

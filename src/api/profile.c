@@ -1,3 +1,4 @@
+/* akunu_tune measures kernels for a chip profile; akunu_profile_write writes it to a file. */
 #include "api/handles.h"
 #include "cpu/backend.h"
 

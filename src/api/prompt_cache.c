@@ -1,4 +1,4 @@
-/* Texts in files: single ones, and prompts that were run before. */
+/* Saving and loading sequences in files, and restoring prompts from the cache of earlier ones. */
 #include "persist/save.h"
 
 #include "api/handles.h"

@@ -1,4 +1,5 @@
-/* What this build can read, from the registries themselves. */
+/* What this build can read, from the registries themselves: formats, architectures, types,
+ * quantization schemes and devices. */
 #include <stdio.h>
 
 #include "api/handles.h"
@@ -55,7 +56,7 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
         return finish(fail_past_end("type", i, &error), &error);
     enum ak_quant_type type = (enum ak_quant_type)i;
     const struct ak_quant_info *t = ak_quant_info(type);
-    uint32_t number; /* a type that no file has is put together */
+    uint32_t number; /* a type that no file stores is composed */
     struct akunu_type_info full = { .name = t->name,
                                     .block_elems = t->block_elems,
                                     .block_bytes = t->block_bytes,

@@ -1,3 +1,5 @@
+/* akunu_measure and its kin: rooflines of the CPU or of a model's backend, and the chip's
+ * description. */
 #include <string.h>
 
 #include "api/handles.h"

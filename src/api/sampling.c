@@ -1,3 +1,5 @@
+/* Samplers behind handles, for programs that run passes themselves: sample, accept,
+ * log-probabilities. */
 #include <string.h>
 
 #include "api/handles.h"

@@ -1,3 +1,4 @@
+/* Sessions behind handles: creation, sequences, passes and embeddings. */
 #include "api/handles.h"
 
 #include "base/mem.h"

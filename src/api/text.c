@@ -1,3 +1,4 @@
+/* Tokenizers behind handles: loading, tokenize, detokenize and questions about tokens. */
 #include "api/handles.h"
 
 #include "base/mem.h"
@@ -52,8 +53,8 @@ void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer)
     ak_free(tokenizer);
 }
 
-/* What every call asks of its arguments; `buffers_valid` tells whether the two pairs of
- * pointer and size agree. */
+/* Checks the arguments that all calls share. `buffers_valid`: each pair of pointer and size is
+ * consistent. */
 static ak_status check(const struct akunu_tokenizer *tokenizer, bool buffers_valid, unsigned flags,
                        unsigned known, struct ak_error *error)
 {

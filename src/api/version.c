@@ -1,3 +1,4 @@
+/* The version, how the library was built, and the instruction sets that this machine can run. */
 #include "akunu/akunu.h"
 #include "config.h"
 #include "cpu/kernels.h"
