@@ -103,7 +103,7 @@ void akunu_grammar_free(struct akunu_grammar *grammar)
 }
 
 /* ---- checking ----------------------------------------------------------- */
-/* Feeds a text as tokens; control tokens are matched by id, the others by their bytes. */
+/* Checks a text token by token, control tokens included. *at counts the accepted bytes. */
 static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_tokenizer *t,
                               const char *text, size_t n, size_t *at, struct ak_error *error)
 {

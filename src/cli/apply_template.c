@@ -1,5 +1,5 @@
-/* apply-template: a conversation as the prompt that a model expects. Only headers, vocabulary
- * and template are read. */
+/* apply-template: renders a conversation as the prompt that a model expects. Only headers,
+ * vocabulary and template are read. */
 #include "cli/options.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "cli/message.h"
 #include "cli/output.h"
 
-/* A template is bad input rather than an unreadable model, and fails while it runs. */
+/* A template that fails is bad input, not an unreadable model. */
 static int template_failure(void)
 {
     int code = cli_fail_library();
@@ -30,7 +30,7 @@ static int load_model(const struct cli_options *o, struct akunu_template **out)
     return *out ? CLI_EXIT_OK : cli_fail_library();
 }
 
-/* In place of the model's templates, whose special tokens stay. */
+/* Loads a template file. It replaces the model's templates; their special tokens stay. */
 static int load_file(const struct cli_options *o, struct akunu_template **chat)
 {
     struct cli_text text;

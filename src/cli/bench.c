@@ -1,10 +1,10 @@
-/* bench: how fast prompts are read and tokens are generated, and models loaded.
+/* bench: speed of prompts, of generation and of loading models.
  *
- * Token ids are arbitrary but always the same: speed does not depend on them.
- * Each test runs once untimed before its timed repetitions. Behind a depth the
- * context is filled once and rewound to it before every run; sequences that
- * generate together have each its own. What the machine can do is measured right
- * before and after each test, since it changes from minute to minute on many. */
+ * Token ids are arbitrary but always the same, because speed does not depend on them. Each test
+ * runs once untimed before its timed repetitions. With a depth, the context is filled once and
+ * rewound to it before every run; sequences that generate together have a context each. The
+ * roofline is measured right before and after each test, because on many machines it changes from
+ * minute to minute. */
 #include "cli/bench.h"
 
 #include <math.h>
@@ -17,11 +17,11 @@
 struct bench {
     struct cli_model_session *loaded;
     struct cli_bench_context *report;
-    akunu_token *ids;               /* enough for the longest test */
-    akunu_sequence *sequences;      /* max_sequences; the first is the session's own */
-    struct akunu_batch_token *step; /* one token of each sequence */
-    int64_t n_sequences;            /* there are at the moment */
-    double kv_token_bytes;          /* of all layers */
+    akunu_token *ids;               /* capacity: the longest test */
+    akunu_sequence *sequences;      /* [max_sequences]; the first is the session's own */
+    struct akunu_batch_token *step; /* [max_sequences]: one token per sequence */
+    int64_t n_sequences;            /* sequences that exist now */
+    double kv_token_bytes;          /* bytes of keys and values per token, all layers */
 };
 
 static bool on_cancel(void *user)
@@ -39,7 +39,7 @@ static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *
     return CLI_EXIT_OK;
 }
 
-/* n passes of one token for each sequence. */
+/* Runs n passes of one token per sequence. */
 static int decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_sequences)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -64,7 +64,7 @@ static int rewind_all(struct bench *b, int64_t length)
     return CLI_EXIT_OK;
 }
 
-/* Leaves as many sequences as the test has, each of its depth. */
+/* Opens as many sequences as the test has, and fills each to the test's depth. */
 static int fill_context(struct bench *b, const struct cli_bench_test *test)
 {
     while (b->n_sequences > test->n_sequences)
@@ -81,8 +81,8 @@ static int fill_context(struct bench *b, const struct cli_bench_test *test)
     return code;
 }
 
-/* To the test's depth, its last token once more: what some models compute again after a
- * rewind is then not in what is measured. */
+/* Rewinds to the test's depth and runs its last token again, so that what some models recompute
+ * after a rewind is not measured. */
 static int rewind_to_depth(struct bench *b, const struct cli_bench_test *test)
 {
     int64_t again = test->depth > 0;
@@ -92,7 +92,8 @@ static int rewind_to_depth(struct bench *b, const struct cli_bench_test *test)
     return code;
 }
 
-/* One run of at most `limit` generated tokens from the test's depth; *seconds is what it took. */
+/* Runs the test once from its depth, generating at most `limit` tokens. *seconds: the time it
+ * took. */
 static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t limit,
                     double *seconds)
 {
@@ -108,7 +109,7 @@ static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t 
 }
 
 /* ---- What the machine allows -------------------------------------------- */
-/* What bounds a test: in decode reading, of several sequences the products too. */
+/* What bounds a test: memory reads in decode, products in prefill, both with several sequences. */
 static unsigned bounds_of(const struct cli_bench_test *test, const struct akunu_model_info *info)
 {
     unsigned what = test->n_prompt > 0 || test->n_sequences > 1 ? AKUNU_MEASURE_INT8 : 0;
@@ -117,7 +118,7 @@ static unsigned bounds_of(const struct cli_bench_test *test, const struct akunu_
     return test->n_prompt > 0 ? what : what | AKUNU_MEASURE_READ;
 }
 
-/* Puts the larger of what is in *roof and of what is measured now there. */
+/* Measures the roofline and keeps the larger values in *roof. */
 static bool measure_bounds(const struct bench *b, const struct cli_bench_test *test,
                            struct akunu_roofline *roof)
 {
@@ -134,7 +135,7 @@ static bool measure_bounds(const struct bench *b, const struct cli_bench_test *t
     return true;
 }
 
-/* Seconds of the products of one token of a prompt, two operations a parameter. */
+/* Seconds of the products of one prompt token, two operations per parameter. */
 static double product_seconds(const struct akunu_model_info *info,
                               const struct akunu_roofline *roof)
 {
@@ -143,16 +144,16 @@ static double product_seconds(const struct akunu_model_info *info,
     return floats > 0.0 ? seconds + 2.0 * floats / roof->f32_ops_per_second : seconds;
 }
 
-/* How near `ts` tokens a second come to what the machine allows: in decode a pass
- * reads the weights once and the keys and values of each sequence at the mean
- * position; in prefill it does the products. Several sequences have both bounds. */
+/* Percentage of the roofline that `ts` tokens per second reach. In decode a pass reads the weights
+ * once and each sequence's keys and values at the mean position; in prefill it does the products.
+ * Several sequences have both bounds. */
 static double roofline_percent(const struct bench *b, const struct cli_bench_test *test,
                                const struct akunu_roofline *roof, double ts)
 {
     const struct akunu_model_info *info = &b->loaded->info;
     double n = (double)test->n_sequences,
            position = (double)test->depth + ((double)test->n_generate + 1.0) / 2.0;
-    double seconds = product_seconds(info, roof); /* least of a token */
+    double seconds = product_seconds(info, roof); /* lower bound per token */
     if (test->n_prompt == 0) {
         double read = ((double)info->token_weight_bytes + n * position * b->kv_token_bytes) /
                       roof->read_bytes_per_second / n;
@@ -211,8 +212,8 @@ static int run_test(const struct cli_bench_test *test, void *user)
     return code;
 }
 
-/* Calls `visit` for every depth with every prompt length, then with every number of
- * generated tokens for every number of sequences, leaving out zeros. */
+/* Calls `visit` for every depth: with every prompt length, then with every number of generated
+ * tokens for every number of sequences. Zeros are skipped. */
 static int each_test(const struct cli_options *o,
                      int (*visit)(const struct cli_bench_test *test, void *user), void *user)
 {
@@ -233,7 +234,7 @@ static int each_test(const struct cli_options *o,
     return code;
 }
 
-/* The largest of all tests: tokens of a sequence, of all of them, sequences. */
+/* Maxima over all tests: tokens of a sequence, tokens of all sequences, sequences. */
 struct extent {
     int64_t length, tokens, sequences;
 };
@@ -260,7 +261,7 @@ static void fill_ids(struct bench *b, int64_t n)
     }
 }
 
-/* Of the session's pool, so that it holds for every type of keys and values. */
+/* Computed from the session's pool, so it holds for every type of keys and values. */
 static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_sequences)
 {
     enum { PAGE_TOKENS = 64 };
@@ -272,7 +273,7 @@ static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_s
     return (double)memory.kv / (double)(tokens / PAGE_TOKENS * PAGE_TOKENS);
 }
 
-/* All tests with one number of threads and one batch, as o has them. */
+/* Runs all tests with the threads and the batch of `o`. */
 static int run_session(struct bench *b, const struct cli_options *o, const struct extent *e)
 {
     struct cli_model_session *loaded = b->loaded;
@@ -305,7 +306,7 @@ static int64_t value_or_0(const struct cli_list *list, size_t i)
     return i < list->n ? list->values[i] : 0;
 }
 
-/* All numbers of threads and batches with one model. */
+/* Runs all thread counts and batches with one model. */
 static int run_sessions(struct bench *b, const struct cli_options *o, const struct extent *e)
 {
     int code = CLI_EXIT_OK;
@@ -321,7 +322,7 @@ static int run_sessions(struct bench *b, const struct cli_options *o, const stru
     return code;
 }
 
-/* o->model is the one at hand. */
+/* Runs everything with o->model. */
 static int run_model(const struct cli_options *o, const struct extent *e,
                      struct cli_bench_context *report)
 {
@@ -380,7 +381,7 @@ int cli_bench(const struct cli_options *o)
     for (size_t i = 0; (i == 0 || i < o->models.n) && code == CLI_EXIT_OK; i++) {
         struct cli_options one = *o;
         one.model = i < o->models.n ? o->models.values[i] : NULL;
-        one.threads = find_largest(&o->thread_counts); /* for loading */
+        one.threads = find_largest(&o->thread_counts); /* the session of --load */
         one.batch = find_largest(&o->batches);
         code = run_model(&one, &e, &report);
     }

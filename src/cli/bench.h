@@ -1,4 +1,4 @@
-/* What bench measured, and its printing. */
+/* bench's results and their printing. Used by bench*.c. */
 #ifndef AK_CLI_BENCH_H
 #define AK_CLI_BENCH_H
 
@@ -7,28 +7,28 @@
 #include "cli/options.h"
 #include "cli/output.h"
 
-/* One test: a prompt, or tokens one by one for each of several sequences, behind
- * `depth` tokens. */
+/* One test: a prompt, or tokens generated one by one for each of several sequences, after `depth`
+ * tokens. */
 struct cli_bench_test {
-    int64_t n_prompt, n_generate; /* one of them is 0 */
+    int64_t n_prompt, n_generate; /* tokens; one of them is 0 */
     int64_t depth;
     int64_t n_sequences; /* 1 for a prompt */
 };
 
 struct cli_bench_result {
     struct cli_bench_test test;
-    const double *samples; /* tokens a second of all sequences, one a repetition */
+    const double *samples; /* [n_samples]: tokens per second of all sequences, one per repetition */
     size_t n_samples;
-    double roofline_percent; /* of what the machine allows; NaN where unknown */
+    double roofline_percent; /* of the roofline; NaN: unknown */
 };
 
-/* How long it took from the start of loading; n_samples each. */
+/* Times from the start of loading; n_samples each. */
 struct cli_bench_load {
     bool cold;           /* the files were not in the page cache */
-    const double *ready; /* seconds until the session was there */
-    const double *first; /* … and the first token */
+    const double *ready; /* seconds until the session is ready */
+    const double *first; /* seconds until the first token */
     size_t n_samples;
-    double kept; /* cold: what stayed in the page cache all the same, 0 … 1 */
+    double kept; /* cold: share of the files that stayed in the page cache, 0 … 1 */
 };
 
 /* The test's name: "pp512", "tg16@d4096", "tg16@d4096@np8". `out` holds CLI_BENCH_NAME_BYTES. */
@@ -37,23 +37,22 @@ void cli_bench_name(const struct cli_bench_test *test, char *out);
 
 double cli_bench_median(const double *samples, size_t n);
 
-/* What a row says beside the result. */
+/* What rows show besides the result. */
 struct cli_bench_context {
     const struct cli_options *options;
-    const struct cli_model_session *loaded; /* a row of loading needs no session */
+    const struct cli_model_session *loaded; /* may have no session for a row of loading */
     struct cli_output out;
     bool json;
     size_t n_rows;
 };
 
-/* Call begin, row for each result as it comes, end. Errors stay in context->out. */
+/* Call begin, then row per result, then end. Errors are kept in context->out. */
 void cli_bench_begin(struct cli_bench_context *context);
 void cli_bench_row(struct cli_bench_context *context, const struct cli_bench_result *result);
 void cli_bench_load_row(struct cli_bench_context *context, const struct cli_bench_load *result);
 void cli_bench_end(struct cli_bench_context *context);
 
-/* bench_load.c: times loading the model of options->model, cold and warm, and
- * reports both. */
+/* bench_load.c: times loading options->model, cold and warm, and reports both. */
 int cli_bench_loading(const struct cli_options *options, struct cli_bench_context *report);
 
 /* bench_tune.c: --tune. */

@@ -1,5 +1,5 @@
-/* bench --load: from the start of loading to ready, and to the first token; cold
- * with the model's files out of the page cache, and warm. */
+/* bench --load: from the start of loading to a ready session, and to the first token. Cold: the
+ * model's files are out of the page cache; warm: they are in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -16,12 +16,12 @@
 #include "cli/message.h"
 
 /* ---- Out of the page cache ---------------------------------------------- */
-/* nftw has no place for a user's pointer. */
+/* nftw passes no user pointer. */
 static struct {
     double bytes, kept;
 } dropped;
 
-/* Pages of the file that are in the page cache; where that cannot be told, all. */
+/* Bytes of the file in the page cache; all of them if this is unknown. */
 static double resident_bytes(int fd, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (bytes + page - 1) / page, in = n;
@@ -38,8 +38,7 @@ static double resident_bytes(int fd, size_t bytes)
     return (double)(in * page);
 }
 
-/* Asks the system to forget the file's pages. It keeps those that are dirty or that
- * a process has mapped. */
+/* Asks the kernel to drop the file's pages. It keeps pages that are dirty or mapped. */
 static void drop_file(const char *path)
 {
     struct stat info;
@@ -63,7 +62,7 @@ static int on_cached(const char *path, const struct stat *info, int kind, struct
     return 0;
 }
 
-/* "…-00001-of-00003.gguf": the other parts too. */
+/* Drops the other files of a split model too: "…-00001-of-00003.gguf". */
 static void drop_parts(const char *path)
 {
     const char *of = strstr(path, "-of-");
@@ -93,7 +92,7 @@ static void drop_cache_folder(const struct cli_options *o)
         nftw(folder, on_cached, 8, FTW_PHYS);
 }
 
-/* What stayed of the model's files and the packed ones, 0 … 1. */
+/* Drops the model's files and the packed ones. Returns the share that stayed, 0 … 1. */
 static double drop(const struct cli_options *o, const char *path)
 {
     dropped.bytes = dropped.kept = 0.0;
@@ -104,9 +103,9 @@ static double drop(const struct cli_options *o, const char *path)
 }
 
 /* ---- Loading ------------------------------------------------------------ */
-enum { CONTEXT = 512 }; /* where -c does not say */
+enum { CONTEXT = 512 }; /* unless -c is given */
 
-/* *loaded is left loaded, to be unloaded whatever the code. */
+/* *loaded stays loaded: call cli_unload whatever the code. */
 static int load_once(const struct cli_options *o, struct cli_model_session *loaded, double *ready,
                      double *first)
 {
@@ -165,7 +164,7 @@ int cli_bench_loading(const struct cli_options *o, struct cli_bench_context *rep
     double ready, first, *seconds = malloc(2 * (size_t)o->repetitions * sizeof *seconds);
     char *path = NULL;
     int code = seconds ? cli_model_path(o->model, &path) : cli_fail_memory();
-    if (code == CLI_EXIT_OK) /* untimed: it may have to pack first */
+    if (code == CLI_EXIT_OK) /* untimed: it may pack first */
         code = load_once(o, &loaded, &ready, &first);
     cli_unload(&loaded);
     if (code == CLI_EXIT_OK)

@@ -1,4 +1,4 @@
-/* bench's rows as Markdown, CSV or JSON. */
+/* Prints bench's rows as Markdown, CSV or JSON. */
 #include "cli/bench.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static double mean(const struct cli_bench_result *r)
     return sum / (double)r->n_samples;
 }
 
-/* Of the sample: with n - 1; 0 for a single run. */
+/* Sample standard deviation (n - 1); 0 for a single run. */
 static double deviation(const struct cli_bench_result *r)
 {
     double middle = mean(r), sum = 0.0;
@@ -79,7 +79,7 @@ static const char *percent(double value, const char *unknown, char *text, size_t
     return text;
 }
 
-/* A field of CSV: in quotes, its own quotes twice. */
+/* Prints a CSV field in quotes; its own quotes are doubled. */
 static void csv_text(struct cli_output *out, const char *text)
 {
     cli_output_text(out, "\"");
@@ -88,7 +88,7 @@ static void csv_text(struct cli_output *out, const char *text)
     cli_output_text(out, "\"");
 }
 
-/* A cell of Markdown: a bar would end it. */
+/* Prints a Markdown cell; a bar would end it. */
 static void md_text(struct cli_output *out, const char *text)
 {
     for (; *text; text++)
@@ -102,7 +102,7 @@ static json_t *json_samples(const double *samples, size_t n)
     for (size_t i = 0; i < n; i++)
         if (json_array_append_new(array, json_real(samples[i])) != 0) {
             json_decref(array);
-            return NULL; /* json_pack then fails, and that is told */
+            return NULL; /* json_pack then fails, which is reported */
         }
     return array;
 }
@@ -124,7 +124,7 @@ static json_t *json_common(const struct cli_bench_context *c)
                      cli_kv_type_name(c->options->v_type), "version", akunu_version());
 }
 
-/* Prints what `row` and the model have; takes `row`. */
+/* Adds the model's fields to `row`, prints it and releases it. */
 static void json_print(struct cli_bench_context *c, json_t *row)
 {
     json_t *common = json_common(c);

@@ -1,5 +1,5 @@
-/* bench --tune: measures what is best for this machine and writes a chip profile.
- * What is not clearly better than the default is left out. */
+/* bench --tune: measures the best settings for this machine and writes a chip profile. A setting
+ * that is not clearly better than the default is left out. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES = 4096, DEFAULT_CHUNK = 512, GENERATED = 24, PROMPT = 256, MOST_CANDIDATES = 4 };
 
-/* Faster than the default by this much before it is chosen. */
+/* minimum speedup over the default */
 static const double worth = 1.03;
 
 struct tuning {
@@ -20,7 +20,7 @@ struct tuning {
     struct cli_model_session *loaded;
     struct cli_progress progress;
     akunu_token *ids;
-    int n_rounds; /* runs of each candidate, in turns, of which the fastest counts */
+    int n_rounds; /* runs per candidate, interleaved; the fastest counts */
 };
 
 static bool on_progress(double fraction, void *user)
@@ -36,7 +36,7 @@ static bool on_cancel(void *user)
     return cli_is_interrupted();
 }
 
-/* The user's own profile; makes its folders. */
+/* Path of the user's own profile; creates its folders. */
 static int default_path(char path[PATH_BYTES])
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -56,7 +56,7 @@ static int default_path(char path[PATH_BYTES])
 }
 
 /* ---- With a model ------------------------------------------------------- */
-/* Tokens a second of a prompt of n_prompt tokens and of `generated` ones behind it. */
+/* Tokens per second of a prompt of n_prompt tokens and of `generated` tokens after it. */
 static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk, int64_t n_prompt,
                        int64_t generated, double *prompt, double *generate)
 {
@@ -86,7 +86,7 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
     return code;
 }
 
-/* The candidate with the best score, 0 where the first one, the default, is about as good. */
+/* The candidate with the best score; 0 if the first one, the default, is about as good. */
 static uint32_t choose(const uint32_t *candidates, const double *scores, size_t n)
 {
     size_t best = 0;
@@ -111,7 +111,7 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
         if (is_new)
             candidates[n++] = wanted[i];
     }
-    for (int round = 0; round < t->n_rounds; round++) /* the first one warms up */
+    for (int round = 0; round < t->n_rounds; round++) /* the first round warms up */
         for (uint32_t i = 0; i < n; i++) {
             double prompt = 0.0, generate = 0.0;
             cli_progress_show(&t->progress, "threads",
@@ -146,7 +146,7 @@ static int tune_chunk(struct tuning *t, struct akunu_profile *profile, int64_t n
     return CLI_EXIT_OK;
 }
 
-/* The kernels' part of the profile, at `path`, is in effect meanwhile. */
+/* Measures with a model. The kernels' part of the profile, at `path`, is in effect meanwhile. */
 static int tune_model(const struct cli_options *o, const char *path, struct akunu_profile *profile)
 {
     enum { LONG_PROMPT = 1024 };
@@ -161,7 +161,8 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
     int code = cli_load_model(&one, &loaded);
     int64_t n_prompt =
         loaded.info.context < LONG_PROMPT + GENERATED ? loaded.info.context / 2 : LONG_PROMPT;
-    t.ids = calloc(LONG_PROMPT, sizeof *t.ids); /* token 0 all along: speed does not depend on it */
+    t.ids =
+        calloc(LONG_PROMPT, sizeof *t.ids); /* all tokens are 0: speed does not depend on them */
     if (code == CLI_EXIT_OK && !t.ids)
         code = cli_fail_memory();
     t.progress = cli_progress_begin();
@@ -188,8 +189,8 @@ static int show_file(const char *path)
     return cli_output_end(&out, CLI_EXIT_OK);
 }
 
-/* Whether a file can be made beside `path`, before the measuring; CLI_EXIT_OK, or
- * after a message. What is at `path` stays. */
+/* Checks before measuring that a file can be created beside `path`. CLI_EXIT_OK, or a code after a
+ * message. The file at `path` is not touched. */
 static int try_to_write(const char *path)
 {
     const struct akunu_profile empty = { .size = sizeof empty };

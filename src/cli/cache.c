@@ -1,4 +1,4 @@
-/* cache: what the folder of packed weights and kept prompts holds, and cleaning it up. */
+/* cache: lists the packed weights and kept prompts of the cache folder, and cleans it up. */
 #include "cli/options.h"
 
 #include <string.h>
@@ -12,14 +12,14 @@ enum { DAY = 24 * 60 * 60 };
 
 static const double megabyte = 1e6;
 
-/* The file's own name of a path. */
+/* File name without its folder. */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "3 days", "2 hours", "now"; -1 and less: unknown. */
+/* "3 days", "2 hours", "now"; unknown if `since` is negative. */
 static void age_of(int64_t since, char *out, size_t capacity)
 {
     static const struct {
@@ -100,7 +100,8 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
     return CLI_EXIT_OK;
 }
 
-/* Without flags what no start would use; what is being built never. */
+/* Whether to remove an entry: without flags what no program start would use, never a file being
+ * written. */
 static bool is_to_go(const struct cli_options *o, const struct akunu_cache_entry *e)
 {
     if (e->state == AKUNU_CACHE_BUILDING)

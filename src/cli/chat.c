@@ -1,4 +1,4 @@
-/* run as a conversation: reads messages and commands, until there are no more. */
+/* run as a conversation: reads messages and commands until the input ends. */
 #include "cli/chat.h"
 
 #include <stdio.h>
@@ -37,8 +37,8 @@ static bool ends_block(const char *line, size_t n)
     return n >= 3 && memcmp(line + n - 3, "\"\"\"", 3) == 0;
 }
 
-/* Reads a message of one or several lines: with \ at their ends, between """, or pasted
- * together. *result tells how it ended; text->bytes is to be freed. */
+/* Reads a message of one or several lines: continued by \ at the end of a line, enclosed in """, or
+ * pasted together. *result: how it ended. Free text->bytes. */
 static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_line *result)
 {
     const char *line;
@@ -48,7 +48,7 @@ static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_l
     for (bool first = true; goes_on && code == CLI_EXIT_OK; first = false) {
         *result = cli_line_read(chat->editor, first ? prompt : more, &line, &n);
         if (*result == CLI_LINE_END && !first && text->n > 0)
-            *result = CLI_LINE_TEXT; /* what there is is a message */
+            *result = CLI_LINE_TEXT; /* what was read is a message */
         else if (*result == CLI_LINE_NO_MEMORY)
             return cli_fail_memory();
         else if (*result == CLI_LINE_TEXT) {
@@ -90,7 +90,7 @@ static int take(struct cli_chat *chat, const struct cli_text *text)
 }
 
 /* ---- The conversation --------------------------------------------------- */
-/* At the prompt Ctrl-C drops the line; where there is none, a second one leaves. */
+/* Ctrl-C at the prompt drops the line; on an empty line a second one leaves the conversation. */
 static bool leaves(struct cli_chat *chat, bool *warned)
 {
     cli_interrupt_clear();
@@ -127,7 +127,7 @@ static int converse(struct cli_chat *chat)
         if (chat->out.error != 0 || code == CLI_EXIT_MEMORY)
             return code;
         if (code != CLI_EXIT_OK && !cli_line_is_typed(chat->editor))
-            return code; /* nobody is there to put it right */
+            return code; /* no one is there to correct it */
     }
     return CLI_EXIT_OK;
 }
@@ -158,7 +158,7 @@ static int set_up_system(struct cli_chat *chat)
     return code;
 }
 
-/* -p and -f are the first message. */
+/* Takes the first message from -p or -f. */
 static int take_first(struct cli_chat *chat)
 {
     const struct cli_options *o = chat->options;

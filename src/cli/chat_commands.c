@@ -1,4 +1,4 @@
-/* What a line that begins with a slash does. */
+/* Commands of a conversation: lines that begin with a slash. */
 #include "cli/chat.h"
 
 #include <ctype.h>
@@ -157,7 +157,7 @@ static int help(struct cli_chat *chat, const char *argument)
     return CLI_EXIT_OK;
 }
 
-/* "/save": a slash and a word. "/usr/bin" is a message. */
+/* Length of a command word: "/save" is one, "/usr/bin" is a message. */
 static size_t word_length(const char *line)
 {
     size_t n = 1;

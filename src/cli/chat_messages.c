@@ -1,5 +1,5 @@
-/* What was said in a conversation, and its file: the list of messages that
- * apply-template and other programs take. */
+/* The messages of a conversation and their file, a JSON list that apply-template and other programs
+ * read. */
 #include "cli/chat.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ int cli_chat_save(const struct cli_chat *chat, const char *path)
     return good ? CLI_EXIT_OK : cli_fail("cannot write %s: %s", path, strerror(error));
 }
 
-/* What is wrong with a list of messages, NULL: nothing. */
+/* What is wrong with a list of messages; NULL: nothing. */
 static const char *fault_of(const json_t *messages)
 {
     size_t i;

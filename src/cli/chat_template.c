@@ -1,5 +1,5 @@
-/* Which chat template: the model's, one of a file, one that is given as it is, or a
- * well-known one by name. */
+/* Selects the chat template: the model's, one from a file, one given as text, or a well-known one
+ * by name. */
 #include "cli/chat.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "cli/input.h"
 #include "cli/message.h"
 
-/* The forms that models were trained on, for files that come without theirs. */
+/* Well-known formats, for model files without a template. */
 static const struct {
     const char *name, *text;
 } known[] = {
@@ -55,7 +55,7 @@ static struct akunu_template *parse_file(const char *path, const struct akunu_te
     return template;
 }
 
-/* One of the model's own, or one of those above. */
+/* Finds a template by name: one of the model's own, or a well-known one. */
 static struct akunu_template *find_named(const char *name, const struct akunu_template *of_model,
                                          int *code)
 {

@@ -1,5 +1,5 @@
-/* One answer: the conversation as a prompt, what of it the KV cache holds already, and
- * the text as it comes. */
+/* One answer: renders the conversation as a prompt, keeps the prefix that the KV cache already
+ * holds, and streams the text. */
 #include "cli/chat.h"
 
 #include <stdlib.h>
@@ -11,17 +11,17 @@
 
 struct turn {
     struct cli_chat *chat;
-    akunu_token *ids; /* the prompt, and behind it what is generated */
+    akunu_token *ids; /* the prompt, then the generated tokens */
     size_t n_ids, capacity;
-    size_t n_kept; /* of the prompt: in the KV cache already */
+    size_t n_kept; /* tokens of the prompt already in the KV cache */
     struct akunu_reply *reply;
     struct cli_output thoughts;
-    bool reasoning; /* what was written last is */
+    bool reasoning; /* the last text written was reasoning */
     bool wrote;
-    char last; /* byte of the line at hand, NUL: none */
+    char last; /* last byte of the current line; NUL: none */
     bool no_memory;
     struct cli_progress progress;
-    size_t n_new; /* tokens that were told */
+    size_t n_new; /* generated tokens reported so far */
 };
 
 /* ---- The prompt --------------------------------------------------------- */
@@ -44,7 +44,7 @@ static char *render(const struct cli_chat *chat, size_t *n)
     return prompt;
 }
 
-/* Templates write BOS themselves, but for some; the model says whether it wants one. */
+/* Most templates write BOS themselves; for the others the model says whether it wants one. */
 static bool wants_bos(const struct akunu_tokenizer *tokenizer)
 {
     akunu_token first[8];
@@ -76,8 +76,8 @@ static int tokenize(struct turn *turn, const char *prompt, size_t n)
                          cli_fail("the chat template makes nothing of the conversation");
 }
 
-/* Rewinds the KV cache to what it has in common with the prompt, whose last token at
- * least is run again, for its logits. */
+/* Rewinds the KV cache to its common prefix with the prompt. At least the last token of the prompt
+ * is run again, for its logits. */
 static int keep_prefix(struct turn *turn)
 {
     struct cli_chat *chat = turn->chat;
@@ -99,7 +99,7 @@ static int fail_full(const struct turn *turn)
 }
 
 /* ---- The text ----------------------------------------------------------- */
-/* Reasoning is no result: where standard output is for a program it goes to standard error. */
+/* Reasoning is no result: if standard output goes to a program, it goes to standard error. */
 static struct cli_output *output_of(struct turn *turn)
 {
     return turn->reasoning && !isatty(STDOUT_FILENO) ? &turn->thoughts : &turn->chat->out;
@@ -128,7 +128,7 @@ static void begin_reasoning(struct turn *turn)
     cli_output_text(out, cli_supports_color(out->file) ? "\033[2m" : "[reasoning]\n");
 }
 
-/* To a terminal without what steers it. */
+/* Writes text; to a terminal without control characters. */
 static void write_text(struct turn *turn, const char *text, size_t n)
 {
     struct cli_output *out = output_of(turn);
@@ -228,7 +228,7 @@ static void print_speed(const struct turn *turn, const struct akunu_result *r)
               akunu_session_context(chat->loaded.session));
 }
 
-/* What of the answer the conversation and the KV cache have now. */
+/* Updates the conversation and the KV cache's tokens after the answer. */
 static int finish_turn(struct turn *turn, const struct akunu_result *result)
 {
     struct cli_chat *chat = turn->chat;

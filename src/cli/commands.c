@@ -1,3 +1,4 @@
+/* The table of commands: name, function, summary, example and words. */
 #include "cli/options.h"
 
 #include <string.h>

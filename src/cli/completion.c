@@ -1,4 +1,4 @@
-/* completion: the script for a shell, or the words that such a script asks for. */
+/* completion: prints the script for a shell, or the words that such a script asks for. */
 #include "cli/completion.h"
 
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static void put_presets(struct cli_output *out)
 {
     struct cli_config config;
     const char *last = "";
-    cli_config_read(NULL, &config); /* of a damaged one what can be read: shells hide the message */
+    cli_config_read(NULL,
+                    &config); /* whatever can be read of a damaged file: shells hide messages */
     for (size_t i = 0; i < config.n; i++) {
         const char *preset = config.settings[i].preset;
         if (preset && strcmp(preset, last) != 0)

@@ -1,5 +1,5 @@
-/* Completion of akunu-cli's words by shells, made of the tables of commands and
- * flags. */
+/* Shell completion, generated from the tables of commands and flags. completion.c runs the command,
+ * completion_<shell>.c print the scripts. */
 #ifndef AK_CLI_COMPLETION_H
 #define AK_CLI_COMPLETION_H
 

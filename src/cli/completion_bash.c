@@ -1,3 +1,4 @@
+/* The bash completion script, generated from the tables of commands and flags. */
 #include "cli/completion.h"
 
 static const char head[] = "# bash completion of akunu-cli, made by `akunu-cli completion bash`.\n"

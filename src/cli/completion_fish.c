@@ -1,3 +1,4 @@
+/* The fish completion script, generated from the tables of commands and flags. */
 #include "cli/completion.h"
 
 #include <string.h>
@@ -53,7 +54,7 @@ static void put_flag(struct cli_output *out, const struct cli_command *command,
 {
     cli_output_format(out, "complete -c akunu-cli -n '__akunu_cli_is %s' -l %s", command->name,
                       flag->name);
-    if (flag->brief) /* fish calls a word behind one dash an old option */
+    if (flag->brief) /* fish calls a word after one dash an old option */
         cli_output_format(out, " -%c %s", flag->brief[1] ? 'o' : 's', flag->brief);
     if (flag->value)
         put_value(out, flag);

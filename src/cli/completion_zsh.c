@@ -1,3 +1,4 @@
+/* The zsh completion script, generated from the tables of commands and flags. */
 #include "cli/completion.h"
 
 #include <string.h>
@@ -44,7 +45,8 @@ static const char tail[] =
     "    compdef _akunu-cli akunu-cli\n"
     "fi\n";
 
-/* `text` inside of single quotes; `special` are characters of _arguments, to be escaped. */
+/* Prints `text` for use inside single quotes. `special`: characters that _arguments needs
+ * escaped. */
 static void put_quoted(struct cli_output *out, const char *text, const char *special)
 {
     for (; *text; text++)

@@ -1,5 +1,4 @@
-/* One configuration file, event by event: mappings two deep, and nothing that
- * refers elsewhere. */
+/* Parses a configuration file from YAML events: mappings two levels deep, no anchors or aliases. */
 #include "cli/configuration.h"
 
 #include <stdint.h>
@@ -12,10 +11,10 @@
 
 struct reader {
     yaml_parser_t parser;
-    yaml_event_t event; /* the one at hand */
-    const char *name;   /* of the file, kept by the configuration */
+    yaml_event_t event; /* current event */
+    const char *name;   /* file name, owned by the configuration */
     struct cli_config *config;
-    size_t first; /* setting of this file */
+    size_t first; /* index of this file's first setting */
 };
 
 /* ---- Events ------------------------------------------------------------- */
@@ -37,7 +36,7 @@ static int next_event(struct reader *r)
                           r->parser.problem ? r->parser.problem : "unknown");
 }
 
-/* What is at hand, fit for a message. */
+/* The current event as text for a message. */
 static const char *show_event(const struct reader *r, char text[CLI_SHOWN_BYTES])
 {
     if (r->event.type == YAML_SCALAR_EVENT)
@@ -47,7 +46,7 @@ static const char *show_event(const struct reader *r, char text[CLI_SHOWN_BYTES]
                                                         "a mapping";
 }
 
-/* A scalar as a string that the configuration keeps; `what` is what it should be. */
+/* Reads a scalar as a string owned by the configuration; `what` says what was expected. */
 static int take_text(struct reader *r, const char *what, const char **out)
 {
     char text[CLI_SHOWN_BYTES];
@@ -89,7 +88,7 @@ static const struct cli_flag *flag_of(const char *key)
     return NULL;
 }
 
-/* The key that was probably meant: a short flag's long one, else the nearest. */
+/* The key that was probably meant: the long name of a short flag, else the nearest name. */
 static const char *suggestion(const char *key)
 {
     const char *words[2 * CLI_MAX_FLAGS + 1] = { "models" };
@@ -125,7 +124,7 @@ static bool is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* A new setting for the key at hand, without values yet. */
+/* Adds a setting for the current key, without values yet. */
 static int add_setting(struct reader *r, const char *preset, const char *key,
                        struct cli_setting **out)
 {
@@ -153,7 +152,7 @@ static int add_setting(struct reader *r, const char *preset, const char *key,
 }
 
 /* ---- Values ------------------------------------------------------------- */
-/* "~/x" of a file or a folder, as a shell would have it. */
+/* Expands "~/x" in values that are files or folders, as a shell does. */
 static int expand_home(struct reader *r, struct cli_setting *s, const char **text)
 {
     const char *home = getenv("HOME"), *kind = s->flag->value;
@@ -222,7 +221,7 @@ static int expect_mapping(const struct reader *r, const char *what)
                           show_event(r, text));
 }
 
-/* The key at hand, the mapping's end: *key is NULL. */
+/* Reads the next key; *key is NULL at the end of the mapping. */
 static int read_key(struct reader *r, const char **key)
 {
     int code = next_event(r);
@@ -257,7 +256,7 @@ static int read_preset(struct reader *r, const char *preset)
     return code;
 }
 
-/* Forgets the preset of that name which a weaker file has. */
+/* Drops a preset of the same name from a weaker file. */
 static void drop_preset(struct cli_config *c, const char *preset, size_t *first)
 {
     size_t kept = 0, before = 0;
@@ -317,10 +316,10 @@ static int read_settings(struct reader *r)
     return code;
 }
 
-/* One document, or none: a file may hold comments alone. */
+/* Reads one document or none: a file may hold comments alone. */
 static int read_stream(struct reader *r)
 {
-    int code = next_event(r); /* the stream's start */
+    int code = next_event(r); /* start of the stream */
     if (code == CLI_EXIT_OK)
         code = next_event(r);
     if (code != CLI_EXIT_OK || r->event.type == YAML_STREAM_END_EVENT)
@@ -329,7 +328,7 @@ static int read_stream(struct reader *r)
     if (code == CLI_EXIT_OK && !is_nothing(r)) /* "---" alone is an empty scalar */
         code = read_settings(r);
     if (code == CLI_EXIT_OK)
-        code = next_event(r); /* the document's end */
+        code = next_event(r); /* end of the document */
     if (code == CLI_EXIT_OK)
         code = next_event(r);
     if (code == CLI_EXIT_OK && r->event.type != YAML_STREAM_END_EVENT)

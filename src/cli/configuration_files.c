@@ -1,4 +1,4 @@
-/* Where configuration files lie, and what is read of them. */
+/* Finds and reads configuration files: the system's and the user's (XDG base directories). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { FILE_BYTES_MAX = 1 << 16 };
 
-/* Reads an open file that is a plain one, or empty as /dev/null is. */
+/* Reads an open file: a regular one, or an empty one such as /dev/null. */
 static int read_open(const char *path, int file, struct cli_config *config)
 {
     struct stat found;
@@ -43,7 +43,7 @@ static int read_open(const char *path, int file, struct cli_config *config)
 
 static int read_file(const char *path, bool needed, struct cli_config *config)
 {
-    /* of a pipe nobody is waited for */
+    /* does not wait for the writer of a pipe */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0 && !needed && (errno == ENOENT || errno == ENOTDIR))
         return CLI_EXIT_OK;
@@ -54,8 +54,8 @@ static int read_file(const char *path, bool needed, struct cli_config *config)
     return code;
 }
 
-/* The XDG base directory specification says that a relative XDG_CONFIG_HOME is
- * to be ignored. *path is to be freed; NULL where there is no home. */
+/* Path of the user's file, to be freed; NULL: there is no home. As the XDG base directory
+ * specification says, a relative XDG_CONFIG_HOME is ignored. */
 static int user_path(char **path)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");

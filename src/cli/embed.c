@@ -1,4 +1,4 @@
-/* embed: the embeddings of texts. */
+/* embed: computes the embeddings of texts and prints them or writes a .npy file. */
 #include "cli/options.h"
 
 #include <stdlib.h>
@@ -11,28 +11,28 @@
 #include "cli/output.h"
 
 enum {
-    AT_ONCE = 256, /* texts between two looks at the progress */
+    AT_ONCE = 256, /* texts between two updates of the progress */
     TEXTS_OF_A_PASS = 64,
     TOKENS_OF_A_PASS = 512
 };
 
-/* Texts as they were given, then as tokens. */
+/* Texts as given, then as tokens. */
 struct texts {
     struct cli_text *texts;
     struct akunu_ids *ids;
-    size_t n, n_ids;  /* n_ids of them are tokens already */
-    char *bytes;      /* of a file, which the texts point into */
-    const char *file; /* its name; NULL: arguments */
-    size_t longest;   /* in tokens */
+    size_t n, n_ids;  /* n_ids: number of texts tokenized so far */
+    char *bytes;      /* contents of the file that the texts point into */
+    const char *file; /* file name; NULL: texts are arguments */
+    size_t longest;   /* tokens of the longest text */
 };
 
-/* Where embeddings go: a .npy file, or standard output as JSON or as plain numbers. */
+/* Destination of embeddings: a .npy file, or standard output as JSON or as plain numbers. */
 struct sink {
     struct cli_npy npy;
     struct cli_output out;
     size_t width;
     bool json, list; /* one JSON object, or a list of them */
-    size_t n;        /* written */
+    size_t n;        /* embeddings written so far */
 };
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -49,7 +49,7 @@ static int add_text(struct texts *t, size_t *capacity, const char *bytes, size_t
     return CLI_EXIT_OK;
 }
 
-/* A text a line; an empty one is a text too, so that rows and lines have the same numbers. */
+/* One text per line. Empty lines are texts too, so that rows match lines. */
 static int split_lines(struct texts *t, size_t n_bytes)
 {
     size_t capacity = 0;
@@ -153,7 +153,7 @@ static int close_sink(struct sink *sink, int code)
 }
 
 /* ---- Embedding ---------------------------------------------------------- */
-/* A context for the longest text, and for passes of several short ones. */
+/* Opens a session with a context for the longest text, and for passes of several short ones. */
 static int open_session(const struct cli_options *o, const struct texts *t,
                         struct cli_model_session *loaded)
 {
@@ -164,7 +164,7 @@ static int open_session(const struct cli_options *o, const struct texts *t,
             context =
                 loaded->info.context < TOKENS_OF_A_PASS ? loaded->info.context : TOKENS_OF_A_PASS;
         if (o->context == 0 && t->longest > context)
-            context = (uint32_t)t->longest; /* at most info.context, or refused below */
+            context = (uint32_t)t->longest; /* at most info.context, else refused below */
     }
     size_t most = o->context ? (size_t)o->context : loaded->info.context;
     if (loaded->info.encoder && o->batch > 0 && (size_t)o->batch < most)
@@ -175,7 +175,7 @@ static int open_session(const struct cli_options *o, const struct texts *t,
                             t->file ? " of " : "", t->file ? t->file : "", t->ids[i].n,
                             loaded->info.encoder && o->batch > 0 ? "pass (-b)" : "context", most);
     int code = cli_open_session(o, loaded, context, (uint32_t)o->batch);
-    if (code == CLI_EXIT_OK) { /* every text takes one of its own */
+    if (code == CLI_EXIT_OK) { /* every text opens a sequence of its own */
         akunu_sequence_free(loaded->session, loaded->sequence);
         loaded->sequence = -1;
     }

@@ -1,3 +1,4 @@
+/* Reads the grammar of --grammar, --grammar-file or -j. */
 #include "cli/sampling.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
         cli_warn("%s", line);
 }
 
-/* A grammar that is none, or that is not supported, is a wrong value of a flag. */
+/* An invalid or unsupported grammar is a usage error of the flag. */
 static int fail_grammar(const char *flag)
 {
     if (akunu_last_status() == AKUNU_ERROR_MEMORY)

@@ -1,4 +1,4 @@
-/* grammar-check: is a text one of a grammar, or JSON that a schema allows? */
+/* grammar-check: whether a text matches a grammar or a JSON schema, and if not, where it fails. */
 #include "cli/options.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "cli/sampling.h"
 
-/* Where a byte is, for people: lines and characters from 1 on. */
+/* Position of a byte for people: line and character, both from 1. */
 struct place {
     size_t byte, line, column;
 };
@@ -28,7 +28,7 @@ static struct place place_of(const struct cli_text *text, size_t byte)
     return p;
 }
 
-/* The character at the place; bytes that begin none stand alone. */
+/* Bytes of the character at `at`; a malformed byte counts as one. */
 static size_t character_bytes(const struct cli_text *text, size_t at)
 {
     size_t n = 1;

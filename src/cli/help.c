@@ -1,4 +1,4 @@
-/* --help and --version, from the tables. */
+/* --help and --version, printed from the tables of commands and flags. */
 #include "cli/options.h"
 
 #include <jansson.h>
@@ -56,7 +56,7 @@ static void format_spelling(const struct cli_flag *flag, char *out, size_t capac
              flag->value ? flag->value : "");
 }
 
-/* Of UTF-8: they take no column. */
+/* UTF-8 continuation bytes, which take no column. */
 static int continuation_bytes(const char *text)
 {
     int n = 0;

@@ -1,3 +1,4 @@
+/* Input of commands: text from -p, -f or standard input, ids, and tokenizing. */
 #include "cli/input.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 
 #include "cli/message.h"
 
-/* Appends a stream's bytes up to its end, and a NUL. */
+/* Appends all bytes of a stream, and a NUL. */
 static int read_all(FILE *file, const char *name, struct cli_text *out)
 {
     size_t capacity = 0;
@@ -92,7 +93,7 @@ int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
 int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
                       unsigned flags, akunu_token **ids, size_t *n)
 {
-    /* enough for nearly every text; the rest is asked for again */
+    /* enough for nearly every text, else asked again */
     size_t capacity = text->n / 2 + 16;
     *ids = NULL;
     *n = 0;

@@ -1,4 +1,5 @@
-/* The text or the ids that a command works on. */
+/* Input of commands: texts and ids from flags, files and standard input, and parsing numbers. Used
+ * by every command that reads a prompt, a text or ids. */
 #ifndef AK_CLI_INPUT_H
 #define AK_CLI_INPUT_H
 
@@ -15,41 +16,40 @@ struct cli_text {
     size_t n;
 };
 
-/* Whether something was given to work on: a flag, or standard input that is no terminal. */
+/* Whether there is input: a flag, or standard input that is not a terminal. */
 bool cli_has_input(const struct cli_options *options);
 
-/* -p, else -f ("-": standard input), else standard input unless it is a
- * terminal; `what` is asked for where there is nothing ("a prompt"). On success
- * out->bytes is to be freed. Gives an exit code, after a message unless it is
- * CLI_EXIT_OK. */
+/* Reads -p, else -f ("-": standard input), else standard input unless it is a terminal. `what`
+ * names the missing input in messages ("a prompt"). On success free out->bytes. Returns an exit
+ * code, after a message unless it is CLI_EXIT_OK. */
 int cli_read_text(const struct cli_options *options, const char *what, struct cli_text *out);
 
-/* The bytes of a file that a flag names ("-": standard input), with a NUL behind them; as
- * cli_read_text. Nothing is to be freed on failure. */
+/* Reads the file that a flag names ("-": standard input) and appends a NUL; as cli_read_text. On
+ * failure there is nothing to free. */
 int cli_read_file(const char *flag, const char *path, struct cli_text *out);
 
-/* The ids of --ids, else of -f or standard input; *ids is to be freed. */
+/* Reads the ids of --ids, else of -f or standard input; free *ids. */
 int cli_read_ids(const struct cli_options *options, akunu_token **ids, size_t *n);
 
-/* What cli_read_ids read from, for messages: "--ids", "-f FILE's name" or "standard input". */
+/* Source of cli_read_ids for messages: "--ids", the name given to -f, or "standard input". */
 const char *cli_ids_name(const struct cli_options *options);
 
-/* The tokens of `text`; *ids is to be freed. flags as for akunu_tokenize. */
+/* Tokenizes `text`; free *ids. `flags` as for akunu_tokenize. */
 int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
                       unsigned flags, akunu_token **ids, size_t *n);
 
 /* ---- Numbers: number.c -------------------------------------------------- */
-/* Numbers as people type them, taken whole or not at all. */
+/* Strict parsing: a number is the whole text, or an error. */
 
-/* A whole decimal number of int64 with nothing before or behind it. */
+/* A decimal integer of int64, without whitespace. */
 bool cli_parse_int(const char *text, int64_t *out);
 
 /* A finite decimal number: "0.8", "-1", "1e-3". */
 bool cli_parse_real(const char *text, double *out);
 
-/* Token ids separated by blanks, commas or newlines; one pair of brackets
- * around them is allowed. On success *ids is to be freed and may be NULL where
- * *n is 0. On failure: an exit code after a message that begins with `what`. */
+/* Token ids separated by spaces, commas or newlines, optionally in one pair of brackets. On success
+ * free *ids, which may be NULL if *n is 0. On failure returns an exit code after a message that
+ * begins with `what`. */
 int cli_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_token **ids, size_t *n);
 
 /* Checks ids against a vocabulary: CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */

@@ -1,4 +1,5 @@
-/* inspect: what a model file holds. Only headers are read, unless hashes are asked for. */
+/* inspect: prints the contents of a model file. Only headers are read, unless hashes are
+ * requested. */
 #include "cli/inspect.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The whole of a model file's description as JSON. Metadata entries and tensors
- * are printed one by one: a vocabulary is never held twice. */
+/* Prints a model file's description as JSON. Metadata entries and tensors are printed one by one,
+ * so a vocabulary is never held twice. */
 #include "cli/inspect.h"
 
 #include <string.h>
@@ -13,13 +13,13 @@ static void print_scalar(const struct akunu_meta *m, struct cli_output *out)
     switch (m->type) {
     case AKUNU_META_BOOL: cli_json_print(out, json_boolean(m->boolean)); break;
     case AKUNU_META_INT: cli_json_print(out, json_integer(m->integer)); break;
-    /* jansson's are int64 */
+    /* jansson's integers are int64 */
     case AKUNU_META_UINT:
         cli_output_format(out, "%llu", (unsigned long long)m->unsigned_integer);
         break;
     case AKUNU_META_FLOAT: cli_json_print(out, cli_json_real(m->number)); break;
     case AKUNU_META_STRING: cli_json_print(out, cli_json_text(m->string, (size_t)m->n)); break;
-    /* in an array: its elements cannot be asked for */
+    /* nested array: its elements are not accessible */
     case AKUNU_META_ARRAY: cli_output_text(out, "null"); break;
     }
 }

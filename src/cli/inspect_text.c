@@ -1,4 +1,4 @@
-/* A model file's description for people. */
+/* Prints a model file's description for people. */
 #include "cli/inspect.h"
 
 #include <stdio.h>
@@ -6,12 +6,12 @@
 
 #include "cli/message.h"
 
-enum { SHOWN_BYTES = 100, SHOWN_ELEMENTS = 6 }; /* of a long string, of a long array */
+enum { SHOWN_BYTES = 100, SHOWN_ELEMENTS = 6 }; /* shown of a long string, of a long array */
 
 static void print_string(const struct akunu_meta *m, struct cli_output *out)
 {
     size_t n = m->n > SHOWN_BYTES ? SHOWN_BYTES : (size_t)m->n;
-    if (n < m->n) /* cut between characters where they are whole */
+    if (n < m->n) /* do not split a UTF-8 character */
         for (int i = 0; i < 3 && ((unsigned char)m->string[n] & 0xc0) == 0x80; i++)
             n--;
     cli_output_text(out, "\"");

@@ -1,3 +1,4 @@
+/* JSON values of what model files may hold: any bytes, any float, 64-bit integers. */
 #include "cli/output.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ json_t *cli_json_text(const char *bytes, size_t n)
     if (value)
         return value;
 
-    /* Malformed, or no memory: the copy below tells which. */
+    /* malformed UTF-8 or out of memory: the copy below tells which */
     char *text = n < SIZE_MAX / 4 ? malloc(3 * n + 1) : NULL;
     size_t n_text = 0;
     if (!text)

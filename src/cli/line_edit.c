@@ -1,3 +1,4 @@
+/* Reads typed lines with libedit if it was built in and there is a terminal, else with getline. */
 #include "cli/line_edit.h"
 
 #include <errno.h>
@@ -21,12 +22,12 @@ enum { HISTORY_LINES = 1000 };
 
 struct cli_line_editor {
     bool typed;
-    char *line; /* of getline */
+    char *line; /* capacity of `line`, for getline */
     size_t capacity;
 #ifdef HAVE_AK_LIBEDIT
-    EditLine *edit; /* NULL: the terminal's own editing serves */
+    EditLine *edit; /* NULL: the terminal edits lines itself */
     History *history;
-    char prompt[64]; /* \1 encloses what takes no column */
+    char prompt[64]; /* \1 encloses escape sequences, which take no column */
 #endif
 };
 
@@ -63,8 +64,8 @@ static char *prompt_of(EditLine *edit)
     return ((struct cli_line_editor *)editor)->prompt;
 }
 
-/* Waits for a byte. Ctrl-C is let in only while it waits, so that none comes between the
- * look and the wait. */
+/* Waits for a byte. Ctrl-C is unblocked only during the wait, so none is lost between the check and
+ * the wait. */
 static ssize_t read_byte(char *out)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -82,8 +83,8 @@ static ssize_t read_byte(char *out)
     return ready > 0 ? read(STDIN_FILENO, out, 1) : -1;
 }
 
-/* One character. libedit's own reader goes on after Ctrl-C. A NUL is what is left of a
- * Ctrl-D that was typed during an answer: it stays away from the line. */
+/* Reads one character. libedit's own reader continues after Ctrl-C. A NUL, left over from a Ctrl-D
+ * typed during an answer, is skipped. */
 static int read_character(EditLine *edit, wchar_t *out)
 {
     char bytes[8];
@@ -109,8 +110,8 @@ static int read_character(EditLine *edit, wchar_t *out)
     return -1;
 }
 
-/* Color goes between \1, so that libedit does not count it. What stands behind the last
- * character it never prints, so color ends before that one, a blank. */
+/* Color codes are enclosed in \1, so that libedit does not count them. It never prints what follows
+ * the last character, so color ends before that one, a space. */
 static void set_prompt(struct cli_line_editor *e, const char *prompt)
 {
     if (cli_supports_color(stderr))
@@ -126,7 +127,7 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     int count = 0;
     set_prompt(e, prompt);
     el_resize(e->edit);
-    /* before the prompt is seen, so that what is typed then comes key by key */
+    /* before the prompt appears, so that keys typed then arrive one by one */
     el_set(e->edit, EL_PREP_TERM, 1);
     const char *line = el_gets(e->edit, &count);
     if (cli_is_interrupted()) {
@@ -150,7 +151,7 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     return CLI_LINE_TEXT;
 }
 
-/* Characters are the locale's; without one they are UTF-8, as files are. */
+/* Uses the locale's characters; without one UTF-8, as files are. */
 static void choose_characters(void)
 {
     const char *chosen = setlocale(LC_CTYPE, "");
@@ -171,9 +172,9 @@ static void begin_editing(struct cli_line_editor *e)
     el_set(e->edit, EL_CLIENTDATA, e);
     el_set(e->edit, EL_PROMPT_ESC, prompt_of, '\1');
     el_set(e->edit, EL_EDITOR, "emacs");
-    el_set(e->edit, EL_SIGNAL, 1); /* the terminal is itself again whatever a signal does */
+    el_set(e->edit, EL_SIGNAL, 1); /* restores the terminal on any signal */
     el_set(e->edit, EL_GETCFN, read_character);
-    el_source(e->edit, NULL); /* a person's ~/.editrc */
+    el_source(e->edit, NULL); /* the user's ~/.editrc */
     e->history = history_init();
     if (e->history) {
         history(e->history, &event, H_SETSIZE, HISTORY_LINES);

@@ -1,5 +1,5 @@
-/* Lines that a person types, with editing and history where there is a terminal
- * and libedit, else as they come. */
+/* Reads lines that a person types, with editing and history if there is a terminal and libedit.
+ * Used by chat.c. */
 #ifndef AK_CLI_LINE_EDIT_H
 #define AK_CLI_LINE_EDIT_H
 
@@ -10,29 +10,29 @@ struct cli_line_editor;
 
 enum cli_line {
     CLI_LINE_TEXT,
-    CLI_LINE_END,         /* of the input, or Ctrl-D on an empty line */
+    CLI_LINE_END,         /* end of input, or Ctrl-D on an empty line */
     CLI_LINE_INTERRUPTED, /* Ctrl-C */
-    CLI_LINE_DROPPED,     /* Ctrl-C, and what was typed is gone */
+    CLI_LINE_DROPPED,     /* Ctrl-C, and the typed text is dropped */
     CLI_LINE_NO_MEMORY
 };
 
-/* Reads standard input. NULL without memory. */
+/* Reads standard input. NULL if out of memory. */
 struct cli_line_editor *cli_line_editor_new(void);
 void cli_line_editor_free(struct cli_line_editor *editor);
 
-/* Somebody types: standard input and standard error, which prompts and echo go to,
- * are terminals. Without it no prompt is shown. */
+/* Whether a person types: standard input and standard error, where prompts and echo go, are
+ * terminals. Otherwise no prompt is shown. */
 bool cli_line_is_typed(const struct cli_line_editor *editor);
 
-/* Reads a line; *text, of *n bytes without its newline, ends in a NUL and is valid until
- * the next call. */
+/* Reads a line. *text has *n bytes without the newline, ends in a NUL and is valid until the next
+ * call. */
 enum cli_line cli_line_read(struct cli_line_editor *editor, const char *prompt, const char **text,
                             size_t *n);
 
-/* Whether more was typed already, as when several lines were pasted. */
+/* Whether more input is waiting, as after pasting several lines. */
 bool cli_line_is_waiting(const struct cli_line_editor *editor);
 
-/* Adds to what the up arrow brings back. */
+/* Adds a line to the history. */
 void cli_line_remember(struct cli_line_editor *editor, const char *text);
 
 #endif

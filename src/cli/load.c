@@ -1,3 +1,4 @@
+/* Loads the model and opens the session that the flags ask for, and the draft model. */
 #include "cli/load.h"
 
 #include <sched.h>
@@ -68,13 +69,13 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     return CLI_EXIT_OK;
 }
 
-/* The library pins its own threads; the first one is ours. It had to be free until
- * now, since threads start where the one is that makes them. */
+/* The library pins its own threads; the calling thread is pinned here. That has to happen after
+ * they started, because new threads inherit the affinity. */
 static void pin_to_first(const char *cpus)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(strtoul(cpus, NULL, 10), &set); /* the library has checked the list */
+    CPU_SET(strtoul(cpus, NULL, 10), &set); /* the library checked the list */
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 

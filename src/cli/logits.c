@@ -1,4 +1,4 @@
-/* logits: the logits of every position of some ids, as a .npy file. */
+/* logits: writes the logits of every position of some ids as a .npy file. */
 #include "cli/options.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int one_pass(struct cli_model_session *loaded, const akunu_token *ids, si
     return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 
-/* All positions, in passes of the session's batch; memory does not grow with n. */
+/* Runs all positions in passes of the session's batch; memory does not grow with n. */
 static int all_passes(struct cli_model_session *loaded, const akunu_token *ids, size_t n,
                       const char *path)
 {

@@ -1,3 +1,4 @@
+/* Messages on standard error, exit codes, UTF-8 for messages, and Ctrl-C. */
 #include "cli/message.h"
 
 #include <signal.h>
@@ -71,7 +72,7 @@ int cli_fail_library(void)
 {
     enum akunu_status status = akunu_last_status();
     if (status == AKUNU_ERROR_CANCELLED)
-        return CLI_EXIT_INTERRUPTED; /* whoever pressed Ctrl-C knows */
+        return CLI_EXIT_INTERRUPTED; /* the user pressed Ctrl-C and knows */
     cli_fail("%s", akunu_last_error());
     return cli_exit_code(status);
 }
@@ -136,7 +137,8 @@ size_t cli_utf8_length(const char *text, size_t n)
     if (first < 0xc2 || first > 0xf4 || n < length)
         return 0;
 
-    /* The second byte's range excludes overlong forms, surrogates and what lies above U+10FFFF. */
+    /* The second byte's range excludes overlong forms, surrogates and code points above
+     * U+10FFFF. */
     unsigned char second = (unsigned char)text[1];
     unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
@@ -164,7 +166,7 @@ void cli_interrupt_install(void)
     struct sigaction action;
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
-    action.sa_handler = on_interrupt; /* no SA_RESTART: a read of the terminal must end too */
+    action.sa_handler = on_interrupt; /* no SA_RESTART: reading the terminal must end too */
     sigaction(SIGINT, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);

@@ -1,4 +1,4 @@
-/* What the program says on standard error, and how it ends. */
+/* Messages on standard error, exit codes, Ctrl-C and progress. Used by every command. */
 #ifndef AK_CLI_MESSAGE_H
 #define AK_CLI_MESSAGE_H
 
@@ -11,62 +11,62 @@
 /* Exit codes that scripts rely on. */
 enum cli_exit {
     CLI_EXIT_OK = 0,
-    CLI_EXIT_FAILURE = 1, /* at run time: reading, writing, no room in the context */
-    CLI_EXIT_USAGE = 2,   /* a flag, a value, or nothing to work on */
+    CLI_EXIT_FAILURE = 1, /* at run time: reading, writing, a full context */
+    CLI_EXIT_USAGE = 2,   /* a wrong flag or value, or no input */
     CLI_EXIT_MODEL = 3,   /* the model is unreadable or unsupported */
     CLI_EXIT_MEMORY = 4,
     CLI_EXIT_INTERRUPTED = 130
 };
 
-/* The one place where the library's statuses become exit codes. */
+/* Maps the library's statuses to exit codes; nothing else does. */
 int cli_exit_code(enum akunu_status status);
 
-/* One line "akunu-cli: …" on standard error; each returns the exit code in its name. */
+/* Prints one line "akunu-cli: …" on standard error and returns the exit code of its name. */
 int cli_fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_memory(void);
 
-/* Says what the library's last failed call said and returns its exit code. */
+/* Prints the message of the library's last failed call and returns its exit code. */
 int cli_fail_library(void);
 
-/* `text` for a message: control characters as escapes, and not too much of it. */
+/* `text` for a message: control characters are escaped, long text is shortened. */
 enum { CLI_SHOWN_BYTES = 100 };
 const char *cli_show_text(const char *text, char out[CLI_SHOWN_BYTES]);
 
-/* A warning, and an aside that a terminal shows dimmed. */
+/* A warning, and a note that terminals show dimmed. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_aside(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What a person asked for in a chat: a line as it is. */
+/* Prints one line for the user, as it is. */
 void cli_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether escape sequences may be written to `stream`: a terminal that knows
- * them, and NO_COLOR unset or empty. */
+/* Whether escape sequences may be written to `stream`: it is a terminal that knows them, and
+ * NO_COLOR is unset or empty. */
 bool cli_supports_color(FILE *stream);
 
 /* ---- UTF-8 -------------------------------------------------------------- */
 /* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates. */
 
-/* Bytes of the character that `text` begins with, 0 where it is malformed or n is 0. */
+/* Bytes of the first character of `text`; 0 if it is malformed or n is 0. */
 size_t cli_utf8_length(const char *text, size_t n);
 
 /* ---- Ctrl-C ------------------------------------------------------------- */
-/* Ctrl-C: the first asks the work to stop, a second one ends the program. */
+/* The first Ctrl-C asks the work to stop; a second one ends the program. */
 
-/* Installs the handler and makes a closed pipe, and a file as large as files may be, an error of
- * writing instead of a signal. */
+/* Installs the handler. A closed pipe and a file at the size limit become write errors instead of
+ * signals. */
 void cli_interrupt_install(void);
 
 /* Whether Ctrl-C was pressed. */
 bool cli_is_interrupted(void);
 
-/* Takes notice of it: the next one is a first one again. */
+/* Acknowledges Ctrl-C: the next one counts as the first again. */
 void cli_interrupt_clear(void);
 
 /* ---- Progress: progress.c ----------------------------------------------- */
-/* One line on a terminal that tells how far slow work is. */
+/* A progress line on a terminal. */
 
-/* Seconds of a clock that only goes forward. */
+/* Seconds of a monotonic clock. */
 double cli_seconds(void);
 
 struct cli_progress {
@@ -81,7 +81,7 @@ struct cli_progress cli_progress_begin(void);
  * at most. `fraction` is 0 … 1. */
 void cli_progress_show(struct cli_progress *progress, const char *what, double fraction);
 
-/* Takes the line away. */
+/* Clears the line. */
 void cli_progress_end(struct cli_progress *progress);
 
 #endif

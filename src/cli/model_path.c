@@ -1,3 +1,4 @@
+/* Resolves model names: paths, names in the models folder, the only model there. */
 #include "cli/load.h"
 
 #include <dirent.h>
@@ -11,15 +12,15 @@
 
 static const char quickstart_model[] = "SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/* FOLDER/NAME + SUFFIX, to be freed; NULL without memory. */
+/* FOLDER/NAME + SUFFIX, to be freed; NULL if out of memory. */
 static char *join(const char *folder, const char *name, const char *suffix)
 {
     char *path = NULL;
     return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
 }
 
-/* ${XDG_DATA_HOME:-~/.local/share}/akunu/models, to be freed. The XDG base
- * directory specification says that a relative XDG_DATA_HOME is to be ignored. */
+/* ${XDG_DATA_HOME:-~/.local/share}/akunu/models, to be freed. As the XDG base directory
+ * specification says, a relative XDG_DATA_HOME is ignored. */
 static char *models_folder(void)
 {
     const char *data = getenv("XDG_DATA_HOME");
@@ -62,7 +63,7 @@ int cli_visit_models(void (*each)(const char *name, void *user), void *user)
 
 struct only {
     size_t n;
-    char *name; /* one of them */
+    char *name; /* name of one of them */
 };
 
 static void count(const char *name, void *user)

@@ -1,5 +1,5 @@
-/* models: which formats, architectures and types this build reads, from the library's
- * own registries. docs/models.md is this command's output. */
+/* models: prints the formats, architectures and types that this build reads, from the library's own
+ * registries (docs/models.md is its output). Also --list-devices. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 
-/* A table for people or for Markdown. */
+/* Where tables go, and whether as Markdown. */
 struct table {
     struct cli_output *out;
     bool markdown;
@@ -23,7 +23,7 @@ static void print_section(const struct table *t, const char *title, const char *
         cli_output_format(t->out, "%s\n", title);
 }
 
-/* All names but the first one, which people see anyway. */
+/* All names except the first one, which is printed already. */
 static void format_other_names(const struct akunu_architecture_info *a, char *out, size_t capacity)
 {
     size_t n = 0;

@@ -1,3 +1,4 @@
+/* Writes .npy files. The header is padded, so that the data is aligned to 64 bytes. */
 #include "cli/npy.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ static int fail_write(const struct cli_npy *npy)
 
 int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy *out)
 {
-    enum { PREFIX = 10, HEADER = 128 }; /* the whole header's length is a multiple of 64 */
+    enum { PREFIX = 10, HEADER = 128 }; /* the length of the whole header is a multiple of 64 */
     char header[HEADER + 1];
     *out = (struct cli_npy){ .path = path, .columns = columns };
     out->file = fopen(path, "wb");

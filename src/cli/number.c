@@ -1,3 +1,4 @@
+/* Parses numbers and lists of token ids, and checks ids against a vocabulary. */
 #include "cli/input.h"
 
 #include <ctype.h>
@@ -11,7 +12,7 @@
 bool cli_parse_int(const char *text, int64_t *out)
 {
     const char *digits = text + (*text == '-' || *text == '+');
-    if (!isdigit((unsigned char)*digits)) /* strtoll would pass over blanks */
+    if (!isdigit((unsigned char)*digits)) /* strtoll would skip whitespace */
         return false;
     char *end;
     errno = 0;
@@ -67,7 +68,7 @@ int cli_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_toke
         end--;
     }
 
-    /* an id and its separator are two bytes at least */
+    /* an id and its separator take at least two bytes */
     size_t capacity = (size_t)(end - p) / 2 + 1;
     *n = 0;
     *ids = malloc(capacity * sizeof **ids);

@@ -1,6 +1,5 @@
-/* The flags of every command, in one table (options.c) that drives parsing,
- * --help, the AKUNU_… environment, the keys of configuration files and the
- * suggestions for what is unknown. */
+/* The flags of every command, in one table (options.c). It drives parsing, --help, the AKUNU_…
+ * environment, the keys of configuration files, completion and suggestions. Also the commands. */
 #ifndef AK_CLI_OPTIONS_H
 #define AK_CLI_OPTIONS_H
 
@@ -8,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Commands, as bits of a set. */
+/* Commands as bits of a set. */
 enum cli_command_bit {
     CLI_RUN = 1 << 0,
     CLI_TOKENIZE = 1 << 1,
@@ -24,35 +23,35 @@ enum cli_command_bit {
     CLI_APPLY_TEMPLATE = 1 << 11,
     CLI_GRAMMAR_CHECK = 1 << 12,
     CLI_ALL = (1 << 13) - 1,
-    /* for shells and for those who install akunu: no help tells of these, and neither
-     * the environment nor a configuration changes what they print */
+    /* for shells and installers: no help mentions these, and neither the environment nor a
+     * configuration changes their output */
     CLI_COMPLETION = 1 << 16,
     CLI_HIDDEN = CLI_COMPLETION
 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
 
-/* Several whole numbers in one value: "128,512". */
+/* Several integers in one value: "128,512". */
 enum { CLI_MAX_LIST = 16 };
 struct cli_list {
     size_t n;
     int64_t values[CLI_MAX_LIST];
 };
 
-/* A flag that may be given several times. */
+/* Values of a flag that may be repeated. */
 enum { CLI_MAX_TEXTS = 64 };
 struct cli_texts {
     size_t n;
     const char *values[CLI_MAX_TEXTS + 1]; /* ends with NULL */
 };
 
-/* What was asked for. Strings point into argv, the environment or the
- * configuration, NULL where not given; numbers hold their defaults. */
+/* Values of all flags. Strings point into argv, the environment or the configuration and are NULL
+ * if not given; numbers hold their defaults. */
 struct cli_options {
     enum cli_command_bit command;
-    const char *word; /* one of the command's words: "list", "prune" */
+    const char *word; /* one of the command's words, such as "list" or "prune" */
     bool help, version;
-    const char *config; /* the file to read in place of the system's and the user's */
+    const char *config; /* file that replaces the system's and the user's */
     struct cli_config *configuration;
 
     const char *model, *cpu, *backend, *device, *cache_dir, *profile;
@@ -71,9 +70,9 @@ struct cli_options {
     const char *system_prompt, *system_prompt_file;
 
     int64_t n_predict;      /* -1: until the text or the context ends */
-    int64_t context;        /* 0: the command's own choice */
+    int64_t context;        /* 0: the command chooses */
     int64_t batch, threads; /* 0: the library's default */
-    const char *cpus;       /* to pin threads to */
+    const char *cpus;       /* CPUs to pin threads to */
     int k_type, v_type;     /* enum akunu_kv_type */
 
     int64_t seed; /* -1: a random one */
@@ -83,10 +82,10 @@ struct cli_options {
         xtc_threshold;
     double dry_multiplier, dry_base, mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay;
     int64_t top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat;
-    struct cli_texts stops; /* texts that end the text */
+    struct cli_texts stops; /* stop sequences */
     struct cli_texts dry_sequence_breakers, logit_bias;
     bool ignore_eos;
-    /* likeliest tokens to tell of with each one; -1: none, and nothing of it */
+    /* most likely tokens reported per token; -1: no log-probabilities */
     int64_t logprobs;
 
     const char *grammar, *grammar_file, *json_schema;
@@ -101,13 +100,13 @@ struct cli_options {
     double draft_p_min;
 
     const char *out;
-    int out_type; /* of convert: 0 as stored, else an index into the types */
+    int out_type; /* convert: 0 as stored, else an index into the types */
     const char *pre;
     bool overwrite;
     int64_t chunks; /* -1: all */
     struct cli_list n_prompt, n_generate, depth;
     struct cli_texts models; /* bench's -m */
-    /* the last two empty: the library's default */
+    /* the last two: empty leaves them to the library */
     struct cli_list n_parallel, batches, thread_counts;
     bool load, tune;
     const char *profile_out;
@@ -118,7 +117,7 @@ struct cli_options {
     const char *chat_template, *chat_template_file;
     const char *messages, *tools, *documents; /* files */
     const char *kwargs, *bos_token, *eos_token;
-    const char *continue_message; /* the field to go on with */
+    const char *continue_message; /* field to continue */
     bool no_generation_prompt;
 
     bool all;
@@ -135,7 +134,7 @@ enum cli_flag_kind {
     CLI_FLAG_CHOICE  /* int, an index into `choices` */
 };
 
-/* Flags of which at most one counts: what to work on, … */
+/* Mutually exclusive groups. */
 enum cli_exclusive_group {
     CLI_EXCLUSIVE_NONE,
     CLI_EXCLUSIVE_INPUT,
@@ -147,24 +146,24 @@ enum cli_exclusive_group {
 };
 
 struct cli_flag {
-    const char *name;  /* "ctx-size" */
-    const char *alias; /* another long spelling, or NULL */
-    const char *brief; /* "c", "ctk", or NULL */
+    const char *name;  /* long name: "ctx-size" */
+    const char *alias; /* another long name, or NULL */
+    const char *brief; /* short name: "c", "ctk", or NULL */
     enum cli_flag_kind kind;
-    const char *value; /* its value's name in help, NULL for a switch */
+    const char *value; /* name of the value in help; NULL for a switch */
     const char *group; /* heading in help */
     const char *help;
-    unsigned commands; /* that take it: enum cli_command_bit */
-    size_t offset;     /* of its member in struct cli_options */
+    unsigned commands; /* commands that take it: enum cli_command_bit */
+    size_t offset;     /* offset of its member in struct cli_options */
     double low, high;
-    const char *const *choices; /* ends with NULL; of a text: what completion offers */
-    enum cli_exclusive_group exclusive_group; /* others that say the same thing */
+    const char *const *choices; /* ends with NULL; for a text: what completion offers */
+    enum cli_exclusive_group exclusive_group; /* flags that exclude each other */
 };
 
-/* "f16": a value of enum akunu_kv_type as flags spell it. */
+/* "f16": name of a value of enum akunu_kv_type. */
 const char *cli_kv_type_name(int type);
 
-/* "F16": a value of `out_type`; NULL: as stored. */
+/* "F16": name of a value of `out_type`; NULL: as stored. */
 const char *cli_out_type_name(int type);
 
 enum { CLI_MAX_FLAGS = 192 };
@@ -174,28 +173,27 @@ extern const size_t cli_n_flags;
 struct cli_command {
     const char *name;
     enum cli_command_bit bit;
-    int (*run)(const struct cli_options *options); /* gives the exit code */
+    int (*run)(const struct cli_options *options); /* returns the exit code */
     const char *summary;
     const char *example;
-    /* what it does, the first one where none is given; NULL: it has none */
+    /* words that select what it does, the first one is the default; NULL: it has none */
     const char *const *words;
-    /* words that are no flags are values of this one; NULL: there are none */
+    /* flag that takes words which are no flags; NULL: there is none */
     const char *operand;
 };
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_n_commands;
 
-/* Whether people are told of it. */
+/* Whether help and suggestions mention it. */
 bool cli_is_shown(const struct cli_command *command);
 
-/* NULL where there is none of that name. */
+/* NULL if there is no such command. */
 const struct cli_command *cli_find_command(const char *name);
 
-/* Fills *options from the arguments behind the command, from the environment and
- * from configuration files. Gives CLI_EXIT_OK, or another code after a message.
- * --help and --version end the parsing at once. Whatever it gives,
- * cli_options_free(options) is to be called. */
+/* Fills *options from the arguments after the command, the environment and configuration files.
+ * Returns CLI_EXIT_OK, or another code after a message. --help and --version end the parsing at
+ * once. Call cli_options_free(options) in any case. */
 int cli_options_parse(const struct cli_command *command, int argc, char **argv,
                       struct cli_options *options);
 void cli_options_free(struct cli_options *options);
@@ -204,21 +202,20 @@ void cli_options_free(struct cli_options *options);
 enum { CLI_ENV_BYTES = 64 };
 void cli_environment_name(const struct cli_flag *flag, char *out);
 
-/* The help of the program, and of one command, on standard output; exit code. */
+/* Print the help of the program or of one command on standard output; return the exit code. */
 int cli_help(void);
 int cli_help_command(const struct cli_command *command);
 int cli_version(void);
 
-/* "AMD EPYC, 2 cores, L1d 32 KiB, …", on one line without its end. */
+/* Prints "AMD EPYC, 2 cores, L1d 32 KiB, …" without a newline. */
 struct cli_output;
 void cli_print_machine(struct cli_output *out);
 
-/* The word of `words` (n of them) that `typed` was probably meant to be, NULL
- * where none is near. */
+/* The word of `words` (n of them) that `typed` probably means; NULL: none is near. */
 const char *cli_find_nearest(const char *typed, const char *const *words, size_t n);
 
 /* ---- Commands ----------------------------------------------------------- */
-/* One function a command: does its work and gives the exit code. */
+/* One function per command; each returns the exit code. */
 
 int cli_run(const struct cli_options *options);
 int cli_chat(const struct cli_options *options);
@@ -237,7 +234,7 @@ int cli_completion(const struct cli_options *options);
 
 int cli_grammar_check(const struct cli_options *options);
 
-/* --list-devices, of any command that loads a model. */
+/* --list-devices of any command that loads a model. */
 int cli_list_devices(void);
 
 #endif

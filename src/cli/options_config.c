@@ -1,11 +1,11 @@
-/* From configuration files to what was found for flags. */
+/* Applies configuration files and presets to flags without a stronger value. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/configuration.h"
 #include "cli/message.h"
 
-/* The command's flag of a setting; two commands may take one name differently. */
+/* The command's flag for a setting; commands may use one name differently. */
 static size_t flag_of(const struct cli_command *command, const struct cli_setting *s)
 {
     size_t i = 0;
@@ -27,7 +27,7 @@ static struct cli_option_value read_setting(const struct cli_setting *s)
     return f;
 }
 
-/* Presets that are not chosen are checked as well: what is wrong shows at once. */
+/* Unselected presets are checked too, so that errors show at once. */
 static int check(const struct cli_flag *flag, const struct cli_option_value *f)
 {
     struct cli_options scratch;
@@ -86,7 +86,7 @@ int cli_apply_config(const struct cli_command *command, const struct cli_config 
     if (!cli_config_has_preset(config, m->text))
         return CLI_EXIT_OK;
 
-    /* A preset's own model is a path, whatever named the preset. */
+    /* a preset's own model is a path, whatever selected the preset */
     const char *path = model_of(config, m->text), *preset = m->text;
     enum cli_source source = m->source;
     m->source = CLI_SOURCE_ARGUMENT;

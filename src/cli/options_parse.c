@@ -1,4 +1,5 @@
-/* From argv, the environment and configuration files to struct cli_options. */
+/* Fills struct cli_options from argv, the environment and configuration files. Values are collected
+ * per flag with their source first, so that precedence is decided in one place. */
 #include "cli/options.h"
 
 #include <assert.h>
@@ -59,9 +60,8 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     };
 }
 
-/* The flag of this command that is spelled by the n bytes at `name`, cli_n_flags
- * where there is none. A short name may come behind two dashes too, and a long
- * one behind one dash: both are habits. */
+/* The command's flag that is spelled by the n bytes at `name`; cli_n_flags: none. A short name may
+ * follow two dashes and a long one a single dash, because both are habits. */
 static size_t find_flag(unsigned commands, const char *name, size_t n)
 {
     for (size_t i = 0; i < cli_n_flags; i++) {
@@ -76,7 +76,7 @@ static size_t find_flag(unsigned commands, const char *name, size_t n)
     return cli_n_flags;
 }
 
-/* Says that `typed` is no flag of the command, and what was probably meant. */
+/* Reports that `typed` is no flag of the command, and what was probably meant. */
 static int unknown_flag(const struct cli_command *command, const char *typed, const char *name,
                         size_t n)
 {
@@ -112,7 +112,7 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
                           typed, command->name, command->name);
 }
 
-/* A word that is no flag: what the command is to do, where it has words. */
+/* Reads a word that selects what the command does. */
 static int read_word(const struct cli_command *command, const char *typed,
                      struct cli_options *options)
 {
@@ -128,7 +128,7 @@ static int read_word(const struct cli_command *command, const char *typed,
                           nearest ? "; did you mean " : "", nearest ? nearest : "", command->name);
 }
 
-/* --help and --version are given whatever else is wrong, and by arguments alone. */
+/* --help and --version are honored whatever else is wrong, as arguments only. */
 static bool is_help(const struct cli_flag *flag)
 {
     return flag->offset == offsetof(struct cli_options, help) ||
@@ -143,7 +143,7 @@ static int add_text(struct cli_option_value *f, const char *text)
     return CLI_EXIT_OK;
 }
 
-/* A word that is no flag, as the value of one. */
+/* Reads a word as the value of the command's operand flag. */
 static int read_operand(const struct cli_command *command, const char *typed,
                         struct cli_option_value *values)
 {
@@ -242,7 +242,7 @@ static void read_environment(const struct cli_command *command, struct cli_optio
     }
 }
 
-/* At most one of some rivals counts; those from weaker sources yield. */
+/* At most one option of a group may be given; weaker sources yield. */
 static int check_exclusive_group(struct cli_option_value *values,
                                  enum cli_exclusive_group exclusive_group)
 {
@@ -274,7 +274,7 @@ static int check_exclusive_groups(struct cli_option_value *values)
     return code;
 }
 
-/* The machine's instruction sets are known only at run time. */
+/* Checks --cpu: the machine's instruction sets are known only at run time. */
 static int check_cpu(const struct cli_options *o, const struct cli_option_value *f)
 {
     char known[256] = "";
@@ -291,7 +291,7 @@ static int check_cpu(const struct cli_options *o, const struct cli_option_value 
                     CLI_EXIT_OK;
 }
 
-/* Brings what configuration files say to the flags that nothing stronger has. */
+/* Applies configuration files to flags without a stronger value. */
 static int read_configuration(const struct cli_command *command, struct cli_option_value *values,
                               struct cli_options *options)
 {
@@ -302,7 +302,7 @@ static int read_configuration(const struct cli_command *command, struct cli_opti
     return code == CLI_EXIT_OK ? cli_apply_config(command, options->configuration, values) : code;
 }
 
-/* One message for whatever is wrong, so only the first is told. */
+/* Sets all members; stops at the first wrong value, so there is one message. */
 static int set_values(struct cli_option_value *values, struct cli_options *options)
 {
     const struct cli_option_value *cpu = NULL;

@@ -1,4 +1,4 @@
-/* A value's text, wherever it came from, as the member of struct cli_options. */
+/* Converts the text of a value, from any source, to the member of struct cli_options. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool is_one_of(const char *text, const char *const *words, int *index)
     return false;
 }
 
-/* YAML's words too, in any case. */
+/* Compares without case, so that YAML's words match too. */
 static bool is_word(const char *text, const char *const *words)
 {
     while (*words && strcasecmp(text, *words) != 0)
@@ -72,7 +72,7 @@ static bool in_range(const struct cli_flag *flag, double value)
     return value >= flag->low && value <= flag->high;
 }
 
-/* Adds the numbers of one value. */
+/* Appends the numbers of one value. */
 static int add_to_list(const struct cli_flag *flag, const struct cli_option_value *f,
                        struct cli_list *out)
 {

@@ -1,3 +1,4 @@
+/* Standard output with a sticky error, and escaping of untrusted text. */
 #include "cli/output.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ bool cli_output_escaped(struct cli_output *out, const char *bytes, size_t n)
         else if (length == 0 || c < 0x20 || c == 0x7f)
             cli_output_format(out, "\\x%02x", c);
         else if (length == 2 && c == 0xc2 &&
-                 (unsigned char)bytes[i + 1] < 0xa0) /* these controls steer some terminals */
+                 (unsigned char)bytes[i + 1] < 0xa0) /* these controls affect some terminals */
             cli_output_format(out, "\\u%04x", (unsigned char)bytes[i + 1]);
         else
             cli_output_bytes(out, bytes + i, length);
@@ -75,8 +76,7 @@ int cli_output_end(struct cli_output *out, int code)
     if (out->error == 0)
         return code;
     if (out->error == EPIPE)
-        return code == CLI_EXIT_INTERRUPTED ? code :
-                                              CLI_EXIT_OK; /* the reader has what it wanted */
+        return code == CLI_EXIT_INTERRUPTED ? code : CLI_EXIT_OK; /* no failure: the pipe closed */
     cli_fail("cannot write the output: %s", strerror(out->error));
     return code == CLI_EXIT_OK ? CLI_EXIT_FAILURE : code;
 }

@@ -1,5 +1,5 @@
-/* Standard output, where only results go. Keeps the first error, so that a full
- * disk is told and a closed pipe ends quietly. */
+/* Standard output, where only results go. The first error is kept, so that a full disk is reported
+ * and a closed pipe ends quietly. Also printing of JSON. */
 #ifndef AK_CLI_OUTPUT_H
 #define AK_CLI_OUTPUT_H
 
@@ -11,7 +11,7 @@
 
 struct cli_output {
     FILE *file;
-    int error; /* errno of the first failure, 0: none */
+    int error; /* errno of the first failure; 0: none */
 };
 
 struct cli_output cli_output_stdout(void);
@@ -23,11 +23,11 @@ bool cli_output_format(struct cli_output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 bool cli_output_flush(struct cli_output *out);
 
-/* Writes n bytes for people: control characters and invalid UTF-8 as escapes. */
+/* Writes n bytes for people: control characters and malformed UTF-8 are escaped. */
 bool cli_output_escaped(struct cli_output *out, const char *bytes, size_t n);
 
-/* Flushes and gives the program's exit code: `code`, but CLI_EXIT_FAILURE with a
- * message where output could not be written. A closed pipe is no failure. */
+/* Flushes and returns the exit code: `code`, or CLI_EXIT_FAILURE after a message if output could
+ * not be written. A closed pipe is no failure. */
 int cli_output_end(struct cli_output *out, int code);
 
 /* ---- JSON: json.c ------------------------------------------------------- */
@@ -36,14 +36,14 @@ int cli_output_end(struct cli_output *out, int code);
 /* n bytes as a string; malformed UTF-8 becomes U+FFFD. */
 json_t *cli_json_text(const char *bytes, size_t n);
 
-/* A number, or null where JSON has none: infinities and NaN. */
+/* A number; null for infinities and NaN, which JSON lacks. */
 json_t *cli_json_real(double value);
 
-/* A whole number; beyond int64 the nearest real. */
+/* An integer; beyond int64 the nearest real. */
 json_t *cli_json_unsigned(uint64_t value);
 
-/* Prints `value` on one line and releases it. NULL, which stands for a failed
- * allocation while it was built, counts as a failure to write with ENOMEM. */
+/* Prints `value` on one line and releases it. NULL stands for a failed allocation and counts as a
+ * write error with ENOMEM. */
 bool cli_json_print(struct cli_output *out, json_t *value);
 
 #endif

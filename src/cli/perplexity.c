@@ -1,10 +1,9 @@
 /* perplexity: exp of the mean negative log-likelihood of a text's tokens.
  *
- * As llama.cpp measures it, so that figures compare: the text's tokens are cut
- * into chunks of the context's size; where the model begins texts with BOS, BOS
- * stands at the front of the text and replaces the first token of each chunk;
- * of a chunk the tokens after position context/2 are scored, each given all
- * before it. The error is the standard error of the mean, carried through exp. */
+ * It is measured as in llama.cpp, so that figures compare. The text's tokens are split into chunks
+ * of the context's size. If the model begins texts with BOS, BOS precedes the text and replaces the
+ * first token of each chunk. The tokens after position context/2 of a chunk are scored, each given
+ * all before it. The error is the standard error of the mean, carried through exp. */
 #include "cli/options.h"
 
 #include <math.h>
@@ -34,7 +33,7 @@ static double error_of(const struct score *s)
     return s->n > 1 && variance > 0.0 ? sqrt(variance / (n - 1.0)) * perplexity_of(s) : 0.0;
 }
 
-/* -log p of one token: log-sum-exp in double, about the largest logit. */
+/* -log p of one token: log-sum-exp in doubles, relative to the largest logit. */
 static double nll_of(const float *logits, size_t n_vocab, akunu_token token)
 {
     float largest = logits[0];
@@ -47,12 +46,12 @@ static double nll_of(const float *logits, size_t n_vocab, akunu_token token)
     return log(sum) + (double)largest - (double)logits[token];
 }
 
-/* What stays the same from chunk to chunk. */
+/* What is the same for all chunks. */
 struct work {
     struct cli_model_session *loaded;
-    struct akunu_batch_token *tokens; /* of one pass */
+    struct akunu_batch_token *tokens; /* of a pass */
     size_t batch, context;
-    akunu_token bos; /* -1: chunks begin as the text does */
+    akunu_token bos; /* -1: chunks begin with the text's own token */
 };
 
 /* Runs one chunk of `context` ids and adds its scores. */
@@ -88,7 +87,7 @@ static int score_chunk(const struct work *work, const akunu_token *ids, struct s
     return CLI_EXIT_OK;
 }
 
-/* The BOS that the tokenizer puts before a text, -1 where it puts none. */
+/* The BOS that the tokenizer adds before a text; -1: none. */
 static akunu_token bos_of(const struct akunu_tokenizer *tokenizer)
 {
     akunu_token first = -1;
@@ -97,8 +96,8 @@ static akunu_token bos_of(const struct akunu_tokenizer *tokenizer)
     return n >= 1 && first == bos ? bos : -1;
 }
 
-/* The text's ids, behind BOS where there is one. Tokens that a model adds at the
- * end of a text are left out. */
+/* Tokenizes the text, with BOS first if there is one. Tokens that a model adds at the end of a text
+ * are left out. */
 static int tokenize_text(const struct work *work, const struct cli_text *text, akunu_token **ids,
                          size_t *n)
 {

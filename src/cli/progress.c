@@ -1,3 +1,4 @@
+/* The progress line: shown after a second, at most ten times per second. */
 #include "cli/message.h"
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ void cli_progress_show(struct cli_progress *p, const char *what, double fraction
 
 void cli_progress_end(struct cli_progress *p)
 {
-    if (p->shown) /* blanks, for terminals that know no escape sequences */
+    if (p->shown) /* spaces, for terminals without escape sequences */
         fprintf(stderr, "\r%60s\r", "");
     p->shown = false;
 }

@@ -1,4 +1,5 @@
-/* run: continues a prompt and streams the text; chat.c has conversations. */
+/* run: continues a prompt and streams the text. Conversations are in chat.c, several completions in
+ * run_parallel.c. */
 #include "cli/options.h"
 
 #include <stdlib.h>
@@ -104,7 +105,7 @@ static double rate(uint64_t n, double seconds)
     return seconds > 0.0 ? (double)n / seconds : 0.0;
 }
 
-/* The quiet last line, on a line of its own whatever came before. */
+/* Prints the dimmed last line, on a line of its own. */
 static void print_speed(const struct cli_run *run, const struct akunu_result *r)
 {
     char drawn[48] = "", guessed[64] = "", restored[64] = "";
@@ -197,7 +198,7 @@ static int generate(struct cli_run *run)
     return code;
 }
 
-/* --no-cache keeps nothing at all, but for a file that is named. */
+/* Sets the prompt cache; false: none. --no-cache disables it, unless a file is named. */
 static bool init_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
 {
     akunu_prompt_cache_default(cache);
@@ -208,7 +209,7 @@ static bool init_prompt_cache(const struct cli_options *o, struct akunu_prompt_c
     return !o->no_prompt_cache && (cache->file || !o->no_cache);
 }
 
-/* Generates, from where an earlier run of the prompt ended. */
+/* Generates, starting after the prefix of the prompt that was restored. */
 static int generate_from_cache(struct cli_run *run)
 {
     struct akunu_prompt_cache cache;
@@ -224,7 +225,7 @@ static int generate_from_cache(struct cli_run *run)
     return code;
 }
 
-/* On a terminal where nothing was given to continue, unless it is said otherwise. */
+/* Whether to chat: on a terminal without a prompt, unless flags say otherwise. */
 static bool is_chat(const struct cli_options *o)
 {
     return o->conversation || (!o->no_conversation && !o->json && !cli_has_input(o));

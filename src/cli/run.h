@@ -1,4 +1,4 @@
-/* What the parts of `run` share: run.c, choices.c. */
+/* What run.c and run_parallel.c share. */
 #ifndef AK_CLI_RUN_H
 #define AK_CLI_RUN_H
 
@@ -14,40 +14,40 @@ struct cli_run {
     struct cli_sampling sampling;
     struct akunu_generation generation;
     struct akunu_grammar *grammar; /* NULL: any text */
-    json_t *logprobs;              /* of each token, where they are asked for */
+    json_t *logprobs;              /* per token; NULL: not requested */
     struct cli_output out;
     struct cli_text prompt;
     akunu_token *ids;
-    size_t n_ids, n_restored; /* tokens of the prompt, and those that were run before */
-    struct cli_text text;     /* what was generated, kept for --json */
+    size_t n_ids, n_restored; /* tokens of the prompt; restored from the prompt cache */
+    struct cli_text text;     /* generated text, kept for --json */
     int64_t seed;
-    bool started; /* the first token is there */
+    bool started; /* the first token was generated */
     bool no_memory;
-    char last; /* the last byte on standard output */
+    char last; /* last byte on standard output */
     struct cli_progress progress;
 };
 
-/* Adds to a text that grows; false without memory, which run->no_memory tells. */
+/* Appends to a text; false if out of memory, which sets run->no_memory. */
 bool cli_run_keep(struct cli_run *run, struct cli_text *to, const char *text, size_t n);
 
-/* What is left of the prompt to run. */
+/* The part of the prompt that still has to run. */
 static inline const akunu_token *cli_run_ids(const struct cli_run *run, size_t *n)
 {
     *n = run->n_ids - run->n_restored;
     return run->ids + run->n_restored;
 }
 
-/* Progress of the prompt; true once Ctrl-C was typed. `user` is the run. */
+/* Shows progress of the prompt; true after Ctrl-C. `user` is the run. */
 bool cli_run_cancelled(void *user);
 
-/* The exit code of a generation, after a message where there is one to give. */
+/* Exit code of a generation, after a message if there is one. */
 int cli_run_code(const struct cli_run *run, enum akunu_status status);
 
-/* A text as --json has it. */
+/* A completion as --json prints it. */
 json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
                      const struct akunu_result *result, int64_t seed);
 
-/* -np: several continuations (choices.c). Gives an exit code. */
+/* -np: several completions. Returns an exit code. */
 int cli_run_parallel(struct cli_run *run);
 
 #endif

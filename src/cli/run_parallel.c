@@ -1,4 +1,4 @@
-/* run -np N: several continuations of a prompt at once. */
+/* run -np N: several completions of a prompt at once. */
 #include "cli/run.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static bool on_cancel(void *user)
     return cli_run_cancelled(((struct parallel *)user)->run);
 }
 
-/* Each under a line with its seed, which gives it again alone. */
+/* Prints each text under a line with its seed, which reproduces it alone. */
 static void print_texts(const struct parallel *c)
 {
     struct cli_output *out = &c->run->out;

@@ -1,3 +1,4 @@
+/* Sampling parameters, logit bias and DRY breakers from flags, and log-probabilities as JSON. */
 #include "cli/sampling.h"
 
 #include <math.h>
@@ -57,7 +58,8 @@ static int set_bias(const struct cli_options *o, struct cli_sampling *s)
     return CLI_EXIT_OK;
 }
 
-/* "\n", "\t", "\r" and a backslash before anything else; false where there is no room. */
+/* Unescapes "\n", "\t", "\r", and a backslash before anything else; false if `capacity` is too
+ * small. */
 static bool unescape(const char *text, char *out, size_t capacity)
 {
     size_t n = 0;
@@ -75,7 +77,7 @@ static bool unescape(const char *text, char *out, size_t capacity)
     return true;
 }
 
-/* "none" forgets those before it, and the usual ones. */
+/* "none" drops those before it and the defaults. */
 static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
 {
     size_t n = 0;

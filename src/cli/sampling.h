@@ -1,4 +1,5 @@
-/* The flags of sampling, as the library takes them, and the log-probabilities of what came. */
+/* Sampling and grammar flags as the library takes them, and log-probabilities as JSON. Used by run
+ * and chat. */
 #ifndef AK_CLI_SAMPLING_H
 #define AK_CLI_SAMPLING_H
 
@@ -9,7 +10,7 @@
 
 enum { CLI_BREAKER_BYTES = 64 };
 
-/* Not to be copied: the parameters point into it. */
+/* Do not copy: the parameters point into it. */
 struct cli_sampling {
     struct akunu_sampling params;
     struct akunu_logit_bias bias[CLI_MAX_TEXTS];
@@ -20,21 +21,22 @@ struct cli_sampling {
 /* Fills *out. CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_sampling(const struct cli_options *options, struct cli_sampling *out);
 
-/* Whether the biased tokens are the model's: CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
+/* Checks that the biased tokens are in the vocabulary: CLI_EXIT_OK, or CLI_EXIT_USAGE after a
+ * message. */
 int cli_check_bias(const struct cli_sampling *sampling, const struct akunu_model *model);
 
-/* A seed that is short enough to be typed again. */
+/* A random seed short enough to type. */
 int64_t cli_random_seed(void);
 
-/* One token's as an object; NULL without memory. */
+/* Log-probabilities of one token as an object; NULL if out of memory. */
 json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
                           const struct akunu_logprob *top, size_t n_top);
 
 /* ---- Grammar: grammar.c ------------------------------------------------- */
 /* The grammar that the flags ask for. */
 
-/* From --grammar, --grammar-file or -j, of which there may be one; *out is NULL where there
- * is none, else to be freed. Gives an exit code, after a message unless it is CLI_EXIT_OK. */
+/* Reads --grammar, --grammar-file or -j, of which at most one is given; *out is NULL if none, else
+ * free it. Returns an exit code, after a message unless it is CLI_EXIT_OK. */
 int cli_read_grammar(const struct cli_options *options, enum akunu_schema_form form,
                      struct akunu_grammar **out);
 

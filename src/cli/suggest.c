@@ -1,4 +1,4 @@
-/* The nearest known word to one that was mistyped. */
+/* Finds the known word nearest to a mistyped one. */
 #include "cli/options.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ const char *cli_find_nearest(const char *typed, const char *const *words, size_t
 {
     size_t n_typed = strlen(typed);
     const char *best = NULL;
-    size_t best_distance = n_typed / 3 + 2; /* one more than what still counts as near */
+    size_t best_distance = n_typed / 3 + 2; /* one above the largest distance that counts as near */
     if (n_typed < 2 || n_typed > MAX_WORD)
         return NULL;
     for (size_t i = 0; i < n; i++) {

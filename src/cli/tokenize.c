@@ -9,7 +9,7 @@
 #include "cli/message.h"
 #include "cli/output.h"
 
-/* The text of some ids; to be freed. */
+/* Decodes ids to a text, to be freed. */
 static int text_of(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n,
                    struct cli_text *out)
 {
@@ -35,7 +35,7 @@ static void print_ids(struct cli_output *out, const akunu_token *ids, size_t n)
     cli_output_text(out, "\n");
 }
 
-/* Each id with the bytes that it stands for. */
+/* Prints each id with its bytes. */
 static int print_pieces(struct cli_output *out, const struct akunu_tokenizer *tokenizer,
                         const akunu_token *ids, size_t n, bool as_json)
 {
