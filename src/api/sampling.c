@@ -140,8 +140,8 @@ static ak_status compute_logprobs(const float *logits, size_t vocab_size, akunu_
                        "the logits, or where log-probabilities go, are NULL");
     if (vocab_size > INT32_MAX || token < 0 || (size_t)token >= vocab_size || n_top > vocab_size)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "token %d and %zu likeliest ones: the vocabulary has %zu", (int)token, n_top,
-                       vocab_size);
+                       "token %d and the %zu most likely ones: the vocabulary has %zu", (int)token,
+                       n_top, vocab_size);
     ak_status status = ak_sample_logprobs_init(&l, (uint32_t)n_top, (uint32_t)vocab_size, error);
     if (status == AKUNU_OK) {
         *logprob = ak_sample_logprobs_compute(&l, logits, (uint32_t)vocab_size, token);

@@ -6,15 +6,14 @@ ak_status ak_gen_stops_begin(struct ak_gen_stops *s, const char *const *texts, s
                              struct ak_error *error)
 {
     if (n > AK_GEN_STOPS_MAX || (n > 0 && !texts))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "%zu texts that end the text: at most %d are expected", n, AK_GEN_STOPS_MAX);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%zu stop sequences: at most %d are expected",
+                       n, AK_GEN_STOPS_MAX);
     for (size_t i = 0; i < n; i++) {
         size_t length = texts[i] ? strlen(texts[i]) : 0;
         if (length == 0 || length > AK_GEN_STOP_BYTES_MAX)
-            return ak_fail(
-                error, AKUNU_ERROR_ARGUMENT,
-                "text %zu of those that end the text has %zu bytes: 1 to %d are expected", i + 1,
-                length, AK_GEN_STOP_BYTES_MAX);
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                           "stop sequence %zu has %zu bytes: 1 to %d are expected", i + 1, length,
+                           AK_GEN_STOP_BYTES_MAX);
     }
     s->texts = texts;
     s->n = n;

@@ -62,9 +62,9 @@ static uint32_t argmax(const float *x, uint32_t n)
 
 ak_status ak_sample_fail_empty(struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_NUMERIC,
-                   "no token can be chosen: of those that are allowed the model gave none a logit "
-                   "that is a number");
+    return ak_fail(
+        error, AKUNU_ERROR_NUMERIC,
+        "no token can be sampled: every allowed token has a logit of NaN or minus infinity");
 }
 
 static ak_status sample_greedy(struct ak_sampler *s, const float *logits, const uint32_t *allowed,

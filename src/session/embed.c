@@ -162,8 +162,8 @@ static ak_status finish_text(const struct job *job, size_t text, size_t n_rows)
         s->sums[i] = 0.0;
         if (!isfinite(out[i]))
             return ak_fail(job->error, AKUNU_ERROR_NUMERIC,
-                           "element %u of the embedding of text %zu is no number", (unsigned)i,
-                           text);
+                           "embedding of text %zu: element %u is not a finite number", text,
+                           (unsigned)i);
     }
     return AKUNU_OK;
 }
