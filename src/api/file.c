@@ -13,7 +13,7 @@ struct akunu_file {
     struct ak_provider *provider;
     bool lent;
     char *architecture;
-    char **canonical; /* [n_tensors]; NULL where the tensor has no role */
+    char **canonical; /* [n_tensors]; NULL: the tensor has no role */
     size_t n_tensors;
 };
 
@@ -54,7 +54,7 @@ static ak_status copy_names(struct akunu_file *file, struct ak_error *error)
     return AKUNU_OK;
 }
 
-/* Takes the provider over where it is not lent, also on failure. */
+/* Wraps a provider. Unless it is lent, takes ownership of it, on failure too. */
 static struct akunu_file *wrap(struct ak_provider *provider, bool lent, struct ak_error *error)
 {
     struct akunu_file *file = ak_alloc(1, sizeof *file);

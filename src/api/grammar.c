@@ -102,7 +102,7 @@ void akunu_grammar_free(struct akunu_grammar *grammar)
     ak_free(grammar);
 }
 
-/* ---- checking ----------------------------------------------------------- */
+/* ---- Checking ----------------------------------------------------------- */
 /* Checks a text token by token, control tokens included. *at counts the accepted bytes. */
 static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_tokenizer *t,
                               const char *text, size_t n, size_t *at, struct ak_error *error)

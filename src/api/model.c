@@ -83,7 +83,7 @@ void akunu_model_free(struct akunu_model *model)
     ak_free(model);
 }
 
-/* ---- What it is --------------------------------------------------------- */
+/* ---- Model info --------------------------------------------------------- */
 /* Sums over the weights. Bytes are those that a pass reads. */
 struct totals {
     uint64_t by_type[AK_QUANT_COUNT];

@@ -108,7 +108,7 @@ static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t 
     return code;
 }
 
-/* ---- What the machine allows -------------------------------------------- */
+/* ---- Roofline ----------------------------------------------------------- */
 /* What bounds a test: memory reads in decode, products in prefill, both with several sequences. */
 static unsigned bounds_of(const struct cli_bench_test *test, const struct akunu_model_info *info)
 {

@@ -15,7 +15,7 @@
 #include "cli/load.h"
 #include "cli/message.h"
 
-/* ---- Out of the page cache ---------------------------------------------- */
+/* ---- Page cache --------------------------------------------------------- */
 /* nftw passes no user pointer. */
 static struct {
     double bytes, kept;

@@ -55,7 +55,7 @@ static double deviation(const struct cli_bench_result *r)
     return r->n_samples > 1 ? sqrt(sum / (double)(r->n_samples - 1)) : 0.0;
 }
 
-/* ---- What every row says ------------------------------------------------ */
+/* ---- Fields of every row ------------------------------------------------ */
 /* The file's name without its folder. */
 static const char *base_name(const char *path)
 {

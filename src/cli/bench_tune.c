@@ -176,7 +176,7 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
     return code;
 }
 
-/* ---- All of it ---------------------------------------------------------- */
+/* ---- Command ------------------------------------------------------------ */
 static int show_file(const char *path)
 {
     struct cli_output out = cli_output_stdout();

@@ -31,7 +31,7 @@ struct cli_line_editor {
 #endif
 };
 
-/* ---- The terminal's own ------------------------------------------------- */
+/* ---- Without libedit ---------------------------------------------------- */
 static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, const char **text,
                                 size_t *n)
 {
@@ -184,7 +184,7 @@ static void begin_editing(struct cli_line_editor *e)
 }
 #endif
 
-/* ---- Either ------------------------------------------------------------- */
+/* ---- Interface ---------------------------------------------------------- */
 struct cli_line_editor *cli_line_editor_new(void)
 {
     struct cli_line_editor *e = calloc(1, sizeof *e);

@@ -77,8 +77,8 @@ struct cli_progress {
 
 struct cli_progress cli_progress_begin(void);
 
-/* Shows "WHAT [##########              ] 43 %" once the work has taken a second, ten times a second
- * at most. `fraction` is 0 … 1. */
+/* Shows "WHAT [##########              ] 43 %" once the work has taken a second, at most ten times
+ * per second. `fraction` is 0 … 1. */
 void cli_progress_show(struct cli_progress *progress, const char *what, double fraction);
 
 /* Clears the line. */

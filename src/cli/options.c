@@ -1,3 +1,5 @@
+/* The table of flags: one row per flag with its member, kind, range, group and help text. Parsing,
+ * --help, completion and docs/flags.md are made from it. */
 #include "cli/options.h"
 
 /* In the order of enum akunu_kv_type. */
@@ -18,7 +20,7 @@ enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED };
 
 #define MEMBER(name) offsetof(struct cli_options, name)
 
-/* Two rows may share a name where no command takes both. */
+/* Two rows may share a name if no command takes both. */
 /* clang-format off */
 const struct cli_flag cli_flags[] = {
     { .name = "model", .brief = "m", .kind = CLI_FLAG_TEXT, .value = "FILE", .group = "Model",

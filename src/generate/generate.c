@@ -18,7 +18,7 @@ struct generation {
     bool drafts_forced; /* tokens forced by the grammar may run as drafts */
 };
 
-/* ---- Before the text ---------------------------------------------------- */
+/* ---- Prompt ------------------------------------------------------------- */
 static ak_status find_draft(struct generation *g, struct ak_error *error)
 {
     const struct ak_session_kv_sequence *found;
@@ -95,7 +95,7 @@ static ak_status run_prompt(struct generation *g, int32_t *first, struct ak_erro
     return status;
 }
 
-/* ---- The text ----------------------------------------------------------- */
+/* ---- Steps -------------------------------------------------------------- */
 static ak_status append_token(struct generation *g, int32_t token, struct ak_error *error)
 {
     AK_TRY(ak_gen_completion_append(&g->completion, token, error));

@@ -107,7 +107,7 @@ void ak_gen_speculation_add_tokens(struct ak_gen_speculation *s, const int32_t *
     }
 }
 
-/* ---- How many ----------------------------------------------------------- */
+/* ---- Plans -------------------------------------------------------------- */
 /* Expected result of a step. */
 struct plan {
     uint32_t n;
@@ -164,7 +164,7 @@ static struct plan plan_draft(const struct ak_gen_speculation *s, uint32_t n_max
     return best;
 }
 
-/* ---- Guesses ------------------------------------------------------------ */
+/* ---- Drafts ------------------------------------------------------------- */
 static void draft_from_lookup(struct ak_gen_speculation *s, uint32_t n, struct ak_gen_draft *out)
 {
     int32_t *tokens = s->lookup.tokens + s->lookup.n;

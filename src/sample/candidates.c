@@ -1,5 +1,5 @@
-/* Collects, sorts and pops candidates. Heaps are written by hand: most requests need the best few
- * of a large vocabulary, so sorting all of it would dominate the time of a token. */
+/* Collects, sorts and pops candidates. Most requests need only the best few of a large vocabulary,
+ * which a heap finds without sorting all of it. */
 #include "sample/candidates.h"
 
 #include <float.h>
