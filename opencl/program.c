@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "pack/cache.h"
+#include "store/store.h"
 
 enum {
     HASH_BYTES = 16,

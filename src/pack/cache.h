@@ -1,53 +1,16 @@
-/* The packed cache: the packed block of a model in a file, which every later
- * start maps and computes nothing. The folder holds
+/* The packed cache: the packed block of a model in a file, which later starts map instead of
+ * packing again. session/ loads weights through it; store/store.h has the files.
  *
- *     KEY.packed          complete; KEY is 32 hexadecimal digits
- *     KEY.packed.part     being written, locked (flock) by its writer; without a
- *                         lock it is what an interrupted writer left
- *     KEY.prompt          keys and values of a text: persist/save.h; the same header
- *                         and way of writing
- *
- * A file is a header of one page, and from 2 MiB on the block as planned:
- *
- *     0     "akunuPKD" ("akunuKVS" of a text), version u32, byte order u32
- *     16    bytes of the block u64, time of building i64 (seconds since 1970)
- *     32    the key, 32 bytes
- *     64    the model file: bytes u64, time of change i64 (ns)
- *     80    tokens of a text u64, reserved u64
- *     96    backend, 32 bytes; path of the model file, 2048; both end in zeros
- *     2176  of a text: hash of its tokens and of its pages' hashes, 16 bytes
- *     4064  SHA-256 of all before
- *
- * The header is written last, behind a sync of the block: it is the ready
- * marker. The file's time of change is set to the time of building in whole
- * seconds, so that a file that was written to since is known to be damaged.
- *
- * The key covers the model file (size, time, all that is no tensor), the backend,
- * every weight's place in the block, and what the backend's packer makes of a
- * synthetic weight of each type. */
+ * The key covers the model file (size, time, all that is no tensor), the backend, every
+ * weight's place in the block, and what the backend's packer makes of a synthetic weight of
+ * each type. */
 #ifndef AK_PACK_CACHE_H
 #define AK_PACK_CACHE_H
 
-#include "base/hash.h"
 #include "pack/pack.h"
+#include "store/store.h"
 
-enum {
-    AK_STORE_VERSION = 1,
-    AK_STORE_HEADER_BYTES = 4096,
-    AK_STORE_BLOCK_OFFSET = 2 << 20, /* where the block begins */
-    AK_STORE_BACKEND_BYTES = 32,
-    AK_STORE_SOURCE_BYTES = 2048,
-    AK_STORE_KEY_DIGITS = 32,
-    AK_STORE_NAME_BYTES = 64
-};
-#define AK_STORE_PACKED_SUFFIX ".packed"
-#define AK_STORE_PACKED_TEMP_SUFFIX ".packed.part"
-#define AK_STORE_PROMPT_SUFFIX ".prompt"
-#define AK_STORE_PROMPT_TEMP_SUFFIX ".prompt.part"
-
-enum ak_store_kind { AK_STORE_PACKED = 0, AK_STORE_PROMPT = 1 };
-
-/* ---- Use (cache.c) ------------------------------------------------------ */
+/* ---- Use (cache.c) ---------------------------------------------------- */
 struct ak_pack_cache_options {
     const char *dir;           /* NULL: ak_store_default_dir */
     uint64_t available_memory; /* for a folder that lies in memory */
@@ -61,105 +24,19 @@ ak_status ak_pack_cache_weights(struct ak_pack_job *job,
                                 const struct ak_pack_cache_options *options,
                                 struct ak_error *error);
 
-/* ---- Key (cache_key.c) -------------------------------------------------- */
-struct ak_store_key {
-    uint8_t digest[AK_SHA256_BYTES];
-};
+/* ---- Key (cache_key.c) ------------------------------------------------ */
 ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *out,
                             struct ak_error *error);
 
 /* "KEY.packed", "KEY.packed.part" */
 void ak_pack_cache_name(const struct ak_store_key *key, char name[AK_STORE_NAME_BYTES]);
 void ak_pack_cache_temp_name(const struct ak_store_key *key, char name[AK_STORE_NAME_BYTES]);
-/* "KEY" and a suffix. */
-void ak_store_file_name(const struct ak_store_key *key, const char *suffix,
-                        char name[AK_STORE_NAME_BYTES]);
 
-/* ---- One file (cache_file.c) -------------------------------------------- */
-struct ak_store_header {
-    enum ak_store_kind kind;
-    uint64_t block_bytes; /* of a text: all behind the header */
-    int64_t built;
-    struct ak_store_key key;
-    uint64_t source_bytes;
-    int64_t source_mtime_ns;
-    char backend[AK_STORE_BACKEND_BYTES];
-    char source[AK_STORE_SOURCE_BYTES]; /* absolute; "" where it did not fit */
-    uint64_t n_tokens;                  /* of a text */
-    uint64_t digest[2];
-};
-
-void ak_store_header_write(const struct ak_store_header *header,
-                           uint8_t page[AK_STORE_HEADER_BYTES]);
-/* False: no header that this version wrote. */
-bool ak_store_header_read(const uint8_t page[AK_STORE_HEADER_BYTES], struct ak_store_header *out);
-
-/* Whether `fd` is a complete cache, unchanged since it was built, that nobody
- * else can write to. */
-bool ak_store_check(int fd, struct ak_store_header *out);
-
-/* Fills in what a header says of a model's file. */
-void ak_store_header_set_source(struct ak_store_header *header, const struct ak_provider *source);
-
-/* How far a writer is: kept where the header will be. */
-bool ak_store_put_progress(int fd, uint64_t done, uint64_t total);
-bool ak_store_get_progress(int fd, uint64_t *done, uint64_t *total);
-
-/* ---- Building (cache_build.c) ------------------------------------------- */
-/* Writes the block of `job` into `fd`, the empty file `temp_name` of the folder, which
- * the caller has locked, and renames it to `name`. False where that failed, with
- * the reason in *why (valid for good); *cancelled tells that progress did. */
-struct ak_store_writer {
-    int dir, fd;
-    const char *temp_name, *name;
-    struct ak_store_header header; /* built is filled in */
-};
+/* ---- Building (cache_build.c) ----------------------------------------- */
+/* Packs the block of `job` into writer->fd, an empty file, and commits it. On failure returns
+ * false, removes the file and sets *why (a string constant or strerror()'s); *cancelled: progress
+ * cancelled. */
 bool ak_pack_cache_build(const struct ak_pack_job *job, struct ak_store_writer *writer,
                          bool *cancelled, const char **why);
-
-/* Its two parts, for what is written otherwise; they give errno. The first writes n bytes at an
- * offset; the second syncs what is in writer->fd, writes the header and renames the part. */
-int ak_store_write(int fd, const void *from, size_t n, uint64_t at);
-int ak_store_commit(struct ak_store_writer *writer);
-
-/* Whether a cache of that many bytes leaves enough free: NULL, or why not. */
-const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory);
-
-/* ---- The folder (cache_dir.c) ------------------------------------------- */
-/* $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu, ~/.cache/akunu; NULL: none of them can
- * be told, or no memory. The caller frees it. */
-char *ak_store_default_dir(void);
-
-/* A descriptor of the folder, made with its parents where absent and wanted; -1,
- * errno. */
-int ak_store_open_dir(const char *path, bool make);
-
-/* Opens a file of the folder to look at it, which is no use of it: its time of use stays. -1,
- * errno. */
-int ak_store_open_file(int dir, const char *name);
-
-/* Opens and locks `temp_name` in the folder, and empties it. -1: *busy tells that
- * another process writes it, and else errno why it cannot be. */
-int ak_store_lock_temp(int dir, const char *temp_name, bool *busy);
-
-struct ak_store_entry {
-    char name[AK_STORE_NAME_BYTES];
-    enum ak_store_kind kind;
-    enum akunu_cache_state state;
-    uint64_t bytes;                /* on disk */
-    int64_t built, used;           /* seconds since 1970; built is 0 where unknown */
-    struct ak_store_header header; /* of READY and STALE */
-};
-
-/* All caches in the folder by name; *entries is the caller's to free. */
-ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n,
-                        struct ak_error *error);
-
-/* Removes one; false where it is being written (errno EBUSY) or cannot be removed. */
-bool ak_store_remove(int dir, const char *name);
-
-/* Removes what interrupted writers left, and other caches of the same model file
- * and backend than `keep`: they are out of date. */
-void ak_store_evict(int dir, const char *keep, const struct ak_store_header *header);
 
 #endif

@@ -1,6 +1,6 @@
+/* The key of the packed cache: a hash over all that decides the packed bytes. */
 #include "pack/cache.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -132,14 +132,6 @@ ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *
     }
     ak_sha256_end(&h, out->digest);
     return AKUNU_OK;
-}
-
-void ak_store_file_name(const struct ak_store_key *key, const char *suffix,
-                        char name[AK_STORE_NAME_BYTES])
-{
-    for (int i = 0; i < AK_STORE_KEY_DIGITS / 2; i++)
-        snprintf(name + 2 * i, 3, "%02x", key->digest[i]);
-    snprintf(name + AK_STORE_KEY_DIGITS, AK_STORE_NAME_BYTES - AK_STORE_KEY_DIGITS, "%s", suffix);
 }
 
 void ak_pack_cache_name(const struct ak_store_key *key, char name[AK_STORE_NAME_BYTES])

@@ -5,8 +5,6 @@ libak_la_SOURCES += \
 	src/pack/cache.c \
 	src/pack/cache.h \
 	src/pack/cache_build.c \
-	src/pack/cache_dir.c \
-	src/pack/cache_file.c \
 	src/pack/cache_key.c \
 	src/pack/pack.c \
 	src/pack/pack.h \

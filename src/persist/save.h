@@ -1,10 +1,10 @@
 /* Saved sequences: the keys and values of a text in a file, and the prompt cache on top of them.
  * Used by api/prompt_cache.c.
  *
- * After the header (store) come the tokens as int32, at the next multiple of 64 bytes the 128-bit
- * hash of each page, and at the next multiple of 4096 the pages of the KV pool, unchanged. The
- * digest in the header covers tokens and hashes. So a page can be checked alone, and a text with a
- * common prefix reads only the pages it shares.
+ * After the header (store/store.h) come the tokens as int32, at the next multiple of 64 bytes the
+ * 128-bit hash of each page, and at the next multiple of 4096 the pages of the KV pool, unchanged.
+ * The digest in the header covers tokens and hashes. So a page can be checked alone, and a text
+ * with a common prefix reads only the pages it shares.
  *
  * The key in the header covers what keys and values depend on: the model's file, metadata
  * overrides, KV types, rounding, and the version of this program. It does not cover the machine,
@@ -14,8 +14,8 @@
 #ifndef AK_PERSIST_SAVE_H
 #define AK_PERSIST_SAVE_H
 
-#include "pack/cache.h"
 #include "session/session.h"
+#include "store/store.h"
 
 /* AKUNU_ERROR_UNSUPPORTED, with the reason, if the session's sequences cannot be saved. */
 ak_status ak_save_check(const struct ak_session *s, struct ak_error *error);

@@ -1,4 +1,5 @@
-#include "pack/cache.h"
+/* The cache folder: where it is, names and locks of its files, list, removal. */
+#include "store/store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -97,6 +98,14 @@ int ak_store_lock_temp(int dir, const char *temp_name, bool *busy)
     }
     errno = EPERM;
     return -1;
+}
+
+void ak_store_file_name(const struct ak_store_key *key, const char *suffix,
+                        char name[AK_STORE_NAME_BYTES])
+{
+    for (int i = 0; i < AK_STORE_KEY_DIGITS / 2; i++)
+        snprintf(name + 2 * i, 3, "%02x", key->digest[i]);
+    snprintf(name + AK_STORE_KEY_DIGITS, AK_STORE_NAME_BYTES - AK_STORE_KEY_DIGITS, "%s", suffix);
 }
 
 /* ---- What is there ------------------------------------------------------ */

@@ -1,4 +1,5 @@
-#include "pack/cache.h"
+/* Header of a cache file, the check of a whole file, and the progress of its writer. */
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
