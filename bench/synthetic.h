@@ -29,7 +29,7 @@ struct synthetic {
     struct ak_kv_shape shape;
     struct ak_view embedding, matrix;
     uint32_t widths[AK_OP_LINEAR_COUNT];
-    struct ak_table_slot slots[3]; /* embedded rows, result rows, selected elements */
+    struct ak_op_slot slots[3]; /* embedded rows, result rows, selected elements */
     struct ak_table table;
     struct ak_command commands[COMMANDS_MAX + 2];
     void *kv;
@@ -58,10 +58,10 @@ static inline void end_unless(ak_status status, const struct ak_error *error)
 static inline void set_slot(struct synthetic *m, uint32_t i, uint32_t width,
                             enum ak_op_row_set row_set)
 {
-    m->slots[i] = (struct ak_table_slot){ .width = (uint32_t)ak_round_up(width, 16),
-                                          .row_set = row_set,
-                                          .offset = m->table.arena_width[row_set],
-                                          .last_use = UINT32_MAX };
+    m->slots[i] = (struct ak_op_slot){ .width = (uint32_t)ak_round_up(width, 16),
+                                       .row_set = row_set,
+                                       .offset = m->table.arena_width[row_set],
+                                       .last_use = UINT32_MAX };
     m->table.arena_width[row_set] += m->slots[i].width;
 }
 

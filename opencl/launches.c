@@ -44,7 +44,7 @@ static ak_status finish_launch(struct ak_ocl_launch *launch, const struct binder
 /* First element of a slot in its arena. */
 static uint64_t at_of(const struct ak_ocl_table *p, uint32_t slot)
 {
-    const struct ak_table_slot *s = &p->table->slots[slot];
+    const struct ak_op_slot *s = &p->table->slots[slot];
     return (uint64_t)s->offset * p->max_rows[s->row_set];
 }
 

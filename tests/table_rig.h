@@ -26,7 +26,7 @@ struct rig {
     struct ak_kv_shape kv;
     struct ak_gumbel_params draw;
     struct ak_command commands[RIG_ITEMS_MAX];
-    struct ak_table_slot slots[RIG_ITEMS_MAX];
+    struct ak_op_slot slots[RIG_ITEMS_MAX];
     struct ak_pack_vector vectors[RIG_ITEMS_MAX];
     struct ak_pack_weight packed[RIG_ITEMS_MAX];
     uint32_t widths[AK_OP_LINEAR_COUNT];
@@ -67,12 +67,12 @@ static inline float *rig_floats(size_t n, float low, float high)
 /* `n` elements and what makes a slot's rows whole lines. */
 static inline uint32_t rig_slot(struct rig *r, uint32_t n, enum ak_op_row_set row_set)
 {
-    struct ak_table_slot *slot = &r->slots[r->table.n_slots];
+    struct ak_op_slot *slot = &r->slots[r->table.n_slots];
     ck_assert_uint_lt(r->table.n_slots, RIG_ITEMS_MAX);
-    *slot = (struct ak_table_slot){ .width = (n + 15) / 16 * 16,
-                                    .row_set = row_set,
-                                    .offset = r->table.arena_width[row_set],
-                                    .last_use = UINT32_MAX };
+    *slot = (struct ak_op_slot){ .width = (n + 15) / 16 * 16,
+                                 .row_set = row_set,
+                                 .offset = r->table.arena_width[row_set],
+                                 .last_use = UINT32_MAX };
     r->table.arena_width[row_set] += slot->width;
     return r->table.n_slots++;
 }

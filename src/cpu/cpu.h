@@ -188,7 +188,7 @@ static inline bool ak_cpu_is_skinny(uint32_t rows)
 /* First row of a slot. Rows are slots[slot].width elements apart. */
 static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
 {
-    const struct ak_table_slot *s = &p->table->slots[slot];
+    const struct ak_op_slot *s = &p->table->slots[slot];
     return p->arena[s->row_set] + (size_t)s->offset * p->max_rows[s->row_set];
 }
 

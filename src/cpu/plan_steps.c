@@ -100,7 +100,7 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 
 static bool slots_overlap(const struct ak_table *t, uint32_t a, uint32_t b)
 {
-    const struct ak_table_slot *x = &t->slots[a], *y = &t->slots[b];
+    const struct ak_op_slot *x = &t->slots[a], *y = &t->slots[b];
     return x->row_set == y->row_set && x->offset < y->offset + y->width &&
            y->offset < x->offset + x->width;
 }

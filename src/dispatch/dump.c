@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "dispatch/builder.h"
+#include "dispatch/table.h"
 
 static const char *const activations[] = { [AK_OP_ACTIVATION_SILU] = "silu",
                                            [AK_OP_ACTIVATION_GELU_TANH] = "gelu_tanh",

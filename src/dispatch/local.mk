@@ -1,6 +1,4 @@
 libak_la_SOURCES += \
-	src/dispatch/build.c \
-	src/dispatch/builder.h \
 	src/dispatch/dump.c \
 	src/dispatch/split.c \
 	src/dispatch/table.c \

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dispatch/builder.h"
+#include "dispatch/table.h"
 
 static uint32_t find_layer(const struct ak_table *t, uint32_t layer)
 {
@@ -44,11 +44,11 @@ static ak_status copy_commands(const struct ak_table *t, uint32_t begin, uint32_
         return ak_fail_memory(error, "a part of the dispatch table", ak_table_bytes(out));
     memcpy(out->commands + before, t->commands + begin, (end - begin) * sizeof *out->commands);
     for (uint32_t i = 0; i < t->n_slots; i++) {
-        const struct ak_table_slot *slot = &t->slots[i];
+        const struct ak_op_slot *slot = &t->slots[i];
         bool lives = slot->first_use < end && slot->last_use >= begin;
         uint32_t last = slot->last_use < end ? slot->last_use : end;
         out->slots[i] =
-            (struct ak_table_slot){ .row_set = slot->row_set, .width = lives ? slot->width : 0 };
+            (struct ak_op_slot){ .row_set = slot->row_set, .width = lives ? slot->width : 0 };
         out->slots[i].first_use =
             lives && slot->first_use > begin ? slot->first_use - begin + before : 0;
         out->slots[i].last_use = lives ? last - begin + before : 0;

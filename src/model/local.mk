@@ -1,6 +1,8 @@
 libak_la_SOURCES += \
 	src/model/bert.c \
 	src/model/bert_block.def \
+	src/model/build.c \
+	src/model/build.h \
 	src/model/config.c \
 	src/model/decoder.c \
 	src/model/delta.c \

@@ -2,7 +2,7 @@
 #ifndef AK_MODEL_MODEL_H
 #define AK_MODEL_MODEL_H
 
-#include "op/builder.h"
+#include "model/build.h"
 #include "weights/provider.h"
 
 enum { AK_SPEC_LAYERS_MAX = 4096 };

@@ -1,5 +1,4 @@
 libak_la_SOURCES += \
-	src/op/builder.h \
 	src/op/linear.def \
 	src/op/op.c \
 	src/op/op.def \

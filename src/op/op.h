@@ -166,6 +166,15 @@ struct ak_op_logits_params {
     uint32_t n;
 };
 
+/* An activation slot. Rows lie `width` elements apart. Each row set has an arena of its own;
+ * slots whose lives do not overlap share its elements. */
+struct ak_op_slot {
+    uint32_t width; /* float elements of a row, a multiple of 16 */
+    enum ak_op_row_set row_set;
+    uint32_t offset;              /* elements into a row of the arena (dispatch/table.c) */
+    uint32_t first_use, last_use; /* commands */
+};
+
 struct ak_command {
     enum ak_op op;
     int layer;        /* AK_ROLE_NO_LAYER outside of layers */

@@ -152,12 +152,12 @@ static ak_status check_sizes(struct loader *l)
 static ak_status build_tables(struct loader *l)
 {
     struct ak_model *m = l->model;
-    AK_TRY(ak_table_build(&m->spec, &m->weights, AK_TABLE_LOGITS, &m->table, l->error));
+    AK_TRY(ak_table_build(&m->spec, &m->weights, AK_BUILD_LOGITS, &m->table, l->error));
     AK_TRY(report(l, AKUNU_STAGE_TABLE, 1.0));
     if (!m->spec.descriptor.encoder) {
         AK_TRY(
-            ak_table_build(&m->spec, &m->weights, AK_TABLE_SAMPLED, &m->sampled_table, l->error));
-        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_TABLE_HIDDEN, &m->hidden_table, l->error));
+            ak_table_build(&m->spec, &m->weights, AK_BUILD_SAMPLED, &m->sampled_table, l->error));
+        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_BUILD_HIDDEN, &m->hidden_table, l->error));
     }
     return report(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
 }

@@ -13,7 +13,7 @@ static bool waits_after_prepare(uint32_t offset)
     struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
                                      { .op = AK_OP_NORM, .in = 0, .out = 1 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2 } };
-    struct ak_table_slot slots[] = {
+    struct ak_op_slot slots[] = {
         { .width = WIDTH, .offset = 0, .first_use = 0, .last_use = 1 },
         { .width = WIDTH, .offset = WIDTH, .first_use = 1, .last_use = 2 },
         { .width = WIDTH, .offset = offset, .first_use = 2, .last_use = 2 }
@@ -50,7 +50,7 @@ static void plan_two(const uint32_t *first, const uint32_t *second, uint32_t n_s
                                      { .op = AK_OP_NORM, .in = 0, .out = 1 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 0 },
                                      { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 1 } };
-    struct ak_table_slot slots[] = {
+    struct ak_op_slot slots[] = {
         { .width = WIDTH, .offset = 0, .first_use = 0, .last_use = 1 },
         { .width = WIDTH, .offset = WIDTH, .first_use = 1, .last_use = 3 },
         { .width = 2 * WIDTH, .offset = 2 * WIDTH, .first_use = 2, .last_use = 3 }

@@ -295,7 +295,7 @@ START_TEST(arena)
     const struct ak_table *t = &model->table;
     for (uint32_t i = 0; i < t->n_slots; i++) {
         for (uint32_t j = 0; j < i; j++) {
-            const struct ak_table_slot *a = &t->slots[i], *b = &t->slots[j];
+            const struct ak_op_slot *a = &t->slots[i], *b = &t->slots[j];
             bool together = a->row_set == b->row_set && a->first_use <= b->last_use &&
                             b->first_use <= a->last_use;
             bool apart = a->offset + a->width <= b->offset || b->offset + b->width <= a->offset;

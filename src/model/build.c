@@ -1,9 +1,26 @@
-/* Builds the flat command list from an architecture's calls. */
-#include "dispatch/builder.h"
+/* Makes the flat command list of an architecture's calls. Slots learn here when they live;
+ * where they lie is planned later, by dispatch/table.c. */
+#include "model/build.h"
 
 #include "base/mem.h"
+#include "model/model.h"
 
 enum { FIRST_COMMANDS = 256, SLOT_ALIGN = 16 };
+
+struct ak_builder {
+    const struct ak_spec *spec;
+    const struct ak_weight_map *map;
+    struct ak_build_list *list;
+    uint32_t command_capacity, slot_capacity;
+    enum ak_build_variant variant;
+    ak_status status; /* of the first failure */
+    struct ak_error *error;
+};
+
+static uint32_t find_vector(const struct ak_builder *b, enum ak_role role, int layer)
+{
+    return b->map->find_vector(b->map->weights, role, layer);
+}
 
 /* Makes room for one more element of an array that doubles. */
 static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capacity, size_t size)
@@ -24,21 +41,20 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capac
 
 static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_row_set row_set)
 {
-    struct ak_table *t = b->table;
+    struct ak_build_list *t = b->list;
     if (b->status != AKUNU_OK ||
         !grow(b, (void **)&t->slots, t->n_slots, &b->slot_capacity, sizeof *t->slots))
         return 0;
-    t->slots[t->n_slots] =
-        (struct ak_table_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
-                                .row_set = row_set,
-                                .first_use = t->n_commands,
-                                .last_use = t->n_commands };
+    t->slots[t->n_slots] = (struct ak_op_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
+                                                .row_set = row_set,
+                                                .first_use = t->n_commands,
+                                                .last_use = t->n_commands };
     return t->n_slots++;
 }
 
 static void add_command(struct ak_builder *b, struct ak_command command)
 {
-    struct ak_table *t = b->table;
+    struct ak_build_list *t = b->list;
     if (b->status != AKUNU_OK ||
         !grow(b, (void **)&t->commands, t->n_commands, &b->command_capacity, sizeof *t->commands))
         return;
@@ -62,12 +78,12 @@ static struct ak_command command_of(enum ak_op op, int layer, ak_build_value in,
 /* Width and row set of a value; a failed builder has no slots. */
 static uint32_t width_of(const struct ak_builder *b, ak_build_value v)
 {
-    return b->status == AKUNU_OK ? b->table->slots[v].width : 0;
+    return b->status == AKUNU_OK ? b->list->slots[v].width : 0;
 }
 
 static enum ak_op_row_set row_set_of(const struct ak_builder *b, ak_build_value v)
 {
-    return b->status == AKUNU_OK ? b->table->slots[v].row_set : AK_OP_ROWS_TOKENS;
+    return b->status == AKUNU_OK ? b->list->slots[v].row_set : AK_OP_ROWS_TOKENS;
 }
 
 ak_build_value ak_build_embed(struct ak_builder *b, float scale)
@@ -76,8 +92,8 @@ ak_build_value ak_build_embed(struct ak_builder *b, float scale)
     struct ak_command c = command_of(AK_OP_EMBED, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
     c.params.embed =
         (struct ak_op_embed_params){ .scale = scale,
-                                     .types = b->weights->types != NULL,
-                                     .positions = b->weights->positions != NULL,
+                                     .types = b->map->types,
+                                     .positions = b->map->positions,
                                      .first_position = b->spec->config.first_position };
     add_command(b, c);
     return out;
@@ -88,7 +104,7 @@ ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_rol
 {
     ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
     struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
-    c.vector = ak_pack_find_vector(b->weights, weight, layer);
+    c.vector = find_vector(b, weight, layer);
     c.params.norm = (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width };
     add_command(b, c);
     return out;
@@ -99,8 +115,8 @@ ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum 
 {
     ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
     struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
-    c.vector = ak_pack_find_vector(b->weights, weight, layer);
-    c.vector2 = ak_pack_find_vector(b->weights, bias, layer);
+    c.vector = find_vector(b, weight, layer);
+    c.vector2 = find_vector(b, bias, layer);
     c.params.norm =
         (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
     add_command(b, c);
@@ -109,57 +125,65 @@ ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum 
 
 bool ak_build_has_vector(const struct ak_builder *b, enum ak_role vector, int layer)
 {
-    return ak_pack_find_vector(b->weights, vector, layer) != AK_OP_NONE;
+    return find_vector(b, vector, layer) != AK_OP_NONE;
 }
 
 void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                         uint32_t part, enum ak_role weight, int layer, float eps)
 {
     struct ak_command c = command_of(AK_OP_NORM, layer, x, x);
-    c.vector = ak_pack_find_vector(b->weights, weight, layer);
+    c.vector = find_vector(b, weight, layer);
     c.params.norm =
         (struct ak_op_norm_params){ .eps = eps,
                                     .offset = ak_build_part_offset(b, linear, layer, part),
-                                    .n = b->weights->vectors[c.vector].n };
+                                    .n = b->map->vector_elems(b->map->weights, c.vector) };
     add_command(b, c);
 }
 
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                                int layer)
 {
-    uint32_t first, n;
+    const struct ak_weight_map *map = b->map;
+    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first);
     ak_build_value out =
-        add_slot(b, ak_pack_linear_width(b->weights, linear, layer), row_set_of(b, x));
-    ak_pack_find_linear(b->weights, linear, layer, &first, &n);
+        add_slot(b, map->linear_width(map->weights, linear, layer), row_set_of(b, x));
     for (uint32_t i = first; i < first + n; i++) {
+        struct ak_weight_part part;
+        (void)map->linear_part(map->weights, i, 0, &part);
         struct ak_command c = command_of(AK_OP_LINEAR, layer, x, out);
         c.weight = i;
-        c.vector = b->weights->packed[i].bias;
-        c.params.linear.offset = b->weights->packed[i].parts[0].output_offset;
+        c.vector = part.bias;
+        c.params.linear.offset = part.offset;
         add_command(b, c);
     }
     return out;
 }
 
-/* NULL: the model has none. */
-static const struct ak_pack_part *find_part(const struct ak_builder *b, enum ak_op_linear linear,
-                                            int layer, uint32_t part)
+/* False: the model has no such part. */
+static bool find_part(const struct ak_builder *b, enum ak_op_linear linear, int layer,
+                      uint32_t part, struct ak_weight_part *out)
 {
+    const struct ak_weight_map *map = b->map;
     enum ak_role role = ak_op_linear_info(linear)->parts[part].weight;
-    uint32_t first, n;
-    ak_pack_find_linear(b->weights, linear, layer, &first, &n);
+    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first);
     for (uint32_t i = first; i < first + n; i++)
-        for (uint32_t j = 0; j < b->weights->packed[i].n_parts; j++)
-            if (b->weights->packed[i].parts[j].role == role)
-                return &b->weights->packed[i].parts[j];
-    return NULL;
+        for (uint32_t j = 0; map->linear_part(map->weights, i, j, out); j++)
+            if (out->role == role)
+                return true;
+    return false;
+}
+
+static bool has_part(const struct ak_builder *b, enum ak_op_linear linear, int layer, uint32_t part)
+{
+    struct ak_weight_part found;
+    return find_part(b, linear, layer, part, &found);
 }
 
 uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear linear, int layer,
                               uint32_t part)
 {
-    const struct ak_pack_part *found = find_part(b, linear, layer, part);
-    return found ? found->output_offset : 0;
+    struct ak_weight_part found;
+    return find_part(b, linear, layer, part, &found) ? found.offset : 0;
 }
 
 /* Where attention is gated, a head's gate follows its q. */
@@ -173,8 +197,8 @@ void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm
 {
     struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
     if (norm_heads) {
-        c.vector = ak_pack_find_vector(b->weights, AK_ROLE_ATTENTION_Q_NORM, layer);
-        c.vector2 = ak_pack_find_vector(b->weights, AK_ROLE_ATTENTION_K_NORM, layer);
+        c.vector = find_vector(b, AK_ROLE_ATTENTION_Q_NORM, layer);
+        c.vector2 = find_vector(b, AK_ROLE_ATTENTION_K_NORM, layer);
     }
     c.params.qkv = params;
     c.params.qkv.q_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 0);
@@ -195,7 +219,7 @@ ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int 
     c.params.attention.q_step = q_step(b, params.head_dim);
     c.params.attention.gated = b->spec->descriptor.gated_attention;
     c.params.attention.kv_layer = ak_spec_kv_layer(b->spec, layer);
-    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_ATTENTION_SINKS, layer);
+    c.vector = find_vector(b, AK_ROLE_ATTENTION_SINKS, layer);
     add_command(b, c);
     return out;
 }
@@ -206,7 +230,7 @@ ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int 
     uint32_t n = b->spec->config.width;
     ak_build_value out = add_slot(b, n, row_set_of(b, in));
     struct ak_command c = command_of(AK_OP_SHORT_CONV, layer, in, out);
-    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_CONV_KERNEL, layer);
+    c.vector = find_vector(b, AK_ROLE_CONV_KERNEL, layer);
     c.params.short_conv = (struct ak_op_short_conv_params){
         .n = n, .taps = taps, .state_at = ak_spec_state_offset(b->spec, layer)
     };
@@ -220,7 +244,7 @@ static void add_reading_command(struct ak_builder *b, struct ak_command command,
 {
     add_command(b, command);
     if (b->status == AKUNU_OK)
-        b->table->slots[other].last_use = b->table->n_commands - 1;
+        b->list->slots[other].last_use = b->list->n_commands - 1;
 }
 
 /* ---- The gated delta rule ---------------------------------------------------------
@@ -236,7 +260,7 @@ static struct delta_parts find_delta_parts(const struct ak_builder *b, int layer
     const struct ak_spec_config *c = &b->spec->config;
     uint32_t values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
              widths[] = { c->delta_k_dim, c->delta_k_dim, values, values };
-    bool together = find_part(b, AK_OP_LINEAR_DELTA_IN, layer, 0) != NULL;
+    bool together = has_part(b, AK_OP_LINEAR_DELTA_IN, layer, 0);
     uint32_t at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_IN, layer, together ? 0 : 1);
     struct ak_op_conv_part parts[AK_OP_CONV_PARTS + 1];
     for (int i = 0; i <= AK_OP_CONV_PARTS; i++) {
@@ -257,7 +281,7 @@ ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
     uint32_t n = ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_QKV);
     ak_build_value out = add_slot(b, n, row_set_of(b, in));
     struct ak_command c = command_of(AK_OP_CONV, layer, in, out);
-    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_KERNEL, layer);
+    c.vector = find_vector(b, AK_ROLE_DELTA_KERNEL, layer);
     c.params.conv =
         (struct ak_op_conv_params){ .n = n,
                                     .taps = b->spec->config.conv_taps,
@@ -273,11 +297,11 @@ ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build
 {
     const struct ak_spec_config *k = &b->spec->config;
     uint32_t per_group = k->delta_v_heads / k->delta_k_heads;
-    bool together = find_part(b, AK_OP_LINEAR_DELTA_GATES, layer, 0) != NULL;
+    bool together = has_part(b, AK_OP_LINEAR_DELTA_GATES, layer, 0);
     ak_build_value out = add_slot(b, ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_V), row_set_of(b, qkv));
     struct ak_command c = command_of(AK_OP_DELTA, layer, qkv, out);
-    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_DECAY, layer);
-    c.vector2 = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_ALPHA_BIAS, layer);
+    c.vector = find_vector(b, AK_ROLE_DELTA_DECAY, layer);
+    c.vector2 = find_vector(b, AK_ROLE_DELTA_ALPHA_BIAS, layer);
     c.params.delta = (struct ak_op_delta_params){
         .n_k_heads = k->delta_k_heads,
         .n_v_heads = k->delta_v_heads,
@@ -302,7 +326,7 @@ ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, a
     struct ak_op_conv_part z = find_delta_parts(b, layer).z;
     ak_build_value out = add_slot(b, width_of(b, heads), row_set_of(b, heads));
     struct ak_command c = command_of(AK_OP_NORM_GATED, layer, heads, out);
-    c.vector = ak_pack_find_vector(b->weights, AK_ROLE_DELTA_NORM, layer);
+    c.vector = find_vector(b, AK_ROLE_DELTA_NORM, layer);
     c.params.norm_gated =
         (struct ak_op_norm_gated_params){ .eps = eps,
                                           .n_heads = k->delta_v_heads,
@@ -379,7 +403,7 @@ void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y
                         enum ak_role vector, int layer)
 {
     struct ak_command c = command_of(AK_OP_ADD_GATED, layer, y, x);
-    c.vector = ak_pack_find_vector(b->weights, vector, layer);
+    c.vector = find_vector(b, vector, layer);
     c.params.add_gated = (struct ak_op_add_gated_params){ .gate = h, .n = b->spec->config.width };
     add_reading_command(b, c, h);
 }
@@ -402,7 +426,7 @@ ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x)
 
 static void change_logits(struct ak_builder *b, enum ak_op op, float value)
 {
-    struct ak_command c = command_of(op, AK_ROLE_NO_LAYER, b->table->logits, b->table->logits);
+    struct ak_command c = command_of(op, AK_ROLE_NO_LAYER, b->list->logits, b->list->logits);
     c.params.scalar =
         (struct ak_op_scalar_params){ .value = value, .n = b->spec->config.vocab_size };
     add_command(b, c);
@@ -410,14 +434,14 @@ static void change_logits(struct ak_builder *b, enum ak_op op, float value)
 
 void ak_build_hidden(struct ak_builder *b, ak_build_value x)
 {
-    b->table->logits = x;
-    b->table->sampled = AK_OP_NONE;
+    b->list->logits = x;
+    b->list->sampled = AK_OP_NONE;
 }
 
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
 {
-    struct ak_table *t = b->table;
-    if (b->variant == AK_TABLE_HIDDEN) {
+    struct ak_build_list *t = b->list;
+    if (b->variant == AK_BUILD_HIDDEN) {
         ak_build_hidden(b, x);
         return;
     }
@@ -427,7 +451,7 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
     if (cap > 0.0f)
         change_logits(b, AK_OP_CAP, cap);
     t->sampled = AK_OP_NONE;
-    if (b->variant != AK_TABLE_SAMPLED)
+    if (b->variant != AK_BUILD_SAMPLED)
         return;
     struct ak_command c = command_of(AK_OP_GUMBEL, AK_ROLE_NO_LAYER, t->logits, t->logits);
     c.params.logits.n = b->spec->config.vocab_size;
@@ -438,37 +462,24 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
     add_command(b, c);
 }
 
-ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights,
-                         enum ak_table_variant variant, struct ak_table *out,
-                         struct ak_error *error)
+ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_map *weights,
+                            enum ak_build_variant variant, struct ak_build_list *out,
+                            struct ak_error *error)
 {
-    *out = (struct ak_table){ 0 };
+    *out = (struct ak_build_list){ 0 };
     struct ak_builder b = {
-        .spec = spec, .weights = weights, .table = out, .variant = variant, .error = error
+        .spec = spec, .map = weights, .list = out, .variant = variant, .error = error
     };
     spec->family->emit(&b, spec);
-    if (b.status == AKUNU_OK) {
-        /* the caller reads these after the pass */
-        out->slots[out->logits].last_use = out->n_commands;
-        if (out->sampled != AK_OP_NONE)
-            out->slots[out->sampled].last_use = out->n_commands;
-        ak_table_plan_arena(out);
-        b.status = ak_table_dump(out, weights, error);
+    if (b.status != AKUNU_OK) {
+        ak_free(out->commands);
+        ak_free(out->slots);
+        *out = (struct ak_build_list){ 0 };
+        return b.status;
     }
-    if (b.status != AKUNU_OK)
-        ak_table_clear(out);
-    return b.status;
-}
-
-void ak_table_clear(struct ak_table *t)
-{
-    ak_free(t->commands);
-    ak_free(t->slots);
-    ak_free(t->dump);
-    *t = (struct ak_table){ 0 };
-}
-
-uint64_t ak_table_bytes(const struct ak_table *t)
-{
-    return (uint64_t)t->n_commands * sizeof *t->commands + (uint64_t)t->n_slots * sizeof *t->slots;
+    /* the caller reads these after the pass */
+    out->slots[out->logits].last_use = out->n_commands;
+    if (out->sampled != AK_OP_NONE)
+        out->slots[out->sampled].last_use = out->n_commands;
+    return AKUNU_OK;
 }

@@ -1,18 +1,64 @@
-/* Builder that an architecture's emission calls: one call per op, in order. Declared here so that
- * architectures know nothing of dispatch, which implements it.
+/* Emission: an architecture calls one function per operation, in order, and the builder makes
+ * the flat command list. dispatch/table.c starts it, then plans the memory of the slots.
  *
- * Values are activation slots. The first failure sticks: later calls do nothing and the build
- * returns that error, so emission needs no checks. */
-#ifndef AK_OP_BUILDER_H
-#define AK_OP_BUILDER_H
+ * Values are activation slots. The first failure is kept: later calls do nothing and the build
+ * ends with its message, so emission needs no checks. */
+#ifndef AK_MODEL_BUILD_H
+#define AK_MODEL_BUILD_H
 
+#include "base/error.h"
 #include "op/op.h"
 
+struct ak_spec;
 struct ak_builder;
 typedef uint32_t ak_build_value;
 
-/* [tokens, width]. Adds the row of token type 0 and the rows of the positions if the model has
- * such tables. */
+/* ---- Building a list ---------------------------------------------------- */
+/* How the packed weights of a model are reached: dispatch/table.c fills it in, because packing
+ * comes after this layer. */
+struct ak_weight_part {
+    enum ak_role role;
+    uint32_t offset; /* element of the operator's output where the part starts */
+    uint32_t bias;   /* vector slot of the packed weight's bias; AK_OP_NONE: none */
+};
+struct ak_weight_map {
+    const void *weights;   /* passed to each function */
+    bool types, positions; /* the model has these embedding tables */
+    /* vector slot of (role, layer); AK_OP_NONE: the model has none */
+    uint32_t (*find_vector)(const void *weights, enum ak_role role, int layer);
+    uint32_t (*vector_elems)(const void *weights, uint32_t vector);
+    /* the packed weights of an operator: returns how many from *first on */
+    uint32_t (*find_linear)(const void *weights, enum ak_op_linear linear, int layer,
+                            uint32_t *first);
+    /* elements of the operator's output */
+    uint32_t (*linear_width)(const void *weights, enum ak_op_linear linear, int layer);
+    /* part `i` of a packed weight: false past the last one */
+    bool (*linear_part)(const void *weights, uint32_t packed, uint32_t i,
+                        struct ak_weight_part *out);
+};
+
+/* What a pass gives: logits, tokens sampled from them, or the hidden states that logits would
+ * be made of. An encoder's list always ends in hidden states. */
+enum ak_build_variant { AK_BUILD_LOGITS, AK_BUILD_SAMPLED, AK_BUILD_HIDDEN };
+
+struct ak_build_list {
+    struct ak_command *commands;
+    uint32_t n_commands;
+    struct ak_op_slot *slots; /* offsets are 0: not planned yet */
+    uint32_t n_slots;
+    uint32_t logits;  /* slot of the logits, or of the hidden states */
+    uint32_t sampled; /* slot of the sampled tokens; AK_OP_NONE unless AK_BUILD_SAMPLED */
+};
+
+/* Emits the family's commands. The caller frees both arrays; after a failure they are NULL. */
+ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_map *weights,
+                            enum ak_build_variant variant, struct ak_build_list *out,
+                            struct ak_error *error);
+
+/* ---- Emission ----------------------------------------------------------- */
+
+/* [tokens, width]; adds the rows of type 0 and of the positions where the model has tables of them.
+ */
 ak_build_value ak_build_embed(struct ak_builder *b, float scale);
 
 /* RMS norm with the vector (weight, layer). The result has the shape of x. */
