@@ -1,5 +1,6 @@
 /* akunu_tune measures kernels for a chip profile; akunu_profile_write writes it to a file. */
 #include "api/handles.h"
+#include "backend/profile.h"
 #include "cpu/backend.h"
 
 struct progress {
@@ -27,12 +28,12 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
                        "this machine or build has no CPU kernels called \"%s\"", cpu);
     AK_TRY(ak_cpu_tune(isa, n_threads, n_runs, on_progress, &progress, &tuned, error));
     struct akunu_profile full = {
-        .small_n_scale32 = tuned.skinny_max[AK_CPU_ACT_Q8_32],
-        .small_n_scale256 = tuned.skinny_max[AK_CPU_ACT_Q8_256],
-        .small_n_float = tuned.skinny_max[AK_CPU_ACT_F32],
-        .blas_scale32 = tuned.blas[AK_CPU_ACT_Q8_32],
-        .blas_scale256 = tuned.blas[AK_CPU_ACT_Q8_256],
-        .blas_float = tuned.blas[AK_CPU_ACT_F32],
+        .small_n_scale32 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE32],
+        .small_n_scale256 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE256],
+        .small_n_float = tuned.skinny_max[AK_BACKEND_PROFILE_FLOAT],
+        .blas_scale32 = tuned.blas[AK_BACKEND_PROFILE_SCALE32],
+        .blas_scale256 = tuned.blas[AK_BACKEND_PROFILE_SCALE256],
+        .blas_float = tuned.blas[AK_BACKEND_PROFILE_FLOAT],
     };
     return ak_api_copy_out(out, &full, sizeof full, "akunu_profile", error);
 }
@@ -55,12 +56,12 @@ static ak_status write_profile(const struct akunu_profile *given, const char *pa
     AK_TRY(ak_api_copy_in(&full, sizeof full, given, "akunu_profile", error));
     struct ak_backend_profile profile = { .threads = full.threads,
                                           .prefill_chunk = full.prefill_chunk };
-    profile.skinny_max[AK_CPU_ACT_Q8_32] = full.small_n_scale32;
-    profile.skinny_max[AK_CPU_ACT_Q8_256] = full.small_n_scale256;
-    profile.skinny_max[AK_CPU_ACT_F32] = full.small_n_float;
-    profile.blas[AK_CPU_ACT_Q8_32] = full.blas_scale32;
-    profile.blas[AK_CPU_ACT_Q8_256] = full.blas_scale256;
-    profile.blas[AK_CPU_ACT_F32] = full.blas_float;
+    profile.skinny_max[AK_BACKEND_PROFILE_SCALE32] = full.small_n_scale32;
+    profile.skinny_max[AK_BACKEND_PROFILE_SCALE256] = full.small_n_scale256;
+    profile.skinny_max[AK_BACKEND_PROFILE_FLOAT] = full.small_n_float;
+    profile.blas[AK_BACKEND_PROFILE_SCALE32] = full.blas_scale32;
+    profile.blas[AK_BACKEND_PROFILE_SCALE256] = full.blas_scale256;
+    profile.blas[AK_BACKEND_PROFILE_FLOAT] = full.blas_float;
     return ak_backend_profile_write(&profile, path, error);
 }
 

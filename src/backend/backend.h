@@ -10,7 +10,7 @@ struct ak_backend;
 struct ak_backend_table;
 struct ak_table;           /* dispatch/table.h */
 struct ak_weights;         /* pack/pack.h */
-struct ak_backend_profile; /* cpu/profile.h */
+struct ak_backend_profile; /* backend/profile.h */
 
 struct ak_backend_options {
     const char *cpu;                              /* ISA bundle; NULL: the best */

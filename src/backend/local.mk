@@ -1,3 +1,5 @@
 libak_la_SOURCES += \
 	src/backend/backend.c \
-	src/backend/backend.h
+	src/backend/backend.h \
+	src/backend/profile.c \
+	src/backend/profile.h

@@ -4,9 +4,9 @@
 #define AK_CPU_BACKEND_H
 
 #include "backend/backend.h"
+#include "backend/profile.h"
 #include "base/error.h"
 #include "cpu/kernels.h"
-#include "cpu/profile.h"
 
 extern const struct ak_backend_ops ak_cpu_backend;
 

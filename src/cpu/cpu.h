@@ -12,7 +12,6 @@
 #include "base/thread.h"
 #include "cpu/blas.h"
 #include "cpu/kernels.h"
-#include "cpu/profile.h"
 #include "dispatch/table.h"
 
 enum {

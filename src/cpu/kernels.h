@@ -13,7 +13,6 @@
 #include "cpu/layout.h"
 
 enum {
-    AK_SKINNY_MAX = 16,                 /* tokens of a skinny GEMM */
     AK_LANES = 32,                      /* partial sums of a float dot product */
     AK_PANEL_I8_TILES_MAX = 2,          /* tile rows per int8 panel */
     AK_PANEL_I8_BLOCK_BYTES_MAX = 1088, /* bytes per tile and 32-k block of an int8 panel */

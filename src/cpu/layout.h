@@ -53,6 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/profile.h"
 #include "quant/type.h"
 
 enum {
@@ -128,13 +129,13 @@ _Static_assert(sizeof(struct ak_cpu_act32) == 48 && sizeof(struct ak_cpu_act256)
 /* The last two are the interleaved token layouts of GEMM (cpu/kernels.h). */
 enum ak_cpu_act_format {
     /* formats that a weight type selects */
-    AK_CPU_ACT_F32 = 0,
-    AK_CPU_ACT_Q8_32 = 1,
-    AK_CPU_ACT_Q8_256 = 2,
-    AK_CPU_ACT_TYPE_COUNT = 3,
-    AK_CPU_ACT_PANEL_F32 = 3,
-    AK_CPU_ACT_PANEL_BF16 = 4,
-    AK_CPU_ACT_COUNT = 5
+    AK_CPU_ACT_F32 = AK_BACKEND_PROFILE_FLOAT,
+    AK_CPU_ACT_Q8_32 = AK_BACKEND_PROFILE_SCALE32,
+    AK_CPU_ACT_Q8_256 = AK_BACKEND_PROFILE_SCALE256,
+    AK_CPU_ACT_TYPE_COUNT = AK_BACKEND_PROFILE_CLASSES,
+    AK_CPU_ACT_PANEL_F32 = AK_CPU_ACT_TYPE_COUNT,
+    AK_CPU_ACT_PANEL_BF16,
+    AK_CPU_ACT_COUNT
 };
 
 /* Activation format of a product with weights of `type`. */

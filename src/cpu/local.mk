@@ -18,8 +18,6 @@ libak_la_SOURCES += \
 	src/cpu/linear.c \
 	src/cpu/plan_steps.c \
 	src/cpu/prepare.c \
-	src/cpu/profile.h \
-	src/cpu/profile_file.c \
 	src/cpu/recurrent.c \
 	src/cpu/roofline.c \
 	src/cpu/rowwise.c \

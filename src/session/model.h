@@ -3,7 +3,7 @@
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 
-#include "cpu/profile.h"
+#include "backend/profile.h"
 #include "dispatch/table.h"
 #include "tokenizer/tokenizer.h"
 

@@ -16,7 +16,7 @@
 /* Measured seconds per pass of n tokens. Decides how many tokens to draft; never changes the
  * text. */
 
-enum { AK_SESSION_SKINNY_MAX = 16 }; /* tokens */
+enum { AK_SESSION_SKINNY_MAX = AK_SKINNY_MAX }; /* tokens */
 
 struct ak_session_cost_model {
     double seconds[AK_SESSION_SKINNY_MAX + 1]; /* [n]: of a pass of n tokens; 0: not measured */

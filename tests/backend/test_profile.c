@@ -1,6 +1,6 @@
 /* Chip profiles: the file's format, hostile files, where they are looked for,
  * what they change and that they change no bit; detection and tuning. */
-#include "cpu/profile.h"
+#include "backend/profile.h"
 
 #include "tests/test.h"
 #include <stdio.h>
@@ -31,12 +31,12 @@ START_TEST(good)
     ck_assert_int_eq(parse(whole, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.threads, 3);
     ck_assert_uint_eq(p.prefill_chunk, 256);
-    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_32], 5);
-    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_256], 16);
-    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_F32], 1);
+    ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 5);
+    ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE256], 16);
+    ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_FLOAT], 1);
     /* a later file overrides key by key */
     ck_assert_int_eq(parse("scale32: {small_n: 7}\n", &p, &error), AKUNU_OK);
-    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_32], 7);
+    ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 7);
     ck_assert_uint_eq(p.threads, 3);
 }
 END_TEST
@@ -49,9 +49,8 @@ START_TEST(nothing)
         struct ak_error error;
         ck_assert_msg(parse(texts[i], &p, &error) == AKUNU_OK, "'%s': %s", texts[i], error.message);
         ck_assert_mem_eq(&p, &zero, sizeof p);
-        for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
-            ck_assert_uint_eq(ak_backend_profile_skinny_max(&p, (enum ak_cpu_act_format)format),
-                              AK_SKINNY_MAX);
+        for (int format = 0; format < AK_BACKEND_PROFILE_CLASSES; format++)
+            ck_assert_uint_eq(ak_backend_profile_skinny_max(&p, (unsigned)format), AK_SKINNY_MAX);
         ck_assert_uint_eq(ak_backend_profile_prefill_chunk(&p), 512);
     }
 }
@@ -241,10 +240,11 @@ START_TEST(written)
     ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.threads, 2);
     ck_assert_uint_eq(p.prefill_chunk, 0);
-    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_32], 7);
-    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_Q8_256], 0);
-    ck_assert_uint_eq(p.skinny_max[AK_CPU_ACT_F32], 3);
-    ck_assert(p.blas[AK_CPU_ACT_Q8_256] && !p.blas[AK_CPU_ACT_Q8_32] && !p.blas[AK_CPU_ACT_F32]);
+    ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 7);
+    ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE256], 0);
+    ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_FLOAT], 3);
+    ck_assert(p.blas[AK_BACKEND_PROFILE_SCALE256] && !p.blas[AK_BACKEND_PROFILE_SCALE32] &&
+              !p.blas[AK_BACKEND_PROFILE_FLOAT]);
     given.small_n_scale32 = 17; /* it could not be read again */
     ck_assert_int_eq(akunu_profile_write(&given, f.file), AKUNU_ERROR_ARGUMENT);
     given.small_n_scale32 = 0;

@@ -6,12 +6,12 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include "backend/profile.h"
 #include "base/chip.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/utf8.h"
-#include "cpu/profile.h"
 
 enum {
     FILE_BYTES_MAX = 1 << 16,
@@ -21,10 +21,10 @@ enum {
     CHUNK_MAX = 65536
 };
 
-static const char *const class_names[AK_CPU_ACT_TYPE_COUNT] = {
-    [AK_CPU_ACT_F32] = "float",
-    [AK_CPU_ACT_Q8_32] = "scale32",
-    [AK_CPU_ACT_Q8_256] = "scale256",
+static const char *const class_names[AK_BACKEND_PROFILE_CLASSES] = {
+    [AK_BACKEND_PROFILE_FLOAT] = "float",
+    [AK_BACKEND_PROFILE_SCALE32] = "scale32",
+    [AK_BACKEND_PROFILE_SCALE256] = "scale256",
 };
 
 struct reader {
@@ -153,11 +153,11 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
     unsigned seen = 0;
     AK_TRY(expect_mapping(r, "the profile"));
     for (;;) {
-        int class = AK_CPU_ACT_TYPE_COUNT;
+        int class = AK_BACKEND_PROFILE_CLASSES;
         AK_TRY(next(r));
         if (r->event.type == YAML_MAPPING_END_EVENT)
             return AKUNU_OK;
-        for (int i = 0; i < AK_CPU_ACT_TYPE_COUNT; i++)
+        for (int i = 0; i < AK_BACKEND_PROFILE_CLASSES; i++)
             if (class_names[i] && is_word(r, class_names[i]))
                 class = i;
         if (is_word(r, "threads")) {
@@ -166,7 +166,7 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
         } else if (is_word(r, "prefill_chunk")) {
             AK_TRY(see(r, "prefill_chunk", 1, &seen));
             AK_TRY(read_number(r, "prefill_chunk", CHUNK_MAX, &p->prefill_chunk));
-        } else if (class < AK_CPU_ACT_TYPE_COUNT) {
+        } else if (class < AK_BACKEND_PROFILE_CLASSES) {
             AK_TRY(see(r, class_names[class], 2 + (unsigned)class, &seen));
             AK_TRY(read_class(r, class_names[class], &p->skinny_max[class], &p->blas[class]));
         } else {
@@ -277,7 +277,7 @@ static size_t print(const struct ak_backend_profile *p, char text[TEXT_BYTES])
     if (p->prefill_chunk)
         n += snprintf(text + n, TEXT_BYTES - (size_t)n, "prefill_chunk: %u\n",
                       (unsigned)p->prefill_chunk);
-    for (int i = 0; i < AK_CPU_ACT_TYPE_COUNT; i++)
+    for (int i = 0; i < AK_BACKEND_PROFILE_CLASSES; i++)
         if (class_names[i] && (p->skinny_max[i] || p->blas[i])) {
             n += snprintf(text + n, TEXT_BYTES - (size_t)n, "%s:\n", class_names[i]);
             if (p->skinny_max[i])

@@ -1,26 +1,35 @@
-/* What the planner takes from the chip. A file can override each value; what
- * none does is as it was detected. No value changes a bit of a result, unless
- * rounding is relaxed. */
-#ifndef AK_CPU_PROFILE_H
-#define AK_CPU_PROFILE_H
+/* Chip profile: tuned limits of threads, passes and kernels. A file overrides each value;
+ * values that no file sets are detected. session/ reads the files, cpu/ plans by the values,
+ * cpu/tune.c measures them. No value changes a bit of a result, unless rounding is relaxed. */
+#ifndef AK_BACKEND_PROFILE_H
+#define AK_BACKEND_PROFILE_H
 
 #include "base/error.h"
-#include "cpu/kernels.h"
 
-/* 0: not chosen. */
-struct ak_backend_profile {
-    uint32_t threads;       /* else the physical cores */
-    uint32_t prefill_chunk; /* tokens of one pass over a prompt; else 512 */
-    /* The most tokens for which the kernels of few tokens are taken, by what the
-     * weights are multiplied with; else AK_SKINNY_MAX, which is also the most. */
-    uint32_t skinny_max[AK_CPU_ACT_TYPE_COUNT];
-    bool blas[AK_CPU_ACT_TYPE_COUNT]; /* under --relaxed, prompts run through BLAS */
+enum { AK_SKINNY_MAX = 16 }; /* tokens of a skinny GEMM, at most */
+
+/* Classes of weight types, by the activation format that they ask for. */
+enum ak_backend_profile_class {
+    AK_BACKEND_PROFILE_FLOAT,    /* F32, F16, BF16 and types without packed kernels */
+    AK_BACKEND_PROFILE_SCALE32,  /* a scale per 32 weights */
+    AK_BACKEND_PROFILE_SCALE256, /* the K-types */
+    AK_BACKEND_PROFILE_CLASSES
 };
 
+/* 0: not set. */
+struct ak_backend_profile {
+    uint32_t threads;       /* unset: the physical cores */
+    uint32_t prefill_chunk; /* tokens of one pass over a prompt; unset: 512 */
+    /* skinny GEMM: up to this many tokens; unset: AK_SKINNY_MAX, the largest value */
+    uint32_t skinny_max[AK_BACKEND_PROFILE_CLASSES];
+    bool blas[AK_BACKEND_PROFILE_CLASSES]; /* under --relaxed, prompts run through BLAS */
+};
+
+/* `class`: enum ak_backend_profile_class, or the CPU's activation format of the same value. */
 static inline uint32_t ak_backend_profile_skinny_max(const struct ak_backend_profile *p,
-                                                     enum ak_cpu_act_format format)
+                                                     unsigned class)
 {
-    return p->skinny_max[format] ? p->skinny_max[format] : AK_SKINNY_MAX;
+    return p->skinny_max[class] ? p->skinny_max[class] : AK_SKINNY_MAX;
 }
 
 static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_profile *p)
@@ -28,7 +37,7 @@ static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_
     return p->prefill_chunk ? p->prefill_chunk : 512;
 }
 
-/* ---- Files (profile_file.c) ------------------------------------------------------
+/* ---- Files (profile.c) --------------------------------------------------
  * YAML, as akunu-cli bench --tune writes it:
  *
  *     threads: 2             1 … 1024
