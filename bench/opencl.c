@@ -29,7 +29,7 @@ enum {
 };
 static const uint32_t product_counts[] = { 1, 2, 4, 8, 16, 64, TOKENS_MAX },
                       attention_counts[] = { 1, 8 }, depths[] = { 512, 2048, 8192 };
-static const enum ak_kv_type kv_types[] = { AK_KV_F16, AK_KV_Q8_0 };
+static const enum akunu_kv_type kv_types[] = { AKUNU_KV_F16, AKUNU_KV_Q8_0 };
 static const double pass_seconds = 0.02; /* minimum duration of a pass */
 
 struct bench {
@@ -231,7 +231,7 @@ static void fill_cache(struct bench *b, struct synthetic *m, uint32_t depth)
     b->device.ops->release(pass.prepared);
 }
 
-static void bench_depth(struct bench *b, enum ak_kv_type type, uint32_t depth)
+static void bench_depth(struct bench *b, enum akunu_kv_type type, uint32_t depth)
 {
     struct ak_kv_shape shape = { .n_layers = 1,
                                  .n_kv_heads = N_KV_HEADS,

@@ -114,8 +114,8 @@ ak_status ak_ocl_build_rows(struct ak_ocl *o, cl_program *out, struct ak_error *
     return build_once(o, sources, sizeof sources / sizeof *sources, "", &o->rows, out, error);
 }
 
-ak_status ak_ocl_build_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
-                                 cl_program *out, struct ak_error *error)
+ak_status ak_ocl_build_attention(struct ak_ocl *o, enum akunu_kv_type k_type,
+                                 enum akunu_kv_type v_type, cl_program *out, struct ak_error *error)
 {
     static const char one[] = "#define QUERIES 1\n", many[] = "#undef QUERIES\n#define QUERIES 8\n";
     const char *sources[] = { ak_ocl_source_shared,

@@ -79,8 +79,9 @@ struct ak_ocl {
 ak_status ak_ocl_build_products(struct ak_ocl *o, enum ak_quant_type type, bool experts,
                                 cl_program *out, struct ak_error *error);
 ak_status ak_ocl_build_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
-ak_status ak_ocl_build_attention(struct ak_ocl *o, enum ak_kv_type k_type, enum ak_kv_type v_type,
-                                 cl_program *out, struct ak_error *error);
+ak_status ak_ocl_build_attention(struct ak_ocl *o, enum akunu_kv_type k_type,
+                                 enum akunu_kv_type v_type, cl_program *out,
+                                 struct ak_error *error);
 
 /* The caller releases it. */
 ak_status ak_ocl_build_probe(struct ak_ocl *o, cl_program *out, struct ak_error *error);

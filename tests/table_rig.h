@@ -104,8 +104,8 @@ static inline void rig_begin(struct rig *r, uint32_t width, float low, float hig
     *r = (struct rig){ .kv = { .n_layers = 1,
                                .n_kv_heads = 1,
                                .head_dim = 32,
-                               .k_type = AK_KV_F32,
-                               .v_type = AK_KV_F32,
+                               .k_type = AKUNU_KV_F32,
+                               .v_type = AKUNU_KV_F32,
                                .n_pages = RIG_SEQUENCES * RIG_PAGES,
                                .n_states = RIG_SEQUENCES } };
     rig_state = 0x9e3779b97f4a7c15u;

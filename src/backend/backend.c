@@ -11,18 +11,18 @@ struct ak_backend *ak_backend_for_layer(struct ak_backend *b, int layer)
     return b->ops->layer_backend ? b->ops->layer_backend(b, layer) : b;
 }
 
-enum ak_quant_type ak_kv_stored_type(enum ak_kv_type type)
+enum ak_quant_type ak_kv_stored_type(enum akunu_kv_type type)
 {
-    static const enum ak_quant_type stored[AK_KV_TYPE_COUNT] = { [AK_KV_F16] = AK_QUANT_F16,
-                                                                 [AK_KV_F32] = AK_QUANT_F32,
-                                                                 [AK_KV_BF16] = AK_QUANT_BF16,
-                                                                 [AK_KV_Q8_0] = AK_QUANT_Q8_0,
-                                                                 [AK_KV_Q4_0] = AK_QUANT_Q4_0 };
+    static const enum ak_quant_type stored[AK_KV_TYPE_COUNT] = { [AKUNU_KV_F16] = AK_QUANT_F16,
+                                                                 [AKUNU_KV_F32] = AK_QUANT_F32,
+                                                                 [AKUNU_KV_BF16] = AK_QUANT_BF16,
+                                                                 [AKUNU_KV_Q8_0] = AK_QUANT_Q8_0,
+                                                                 [AKUNU_KV_Q4_0] = AK_QUANT_Q4_0 };
     assert((unsigned)type < AK_KV_TYPE_COUNT);
     return stored[type];
 }
 
-static uint64_t row_bytes(enum ak_kv_type type, uint32_t head_dim)
+static uint64_t row_bytes(enum akunu_kv_type type, uint32_t head_dim)
 {
     uint64_t bytes = 0;
     (void)ak_quant_row_bytes(ak_kv_stored_type(type), head_dim, &bytes);

@@ -24,14 +24,7 @@ struct ak_backend_options {
     const struct ak_log *log; /* may be NULL */
 };
 
-enum ak_kv_type {
-    AK_KV_F16 = 0,
-    AK_KV_F32 = 1,
-    AK_KV_BF16 = 2,
-    AK_KV_Q8_0 = 3,
-    AK_KV_Q4_0 = 4,
-    AK_KV_TYPE_COUNT = 5
-};
+enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q4_0 + 1 };
 
 /* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers that have
  * attention; in it, the values of a head follow its keys, which lie in groups of tokens.
@@ -40,12 +33,12 @@ enum ak_kv_type {
 enum { AK_KV_PAGE_TOKENS = 64, AK_KV_GROUP_TOKENS = 16 };
 struct ak_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;
-    enum ak_kv_type k_type, v_type;
+    enum akunu_kv_type k_type, v_type;
     uint32_t n_pages;
     uint64_t state_elems; /* floats of a sequence's state; 0: none */
     uint32_t n_states;    /* sequences */
 };
-enum ak_quant_type ak_kv_stored_type(enum ak_kv_type type);
+enum ak_quant_type ak_kv_stored_type(enum akunu_kv_type type);
 /* Of one head in one page: a group's keys, the keys, the values. The quantized types
  * take a head_dim that is a multiple of 32, and room for one key of floats beside. */
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape);

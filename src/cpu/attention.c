@@ -134,13 +134,13 @@ static void compute_scores(const struct ak_cpu_prepared *p, struct ak_cpu_scratc
     size_t group = first / AK_KV_GROUP_TOKENS,
            groups = (end + AK_KV_GROUP_TOKENS - 1) / AK_KV_GROUP_TOKENS - group;
     switch (s->k_type) {
-    case AK_KV_F16:
+    case AKUNU_KV_F16:
         k->attn_qk_f16(q, s->head_dim, n, s->head_dim, keys, first, end, scratch->weights);
         return;
-    case AK_KV_F32:
+    case AKUNU_KV_F32:
         k->attn_qk_f32(q, s->head_dim, n, s->head_dim, keys, first, end, scratch->weights);
         return;
-    case AK_KV_BF16: {
+    case AKUNU_KV_BF16: {
         size_t at = group * AK_KV_GROUP_TOKENS * s->head_dim;
         k->dequantize[AK_QUANT_BF16](keys + at * sizeof(uint16_t), scratch->page_f32 + at,
                                      groups * AK_KV_GROUP_TOKENS * s->head_dim);
@@ -169,16 +169,16 @@ static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
     const struct ak_kv_shape *s = &p->kv_shape;
     size_t n = s->head_dim;
-    ak_attn_pv_fn *as_stored = s->v_type == AK_KV_F16  ? k->attn_pv_f16 :
-                               s->v_type == AK_KV_Q8_0 ? k->attn_pv_q8_0 :
-                                                         NULL;
+    ak_attn_pv_fn *as_stored = s->v_type == AKUNU_KV_F16  ? k->attn_pv_f16 :
+                               s->v_type == AKUNU_KV_Q8_0 ? k->attn_pv_q8_0 :
+                                                            NULL;
     if (as_stored) {
         as_stored(scratch->weights, part->n, n, v, firsts, ends, part->max, part->sum,
                   scratch->page_out, n);
         return;
     }
     const void *values_f32 = v;
-    if (s->v_type != AK_KV_F32) {
+    if (s->v_type != AKUNU_KV_F32) {
         k->dequantize[ak_kv_stored_type(s->v_type)](
             v + first * p->value_bytes, scratch->page_f32 + first * n, (end - first) * n);
         values_f32 = scratch->page_f32;

@@ -37,10 +37,10 @@ size_t ak_cpu_hadamard(float *x, size_t n)
 }
 
 /* Converts or quantizes n floats to the cache's type. */
-static void convert_elements(const struct ak_cpu_kernels *k, enum ak_kv_type type, const float *x,
-                             size_t n, void *to)
+static void convert_elements(const struct ak_cpu_kernels *k, enum akunu_kv_type type,
+                             const float *x, size_t n, void *to)
 {
-    if (type == AK_KV_F16)
+    if (type == AKUNU_KV_F16)
         k->f32_to_f16(x, to, n);
     else
         ak_quant_info(ak_kv_stored_type(type))->quantize(x, to, n);
@@ -61,7 +61,7 @@ static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t to
     const struct ak_kv_shape *s = &p->kv_shape;
     uint8_t *group = keys + token / AK_KV_GROUP_TOKENS * p->key_group_bytes;
     token %= AK_KV_GROUP_TOKENS;
-    if (s->k_type == AK_KV_F32) {
+    if (s->k_type == AKUNU_KV_F32) {
         store_column(x, sizeof(float), s->head_dim, token, group);
         return;
     }

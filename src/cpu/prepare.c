@@ -93,9 +93,9 @@ static size_t token_capacity(int format, size_t tokens)
     }
 }
 
-static bool needs_page_f32(enum ak_kv_type k_type, enum ak_kv_type v_type)
+static bool needs_page_f32(enum akunu_kv_type k_type, enum akunu_kv_type v_type)
 {
-    return k_type == AK_KV_BF16 || (v_type != AK_KV_F16 && v_type != AK_KV_F32);
+    return k_type == AKUNU_KV_BF16 || (v_type != AKUNU_KV_F16 && v_type != AKUNU_KV_F32);
 }
 
 static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struct needs *needs,

@@ -31,7 +31,7 @@ void ak_model_free(struct ak_model *m); /* NULL allowed */
 
 /* Shape of a model's KV pool, without pages and states. An encoder's is F32 regardless of the
  * types: it is small and lives for one pass. */
-struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum ak_kv_type k_type,
-                                     enum ak_kv_type v_type);
+struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum akunu_kv_type k_type,
+                                     enum akunu_kv_type v_type);
 
 #endif

@@ -10,11 +10,6 @@
 #include "base/system.h"
 #include "base/thread.h"
 
-_Static_assert((int)AK_KV_F16 == AKUNU_KV_F16 && (int)AK_KV_F32 == AKUNU_KV_F32 &&
-                   (int)AK_KV_BF16 == AKUNU_KV_BF16 && (int)AK_KV_Q8_0 == AKUNU_KV_Q8_0 &&
-                   (int)AK_KV_Q4_0 == AKUNU_KV_Q4_0,
-               "the backend's KV types are the public ones");
-
 enum { SEQUENCES_MAX = 65536, ENCODER_SEQUENCES = 64, ENCODER_CONTEXT = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
@@ -146,8 +141,7 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
             return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                            "%c_type is none of the types that a KV cache may have",
                            i == 0 ? 'k' : 'v');
-        const struct ak_quant_info *info =
-            ak_quant_info(ak_kv_stored_type((enum ak_kv_type)types[i]));
+        const struct ak_quant_info *info = ak_quant_info(ak_kv_stored_type(types[i]));
         if (head_dim % info->block_elems != 0)
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,
@@ -175,8 +169,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
         s->options.cpus = &s->cpus;
     }
 
-    struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, (enum ak_kv_type)params->k_type,
-                                                 (enum ak_kv_type)params->v_type);
+    struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, params->k_type, params->v_type);
     shape.n_states = n_sequences;
     AK_TRY(ak_session_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads,
                                      error));

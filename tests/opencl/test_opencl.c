@@ -385,7 +385,7 @@ END_TEST
 struct attention_case {
     const char *name;
     uint32_t n_heads, n_kv_heads, head_dim, rope_dims;
-    enum ak_kv_type k_type, v_type;
+    enum akunu_kv_type k_type, v_type;
     uint32_t window;
     float cap;
     bool interleaved, norms, bidirectional, alibi, sinks, gated;
@@ -394,32 +394,36 @@ struct attention_case {
 };
 
 static const struct attention_case attentions[] = {
-    { "one head", 1, 1, 32, 32, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
-    { "an odd head", 3, 1, 50, 20, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
-    { "groups", 6, 2, 64, 64, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
-    { "a head of 256", 2, 1, 256, 128, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
-    { "neighbors turn", 4, 4, 80, 40, AK_KV_F32, AK_KV_F32, .interleaved = true, .bound = 1e-11 },
-    { "norms of heads", 4, 2, 64, 64, AK_KV_F32, AK_KV_F32, .norms = true, .bound = 1e-11 },
-    { "no rotation", 2, 2, 64, 0, AK_KV_F32, AK_KV_F32, .bound = 1e-11 },
-    { "a window", 4, 2, 64, 64, AK_KV_F32, AK_KV_F32, .window = 37, .bound = 1e-11 },
-    { "a window of pages", 2, 1, 64, 64, AK_KV_F32, AK_KV_F32, .window = 100, .bound = 1e-11 },
-    { "a cap", 4, 2, 64, 64, AK_KV_F32, AK_KV_F32, .cap = 2.0f, .bound = 1e-11 },
-    { "sinks", 4, 2, 64, 64, AK_KV_F32, AK_KV_F32, .sinks = true, .window = 70, .bound = 1e-11 },
-    { "distances", 6, 6, 32, 0, AK_KV_F32, AK_KV_F32, .alibi = true, .bound = 1e-11 },
-    { "gates", 4, 2, 64, 16, AK_KV_F32, AK_KV_F32, .gated = true, .bound = 1e-11 },
-    { "both ways", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .bidirectional = true, .bound = 1e-11 },
-    { "both ways in a window", 4, 4, 32, 32, AK_KV_F32, AK_KV_F32, .bidirectional = true,
+    { "one head", 1, 1, 32, 32, AKUNU_KV_F32, AKUNU_KV_F32, .bound = 1e-11 },
+    { "an odd head", 3, 1, 50, 20, AKUNU_KV_F32, AKUNU_KV_F32, .bound = 1e-11 },
+    { "groups", 6, 2, 64, 64, AKUNU_KV_F32, AKUNU_KV_F32, .bound = 1e-11 },
+    { "a head of 256", 2, 1, 256, 128, AKUNU_KV_F32, AKUNU_KV_F32, .bound = 1e-11 },
+    { "neighbors turn", 4, 4, 80, 40, AKUNU_KV_F32, AKUNU_KV_F32, .interleaved = true,
+      .bound = 1e-11 },
+    { "norms of heads", 4, 2, 64, 64, AKUNU_KV_F32, AKUNU_KV_F32, .norms = true, .bound = 1e-11 },
+    { "no rotation", 2, 2, 64, 0, AKUNU_KV_F32, AKUNU_KV_F32, .bound = 1e-11 },
+    { "a window", 4, 2, 64, 64, AKUNU_KV_F32, AKUNU_KV_F32, .window = 37, .bound = 1e-11 },
+    { "a window of pages", 2, 1, 64, 64, AKUNU_KV_F32, AKUNU_KV_F32, .window = 100,
+      .bound = 1e-11 },
+    { "a cap", 4, 2, 64, 64, AKUNU_KV_F32, AKUNU_KV_F32, .cap = 2.0f, .bound = 1e-11 },
+    { "sinks", 4, 2, 64, 64, AKUNU_KV_F32, AKUNU_KV_F32, .sinks = true, .window = 70,
+      .bound = 1e-11 },
+    { "distances", 6, 6, 32, 0, AKUNU_KV_F32, AKUNU_KV_F32, .alibi = true, .bound = 1e-11 },
+    { "gates", 4, 2, 64, 16, AKUNU_KV_F32, AKUNU_KV_F32, .gated = true, .bound = 1e-11 },
+    { "both ways", 4, 4, 32, 32, AKUNU_KV_F32, AKUNU_KV_F32, .bidirectional = true,
+      .bound = 1e-11 },
+    { "both ways in a window", 4, 4, 32, 32, AKUNU_KV_F32, AKUNU_KV_F32, .bidirectional = true,
       .window = 40, .bound = 1e-11 },
-    { "both ways with distances", 4, 4, 32, 0, AK_KV_F32, AK_KV_F32, .bidirectional = true,
+    { "both ways with distances", 4, 4, 32, 0, AKUNU_KV_F32, AKUNU_KV_F32, .bidirectional = true,
       .alibi = true, .bound = 1e-11 },
-    { "F16", 4, 2, 64, 64, AK_KV_F16, AK_KV_F16, .bound = 1e-9 },
-    { "BF16", 4, 2, 64, 64, AK_KV_BF16, AK_KV_BF16, .bound = 1e-8 },
-    { "Q8_0", 4, 2, 64, 64, AK_KV_Q8_0, AK_KV_Q8_0, .bound = 1e-8 },
-    { "Q4_0", 4, 2, 64, 64, AK_KV_Q4_0, AK_KV_Q4_0, .bound = 1e-6 },
-    { "keys of Q8_0, values of Q4_0", 4, 2, 96, 96, AK_KV_Q8_0, AK_KV_Q4_0, .bound = 1e-6 },
-    { "keys of F16, values of Q8_0", 2, 2, 32, 32, AK_KV_F16, AK_KV_Q8_0, .bound = 1e-8 },
-    { "keys of Q4_0, values of F32", 2, 1, 128, 64, AK_KV_Q4_0, AK_KV_F32, .bound = 1e-6 },
-    { "keys of BF16, values of F16", 3, 1, 50, 20, AK_KV_BF16, AK_KV_F16, .bound = 1e-8 },
+    { "F16", 4, 2, 64, 64, AKUNU_KV_F16, AKUNU_KV_F16, .bound = 1e-9 },
+    { "BF16", 4, 2, 64, 64, AKUNU_KV_BF16, AKUNU_KV_BF16, .bound = 1e-8 },
+    { "Q8_0", 4, 2, 64, 64, AKUNU_KV_Q8_0, AKUNU_KV_Q8_0, .bound = 1e-8 },
+    { "Q4_0", 4, 2, 64, 64, AKUNU_KV_Q4_0, AKUNU_KV_Q4_0, .bound = 1e-6 },
+    { "keys of Q8_0, values of Q4_0", 4, 2, 96, 96, AKUNU_KV_Q8_0, AKUNU_KV_Q4_0, .bound = 1e-6 },
+    { "keys of F16, values of Q8_0", 2, 2, 32, 32, AKUNU_KV_F16, AKUNU_KV_Q8_0, .bound = 1e-8 },
+    { "keys of Q4_0, values of F32", 2, 1, 128, 64, AKUNU_KV_Q4_0, AKUNU_KV_F32, .bound = 1e-6 },
+    { "keys of BF16, values of F16", 3, 1, 50, 20, AKUNU_KV_BF16, AKUNU_KV_F16, .bound = 1e-8 },
 };
 
 /* Rows of q, of each head beside its gate where it has one, k and v. */

@@ -11,8 +11,8 @@ static struct ak_kv_shape shape_of(uint32_t n_pages)
     return (struct ak_kv_shape){ .n_layers = 1,
                                  .n_kv_heads = 1,
                                  .head_dim = 1,
-                                 .k_type = AK_KV_F32,
-                                 .v_type = AK_KV_F32,
+                                 .k_type = AKUNU_KV_F32,
+                                 .v_type = AKUNU_KV_F32,
                                  .n_pages = n_pages };
 }
 
