@@ -38,7 +38,7 @@ static const size_t weight_bytes = (size_t)192 << 20, float_bytes = (size_t)64 <
 struct bench {
     struct ak_cpu_kernels kernels;
     enum ak_cpu_isa isa;
-    struct ak_cpu_roofline roof;
+    struct akunu_roofline roof;
     struct ak_pool *pool;
     unsigned threads;
     size_t k;
@@ -279,8 +279,8 @@ static void report(const struct figure *f, const char *kernel, const char *type,
 /* Measures the limits again and keeps the larger figures: other programs can only lower them. */
 static void measure_again(struct bench *b)
 {
-    struct ak_cpu_roofline now =
-        measure_roofline(b->isa, b->threads, AK_CPU_MEASURE_ALL & ~(unsigned)AK_CPU_MEASURE_CLOCK);
+    struct akunu_roofline now =
+        measure_roofline(b->isa, b->threads, AKUNU_MEASURE_ALL & ~(unsigned)AKUNU_MEASURE_CLOCK);
     b->roof.read_bytes_per_second = fmax(b->roof.read_bytes_per_second, now.read_bytes_per_second);
     b->roof.int8_ops_per_second = fmax(b->roof.int8_ops_per_second, now.int8_ops_per_second);
     b->roof.f32_ops_per_second = fmax(b->roof.f32_ops_per_second, now.f32_ops_per_second);
@@ -453,7 +453,7 @@ static void bench_bundle(struct bench *b)
 {
     struct figure f = { .bench = b, .count = 512 };
     ak_cpu_fill_kernels(b->isa, &b->kernels);
-    b->roof = (struct ak_cpu_roofline){ 0 };
+    b->roof = (struct akunu_roofline){ 0 };
     measure_again(b);
     if (!b->json)
         printf("%s, %u threads, k = %zu: read %.1f GB/s, int8 %.0f GOPS, f32 %.1f GFLOPS\n",

@@ -52,11 +52,11 @@ static inline void *new_pages(size_t bytes)
     return p;
 }
 
-static inline struct ak_cpu_roofline measure_roofline(enum ak_cpu_isa isa, unsigned threads,
-                                                      unsigned what)
+static inline struct akunu_roofline measure_roofline(enum ak_cpu_isa isa, unsigned threads,
+                                                     unsigned what)
 {
     struct ak_error error = { 0 };
-    struct ak_cpu_roofline roof;
+    struct akunu_roofline roof;
     if (ak_cpu_measure_roofline(isa, threads, what, &roof, &error) != AKUNU_OK) {
         fprintf(stderr, "%s\n", error.message);
         exit(1);

@@ -9,7 +9,7 @@ static const char usage[] = "bench/roofline [--isa LIST] [--threads N] [-o text|
 struct row {
     enum ak_cpu_isa isa;
     unsigned threads;
-    struct ak_cpu_roofline roof;
+    struct akunu_roofline roof;
 };
 
 static double per_cycle(const struct row *row, double ops)
@@ -19,7 +19,7 @@ static double per_cycle(const struct row *row, double ops)
 
 static void print_text(const struct row *row)
 {
-    const struct ak_cpu_roofline *r = &row->roof;
+    const struct akunu_roofline *r = &row->roof;
     printf("%-8s %7u %9.1f %9.0f %5.0f %10.1f %5.1f %10.1f %5.1f %9.2f\n",
            ak_cpu_isa_name(row->isa), row->threads, r->read_bytes_per_second * 1e-9,
            r->int8_ops_per_second * 1e-9, per_cycle(row, r->int8_ops_per_second),
@@ -31,7 +31,7 @@ static void print_text(const struct row *row)
 
 static void print_json(const struct row *row, bool first)
 {
-    const struct ak_cpu_roofline *r = &row->roof;
+    const struct akunu_roofline *r = &row->roof;
     printf("%s{\"isa\": \"%s\", \"threads\": %u, \"read_bytes_per_second\": %.6g, "
            "\"int8_ops_per_second\": %.6g, "
            "\"f32_ops_per_second\": %.6g, \"bf16_ops_per_second\": ",
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
             struct row row = { .isa = (enum ak_cpu_isa)isa,
                                .threads = n,
                                .roof =
-                                   measure_roofline((enum ak_cpu_isa)isa, n, AK_CPU_MEASURE_ALL) };
+                                   measure_roofline((enum ak_cpu_isa)isa, n, AKUNU_MEASURE_ALL) };
             if (json)
                 print_json(&row, first);
             else

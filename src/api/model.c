@@ -1,8 +1,8 @@
 /* akunu_load_model, akunu_model_free and what a model is: architecture, sizes, types and bytes. */
 #include "api/handles.h"
 
+#include "backends/list.h"
 #include "base/mem.h"
-#include "cpu/layout.h"
 #include "weights/composed.h"
 
 const char *akunu_load_stage_name(enum akunu_load_stage stage)
@@ -114,10 +114,11 @@ static void add_linear(const struct ak_pack_weight *packed, struct totals *total
     totals->by_type[packed->type] += stored;
     totals->names[packed->type] = stored_name(packed->parts[0].view);
     totals->token_bytes += ak_pack_read_bytes(packed);
+    struct ak_backend_type_info cpu;
+    ak_backend_list()[0]->type_info(packed->type, &cpu);
     if (packed->layer != AK_ROLE_NO_LAYER) {
         totals->matrix_parameters += rows * packed->cols;
-        totals->float_parameters +=
-            ak_cpu_type_act_format(packed->type) == AK_CPU_ACT_F32 ? rows * packed->cols : 0;
+        totals->float_parameters += cpu.integers ? 0 : rows * packed->cols;
     }
     totals->parameters += rows * packed->cols;
 }

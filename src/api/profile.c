@@ -1,7 +1,7 @@
 /* akunu_tune measures kernels for a chip profile; akunu_profile_write writes it to a file. */
 #include "api/handles.h"
 #include "backend/profile.h"
-#include "cpu/backend.h"
+#include "backends/list.h"
 
 struct progress {
     akunu_tune_fn *call;
@@ -17,16 +17,13 @@ static bool on_progress(double fraction, void *user)
 static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *call,
                       void *user, struct akunu_profile *out, struct ak_error *error)
 {
-    enum ak_cpu_isa isa = ak_cpu_best_isa();
     struct ak_backend_profile tuned = { 0 };
     struct progress progress = { .call = call, .user = user };
     if (n_threads < 1 || n_runs < 1 || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "tuning needs at least one thread, one run and a place for the result");
-    if (cpu && !ak_cpu_parse_isa(cpu, &isa))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "this machine or build has no CPU kernels called \"%s\"", cpu);
-    AK_TRY(ak_cpu_tune(isa, n_threads, n_runs, on_progress, &progress, &tuned, error));
+    AK_TRY(
+        ak_backend_list()[0]->tune(cpu, n_threads, n_runs, on_progress, &progress, &tuned, error));
     struct akunu_profile full = {
         .small_n_scale32 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE32],
         .small_n_scale256 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE256],

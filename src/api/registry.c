@@ -4,7 +4,6 @@
 
 #include "api/handles.h"
 #include "backends/list.h"
-#include "cpu/layout.h"
 #include "model/model.h"
 #include "weights/formats.h"
 
@@ -56,13 +55,14 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
         return finish(fail_past_end("type", i, &error), &error);
     enum ak_quant_type type = (enum ak_quant_type)i;
     const struct ak_quant_info *t = ak_quant_info(type);
+    struct ak_backend_type_info cpu;
+    ak_backend_list()[0]->type_info(type, &cpu);
     uint32_t number; /* a type that no file stores is composed */
     struct akunu_type_info full = { .name = t->name,
                                     .block_elems = t->block_elems,
                                     .block_bytes = t->block_bytes,
-                                    .integers = ak_cpu_type_act_format(type) != AK_CPU_ACT_F32,
-                                    .packed = ak_cpu_is_tiled(type) ||
-                                              !ak_ggml_type_number(type, &number) };
+                                    .integers = cpu.integers,
+                                    .packed = cpu.packed || !ak_ggml_type_number(type, &number) };
     return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_type_info", &error), &error);
 }
 

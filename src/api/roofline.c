@@ -5,27 +5,15 @@
 #include "api/handles.h"
 #include "backends/list.h"
 #include "base/chip.h"
-#include "cpu/backend.h"
 
 static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
                          struct akunu_roofline *out, struct ak_error *error)
 {
-    enum ak_cpu_isa isa = ak_cpu_best_isa();
-    struct ak_cpu_roofline measured;
+    struct akunu_roofline full;
     if (n_threads < 1 || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "measuring needs at least one thread and a place for the result");
-    if (cpu && !ak_cpu_parse_isa(cpu, &isa))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "this machine or build has no CPU kernels called \"%s\"", cpu);
-    AK_TRY(ak_cpu_measure_roofline(isa, n_threads, what, &measured, error));
-    struct akunu_roofline full = {
-        .read_bytes_per_second = measured.read_bytes_per_second,
-        .int8_ops_per_second = measured.int8_ops_per_second,
-        .f32_ops_per_second = measured.f32_ops_per_second,
-        .bf16_ops_per_second = measured.bf16_ops_per_second,
-        .clock_hz = measured.clock_hz,
-    };
+    AK_TRY(ak_backend_list()[0]->measure(cpu, n_threads, what, &full, error));
     return ak_api_copy_out(out, &full, sizeof full, "akunu_roofline", error);
 }
 
@@ -43,7 +31,7 @@ static ak_status measure_model(const struct akunu_model *model, unsigned n_threa
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     struct ak_backend *backend = model->inner->backend;
-    if (backend->ops == ak_backend_list()[0])
+    if (backend->ops->measure)
         return measure(backend->ops->describe(backend), n_threads, what, out, error);
     if (n_threads < 1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread");

@@ -1,7 +1,7 @@
 /* The version, how the library was built, and the instruction sets that this machine can run. */
 #include "akunu/akunu.h"
+#include "backends/list.h"
 #include "config.h"
-#include "cpu/kernels.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -49,13 +49,13 @@ const char *akunu_build_info(void)
 
 const char *akunu_cpu_best(void)
 {
-    return ak_cpu_isa_name(ak_cpu_best_isa());
+    const char *best = NULL;
+    for (size_t i = 0; akunu_cpu_name(i); i++)
+        best = akunu_cpu_name(i);
+    return best;
 }
 
 const char *akunu_cpu_name(size_t i)
 {
-    for (int isa = 0; isa < AK_CPU_ISA_COUNT; isa++)
-        if (ak_cpu_isa_is_usable((enum ak_cpu_isa)isa) && i-- == 0)
-            return ak_cpu_isa_name((enum ak_cpu_isa)isa);
-    return NULL;
+    return ak_backend_list()[0]->variant(i);
 }

@@ -86,10 +86,35 @@ struct ak_backend_counts {
     uint64_t gemv, skinny, gemm;
 };
 
+/* How products with weights of a type run. */
+struct ak_backend_type_info {
+    bool integers; /* on integers: activations are quantized */
+    bool packed;   /* from a packed layout of the type's own, not from stored rows */
+};
+
+/* 0 … 1; returns false to cancel. */
+typedef bool ak_backend_progress_fn(double fraction, void *user);
+
 struct ak_backend_ops {
     const char *name;
     /* Whether this machine has it. */
     bool (*is_available)(void);
+
+    /* Of the machine, without an open backend; NULL unless the backend has kernel variants
+     * (the CPU's ISA names). */
+    /* Name of usable variant i, the best one last; NULL past it. */
+    const char *(*variant)(size_t i);
+    void (*type_info)(enum ak_quant_type type, struct ak_backend_type_info *out);
+    /* Measures what the bits `what` (AKUNU_MEASURE_...) ask for; the rest of *out is 0.
+     * variant NULL: the best; AKUNU_ERROR_ARGUMENT: not a usable one. */
+    ak_status (*measure)(const char *variant, unsigned n_threads, unsigned what,
+                         struct akunu_roofline *out, struct ak_error *error);
+    /* Fills in skinny_max and blas of a chip profile, where another value than the default is
+     * clearly faster. The fastest of n_runs runs counts. progress may be NULL. */
+    ak_status (*tune)(const char *variant, unsigned n_threads, unsigned n_runs,
+                      ak_backend_progress_fn *progress, void *user, struct ak_backend_profile *out,
+                      struct ak_error *error);
+
     /* Its device number i, but for `size`; NULL: it has none to choose from. */
     ak_status (*device_info)(size_t i, struct akunu_device_info *out, struct ak_error *error);
     ak_status (*open)(const struct ak_backend_options *options, struct ak_backend **out,

@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 
-/* Ends in NULL; the CPU is first. */
+/* Ends in NULL. The CPU is always first. */
 const struct ak_backend_ops *const *ak_backend_list(void);
 
 /* The backend called `name`; NULL: the CPU's. */

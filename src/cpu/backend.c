@@ -12,6 +12,47 @@ static bool is_available(void)
     return true;
 }
 
+static const char *variant(size_t i)
+{
+    for (int isa = 0; isa < AK_CPU_ISA_COUNT; isa++)
+        if (ak_cpu_isa_is_usable((enum ak_cpu_isa)isa) && i-- == 0)
+            return ak_cpu_isa_name((enum ak_cpu_isa)isa);
+    return NULL;
+}
+
+static void type_info(enum ak_quant_type type, struct ak_backend_type_info *out)
+{
+    out->integers = ak_cpu_type_act_format(type) != AK_CPU_ACT_F32;
+    out->packed = ak_cpu_is_tiled(type);
+}
+
+/* NULL: the best one. */
+static ak_status find_isa(const char *name, enum ak_cpu_isa *out, struct ak_error *error)
+{
+    *out = ak_cpu_best_isa();
+    if (name && !ak_cpu_parse_isa(name, out))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "this machine or build has no CPU kernels called \"%s\"", name);
+    return AKUNU_OK;
+}
+
+static ak_status measure(const char *name, unsigned n_threads, unsigned what,
+                         struct akunu_roofline *out, struct ak_error *error)
+{
+    enum ak_cpu_isa isa;
+    AK_TRY(find_isa(name, &isa, error));
+    return ak_cpu_measure_roofline(isa, n_threads, what, out, error);
+}
+
+static ak_status tune(const char *name, unsigned n_threads, unsigned n_runs,
+                      ak_backend_progress_fn *progress, void *user, struct ak_backend_profile *out,
+                      struct ak_error *error)
+{
+    enum ak_cpu_isa isa;
+    AK_TRY(find_isa(name, &isa, error));
+    return ak_cpu_tune(isa, n_threads, n_runs, progress, user, out, error);
+}
+
 /* Determines the activation formats that use BLAS and loads the library if there are any. */
 static void select_blas(struct ak_cpu *cpu, const struct ak_backend_options *options)
 {
@@ -175,9 +216,9 @@ static void counts(const struct ak_backend_table *prepared, struct ak_backend_co
 static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
                                    unsigned n_threads, double *out, struct ak_error *error)
 {
-    struct ak_cpu_roofline roof;
+    struct akunu_roofline roof;
     (void)weights;
-    AK_TRY(ak_cpu_measure_roofline(((const struct ak_cpu *)b)->isa, n_threads, AK_CPU_MEASURE_READ,
+    AK_TRY(ak_cpu_measure_roofline(((const struct ak_cpu *)b)->isa, n_threads, AKUNU_MEASURE_READ,
                                    &roof, error));
     *out = roof.read_bytes_per_second;
     return AKUNU_OK;
@@ -186,6 +227,10 @@ static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights
 const struct ak_backend_ops ak_cpu_backend = {
     .name = "cpu",
     .is_available = is_available,
+    .variant = variant,
+    .type_info = type_info,
+    .measure = measure,
+    .tune = tune,
     .open = open_backend,
     .close = close_backend,
     .describe = describe,

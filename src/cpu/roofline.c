@@ -126,24 +126,24 @@ static uint64_t add_chain(size_t rounds, uint64_t *sink)
 }
 
 ak_status ak_cpu_measure_roofline(enum ak_cpu_isa isa, unsigned n_threads, unsigned what,
-                                  struct ak_cpu_roofline *out, struct ak_error *error)
+                                  struct akunu_roofline *out, struct ak_error *error)
 {
     struct ak_cpu_kernels kernels;
     struct probe p = { .kernels = &kernels };
     ak_cpu_fill_kernels(isa, &kernels);
-    *out = (struct ak_cpu_roofline){ 0 };
+    *out = (struct akunu_roofline){ 0 };
     AK_TRY(ak_pool_create(n_threads, &p.pool, error));
     double threads = (double)n_threads;
     ak_status status = AKUNU_OK;
-    if (what & AK_CPU_MEASURE_READ)
+    if (what & AKUNU_MEASURE_READ)
         status = measure_read(&p, &out->read_bytes_per_second, error);
-    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_INT8))
+    if (status == AKUNU_OK && (what & AKUNU_MEASURE_INT8))
         out->int8_ops_per_second = threads * measure_work(&p, kernels.probe_int8);
-    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_F32))
+    if (status == AKUNU_OK && (what & AKUNU_MEASURE_F32))
         out->f32_ops_per_second = threads * measure_work(&p, kernels.probe_f32);
-    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_BF16) && kernels.probe_bf16)
+    if (status == AKUNU_OK && (what & AKUNU_MEASURE_BF16) && kernels.probe_bf16)
         out->bf16_ops_per_second = threads * measure_work(&p, kernels.probe_bf16);
-    if (status == AKUNU_OK && (what & AK_CPU_MEASURE_CLOCK))
+    if (status == AKUNU_OK && (what & AKUNU_MEASURE_CLOCK))
         out->clock_hz = measure_work(&p, add_chain);
     ak_pool_free(p.pool);
     return status;

@@ -239,7 +239,7 @@ static bool is_blas_faster(struct tuner *t, enum ak_quant_type type)
     return blas < native * (1.0 - gain_min);
 }
 
-static ak_status tune_classes(struct tuner *t, ak_cpu_tune_fn *progress, void *user,
+static ak_status tune_classes(struct tuner *t, ak_backend_progress_fn *progress, void *user,
                               struct ak_backend_profile *out, struct ak_error *error)
 {
     double skinny[AK_CPU_ACT_TYPE_COUNT][N_COUNTS] = { { 0 } },
@@ -276,7 +276,7 @@ static void fill(struct tuner *t)
 }
 
 ak_status ak_cpu_tune(enum ak_cpu_isa isa, unsigned n_threads, unsigned n_runs,
-                      ak_cpu_tune_fn *progress, void *user, struct ak_backend_profile *out,
+                      ak_backend_progress_fn *progress, void *user, struct ak_backend_profile *out,
                       struct ak_error *error)
 {
     struct tuner *t = ak_alloc(1, sizeof *t);
