@@ -1,4 +1,5 @@
-#include "opencl/cl.h"
+/* Loads OpenCL's functions from the loader library, and names its error codes. */
+#include "opencl/device.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,12 +1,55 @@
-/* OpenCL devices of this machine. */
+/* OpenCL's functions and devices. The functions come from the loader library (libOpenCL.so.1),
+ * which is searched for at the first use, so akunu runs on machines without it. Used by the
+ * rest of this folder. */
 #ifndef AK_OPENCL_DEVICE_H
 #define AK_OPENCL_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "opencl/cl.h"
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
 
+#include "base/error.h"
+
+/* ---- Functions (cl.c) ------------------------------------------------- */
+#define AK_OCL_FUNCTIONS(X)                                                                        \
+    X(clGetPlatformIDs)                                                                            \
+    X(clGetPlatformInfo)                                                                           \
+    X(clGetDeviceIDs)                                                                              \
+    X(clGetDeviceInfo)                                                                             \
+    X(clCreateContext)                                                                             \
+    X(clReleaseContext)                                                                            \
+    X(clCreateCommandQueue)                                                                        \
+    X(clReleaseCommandQueue)                                                                       \
+    X(clCreateBuffer)                                                                              \
+    X(clReleaseMemObject)                                                                          \
+    X(clEnqueueReadBuffer)                                                                         \
+    X(clEnqueueWriteBuffer)                                                                        \
+    X(clEnqueueFillBuffer)                                                                         \
+    X(clEnqueueCopyBuffer)                                                                         \
+    X(clCreateProgramWithSource)                                                                   \
+    X(clCreateProgramWithBinary)                                                                   \
+    X(clBuildProgram)                                                                              \
+    X(clGetProgramBuildInfo)                                                                       \
+    X(clGetProgramInfo)                                                                            \
+    X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg)                     \
+        X(clEnqueueNDRangeKernel) X(clFlush) X(clFinish)                                           \
+            X(clGetExtensionFunctionAddressForPlatform)
+
+struct ak_ocl_api {
+#define AK_OCL_POINTER(name) __typeof__(name) *name;
+    AK_OCL_FUNCTIONS(AK_OCL_POINTER)
+#undef AK_OCL_POINTER
+};
+
+/* The functions; NULL where there are none, and then the error says what was looked for. */
+const struct ak_ocl_api *ak_ocl_load(struct ak_error *error);
+
+/* "CL_OUT_OF_RESOURCES". */
+const char *ak_ocl_error_name(cl_int code);
+
+/* ---- Devices (device.c) ----------------------------------------------- */
 enum { AK_OCL_DEVICES_MAX = 64 };
 
 struct ak_ocl_device {

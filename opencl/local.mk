@@ -3,7 +3,6 @@ libak_la_SOURCES += \
 	opencl/backend.c \
 	opencl/backend.h \
 	opencl/cl.c \
-	opencl/cl.h \
 	opencl/device.c \
 	opencl/device.h \
 	opencl/launches.c \
@@ -13,7 +12,6 @@ libak_la_SOURCES += \
 	opencl/opencl.h \
 	opencl/prepare.c \
 	opencl/program.c \
-	opencl/program.h \
 	opencl/record.c \
 	opencl/memory.c \
 	opencl/run.c \

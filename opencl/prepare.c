@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dispatch/tokens.h"
 #include "opencl/opencl.h"
 
 static ak_status create_buffer(struct ak_ocl_table *p, uint64_t bytes, const char *what,

@@ -1,4 +1,5 @@
-#include "opencl/program.h"
+/* Builds OpenCL programs, and keeps their binaries in the cache folder. */
+#include "opencl/opencl.h"
 
 #include <fcntl.h>
 #include <stdio.h>

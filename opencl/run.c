@@ -2,7 +2,6 @@
  * tokens come back. Nothing waits before sync. */
 #include <string.h>
 
-#include "dispatch/tokens.h"
 #include "opencl/opencl.h"
 
 static void note_error(struct ak_ocl_table *p, cl_int code)

@@ -1,5 +1,4 @@
 libak_la_SOURCES += \
 	src/backends/list.c \
 	src/backends/list.h \
-	src/backends/split.c \
-	src/backends/split.h
+	src/backends/split.c

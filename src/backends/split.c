@@ -2,7 +2,7 @@
  * a token; results come from the second, of which a table's end is. Whatever belongs to a layer
  * (weights, pages of the KV cache, states) lies with the backend that has the layer: each has a
  * pool of its own layers, with the same page numbers. */
-#include "backends/split.h"
+#include "backends/list.h"
 
 #include <stdio.h>
 #include <string.h>

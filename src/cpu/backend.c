@@ -3,7 +3,7 @@
 #include "base/system.h"
 #include "cpu/backend.h"
 #include "cpu/cpu.h"
-#include "pack/tiles.h"
+#include "pack/pack.h"
 
 #include <string.h>
 

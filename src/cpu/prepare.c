@@ -3,7 +3,6 @@
 #include "base/math.h"
 #include "base/mem.h"
 #include "cpu/cpu.h"
-#include "dispatch/tokens.h"
 
 /* Places buffers in the allocation. Runs twice: with memory NULL to compute the size, then for
  * real. */

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
-#include "dispatch/tokens.h"
 
 /* Embeds tokens, and computes their rotation angles, which all layers share. */
 void ak_cpu_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)

@@ -3,5 +3,4 @@ libak_la_SOURCES += \
 	src/dispatch/split.c \
 	src/dispatch/table.c \
 	src/dispatch/table.h \
-	src/dispatch/tokens.c \
-	src/dispatch/tokens.h
+	src/dispatch/tokens.c

@@ -1,4 +1,4 @@
-#include "dispatch/tokens.h"
+#include "dispatch/table.h"
 
 #include "base/math.h"
 #include "weights/composed.h"

@@ -1,6 +1,6 @@
 /* BERT: learned positions, types of tokens, a norm after each sum, biases everywhere.
  * GGUF calls XLM-RoBERTa the same, with the unused rows of its positions cut off. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "bert", NULL };
 

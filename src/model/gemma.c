@@ -2,7 +2,7 @@
  * their own. */
 #include <math.h>
 
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "gemma", NULL };
 

@@ -3,7 +3,7 @@
  * as if heads shared the model's width; GGUF has no key for that. */
 #include <math.h>
 
-#include "model/families.h"
+#include "model/model.h"
 
 enum { LAYERS_OF_27B = 46 };
 

@@ -4,7 +4,7 @@
  * that. */
 #include <math.h>
 
-#include "model/families.h"
+#include "model/model.h"
 
 enum { LAYERS_OF_27B = 62 };
 

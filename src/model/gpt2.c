@@ -1,6 +1,6 @@
 /* GPT-2: LayerNorm, biases everywhere, learned positions and no rotation, GELU without
  * a gate; q, k, v are one stored tensor. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "gpt2", NULL };
 

@@ -2,7 +2,7 @@
  * layer, and a sink a head, a score without a value that takes its share of the softmax.
  * GGUF has the norm before the experts under the name of one after attention. Hugging
  * Face has gate and up row by row in turn, as MXFP4 or transposed. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "gpt-oss", "gpt_oss", NULL };
 

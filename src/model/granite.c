@@ -1,6 +1,6 @@
 /* Granite 3: Llama's block with multipliers for the embedding, what is added to the
  * residual, the scores and the logits. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "granite", NULL };
 

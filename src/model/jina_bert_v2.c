@@ -3,7 +3,7 @@
  * gate and up apart. */
 #include <string.h>
 
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "jina-bert-v2", "bert", NULL };
 

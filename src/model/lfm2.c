@@ -1,7 +1,7 @@
 /* LFM2: gated short convolutions in most layers, attention with normed heads in the
  * others. GGUF tells them by key-value heads, none where there is a convolution, and has
  * the last norm under the name of one of the embedding. */
-#include "model/families.h"
+#include "model/model.h"
 
 enum { TAPS_MAX = 16 };
 

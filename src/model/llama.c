@@ -1,6 +1,6 @@
 /* Llama 2 and 3, and what shares their block: Mistral, TinyLlama, SmolLM2.
  * GGUF stores q and k with their rows permuted, so that pairs are neighbors. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "llama", "mistral", NULL };
 

@@ -11,7 +11,6 @@ libak_la_SOURCES += \
 	src/model/expert_aliases.def \
 	src/model/experts.def \
 	src/model/families.def \
-	src/model/families.h \
 	src/model/gemma.c \
 	src/model/gemma2.c \
 	src/model/gemma3.c \

@@ -1,5 +1,5 @@
 /* Mixtral: Llama's block with experts. GGUF gives both one name. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "llama", "mixtral", NULL };
 

@@ -368,4 +368,9 @@ ak_status ak_spec_read_activation(const struct ak_provider *p, const struct ak_s
                                   const char *key, enum ak_op_activation *out,
                                   struct ak_error *error);
 
+/* The architecture files' one symbol each. */
+#define AK_FAMILY(name) extern const struct ak_family ak_family_##name;
+#include "model/families.def"
+#undef AK_FAMILY
+
 #endif

@@ -1,6 +1,6 @@
 /* ModernBERT: norms before both halves but the first, whose input is normed already;
  * rotation of two bases, a window in all layers but each third from the first on; GeGLU. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "modern-bert", "modernbert", NULL };
 

@@ -1,6 +1,6 @@
 /* Nomic's BERT: rotation instead of learned positions, SwiGLU, and no biases. Its fc11
  * is the up projection and fc12 the gate. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "nomic-bert", "nomic_bert", NULL };
 

@@ -1,6 +1,6 @@
 /* OLMo 2: no norms before attention and feed-forward but after them, and q and k
  * normed as whole rows. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "olmo2", NULL };
 

@@ -1,6 +1,6 @@
 /* Phi-3 and Phi-4: q, k, v and gate, up are one stored tensor each; the long models
  * have LongRoPE's factors. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "phi3", NULL };
 

@@ -1,6 +1,6 @@
 /* Qwen2 with experts, and one that every token takes as far as a gate of its own lets
  * it. The weights of those chosen do not add up to 1, unless the configuration says so. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "qwen2moe", "qwen2_moe", NULL };
 

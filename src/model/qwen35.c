@@ -1,7 +1,7 @@
 /* Qwen3.5: the gated delta rule in most layers, gated attention in the others. GGUF has
  * the value heads of a key head apart. Of its rotation by three positions, which are the
  * same for text, nothing is left. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "qwen35", "qwen3_5", "qwen3_5_text", NULL };
 

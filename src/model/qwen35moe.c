@@ -1,6 +1,6 @@
 /* Qwen3.5 with experts, and one that every token takes as far as a gate of its own lets
  * it. Checkpoints have gate and up of all experts in one tensor, or each by itself. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "qwen35moe", "qwen3_5_moe", "qwen3_5_moe_text", NULL };
 

@@ -1,6 +1,6 @@
 /* Qwen3 with experts: all of them are weighed, the chosen ones' weights add up to 1 where
  * the configuration says no other. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };
 

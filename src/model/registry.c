@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/families.h"
+#include "model/model.h"
 
 static const struct ak_family *const families[] = {
 #define AK_FAMILY(name) &ak_family_##name,

@@ -1,6 +1,6 @@
 /* RoBERTa and XLM-RoBERTa as Hugging Face has them: BERT whose positions begin behind
  * that of the padding token. GGUF calls them bert. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "xlm-roberta", "roberta", "camembert", NULL };
 

@@ -1,7 +1,7 @@
 /* SmolLM3: Llama's block, but every n-th layer is not rotated, the fourth unless the
  * configuration says otherwise. llama.cpp has no key for that: files with another n are
  * for akunu alone. GGUF permutes q and k as for Llama. */
-#include "model/families.h"
+#include "model/model.h"
 
 static const char *const names[] = { "smollm3", NULL };
 

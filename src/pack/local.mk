@@ -9,5 +9,4 @@ libak_la_SOURCES += \
 	src/pack/pack.c \
 	src/pack/pack.h \
 	src/pack/plan.c \
-	src/pack/tiles.c \
-	src/pack/tiles.h
+	src/pack/tiles.c

@@ -1,4 +1,4 @@
-#include "pack/tiles.h"
+#include "pack/pack.h"
 
 #include "weights/composed.h"
 

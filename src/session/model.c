@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backends/list.h"
-#include "backends/split.h"
 #include "base/available.h"
 #include "base/mem.h"
 #include "base/system.h"

@@ -1,7 +1,5 @@
 /* A model's layers on two backends, both of them the CPU's: the same bits as on one, wherever
  * the cut is, whatever the layers keep. */
-#include "backends/split.h"
-
 #include "backends/list.h"
 #include "session/session.h"
 #include "tests/golden_model.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/gguf_files.h"
-#include "model/families.h"
+#include "model/model.h"
 
 static const struct akunu_load_params quiet = { .n_threads = 1 };
 
