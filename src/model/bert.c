@@ -1,5 +1,5 @@
-/* BERT: learned positions, types of tokens, a norm after each sum, biases everywhere.
- * GGUF calls XLM-RoBERTa the same, with the unused rows of its positions cut off. */
+/* BERT: learned positions, token types, a norm after each sum, biases everywhere. GGUF gives
+ * XLM-RoBERTa the same name and drops the unused rows of its position table. */
 #include "model/model.h"
 
 static const char *const names[] = { "bert", NULL };

@@ -1,5 +1,5 @@
-/* Makes the flat command list of an architecture's calls. Slots learn here when they live;
- * where they lie is planned later, by dispatch/table.c. */
+/* Makes the flat command list from an architecture's calls. A slot's first and last use are known
+ * here; dispatch/table.c plans its offset afterwards. */
 #include "model/build.h"
 
 #include "base/mem.h"
@@ -22,7 +22,7 @@ static uint32_t find_vector(const struct ak_builder *b, enum ak_role role, int l
     return b->map->find_vector(b->map->weights, role, layer);
 }
 
-/* Makes room for one more element of an array that doubles. */
+/* Doubles an array that is full. */
 static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capacity, size_t size)
 {
     if (n < *capacity)
@@ -75,7 +75,7 @@ static struct ak_command command_of(enum ak_op op, int layer, ak_build_value in,
                                 .vector2 = AK_OP_NONE };
 }
 
-/* Width and row set of a value; a failed builder has no slots. */
+/* Width and row set of a value; after a failure there are no slots. */
 static uint32_t width_of(const struct ak_builder *b, ak_build_value v)
 {
     return b->status == AKUNU_OK ? b->list->slots[v].width : 0;
@@ -186,7 +186,7 @@ uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear line
     return find_part(b, linear, layer, part, &found) ? found.offset : 0;
 }
 
-/* Where attention is gated, a head's gate follows its q. */
+/* Gated attention: each head's gate follows its q. */
 static uint32_t q_step(const struct ak_builder *b, uint32_t head_dim)
 {
     return b->spec->descriptor.gated_attention ? 2 * head_dim : head_dim;
@@ -238,7 +238,7 @@ ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int 
     return out;
 }
 
-/* A command that reads `other` too. */
+/* Adds a command that also reads `other`. */
 static void add_reading_command(struct ak_builder *b, struct ak_command command,
                                 ak_build_value other)
 {
@@ -252,7 +252,7 @@ static void add_reading_command(struct ak_builder *b, struct ak_command command,
  * matrix for all, those of each key head together. */
 
 struct delta_parts {
-    struct ak_op_conv_part qkv[AK_OP_CONV_PARTS], z; /* n is what one key head has */
+    struct ak_op_conv_part qkv[AK_OP_CONV_PARTS], z; /* n: elements per key head */
 };
 
 static struct delta_parts find_delta_parts(const struct ak_builder *b, int layer)
@@ -477,7 +477,7 @@ ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_m
         *out = (struct ak_build_list){ 0 };
         return b.status;
     }
-    /* the caller reads these after the pass */
+    /* the caller reads these slots after the pass */
     out->slots[out->logits].last_use = out->n_commands;
     if (out->sampled != AK_OP_NONE)
         out->slots[out->sampled].last_use = out->n_commands;

@@ -14,8 +14,8 @@ struct ak_builder;
 typedef uint32_t ak_build_value;
 
 /* ---- Building a list ---------------------------------------------------- */
-/* How the packed weights of a model are reached: dispatch/table.c fills it in, because packing
- * comes after this layer. */
+/* Access to a model's packed weights. dispatch/table.c fills it in, because packing comes after
+ * this layer. */
 struct ak_weight_part {
     enum ak_role role;
     uint32_t offset; /* element of the operator's output where the part starts */
@@ -57,27 +57,27 @@ ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_m
 
 /* ---- Emission ----------------------------------------------------------- */
 
-/* [tokens, width]; adds the rows of type 0 and of the positions where the model has tables of them.
- */
+/* Embedding rows, [tokens, width]. Adds row 0 of the token type table and the position rows if the
+ * model has these tables. */
 ak_build_value ak_build_embed(struct ak_builder *b, float scale);
 
-/* RMS norm with the vector (weight, layer). The result has the shape of x. */
+/* RMS norm with the vector (weight, layer). The shape stays. */
 ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight, int layer,
                              float eps);
 
-/* LayerNorm with the vector (weight, layer) and, if the model has it, (bias, layer). */
+/* LayerNorm with the vectors (weight, layer) and, if the model has it, (bias, layer). */
 ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight,
                                    enum ak_role bias, int layer, float eps);
 
-/* Whether the layer has the vector. */
+/* True if the layer has the vector. */
 bool ak_build_has_vector(const struct ak_builder *b, enum ak_role vector, int layer);
 
 /* RMS norm over one whole part of a linear operator's output, in place. */
 void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                         uint32_t part, enum ak_role weight, int layer, float eps);
 
-/* All parts of the operator that the model has, side by side. Each starts at a multiple of 16
- * elements. Adds the biases that the model has. */
+/* Output of a linear operator: all of its parts that the model has, side by side, each starting at
+ * a multiple of 16 elements. Adds biases if the model has them. */
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                                int layer);
 
@@ -85,66 +85,67 @@ ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_o
 uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear linear, int layer,
                               uint32_t part);
 
-/* Norm of each head (if norm_heads, and the layer has the vectors), rotation and cache write, in
- * place. Sets q_at, k_at, v_at, q_step and kv_layer of params. */
+/* Norms per head (if norm_heads and the layer has their vectors), rotation and KV cache write, in
+ * place. Fills in params.q_at, k_at, v_at, q_step and kv_layer. */
 void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm_heads,
                   struct ak_op_qkv_params params);
 
-/* [tokens, n_heads · head_dim]. Sets q_at, q_step, gated and kv_layer of params. Uses the layer's
- * attention sinks, if any. */
+/* Attention, [tokens, n_heads · head_dim], with sinks if the layer has them. Fills in params.q_at,
+ * q_step, gated and kv_layer. */
 ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int layer,
                                   struct ak_op_attention_params params);
 
-/* [tokens, width] from the output of CONV_IN: gated, convolved over `taps` tokens, gated. */
+/* Short convolution of CONV_IN's output: gated, convolved over `taps` tokens, gated.
+ * [tokens, width]. */
 ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int layer,
                                    uint32_t taps);
 
-/* The gated delta rule, in three calls. ak_build_conv: q, k and v of `in`, the output of DELTA_IN,
- * convolved. ak_build_delta: outputs of the heads; `gates` is the output of DELTA_GATES.
- * ak_build_norm_gated: these outputs, normalized and gated by z of `in`. */
+/* Gated delta rule. conv: q, k and v of DELTA_IN's output, convolved. delta: the heads' outputs,
+ * controlled by DELTA_GATES' output. norm_gated: these normed, then gated by z of DELTA_IN's
+ * output. */
 ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer);
 ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build_value gates,
                               int layer);
 ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, ak_build_value in,
                                    int layer, float eps);
 
-/* [rows, n] from the two parts of `linear`'s output. */
+/* Activation of the gate part times the up part of `linear`'s output, [rows, n]. */
 ak_build_value ak_build_gated(struct ak_builder *b, ak_build_value gate_up,
                               enum ak_op_linear linear, int layer, enum ak_op_activation activation,
                               uint32_t n);
 
-/* [tokens, 2 · n_used]: the experts of each token, from the router's logits. */
+/* The experts of each token, chosen by the router's logits: [tokens, 2 · n_used]. */
 ak_build_value ak_build_route(struct ak_builder *b, ak_build_value logits, int layer,
                               struct ak_op_route_params params);
 
-/* [tokens · n_used, width]: the input rows of the experts, grouped by expert. Only the experts'
- * linear operators may read them. */
+/* One row per token and used expert, [tokens · n_used, width], sorted by expert. Only the experts'
+ * linear operators read it. */
 ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_value routes,
                                int layer);
 
-/* x += the sum of the experts' rows, weighted by `routes` */
+/* x += weighted sum of the experts' rows */
 void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value rows,
                       ak_build_value routes, int layer);
 
-/* x += y · sigmoid(the vector (role, layer) · h) */
+/* x += y · sigmoid(vector (role, layer) · h) */
 void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y, ak_build_value h,
                         enum ak_role vector, int layer);
 
-/* [tokens, n]: the activation of each element; a GELU. */
+/* A GELU, [tokens, n]. */
 ak_build_value ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
                                  enum ak_op_activation activation, uint32_t n);
 
 /* x += y · scale */
 void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, float scale);
 
-/* The logit rows: rows of tokens for which the pass returns a result. */
+/* The rows whose results are wanted (logit rows). */
 ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x);
 
-/* Ends the table: a pass returns x. */
+/* Ends the list: x is the pass's result. */
 void ak_build_hidden(struct ak_builder *b, ak_build_value x);
 
-/* Ends the table with logits = OUTPUT · x / divisor, soft-capped unless `cap` is 0. A table of
- * hidden states returns x instead. */
+/* Ends the list with logits = OUTPUT · x / divisor, then a soft cap unless cap is 0. Variant
+ * AK_BUILD_HIDDEN: with x. */
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap);
 
 #endif

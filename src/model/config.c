@@ -1,5 +1,4 @@
-/* Reads hyper-parameters from a provider's metadata, whichever names it has
- * for them: those of keys.c. */
+/* Reads hyper-parameters from a provider's metadata. keys.c translates the names. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static ak_status fail_missing(const char *key, struct ak_error *error)
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
 }
 
-/* A per-layer array serves where all layers agree. */
+/* Reads a per-layer array as one value; fails if layers differ. */
 static ak_status read_uniform(const struct ak_provider *p, const char *key,
                               const struct ak_meta *array, uint32_t *out, struct ak_error *error)
 {
@@ -105,7 +104,7 @@ static bool text_equals(struct ak_text text, const char *word)
     return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
 }
 
-/* Hugging Face gives the part of a head that turns, GGUF its size. */
+/* Hugging Face stores the rotated fraction of a head, GGUF the number of dimensions. */
 static ak_status read_rope_dims(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
 {
@@ -121,7 +120,7 @@ static ak_status read_rope_dims(const struct ak_provider *p, struct ak_spec_conf
     return read_u32(p, config, "rope.dimension_count", false, dims, &config->rope_dims, error);
 }
 
-/* Hugging Face's factor stands for the whole, GGUF's for what comes on top of YaRN's own. */
+/* Hugging Face's factor is the total; GGUF's comes on top of YaRN's own. */
 static ak_status read_yarn_magnitude(const struct ak_provider *p,
                                      const struct ak_spec_config *config, struct ak_spec_rope *rope,
                                      struct ak_error *error)
@@ -133,7 +132,7 @@ static ak_status read_yarn_magnitude(const struct ak_provider *p,
     return AKUNU_OK;
 }
 
-/* GGUF's converter has computed it. */
+/* GGUF stores the computed value. */
 static ak_status read_long_magnitude(const struct ak_provider *p,
                                      const struct ak_spec_config *config, struct ak_spec_rope *rope,
                                      struct ak_error *error)
@@ -172,7 +171,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
         AK_TRY(ak_meta_text(p, key, &type, error));
     if (type.n == 0 || text_equals(type, "none") || text_equals(type, "default")) {
         rope->scaling = AK_SPEC_ROPE_PLAIN;
-        float linear; /* the key of older files */
+        float linear; /* key of older files */
         AK_TRY(read_float(p, config, "rope.scale_linear", 1.0f, &linear, error));
         if (linear != 1.0f) {
             rope->scaling = AK_SPEC_ROPE_LINEAR;
@@ -199,14 +198,14 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
     return AKUNU_OK;
 }
 
-/* "full_attention" or "sliding_attention" of each layer. Layers of other types are
- * their architecture's affair. */
+/* "full_attention" or "sliding_attention" per layer. Other types of layers are read by their
+ * architecture. */
 static ak_status read_layer_types(const struct ak_provider *p, const char *key,
                                   const struct ak_meta *array, struct ak_spec_config *config,
                                   struct ak_error *error)
 {
     struct ak_meta element;
-    uint32_t every = UINT32_MAX; /* beyond every layer */
+    uint32_t every = UINT32_MAX; /* none yet */
     bool first = false;
     for (uint64_t i = 0; i < array->n; i++) {
         if (!ak_provider_element(p, array, i, &element) ||
@@ -228,7 +227,7 @@ static ak_status read_layer_types(const struct ak_provider *p, const char *key,
     return AKUNU_OK;
 }
 
-/* Which layers have no window: a number n, every n-th; or whether each has one. */
+/* Which layers have no window: a number n for every n-th, or a boolean or type name per layer. */
 static ak_status read_pattern(const struct ak_provider *p, struct ak_spec_config *config,
                               struct ak_error *error)
 {
@@ -240,7 +239,7 @@ static ak_status read_pattern(const struct ak_provider *p, struct ak_spec_config
         return read_u32(p, config, suffix, false, 0, &config->global_every, error);
     if (array.element_kind == AK_META_STRING)
         return read_layer_types(p, key, &array, config, error);
-    uint32_t every = UINT32_MAX; /* beyond every layer */
+    uint32_t every = UINT32_MAX; /* none yet */
     for (uint64_t i = 0; i < array.n; i++) {
         if (!ak_provider_element(p, &array, i, &element) || element.kind != AK_META_BOOL)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than booleans",
@@ -256,7 +255,7 @@ static ak_status read_pattern(const struct ak_provider *p, struct ak_spec_config
     return AKUNU_OK;
 }
 
-/* A list of them has zeros for the layers without attention. */
+/* A per-layer list has zeros for layers without attention. */
 static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_family *family,
                                struct ak_spec_config *config, struct ak_error *error)
 {
@@ -286,7 +285,7 @@ static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_fami
     return AKUNU_OK;
 }
 
-/* Heads share the width unless the file gives their size. */
+/* Heads split the width evenly unless the file gives their size. */
 static ak_status read_head_size(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
 {
@@ -317,8 +316,8 @@ ak_status ak_spec_read_expert_count(const struct ak_provider *p, struct ak_text 
     return read_u32(p, &config, "expert_count", false, 0, out, error);
 }
 
-/* GPT-2's n_inner is null where it is the usual four times the width; models with
- * experts alone may give their width and no other. */
+/* GPT-2's n_inner is null if it is the usual four times the width. Models with experts may give
+ * only the experts' width. */
 static ak_status read_ffn_width(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
 {
@@ -343,7 +342,7 @@ static ak_status read_window(const struct ak_provider *p, struct ak_spec_config 
     return AKUNU_OK;
 }
 
-/* The rows of the positions up to the padding token's are no token's. */
+/* Position rows up to the padding token's id belong to no token. */
 static ak_status read_first_position(const struct ak_provider *p, struct ak_spec_config *config,
                                      struct ak_error *error)
 {
@@ -399,8 +398,7 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
     AK_TRY(read_u32(p, &config, "tokenizer.ggml.token_type_count", false,
                     has_types ? embedding.rows : 0, &config.n_types, error));
 
-    /* As many rows as there are tokens; a file without a vocabulary may say, or its
-     * embedding tells. */
+    /* The vocabulary decides; without one the file's number, else the rows of the embedding. */
     AK_TRY(ak_provider_vocab(p, &vocab, error));
     uint32_t rows =
         ak_family_find_weight(family, p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, &embedding) ?

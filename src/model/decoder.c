@@ -12,9 +12,8 @@
  *   x → norm → q k v, z → convolution of q k v → state → norm · SiLU(z) → output → + x
  *         └──→ beta, alpha ───────────────────────↑
  *
- * What differs is the descriptor's to say: which norms there are and of which kind,
- * scales, caps, and the windows and rotations of layers.
- */
+ * The descriptor decides the rest: kinds and places of norms, scales, caps, and the layers' windows
+ * and rotations. */
 #include <math.h>
 
 #include "model/model.h"
@@ -22,7 +21,7 @@
 ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_spec_config *config,
                                    struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    float squared; /* GGUF's converter leaves Gemma's out */
+    float squared; /* GGUF's converter omits it for Gemma */
     AK_TRY(ak_spec_read_positive(p, config, "query_pre_attn_scalar", (float)config->head_dim,
                                  &squared, error));
     *out = (struct ak_spec_descriptor){
@@ -38,7 +37,7 @@ ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_
     return AKUNU_OK;
 }
 
-/* `bias` is LayerNorm's. */
+/* `bias` is used by LayerNorm only. */
 static ak_build_value build_norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
                                  enum ak_role weight, enum ak_role bias, int layer)
 {
@@ -171,7 +170,7 @@ static ak_build_value build_feed_forward(struct ak_builder *b, const struct ak_s
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_FFN_NORM, layer, c->norm_eps) : out;
 }
 
-/* Adds what the experts of each token, and the one that all share, make of it to x. */
+/* Adds to x the outputs of each token's experts and of the shared expert. */
 static void add_experts(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
                         int layer)
 {

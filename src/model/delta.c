@@ -1,6 +1,6 @@
-/* What files say of the gated delta rule: which layers have it in place of attention, how
- * many heads, and how large these are. GGUF has the names of another kind of state, and
- * may have layers behind the last that guess at further tokens. */
+/* Hyper-parameters of the gated delta rule: which layers have it in place of attention, the number
+ * of heads and their sizes. GGUF uses the key names of another kind of state (ssm), and may have
+ * draft layers after the last one. */
 #include "model/model.h"
 
 enum { USUAL_INTERVAL = 4, HEADS_MAX = 1 << 10, MOST_DIM = 1 << 9, DIM_STEP = 32, TAPS_MAX = 16 };
@@ -20,7 +20,7 @@ static ak_status read_layer(const struct ak_meta *says, const char *key, uint32_
     return AKUNU_OK;
 }
 
-/* A list, or every n-th layer has attention. */
+/* A per-layer list, or attention in every n-th layer. */
 static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config *config,
                              struct ak_error *error)
 {
@@ -69,7 +69,7 @@ static ak_status read_draft_layers(const struct ak_provider *p, struct ak_spec_c
     return AKUNU_OK;
 }
 
-/* GGUF gives the size of all value heads together. */
+/* GGUF stores the size of all value heads together. */
 static ak_status read_value_size(const struct ak_provider *p, struct ak_spec_config *config,
                                  struct ak_error *error)
 {

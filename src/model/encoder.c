@@ -1,8 +1,7 @@
-/* The block of encoders: every token sees all of its text.
+/* The encoder block: tokens attend in both directions.
  *
  *   BERT      x + attention(x) → norm → x + feed-forward(x) → norm
- *   others    x + attention(norm(x)), x + feed-forward(norm(x)), and a norm at the end
- */
+ *   others    x + attention(norm(x)), x + feed-forward(norm(x)), and a norm at the end */
 #include <math.h>
 #include <string.h>
 
@@ -76,7 +75,7 @@ static ak_build_value build_norm(struct ak_builder *b, const struct ak_spec *spe
     return ak_build_layer_norm(b, x, weight, bias, layer, spec->config.norm_eps);
 }
 
-/* A first layer may follow the embedding's norm at once. */
+/* The first layer may have no norm of its own, since the embedding is normed. */
 static ak_build_value build_pre_norm(struct ak_builder *b, const struct ak_spec *spec,
                                      ak_build_value x, enum ak_role weight, enum ak_role bias,
                                      int layer)
@@ -128,7 +127,7 @@ static ak_build_value build_feed_forward(struct ak_builder *b, const struct ak_s
     return ak_build_linear(b, f, AK_OP_LINEAR_FFN_DOWN, layer);
 }
 
-/* The residual after `part` was added to it; the norm is of the sum. */
+/* Adds `part` to the residual and norms the sum if the architecture does. */
 static ak_build_value build_sum(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
                                 ak_build_value part, enum ak_role weight, enum ak_role bias,
                                 int layer)

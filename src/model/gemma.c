@@ -1,5 +1,5 @@
-/* Gemma: a GELU gate, embeddings times the root of the width, heads of a size of
- * their own. */
+/* Gemma: a GELU gate, embeddings scaled by the root of the width, a head size independent of the
+ * width. */
 #include <math.h>
 
 #include "model/model.h"

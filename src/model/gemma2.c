@@ -1,6 +1,6 @@
-/* Gemma 2: norms before and after both halves, soft caps of scores and logits, a window
- * in every layer but each second. The largest model scales q·k by the width of a head
- * as if heads shared the model's width; GGUF has no key for that. */
+/* Gemma 2: norms before and after attention and feed-forward, soft caps of scores and logits, a
+ * window in every other layer. The largest model scales scores by width / heads instead of the head
+ * size; GGUF has no key for that. */
 #include <math.h>
 
 #include "model/model.h"

@@ -1,7 +1,6 @@
-/* Gemma 3 (text): norms before and after both halves and of the heads of q and k; of
- * six layers five have a window and a rotation base of their own, without scaling. The
- * largest model scales q·k as if heads shared the model's width; GGUF has no key for
- * that. */
+/* Gemma 3 (text): norms before and after attention and feed-forward and on the heads of q and k.
+ * Five of six layers have a window and their own rotary base, without scaling. The largest model
+ * scales scores by width / heads instead of the head size; GGUF has no key for that. */
 #include <math.h>
 
 #include "model/model.h"

@@ -1,5 +1,5 @@
-/* GPT-2: LayerNorm, biases everywhere, learned positions and no rotation, GELU without
- * a gate; q, k, v are one stored tensor. */
+/* GPT-2: LayerNorm, biases everywhere, learned positions and no rotation, GELU without a gate; q, k
+ * and v are one merged tensor. */
 #include "model/model.h"
 
 static const char *const names[] = { "gpt2", NULL };

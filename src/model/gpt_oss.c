@@ -1,7 +1,7 @@
-/* gpt-oss: experts in every layer, biases nearly everywhere, a window on every other
- * layer, and a sink a head, a score without a value that takes its share of the softmax.
- * GGUF has the norm before the experts under the name of one after attention. Hugging
- * Face has gate and up row by row in turn, as MXFP4 or transposed. */
+/* gpt-oss: experts in every layer, biases nearly everywhere, a window in every other layer, and a
+ * sink per head: a score without a value that takes its share of the softmax. GGUF stores the norm
+ * before the experts under the name of a norm after attention. Hugging Face stores gate and up rows
+ * alternating, as MXFP4 or transposed. */
 #include "model/model.h"
 
 static const char *const names[] = { "gpt-oss", "gpt_oss", NULL };

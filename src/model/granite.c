@@ -1,5 +1,5 @@
-/* Granite 3: Llama's block with multipliers for the embedding, what is added to the
- * residual, the scores and the logits. */
+/* Granite 3: Llama's block with multipliers for the embedding, the additions to the residual, the
+ * scores and the logits. */
 #include "model/model.h"
 
 static const char *const names[] = { "granite", NULL };

@@ -1,6 +1,6 @@
-/* Jina's BERT of embeddings v2: distances taken from the scores (Press et al., ALiBi)
- * instead of positions, GeGLU. Hugging Face calls it bert, too; older GGUF files have
- * gate and up apart. */
+/* Jina's BERT of embeddings v2: ALiBi (Press et al.), which subtracts distances from the scores,
+ * instead of positions; GeGLU. Hugging Face calls it bert too; older GGUF files store gate and up
+ * separately. */
 #include <string.h>
 
 #include "model/model.h"
@@ -54,7 +54,7 @@ static const struct ak_family_merged_tensor merged_tensors[] = {
     { AK_ROLE_FFN_UP, 2, { AK_ROLE_FFN_GATE, AK_ROLE_FFN_UP } },
 };
 
-/* BERT's own files say "absolute", or nothing. */
+/* BERT's own files say "absolute" or nothing. */
 static bool accepts(const struct ak_provider *p)
 {
     struct ak_meta type;

@@ -1,4 +1,4 @@
-/* How Hugging Face's config.json names what GGUF's metadata holds. */
+/* Names in Hugging Face's config.json for the keys of GGUF's metadata. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 
 enum { NAMES_MAX = 5 };
 
-/* The first name is the one for messages. Names of later transformers come after
- * those of the published checkpoints; GPT-2's are its own. */
+/* The first name is used in messages. Published checkpoints' names come before those of later
+ * versions of transformers; GPT-2 has its own. */
 static const struct {
     const char *key, *hf[NAMES_MAX];
 } keys[] = {
@@ -100,8 +100,8 @@ const char *ak_spec_key_name(enum ak_provider_naming naming, const char *key)
     return names ? names[0] : key;
 }
 
-/* What has no line above is called the same. Models of several parts have the language model's
- * entries one level down. */
+/* Keys without a line above have the same name. Models of several parts keep the language model's
+ * entries in "text_config". */
 static bool find_hf(const struct ak_provider *p, const char *const names[NAMES_MAX],
                     char out[AK_SPEC_KEY_BYTES])
 {
@@ -118,7 +118,7 @@ static bool find_hf(const struct ak_provider *p, const char *const names[NAMES_M
     return false;
 }
 
-/* The key with the architecture's prefix first, the bare key as fallback. */
+/* The key with the architecture's prefix, else the bare key. */
 static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, const char *key,
                       char out[AK_SPEC_KEY_BYTES])
 {

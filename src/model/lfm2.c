@@ -1,6 +1,6 @@
-/* LFM2: gated short convolutions in most layers, attention with normed heads in the
- * others. GGUF tells them by key-value heads, none where there is a convolution, and has
- * the last norm under the name of one of the embedding. */
+/* LFM2: gated short convolutions in most layers, attention with normed heads in the others. GGUF
+ * marks convolution layers by zero key-value heads, and stores the final norm under the name of an
+ * embedding norm. */
 #include "model/model.h"
 
 enum { TAPS_MAX = 16 };
@@ -60,7 +60,7 @@ static ak_status read_layer_types(const struct ak_provider *p, const struct ak_m
     return AKUNU_OK;
 }
 
-/* The older way: a list of the layers with attention. */
+/* Older files: a list of the layers with attention. */
 static void read_attention_layers(const struct ak_provider *p, const struct ak_meta *list,
                                   struct ak_spec_config *config)
 {
@@ -87,7 +87,7 @@ static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config 
 {
     struct ak_meta list;
     if (config->n_layers > AK_SPEC_LAYERS_MAX)
-        return AKUNU_OK; /* refused by what validates it */
+        return AKUNU_OK; /* refused by ak_spec_validate_config() */
     if (find_list(p, config, "layer_types", &list))
         return read_layer_types(p, &list, config, error);
     if (find_list(p, config, "full_attn_idxs", &list))
@@ -95,8 +95,8 @@ static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config 
     return AKUNU_OK;
 }
 
-/* Checkpoints give the width of a feed-forward without a gate, which is made narrower by
- * a third and then a multiple of some number. */
+/* Checkpoints give the width of a feed-forward without a gate. The real width is two thirds of it
+ * times block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of. */
 static ak_status adjust_ffn(const struct ak_provider *p, struct ak_spec_config *config,
                             struct ak_error *error)
 {

@@ -1,5 +1,5 @@
-/* Llama 2 and 3, and what shares their block: Mistral, TinyLlama, SmolLM2.
- * GGUF stores q and k with their rows permuted, so that pairs are neighbors. */
+/* Llama 2 and 3, and models with the same block: Mistral, TinyLlama, SmolLM2. GGUF stores the rows
+ * of q and k permuted, so that rotated pairs are neighbors. */
 #include "model/model.h"
 
 static const char *const names[] = { "llama", "mistral", NULL };

@@ -1,4 +1,4 @@
-/* Mixtral: Llama's block with experts. GGUF gives both one name. */
+/* Mixtral: Llama's block with experts. GGUF gives both the same name. */
 #include "model/model.h"
 
 static const char *const names[] = { "llama", "mixtral", NULL };

@@ -1,4 +1,6 @@
-/* What a model is: its numbers, its architecture, its position tables. */
+/* Model description: hyper-parameters, architecture and rotary tables, the same for every file
+ * format. pack/ binds weights by it, dispatch/ emits commands from it, session/ sizes the KV cache
+ * by it. An architecture is one file of this folder that defines a struct ak_family. */
 #ifndef AK_MODEL_MODEL_H
 #define AK_MODEL_MODEL_H
 
@@ -7,28 +9,29 @@
 
 enum { AK_SPEC_LAYERS_MAX = 4096 };
 
-/* Hyper-parameters, the same struct from every format. */
+/* Hyper-parameters. */
 struct ak_spec_config {
     struct ak_text architecture, name; /* as in the file */
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size, context;
     float norm_eps;
     uint32_t rope_dims;
     float rope_base;
-    uint32_t window;         /* 0: none */
-    uint32_t global_every;   /* every n-th layer has no window; 0: not said */
-    bool global_first;       /* the first one of n, else the last */
-    bool context_fixed;      /* what is beyond it would be computed in another way */
-    uint32_t first_position; /* row of the positions' table that the first token has */
-    uint32_t n_types;        /* of tokens: rows of their table */
+    uint32_t window;       /* 0: none */
+    uint32_t global_every; /* every n-th layer has no window; 0: not stated */
+    bool global_first;     /* the first of every n layers has no window; else the last */
+    /* a longer context would be computed differently: the context cannot be raised */
+    bool context_fixed;
+    uint32_t first_position; /* row of the position table for the first token */
+    uint32_t n_types;        /* rows of the token type table */
     uint32_t n_experts, n_experts_used, expert_width, shared_width; /* 0: none */
-    /* bit of each layer that has a running state instead of attention */
+    /* bit per layer; set: recurrent state instead of attention */
     uint64_t recurrent_layers[AK_SPEC_LAYERS_MAX / 64];
-    uint32_t conv_taps; /* of convolutions in layers without attention; 0: none */
-    /* of layers with the gated delta rule; 0: none */
+    uint32_t conv_taps; /* taps of the convolutions in recurrent layers; 0: none */
+    /* gated delta rule; 0: none */
     uint32_t delta_k_heads, delta_v_heads, delta_k_dim, delta_v_dim;
-    /* that stand behind these in the file, to guess at further tokens; not read */
+    /* draft (multi-token prediction) layers after these in the file; not read */
     uint32_t n_draft_layers;
-    bool tied; /* the embedding serves as output, whether or not the file has one */
+    bool tied; /* the embedding serves as output matrix, even if the file has an output matrix */
     enum ak_provider_naming naming;
 };
 
@@ -40,62 +43,64 @@ enum ak_spec_rope_scaling {
     AK_SPEC_ROPE_LONGROPE
 };
 
-/* The parameters of a rotation scaling; unused ones are 0. */
+/* Parameters of the rotary scaling; unused ones are 0. */
 struct ak_spec_rope {
     enum ak_spec_rope_scaling scaling;
     float factor, low_freq_factor, high_freq_factor;
-    /* YaRN; of cosine and sine, beside what the scaling asks for */
+    /* magnitude: factor of cosine and sine beside the scaling's own; beta_*: YaRN */
     float beta_fast, beta_slow, magnitude;
-    bool unrounded; /* YaRN's ramp may begin and end within a pair */
+    bool unrounded; /* YaRN: the ramp's ends are not rounded to whole pairs */
     uint32_t original_context;
 };
 
-/* The rotation of a layer. */
+/* Rotation of a layer. */
 enum ak_spec_rotation { AK_SPEC_ROTATE_MAIN, AK_SPEC_ROTATE_LOCAL, AK_SPEC_ROTATE_NONE };
 enum { AK_SPEC_ROPE_TABLES_MAX = 2 };
 
-/* What layers of a kind have in common. */
+/* Attention window and rotation of a kind of layers. */
 struct ak_spec_layer_kind {
     uint32_t window; /* 0: none */
     enum ak_spec_rotation rotation;
 };
 
-/* What distinguishes architectures, as data. Nothing outside src/model looks
- * at an architecture's name. */
+/* What distinguishes architectures, as data. Nothing outside src/model looks at an architecture's
+ * name. */
 struct ak_spec_descriptor {
     enum ak_op_activation activation;
-    bool ungated;      /* feed-forward: up, activation, down */
-    bool layer_norm;   /* with bias; else RMS norm */
-    bool no_pre_norms; /* attention and feed-forward take the residual as it is */
-    bool post_norms;   /* what they give is normed before it is added */
-    bool sum_norms;    /* the residual is normed after each of them was added to it */
-    /* a token sees all of its text, in one pass; no logits, but hidden states */
+    bool ungated;      /* feed-forward: up, activation, down; no gate */
+    bool layer_norm;   /* norms are LayerNorm with bias; else RMS norm */
+    bool no_pre_norms; /* attention and feed-forward read the residual without a norm */
+    bool post_norms;   /* outputs of attention and feed-forward are normed before they are added */
+    bool sum_norms;    /* the residual is normed after each addition */
+    /* tokens attend in both directions, a text is one pass, and the result is hidden states */
     bool encoder;
-    bool alibi; /* scores fall with the distance */
-    /* a head's q is followed by as many elements, whose sigmoids what it gives is multiplied by */
+    bool alibi; /* scores fall with the distance (ALiBi) */
+    /* each head's q is followed by a gate of the same size; the head's output is multiplied by its
+     * sigmoid */
     bool gated_attention;
-    /* value heads h and h + delta_k_heads have the same key head, else neighbors */
+    /* value heads h and h + delta_k_heads share a key head; else neighbors do */
     bool delta_tiled;
-    /* q and k are normed as whole rows, else, where they are, head by head */
+    /* q and k are normed as whole rows; else per head, if they are normed */
     bool qk_norm_rows;
     bool rope_interleaved; /* pairs (2i, 2i+1), else (i, i + n/2) */
     float embedding_scale, residual_scale, attention_scale;
-    float attention_cap; /* of scores; 0: none */
+    float attention_cap; /* soft cap of scores; 0: none */
     float logit_divisor;
     float logit_cap;                  /* 0: none */
-    struct ak_spec_layer_kind local;  /* of layers, but for */
-    struct ak_spec_layer_kind global; /* every n-th layer, the n-th first; */
-    uint32_t global_every;            /* n = 0: no layer */
-    bool global_first;                /* the first of n, else the last */
-    float local_rope_base;            /* of AK_SPEC_ROTATE_LOCAL, which has no scaling */
-    bool has_experts;                 /* instead of one feed-forward */
-    bool normalized_experts;          /* the weights of those chosen add up to 1 */
-    enum ak_role ffn_norm;            /* which norm the feed-forward or the experts take */
-    enum ak_role output_norm;         /* the last one */
-    uint64_t state_elems; /* floats that a layer without attention remembers of a sequence */
+    struct ak_spec_layer_kind local;  /* layers other than the global ones */
+    struct ak_spec_layer_kind global; /* every n-th layer, n = global_every */
+    uint32_t global_every;            /* 0: no global layers */
+    bool global_first;                /* the first of every n layers is global; else the last */
+    /* rotary base of AK_SPEC_ROTATE_LOCAL, which is never scaled */
+    float local_rope_base;
+    bool has_experts;         /* experts instead of one feed-forward */
+    bool normalized_experts;  /* the weights of a token's experts sum to 1 */
+    enum ak_role ffn_norm;    /* norm before the feed-forward or the experts */
+    enum ak_role output_norm; /* final norm */
+    uint64_t state_elems;     /* floats of a sequence's recurrent state per layer */
 };
 
-/* Dimensions that shapes are made of. */
+/* Dimensions of weights. */
 enum ak_spec_dim {
     AK_SPEC_DIM_ONE,
     AK_SPEC_DIM_WIDTH,
@@ -125,18 +130,19 @@ enum ak_spec_dim {
 enum ak_family_need {
     AK_FAMILY_REQUIRED,
     AK_FAMILY_OPTIONAL,
-    AK_FAMILY_REQUIRED_FROM_SECOND, /* required in all layers but the first */
-    AK_FAMILY_OUTPUT_OR_TIED,       /* where absent, the embedding serves */
-    AK_FAMILY_ATTENTION_ONLY,       /* required in layers with attention, none in others */
-    AK_FAMILY_RECURRENT_ONLY,       /* the other way round */
-    AK_FAMILY_RECURRENT_MERGED,     /* the same, but optional: where a layer has it, it needs */
-    AK_FAMILY_RECURRENT_PART        /* none of these, else all */
+    AK_FAMILY_REQUIRED_FROM_SECOND, /* required in every layer except the first */
+    AK_FAMILY_OUTPUT_OR_TIED,       /* if absent, the embedding serves as output matrix */
+    AK_FAMILY_ATTENTION_ONLY,       /* required in layers with attention, absent in others */
+    AK_FAMILY_RECURRENT_ONLY,       /* required in recurrent layers, absent in others */
+    AK_FAMILY_RECURRENT_MERGED,     /* recurrent layers, optional: one merged matrix */
+    AK_FAMILY_RECURRENT_PART        /* recurrent layers: required unless the merged one is there */
 };
 
-/* One weight that an architecture declares. A vector has rows AK_SPEC_DIM_ONE; those of
- * experts have the rows and columns of one. `hf` is its name in Hugging Face
- * checkpoints, "{n}" for the layer, "{e}" for the expert, whose matrix is then a tensor
- * of its own; parts of one tensor have the same. */
+/* A weight that an architecture declares. Vectors have rows AK_SPEC_DIM_ONE; experts' weights have
+ * the rows and columns of one expert. `hf` is the name in Hugging Face checkpoints: "{n}" stands
+ * for
+ * the layer, "{e}" for the expert if each expert has its own tensor. Parts of a merged tensor have
+ * the same name. */
 struct ak_family_rule {
     enum ak_role role;
     enum ak_spec_dim rows, cols;
@@ -144,15 +150,15 @@ struct ak_family_rule {
     const char *hf;
 };
 
-/* A stored tensor that holds several weights, one's rows (of vectors: elements) after
- * another's. */
+/* A merged tensor: a stored tensor that holds several roles, row range after row range (vectors:
+ * element range). */
 struct ak_family_merged_tensor {
     enum ak_role stored;
     uint32_t n_parts;
     enum ak_role parts[3];
 };
 
-/* What other checkpoints of the family call a weight, MLX's among them. */
+/* Another name of a weight in checkpoints of the family, such as MLX's. */
 struct ak_family_alias {
     enum ak_role role;
     const char *hf;
@@ -160,22 +166,25 @@ struct ak_family_alias {
 
 struct ak_spec;
 
-/* One architecture family: one file, one line in registry.c. */
+/* An architecture family: one file, and one line in families.def. */
 struct ak_family {
-    const char *const *names; /* of general.architecture and model_type, ends in NULL */
-    const char *description;  /* which models these are, for people */
-    const char *gguf_name;    /* what GGUF calls the architecture; NULL: as the first name */
-    /* the key by which the descriptor's activation may be another; NULL: none */
+    const char *const *names; /* values of general.architecture and model_type; ends in NULL */
+    const char *description;  /* the models of the family, for people */
+    const char *gguf_name;    /* GGUF's name of the architecture; NULL: the first name */
+    /* key that may override the descriptor's activation; NULL: none */
     const char *activation_key;
-    bool has_experts; /* where two families share a name: that of files with experts */
-    /* or of those that it takes, over families before it; NULL: all */
+    bool has_experts; /* if two families share a name: this one takes the files with experts */
+    /* if families share a name: true for files that this one takes, although an earlier family has
+     * the
+     * name too; NULL: all */
     bool (*accepts)(const struct ak_provider *p);
-    /* Completes what was read by numbers of this architecture alone; NULL: there are none. */
+    /* Reads this architecture's own hyper-parameters; NULL: it has none. */
     ak_status (*configure)(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error);
-    bool has_recurrent_layers; /* layers may have a running state instead of attention */
-    /* Sets the descriptor; `config` is read and validated already. May reject what
-     * this architecture cannot have. */
+    bool has_recurrent_layers; /* layers may have recurrent state instead of attention */
+    /* Sets the descriptor. `config` is read and validated. Rejects values that the architecture
+     * cannot
+     * have. */
     ak_status (*describe)(const struct ak_provider *p, const struct ak_spec_config *config,
                           struct ak_spec_descriptor *out, struct ak_error *error);
     const struct ak_family_rule *weights;
@@ -184,29 +193,32 @@ struct ak_family {
     uint32_t n_merged_tensors;
     const struct ak_family_alias *aliases;
     uint32_t n_aliases;
-    bool gguf_interleaved; /* GGUF has the rows of q and k permuted, so that pairs are neighbors */
-    /* GGUF has the value heads of the gated delta rule permuted: descriptor.delta_tiled */
+    /* GGUF stores the rows of q and k permuted, so that rotated pairs are neighbors */
+    bool gguf_interleaved;
+    /* GGUF stores the value heads of the gated delta rule permuted: descriptor.delta_tiled */
     bool gguf_tiled;
-    bool hf_transposed; /* Hugging Face has the matrices of layers as [cols, rows] */
-    /* Hugging Face numbers positions from the one after the padding token's id on */
+    bool hf_transposed; /* Hugging Face stores the layers' matrices as [cols, rows] */
+    /* Hugging Face counts positions from the padding token's id plus one */
     bool hf_padded_positions;
-    bool hf_experts_transposed; /* … and those of all experts as [experts, cols, rows] */
-    /* rows of experts' weights that share a tensor follow each other, else they take turns */
+    bool hf_experts_transposed; /* Hugging Face stores expert stacks as [experts, cols, rows] */
+    /* experts' weights merged in a tensor are row range after row range; else their rows
+     * alternate */
     bool hf_experts_concatenated;
-    /* Hugging Face has norm vectors with this much subtracted, but for DELTA_NORM */
+    /* Hugging Face stores norm vectors minus this, except DELTA_NORM */
     float hf_norm_offset;
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
 };
 
-/* How a text's embedding is made of its tokens' hidden states, as the files say. */
+/* Pooling: how a text's embedding is made from its tokens' hidden states, as the files say. */
 struct ak_spec_pooling {
     enum akunu_pooling kind; /* never AKUNU_POOLING_MODEL */
-    bool is_stated;          /* the files say so, else it is the custom */
-    bool is_normalized;      /* to unit length */
-    char unsupported[160];   /* what the files ask for and there is none of; "" where nothing */
+    bool is_stated;          /* the files say so; else the default */
+    bool is_normalized;      /* embeddings are scaled to unit length */
+    /* what the files ask for and is not supported, for messages; "": nothing */
+    char unsupported[160];
 };
 
-/* Everything about a model but its weights. */
+/* Everything about a model except its weights. */
 struct ak_spec {
     struct ak_spec_config config;
     struct ak_spec_rope rope;
@@ -214,27 +226,26 @@ struct ak_spec {
     struct ak_spec_descriptor descriptor;
     struct ak_spec_pooling pooling;
     uint32_t n_rotations;                     /* tables in use */
-    float *inverse_frequencies;               /* [n_rotations][rope_dims/2], radians a position */
-    float magnitude[AK_SPEC_ROPE_TABLES_MAX]; /* of cosine and sine */
-    /* the same, in place of the first table in sessions whose context is at most
-     * rope.original_context; NULL: none */
+    float *inverse_frequencies;               /* [n_rotations][rope_dims/2], radians per position */
+    float magnitude[AK_SPEC_ROPE_TABLES_MAX]; /* factor of cosine and sine */
+    /* replaces the first table in sessions with at most rope.original_context tokens; NULL: none */
     float *short_frequencies;
 };
 
-/* Stages of reading, in this order. The family comes first: another architecture's
- * keys would be reported as missing. */
+/* Stages of ak_spec_read(), in this order. The family comes first, since the keys of another
+ * architecture would be reported as missing. */
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out,
                          struct ak_error *error);
-/* Whether the files are those of a model that takes sound (Whisper), which is no family. */
+/* True if the file is a speech model (Whisper), which has no family. */
 bool ak_family_is_speech(const struct ak_provider *p);
-/* How many experts the metadata of this architecture tells; 0: none. */
+/* Number of experts by the architecture's metadata; 0: none. */
 ak_status ak_spec_read_expert_count(const struct ak_provider *p, struct ak_text architecture,
                                     uint32_t *out, struct ak_error *error);
 ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_family *family,
                               struct ak_spec_config *out, struct ak_spec_rope *rope,
                               struct ak_error *error);
-/* A positive number of the architecture's own under its key, with or without the
- * prefix; `fallback` where there is none. */
+/* Reads a positive number of the architecture's key `suffix`, with or without the prefix;
+ * `fallback` if it is absent. */
 ak_status ak_spec_read_positive(const struct ak_provider *p, const struct ak_spec_config *config,
                                 const char *suffix, float fallback, float *out,
                                 struct ak_error *error);
@@ -243,132 +254,128 @@ ak_status ak_spec_read_u32(const struct ak_provider *p, const struct ak_spec_con
                            struct ak_error *error);
 ak_status ak_spec_read_bool(const struct ak_provider *p, const struct ak_spec_config *config,
                             const char *suffix, bool fallback, bool *out, struct ak_error *error);
-/* The metadata key that holds what GGUF calls ARCHITECTURE.`key`, written to `out`.
- * False where there is none; `out` is then the key that should be there. */
+/* Finds the metadata key for what GGUF calls ARCHITECTURE.`key` and writes it to `out`. False if
+ * there is none; `out` is then the expected key, for messages. */
 enum { AK_SPEC_KEY_BYTES = 160 };
 bool ak_spec_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key,
                       char out[AK_SPEC_KEY_BYTES]);
-/* The i-th of the keys that Hugging Face's configurations have other names for; NULL
- * past the last one. */
+/* The i-th key that Hugging Face names differently; NULL past the last one. */
 const char *ak_spec_renamed_key(size_t i);
-/* The name in this naming convention of `key`, for messages. */
+/* The name of `key` in this naming convention, for messages. */
 const char *ak_spec_key_name(enum ak_provider_naming naming, const char *key);
-/* Each field in its range; the message names the field and the file's key. */
+/* Checks the range of each field. The message names the file's key. */
 ak_status ak_spec_validate_config(const struct ak_spec_config *config,
                                   const struct ak_spec_rope *rope, struct ak_error *error);
 ak_status ak_spec_validate_experts(const struct ak_spec_config *config, struct ak_error *error);
-/* Fills the descriptor of a spec that has its family and a valid configuration. */
+/* Fills in the descriptor of a spec that has its family and a valid configuration. */
 ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
                            struct ak_error *error);
-/* All of these stages. *out is for ak_spec_clear also after a failure. */
+/* Runs all of these stages. The caller passes *out to ak_spec_clear(), after a failure too. */
 ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error);
-/* Allocates inverse_frequencies; uses the file's rope_freqs where it has it. */
+/* Allocates inverse_frequencies and, for LongRoPE, short_frequencies; applies the file's
+ * divisors. */
 ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
                             struct ak_error *error);
 
-/* Pooling by modules.json and 1_Pooling/config.json (sentence-transformers), or by
- * GGUF's pooling_type; where they say nothing, the mean of an encoder's tokens, the last
- * one of other models. */
+/* Reads pooling from modules.json and 1_Pooling/config.json (sentence-transformers) or GGUF's
+ * pooling_type. Default: the mean of an encoder's tokens, else the last token. */
 ak_status ak_spec_read_pooling(const struct ak_provider *p, const struct ak_spec *spec,
                                struct ak_spec_pooling *out, struct ak_error *error);
-/* Its number in GGUF. */
+/* The pooling's number in GGUF. */
 uint32_t ak_spec_gguf_pooling(enum akunu_pooling kind);
 
-/* What GGUF stores as tensors of divisors and Hugging Face's configurations have as
- * numbers: whether the model has it, and its rope_dims/2 values. After
- * ak_spec_init_rope. */
+/* Rotary divisors, which GGUF stores as tensors and Hugging Face as numbers in config.json: whether
+ * the model has those of `role`, and its rope_dims/2 values. After ak_spec_init_rope(). */
 bool ak_spec_has_rope_divisors(const struct ak_spec *spec, enum ak_role role);
 ak_status ak_spec_get_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec,
                                     enum ak_role role, float *out, struct ak_error *error);
 
-/* What YaRN multiplies cosine and sine by. */
+/* YaRN's own factor of cosine and sine. */
 float ak_spec_yarn_magnitude(float factor);
 
-void ak_spec_clear(struct ak_spec *spec); /* half-built ones too */
+void ak_spec_clear(struct ak_spec *spec); /* partly built ones too */
 
-/* Of layer `layer`. */
+/* Window and rotation of a layer. */
 const struct ak_spec_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer);
 
-/* Whether the layer has a running state instead of attention. */
+/* True if the layer has recurrent state instead of attention. */
 bool ak_spec_is_recurrent(const struct ak_spec_config *config, int layer);
 void ak_spec_set_recurrent(struct ak_spec_config *config, uint32_t layer);
 
-/* The layer of the KV cache that it writes and reads, of ak_spec_kv_layers(): what an
- * encoder has there is of use until the next layer alone. */
+/* The layer's index in the KV cache, which has ak_spec_kv_layers() layers. All layers of an encoder
+ * share one: its contents are needed only until the next layer. */
 uint32_t ak_spec_kv_layer(const struct ak_spec *spec, int layer);
 uint32_t ak_spec_kv_layers(const struct ak_spec *spec);
 
-/* Where the layer's state is among a sequence's ak_spec_state_elems() floats. */
+/* Offset of the layer's state among the ak_spec_state_elems() floats of a sequence. */
 uint64_t ak_spec_state_offset(const struct ak_spec *spec, int layer);
 uint64_t ak_spec_state_elems(const struct ak_spec *spec);
-/* What the convolution has of that where there is the gated delta rule, at its beginning. */
+/* Gated delta rule: floats of the convolution at the beginning of a layer's state. */
 uint64_t ak_spec_conv_elems(const struct ak_spec *spec);
 
-/* What a Hugging Face checkpoint has subtracted from a vector of this role. */
+/* What Hugging Face checkpoints subtract from a norm vector of this role. */
 float ak_family_norm_offset(const struct ak_family *family, enum ak_role role);
 
-/* What GGUF calls the architecture. */
+/* GGUF's name of the architecture. */
 const char *ak_family_gguf_name(const struct ak_family *family);
 
-/* The tensor that the weight is a part of; NULL: one of its own. */
+/* The merged tensor that holds the role; NULL: none. */
 const struct ak_family_merged_tensor *ak_family_find_merged(const struct ak_family *family,
                                                             enum ak_role role);
 
 uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_spec_dim dim);
 
-/* What the family declares about a role; NULL where it has no such weight. */
+/* The family's rule for a role; NULL: the family has no such weight. */
 const struct ak_family_rule *ak_family_find_rule(const struct ak_family *family, enum ak_role role);
 
-/* The weight of that role in the file, by whichever name the file has; also one
- * that the family does not declare, where the format knows roles. */
+/* Finds the weight of a role in the file, by any of its names. Also finds weights that the family
+ * does not declare, if the format stores roles. */
 bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p,
                            enum ak_role role, int layer, struct ak_view *out);
 
-/* What a tensor of a Hugging Face checkpoint is to the family; false: nothing. */
+/* Finds the role of a tensor in a Hugging Face checkpoint. False: the family has none. */
 bool ak_family_find_role(const struct ak_family *family, const char *name, enum ak_role *role,
                          int *layer);
 
-/* registry.c: the families, ends in NULL. */
+/* All families (registry.c); ends in NULL. */
 const struct ak_family *const *ak_family_list(void);
 
-/* The usual decoder block; families that differ only in their descriptor and
- * weights share it. The descriptor: SiLU, RMS norm, pairs in halves, no windows, and
- * q·k divided by the root of the head size. */
+/* The usual decoder block; families that differ only in descriptor and weights share it. Its
+ * descriptor: SiLU, RMS norm, rotated pairs (i, i + n/2), no windows, scores divided by the root of
+ * the head size. */
 ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_spec_config *config,
                                    struct ak_spec_descriptor *out, struct ak_error *error);
 void ak_build_decoder(struct ak_builder *b, const struct ak_spec *spec);
-/* The descriptor of the same with experts in all layers, which the file has to have. */
+/* The same descriptor with experts in all layers; fails if the file has no experts. */
 ak_status ak_spec_describe_experts(const struct ak_provider *p, const struct ak_spec_config *config,
                                    struct ak_spec_descriptor *out, struct ak_error *error);
 
-/* … and one that all tokens share. */
+/* The same, and a shared expert for all tokens. */
 ak_status ak_spec_describe_shared_expert(const struct ak_provider *p,
                                          const struct ak_spec_config *config,
                                          struct ak_spec_descriptor *out, struct ak_error *error);
 
-/* What a model with the gated delta rule has to say of it, for `configure`, and what
- * follows for its descriptor, which has all else. */
+/* Gated delta rule: reads its hyper-parameters, for `configure`, and completes the descriptor. */
 ak_status ak_spec_read_delta(const struct ak_provider *p, struct ak_spec_config *config,
                              struct ak_error *error);
-/* n, where every n-th layer has attention and no other; 0: it is otherwise. */
+/* n if exactly every n-th layer has attention; 0: another pattern. */
 uint32_t ak_spec_attention_interval(const struct ak_spec_config *config);
 ak_status ak_spec_describe_delta(const struct ak_provider *p, const struct ak_spec_config *config,
                                  struct ak_spec_descriptor *out, struct ak_error *error);
 
-/* The usual encoder, and its descriptor: LayerNorm after each sum, the error function's
- * GELU without a gate, no rotation, q·k divided by the root of the head size. */
+/* The usual encoder block and its descriptor: LayerNorm after each sum, exact (erf) GELU without a
+ * gate, no rotation, scores divided by the root of the head size. */
 void ak_spec_describe_encoder(const struct ak_spec_config *config, struct ak_spec_descriptor *out);
 void ak_build_encoder(struct ak_builder *b, const struct ak_spec *spec);
-/* The same of BERT and RoBERTa. */
+/* The encoder descriptor of BERT and RoBERTa. */
 ak_status ak_spec_describe_bert(const struct ak_provider *p, const struct ak_spec_config *config,
                                 struct ak_spec_descriptor *out, struct ak_error *error);
-/* The activation that `key` names; *out stays where there is no such key. Kinds of GELU
- * and SiLU are known. */
+/* Reads the activation named by `key`: kinds of GELU and SiLU. *out stays if the key is absent. */
 ak_status ak_spec_read_activation(const struct ak_provider *p, const struct ak_spec_config *config,
                                   const char *key, enum ak_op_activation *out,
                                   struct ak_error *error);
 
-/* The architecture files' one symbol each. */
+/* One symbol per architecture file. */
 #define AK_FAMILY(name) extern const struct ak_family ak_family_##name;
 #include "model/families.def"
 #undef AK_FAMILY

@@ -1,5 +1,7 @@
-/* ModernBERT: norms before both halves but the first, whose input is normed already;
- * rotation of two bases, a window in all layers but each third from the first on; GeGLU. */
+/* ModernBERT: norms before attention and feed-forward, except the very first, since the embedding
+ * is
+ * normed; two rotary bases; a window in all layers except every third, counted from the first;
+ * GeGLU. */
 #include "model/model.h"
 
 static const char *const names[] = { "modern-bert", "modernbert", NULL };

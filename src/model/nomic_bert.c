@@ -1,5 +1,5 @@
-/* Nomic's BERT: rotation instead of learned positions, SwiGLU, and no biases. Its fc11
- * is the up projection and fc12 the gate. */
+/* Nomic's BERT: rotation instead of learned positions, SwiGLU, no biases. Its fc11 is the up
+ * projection and fc12 the gate. */
 #include "model/model.h"
 
 static const char *const names[] = { "nomic-bert", "nomic_bert", NULL };
@@ -58,7 +58,7 @@ static const struct ak_family_merged_tensor merged_tensors[] = {
       { AK_ROLE_ATTENTION_Q_BIAS, AK_ROLE_ATTENTION_K_BIAS, AK_ROLE_ATTENTION_V_BIAS } },
 };
 
-/* What the configuration could have otherwise, and no published model has. */
+/* Settings that no published model uses. */
 static ak_status check_switches(const struct ak_provider *p, struct ak_error *error)
 {
     static const char *const off[] = { "prenorm", "rotary_emb_interleaved", "causal",
@@ -80,9 +80,8 @@ static ak_status check_switches(const struct ak_provider *p, struct ak_error *er
     return AKUNU_OK;
 }
 
-/* With rotary_scaling_factor the reference turns all tokens of a text that is longer than
- * those of training by other angles (NTK), which depend on its length: there is no place
- * for that in a table of angles. */
+/* With rotary_scaling_factor the reference scales the rotation (NTK) of texts longer than those of
+ * training, by the text's length. A table of angles cannot do that, so the context ends there. */
 static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error)
 {

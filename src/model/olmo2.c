@@ -1,5 +1,5 @@
-/* OLMo 2: no norms before attention and feed-forward but after them, and q and k
- * normed as whole rows. */
+/* OLMo 2: norms after attention and feed-forward instead of before them; q and k are normed as
+ * whole rows. */
 #include "model/model.h"
 
 static const char *const names[] = { "olmo2", NULL };

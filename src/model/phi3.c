@@ -1,5 +1,5 @@
-/* Phi-3 and Phi-4: q, k, v and gate, up are one stored tensor each; the long models
- * have LongRoPE's factors. */
+/* Phi-3 and Phi-4: q, k, v are one merged tensor, gate and up another; the long models have
+ * LongRoPE factors. */
 #include "model/model.h"
 
 static const char *const names[] = { "phi3", NULL };

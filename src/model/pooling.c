@@ -1,9 +1,8 @@
-/* How an embedding is made of a text's hidden states.
+/* Reads how an embedding is pooled from a text's hidden states.
  *
- * sentence-transformers lists in modules.json what a text goes through, and has the
- * settings of pooling in 1_Pooling/config.json: one switch a kind, or the kind's name.
- * GGUF has a number, as llama.cpp counts them; there unit length is not a matter of the
- * file, but what everyone takes. */
+ * sentence-transformers lists the stages in modules.json and stores the settings in
+ * 1_Pooling/config.json: a switch per kind, or the kind's name. GGUF stores a number, counted as
+ * llama.cpp does, and nothing about unit length: there embeddings are always normalized. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ static void note_unsupported(struct ak_spec_pooling *out, const char *what, cons
                  ak_show(name, strlen(name), shown));
 }
 
-/* Several kinds at once would be a longer embedding. */
+/* Several kinds at once would concatenate embeddings, which is not supported. */
 static void add_kind(struct ak_spec_pooling *out, size_t i, size_t n_before)
 {
     if (kinds[i].kind == AKUNU_POOLING_MODEL || n_before > 0) {
@@ -72,7 +71,7 @@ static ak_status read_pooling(const struct ak_provider *p, const char *folder,
     return AKUNU_OK;
 }
 
-/* "sentence_transformers.models.Pooling": the last word. */
+/* "sentence_transformers.models.Pooling": the last component. */
 static const char *class_name(const json_t *module)
 {
     const char *type = json_string_value(json_object_get(module, "type"));
@@ -113,7 +112,7 @@ static ak_status read_gguf(const struct ak_provider *p, const struct ak_spec_con
             add_kind(out, i, 0);
             return AKUNU_OK;
         }
-    if (number > 0) /* 0 leaves it to the user */
+    if (number > 0) /* 0: the user decides */
         note_unsupported(out, "pooling_type", shown);
     return AKUNU_OK;
 }

@@ -1,4 +1,4 @@
-/* Qwen2 and Qwen2.5: biases on q, k and v */
+/* Qwen2 and Qwen2.5: biases on q, k and v. */
 #include "model/model.h"
 
 static const char *const names[] = { "qwen2", NULL };

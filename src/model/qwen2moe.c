@@ -1,5 +1,5 @@
-/* Qwen2 with experts, and one that every token takes as far as a gate of its own lets
- * it. The weights of those chosen do not add up to 1, unless the configuration says so. */
+/* Qwen2 with experts, and a shared expert with a gate of its own. The weights of a token's experts
+ * sum to 1 only if the configuration says so. */
 #include "model/model.h"
 
 static const char *const names[] = { "qwen2moe", "qwen2_moe", NULL };

@@ -1,4 +1,4 @@
-/* Qwen3: norms on the heads of q and k, a head size independent of the width */
+/* Qwen3: norms on the heads of q and k, a head size independent of the width. */
 #include "model/model.h"
 
 static const char *const names[] = { "qwen3", NULL };

@@ -1,6 +1,6 @@
-/* Qwen3.5: the gated delta rule in most layers, gated attention in the others. GGUF has
- * the value heads of a key head apart. Of its rotation by three positions, which are the
- * same for text, nothing is left. */
+/* Qwen3.5: the gated delta rule in most layers, gated attention in the others. GGUF stores value
+ * heads that share a key head apart. Its rotation by three positions is plain rotation for text,
+ * where all three are the same. */
 #include "model/model.h"
 
 static const char *const names[] = { "qwen35", "qwen3_5", "qwen3_5_text", NULL };

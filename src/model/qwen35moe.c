@@ -1,5 +1,6 @@
-/* Qwen3.5 with experts, and one that every token takes as far as a gate of its own lets
- * it. Checkpoints have gate and up of all experts in one tensor, or each by itself. */
+/* Qwen3.5 with experts, and a shared expert with a gate of its own. Checkpoints store gate and up
+ * of
+ * all experts as one tensor, or each matrix by itself. */
 #include "model/model.h"
 
 static const char *const names[] = { "qwen35moe", "qwen3_5_moe", "qwen3_5_moe_text", NULL };

@@ -1,5 +1,5 @@
-/* Qwen3 with experts: all of them are weighed, the chosen ones' weights add up to 1 where
- * the configuration says no other. */
+/* Qwen3 with experts. The weights of a token's experts sum to 1 unless the configuration says
+ * otherwise. */
 #include "model/model.h"
 
 static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };

@@ -1,6 +1,7 @@
-/* Qwen3-Next: the gated delta rule in most layers, gated attention in the others, and
- * experts with one that all share. One matrix makes q, k, v and z of a key head side by
- * side, and one its betas and alphas; GGUF may have the former in two, part by part. */
+/* Qwen3-Next: the gated delta rule in most layers, gated attention in the others, experts and a
+ * shared expert. One matrix makes q, k, v and z of each key head side by side, and another the
+ * betas
+ * and alphas. GGUF may store the first as two, role after role. */
 #include "model/model.h"
 
 static const char *const names[] = { "qwen3next", "qwen3_next", NULL };

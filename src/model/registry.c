@@ -1,4 +1,5 @@
-/* Which architecture a file has, and what its dimensions and layers are. */
+/* The families: finds a file's architecture, and answers questions about dimensions, weights and
+ * layers. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -33,7 +34,7 @@ static bool has_name(const struct ak_family *family, struct ak_text name)
     return false;
 }
 
-/* Two families may share a name. */
+/* The first family of that name; two may share it. */
 static const struct ak_family *find_first(struct ak_text name)
 {
     size_t i = 0;
@@ -186,7 +187,7 @@ void ak_spec_set_recurrent(struct ak_spec_config *config, uint32_t layer)
         config->recurrent_layers[layer / 64] |= (uint64_t)1 << (layer % 64);
 }
 
-/* Layers without attention before `layer`. */
+/* Recurrent layers before `layer`. */
 static uint32_t count_recurrent(const struct ak_spec *spec, int layer)
 {
     uint32_t n = 0;

@@ -1,5 +1,5 @@
-/* RoBERTa and XLM-RoBERTa as Hugging Face has them: BERT whose positions begin behind
- * that of the padding token. GGUF calls them bert. */
+/* RoBERTa and XLM-RoBERTa as Hugging Face stores them: BERT with positions counted from the padding
+ * token's id plus one. GGUF calls them bert. */
 #include "model/model.h"
 
 static const char *const names[] = { "xlm-roberta", "roberta", "camembert", NULL };

@@ -1,17 +1,17 @@
-/* Rotary position tables: the angle that each pair turns by, a position.
+/* Rotary position tables: the angle per position that each pair is rotated by.
  *
  *   plain   base^(−2i/dims)                       Su et al., RoFormer
  *   linear  the same divided by the factor        position interpolation
  *   llama3  wavelengths beyond the original context are divided by the factor,
- *           short ones stay, between them a ramp  Llama 3.1 model card
+ *           short ones stay, a ramp between them  Llama 3.1 model card
  *   yarn    pairs that turn less than beta_slow times in the original context are
  *           divided by the factor, those that turn more than beta_fast times stay,
- *           between them a ramp; cosine and sine times 0.1·ln(factor) + 1
+ *           a ramp between them; cosine and sine times 0.1·ln(factor) + 1
  *                                                 Peng et al., YaRN
- *   long    each pair divided by a number of the file, one set of them for contexts
+ *   long    each pair divided by a number from the file: one set for contexts
  *           longer than the original one, one for others
  *                                                 Ding et al., LongRoPE
- * A file's rope_freqs divide each pair's frequency by a number of its own. */
+ * The divisors in a file's rope_freqs apply on top. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static double scale_llama3(double frequency, const struct ak_spec_rope *rope)
     return (1.0 - smooth) * frequency / (double)rope->factor + smooth * frequency;
 }
 
-/* The pair, a fraction of one, that turns `turns` times in the original context. */
+/* The (fractional) pair that turns `turns` times in the original context. */
 static double pair_of_turns(double turns, const struct ak_spec_config *config,
                             const struct ak_spec_rope *rope)
 {
@@ -42,7 +42,7 @@ static double pair_of_turns(double turns, const struct ak_spec_config *config,
     return (double)config->rope_dims * ak_ln(longest) / (2.0 * ak_ln((double)config->rope_base));
 }
 
-/* The ramp's ends are whole pairs, rounded outwards, unless the model has them as they come. */
+/* The ramp's ends are rounded outwards to whole pairs unless the model keeps them as they are. */
 static double scale_yarn(double frequency, uint32_t pair, const struct ak_spec_config *config,
                          const struct ak_spec_rope *rope)
 {
@@ -92,7 +92,7 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
     return status;
 }
 
-/* A list of positive numbers of the configuration. */
+/* Reads a list of positive numbers from the configuration. */
 static ak_status read_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long,
                               float *out, uint32_t half, struct ak_error *error)
 {
@@ -122,7 +122,7 @@ static ak_status read_factors(const struct ak_provider *p, const struct ak_spec 
     return AKUNU_OK;
 }
 
-/* Hugging Face has LongRoPE's factors in the configuration, GGUF as tensors. */
+/* LongRoPE's factors: in Hugging Face's configuration, or GGUF's tensors. */
 static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_spec *spec,
                                    bool is_long, float *frequencies, uint32_t half,
                                    struct ak_error *error)
@@ -161,10 +161,10 @@ static uint32_t count_tables(const struct ak_spec_descriptor *d)
     return local > global ? local : global;
 }
 
-/* LongRoPE. GGUF tells of it by the tensors alone, and then what the model was made
- * for decides between them, as it does for llama.cpp; where the scaling is named, the
- * context of a session does. Never the length of a text: a token's rotation would
- * depend on what comes after it. */
+/* LongRoPE. If the scaling is named, the session's context decides between the sets. GGUF has only
+ * the tensors: the model's trained context then decides, as in llama.cpp. The length of a text
+ * never
+ * decides: a token's rotation would depend on what comes after it. */
 static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, uint32_t half,
                              struct ak_error *error)
 {

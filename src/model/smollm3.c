@@ -1,6 +1,7 @@
-/* SmolLM3: Llama's block, but every n-th layer is not rotated, the fourth unless the
- * configuration says otherwise. llama.cpp has no key for that: files with another n are
- * for akunu alone. GGUF permutes q and k as for Llama. */
+/* SmolLM3: Llama's block without rotation in every n-th layer, every fourth by default. llama.cpp
+ * has no key for n: only akunu reads GGUF files with another n correctly. GGUF permutes q and k as
+ * for
+ * Llama. */
 #include "model/model.h"
 
 static const char *const names[] = { "smollm3", NULL };
@@ -9,8 +10,8 @@ static const struct ak_family_rule weights[] = {
 #include "model/llama_block.def"
 };
 
-/* no_rope_layers tells of each layer whether it is rotated, in spite of its name: 1 where
- * it is. Beside it, no_rope_layer_interval does not count. */
+/* no_rope_layers has a number per layer: 1 if the layer is rotated, in spite of the name. It
+ * overrides no_rope_layer_interval. */
 static ak_status read_layers(const struct ak_provider *p, const struct ak_spec_config *config,
                              uint32_t *every, struct ak_error *error)
 {

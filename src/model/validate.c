@@ -1,4 +1,4 @@
-/* Each hyper-parameter in its range before anything is sized by it. */
+/* Checks each hyper-parameter's range before anything is sized by it. */
 #include <math.h>
 
 #include "model/model.h"
@@ -9,7 +9,7 @@ enum {
     HEAD_DIM_MAX = 1 << 12,
     VOCAB_MAX = 1 << 24,
     CONTEXT_MAX = 1 << 28,
-    EXPERTS_MAX = (1 << 12) - 1, /* all of their rows have numbers of 32 bits */
+    EXPERTS_MAX = (1 << 12) - 1, /* the rows of all experts are counted in 32 bits */
     EXPERTS_USED_MAX = 64
 };
 
