@@ -26,10 +26,10 @@ struct ak_backend_options {
 
 enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q4_0 + 1 };
 
-/* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers that have
- * attention; in it, the values of a head follow its keys, which lie in groups of tokens.
- * Behind the pages lie the states of sequences: what other layers remember of all tokens
- * that went before. At position 0 a state is zeros, whatever lies there. */
+/* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers that have attention;
+ * in it, the values of a head follow its keys, which lie in groups of tokens. Behind the pages lie
+ * the states of sequences: what other layers remember of all tokens that went before. At position 0
+ * a state is zeros, whatever lies there. */
 enum { AK_KV_PAGE_TOKENS = 64, AK_KV_GROUP_TOKENS = 16 };
 struct ak_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;
@@ -39,8 +39,8 @@ struct ak_kv_shape {
     uint32_t n_states;    /* sequences */
 };
 enum ak_quant_type ak_kv_stored_type(enum akunu_kv_type type);
-/* Of one head in one page: a group's keys, the keys, the values. The quantized types
- * take a head_dim that is a multiple of 32, and room for one key of floats beside. */
+/* Of one head in one page: a group's keys, the keys, the values. The quantized types take a
+ * head_dim that is a multiple of 32, and room for one key of floats beside. */
 uint64_t ak_kv_group_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_k_bytes(const struct ak_kv_shape *shape);
 uint64_t ak_kv_v_bytes(const struct ak_kv_shape *shape);
@@ -65,8 +65,8 @@ struct ak_gumbel_params {
     uint64_t seed;
 };
 
-/* One pass. Arrays have n entries; pages[s] is sequence s's page table. Tokens of
- * one sequence stand together, in ascending positions. */
+/* One pass. Arrays have n entries; pages[s] is sequence s's page table. Tokens of one sequence
+ * stand together, in ascending positions. */
 struct ak_batch {
     uint32_t n;
     const int32_t *tokens;
@@ -76,8 +76,8 @@ struct ak_batch {
     uint32_t n_logits;
     const uint32_t *logit_rows; /* ascending indices of tokens */
     struct ak_gumbel_params gumbel;
-    /* What EMBED gives in place of the tokens' embeddings: row t is `hidden_stride` floats
-     * after the one before. NULL: the embeddings. */
+    /* What EMBED gives in place of the tokens' embeddings: row t is `hidden_stride` floats after
+     * the one before. NULL: the embeddings. */
     const float *hidden;
     size_t hidden_stride;
 };
@@ -100,13 +100,13 @@ struct ak_backend_ops {
     /* Whether this machine has it. */
     bool (*is_available)(void);
 
-    /* Of the machine, without an open backend; NULL unless the backend has kernel variants
-     * (the CPU's ISA names). */
+    /* Of the machine, without an open backend; NULL unless the backend has kernel variants (the
+     * CPU's ISA names). */
     /* Name of usable variant i, the best one last; NULL past it. */
     const char *(*variant)(size_t i);
     void (*type_info)(enum ak_quant_type type, struct ak_backend_type_info *out);
-    /* Measures what the bits `what` (AKUNU_MEASURE_...) ask for; the rest of *out is 0.
-     * variant NULL: the best; AKUNU_ERROR_ARGUMENT: not a usable one. */
+    /* Measures what the bits `what` (AKUNU_MEASURE_...) ask for; the rest of *out is 0. variant
+     * NULL: the best; AKUNU_ERROR_ARGUMENT: not a usable one. */
     ak_status (*measure)(const char *variant, unsigned n_threads, unsigned what,
                          struct akunu_roofline *out, struct ak_error *error);
     /* Fills in skinny_max and blas of a chip profile, where another value than the default is
@@ -122,47 +122,47 @@ struct ak_backend_ops {
     void (*close)(struct ak_backend *b);
     const char *(*describe)(const struct ak_backend *b); /* "avx512" */
     bool (*supports)(const struct ak_backend *b, enum ak_op op, enum ak_quant_type type);
-    /* Whether a token's logits are the same bits in every pass of few tokens. NULL: they are not.
-     */
+    /* Whether a token's logits are the same bits in every pass of few tokens. NULL: they are
+     * not. */
     bool (*is_batch_invariant)(const struct ak_backend *b);
 
     /* Of a backend that is put together of others: whose the weights of a layer are
      * (AK_ROLE_NO_LAYER: those outside of layers). NULL: it has them all itself. */
     struct ak_backend *(*layer_backend)(struct ak_backend *b, int layer);
 
-    /* The versioned layout that a weight of this type is packed in, and its size
-     * for rows × cols; 0 bytes: it is used where it lies. */
+    /* The versioned layout that a weight of this type is packed in, and its size for rows × cols; 0
+     * bytes: it is used where it lies. */
     uint32_t (*layout)(const struct ak_backend *b, enum ak_quant_type type);
     uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
                              uint32_t cols);
-    /* Packs rows [first, first + n) of a stored matrix (multiples of 16, but the
-     * last) to `to`; called by several threads. 16 rows take packed_bytes of 16
-     * rows wherever they stand, and follow each other. */
+    /* Packs rows [first, first + n) of a stored matrix (multiples of 16, but the last) to `to`;
+     * called by several threads. 16 rows take packed_bytes of 16 rows wherever they stand, and
+     * follow each other. */
     void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
                  void *to);
 
-    /* Of devices with memory of their own, NULL elsewhere: the bytes that a KV cache of all
-     * layers may take beside the weights, and whether there is room for a session and them.
-     * Nothing is allocated; what does not fit is told with the layers that would. */
+    /* Of devices with memory of their own, NULL elsewhere: the bytes that a KV cache of all layers
+     * may take beside the weights, and whether there is room for a session and them. Nothing is
+     * allocated; what does not fit is told with the layers that would. */
     uint64_t (*kv_bytes_max)(const struct ak_backend *b, const struct ak_weights *weights);
     ak_status (*check_memory)(const struct ak_backend *b, const struct ak_table *table,
                               const struct ak_weights *weights, const struct ak_spec *spec,
                               const struct ak_backend_table_options *options,
                               struct ak_error *error);
 
-    /* A KV pool of that shape, whose bytes can be counted. What it is, and where its pages
-     * lie, only the backend knows; whoever has it gives the same shape each time. */
+    /* A KV pool of that shape, whose bytes can be counted. What it is, and where its pages lie,
+     * only the backend knows; whoever has it gives the same shape each time. */
     ak_status (*alloc_kv)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
                           struct ak_error *error);
     void (*free_kv)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape);
-    /* Page `from` over page `to`, or a sequence's state over another's. Where a device fails
-     * at that, the next pass says so. */
+    /* Page `from` over page `to`, or a sequence's state over another's. Where a device fails at
+     * that, the next pass says so. */
     void (*copy_page)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
                       uint32_t from);
     void (*copy_state)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
                        uint32_t from);
-    /* Where the host reads and writes the pages, one after another; they are the same bytes for
-     * the same tokens on every machine. NULL: it does not. */
+    /* Where the host reads and writes the pages, one after another; they are the same bytes for the
+     * same tokens on every machine. NULL: it does not. */
     uint8_t *(*host_pages)(struct ak_backend *b, void *kv);
 
     /* Turns a table into the backend's own form for one session; kv is the pool. */
@@ -171,18 +171,18 @@ struct ak_backend_ops {
                          const struct ak_backend_table_options *options, void *kv,
                          struct ak_backend_table **out, struct ak_error *error);
     void (*release)(struct ak_backend_table *p);
-    /* Runs one pass; never allocates. Results are there after sync, which tells whether the
-     * device did it. */
+    /* Runs one pass; never allocates. Results are there after sync, which tells whether the device
+     * did it. */
     void (*run)(struct ak_backend_table *p, const struct ak_batch *batch);
     ak_status (*sync)(struct ak_backend_table *p, struct ak_error *error);
-    /* Row i of the last pass' logits; of the sampled table, the chosen tokens, -1 where no
-     * logit is a number. */
+    /* Row i of the last pass' logits; of the sampled table, the chosen tokens, -1 where no logit is
+     * a number. */
     const float *(*logits)(const struct ak_backend_table *p, uint32_t i);
     const int32_t *(*sampled)(const struct ak_backend_table *p);
     uint64_t (*memory_bytes)(const struct ak_backend_table *p); /* scratch held */
     void (*counts)(const struct ak_backend_table *p, struct ak_backend_counts *out);
-    /* Bytes a second at which a pass can read the weights, measured now, in a tenth of a
-     * second or so; with n_threads where that is the CPU's. */
+    /* Bytes a second at which a pass can read the weights, measured now, in a tenth of a second or
+     * so; with n_threads where that is the CPU's. */
     ak_status (*measure_bandwidth)(struct ak_backend *b, const struct ak_weights *weights,
                                    unsigned n_threads, double *out, struct ak_error *error);
 };

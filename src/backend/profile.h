@@ -1,6 +1,6 @@
-/* Chip profile: tuned limits of threads, passes and kernels. A file overrides each value;
- * values that no file sets are detected. session/ reads the files, cpu/ plans by the values,
- * cpu/tune.c measures them. No value changes a bit of a result, unless rounding is relaxed. */
+/* Chip profile: tuned limits of threads, passes and kernels. A file overrides each value; values
+ * that no file sets are detected. session/ reads the files, cpu/ plans by the values, cpu/tune.c
+ * measures them. No value changes a bit of a result, unless rounding is relaxed. */
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 
@@ -51,8 +51,8 @@ static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_
  * Everything may be left out. An unknown key, a key given twice, a bad value:
  * AKUNU_ERROR_ARGUMENT, with the line and what may stand there. */
 
-/* Puts what the `bytes` of `text` say over *profile, which is not touched on
- * failure. `name` stands for the file in messages. */
+/* Puts what the `bytes` of `text` say over *profile, which is not touched on failure. `name` stands
+ * for the file in messages. */
 ak_status ak_backend_profile_parse(const char *name, const void *text, size_t bytes,
                                    struct ak_backend_profile *profile, struct ak_error *error);
 
@@ -60,8 +60,8 @@ ak_status ak_backend_profile_parse(const char *name, const void *text, size_t by
 ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *profile,
                                   struct ak_error *error);
 
-/* Reads the file at `path` into *out; where it is NULL, the system's file and then
- * the user's, where they exist. Says in the log which. */
+/* Reads the file at `path` into *out; where it is NULL, the system's file and then the user's,
+ * where they exist. Says in the log which. */
 ak_status ak_backend_profile_find(const char *path, const struct ak_log *log,
                                   struct ak_backend_profile *out, struct ak_error *error);
 

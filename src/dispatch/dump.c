@@ -1,5 +1,5 @@
-/* The table as text: the same for every backend and machine, so that tests can
- * compare it with golden files. */
+/* The table as text: the same for every backend and machine, so that tests can compare it with
+ * golden files. */
 #include <stdio.h>
 #include <stdlib.h>
 

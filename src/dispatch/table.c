@@ -1,5 +1,5 @@
-/* Makes the dispatch table: has the model's commands built over the packed weights, and plans
- * the slots into arenas by liveness. */
+/* Makes the dispatch table: has the model's commands built over the packed weights, and plans the
+ * slots into arenas by liveness. */
 #include "dispatch/table.h"
 
 #include <string.h>

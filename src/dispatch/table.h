@@ -1,5 +1,5 @@
-/* The dispatch table of a model: its commands and the activation slots, planned
- * by liveness into one arena. */
+/* The dispatch table of a model: its commands and the activation slots, planned by liveness into
+ * one arena. */
 #ifndef AK_DISPATCH_TABLE_H
 #define AK_DISPATCH_TABLE_H
 
@@ -26,10 +26,10 @@ void ak_table_plan_arena(struct ak_table *t);
 uint64_t ak_table_bytes(const struct ak_table *t);
 
 /* Splits a table before `split_layer`, 1 to one less than the layers, in two, for backends that
- * share a model. `head` ends in the one value that goes from layer to layer, as hidden
- * states of all rows. `tail` begins with an EMBED that takes it from the batch (its
- * `hidden`); its layers of the KV cache and places in a sequence's state are counted from
- * its own first ones. AKUNU_ERROR_UNSUPPORTED: more than one value crosses the cut. */
+ * share a model. `head` ends in the one value that goes from layer to layer, as hidden states of
+ * all rows. `tail` begins with an EMBED that takes it from the batch (its `hidden`); its layers of
+ * the KV cache and places in a sequence's state are counted from its own first ones.
+ * AKUNU_ERROR_UNSUPPORTED: more than one value crosses the cut. */
 ak_status ak_table_split(const struct ak_table *table, const struct ak_spec *spec,
                          uint32_t split_layer, struct ak_table *head, struct ak_table *tail,
                          struct ak_error *error);
@@ -38,17 +38,17 @@ ak_status ak_table_split(const struct ak_table *table, const struct ak_spec *spe
 ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights,
                         struct ak_error *error);
 
-/* ---- Tokens (tokens.c) ------------------------------------------------ */
-/* What the host computes from the tokens of a pass, the same for every backend: embedding rows
- * for EMBED and rotation angles for QKV. */
+/* ---- Tokens (tokens.c) -------------------------------------------------- */
+/* What the host computes from the tokens of a pass, the same for every backend: embedding rows for
+ * EMBED and rotation angles for QKV. */
 /* A token's row of an EMBED command, config.width floats; `scratch` has room for as many.
  * dequantize[type] opens stored rows; NULL: as ak_quant_info() says, to the same bits. */
 void ak_table_embed_token(const struct ak_weights *weights, const struct ak_op_embed_params *params,
                           ak_quant_dequantize_fn *const *dequantize, int32_t token,
                           uint32_t position, float *scratch, float *out);
 
-/* The frequencies of each rotation table in a session with this much context:
- * [rope_dims/2] each, of the spec. */
+/* The frequencies of each rotation table in a session with this much context: [rope_dims/2] each,
+ * of the spec. */
 void ak_table_rope_frequencies(const struct ak_spec *spec, uint32_t context,
                                const float *out[AK_SPEC_ROPE_TABLES_MAX]);
 

@@ -1,8 +1,8 @@
-/* Emission: an architecture calls one function per operation, in order, and the builder makes
- * the flat command list. dispatch/table.c starts it, then plans the memory of the slots.
+/* Emission: an architecture calls one function per operation, in order, and the builder makes the
+ * flat command list. dispatch/table.c starts it, then plans the memory of the slots.
  *
- * Values are activation slots. The first failure is kept: later calls do nothing and the build
- * ends with its message, so emission needs no checks. */
+ * Values are activation slots. The first failure is kept: later calls do nothing and the build ends
+ * with its message, so emission needs no checks. */
 #ifndef AK_MODEL_BUILD_H
 #define AK_MODEL_BUILD_H
 
@@ -37,8 +37,8 @@ struct ak_weight_map {
                         struct ak_weight_part *out);
 };
 
-/* What a pass gives: logits, tokens sampled from them, or the hidden states that logits would
- * be made of. An encoder's list always ends in hidden states. */
+/* What a pass gives: logits, tokens sampled from them, or the hidden states that logits would be
+ * made of. An encoder's list always ends in hidden states. */
 enum ak_build_variant { AK_BUILD_LOGITS, AK_BUILD_SAMPLED, AK_BUILD_HIDDEN };
 
 struct ak_build_list {
@@ -95,8 +95,8 @@ void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm
 ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int layer,
                                   struct ak_op_attention_params params);
 
-/* Short convolution of CONV_IN's output: gated, convolved over `taps` tokens, gated.
- * [tokens, width]. */
+/* Short convolution of CONV_IN's output, [tokens, width]: gated, convolved over `taps` tokens,
+ * gated. */
 ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int layer,
                                    uint32_t taps);
 

@@ -140,9 +140,8 @@ enum ak_family_need {
 
 /* A weight that an architecture declares. Vectors have rows AK_SPEC_DIM_ONE; experts' weights have
  * the rows and columns of one expert. `hf` is the name in Hugging Face checkpoints: "{n}" stands
- * for
- * the layer, "{e}" for the expert if each expert has its own tensor. Parts of a merged tensor have
- * the same name. */
+ * for the layer, "{e}" for the expert if each expert has its own tensor. Parts of a merged tensor
+ * have the same name. */
 struct ak_family_rule {
     enum ak_role role;
     enum ak_spec_dim rows, cols;
@@ -175,16 +174,14 @@ struct ak_family {
     const char *activation_key;
     bool has_experts; /* if two families share a name: this one takes the files with experts */
     /* if families share a name: true for files that this one takes, although an earlier family has
-     * the
-     * name too; NULL: all */
+     * the name too; NULL: all */
     bool (*accepts)(const struct ak_provider *p);
     /* Reads this architecture's own hyper-parameters; NULL: it has none. */
     ak_status (*configure)(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error);
     bool has_recurrent_layers; /* layers may have recurrent state instead of attention */
     /* Sets the descriptor. `config` is read and validated. Rejects values that the architecture
-     * cannot
-     * have. */
+     * cannot have. */
     ak_status (*describe)(const struct ak_provider *p, const struct ak_spec_config *config,
                           struct ak_spec_descriptor *out, struct ak_error *error);
     const struct ak_family_rule *weights;

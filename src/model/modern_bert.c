@@ -1,6 +1,5 @@
 /* ModernBERT: norms before attention and feed-forward, except the very first, since the embedding
- * is
- * normed; two rotary bases; a window in all layers except every third, counted from the first;
+ * is normed; two rotary bases; a window in all layers except every third, counted from the first;
  * GeGLU. */
 #include "model/model.h"
 

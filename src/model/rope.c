@@ -163,8 +163,7 @@ static uint32_t count_tables(const struct ak_spec_descriptor *d)
 
 /* LongRoPE. If the scaling is named, the session's context decides between the sets. GGUF has only
  * the tensors: the model's trained context then decides, as in llama.cpp. The length of a text
- * never
- * decides: a token's rotation would depend on what comes after it. */
+ * never decides: a token's rotation would depend on what comes after it. */
 static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, uint32_t half,
                              struct ak_error *error)
 {

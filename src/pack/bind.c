@@ -1,5 +1,5 @@
-/* Resolves every weight that the architecture declares, once, by exact name and
- * exact shape, and says which tensors of the file nobody wants. */
+/* Binds every weight that the architecture declares, once, by exact name and exact shape, and
+ * reports the file's tensors that nothing uses. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ const struct ak_view *ak_bind_find(const struct ak_binding *b, enum ak_role role
     return view->plane[0].data ? view : NULL;
 }
 
-/* Matrices of experts are shown by all of their rows. */
+/* Experts' matrices are shown with all of their rows. */
 static void print_shape(char *out, size_t capacity, unsigned n_dims, uint64_t rows, uint64_t cols)
 {
     if (n_dims == 1)
@@ -89,8 +89,8 @@ struct ak_bind_shape ak_bind_expected_shape(const struct ak_spec *spec,
                                        ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS };
 }
 
-/* The tensor that the rule's is a part of, where the file has it: converters have not
- * always left a whole tensor as it was. NULL: none. */
+/* The merged tensor that holds the rule's role, if the file has it: some converters split it. NULL:
+ * none. */
 static const struct ak_family_merged_tensor *find_merged(const struct ak_provider *p,
                                                          const struct ak_family *family,
                                                          const struct ak_family_rule *rule,
@@ -110,7 +110,7 @@ static enum ak_role stored_role(const struct ak_provider *p, const struct ak_fam
     return merged ? merged->stored : rule->role;
 }
 
-/* Rows, of a vector elements, of a part. */
+/* Rows of a part; of a vector, elements. */
 static uint64_t part_length(const struct ak_spec *spec, enum ak_role role)
 {
     uint32_t index;
@@ -118,7 +118,7 @@ static uint64_t part_length(const struct ak_spec *spec, enum ak_role role)
     return rule ? ak_spec_dim(spec, rule->rows == AK_SPEC_DIM_ONE ? rule->cols : rule->rows) : 0;
 }
 
-/* Leaves in the view of a whole tensor the part that `rule` declares. */
+/* Narrows the view of a merged tensor to the rows of `rule`. */
 static ak_status select_part(const struct ak_spec *spec,
                              const struct ak_family_merged_tensor *merged,
                              const struct ak_family_rule *rule, struct ak_view *view,
@@ -156,7 +156,7 @@ static ak_status select_part(const struct ak_spec *spec,
 /* ---- Matrices that the file has as [cols, rows] ------------------------- */
 enum { TRANSPOSE_BLOCK = 32 };
 
-/* In blocks, so that the lines of both sides stay in the cache. */
+/* In blocks, so that the cache lines of both sides stay in the cache. */
 void ak_bind_transpose(const struct ak_bind_strided_matrix *t, uint8_t *out)
 {
     for (size_t r0 = 0; r0 < t->rows; r0 += TRANSPOSE_BLOCK)
@@ -198,7 +198,7 @@ static ak_status copy_transposed(struct ak_binding *b, const struct ak_view *vie
     return ak_bind_own_buffer(b, view->plane[0].data, data, error);
 }
 
-/* The turned copy of what lies at `view`; parts of one tensor share it. */
+/* The transposed copy of `view`; parts of one tensor share it. */
 static ak_status find_transposed(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
     uint32_t known = b->n_owned;
@@ -222,7 +222,7 @@ static ak_status transpose_view(struct ak_binding *b, struct ak_view *view, stru
             view->name);
     if (view->n_dims != 2 || view->type >= AK_QUANT_COUNT ||
         ak_quant_info(view->type)->block_elems != 1)
-        return AKUNU_OK; /* refused by its shape or type */
+        return AKUNU_OK; /* the check of shape or type fails later */
     if (!b->shapes_only)
         AK_TRY(find_transposed(b, view, error));
     view->rows = view->cols;
@@ -236,7 +236,7 @@ static bool is_transposed(const struct ak_spec *spec, const struct ak_family_rul
            rule->rows != AK_SPEC_DIM_ONE && ak_role_has_layer(rule->role);
 }
 
-/* By the name that the family gives it, or one that other checkpoints do. */
+/* Finds a weight by the family's name or an alias. */
 static bool find_weight(const struct ak_provider *p, const struct ak_family *family,
                         const struct ak_family_rule *rule, int layer, struct ak_view *view)
 {
@@ -248,7 +248,8 @@ static bool find_weight(const struct ak_provider *p, const struct ak_family *fam
     return found;
 }
 
-/* The weight as its rule has it, whole and of the right shape. */
+/* Finds the weight of a rule and checks its shape; a merged tensor is narrowed to the rule's
+ * rows. */
 static ak_status find_and_check(const struct ak_provider *p, const struct ak_family_rule *rule,
                                 int layer, struct ak_binding *b, struct ak_view *view, bool *found,
                                 struct ak_error *error)
@@ -267,7 +268,7 @@ static ak_status find_and_check(const struct ak_provider *p, const struct ak_fam
                     ak_bind_check_shape(view, &shape, error);
 }
 
-/* Whether layers of this one's kind have no such weight. */
+/* True if layers of this kind (attention or recurrent) never have the weight. */
 static bool belongs_to_other_layers(const struct ak_spec *spec, const struct ak_family_rule *rule,
                                     int layer)
 {
@@ -278,7 +279,7 @@ static bool belongs_to_other_layers(const struct ak_spec *spec, const struct ak_
            rule->need == AK_FAMILY_RECURRENT_PART;
 }
 
-/* Whether the layer has the matrix that stands for those of AK_FAMILY_RECURRENT_PART. */
+/* True if the layer has the merged matrix that replaces AK_FAMILY_RECURRENT_PART weights. */
 static bool has_merged(const struct ak_provider *p, const struct ak_family *family, int layer)
 {
     struct ak_view view;
@@ -327,7 +328,7 @@ ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rul
                    ak_role_name(stored, layer, name));
 }
 
-/* Tensors known to be of no use. */
+/* Tensors known to be unused. */
 static bool is_skipped(const struct ak_binding *b, const char *name)
 {
     if (b->tied && strncmp(ak_hf_stem(name), "lm_head.", strlen("lm_head.")) == 0)
@@ -346,13 +347,13 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
            layer - c->n_layers < c->n_draft_layers;
 }
 
-/* Tensors that a view is made of. */
+/* Counts the tensors that a view is made of. */
 static uint32_t count_tensors(const struct ak_binding *b, const struct ak_view *view)
 {
     return !view->name ? 0 : view->expert_views ? b->spec->config.n_experts : 1;
 }
 
-/* The names of all that was bound, in order. */
+/* Index of the names of all bound tensors. */
 static ak_status index_bound(const struct ak_binding *b, struct ak_name_index *out,
                              struct ak_error *error)
 {
@@ -367,11 +368,11 @@ static ak_status index_bound(const struct ak_binding *b, struct ak_name_index *o
                 b->views[i].expert_views ? b->views[i].expert_views[j].name : b->views[i].name, i
             };
     out->n = n;
-    ak_name_index_sort(out); /* a tensor may serve twice */
+    ak_name_index_sort(out); /* a tensor may be bound twice */
     return AKUNU_OK;
 }
 
-/* The second tensor of a weight in MXFP4. */
+/* The scales tensor of an MXFP4 weight. */
 static bool is_scale(const struct ak_name_index *bound, const char *name)
 {
     static const char scales[] = "_scales";

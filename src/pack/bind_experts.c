@@ -1,13 +1,12 @@
-/* Experts in Hugging Face checkpoints, which have them
+/* Experts in Hugging Face checkpoints, which store them
  *
- *   one by one    a tensor for each expert: Mixtral, Qwen
+ *   one by one    a tensor per expert: Mixtral, Qwen
  *   stacked       one [experts, rows, cols]: MLX's conversions
- *   in halves     rows of gate, then of up in one stacked tensor: Qwen3.5
- *   in pairs      rows of gate and up in turn in one stacked tensor: gpt-oss. As
+ *   concatenated  gate rows, then up rows in one expert stack: Qwen3.5
+ *   interleaved   gate and up rows alternating in one expert stack: gpt-oss. As
  *                 floats transposed, [experts, cols, rows of both]; as MXFP4 two
  *                 tensors, NAME_blocks [experts, rows of both, cols / 32, 16] with two
- *                 numbers a byte, NAME_scales [experts, rows of both, cols / 32]
- */
+ *                 numbers per byte, NAME_scales [experts, rows of both, cols / 32] */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@
 #include "pack/bind.h"
 #include "weights/composed.h"
 
-enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* of MXFP4 */
+enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* MXFP4 */
 
 /* ---- One by one --------------------------------------------------------- */
 static bool find_expert(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
@@ -33,8 +32,8 @@ static ak_status fail_missing(const char *name, int layer, uint32_t expert, stru
                    ak_role_expand(ak_role_expand_expert(name, expert, pattern), layer, shown));
 }
 
-/* Experts whose inputs stand in orders of their own become rows of F16: one input is
- * prepared for all of them. */
+/* Experts with input orders of their own become rows of F16, since one input is prepared for all
+ * experts. */
 static ak_status convert_ordered(struct ak_binding *b, struct ak_view *matrices, uint64_t n,
                                  struct ak_error *error)
 {
@@ -102,14 +101,14 @@ static ak_status bind_separate(const struct ak_provider *p, const struct ak_fami
     view->type = matrices[0].type;
     view->composed_tensor = matrices[0].composed_tensor;
     view->expert_views = matrices;
-    view->rows = (uint32_t)(shape.n_matrices * shape.rows); /* fits: model/validate.c */
+    view->rows = (uint32_t)(shape.n_matrices * shape.rows); /* fits: checked by model/validate.c */
     for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
         view->plane[i].bytes *= shape.n_matrices;
     return AKUNU_OK;
 }
 
 /* ---- Stacked ------------------------------------------------------------ */
-/* Where a rule's rows stand among those of the rules that share its tensor. */
+/* Index of a rule among the n rules that share its tensor. */
 struct interleave {
     uint32_t index, n;
 };
@@ -123,10 +122,10 @@ static struct interleave find_interleave(const struct ak_family *family,
             part.index = part.n;
         part.n += family->weights[i].hf && strcmp(family->weights[i].hf, name) == 0;
     }
-    return part.n > 0 ? part : (struct interleave){ 0, 1 }; /* an alias is one weight's */
+    return part.n > 0 ? part : (struct interleave){ 0, 1 }; /* an alias names one weight */
 }
 
-/* What is quantized lies nowhere that could be turned or shared. */
+/* A composed tensor has no bytes to transpose or share. */
 static ak_status check_float(const struct ak_view *view, const struct ak_bind_shape *shape,
                              struct ak_error *error)
 {
@@ -136,7 +135,7 @@ static ak_status check_float(const struct ak_view *view, const struct ak_bind_sh
     return ak_bind_check_shape(view, shape, error);
 }
 
-/* The experts' matrices, each turned, in memory of the binding's own. */
+/* Each expert's matrix transposed into an owned buffer. */
 static ak_status copy_transposed(const struct ak_bind_shape *shape, struct interleave part,
                                  struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
@@ -177,7 +176,7 @@ static ak_status transpose_experts(const struct ak_bind_shape *shape, struct int
     return AKUNU_OK;
 }
 
-/* An expert's rows of one weight stand together: a list of views has them. */
+/* Each expert's rows of one weight are contiguous: a list of views, one per expert. */
 static ak_status bind_concatenated(const struct ak_bind_shape *shape, struct interleave part,
                                    struct ak_binding *b, struct ak_view *view,
                                    struct ak_error *error)
@@ -201,7 +200,8 @@ static ak_status bind_concatenated(const struct ak_bind_shape *shape, struct int
                 (struct ak_plane){ (const uint8_t *)view->plane[0].data + half * bytes, bytes };
     }
     view->expert_views = matrices;
-    view->rows = (uint32_t)(shape->n_matrices * shape->rows); /* fits: model/validate.c */
+    /* fits: checked by model/validate.c */
+    view->rows = (uint32_t)(shape->n_matrices * shape->rows);
     if (!view->composed_tensor)
         view->plane[0] = (struct ak_plane){ matrices[0].plane[0].data, bytes * shape->n_matrices };
     return AKUNU_OK;
@@ -270,7 +270,7 @@ static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_family_
     return ak_bind_own_buffer(b, NULL, a, error);
 }
 
-/* One vector an expert. */
+/* One vector per expert. */
 static ak_status bind_vectors(const struct ak_bind_shape *shape, struct interleave part,
                               struct ak_view *view, struct ak_error *error)
 {

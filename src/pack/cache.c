@@ -1,4 +1,5 @@
-/* What a load does with the packed cache. */
+/* The packed cache at load: maps a valid file, waits for another process that writes it, or builds
+ * it. Any failure falls back to packing in memory. */
 #include "pack/cache.h"
 
 #include <errno.h>
@@ -21,11 +22,11 @@ static const double mebibyte = 1024.0 * 1024.0;
 struct cache {
     struct ak_pack_job *job;
     const struct ak_pack_cache_options *options;
-    char *path; /* of the folder */
+    char *path; /* the cache folder */
     int dir;
     struct ak_store_key key;
     char name[AK_STORE_NAME_BYTES], temp_name[AK_STORE_NAME_BYTES];
-    bool damaged; /* what has the name cannot be used */
+    bool damaged; /* the file of that name cannot be used */
     bool cancelled;
 };
 
@@ -35,7 +36,7 @@ static void sleep_ms(long ms)
     nanosleep(&pause, NULL);
 }
 
-/* The one line about a cache that is done without. */
+/* Logs why the weights are packed in memory instead of cached. */
 static void log_fallback(const struct cache *c, const char *why)
 {
     char shown[AK_SHOW_BYTES];
@@ -43,7 +44,7 @@ static void log_fallback(const struct cache *c, const char *why)
                 c->path ? " in " : "", c->path ? ak_show_path(c->path, shown) : "", why);
 }
 
-/* Points the weights into the open cache. */
+/* Maps the cache file and points the weights into it. */
 static bool map_cache(const struct cache *c, int fd)
 {
     struct ak_weights *w = c->job->weights;
@@ -52,13 +53,13 @@ static bool map_cache(const struct cache *c, int fd)
         return false;
     w->block_mapped = true;
     ak_pack_set_block(w);
-    /* told apart from building, for those who remove what is not used */
+    /* records the time of use, for whoever removes unused files; the time of change stays */
     struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
     (void)futimens(fd, times);
     return true;
 }
 
-/* False: there is none that can be used. */
+/* False: no usable cache. */
 static bool find_cache(struct cache *c)
 {
     struct ak_store_header header;
@@ -73,8 +74,8 @@ static bool find_cache(struct cache *c)
     return valid;
 }
 
-/* Another process packs the same model: its progress is ours. True once it has
- * ended, well or not; false where it does not get on. */
+/* Another process packs the same model: reports its progress as ours. True once it has ended, with
+ * success or not; false if it makes no progress. */
 static bool wait_for_writer(struct cache *c)
 {
     uint64_t last = 0, done, total;
@@ -110,7 +111,7 @@ static void fill_header(const struct cache *c, struct ak_store_header *header)
     ak_store_header_set_source(header, c->job->source);
 }
 
-/* Builds the cache in the part that is ours and uses it. */
+/* Builds the cache in the temporary file that this process has locked, and maps it. */
 static bool build_cache(struct cache *c, int fd)
 {
     struct ak_store_writer build = {
@@ -153,7 +154,7 @@ static bool obtain_block(struct cache *c)
             return true;
         int fd = ak_store_lock_temp(c->dir, c->temp_name, &busy);
         if (fd >= 0) {
-            bool done = find_cache(c); /* whoever had it may just have finished */
+            bool done = find_cache(c); /* the other writer may just have finished */
             if (done)
                 unlinkat(c->dir, c->temp_name, 0);
             else

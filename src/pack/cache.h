@@ -1,30 +1,29 @@
-/* The packed cache: the packed block of a model in a file, which later starts map instead of
- * packing again. session/ loads weights through it; store/store.h has the files.
+/* The packed cache: a model's packed block in a file, which later starts map instead of packing
+ * again. session/ loads weights through it; store/store.h has the folder and the file format.
  *
- * The key covers the model file (size, time, all that is no tensor), the backend, every
- * weight's place in the block, and what the backend's packer makes of a synthetic weight of
- * each type. */
+ * The key covers the model file (size, time, everything except tensors), the backend, each weight's
+ * place in the block, and what the backend's packer makes of a synthetic weight of each type. */
 #ifndef AK_PACK_CACHE_H
 #define AK_PACK_CACHE_H
 
 #include "pack/pack.h"
 #include "store/store.h"
 
-/* ---- Use (cache.c) ---------------------------------------------------- */
+/* ---- Use (cache.c) ------------------------------------------------------ */
 struct ak_pack_cache_options {
-    const char *dir;           /* NULL: ak_store_default_dir */
-    uint64_t available_memory; /* for a folder that lies in memory */
+    const char *dir;           /* NULL: ak_store_default_dir() */
+    uint64_t available_memory; /* bytes, for the check of space if the folder is in memory */
     const struct ak_log *log;
 };
 
-/* Gives the weights of `job` their block: from the cache; else packs them into
- * it; else, where that cannot be, packs them into memory and says why in one
- * line of the log. Fails only where memory ends or progress cancels. */
+/* Gives the weights of `job` their block: from the cache; else packed into the cache; else packed
+ * in memory, with a line in the log that says why. Fails only if memory runs out or progress
+ * cancels. */
 ak_status ak_pack_cache_weights(struct ak_pack_job *job,
                                 const struct ak_pack_cache_options *options,
                                 struct ak_error *error);
 
-/* ---- Key (cache_key.c) ------------------------------------------------ */
+/* ---- Key (cache_key.c) -------------------------------------------------- */
 ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *out,
                             struct ak_error *error);
 
@@ -32,7 +31,7 @@ ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *
 void ak_pack_cache_name(const struct ak_store_key *key, char name[AK_STORE_NAME_BYTES]);
 void ak_pack_cache_temp_name(const struct ak_store_key *key, char name[AK_STORE_NAME_BYTES]);
 
-/* ---- Building (cache_build.c) ----------------------------------------- */
+/* ---- Building (cache_build.c) ------------------------------------------- */
 /* Packs the block of `job` into writer->fd, an empty file, and commits it. On failure returns
  * false, removes the file and sets *why (a string constant or strerror()'s); *cancelled: progress
  * cancelled. */

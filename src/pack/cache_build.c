@@ -1,7 +1,6 @@
-/* Packs into a file: in windows of 2 MiB that lie at multiples of 2 MiB, each
- * packed in memory of its thread and written in one piece. So a full disk is an
- * error and no signal, and the page cache gets large folios, which the map then
- * has as huge pages. */
+/* Packs into a file, in windows of 2 MiB at multiples of 2 MiB. A thread packs a window in its own
+ * memory and writes it at once, so a full disk is an error and not a signal. The page cache gets
+ * large folios, which become huge pages in the map. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -18,10 +17,10 @@ struct writer {
     const struct ak_pack_job *job;
     int fd;
     uint64_t slack, buffer_bytes;
-    uint8_t *buffers; /* one a thread: slack, window, slack */
+    uint8_t *buffers; /* per thread: slack, window, slack */
     struct ak_pack_windows windows;
     atomic_ullong done;
-    atomic_int failed; /* errno */
+    atomic_int failed; /* errno; 0: none */
     atomic_bool cancelled;
 };
 
@@ -33,7 +32,7 @@ static void write_window(struct writer *w, uint64_t begin, uint8_t *buffer)
         .begin = begin, .end = end, .origin = begin - w->slack, .both_ends = true
     };
     ak_pack_read_ahead(w->job, begin + AK_PACK_READ_AHEAD_BYTES, end + AK_PACK_READ_AHEAD_BYTES);
-    memset(buffer + w->slack, 0, end - begin); /* between weights */
+    memset(buffer + w->slack, 0, end - begin); /* gaps between weights */
     ak_pack_range(w->job, &range, buffer);
     int failed =
         ak_store_write(w->fd, buffer + w->slack, end - begin, AK_STORE_BLOCK_OFFSET + begin);
@@ -78,7 +77,7 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
         ak_pages_free(w.buffers, bytes);
         return ENOMEM;
     }
-    /* Room for all of it, where the file system can promise that. */
+    /* Reserves space for all of it if the file system can. */
     int failed = 0;
     if (fallocate(fd, 0, AK_STORE_BLOCK_OFFSET, (off_t)total) != 0 && errno != EOPNOTSUPP &&
         errno != ENOSYS && errno != EINTR)

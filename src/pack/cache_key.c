@@ -1,4 +1,4 @@
-/* The key of the packed cache: a hash over all that decides the packed bytes. */
+/* The key of the packed cache: a hash over everything that decides the packed bytes. */
 #include "pack/cache.h"
 
 #include <string.h>
@@ -22,8 +22,8 @@ static void add_text(struct ak_sha256 *h, const char *text)
     ak_sha256_add(h, text, strlen(text));
 }
 
-/* A weight's type, shape and place. Tensors go by their names in the file: the
- * numbers of roles may change. */
+/* A weight's type, shape and place. Tensors are named as in the file, since the numbers of roles
+ * may change. */
 static void add_packed(struct ak_sha256 *h, const struct ak_pack_weight *packed)
 {
     add_text(h, ak_quant_info(packed->type)->name);
@@ -39,8 +39,8 @@ static void add_packed(struct ak_sha256 *h, const struct ak_pack_weight *packed)
     }
 }
 
-/* What a composed tensor makes of the beginning of a weight of its own: the same of one that
- * was changed. Once for all of one name. */
+/* What a composed tensor makes of the first row's beginning, so that a changed scheme changes the
+ * key. Once per scheme name and type. */
 static void add_composed(struct ak_sha256 *h, const struct ak_weights *w, uint32_t i)
 {
     uint8_t blocks[AK_COMPOSED_ELEMS_MAX * sizeof(float)];
@@ -60,8 +60,8 @@ static void add_composed(struct ak_sha256 *h, const struct ak_weights *w, uint32
     ak_sha256_add(h, blocks, bytes);
 }
 
-/* What the packer makes of a synthetic weight: a packer that was changed finds no
- * cache of its former self, whether or not somebody thought of its number. */
+/* What the packer makes of a synthetic weight: a changed packer then never finds the caches of its
+ * former version, even if nobody changed a version number. */
 static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend,
                             enum ak_quant_type type, struct ak_error *error)
 {
@@ -95,7 +95,7 @@ static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend,
     return status;
 }
 
-/* Whether no weight before it is of the same type and backend. */
+/* True if no weight before it has the same type and backend. */
 static bool is_first(const struct ak_weights *w, uint32_t i)
 {
     for (uint32_t j = 0; j < i; j++)

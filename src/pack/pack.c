@@ -1,4 +1,5 @@
-/* Packs weights on all threads, the block in windows. */
+/* Packs weights on all threads, window by window of the block, and tells the system which source
+ * pages to read ahead and to drop. */
 #include "base/chip.h"
 #include "base/mem.h"
 #include "pack/pack.h"
@@ -21,10 +22,10 @@ uint64_t ak_pack_slack(const struct ak_pack_job *job)
     return max;
 }
 
-/* Rows of one part that a range of the block takes. */
+/* Rows of a part that are in a range of the block. */
 struct rows {
     uint32_t first, n;
-    uint64_t at; /* where they begin in the block */
+    uint64_t at; /* block byte where they begin */
 };
 
 static bool rows_in(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
@@ -46,8 +47,8 @@ static bool rows_in(const struct ak_pack_weight *packed, const struct ak_pack_pa
     return true;
 }
 
-/* The embedding's rows are read again for every token: what is packed of it, the
- * tied output, stays in the page cache. */
+/* The embedding's rows are read again for every token: if it is packed (tied output), its source
+ * stays in the page cache. */
 static enum ak_file_advice choose_advice(const struct ak_pack_job *job, const struct ak_view *view)
 {
     return job->evict_source && view->plane[0].data != job->weights->embedding->plane[0].data ?
@@ -68,7 +69,7 @@ static void advise_all(const struct ak_pack_job *job, const struct ak_view *view
             ak_provider_advise(job->source, view->plane[i].data, view->plane[i].bytes, use);
 }
 
-/* Where every row is all over the planes, they are wanted with the first one and dropped
+/* If every row is spread over the planes, all of them are read ahead with the first row and dropped
  * after the last one (count_done). */
 static void advise_source(const struct ak_pack_job *job, const struct ak_view *view, uint32_t first,
                           uint32_t n, enum ak_file_advice use)
@@ -90,7 +91,7 @@ static void advise_source(const struct ak_pack_job *job, const struct ak_view *v
     }
 }
 
-/* Those of `rows` that lie in the matrix of row `row`, which they may begin in. */
+/* Those of `rows` that belong to one matrix, from row `row` on. */
 struct piece {
     const struct ak_view *view;
     uint32_t first, n;
@@ -120,14 +121,14 @@ static void pack_rows(const struct ak_pack_job *job, const struct ak_pack_weight
     }
 }
 
-/* Ranges of a job do not overlap: once all bytes of a part were in one, it is packed. */
+/* A job's ranges do not overlap: a part is packed once the ranges have covered its bytes. */
 static bool is_done(const struct ak_pack_weight *packed, const struct ak_pack_part *part)
 {
     return atomic_load(&part->n_packed_bytes) ==
            (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
 }
 
-/* Parts may be cut from one tensor. */
+/* Several parts may come from one merged tensor. */
 static bool is_tensor_done(const struct ak_pack_weight *packed, const struct ak_pack_part *part)
 {
     bool done = true;
@@ -222,7 +223,7 @@ void ak_pack_windows_clear(struct ak_pack_windows *w)
     ak_free(w->taken);
 }
 
-/* Who reads byte `at` of the block: threads have equal shares of each part's rows. */
+/* The thread that reads byte `at` of the block in a pass: each part's rows are split evenly. */
 static unsigned find_reader(const struct ak_pack_job *job, uint64_t at)
 {
     for (uint32_t i = 0; i < job->weights->n_packed; i++) {

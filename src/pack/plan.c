@@ -1,5 +1,5 @@
-/* Decides which parts of a linear operator become one weight, where every packed
- * weight lies, and reads the vectors as float32. */
+/* Plans the packed block: which parts of a linear operator become one weight, and where each packed
+ * weight goes. Reads the vectors as float32. */
 #include <string.h>
 
 #include "base/math.h"
@@ -12,7 +12,7 @@ enum {
     WEIGHT_ALIGN = 4096 /* bytes of the packed block */
 };
 
-/* Operators of the layers come layer by layer, those outside last. */
+/* Operators of layers come first, layer by layer; the others last. */
 static bool is_per_layer(enum ak_op_linear linear)
 {
     return ak_role_has_layer(ak_op_linear_info(linear)->parts[0].weight);
@@ -47,7 +47,7 @@ uint32_t ak_pack_find_vector(const struct ak_weights *w, enum ak_role role, int 
     return AK_OP_NONE;
 }
 
-/* Room for every operator part and vector that the model can have. */
+/* Most operator parts and vectors that the model can have. */
 struct limits {
     uint32_t packed, vectors;
     uint64_t vector_elems;
@@ -63,7 +63,7 @@ static ak_status count_limits(const struct ak_binding *binding, struct limits *o
         uint64_t layers = ak_role_has_layer(rule->role) ? spec->config.n_layers : 1;
         if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
             ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
-            /* a bias may have to be spread over a padded output */
+            /* a bias is padded as its operator's output */
             uint64_t vectors =
                 ak_role_is_expert(rule->role) ? layers * spec->config.n_experts : layers;
             out->vectors += (uint32_t)layers;
@@ -111,14 +111,14 @@ void ak_pack_read_vector(const struct ak_view *view, size_t row, float *out)
 
 /* The parts of an operator that the model has. */
 struct parts {
-    uint32_t n, width; /* of the output */
+    uint32_t n, width; /* width: elements of the output */
     uint32_t n_experts;
     struct ak_op_linear_part of[AK_OP_LINEAR_PARTS_MAX];
     const struct ak_view *views[AK_OP_LINEAR_PARTS_MAX];
     uint32_t at[AK_OP_LINEAR_PARTS_MAX];
 };
 
-/* What has to be put together lies nowhere. */
+/* A composed tensor is always packed. */
 uint64_t ak_pack_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows)
 {
     uint64_t row_bytes = 0,
@@ -126,11 +126,11 @@ uint64_t ak_pack_bytes(const struct ak_backend *backend, const struct ak_view *v
     if (bytes > 0 || !view->composed_tensor)
         return bytes;
     (void)ak_quant_row_bytes(view->type, view->cols,
-                             &row_bytes); /* held when the file was opened */
+                             &row_bytes); /* cannot fail: checked when the file was opened */
     return ak_round_up(rows, PART_ALIGN) * row_bytes;
 }
 
-/* One weight over parts [first, first + n) of an operator. */
+/* Adds one weight of parts [first, first + n) of an operator. */
 static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak_op_linear linear,
                        int layer, const struct parts *parts, uint32_t first, uint32_t n,
                        uint32_t bias)
@@ -160,7 +160,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
     w->block_bytes += ak_round_up(packed->bytes, WEIGHT_ALIGN);
 }
 
-/* Of experts, one after another, each over the operator's whole output. */
+/* Bias of an operator; experts' biases one after another, each as wide as the whole output. */
 static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding, int layer,
                           const struct parts *parts)
 {
@@ -229,8 +229,8 @@ uint64_t ak_pack_read_bytes(const struct ak_pack_weight *packed)
     return bytes;
 }
 
-/* Whether two parts become one weight. What is put together is packed even where the same
- * type, read from the file, is not. */
+/* True if two parts become one weight. A composed tensor never fuses with a stored one, since it is
+ * packed even if its type, read from the file, is not. */
 static bool can_fuse(const struct ak_view *a, const struct ak_view *b)
 {
     return a->type == b->type && a->cols == b->cols && !a->composed_tensor == !b->composed_tensor &&
@@ -245,7 +245,7 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
     backend = ak_backend_for_layer(backend, layer);
     AK_TRY(find_parts(binding, backend, ak_op_linear_info(linear), layer, &parts, error));
     if (parts.n == 0)
-        return AKUNU_OK; /* this architecture has no such operator */
+        return AKUNU_OK; /* the architecture has no such operator */
     uint32_t index = operator_index(w, linear, layer);
     w->first_packed[index] = w->n_packed;
     w->widths[index] = parts.width;
@@ -268,7 +268,7 @@ static bool is_bias(enum ak_role role)
     return false;
 }
 
-/* Converters to GGUF have added the offset, and made decays of their logarithms. */
+/* Converters to GGUF have already added the norm offset and replaced logarithms of decays. */
 static void read_vector(const struct ak_spec *spec, enum ak_role role, const struct ak_view *view,
                         float *out)
 {
@@ -310,7 +310,7 @@ static ak_status plan_weights(const struct ak_binding *binding, struct ak_backen
     struct limits limits;
     AK_TRY(count_limits(binding, &limits, error));
     w->n_layers = binding->spec->config.n_layers;
-    w->packed = ak_alloc(limits.packed + 1u, sizeof *w->packed); /* a tied output is one more */
+    w->packed = ak_alloc(limits.packed + 1u, sizeof *w->packed); /* and a tied output */
     w->vectors = ak_alloc(limits.vectors, sizeof *w->vectors);
     w->vector_block = ak_pages_alloc(ak_max_size(limits.vector_elems, 1) * sizeof(float));
     w->vector_bytes = 0;

@@ -2,7 +2,7 @@
 
 #include "weights/composed.h"
 
-enum { BLOCK_K = 32, BLOCK_BYTES_MAX = 40 }; /* of 32 elements of a type that has tiles */
+enum { BLOCK_K = 32, BLOCK_BYTES_MAX = 40 }; /* bytes of 32 elements, the largest type with tiles */
 
 uint64_t ak_pack_tile_bytes(const struct ak_pack_tile_format *tiles, enum ak_quant_type type,
                             uint32_t rows, uint32_t cols)
@@ -12,7 +12,7 @@ uint64_t ak_pack_tile_bytes(const struct ak_pack_tile_format *tiles, enum ak_qua
     return ((uint64_t)rows + AK_PACK_ROWS - 1) / AK_PACK_ROWS * tiles->bytes(type, cols);
 }
 
-/* 16 rows, or fewer at the end, that a composed tensor makes: a tile's columns at a time. */
+/* 16 rows of a composed tensor, or fewer at its end: one tile's columns at a time. */
 static void pack_composed(const struct ak_pack_tile_format *tiles, const struct ak_view *view,
                           uint32_t first, uint8_t *to)
 {
@@ -42,7 +42,7 @@ static void pack_stored(const struct ak_pack_tile_format *tiles, const struct ak
     tiles->pack(view->type, rows, view->cols, to);
 }
 
-/* Rows that are not tiled are only put together. */
+/* Types without tiles are composed row by row. */
 static void compose_rows(const struct ak_view *view, uint32_t first, uint32_t n, uint64_t row_bytes,
                          uint8_t *to)
 {
@@ -57,7 +57,7 @@ void ak_pack_tile_rows(const struct ak_pack_tile_format *tiles, const struct ak_
     uint64_t row_bytes = 0;
     uint8_t *to = packed;
     (void)ak_quant_row_bytes(view->type, view->cols,
-                             &row_bytes); /* held when the file was opened */
+                             &row_bytes); /* cannot fail: checked when the file was opened */
     if (!tiles->is_tiled(view->type)) {
         compose_rows(view, first, n, row_bytes, to);
         return;

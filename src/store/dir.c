@@ -1,4 +1,4 @@
-/* The cache folder: where it is, names and locks of its files, list, removal. */
+/* The cache folder: its place, and the names, locks, list and removal of its files. */
 #include "store/store.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ char *ak_store_default_dir(void)
                *home = ak_env("HOME");
     if (own)
         return join_path(own, "");
-    if (cache && cache[0] == '/') /* relative ones are to be ignored, says the specification */
+    if (cache && cache[0] == '/') /* the XDG specification: relative paths are ignored */
         return join_path(cache, "/akunu");
     return home && home[0] == '/' ? join_path(home, "/.cache/akunu") : NULL;
 }
@@ -41,7 +41,7 @@ static bool make_folders(const char *path)
         return false;
     for (char *slash = strchr(prefix + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(prefix, 0700); /* what matters is the last one */
+        (void)mkdir(prefix, 0700); /* only the last one matters */
         *slash = '/';
     }
     bool made = mkdir(prefix, 0700) == 0 || errno == EEXIST;
@@ -57,7 +57,7 @@ int ak_store_open_dir(const char *path, bool make)
     return dir;
 }
 
-/* Only the owner may ask for O_NOATIME. */
+/* Only the file's owner may use O_NOATIME. */
 int ak_store_open_file(int dir, const char *name)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -65,7 +65,7 @@ int ak_store_open_file(int dir, const char *name)
     return fd < 0 && errno == EPERM ? openat(dir, name, flags) : fd;
 }
 
-/* Whether `fd` is still what `name` names, and ours alone. */
+/* True if `fd` is still the file called `name`, and this user's alone. */
 static bool is_own(int dir, const char *name, int fd)
 {
     struct stat open_one, named;
@@ -77,7 +77,7 @@ static bool is_own(int dir, const char *name, int fd)
 int ak_store_lock_temp(int dir, const char *temp_name, bool *busy)
 {
     *busy = false;
-    /* One that is there may be finished or removed before it is locked: then once more. */
+    /* The file may be renamed or removed between open and lock: try again. */
     for (int tries = 0; tries < 16; tries++) {
         int fd =
             openat(dir, temp_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -109,7 +109,7 @@ void ak_store_file_name(const struct ak_store_key *key, const char *suffix,
 }
 
 /* ---- What is there ------------------------------------------------------ */
-/* What a name of 32 hexadecimal digits and one of the suffixes stands for. */
+/* Meaning of a file name: 32 hexadecimal digits and a suffix. */
 struct parsed_name {
     enum ak_store_kind kind;
     bool is_temp;
@@ -136,7 +136,7 @@ static bool parse_name(const char *name, struct parsed_name *out)
     return false;
 }
 
-/* Ready where the model file is what it was. */
+/* READY if the model file is unchanged, or unknown. */
 static enum akunu_cache_state state_of(const struct ak_store_header *header)
 {
     struct stat st;
@@ -152,7 +152,7 @@ static bool read_entry(int dir, const char *name, struct parsed_name parsed,
                        struct ak_store_entry *out)
 {
     *out = (struct ak_store_entry){ .kind = parsed.kind, .state = AKUNU_CACHE_DAMAGED };
-    memcpy(out->name, name, strlen(name)); /* parse_name: it fits */
+    memcpy(out->name, name, strlen(name)); /* fits: parse_name() checked it */
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
@@ -185,7 +185,7 @@ ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n, str
 {
     *entries = NULL;
     *n = 0;
-    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* fdopendir takes it */
+    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* fdopendir takes ownership */
     DIR *folder = own >= 0 ? fdopendir(own) : NULL;
     if (!folder) {
         if (own >= 0)
@@ -225,7 +225,7 @@ bool ak_store_remove(int dir, const char *name)
     }
     if (!parsed.is_temp)
         return unlinkat(dir, name, 0) == 0;
-    /* Under its lock, so that nobody begins to write it at this moment. */
+    /* Under its lock, so that nobody starts to write it meanwhile. */
     int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(fd);

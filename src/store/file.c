@@ -36,7 +36,7 @@ static void checksum(const uint8_t *page, uint8_t sum[AK_SHA256_BYTES])
     ak_sha256_end(&h, sum);
 }
 
-/* Numbers are in this machine's byte order, as the block is; `byte_order` tells. */
+/* Numbers are in this machine's byte order, as the block is; `byte_order` detects another. */
 void ak_store_header_write(const struct ak_store_header *header,
                            uint8_t page[AK_STORE_HEADER_BYTES])
 {
@@ -109,7 +109,7 @@ void ak_store_header_set_source(struct ak_store_header *header, const struct ak_
     char *path = realpath(source.path, NULL);
     if (path && strlen(path) < sizeof header->source)
         snprintf(header->source, sizeof header->source, "%s", path);
-    free(path); /* the C library's */
+    free(path); /* allocated by the C library */
 }
 
 /* ---- How far a writer is ------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* The cache folder and its files: packed weights of models, keys and values of prompts.
- * pack/cache.c and persist/ write the contents; this layer names, locks, checks, lists and
- * removes the files. opencl/ keeps its compiled programs in the same folder. The folder holds
+ * pack/cache.c and persist/ write the contents; this layer names, locks, checks, lists and removes
+ * the files. opencl/ keeps its compiled programs in the subfolder opencl. The folder holds
  *
  *     KEY.packed          packed weights; KEY is 32 hexadecimal digits
  *     KEY.prompt          keys and values of a text (persist/save.h)
@@ -19,9 +19,9 @@
  *     2176  of a text: hash of its tokens and of its pages' hashes, 16 bytes
  *     4064  SHA-256 of all before
  *
- * The header is written last, after a sync of the block: it is the ready marker. The file's
- * time of change is set to the time of building in whole seconds: a file that was written to
- * since then is known to be damaged. */
+ * The header is written last, after a sync of the block: it is the ready marker. The file's time of
+ * change is set to the time of building in whole seconds: a file that was written to since then is
+ * known to be damaged. */
 #ifndef AK_STORE_STORE_H
 #define AK_STORE_STORE_H
 
@@ -31,7 +31,7 @@
 enum {
     AK_STORE_VERSION = 1,
     AK_STORE_HEADER_BYTES = 4096,
-    AK_STORE_BLOCK_OFFSET = 2 << 20, /* where the block begins */
+    AK_STORE_BLOCK_OFFSET = 2 << 20, /* offset of a packed block in its file */
     AK_STORE_BACKEND_BYTES = 32,
     AK_STORE_SOURCE_BYTES = 2048,
     AK_STORE_KEY_DIGITS = 32,
@@ -52,69 +52,68 @@ struct ak_store_key {
 void ak_store_file_name(const struct ak_store_key *key, const char *suffix,
                         char name[AK_STORE_NAME_BYTES]);
 
-/* ---- One file (file.c) ------------------------------------------------ */
+/* ---- One file (file.c) -------------------------------------------------- */
 struct ak_store_header {
     enum ak_store_kind kind;
-    uint64_t block_bytes; /* of a text: all behind the header */
+    uint64_t block_bytes; /* of a prompt: everything after the header */
     int64_t built;
     struct ak_store_key key;
     uint64_t source_bytes;
     int64_t source_mtime_ns;
     char backend[AK_STORE_BACKEND_BYTES];
-    char source[AK_STORE_SOURCE_BYTES]; /* absolute; "" where it did not fit */
-    uint64_t n_tokens;                  /* of a text */
+    char source[AK_STORE_SOURCE_BYTES]; /* absolute path of the model file; "": too long */
+    uint64_t n_tokens;                  /* prompts only, as `digest` */
     uint64_t digest[2];
 };
 
 void ak_store_header_write(const struct ak_store_header *header,
                            uint8_t page[AK_STORE_HEADER_BYTES]);
-/* False: no header that this version wrote. */
+/* False: not a header that this version wrote. */
 bool ak_store_header_read(const uint8_t page[AK_STORE_HEADER_BYTES], struct ak_store_header *out);
 
-/* Whether `fd` is a complete cache, unchanged since it was built, that nobody
- * else can write to. */
+/* True if `fd` is a complete cache file, unchanged since it was built, that no other user can write
+ * to. */
 bool ak_store_check(int fd, struct ak_store_header *out);
 
-/* Fills in what a header says of a model's file. */
+/* Fills in the header's fields about the model file. */
 void ak_store_header_set_source(struct ak_store_header *header, const struct ak_provider *source);
 
-/* How far a writer is: kept where the header will be. */
+/* A writer's progress, stored where the header will be. put: false if the write failed; get: false
+ * if there is none. */
 bool ak_store_put_progress(int fd, uint64_t done, uint64_t total);
 bool ak_store_get_progress(int fd, uint64_t *done, uint64_t *total);
 
-/* ---- Writing (write.c) ------------------------------------------------ */
+/* ---- Writing (write.c) -------------------------------------------------- */
 /* A file being written: `temp_name` of the folder, locked by the caller. */
 struct ak_store_writer {
     int dir, fd;
     const char *temp_name, *name;
-    struct ak_store_header header; /* built is filled in */
+    struct ak_store_header header; /* `built` is filled in */
 };
 
-/* Writes n bytes at offset `at`. Gives errno. */
+/* Writes n bytes at offset `at`. Returns errno, 0: success. */
 int ak_store_write(int fd, const void *from, size_t n, uint64_t at);
 
-/* Syncs the block in writer->fd, writes the header and renames the file to writer->name.
- * Gives errno. */
+/* Syncs the block in writer->fd, writes the header and renames the file to writer->name. Returns
+ * errno, 0: success. */
 int ak_store_commit(struct ak_store_writer *writer);
 
-/* Whether a cache of that many bytes leaves enough free: NULL, or why not. */
+/* Checks for free space for a cache of that many bytes. Returns NULL, or the reason against it. */
 const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory);
 
-/* ---- The folder (dir.c) ----------------------------------------------- */
-/* $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu, ~/.cache/akunu; NULL: none of them can
- * be told, or no memory. The caller frees it. */
+/* ---- The folder (dir.c) ------------------------------------------------- */
+/* $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu or ~/.cache/akunu; NULL: none is set, or out of memory.
+ * The caller frees it. */
 char *ak_store_default_dir(void);
 
-/* A descriptor of the folder, made with its parents where absent and wanted; -1,
- * errno. */
+/* Opens the folder; `make` creates it with its parents if absent. -1: errno. */
 int ak_store_open_dir(const char *path, bool make);
 
-/* Opens a file of the folder to look at it, which is no use of it: its time of use stays. -1,
- * errno. */
+/* Opens a file for inspection, without changing its time of use. -1: errno. */
 int ak_store_open_file(int dir, const char *name);
 
-/* Opens and locks `temp_name` in the folder, and empties it. -1: *busy tells that
- * another process writes it, and else errno why it cannot be. */
+/* Opens and locks `temp_name` in the folder, and truncates it. -1: *busy is true if another process
+ * writes it, else errno. */
 int ak_store_lock_temp(int dir, const char *temp_name, bool *busy);
 
 struct ak_store_entry {
@@ -122,19 +121,19 @@ struct ak_store_entry {
     enum ak_store_kind kind;
     enum akunu_cache_state state;
     uint64_t bytes;                /* on disk */
-    int64_t built, used;           /* seconds since 1970; built is 0 where unknown */
-    struct ak_store_header header; /* of READY and STALE */
+    int64_t built, used;           /* seconds since 1970; built 0: unknown */
+    struct ak_store_header header; /* if state is READY or STALE */
 };
 
-/* All caches in the folder by name; *entries is the caller's to free. */
+/* Lists all cache files, by name. The caller frees *entries. */
 ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n,
                         struct ak_error *error);
 
-/* Removes one; false where it is being written (errno EBUSY) or cannot be removed. */
+/* Removes a file. False: it is being written (errno EBUSY) or cannot be removed. */
 bool ak_store_remove(int dir, const char *name);
 
-/* Removes what interrupted writers left, and other caches of the same model file
- * and backend than `keep`: they are out of date. */
+/* Removes abandoned temporary files, and packed caches that `keep` replaces: those of the same
+ * model file and backend. */
 void ak_store_evict(int dir, const char *keep, const struct ak_store_header *header);
 
 #endif

@@ -1,5 +1,5 @@
-/* Writes cache files: positioned writes, the commit that makes a file valid, and the check for
- * space before. */
+/* Writes cache files: positioned writes, the commit that makes a file valid, and the check for free
+ * space. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ int ak_store_write(int fd, const void *bytes, size_t n, uint64_t at)
     return 0;
 }
 
-/* The block first, then the header, which makes it a cache, then its name. A
- * time that does not stay as it was set would make it one that is never valid. */
+/* First the block, then the header, which makes the file valid, then the name. A file system that
+ * does not keep the time of change would leave a file that is never valid: that is an error. */
 int ak_store_commit(struct ak_store_writer *writer)
 {
     uint8_t page[AK_STORE_HEADER_BYTES];
@@ -59,8 +59,8 @@ static bool lies_in_memory(int dir)
     return fstatfs(dir, &fs) == 0 && ((int)fs.f_type == TMPFS || (int)fs.f_type == RAMFS);
 }
 
-/* A twentieth of the disk stays free, at most 1 GiB; in memory, half of what is
- * available. Asked before, a limit of file sizes costs no signal. */
+/* A twentieth of the disk stays free, at most 1 GiB; in memory, half of what is available. The
+ * limit of file sizes is checked because exceeding it would be a signal. */
 const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory)
 {
     const uint64_t max = UINT64_C(1) << 30;
