@@ -1,3 +1,4 @@
+/* Shapes of KV pools: sizes and offsets, the same for every backend. */
 #include "backend/backend.h"
 
 #include <assert.h>
@@ -60,7 +61,7 @@ uint64_t ak_kv_page_bytes(const struct ak_kv_shape *shape)
     return bytes;
 }
 
-/* At a multiple of a cache line. */
+/* Aligned to a cache line. */
 uint64_t ak_kv_state_offset(const struct ak_kv_shape *shape, uint32_t sequence)
 {
     uint64_t pages = ak_kv_page_bytes(shape) * shape->n_pages;

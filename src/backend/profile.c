@@ -1,4 +1,4 @@
-/* Chip profiles as YAML files. The format is flat enough to be read event by event. */
+/* Chip profiles as YAML files, read event by event, since the format is flat. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const char *const class_names[AK_BACKEND_PROFILE_CLASSES] = {
 
 struct reader {
     yaml_parser_t parser;
-    yaml_event_t event; /* the one at hand */
+    yaml_event_t event; /* the current one */
     const char *name;
     struct ak_error *error;
 };
@@ -53,7 +53,7 @@ static ak_status next(struct reader *r)
                    r->parser.problem ? r->parser.problem : "unknown");
 }
 
-/* The scalar at hand, fit for a message. */
+/* The current scalar, for a message. */
 static const char *shown(const struct reader *r, char text[AK_SHOW_BYTES])
 {
     if (r->event.type == YAML_SCALAR_EVENT)
@@ -68,7 +68,7 @@ static bool is_word(const struct reader *r, const char *word)
 }
 
 /* ---- Values ------------------------------------------------------------- */
-/* The whole number behind a key. */
+/* Reads a key's whole number, 1 … high. */
 static ak_status read_number(struct reader *r, const char *key, uint32_t high, uint32_t *out)
 {
     char text[AK_SHOW_BYTES];
@@ -89,7 +89,7 @@ static ak_status read_number(struct reader *r, const char *key, uint32_t high, u
     return AKUNU_OK;
 }
 
-/* How prompts run through the weights of a class. */
+/* Reads how prompts run through a class of weights. */
 static ak_status read_prefill(struct reader *r, bool *blas)
 {
     char text[AK_SHOW_BYTES];
@@ -108,7 +108,7 @@ static ak_status unknown_key(struct reader *r, const char *known)
                    r->name, line_of(r), shown(r, text), known);
 }
 
-/* Marks key number i as seen. */
+/* Marks key i as seen. */
 static ak_status see(struct reader *r, const char *key, unsigned i, unsigned *seen)
 {
     if (*seen & (1u << i))
@@ -175,10 +175,10 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
     }
 }
 
-/* One document, or none: a file may hold comments alone. */
+/* Reads one document or none: a file may hold comments only. */
 static ak_status read_stream(struct reader *r, struct ak_backend_profile *p)
 {
-    AK_TRY(next(r)); /* the stream's start */
+    AK_TRY(next(r)); /* start of the stream */
     AK_TRY(next(r));
     if (r->event.type == YAML_STREAM_END_EVENT)
         return AKUNU_OK;
@@ -186,7 +186,7 @@ static ak_status read_stream(struct reader *r, struct ak_backend_profile *p)
     if (r->event.type != YAML_SCALAR_EVENT ||
         r->event.data.scalar.length > 0) /* "---" alone is an empty scalar */
         AK_TRY(read_profile(r, p));
-    AK_TRY(next(r)); /* the document's end */
+    AK_TRY(next(r)); /* end of the document */
     AK_TRY(next(r));
     if (r->event.type != YAML_STREAM_END_EVENT)
         return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
@@ -221,7 +221,7 @@ ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *p
     char name[AK_SHOW_BYTES];
     ak_status status = ak_file_open(path, &file, error);
     if (status == AKUNU_ERROR_FORMAT) {
-        status = AKUNU_ERROR_ARGUMENT; /* it is no model that is wrong */
+        status = AKUNU_ERROR_ARGUMENT; /* a profile, not a model, is at fault */
         if (error)
             error->status = status;
     }
@@ -264,7 +264,7 @@ ak_status ak_backend_profile_find(const char *path, const struct ak_log *log,
                   AKUNU_OK;
 }
 
-/* What was chosen, as text of n bytes. */
+/* Writes the set values as text; returns its length. */
 static size_t print(const struct ak_backend_profile *p, char text[TEXT_BYTES])
 {
     struct ak_chip chip;

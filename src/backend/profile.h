@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 
-enum { AK_SKINNY_MAX = 16 }; /* tokens of a skinny GEMM, at most */
+enum { AK_SKINNY_MAX = 16 }; /* most tokens of a skinny GEMM */
 
-/* Classes of weight types, by the activation format that they ask for. */
+/* Classes of weight types, by the activation format that they need. */
 enum ak_backend_profile_class {
     AK_BACKEND_PROFILE_FLOAT,    /* F32, F16, BF16 and types without packed kernels */
     AK_BACKEND_PROFILE_SCALE32,  /* a scale per 32 weights */
@@ -22,7 +22,7 @@ struct ak_backend_profile {
     uint32_t prefill_chunk; /* tokens of one pass over a prompt; unset: 512 */
     /* skinny GEMM: up to this many tokens; unset: AK_SKINNY_MAX, the largest value */
     uint32_t skinny_max[AK_BACKEND_PROFILE_CLASSES];
-    bool blas[AK_BACKEND_PROFILE_CLASSES]; /* under --relaxed, prompts run through BLAS */
+    bool blas[AK_BACKEND_PROFILE_CLASSES]; /* with relaxed rounding, prompts run through BLAS */
 };
 
 /* `class`: enum ak_backend_profile_class, or the CPU's activation format of the same value. */
@@ -51,21 +51,21 @@ static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_
  * Everything may be left out. An unknown key, a key given twice, a bad value:
  * AKUNU_ERROR_ARGUMENT, with the line and what may stand there. */
 
-/* Puts what the `bytes` of `text` say over *profile, which is not touched on failure. `name` stands
- * for the file in messages. */
+/* Sets what the `bytes` of `text` give in *profile; after a failure *profile is unchanged. `name`
+ * is the file's name in messages. */
 ak_status ak_backend_profile_parse(const char *name, const void *text, size_t bytes,
                                    struct ak_backend_profile *profile, struct ak_error *error);
 
-/* The same for a file. */
+/* The same from a file. */
 ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *profile,
                                   struct ak_error *error);
 
-/* Reads the file at `path` into *out; where it is NULL, the system's file and then the user's,
- * where they exist. Says in the log which. */
+/* Reads the file at `path` into *out. NULL: the system's file, then the user's, if they exist. Logs
+ * which it read. */
 ak_status ak_backend_profile_find(const char *path, const struct ak_log *log,
                                   struct ak_backend_profile *out, struct ak_error *error);
 
-/* Writes *profile to `path`, at once or not at all. */
+/* Writes *profile to `path`, atomically. */
 ak_status ak_backend_profile_write(const struct ak_backend_profile *profile, const char *path,
                                    struct ak_error *error);
 

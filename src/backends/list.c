@@ -1,3 +1,4 @@
+/* The backends of this build, by name. */
 #include "backends/list.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The backends of this build. */
+/* The backends of this build, and the composite backend. session/ opens them; api/ lists them. */
 #ifndef AK_BACKENDS_LIST_H
 #define AK_BACKENDS_LIST_H
 
@@ -7,14 +7,14 @@
 /* Ends in NULL. The CPU is always first. */
 const struct ak_backend_ops *const *ak_backend_list(void);
 
-/* The backend called `name`; NULL: the CPU's. */
+/* Finds the backend called `name`; NULL: the CPU. */
 ak_status ak_backend_find(const char *name, const struct ak_backend_ops **out,
                           struct ak_error *error);
 
-/* Composite backend (split.c): first layers on one backend, the rest and what follows them on
- * another. */
-/* Layers [0, split_layer) go to `first`, the others to `second`; 0 < split_layer < layers. *out
- * takes both on success and closes them in the end; `spec` outlives it. */
+/* Composite backend: first layers on one backend, the rest on another (split.c). */
+/* Layers [0, split_layer) run on `first`, the others and what follows them on `second`; 0 <
+ * split_layer < layers. On success *out owns both and closes them with itself. `spec` must outlive
+ * it. */
 ak_status ak_backend_open_split(struct ak_backend *first, struct ak_backend *second,
                                 const struct ak_spec *spec, uint32_t split_layer,
                                 struct ak_backend **out, struct ak_error *error);

@@ -1,7 +1,6 @@
-/* What goes over from one to the other is a pass's hidden states before layer `split_layer`, a row
- * a token; results come from the second, of which a table's end is. Whatever belongs to a layer
- * (weights, pages of the KV cache, states) lies with the backend that has the layer: each has a
- * pool of its own layers, with the same page numbers. */
+/* Composite backend. The first part hands its hidden states before `split_layer` to the second,
+ * which gives the results. Weights, KV pages and states belong to the part that owns the layer;
+ * page numbers are the same in both pools. */
 #include "backends/list.h"
 
 #include <stdio.h>
@@ -28,7 +27,7 @@ struct split_table {
     const struct split_backend *backend;
     struct ak_table tables[PARTS];
     struct ak_backend_table *parts[PARTS];
-    ak_status status; /* of the first part, in the pass that runs */
+    ak_status status; /* of the first part, in the current pass */
     struct ak_error error;
 };
 
@@ -67,7 +66,7 @@ static struct ak_backend *layer_backend(struct ak_backend *b, int layer)
 static struct ak_kv_shape part_shape(const struct split_backend *s, const struct ak_kv_shape *whole,
                                      int part);
 
-/* Pages are as many on both, so the part that has room for fewer says how many. */
+/* Page counts are equal on both parts: the smaller capacity decides. */
 static uint64_t kv_bytes_max(const struct ak_backend *b, const struct ak_weights *weights)
 {
     const struct split_backend *s = as_split(b);
@@ -98,7 +97,7 @@ static ak_status check_memory(const struct ak_backend *b, const struct ak_table 
 }
 
 /* ---- The KV cache ------------------------------------------------------- */
-/* What one part has of it. An encoder has one layer's pages, which all layers use. */
+/* A part's share of the shape. An encoder has one KV layer, which all layers use. */
 static struct ak_kv_shape part_shape(const struct split_backend *s, const struct ak_kv_shape *whole,
                                      int part)
 {
@@ -187,7 +186,7 @@ static ak_status prepare(struct ak_backend *b, const struct ak_table *table,
     p->backend = s;
     ak_status status =
         ak_table_split(table, spec, s->split_layer, &p->tables[FIRST], &p->tables[SECOND], error);
-    /* the device first: it is what may have too little room */
+    /* the device first: it is the one that may lack memory */
     for (int i = PARTS - 1; i >= 0 && status == AKUNU_OK; i--) {
         struct ak_backend_table_options part_options = *options;
         part_options.kv = part_shape(s, &options->kv, i);
@@ -263,7 +262,7 @@ static void counts(const struct ak_backend_table *prepared, struct ak_backend_co
     }
 }
 
-/* One part's weights are read after the other's. */
+/* The parts read their weights one after the other. */
 static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
                                    unsigned n_threads, double *out, struct ak_error *error)
 {

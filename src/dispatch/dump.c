@@ -25,7 +25,7 @@ static void dump_vector(FILE *f, const char *label, const struct ak_weights *w, 
                 ak_role_name(w->vectors[vector].role, w->vectors[vector].layer, name));
 }
 
-/* Of models in which it is another one. */
+/* Shown only if it is not the layer itself. */
 static void dump_kv_layer(FILE *f, const struct ak_command *c, uint32_t kv_layer)
 {
     if (kv_layer != (uint32_t)c->layer)

@@ -1,4 +1,4 @@
-/* One table as two, before and behind a layer. */
+/* Splits a table before a layer into two, for composite backends. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ static uint32_t find_layer(const struct ak_table *t, uint32_t layer)
     return i;
 }
 
-/* The slot that commands before `at` write and later ones read. */
+/* The slot that is written before command `at` and read from it on. */
 static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *value,
                                struct ak_error *error)
 {
@@ -30,7 +30,7 @@ static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *
         (unsigned)n);
 }
 
-/* Commands [begin, end) behind `before` others, of slots that live among them alone. */
+/* Copies commands [begin, end), after `before` others, and the slots that live among them. */
 static ak_status copy_commands(const struct ak_table *t, uint32_t begin, uint32_t end,
                                uint32_t before, struct ak_table *out, struct ak_error *error)
 {
@@ -56,7 +56,7 @@ static ak_status copy_commands(const struct ak_table *t, uint32_t begin, uint32_
     return AKUNU_OK;
 }
 
-/* What a command names of the cache and the states, from `layer` and `elem` on. */
+/* Counts a command's KV layer and state offset from `layer` and `elem`. */
 static void rebase_command(struct ak_command *c, uint32_t layer, uint64_t elem)
 {
     switch (c->op) {

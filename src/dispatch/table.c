@@ -13,7 +13,7 @@ static bool live_together(const struct ak_op_slot *a, const struct ak_op_slot *b
     return a->row_set == b->row_set && a->first_use <= b->last_use && b->first_use <= a->last_use;
 }
 
-/* The lowest offset where slot i fits beside the earlier slots that it lives with. */
+/* The lowest offset where slot i overlaps no earlier slot that is live at the same time. */
 static uint32_t lowest_offset(const struct ak_table *t, uint32_t i)
 {
     const struct ak_op_slot *slot = &t->slots[i];

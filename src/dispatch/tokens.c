@@ -1,9 +1,10 @@
+/* What the host computes from a pass's tokens: embedding rows and rotation angles. */
 #include "dispatch/table.h"
 
 #include "base/math.h"
 #include "weights/composed.h"
 
-/* A row of a stored matrix as floats. */
+/* A row of a stored or composed matrix as floats. */
 static void read_row(const struct ak_view *view, ak_quant_dequantize_fn *const *dequantize,
                      uint64_t row, float *out)
 {

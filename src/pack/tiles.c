@@ -1,3 +1,4 @@
+/* Packs rows into the tiles of a backend, from the file or from composed tensors. */
 #include "pack/pack.h"
 
 #include "weights/composed.h"
