@@ -1,4 +1,4 @@
-/* The OpenCL backend's vtable. */
+/* The OpenCL backend's vtable, and the programs it builds at first use. */
 #include "opencl/backend.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void base_options(const struct ak_ocl *o, char *out, size_t capacity)
              (unsigned)o->tile, (unsigned)o->slices, (unsigned)o->lanes);
 }
 
-/* Builds what is not there yet; `defines` follow the options of all. */
+/* Builds a program at its first use; `defines` follow the common options. */
 static ak_status build_once(struct ak_ocl *o, const char *const *sources, uint32_t n,
                             const char *defines, cl_program *program, cl_program *out,
                             struct ak_error *error)
@@ -197,7 +197,7 @@ static ak_status open_device(struct ak_ocl *o, const struct ak_backend_options *
         return ak_fail_memory(error, "the OpenCL backend", 0);
     snprintf(o->description, n, "opencl: %s", o->device.name);
     o->tile = 4;
-    /* a CPU runs a group's lanes one after another: fewer of them do more each */
+    /* a CPU runs a group's lanes one after another: fewer lanes, more work each */
     o->slices = o->device.cpu ? 4 : 16;
     o->lanes = o->device.cpu ? 4 : 32;
     if (options->log)

@@ -1,4 +1,4 @@
-/* OpenCL devices as a backend. */
+/* The OpenCL backend, for backends/list.c, which does not see OpenCL's headers. */
 #ifndef AK_OPENCL_BACKEND_H
 #define AK_OPENCL_BACKEND_H
 

@@ -1,3 +1,4 @@
+/* Finds and describes OpenCL devices. */
 #include "opencl/device.h"
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 
 enum { PLATFORMS_MAX = 16, LANES = 256 };
 
-/* ASCII alone: names come from drivers. */
+/* Leaves printable ASCII: names come from drivers. */
 static void clean_text(char *text)
 {
     size_t n = strlen(text);
@@ -136,8 +137,8 @@ static ak_status list_devices(struct ak_ocl_device out[AK_OCL_DEVICES_MAX], uint
     return AKUNU_OK;
 }
 
-/* One thread at a time: drivers look for their devices when they are first asked, and PoCL
- * has none for a second thread that asks meanwhile. */
+/* One thread at a time: drivers look for their devices at the first call, and PoCL reports none to
+ * a second thread that calls meanwhile. */
 ak_status ak_ocl_list_devices(struct ak_ocl_device out[AK_OCL_DEVICES_MAX], uint32_t *n,
                               struct ak_error *error)
 {

@@ -1,6 +1,6 @@
 /* OpenCL's functions and devices. The functions come from the loader library (libOpenCL.so.1),
- * which is searched for at the first use, so akunu runs on machines without it. Used by the
- * rest of this folder. */
+ * which is searched for at the first use, so akunu runs on machines without it. Used by the rest of
+ * this folder. */
 #ifndef AK_OPENCL_DEVICE_H
 #define AK_OPENCL_DEVICE_H
 
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-/* ---- Functions (cl.c) ------------------------------------------------- */
+/* ---- Functions (cl.c) --------------------------------------------------- */
 #define AK_OCL_FUNCTIONS(X)                                                                        \
     X(clGetPlatformIDs)                                                                            \
     X(clGetPlatformInfo)                                                                           \
@@ -33,9 +33,10 @@
     X(clBuildProgram)                                                                              \
     X(clGetProgramBuildInfo)                                                                       \
     X(clGetProgramInfo)                                                                            \
-    X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg)                     \
-        X(clEnqueueNDRangeKernel) X(clFlush) X(clFinish)                                           \
-            X(clGetExtensionFunctionAddressForPlatform)
+    X(clReleaseProgram)                                                                            \
+    X(clCreateKernel)                                                                              \
+    X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clFlush) X(clFinish)          \
+        X(clGetExtensionFunctionAddressForPlatform)
 
 struct ak_ocl_api {
 #define AK_OCL_POINTER(name) __typeof__(name) *name;
@@ -43,13 +44,13 @@ struct ak_ocl_api {
 #undef AK_OCL_POINTER
 };
 
-/* The functions; NULL where there are none, and then the error says what was looked for. */
+/* The functions; NULL: none, and the error says what was looked for. */
 const struct ak_ocl_api *ak_ocl_load(struct ak_error *error);
 
 /* "CL_OUT_OF_RESOURCES". */
 const char *ak_ocl_error_name(cl_int code);
 
-/* ---- Devices (device.c) ----------------------------------------------- */
+/* ---- Devices (device.c) ------------------------------------------------- */
 enum { AK_OCL_DEVICES_MAX = 64 };
 
 struct ak_ocl_device {
@@ -57,20 +58,21 @@ struct ak_ocl_device {
     cl_device_id id;
     char name[128], vendor[128], version[128], driver[128], platform_name[128];
     bool gpu, cpu;
-    bool unified; /* its memory is the host's */
+    bool unified; /* its memory is the host's: weights can be zero-copy */
     /* cl_khr_fp16, cl_khr_integer_dot_product, cl_khr_command_buffer */
     bool half_floats, integer_dot, command_buffers;
     uint64_t memory, max_allocation, local_memory; /* bytes */
-    size_t group;                                  /* most lanes of a group */
+    size_t group;                                  /* largest work-group */
     uint32_t units, mhz;
-    bool usable; /* compiler there, groups of 256 lanes, little-endian */
+    bool usable; /* has a compiler and groups of 256 lanes, and is little-endian */
 };
 
-/* All devices of all platforms, GPUs first, CPUs last: *n of them. */
+/* Lists the devices of all platforms: GPUs first, CPUs last. */
 ak_status ak_ocl_list_devices(struct ak_ocl_device out[AK_OCL_DEVICES_MAX], uint32_t *n,
                               struct ak_error *error);
 
-/* `wanted` is a number in that list or part of a name, in any case; NULL: the first usable. */
+/* Finds a device; `wanted` is a number in that list or part of a name, in any case; NULL: the first
+ * usable one. */
 ak_status ak_ocl_find_device(const char *wanted, struct ak_ocl_device *out, struct ak_error *error);
 
 #endif

@@ -1,8 +1,8 @@
-/* A table as launches: kernels whose arguments are bound for good. */
+/* Makes launches from the table's commands: kernels with arguments that stay bound. */
 #include "base/mem.h"
 #include "opencl/opencl.h"
 
-/* Gives a kernel its arguments one after another; the first failure stays. */
+/* Binds a kernel's arguments in order; keeps the first failure. */
 struct binder {
     const struct ak_ocl_api *cl;
     cl_kernel kernel;
@@ -30,7 +30,7 @@ static ak_status create_kernel(const struct ak_ocl_table *p, cl_program program,
     return AKUNU_OK;
 }
 
-/* The launch takes the kernel, also where binding failed. */
+/* Gives the kernel to the launch, even if binding failed. */
 static ak_status finish_launch(struct ak_ocl_launch *launch, const struct binder *b,
                                const struct ak_ocl_table *p, struct ak_error *error)
 {
@@ -72,7 +72,7 @@ static struct ak_ocl_rows_args rows_of(const struct ak_ocl_table *p, const struc
     };
 }
 
-/* One more launch of a command, by the rows of a slot. */
+/* Adds a launch of a command, over the rows of a slot. */
 static struct ak_ocl_launch *new_launch(struct ak_ocl_table *p, const struct ak_command *c,
                                         uint32_t slot)
 {
@@ -83,7 +83,7 @@ static struct ak_ocl_launch *new_launch(struct ak_ocl_table *p, const struct ak_
 }
 
 /* ---- Steps of one kernel ------------------------------------------------ */
-/* What a kernel takes after its parameters, in this order. */
+/* A kernel's arguments after its parameters, in this order. */
 enum argument {
     EMBEDDINGS = 1,
     IN = 2,
@@ -98,14 +98,14 @@ enum argument {
 
 struct step {
     const char *kernel;
-    cl_program program; /* NULL: that of rows */
+    cl_program program; /* NULL: p->rows */
     enum ak_ocl_grid grid;
     uint32_t columns, lines;
-    size_t group[2]; /* 0: as it is usual for the grid */
+    size_t group[2]; /* 0: the grid's usual size */
     const void *params;
     size_t bytes;
     unsigned arguments;
-    uint32_t other; /* a slot */
+    uint32_t other; /* slot of OTHER */
 };
 
 static ak_status add_step(struct ak_ocl_table *p, const struct ak_command *c,
@@ -411,7 +411,7 @@ static ak_status add_norm_gated(struct ak_ocl_table *p, const struct ak_command 
 }
 
 /* ---- Steps over rows ---------------------------------------------------- */
-/* n, and what else a command has of its own. */
+/* Sets n and the command's own parameters. */
 static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
                      struct ak_ocl_rows_args *r)
 {
@@ -459,7 +459,7 @@ static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
     }
 }
 
-/* The slot besides in and out that a command reads. */
+/* The slot that a command reads besides its input and output. */
 static uint32_t other_slot(const struct ak_command *c)
 {
     return c->op == AK_OP_COMBINE   ? c->params.routed.routes :

@@ -1,3 +1,4 @@
+/* Packs stored blocks into the tiles of layout.h: what each type's block holds, and its planes. */
 #include "opencl/layout.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 
 enum { PIECES_MAX = 4 };
 
-/* A piece of a stored block that is copied as it is, in units: `bytes` from `at` on. */
+/* Bytes of a stored block that are copied unchanged, in units: `bytes` from `at` on. */
 struct piece {
     uint8_t at, bytes, unit;
 };
@@ -14,9 +15,9 @@ struct piece {
 typedef void read_fn(const uint8_t *block, uint8_t *out);
 
 struct plane_format {
-    uint8_t low, high;               /* bits of a number in either plane */
-    read_fn *numbers;                /* of a block, a byte each */
-    struct piece beside[PIECES_MAX]; /* ends with one of no bytes */
+    uint8_t low, high;               /* bits of a number in each plane */
+    read_fn *numbers;                /* unpacks a block's numbers, a byte each */
+    struct piece beside[PIECES_MAX]; /* ends at a piece of 0 bytes */
 };
 
 /* ---- The numbers of a stored block -------------------------------------- */
@@ -92,7 +93,7 @@ static void numbers_q5_k(const uint8_t *block, uint8_t *out)
                            (block[16 + i % 32] >> i / 32 & 1) << 4);
 }
 
-/* Of each half of 128: nibble s / 2 of byte 32·(s % 2) + j, pair s of byte j. */
+/* Per half of 128: nibble s / 2 of byte 32·(s % 2) + j, pair s of byte j. */
 static void numbers_q6_k(const uint8_t *block, uint8_t *out)
 {
     for (int i = 0; i < 256; i++) {
@@ -158,7 +159,7 @@ size_t ak_ocl_tile_bytes(enum ak_quant_type type, size_t blocks)
     return AK_OCL_TILE_ROWS * (blocks * AK_OCL_BLOCK_K / info->block_elems) * info->block_bytes;
 }
 
-/* Of 32 numbers, bits [from, from + bits) as a plane has them. */
+/* Writes bits [from, from + bits) of 32 numbers as the plane stores them. */
 static void put_bits(const uint8_t *numbers, unsigned from, unsigned bits, uint8_t *out)
 {
     memset(out, 0, 4 * bits);

@@ -1,4 +1,4 @@
-/* How fast the device reads its memory: the limit that decoding is held against. */
+/* Measures how fast the device reads its memory: the limit of decoding. */
 #include "base/system.h"
 #include "opencl/opencl.h"
 
@@ -12,11 +12,11 @@ struct probe {
     uint64_t bytes;
 };
 
-/* Seconds of n readings one after another, or below 0 where the device failed. */
+/* Seconds of n reads in sequence; < 0: the device failed. */
 static double run(const struct probe *p, uint32_t n)
 {
     const struct ak_ocl_api *cl = p->o->cl;
-    /* a CPU runs a group's lanes one after another: one alone reads what lies side by side */
+    /* a CPU runs a group's lanes one after another: with one lane it reads contiguous memory */
     size_t local = p->o->device.cpu ? 1 : LANES,
            global = (size_t)p->o->device.units * GROUPS_A_UNIT * local;
     double start = ak_seconds();
@@ -30,7 +30,7 @@ static double run(const struct probe *p, uint32_t n)
     return seconds > 1e-9 ? seconds : 1e-9;
 }
 
-/* As many readings at once as make the time of a launch small. */
+/* Enough reads in one go that the time of a launch is small. */
 static ak_status measure(const struct probe *p, double *out, struct ak_error *error)
 {
     uint32_t batch = 1;
@@ -70,7 +70,7 @@ static ak_status set_up(struct probe *p, cl_program program, struct ak_error *er
                                 ak_ocl_fail(p->o, code, "a measurement", p->bytes, error);
 }
 
-/* Beyond what caches hold, as far as there is room. */
+/* Larger than caches, as far as memory allows. */
 static uint64_t bytes_to_read(const struct ak_ocl_device *device)
 {
     uint64_t bytes = device->memory / 32;

@@ -1,11 +1,11 @@
-/* Whether a model and a session fit into the device's memory, before anything goes there. */
+/* Checks that a model and a session fit into the device's memory, before anything is allocated. */
 #include "opencl/opencl.h"
 
 struct demand {
     uint64_t weights, kv, activations;
 };
 
-/* Of the backend's weights, those outside of layers and of layers from `first` on. */
+/* Bytes of this backend's weights, those outside layers and those of layers from `first` on. */
 static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights *weights,
                              uint32_t first)
 {
@@ -19,7 +19,7 @@ static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights
     return bytes + weights->vector_bytes;
 }
 
-/* The first layer that the backend has. */
+/* The first layer that the backend owns. */
 static uint32_t first_layer(const struct ak_backend *b, const struct ak_weights *weights)
 {
     uint32_t first = weights->n_layers;
@@ -63,7 +63,7 @@ ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table 
 {
     struct ak_ocl *o = (struct ak_ocl *)(uintptr_t)b;
     const struct ak_ocl_device *device = &o->device;
-    /* the sampled table's, which is prepared when it is wanted */
+    /* buffers of the sampled table, which is prepared at its first use */
     struct ak_backend_table_options one = *options;
     one.max_tokens = one.max_logits = 1;
     uint32_t first_own = first_layer(b, weights), n_layers = weights->n_layers, first = first_own;

@@ -1,11 +1,11 @@
-/* The OpenCL backend: a dispatch table becomes a list of launches, kernels with bound
- * arguments, which a pass enqueues one after another on a queue that keeps their order, or,
- * for one token, all at once (record.c).
+/* The OpenCL backend, private to this folder. A dispatch table becomes a list of launches: kernels
+ * with bound arguments. A pass enqueues them on an in-order queue or, for one token, all at once
+ * (record.c).
  *
- * What changes from pass to pass lies in one buffer, "the pass" (shared.h): numbers of rows,
- * positions, page tables, rotation angles, and the tokens' rows of the embedding, which the
- * host reads from the file as the CPU does. Everything else stays on the device: a step of
- * the sampled table gives back one token. */
+ * What changes from pass to pass is in one buffer, "the pass" (kernels/shared.h): numbers of rows,
+ * positions and page tables. Rotation angles and the tokens' embedding rows, which the host reads
+ * from the file as the CPU does, have buffers of their own. Everything else stays on the device: a
+ * pass of the sampled table returns one token. */
 #ifndef AK_OPENCL_OPENCL_H
 #define AK_OPENCL_OPENCL_H
 
@@ -20,23 +20,23 @@
 #include "opencl/kernels/shared.h"
 
 enum {
-    AK_OCL_GROUP = 128,        /* lanes of a group that has a row */
-    AK_OCL_ELEMENT_LANES = 64, /* of a group whose lanes have an element each */
-    AK_OCL_HEAD_MAX = 256,     /* elements of an attention head */
-    /* of a head's state: the most rows; a group's columns and the lanes of each */
+    AK_OCL_GROUP = 128,        /* lanes of a group that works on a row */
+    AK_OCL_ELEMENT_LANES = 64, /* lanes of a group with an element per lane */
+    AK_OCL_HEAD_MAX = 256,     /* elements of an attention head, at most */
+    /* delta rule: rows of a head's state, at most; columns of a group, lanes per column */
     AK_OCL_DELTA_DIM_MAX = 512,
     AK_OCL_DELTA_COLUMNS = 16,
     AK_OCL_DELTA_SLICES = 16,
-    AK_OCL_QUERIES = 8,       /* tokens that attention takes at once where there are many */
-    AK_OCL_SKINNY_MAX = 8,    /* tokens up to which products stream the weights */
-    AK_OCL_LOGIT_ROWS = 64,   /* logits that are made at once */
-    AK_OCL_SPLITS_MAX = 32,   /* of a token's pages */
-    AK_OCL_STAGING = 16 << 20 /* bytes of weights on the way to the device */
+    AK_OCL_QUERIES = 8,       /* tokens per block of attention in a GEMM pass */
+    AK_OCL_SKINNY_MAX = 8,    /* skinny GEMM: up to this many tokens */
+    AK_OCL_LOGIT_ROWS = 64,   /* rows of logits computed at once */
+    AK_OCL_SPLITS_MAX = 32,   /* groups that share a token's pages, at most */
+    AK_OCL_STAGING = 16 << 20 /* bytes of weights per upload */
 };
 
-/* ---- Programs (program.c) --------------------------------------------- */
-/* Programs of the kernels in opencl/kernels, built for a device or read from where an earlier
- * process has kept what the device's compiler made:
+/* ---- Programs (program.c) ----------------------------------------------- */
+/* Programs of the kernels in opencl/kernels, compiled for a device or read from the binaries of an
+ * earlier process:
  *
  *     CACHE/opencl/KEY.bin, KEY a hash over device, driver, options and sources:
  *     "akunuOCL", 16 bytes of a hash over the rest, the rest: the device's binary */
@@ -44,11 +44,11 @@ struct ak_ocl_builder {
     const struct ak_ocl_api *cl;
     const struct ak_ocl_device *device;
     cl_context context;
-    const char *cache_dir; /* NULL: nothing is kept */
+    const char *cache_dir; /* NULL: the default folder; "": nothing is kept */
     const struct ak_log *log;
 };
 
-/* The texts of opencl/kernels. */
+/* The sources in opencl/kernels. */
 extern const char ak_ocl_source_shared[], ak_ocl_source_types[], ak_ocl_source_gemv[],
     ak_ocl_source_gemm[], ak_ocl_source_group[], ak_ocl_source_rows[], ak_ocl_source_recurrent[],
     ak_ocl_source_kv[], ak_ocl_source_attention[], ak_ocl_source_online_softmax[],
@@ -56,24 +56,24 @@ extern const char ak_ocl_source_shared[], ak_ocl_source_types[], ak_ocl_source_g
 
 enum { AK_OCL_SOURCES_MAX = 24 };
 
-/* `sources` are put together as they follow each other. */
+/* `sources` are concatenated. */
 ak_status ak_ocl_build_program(const struct ak_ocl_builder *b, const char *const *sources,
                                uint32_t n, const char *options, cl_program *out,
                                struct ak_error *error);
 
-/* ---- Backend ---------------------------------------------------------- */
+/* ---- Backend ------------------------------------------------------------ */
 /* A packed weight on the device. */
 struct ak_ocl_weight {
-    cl_mem memory, order; /* order: NULL where columns take their own elements */
-    bool is_zero_copy;    /* memory is the host's own copy */
-    uint32_t rows;        /* of all parts of a matrix, each padded to 16 */
+    cl_mem memory, order; /* order: NULL unless columns read the input in another order */
+    bool is_zero_copy;    /* zero-copy: memory is the host's copy */
+    uint32_t rows;        /* of a matrix, all parts, each padded to 16 */
     uint64_t expert_bytes;
 };
 
 /* A session's KV cache. */
 struct ak_ocl_kv {
     cl_mem memory;
-    cl_int failed; /* of its copies, the first error: what lies there is not to be relied on */
+    cl_int failed; /* first error of a copy; the contents are then invalid */
 };
 
 struct ak_ocl {
@@ -85,25 +85,26 @@ struct ak_ocl {
     char *cache_dir;
     char *description;
     struct ak_ocl_recorder *recorder; /* NULL: launches are enqueued one by one */
-    atomic_bool refuses_lists;        /* the device took none when it was given one */
+    atomic_bool refuses_lists;        /* the device has rejected a command buffer */
     cl_context context;
     cl_command_queue queue; /* uploads and copies */
-    /* built when first wanted: kernels/rows.cl and recurrent.cl, attention.cl of a cache's types of
-     * keys and values, products with a type of weights, of experts or not */
+    /* built at first use. rows: rows.cl and recurrent.cl; attention: by types of keys and values;
+     * products: by weight type, without and with experts */
     cl_program rows, attention[AK_KV_TYPE_COUNT][AK_KV_TYPE_COUNT], products[AK_QUANT_COUNT][2];
-    uint32_t tile; /* rows and tokens of a lane in gemm */
-    /* of a group in gemv: parts of a row of tiles, or rows of floats; lanes of one of these */
+    uint32_t tile; /* gemm: rows and tokens per lane */
+    /* gemv groups: slices per tile row (or rows of floats); lanes per slice */
     uint32_t slices, lanes;
-    pthread_mutex_t lock;             /* of all below, which sessions share */
-    const struct ak_weights *weights; /* those that are on the device */
+    pthread_mutex_t lock;             /* protects what follows, which sessions share */
+    const struct ak_weights *weights; /* weights on the device; NULL: none */
     struct ak_ocl_weight *packed;     /* [weights->n_packed] */
     uint32_t n_packed;
     cl_mem vectors;
-    uint64_t *vector_at; /* [weights->n_vectors]: elements */
+    uint64_t *vector_at; /* [weights->n_vectors]: element offsets in `vectors` */
 };
 
 /* ---- backend.c ---------------------------------------------------------- */
-/* The program for products with a type, for all other steps, for attention; built once. */
+/* Program of products with a weight type, of all other steps, of attention. Built once; the backend
+ * owns them. */
 ak_status ak_ocl_build_products(struct ak_ocl *o, enum ak_quant_type type, bool experts,
                                 cl_program *out, struct ak_error *error);
 ak_status ak_ocl_build_rows(struct ak_ocl *o, cl_program *out, struct ak_error *error);
@@ -119,20 +120,21 @@ ak_status ak_ocl_measure_bandwidth(struct ak_backend *b, const struct ak_weights
                                    unsigned n_threads, double *out, struct ak_error *error);
 
 /* ---- upload.c ----------------------------------------------------------- */
-/* Brings the model's weights to the device, once. */
+/* Uploads the model's weights, once. */
 ak_status ak_ocl_upload(struct ak_ocl *o, const struct ak_weights *weights, struct ak_error *error);
 void ak_ocl_release_weights(struct ak_ocl *o);
 
-/* What a weight takes on the device. */
+/* Bytes of a weight on the device. */
 uint64_t ak_ocl_weight_bytes(const struct ak_pack_weight *packed);
 
-/* "the KV cache", bytes: why the device has no room, with the numbers. */
+/* Fails because `what` ("the KV cache") of that many bytes cannot be allocated; gives the device's
+ * numbers. */
 ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes,
                       struct ak_error *error);
 ak_status ak_ocl_create_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what,
                                cl_mem *out, struct ak_error *error);
 
-/* ---- room.c: the vtable's ----------------------------------------------- */
+/* ---- memory.c: the vtable's --------------------------------------------- */
 uint64_t ak_ocl_kv_bytes_max(const struct ak_backend *b, const struct ak_weights *weights);
 ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table *table,
                               const struct ak_weights *weights, const struct ak_spec *spec,
@@ -140,39 +142,40 @@ ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table 
                               struct ak_error *error);
 
 /* ---- prepare.c ---------------------------------------------------------- */
-/* What a session's buffers take, but for its KV cache. */
+/* Bytes of a session's buffers, without its KV cache. */
 uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
                               const struct ak_weights *weights, const struct ak_spec *spec,
                               const struct ak_backend_table_options *options);
 
-/* How many lanes a launch has. */
+/* Number of lanes of a launch. */
 enum ak_ocl_grid {
     AK_OCL_ELEMENTS,     /* columns lanes × rows of the row set */
     AK_OCL_GROUPS,       /* columns groups × rows of the row set */
     AK_OCL_FIXED_GROUPS, /* columns × lines groups, whatever the rows */
-    AK_OCL_PRODUCT,      /* by the number of rows: gemv or gemm */
+    AK_OCL_PRODUCT,      /* gemv, skinny or gemm, by the number of rows */
     AK_OCL_ATTENTION
 };
 
-enum { AK_OCL_VARIANTS = 5, /* of a product: 1, 2, 4, 8 tokens, many */ AK_OCL_LAUNCHES_MAX = 2 };
+enum { AK_OCL_VARIANTS = 5, /* of a product: 1, 2, 4, 8 tokens, gemm */ AK_OCL_LAUNCHES_MAX = 2 };
 
 struct ak_ocl_launch {
     const struct ak_command *command;
     enum ak_ocl_grid grid;
     enum ak_op_row_set row_set;
-    uint32_t columns, lines; /* columns: lanes or groups of a row, rows of a product, heads */
-    size_t group[2];         /* lanes; a product's are chosen with its variant */
+    uint32_t columns, lines; /* columns: elements or groups of a row, rows of a product, heads */
+    size_t group[2];         /* lanes; a product's depend on the variant */
     bool experts;
-    /* a product's; else the first, and ATTEND's second: many, then merge and the recorded one */
+    /* products: by variant; attention: one token, blocks, then merge and the recorded merge; else
+     * one */
     cl_kernel kernels[AK_OCL_VARIANTS];
     uint32_t n_kernels;
 };
 
-/* The launches of a pass of one token, as one. */
+/* The launches of a one-token pass as one command buffer. */
 struct ak_ocl_recording {
-    void *list;                      /* cl_command_buffer_khr; NULL: there is none */
-    uint32_t n_launches, n_splits;   /* what it depends on */
-    struct ak_backend_counts counts; /* of its products */
+    void *list;                      /* cl_command_buffer_khr; NULL: not recorded */
+    uint32_t n_launches, n_splits;   /* values it was recorded for */
+    struct ak_backend_counts counts; /* products in it */
 };
 
 struct ak_ocl_table {
@@ -181,30 +184,31 @@ struct ak_ocl_table {
     const struct ak_weights *weights;
     const struct ak_spec *spec;
     cl_command_queue queue;
-    cl_program rows, attention; /* the backend's */
+    cl_program rows, attention; /* owned by the backend */
     cl_mem arena[AK_OP_ROWS_COUNT], pass, embeddings, angles, partials, ordered, sampled_memory;
     struct ak_ocl_kv *kv;
     uint32_t n_kv_layers;
-    uint32_t max_rows[AK_OP_ROWS_COUNT]; /* of logits: those made at once */
+    uint32_t max_rows[AK_OP_ROWS_COUNT]; /* of logits: those computed at once */
     uint32_t max_logits, context;
     const float *frequencies[AK_SPEC_ROPE_TABLES_MAX];
     struct ak_ocl_launch *launches;
-    uint32_t n_launches, n_before_logits;  /* launches before SELECT run once a pass */
-    int32_t *words;                        /* the pass, as it is written */
+    uint32_t n_launches, n_before_logits;  /* launches before SELECT run once per pass */
+    int32_t *words;                        /* host copy of the pass */
     uint32_t words_at[AK_OCL_PASS_HEADER]; /* where each list begins */
-    uint32_t words_capacity, words_fixed;  /* all; but page tables */
+    uint32_t words_capacity, words_fixed;  /* all words; those before the page tables */
     uint64_t states_at, state_elems;       /* floats of the pool */
-    uint64_t head_bytes, keys_bytes;       /* of a KV head in a page: all, and its keys */
-    bool keys_wait;                        /* for the first one of their page */
+    uint64_t head_bytes, keys_bytes;       /* bytes of a KV head in a page: all, and its keys */
+    /* keys are quantized in a second step, after the page's first key */
+    bool keys_wait;
     float *embedding_rows, *angle_rows, *row;
     float *logits; /* [max_logits][width] on the host */
     size_t logits_bytes;
     int32_t *sampled;
     uint32_t n_blocks, n_splits;
-    bool single_token_blocks; /* blocks are of one token each */
-    bool is_recording;        /* launches go to the list */
+    bool single_token_blocks; /* every block has one token */
+    bool is_recording;        /* launches go to the recording */
     struct ak_ocl_recording recording;
-    cl_int failed; /* the first error of the pass that runs */
+    cl_int failed; /* first error of the current pass */
     uint64_t memory_bytes;
     struct ak_backend_counts counts;
 };
@@ -216,7 +220,7 @@ ak_status ak_ocl_prepare(struct ak_backend *b, const struct ak_table *table,
 void ak_ocl_release(struct ak_backend_table *p);
 
 /* ---- launches.c: at most AK_OCL_LAUNCHES_MAX a command ------------------ */
-/* From a row of activations in another order to the next one. */
+/* Floats from one reordered row of activations to the next. */
 static inline uint32_t ak_ocl_ordered_stride(uint32_t cols)
 {
     return (uint32_t)ak_round_up(cols, AK_OCL_BLOCK_K);
@@ -224,11 +228,11 @@ static inline uint32_t ak_ocl_ordered_stride(uint32_t cols)
 ak_status ak_ocl_add_launches(struct ak_ocl_table *p, struct ak_error *error);
 
 /* ---- record.c ----------------------------------------------------------- */
-/* Sets o->recorder where the device has one. */
+/* Sets o->recorder if the device has command buffers. */
 void ak_ocl_find_recorder(struct ak_ocl *o);
 
-/* With a recorder: a new list instead of the last one, launches one after another, its end;
- * after which it can be enqueued whenever it is not running. */
+/* With a recorder only: begin drops the old recording, record adds a launch, end completes it;
+ * replay enqueues it, while it is not running. */
 cl_int ak_ocl_begin_recording(struct ak_ocl_table *p);
 cl_int ak_ocl_record(struct ak_ocl_table *p, cl_kernel kernel, uint32_t dims, const size_t *global,
                      const size_t *local);

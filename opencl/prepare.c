@@ -1,4 +1,4 @@
-/* Sizes everything that passes need and allocates it, then makes launches of the table. */
+/* Prepares a table for a session: sizes and allocates all buffers, then makes the launches. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ static ak_status create_buffer(struct ak_ocl_table *p, uint64_t bytes, const cha
     return AKUNU_OK;
 }
 
-/* Where each list begins in the words of a pass. */
+/* Plans where each list begins in the words of a pass. */
 static void lay_out_words(struct ak_ocl_table *p, const struct ak_backend_table_options *options)
 {
     uint32_t tokens = options->max_tokens, experts = p->max_rows[AK_OP_ROWS_EXPERTS],
@@ -42,7 +42,7 @@ static void lay_out_words(struct ak_ocl_table *p, const struct ak_backend_table_
         at + options->kv.n_pages * (options->kv.n_states ? options->kv.n_states : 1u);
 }
 
-/* Floats of a row for weights that take their input in another order. */
+/* Floats of the longest row that some weight reads in another order. */
 static size_t ordered_row(const struct ak_weights *weights)
 {
     size_t max = 0;

@@ -71,7 +71,7 @@ static bool write_all(int fd, const uint8_t *from, size_t n)
     return true;
 }
 
-/* A binary that is ours, whole and unchanged: *n bytes; NULL where there is none. */
+/* Reads a binary if it is this user's, complete and unchanged: *n bytes. NULL: none. */
 static uint8_t *read_binary(int dir, const char *name, size_t *n)
 {
     struct stat info;
@@ -96,7 +96,7 @@ static uint8_t *read_binary(int dir, const char *name, size_t *n)
     return binary;
 }
 
-/* Under a name of its own first: nobody sees a part of it. */
+/* Under a temporary name first, so that nobody sees an incomplete file. */
 static void write_binary(int dir, const char *name, const uint8_t *binary, size_t n)
 {
     char temp_name[NAME_BYTES + 24];
@@ -150,7 +150,7 @@ static cl_program load_program(const struct ak_ocl_builder *b, int dir, const ch
 }
 
 /* ---- Building ----------------------------------------------------------- */
-/* Its beginning as one line: blanks become one, and there are none at its ends. */
+/* The beginning of a text as one line: runs of whitespace become a space. */
 static void trim(const char *text, char out[LOG_SHOWN])
 {
     size_t n = 0;
@@ -163,7 +163,7 @@ static void trim(const char *text, char out[LOG_SHOWN])
     out[n] = 0;
 }
 
-/* What the compiler said, its beginning in the error, all of it in the log. */
+/* Fails with the beginning of the compiler's output; the log has all of it. */
 static ak_status fail_build(const struct ak_ocl_builder *b, cl_program program, cl_int code,
                             struct ak_error *error)
 {

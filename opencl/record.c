@@ -1,6 +1,6 @@
-/* Launches that are recorded once and enqueued as one, where the device has
- * cl_khr_command_buffer. The extension is provisional: newer headers of OpenCL have it only
- * when asked, older ones not at all, and its functions are looked for by name. */
+/* Launches recorded once and enqueued as one, on devices with cl_khr_command_buffer. The extension
+ * is provisional: newer headers declare it on request only, older ones never, and its functions are
+ * looked up by name. */
 #include <string.h>
 
 #define CL_ENABLE_BETA_EXTENSIONS
@@ -81,7 +81,7 @@ void ak_ocl_find_recorder(struct ak_ocl *o)
     (void)o;
 }
 
-/* What follows is not called without a recorder. */
+/* Never called without a recorder. */
 
 cl_int ak_ocl_begin_recording(struct ak_ocl_table *p)
 {

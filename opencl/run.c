@@ -1,5 +1,5 @@
-/* One pass: what it is about goes to the device, the launches follow, and logits or chosen
- * tokens come back. Nothing waits before sync. */
+/* One pass: writes the pass to the device, enqueues the launches and reads back logits or sampled
+ * tokens. Nothing waits before sync. */
 #include <string.h>
 
 #include "opencl/opencl.h"
@@ -26,7 +26,7 @@ static void fill_embeddings(struct ak_ocl_table *p, const struct ak_batch *batch
     }
 }
 
-/* [tables][cosine, sine][tokens][rope_dims/2]; gives the floats. */
+/* [tables][cosine, sine][tokens][rope_dims/2]. Returns the number of floats. */
 static size_t fill_angles(struct ak_ocl_table *p, const struct ak_batch *batch)
 {
     uint32_t half = p->spec->config.rope_dims / 2;
@@ -40,8 +40,8 @@ static size_t fill_angles(struct ak_ocl_table *p, const struct ak_batch *batch)
     return 2 * part * p->spec->n_rotations;
 }
 
-/* Runs of one sequence, each cut into blocks that attention takes at once; where they are
- * short, and where there are many pages to share out, a token is a block. */
+/* Splits each sequence's tokens into blocks that attention takes at once. In small passes, where
+ * many pages can be split among groups, each token is a block. */
 static void put_blocks(struct ak_ocl_table *p, const struct ak_batch *batch)
 {
     int32_t *blocks = p->words + p->words_at[AK_OCL_PASS_BLOCKS],
@@ -62,7 +62,7 @@ static void put_blocks(struct ak_ocl_table *p, const struct ak_batch *batch)
         for (uint32_t t = i; t < stop; t++)
             ends[t] = (int32_t)end;
     }
-    /* enough groups for the device, each with pages enough to be worth it */
+    /* enough groups for the device, with at least two pages each */
     uint32_t pages = (last + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS,
              groups = batch->n * p->spec->config.n_heads, wanted = 4 * p->o->device.units;
     p->n_splits = 1;
@@ -71,7 +71,7 @@ static void put_blocks(struct ak_ocl_table *p, const struct ak_batch *batch)
         p->n_splits *= 2;
 }
 
-/* Page tables of the sequences in the pass, one after another. Gives the words in use. */
+/* Writes the page tables of the pass's sequences, one after another. Returns the words in use. */
 static uint32_t put_tables(struct ak_ocl_table *p, const struct ak_batch *batch)
 {
     int32_t *at = p->words + p->words_at[AK_OCL_PASS_TABLES];
@@ -132,7 +132,7 @@ static void enqueue_product(struct ak_ocl_table *p, const struct ak_ocl_launch *
 {
     bool tiled = ak_ocl_is_tiled(p->weights->packed[launch->command->weight].type);
     uint32_t side = 16 * p->o->tile, slices = p->o->slices, lanes = tiled ? 16 : p->o->lanes;
-    /* experts of few rows each stream their matrices, a row at a time */
+    /* experts with few rows each stream their matrices, a row at a time */
     bool is_skinny = launch->experts ? rows <= AK_OCL_SKINNY_MAX * p->spec->config.n_experts_used :
                                        rows <= AK_OCL_SKINNY_MAX;
     if (is_skinny) {
@@ -162,7 +162,7 @@ static void enqueue_attention(struct ak_ocl_table *p, const struct ak_ocl_launch
     size_t local[3] = { launch->group[0], 1, 1 },
            global[3] = { launch->columns * launch->group[0], p->n_blocks, p->n_splits };
     cl_uint splits = p->n_splits;
-    /* PoCL replays a kernel with the arguments that it has then */
+    /* PoCL replays a kernel with the arguments it has at replay */
     cl_kernel merge = launch->kernels[p->is_recording ? 3 : 2];
     enqueue(p, launch->kernels[p->single_token_blocks ? 0 : 1], 3, global, local);
     if (p->n_splits == 1)
@@ -195,7 +195,7 @@ static void enqueue_launches(struct ak_ocl_table *p, uint32_t first, uint32_t en
 }
 
 /* ---- The launches of one token, as one ---------------------------------- */
-/* What fails here is not the pass' failure. */
+/* A failure here is not a failure of the pass. */
 static cl_int record(struct ak_ocl_table *p, uint32_t n_launches)
 {
     const struct ak_backend_counts counts = p->counts;
@@ -217,8 +217,8 @@ static cl_int record(struct ak_ocl_table *p, uint32_t n_launches)
     return code;
 }
 
-/* Enqueues all launches of a pass of one token, which are the same from pass to pass while
- * attention shares out its pages among as many. False where nothing was enqueued. */
+/* Enqueues all launches of a one-token pass. They are recorded anew if attention splits the pages
+ * among another number of groups. False: nothing was enqueued. */
 static bool run_recorded(struct ak_ocl_table *p, const struct ak_batch *batch)
 {
     uint32_t n_launches = batch->n_logits > 0 ? p->n_launches : p->n_before_logits;
@@ -254,7 +254,8 @@ static void put_logit_rows(struct ak_ocl_table *p, const struct ak_batch *batch,
         p->words[p->words_at[AK_OCL_PASS_LOGIT_ROWS] + i] = (int32_t)batch->logit_rows[first + i];
 }
 
-/* Logits by as many rows as there is room for on the device; of recorded launches they are made. */
+/* Logits by as many rows as the device buffer holds. `recorded`: the launches have been
+ * enqueued. */
 static void run_logits(struct ak_ocl_table *p, const struct ak_batch *batch, bool recorded)
 {
     size_t width = p->table->slots[p->table->logits].width,
@@ -263,7 +264,7 @@ static void run_logits(struct ak_ocl_table *p, const struct ak_batch *batch, boo
         n = batch->n_logits - first < p->max_rows[AK_OP_ROWS_LOGITS] ?
                 batch->n_logits - first :
                 p->max_rows[AK_OP_ROWS_LOGITS];
-        if (first > 0) { /* the device may not have read what is there */
+        if (first > 0) { /* the device may not have read the words yet */
             note_error(p, p->o->cl->clFinish(p->queue));
             put_logit_rows(p, batch, first, n);
             write_buffer(p, p->pass, p->words,

@@ -1,6 +1,5 @@
-/* Weights on their way to the device: from the packed block, or from where the file has
- * them, by pieces, whose pages are dropped behind. A device whose memory is the host's is
- * lent what lies as it wants it, the mapped cache too. */
+/* Uploads weights to the device piece by piece, from the packed block or the file, and drops the
+ * pages behind. A device with unified memory reads packed or stored rows zero-copy. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -50,7 +49,7 @@ void ak_ocl_release_weights(struct ak_ocl *o)
     o->n_packed = 0;
 }
 
-/* The pages of a file that went to the device: they stay in the page cache. */
+/* Drops the mapped pages of uploaded bytes; they stay in the page cache. */
 static void drop_pages(const struct ak_ocl *o, const void *data, uint64_t bytes)
 {
     const struct ak_weights *w = o->weights;
@@ -74,7 +73,7 @@ static cl_int write_bytes(const struct ak_ocl *o, cl_mem to, uint64_t at, const 
     return code;
 }
 
-/* Stored rows of floats to rows of `elems`, some at a time. */
+/* Writes stored rows of floats, each padded to `padded` bytes, some at a time. */
 static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const uint8_t *from,
                          uint64_t rows, size_t row_bytes, size_t padded)
 {
@@ -94,7 +93,7 @@ static cl_int write_rows(const struct ak_ocl *o, cl_mem to, uint64_t at, const u
     return code;
 }
 
-/* A row as it is stored, or in a tile, and as the device has it. */
+/* Bytes of a row (also of a row in a tile): stored, and on the device. */
 static void get_row_bytes(const struct ak_pack_weight *packed, uint64_t *row_bytes,
                           uint64_t *padded)
 {
@@ -110,7 +109,7 @@ static uint32_t count_matrices(const struct ak_pack_weight *packed)
     return packed->n_experts ? packed->n_experts : 1;
 }
 
-/* Of one matrix, all parts. */
+/* Rows of one matrix, all parts. */
 static uint32_t rows_of(const struct ak_pack_weight *packed)
 {
     uint32_t rows = 0;
@@ -128,8 +127,8 @@ uint64_t ak_ocl_weight_bytes(const struct ak_pack_weight *packed)
                                                                                   UINT64_MAX;
 }
 
-/* A weight as the device would have it, where it lies; NULL: it lies otherwise. Drivers take
- * whole pages over, and those of CPUs any address that vectors may have. */
+/* The weight if it can be used zero-copy, else NULL. GPU drivers need page alignment, CPU drivers
+ * that of vectors. */
 static const void *find_zero_copy(const struct ak_ocl *o, const struct ak_pack_weight *packed)
 {
     const struct ak_pack_part *part = &packed->parts[0];
@@ -149,7 +148,7 @@ static bool map_zero_copy(const struct ak_ocl *o, const struct ak_pack_weight *p
                           uint64_t total, struct ak_ocl_weight *weight)
 {
     const void *at = find_zero_copy(o, packed);
-    /* in the block the next weight begins at a page of its own */
+    /* in the block each weight starts at a page of its own */
     uint64_t bytes = packed->bytes > 0 ? ak_round_up(total, 64) : total;
     cl_int code;
     if (!at || bytes > o->device.max_allocation)
@@ -205,7 +204,7 @@ static ak_status upload_order(struct ak_ocl *o, const struct ak_pack_weight *pac
                                 ak_ocl_fail(o, code, "the order of columns", bytes, error);
 }
 
-/* Norms, biases and whatever else is a vector, one after another. */
+/* Uploads norms, biases and other vectors, one after another. */
 static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weights,
                                 struct ak_error *error)
 {
@@ -241,7 +240,7 @@ static ak_status upload_all(struct ak_ocl *o, const struct ak_weights *weights,
         AK_TRY(upload_order(o, &weights->packed[i], &o->packed[i], error));
     }
     AK_TRY(upload_vectors(o, weights, error));
-    /* what was packed into memory of this process is not wanted any more */
+    /* what was packed in this process's memory is no longer needed */
     for (uint32_t i = 0; i < weights->n_packed && !weights->block_mapped; i++)
         if (o->packed[i].memory && !o->packed[i].is_zero_copy && weights->packed[i].bytes > 0)
             ak_pages_drop(weights->packed[i].parts[0].data, (size_t)weights->packed[i].bytes);

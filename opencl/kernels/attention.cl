@@ -1,4 +1,4 @@
-/* The page's part of a KV head: keys, then values. */
+/* A KV head in a page: its keys, then its values. */
 global uchar *head_of(struct ak_ocl_attention_args a, global uchar *kv, int page, uint kv_head)
 {
     return kv + (((ulong)page * a.n_layers + a.kv_layer) * a.n_kv_heads + kv_head) * a.head_bytes;
@@ -12,8 +12,8 @@ global uchar *page_of(struct ak_ocl_attention_args a, global uchar *kv, global c
 }
 
 #ifdef K_QUANTIZED
-/* The Hadamard transform of n floats in place, in blocks of the largest power of two that
- * divides n, not scaled. */
+/* Unscaled Hadamard transform of n floats in place, in blocks of the largest power of two that
+ * divides n. */
 void hadamard(local float *x, uint n)
 {
     for (uint half_n = 1; half_n < (n & -n); half_n *= 2) {
@@ -28,7 +28,7 @@ void hadamard(local float *x, uint n)
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* The other half of qkv, where keys wait for the first one of their page. */
+/* Second step of qkv for quantized keys, after the first key of each page is stored. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 quantize_keys(struct ak_ocl_attention_args a, global const float *rows, global uchar *kv,
               global const int *pass)
@@ -44,8 +44,8 @@ quantize_keys(struct ak_ocl_attention_args a, global const float *rows, global u
 }
 #endif
 
-/* A group a head of a token: norms, rotation, keys and values into the cache. Heads of
- * queries first, then of keys, then of values. */
+/* One group per head and token: norms, rotation, then keys and values into the cache. Query heads
+ * first, then key heads, then value heads. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 qkv(struct ak_ocl_attention_args a, global float *rows, global const float *vectors,
     global const float *angles, global uchar *kv, global const int *pass)
@@ -108,7 +108,7 @@ qkv(struct ak_ocl_attention_args a, global float *rows, global const float *vect
 #endif
 }
 
-/* Tokens [*first, *end) that one at `position` sees. */
+/* Tokens [*first, *end) that a token at `position` sees. */
 void visible_range(struct ak_ocl_attention_args a, uint position, uint sequence_end, uint *first,
                    uint *end)
 {
@@ -119,8 +119,8 @@ void visible_range(struct ak_ocl_attention_args a, uint position, uint sequence_
         *end = a.window && sequence_end - position > before ? position + before + 1 : sequence_end;
 }
 
-/* ALiBi's: of n heads, n a power of two, head h has 2^(-8(h + 1)/n); heads beyond the largest
- * such n have every second one of twice as many. */
+/* ALiBi slope. With n heads, n a power of two, head h has 2^(-8(h + 1)/n). Heads past the largest
+ * such n have every second slope of 2n heads. */
 float slope_of(uint h, uint n_heads)
 {
     uint n = 1;
@@ -130,7 +130,7 @@ float slope_of(uint h, uint n_heads)
                         -8.0f * (float)(2 * (h - n) + 1) / (float)(2 * n));
 }
 
-/* The score of a token for a query of head h at `position`; −∞: it is not seen. */
+/* Score of a token for a query of head h at `position`; −∞: not visible. */
 float masked_score(struct ak_ocl_attention_args a, float score, uint h, uint position,
                    uint sequence_end, uint token)
 {
@@ -144,8 +144,7 @@ float masked_score(struct ak_ocl_attention_args a, float score, uint h, uint pos
     return token < first || token >= end ? -INFINITY : score;
 }
 
-/* The largest of what each `n` lanes have that stand together, and their sum; all of them get
- * it. */
+/* Maximum of x over each `n` neighboring lanes, and below their sum; all of them get it. */
 float row_max(float x, local float *scratch, uint n)
 {
     uint lane = get_local_id(0);
@@ -173,7 +172,7 @@ float row_sum(float x, local float *scratch, uint n)
     return scratch[lane / n * n];
 }
 
-/* What an element's gate leaves of it: the gates of a head follow its q. */
+/* Factor of an element's gate; a head's gates follow its q. */
 float gate_factor(struct ak_ocl_attention_args a, global const float *in, uint t, uint h, uint i)
 {
     return a.flags & AK_OCL_ATTENTION_GATED ?

@@ -1,6 +1,6 @@
-/* Products with many tokens: a group of 16 × 16 lanes makes 16·LANE_ROWS rows × COLUMNS =
- * 16·LANE_TOKENS tokens, lane (i, j) rows LANE_ROWS·j … and tokens LANE_TOKENS·i …, from 32 k at a
- * time that were opened into local memory. With EXPERTS a group of tokens is one expert's: pass has
+/* Products with many tokens. A group of 16 × 16 lanes makes 16·LANE_ROWS rows × COLUMNS =
+ * 16·LANE_TOKENS tokens, lane (i, j) rows LANE_ROWS·j … and tokens LANE_TOKENS·i …, 32 k at a time,
+ * dequantized into local memory. EXPERTS: the tokens of a group belong to one expert; the pass has
  * the list. */
 enum { ROWS = 16 * LANE_ROWS, X_STRIDE = COLUMNS + 4 };
 

@@ -1,8 +1,8 @@
-/* Products with up to TOKENS tokens. Compiled once for each TOKENS, after types.cl. With
- * EXPERTS a row of tokens has the matrix of its expert, and is a group's alone.
+/* Products with up to TOKENS tokens. Compiled once per TOKENS, after types.cl. EXPERTS: a row of
+ * tokens uses its expert's matrix, and has a group of its own.
  *
- * Quantized weights: a group has 16 rows, lane (r, s) of it blocks s, s + SLICES … of row r.
- * Float ones: a group has SLICES rows, which LANES lanes share. */
+ * Quantized weights: a group has 16 rows; lane (r, s) has blocks s, s + SLICES … of row r. Float
+ * weights: a group has SLICES rows, each shared by LANES lanes. */
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 

@@ -1,16 +1,15 @@
-/* Keys and values of a page and head, by the types K_… and V_… that the host defines. Lanes
- * that have a token each read keys, lanes that have an element each values, so these lie side
- * by side:
+/* Keys and values of a page and head, by the types K_… and V_… that the host defines. For keys each
+ * lane reads a token, for values an element, so these are contiguous:
  *
  *            keys                                    values
  *   floats   [head_dim][PAGE]                        [PAGE][head_dim]
  *   Q8_0     words of 4 elements [head_dim/4][PAGE]  bytes [PAGE][head_dim]
  *   Q4_0     words of 8 elements [head_dim/8][PAGE]  bytes of 2 elements [PAGE][head_dim/2]
  *
- * Behind quantized ones are their scales, a half for 32 elements of a token,
- * [head_dim/32][PAGE] and [PAGE][head_dim/32]. Quantized keys are those after a Hadamard
- * transform, less the first one of their page, which follows the scales as floats: so a few
- * large elements, nearly the same for neighbors, take no precision from the others. */
+ * Scales follow quantized elements: a half per 32 elements of a token, [head_dim/32][PAGE] and
+ * [PAGE][head_dim/32]. Keys are quantized after a Hadamard transform and minus the first key of
+ * their page, which follows the scales as floats: otherwise a few large elements, nearly the same
+ * in neighboring tokens, would cost the others precision. */
 
 /* ---- Floats ------------------------------------------------------------- */
 #define F16_READ(from, i) vload_half(i, (global const half *)(from))
@@ -20,7 +19,7 @@
 #define BF16_READ(from, i) as_float((uint)((global const ushort *)(from))[i] << 16)
 #define BF16_WRITE(x, to, i) ((global ushort *)(to))[i] = bf16_of(x)
 
-/* To the nearest, halves to even; what is no number stays none. */
+/* Rounds to nearest even; NaN stays NaN. */
 ushort bf16_of(float x)
 {
     uint bits = as_uint(x);
@@ -42,8 +41,7 @@ float inverse_of(float x)
     return x == 0.0f ? 0.0f : 1.0f / x;
 }
 
-/* The number of x among those of `bits` bits, where inverse is that of the scale; of four,
- * 8 stands for zero. */
+/* Quantizes x to `bits` bits; `inverse` is 1 / scale. 4 bits: 8 stands for zero. */
 uint quantize_number(float x, float inverse, uint bits)
 {
     return bits == 8 ? (uint)(int)clamp(round(x * inverse), -127.0f, 127.0f) & 255 :
@@ -56,7 +54,7 @@ float scale_of(local const float *x, uint bits)
     return bits == 8 ? fabs(extreme) / 127.0f : extreme / -8.0f;
 }
 
-/* Number i of those that lie one behind another in `words`. */
+/* Number i of a word of `bits`-bit numbers. */
 float read_quantized(uint word, uint i, uint bits)
 {
     word >>= i * bits;
@@ -82,7 +80,7 @@ uint first_key(uint n)
     return key_scales(n) + PAGE * n / 32 * 2;
 }
 
-/* The scale of 32 elements of a token from d on. */
+/* Scale of the 32 elements from d on of a token. */
 float key_scale(global const uchar *keys, uint n, uint d, uint token)
 {
     return F16_READ(keys + key_scales(n), d / 32 * PAGE + token);
@@ -95,7 +93,7 @@ float key_at(global const uchar *keys, uint n, uint d, uint token, float scale)
                F32_READ(keys + first_key(n), d));
 }
 
-/* Lanes have a block each. */
+/* Each lane quantizes a block. */
 void put_key(local const float *key, uint n, uint lane, global uchar *keys, uint token)
 {
     for (uint b = lane; b < n / 32; b += GROUP) {

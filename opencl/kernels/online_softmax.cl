@@ -1,13 +1,13 @@
+/* Attention with online softmax. Compiled once per QUERIES, after attention.cl.
+ *
+ * One group per head and block of up to QUERIES tokens of a sequence, its rows. Lanes are the
+ * tokens of a page for scores, ROW_LANES lanes per row for maxima and sums, and elements of the
+ * head for values. Pages are split among get_num_groups(2) groups; `merge` combines their partial
+ * softmaxes. A single group writes the final result. */
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 #define ROW_LANES (PAGE / QUERIES)
 
-/* Compiled once for each QUERIES, after attention.cl.
- *
- * A group a head and a block of up to QUERIES tokens of one sequence, its rows. Lanes are the
- * tokens of a page for scores, ROW_LANES of each row for their maximum and sum, and elements
- * of the head for values. The pages are shared out among get_num_groups(2) groups, whose
- * results `merge` puts together; of one alone the result is final. */
 kernel __attribute__((reqd_work_group_size(PAGE, 1, 1))) void
 PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in, global float *out,
                           global float *partials, global const float *vectors, global uchar *kv,
@@ -47,7 +47,7 @@ PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in
         float score[QUERIES];
         for (uint r = 0; r < QUERIES; r++)
             score[r] = 0.0f;
-        barrier(CLK_LOCAL_MEM_FENCE); /* q is there, and nobody needs the last page's weights */
+        barrier(CLK_LOCAL_MEM_FENCE); /* q is written, and the last page's weights are read */
         for (uint some = 0; some < n; some += 32) {
             float scale = key_scale(keys, n, some, lane);
             for (uint d = some; d < min(n, some + 32); d++) {
@@ -78,7 +78,7 @@ PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in
         for (uint r = 0; r < QUERIES; r++)
             for (uint i = 0; i < HEAD_MAX / PAGE; i++)
                 result[r][i] *= again[r];
-        /* beyond the last token lies what was there before: not even zero times that */
+        /* memory past the last token may hold NaN: a weight of zero is not enough */
         uint tokens = min((uint)PAGE, to - page * PAGE);
         for (uint i = 0; i * PAGE + lane < n; i++)
             for (uint j = 0; j < tokens; j++) {

@@ -1,5 +1,5 @@
-/* Reads n vectors of 16 bytes, each group a part of its own, and gives nothing: what they
- * are added up to is never what is asked for. */
+/* Reads n vectors of 16 bytes, a part per group. Stores nothing: the host fills the memory with
+ * zeros, so the sum is never 1. */
 kernel void probe_read(global const uint4 *x, ulong n, global uint *out)
 {
     ulong each = (n + get_num_groups(0) - 1) / get_num_groups(0), first = get_group_id(0) * each,

@@ -1,12 +1,11 @@
-/* Layers that remember a sequence by a state: convolutions keep their last inputs, the gated
- * delta rule a matrix of each value head. At position 0 a state is zeros, whatever lies
- * there. */
+/* Recurrent layers: convolutions keep their last inputs, the gated delta rule a matrix per value
+ * head. At position 0 a state counts as zeros, whatever the memory holds. */
 
-/* ---- Convolutions ---------------------------------------------------------------------------
- * A state lies [taps − 1][n], the oldest first. A lane has a channel of a token and looks back:
- * in the rows of this pass, then in the state, which is brought up to date once all have. */
+/* ---- Convolutions ------------------------------------------------------- */
+/* A state is [taps − 1][n], oldest first. Each lane has a channel of a token and looks back: first
+ * in the rows of this pass, then in the state, which is updated after all lanes have read it. */
 
-/* Channel i of a row: of three parts, of n_groups groups each. */
+/* Channel i of a row that has three parts of n_groups groups each. */
 float read_channel(struct ak_ocl_conv_args c, global const float *row, uint i)
 {
     uint part = 0;
@@ -15,13 +14,13 @@ float read_channel(struct ak_ocl_conv_args c, global const float *row, uint i)
     return row[c.part_at[part] + i / c.part_n[part] * c.part_step[part] + i % c.part_n[part]];
 }
 
-/* What is convolved: x, or b · x where a row has b, c and x. */
+/* Input of the convolution: x, or b · x if a row has b, c and x. */
 float read_input(struct ak_ocl_conv_args c, global const float *row, uint i)
 {
     return c.gated ? row[i] * row[2 * c.n + i] : read_channel(c, row, i);
 }
 
-/* Tokens of the pass that go before token t in its sequence, at most taps − 1. */
+/* Tokens of the pass before token t in its sequence, at most taps − 1. */
 uint count_tokens_before(struct ak_ocl_conv_args c, uint t, global const int *pass)
 {
     global const int *sequences = pass + pass[AK_OCL_PASS_STATES];
@@ -31,7 +30,7 @@ uint count_tokens_before(struct ak_ocl_conv_args c, uint t, global const int *pa
     return n;
 }
 
-/* Channel i, `back` tokens before token t, which has n of them in the pass. */
+/* Channel i of the token `back` before token t; n of them are in the pass. */
 float read_input_before(struct ak_ocl_conv_args c, global const float *in,
                         global const float *state, uint i, uint t, uint n, uint back, uint position)
 {
@@ -58,7 +57,7 @@ kernel void conv(struct ak_ocl_conv_args c, global const float *in, global float
         c.gated ? in[c.in_at + (ulong)t * c.in_stride + c.n + i] * sum : sum * sigmoid(sum);
 }
 
-/* By the lanes of a sequence's last token in the pass. */
+/* Updates the state; only the lanes of a sequence's last token in the pass write. */
 kernel void conv_state(struct ak_ocl_conv_args c, global const float *in, global float *states,
                        global const int *pass)
 {
@@ -69,16 +68,15 @@ kernel void conv_state(struct ak_ocl_conv_args c, global const float *in, global
     global float *state =
         states + c.state_at + (ulong)pass[pass[AK_OCL_PASS_STATES] + t] * c.state_elems;
     uint n = count_tokens_before(c, t, pass);
-    for (uint k = 0; k + 1 < c.taps;
-         k++) /* what is read of the state lies behind what is written */
+    for (uint k = 0; k + 1 < c.taps; k++) /* reads are ahead of writes */
         state[(ulong)k * c.n + i] =
             read_input_before(c, in, state, i, t, n, c.taps - 2 - k, position);
 }
 
 /* ---- The gated delta rule ----------------------------------------------- */
-/* A group a value head of a token. Keys of unit length, queries of that over the root of their
- * size, and in place of the gates what comes of them: beta's sigmoid, and of a state the part
- * that is kept, exp(decay · ln(1 + exp(alpha))). */
+/* One group per value head and token. Scales keys to unit length, and queries to that divided by
+ * the root of their size. Replaces the gates: beta by its sigmoid, alpha by the kept share of the
+ * state, exp(decay · ln(1 + exp(alpha))). */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 delta_gates(struct ak_ocl_delta_args d, global float *rows, global float *gates,
             global const float *vectors)
@@ -111,7 +109,7 @@ delta_gates(struct ak_ocl_delta_args d, global float *rows, global float *gates,
     }
 }
 
-/* Sum of what the lanes of a column have. */
+/* Sum over the lanes of a column. */
 float column_sum(float x, local float parts[DELTA_SLICES][DELTA_COLUMNS])
 {
     uint column = get_local_id(0);
@@ -124,9 +122,9 @@ float column_sum(float x, local float parts[DELTA_SLICES][DELTA_COLUMNS])
     return sum;
 }
 
-/* A group DELTA_COLUMNS columns of a value head's state, [k_dim][v_dim], which its lanes keep in
- * registers while they go through the tokens: lane (c, s) rows s, s + DELTA_SLICES … of column c.
- * Each token lets the state fade, corrects it by what it should give for its key, and asks it. */
+/* A group has DELTA_COLUMNS columns of a value head's state, [k_dim][v_dim], and keeps them in
+ * registers over all tokens: lane (c, s) rows s, s + DELTA_SLICES … of column c. Each token decays
+ * the state, corrects it towards its value for its key, and reads it with its query. */
 kernel __attribute__((reqd_work_group_size(DELTA_COLUMNS, DELTA_SLICES, 1))) void
 delta(struct ak_ocl_delta_args d, global const float *in, global float *out,
       global const float *gates, global float *states, global const int *pass)
@@ -170,7 +168,7 @@ delta(struct ak_ocl_delta_args d, global const float *in, global float *out,
     }
 }
 
-/* A group a head of a token. */
+/* One group per head and token. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 norm_gated(struct ak_ocl_norm_gated_args g, global const float *in, global float *out,
            global const float *gates, global const float *vectors)

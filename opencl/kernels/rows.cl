@@ -1,6 +1,6 @@
-/* Steps that work on rows of activations. A command's numbers come as a struct of its own
- * (opencl/kernels/shared.h); rows lie in_stride or out_stride floats apart, from in_at and out_at
- * of the arenas on. A group has one row where it needs sums over it. */
+/* Steps over rows of activations. The parameters are a struct per kind of step
+ * (opencl/kernels/shared.h). Rows start at in_at and out_at of the arenas and are in_stride and
+ * out_stride floats apart. Steps that need sums over a row use a group per row. */
 
 kernel void embed(struct ak_ocl_rows_args c, global const float *rows, global float *out)
 {
@@ -110,7 +110,7 @@ kernel void select_rows(struct ak_ocl_rows_args c, global const float *in, globa
         out[c.out_at + (ulong)t * c.out_stride + i] = in[c.in_at + from * c.in_stride + i];
 }
 
-/* A row's elements in the order of the columns that they meet. */
+/* Reorders a row's elements as the weight's columns read them. */
 kernel void reorder(struct ak_ocl_rows_args c, global const float *in, global float *out,
                     global const uint *order)
 {
@@ -121,9 +121,9 @@ kernel void reorder(struct ak_ocl_rows_args c, global const float *in, global fl
 }
 
 /* ---- Experts ------------------------------------------------------------ */
-/* One group: the experts of each token and their weights, then the rows of all experts in
- * order, and groups of COLUMNS rows for the products. Indices and weights lie as floats in
- * the out slot. */
+/* One group. Chooses the experts of each token and their weights, then lists the rows of all
+ * experts, sorted by expert, and groups of COLUMNS rows for the products. Indices and weights are
+ * floats in the out slot. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 route(struct ak_ocl_rows_args c, global const float *in, global float *out, global int *pass)
 {
@@ -157,7 +157,7 @@ route(struct ak_ocl_rows_args c, global const float *in, global float *out, glob
             weights[i] = exp(logits[(uint)ids[i]] - max_logit) / sum;
     }
     barrier(CLK_GLOBAL_MEM_FENCE);
-    /* an expert a lane: how many rows, where they begin, whose they are */
+    /* a lane per expert: number of rows, first row, tokens */
     for (uint e = lane; e < n_experts; e += GROUP) {
         int count = 0;
         for (uint t = 0; t < n; t++)
@@ -201,7 +201,7 @@ kernel void gather(struct ak_ocl_rows_args c, global const float *in, global flo
         out[c.out_at + (ulong)row * c.out_stride + i] = in[c.in_at + from * c.in_stride + i];
 }
 
-/* `gate_at` is where the weights of a row's experts begin, in rows of gate_stride. */
+/* `routes` is the out slot of route: `used` indices, then `used` weights. */
 kernel void combine(struct ak_ocl_rows_args c, global const float *in, global float *out,
                     global const float *routes, global const int *pass)
 {
@@ -234,8 +234,8 @@ add_gated(struct ak_ocl_rows_args c, global const float *in, global float *out,
 
 /* ---- The end of a sampled table ----------------------------------------- */
 /* −log(−log(u)), u uniform in (0, 1) from (seed, position, index): the output function of
- * SplitMix64 (Steele, Lea, Flood 2014) over a counter. Near 1 the logarithm is taken of what
- * is missing there. */
+ * SplitMix64 (Steele, Lea, Flood 2014) over a counter. Near 1, log1p(−(1 − u)) keeps the
+ * precision. */
 float gumbel_of(ulong seed, ulong position, ulong index)
 {
     ulong z = seed + (position << 32) * 0x9e3779b97f4a7c15ul + index * 0xbf58476d1ce4e5b9ul +
@@ -261,7 +261,7 @@ kernel void gumbel(struct ak_ocl_rows_args c, global float *out, global const in
     *x = *x / temperature + gumbel_of(seed, position, i);
 }
 
-/* The lowest index of the largest; what is no number is never it: −1 where none is. */
+/* Lowest index of the maximum; NaN never is; −1: no element qualifies. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 argmax(struct ak_ocl_rows_args c, global const float *in, global int *chosen)
 {

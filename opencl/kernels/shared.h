@@ -1,5 +1,4 @@
-/* What every program begins with, and the host reads too: the words of a pass and the
- * parameters of the kernels. */
+/* Shared by the host and every program: the words of a pass and the parameters of the kernels. */
 #ifdef __OPENCL_VERSION__
 #define uint32_t uint
 #define uint64_t ulong
@@ -7,27 +6,27 @@
 #include <stdint.h>
 #endif
 
-/* Rows of each row set, in the order of enum ak_op_row_set, then where the lists of a pass begin
- * in its words. */
+/* Words of a pass: the rows of each row set, in the order of enum ak_op_row_set, then where each
+ * list begins. */
 enum {
     AK_OCL_PASS_TOKENS,
     AK_OCL_PASS_LOGITS,
     AK_OCL_PASS_EXPERTS,
     AK_OCL_PASS_POSITIONS, /* [tokens] */
-    AK_OCL_PASS_TABLES,    /* [tokens]: where the page table of its sequence begins */
-    /* [tokens]: the position after the last one that the pass has of its sequence */
+    AK_OCL_PASS_TABLES,    /* [tokens]: word where the sequence's page table begins */
+    /* [tokens]: last position of the sequence in the pass, plus one */
     AK_OCL_PASS_ENDS,
-    AK_OCL_PASS_STATES,     /* [tokens]: number of its sequence */
+    AK_OCL_PASS_STATES,     /* [tokens]: sequence */
     AK_OCL_PASS_LOGIT_ROWS, /* [logits] */
-    AK_OCL_PASS_BLOCKS,     /* [blocks][2]: first token, tokens; of one sequence each */
+    AK_OCL_PASS_BLOCKS,     /* [blocks][2]: first token, number of tokens, all of one sequence */
     AK_OCL_PASS_EXPERT_OF,
-    AK_OCL_PASS_TOKEN_OF,      /* [experts]: of a row, its expert and token */
-    AK_OCL_PASS_ROW_OF,        /* [tokens][experts used] */
+    AK_OCL_PASS_TOKEN_OF,      /* [expert rows]: token; EXPERT_OF: expert */
+    AK_OCL_PASS_ROW_OF,        /* [tokens][experts used]: expert row */
     AK_OCL_PASS_EXPERT_BEGIN,  /* [experts + 1] */
-    AK_OCL_PASS_EXPERT_GROUPS, /* how many, then [groups][2]: expert, first row */
+    AK_OCL_PASS_EXPERT_GROUPS, /* count, then [groups][2]: expert, first row */
     AK_OCL_PASS_SEED_LOW,
     AK_OCL_PASS_SEED_HIGH,
-    AK_OCL_PASS_TEMPERATURE, /* bits of a float */
+    AK_OCL_PASS_TEMPERATURE, /* float bits */
     AK_OCL_PASS_HEADER
 };
 
@@ -35,18 +34,18 @@ enum {
 struct ak_ocl_linear_args {
     uint64_t expert_bytes;
     uint64_t x_at, y_at;  /* elements of the arenas */
-    uint64_t group_bytes; /* of 16 rows in tiles */
-    uint32_t tile_bytes;  /* of a whole one */
-    uint32_t row_elems;   /* of a stored row of floats */
+    uint64_t group_bytes; /* bytes of 16 rows in tiles */
+    uint32_t tile_bytes;  /* bytes of a full tile */
+    uint32_t row_elems;   /* elements of a stored row of floats */
     uint32_t rows, k;
     uint32_t x_stride, y_stride;
     uint32_t bias_at, has_bias, expert_width;
     uint32_t row_set;
 };
 
-/* A step over rows: what of this it uses is said at its kernel. */
+/* Flags of steps over rows. */
 enum {
-    /* as enum ak_op_activation */
+    /* mask; values as enum ak_op_activation */
     AK_OCL_ROWS_ACTIVATION = 3,
     AK_OCL_ROWS_SILU = 0,
     AK_OCL_ROWS_GELU_TANH = 1,
@@ -62,7 +61,7 @@ struct ak_ocl_rows_args {
     uint32_t n, flags;
     uint32_t vector, vector2; /* elements of the vectors */
     uint32_t gate_at, up_at;
-    uint32_t used; /* experts of a token */
+    uint32_t used; /* experts per token */
     float value;   /* epsilon, scale, divisor or cap */
 };
 
@@ -81,15 +80,15 @@ struct ak_ocl_attention_args {
     uint32_t q_at, q_step, k_at, v_at;
     uint32_t n_heads, n_kv_heads, head_dim;
     uint32_t n_layers, kv_layer;
-    uint32_t head_bytes, keys_bytes; /* of a KV head in a page: all, and its keys */
+    uint32_t head_bytes, keys_bytes; /* bytes of a KV head in a page: all, and its keys */
     uint32_t window, flags;
     uint32_t rope_dims, rope_table;
     uint32_t q_norm, k_norm, sinks; /* elements of the vectors */
     float norm_eps, scale, cap;
 };
 
-/* SHORT_CONV, where rows have b, c and x, n elements each: `gated`, and CONV, as struct
- * ak_op_conv_params has it. */
+/* CONV, with the members of struct ak_op_conv_params, or, if `gated`, SHORT_CONV, with rows of b, c
+ * and x, n elements each. */
 struct ak_ocl_conv_args {
     uint64_t in_at, out_at, state_at; /* elements */
     uint32_t in_stride, out_stride, state_elems;
@@ -98,7 +97,7 @@ struct ak_ocl_conv_args {
     uint32_t vector;
 };
 
-/* As struct ak_op_delta_params. */
+/* With the members of struct ak_op_delta_params. */
 struct ak_ocl_delta_args {
     uint64_t in_at, out_at, gates_at, state_at; /* elements */
     uint32_t in_stride, out_stride, gates_stride, state_elems;
@@ -107,7 +106,7 @@ struct ak_ocl_delta_args {
     uint32_t decay, alpha_bias; /* elements of the vectors */
 };
 
-/* As struct ak_op_norm_gated_params. */
+/* With the members of struct ak_op_norm_gated_params. */
 struct ak_ocl_norm_gated_args {
     uint64_t in_at, out_at, gate_at; /* elements */
     uint32_t in_stride, out_stride, gate_stride;

@@ -1,23 +1,22 @@
-/* How a type of weights is opened. The host defines one TYPE_… (opencl/layout.c has the
- * layout). A quantized weight lies in tiles of 16 rows × 256 k, or what is left of a row;
- * in a tile stand `nb` blocks of 32 k, and number `at` = 16 · block + row.
+/* Dequantizes one type of weights. The host defines one TYPE_… (opencl/layout.h has the layout).
+ * Tiles have 16 rows × 256 k, or the rest of a row: `nb` blocks of 32 k. `at` = 16 · block + row.
  *
- * An eighth of a block, `part` p of 4 of both its halves, is elements 4p … 4p+3 and
- * 16+4p … 16+4p+3; a weight is scale · number + offset, or scale · value of the number.
- * The two halves may have scales of their own: .x and .y. */
+ * Part p (0 … 3) of a block is elements 4p … 4p+3 and 16+4p … 16+4p+3, four of each half. A weight
+ * is scale · number + offset, or scale · value of the number. The halves may have different scales:
+ * .x and .y. */
 
 float bf16(ushort bits)
 {
     return as_float((uint)bits << 16);
 }
 
-/* d of 16 rows (or the 16 rows of block b) as halves. */
+/* Element i of a plane of halves: d of 16 rows, or of the 16 rows of a block. */
 float half_at(global const uchar *plane, uint i)
 {
     return vload_half(i, (global const half *)plane);
 }
 
-/* Bits 0 … 3 of x in bytes 0 … 3; pairs of bits. */
+/* Moves bits 0 … 3 of x to bytes 0 … 3; below, pairs of bits. */
 uint deposit_bits1(uint x)
 {
     return (x & 15u) * 0x00204081u & 0x01010101u;
@@ -53,7 +52,7 @@ uint deposit_bits2(uint x)
 #ifdef LOW
 #define LOW_BYTES (16 * 4 * LOW) /* of a block of 16 rows */
 #define HIGH_BYTES (16 * 4 * HIGH)
-#define SCALES(tile, nb) ((tile) + (nb) * (LOW_BYTES + HIGH_BYTES)) /* what follows the numbers */
+#define SCALES(tile, nb) ((tile) + (nb) * (LOW_BYTES + HIGH_BYTES)) /* after the numbers */
 
 /* The numbers of part p, a byte each. */
 void numbers(global const uchar *tile, uint nb, uint at, uint p, uint *lo, uint *hi)
@@ -80,7 +79,7 @@ void numbers(global const uchar *tile, uint nb, uint at, uint p, uint *lo, uint 
 #endif
 }
 
-/* The same for all four parts, by wide loads. */
+/* The same for all four parts, with wide loads. */
 void all_numbers(global const uchar *tile, uint nb, uint at, uint lo[4], uint hi[4])
 {
 #if LOW == 8
@@ -128,8 +127,8 @@ void all_numbers(global const uchar *tile, uint nb, uint at, uint lo[4], uint hi
 
 /* ---- Scales ------------------------------------------------------------- */
 #if defined TYPE_Q4_K || defined TYPE_Q5_K
-/* Six bits each: of block b < 4 in bytes b and b + 4, of the others in the nibbles of byte
- * b + 4 and the upper bits of those of b − 4. */
+/* Six bits each: block b < 4 in bytes b and b + 4; others in a nibble of byte b + 4 and the upper
+ * bits of byte b − 4. */
 void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2 *m)
 {
     global const uchar *at = SCALES(tile, nb);
@@ -153,8 +152,8 @@ void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2
     *m = -32.0f * *d;
 }
 #elif defined TYPE_Q3_K
-/* Low four bits of scale i in the nibbles of bytes 0 … 7, first all low ones, upper two in
- * bytes 8 … 11. */
+/* Low four bits of scale i in the nibbles of bytes 0 … 7, all lower nibbles first; upper two bits
+ * in bytes 8 … 11. */
 void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2 *m)
 {
     global const uchar *at = SCALES(tile, nb);
@@ -219,7 +218,7 @@ void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2
     *m = at[(nb + b) * 16 + r] - 128.0f * scale;
 }
 #elif defined TYPE_F8
-/* One for 128 k. */
+/* One scale per 128 k. */
 void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2 *m)
 {
     *d = ((global const float *)SCALES(tile, nb))[b / 4 * 16 + r];
@@ -249,7 +248,7 @@ void scales(global const uchar *tile, uint nb, uint b, uint r, float2 *d, float2
 #endif
 
 #ifdef TABLE_0
-/* In registers: reads of a table in memory by many lanes take turns. */
+/* In registers, since lanes take turns at reading a table in memory. */
 float value(uint q)
 {
     uint word = q & 8 ? (q & 4 ? TABLE_3 : TABLE_2) : (q & 4 ? TABLE_1 : TABLE_0);
@@ -262,8 +261,8 @@ float4 dequantize4(uint bytes, float d, float m)
                         value(bytes >> 24));
 }
 #elif defined TYPE_F8
-/* The numbers' bits as those of a half, which a float has 112 exponents higher; of those
- * without an exponent the bits follow the one of 2^-14, which is then taken away. */
+/* The bits of F8 as those of a float, whose exponent bias is 112 larger than a half's. Subnormals
+ * take an exponent of 2^-14, which is then subtracted. */
 float4 dequantize4(uint bytes, float d, float m)
 {
     uint4 q = convert_uint4(as_uchar4(bytes)), bits = (q & 127u) << 20u;
@@ -279,8 +278,8 @@ float4 dequantize4(uint bytes, float d, float m)
 #endif
 
 #ifndef LOW
-/* Elements k … k + 3 of a token; rows of weights are padded with zeros, what stands behind a
- * token's n elements may be anything. */
+/* Elements k … k + 3 of a token. Weight rows are padded with zeros; elements past the token's n may
+ * be anything. */
 float4 token_values(global const float *x, uint k, uint n)
 {
     return select((float4)0.0f, vload4(0, x + k), k + (uint4)(0, 1, 2, 3) < n);

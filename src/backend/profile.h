@@ -37,14 +37,14 @@ static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_
     return p->prefill_chunk ? p->prefill_chunk : 512;
 }
 
-/* ---- Files (profile.c) --------------------------------------------------
- * YAML, as akunu-cli bench --tune writes it:
+/* ---- Files (profile.c) -------------------------------------------------- */
+/* YAML, as akunu-cli bench --tune writes it:
  *
  *     threads: 2             1 … 1024
  *     prefill_chunk: 256     1 … 65536
- *     scale32:               types with a scale for each 32 weights
+ *     scale32:               types with a scale per 32 weights
  *       small_n: 8           1 … AK_SKINNY_MAX
- *       prefill: own         or blas: OpenBLAS, where rounding is relaxed
+ *       prefill: own         or blas: OpenBLAS, if rounding is relaxed
  *     scale256:              the K-types
  *     float:                 F32, F16, BF16 and types without packed kernels
  *

@@ -247,10 +247,9 @@ static void add_reading_command(struct ak_builder *b, struct ak_command command,
         b->list->slots[other].last_use = b->list->n_commands - 1;
 }
 
-/* ---- The gated delta rule ---------------------------------------------------------
- * DELTA_IN's output has q, k, v and z one after another, or, of models that have one
- * matrix for all, those of each key head together. */
-
+/* ---- Gated delta rule --------------------------------------------------- */
+/* DELTA_IN's output has q, k, v and z one after another or, in models with one matrix for all,
+ * those of each key head side by side. */
 struct delta_parts {
     struct ak_op_conv_part qkv[AK_OP_CONV_PARTS], z; /* n: elements per key head */
 };
