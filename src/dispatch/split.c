@@ -26,7 +26,7 @@ static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *
         return AKUNU_OK;
     return ak_fail(
         error, AKUNU_ERROR_UNSUPPORTED,
-        "the model cannot be cut between layers: %u values cross the cut, and one is expected",
+        "the model cannot be split between layers: %u values cross the split, and one is expected",
         (unsigned)n);
 }
 

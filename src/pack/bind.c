@@ -62,7 +62,7 @@ ak_status ak_bind_check_shape(const struct ak_view *view, const struct ak_bind_s
     uint64_t rows = shape->n_matrices * shape->rows;
     if ((unsigned)view->type >= AK_QUANT_COUNT)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "%s has the type %s; expected F32, F16, BF16 or a quantised type",
+                       "%s has the type %s; expected F32, F16, BF16 or a quantized type",
                        view->name, ak_quant_info(view->type)->name);
     if (view->n_dims != n_dims || view->rows != rows || view->cols != shape->cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
@@ -218,7 +218,7 @@ static ak_status transpose_view(struct ak_binding *b, struct ak_view *view, stru
     if (view->composed_tensor)
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED,
-            "%s is a quantised matrix, which this architecture has transposed; expected floats",
+            "%s is a quantized matrix, which this architecture has transposed; expected floats",
             view->name);
     if (view->n_dims != 2 || view->type >= AK_QUANT_COUNT ||
         ak_quant_info(view->type)->block_elems != 1)

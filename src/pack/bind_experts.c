@@ -79,8 +79,8 @@ static ak_status fill_separate(const struct ak_provider *p, const struct ak_fami
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                            "%s is %s, and the first expert's is %s; all or none are supported",
                            matrices[e].name,
-                           matrices[e].composed_tensor ? "quantised" : "not quantised",
-                           matrices[0].composed_tensor ? "quantised" : "not quantised");
+                           matrices[e].composed_tensor ? "quantized" : "not quantized",
+                           matrices[0].composed_tensor ? "quantized" : "not quantized");
     }
     return AKUNU_OK;
 }
@@ -130,7 +130,7 @@ static ak_status check_float(const struct ak_view *view, const struct ak_bind_sh
                              struct ak_error *error)
 {
     if (view->composed_tensor)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is quantised; expected F32, F16 or BF16",
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is quantized; expected F32, F16 or BF16",
                        view->name);
     return ak_bind_check_shape(view, shape, error);
 }
