@@ -1,3 +1,6 @@
+/* The QKV step, what the attention kernels share (pages, visible tokens, scores, gates), and
+ * `merge`. Compiled after kv.cl; online_softmax.cl has attention itself. */
+
 /* A KV head in a page: its keys, then its values. */
 global uchar *head_of(struct ak_ocl_attention_args a, global uchar *kv, int page, uint kv_head)
 {
