@@ -14,13 +14,15 @@ struct ak_builder;
 typedef uint32_t ak_build_value;
 
 /* ---- Building a list ---------------------------------------------------- */
-/* Access to a model's packed weights. dispatch/table.c fills it in, because packing comes after
- * this layer. */
+/* One role's part of a packed weight. */
 struct ak_weight_part {
     enum ak_role role;
     uint32_t offset; /* element of the operator's output where the part starts */
     uint32_t bias;   /* vector slot of the packed weight's bias; AK_OP_NONE: none */
 };
+
+/* Access to a model's packed weights. dispatch/table.c fills it in, because packing comes after
+ * this layer. */
 struct ak_weight_map {
     const void *weights;   /* passed to each function */
     bool types, positions; /* the model has these embedding tables */
