@@ -48,8 +48,8 @@ static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_
  *     scale256:              the K-types
  *     float:                 F32, F16, BF16 and types without packed kernels
  *
- * Everything may be left out. An unknown key, a key given twice, a bad value:
- * AKUNU_ERROR_ARGUMENT, with the line and what may stand there. */
+ * All keys are optional. AKUNU_ERROR_ARGUMENT for unknown or repeated keys and bad values, with the
+ * line and what is expected. */
 
 /* Sets what the `bytes` of `text` give in *profile; after a failure *profile is unchanged. `name`
  * is the file's name in messages. */
