@@ -156,8 +156,8 @@ static double speed(struct akunu_session *session, const struct akunu_grammar *g
     generation.sampling.seed = 4;
     generation.sampling.grammar = g;
     akunu_sequence sequence = akunu_sequence_new(session);
-    if (akunu_generate(session, sequence, prompt, 4, &generation, NULL, NULL, NULL, &result) !=
-        AKUNU_OK) {
+    if (akunu_session_generate(session, sequence, prompt, 4, &generation, NULL, NULL, NULL,
+                               &result) != AKUNU_OK) {
         fprintf(stderr, "%s\n", akunu_last_error());
         exit(1);
     }
@@ -172,7 +172,7 @@ static void generate(const char *path, long rounds)
                                  "\"array\",\"items\":{\"type\":\"string\",\"minLength\":20,"
                                  "\"maxLength\":400},\"minItems\":60}},\"required\":[\"lines\"]}";
     struct akunu_grammar *g = akunu_grammar_from_schema(schema, strlen(schema), NULL);
-    struct akunu_model *model = akunu_load_model(path, NULL);
+    struct akunu_model *model = akunu_model_load(path, NULL);
     struct akunu_session *session = model ? akunu_session_new(model, NULL) : NULL;
     if (!g || !session) {
         fprintf(stderr, "%s\n", akunu_last_error());

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     }
     const char *prompt = argv[2];
 
-    struct akunu_model *model = akunu_load_model(argv[1], NULL);
+    struct akunu_model *model = akunu_model_load(argv[1], NULL);
     if (!model)
         return complain();
     struct akunu_session *session = akunu_session_new(model, NULL);
@@ -37,17 +37,18 @@ int main(int argc, char **argv)
 
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
     /* counts */
-    int64_t n = akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_ADD_SPECIAL, NULL, 0);
+    int64_t n =
+        akunu_tokenizer_encode(tokenizer, prompt, strlen(prompt), AKUNU_ADD_SPECIAL, NULL, 0);
     akunu_token *ids = n > 0 ? calloc((size_t)n, sizeof *ids) : NULL;
     if (!ids)
         return complain();
-    akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_ADD_SPECIAL, ids, (size_t)n);
+    akunu_tokenizer_encode(tokenizer, prompt, strlen(prompt), AKUNU_ADD_SPECIAL, ids, (size_t)n);
 
     struct akunu_generation generation;
     akunu_generation_default(&generation);
     generation.max_tokens = 64;
-    if (akunu_generate(session, sequence, ids, (size_t)n, &generation, print_piece, NULL, NULL,
-                       NULL) != AKUNU_OK)
+    if (akunu_session_generate(session, sequence, ids, (size_t)n, &generation, print_piece, NULL,
+                               NULL, NULL) != AKUNU_OK)
         return complain();
     printf("\n");
 

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: tools MODEL.gguf QUESTION [auto | required | NAME]\n");
         return 2;
     }
-    struct akunu_model *model = akunu_load_model(argv[1], NULL);
+    struct akunu_model *model = akunu_model_load(argv[1], NULL);
     if (!model)
         return complain();
     struct akunu_session *session = akunu_session_new(model, NULL);
@@ -90,11 +90,12 @@ int main(int argc, char **argv)
 
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
     /* counts */
-    int64_t n = akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, NULL, 0);
+    int64_t n =
+        akunu_tokenizer_encode(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, NULL, 0);
     akunu_token *ids = n > 0 ? calloc((size_t)n, sizeof *ids) : NULL;
     if (!ids)
         return complain();
-    akunu_tokenize(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, ids, (size_t)n);
+    akunu_tokenizer_encode(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, ids, (size_t)n);
 
     /* The same parameters tell the reader of calls and the grammar how this model writes them. */
     struct akunu_reply_params params;
@@ -105,11 +106,11 @@ int main(int argc, char **argv)
     params.tools = tools;
     struct akunu_reply *reply = akunu_reply_new(&params, print_event, NULL);
 
-    struct akunu_calls_params calls;
+    struct akunu_tool_grammar_params calls;
     struct akunu_grammar *grammar = NULL;
-    akunu_calls_params_default(&calls);
+    akunu_tool_grammar_params_default(&calls);
     calls.choice = argc == 4 ? argv[3] : "auto";
-    if (!reply || akunu_grammar_of_calls(&params, &calls, &grammar) != AKUNU_OK)
+    if (!reply || akunu_grammar_from_tools(&params, &calls, &grammar) != AKUNU_OK)
         return complain();
 
     struct akunu_generation generation;
@@ -119,8 +120,8 @@ int main(int argc, char **argv)
     generation.special = true; /* what marks a call may be a control token */
     generation.sampling.temperature = 0.0f;
     generation.sampling.grammar = grammar;
-    if (akunu_generate(session, sequence, ids, (size_t)n, &generation, push_piece, NULL, reply,
-                       &result) != AKUNU_OK ||
+    if (akunu_session_generate(session, sequence, ids, (size_t)n, &generation, push_piece, NULL,
+                               reply, &result) != AKUNU_OK ||
         akunu_reply_end(reply) != AKUNU_OK)
         return complain();
     printf("\n%s%s\n", akunu_reply_message(reply),

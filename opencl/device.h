@@ -35,8 +35,9 @@
     X(clGetProgramInfo)                                                                            \
     X(clReleaseProgram)                                                                            \
     X(clCreateKernel)                                                                              \
-    X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clFlush) X(clFinish)          \
-        X(clGetExtensionFunctionAddressForPlatform)
+    X(clReleaseKernel)                                                                             \
+    X(clSetKernelArg)                                                                              \
+    X(clEnqueueNDRangeKernel) X(clFlush) X(clFinish) X(clGetExtensionFunctionAddressForPlatform)
 
 struct ak_ocl_api {
 #define AK_OCL_POINTER(name) __typeof__(name) *name;

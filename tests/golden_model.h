@@ -128,7 +128,7 @@ static inline struct akunu_model *golden_load(const char *name, const char *cpu)
     akunu_load_params_default(&params);
     params.cpu = cpu;
     params.n_threads = 2;
-    struct akunu_model *model = akunu_load_model(golden_path(name, ".gguf", path), &params);
+    struct akunu_model *model = akunu_model_load(golden_path(name, ".gguf", path), &params);
     ck_assert_msg(model != NULL, "%s: %s", name, akunu_last_error());
     return model;
 }

@@ -39,7 +39,7 @@ int main()
 {
     akunu_load_params params;
     akunu_load_params_default(&params);
-    akunu_model *model = akunu_load_model("/nonexistent/model.gguf", &params);
+    akunu_model *model = akunu_model_load("/nonexistent/model.gguf", &params);
     const bool refused = model == nullptr && !std::string(akunu_last_error()).empty();
     akunu_model_free(model);
     std::printf("%s\n", akunu_version());

@@ -2,11 +2,11 @@
  *
  * One header, C11 and C++17. The shape of a program:
  *
- *     model   = akunu_load_model(path, NULL);          shared, immutable
+ *     model   = akunu_model_load(path, NULL);          shared, immutable
  *     session = akunu_session_new(model, NULL);        one thread's, mutable
  *     seq     = akunu_sequence_new(session);           one conversation
- *     akunu_generate(session, seq, ids, n_ids, &params, on_piece, user);
- *     akunu_embed(session, texts, n_texts, NULL, NULL, NULL, out);   or embeddings
+ *     akunu_session_generate(session, seq, ids, n_ids, &params, on_piece, user);
+ *     akunu_session_embed(session, texts, n_texts, NULL, NULL, NULL, out);   or embeddings
  *
  * Errors. A function returns a status or a handle. On failure a handle is NULL, and
  * akunu_last_error() returns the calling thread's message, which says what was found and what was
@@ -179,7 +179,7 @@ struct akunu_type_info {
     /* packed for the kernels at load; otherwise read in place */
     bool packed;
 };
-struct akunu_quantisation_info {
+struct akunu_quantization_info {
     size_t size;
     const char *name;  /* quant_method of config.json, "mlx" for MLX's own key */
     const char *about; /* which of its variants are read */
@@ -189,7 +189,7 @@ struct akunu_quantisation_info {
 AKUNU_API enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info);
 AKUNU_API enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info);
 AKUNU_API enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info);
-AKUNU_API enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info *info);
+AKUNU_API enum akunu_status akunu_quantization_at(size_t i, struct akunu_quantization_info *info);
 
 /* A device of a backend other than the CPU's, usable or not. */
 struct akunu_device_info {
@@ -227,8 +227,9 @@ enum {
 /* Writes at most `capacity` ids. Returns the number of ids of the whole text, which may be larger,
  * or -1 on failure. `ids` may be NULL if capacity is 0. `text` is any n_bytes bytes: NUL and
  * invalid UTF-8 are allowed. */
-AKUNU_API int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text,
-                                 size_t n_bytes, unsigned flags, akunu_token *ids, size_t capacity);
+AKUNU_API int64_t akunu_tokenizer_encode(const struct akunu_tokenizer *tokenizer, const char *text,
+                                         size_t n_bytes, unsigned flags, akunu_token *ids,
+                                         size_t capacity);
 
 enum {
     AKUNU_SKIP_SPECIAL = 1, /* omit control tokens */
@@ -238,19 +239,21 @@ enum {
 
 /* Writes at most `capacity` bytes, without a NUL. Returns the number of bytes of the whole text, or
  * -1 on failure (an id outside the vocabulary). */
-AKUNU_API int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_token *ids,
-                                   size_t n_ids, unsigned flags, char *text, size_t capacity);
+AKUNU_API int64_t akunu_tokenizer_decode(const struct akunu_tokenizer *tokenizer,
+                                         const akunu_token *ids, size_t n_ids, unsigned flags,
+                                         char *text, size_t capacity);
 
-AKUNU_API size_t akunu_vocab_size(const struct akunu_tokenizer *tokenizer);
+AKUNU_API size_t akunu_tokenizer_vocab_size(const struct akunu_tokenizer *tokenizer);
 
 /* True for tokens that end a text: end of sequence, of turn, of text. */
-AKUNU_API bool akunu_token_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token);
+AKUNU_API bool akunu_tokenizer_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token);
 
 /* True for control tokens and the unknown token. */
-AKUNU_API bool akunu_token_is_control(const struct akunu_tokenizer *tokenizer, akunu_token token);
+AKUNU_API bool akunu_tokenizer_is_control(const struct akunu_tokenizer *tokenizer,
+                                          akunu_token token);
 
 /* The model's beginning-of-sequence token; -1: it has none. */
-AKUNU_API akunu_token akunu_token_bos(const struct akunu_tokenizer *tokenizer);
+AKUNU_API akunu_token akunu_tokenizer_bos(const struct akunu_tokenizer *tokenizer);
 
 /* Converts a stream of tokens to text; never splits a UTF-8 character. */
 struct akunu_stream;
@@ -298,8 +301,8 @@ AKUNU_API struct akunu_grammar *akunu_grammar_from_schema(const char *schema, si
 /* A lazy grammar: any text until one of the triggers in `words` (ends with NULL), then a text of
  * `grammar`. `again`: then any text until the next trigger; otherwise the text ends there. The text
  * of control tokens counts. `grammar` need not outlive the result. */
-AKUNU_API struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar,
-                                                    const char *const *words, bool again);
+AKUNU_API struct akunu_grammar *akunu_grammar_make_lazy(const struct akunu_grammar *grammar,
+                                                        const char *const *words, bool again);
 AKUNU_API void akunu_grammar_free(struct akunu_grammar *grammar);
 
 /* Checks whether the whole text is allowed. *at, which may be NULL: the first byte that is not;
@@ -457,7 +460,7 @@ AKUNU_API const char *akunu_reply_format(const struct akunu_reply *reply);
 /* Name of known format i; NULL past the end. */
 AKUNU_API const char *akunu_reply_format_name(size_t i);
 
-struct akunu_calls_params {
+struct akunu_tool_grammar_params {
     size_t size;
     /* OpenAI's tool_choice: "auto" (also NULL), "none", "required", a tool's name, or the object
      * that names one */
@@ -469,7 +472,7 @@ struct akunu_calls_params {
     akunu_log_fn *log; /* NULL allowed */
     void *user;
 };
-AKUNU_API void akunu_calls_params_default(struct akunu_calls_params *params);
+AKUNU_API void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params);
 
 /* A grammar (akunu_sampling.grammar) for calls of these tools, with arguments that their schemas
  * allow, in the format that akunu_reply parses. `reply` has the format, as in akunu_reply_new, and
@@ -477,14 +480,14 @@ AKUNU_API void akunu_calls_params_default(struct akunu_calls_params *params);
  * the reply if the format has no marker, and ends with the call. With "required" or a name only
  * reasoning may precede the call. calls NULL: defaults. *out is NULL if there is nothing to
  * constrain: no tools, or "none". AKUNU_ERROR_UNSUPPORTED: the message names the keyword. */
-AKUNU_API enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply,
-                                                   const struct akunu_calls_params *calls,
-                                                   struct akunu_grammar **out);
+AKUNU_API enum akunu_status akunu_grammar_from_tools(const struct akunu_reply_params *reply,
+                                                     const struct akunu_tool_grammar_params *calls,
+                                                     struct akunu_grammar **out);
 
 /* ---- Models ------------------------------------------------------------- */
 struct akunu_model;
 
-/* Stages of akunu_load_model, in this order, each reported once. */
+/* Stages of akunu_model_load, in this order, each reported once. */
 enum akunu_load_stage {
     AKUNU_STAGE_BACKEND = 1,
     AKUNU_STAGE_KERNELS = 2,
@@ -550,7 +553,7 @@ struct akunu_load_params {
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params);
 
 /* Loads the model at `path`. params may be NULL. */
-AKUNU_API struct akunu_model *akunu_load_model(const char *path,
+AKUNU_API struct akunu_model *akunu_model_load(const char *path,
                                                const struct akunu_load_params *params);
 AKUNU_API void akunu_model_free(struct akunu_model *model);
 
@@ -583,7 +586,7 @@ struct akunu_model_info {
     uint64_t matrix_parameters;
     /* of these, multiplied as floats; the rest as int8 */
     uint64_t float_parameters;
-    bool encoder; /* it makes embeddings and no text: use akunu_embed */
+    bool encoder; /* it makes embeddings and no text: use akunu_session_embed */
     /* pooling of embeddings, as its files say; by default the mean of an encoder's tokens, and the
      * last token of a language model */
     enum akunu_pooling pooling;
@@ -620,7 +623,7 @@ enum akunu_cache_state {
 };
 AKUNU_API const char *akunu_cache_state_name(enum akunu_cache_state state); /* "ready" */
 
-/* Lists the folder `dir`; NULL: the folder that akunu_load_model uses. A missing folder is an empty
+/* Lists the folder `dir`; NULL: the folder that akunu_model_load uses. A missing folder is an empty
  * cache. */
 AKUNU_API struct akunu_cache *akunu_cache_open(const char *dir);
 AKUNU_API void akunu_cache_free(struct akunu_cache *cache);
@@ -707,7 +710,8 @@ struct akunu_counters {
 AKUNU_API enum akunu_status akunu_session_counters(const struct akunu_session *session,
                                                    struct akunu_counters *out);
 
-/* akunu_decode, akunu_prefill and akunu_generate fail with AKUNU_ERROR_UNSUPPORTED for encoders. */
+/* akunu_session_decode, akunu_session_prefill and akunu_session_generate fail with
+ * AKUNU_ERROR_UNSUPPORTED for encoders. */
 
 /* One growing text in the KV cache; a number ≥ 0, or -1 on failure. */
 typedef int32_t akunu_sequence;
@@ -774,20 +778,21 @@ struct akunu_batch_token {
 
 /* Runs n tokens, 1 … akunu_session_batch(), of one or several sequences in one pass. On failure no
  * sequence changes. AKUNU_ERROR_CONTEXT: the message has both counts. */
-AKUNU_API enum akunu_status akunu_decode(struct akunu_session *session,
-                                         const struct akunu_batch_token *tokens, size_t n);
+AKUNU_API enum akunu_status akunu_session_decode(struct akunu_session *session,
+                                                 const struct akunu_batch_token *tokens, size_t n);
 
 /* Logits of token i of the last pass, vocab_size floats; NULL if they were not requested. Valid
  * until the next pass. */
-AKUNU_API const float *akunu_logits(const struct akunu_session *session, size_t i);
+AKUNU_API const float *akunu_session_logits(const struct akunu_session *session, size_t i);
 
 /* Runs a whole prompt in passes of the session's batch. The last token's logits are then
- * akunu_logits(session, *last). cancel, unless NULL, is called before every pass; true stops with
- * AKUNU_ERROR_CANCELLED, and what was run stays. */
+ * akunu_session_logits(session, *last). cancel, unless NULL, is called before every pass; true
+ * stops with AKUNU_ERROR_CANCELLED, and what was run stays. */
 typedef bool akunu_cancel_fn(void *user);
-AKUNU_API enum akunu_status akunu_prefill(struct akunu_session *session, akunu_sequence sequence,
-                                          const akunu_token *ids, size_t n, akunu_cancel_fn *cancel,
-                                          void *user, size_t *last);
+AKUNU_API enum akunu_status akunu_session_prefill(struct akunu_session *session,
+                                                  akunu_sequence sequence, const akunu_token *ids,
+                                                  size_t n, akunu_cancel_fn *cancel, void *user,
+                                                  size_t *last);
 
 /* ---- Embeddings --------------------------------------------------------- */
 struct akunu_embedding {
@@ -814,10 +819,10 @@ struct akunu_ids {
  * AKUNU_ERROR_UNSUPPORTED: the model's files ask for a pooling that akunu lacks.
  * AKUNU_ERROR_NUMERIC: an embedding has an element that is not a finite number. All texts are
  * checked before the first pass; no sequence is left behind. */
-AKUNU_API enum akunu_status akunu_embed(struct akunu_session *session,
-                                        const struct akunu_ids *texts, size_t n,
-                                        const struct akunu_embedding *embedding,
-                                        akunu_cancel_fn *cancel, void *user, float *out);
+AKUNU_API enum akunu_status akunu_session_embed(struct akunu_session *session,
+                                                const struct akunu_ids *texts, size_t n,
+                                                const struct akunu_embedding *embedding,
+                                                akunu_cancel_fn *cancel, void *user, float *out);
 
 /* ---- Sampling ----------------------------------------------------------- */
 /* Added to a token's logit: INFINITY forces a token, -INFINITY forbids it. */
@@ -852,8 +857,8 @@ struct akunu_sampling {
 
     /* 0.0: off; else the temperature is max(0, temperature − range) … */
     float dynatemp_range;
-    float dynatemp_exponent; /* 1.0; … temperature + range, at (entropy / maximum)^exponent between
-                                them */
+    /* 1.0; … temperature + range, at (entropy / maximum)^exponent between them */
+    float dynatemp_exponent;
     /* 1.0; ≤ 0, ≥ 1: off; keeps the tokens with a surprise nearest to the entropy */
     float typical_p;
     /* -1.0; ≤ 0: off; keeps logits within this many standard deviations of the best */
@@ -881,18 +886,18 @@ struct akunu_sampling {
     /* 0.9; 0 … 0.99: it averages over about 1 / (1 − decay) tokens */
     float adaptive_decay;
 
-    const struct akunu_logit_bias
-        *logit_bias; /* [n_logit_bias]; entries of the same token add up */
+    /* [n_logit_bias]; entries of the same token add up */
+    const struct akunu_logit_bias *logit_bias;
     size_t n_logit_bias;
 
     /* NULL: any text. Tokens that the grammar forbids are removed before all samplers. Tokens that
      * end the text are allowed where the grammar may end; where it must end, the text ends by
-     * itself. akunu_sample takes each sampled token as the next one of the text. */
+     * itself. akunu_sampler_sample takes each sampled token as the next one of the text. */
     const struct akunu_grammar *grammar;
 };
 AKUNU_API void akunu_sampling_default(struct akunu_sampling *sampling);
 
-/* Checks everything that needs no model; akunu_sampler_new and akunu_generate do so too.
+/* Checks everything that needs no model; akunu_sampler_new and akunu_session_generate do so too.
  * AKUNU_ERROR_ARGUMENT: the message names the field, its value and the accepted values. */
 AKUNU_API enum akunu_status akunu_sampling_check(const struct akunu_sampling *sampling);
 
@@ -905,7 +910,7 @@ AKUNU_API uint64_t akunu_sampler_seed(const struct akunu_sampler *sampler);
 /* Adds a token of the context, for the penalties. */
 AKUNU_API void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token);
 /* Samples from vocab_size logits, which are not changed. -1 on failure. */
-AKUNU_API akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits);
+AKUNU_API akunu_token akunu_sampler_sample(struct akunu_sampler *sampler, const float *logits);
 
 /* Natural logarithm of the probability that the model gives a token: of the softmax of the raw
  * logits, before bias, samplers and temperature. The same as OpenAI's `logprobs` and `top_logprobs`
@@ -918,9 +923,9 @@ struct akunu_logprob {
  * of the n_top most likely tokens, most likely first. If fewer tokens have a logit that is a
  * number, the rest is token -1 with minus infinity. AKUNU_ERROR_ARGUMENT: the token is outside the
  * vocabulary, or n_top exceeds it. */
-AKUNU_API enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size,
-                                           akunu_token token, float *logprob,
-                                           struct akunu_logprob *top, size_t n_top);
+AKUNU_API enum akunu_status akunu_logprobs_compute(const float *logits, size_t vocab_size,
+                                                   akunu_token token, float *logprob,
+                                                   struct akunu_logprob *top, size_t n_top);
 
 /* ---- Generating --------------------------------------------------------- */
 /* Speculative decoding: drafted tokens are verified in one pass. It changes only the speed: the
@@ -935,7 +940,7 @@ enum akunu_speculation {
 };
 
 /* Log-probabilities of a sampled token and of the n_top most likely ones, as from
- * akunu_logprobs. */
+ * akunu_logprobs_compute. */
 typedef void akunu_logprobs_fn(akunu_token token, float logprob, const struct akunu_logprob *top,
                                size_t n_top, void *user);
 
@@ -999,28 +1004,27 @@ struct akunu_result {
  * unless NULL, is called before every pass, of the prompt too; true ends with
  * AKUNU_ERROR_CANCELLED. Both get `user`. generation may be NULL: defaults. result may be NULL; it
  * is filled in on failure too. */
-AKUNU_API enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence,
-                                           const akunu_token *ids, size_t n_ids,
-                                           const struct akunu_generation *generation,
-                                           akunu_piece_fn *on_piece, akunu_cancel_fn *cancel,
-                                           void *user, struct akunu_result *result);
+AKUNU_API enum akunu_status
+akunu_session_generate(struct akunu_session *session, akunu_sequence sequence,
+                       const akunu_token *ids, size_t n_ids,
+                       const struct akunu_generation *generation, akunu_piece_fn *on_piece,
+                       akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
 
 /* As akunu_piece_fn for completion number `choice`, 0 … n-1. Return false to stop that
  * completion. */
-typedef bool akunu_choice_fn(size_t choice, akunu_token token, const char *text, size_t n_bytes,
-                             void *user);
+typedef bool akunu_completion_fn(size_t choice, akunu_token token, const char *text, size_t n_bytes,
+                                 void *user);
 
 /* Parallel completions: runs one prompt once, shares its pages among n completions, and takes a
- * token of each per pass. Completion i is the text of akunu_generate with seed + i. sequences[0] is
- * the caller's; the others are set to forks of it, for the caller to free, or to -1 on failure. The
- * session needs n sequences (max_sequences), passes of n tokens, and a context for the prompt once
- * and all completions. There is no speculation. results: NULL, or n of them, each with its size.
- * AKUNU_ERROR_CONTEXT: no page was free for a fork. */
-AKUNU_API enum akunu_status
-akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences, size_t n,
-                       const akunu_token *ids, size_t n_ids,
-                       const struct akunu_generation *generation, akunu_choice_fn *on_piece,
-                       akunu_cancel_fn *cancel, void *user, struct akunu_result *results);
+ * token of each per pass. Completion i is the text of akunu_session_generate with seed + i.
+ * sequences[0] is the caller's; the others are set to forks of it, for the caller to free, or to -1
+ * on failure. The session needs n sequences (max_sequences), passes of n tokens, and a context for
+ * the prompt once and all completions. There is no speculation. results: NULL, or n of them, each
+ * with its size. AKUNU_ERROR_CONTEXT: no page was free for a fork. */
+AKUNU_API enum akunu_status akunu_session_generate_parallel(
+    struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
+    size_t n_ids, const struct akunu_generation *generation, akunu_completion_fn *on_piece,
+    akunu_cancel_fn *cancel, void *user, struct akunu_result *results);
 
 /* ---- Converting --------------------------------------------------------- */
 /* `fraction` of the work done, 0 … 1. Return false to stop. */
@@ -1048,8 +1052,8 @@ AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params)
  * AKUNU_ERROR_ARGUMENT: `to` exists. AKUNU_ERROR_UNSUPPORTED: GGUF cannot express something of the
  * model, or no program reads such models as GGUF (speech). AKUNU_ERROR_IO: it cannot be written, or
  * would not fit. */
-AKUNU_API enum akunu_status akunu_convert(const char *from, const char *to,
-                                          const struct akunu_convert_params *params);
+AKUNU_API enum akunu_status akunu_file_convert(const char *from, const char *to,
+                                               const struct akunu_convert_params *params);
 
 /* ---- Measuring ---------------------------------------------------------- */
 /* The machine, as the system describes it. */
@@ -1063,7 +1067,7 @@ struct akunu_chip {
         l3_bytes; /* seen by one core, shared or not; 0: none, or unknown */
     uint64_t memory_bytes;
 };
-AKUNU_API enum akunu_status akunu_get_chip(struct akunu_chip *out);
+AKUNU_API enum akunu_status akunu_chip_get(struct akunu_chip *out);
 
 /* Rooflines of this machine with all n_threads together: bytes per second read from memory, and
  * operations per second, where a multiply-add counts as two. */
@@ -1084,17 +1088,19 @@ enum {
 };
 /* Measures the quantities in `what`; the rest of *out is 0. Takes at most a tenth of a second per
  * bit. cpu: ISA bundle to measure; NULL: the best available. */
-AKUNU_API enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what,
-                                          struct akunu_roofline *out);
+AKUNU_API enum akunu_status akunu_roofline_measure(const char *cpu, unsigned n_threads,
+                                                   unsigned what, struct akunu_roofline *out);
 
 /* The same for what a model runs on: the CPU with the model's bundle, or a device, of which only
  * reading is measured. If both have layers, read_bytes_per_second is that of a pass, which reads
  * the weights of both in turn. */
-AKUNU_API enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads,
-                                                unsigned what, struct akunu_roofline *out);
+AKUNU_API enum akunu_status akunu_roofline_measure_model(const struct akunu_model *model,
+                                                         unsigned n_threads, unsigned what,
+                                                         struct akunu_roofline *out);
 
 /* All quantities with the best bundle. */
-AKUNU_API enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out);
+AKUNU_API enum akunu_status akunu_roofline_measure_all(unsigned n_threads,
+                                                       struct akunu_roofline *out);
 
 /* A chip profile: settings for a machine; 0: as detected. Every load uses its YAML file
  * (akunu_load_params.profile). It never changes a bit of a result. */
@@ -1114,10 +1120,10 @@ typedef bool akunu_tune_fn(double fraction, void *user);
 
 /* Measures which kernels are best for how many tokens, and sets small_n_… and blas_… that differ
  * from the defaults; the rest of *out is 0. The fastest of n_runs runs counts: 5 are reliable and
- * take some seconds, 1 is a quick look. cpu as in akunu_measure; progress may be NULL. */
-AKUNU_API enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
-                                       akunu_tune_fn *progress, void *user,
-                                       struct akunu_profile *out);
+ * take some seconds, 1 is a quick look. cpu as in akunu_roofline_measure; progress may be NULL. */
+AKUNU_API enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
+                                               akunu_tune_fn *progress, void *user,
+                                               struct akunu_profile *out);
 
 /* Writes the file at `path` atomically; fields that are 0 are omitted. */
 AKUNU_API enum akunu_status akunu_profile_write(const struct akunu_profile *profile,

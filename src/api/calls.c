@@ -46,23 +46,23 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
     return ak_tc_parser_create(&settings, out, error);
 }
 
-void akunu_calls_params_default(struct akunu_calls_params *params)
+void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params)
 {
-    *params = (struct akunu_calls_params){ .size = sizeof *params, .parallel = true };
+    *params = (struct akunu_tool_grammar_params){ .size = sizeof *params, .parallel = true };
 }
 
 static ak_status create_grammar(const struct akunu_reply_params *reply,
-                                const struct akunu_calls_params *calls, struct ak_grammar **out,
-                                struct ak_error *error)
+                                const struct akunu_tool_grammar_params *calls,
+                                struct ak_grammar **out, struct ak_error *error)
 {
     struct akunu_reply_params p;
-    struct akunu_calls_params c;
+    struct akunu_tool_grammar_params c;
     struct ak_tc_grammar_params rules = { 0 };
 
     akunu_reply_params_default(&p);
-    akunu_calls_params_default(&c);
+    akunu_tool_grammar_params_default(&c);
     AK_TRY(ak_api_copy_in(&p, sizeof p, reply, "akunu_reply_params", error));
-    AK_TRY(ak_api_copy_in(&c, sizeof c, calls, "akunu_calls_params", error));
+    AK_TRY(ak_api_copy_in(&c, sizeof c, calls, "akunu_tool_grammar_params", error));
     AK_TRY(find_format(&p, &rules.format, error));
     rules.tokenizer = p.tokenizer ? p.tokenizer->inner : NULL;
     rules.chat_template = p.chat_template;
@@ -75,9 +75,9 @@ static ak_status create_grammar(const struct akunu_reply_params *reply,
     return ak_tc_build_grammar(&rules, out, error);
 }
 
-enum akunu_status akunu_grammar_of_calls(const struct akunu_reply_params *reply,
-                                         const struct akunu_calls_params *calls,
-                                         struct akunu_grammar **out)
+enum akunu_status akunu_grammar_from_tools(const struct akunu_reply_params *reply,
+                                           const struct akunu_tool_grammar_params *calls,
+                                           struct akunu_grammar **out)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;

@@ -1,5 +1,5 @@
-/* Opened model files behind handles: tensors, values, metadata. Also akunu_convert, which writes
- * one. */
+/* Opened model files behind handles: tensors, values, metadata. Also akunu_file_convert, which
+ * writes one. */
 #include "api/handles.h"
 
 #include <string.h>
@@ -334,8 +334,8 @@ static ak_status convert(const char *from, const char *to, const struct akunu_co
     return ak_convert(from, to, &options, error);
 }
 
-enum akunu_status akunu_convert(const char *from, const char *to,
-                                const struct akunu_convert_params *params)
+enum akunu_status akunu_file_convert(const char *from, const char *to,
+                                     const struct akunu_convert_params *params)
 {
     struct ak_error error = { 0 };
     ak_status status = convert(from, to, params, &error);

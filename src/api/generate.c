@@ -1,5 +1,5 @@
-/* akunu_generate and akunu_generate_choices: completes the parameters with defaults and checks the
- * sizes of nested structs before the library's own functions run. */
+/* akunu_session_generate and akunu_session_generate_parallel: completes the parameters with
+ * defaults and checks the sizes of nested structs before the library's own functions run. */
 #include "generate/generate.h"
 
 #include "api/handles.h"
@@ -48,11 +48,11 @@ static ak_status make_request(struct akunu_session *session, akunu_sequence sequ
     return ids || n_ids == 0 ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
 }
 
-enum akunu_status akunu_generate(struct akunu_session *session, akunu_sequence sequence,
-                                 const akunu_token *ids, size_t n_ids,
-                                 const struct akunu_generation *generation,
-                                 akunu_piece_fn *on_piece, akunu_cancel_fn *cancel, void *user,
-                                 struct akunu_result *result)
+enum akunu_status akunu_session_generate(struct akunu_session *session, akunu_sequence sequence,
+                                         const akunu_token *ids, size_t n_ids,
+                                         const struct akunu_generation *generation,
+                                         akunu_piece_fn *on_piece, akunu_cancel_fn *cancel,
+                                         void *user, struct akunu_result *result)
 {
     struct ak_error error = { 0 };
     struct akunu_generation defaults;
@@ -83,7 +83,7 @@ static ak_status give_results(struct akunu_result *results, const struct akunu_r
 }
 
 static ak_status generate_choices(const struct ak_gen_request *request, size_t n,
-                                  akunu_choice_fn *on_piece, akunu_sequence *sequences,
+                                  akunu_completion_fn *on_piece, akunu_sequence *sequences,
                                   struct akunu_result *results, struct ak_error *error)
 {
     struct akunu_result *full = ak_alloc(n, sizeof *full);
@@ -98,11 +98,10 @@ static ak_status generate_choices(const struct ak_gen_request *request, size_t n
     return status;
 }
 
-enum akunu_status akunu_generate_choices(struct akunu_session *session, akunu_sequence *sequences,
-                                         size_t n, const akunu_token *ids, size_t n_ids,
-                                         const struct akunu_generation *generation,
-                                         akunu_choice_fn *on_piece, akunu_cancel_fn *cancel,
-                                         void *user, struct akunu_result *results)
+enum akunu_status akunu_session_generate_parallel(
+    struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
+    size_t n_ids, const struct akunu_generation *generation, akunu_completion_fn *on_piece,
+    akunu_cancel_fn *cancel, void *user, struct akunu_result *results)
 {
     struct ak_error error = { 0 };
     struct akunu_generation defaults;

@@ -85,8 +85,8 @@ static ak_status create_lazy(const struct akunu_grammar *grammar, const char *co
     return status;
 }
 
-struct akunu_grammar *akunu_grammar_after(const struct akunu_grammar *grammar,
-                                          const char *const *words, bool again)
+struct akunu_grammar *akunu_grammar_make_lazy(const struct akunu_grammar *grammar,
+                                              const char *const *words, bool again)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;

@@ -1,4 +1,4 @@
-/* akunu_load_model, akunu_model_free and what a model is: architecture, sizes, types and bytes. */
+/* akunu_model_load, akunu_model_free and what a model is: architecture, sizes, types and bytes. */
 #include "api/handles.h"
 
 #include "backends/list.h"
@@ -57,7 +57,7 @@ static ak_status load(const char *path, const struct akunu_load_params *given,
     return AKUNU_OK;
 }
 
-struct akunu_model *akunu_load_model(const char *path, const struct akunu_load_params *params)
+struct akunu_model *akunu_model_load(const char *path, const struct akunu_load_params *params)
 {
     struct ak_error error = { 0 };
     struct akunu_model *model = ak_alloc(1, sizeof *model);

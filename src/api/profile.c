@@ -1,4 +1,5 @@
-/* akunu_tune measures kernels for a chip profile; akunu_profile_write writes it to a file. */
+/* akunu_profile_tune measures kernels for a chip profile; akunu_profile_write writes it to a file.
+ */
 #include "api/handles.h"
 #include "backend/profile.h"
 #include "backends/list.h"
@@ -35,8 +36,8 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
     return ak_api_copy_out(out, &full, sizeof full, "akunu_profile", error);
 }
 
-enum akunu_status akunu_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
-                             akunu_tune_fn *progress, void *user, struct akunu_profile *out)
+enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
+                                     akunu_tune_fn *progress, void *user, struct akunu_profile *out)
 {
     struct ak_error error = { 0 };
     return tune(cpu, n_threads, n_runs, progress, user, out, &error) == AKUNU_OK ?

@@ -66,14 +66,14 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
     return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_type_info", &error), &error);
 }
 
-enum akunu_status akunu_quantisation_at(size_t i, struct akunu_quantisation_info *info)
+enum akunu_status akunu_quantization_at(size_t i, struct akunu_quantization_info *info)
 {
     struct ak_error error = { 0 };
     const struct ak_hf_quantization *q = ak_hf_quantization_at(i);
     if (!q)
         return finish(fail_past_end("quantization", i, &error), &error);
-    struct akunu_quantisation_info full = { .name = q->name, .about = q->about };
-    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_quantisation_info", &error),
+    struct akunu_quantization_info full = { .name = q->name, .about = q->about };
+    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_quantization_info", &error),
                   &error);
 }
 

@@ -1,4 +1,4 @@
-/* akunu_measure and its kin: rooflines of the CPU or of a model's backend, and the chip's
+/* akunu_roofline_measure and its kin: rooflines of the CPU or of a model's backend, and the chip's
  * description. */
 #include <string.h>
 
@@ -17,8 +17,8 @@ static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
     return ak_api_copy_out(out, &full, sizeof full, "akunu_roofline", error);
 }
 
-enum akunu_status akunu_measure(const char *cpu, unsigned n_threads, unsigned what,
-                                struct akunu_roofline *out)
+enum akunu_status akunu_roofline_measure(const char *cpu, unsigned n_threads, unsigned what,
+                                         struct akunu_roofline *out)
 {
     struct ak_error error = { 0 };
     return measure(cpu, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
@@ -41,20 +41,20 @@ static ak_status measure_model(const struct akunu_model *model, unsigned n_threa
     return ak_api_copy_out(out, &full, sizeof full, "akunu_roofline", error);
 }
 
-enum akunu_status akunu_measure_model(const struct akunu_model *model, unsigned n_threads,
-                                      unsigned what, struct akunu_roofline *out)
+enum akunu_status akunu_roofline_measure_model(const struct akunu_model *model, unsigned n_threads,
+                                               unsigned what, struct akunu_roofline *out)
 {
     struct ak_error error = { 0 };
     return measure_model(model, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK :
                                                                             ak_api_fail(&error);
 }
 
-enum akunu_status akunu_measure_roofline(unsigned n_threads, struct akunu_roofline *out)
+enum akunu_status akunu_roofline_measure_all(unsigned n_threads, struct akunu_roofline *out)
 {
-    return akunu_measure(NULL, n_threads, AKUNU_MEASURE_ALL, out);
+    return akunu_roofline_measure(NULL, n_threads, AKUNU_MEASURE_ALL, out);
 }
 
-enum akunu_status akunu_get_chip(struct akunu_chip *out)
+enum akunu_status akunu_chip_get(struct akunu_chip *out)
 {
     struct ak_error error = { 0 };
     struct ak_chip chip;

@@ -115,7 +115,7 @@ static ak_status sample(struct akunu_sampler *sampler, const float *logits, int3
                                          AKUNU_OK;
 }
 
-akunu_token akunu_sample(struct akunu_sampler *sampler, const float *logits)
+akunu_token akunu_sampler_sample(struct akunu_sampler *sampler, const float *logits)
 {
     struct ak_error error;
     int32_t token = -1;
@@ -152,8 +152,8 @@ static ak_status compute_logprobs(const float *logits, size_t vocab_size, akunu_
     return status;
 }
 
-enum akunu_status akunu_logprobs(const float *logits, size_t vocab_size, akunu_token token,
-                                 float *logprob, struct akunu_logprob *top, size_t n_top)
+enum akunu_status akunu_logprobs_compute(const float *logits, size_t vocab_size, akunu_token token,
+                                         float *logprob, struct akunu_logprob *top, size_t n_top)
 {
     struct ak_error error = { 0 };
     ak_status status = compute_logprobs(logits, vocab_size, token, logprob, top, n_top, &error);

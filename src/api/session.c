@@ -135,8 +135,8 @@ akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence
 }
 
 /* ---- Passes ------------------------------------------------------------- */
-enum akunu_status akunu_decode(struct akunu_session *session,
-                               const struct akunu_batch_token *tokens, size_t n)
+enum akunu_status akunu_session_decode(struct akunu_session *session,
+                                       const struct akunu_batch_token *tokens, size_t n)
 {
     struct ak_error error;
     error.status = AKUNU_OK;
@@ -150,14 +150,14 @@ enum akunu_status akunu_decode(struct akunu_session *session,
     return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
 }
 
-const float *akunu_logits(const struct akunu_session *session, size_t i)
+const float *akunu_session_logits(const struct akunu_session *session, size_t i)
 {
     return session ? ak_session_logits(session->inner, i) : NULL;
 }
 
-enum akunu_status akunu_prefill(struct akunu_session *session, akunu_sequence sequence,
-                                const akunu_token *ids, size_t n, akunu_cancel_fn *cancel,
-                                void *user, size_t *last)
+enum akunu_status akunu_session_prefill(struct akunu_session *session, akunu_sequence sequence,
+                                        const akunu_token *ids, size_t n, akunu_cancel_fn *cancel,
+                                        void *user, size_t *last)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);
@@ -178,9 +178,9 @@ void akunu_embedding_default(struct akunu_embedding *embedding)
         *embedding = (struct akunu_embedding){ .size = sizeof *embedding };
 }
 
-enum akunu_status akunu_embed(struct akunu_session *session, const struct akunu_ids *texts,
-                              size_t n, const struct akunu_embedding *embedding,
-                              akunu_cancel_fn *cancel, void *user, float *out)
+enum akunu_status akunu_session_embed(struct akunu_session *session, const struct akunu_ids *texts,
+                                      size_t n, const struct akunu_embedding *embedding,
+                                      akunu_cancel_fn *cancel, void *user, float *out)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_session(session, &error);

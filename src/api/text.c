@@ -67,8 +67,8 @@ static ak_status check(const struct akunu_tokenizer *tokenizer, bool buffers_val
     return AKUNU_OK;
 }
 
-int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text, size_t n_bytes,
-                       unsigned flags, akunu_token *ids, size_t capacity)
+int64_t akunu_tokenizer_encode(const struct akunu_tokenizer *tokenizer, const char *text,
+                               size_t n_bytes, unsigned flags, akunu_token *ids, size_t capacity)
 {
     struct ak_error error = { 0 };
     size_t n_ids;
@@ -84,8 +84,8 @@ int64_t akunu_tokenize(const struct akunu_tokenizer *tokenizer, const char *text
     return (int64_t)n_ids;
 }
 
-int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_token *ids,
-                         size_t n_ids, unsigned flags, char *text, size_t capacity)
+int64_t akunu_tokenizer_decode(const struct akunu_tokenizer *tokenizer, const akunu_token *ids,
+                               size_t n_ids, unsigned flags, char *text, size_t capacity)
 {
     struct ak_error error = { 0 };
     size_t n_bytes;
@@ -101,22 +101,22 @@ int64_t akunu_detokenize(const struct akunu_tokenizer *tokenizer, const akunu_to
     return (int64_t)n_bytes;
 }
 
-size_t akunu_vocab_size(const struct akunu_tokenizer *tokenizer)
+size_t akunu_tokenizer_vocab_size(const struct akunu_tokenizer *tokenizer)
 {
     return tokenizer ? ak_tok_n_tokens(tokenizer->inner) : 0;
 }
 
-bool akunu_token_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token)
+bool akunu_tokenizer_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token)
 {
     return tokenizer && ak_tok_is_end(tokenizer->inner, token);
 }
 
-bool akunu_token_is_control(const struct akunu_tokenizer *tokenizer, akunu_token token)
+bool akunu_tokenizer_is_control(const struct akunu_tokenizer *tokenizer, akunu_token token)
 {
     return tokenizer && ak_tok_is_control(tokenizer->inner, token);
 }
 
-akunu_token akunu_token_bos(const struct akunu_tokenizer *tokenizer)
+akunu_token akunu_tokenizer_bos(const struct akunu_tokenizer *tokenizer)
 {
     return tokenizer ? ak_tok_bos(tokenizer->inner) : -1;
 }

@@ -15,7 +15,6 @@
 #include "base/thread.h"
 
 /* ---- Chip --------------------------------------------------------------- */
-
 enum { CACHES_MAX = 16, CACHE_TEXT = 128 };
 
 /* Copies a name; runs of spaces become one. */
@@ -126,7 +125,6 @@ void ak_chip_detect(struct ak_chip *out)
 }
 
 /* ---- NUMA nodes --------------------------------------------------------- */
-
 static const char *const SYSTEM = "/sys/devices/system/node";
 
 static void read_node(const char *root, unsigned long node, const cpu_set_t *allowed,

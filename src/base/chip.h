@@ -22,7 +22,6 @@ struct ak_chip {
 void ak_chip_detect(struct ak_chip *out);
 
 /* ---- NUMA nodes --------------------------------------------------------- */
-
 enum { AK_NUMA_NODES_MAX = 32 };
 
 /* Nodes with CPUs that this process may run on. */

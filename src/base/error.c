@@ -7,7 +7,6 @@
 #include <string.h>
 
 /* ---- Errors ------------------------------------------------------------- */
-
 /* Replaces control characters by '?'. */
 static void show_controls(char *text)
 {
@@ -71,7 +70,6 @@ void ak_error_prefix(struct ak_error *error, const char *prefix)
 }
 
 /* ---- Log ---------------------------------------------------------------- */
-
 void ak_log_line(const struct ak_log *log, enum akunu_log_level level, const char *format, ...)
 {
     if (!log || !log->fn)

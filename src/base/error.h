@@ -39,7 +39,6 @@ void ak_error_prefix(struct ak_error *error, const char *prefix);
     } while (0)
 
 /* ---- Log ---------------------------------------------------------------- */
-
 /* The library never prints: log lines go to the host's callback. */
 struct ak_log {
     akunu_log_fn *fn; /* NULL: silent */

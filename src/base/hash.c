@@ -4,7 +4,6 @@
 #include <string.h>
 
 /* ---- Fast hash ---------------------------------------------------------- */
-
 enum { LANES = 4, STEP = LANES * 8 };
 
 /* Odd numbers without a pattern: fractional parts of square roots of primes. */
@@ -50,7 +49,6 @@ void ak_hash128(const void *data, size_t bytes, uint64_t state[2])
 }
 
 /* ---- SHA-256 ------------------------------------------------------------ */
-
 /* The first 32 bits of the fractional parts of the cube roots of the first 64
  * primes (FIPS 180-4, 4.2.2). */
 static const uint32_t constants[64] = {

@@ -12,7 +12,6 @@
 void ak_hash128(const void *data, size_t bytes, uint64_t state[2]);
 
 /* ---- SHA-256 ------------------------------------------------------------ */
-
 enum { AK_SHA256_BYTES = 32, AK_SHA256_HEX_BYTES = 65 };
 
 /* SHA-256 (FIPS 180-4), fed in pieces of any size. */

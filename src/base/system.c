@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 /* ---- Time and text files ------------------------------------------------ */
-
 double ak_seconds(void)
 {
     struct timespec now;
@@ -39,7 +38,6 @@ bool ak_system_parse_range(const char **list, unsigned long *first, unsigned lon
 }
 
 /* ---- Environment -------------------------------------------------------- */
-
 const char *ak_env(const char *name)
 {
     const char *value = getenv(name);

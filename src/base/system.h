@@ -18,7 +18,6 @@ bool ak_system_read(const char *path, char *text, size_t capacity);
 bool ak_system_parse_range(const char **list, unsigned long *first, unsigned long *last);
 
 /* ---- Environment -------------------------------------------------------- */
-
 /* The library reads these environment variables, when a model is loaded or a session is made:
  *
  * AKUNU_CPU        highest ISA bundle to use (scalar, avx2, avxvnni, avx512, amx, neon, neon_i8mm)

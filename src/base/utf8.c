@@ -5,7 +5,6 @@
 #include <string.h>
 
 /* ---- Decoding ----------------------------------------------------------- */
-
 struct ak_utf8 ak_utf8_next(const char *text, size_t n)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -68,7 +67,6 @@ size_t ak_utf8_valid_bytes(const char *text, size_t n)
 }
 
 /* ---- Text for messages -------------------------------------------------- */
-
 enum { TEXT_BYTES = 100, PATH_BYTES = 300 };
 
 static const char ellipsis[] = "…";

@@ -23,7 +23,6 @@ struct ak_utf8 ak_utf8_next(const char *text, size_t n);
 size_t ak_utf8_valid_bytes(const char *text, size_t n);
 
 /* ---- Text for messages -------------------------------------------------- */
-
 enum { AK_SHOW_BYTES = 512 };
 
 /* Writes n bytes as printable text into out[AK_SHOW_BYTES] and returns it. Control characters and

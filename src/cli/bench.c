@@ -33,8 +33,8 @@ static bool on_cancel(void *user)
 static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *ids, int64_t n)
 {
     size_t last;
-    if (n > 0 && akunu_prefill(b->loaded->session, sequence, ids, (size_t)n, on_cancel, NULL,
-                               &last) != AKUNU_OK)
+    if (n > 0 && akunu_session_prefill(b->loaded->session, sequence, ids, (size_t)n, on_cancel,
+                                       NULL, &last) != AKUNU_OK)
         return cli_fail_library();
     return CLI_EXIT_OK;
 }
@@ -47,7 +47,7 @@ static int decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_
             b->step[s] = (struct akunu_batch_token){ .token = ids[i],
                                                      .sequence = b->sequences[s],
                                                      .logits = true };
-        if (akunu_decode(b->loaded->session, b->step, (size_t)n_sequences) != AKUNU_OK)
+        if (akunu_session_decode(b->loaded->session, b->step, (size_t)n_sequences) != AKUNU_OK)
             return cli_fail_library();
         if (cli_is_interrupted())
             return CLI_EXIT_INTERRUPTED;
@@ -124,8 +124,8 @@ static bool measure_bounds(const struct bench *b, const struct cli_bench_test *t
 {
     struct akunu_roofline now = { .size = sizeof now };
     const struct akunu_model_info *info = &b->loaded->info;
-    if (akunu_measure_model(b->loaded->model, akunu_session_threads(b->loaded->session),
-                            bounds_of(test, info), &now) != AKUNU_OK) {
+    if (akunu_roofline_measure_model(b->loaded->model, akunu_session_threads(b->loaded->session),
+                                     bounds_of(test, info), &now) != AKUNU_OK) {
         cli_warn("the machine's limits could not be measured: %s", akunu_last_error());
         return false;
     }

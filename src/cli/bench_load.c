@@ -120,7 +120,7 @@ static int load_once(const struct cli_options *o, struct cli_model_session *load
         struct akunu_batch_token token = { .token = 0,
                                            .sequence = loaded->sequence,
                                            .logits = true };
-        if (akunu_decode(loaded->session, &token, 1) != AKUNU_OK)
+        if (akunu_session_decode(loaded->session, &token, 1) != AKUNU_OK)
             code = cli_fail_library();
     }
     *first = cli_seconds() - started;

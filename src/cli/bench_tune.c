@@ -66,8 +66,9 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
     t->loaded->max_sequences = 1;
     int code = cli_open_session(&o, t->loaded, (uint32_t)(n_prompt + generated + 8), chunk);
     double started = cli_seconds();
-    if (code == CLI_EXIT_OK && akunu_prefill(t->loaded->session, t->loaded->sequence, t->ids,
-                                             (size_t)n_prompt, on_cancel, NULL, &last) != AKUNU_OK)
+    if (code == CLI_EXIT_OK &&
+        akunu_session_prefill(t->loaded->session, t->loaded->sequence, t->ids, (size_t)n_prompt,
+                              on_cancel, NULL, &last) != AKUNU_OK)
         code = cli_fail_library();
     *prompt = fmax(*prompt, (double)n_prompt / fmax(cli_seconds() - started, 1e-9));
     started = cli_seconds();
@@ -75,7 +76,7 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
         struct akunu_batch_token token = { .token = t->ids[i],
                                            .sequence = t->loaded->sequence,
                                            .logits = true };
-        if (akunu_decode(t->loaded->session, &token, 1) != AKUNU_OK)
+        if (akunu_session_decode(t->loaded->session, &token, 1) != AKUNU_OK)
             code = cli_fail_library();
     }
     if (generated > 0)
@@ -100,7 +101,7 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
     struct akunu_chip chip = { .size = sizeof chip };
     uint32_t candidates[MOST_CANDIDATES], n = 0;
     double scores[MOST_CANDIDATES] = { 0 };
-    if (akunu_get_chip(&chip) != AKUNU_OK)
+    if (akunu_chip_get(&chip) != AKUNU_OK)
         return cli_fail_library();
     const uint32_t wanted[MOST_CANDIDATES] = { chip.cores, chip.hardware_threads, chip.cores - 1,
                                                chip.cores / 2 };
@@ -218,11 +219,11 @@ int cli_bench_tune(const struct cli_options *o)
         code = try_to_write(path);
     if (code != CLI_EXIT_OK)
         return code;
-    if (akunu_get_chip(&chip) != AKUNU_OK)
+    if (akunu_chip_get(&chip) != AKUNU_OK)
         return cli_fail_library();
     unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
-    enum akunu_status status =
-        akunu_tune(o->cpu, threads, (unsigned)o->repetitions, on_progress, &progress, &profile);
+    enum akunu_status status = akunu_profile_tune(o->cpu, threads, (unsigned)o->repetitions,
+                                                  on_progress, &progress, &profile);
     cli_progress_end(&progress);
     if (status == AKUNU_OK)
         status = akunu_profile_write(&profile, path);

@@ -48,9 +48,9 @@ static char *render(const struct cli_chat *chat, size_t *n)
 static bool wants_bos(const struct akunu_tokenizer *tokenizer)
 {
     akunu_token first[8];
-    int64_t n =
-        akunu_tokenize(tokenizer, "", 0, AKUNU_ADD_SPECIAL, first, sizeof first / sizeof *first);
-    return n > 0 && first[0] == akunu_token_bos(tokenizer);
+    int64_t n = akunu_tokenizer_encode(tokenizer, "", 0, AKUNU_ADD_SPECIAL, first,
+                                       sizeof first / sizeof *first);
+    return n > 0 && first[0] == akunu_tokenizer_bos(tokenizer);
 }
 
 static int tokenize(struct turn *turn, const char *prompt, size_t n)
@@ -60,7 +60,7 @@ static int tokenize(struct turn *turn, const char *prompt, size_t n)
     int code = cli_tokenize_text(tokenizer, &text, AKUNU_PARSE_SPECIAL, &turn->ids, &turn->n_ids);
     if (code != CLI_EXIT_OK)
         return code;
-    akunu_token bos = akunu_token_bos(tokenizer);
+    akunu_token bos = akunu_tokenizer_bos(tokenizer);
     bool add = wants_bos(tokenizer) && (turn->n_ids == 0 || turn->ids[0] != bos);
     turn->capacity = turn->n_ids + 1 + 64;
     akunu_token *larger = realloc(turn->ids, turn->capacity * sizeof *larger);
@@ -272,7 +272,7 @@ static int generate(struct turn *turn)
     chat->generation.sampling.seed = (uint64_t)chat->seed;
 
     turn->progress = cli_progress_begin();
-    enum akunu_status status = akunu_generate(
+    enum akunu_status status = akunu_session_generate(
         chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,
         turn->n_ids - turn->n_kept, &chat->generation, on_piece, on_cancel, turn, &result);
     cli_progress_end(&turn->progress);

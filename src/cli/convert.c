@@ -40,7 +40,7 @@ static int convert(const struct cli_options *o, const char *path)
     params.progress = on_progress;
     params.log = on_log;
     params.user = &work;
-    enum akunu_status status = akunu_convert(path, o->out, &params);
+    enum akunu_status status = akunu_file_convert(path, o->out, &params);
     cli_progress_end(&work.progress);
     if (status != AKUNU_OK)
         return cli_fail_library();

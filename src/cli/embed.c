@@ -204,8 +204,8 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
     int code = CLI_EXIT_OK;
     for (size_t first = 0, n; code == CLI_EXIT_OK && first < t->n; first += n) {
         n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
-        if (akunu_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted, NULL,
-                        rows) != AKUNU_OK)
+        if (akunu_session_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted,
+                                NULL, rows) != AKUNU_OK)
             code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail_library();
         for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
             code = write_row(sink, rows + i * sink->width);

@@ -105,7 +105,8 @@ int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_
             return cli_fail_memory();
         }
         *ids = larger;
-        int64_t count = akunu_tokenize(tokenizer, text->bytes, text->n, flags, *ids, capacity);
+        int64_t count =
+            akunu_tokenizer_encode(tokenizer, text->bytes, text->n, flags, *ids, capacity);
         if (count < 0) {
             free(*ids);
             *ids = NULL;

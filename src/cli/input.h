@@ -34,7 +34,7 @@ int cli_read_ids(const struct cli_options *options, akunu_token **ids, size_t *n
 /* Source of cli_read_ids for messages: "--ids", the name given to -f, or "standard input". */
 const char *cli_ids_name(const struct cli_options *options);
 
-/* Tokenizes `text`; free *ids. `flags` as for akunu_tokenize. */
+/* Tokenizes `text`; free *ids. `flags` as for akunu_tokenizer_encode. */
 int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
                       unsigned flags, akunu_token **ids, size_t *n);
 

@@ -51,7 +51,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     params.log = on_log;
     params.user = out;
 
-    out->model = akunu_load_model(out->path, &params);
+    out->model = akunu_model_load(out->path, &params);
     cli_progress_end(&out->progress);
     if (!out->model)
         return cli_fail_library();

@@ -16,10 +16,10 @@ static int one_pass(struct cli_model_session *loaded, const akunu_token *ids, si
         tokens[i] = (struct akunu_batch_token){ .token = ids[i],
                                                 .sequence = loaded->sequence,
                                                 .logits = true };
-    if (akunu_decode(loaded->session, tokens, n) != AKUNU_OK)
+    if (akunu_session_decode(loaded->session, tokens, n) != AKUNU_OK)
         return cli_fail_library();
     for (size_t i = 0; i < n; i++) {
-        int code = cli_npy_row(npy, akunu_logits(loaded->session, i));
+        int code = cli_npy_row(npy, akunu_session_logits(loaded->session, i));
         if (code != CLI_EXIT_OK)
             return code;
     }

@@ -63,7 +63,7 @@ static void put_architectures(const struct table *t)
 
 static void put_quantizations(const struct table *t)
 {
-    struct akunu_quantisation_info q = { .size = sizeof q };
+    struct akunu_quantization_info q = { .size = sizeof q };
     print_section(
         t, "Quantised folders",
         "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is "
@@ -71,7 +71,7 @@ static void put_quantizations(const struct table *t)
         "Their weights run as they are: packed as the types A4, A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 "
         "or MXFP4, or as rows of F8 or F16.",
         "| method | what is read |", "|---|---|");
-    for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_quantization_at(i, &q) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name,
                           q.about);
 }
@@ -128,7 +128,7 @@ static json_t *make_json(void)
 {
     json_t *formats = json_array(), *architectures = json_array(), *types = json_array(),
            *quantizations = json_array();
-    struct akunu_quantisation_info q = { .size = sizeof q };
+    struct akunu_quantization_info q = { .size = sizeof q };
     struct akunu_format_info f = { .size = sizeof f };
     struct akunu_architecture_info a = { .size = sizeof a };
     struct akunu_type_info y = { .size = sizeof y };
@@ -143,7 +143,7 @@ static json_t *make_json(void)
                               json_pack("{s:s, s:i, s:i, s:b, s:b}", "name", y.name, "block_elems",
                                         (int)y.block_elems, "block_bytes", (int)y.block_bytes,
                                         "integers", y.integers, "packed", y.packed));
-    for (size_t i = 0; akunu_quantisation_at(i, &q) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_quantization_at(i, &q) == AKUNU_OK; i++)
         json_array_append_new(quantizations,
                               json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
     return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures,

@@ -70,13 +70,13 @@ static int score_chunk(const struct work *work, const akunu_token *ids, struct s
                 .logits = at >= work->context / 2 && at + 1 < work->context,
             };
         }
-        if (akunu_decode(session, work->tokens, n) != AKUNU_OK)
+        if (akunu_session_decode(session, work->tokens, n) != AKUNU_OK)
             return cli_fail_library();
         for (size_t i = 0; i < n; i++) {
             if (!work->tokens[i].logits)
                 continue;
-            double nll =
-                nll_of(akunu_logits(session, i), work->loaded->info.vocab_size, ids[first + i + 1]);
+            double nll = nll_of(akunu_session_logits(session, i), work->loaded->info.vocab_size,
+                                ids[first + i + 1]);
             score->n++;
             score->sum += nll;
             score->sum_of_squares += nll * nll;
@@ -91,8 +91,8 @@ static int score_chunk(const struct work *work, const akunu_token *ids, struct s
 static akunu_token bos_of(const struct akunu_tokenizer *tokenizer)
 {
     akunu_token first = -1;
-    akunu_token bos = akunu_token_bos(tokenizer);
-    int64_t n = akunu_tokenize(tokenizer, "", 0, AKUNU_ADD_SPECIAL, &first, 1);
+    akunu_token bos = akunu_tokenizer_bos(tokenizer);
+    int64_t n = akunu_tokenizer_encode(tokenizer, "", 0, AKUNU_ADD_SPECIAL, &first, 1);
     return n >= 1 && first == bos ? bos : -1;
 }
 

@@ -176,8 +176,8 @@ static int generate(struct cli_run *run)
     }
     run->progress = cli_progress_begin();
     enum akunu_status status =
-        akunu_generate(run->loaded.session, run->loaded.sequence, ids, n_ids, &run->generation,
-                       on_piece, cli_run_cancelled, run, &result);
+        akunu_session_generate(run->loaded.session, run->loaded.sequence, ids, n_ids,
+                               &run->generation, on_piece, cli_run_cancelled, run, &result);
     cli_progress_end(&run->progress);
 
     int code = cli_run_code(run, status);

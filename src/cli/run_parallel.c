@@ -74,8 +74,8 @@ static int generate(struct parallel *c)
     const akunu_token *ids = cli_run_ids(run, &n_ids);
     run->progress = cli_progress_begin();
     enum akunu_status status =
-        akunu_generate_choices(run->loaded.session, c->sequences, c->n, ids, n_ids,
-                               &run->generation, on_piece, on_cancel, c, c->results);
+        akunu_session_generate_parallel(run->loaded.session, c->sequences, c->n, ids, n_ids,
+                                        &run->generation, on_piece, on_cancel, c, c->results);
     cli_progress_end(&run->progress);
     int code = cli_run_code(run, status);
     if (code != CLI_EXIT_OK)

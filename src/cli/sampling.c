@@ -153,7 +153,7 @@ int cli_check_bias(const struct cli_sampling *s, const struct akunu_model *model
 static json_t *token_text(const struct akunu_tokenizer *tokenizer, akunu_token token)
 {
     char text[512];
-    int64_t n = akunu_detokenize(tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
+    int64_t n = akunu_tokenizer_decode(tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
     size_t shown = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text;
     return cli_json_text(text, shown);
 }

@@ -13,7 +13,7 @@
 static int text_of(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n,
                    struct cli_text *out)
 {
-    int64_t n_bytes = akunu_detokenize(tokenizer, ids, n, 0, NULL, 0);
+    int64_t n_bytes = akunu_tokenizer_decode(tokenizer, ids, n, 0, NULL, 0);
     *out = (struct cli_text){ 0 };
     if (n_bytes < 0)
         return cli_fail_library();
@@ -21,7 +21,7 @@ static int text_of(const struct akunu_tokenizer *tokenizer, const akunu_token *i
     out->bytes = malloc(out->n + 1);
     if (!out->bytes)
         return cli_fail_memory();
-    if (akunu_detokenize(tokenizer, ids, n, 0, out->bytes, out->n) == n_bytes)
+    if (akunu_tokenizer_decode(tokenizer, ids, n, 0, out->bytes, out->n) == n_bytes)
         return CLI_EXIT_OK;
     free(out->bytes);
     out->bytes = NULL;
@@ -97,7 +97,7 @@ int cli_detokenize(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_load_tokenizer(o, &tokenizer);
     if (code == CLI_EXIT_OK)
-        code = cli_check_ids(cli_ids_name(o), ids, n, akunu_vocab_size(tokenizer));
+        code = cli_check_ids(cli_ids_name(o), ids, n, akunu_tokenizer_vocab_size(tokenizer));
     if (code == CLI_EXIT_OK)
         code = text_of(tokenizer, ids, n, &text);
     if (code == CLI_EXIT_OK && o->json) {

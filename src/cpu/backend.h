@@ -11,7 +11,6 @@
 extern const struct ak_backend_ops ak_cpu_backend;
 
 /* ---- Roofline (roofline.c) ---------------------------------------------- */
-
 /* Measures what the bits of `what` (AKUNU_MEASURE_...) select, with n_threads threads and the
  * kernels of `isa`. Reports the best of several short runs: at most 0.1 s per bit. Members not
  * selected or not supported are 0. */
@@ -19,7 +18,6 @@ ak_status ak_cpu_measure_roofline(enum ak_cpu_isa isa, unsigned n_threads, unsig
                                   struct akunu_roofline *out, struct ak_error *error);
 
 /* ---- Tuning (tune.c) ---------------------------------------------------- */
-
 /* Sets skinny_max and blas of each activation format for which another value than the default is
  * clearly faster with n_threads; the rest of *out is left unchanged. A kernel's time is its fastest
  * of n_runs runs: 5 runs take some seconds in all, 1 run one second. `progress` may be NULL; it is

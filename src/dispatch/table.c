@@ -7,7 +7,6 @@
 #include "base/mem.h"
 
 /* ---- Arena -------------------------------------------------------------- */
-
 static bool live_together(const struct ak_op_slot *a, const struct ak_op_slot *b)
 {
     return a->row_set == b->row_set && a->first_use <= b->last_use && b->first_use <= a->last_use;

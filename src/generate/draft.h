@@ -48,8 +48,8 @@ enum {
 };
 
 struct ak_draft_lookup {
-    int32_t *tokens; /* [capacity + AK_DRAFT_LOOKUP_SPARE]; the spare entries after n are the
-                        caller's scratch */
+    /* [capacity + AK_DRAFT_LOOKUP_SPARE]; the spare entries after n are the caller's scratch */
+    int32_t *tokens;
     uint32_t n, capacity;
     uint32_t *heads;    /* by hash of two tokens: 1 + the last position after them; 0: none */
     uint32_t *previous; /* by position: 1 + the previous one of its chain; 0: none */

@@ -5,7 +5,7 @@
 
 #include "session/session.h"
 
-/* Arguments of akunu_generate. */
+/* Arguments of akunu_session_generate. */
 struct ak_gen_request {
     struct ak_session *session;
     int32_t sequence;
@@ -18,7 +18,7 @@ struct ak_gen_request {
     void *user;
 };
 
-/* As akunu_generate. *result is always filled in: what was done before a failure. */
+/* As akunu_session_generate. *result is always filled in: what was done before a failure. */
 ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *result,
                      struct ak_error *error);
 
@@ -26,10 +26,10 @@ ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *
 /* Several completions of one prompt, which runs once. They share its pages, and a pass takes a
  * token of each, so the weights are read once for all of them. */
 
-/* As akunu_generate_choices; sequences[1 …] are -1. The request's sequence, on_piece and
+/* As akunu_session_generate_parallel; sequences[1 …] are -1. The request's sequence, on_piece and
  * speculation are ignored. *results are always filled in. */
 ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
-                              akunu_choice_fn *on_piece, int32_t *sequences,
+                              akunu_completion_fn *on_piece, int32_t *sequences,
                               struct akunu_result *results, struct ak_error *error);
 
 #endif

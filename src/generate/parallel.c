@@ -9,7 +9,7 @@
 /* Callback that adds the number of the completion. */
 struct callback {
     size_t completion;
-    akunu_choice_fn *on_piece;
+    akunu_completion_fn *on_piece;
     void *user;
 };
 
@@ -144,7 +144,7 @@ static ak_status allocate(struct parallel *c, const int32_t *sequences, struct a
                ak_fail_memory(error, "the choices", 0);
 }
 
-static void init_completions(struct parallel *c, akunu_choice_fn *on_choice, int32_t first,
+static void init_completions(struct parallel *c, akunu_completion_fn *on_choice, int32_t first,
                              struct akunu_result *results)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -169,7 +169,7 @@ static ak_status run(struct parallel *c, int32_t *sequences, struct ak_error *er
 }
 
 ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
-                              akunu_choice_fn *on_choice, int32_t *sequences,
+                              akunu_completion_fn *on_choice, int32_t *sequences,
                               struct akunu_result *results, struct ak_error *error)
 {
     struct parallel c = { .request = request, .session = request->session, .n = n };

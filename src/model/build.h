@@ -58,7 +58,6 @@ ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_m
                             struct ak_error *error);
 
 /* ---- Emission ----------------------------------------------------------- */
-
 /* Embedding rows, [tokens, width]. Adds row 0 of the token type table and the position rows if the
  * model has these tables. */
 ak_build_value ak_build_embed(struct ak_builder *b, float scale);

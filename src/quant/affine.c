@@ -3,7 +3,6 @@
 #include "quant/block.h"
 
 /* ---- A4 ----------------------------------------------------------------- */
-
 static void dequantize_a4(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct ak_quant_block_a4 *b = blocks;
@@ -20,7 +19,6 @@ const struct ak_quant_info ak_quant_a4 = { "A4", 32, sizeof(struct ak_quant_bloc
                                            dequantize_a4, NULL };
 
 /* ---- A5 ----------------------------------------------------------------- */
-
 static void dequantize_a5(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct ak_quant_block_a5 *b = blocks;
@@ -37,7 +35,6 @@ const struct ak_quant_info ak_quant_a5 = { "A5", 32, sizeof(struct ak_quant_bloc
                                            dequantize_a5, NULL };
 
 /* ---- A8 ----------------------------------------------------------------- */
-
 static void dequantize_a8(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint8_t *at = blocks;

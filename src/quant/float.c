@@ -3,7 +3,6 @@
 #include "quant/block.h"
 
 /* ---- F32 ---------------------------------------------------------------- */
-
 static void dequantize_f32(const void *restrict blocks, float *restrict out, size_t n)
 {
     memcpy(out, blocks, n * sizeof *out);
@@ -17,7 +16,6 @@ static void quantize_f32(const float *restrict in, void *restrict blocks, size_t
 const struct ak_quant_info ak_quant_f32 = { "F32", 1, 4, dequantize_f32, quantize_f32 };
 
 /* ---- F16 ---------------------------------------------------------------- */
-
 static void dequantize_f16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint8_t(*half)[2] = blocks;
@@ -35,7 +33,6 @@ static void quantize_f16(const float *restrict in, void *restrict blocks, size_t
 const struct ak_quant_info ak_quant_f16 = { "F16", 1, 2, dequantize_f16, quantize_f16 };
 
 /* ---- BF16 --------------------------------------------------------------- */
-
 static void dequantize_bf16(const void *restrict blocks, float *restrict out, size_t n)
 {
     const uint8_t(*half)[2] = blocks;
@@ -56,7 +53,6 @@ static void quantize_bf16(const float *restrict in, void *restrict blocks, size_
 const struct ak_quant_info ak_quant_bf16 = { "BF16", 1, 2, dequantize_bf16, quantize_bf16 };
 
 /* ---- Listed and dequantized only, never multiplied ---------------------- */
-
 /* Defines `name`, which converts little-endian numbers at any address to the nearest float32. */
 #define DEQUANTIZE(name, type)                                                                     \
     static void name(const void *restrict blocks, float *restrict out, size_t n)                   \

@@ -3,7 +3,6 @@
 #include "quant/block.h"
 
 /* ---- IQ4_NL ------------------------------------------------------------- */
-
 /* x = d · value[q], with q laid out as in Q4_0. */
 struct block_iq4_nl {
     uint8_t d[2];
@@ -30,7 +29,6 @@ const struct ak_quant_info ak_quant_iq4_nl = { "IQ4_NL", 32, sizeof(struct block
                                                dequantize_iq4_nl, NULL };
 
 /* ---- IQ4_XS ------------------------------------------------------------- */
-
 /* x = (d · (scale − 32)) · value[q], with a 6-bit scale per 32 elements: its low four bits are
  * a nibble of scales_low, its upper two are in the 16-bit word scales_high. The q of each 32
  * elements are laid out as in Q4_0. */
@@ -70,7 +68,6 @@ const struct ak_quant_info ak_quant_iq4_xs = { "IQ4_XS", AK_QUANT_SUPER_BLOCK,
                                                NULL };
 
 /* ---- MXFP4 -------------------------------------------------------------- */
-
 /* x = 2^(e − 128) · value[q], with q laid out as in Q4_0. The values are the E2M1 numbers of OCP
  * Microscaling Formats 1.0, doubled, so the scale is half of the standard's 2^(e − 127). Unlike
  * there, e = 255 is not a NaN but an exponent like any other. */

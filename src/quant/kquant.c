@@ -4,7 +4,6 @@
 #include "quant/block.h"
 
 /* ---- Q2_K --------------------------------------------------------------- */
-
 /* x = (d · scale) · q − dmin · min, with a 4-bit scale and min per 16 elements. The two bits of
  * element 128·h + 32·s + i start at bit 2·s of byte 32·h + i. */
 struct block_q2_k {
@@ -34,7 +33,6 @@ const struct ak_quant_info ak_quant_q2_k = { "Q2_K", AK_QUANT_SUPER_BLOCK,
                                              sizeof(struct block_q2_k), dequantize_q2_k, NULL };
 
 /* ---- Q3_K --------------------------------------------------------------- */
-
 /* x = (d · (scale − 32)) · (q − 4), with a 6-bit scale per 16 elements. The low two bits of q
  * are laid out as in Q2_K; the third bit of element 32·s + i is bit s of high[i]. */
 struct block_q3_k {
@@ -74,7 +72,6 @@ const struct ak_quant_info ak_quant_q3_k = { "Q3_K", AK_QUANT_SUPER_BLOCK,
                                              sizeof(struct block_q3_k), dequantize_q3_k, NULL };
 
 /* ---- Q4_K --------------------------------------------------------------- */
-
 /* x = (d · scale) · q − dmin · min, with a 6-bit scale and min per 32 elements. Each run of 64
  * elements takes 32 bytes: the first 32 are the low nibbles, the others the high ones. */
 struct block_q4_k {
@@ -105,7 +102,6 @@ const struct ak_quant_info ak_quant_q4_k = { "Q4_K", AK_QUANT_SUPER_BLOCK,
                                              sizeof(struct block_q4_k), dequantize_q4_k, NULL };
 
 /* ---- Q5_K --------------------------------------------------------------- */
-
 /* As Q4_K; the fifth bit of element 32·s + i is bit s of high[i]. */
 struct block_q5_k {
     uint8_t d[2];
@@ -138,7 +134,6 @@ const struct ak_quant_info ak_quant_q5_k = { "Q5_K", AK_QUANT_SUPER_BLOCK,
                                              sizeof(struct block_q5_k), dequantize_q5_k, NULL };
 
 /* ---- Q6_K --------------------------------------------------------------- */
-
 /* x = (d · scale) · (q − 32), with an int8 scale per 16 elements. Each half of 128 elements has
  * 64 bytes of `low` and 32 of `high`. Element 32·s + i has its low four bits in low byte
  * 32·(s % 2) + i, in the low nibble if s < 2, and its upper two at bit 2·s of high byte i. */

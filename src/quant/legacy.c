@@ -3,7 +3,6 @@
 #include "quant/block.h"
 
 /* ---- Q4_0 --------------------------------------------------------------- */
-
 static void quantize_q4_0(const float *restrict in, void *restrict blocks, size_t n)
 {
     struct ak_quant_block_q4_0 *b = blocks;
@@ -23,7 +22,6 @@ const struct ak_quant_info ak_quant_q4_0 = { "Q4_0", 32, sizeof(struct ak_quant_
                                              ak_quant_dequantize_q4_0, quantize_q4_0 };
 
 /* ---- Q4_1 --------------------------------------------------------------- */
-
 /* x = d · q + m. Elements 0 … 15 are the low nibbles, 16 … 31 the high ones. */
 struct block_q4_1 {
     uint8_t d[2];
@@ -69,7 +67,6 @@ const struct ak_quant_info ak_quant_q4_1 = { "Q4_1", 32, sizeof(struct block_q4_
                                              quantize_q4_1 };
 
 /* ---- Q5_0 --------------------------------------------------------------- */
-
 /* x = d · (q − 16). The low four bits of q are laid out as in Q4_0; the fifth bit of element i
  * is bit i of the 32-bit word `high`. */
 struct block_q5_0 {
@@ -111,7 +108,6 @@ const struct ak_quant_info ak_quant_q5_0 = { "Q5_0", 32, sizeof(struct block_q5_
                                              quantize_q5_0 };
 
 /* ---- Q5_1 --------------------------------------------------------------- */
-
 /* x = d · q + m, with q laid out as in Q5_0. */
 struct block_q5_1 {
     uint8_t d[2];
@@ -137,7 +133,6 @@ const struct ak_quant_info ak_quant_q5_1 = { "Q5_1", 32, sizeof(struct block_q5_
                                              NULL };
 
 /* ---- Q8_0 --------------------------------------------------------------- */
-
 /* Ties round away from zero. */
 static void quantize_q8_0(const float *restrict in, void *restrict blocks, size_t n)
 {

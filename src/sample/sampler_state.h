@@ -107,8 +107,8 @@ struct ak_sample_dry {
     float multiplier;
     double base;
     uint32_t allowed_length, window; /* tokens */
-    int32_t
-        longest_exponent; /* largest exponent of `base` that stays a finite float; 0: no limit */
+    /* largest exponent of `base` that stays a finite float; 0: no limit */
+    int32_t longest_exponent;
     struct ak_sample_dry_breakers breakers;
 
     /* scratch */
@@ -184,10 +184,10 @@ struct ak_sampler {
     struct ak_sample_chain chain;
     uint32_t n_leading;
     bool greedy; /* takes the most likely token: every sampler of the chain is a leading one */
-    bool uses_adaptive_p; /* adaptive-p samples; else Mirostat if its version is not 0, else the
-                             softmax */
-    struct akunu_logit_bias
-        *bias; /* the caller's, then -inf for end tokens if these are forbidden */
+    /* adaptive-p samples; else Mirostat if its version is not 0, else the softmax */
+    bool uses_adaptive_p;
+    /* the caller's, then -inf for end tokens if these are forbidden */
+    struct akunu_logit_bias *bias;
     size_t n_bias;
 
     float *logits; /* copy of all logits, then scratch by token */

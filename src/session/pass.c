@@ -171,10 +171,10 @@ ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *e
     const struct ak_text *architecture = &s->model->spec.config.architecture;
     if (!s->model->spec.descriptor.encoder)
         return AKUNU_OK;
-    return ak_fail(
-        error, AKUNU_ERROR_UNSUPPORTED,
-        "the architecture \"%.*s\" is an encoder: it makes embeddings (akunu_embed), and no text",
-        (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "the architecture \"%.*s\" is an encoder: it makes embeddings "
+                   "(akunu_session_embed), and no text",
+                   (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
 }
 
 ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,

@@ -80,7 +80,7 @@ ak_status ak_session_rewind(struct ak_session *s, int32_t sequence, uint32_t len
 ak_status ak_session_find(const struct ak_session *s, int32_t sequence,
                           const struct ak_session_kv_sequence **out, struct ak_error *error);
 
-/* As akunu_decode, akunu_logits and akunu_prefill. */
+/* As akunu_session_decode, akunu_session_logits and akunu_session_prefill. */
 ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
                             struct ak_error *error);
 const float *ak_session_logits(const struct ak_session *s, size_t i);
@@ -110,7 +110,7 @@ void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Embeddings of texts. */
 
-/* As akunu_embed; `embedding` is not NULL. */
+/* As akunu_session_embed; `embedding` is not NULL. */
 ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
                            const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
                            void *user, float *out, struct ak_error *error);

@@ -35,7 +35,6 @@ ak_status ak_tmpl_render(const struct ak_tmpl_set *chat, const struct akunu_chat
                          size_t *n_bytes, struct ak_error *error);
 
 /* ---- Internals of template/ --------------------------------------------- */
-
 enum { AK_TMPL_TEMPLATES_MAX = 64 };
 
 struct ak_tmpl_entry {

@@ -45,7 +45,6 @@ ak_status ak_tok_json_read_post_processor(const json_t *part, struct ak_tok_pipe
                                           struct ak_error *error);
 
 /* ---- Model -------------------------------------------------------------- */
-
 /* A tokenizer.json while it is being loaded. */
 struct ak_tok_json_loader {
     struct ak_tokenizer *t;

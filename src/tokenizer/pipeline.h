@@ -14,7 +14,6 @@
 #include "weights/provider.h"
 
 /* ---- Character map of SentencePiece ------------------------------------- */
-
 /* SentencePiece's precompiled_charsmap: a double array (XCDA, Kanda 2018) of byte strings and their
  * replacements. Format: u32 size of the array in bytes, the array of u32, NUL-terminated texts. */
 struct ak_tok_charsmap {
@@ -35,7 +34,6 @@ size_t ak_tok_charsmap_find(const struct ak_tok_charsmap *map, const char *text,
                             bool shortest, struct ak_text *replacement);
 
 /* ---- Normalizers and pre-tokenizers ------------------------------------- */
-
 enum ak_tok_transform_kind {
     /* normalizers */
     AK_TOK_NORM_NFC,

@@ -8,7 +8,6 @@
 #include "weights/provider.h"
 
 /* ---- Regular expressions ------------------------------------------------ */
-
 /* Oniguruma's syntax, as tokenizers use it, run by PCRE2. \s, \p{L} and \p{N} are those of Unicode
  * 16 on every system. Immutable once compiled. */
 struct ak_tok_regex;
@@ -38,7 +37,6 @@ ak_status ak_tok_regex_find(const struct ak_tok_regex *r, struct ak_tok_matcher 
                             size_t *end, struct ak_error *error);
 
 /* ---- Patterns by name --------------------------------------------------- */
-
 enum { AK_TOK_PATTERNS_MAX = 6 };
 
 /* rules.c. Matches of a pattern and the text between matches are words; the next pattern is applied
@@ -68,7 +66,6 @@ const struct ak_tok_char_rule *ak_tok_find_char_rule(struct ak_text name);
 extern const struct ak_tok_pre_rule ak_tok_pre_rules[];
 
 /* ---- Pre-tokenizer ------------------------------------------------------ */
-
 struct ak_tok_pretokenizer;
 
 /* `name` as in the model file; n = 0: the default. AKUNU_ERROR_UNSUPPORTED: unknown name; the

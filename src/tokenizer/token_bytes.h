@@ -62,7 +62,6 @@ static inline struct ak_text ak_tok_bytes_get(const struct ak_tok_bytes *p, uint
 }
 
 /* ---- Trie --------------------------------------------------------------- */
-
 /* Finds all tokens that begin a text, shortest first. A sorted array of ids; a range of it is a
  * node. */
 struct ak_tok_trie {
@@ -97,7 +96,6 @@ bool ak_tok_trie_descend(const struct ak_tok_trie *t, struct ak_tok_trie_node *n
 int32_t ak_tok_trie_token(const struct ak_tok_trie *t, const struct ak_tok_trie_node *node);
 
 /* ---- Special tokens ----------------------------------------------------- */
-
 /* Control tokens ("<|im_end|>") and added tokens. They are matched before the model runs. */
 struct ak_tok_special {
     const char *text; /* points into the arena of the table, n bytes */

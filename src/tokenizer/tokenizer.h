@@ -67,7 +67,6 @@ ak_status ak_tok_stream_push(struct ak_tok_stream *s, int32_t token, const char 
 void ak_tok_stream_end(struct ak_tok_stream *s, const char **text, size_t *n_bytes);
 
 /* ---- Export ------------------------------------------------------------- */
-
 /* A tokenizer as GGUF vocabulary keys, for convert. `vocab` points into the other members. */
 struct ak_tok_export {
     struct ak_vocab vocab;

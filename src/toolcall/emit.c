@@ -160,7 +160,6 @@ enum ak_tc_result ak_tc_emit_malformed(struct ak_tc_parser *r)
 }
 
 /* ---- Message ------------------------------------------------------------ */
-
 static bool set_text(json_t *message, const char *key, const struct ak_buffer *text)
 {
     return json_object_set_new(message, key,

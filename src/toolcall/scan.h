@@ -9,7 +9,6 @@
 #include "base/buffer.h"
 
 /* ---- JSON --------------------------------------------------------------- */
-
 /* Checks JSON (RFC 8259) in UTF-8 byte by byte and tells where its parts begin and end. Duplicate
  * names and lone surrogates are checked later, on the whole value (base/json.h). */
 enum { AK_TC_SCAN_DEPTH_MAX = 64 };
@@ -55,7 +54,6 @@ static inline bool ak_tc_is_whitespace(char c)
 }
 
 /* ---- Python and Gemma --------------------------------------------------- */
-
 enum { AK_TC_LITERAL_DEPTH_MAX = 64 };
 
 /* Converts values as Python and Gemma write them to JSON while they come.

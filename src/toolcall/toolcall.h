@@ -19,7 +19,6 @@
 #include "tokenizer/tokenizer.h"
 
 /* ---- Formats ------------------------------------------------------------ */
-
 enum ak_tc_arguments {
     AK_TC_ARGS_JSON_CALL, /* {"name": …, "arguments": {…}}, several in a row, or a list of them */
     AK_TC_ARGS_JSON,      /* a name, then its arguments as a JSON object */
@@ -87,7 +86,6 @@ const struct ak_tc_format *ak_tc_detect_format(const char *chat_template,
                                                const struct ak_tokenizer *tokenizer);
 
 /* ---- Tools -------------------------------------------------------------- */
-
 /* The tools of a request, as in OpenAI's API. The parser needs the types of parameters for formats
  * that write every value as plain text. */
 struct ak_tc_tools {
@@ -120,7 +118,6 @@ ak_status ak_tc_put_escaped(const char *text, size_t n, struct ak_buffer *out,
                             struct ak_error *error);
 
 /* ---- Parser ------------------------------------------------------------- */
-
 /* Streaming parser of a reply; akunu_reply in akunu.h is its public form.
  *
  *     bytes → UTF-8     → content, markers     → call   → arguments    → events, message
@@ -152,7 +149,6 @@ const char *ak_tc_parser_notes(const struct ak_tc_parser *r);
 const struct ak_tc_format *ak_tc_parser_format(const struct ak_tc_parser *r);
 
 /* ---- Grammar ------------------------------------------------------------ */
-
 /* Grammar of a reply: calls of the given tools, written in the format, with arguments that match
  * the schemas.
  *

@@ -23,7 +23,6 @@ struct ak_hf_quantization {
 const struct ak_hf_quantization *ak_hf_quantization_at(size_t i);
 
 /* ---- GGML's type numbers, of GGUF and older files ----------------------- */
-
 /* The type of a number. AKUNU_ERROR_UNSUPPORTED: akunu does not have it; AKUNU_ERROR_FORMAT: GGML
  * does not. `tensor` is the name for messages, already escaped. */
 ak_status ak_ggml_type_find(uint32_t number, const char *tensor, enum ak_quant_type *out,
@@ -33,7 +32,6 @@ ak_status ak_ggml_type_find(uint32_t number, const char *tensor, enum ak_quant_t
 bool ak_ggml_type_number(enum ak_quant_type type, uint32_t *out);
 
 /* ---- Aligned copies ----------------------------------------------------- */
-
 /* Copies of tensors that files have at odd addresses, for kernels that read rows in place. */
 struct ak_tensor_copies {
     void **data; /* [n]; NULL: not copied yet */

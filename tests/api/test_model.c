@@ -20,9 +20,11 @@ static void logits_of(struct akunu_session *session, akunu_sequence sequence,
         count = n - first < batch ? n - first : batch;
         for (size_t i = 0; i < count; i++)
             tokens[i] = (struct akunu_batch_token){ ids[first + i], sequence, true };
-        ck_assert_msg(akunu_decode(session, tokens, count) == AKUNU_OK, "%s", akunu_last_error());
+        ck_assert_msg(akunu_session_decode(session, tokens, count) == AKUNU_OK, "%s",
+                      akunu_last_error());
         for (size_t i = 0; i < count; i++)
-            memcpy(out + (first + i) * n_vocab, akunu_logits(session, i), n_vocab * sizeof *out);
+            memcpy(out + (first + i) * n_vocab, akunu_session_logits(session, i),
+                   n_vocab * sizeof *out);
     }
 }
 
@@ -166,7 +168,7 @@ START_TEST(shared_pages)
     akunu_load_params_default(&params);
     params.n_threads = 2;
     params.override_kv = override_kv;
-    struct akunu_model *model = akunu_load_model(golden_path("window64", ".gguf", path), &params);
+    struct akunu_model *model = akunu_model_load(golden_path("window64", ".gguf", path), &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     size_t n_vocab = vocab_of(model);
     akunu_token ids[N_ALL];
@@ -277,8 +279,8 @@ START_TEST(same_bits_in_company)
             ids[s][i] = text.ids[(i * (s + 1) + s) % (int)text.n_prompt];
         for (int i = 0; i < N; i++) {
             struct akunu_batch_token token = { ids[s][i], sequence, true };
-            ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_OK);
-            memcpy(alone[s][i], akunu_logits(session, 0), n_vocab * sizeof(float));
+            ck_assert_int_eq(akunu_session_decode(session, &token, 1), AKUNU_OK);
+            memcpy(alone[s][i], akunu_session_logits(session, 0), n_vocab * sizeof(float));
         }
         akunu_sequence_free(session, sequence);
     }
@@ -296,11 +298,11 @@ START_TEST(same_bits_in_company)
         position[i] = next[s]++;
         tokens[i] = (struct akunu_batch_token){ ids[s][position[i]], sequences[s], true };
     }
-    ck_assert_int_eq(akunu_decode(session, tokens, 3 * N), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_decode(session, tokens, 3 * N), AKUNU_OK);
     for (int i = 0; i < 3 * N; i++)
-        ck_assert_msg(
-            golden_is_same(akunu_logits(session, (size_t)i), alone[owner[i]][position[i]], n_vocab),
-            "%s: other bits in company: %d %d", golden->name, owner[i], position[i]);
+        ck_assert_msg(golden_is_same(akunu_session_logits(session, (size_t)i),
+                                     alone[owner[i]][position[i]], n_vocab),
+                      "%s: other bits in company: %d %d", golden->name, owner[i], position[i]);
 
     /* a rewound sequence and a forked one go on as the first did; the others are undisturbed */
     ck_assert_int_eq(akunu_sequence_rewind(session, sequences[0], 23), AKUNU_OK);
@@ -310,16 +312,16 @@ START_TEST(same_bits_in_company)
     for (int i = 0; i < 9; i++) {
         struct akunu_batch_token pair[] = { { ids[0][23 + i], sequences[0], true },
                                             { ids[1][31 + i], fork, true } };
-        ck_assert_int_eq(akunu_decode(session, pair, 2), AKUNU_OK);
-        ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[0][23 + i], n_vocab),
+        ck_assert_int_eq(akunu_session_decode(session, pair, 2), AKUNU_OK);
+        ck_assert_msg(golden_is_same(akunu_session_logits(session, 0), alone[0][23 + i], n_vocab),
                       "%s: other bits in company", golden->name);
-        ck_assert_msg(golden_is_same(akunu_logits(session, 1), alone[1][31 + i], n_vocab),
+        ck_assert_msg(golden_is_same(akunu_session_logits(session, 1), alone[1][31 + i], n_vocab),
                       "%s: other bits in company", golden->name);
     }
     ck_assert_int_eq(akunu_sequence_rewind(session, sequences[1], N - 1), AKUNU_OK);
     struct akunu_batch_token token = { ids[1][N - 1], sequences[1], true };
-    ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_OK);
-    ck_assert_msg(golden_is_same(akunu_logits(session, 0), alone[1][N - 1], n_vocab),
+    ck_assert_int_eq(akunu_session_decode(session, &token, 1), AKUNU_OK);
+    ck_assert_msg(golden_is_same(akunu_session_logits(session, 0), alone[1][N - 1], n_vocab),
                   "%s: other bits in company", golden->name);
     akunu_session_free(session);
     akunu_model_free(model);
@@ -368,9 +370,9 @@ static void *read_prompt(void *user)
     akunu_sequence sequence = akunu_sequence_new(session);
     for (size_t i = 0; i < r->text->n_prompt; i++) {
         struct akunu_batch_token token = { r->text->ids[i], sequence, true };
-        if (akunu_decode(session, &token, 1) != AKUNU_OK)
+        if (akunu_session_decode(session, &token, 1) != AKUNU_OK)
             return (void *)(uintptr_t) "no logits";
-        memcpy(r->logits + i * r->n_vocab, akunu_logits(session, 0),
+        memcpy(r->logits + i * r->n_vocab, akunu_session_logits(session, 0),
                r->n_vocab * sizeof *r->logits);
     }
     akunu_session_free(session);
@@ -431,8 +433,8 @@ static struct heard generate(const struct akunu_model *model, const struct golde
     struct akunu_result result = { .size = sizeof result };
     struct akunu_session *session = golden_session(model, n_threads, 16, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_msg(akunu_generate(session, sequence, text->ids, text->n_prompt, params, on_piece,
-                                 NULL, &heard, &result) == AKUNU_OK,
+    ck_assert_msg(akunu_session_generate(session, sequence, text->ids, text->n_prompt, params,
+                                         on_piece, NULL, &heard, &result) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert_int_eq(result.stop, stop);
     ck_assert_uint_eq(result.n_prompt, text->n_prompt);
@@ -461,7 +463,8 @@ START_TEST(greedy_text)
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
     if (tokenizer) { /* the pieces make the text of the tokens */
         char whole[4096];
-        int64_t n = akunu_detokenize(tokenizer, heard.tokens, heard.n, 0, whole, sizeof whole);
+        int64_t n =
+            akunu_tokenizer_decode(tokenizer, heard.tokens, heard.n, 0, whole, sizeof whole);
         ck_assert_int_ge(n, 1);
         struct akunu_stream *stream = akunu_stream_new(tokenizer, 0);
         const char *piece;
@@ -505,7 +508,7 @@ START_TEST(seeded_text)
                      b = generate(model, &text, 3, &params, AKUNU_STOP_LENGTH);
         ck_assert_mem_eq(a.tokens, b.tokens, a.n * sizeof *a.tokens);
         for (size_t i = 0; i < a.n; i++)
-            ck_assert(!akunu_token_is_end(tokenizer, a.tokens[i]));
+            ck_assert(!akunu_tokenizer_is_end(tokenizer, a.tokens[i]));
     }
     /* at a temperature at which all tokens are alike, an end comes soon */
     params.sampling.temperature = 1e6f;
@@ -516,12 +519,12 @@ START_TEST(seeded_text)
         struct akunu_result result = { .size = sizeof result };
         struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
         akunu_sequence sequence = akunu_sequence_new(session);
-        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, 1, &params, on_piece, NULL,
-                                        &heard, &result),
+        ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, 1, &params, on_piece,
+                                                NULL, &heard, &result),
                          AKUNU_OK);
         n_ended += result.stop == AKUNU_STOP_END;
         for (size_t i = 0; i < heard.n; i++)
-            ck_assert(!akunu_token_is_end(tokenizer, heard.tokens[i]));
+            ck_assert(!akunu_tokenizer_is_end(tokenizer, heard.tokens[i]));
         akunu_session_free(session);
     }
     ck_assert_uint_ge(n_ended, 1);
@@ -546,8 +549,9 @@ START_TEST(gumbel_distribution)
     int seen[GOLDEN_VOCAB] = { 0 };
     const float temperature = 1.4f;
 
-    ck_assert_int_eq(akunu_prefill(session, sequence, text.ids, 20, NULL, NULL, &last), AKUNU_OK);
-    const float *logits = akunu_logits(session, last);
+    ck_assert_int_eq(akunu_session_prefill(session, sequence, text.ids, 20, NULL, NULL, &last),
+                     AKUNU_OK);
+    const float *logits = akunu_session_logits(session, last);
     for (size_t i = 0; i < n_vocab; i++)
         sum += p[i] = exp((double)logits[i] / (double)temperature);
     ck_assert_int_eq(ak_session_prepare_sampled(session->inner, &error), AKUNU_OK);
@@ -621,7 +625,7 @@ START_TEST(stages_in_order)
     for (int cancel_at = 0; cancel_at <= 18; cancel_at++) {
         struct stages stages = { .cancel_at = (enum akunu_load_stage)cancel_at };
         params.user = &stages;
-        struct akunu_model *model = akunu_load_model(path, &params);
+        struct akunu_model *model = akunu_model_load(path, &params);
         if (cancel_at == 0) {
             ck_assert_msg(model != NULL, "%s", akunu_last_error());
             ck_assert_int_eq(stages.n, 18);
@@ -706,16 +710,16 @@ START_TEST(bad_arguments)
     akunu_token id = 1;
     size_t last;
 
-    ck_assert_ptr_null(akunu_load_model(NULL, NULL));
+    ck_assert_ptr_null(akunu_model_load(NULL, NULL));
     failed_with(AKUNU_ERROR_ARGUMENT, "path");
-    ck_assert_ptr_null(akunu_load_model("x", &load));
+    ck_assert_ptr_null(akunu_model_load("x", &load));
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_load_params");
-    ck_assert_ptr_null(akunu_load_model("/nowhere/to/be/found.gguf", NULL));
+    ck_assert_ptr_null(akunu_model_load("/nowhere/to/be/found.gguf", NULL));
     failed_with(AKUNU_ERROR_FORMAT, "/nowhere/to/be/found.gguf");
     akunu_load_params_default(&load);
     load.cpu = "z80";
     char path[4096];
-    ck_assert_ptr_null(akunu_load_model(golden_path("qwen2", ".gguf", path), &load));
+    ck_assert_ptr_null(akunu_model_load(golden_path("qwen2", ".gguf", path), &load));
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "z80"));
 
     ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_ERROR_ARGUMENT); /* no size */
@@ -733,10 +737,11 @@ START_TEST(bad_arguments)
     ck_assert_ptr_null(akunu_session_new(model, &params));
     ck_assert_ptr_null(akunu_session_new(NULL, NULL));
     ck_assert_int_eq(akunu_sequence_new(NULL), -1);
-    ck_assert_int_eq(akunu_decode(session, NULL, 1), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_decode(NULL, NULL, 1), AKUNU_ERROR_ARGUMENT);
-    ck_assert_ptr_null(akunu_logits(session, 0));
-    ck_assert_int_eq(akunu_prefill(session, 0, &id, 1, NULL, NULL, &last), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_decode(session, NULL, 1), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_decode(NULL, NULL, 1), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_null(akunu_session_logits(session, 0));
+    ck_assert_int_eq(akunu_session_prefill(session, 0, &id, 1, NULL, NULL, &last),
+                     AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "there is no sequence 0");
     for (akunu_sequence i = 0; i < 4; i++)
         ck_assert_int_eq(akunu_sequence_new(session), i);
@@ -749,20 +754,22 @@ START_TEST(bad_arguments)
 
     akunu_generation_default(&generation);
     generation.sampling.size = 8;
-    ck_assert_int_eq(akunu_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        akunu_session_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL),
+        AKUNU_ERROR_ARGUMENT);
     akunu_generation_default(&generation);
     generation.max_tokens = 3;
-    ck_assert_int_eq(akunu_generate(session, 0, NULL, 1, &generation, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        akunu_session_generate(session, 0, NULL, 1, &generation, NULL, NULL, NULL, NULL),
+        AKUNU_ERROR_ARGUMENT);
     /* all that may be NULL */
-    ck_assert_int_eq(akunu_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL),
-                     AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_session_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL), AKUNU_OK);
 
     ck_assert_ptr_null(akunu_sampler_new(NULL, NULL));
     struct akunu_sampler *sampler = akunu_sampler_new(model, NULL);
     ck_assert_ptr_nonnull(sampler);
-    ck_assert_int_eq(akunu_sample(sampler, NULL), -1);
+    ck_assert_int_eq(akunu_sampler_sample(sampler, NULL), -1);
     akunu_sampler_free(sampler);
     akunu_sampler_free(NULL);
     akunu_session_free(session);

@@ -272,7 +272,7 @@ static float *run_with(const char *model_name, const char *text, size_t *n_logit
     akunu_load_params_default(&params);
     params.profile = f.file;
     snprintf(path, sizeof path, "%s/%s", getenv("AK_TEST_DATA"), model_name);
-    struct akunu_model *model = akunu_load_model(path, &params);
+    struct akunu_model *model = akunu_model_load(path, &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
     ck_assert_uint_le(info.float_parameters, info.matrix_parameters);
@@ -286,12 +286,12 @@ static float *run_with(const char *model_name, const char *text, size_t *n_logit
     for (int i = 0; i < N_TOKENS; i++)
         tokens[i] =
             (struct akunu_batch_token){ .token = 5 + i, .sequence = sequence, .logits = true };
-    ck_assert_int_eq(akunu_decode(session, tokens, N_TOKENS), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_decode(session, tokens, N_TOKENS), AKUNU_OK);
     *n_logits = (size_t)N_TOKENS * info.vocab_size;
     float *logits = malloc(*n_logits * sizeof *logits);
     ck_assert_ptr_nonnull(logits);
     for (size_t i = 0; i < N_TOKENS; i++)
-        memcpy(logits + i * info.vocab_size, akunu_logits(session, i),
+        memcpy(logits + i * info.vocab_size, akunu_session_logits(session, i),
                info.vocab_size * sizeof *logits);
     counters->size = sizeof *counters;
     ck_assert_int_eq(akunu_session_counters(session, counters), AKUNU_OK);
@@ -350,7 +350,7 @@ START_TEST(bad_profile_ends_the_load)
     snprintf(path, sizeof path, "%s/model.gguf", getenv("AK_TEST_DATA"));
     akunu_load_params_default(&params);
     params.profile = f.file;
-    ck_assert_ptr_null(akunu_load_model(path, &params));
+    ck_assert_ptr_null(akunu_model_load(path, &params));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "profile.yaml:1: unknown key 'small_n'"));
     remove_folder(&f);
@@ -361,15 +361,15 @@ END_TEST
 START_TEST(detection)
 {
     struct akunu_chip chip = { .size = sizeof chip };
-    ck_assert_int_eq(akunu_get_chip(&chip), AKUNU_OK);
+    ck_assert_int_eq(akunu_chip_get(&chip), AKUNU_OK);
     ck_assert_uint_ge(chip.cores, 1);
     ck_assert_uint_ge(chip.hardware_threads, chip.cores);
     ck_assert_uint_ge(chip.numa_nodes, 1);
     ck_assert_uint_gt(chip.memory_bytes, 0);
     ck_assert_uint_lt(strlen(chip.name), sizeof chip.name);
     chip.size = 0;
-    ck_assert_int_eq(akunu_get_chip(&chip), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_get_chip(NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_chip_get(&chip), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_chip_get(NULL), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 
@@ -377,9 +377,9 @@ START_TEST(measuring)
 {
     for (size_t i = 0; akunu_cpu_name(i); i++) {
         struct akunu_roofline roof = { .size = sizeof roof };
-        ck_assert_int_eq(akunu_measure(akunu_cpu_name(i), 2,
-                                       AKUNU_MEASURE_INT8 | AKUNU_MEASURE_F32 | AKUNU_MEASURE_CLOCK,
-                                       &roof),
+        ck_assert_int_eq(akunu_roofline_measure(
+                             akunu_cpu_name(i), 2,
+                             AKUNU_MEASURE_INT8 | AKUNU_MEASURE_F32 | AKUNU_MEASURE_CLOCK, &roof),
                          AKUNU_OK);
         ck_assert(roof.int8_ops_per_second > 1e6 && roof.f32_ops_per_second > 1e6 &&
                   roof.clock_hz > 1e6);
@@ -389,9 +389,12 @@ START_TEST(measuring)
         ck_assert(roof.read_bytes_per_second == 0.0 && roof.bf16_ops_per_second == 0.0);
     }
     struct akunu_roofline roof = { .size = sizeof roof };
-    ck_assert_int_eq(akunu_measure("pdp11", 1, AKUNU_MEASURE_ALL, &roof), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_measure(NULL, 0, AKUNU_MEASURE_ALL, &roof), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_measure(NULL, 1, AKUNU_MEASURE_ALL, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_roofline_measure("pdp11", 1, AKUNU_MEASURE_ALL, &roof),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_roofline_measure(NULL, 0, AKUNU_MEASURE_ALL, &roof),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_roofline_measure(NULL, 1, AKUNU_MEASURE_ALL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 
@@ -406,11 +409,12 @@ START_TEST(tuning_stops)
 {
     struct akunu_profile profile = { .size = sizeof profile };
     int calls = 0;
-    ck_assert_int_eq(akunu_tune(NULL, 1, 5, stop_at_once, &calls, &profile), AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(akunu_profile_tune(NULL, 1, 5, stop_at_once, &calls, &profile),
+                     AKUNU_ERROR_CANCELLED);
     ck_assert_int_eq(calls, 1);
-    ck_assert_int_eq(akunu_tune("pdp11", 1, 1, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_tune(NULL, 0, 1, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_tune(NULL, 1, 0, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_profile_tune("pdp11", 1, 1, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_profile_tune(NULL, 0, 1, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_profile_tune(NULL, 1, 0, NULL, NULL, &profile), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 

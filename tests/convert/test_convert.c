@@ -36,7 +36,7 @@ static struct akunu_convert_params params_of(const char *type)
 static void check_fails(const char *from, const char *to, const struct akunu_convert_params *params,
                         enum akunu_status status, const char *named)
 {
-    ck_assert_int_eq(akunu_convert(from, to, params), status);
+    ck_assert_int_eq(akunu_file_convert(from, to, params), status);
     ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
                   named);
 }
@@ -92,7 +92,8 @@ START_TEST(as_stored)
     char to[96], from[4096];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     snprintf(from, sizeof from, "%s", test_path(files[_i]));
-    ck_assert_msg(akunu_convert(from, to, NULL) == AKUNU_OK, "%s: %s", from, akunu_last_error());
+    ck_assert_msg(akunu_file_convert(from, to, NULL) == AKUNU_OK, "%s: %s", from,
+                  akunu_last_error());
     struct ak_provider *a = open_ok(from), *b = open_ok(to);
     check_metadata(a, b);
     check_tensors(a, b);
@@ -120,7 +121,7 @@ START_TEST(types)
     char to[96], from[4096];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
-    ck_assert_msg(akunu_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_file_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     struct ak_provider *a = open_ok(from), *b = open_ok(to);
     ck_assert(ak_provider_find_meta(b, "general.file_type", &meta) &&
               meta.as.unsigned_integer == cases[_i].file_type);
@@ -180,7 +181,8 @@ START_TEST(converted_encoders)
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     snprintf(path, sizeof path, "encoders/%s", encoders[_i]);
     snprintf(from, sizeof from, "%s", test_path(path));
-    ck_assert_msg(akunu_convert(from, to, NULL) == AKUNU_OK, "%s: %s", from, akunu_last_error());
+    ck_assert_msg(akunu_file_convert(from, to, NULL) == AKUNU_OK, "%s: %s", from,
+                  akunu_last_error());
     snprintf(path, sizeof path, "encoders/%s/model.gguf", encoders[_i]);
     struct ak_provider *golden = open_ok(test_path(path)), *ours = open_ok(to);
     check_numbers(golden, ours, strcmp(encoders[_i], "modernbert") != 0);
@@ -296,13 +298,13 @@ START_TEST(byte_level)
     write_model(&folder);
     write_tokenizer(&folder, pres[_i].pre_tokenizer, pres[_i].ignore_merges);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    enum akunu_status status = akunu_convert(folder.path, to, NULL);
+    enum akunu_status status = akunu_file_convert(folder.path, to, NULL);
     if (!pres[_i].name) { /* no known one cuts so: it can be named */
         struct akunu_convert_params params = params_of(NULL);
         ck_assert_int_eq(status, AKUNU_ERROR_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(akunu_last_error(), "--pre"));
         params.pre = "smaug-bpe";
-        status = akunu_convert(folder.path, to, &params);
+        status = akunu_file_convert(folder.path, to, &params);
     }
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     struct ak_provider *p = open_ok(to);
@@ -332,8 +334,8 @@ START_TEST(byte_level)
     struct akunu_tokenizer *a = akunu_tokenizer_load(folder.path), *b = akunu_tokenizer_load(to);
     akunu_token x[32], y[32];
     ck_assert(a && b);
-    int64_t n = akunu_tokenize(a, text, sizeof text - 1, AKUNU_PARSE_SPECIAL, x, 32);
-    int64_t m = akunu_tokenize(b, text, sizeof text - 1, AKUNU_PARSE_SPECIAL, y, 32);
+    int64_t n = akunu_tokenizer_encode(a, text, sizeof text - 1, AKUNU_PARSE_SPECIAL, x, 32);
+    int64_t m = akunu_tokenizer_encode(b, text, sizeof text - 1, AKUNU_PARSE_SPECIAL, y, 32);
     ck_assert(n > 0 && (!pres[_i].name || (n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0)));
     akunu_tokenizer_free(a);
     akunu_tokenizer_free(b);
@@ -368,13 +370,13 @@ START_TEST(merges_as_scores)
              merges[_i]);
     test_write_text(&folder, "tokenizer.json", json);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_file_convert(folder.path, to, NULL) == AKUNU_OK, "%s", akunu_last_error());
     struct akunu_tokenizer *a = akunu_tokenizer_load(folder.path), *b = akunu_tokenizer_load(to);
     ck_assert_msg(a && b, "%s", akunu_last_error());
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         akunu_token x[32], y[32];
-        int64_t n = akunu_tokenize(a, texts[i], strlen(texts[i]), 0, x, 32),
-                m = akunu_tokenize(b, texts[i], strlen(texts[i]), 0, y, 32);
+        int64_t n = akunu_tokenizer_encode(a, texts[i], strlen(texts[i]), 0, x, 32),
+                m = akunu_tokenizer_encode(b, texts[i], strlen(texts[i]), 0, y, 32);
         ck_assert_msg(n > 0 && n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0, "%s: %s",
                       merges[_i], texts[i]);
     }
@@ -522,8 +524,8 @@ static void check_ids(const char *name, const char *folder, const char *file)
         for (int i = 0; i < 2; i++) {
             struct akunu_tokenizer *t = akunu_tokenizer_load(paths[i]);
             ck_assert_msg(t != NULL, "%s", akunu_last_error());
-            int64_t n =
-                akunu_tokenize(t, text, n_text, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, ids, 64);
+            int64_t n = akunu_tokenizer_encode(t, text, n_text,
+                                               AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, ids, 64);
             size_t at = 0;
             got[0] = '\0';
             for (int64_t k = 0; k < n; k++)
@@ -549,7 +551,7 @@ START_TEST(tokenizers_of_encoders)
     copy_file(&folder, name, "tokenizer.json");
     copy_file(&folder, name, "tokenizer_config.json");
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name,
+    ck_assert_msg(akunu_file_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name,
                   akunu_last_error());
     struct ak_provider *ours = open_ok(to);
     check_vocabulary(golden, ours, strcmp(name, "xlm-roberta") == 0);
@@ -621,7 +623,7 @@ START_TEST(templates)
         unlink(test_in(&folder, "chat_template.json"));
         if (cases[i].other)
             test_write_text(&folder, "chat_template.json", cases[i].other);
-        ck_assert_msg(akunu_convert(folder.path, to, &params) == AKUNU_OK, "%s",
+        ck_assert_msg(akunu_file_convert(folder.path, to, &params) == AKUNU_OK, "%s",
                       akunu_last_error());
         struct ak_provider *p = open_ok(to);
         check_string(p, "tokenizer.chat_template", cases[i].usual);
@@ -692,9 +694,9 @@ START_TEST(files)
     params = params_of("F16");
     check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "is there already");
     params.overwrite = true;
-    ck_assert_int_eq(akunu_convert(from, to, &params), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_convert(from, to, &params), AKUNU_OK);
     check_fails(to, to, &params, AKUNU_ERROR_ARGUMENT, "the model itself");
-    ck_assert_int_eq(akunu_convert(to, test_in(&folder, "again.gguf"), NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_convert(to, test_in(&folder, "again.gguf"), NULL), AKUNU_OK);
     test_folder_end(&folder);
 }
 END_TEST
@@ -722,7 +724,8 @@ START_TEST(parts_of_the_source)
                     "a part of it");
         ck_assert_int_eq(unlink(test_in(&folder, "other name")), 0);
     }
-    ck_assert_int_eq(akunu_convert(folder.path, test_in(&folder, "new.gguf"), &params), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_convert(folder.path, test_in(&folder, "new.gguf"), &params),
+                     AKUNU_OK);
     test_folder_end(&folder);
 }
 END_TEST
@@ -754,7 +757,7 @@ START_TEST(killed)
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0)
-            _exit(akunu_convert(from, to, &params) == AKUNU_OK ? 0 : 1);
+            _exit(akunu_file_convert(from, to, &params) == AKUNU_OK ? 0 : 1);
         ck_assert_int_eq(waitpid(child, &code, 0), child);
         ck_assert_int_eq(WEXITSTATUS(code), 7);
     }
@@ -774,7 +777,7 @@ START_TEST(no_room)
     small = (struct rlimit){ 65536, before.rlim_max };
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    enum akunu_status status = akunu_convert(from, to, NULL);
+    enum akunu_status status = akunu_file_convert(from, to, NULL);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     ck_assert_int_eq(status, AKUNU_ERROR_IO);
@@ -802,7 +805,7 @@ START_TEST(synced)
     char from[4096];
     snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
     n_synced[0] = n_synced[1] = 0;
-    ck_assert_int_eq(akunu_convert(from, test_in(&folder, "new.gguf"), NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_convert(from, test_in(&folder, "new.gguf"), NULL), AKUNU_OK);
     ck_assert(n_synced[0] == 1 && n_synced[1] == 1);
     test_folder_end(&folder);
 }

@@ -86,8 +86,8 @@ START_TEST(as_if_alone)
         for (int i = 0; i < CHOICES; i++)
             results[i].size = sizeof results[i];
         enum akunu_status status =
-            akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt, &params,
-                                   on_choice, NULL, choices, results);
+            akunu_session_generate_parallel(session, sequences, CHOICES, text.ids, text.n_prompt,
+                                            &params, on_choice, NULL, choices, results);
         ck_assert_msg(status == AKUNU_OK, "%s: %s", name, akunu_last_error());
         uint32_t lengths[CHOICES];
         for (int i = 0; i < CHOICES; i++)
@@ -99,8 +99,8 @@ START_TEST(as_if_alone)
             struct akunu_result result = { .size = sizeof result };
             akunu_sequence sequence = akunu_sequence_new(session);
             params.sampling.seed = 40 + (uint64_t)i;
-            ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params,
-                                            on_piece, NULL, &alone, &result),
+            ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, text.n_prompt,
+                                                    &params, on_piece, NULL, &alone, &result),
                              AKUNU_OK);
             ck_assert_msg(alone.n == choices[i].n && memcmp(alone.tokens, choices[i].tokens,
                                                             alone.n * sizeof *alone.tokens) == 0,
@@ -130,8 +130,9 @@ START_TEST(one_prefill)
     akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
     params.max_tokens = 10;
     params.sampling.ignore_end = true;
-    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, text.n_prompt,
-                                            &params, on_choice, NULL, choices, NULL),
+    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, CHOICES, text.ids,
+                                                     text.n_prompt, &params, on_choice, NULL,
+                                                     choices, NULL),
                      AKUNU_OK);
     ck_assert_int_eq(akunu_session_counters(session, &counters), AKUNU_OK);
     ck_assert_uint_eq(counters.tokens, text.n_prompt + 9 * CHOICES);
@@ -156,8 +157,8 @@ START_TEST(full_context)
     params.sampling.ignore_end = true;
     for (int i = 0; i < CHOICES; i++)
         results[i].size = sizeof results[i];
-    enum akunu_status status = akunu_generate_choices(session, sequences, CHOICES, text.ids, 40,
-                                                      &params, on_choice, NULL, choices, results);
+    enum akunu_status status = akunu_session_generate_parallel(
+        session, sequences, CHOICES, text.ids, 40, &params, on_choice, NULL, choices, results);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     for (int i = 0; i < CHOICES; i++) {
         ck_assert_int_eq(results[i].stop, AKUNU_STOP_CONTEXT);
@@ -181,16 +182,18 @@ START_TEST(earlier_text_counts)
     akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
     size_t last, n = 0;
     for (akunu_token id = 0;
-         id < (akunu_token)akunu_vocab_size(akunu_model_tokenizer(model)) && n < GOLDEN_VOCAB / 2;
+         id < (akunu_token)akunu_tokenizer_vocab_size(akunu_model_tokenizer(model)) &&
+         n < GOLDEN_VOCAB / 2;
          id += 2)
         even[n++] = id;
-    ck_assert_int_eq(akunu_prefill(session, sequences[0], even, n, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_prefill(session, sequences[0], even, n, NULL, NULL, &last),
+                     AKUNU_OK);
     params.max_tokens = 12;
     params.sampling.ignore_end = true;
     params.sampling.presence_penalty = 1000.0f;
     params.sampling.repeat_last_n = -1;
-    enum akunu_status status = akunu_generate_choices(session, sequences, 2, &prompt, 1, &params,
-                                                      on_choice, NULL, choices, NULL);
+    enum akunu_status status = akunu_session_generate_parallel(
+        session, sequences, 2, &prompt, 1, &params, on_choice, NULL, choices, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     for (int i = 0; i < 2; i++) {
         ck_assert_uint_eq(choices[i].n, 12);
@@ -234,8 +237,8 @@ START_TEST(held_text_is_told)
         akunu_sequence sequence = akunu_sequence_new(session);
         params.stops = stops;
         params.n_stops = (size_t)round;
-        ck_assert_int_eq(akunu_generate(session, sequence, text.ids, text.n_prompt, &params,
-                                        on_text, NULL, round ? &withheld : &whole, &result),
+        ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, text.n_prompt, &params,
+                                                on_text, NULL, round ? &withheld : &whole, &result),
                          AKUNU_OK);
         ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
         ck_assert_uint_ge(whole.n, 2);
@@ -263,8 +266,8 @@ static void check_refused(struct akunu_session *session, akunu_sequence first, s
     akunu_sequence sequences[100] = { first };
     struct akunu_generation params = params_of(1);
     struct reported choices[CHOICES] = { { 0 } };
-    enum akunu_status status = akunu_generate_choices(session, sequences, n, ids, n_ids, &params,
-                                                      NULL, at_once, choices, NULL);
+    enum akunu_status status = akunu_session_generate_parallel(
+        session, sequences, n, ids, n_ids, &params, NULL, at_once, choices, NULL);
     ck_assert_msg(status == expected, "%d: %s", (int)status, akunu_last_error());
     ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
                   said);
@@ -295,8 +298,8 @@ START_TEST(refused)
     akunu_sequence sequences[CHOICES] = { sequence };
     struct akunu_generation params = params_of(1);
     struct reported choices[CHOICES] = { { 0 } };
-    ck_assert_int_eq(akunu_generate_choices(session, sequences, CHOICES, text.ids, 20, &params,
-                                            on_choice, at_once, choices, NULL),
+    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, CHOICES, text.ids, 20,
+                                                     &params, on_choice, at_once, choices, NULL),
                      AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(choices[0].n, 4);
     ck_assert_int_eq(sequences[1], -1); /* what was made is free again */

@@ -48,8 +48,8 @@ static void generate(struct akunu_session *session, const char *name,
     akunu_sequence sequence = akunu_sequence_new(session);
     *reported = (struct reported){ .stop_after = stop_after,
                                    .result = { .size = sizeof reported->result } };
-    enum akunu_status status = akunu_generate(session, sequence, ids, n, params, on_piece, NULL,
-                                              reported, &reported->result);
+    enum akunu_status status = akunu_session_generate(session, sequence, ids, n, params, on_piece,
+                                                      NULL, reported, &reported->result);
     ck_assert_msg(status == expected, "%s: %s", name, akunu_last_error());
     reported->length = akunu_sequence_length(session, sequence);
     akunu_sequence_free(session, sequence);
@@ -210,7 +210,8 @@ START_TEST(full_context)
             akunu_token ids[128];
             for (int i = 0; i < 128; i++)
                 ids[i] = text.ids[i % 20];
-            ck_assert_int_eq(akunu_prefill(session, other, ids, 128, NULL, NULL, &last), AKUNU_OK);
+            ck_assert_int_eq(akunu_session_prefill(session, other, ids, 128, NULL, NULL, &last),
+                             AKUNU_OK);
         }
         params.max_tokens = -1;
         params.speculation = AKUNU_SPECULATION_NONE;

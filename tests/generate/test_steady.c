@@ -233,8 +233,8 @@ START_TEST(generating)
     params.max_tokens = BEFORE + COUNTED + 2;
     set_mode(_i / golden_count(), &params.sampling);
     enum akunu_status status =
-        akunu_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt, &params,
-                       on_piece, on_cancel, &n, NULL);
+        akunu_session_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt,
+                               &params, on_piece, on_cancel, &n, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_int_eq(n >= BEFORE + COUNTED, 1);
     check_nothing_counted();
@@ -261,16 +261,16 @@ START_TEST(by_hand)
         size_t last = 0;
         if (round == 1)
             start_counting();
-        ok = ok &&
-             akunu_prefill(session, first, text.ids, text.n_prompt, NULL, NULL, &last) == AKUNU_OK;
+        ok = ok && akunu_session_prefill(session, first, text.ids, text.n_prompt, NULL, NULL,
+                                         &last) == AKUNU_OK;
         akunu_sequence second = akunu_sequence_fork(session, first, 20);
-        akunu_token token = akunu_sample(sampler, akunu_logits(session, last));
+        akunu_token token = akunu_sampler_sample(sampler, akunu_session_logits(session, last));
         for (int i = 0; i < 10; i++) {
             struct akunu_batch_token pass[] = { { token, first, true },
                                                 { text.ids[i], second, false } };
             akunu_sampler_accept(sampler, token);
-            ok = ok && akunu_decode(session, pass, 2) == AKUNU_OK;
-            token = akunu_sample(sampler, akunu_logits(session, 0));
+            ok = ok && akunu_session_decode(session, pass, 2) == AKUNU_OK;
+            token = akunu_sampler_sample(sampler, akunu_session_logits(session, 0));
         }
         ok = ok && akunu_sequence_rewind(session, first, 0) == AKUNU_OK;
         akunu_sequence_free(session, second);

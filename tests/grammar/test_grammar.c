@@ -835,7 +835,7 @@ START_TEST(generated)
     struct akunu_grammar *g = akunu_grammar_from_schema(text, strlen(text), NULL);
     params.form = AKUNU_SCHEMA_READING;
     struct akunu_grammar *reading = akunu_grammar_from_schema(text, strlen(text), &params);
-    struct akunu_model *model = akunu_load_model(data_path("model.gguf", path), NULL);
+    struct akunu_model *model = akunu_model_load(data_path("model.gguf", path), NULL);
     ck_assert_msg(g && reading && model, "%s", akunu_last_error());
     struct akunu_session *session = akunu_session_new(model, NULL);
     const akunu_token prompt[] = { 65, 66, 67 };
@@ -849,8 +849,8 @@ START_TEST(generated)
     akunu_sequence sequence = akunu_sequence_new(session);
     struct written w = { .n = 0 };
     struct akunu_result result = { .size = sizeof result };
-    ck_assert_msg(akunu_generate(session, sequence, prompt, 3, &generation, on_piece, NULL, &w,
-                                 &result) == AKUNU_OK,
+    ck_assert_msg(akunu_session_generate(session, sequence, prompt, 3, &generation, on_piece, NULL,
+                                         &w, &result) == AKUNU_OK,
                   "%s", akunu_last_error());
     bool allowed;
     size_t at;
@@ -872,11 +872,11 @@ START_TEST(generated)
     struct akunu_stream *stream = akunu_stream_new(akunu_model_tokenizer(model), AKUNU_CONTINUE);
     size_t last, matched = 0, n_bytes;
     const char *piece;
-    ck_assert_int_eq(akunu_prefill(session, other, prompt, 3, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_prefill(session, other, prompt, 3, NULL, NULL, &last), AKUNU_OK);
     /* draws use the seed in another order */
     for (uint64_t i = 0; _i == 0 && i < result.n_generated; i++) {
-        struct akunu_batch_token next = { .token =
-                                              akunu_sample(sampler, akunu_logits(session, last)),
+        struct akunu_batch_token next = { .token = akunu_sampler_sample(
+                                              sampler, akunu_session_logits(session, last)),
                                           .sequence = other,
                                           .logits = true };
         ck_assert_msg(next.token >= 0, "%s", akunu_last_error());
@@ -885,7 +885,7 @@ START_TEST(generated)
         ck_assert_mem_eq(w.text + matched, piece, n_bytes);
         matched += n_bytes;
         last = 0;
-        ck_assert_int_eq(akunu_decode(session, &next, 1), AKUNU_OK);
+        ck_assert_int_eq(akunu_session_decode(session, &next, 1), AKUNU_OK);
     }
     akunu_stream_free(stream);
     akunu_sampler_free(sampler);
@@ -903,14 +903,14 @@ START_TEST(api_errors)
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_FORMAT);
     ck_assert_ptr_null(akunu_grammar_parse(NULL, 0));
     ck_assert_ptr_null(akunu_grammar_from_schema("{\"not\": {\"type\": \"null\"}}", 23, NULL));
-    ck_assert_ptr_null(akunu_grammar_after(NULL, NULL, false));
+    ck_assert_ptr_null(akunu_grammar_make_lazy(NULL, NULL, false));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
     akunu_grammar_free(NULL);
 
     /* a schema that forbids everything is a grammar, but no model can write it */
     char path[4096];
     struct akunu_sampling sampling;
-    struct akunu_model *model = akunu_load_model(data_path("model.gguf", path), NULL);
+    struct akunu_model *model = akunu_model_load(data_path("model.gguf", path), NULL);
     akunu_sampling_default(&sampling);
     g = akunu_grammar_from_schema("{\"enum\": []}", 12, NULL);
     ck_assert_ptr_nonnull(g);

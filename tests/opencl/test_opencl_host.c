@@ -39,7 +39,7 @@ static struct akunu_load_params load_params(void)
 static struct akunu_model *load(const char *name, const struct akunu_load_params *params)
 {
     char path[4096];
-    return akunu_load_model(golden_path(name, ".gguf", path), params);
+    return akunu_model_load(golden_path(name, ".gguf", path), params);
 }
 
 static struct akunu_session *open_session(const struct akunu_model *model)
@@ -58,12 +58,12 @@ static int decode(struct akunu_session *session, akunu_sequence sequence, uint32
     for (uint32_t i = 0; i < n; i++)
         tokens[i] = (struct akunu_batch_token){ (int32_t)(i + 1), sequence, true };
     uint32_t before = akunu_sequence_length(session, sequence);
-    if (akunu_decode(session, tokens, n) == AKUNU_OK) {
-        ck_assert_ptr_nonnull(akunu_logits(session, n - 1));
+    if (akunu_session_decode(session, tokens, n) == AKUNU_OK) {
+        ck_assert_ptr_nonnull(akunu_session_logits(session, n - 1));
         return DECODED;
     }
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), before);
-    ck_assert_ptr_null(akunu_logits(session, 0));
+    ck_assert_ptr_null(akunu_session_logits(session, 0));
     return 0;
 }
 
@@ -78,8 +78,8 @@ static int fork_and_generate(struct akunu_session *session, akunu_sequence seque
     generation.max_tokens = 3;
     generation.sampling.temperature = 0.0f;
     generation.sampling.ignore_end = true;
-    return reached | (akunu_generate(session, sequence, &token, 1, &generation, NULL, NULL, NULL,
-                                     NULL) == AKUNU_OK ?
+    return reached | (akunu_session_generate(session, sequence, &token, 1, &generation, NULL, NULL,
+                                             NULL, NULL) == AKUNU_OK ?
                           GENERATED :
                           0);
 }
@@ -454,12 +454,13 @@ START_TEST(bandwidth)
         set_plan("");
         params.n_gpu_layers = n;
         struct akunu_model *model = load("mixed", &params);
-        ck_assert_int_eq(akunu_measure_model(model, 1, AKUNU_MEASURE_READ, &roof), AKUNU_OK);
+        ck_assert_int_eq(akunu_roofline_measure_model(model, 1, AKUNU_MEASURE_READ, &roof),
+                         AKUNU_OK);
         ck_assert(roof.read_bytes_per_second > 0.0);
         set_plan("clEnqueueNDRangeKernel=3+");
-        ck_assert_int_eq(akunu_measure_model(model, 1, AKUNU_MEASURE_READ, &roof),
+        ck_assert_int_eq(akunu_roofline_measure_model(model, 1, AKUNU_MEASURE_READ, &roof),
                          n == 0 ? AKUNU_OK : AKUNU_ERROR_UNSUPPORTED);
-        ck_assert_int_eq(akunu_measure_model(model, 0, AKUNU_MEASURE_READ, &roof),
+        ck_assert_int_eq(akunu_roofline_measure_model(model, 0, AKUNU_MEASURE_READ, &roof),
                          AKUNU_ERROR_ARGUMENT);
         akunu_model_free(model);
         ck_assert_int_eq(state().objects, 0);
@@ -487,14 +488,15 @@ static void *work(void *context)
     params.n_gpu_layers = w->n_gpu_layers;
     golden_read_text(w->model, &text);
     w->failed = 1;
-    struct akunu_model *model = akunu_load_model(golden_path(w->model, ".gguf", path), &params);
+    struct akunu_model *model = akunu_model_load(golden_path(w->model, ".gguf", path), &params);
     struct akunu_session_params session_params = golden_params(1, 64, AKUNU_KV_F32);
     struct akunu_session *session = model ? akunu_session_new(model, &session_params) : NULL;
     akunu_sequence sequence = session ? akunu_sequence_new(session) : -1;
     size_t last = 0;
     if (sequence >= 0 && akunu_model_get_info(model, &info) == AKUNU_OK &&
-        akunu_prefill(session, sequence, text.ids, text.n_prompt, NULL, NULL, &last) == AKUNU_OK) {
-        const float *got = akunu_logits(session, last);
+        akunu_session_prefill(session, sequence, text.ids, text.n_prompt, NULL, NULL, &last) ==
+            AKUNU_OK) {
+        const float *got = akunu_session_logits(session, last);
         float *want = golden_read_logits(w->model, text.n_prompt * info.vocab_size),
               *row = want + (text.n_prompt - 1) * info.vocab_size;
         double difference = 0.0, whole = 0.0;

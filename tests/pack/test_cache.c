@@ -174,7 +174,7 @@ struct outcome {
 static void load_path(const char *path, const char *dir, struct outcome *out)
 {
     struct akunu_load_params params = params_for(dir);
-    struct akunu_model *model = akunu_load_model(path, &params);
+    struct akunu_model *model = akunu_model_load(path, &params);
     ck_assert_msg(model != NULL, "%s: %s", path, akunu_last_error());
     struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(session);
@@ -183,11 +183,12 @@ static void load_path(const char *path, const char *dir, struct outcome *out)
     struct akunu_model_info info = { .size = sizeof info };
     for (int i = 0; i < N_IDS; i++)
         tokens[i] = (struct akunu_batch_token){ 3 + i, sequence, i == N_IDS - 1 };
-    ck_assert_int_eq(akunu_decode(session, tokens, N_IDS), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_decode(session, tokens, N_IDS), AKUNU_OK);
     ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
     ck_assert_int_eq(akunu_memory_report(model, session, &memory), AKUNU_OK);
     memset(out, 0, sizeof *out);
-    memcpy(out->logits, akunu_logits(session, N_IDS - 1), info.vocab_size * sizeof *out->logits);
+    memcpy(out->logits, akunu_session_logits(session, N_IDS - 1),
+           info.vocab_size * sizeof *out->logits);
     out->cached = memory.cached;
     akunu_session_free(session);
     akunu_model_free(model);
@@ -752,7 +753,7 @@ START_TEST(cancelled)
     struct akunu_load_params params = params_for(folder);
     params.n_threads = 1;
     params.progress = on_progress;
-    ck_assert_ptr_null(akunu_load_model(golden_path("mixed", ".gguf", path), &params));
+    ck_assert_ptr_null(akunu_model_load(golden_path("mixed", ".gguf", path), &params));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(files_in(folder), 0);
 }

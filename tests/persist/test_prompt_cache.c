@@ -127,10 +127,10 @@ static size_t run(struct fixture *f, struct akunu_session *session,
                       "%s", akunu_last_error());
     ck_assert_uint_lt(n_restored, n);
     ck_assert_uint_eq(akunu_sequence_length(session, *sequence), n_restored);
-    ck_assert_int_eq(
-        akunu_prefill(session, *sequence, ids + n_restored, n - n_restored, NULL, NULL, &last),
-        AKUNU_OK);
-    memcpy(logits, akunu_logits(session, last), f->n_vocab * sizeof *logits);
+    ck_assert_int_eq(akunu_session_prefill(session, *sequence, ids + n_restored, n - n_restored,
+                                           NULL, NULL, &last),
+                     AKUNU_OK);
+    memcpy(logits, akunu_session_logits(session, last), f->n_vocab * sizeof *logits);
     return n_restored;
 }
 
@@ -145,8 +145,8 @@ static size_t check_same(struct fixture *f, struct akunu_session *session,
     ck_assert_mem_eq(warm, cold, f->n_vocab * sizeof *cold);
     for (akunu_token token = 1; token < 20; token++) {
         struct akunu_batch_token pass[] = { { token, a, true }, { token, b, true } };
-        ck_assert_int_eq(akunu_decode(session, pass, 2), AKUNU_OK);
-        ck_assert_mem_eq(akunu_logits(session, 0), akunu_logits(session, 1),
+        ck_assert_int_eq(akunu_session_decode(session, pass, 2), AKUNU_OK);
+        ck_assert_mem_eq(akunu_session_logits(session, 0), akunu_session_logits(session, 1),
                          f->n_vocab * sizeof *cold);
     }
     akunu_sequence_free(session, a);
@@ -338,7 +338,7 @@ static struct akunu_model *load_path(const char *path, const char *const *overri
     params.n_threads = 1;
     params.no_cache = true;
     params.override_kv = override_kv;
-    struct akunu_model *model = akunu_load_model(path, &params);
+    struct akunu_model *model = akunu_model_load(path, &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     return model;
 }
@@ -608,8 +608,8 @@ START_TEST(save_and_load)
     ck_assert_msg(akunu_sequence_load(f.session, b, f.file) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_uint_eq(akunu_sequence_length(f.session, b), 150);
     struct akunu_batch_token pass[] = { { 3, a, true }, { 3, b, true } };
-    ck_assert_int_eq(akunu_decode(f.session, pass, 2), AKUNU_OK);
-    ck_assert_mem_eq(akunu_logits(f.session, 0), akunu_logits(f.session, 1),
+    ck_assert_int_eq(akunu_session_decode(f.session, pass, 2), AKUNU_OK);
+    ck_assert_mem_eq(akunu_session_logits(f.session, 0), akunu_session_logits(f.session, 1),
                      f.n_vocab * sizeof *first);
     /* not empty */
     ck_assert_int_eq(akunu_sequence_load(f.session, b, f.file), AKUNU_ERROR_ARGUMENT);

@@ -361,7 +361,7 @@ START_TEST(logprobs_by_hand)
     const float third = (float)-ak_ln(3.0);
     struct akunu_logprob top[5];
     float logits[5] = { 0.0f, (float)ak_ln(2.0), -INFINITY, NAN, -200.0f }, logprob;
-    ck_assert_int_eq(akunu_logprobs(logits, 5, 0, &logprob, top, 5), AKUNU_OK);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, 0, &logprob, top, 5), AKUNU_OK);
     ck_assert_float_eq_tol(logprob, third, 1e-6f);
     ck_assert_int_eq(top[0].token, 1);
     ck_assert_float_eq_tol(top[0].logprob, (float)ak_ln(2.0 / 3.0), 1e-6f);
@@ -372,23 +372,24 @@ START_TEST(logprobs_by_hand)
         ck_assert_int_eq(top[i].token, -1);
         ck_assert_float_eq(top[i].logprob, -INFINITY);
     }
-    ck_assert_int_eq(akunu_logprobs(logits, 5, 3, &logprob, NULL, 0), AKUNU_OK);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, 3, &logprob, NULL, 0), AKUNU_OK);
     ck_assert_float_eq(logprob, -INFINITY);
     logits[3] = INFINITY;
-    ck_assert_int_eq(akunu_logprobs(logits, 5, 3, &logprob, top, 1), AKUNU_OK);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, 3, &logprob, top, 1), AKUNU_OK);
     ck_assert_float_eq(logprob, 0.0f);
     ck_assert_int_eq(top[0].token, 3);
     for (int i = 0; i < 5; i++)
         logits[i] = NAN;
-    ck_assert_int_eq(akunu_logprobs(logits, 5, 3, &logprob, top, 2), AKUNU_OK);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, 3, &logprob, top, 2), AKUNU_OK);
     ck_assert_float_eq(logprob, -INFINITY);
     ck_assert_int_eq(top[0].token, -1);
 
-    ck_assert_int_eq(akunu_logprobs(logits, 5, 5, &logprob, NULL, 0), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_logprobs(logits, 5, -1, &logprob, NULL, 0), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_logprobs(logits, 5, 0, &logprob, top, 6), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_logprobs(logits, 5, 0, &logprob, NULL, 1), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_logprobs(NULL, 5, 0, &logprob, NULL, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, 5, &logprob, NULL, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, -1, &logprob, NULL, 0),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, 0, &logprob, top, 6), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_logprobs_compute(logits, 5, 0, &logprob, NULL, 1), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_logprobs_compute(NULL, 5, 0, &logprob, NULL, 0), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 
@@ -409,8 +410,8 @@ START_TEST(logprobs_of_vocabularies)
             best = logits[i] > logits[best] ? i : best;
         }
         for (uint32_t token = 0; token < n; token += 7) {
-            ck_assert_int_eq(akunu_logprobs(logits, n, (int32_t)token, &logprob, top, n_top),
-                             AKUNU_OK);
+            ck_assert_int_eq(
+                akunu_logprobs_compute(logits, n, (int32_t)token, &logprob, top, n_top), AKUNU_OK);
             ck_assert_double_eq_tol((double)logprob, (double)logits[token] - log(sum), 4e-6);
             ck_assert_int_eq(top[0].token, (int32_t)best);
             for (uint32_t i = 1; i < n_top; i++)

@@ -72,7 +72,7 @@ static struct akunu_model *load(const char *path, const char *cpu)
     params.no_cache = true;
     params.strict = true;
     params.warm_up = true;
-    struct akunu_model *model = akunu_load_model(path, &params);
+    struct akunu_model *model = akunu_model_load(path, &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     return model;
 }
@@ -103,8 +103,8 @@ static void embed(struct akunu_session *session, const struct akunu_ids *texts, 
     akunu_embedding_default(&embedding);
     embedding.pooling = pooling;
     embedding.normalize = normalize;
-    ck_assert_msg(akunu_embed(session, texts, n, &embedding, NULL, NULL, out) == AKUNU_OK, "%s",
-                  akunu_last_error());
+    ck_assert_msg(akunu_session_embed(session, texts, n, &embedding, NULL, NULL, out) == AKUNU_OK,
+                  "%s", akunu_last_error());
 }
 
 static double nmse(const float *got, const float *want, size_t n)
@@ -156,7 +156,7 @@ START_TEST(converted)
     close(fd);
     akunu_convert_params_default(&params);
     params.overwrite = true;
-    ck_assert_msg(akunu_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s",
+    ck_assert_msg(akunu_file_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s",
                   akunu_last_error());
     read_texts(name, &texts);
     for (int made = 0; made < 2; made++) {
@@ -166,9 +166,9 @@ START_TEST(converted)
         ck_assert_int_eq(info.pooling, AKUNU_POOLING_CLS);
         ck_assert_uint_eq(info.context, 96);
         struct akunu_session *session = open_session(model, 2, 0, 0);
-        ck_assert_int_eq(
-            akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, made ? got[0] : want[0]),
-            AKUNU_OK);
+        ck_assert_int_eq(akunu_session_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL,
+                                             made ? got[0] : want[0]),
+                         AKUNU_OK);
         akunu_session_free(session);
         akunu_model_free(model);
     }
@@ -225,7 +225,7 @@ START_TEST(as_the_model_says)
     ck_assert_uint_eq(info.context, 96);
     ck_assert_ptr_null(akunu_model_dump(model, true));
     struct akunu_session *session = open_session(model, 1, 0, 0);
-    ck_assert_int_eq(akunu_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, own[0]),
+    ck_assert_int_eq(akunu_session_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, own[0]),
                      AKUNU_OK);
     embed(session, texts.texts, N_TEXTS, AKUNU_POOLING_CLS, AKUNU_NORMALIZE_NONE, raw[0]);
     for (size_t i = 0; i < N_TEXTS; i++) {
@@ -374,7 +374,7 @@ START_TEST(settings_of_sentence_transformers)
     ck_assert_int_eq(info.pooling, settings[_i].kind);
     ck_assert(info.normalized == settings[_i].normalized);
     struct akunu_session *session = open_session(model, 1, 0, 0);
-    enum akunu_status status = akunu_embed(session, texts.texts, 1, NULL, NULL, NULL, out);
+    enum akunu_status status = akunu_session_embed(session, texts.texts, 1, NULL, NULL, NULL, out);
     ck_assert_int_eq(status, settings[_i].refused ? AKUNU_ERROR_UNSUPPORTED : AKUNU_OK);
     if (settings[_i].refused)
         ck_assert_msg(strstr(akunu_last_error(), settings[_i].refused) != NULL, "%s",
@@ -385,7 +385,7 @@ START_TEST(settings_of_sentence_transformers)
     akunu_model_free(model);
 
     write_file(folder, "modules.json", "[{", 2);
-    ck_assert_ptr_null(akunu_load_model(folder, NULL));
+    ck_assert_ptr_null(akunu_model_load(folder, NULL));
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "modules.json"));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_FORMAT);
     remove_folder(folder);
@@ -473,11 +473,12 @@ START_TEST(hidden_states_of_a_language_model)
     session = golden_session(model, 1, 7, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
     size_t last;
-    ck_assert_int_eq(akunu_prefill(session, sequence, text.ids, 9, NULL, NULL, &last), AKUNU_OK);
-    ck_assert_ptr_nonnull(akunu_logits(session, last));
+    ck_assert_int_eq(akunu_session_prefill(session, sequence, text.ids, 9, NULL, NULL, &last),
+                     AKUNU_OK);
+    ck_assert_ptr_nonnull(akunu_session_logits(session, last));
     embed(session, &ids, 1, AKUNU_POOLING_LAST, AKUNU_NORMALIZE_NONE, again);
     ck_assert_mem_eq(hidden, again, width * sizeof *hidden);
-    ck_assert_ptr_null(akunu_logits(session, last));
+    ck_assert_ptr_null(akunu_session_logits(session, last));
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), 9);
 
     akunu_session_free(session);
@@ -546,7 +547,7 @@ static void refused(struct akunu_session *session, const struct akunu_ids *texts
                     const char *message)
 {
     float out[N_TEXTS * WIDTH];
-    ck_assert_int_eq(akunu_embed(session, texts, n, embedding, NULL, NULL, out), status);
+    ck_assert_int_eq(akunu_session_embed(session, texts, n, embedding, NULL, NULL, out), status);
     ck_assert_msg(strstr(akunu_last_error(), message) != NULL, "%s", akunu_last_error());
 }
 
@@ -580,22 +581,24 @@ START_TEST(refusals)
     akunu_embedding_default(&embedding);
     embedding.normalize = (enum akunu_normalize)9;
     refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "normalize is 9");
-    ck_assert_int_eq(akunu_embed(session, &fine, 1, NULL, stop, NULL, out), AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(akunu_session_embed(session, &fine, 1, NULL, stop, NULL, out),
+                     AKUNU_ERROR_CANCELLED);
 
     akunu_sequence sequence = akunu_sequence_new(session);
     refused(session, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "in use");
-    ck_assert_int_eq(akunu_prefill(session, sequence, ids, 3, NULL, NULL, &last),
+    ck_assert_int_eq(akunu_session_prefill(session, sequence, ids, 3, NULL, NULL, &last),
                      AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "makes embeddings"));
     struct akunu_batch_token token = { .token = 1, .sequence = sequence, .logits = true };
-    ck_assert_int_eq(akunu_decode(session, &token, 1), AKUNU_ERROR_UNSUPPORTED);
-    ck_assert_int_eq(akunu_generate(session, sequence, ids, 3, NULL, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_session_decode(session, &token, 1), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(
+        akunu_session_generate(session, sequence, ids, 3, NULL, NULL, NULL, NULL, NULL),
+        AKUNU_ERROR_UNSUPPORTED);
     akunu_sequence_free(session, sequence);
 
     /* nothing that failed has left a sequence behind */
-    ck_assert_int_eq(akunu_embed(session, &fine, 1, NULL, NULL, NULL, out), AKUNU_OK);
-    ck_assert_int_eq(akunu_embed(session, NULL, 0, NULL, NULL, NULL, NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(session, &fine, 1, NULL, NULL, NULL, out), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(session, NULL, 0, NULL, NULL, NULL, NULL), AKUNU_OK);
     akunu_session_free(session);
 
     /* a text of an encoder does not go on in another pass */

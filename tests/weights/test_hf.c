@@ -862,10 +862,10 @@ static void run(const struct akunu_model *model, const char *name, float *logits
     ck_assert_uint_le(info.vocab_size, GOLDEN_VOCAB);
     for (size_t i = 0; i < text.n_prompt; i++)
         tokens[i] = (struct akunu_batch_token){ text.ids[i], sequence, true };
-    ck_assert_int_eq(akunu_decode(session, tokens, text.n_prompt), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_decode(session, tokens, text.n_prompt), AKUNU_OK);
     memset(logits, 0, GOLDEN_TOKENS * GOLDEN_VOCAB * sizeof *logits);
     for (size_t i = 0; i < text.n_prompt; i++)
-        memcpy(logits + i * GOLDEN_VOCAB, akunu_logits(session, i),
+        memcpy(logits + i * GOLDEN_VOCAB, akunu_session_logits(session, i),
                info.vocab_size * sizeof *logits);
     akunu_session_free(session);
 }
@@ -894,7 +894,7 @@ START_TEST(same_logits)
     params.strict = true;
     params.no_cache = true;
     struct akunu_model *gguf = golden_load(name, NULL),
-                       *hf = akunu_load_model(folder.path, &params);
+                       *hf = akunu_model_load(folder.path, &params);
     ck_assert_msg(hf != NULL, "%s: %s", name, akunu_last_error());
     run(gguf, name, a);
     run(hf, name, b);
@@ -932,7 +932,7 @@ START_TEST(stored_folders)
     akunu_load_params_default(&params);
     params.strict = params.no_cache = true;
     struct akunu_model *gguf = golden_load(name, NULL),
-                       *hf = akunu_load_model(stored_file(name, "", path), &params);
+                       *hf = akunu_model_load(stored_file(name, "", path), &params);
     ck_assert_msg(hf != NULL, "%s: %s", name, akunu_last_error());
     run(hf, name, a);
     run(gguf, name, b);
@@ -994,7 +994,8 @@ START_TEST(converted)
     if (!stored)
         convert(name, &folder, 0);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_convert(from, to, NULL) == AKUNU_OK, "%s: %s", name, akunu_last_error());
+    ck_assert_msg(akunu_file_convert(from, to, NULL) == AKUNU_OK, "%s: %s", name,
+                  akunu_last_error());
 
     struct ak_provider *golden = open_ok(golden_path(name, ".gguf", path)), *ours = open_ok(to);
     struct ak_tensor theirs, tensor;
@@ -1019,7 +1020,7 @@ START_TEST(converted)
     akunu_load_params_default(&params);
     params.strict = true;
     params.no_cache = true;
-    struct akunu_model *gguf = golden_load(name, NULL), *back = akunu_load_model(to, &params);
+    struct akunu_model *gguf = golden_load(name, NULL), *back = akunu_model_load(to, &params);
     ck_assert_msg(back != NULL, "%s: %s", name, akunu_last_error());
     run(gguf, name, a);
     run(back, name, b);
@@ -1222,7 +1223,7 @@ START_TEST(hostile_experts)
     ck_assert_uint_eq(strlen(bad_experts[_i].from), strlen(bad_experts[_i].to));
     (void)convert(bad_experts[_i].model, &folder, 0);
     change_header(&folder, bad_experts[_i].from, bad_experts[_i].to);
-    ck_assert_ptr_null(akunu_load_model(folder.path, NULL));
+    ck_assert_ptr_null(akunu_model_load(folder.path, NULL));
     ck_assert_msg(strstr(akunu_last_error(), bad_experts[_i].named), "\"%s\" does not name %s",
                   akunu_last_error(), bad_experts[_i].named);
     test_folder_end(&folder);
@@ -1238,7 +1239,7 @@ START_TEST(hostile_deltas)
     copy_file(stored_file(model, "config.json", path), &folder, "config.json");
     copy_file(stored_file(model, "model.safetensors", path), &folder, "model.safetensors");
     change_header(&folder, bad_deltas[_i].from, bad_deltas[_i].to);
-    ck_assert_ptr_null(akunu_load_model(folder.path, NULL));
+    ck_assert_ptr_null(akunu_model_load(folder.path, NULL));
     ck_assert_msg(strstr(akunu_last_error(), bad_deltas[_i].named), "\"%s\" does not name %s",
                   akunu_last_error(), bad_deltas[_i].named);
     test_folder_end(&folder);
@@ -1254,7 +1255,7 @@ START_TEST(irregular_deltas)
     copy_file(stored_file("qwen35", "model.safetensors", path), &folder, "model.safetensors");
     change_file(&folder, "config.json", "\"linear_attention\",", "\"full_attention\",  ");
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_int_eq(akunu_convert(folder.path, to, NULL), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_file_convert(folder.path, to, NULL), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_msg(strstr(akunu_last_error(), "every n-th layer"), "\"%s\"", akunu_last_error());
     test_folder_end(&folder);
 }
@@ -1283,7 +1284,7 @@ START_TEST(overridden_deltas)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const overrides[] = { cases[i].text, NULL };
         params.override_kv = overrides;
-        struct akunu_model *model = akunu_load_model(golden_path("qwen35", ".gguf", path), &params);
+        struct akunu_model *model = akunu_model_load(golden_path("qwen35", ".gguf", path), &params);
         ck_assert_msg(!model == !!cases[i].named, "%s: %s", cases[i].text, akunu_last_error());
         if (cases[i].named)
             ck_assert_msg(strstr(akunu_last_error(), cases[i].named), "%s: \"%s\"", cases[i].text,
@@ -1372,7 +1373,7 @@ START_TEST(hostile_models)
         char text[1024];
         snprintf(text, sizeof text, "{%s}", bad_models[i].change);
         test_write_text(&folder, "config.json", text);
-        ck_assert_ptr_null(akunu_load_model(folder.path, NULL));
+        ck_assert_ptr_null(akunu_model_load(folder.path, NULL));
         for (int j = 0; j < 2; j++)
             ck_assert_msg(strstr(akunu_last_error(), bad_models[i].named[j]), "%s: \"%s\"", text,
                           akunu_last_error());

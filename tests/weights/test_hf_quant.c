@@ -60,7 +60,7 @@ static void run_path(const char *path, const char *cpu, uint32_t batch, float lo
     params.no_cache = true;
     params.cpu = cpu;
     params.n_threads = 2;
-    struct akunu_model *model = akunu_load_model(path, &params);
+    struct akunu_model *model = akunu_model_load(path, &params);
     ck_assert_msg(model != NULL, "%s: %s", path, akunu_last_error());
     struct akunu_session *session = golden_session(model, 2, batch, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
@@ -68,9 +68,9 @@ static void run_path(const char *path, const char *cpu, uint32_t batch, float lo
         tokens[i] = (struct akunu_batch_token){ (7 * i * i + 3) % 64, sequence, true };
     for (uint32_t i = 0; i < TOKENS; i += batch) {
         uint32_t n = TOKENS - i < batch ? TOKENS - i : batch;
-        ck_assert_int_eq(akunu_decode(session, tokens + i, n), AKUNU_OK);
+        ck_assert_int_eq(akunu_session_decode(session, tokens + i, n), AKUNU_OK);
         for (uint32_t j = 0; j < n; j++)
-            memcpy(logits[i + j], akunu_logits(session, j), sizeof logits[0]);
+            memcpy(logits[i + j], akunu_session_logits(session, j), sizeof logits[0]);
     }
     akunu_session_free(session);
     akunu_model_free(model);
@@ -131,7 +131,7 @@ START_TEST(converted)
     struct test_folder folder = test_folder_begin();
     char to[128];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_convert(folder_path("gptq-act"), to, NULL) == AKUNU_OK, "%s",
+    ck_assert_msg(akunu_file_convert(folder_path("gptq-act"), to, NULL) == AKUNU_OK, "%s",
                   akunu_last_error());
     read_logits("gptq-act", wanted);
     run_path(to, NULL, TOKENS, got);
@@ -148,7 +148,7 @@ START_TEST(eight_bits_stay)
     struct akunu_memory memory = { .size = sizeof memory };
     akunu_load_params_default(&params);
     params.no_cache = true;
-    struct akunu_model *model = akunu_load_model(folder_path("fp8-wide"), &params);
+    struct akunu_model *model = akunu_model_load(folder_path("fp8-wide"), &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     ck_assert_int_eq(akunu_memory_report(model, NULL, &memory), AKUNU_OK);
     uint64_t wanted = (128 + 512 + 2 * 128) * 132 + 128 * 64 * 2;
@@ -617,7 +617,7 @@ START_TEST(refusals)
         ck_assert_msg(strstr(error.message, refused[_i].named[i]) != NULL,
                       "%s: \"%s\" does not name %s", config, error.message, refused[_i].named[i]);
     ak_provider_close(p);
-    ck_assert_ptr_null(akunu_load_model(folder.path, NULL));
+    ck_assert_ptr_null(akunu_model_load(folder.path, NULL));
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), refused[_i].named[0]));
     test_folder_end(&folder);
 }

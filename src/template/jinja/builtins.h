@@ -8,7 +8,6 @@
 #include "template/jinja/value.h"
 
 /* ---- Lookup ------------------------------------------------------------- */
-
 /* NULL: no builtin of that name. */
 const struct ak_jbuiltin *ak_j_find_filter(const struct ak_jstr *name);
 const struct ak_jbuiltin *ak_j_find_test(const struct ak_jstr *name);
@@ -27,7 +26,6 @@ extern const struct ak_jbuiltin ak_j_text_filters[], ak_j_layout_filters[], ak_j
     ak_j_choice_filters[], ak_j_order_filters[];
 
 /* ---- Filters ------------------------------------------------------------ */
-
 static inline struct ak_jval ak_j_from_str(struct ak_jstr *s)
 {
     return (struct ak_jval){ .kind = AK_J_STRING, .as.string = s };
@@ -58,7 +56,6 @@ struct ak_jval ak_j_get_attribute_only(struct ak_jenv *j, struct ak_jval object,
                                        struct ak_jval name);
 
 /* ---- Strings ------------------------------------------------------------ */
-
 /* count < 0: replaces all. */
 struct ak_jval ak_j_replace(struct ak_jenv *j, const struct ak_jstr *s, const struct ak_jstr *from,
                             const struct ak_jstr *to, int64_t count);
@@ -75,7 +72,6 @@ struct ak_jval ak_j_join(struct ak_jenv *j, const struct ak_jstr *separator,
 struct ak_jval ak_j_cut_last_word(struct ak_jenv *j, const struct ak_jstr *s);
 
 /* ---- Case --------------------------------------------------------------- */
-
 struct ak_jval ak_j_upper(struct ak_jenv *j, const struct ak_jstr *s);
 struct ak_jval ak_j_lower(struct ak_jenv *j, const struct ak_jstr *s);
 struct ak_jval ak_j_capitalize(struct ak_jenv *j, const struct ak_jstr *s);
@@ -95,7 +91,6 @@ bool ak_j_is_cased(uint32_t c);
 bool ak_j_is_letter(uint32_t c);
 
 /* ---- Format specifications ---------------------------------------------- */
-
 enum { AK_J_WIDTH_MAX = 1 << 20, AK_J_PRECISION_MAX = 512 };
 
 /* A format specification: "%-08.3f" or "{:>8,.2f}". */
@@ -123,7 +118,6 @@ void ak_j_put_formatted_text(struct ak_jenv *j, struct ak_jout *out, const struc
 int64_t ak_j_read_width(struct ak_jenv *j, const struct ak_jstr *s, size_t *at, int64_t max);
 
 /* ---- Markup ------------------------------------------------------------- */
-
 /* Text marked as safe for HTML by `safe` or `escape`: whatever is added to it is escaped. Nothing
  * else escapes anything. */
 static inline bool ak_j_is_safe(struct ak_jval v)

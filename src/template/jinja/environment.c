@@ -8,7 +8,6 @@
 #include "template/jinja/environment.h"
 
 /* ---- Arena -------------------------------------------------------------- */
-
 enum { ALIGN = 16, BLOCK_BYTES_MIN = 16 << 10, BLOCK_BYTES_MAX = 1 << 20 };
 
 struct ak_jarena_block {
@@ -75,7 +74,6 @@ void ak_j_arena_free(struct ak_jarena *arena)
 }
 
 /* ---- Failures and limits ------------------------------------------------ */
-
 static _Noreturn void fail(struct ak_jenv *j, ak_status status, const char *format,
                            va_list arguments)
 {

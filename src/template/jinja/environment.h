@@ -14,7 +14,6 @@
 #include "template/jinja/jinja.h"
 
 /* ---- Arena -------------------------------------------------------------- */
-
 /* Memory that is freed all at once. */
 struct ak_jarena_block;
 struct ak_jarena {
@@ -32,7 +31,6 @@ bool ak_j_arena_extend(struct ak_jarena *arena, const void *p, size_t old_bytes,
 void ak_j_arena_free(struct ak_jarena *arena);
 
 /* ---- Environment -------------------------------------------------------- */
-
 struct ak_jscope;
 struct ak_jout;
 struct ak_jspecials;

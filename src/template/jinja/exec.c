@@ -3,7 +3,6 @@
 #include "template/jinja/exec.h"
 
 /* ---- Scopes ------------------------------------------------------------- */
-
 struct ak_jscope *ak_j_open_scope(struct ak_jenv *j, struct ak_jscope *outer,
                                   const struct ak_jnode *hidden)
 {
@@ -108,7 +107,6 @@ void ak_j_assign(struct ak_jenv *j, const struct ak_jnode *target, struct ak_jva
 }
 
 /* ---- Statements --------------------------------------------------------- */
-
 static enum ak_jflow exec_output(struct ak_jenv *j, const struct ak_jnode *node)
 {
     for (const struct ak_jnode *part = node->a; part; part = part->next) {
@@ -237,7 +235,6 @@ enum ak_jflow ak_j_exec(struct ak_jenv *j, const struct ak_jnode *statements)
 }
 
 /* ---- Loops -------------------------------------------------------------- */
-
 /* The items that pass the test of `for … if`. The test sees the target but not `loop`. */
 static struct ak_jlist *filter_items(struct ak_jenv *j, const struct ak_jnode *node,
                                      const struct ak_jlist *items)

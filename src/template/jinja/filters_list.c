@@ -175,7 +175,6 @@ const struct ak_jbuiltin ak_j_list_filters[] = {
 };
 
 /* ---- Order -------------------------------------------------------------- */
-
 struct ak_jval ak_j_sort_key(struct ak_jenv *j, struct ak_jval v, struct ak_jval case_sensitive)
 {
     return v.kind == AK_J_STRING && !ak_j_is_true(case_sensitive) ? ak_j_lower(j, v.as.string) : v;
@@ -329,7 +328,6 @@ const struct ak_jbuiltin ak_j_order_filters[] = {
 };
 
 /* ---- Selection ---------------------------------------------------------- */
-
 /* A part of a path: digits are an index, anything else is a name. */
 static struct ak_jval get_part(struct ak_jenv *j, const struct ak_jstr *path, size_t begin,
                                size_t end)

@@ -195,7 +195,6 @@ const struct ak_jbuiltin ak_j_text_filters[] = {
 };
 
 /* ---- Markup ------------------------------------------------------------- */
-
 static struct ak_jlist *mark_items(struct ak_jenv *j, const struct ak_jlist *from)
 {
     struct ak_jlist *to = ak_j_list(j, from->form, from->n);

@@ -203,7 +203,6 @@ struct ak_jval ak_j_format(struct ak_jenv *j, const struct ak_jstr *format,
 }
 
 /* ---- Formatted values --------------------------------------------------- */
-
 int64_t ak_j_read_width(struct ak_jenv *j, const struct ak_jstr *s, size_t *at, int64_t max)
 {
     int64_t value = 0;

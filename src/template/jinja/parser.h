@@ -7,7 +7,6 @@
 #include "template/jinja/value.h"
 
 /* ---- Tokens ------------------------------------------------------------- */
-
 enum ak_jtoken_kind {
     AK_JT_END, /* of the template */
     AK_JT_DATA,
@@ -68,7 +67,6 @@ void ak_j_lex(struct ak_jenv *j, const char *text, size_t n, struct ak_jtokens *
 struct ak_jval ak_j_unescape(struct ak_jenv *j, const char *text, size_t n);
 
 /* ---- Parser ------------------------------------------------------------- */
-
 struct ak_jparser {
     struct ak_jenv *j;
     const struct ak_jtoken *now; /* the next token */

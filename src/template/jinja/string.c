@@ -234,7 +234,6 @@ struct ak_jval ak_j_finish(struct ak_jenv *j, const struct ak_jout *out)
 }
 
 /* ---- Escapes of literals ------------------------------------------------ */
-
 static const char simple[] = "\\'\"abfnrtv", meaning[] = "\\'\"\a\b\f\n\r\t\v";
 
 static uint32_t read_hex(struct ak_jenv *j, const char *text, size_t n, size_t *at, size_t digits)

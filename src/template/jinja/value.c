@@ -182,7 +182,6 @@ struct ak_jstr *ak_j_need_string(struct ak_jenv *j, struct ak_jval v, const char
 }
 
 /* ---- Dicts -------------------------------------------------------------- */
-
 enum { SMALL = 8 }; /* up to so many pairs are searched without a hash table */
 
 struct ak_jdict *ak_j_dict(struct ak_jenv *j)
