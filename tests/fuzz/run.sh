@@ -1,10 +1,11 @@
 #!/bin/sh
 # Builds a fuzz target with the sources that it reaches, sanitized, and runs it: usage
-# run.sh SOURCE-ROOT NAME SECONDS, from a build folder. New inputs go to fuzz/NAME there; the
-# seeds stay as they are. $FUZZ_CC, $CPPFLAGS, $LIBS: as `make fuzz` gives them.
+# run.sh SOURCE-ROOT NAME SECONDS, from a build folder. New inputs go to fuzz/NAME there.
+# Seeds: corpus/NAME has up to 30 that a person can read, corpus/NAME.tar.xz the others, of
+# which the fuzzer's -merge=1 left what reaches something new. $FUZZ_CC, $CPPFLAGS, $LIBS: as
+# `make fuzz` gives them.
 set -eu
 root=$1 name=$2 seconds=$3
-mkdir -p "fuzz/$name"
 case $name in
 # What the target needs of the library, by folder or file.
 jinja) sources="src/template/jinja/*.c src/base/unicode.c src/base/utf8.c src/base/error.c src/base/mem.c" ;;
@@ -13,10 +14,12 @@ grammar|schema|calls|tokenizer)
         src/weights/*.c src/weights/*/*.c src/quant/*.c src/op/*.c src/api/error.c" ;;
 *) echo "tests/fuzz/run.sh: no sources are named for $name" >&2; exit 2 ;;
 esac
+mkdir -p "fuzz/$name" "fuzz/$name-seeds"
+tar -xf "$root/tests/fuzz/corpus/$name.tar.xz" -C "fuzz/$name-seeds"
 for source in $sources; do echo "$root"/$source; done > "fuzz/$name.sources"
 # shellcheck disable=SC2046,SC2086
 $FUZZ_CC -std=gnu11 -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
     $CPPFLAGS -o "fuzz/$name-fuzzer" "$root/tests/fuzz/$name.c" $(cat "fuzz/$name.sources") $LIBS
 # A template at the library's limits takes 20 s, sanitized, on a core of its own.
 "./fuzz/$name-fuzzer" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=3000 -max_len=4096 -print_final_stats=1 \
-    -artifact_prefix="fuzz/$name-" "fuzz/$name" "$root/tests/fuzz/corpus/$name"
+    -artifact_prefix="fuzz/$name-" "fuzz/$name" "fuzz/$name-seeds" "$root/tests/fuzz/corpus/$name"
