@@ -1,19 +1,19 @@
 /* Benchmark of each kernel alone: bundle × kernel × type × number of tokens. Prints bytes and
  * operations per second, and their share of this machine's limits; these are measured in between,
- * and the best so far counts. Weights and KV pages come from memory, not from a cache. `slab` times
- * the products over one int8 panel alone, `gemm` unpacking and products.
+ * and the best so far counts. Weights and KV pages come from memory, not from a cache. `panel_i8`
+ * times the products over one int8 panel alone, `gemm` unpacking and products.
  *
- *   tiles   dot_tiles          bytes of packed weights, int8 operations
- *   open    unpack_panel_i8    bytes of packed weights
- *   slab    dot_panel_i8       int8 operations
- *   gemm    unpack_panel_i8, dot_panel_i8 as linear.c calls them
- *   rows    dot_rows           bytes of float weights, f32 operations
- *   stored  dot_stored         bytes of stored weights, f32 operations
- *   panel   unpack_panel_f32, dot_panel_f32 as linear.c calls them
- *   bf16    unpack_panel_bf16, dot_panel_bf16, for --relaxed; bf16 operations
- *   widen   dequantize         bytes of stored weights
- *   quantise32, quantise256    bytes of floats, from the cache: no share
- *   attend  scores and values  bytes of K and V, f32 operations; n query rows */
+ *   tiles       dot_tiles          bytes of packed weights, int8 operations
+ *   unpack      unpack_panel_i8    bytes of packed weights
+ *   panel_i8    dot_panel_i8       int8 operations
+ *   gemm        unpack_panel_i8, dot_panel_i8 as linear.c calls them
+ *   rows        dot_rows           bytes of float weights, f32 operations
+ *   stored      dot_stored         bytes of stored weights, f32 operations
+ *   panel       unpack_panel_f32, dot_panel_f32 as linear.c calls them
+ *   bf16        unpack_panel_bf16, dot_panel_bf16, for --relaxed; bf16 operations
+ *   dequantize  dequantize         bytes of stored weights
+ *   quantize32, quantize256        bytes of floats, from the cache: no share
+ *   attn        scores and values  bytes of K and V, f32 operations; n query rows */
 #include "cpu/cpu.h"
 #include "quant/block.h"
 #include "measure.h"
@@ -28,7 +28,7 @@ static const size_t skinny_counts[] = { 1, 2, 4, 8, 16 };
 enum {
     GEMM_TOKENS = 512,
     GEMM_TILES = 96, /* tile rows of a GEMM: 1536 rows */
-    SKINNY_ROWS = 4, /* rows at a time in `rows` and `widen`, as in linear.c */
+    SKINNY_ROWS = 4, /* rows at a time in `rows` and `dequantize`, as in linear.c */
     HEAD_DIM = 128,
     QUERIES_MAX = 32
 };
@@ -326,15 +326,15 @@ static void bench_tiled(struct bench *b, enum ak_quant_type type)
     }
     f.n = 0;
     f.count = slow ? 64 : weight_bytes / f.item_bytes;
-    if (wants(b, "open"))
-        report(&f, "open", name, run_unpack, (double)(f.count * f.item_bytes), read, 0.0, 0.0);
+    if (wants(b, "unpack"))
+        report(&f, "unpack", name, run_unpack, (double)(f.count * f.item_bytes), read, 0.0, 0.0);
     f.n = GEMM_TOKENS;
     f.count = slow ? AK_PANEL_I8_TILES_MAX : GEMM_TILES;
     for (unsigned i = 0; i < b->threads; i++)
         b->kernels.tile[type].unpack_panel_i8(b->weights, AK_PANEL_I8_TILES_MAX, b->k,
                                               thread_panel(b, i));
-    if (wants(b, "slab"))
-        report(&f, "slab", name, run_panel_i8, 0.0, 0.0, tile_ops * (double)(f.count * f.n),
+    if (wants(b, "panel_i8"))
+        report(&f, "panel_i8", name, run_panel_i8, 0.0, 0.0, tile_ops * (double)(f.count * f.n),
                ceiling);
     if (wants(b, "gemm"))
         report(&f, "gemm", name, run_gemm, (double)(f.count * f.item_bytes), 0.0,
@@ -399,12 +399,12 @@ static void bench_types(struct bench *b)
             bench_tiled(b, type);
         if (b->kernels.unpack_panel_f32[type])
             bench_stored(b, type);
-        if (b->kernels.dequantize[type] && wants(b, "widen")) {
+        if (b->kernels.dequantize[type] && wants(b, "dequantize")) {
             struct figure f = { .bench = b, .type = type, .item_bytes = (size_t)row_bytes };
             f.count =
                 (type == AK_QUANT_F32 || type == AK_QUANT_F8 ? stored_bytes(type) : weight_bytes) /
                 f.item_bytes;
-            report(&f, "widen", info->name, run_dequantize, (double)(f.count * f.item_bytes),
+            report(&f, "dequantize", info->name, run_dequantize, (double)(f.count * f.item_bytes),
                    b->roof.read_bytes_per_second, 0.0, 0.0);
         }
     }
@@ -441,7 +441,7 @@ static void bench_attention(struct bench *b)
              i < sizeof queries / sizeof *queries && is_listed(b->type_list, half ? "F16" : "F32");
              i++) {
             f.n = queries[i];
-            report(&f, "attend", half ? "F16" : "F32", run_attention,
+            report(&f, "attn", half ? "F16" : "F32", run_attention,
                    (double)(f.count * f.item_bytes), b->roof.read_bytes_per_second,
                    4.0 * AK_KV_PAGE_TOKENS * HEAD_DIM * (double)(f.n * f.count),
                    b->roof.f32_ops_per_second);
@@ -465,13 +465,13 @@ static void bench_bundle(struct bench *b)
     bench_types(b);
     if (wants(b, "rows") && is_listed(b->type_list, "F32"))
         bench_rows(b);
-    if (wants(b, "quantise32"))
-        report(&f, "quantise32", "F32", run_quantize32, (double)(f.count * b->k * sizeof(float)),
+    if (wants(b, "quantize32"))
+        report(&f, "quantize32", "F32", run_quantize32, (double)(f.count * b->k * sizeof(float)),
                0.0, 0.0, 0.0);
-    if (wants(b, "quantise256") && b->k >= 256)
-        report(&f, "quantise256", "F32", run_quantize256,
+    if (wants(b, "quantize256") && b->k >= 256)
+        report(&f, "quantize256", "F32", run_quantize256,
                (double)(f.count * (b->k / 256 * 256) * sizeof(float)), 0.0, 0.0, 0.0);
-    if (wants(b, "attend"))
+    if (wants(b, "attn"))
         bench_attention(b);
 }
 

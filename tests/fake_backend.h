@@ -136,7 +136,7 @@ static void fake_check(const struct fake_prepared *p, const struct ak_batch *b)
     }
 }
 
-/* The likeliest, or at a temperature one that its seed and its position tell. */
+/* The most likely token; at a temperature, one that its seed and position decide. */
 static int32_t fake_sample(const float *logits, const struct ak_gumbel_params *draw,
                            uint32_t position)
 {

@@ -147,7 +147,7 @@ static json_t *make_json(void)
         json_array_append_new(quantizations,
                               json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
     return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures,
-                     "types", types, "quantisations", quantizations);
+                     "types", types, "quantizations", quantizations);
 }
 
 static int put_json(struct cli_output *out)

@@ -108,20 +108,20 @@ static double rate(uint64_t n, double seconds)
 /* Prints the dimmed last line, on a line of its own. */
 static void print_speed(const struct cli_run *run, const struct akunu_result *r)
 {
-    char drawn[48] = "", guessed[64] = "", restored[64] = "";
+    char seed[48] = "", drafted[64] = "", restored[64] = "";
     if (run->n_restored > 0)
         snprintf(restored, sizeof restored, " and %zu of the prompt cache", run->n_restored);
     if (r->n_drafted > 0)
-        snprintf(guessed, sizeof guessed, " (%llu of %llu guesses right)",
+        snprintf(drafted, sizeof drafted, " (%llu of %llu drafts accepted)",
                  (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
     if (run->options->temperature > 0.0 && run->options->seed < 0)
-        snprintf(drawn, sizeof drawn, ", seed %lld", (long long)run->seed);
+        snprintf(seed, sizeof seed, ", seed %lld", (long long)run->seed);
     /* the first token comes with the prompt */
     double speed = rate(r->n_generated ? r->n_generated - 1 : 0, r->generate_seconds);
     fputc('\n', stderr);
     cli_aside("prompt %llu tokens%s, %.1f tok/s; generated %llu, %.1f tok/s%s; load %.2f s%s",
               (unsigned long long)r->n_prompt, restored, rate(r->n_prompt, r->prompt_seconds),
-              (unsigned long long)r->n_generated, speed, guessed, run->loaded.load_seconds, drawn);
+              (unsigned long long)r->n_generated, speed, drafted, run->loaded.load_seconds, seed);
 }
 
 static const char *stop_name(enum akunu_stop stop)

@@ -194,7 +194,7 @@ static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor
     if (t->cols.size > 0 && ak_quant_info(type)->block_elems > 1)
         return ak_fail(
             p->error, AKUNU_ERROR_UNSUPPORTED,
-            "%s is quantised, and GGUF has its columns in another order; expected floats", t->name);
+            "%s is quantized, and GGUF has its columns in another order; expected floats", t->name);
     return AKUNU_OK;
 }
 

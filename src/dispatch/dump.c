@@ -133,7 +133,7 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         break;
     case AK_OP_ROUTE:
         fprintf(f, " experts=%u/%u%s", c->params.route.n_used, c->params.route.n_experts,
-                c->params.route.normalized ? " normalised" : "");
+                c->params.route.normalized ? " normalized" : "");
         break;
     case AK_OP_GATHER:
     case AK_OP_COMBINE:

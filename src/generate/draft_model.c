@@ -62,8 +62,8 @@ ak_status ak_draft_model_check(const struct ak_session *session, const struct ak
                        "the draft model's session is the one that generates");
     if (draft->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the draft model keeps a running state, which cannot go back to where a "
-                       "guess went wrong");
+                       "the draft model has recurrent state, which cannot be rolled back after a "
+                       "refused draft");
     if (!own != !other)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the draft model's vocabulary differs: %s has none",

@@ -56,8 +56,8 @@ ak_status ak_gen_speculation_check(const struct ak_session *s, struct ak_error *
 {
     if (s->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "speculation: the model keeps a running state, which cannot go back to "
-                       "where a guess went wrong");
+                       "speculation: the model has recurrent state, which cannot be rolled back "
+                       "after a refused draft");
     if (!s->backend->ops->is_batch_invariant || !s->backend->ops->is_batch_invariant(s->backend))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "speculation: logits depend on the pass here (a device, or relaxed "

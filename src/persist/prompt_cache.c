@@ -20,7 +20,7 @@ enum { NEW_TOKENS_MIN = AK_KV_PAGE_TOKENS }; /* fewer new tokens are not worth a
 static void log_fallback(const struct ak_session *s, const char *name, const char *why)
 {
     char shown[AK_SHOW_BYTES];
-    ak_log_line(&s->log, AKUNU_LOG_WARN, "prompt cache: done without %s: %s",
+    ak_log_line(&s->log, AKUNU_LOG_WARN, "prompt cache: not used: %s: %s",
                 ak_show_path(name, shown), why);
 }
 

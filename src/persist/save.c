@@ -16,7 +16,7 @@ ak_status ak_save_check(const struct ak_session *s, struct ak_error *error)
 {
     if (s->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the model keeps a running state, which is not saved");
+                       "the model has recurrent state, which is not saved");
     if (!s->backend->ops->host_pages)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the KV cache lies on a device");
     return ak_session_needs_logits(s, error);

@@ -353,7 +353,7 @@ exits 0 $sampled -p "once upon" --temp 0
 cp "$out" "$work/greedy"
 exits 0 $sampled -p "once upon" --top-k 1 --sampler-seq k --temp 5
 cmp -s "$out" "$work/greedy"
-check "top-k 1 alone takes the likeliest"
+check "top-k 1 alone takes the most likely"
 exits 0 $sampled -p "once upon" --temp 2 -l 257+inf -n 3 --json
 prints '" t t t"'
 exits 0 $sampled -p "once upon" --samplers "min_p;adaptive_p" --adaptive-target 0.3 --dynatemp-range 0.5 --typical 0.9 --top-nsigma 2
@@ -389,7 +389,7 @@ says "--json"
 exits 0 $sampled -p "once upon" -n 3 --json --logprobs 2 --temp 0
 prints '"logprobs": [{"id": '
 [ "$(grep -o '"logprob":' "$out" | wc -l)" -eq 9 ]
-check "three tokens with two likeliest each have log-probabilities"
+check "three tokens with the two most likely each have log-probabilities"
 rich="--temp 0.9 --dynatemp-range 0.3 --repeat-penalty 1.1 --dry-multiplier 0.8 --typical 0.95 --xtc-probability 0.3 --top-nsigma 2"
 exits 0 $sampled -p "once upon a time" $rich
 cp "$out" "$work/rich"
@@ -601,7 +601,7 @@ grep -q '"n_cached": 0' "$out" && exit_code=1 || exit_code=0
 [ $exit_code -eq 0 ]
 check "--prompt-cache names a file, for short prompts too"
 exits 0 run -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/no/such"
-says "prompt cache: done without"
+says "prompt cache: not used"
 [ "$(grep -c "prompt cache" "$err")" -eq 1 ]
 check "one line about it"
 exits 0 cache prune --all

@@ -423,11 +423,10 @@ START_TEST(refused)
     params.draft_sequence = akunu_sequence_new(foreign);
     check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs");
     params.draft = running;
-    check_refused(session, &params, AKUNU_ERROR_UNSUPPORTED,
-                  "the draft model keeps a running state");
+    check_refused(session, &params, AKUNU_ERROR_UNSUPPORTED, "the draft model has recurrent state");
     params.draft = NULL;
     params.speculation = AKUNU_SPECULATION_NGRAM;
-    check_refused(running, &params, AKUNU_ERROR_UNSUPPORTED, "the model keeps a running state");
+    check_refused(running, &params, AKUNU_ERROR_UNSUPPORTED, "the model has recurrent state");
     akunu_session_free(foreign);
     akunu_session_free(good);
     akunu_session_free(running);

@@ -16,7 +16,7 @@ def bf16(rng):
     return (rng.standard_normal(N).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
-def widen(half):
+def to_f32(half):
     return (half.astype(np.uint32) << 16).view(np.float32)
 
 
@@ -46,7 +46,7 @@ def main():
         parts = [d.reshape(N, 1).view(np.uint8), m.reshape(N, 1).view(np.uint8)]
         if bits == 5:
             parts.append(np.packbits((q >> 4).astype(np.uint8), axis=1, bitorder="little"))
-        write(out, name, np.concatenate([*parts, nibbles(q)], axis=1), widen(d), widen(m), q)
+        write(out, name, np.concatenate([*parts, nibbles(q)], axis=1), to_f32(d), to_f32(m), q)
     d, m = rng.standard_normal((2, N)).astype(np.float32)
     q = rng.integers(-128, 128, (N, 32)).astype(np.int8)
     blocks = np.concatenate([d.reshape(N, 1).view(np.uint8), m.reshape(N, 1).view(np.uint8), q.view(np.uint8)], axis=1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small model with layers that keep a running state, and what comes out of it, for tests/api/test_model.c.
+"""A small model with layers with recurrent state, and what comes out of it, for tests/api/test_model.c.
 
     recurrent.py LIBLLAMA.so OUT     (numpy, gguf)
 

@@ -6,7 +6,7 @@
 The chain is penalties, top-k, top-p, min-p, temperature, dist. The file has blocks of two kinds:
     logits NAME N, then N hexadecimal floats on one line
     case LOGITS top_k top_p min_p temperature repeat last_n presence frequency, then
-        the number of tokens accepted before, and these; the number of tokens left, and "id probability" of each, likeliest first
+        the number of tokens accepted before, and these; the number of tokens left, and "id probability" of each, most likely first
 """
 import ctypes
 import sys

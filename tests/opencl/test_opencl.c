@@ -167,7 +167,7 @@ START_TEST(types)
 }
 END_TEST
 
-/* ---- Weights put together ----------------------------------------------- */
+/* ---- Composed weights ---------------------------------------------------- */
 static void affine_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k,
                            float *scale, float *minimum)
 {

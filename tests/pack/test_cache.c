@@ -560,7 +560,7 @@ START_TEST(in_the_way)
     check_replaced("a pipe");
     ck_assert_int_eq(unlink(path), 0);
 
-    ck_assert_int_eq(mkdir(path, 0700), 0); /* cannot be replaced: done without */
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* cannot be replaced: not used */
     ck_assert(!load_mixed(folder));
     ck_assert_str_ne(said, "");
     ck_assert_int_eq(rmdir(path), 0);
@@ -880,7 +880,7 @@ START_TEST(full_disk)
 }
 END_TEST
 
-/* A cache that is there serves; one that is not is done without. */
+/* A cache that is there is used; without one the model is packed in memory. */
 static int load_on_read_only(void)
 {
     if (!mount_own("size=64m"))

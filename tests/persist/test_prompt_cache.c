@@ -1,5 +1,5 @@
 /* Texts in files, and prompts that were run before: the same bits as a cold run, and whatever
- * is wrong with a file is done without. */
+ * is wrong with a file, it is not used. */
 #include "persist/save.h"
 
 #include <dirent.h>
@@ -561,7 +561,7 @@ START_TEST(folders_that_cannot_be_used)
     cache.dir = "/dev/null/no";
     keep(&f, &cache, ids, 100);
     ck_assert_int_eq(f.n_warnings, 1);
-    ck_assert_ptr_nonnull(strstr(f.log, "prompt cache: done without /dev/null/no"));
+    ck_assert_ptr_nonnull(strstr(f.log, "prompt cache: not used: /dev/null/no"));
     ck_assert_uint_eq(check_same(&f, f.session, &cache, ids, 100), 0);
 
     /* a full disk, as a limit of files' sizes; asked for before, it costs no signal */
@@ -627,7 +627,7 @@ START_TEST(save_and_load)
     akunu_session_free(full);
     struct akunu_model *state = golden_load("lfm2", NULL);
     full = open_session(&f, state, AKUNU_KV_F16, 1);
-    check_load(full, f.file, AKUNU_ERROR_UNSUPPORTED, "running state");
+    check_load(full, f.file, AKUNU_ERROR_UNSUPPORTED, "recurrent state");
     akunu_session_free(full);
     akunu_model_free(state);
 

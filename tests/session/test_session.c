@@ -603,7 +603,7 @@ START_TEST(penalties_look_back)
     struct akunu_generation g = greedy(1);
     int32_t ids[11];
     memcpy(ids + 1, text_of(0), 10 * sizeof *ids);
-    /* a first token that is the likeliest one after the text, too */
+    /* a first token that is the most likely one after the text, too */
     for (ids[0] = 0; ids[0] < FAKE_VOCAB && best(ids, 11) != ids[0]; ids[0]++)
         ;
     ck_assert_int_lt(ids[0], FAKE_VOCAB);

@@ -1,7 +1,7 @@
 /* Quantized checkpoints and folders of NumPy arrays run as they are stored:
  * values equal to those that the scheme defines, logits near those of a float64 pass over them,
  * the same on every bundle; and what is not supported or damaged is refused by name.
- * tests/golden/quantised.py made the folders and the numbers. */
+ * tests/golden/quantized.py made the folders and the numbers. */
 #include "tests/test.h"
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ enum { N_FOLDERS = sizeof folders / sizeof *folders };
 static const char *folder_path(const char *name)
 {
     char relative[128];
-    snprintf(relative, sizeof relative, "quantised/%s", name);
+    snprintf(relative, sizeof relative, "quantized/%s", name);
     return test_path(relative);
 }
 
@@ -85,7 +85,7 @@ static void run(const char *name, const char *cpu, uint32_t batch, float logits[
 static void read_logits(const char *name, float logits[TOKENS][VOCAB])
 {
     char file[128];
-    snprintf(file, sizeof file, "quantised/%s.npy", name);
+    snprintf(file, sizeof file, "quantized/%s.npy", name);
     struct test_bytes npy = test_read(file);
     size_t bytes = sizeof(float) * TOKENS * VOCAB;
     ck_assert_uint_gt(npy.n, bytes);
@@ -171,7 +171,7 @@ static size_t find_tensor(const struct akunu_file *file, const char *name,
 START_TEST(values)
 {
     char file_name[128], name[128], wanted[65], got[65];
-    snprintf(file_name, sizeof file_name, "quantised/%s.txt", folders[_i].name);
+    snprintf(file_name, sizeof file_name, "quantized/%s.txt", folders[_i].name);
     struct test_bytes list = test_read(file_name);
     struct akunu_file *file = akunu_file_open(folder_path(folders[_i].name));
     ck_assert_msg(file != NULL, "%s", akunu_last_error());
@@ -773,7 +773,7 @@ static struct ak_provider *open_gptq(struct test_st *st)
     return p;
 }
 
-/* Names are put together in buffers of 256 bytes: longer ones are tensors like others. */
+/* Names are built in buffers of 256 bytes: longer ones are tensors like others. */
 START_TEST(long_names)
 {
     static const uint8_t data[256];

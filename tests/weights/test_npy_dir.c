@@ -286,7 +286,7 @@ START_TEST(descriptors)
     few = before;
     few.rlim_cur = 20;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-    ak_status status = ak_provider_open(test_path("quantised/npy-int8"), &p, &error);
+    ak_status status = ak_provider_open(test_path("quantized/npy-int8"), &p, &error);
     setrlimit(RLIMIT_NOFILE, &before);
     ck_assert_msg(status == AKUNU_OK, "%s", error.message);
     ak_provider_close(p);

@@ -145,7 +145,7 @@ AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
     return _mm256_and_si256(_mm256_cmpeq_epi8(own, bit_of), _mm256_set1_epi8(16));
 }
 
-/* Rows 8·half … 8·half + 7 of word line + 4·nibble of a block; 4-bit types have it in nibble
+/* Rows 8·half … 8·half + 7 of line `line` + 4·nibble of a block; 4-bit types have it in nibble
  * `nibble` of interleaved line `line`. */
 AK_KERNEL __m256i block_word(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
                              size_t line, size_t nibble, size_t half)

@@ -349,7 +349,7 @@ static ak_status read_quantized(struct entry *e, struct ak_hf_weight *w)
     AK_TRY(check_bytes(e, numbers->bytes + scales->bytes));
     w->composed_tensor = ak_alloc(1, sizeof *w->composed_tensor);
     if (!w->composed_tensor)
-        return ak_fail_memory(e->error, "a quantised weight", sizeof *w->composed_tensor);
+        return ak_fail_memory(e->error, "a quantized weight", sizeof *w->composed_tensor);
     return compose(e, numbers, scales, w->composed_tensor);
 }
 

@@ -404,7 +404,7 @@ static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_hf_tens
         return AKUNU_OK;
     struct ak_composed_tensor *a = ak_alloc(1, sizeof *a);
     if (!a)
-        return ak_fail_memory(error, "a quantised weight", sizeof *a);
+        return ak_fail_memory(error, "a quantized weight", sizeof *a);
     ak_status status = q->scheme->compose(q, module, t, a, &plain, error);
     if (status != AKUNU_OK || plain) {
         ak_composed_free(a);
@@ -459,7 +459,7 @@ ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error)
         h->index.entries[i] = (struct ak_name_index_entry){ h->weights[i].name, i };
     const char *duplicate = ak_name_index_sort(&h->index);
     if (duplicate)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice, quantised and not",
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice, quantized and not",
                        ak_show(duplicate, strlen(duplicate), shown));
     return AKUNU_OK;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Folders of quantised checkpoints and what comes out of them, for tests/weights/test_hf_quant.c.
+"""Folders of quantized checkpoints and what comes out of them, for tests/weights/test_hf_quant.c.
 
-    quantised.py OUT             (needs numpy from PyPI)
+    quantized.py OUT             (needs numpy from PyPI)
 
 OUT/NAME/ has config.json and model.safetensors, or a manifest.json and arrays
 (docs/npy-directory.md), of a small model of random weights, which are packed here as the
@@ -86,9 +86,9 @@ def mlx(bits, group, factors="BF16"):
         g = groups_of(w, group)
         low, high = g.min(-1), g.max(-1)
         narrow = {"BF16": to_bf16, "F16": np.float16, "F32": np.float32}[factors]
-        widen = from_bf16 if factors == "BF16" else np.float32
+        to_f32 = from_bf16 if factors == "BF16" else np.float32
         scale, bias = narrow((high - low) / (2**bits - 1)), narrow(low)
-        s, b = widen(scale)[..., None], widen(bias)[..., None]
+        s, b = to_f32(scale)[..., None], to_f32(bias)[..., None]
         q = np.clip(np.round((g - b) / s), 0, 2**bits - 1).astype(np.uint32)
         values = s * q.astype(np.float32) + b
         return ({f"{name}.weight": ("U32", bit_stream(q.reshape(w.shape), bits)), f"{name}.scales": (factors, scale), f"{name}.biases": (factors, bias)},
@@ -317,7 +317,7 @@ def write(out, name, config, scheme, own=None, ends=plain, save=write_safetensor
     np.save(out / f"{name}.npy", forward(values, ids).astype("<f4"))
 
 
-def quantised(**config):
+def quantized(**config):
     return {"quantization_config": config}
 
 
@@ -334,31 +334,31 @@ def main():
     write(out, "mlx-f16", {"quantization": f16}, mlx(4, 32, "F16"), {"down_proj": mlx(5, 32, "F16"), "o_proj": mlx(4, 32, "F32")})
     write(out, "mlx-mxfp4", {"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4", layer + "mlp.up_proj": {"group_size": 32, "bits": 4, "mode": "affine"}}},
           mxfp4, {"up_proj": mlx(4, 32)})
-    write(out, "gptq", quantised(quant_method="gptq", bits=4, group_size=32, desc_act=False, sym=False), gptq(4, 32))
-    write(out, "gptq-act", quantised(quant_method="gptq", bits=4, group_size=32, desc_act=True, sym=True), gptq(4, 32, act_order=True, symmetric=True))
-    write(out, "gptq-v2", quantised(quant_method="gptq", bits=8, group_size=-1, checkpoint_format="gptq_v2"), gptq(8, WIDTH, v2=True),
+    write(out, "gptq", quantized(quant_method="gptq", bits=4, group_size=32, desc_act=False, sym=False), gptq(4, 32))
+    write(out, "gptq-act", quantized(quant_method="gptq", bits=4, group_size=32, desc_act=True, sym=True), gptq(4, 32, act_order=True, symmetric=True))
+    write(out, "gptq-v2", quantized(quant_method="gptq", bits=8, group_size=-1, checkpoint_format="gptq_v2"), gptq(8, WIDTH, v2=True),
           {"down_proj": gptq(8, FFN, v2=True)})
-    write(out, "awq", quantised(quant_method="awq", bits=4, group_size=32, version="gemm", zero_point=True), awq)
-    write(out, "fp8", quantised(quant_method="fp8", weight_block_size=[64, 32], activation_scheme="dynamic"), fp8((64, 32), "weight_scale_inv"))
-    write(out, "fp8-mixed", quantised(quant_method="fp8", weight_block_size=[32, 32]), fp8((32, 32), "weight_scale_inv"), {"k_proj": plain, "up_proj": plain})
-    write(out, "fp8-rows", quantised(quant_method="compressed-tensors", format="float-quantized"), fp8((1, 1 << 20), "weight_scale", "BF16"),
+    write(out, "awq", quantized(quant_method="awq", bits=4, group_size=32, version="gemm", zero_point=True), awq)
+    write(out, "fp8", quantized(quant_method="fp8", weight_block_size=[64, 32], activation_scheme="dynamic"), fp8((64, 32), "weight_scale_inv"))
+    write(out, "fp8-mixed", quantized(quant_method="fp8", weight_block_size=[32, 32]), fp8((32, 32), "weight_scale_inv"), {"k_proj": plain, "up_proj": plain})
+    write(out, "fp8-rows", quantized(quant_method="compressed-tensors", format="float-quantized"), fp8((1, 1 << 20), "weight_scale", "BF16"),
           {"up_proj": fp8((1 << 20, 1 << 20), "weight_scale")})
     dynamic = {"-:.*o_proj": {}, r"+:model\.layers\.\d+\.mlp\.up": {"bits": 8}, ".*down_proj": {"group_size": 64}, ".*": {}}
-    write(out, "gptq-dynamic", quantised(quant_method="gptq", bits=4, group_size=32, desc_act=True, sym=False, dynamic=dynamic),
+    write(out, "gptq-dynamic", quantized(quant_method="gptq", bits=4, group_size=32, desc_act=True, sym=False, dynamic=dynamic),
           gptq(4, 32, act_order="shared"), {"o_proj": plain, "up_proj": gptq(8, 32, act_order="shared"), "down_proj": gptq(4, 64, act_order="shared")})
     group = {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32}}}
     rows = {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}}}
     own = {"q_proj": compressed(4, 32, act_order=True), "k_proj": compressed(4, 32, symmetric=False), "v_proj": compressed(8, factors="F16"),
            "o_proj": compressed(4, 32, symmetric=False, zeros="I8"), "gate_proj": compressed(4, 32, factors="F16"), "up_proj": compressed(8, 32),
            "down_proj": compressed(4, 32, "F16", symmetric=False, act_order=True)}
-    write(out, "ct-packed", quantised(quant_method="compressed-tensors", format="pack-quantized", config_groups=group, ignore=["lm_head"]), compressed(4, 32), own)
-    write(out, "ct-int8", quantised(quant_method="compressed-tensors", format="int-quantized", config_groups=rows), int8(),
+    write(out, "ct-packed", quantized(quant_method="compressed-tensors", format="pack-quantized", config_groups=group, ignore=["lm_head"]), compressed(4, 32), own)
+    write(out, "ct-int8", quantized(quant_method="compressed-tensors", format="int-quantized", config_groups=rows), int8(),
           {"q_proj": int8(symmetric=False), "k_proj": plain, "up_proj": int8("F32", one=True)})
     write(out, "npy-int8", {}, npy(8), {"q_proj": npy(8, 64, halves=True), "k_proj": plain, "down_proj": npy(8, 32)}, save=write_npy_dir(None))
     write(out, "npy-int4", {}, npy(4, 32), {"q_proj": npy(4, 64, halves=True, beside=npy(8)), "gate_proj": npy(3, 32, halves=True),
                                           "up_proj": npy(3, 64), "v_proj": npy(8)}, save=write_npy_dir("int4"))
     set_size(128, 256)
-    write(out, "fp8-wide", quantised(quant_method="fp8", weight_block_size=[128, 128]), fp8((128, 128), "weight_scale_inv"),
+    write(out, "fp8-wide", quantized(quant_method="fp8", weight_block_size=[128, 128]), fp8((128, 128), "weight_scale_inv"),
           {"q_proj": fp8((1, 1 << 20), "weight_scale", "BF16"), "up_proj": fp8((1 << 20, 1 << 20), "weight_scale")})
 
 
