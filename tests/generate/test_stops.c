@@ -96,7 +96,7 @@ START_TEST(refused)
                      AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "at most 64"));
     ck_assert_int_eq(ak_gen_stops_begin(&stops, empty, 2, &error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(error.message, "text 2"));
+    ck_assert_ptr_nonnull(strstr(error.message, "stop sequence 2"));
     ck_assert_int_eq(ak_gen_stops_begin(&stops, too_long, 1, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "1025 bytes"));
 }
