@@ -105,12 +105,9 @@ check_include() {
         # Bundles that compile another one'"'"'s sources or inline functions anew.
         builds_on["avxvnni"] = "avx2"; builds_on["neon_i8mm"] = "neon"
         builds_on["avx512bf16"] = "avx512"; builds_on["amx"] = "avx512 avx512bf16"
-        n_bundles = split("avx2 avxvnni avx512 avx512bf16 amx neon neon_i8mm", list, " ")
-        for (i = 1; i <= n_bundles; i++)
-            isa[list[i]]
     }
     function bundle(path,    part) {
-        return split(path, part, "/") == 4 && part[2] == "cpu" && part[3] in isa ? part[3] : ""
+        return split(path, part, "/") == 4 && part[2] == "cpu" && part[3] != "scalar" ? part[3] : ""
     }
     function bad(why) {
         printf "include %s: line %d: %s\n", FILENAME, FNR, why

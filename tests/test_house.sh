@@ -84,6 +84,11 @@ mend
 sed -i '1a #include "base/nothing.h"' src/base/error.c
 finds include src/base/error.c
 mend
+mkdir src/cpu/sse
+printf '/* Lanes. */\n' >src/cpu/avx2/lanes.h
+printf '/* Another bundle. */\n#include "cpu/avx2/lanes.h"\n' >src/cpu/sse/attn.c
+finds include src/cpu/sse/attn.c
+mend
 mkdir src/other
 printf '/* A folder that the order lacks. */\n#include "base/buffer.h"\n' >src/other/one.c
 finds include src/other/one.c

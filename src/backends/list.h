@@ -11,10 +11,9 @@ const struct ak_backend_ops *const *ak_backend_list(void);
 ak_status ak_backend_find(const char *name, const struct ak_backend_ops **out,
                           struct ak_error *error);
 
-/* Composite backend: first layers on one backend, the rest on another (split.c). */
-/* Layers [0, split_layer) run on `first`, the others and what follows them on `second`; 0 <
- * split_layer < layers. On success *out owns both and closes them with itself. `spec` must outlive
- * it. */
+/* Composite backend (split.c). Layers [0, split_layer) run on `first`, the others and what follows
+ * them on `second`; 0 < split_layer < layers. On success *out owns both and closes them with
+ * itself. `spec` must outlive it. */
 ak_status ak_backend_open_split(struct ak_backend *first, struct ak_backend *second,
                                 const struct ak_spec *spec, uint32_t split_layer,
                                 struct ak_backend **out, struct ak_error *error);

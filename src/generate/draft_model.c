@@ -147,7 +147,7 @@ ak_status ak_draft_model_propose(struct ak_draft_model *d, const int32_t *ids, u
     for (uint32_t i = 1; i < n_vocab; i++)
         best = logits[i] > logits[best] ? i : best;
     double seconds = ak_seconds() - started;
-    if (n_unseen <= AK_SESSION_SKINNY_MAX)
+    if (n_unseen <= AK_SKINNY_MAX)
         ak_session_cost_update(&s->cost_model, n_unseen, seconds);
     d->seconds += seconds;
     if (!(logits[best] > -INFINITY) ||

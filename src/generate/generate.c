@@ -123,7 +123,7 @@ static uint32_t count_draft_max(const struct generation *g)
 static ak_status run_pass(struct generation *g, const struct ak_gen_draft *draft, int32_t *sampled,
                           struct ak_error *error)
 {
-    struct akunu_batch_token tokens[AK_SESSION_SKINNY_MAX];
+    struct akunu_batch_token tokens[AK_SKINNY_MAX];
     for (uint32_t i = 0; i <= draft->n; i++)
         tokens[i] = (struct akunu_batch_token){ .token = i == 0 ? g->completion.token :
                                                                   draft->tokens[i - 1],
@@ -171,7 +171,7 @@ static ak_status accept_draft(struct generation *g, const struct ak_gen_draft *d
 static ak_status run_step(struct generation *g, struct ak_error *error)
 {
     uint32_t length = ak_session_kv_sequence(&g->session->kv, g->sequence)->length, n_accepted;
-    int32_t sampled[AK_SESSION_SKINNY_MAX], draft_tokens[AK_GEN_DRAFT_MAX];
+    int32_t sampled[AK_SKINNY_MAX], draft_tokens[AK_GEN_DRAFT_MAX];
     struct ak_gen_draft draft = { .n = 0 };
     bool forced = false;
     if (g->drafts_forced) {

@@ -143,7 +143,7 @@ static struct plan plan_lookup(const struct ak_gen_speculation *s, uint32_t n_ma
 static double estimate_draft_seconds(const struct ak_gen_speculation *s, uint32_t n_unseen)
 {
     const struct ak_session_cost_model *costs = &s->draft->session->cost_model;
-    uint32_t n_skinny = n_unseen < AK_SESSION_SKINNY_MAX ? n_unseen : AK_SESSION_SKINNY_MAX;
+    uint32_t n_skinny = n_unseen < AK_SKINNY_MAX ? n_unseen : AK_SKINNY_MAX;
     return ak_session_cost_estimate(costs, n_skinny) * (double)n_unseen / (double)n_skinny;
 }
 

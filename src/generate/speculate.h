@@ -21,7 +21,7 @@
 #include "generate/draft.h"
 #include "session/session.h"
 
-enum { AK_GEN_DRAFT_MAX = AK_SESSION_SKINNY_MAX - 1 };
+enum { AK_GEN_DRAFT_MAX = AK_SKINNY_MAX - 1 };
 
 /* The draft of one pass. */
 struct ak_gen_draft {

@@ -271,18 +271,17 @@ double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t 
     uint32_t below = n, above = n;
     while (below > 0 && c->seconds[below] <= 0.0)
         below--;
-    while (above <= AK_SESSION_SKINNY_MAX && c->seconds[above] <= 0.0)
+    while (above <= AK_SKINNY_MAX && c->seconds[above] <= 0.0)
         above++;
     if (below == n)
         return c->seconds[n];
-    if (below > 0 && above <= AK_SESSION_SKINNY_MAX)
+    if (below > 0 && above <= AK_SKINNY_MAX)
         return c->seconds[below] + (c->seconds[above] - c->seconds[below]) * (double)(n - below) /
                                        (double)(above - below);
     if (below > 0)
         return c->seconds[below] * (1.0 + token_increment * (double)n) /
                (1.0 + token_increment * (double)below);
-    return above <= AK_SESSION_SKINNY_MAX ?
-               c->seconds[above] * (1.0 + token_increment * (double)n) /
-                   (1.0 + token_increment * (double)above) :
-               0.0;
+    return above <= AK_SKINNY_MAX ? c->seconds[above] * (1.0 + token_increment * (double)n) /
+                                        (1.0 + token_increment * (double)above) :
+                                    0.0;
 }

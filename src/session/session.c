@@ -246,10 +246,9 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
     struct ak_backend_table_options options = s->options;
     bool exact =
         s->backend->ops->is_batch_invariant && s->backend->ops->is_batch_invariant(s->backend);
-    options.max_tokens = options.max_logits = !exact ? 1 :
-                                              s->batch < AK_SESSION_SKINNY_MAX ?
-                                                       s->batch :
-                                                       AK_SESSION_SKINNY_MAX;
+    options.max_tokens = options.max_logits = !exact                   ? 1 :
+                                              s->batch < AK_SKINNY_MAX ? s->batch :
+                                                                         AK_SKINNY_MAX;
     return s->backend->ops->prepare(s->backend, &s->model->sampled_table, &s->model->weights,
                                     &s->model->spec, &options, s->kv.pool, &s->sampled, error);
 }

@@ -16,13 +16,11 @@
 /* Measured seconds per pass of n tokens. Decides how many tokens to draft; never changes the
  * text. */
 
-enum { AK_SESSION_SKINNY_MAX = AK_SKINNY_MAX }; /* tokens */
-
 struct ak_session_cost_model {
-    double seconds[AK_SESSION_SKINNY_MAX + 1]; /* [n]: of a pass of n tokens; 0: not measured */
+    double seconds[AK_SKINNY_MAX + 1]; /* [n]: of a pass of n tokens; 0: not measured */
 };
 
-/* Records that a pass of n tokens, 1 … AK_SESSION_SKINNY_MAX, took `seconds`. */
+/* Records that a pass of n tokens, 1 … AK_SKINNY_MAX, took `seconds`. */
 void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double seconds);
 
 /* Estimated seconds of a pass of n tokens; 0 before the first measurement. */
@@ -98,7 +96,7 @@ ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *e
 
 /* Prepares the table of ak_session_sample; does nothing if it is prepared. */
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
-/* Appends n tokens (at most AK_SESSION_SKINNY_MAX; 1 unless the backend is batch invariant), all
+/* Appends n tokens (at most AK_SKINNY_MAX; 1 unless the backend is batch invariant), all
  * with .logits set, and samples the token after each: from the softmax at gumbel.temperature, or
  * the most likely one at 0. Leaves no logits. next[i] is -1 if no logit is a number. */
 ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,

@@ -92,7 +92,7 @@ static struct akunu_generation params_of(int mode, int seed)
  * soon as there are any, whatever else this machine does. */
 static void make_drafts_cheap(struct akunu_session *session)
 {
-    for (uint32_t n = 1; n <= AK_SESSION_SKINNY_MAX; n++)
+    for (uint32_t n = 1; n <= AK_SKINNY_MAX; n++)
         session->inner->cost_model.seconds[n] = 1e6 + n;
 }
 
@@ -265,7 +265,7 @@ START_TEST(fewest_lookups)
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
     make_drafts_cheap(session);
-    for (uint32_t n = 3; n <= AK_SESSION_SKINNY_MAX; n++)
+    for (uint32_t n = 3; n <= AK_SKINNY_MAX; n++)
         session->inner->cost_model.seconds[n] = 1e9;
     for (uint32_t draft_min = 1; draft_min <= 2; draft_min++) {
         struct akunu_generation params = params_of(0, 1);

@@ -118,7 +118,7 @@ void ak_j_put_formatted_text(struct ak_jenv *j, struct ak_jout *out, const struc
 int64_t ak_j_read_width(struct ak_jenv *j, const struct ak_jstr *s, size_t *at, int64_t max);
 
 /* ---- Markup ------------------------------------------------------------- */
-/* Text marked as safe for HTML by `safe` or `escape`: whatever is added to it is escaped. Nothing
+/* Text marked as safe for HTML by `safe` or `escape`: text that is added to it is escaped. Nothing
  * else escapes anything. */
 static inline bool ak_j_is_safe(struct ak_jval v)
 {
