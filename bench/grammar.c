@@ -62,9 +62,8 @@ static int compare_f64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void masks(const char *name, const struct ak_grammar *g,
-                  const struct ak_grammar_token_trie *trie, const struct ak_tokenizer *t,
-                  const char *text)
+static void masks(const char *name, struct ak_grammar *g, const struct ak_grammar_token_trie *trie,
+                  const struct ak_tokenizer *t, const char *text)
 {
     static int32_t ids[TOKENS_MAX];
     static double cold[TOKENS_MAX];
@@ -149,12 +148,15 @@ static double speed(struct akunu_session *session, const struct akunu_grammar *g
 {
     static const akunu_token prompt[] = { 504, 3575, 282, 4649 };
     struct akunu_generation generation;
+    struct akunu_sampling sampling;
     struct akunu_result result = { .size = sizeof result };
-    akunu_generation_default(&generation);
+    akunu_generation_default(&generation, sizeof generation);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    generation.sampling = &sampling;
     generation.max_tokens = 200;
     generation.speculation = AKUNU_SPECULATION_NONE;
-    generation.sampling.seed = 4;
-    generation.sampling.grammar = g;
+    sampling.seed = 4;
+    sampling.grammar = g;
     akunu_sequence sequence = akunu_sequence_new(session);
     if (akunu_session_generate(session, sequence, prompt, 4, &generation, NULL, NULL, NULL,
                                &result) != AKUNU_OK) {

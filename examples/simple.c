@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     akunu_tokenizer_encode(tokenizer, prompt, strlen(prompt), AKUNU_ADD_SPECIAL, ids, (size_t)n);
 
     struct akunu_generation generation;
-    akunu_generation_default(&generation);
+    akunu_generation_default(&generation, sizeof generation);
     generation.max_tokens = 64;
     if (akunu_session_generate(session, sequence, ids, (size_t)n, &generation, print_piece, NULL,
                                NULL, NULL) != AKUNU_OK)

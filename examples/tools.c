@@ -64,7 +64,7 @@ static char *render(const struct akunu_template *chat_template, const char *ques
     strcpy(at, "\"}]");
 
     struct akunu_chat chat;
-    akunu_chat_default(&chat);
+    akunu_chat_default(&chat, sizeof chat);
     chat.messages = messages;
     chat.tools = tools;
     char *prompt = akunu_template_render(chat_template, &chat, NULL);
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 
     /* The same parameters tell the reader of calls and the grammar how this model writes them. */
     struct akunu_reply_params params;
-    akunu_reply_params_default(&params);
+    akunu_reply_params_default(&params, sizeof params);
     params.chat_template = akunu_template_text(chat_template, NULL, true, NULL);
     params.tokenizer = tokenizer;
     params.prompt = prompt;
@@ -108,18 +108,21 @@ int main(int argc, char **argv)
 
     struct akunu_tool_grammar_params calls;
     struct akunu_grammar *grammar = NULL;
-    akunu_tool_grammar_params_default(&calls);
+    akunu_tool_grammar_params_default(&calls, sizeof calls);
     calls.choice = argc == 4 ? argv[3] : "auto";
     if (!reply || akunu_grammar_from_tools(&params, &calls, &grammar) != AKUNU_OK)
         return complain();
 
     struct akunu_generation generation;
+    struct akunu_sampling sampling;
     struct akunu_result result = { .size = sizeof result };
-    akunu_generation_default(&generation);
+    akunu_generation_default(&generation, sizeof generation);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    generation.sampling = &sampling;
     generation.max_tokens = 128;
     generation.special = true; /* what marks a call may be a control token */
-    generation.sampling.temperature = 0.0f;
-    generation.sampling.grammar = grammar;
+    sampling.temperature = 0.0f;
+    sampling.grammar = grammar;
     if (akunu_session_generate(session, sequence, ids, (size_t)n, &generation, push_piece, NULL,
                                reply, &result) != AKUNU_OK ||
         akunu_reply_end(reply) != AKUNU_OK)

@@ -31,7 +31,7 @@ static ak_status device_info(size_t i, struct akunu_device_info *out, struct ak_
                          "there is no OpenCL device of number %zu: there are %u", i, (unsigned)n);
     if (status == AKUNU_OK) {
         *out = (struct akunu_device_info){ .memory = d->memory,
-                                           .most_allocation = d->max_allocation,
+                                           .max_allocation = d->max_allocation,
                                            .units = d->units,
                                            .mhz = d->mhz,
                                            .usable = d->usable };

@@ -125,7 +125,7 @@ static inline struct akunu_model *golden_load(const char *name, const char *cpu)
 {
     char path[4096];
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.cpu = cpu;
     params.n_threads = 2;
     struct akunu_model *model = akunu_model_load(golden_path(name, ".gguf", path), &params);
@@ -137,7 +137,7 @@ static inline struct akunu_session_params golden_params(unsigned n_threads, uint
                                                         enum akunu_kv_type kv)
 {
     struct akunu_session_params params;
-    akunu_session_params_default(&params);
+    akunu_session_params_default(&params, sizeof params);
     params.context = GOLDEN_CONTEXT;
     params.batch = batch;
     params.max_sequences = 4;

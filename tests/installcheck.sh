@@ -38,7 +38,7 @@ cat > "$work/hello.cc" <<'PROGRAM'
 int main()
 {
     akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     akunu_model *model = akunu_model_load("/nonexistent/model.gguf", &params);
     const bool refused = model == nullptr && !std::string(akunu_last_error()).empty();
     akunu_model_free(model);
@@ -68,6 +68,16 @@ try() {
     fi
 }
 
+# Each header stands alone.
+for header in core files measure sample text; do
+    echo "#include <akunu/$header.h>" >"$work/$header.c"
+    # shellcheck disable=SC2046,SC2086
+    $CC -std=c11 $warnings $(pc --cflags) -fsyntax-only "$work/$header.c" || fail "akunu/$header.h does not compile as C11"
+    # shellcheck disable=SC2046,SC2086
+    ! command -v "$CXX" >/dev/null || $CXX -std=c++17 $warnings $(pc --cflags) -fsyntax-only -x c++ "$work/$header.c" ||
+        fail "akunu/$header.h does not compile as C++17"
+done
+
 library=$libdir/libakunu.so
 if [ -e "$library" ]; then
     # shellcheck disable=SC2046
@@ -76,7 +86,7 @@ if [ -e "$library" ]; then
     others=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^akunu_' || true)
     [ -z "$others" ] || fail "$library exports more than akunu_…: $others"
     # shellcheck disable=SC2013
-    for name in $(sed -n 's/^AKUNU_API .*[ *]\(akunu_[a-z0-9_]*\)(.*/\1/p' "$source/include/akunu/akunu.h"); do
+    for name in $(sed -n 's/^AKUNU_API .*[ *]\(akunu_[a-z0-9_]*\)(.*/\1/p' "$source"/include/akunu/*.h); do
         nm -D --defined-only "$library" | grep -q " T $name\$" || fail "$library lacks $name"
     done
 fi

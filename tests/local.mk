@@ -5,7 +5,9 @@ tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files
 noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
+check_PROGRAMS += tests/api/test_lifetime
 check_PROGRAMS += tests/api/test_model
+check_PROGRAMS += tests/api/test_sizes
 check_PROGRAMS += tests/backend/test_profile
 check_PROGRAMS += tests/backends/test_split
 check_PROGRAMS += tests/base/test_base
@@ -45,6 +47,19 @@ check_PROGRAMS += tests/weights/test_hf_quant
 check_PROGRAMS += tests/weights/test_npy
 check_PROGRAMS += tests/weights/test_npy_dir
 check_PROGRAMS += tests/weights/test_whisper_ggml
+
+# Compiled with headers of an older version of akunu, which come before the library's own.
+tests_api_test_sizes_CPPFLAGS = -Itests/api/older $(AM_CPPFLAGS)
+tests/api/test_sizes-test_sizes.$(OBJEXT): tests/api/older.stamp
+CLEANFILES += tests/api/older.stamp tests/api/older/akunu/*.h
+EXTRA_DIST += tests/api/older_header.awk
+
+tests/api/older.stamp: $(akunuinclude_HEADERS) tests/api/older_header.awk
+	@$(MKDIR_P) tests/api/older/akunu
+	$(AM_V_GEN)for header in $(akunuinclude_HEADERS); do \
+	  $(AWK) -f $(srcdir)/tests/api/older_header.awk $(srcdir)/$$header \
+	    >tests/api/older/akunu/`basename $$header` || exit 1; \
+	done && touch $@
 
 # The command's own sources, of which no library has the functions.
 tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c

@@ -58,7 +58,7 @@ struct akunu_cache *akunu_cache_open(const char *dir)
     }
     if (error.status == AKUNU_OK)
         return cache;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     akunu_cache_free(cache);
     return NULL;
 }
@@ -95,11 +95,11 @@ static ak_status find(const struct akunu_cache *cache, size_t i, struct ak_error
 }
 
 enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t i,
-                                        struct akunu_cache_entry *entry)
+                                        struct akunu_cache_entry *entry, size_t size)
 {
     struct ak_error error = { 0 };
     if (find(cache, i, &error) != AKUNU_OK)
-        return ak_api_fail(&error);
+        return ak_api_finish(&error);
     const struct ak_store_entry *e = &cache->entries[i];
     struct akunu_cache_entry full = {
         .file = e->name,
@@ -111,8 +111,8 @@ enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t 
         .used = e->used,
         .n_tokens = e->header.n_tokens,
     };
-    ak_api_copy_out(entry, &full, sizeof full, "akunu_cache_entry", &error);
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    ak_api_copy_out(entry, size, &full, sizeof full, "akunu_cache_entry", &error);
+    return ak_api_finish(&error);
 }
 
 enum akunu_status akunu_cache_remove(struct akunu_cache *cache, size_t i)
@@ -120,11 +120,11 @@ enum akunu_status akunu_cache_remove(struct akunu_cache *cache, size_t i)
     struct ak_error error = { 0 };
     char shown[AK_SHOW_BYTES];
     if (find(cache, i, &error) != AKUNU_OK)
-        return ak_api_fail(&error);
+        return ak_api_finish(&error);
     const char *name = cache->entries[i].name;
     if (ak_store_remove(cache->dir, name))
         return AKUNU_OK;
     ak_fail(&error, AKUNU_ERROR_IO, "%s/%s: %s", ak_show_path(cache->path, shown), name,
             errno == EBUSY ? "it is being built" : strerror(errno));
-    return ak_api_fail(&error);
+    return ak_api_finish(&error);
 }

@@ -9,10 +9,10 @@ struct akunu_reply {
     struct ak_tc_parser *inner;
 };
 
-void akunu_reply_params_default(struct akunu_reply_params *params)
+void akunu_reply_params_default(struct akunu_reply_params *params, size_t size)
 {
-    *params =
-        (struct akunu_reply_params){ .size = sizeof *params, .calls = true, .reasoning = true };
+    static const struct akunu_reply_params full = { .calls = true, .reasoning = true };
+    ak_api_give_default(params, size, &full, sizeof full);
 }
 
 static ak_status find_format(const struct akunu_reply_params *p, const struct ak_tc_format **out,
@@ -35,7 +35,7 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
     struct akunu_reply_params p;
     struct ak_tc_parser_params settings = { .on_event = on_event, .user = user };
 
-    akunu_reply_params_default(&p);
+    akunu_reply_params_default(&p, sizeof p);
     AK_TRY(ak_api_copy_in(&p, sizeof p, given, "akunu_reply_params", error));
     AK_TRY(find_format(&p, &settings.format, error));
     settings.prompt = p.prompt;
@@ -46,9 +46,10 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
     return ak_tc_parser_create(&settings, out, error);
 }
 
-void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params)
+void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params, size_t size)
 {
-    *params = (struct akunu_tool_grammar_params){ .size = sizeof *params, .parallel = true };
+    static const struct akunu_tool_grammar_params full = { .parallel = true };
+    ak_api_give_default(params, size, &full, sizeof full);
 }
 
 static ak_status create_grammar(const struct akunu_reply_params *reply,
@@ -59,8 +60,8 @@ static ak_status create_grammar(const struct akunu_reply_params *reply,
     struct akunu_tool_grammar_params c;
     struct ak_tc_grammar_params rules = { 0 };
 
-    akunu_reply_params_default(&p);
-    akunu_tool_grammar_params_default(&c);
+    akunu_reply_params_default(&p, sizeof p);
+    akunu_tool_grammar_params_default(&c, sizeof c);
     AK_TRY(ak_api_copy_in(&p, sizeof p, reply, "akunu_reply_params", error));
     AK_TRY(ak_api_copy_in(&c, sizeof c, calls, "akunu_tool_grammar_params", error));
     AK_TRY(find_format(&p, &rules.format, error));
@@ -84,7 +85,7 @@ enum akunu_status akunu_grammar_from_tools(const struct akunu_reply_params *repl
 
     if (!out) {
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "where the grammar goes is NULL");
-        return ak_api_fail(&error);
+        return ak_api_finish(&error);
     }
     *out = NULL;
     create_grammar(reply, calls, &inner, &error);
@@ -92,7 +93,7 @@ enum akunu_status akunu_grammar_from_tools(const struct akunu_reply_params *repl
         ak_fail_memory(&error, "a grammar", sizeof **out);
     if (error.status != AKUNU_OK) {
         ak_grammar_free(inner);
-        return ak_api_fail(&error);
+        return ak_api_finish(&error);
     }
     if (inner)
         (*out)->inner = inner;
@@ -111,7 +112,7 @@ struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params,
         create(params, on_event, user, &reply->inner, &error);
     if (error.status == AKUNU_OK)
         return reply;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     akunu_reply_free(reply);
     return NULL;
 }
@@ -132,7 +133,7 @@ enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text, 
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply, or its text, is NULL");
     else
         ak_tc_parser_push(reply->inner, text ? text : "", n_bytes, &error);
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_api_finish(&error);
 }
 
 enum akunu_status akunu_reply_end(struct akunu_reply *reply)
@@ -143,7 +144,7 @@ enum akunu_status akunu_reply_end(struct akunu_reply *reply)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the reply is NULL");
     else
         ak_tc_parser_end(reply->inner, &error);
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_api_finish(&error);
 }
 
 const char *akunu_reply_message(struct akunu_reply *reply)
@@ -156,7 +157,7 @@ const char *akunu_reply_message(struct akunu_reply *reply)
     else
         ak_tc_parser_message(reply->inner, &message, &error);
     if (!message)
-        ak_api_fail(&error);
+        ak_api_finish(&error);
     return message;
 }
 

@@ -19,7 +19,7 @@ static struct akunu_template *wrap(struct ak_tmpl_set *chat, ak_status status,
 {
     if (status == AKUNU_OK)
         return (struct akunu_template *)chat;
-    ak_api_fail(error);
+    ak_api_finish(error);
     return NULL;
 }
 
@@ -100,17 +100,17 @@ const char *akunu_template_text(const struct akunu_template *chat, const char *n
     return text.bytes;
 }
 
-void akunu_chat_default(struct akunu_chat *chat)
+void akunu_chat_default(struct akunu_chat *chat, size_t size)
 {
-    if (chat)
-        *chat = (struct akunu_chat){ .size = sizeof *chat, .add_generation_prompt = true };
+    static const struct akunu_chat full = { .add_generation_prompt = true };
+    ak_api_give_default(chat, size, &full, sizeof full);
 }
 
 static ak_status render(const struct akunu_template *chat, const struct akunu_chat *given,
                         char **out, size_t *n_bytes, struct ak_error *error)
 {
     struct akunu_chat input;
-    akunu_chat_default(&input);
+    akunu_chat_default(&input, sizeof input);
     if (!chat)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the template is NULL");
     AK_TRY(ak_api_copy_in(&input, sizeof input, given, "akunu_chat", error));
@@ -126,7 +126,7 @@ char *akunu_template_render(const struct akunu_template *chat, const struct akun
     char *text = NULL;
     size_t n = 0;
     if (render(chat, input, &text, &n, &error) != AKUNU_OK)
-        ak_api_fail(&error);
+        ak_api_finish(&error);
     if (n_bytes)
         *n_bytes = n;
     return text;

@@ -7,9 +7,10 @@
 
 static _Thread_local struct ak_error last_failure;
 
-enum akunu_status ak_api_fail(const struct ak_error *error)
+enum akunu_status ak_api_finish(const struct ak_error *error)
 {
-    last_failure = *error;
+    if (error->status != AKUNU_OK)
+        last_failure = *error;
     return error->status;
 }
 
@@ -36,20 +37,26 @@ const char *akunu_status_name(enum akunu_status status)
         [AKUNU_ERROR_CANCELLED] = "cancelled",
         [AKUNU_ERROR_SYSTEM] = "system",
         [AKUNU_ERROR_NUMERIC] = "numeric",
+        [AKUNU_ERROR_BUSY] = "busy",
     };
     size_t i = (size_t)status;
     return i < sizeof names / sizeof *names ? names[i] : "unknown";
 }
 
 /* ---- Sized structs ------------------------------------------------------ */
-static ak_status size_of(const void *given, const char *what, size_t *bytes, struct ak_error *error)
+static void copy(void *out, size_t out_bytes, const void *full, size_t full_bytes)
 {
-    memcpy(bytes, given, sizeof *bytes);
-    if (*bytes <= sizeof *bytes)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "struct %s: its field `size` is %zu and must be the size of the struct",
-                       what, *bytes);
-    return AKUNU_OK;
+    size_t common = ak_min_size(out_bytes, full_bytes);
+    memcpy(out, full, common);
+    memset((char *)out + common, 0, out_bytes - common);
+}
+
+void ak_api_give_default(void *out, size_t out_bytes, const void *full, size_t full_bytes)
+{
+    if (!out || out_bytes < sizeof out_bytes)
+        return;
+    copy(out, out_bytes, full, full_bytes);
+    memcpy(out, &out_bytes, sizeof out_bytes);
 }
 
 ak_status ak_api_copy_in(void *out, size_t known_bytes, const void *given, const char *what,
@@ -58,20 +65,21 @@ ak_status ak_api_copy_in(void *out, size_t known_bytes, const void *given, const
     size_t bytes;
     if (!given)
         return AKUNU_OK;
-    AK_TRY(size_of(given, what, &bytes, error));
+    memcpy(&bytes, given, sizeof bytes);
+    if (bytes <= sizeof bytes)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "struct %s: its field `size` is %zu and must be the size of the struct",
+                       what, bytes);
     memcpy(out, given, ak_min_size(bytes, known_bytes));
     memcpy(out, &known_bytes, sizeof known_bytes);
     return AKUNU_OK;
 }
 
-ak_status ak_api_copy_out(void *out, const void *full, size_t full_bytes, const char *what,
-                          struct ak_error *error)
+ak_status ak_api_copy_out(void *out, size_t out_bytes, const void *full, size_t full_bytes,
+                          const char *what, struct ak_error *error)
 {
-    size_t bytes;
-    if (!out)
+    if (!out || out_bytes == 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no struct %s is given to fill", what);
-    AK_TRY(size_of(out, what, &bytes, error));
-    memcpy(out, full, ak_min_size(bytes, full_bytes));
-    memcpy(out, &bytes, sizeof bytes);
+    copy(out, out_bytes, full, full_bytes);
     return AKUNU_OK;
 }

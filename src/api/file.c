@@ -99,7 +99,7 @@ struct akunu_file *akunu_file_open_with(const char *path, const char *const *ove
     else
         ak_provider_close(provider);
     if (!file)
-        ak_api_fail(&error);
+        ak_api_finish(&error);
     return file;
 }
 
@@ -121,11 +121,6 @@ void akunu_file_free(struct akunu_file *file)
     ak_free(file);
 }
 
-static enum akunu_status finish(ak_status status, const struct ak_error *error)
-{
-    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(error);
-}
-
 static ak_status check_file(const struct akunu_file *file, struct ak_error *error)
 {
     return file ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "no file is given");
@@ -141,7 +136,7 @@ static ak_status get_tensor(const struct akunu_file *file, size_t i, struct ak_t
     return AKUNU_OK;
 }
 
-static ak_status get_info(const struct akunu_file *file, struct akunu_file_info *info,
+static ak_status get_info(const struct akunu_file *file, struct akunu_file_info *info, size_t size,
                           struct ak_error *error)
 {
     AK_TRY(check_file(file, error));
@@ -152,17 +147,20 @@ static ak_status get_info(const struct akunu_file *file, struct akunu_file_info 
         .n_metadata = ak_provider_n_metas(file->provider),
         .bytes = ak_provider_bytes(file->provider),
     };
-    return ak_api_copy_out(info, &full, sizeof full, "akunu_file_info", error);
+    return ak_api_copy_out(info, size, &full, sizeof full, "akunu_file_info", error);
 }
 
-enum akunu_status akunu_file_get_info(const struct akunu_file *file, struct akunu_file_info *info)
+enum akunu_status akunu_file_get_info(const struct akunu_file *file, struct akunu_file_info *info,
+                                      size_t size)
 {
     struct ak_error error = { 0 };
-    return finish(get_info(file, info, &error), &error);
+    get_info(file, info, size, &error);
+    return ak_api_finish(&error);
 }
 
 static ak_status get_tensor_info(const struct akunu_file *file, size_t i,
-                                 struct akunu_tensor_info *info, struct ak_error *error)
+                                 struct akunu_tensor_info *info, size_t size,
+                                 struct ak_error *error)
 {
     struct ak_tensor tensor;
     AK_TRY(get_tensor(file, i, &tensor, error));
@@ -176,14 +174,15 @@ static ak_status get_tensor_info(const struct akunu_file *file, size_t i,
     };
     for (unsigned d = 0; d < tensor.n_dims; d++)
         full.shape[d] = tensor.shape[d];
-    return ak_api_copy_out(info, &full, sizeof full, "akunu_tensor_info", error);
+    return ak_api_copy_out(info, size, &full, sizeof full, "akunu_tensor_info", error);
 }
 
 enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i,
-                                    struct akunu_tensor_info *info)
+                                    struct akunu_tensor_info *info, size_t size)
 {
     struct ak_error error = { 0 };
-    return finish(get_tensor_info(file, i, info, &error), &error);
+    get_tensor_info(file, i, info, size, &error);
+    return ak_api_finish(&error);
 }
 
 /* ---- Values ------------------------------------------------------------- */
@@ -218,7 +217,8 @@ enum akunu_status akunu_file_read_f32(const struct akunu_file *file, size_t i, u
                                       uint64_t n, float *out)
 {
     struct ak_error error = { 0 };
-    return finish(read_f32(file, i, first, n, out, &error), &error);
+    read_f32(file, i, first, n, out, &error);
+    return ak_api_finish(&error);
 }
 
 static ak_status add_to_hash(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
@@ -240,11 +240,11 @@ enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file, size_t i,
         status = ak_tensor_stream(&tensor, add_to_hash, &hash, &error);
     if (status == AKUNU_OK)
         ak_sha256_end_hex(&hash, out);
-    return finish(status, &error);
+    return ak_api_finish(&error);
 }
 
 /* ---- Metadata ----------------------------------------------------------- */
-static ak_status give_meta(const struct ak_meta *meta, struct akunu_meta *out,
+static ak_status give_meta(const struct ak_meta *meta, struct akunu_meta *out, size_t size,
                            struct ak_error *error)
 {
     struct akunu_meta full = {
@@ -261,7 +261,7 @@ static ak_status give_meta(const struct ak_meta *meta, struct akunu_meta *out,
     case AK_META_STRING: full.string = meta->as.string; break;
     default: break;
     }
-    return ak_api_copy_out(out, &full, sizeof full, "akunu_meta", error);
+    return ak_api_copy_out(out, size, &full, sizeof full, "akunu_meta", error);
 }
 
 static ak_status get_meta(const struct akunu_file *file, size_t i, struct ak_meta *out,
@@ -274,14 +274,15 @@ static ak_status get_meta(const struct akunu_file *file, size_t i, struct ak_met
     return AKUNU_OK;
 }
 
-enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i, struct akunu_meta *out)
+enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i, struct akunu_meta *out,
+                                  size_t size)
 {
     struct ak_error error = { 0 };
     struct ak_meta meta;
     ak_status status = get_meta(file, i, &meta, &error);
     if (status == AKUNU_OK)
-        status = give_meta(&meta, out, &error);
-    return finish(status, &error);
+        status = give_meta(&meta, out, size, &error);
+    return ak_api_finish(&error);
 }
 
 static ak_status get_element(const struct akunu_file *file, size_t i, uint64_t j,
@@ -298,28 +299,28 @@ static ak_status get_element(const struct akunu_file *file, size_t i, uint64_t j
 }
 
 enum akunu_status akunu_file_meta_element(const struct akunu_file *file, size_t i, uint64_t j,
-                                          struct akunu_meta *out)
+                                          struct akunu_meta *out, size_t size)
 {
     struct ak_error error = { 0 };
     struct ak_meta element;
     ak_status status = get_element(file, i, j, &element, &error);
     if (status == AKUNU_OK)
-        status = give_meta(&element, out, &error);
-    return finish(status, &error);
+        status = give_meta(&element, out, size, &error);
+    return ak_api_finish(&error);
 }
 
 /* ---- Conversion --------------------------------------------------------- */
-void akunu_convert_params_default(struct akunu_convert_params *params)
+void akunu_convert_params_default(struct akunu_convert_params *params, size_t size)
 {
-    if (params)
-        *params = (struct akunu_convert_params){ .size = sizeof *params };
+    static const struct akunu_convert_params full = { 0 };
+    ak_api_give_default(params, size, &full, sizeof full);
 }
 
 static ak_status convert(const char *from, const char *to, const struct akunu_convert_params *given,
                          struct ak_error *error)
 {
     struct akunu_convert_params params;
-    akunu_convert_params_default(&params);
+    akunu_convert_params_default(&params, sizeof params);
     if (!from || !to)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_convert_params", error));
@@ -338,6 +339,6 @@ enum akunu_status akunu_file_convert(const char *from, const char *to,
                                      const struct akunu_convert_params *params)
 {
     struct ak_error error = { 0 };
-    ak_status status = convert(from, to, params, &error);
-    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    convert(from, to, params, &error);
+    return ak_api_finish(&error);
 }

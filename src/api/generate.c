@@ -1,51 +1,78 @@
-/* akunu_session_generate and akunu_session_generate_parallel: completes the parameters with
- * defaults and checks the sizes of nested structs before the library's own functions run. */
+/* akunu_session_generate and akunu_session_generate_parallel: completes the parameters
+ * with defaults and begins the call in both sessions. */
 #include "generate/generate.h"
 
 #include "api/handles.h"
 #include "base/mem.h"
 
-void akunu_generation_default(struct akunu_generation *generation)
+void akunu_generation_default(struct akunu_generation *generation, size_t size)
 {
-    if (!generation)
-        return;
-    *generation = (struct akunu_generation){ .size = sizeof *generation, .max_tokens = -1 };
-    akunu_sampling_default(&generation->sampling);
+    static const struct akunu_generation full = { .max_tokens = -1 };
+    ak_api_give_default(generation, size, &full, sizeof full);
 }
 
-/* Nested structs cannot grow, so both sizes must be this version's. */
-static ak_status check(const struct akunu_generation *given, struct ak_error *error)
+/* A call with copies of its parameters, completed with defaults. */
+struct call {
+    struct ak_gen_request request;
+    struct akunu_generation generation;
+    struct akunu_sampling sampling;
+};
+
+/* Begins the call in both sessions and fills the request except for on_piece. Call end_call in any
+ * case. */
+static ak_status begin_call(struct call *c, struct akunu_session *session, const akunu_token *ids,
+                            size_t n_ids, const struct akunu_generation *generation,
+                            akunu_cancel_fn *cancel, void *user, struct ak_error *error)
 {
-    if (given->size != sizeof *given || given->sampling.size != sizeof given->sampling)
+    akunu_generation_default(&c->generation, sizeof c->generation);
+    akunu_sampling_default(&c->sampling, sizeof c->sampling);
+    c->request = (struct ak_gen_request){ .session = ak_api_begin(session, error),
+                                          .ids = ids,
+                                          .n_ids = n_ids,
+                                          .generation = &c->generation,
+                                          .cancel = cancel,
+                                          .user = user };
+    if (!c->request.session)
+        return error->status;
+    AK_TRY(ak_api_copy_in(&c->generation, sizeof c->generation, generation, "akunu_generation",
+                          error));
+    AK_TRY(ak_api_copy_in(&c->sampling, sizeof c->sampling, c->generation.sampling,
+                          "akunu_sampling", error));
+    c->generation.sampling = &c->sampling;
+    if (c->generation.draft == session)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "struct akunu_generation: the field `size` is %zu and that of its sampling "
-                       "%zu; expected %zu and %zu "
-                       "(akunu_generation_default sets them)",
-                       given->size, given->sampling.size, sizeof *given, sizeof given->sampling);
-    return AKUNU_OK;
+                       "the draft model's session is the one that generates");
+    if (c->generation.draft) {
+        c->request.draft = ak_api_begin(c->generation.draft, error);
+        if (!c->request.draft)
+            return error->status;
+    }
+    return ids || n_ids == 0 ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
 }
 
-/* Fills the request except for its callbacks; *defaults is used if the caller gave no
- * parameters. */
-static ak_status make_request(struct akunu_session *session, akunu_sequence sequence,
-                              const akunu_token *ids, size_t n_ids,
-                              const struct akunu_generation *generation,
-                              struct akunu_generation *defaults, struct ak_gen_request *out,
-                              struct ak_error *error)
+static enum akunu_status end_call(const struct call *c, struct akunu_session *session,
+                                  const struct ak_error *error)
 {
-    akunu_generation_default(defaults);
-    if (!generation)
-        generation = defaults;
-    *out = (struct ak_gen_request){ .session = ak_api_session(session, error),
-                                    .sequence = sequence,
-                                    .ids = ids,
-                                    .n_ids = n_ids,
-                                    .generation = generation };
-    if (!out->session)
-        return AKUNU_ERROR_ARGUMENT;
-    AK_TRY(check(generation, error));
-    out->draft = generation->draft ? generation->draft->inner : NULL;
-    return ids || n_ids == 0 ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
+    ak_api_end(c->generation.draft, c->request.draft, error);
+    return ak_api_end(session, c->request.session, error);
+}
+
+/* Copies `full` to n results of the caller's version of the struct. */
+static ak_status give_results(struct akunu_result *results, const struct akunu_result *full,
+                              size_t n, struct ak_error *error)
+{
+    size_t size = results ? results->size : 0;
+    if (results && size <= sizeof size)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "struct akunu_result: its field `size` is %zu and must be the size of the "
+                       "struct",
+                       size);
+    for (size_t i = 0; results && i < n; i++) {
+        struct akunu_result own = full[i];
+        own.size = size;
+        ak_api_copy_out((char *)results + i * size, size, &own, sizeof own, "akunu_result", NULL);
+    }
+    return AKUNU_OK;
 }
 
 enum akunu_status akunu_session_generate(struct akunu_session *session, akunu_sequence sequence,
@@ -55,36 +82,22 @@ enum akunu_status akunu_session_generate(struct akunu_session *session, akunu_se
                                          void *user, struct akunu_result *result)
 {
     struct ak_error error = { 0 };
-    struct akunu_generation defaults;
     struct akunu_result full = { .stop = AKUNU_STOP_CALLBACK };
-    struct ak_gen_request request;
-    if (result)
-        ak_api_copy_out(result, &full, sizeof full, "akunu_result", &error);
-    if (error.status == AKUNU_OK && make_request(session, sequence, ids, n_ids, generation,
-                                                 &defaults, &request, &error) == AKUNU_OK) {
-        request.on_piece = on_piece;
-        request.cancel = cancel;
-        request.user = user;
-        ak_gen_run(&request, &full, &error);
-        if (result)
-            ak_api_copy_out(result, &full, sizeof full, "akunu_result", NULL);
+    struct call call;
+    if (give_results(result, &full, 1, &error) != AKUNU_OK)
+        return ak_api_finish(&error);
+    if (begin_call(&call, session, ids, n_ids, generation, cancel, user, &error) == AKUNU_OK) {
+        call.request.sequence = sequence;
+        call.request.on_piece = on_piece;
+        ak_gen_run(&call.request, &full, &error);
+        give_results(result, &full, 1, NULL);
     }
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return end_call(&call, session, &error);
 }
 
-/* The stride of the results is the caller's size of the struct. */
-static ak_status give_results(struct akunu_result *results, const struct akunu_result *full,
-                              size_t n, struct ak_error *error)
-{
-    for (size_t i = 0; results && i < n; i++)
-        AK_TRY(ak_api_copy_out((char *)results + i * results->size, &full[i], sizeof *full,
-                               "akunu_result", error));
-    return AKUNU_OK;
-}
-
-static ak_status generate_choices(const struct ak_gen_request *request, size_t n,
-                                  akunu_completion_fn *on_piece, akunu_sequence *sequences,
-                                  struct akunu_result *results, struct ak_error *error)
+static ak_status run_parallel(const struct ak_gen_request *request, size_t n,
+                              akunu_completion_fn *on_piece, akunu_sequence *sequences,
+                              struct akunu_result *results, struct ak_error *error)
 {
     struct akunu_result *full = ak_alloc(n, sizeof *full);
     if (!full)
@@ -104,17 +117,14 @@ enum akunu_status akunu_session_generate_parallel(
     akunu_cancel_fn *cancel, void *user, struct akunu_result *results)
 {
     struct ak_error error = { 0 };
-    struct akunu_generation defaults;
-    struct ak_gen_request request;
+    struct call call;
     for (size_t i = 1; sequences && i < n; i++)
         sequences[i] = -1;
     if (!sequences || n == 0) {
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no sequences are given for the choices");
-    } else if (make_request(session, sequences[0], ids, n_ids, generation, &defaults, &request,
-                            &error) == AKUNU_OK) {
-        request.cancel = cancel;
-        request.user = user;
-        generate_choices(&request, n, on_piece, sequences, results, &error);
+        return ak_api_finish(&error);
     }
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    if (begin_call(&call, session, ids, n_ids, generation, cancel, user, &error) == AKUNU_OK)
+        run_parallel(&call.request, n, on_piece, sequences, results, &error);
+    return end_call(&call, session, &error);
 }

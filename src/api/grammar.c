@@ -18,7 +18,7 @@ static struct akunu_grammar *wrap(struct ak_grammar *inner, ak_status made, stru
     if (made == AKUNU_OK)
         ak_fail_memory(error, "a grammar", sizeof *grammar);
     ak_grammar_free(inner);
-    ak_api_fail(error);
+    ak_api_finish(error);
     return NULL;
 }
 
@@ -31,10 +31,10 @@ struct akunu_grammar *akunu_grammar_parse(const char *text, size_t n_bytes)
     return wrap(inner, status, &error);
 }
 
-void akunu_schema_params_default(struct akunu_schema_params *params)
+void akunu_schema_params_default(struct akunu_schema_params *params, size_t size)
 {
-    if (params)
-        *params = (struct akunu_schema_params){ .size = sizeof *params };
+    static const struct akunu_schema_params full = { .form = AKUNU_SCHEMA_WRITING };
+    ak_api_give_default(params, size, &full, sizeof full);
 }
 
 static ak_status from_schema(const char *schema, size_t n_bytes,
@@ -42,7 +42,7 @@ static ak_status from_schema(const char *schema, size_t n_bytes,
                              struct ak_error *error)
 {
     struct akunu_schema_params params;
-    akunu_schema_params_default(&params);
+    akunu_schema_params_default(&params, sizeof params);
     if (!schema)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the schema is NULL");
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_schema_params", error));
@@ -125,7 +125,7 @@ static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_toke
     return status;
 }
 
-static ak_status check(const struct ak_grammar *g, const struct akunu_tokenizer *tokenizer,
+static ak_status check(struct ak_grammar *g, const struct akunu_tokenizer *tokenizer,
                        const char *text, size_t n, bool *allowed, size_t *at,
                        struct ak_error *error)
 {
@@ -160,5 +160,5 @@ enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar,
         check(grammar->inner, tokenizer, text, n_bytes, allowed, &offset, &error);
     if (at)
         *at = offset;
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_api_finish(&error);
 }

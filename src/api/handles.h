@@ -23,10 +23,16 @@ struct akunu_model {
 
 struct akunu_session {
     struct ak_session *inner;
+    _Atomic int state; /* session.c */
 };
 
-/* The session behind a handle; NULL, with the error set, if the handle is NULL. */
-struct ak_session *ak_api_session(const struct akunu_session *session, struct ak_error *error);
+/* Begins a call. Returns the session behind the handle; NULL, with the error set, if the handle is
+ * NULL or another call has not ended yet. */
+struct ak_session *ak_api_begin(struct akunu_session *session, struct ak_error *error);
+
+/* Ends a call whose ak_api_begin returned `s`; if that was NULL, only finishes. */
+enum akunu_status ak_api_end(struct akunu_session *session, const struct ak_session *s,
+                             const struct ak_error *error);
 
 /* A handle that borrows a provider, which must outlive it; NULL if out of memory. */
 struct akunu_file *ak_api_lend_file(struct ak_provider *provider);
@@ -34,13 +40,18 @@ struct akunu_file *ak_api_lend_file(struct ak_provider *provider);
 /* ---- Errors: error.c ---------------------------------------------------- */
 /* The last error of the calling thread. */
 
-/* Stores `error`, with a status other than AKUNU_OK, for akunu_last_error and akunu_last_status;
- * returns its status. */
-enum akunu_status ak_api_fail(const struct ak_error *error);
+/* Returns the status of `error`, and stores it for akunu_last_error and akunu_last_status unless it
+ * is AKUNU_OK. */
+enum akunu_status ak_api_finish(const struct ak_error *error);
 
 /* ---- Sized structs: error.c --------------------------------------------- */
-/* Public structs begin with their size, so that programs and libraries of different versions work
- * together. */
+/* The caller states the size of its structs, so that programs and libraries of different versions
+ * work together: in the first member of a struct that it fills, as an argument for one that it
+ * gets. */
+
+/* Writes the defaults `full` to the caller's struct `out`, as many bytes as both versions have, and
+ * 0 to the rest. Its first member becomes `out_bytes`. Does nothing if that does not fit. */
+void ak_api_give_default(void *out, size_t out_bytes, const void *full, size_t full_bytes);
 
 /* Copies the caller's struct `given` over `out`, which holds defaults and is known_bytes long.
  * Fields that the caller's version lacks keep their defaults; fields unknown here are ignored. A
@@ -48,8 +59,9 @@ enum akunu_status ak_api_fail(const struct ak_error *error);
 ak_status ak_api_copy_in(void *out, size_t known_bytes, const void *given, const char *what,
                          struct ak_error *error);
 
-/* Copies `full` to the caller's struct `out`, as many bytes as both versions have. */
-ak_status ak_api_copy_out(void *out, const void *full, size_t full_bytes, const char *what,
-                          struct ak_error *error);
+/* Copies `full` to the caller's struct `out`, as many bytes as both versions have, and 0 to the
+ * rest. */
+ak_status ak_api_copy_out(void *out, size_t out_bytes, const void *full, size_t full_bytes,
+                          const char *what, struct ak_error *error);
 
 #endif

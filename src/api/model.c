@@ -31,17 +31,17 @@ const char *akunu_load_stage_name(enum akunu_load_stage stage)
     return i > 0 && i < sizeof names / sizeof *names ? names[i] : "unknown";
 }
 
-void akunu_load_params_default(struct akunu_load_params *params)
+void akunu_load_params_default(struct akunu_load_params *params, size_t size)
 {
-    if (params)
-        *params = (struct akunu_load_params){ .size = sizeof *params, .n_gpu_layers = -1 };
+    static const struct akunu_load_params full = { .n_gpu_layers = -1 };
+    ak_api_give_default(params, size, &full, sizeof full);
 }
 
 static ak_status load(const char *path, const struct akunu_load_params *given,
                       struct akunu_model *model, struct ak_error *error)
 {
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     if (!path)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_load_params", error));
@@ -67,7 +67,7 @@ struct akunu_model *akunu_model_load(const char *path, const struct akunu_load_p
         load(path, params, model, &error);
     if (error.status == AKUNU_OK)
         return model;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     akunu_model_free(model);
     return NULL;
 }
@@ -152,12 +152,12 @@ static const char *find_heaviest_type(const struct totals *totals)
 }
 
 enum akunu_status akunu_model_get_info(const struct akunu_model *model,
-                                       struct akunu_model_info *info)
+                                       struct akunu_model_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     if (!model) {
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-        return ak_api_fail(&error);
+        return ak_api_finish(&error);
     }
     const struct ak_model *m = model->inner;
     const struct ak_spec_config *config = &m->spec.config;
@@ -184,8 +184,8 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         .pooling = m->spec.pooling.kind,
         .normalized = m->spec.pooling.is_normalized,
     };
-    ak_api_copy_out(info, &full, sizeof full, "akunu_model_info", &error);
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    ak_api_copy_out(info, size, &full, sizeof full, "akunu_model_info", &error);
+    return ak_api_finish(&error);
 }
 
 const struct akunu_tokenizer *akunu_model_tokenizer(const struct akunu_model *model)
@@ -208,24 +208,28 @@ const char *akunu_model_dump(const struct akunu_model *model, bool sampled)
 }
 
 enum akunu_status akunu_memory_report(const struct akunu_model *model,
-                                      const struct akunu_session *session, struct akunu_memory *out)
+                                      struct akunu_session *session, struct akunu_memory *out,
+                                      size_t size)
 {
     struct ak_error error = { 0 };
     if (!model) {
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-        return ak_api_fail(&error);
+        return ak_api_finish(&error);
     }
     const struct ak_model *m = model->inner;
+    const struct ak_session *s = session ? ak_api_begin(session, &error) : NULL;
+    if (error.status != AKUNU_OK)
+        return ak_api_finish(&error);
     struct akunu_memory full = {
         .mapped = ak_provider_bytes(m->provider),
         .packed = m->weights.block_bytes + m->weights.vector_bytes,
-        .kv = session ? session->inner->kv.pool_bytes : 0,
-        .scratch = session ? ak_session_scratch_bytes(session->inner) : 0,
+        .kv = s ? s->kv.pool_bytes : 0,
+        .scratch = s ? ak_session_scratch_bytes(s) : 0,
         .tokenizer = m->tokenizer ? ak_tok_memory_bytes(m->tokenizer) : 0,
         .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table) +
                  ak_table_bytes(&m->hidden_table),
         .cached = m->weights.block_mapped ? m->weights.block_bytes : 0,
     };
-    ak_api_copy_out(out, &full, sizeof full, "akunu_memory", &error);
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    ak_api_copy_out(out, size, &full, sizeof full, "akunu_memory", &error);
+    return ak_api_end(session, s, &error);
 }

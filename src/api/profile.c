@@ -4,6 +4,12 @@
 #include "backend/profile.h"
 #include "backends/list.h"
 
+void akunu_profile_default(struct akunu_profile *profile, size_t size)
+{
+    static const struct akunu_profile full = { 0 };
+    ak_api_give_default(profile, size, &full, sizeof full);
+}
+
 struct progress {
     akunu_tune_fn *call;
     void *user;
@@ -16,7 +22,7 @@ static bool on_progress(double fraction, void *user)
 }
 
 static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *call,
-                      void *user, struct akunu_profile *out, struct ak_error *error)
+                      void *user, struct akunu_profile *out, size_t size, struct ak_error *error)
 {
     struct ak_backend_profile tuned = { 0 };
     struct progress progress = { .call = call, .user = user };
@@ -26,23 +32,24 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
     AK_TRY(
         ak_backend_list()[0]->tune(cpu, n_threads, n_runs, on_progress, &progress, &tuned, error));
     struct akunu_profile full = {
-        .small_n_scale32 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE32],
-        .small_n_scale256 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE256],
-        .small_n_float = tuned.skinny_max[AK_BACKEND_PROFILE_FLOAT],
+        .size = size,
+        .skinny_scale32 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE32],
+        .skinny_scale256 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE256],
+        .skinny_float = tuned.skinny_max[AK_BACKEND_PROFILE_FLOAT],
         .blas_scale32 = tuned.blas[AK_BACKEND_PROFILE_SCALE32],
         .blas_scale256 = tuned.blas[AK_BACKEND_PROFILE_SCALE256],
         .blas_float = tuned.blas[AK_BACKEND_PROFILE_FLOAT],
     };
-    return ak_api_copy_out(out, &full, sizeof full, "akunu_profile", error);
+    return ak_api_copy_out(out, size, &full, sizeof full, "akunu_profile", error);
 }
 
 enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
-                                     akunu_tune_fn *progress, void *user, struct akunu_profile *out)
+                                     akunu_tune_fn *progress, void *user, struct akunu_profile *out,
+                                     size_t size)
 {
     struct ak_error error = { 0 };
-    return tune(cpu, n_threads, n_runs, progress, user, out, &error) == AKUNU_OK ?
-               AKUNU_OK :
-               ak_api_fail(&error);
+    tune(cpu, n_threads, n_runs, progress, user, out, size, &error);
+    return ak_api_finish(&error);
 }
 
 static ak_status write_profile(const struct akunu_profile *given, const char *path,
@@ -54,9 +61,9 @@ static ak_status write_profile(const struct akunu_profile *given, const char *pa
     AK_TRY(ak_api_copy_in(&full, sizeof full, given, "akunu_profile", error));
     struct ak_backend_profile profile = { .threads = full.threads,
                                           .prefill_chunk = full.prefill_chunk };
-    profile.skinny_max[AK_BACKEND_PROFILE_SCALE32] = full.small_n_scale32;
-    profile.skinny_max[AK_BACKEND_PROFILE_SCALE256] = full.small_n_scale256;
-    profile.skinny_max[AK_BACKEND_PROFILE_FLOAT] = full.small_n_float;
+    profile.skinny_max[AK_BACKEND_PROFILE_SCALE32] = full.skinny_scale32;
+    profile.skinny_max[AK_BACKEND_PROFILE_SCALE256] = full.skinny_scale256;
+    profile.skinny_max[AK_BACKEND_PROFILE_FLOAT] = full.skinny_float;
     profile.blas[AK_BACKEND_PROFILE_SCALE32] = full.blas_scale32;
     profile.blas[AK_BACKEND_PROFILE_SCALE256] = full.blas_scale256;
     profile.blas[AK_BACKEND_PROFILE_FLOAT] = full.blas_float;
@@ -66,5 +73,6 @@ static ak_status write_profile(const struct akunu_profile *given, const char *pa
 enum akunu_status akunu_profile_write(const struct akunu_profile *profile, const char *path)
 {
     struct ak_error error = { 0 };
-    return write_profile(profile, path, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    write_profile(profile, path, &error);
+    return ak_api_finish(&error);
 }

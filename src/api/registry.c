@@ -7,35 +7,33 @@
 #include "model/model.h"
 #include "weights/formats.h"
 
-static ak_status fail_past_end(const char *what, size_t i, struct ak_error *error)
+static enum akunu_status fail_past_end(const char *what, size_t i)
 {
-    return ak_fail(error, AKUNU_ERROR_ARGUMENT, "there is no %s of number %zu", what, i);
+    struct ak_error error;
+    ak_fail(&error, AKUNU_ERROR_ARGUMENT, "there is no %s of number %zu", what, i);
+    return ak_api_finish(&error);
 }
 
-static enum akunu_status finish(ak_status status, const struct ak_error *error)
-{
-    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(error);
-}
-
-enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info)
+enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     const struct ak_provider_format *format = ak_provider_format_at(i);
     if (!format)
-        return finish(fail_past_end("format", i, &error), &error);
+        return fail_past_end("format", i);
     struct akunu_format_info full = { .name = format->name,
                                       .about = format->about ? format->about : "" };
-    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_format_info", &error), &error);
+    ak_api_copy_out(info, size, &full, sizeof full, "akunu_format_info", &error);
+    return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info)
+enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     const struct ak_family *const *family = ak_family_list();
     for (size_t at = 0; at < i && *family; at++)
         family++;
     if (!*family)
-        return finish(fail_past_end("architecture", i, &error), &error);
+        return fail_past_end("architecture", i);
     struct akunu_architecture_info full = { .name = (*family)->names[0],
                                             .about = (*family)->description ?
                                                          (*family)->description :
@@ -44,15 +42,15 @@ enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info
                                             .experts = (*family)->has_experts };
     for (uint32_t w = 0; w < (*family)->n_weights; w++)
         full.experts |= (*family)->weights[w].role == AK_ROLE_FFN_ROUTER;
-    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_architecture_info", &error),
-                  &error);
+    ak_api_copy_out(info, size, &full, sizeof full, "akunu_architecture_info", &error);
+    return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
+enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     if (i >= AK_QUANT_COUNT)
-        return finish(fail_past_end("type", i, &error), &error);
+        return fail_past_end("type", i);
     enum ak_quant_type type = (enum ak_quant_type)i;
     const struct ak_quant_info *t = ak_quant_info(type);
     struct ak_backend_type_info cpu;
@@ -63,18 +61,19 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info)
                                     .block_bytes = t->block_bytes,
                                     .integers = cpu.integers,
                                     .packed = cpu.packed || !ak_ggml_type_number(type, &number) };
-    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_type_info", &error), &error);
+    ak_api_copy_out(info, size, &full, sizeof full, "akunu_type_info", &error);
+    return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_quantization_at(size_t i, struct akunu_quantization_info *info)
+enum akunu_status akunu_quantization_at(size_t i, struct akunu_quantization_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     const struct ak_hf_quantization *q = ak_hf_quantization_at(i);
     if (!q)
-        return finish(fail_past_end("quantization", i, &error), &error);
+        return fail_past_end("quantization", i);
     struct akunu_quantization_info full = { .name = q->name, .about = q->about };
-    return finish(ak_api_copy_out(info, &full, sizeof full, "akunu_quantization_info", &error),
-                  &error);
+    ak_api_copy_out(info, size, &full, sizeof full, "akunu_quantization_info", &error);
+    return ak_api_finish(&error);
 }
 
 /* ---- Devices ------------------------------------------------------------ */
@@ -91,12 +90,11 @@ static ak_status find_device(size_t i, struct akunu_device_info *out, struct ak_
                    "this build has no backend but the CPU's: it was configured without OpenCL");
 }
 
-enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info)
+enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     struct akunu_device_info full = { 0 };
-    ak_status status = find_device(i, &full, &error);
-    if (status == AKUNU_OK)
-        status = ak_api_copy_out(info, &full, sizeof full, "akunu_device_info", &error);
-    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    if (find_device(i, &full, &error) == AKUNU_OK)
+        ak_api_copy_out(info, size, &full, sizeof full, "akunu_device_info", &error);
+    return ak_api_finish(&error);
 }

@@ -7,54 +7,57 @@
 #include "base/chip.h"
 
 static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
-                         struct akunu_roofline *out, struct ak_error *error)
+                         struct akunu_roofline *out, size_t size, struct ak_error *error)
 {
     struct akunu_roofline full;
     if (n_threads < 1 || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "measuring needs at least one thread and a place for the result");
     AK_TRY(ak_backend_list()[0]->measure(cpu, n_threads, what, &full, error));
-    return ak_api_copy_out(out, &full, sizeof full, "akunu_roofline", error);
+    return ak_api_copy_out(out, size, &full, sizeof full, "akunu_roofline", error);
 }
 
 enum akunu_status akunu_roofline_measure(const char *cpu, unsigned n_threads, unsigned what,
-                                         struct akunu_roofline *out)
+                                         struct akunu_roofline *out, size_t size)
 {
     struct ak_error error = { 0 };
-    return measure(cpu, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    measure(cpu, n_threads, what, out, size, &error);
+    return ak_api_finish(&error);
 }
 
 static ak_status measure_model(const struct akunu_model *model, unsigned n_threads, unsigned what,
-                               struct akunu_roofline *out, struct ak_error *error)
+                               struct akunu_roofline *out, size_t size, struct ak_error *error)
 {
     struct akunu_roofline full = { 0 };
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     struct ak_backend *backend = model->inner->backend;
     if (backend->ops->measure)
-        return measure(backend->ops->describe(backend), n_threads, what, out, error);
+        return measure(backend->ops->describe(backend), n_threads, what, out, size, error);
     if (n_threads < 1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread");
     if (what & AKUNU_MEASURE_READ)
         AK_TRY(backend->ops->measure_bandwidth(backend, &model->inner->weights, n_threads,
                                                &full.read_bytes_per_second, error));
-    return ak_api_copy_out(out, &full, sizeof full, "akunu_roofline", error);
+    return ak_api_copy_out(out, size, &full, sizeof full, "akunu_roofline", error);
 }
 
 enum akunu_status akunu_roofline_measure_model(const struct akunu_model *model, unsigned n_threads,
-                                               unsigned what, struct akunu_roofline *out)
+                                               unsigned what, struct akunu_roofline *out,
+                                               size_t size)
 {
     struct ak_error error = { 0 };
-    return measure_model(model, n_threads, what, out, &error) == AKUNU_OK ? AKUNU_OK :
-                                                                            ak_api_fail(&error);
+    measure_model(model, n_threads, what, out, size, &error);
+    return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_roofline_measure_all(unsigned n_threads, struct akunu_roofline *out)
+enum akunu_status akunu_roofline_measure_all(unsigned n_threads, struct akunu_roofline *out,
+                                             size_t size)
 {
-    return akunu_roofline_measure(NULL, n_threads, AKUNU_MEASURE_ALL, out);
+    return akunu_roofline_measure(NULL, n_threads, AKUNU_MEASURE_ALL, out, size);
 }
 
-enum akunu_status akunu_chip_get(struct akunu_chip *out)
+enum akunu_status akunu_chip_get(struct akunu_chip *out, size_t size)
 {
     struct ak_error error = { 0 };
     struct ak_chip chip;
@@ -70,7 +73,6 @@ enum akunu_status akunu_chip_get(struct akunu_chip *out)
     };
     _Static_assert(sizeof full.name == sizeof chip.name, "the public name has room for all of it");
     memcpy(full.name, chip.name, sizeof full.name);
-    return ak_api_copy_out(out, &full, sizeof full, "akunu_chip", &error) == AKUNU_OK ?
-               AKUNU_OK :
-               ak_api_fail(&error);
+    ak_api_copy_out(out, size, &full, sizeof full, "akunu_chip", &error);
+    return ak_api_finish(&error);
 }

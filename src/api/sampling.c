@@ -12,34 +12,35 @@ struct akunu_sampler {
     struct ak_session_constraint constraint;
 };
 
-void akunu_sampling_default(struct akunu_sampling *sampling)
+void akunu_sampling_default(struct akunu_sampling *sampling, size_t size)
 {
-    if (sampling)
-        *sampling = (struct akunu_sampling){ .size = sizeof *sampling,
-                                             .temperature = 0.8f,
-                                             .top_k = 40,
-                                             .top_p = 0.95f,
-                                             .min_p = 0.05f,
-                                             .repeat_penalty = 1.0f,
-                                             .repeat_last_n = 64,
-                                             .seed = UINT64_MAX,
-                                             .dynatemp_exponent = 1.0f,
-                                             .typical_p = 1.0f,
-                                             .top_n_sigma = -1.0f,
-                                             .xtc_threshold = 0.1f,
-                                             .dry_base = 1.75f,
-                                             .dry_allowed_length = 2,
-                                             .dry_penalty_last_n = 64,
-                                             .mirostat_tau = 5.0f,
-                                             .mirostat_eta = 0.1f,
-                                             .adaptive_target = -1.0f,
-                                             .adaptive_decay = 0.9f };
+    static const struct akunu_sampling full = {
+        .temperature = 0.8f,
+        .top_k = 40,
+        .top_p = 0.95f,
+        .min_p = 0.05f,
+        .repeat_penalty = 1.0f,
+        .repeat_last_n = 64,
+        .seed = UINT64_MAX,
+        .dynatemp_exponent = 1.0f,
+        .typical_p = 1.0f,
+        .top_n_sigma = -1.0f,
+        .xtc_threshold = 0.1f,
+        .dry_base = 1.75f,
+        .dry_allowed_length = 2,
+        .dry_penalty_last_n = 64,
+        .mirostat_tau = 5.0f,
+        .mirostat_eta = 0.1f,
+        .adaptive_target = -1.0f,
+        .adaptive_decay = 0.9f,
+    };
+    ak_api_give_default(sampling, size, &full, sizeof full);
 }
 
 static ak_status read_params(const struct akunu_sampling *given, struct akunu_sampling *sampling,
                              struct ak_error *error)
 {
-    akunu_sampling_default(sampling);
+    akunu_sampling_default(sampling, sizeof *sampling);
     return ak_api_copy_in(sampling, sizeof *sampling, given, "akunu_sampling", error);
 }
 
@@ -47,11 +48,9 @@ enum akunu_status akunu_sampling_check(const struct akunu_sampling *given)
 {
     struct akunu_sampling sampling;
     struct ak_error error = { 0 };
-    if (read_params(given, &sampling, &error) == AKUNU_OK &&
-        ak_sample_check_params(&sampling, &error) == AKUNU_OK)
-        return AKUNU_OK;
-    ak_api_fail(&error);
-    return error.status;
+    if (read_params(given, &sampling, &error) == AKUNU_OK)
+        ak_sample_check_params(&sampling, &error);
+    return ak_api_finish(&error);
 }
 
 static ak_status create(const struct akunu_model *model, const struct akunu_sampling *given,
@@ -79,7 +78,7 @@ struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model,
         create(model, sampling, sampler, &error);
     if (error.status == AKUNU_OK)
         return sampler;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     akunu_sampler_free(sampler);
     return NULL;
 }
@@ -126,7 +125,7 @@ akunu_token akunu_sampler_sample(struct akunu_sampler *sampler, const float *log
         sample(sampler, logits, &token, &error);
     if (error.status == AKUNU_OK)
         return token;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     return -1;
 }
 
@@ -156,6 +155,6 @@ enum akunu_status akunu_logprobs_compute(const float *logits, size_t vocab_size,
                                          float *logprob, struct akunu_logprob *top, size_t n_top)
 {
     struct ak_error error = { 0 };
-    ak_status status = compute_logprobs(logits, vocab_size, token, logprob, top, n_top, &error);
-    return status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    compute_logprobs(logits, vocab_size, token, logprob, top, n_top, &error);
+    return ak_api_finish(&error);
 }

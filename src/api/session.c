@@ -1,22 +1,23 @@
 /* Sessions behind handles: creation, sequences, passes and embeddings. */
 #include "api/handles.h"
 
+#include <stdatomic.h>
+
 #include "base/mem.h"
 #include "session/session.h"
 
-void akunu_session_params_default(struct akunu_session_params *params)
+void akunu_session_params_default(struct akunu_session_params *params, size_t size)
 {
-    if (params)
-        *params = (struct akunu_session_params){ .size = sizeof *params,
-                                                 .k_type = AKUNU_KV_F16,
-                                                 .v_type = AKUNU_KV_F16 };
+    static const struct akunu_session_params full = { .k_type = AKUNU_KV_F16,
+                                                      .v_type = AKUNU_KV_F16 };
+    ak_api_give_default(params, size, &full, sizeof full);
 }
 
 static ak_status create(const struct akunu_model *model, const struct akunu_session_params *given,
                         struct akunu_session *session, struct ak_error *error)
 {
     struct akunu_session_params params;
-    akunu_session_params_default(&params);
+    akunu_session_params_default(&params, sizeof params);
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_session_params", error));
@@ -34,26 +35,57 @@ struct akunu_session *akunu_session_new(const struct akunu_model *model,
         create(model, params, session, &error);
     if (error.status == AKUNU_OK)
         return session;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     akunu_session_free(session);
     return NULL;
 }
 
-void akunu_session_free(struct akunu_session *session)
+static void destroy(struct akunu_session *session)
 {
-    if (!session)
-        return;
     ak_session_free(session->inner);
     ak_free(session);
 }
 
-struct ak_session *ak_api_session(const struct akunu_session *session, struct ak_error *error)
+/* ---- One call at a time ------------------------------------------------- */
+/* The state of a session, which ak_api_begin and ak_api_end change. */
+enum {
+    IDLE,
+    IN_CALL,
+    FREED /* in a call that frees it at its end */
+};
+
+struct ak_session *ak_api_begin(struct akunu_session *session, struct ak_error *error)
 {
-    if (!session)
+    int idle = IDLE;
+    if (!session) {
         ak_fail(error, AKUNU_ERROR_ARGUMENT, "the session is NULL");
-    return session ? session->inner : NULL;
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong(&session->state, &idle, IN_CALL))
+        return session->inner;
+    ak_fail(error, AKUNU_ERROR_BUSY,
+            "the session is in use by another call: a callback must not call it, and other threads "
+            "must wait");
+    return NULL;
 }
 
+enum akunu_status ak_api_end(struct akunu_session *session, const struct ak_session *s,
+                             const struct ak_error *error)
+{
+    int in_call = IN_CALL;
+    if (s && !atomic_compare_exchange_strong(&session->state, &in_call, IDLE))
+        destroy(session);
+    return ak_api_finish(error);
+}
+
+void akunu_session_free(struct akunu_session *session)
+{
+    int in_call = IN_CALL;
+    if (session && !atomic_compare_exchange_strong(&session->state, &in_call, FREED))
+        destroy(session);
+}
+
+/* ---- Properties --------------------------------------------------------- */
 uint32_t akunu_session_context(const struct akunu_session *session)
 {
     return session ? session->inner->kv.context : 0;
@@ -69,69 +101,79 @@ unsigned akunu_session_threads(const struct akunu_session *session)
     return session ? session->inner->options.n_threads : 0;
 }
 
-enum akunu_status akunu_session_counters(const struct akunu_session *session,
-                                         struct akunu_counters *out)
+enum akunu_status akunu_session_counters(struct akunu_session *session, struct akunu_counters *out,
+                                         size_t size)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = ak_api_session(session, &error);
+    const struct ak_session *s = ak_api_begin(session, &error);
     if (s) {
         struct ak_backend_counts counts = { 0 };
         ak_session_counts(s, &counts);
         struct akunu_counters full = { .passes = s->n_passes,
                                        .tokens = s->n_tokens,
                                        .gemv = counts.gemv,
-                                       .small_n = counts.skinny,
+                                       .skinny = counts.skinny,
                                        .gemm = counts.gemm };
-        ak_api_copy_out(out, &full, sizeof full, "akunu_counters", &error);
+        ak_api_copy_out(out, size, &full, sizeof full, "akunu_counters", &error);
     }
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_api_end(session, s, &error);
 }
 
 /* ---- Sequences ---------------------------------------------------------- */
 akunu_sequence akunu_sequence_new(struct akunu_session *session)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = ak_api_session(session, &error);
+    struct ak_session *s = ak_api_begin(session, &error);
     int32_t sequence = -1;
-    if (s && ak_session_sequence_new(s, &sequence, &error) == AKUNU_OK)
-        return sequence;
-    ak_api_fail(&error);
-    return -1;
+    if (s && ak_session_sequence_new(s, &sequence, &error) != AKUNU_OK)
+        sequence = -1;
+    ak_api_end(session, s, &error);
+    return sequence;
 }
 
 void akunu_sequence_free(struct akunu_session *session, akunu_sequence sequence)
 {
-    if (session && ak_session_kv_sequence(&session->inner->kv, sequence))
-        ak_session_kv_sequence_free(&session->inner->kv, sequence);
+    struct ak_error error = { 0 };
+    if (!session)
+        return;
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s && ak_session_kv_sequence(&s->kv, sequence))
+        ak_session_kv_sequence_free(&s->kv, sequence);
+    ak_api_end(session, s, &error);
 }
 
-uint32_t akunu_sequence_length(const struct akunu_session *session, akunu_sequence sequence)
+uint32_t akunu_sequence_length(struct akunu_session *session, akunu_sequence sequence)
 {
-    const struct ak_session_kv_sequence *found =
-        session ? ak_session_kv_sequence(&session->inner->kv, sequence) : NULL;
-    return found ? found->length : 0;
+    struct ak_error error = { 0 };
+    const struct ak_session *s = ak_api_begin(session, &error);
+    const struct ak_session_kv_sequence *found = NULL;
+    if (s)
+        ak_session_find(s, sequence, &found, &error);
+    uint32_t length = found ? found->length : 0;
+    ak_api_end(session, s, &error);
+    return length;
 }
 
 enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_sequence sequence,
                                         uint32_t length)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = ak_api_session(session, &error);
+    struct ak_session *s = ak_api_begin(session, &error);
     if (s)
         ak_session_rewind(s, sequence, length, &error);
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_api_end(session, s, &error);
 }
 
 akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence,
                                    uint32_t length)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = ak_api_session(session, &error);
+    struct ak_session *s = ak_api_begin(session, &error);
     int32_t fork = -1;
-    if (s && ak_session_fork(s, sequence, length, &fork, &error) == AKUNU_OK)
-        return fork;
-    ak_api_fail(&error);
-    return -1;
+    if (s && ak_session_fork(s, sequence, length, &fork, &error) != AKUNU_OK)
+        fork = -1;
+    ak_api_end(session, s, &error);
+    return fork;
 }
 
 /* ---- Passes ------------------------------------------------------------- */
@@ -140,19 +182,21 @@ enum akunu_status akunu_session_decode(struct akunu_session *session,
 {
     struct ak_error error;
     error.status = AKUNU_OK;
-    struct ak_session *s = ak_api_session(session, &error);
-    if (s) {
-        if (!tokens)
-            ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the tokens are NULL");
-        else
-            ak_session_decode(s, tokens, n, &error);
-    }
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s && !tokens)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the tokens are NULL");
+    else if (s)
+        ak_session_decode(s, tokens, n, &error);
+    return ak_api_end(session, s, &error);
 }
 
-const float *akunu_session_logits(const struct akunu_session *session, size_t i)
+const float *akunu_session_logits(struct akunu_session *session, size_t i)
 {
-    return session ? ak_session_logits(session->inner, i) : NULL;
+    struct ak_error error = { 0 };
+    const struct ak_session *s = ak_api_begin(session, &error);
+    const float *logits = s ? ak_session_logits(s, i) : NULL;
+    ak_api_end(session, s, &error);
+    return logits;
 }
 
 enum akunu_status akunu_session_prefill(struct akunu_session *session, akunu_sequence sequence,
@@ -160,22 +204,20 @@ enum akunu_status akunu_session_prefill(struct akunu_session *session, akunu_seq
                                         void *user, size_t *last)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = ak_api_session(session, &error);
-    if (s) {
-        if (!ids || !last)
-            ak_fail(&error, AKUNU_ERROR_ARGUMENT,
-                    "the ids, or where the last token's index goes, are NULL");
-        else
-            ak_session_prefill(s, sequence, ids, n, cancel, user, last, &error);
-    }
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s && (!ids || !last))
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT,
+                "the ids, or where the last token's index goes, are NULL");
+    else if (s)
+        ak_session_prefill(s, sequence, ids, n, cancel, user, last, &error);
+    return ak_api_end(session, s, &error);
 }
 
 /* ---- Embeddings --------------------------------------------------------- */
-void akunu_embedding_default(struct akunu_embedding *embedding)
+void akunu_embedding_default(struct akunu_embedding *embedding, size_t size)
 {
-    if (embedding)
-        *embedding = (struct akunu_embedding){ .size = sizeof *embedding };
+    static const struct akunu_embedding full = { .pooling = AKUNU_POOLING_MODEL };
+    ak_api_give_default(embedding, size, &full, sizeof full);
 }
 
 enum akunu_status akunu_session_embed(struct akunu_session *session, const struct akunu_ids *texts,
@@ -183,9 +225,9 @@ enum akunu_status akunu_session_embed(struct akunu_session *session, const struc
                                       akunu_cancel_fn *cancel, void *user, float *out)
 {
     struct ak_error error = { 0 };
-    struct ak_session *s = ak_api_session(session, &error);
+    struct ak_session *s = ak_api_begin(session, &error);
     struct akunu_embedding full;
-    akunu_embedding_default(&full);
+    akunu_embedding_default(&full, sizeof full);
     if (s && ak_api_copy_in(&full, sizeof full, embedding, "akunu_embedding", &error) == AKUNU_OK) {
         if (n > 0 && (!texts || !out))
             ak_fail(&error, AKUNU_ERROR_ARGUMENT,
@@ -193,5 +235,5 @@ enum akunu_status akunu_session_embed(struct akunu_session *session, const struc
         else
             ak_session_embed(s, texts, n, &full, cancel, user, out, &error);
     }
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_api_end(session, s, &error);
 }

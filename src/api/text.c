@@ -40,7 +40,7 @@ struct akunu_tokenizer *akunu_tokenizer_load_with(const char *path, const char *
         load(path, override_kv, &tokenizer->inner, &error);
     if (error.status == AKUNU_OK)
         return tokenizer;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     akunu_tokenizer_free(tokenizer);
     return NULL;
 }
@@ -78,7 +78,7 @@ int64_t akunu_tokenizer_encode(const struct akunu_tokenizer *tokenizer, const ch
             AKUNU_OK ||
         ak_tok_encode(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids,
                       &error) != AKUNU_OK) {
-        ak_api_fail(&error);
+        ak_api_finish(&error);
         return -1;
     }
     return (int64_t)n_ids;
@@ -95,7 +95,7 @@ int64_t akunu_tokenizer_decode(const struct akunu_tokenizer *tokenizer, const ak
             AKUNU_OK ||
         ak_tok_decode(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) !=
             AKUNU_OK) {
-        ak_api_fail(&error);
+        ak_api_finish(&error);
         return -1;
     }
     return (int64_t)n_bytes;
@@ -136,7 +136,7 @@ struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer, u
         ak_tok_stream_create(tokenizer->inner, flags, &stream->inner, &error);
     if (error.status == AKUNU_OK)
         return stream;
-    ak_api_fail(&error);
+    ak_api_finish(&error);
     akunu_stream_free(stream);
     return NULL;
 }
@@ -158,7 +158,7 @@ enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token tok
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
     else
         ak_tok_stream_push(stream->inner, token, text, n_bytes, &error);
-    return error.status == AKUNU_OK ? AKUNU_OK : ak_api_fail(&error);
+    return ak_api_finish(&error);
 }
 
 enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text, size_t *n_bytes)
@@ -166,7 +166,7 @@ enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **tex
     if (!stream || !text || !n_bytes) {
         struct ak_error error = { 0 };
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the stream, or where its text goes, is NULL");
-        return ak_api_fail(&error);
+        return ak_api_finish(&error);
     }
     ak_tok_stream_end(stream->inner, text, n_bytes);
     return AKUNU_OK;

@@ -22,6 +22,7 @@ libak_la_SOURCES += \
 	src/base/name_index.c \
 	src/base/name_index.h \
 	src/base/random.h \
+	src/base/refs.h \
 	src/base/system.c \
 	src/base/system.h \
 	src/base/thread.c \

@@ -96,7 +96,7 @@ int cli_apply_template(const struct cli_options *o)
         code = read_optional(o->documents, "--documents", &documents);
     if (code == CLI_EXIT_OK)
         code = load(o, &chat);
-    akunu_chat_default(&input);
+    akunu_chat_default(&input, sizeof input);
     input.messages = messages.bytes;
     input.tools = tools.bytes;
     input.documents = documents.bytes;

@@ -122,10 +122,10 @@ static unsigned bounds_of(const struct cli_bench_test *test, const struct akunu_
 static bool measure_bounds(const struct bench *b, const struct cli_bench_test *test,
                            struct akunu_roofline *roof)
 {
-    struct akunu_roofline now = { .size = sizeof now };
+    struct akunu_roofline now;
     const struct akunu_model_info *info = &b->loaded->info;
     if (akunu_roofline_measure_model(b->loaded->model, akunu_session_threads(b->loaded->session),
-                                     bounds_of(test, info), &now) != AKUNU_OK) {
+                                     bounds_of(test, info), &now, sizeof now) != AKUNU_OK) {
         cli_warn("the machine's limits could not be measured: %s", akunu_last_error());
         return false;
     }
@@ -188,7 +188,7 @@ static int run_test(const struct cli_bench_test *test, void *user)
 {
     struct bench *b = user;
     const struct cli_options *o = b->report->options;
-    struct akunu_roofline roof = { .size = sizeof roof };
+    struct akunu_roofline roof = { 0 };
     char name[CLI_BENCH_NAME_BYTES];
     double *samples = malloc((size_t)o->repetitions * sizeof *samples);
     if (!samples)
@@ -265,10 +265,10 @@ static void fill_ids(struct bench *b, int64_t n)
 static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_sequences)
 {
     enum { PAGE_TOKENS = 64 };
-    struct akunu_memory memory = { .size = sizeof memory };
+    struct akunu_memory memory;
     uint64_t tokens =
         akunu_session_context(loaded->session) + (uint64_t)n_sequences * (PAGE_TOKENS - 1);
-    if (akunu_memory_report(loaded->model, loaded->session, &memory) != AKUNU_OK)
+    if (akunu_memory_report(loaded->model, loaded->session, &memory, sizeof memory) != AKUNU_OK)
         return NAN;
     return (double)memory.kv / (double)(tokens / PAGE_TOKENS * PAGE_TOKENS);
 }

@@ -65,9 +65,10 @@ static const char *base_name(const char *path)
 
 static uint64_t file_bytes(const struct cli_bench_context *c)
 {
-    struct akunu_file_info info = { .size = sizeof info };
-    return akunu_file_get_info(akunu_model_file(c->loaded->model), &info) == AKUNU_OK ? info.bytes :
-                                                                                        0;
+    struct akunu_file_info info;
+    return akunu_file_get_info(akunu_model_file(c->loaded->model), &info, sizeof info) == AKUNU_OK ?
+               info.bytes :
+               0;
 }
 
 /* A percentage, or `unknown`. */
@@ -110,8 +111,8 @@ static json_t *json_samples(const double *samples, size_t n)
 static json_t *json_common(const struct cli_bench_context *c)
 {
     const struct akunu_model_info *info = &c->loaded->info;
-    struct akunu_chip chip = { .size = sizeof chip };
-    if (akunu_chip_get(&chip) != AKUNU_OK)
+    struct akunu_chip chip;
+    if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
         chip.name[0] = '\0';
     return json_pack("{s:o, s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:i, s:s, s:s, s:s}", "model",
                      cli_json_text(c->loaded->path, strlen(c->loaded->path)), "architecture",

@@ -98,10 +98,10 @@ static uint32_t choose(const uint32_t *candidates, const double *scores, size_t 
 
 static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t n_prompt)
 {
-    struct akunu_chip chip = { .size = sizeof chip };
+    struct akunu_chip chip;
     uint32_t candidates[MOST_CANDIDATES], n = 0;
     double scores[MOST_CANDIDATES] = { 0 };
-    if (akunu_chip_get(&chip) != AKUNU_OK)
+    if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
         return cli_fail_library();
     const uint32_t wanted[MOST_CANDIDATES] = { chip.cores, chip.hardware_threads, chip.cores - 1,
                                                chip.cores / 2 };
@@ -207,7 +207,7 @@ static int try_to_write(const char *path)
 
 int cli_bench_tune(const struct cli_options *o)
 {
-    struct akunu_chip chip = { .size = sizeof chip };
+    struct akunu_chip chip;
     struct akunu_profile profile = { .size = sizeof profile };
     struct cli_progress progress = cli_progress_begin();
     char own[PATH_BYTES];
@@ -219,11 +219,11 @@ int cli_bench_tune(const struct cli_options *o)
         code = try_to_write(path);
     if (code != CLI_EXIT_OK)
         return code;
-    if (akunu_chip_get(&chip) != AKUNU_OK)
+    if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
         return cli_fail_library();
     unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
     enum akunu_status status = akunu_profile_tune(o->cpu, threads, (unsigned)o->repetitions,
-                                                  on_progress, &progress, &profile);
+                                                  on_progress, &progress, &profile, sizeof profile);
     cli_progress_end(&progress);
     if (status == AKUNU_OK)
         status = akunu_profile_write(&profile, path);

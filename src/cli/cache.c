@@ -67,8 +67,8 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
     size_t n = akunu_cache_count(cache);
     json_t *files = json_array();
     for (size_t i = 0; i < n; i++) {
-        struct akunu_cache_entry e = { .size = sizeof e };
-        if (akunu_cache_get_entry(cache, i, &e) != AKUNU_OK)
+        struct akunu_cache_entry e;
+        if (akunu_cache_get_entry(cache, i, &e, sizeof e) != AKUNU_OK)
             return cli_fail_library();
         bytes += e.bytes;
         if (o->json) {
@@ -117,8 +117,8 @@ static int prune(const struct cli_options *o, struct akunu_cache *cache, struct 
     uint64_t bytes = 0;
     size_t n = 0;
     for (size_t i = 0; i < akunu_cache_count(cache); i++) {
-        struct akunu_cache_entry e = { .size = sizeof e };
-        if (akunu_cache_get_entry(cache, i, &e) != AKUNU_OK)
+        struct akunu_cache_entry e;
+        if (akunu_cache_get_entry(cache, i, &e, sizeof e) != AKUNU_OK)
             return cli_fail_library();
         if (!is_to_go(o, &e))
             continue;

@@ -194,12 +194,12 @@ static int open_chat(struct cli_chat *chat)
         code = cli_check_bias(&chat->sampling, chat->loaded.model);
     if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &chat->loaded, (uint32_t)o->context, (uint32_t)o->batch);
-    akunu_generation_default(&chat->generation);
+    akunu_generation_default(&chat->generation, sizeof chat->generation);
     chat->generation.max_tokens = o->n_predict;
     chat->generation.stops = o->stops.values;
     chat->generation.n_stops = o->stops.n;
-    chat->generation.sampling = chat->sampling.params;
-    chat->generation.sampling.grammar = chat->grammar;
+    chat->sampling.params.grammar = chat->grammar;
+    chat->generation.sampling = &chat->sampling.params;
     chat->seed = (int64_t)chat->sampling.params.seed;
     chat->generation.special = true; /* such tokens mark reasoning */
     if (code == CLI_EXIT_OK)

@@ -100,7 +100,7 @@ static double rate(double n, double seconds)
 static int stats(struct cli_chat *chat, const char *argument)
 {
     const struct akunu_model_info *m = &chat->loaded.info;
-    struct akunu_memory memory = { .size = sizeof memory };
+    struct akunu_memory memory;
     (void)argument;
     cli_report("model     %s, %s, %.0f million parameters", *m->name ? m->name : m->architecture,
                m->weight_type, (double)m->n_parameters / 1e6);
@@ -114,7 +114,8 @@ static int stats(struct cli_chat *chat, const char *argument)
     cli_report("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_answers,
                (unsigned long long)chat->n_generated,
                rate((double)(chat->n_generated - chat->n_answers), chat->generate_seconds));
-    if (akunu_memory_report(chat->loaded.model, chat->loaded.session, &memory) == AKUNU_OK)
+    if (akunu_memory_report(chat->loaded.model, chat->loaded.session, &memory, sizeof memory) ==
+        AKUNU_OK)
         cli_report("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB",
                    (double)memory.packed / 1e6, (double)memory.kv / 1e6,
                    (double)memory.scratch / 1e6);

@@ -33,7 +33,7 @@ static char *render(const struct cli_chat *chat, size_t *n)
         cli_fail_memory();
         return NULL;
     }
-    akunu_chat_default(&input);
+    akunu_chat_default(&input, sizeof input);
     input.messages = messages;
     input.kwargs = chat->options->kwargs;
     input.add_generation_prompt = true;
@@ -199,7 +199,7 @@ static bool on_cancel(void *user)
 static struct akunu_reply *new_reply(struct turn *turn, const char *prompt)
 {
     struct akunu_reply_params params;
-    akunu_reply_params_default(&params);
+    akunu_reply_params_default(&params, sizeof params);
     params.chat_template = akunu_template_text(turn->chat->template, NULL, false, NULL);
     params.tokenizer = turn->chat->loaded.tokenizer;
     params.prompt = prompt;
@@ -269,7 +269,7 @@ static int generate(struct turn *turn)
 {
     struct cli_chat *chat = turn->chat;
     struct akunu_result result = { .size = sizeof result };
-    chat->generation.sampling.seed = (uint64_t)chat->seed;
+    chat->sampling.params.seed = (uint64_t)chat->seed;
 
     turn->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_generate(

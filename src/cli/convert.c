@@ -32,7 +32,7 @@ static int convert(const struct cli_options *o, const char *path)
 {
     struct work work = { .progress = cli_progress_begin(), .verbose = o->verbose };
     struct akunu_convert_params params;
-    akunu_convert_params_default(&params);
+    akunu_convert_params_default(&params, sizeof params);
     params.type = cli_out_type_name(o->out_type);
     params.pre = o->pre;
     params.overwrite = o->overwrite;

@@ -192,7 +192,7 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
                      struct cli_model_session *loaded, struct sink *sink)
 {
     struct akunu_embedding embedding;
-    akunu_embedding_default(&embedding);
+    akunu_embedding_default(&embedding, sizeof embedding);
     embedding.pooling = (enum akunu_pooling)o->pooling;
     embedding.normalize = o->normalize    ? AKUNU_NORMALIZE_L2 :
                           o->no_normalize ? AKUNU_NORMALIZE_NONE :

@@ -32,7 +32,7 @@ static int from_schema(const struct cli_options *o, const char *text, size_t n,
                        enum akunu_schema_form form, struct akunu_grammar **out)
 {
     struct akunu_schema_params params;
-    akunu_schema_params_default(&params);
+    akunu_schema_params_default(&params, sizeof params);
     params.form = form;
     params.lax = o->schema_lax;
     params.log = on_log;

@@ -33,8 +33,8 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
     }
     cli_output_text(out, "[");
     for (uint64_t j = 0; j < m->n && out->error == 0; j++) {
-        struct akunu_meta element = { .size = sizeof element };
-        if (akunu_file_meta_element(file, i, j, &element) != AKUNU_OK)
+        struct akunu_meta element;
+        if (akunu_file_meta_element(file, i, j, &element, sizeof element) != AKUNU_OK)
             return cli_fail_library();
         cli_output_text(out, j ? ", " : "");
         print_scalar(&element, out);
@@ -46,8 +46,8 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
 static int print_metadata(const struct akunu_file *file, size_t n, struct cli_output *out)
 {
     for (size_t i = 0; i < n && out->error == 0; i++) {
-        struct akunu_meta m = { .size = sizeof m };
-        if (akunu_file_meta(file, i, &m) != AKUNU_OK)
+        struct akunu_meta m;
+        if (akunu_file_meta(file, i, &m, sizeof m) != AKUNU_OK)
             return cli_fail_library();
         cli_output_text(out, i ? ",\n  " : "\n  ");
         cli_json_print(out, cli_json_text(m.key, strlen(m.key)));
@@ -63,9 +63,9 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
                          struct cli_output *out)
 {
     for (size_t i = 0; i < n && out->error == 0; i++) {
-        struct akunu_tensor_info t = { .size = sizeof t };
+        struct akunu_tensor_info t;
         char hash[65];
-        if (akunu_file_tensor(file, i, &t) != AKUNU_OK)
+        if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
             return cli_fail_library();
         int code = cli_tensor_hash(file, i, hashes, hash);
         if (code != CLI_EXIT_OK)
@@ -100,8 +100,8 @@ static void print_totals(const struct akunu_file *file, size_t n_tensors, struct
 
 int cli_inspect_json(const struct akunu_file *file, bool hashes, struct cli_output *out)
 {
-    struct akunu_file_info info = { .size = sizeof info };
-    if (akunu_file_get_info(file, &info) != AKUNU_OK)
+    struct akunu_file_info info;
+    if (akunu_file_get_info(file, &info, sizeof info) != AKUNU_OK)
         return cli_fail_library();
     cli_output_text(out, "{\"format\": ");
     cli_json_print(out, cli_json_text(info.format, strlen(info.format)));

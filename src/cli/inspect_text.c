@@ -44,8 +44,8 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
     }
     cli_output_text(out, "[");
     for (uint64_t j = 0; j < m->n && j < SHOWN_ELEMENTS; j++) {
-        struct akunu_meta element = { .size = sizeof element };
-        if (akunu_file_meta_element(file, i, j, &element) != AKUNU_OK)
+        struct akunu_meta element;
+        if (akunu_file_meta_element(file, i, j, &element, sizeof element) != AKUNU_OK)
             return cli_fail_library();
         cli_output_text(out, j ? ", " : "");
         print_scalar(&element, out);
@@ -59,15 +59,15 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
 static int print_metadata(const struct akunu_file *file, size_t n, struct cli_output *out)
 {
     size_t width = 0;
-    struct akunu_meta m = { .size = sizeof m };
+    struct akunu_meta m;
     for (size_t i = 0; i < n; i++)
-        if (akunu_file_meta(file, i, &m) == AKUNU_OK && strlen(m.key) > width &&
+        if (akunu_file_meta(file, i, &m, sizeof m) == AKUNU_OK && strlen(m.key) > width &&
             strlen(m.key) <= 48)
             width = strlen(m.key);
 
     cli_output_format(out, "\nMetadata (%zu)\n", n);
     for (size_t i = 0; i < n && out->error == 0; i++) {
-        if (akunu_file_meta(file, i, &m) != AKUNU_OK)
+        if (akunu_file_meta(file, i, &m, sizeof m) != AKUNU_OK)
             return cli_fail_library();
         size_t n_key = strlen(m.key);
         cli_output_text(out, "  ");
@@ -95,10 +95,10 @@ static void shape_of(const struct akunu_tensor_info *t, char *out, size_t capaci
 static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
                          struct cli_output *out)
 {
-    struct akunu_tensor_info t = { .size = sizeof t };
+    struct akunu_tensor_info t;
     size_t width = 4;
     for (size_t i = 0; i < n; i++)
-        if (akunu_file_tensor(file, i, &t) == AKUNU_OK && strlen(t.name) > width &&
+        if (akunu_file_tensor(file, i, &t, sizeof t) == AKUNU_OK && strlen(t.name) > width &&
             strlen(t.name) <= 48)
             width = strlen(t.name);
 
@@ -108,7 +108,7 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
                           "shape", "bytes", "offset", "canonical name");
     for (size_t i = 0; i < n && out->error == 0; i++) {
         char shape[96], hash[65];
-        if (akunu_file_tensor(file, i, &t) != AKUNU_OK)
+        if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
             return cli_fail_library();
         int code = cli_tensor_hash(file, i, hashes, hash);
         if (code != CLI_EXIT_OK)
@@ -140,8 +140,8 @@ static void print_totals(const struct akunu_file *file, size_t n_tensors, struct
 int cli_inspect_text(const struct akunu_file *file, const char *path, bool hashes,
                      struct cli_output *out)
 {
-    struct akunu_file_info info = { .size = sizeof info };
-    if (akunu_file_get_info(file, &info) != AKUNU_OK)
+    struct akunu_file_info info;
+    if (akunu_file_get_info(file, &info, sizeof info) != AKUNU_OK)
         return cli_fail_library();
     cli_output_escaped(out, path, strlen(path));
     cli_output_format(out, "\n  format        %s\n  architecture  ", info.format);

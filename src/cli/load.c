@@ -34,7 +34,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
 
     out->progress = cli_progress_begin();
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.cpu = o->cpu;
     params.backend = o->backend;
     params.device = o->device;
@@ -56,8 +56,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     if (!out->model)
         return cli_fail_library();
     out->load_seconds = cli_seconds() - out->progress.started;
-    out->info.size = sizeof out->info;
-    if (akunu_model_get_info(out->model, &out->info) != AKUNU_OK)
+    if (akunu_model_get_info(out->model, &out->info, sizeof out->info) != AKUNU_OK)
         return cli_fail_library();
     out->tokenizer = akunu_model_tokenizer(out->model);
     if (out->info.encoder && o->command != CLI_EMBED) {
@@ -84,7 +83,7 @@ int cli_open_session(const struct cli_options *o, struct cli_model_session *load
 {
     double started = cli_seconds();
     struct akunu_session_params params;
-    akunu_session_params_default(&params);
+    akunu_session_params_default(&params, sizeof params);
     params.context = context;
     params.batch = batch;
     params.max_sequences = loaded->max_sequences;

@@ -20,6 +20,7 @@ int cli_exit_code(enum akunu_status status)
     case AKUNU_ERROR_CANCELLED: return CLI_EXIT_INTERRUPTED;
     case AKUNU_ERROR_SYSTEM: return CLI_EXIT_FAILURE;
     case AKUNU_ERROR_NUMERIC: return CLI_EXIT_FAILURE;
+    case AKUNU_ERROR_BUSY: return CLI_EXIT_FAILURE;
     }
     return CLI_EXIT_FAILURE;
 }

@@ -35,23 +35,23 @@ static void format_other_names(const struct akunu_architecture_info *a, char *ou
 
 static void put_formats(const struct table *t)
 {
-    struct akunu_format_info f = { .size = sizeof f };
+    struct akunu_format_info f;
     print_section(t, "Formats", "What a file is follows from its content, never from its name.",
                   "| format | what files these are |", "|---|---|");
-    for (size_t i = 0; akunu_format_at(i, &f) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_format_at(i, &f, sizeof f) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-14s %s\n", f.name,
                           f.about);
 }
 
 static void put_architectures(const struct table *t)
 {
-    struct akunu_architecture_info a = { .size = sizeof a };
+    struct akunu_architecture_info a;
     char others[256];
     print_section(t, "Architectures",
                   "`general.architecture` of GGUF, and the other names that files have for it: "
                   "`model_type` of config.json.",
                   "| architecture | models | other names |", "|---|---|---|");
-    for (size_t i = 0; akunu_architecture_at(i, &a) == AKUNU_OK; i++) {
+    for (size_t i = 0; akunu_architecture_at(i, &a, sizeof a) == AKUNU_OK; i++) {
         format_other_names(&a, others, sizeof others);
         if (t->markdown)
             cli_output_format(t->out, "| `%s` | %s | %s |\n", a.name, a.about, others);
@@ -63,7 +63,7 @@ static void put_architectures(const struct table *t)
 
 static void put_quantizations(const struct table *t)
 {
-    struct akunu_quantization_info q = { .size = sizeof q };
+    struct akunu_quantization_info q;
     print_section(
         t, "Quantised folders",
         "What `quantization_config` of a config.json calls it in `quant_method`; MLX's is "
@@ -71,14 +71,14 @@ static void put_quantizations(const struct table *t)
         "Their weights run as they are: packed as the types A4, A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 "
         "or MXFP4, or as rows of F8 or F16.",
         "| method | what is read |", "|---|---|");
-    for (size_t i = 0; akunu_quantization_at(i, &q) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_quantization_at(i, &q, sizeof q) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name,
                           q.about);
 }
 
 static void put_types(const struct table *t)
 {
-    struct akunu_type_info y = { .size = sizeof y };
+    struct akunu_type_info y;
     print_section(
         t, "Types of weights",
         "Packed types are laid out anew for the kernels once, in the cache of packed weights; "
@@ -86,7 +86,7 @@ static void put_types(const struct table *t)
         "where the file has them. Products are of 8-bit integers, exact within a block, or of "
         "floats.",
         "| type | bits a weight | block | products | packed |", "|---|---|---|---|---|");
-    for (size_t i = 0; akunu_type_at(i, &y) == AKUNU_OK; i++) {
+    for (size_t i = 0; akunu_type_at(i, &y, sizeof y) == AKUNU_OK; i++) {
         double bits = 8.0 * y.block_bytes / y.block_elems;
         const char *products = y.integers ? "integers" : "floats";
         if (t->markdown)
@@ -128,22 +128,22 @@ static json_t *make_json(void)
 {
     json_t *formats = json_array(), *architectures = json_array(), *types = json_array(),
            *quantizations = json_array();
-    struct akunu_quantization_info q = { .size = sizeof q };
-    struct akunu_format_info f = { .size = sizeof f };
-    struct akunu_architecture_info a = { .size = sizeof a };
-    struct akunu_type_info y = { .size = sizeof y };
-    for (size_t i = 0; akunu_format_at(i, &f) == AKUNU_OK; i++)
+    struct akunu_quantization_info q;
+    struct akunu_format_info f;
+    struct akunu_architecture_info a;
+    struct akunu_type_info y;
+    for (size_t i = 0; akunu_format_at(i, &f, sizeof f) == AKUNU_OK; i++)
         json_array_append_new(formats, json_pack("{s:s, s:s}", "name", f.name, "about", f.about));
-    for (size_t i = 0; akunu_architecture_at(i, &a) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_architecture_at(i, &a, sizeof a) == AKUNU_OK; i++)
         json_array_append_new(architectures,
                               json_pack("{s:s, s:s, s:o, s:b}", "name", a.name, "about", a.about,
                                         "names", names_of(&a), "experts", a.experts));
-    for (size_t i = 0; akunu_type_at(i, &y) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_type_at(i, &y, sizeof y) == AKUNU_OK; i++)
         json_array_append_new(types,
                               json_pack("{s:s, s:i, s:i, s:b, s:b}", "name", y.name, "block_elems",
                                         (int)y.block_elems, "block_bytes", (int)y.block_bytes,
                                         "integers", y.integers, "packed", y.packed));
-    for (size_t i = 0; akunu_quantization_at(i, &q) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_quantization_at(i, &q, sizeof q) == AKUNU_OK; i++)
         json_array_append_new(quantizations,
                               json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
     return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures,
@@ -177,16 +177,16 @@ int cli_models(const struct cli_options *o)
 /* ---- Devices ------------------------------------------------------------ */
 int cli_list_devices(void)
 {
-    struct akunu_device_info d = { .size = sizeof d };
+    struct akunu_device_info d;
     struct cli_output out = cli_output_stdout();
     enum akunu_status status;
     size_t i = 0;
-    for (; (status = akunu_device_at(i, &d)) == AKUNU_OK; i++) {
+    for (; (status = akunu_device_at(i, &d, sizeof d)) == AKUNU_OK; i++) {
         cli_output_format(&out, "%zu  %s (%s)%s\n", i, d.name, d.backend,
                           d.usable ? "" : ", not usable");
         cli_output_format(&out, "   %s, driver %s, %s\n", d.vendor, d.driver, d.version);
         cli_output_format(&out, "   memory %.1f GB, %.1f GB in one piece; %u units, %u MHz; %s\n",
-                          (double)d.memory / 1e9, (double)d.most_allocation / 1e9, d.units, d.mhz,
+                          (double)d.memory / 1e9, (double)d.max_allocation / 1e9, d.units, d.mhz,
                           d.features);
     }
     if (i == 0)

@@ -14,7 +14,7 @@
 static void set_defaults(const struct cli_command *command, struct cli_options *o)
 {
     struct akunu_sampling sampling;
-    akunu_sampling_default(&sampling);
+    akunu_sampling_default(&sampling, sizeof sampling);
     *o = (struct cli_options){
         .command = command->bit,
         .n_predict = -1,

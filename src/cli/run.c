@@ -201,11 +201,11 @@ static int generate(struct cli_run *run)
 /* Sets the prompt cache; false: none. --no-cache disables it, unless a file is named. */
 static bool init_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
 {
-    akunu_prompt_cache_default(cache);
+    akunu_prompt_cache_default(cache, sizeof *cache);
     cache->dir = o->cache_dir;
     cache->file = o->prompt_cache;
     if (cache->file)
-        cache->least = 0;
+        cache->min_tokens = 0;
     return !o->no_prompt_cache && (cache->file || !o->no_cache);
 }
 
@@ -249,20 +249,20 @@ int cli_run(const struct cli_options *o)
                            .loaded = { .sequence = -1 },
                            .draft = { .sequence = -1 },
                            .out = cli_output_stdout() };
-    akunu_generation_default(&run.generation);
+    akunu_generation_default(&run.generation, sizeof run.generation);
     run.generation.max_tokens = o->n_predict;
     run.generation.stops = o->stops.values;
     run.generation.n_stops = o->stops.n;
     int code = cli_sampling(o, &run.sampling);
     run.seed = (int64_t)run.sampling.params.seed;
-    run.generation.sampling = run.sampling.params;
+    run.generation.sampling = &run.sampling.params;
     if (code == CLI_EXIT_OK)
         code = begin_logprobs(&run);
     if (code == CLI_EXIT_OK)
         code = read_prompt(&run);
     if (code == CLI_EXIT_OK)
         code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &run.grammar);
-    run.generation.sampling.grammar = run.grammar;
+    run.sampling.params.grammar = run.grammar;
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &run.loaded);
     run.loaded.max_sequences = (uint32_t)o->n_completions;

@@ -101,7 +101,7 @@ static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
 
 int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
 {
-    akunu_sampling_default(&s->params);
+    akunu_sampling_default(&s->params, sizeof s->params);
     struct akunu_sampling *p = &s->params;
     p->seed = (uint64_t)(o->seed >= 0 ? o->seed : cli_random_seed());
     p->samplers = o->samplers;
@@ -140,8 +140,8 @@ int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
 
 int cli_check_bias(const struct cli_sampling *s, const struct akunu_model *model)
 {
-    struct akunu_model_info info = { .size = sizeof info };
-    akunu_model_get_info(model, &info);
+    struct akunu_model_info info;
+    akunu_model_get_info(model, &info, sizeof info);
     for (size_t i = 0; i < s->params.n_logit_bias; i++) {
         int code = cli_check_ids("--logit-bias", &s->bias[i].token, 1, info.vocab_size);
         if (code != CLI_EXIT_OK)

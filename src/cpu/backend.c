@@ -60,8 +60,8 @@ static void select_blas(struct ak_cpu *cpu, const struct ak_backend_options *opt
     bool wanted = false;
     cpu->prefers_blas = options->prefill == AKUNU_PREFILL_BLAS;
     for (int format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++) {
-        bool chosen = options->prefill == AKUNU_PREFILL_CHOOSE && options->relaxed &&
-                      cpu->profile.blas[format];
+        bool chosen =
+            options->prefill == AKUNU_PREFILL_AUTO && options->relaxed && cpu->profile.blas[format];
         cpu->uses_blas[format] = cpu->prefers_blas || chosen;
         wanted = wanted || cpu->uses_blas[format];
     }

@@ -9,16 +9,16 @@
 ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
                                   const struct akunu_generation *generation, struct ak_error *error)
 {
-    const struct ak_model *model = c->session->model;
+    struct ak_model *model = c->session->model;
     unsigned flags = AKUNU_CONTINUE | (generation->special ? 0u : AKUNU_SKIP_SPECIAL);
     c->limit = generation->max_tokens < 0 ? UINT64_MAX : (uint64_t)generation->max_tokens;
-    AK_TRY(ak_sample_create(&generation->sampling, model->spec.config.vocab_size, model->tokenizer,
+    AK_TRY(ak_sample_create(generation->sampling, model->spec.config.vocab_size, model->tokenizer,
                             &c->sampler, error));
     if (model->tokenizer)
         AK_TRY(ak_tok_stream_create(model->tokenizer, flags, &c->stream, error));
     AK_TRY(ak_gen_stops_begin(&c->stops, generation->stops, generation->n_stops, error));
-    if (generation->sampling.grammar)
-        AK_TRY(ak_session_constraint_begin(model, generation->sampling.grammar->inner,
+    if (generation->sampling->grammar)
+        AK_TRY(ak_session_constraint_begin(model, generation->sampling->grammar->inner,
                                            &c->constraint, error));
     c->on_logprobs = generation->on_logprobs;
     if (c->on_logprobs)
@@ -26,7 +26,7 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
                                        model->spec.config.vocab_size, error));
     c->uses_gumbel = ak_sample_matches_gumbel(c->sampler) && !c->constraint.matcher;
     c->samples_on_backend = c->uses_gumbel && !c->on_logprobs;
-    c->gumbel = (struct ak_gumbel_params){ .temperature = generation->sampling.temperature,
+    c->gumbel = (struct ak_gumbel_params){ .temperature = generation->sampling->temperature,
                                            .seed = ak_sample_random_bits(c->sampler) };
     return AKUNU_OK;
 }

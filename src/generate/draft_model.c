@@ -57,9 +57,6 @@ ak_status ak_draft_model_check(const struct ak_session *session, const struct ak
 {
     const struct ak_tokenizer *own = session->model->tokenizer, *other = draft->model->tokenizer;
     AK_TRY(ak_session_needs_logits(draft, error));
-    if (draft == session)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "the draft model's session is the one that generates");
     if (draft->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the draft model has recurrent state, which cannot be rolled back after a "

@@ -11,8 +11,8 @@ struct ak_gen_request {
     int32_t sequence;
     const int32_t *ids;
     size_t n_ids;
-    const struct akunu_generation *generation;
-    struct ak_session *draft; /* replaces generation->draft; NULL: none */
+    const struct akunu_generation *generation; /* its sampling is not NULL */
+    struct ak_session *draft;                  /* replaces generation->draft; NULL: none */
     akunu_piece_fn *on_piece;
     akunu_cancel_fn *cancel;
     void *user;

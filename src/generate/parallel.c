@@ -37,8 +37,10 @@ static ak_status begin_completions(struct parallel *c,
 {
     for (size_t i = 0; i < c->n; i++) {
         struct akunu_generation own = *c->request->generation;
-        if (own.sampling.seed != UINT64_MAX)
-            own.sampling.seed += i;
+        struct akunu_sampling sampling = *own.sampling;
+        own.sampling = &sampling;
+        if (sampling.seed != UINT64_MAX)
+            sampling.seed += i;
         AK_TRY(ak_gen_completion_begin(&c->completions[i], &own, error));
         ak_gen_completion_add_context(&c->completions[i], sequence->tokens, sequence->length);
         ak_gen_completion_add_context(&c->completions[i], c->request->ids, c->request->n_ids);

@@ -9,9 +9,15 @@
 
 #include "base/mem.h"
 
+struct ak_grammar *ak_grammar_ref(struct ak_grammar *g)
+{
+    ak_refs_take(&g->refs);
+    return g;
+}
+
 void ak_grammar_free(struct ak_grammar *g)
 {
-    if (!g)
+    if (!g || !ak_refs_drop(&g->refs))
         return;
     for (uint32_t i = 0; i < g->n_rules; i++)
         ak_free(g->rules[i].name);

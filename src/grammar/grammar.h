@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/refs.h"
 
 enum ak_grammar_expr_kind {
     AK_GRAMMAR_EXPR_NOTHING,     /* matches no text, not even the empty one */
@@ -92,6 +93,7 @@ struct ak_grammar_keyword_automaton {
 };
 
 struct ak_grammar {
+    struct ak_refs refs;
     struct ak_grammar_expr *exprs;
     struct ak_grammar_byte_set *sets;
     char *bytes;
@@ -110,6 +112,8 @@ struct akunu_grammar {
     struct ak_grammar *inner;
 };
 
+/* One more owner of the grammar, who frees it too. */
+struct ak_grammar *ak_grammar_ref(struct ak_grammar *g);
 void ak_grammar_free(struct ak_grammar *g); /* NULL allowed */
 
 /* Does the grammar allow any text? A schema may forbid every value. */

@@ -83,15 +83,14 @@ static ak_status init_matcher(struct ak_grammar_matcher *m, struct ak_error *err
     return ak_grammar_matcher_reset(m, error);
 }
 
-ak_status ak_grammar_matcher_create(const struct ak_grammar *g,
-                                    const struct ak_grammar_token_trie *trie,
+ak_status ak_grammar_matcher_create(struct ak_grammar *g, const struct ak_grammar_token_trie *trie,
                                     struct ak_grammar_matcher **out, struct ak_error *error)
 {
     *out = NULL;
     struct ak_grammar_matcher *m = ak_alloc(1, sizeof *m);
     if (!m)
         return ak_fail_memory(error, "a grammar's matcher", sizeof *m);
-    m->g = g;
+    m->g = ak_grammar_ref(g);
     m->trie = trie;
     ak_status status = init_matcher(m, error);
     if (status != AKUNU_OK) {
@@ -111,6 +110,7 @@ void ak_grammar_matcher_free(struct ak_grammar_matcher *m)
     ak_pda_free(&m->pda);
     ak_free(m->masks);
     ak_free(m->token_ids);
+    ak_grammar_free(m->g);
     ak_free(m);
 }
 

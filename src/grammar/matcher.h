@@ -29,11 +29,11 @@ uint32_t ak_grammar_token_trie_n_vocab(const struct ak_grammar_token_trie *trie)
 
 struct ak_grammar_matcher;
 
-/* Grammar and trie must outlive the matcher. Without a trie (NULL) the matcher accepts bytes only:
- * a token named by its text stands for that text, and other token references are
- * AKUNU_ERROR_UNSUPPORTED. With a trie, a text that is not one token is AKUNU_ERROR_ARGUMENT. */
-ak_status ak_grammar_matcher_create(const struct ak_grammar *g,
-                                    const struct ak_grammar_token_trie *trie,
+/* The matcher keeps the grammar alive; the trie must outlive it. Without a trie (NULL) the matcher
+ * accepts bytes only: a token named by its text stands for that text, and other token references
+ * are AKUNU_ERROR_UNSUPPORTED. With a trie, a text that is not one token is AKUNU_ERROR_ARGUMENT.
+ */
+ak_status ak_grammar_matcher_create(struct ak_grammar *g, const struct ak_grammar_token_trie *trie,
                                     struct ak_grammar_matcher **out, struct ak_error *error);
 void ak_grammar_matcher_free(struct ak_grammar_matcher *m); /* NULL allowed */
 

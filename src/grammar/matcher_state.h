@@ -12,7 +12,7 @@ struct ak_grammar_mask_entry {
 };
 
 struct ak_grammar_matcher {
-    const struct ak_grammar *g;
+    struct ak_grammar *g;                     /* a reference */
     const struct ak_grammar_token_trie *trie; /* NULL: bytes only */
     struct ak_pda pda;
     int32_t *token_ids;                        /* token of each g->tokens entry; NULL: no trie */

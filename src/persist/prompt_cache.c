@@ -324,7 +324,7 @@ ak_status ak_prompt_cache_restore(struct ak_session *s, int32_t sequence, const 
     const char *why;
     *n_restored = 0;
     AK_TRY(check_empty(s, sequence, error));
-    if (n_ids < 2 || n_ids < cache->least || ak_save_check(s, NULL) != AKUNU_OK)
+    if (n_ids < 2 || n_ids < cache->min_tokens || ak_save_check(s, NULL) != AKUNU_OK)
         return AKUNU_OK;
     if (!open_best(s, cache, ids, n_ids - 1, true, &best, &common))
         return AKUNU_OK;
@@ -374,7 +374,7 @@ ak_status ak_prompt_cache_keep(struct ak_session *s, int32_t sequence, size_t n_
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the sequence has %u tokens, and %zu are to be kept",
                        (unsigned)found->length, n_tokens);
-    if (n_tokens == 0 || n_tokens < cache->least || ak_save_check(s, NULL) != AKUNU_OK)
+    if (n_tokens == 0 || n_tokens < cache->min_tokens || ak_save_check(s, NULL) != AKUNU_OK)
         return AKUNU_OK;
     uint32_t n = (uint32_t)n_tokens;
     if (open_best(s, cache, found->tokens, n, false, &best, &common)) {

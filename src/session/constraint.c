@@ -31,14 +31,14 @@ void ak_model_trie_free(struct ak_model_trie *c)
     ak_free(c);
 }
 
-ak_status ak_session_constraint_begin(const struct ak_model *model,
-                                      const struct ak_grammar *grammar,
+ak_status ak_session_constraint_begin(struct ak_model *model, struct ak_grammar *grammar,
                                       struct ak_session_constraint *c, struct ak_error *error)
 {
     struct ak_model_trie *shared = model->token_trie;
     uint32_t n_vocab = model->spec.config.vocab_size;
     ak_status status = AKUNU_OK;
     *c = (struct ak_session_constraint){ 0 };
+    c->model = ak_model_ref(model);
     if (!model->tokenizer)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a grammar needs a vocabulary, and the model has none");
@@ -58,6 +58,7 @@ ak_status ak_session_constraint_begin(const struct ak_model *model,
 void ak_session_constraint_end(struct ak_session_constraint *c)
 {
     ak_grammar_matcher_free(c->matcher);
+    ak_model_free(c->model);
     ak_free(c->candidate_mask);
     *c = (struct ak_session_constraint){ 0 };
 }

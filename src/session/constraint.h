@@ -15,14 +15,14 @@ void ak_model_trie_free(struct ak_model_trie *c); /* NULL allowed */
 
 /* Matcher of one text. All zero: any text is allowed. */
 struct ak_session_constraint {
+    struct ak_model *model; /* a reference, for its trie; NULL: none */
     struct ak_grammar_matcher *matcher;
     uint32_t *candidate_mask; /* scratch mask of a few tokens; all bits 0 between calls */
 };
 
 /* AKUNU_ERROR_UNSUPPORTED: the model has no vocabulary. AKUNU_ERROR_ARGUMENT: the grammar allows no
  * text, or names tokens that the model lacks. Call ak_session_constraint_end in any case. */
-ak_status ak_session_constraint_begin(const struct ak_model *model,
-                                      const struct ak_grammar *grammar,
+ak_status ak_session_constraint_begin(struct ak_model *model, struct ak_grammar *grammar,
                                       struct ak_session_constraint *c, struct ak_error *error);
 void ak_session_constraint_end(struct ak_session_constraint *c);
 

@@ -280,9 +280,15 @@ ak_status ak_model_load(const char *path, const struct akunu_load_params *params
     return AKUNU_OK;
 }
 
+struct ak_model *ak_model_ref(struct ak_model *m)
+{
+    ak_refs_take(&m->refs);
+    return m;
+}
+
 void ak_model_free(struct ak_model *m)
 {
-    if (!m)
+    if (!m || !ak_refs_drop(&m->refs))
         return;
     if (m->backend) /* it may share the weights with a device */
         m->backend->ops->close(m->backend);

@@ -4,12 +4,14 @@
 #define AK_SESSION_MODEL_H
 
 #include "backend/profile.h"
+#include "base/refs.h"
 #include "dispatch/table.h"
 #include "tokenizer/tokenizer.h"
 
 struct ak_model_trie;
 
 struct ak_model {
+    struct ak_refs refs;
     struct ak_backend_profile profile;
     enum akunu_prefill prefill;
     struct ak_backend *backend;
@@ -27,6 +29,8 @@ struct ak_model {
  * after success; on failure everything is released. */
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
                         struct ak_model **out, struct ak_error *error);
+/* One more owner of the model, who frees it too. */
+struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */
 
 /* Shape of a model's KV pool, without pages and states. An encoder's is F32 regardless of the

@@ -193,14 +193,14 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
                                     &s->model->spec, &s->options, s->kv.pool, &s->logits, error);
 }
 
-ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params,
+ak_status ak_session_create(struct ak_model *model, const struct akunu_session_params *params,
                             struct ak_session **out, struct ak_error *error)
 {
     *out = NULL;
     struct ak_session *s = ak_alloc(1, sizeof *s);
     if (!s)
         return ak_fail_memory(error, "the session", sizeof *s);
-    s->model = model;
+    s->model = ak_model_ref(model);
     s->backend = model->backend;
     s->log = (struct ak_log){ .fn = params->log, .user = params->user };
     ak_status status = init_session(s, params, error);
@@ -235,6 +235,7 @@ void ak_session_free(struct ak_session *s)
     ak_free(s->order);
     ak_free(s->text_sequences);
     ak_free(s->sums);
+    ak_model_free(s->model);
     ak_free(s);
 }
 

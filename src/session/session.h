@@ -28,7 +28,7 @@ double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t 
 
 /* ---- Session ------------------------------------------------------------ */
 struct ak_session {
-    const struct ak_model *model;
+    struct ak_model *model; /* a reference */
     struct ak_backend *backend;
     struct ak_log log;
     struct ak_session_kv kv;
@@ -66,7 +66,7 @@ ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_prof
 
 /* Fields of `params` that are 0 take their defaults; the values used go to its log. The caller owns
  * *out after success. */
-ak_status ak_session_create(const struct ak_model *model, const struct akunu_session_params *params,
+ak_status ak_session_create(struct ak_model *model, const struct akunu_session_params *params,
                             struct ak_session **out, struct ak_error *error);
 void ak_session_free(struct ak_session *s); /* NULL and half-built ones allowed */
 

@@ -68,7 +68,7 @@ ak_status ak_tok_decode(const struct ak_tokenizer *t, const int32_t *ids, size_t
 }
 
 struct ak_tok_stream {
-    const struct ak_tokenizer *t;
+    struct ak_tokenizer *t; /* a reference */
     unsigned flags;
     bool strip_space;
     char carry[MAX_CARRY_BYTES]; /* first bytes of an incomplete character */
@@ -86,8 +86,8 @@ static size_t max_token_bytes(const struct ak_tok_bytes *table)
     return longest;
 }
 
-ak_status ak_tok_stream_create(const struct ak_tokenizer *t, unsigned flags,
-                               struct ak_tok_stream **out, struct ak_error *error)
+ak_status ak_tok_stream_create(struct ak_tokenizer *t, unsigned flags, struct ak_tok_stream **out,
+                               struct ak_error *error)
 {
     size_t longest = max_token_bytes(&t->token_bytes);
 
@@ -105,7 +105,7 @@ ak_status ak_tok_stream_create(const struct ak_tokenizer *t, unsigned flags,
         ak_tok_stream_free(s);
         return ak_fail_memory(error, "a text stream", longest * (1 + REPLACEMENT_BYTES));
     }
-    s->t = t;
+    s->t = ak_tok_ref(t);
     s->flags = flags;
     s->strip_space = strips_first_space(t, flags);
     *out = s;
@@ -116,6 +116,7 @@ void ak_tok_stream_free(struct ak_tok_stream *s)
 {
     if (!s)
         return;
+    ak_tok_free(s->t);
     ak_free(s->pending);
     ak_free(s->out);
     ak_free(s);

@@ -3,6 +3,7 @@
 #ifndef AK_TOKENIZER_INTERNAL_H
 #define AK_TOKENIZER_INTERNAL_H
 
+#include "base/refs.h"
 #include "tokenizer/merge.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/pretokenize.h"
@@ -28,6 +29,7 @@ enum {
 };
 
 struct ak_tokenizer {
+    struct ak_refs refs;
     bool byte_level; /* byte-level BPE, else SentencePiece BPE */
     /* what each token decodes to: a space is a space, however the vocabulary writes it */
     struct ak_tok_bytes token_bytes;

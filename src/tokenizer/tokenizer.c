@@ -216,9 +216,15 @@ ak_status ak_tok_create(const struct ak_vocab *vocab, struct ak_tokenizer **out,
     return AKUNU_OK;
 }
 
+struct ak_tokenizer *ak_tok_ref(struct ak_tokenizer *t)
+{
+    ak_refs_take(&t->refs);
+    return t;
+}
+
 void ak_tok_free(struct ak_tokenizer *t)
 {
-    if (!t)
+    if (!t || !ak_refs_drop(&t->refs))
         return;
     ak_tok_bytes_free(&t->token_bytes);
     ak_tok_specials_free(&t->specials);

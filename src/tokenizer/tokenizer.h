@@ -36,6 +36,8 @@ ak_status ak_tok_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **
 ak_status ak_tok_open(const struct ak_provider *p, struct ak_tokenizer **out,
                       struct ak_error *error);
 
+/* One more owner of the tokenizer, who frees it too. */
+struct ak_tokenizer *ak_tok_ref(struct ak_tokenizer *t);
 void ak_tok_free(struct ak_tokenizer *t); /* NULL allowed */
 
 size_t ak_tok_n_tokens(const struct ak_tokenizer *t);
@@ -56,10 +58,10 @@ ak_status ak_tok_decode(const struct ak_tokenizer *t, const int32_t *ids, size_t
                         unsigned flags, char *text, size_t capacity, size_t *n_bytes,
                         struct ak_error *error);
 
-/* Decodes one token at a time. Allocates nothing after creation. */
+/* Decodes one token at a time. Allocates nothing after creation. Keeps its tokenizer alive. */
 struct ak_tok_stream;
-ak_status ak_tok_stream_create(const struct ak_tokenizer *t, unsigned flags,
-                               struct ak_tok_stream **out, struct ak_error *error);
+ak_status ak_tok_stream_create(struct ak_tokenizer *t, unsigned flags, struct ak_tok_stream **out,
+                               struct ak_error *error);
 void ak_tok_stream_free(struct ak_tok_stream *s);
 /* *text gets the characters that `token` completed; valid until the next call. */
 ak_status ak_tok_stream_push(struct ak_tok_stream *s, int32_t token, const char **text,

@@ -30,16 +30,16 @@ static void logits_of(struct akunu_session *session, akunu_sequence sequence,
 
 static size_t vocab_of(const struct akunu_model *model)
 {
-    struct akunu_model_info info = { .size = sizeof info };
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    struct akunu_model_info info;
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert_uint_le(info.vocab_size, GOLDEN_VOCAB);
     return info.vocab_size;
 }
 
 static size_t head_dim_of(const struct akunu_model *model)
 {
-    struct akunu_model_info info = { .size = sizeof info };
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    struct akunu_model_info info;
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     return info.head_dim;
 }
 
@@ -165,7 +165,7 @@ START_TEST(shared_pages)
     struct golden_text text;
     golden_read_text("window64", &text);
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.n_threads = 2;
     params.override_kv = override_kv;
     struct akunu_model *model = akunu_model_load(golden_path("window64", ".gguf", path), &params);
@@ -337,14 +337,14 @@ START_TEST(kernels_are_counted)
     static float out[2 * GOLDEN_TOKENS * GOLDEN_VOCAB];
     static const uint32_t batches[] = { 1, 4, 40 };
     for (int i = 0; i < 3; i++) {
-        struct akunu_counters counters = { .size = sizeof counters };
+        struct akunu_counters counters;
         struct akunu_session *session = golden_session(model, 2, batches[i], AKUNU_KV_F16);
         logits_of(session, akunu_sequence_new(session), text.ids, 40, vocab_of(model), out);
-        ck_assert_int_eq(akunu_session_counters(session, &counters), AKUNU_OK);
+        ck_assert_int_eq(akunu_session_counters(session, &counters, sizeof counters), AKUNU_OK);
         ck_assert_uint_eq(counters.passes, 40 / batches[i]);
         ck_assert_uint_eq(counters.tokens, 40);
         ck_assert_int_eq(counters.gemv > 0, i == 0);
-        ck_assert_int_eq(counters.small_n > 0, i == 1);
+        ck_assert_int_eq(counters.skinny > 0, i == 1);
         ck_assert_int_eq(counters.gemm > 0, i == 2);
         akunu_session_free(session);
     }
@@ -450,10 +450,13 @@ START_TEST(greedy_text)
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     struct akunu_generation params;
-    akunu_generation_default(&params);
+    struct akunu_sampling sampling;
+    akunu_generation_default(&params, sizeof params);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    params.sampling = &sampling;
     params.max_tokens = (int64_t)text.n_greedy;
-    params.sampling.temperature = 0.0f;
-    params.sampling.ignore_end = true;
+    sampling.temperature = 0.0f;
+    sampling.ignore_end = true;
     params.special = true;
     struct heard heard = generate(model, &text, 2, &params, AKUNU_STOP_LENGTH);
     ck_assert_uint_eq(heard.n, text.n_greedy);
@@ -493,17 +496,20 @@ START_TEST(seeded_text)
     struct akunu_model *model = golden_load("qwen3", NULL);
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
     struct akunu_generation params;
-    akunu_generation_default(&params);
-    params.sampling.seed = 77;
+    struct akunu_sampling sampling;
+    akunu_generation_default(&params, sizeof params);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    params.sampling = &sampling;
+    sampling.seed = 77;
     for (int plain = 0; plain < 2; plain++) {
         if (plain) {
-            params.sampling.top_k = 0;
-            params.sampling.top_p = 1.0f;
-            params.sampling.min_p = 0.0f;
+            sampling.top_k = 0;
+            sampling.top_p = 1.0f;
+            sampling.min_p = 0.0f;
         }
         params.max_tokens = 60;
-        params.sampling.ignore_end = !plain;
-        params.sampling.seed = 6; /* of these, one whose text does not end early */
+        sampling.ignore_end = !plain;
+        sampling.seed = 6; /* of these, one whose text does not end early */
         struct heard a = generate(model, &text, 1, &params, AKUNU_STOP_LENGTH),
                      b = generate(model, &text, 3, &params, AKUNU_STOP_LENGTH);
         ck_assert_mem_eq(a.tokens, b.tokens, a.n * sizeof *a.tokens);
@@ -511,10 +517,10 @@ START_TEST(seeded_text)
             ck_assert(!akunu_tokenizer_is_end(tokenizer, a.tokens[i]));
     }
     /* at a temperature at which all tokens are alike, an end comes soon */
-    params.sampling.temperature = 1e6f;
+    sampling.temperature = 1e6f;
     params.max_tokens = 200;
     size_t n_ended = 0;
-    for (params.sampling.seed = 1; params.sampling.seed <= 40; params.sampling.seed++) {
+    for (sampling.seed = 1; sampling.seed <= 40; sampling.seed++) {
         struct heard heard = { 0 };
         struct akunu_result result = { .size = sizeof result };
         struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
@@ -617,7 +623,7 @@ START_TEST(stages_in_order)
 {
     char path[4096];
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.progress = on_progress;
     params.warm_up = true;
     params.strict = true;
@@ -647,8 +653,8 @@ END_TEST
 START_TEST(info_and_memory)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
-    struct akunu_model_info info = { .size = sizeof info };
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    struct akunu_model_info info;
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert_str_eq(info.name, "qwen2-bf16");
     ck_assert_str_eq(info.architecture, "qwen2");
     ck_assert_str_eq(info.format, "gguf");
@@ -668,21 +674,21 @@ START_TEST(info_and_memory)
     ck_assert_uint_eq(info.n_parameters, 3 * (layer + biases + 2 * 64) + 2 * 416 * 64 + 64);
     ck_assert_uint_eq(info.token_weight_bytes, 2 * (3 * layer + 416 * 64 + 64));
 
-    struct akunu_memory memory = { .size = sizeof memory };
-    ck_assert_int_eq(akunu_memory_report(model, NULL, &memory), AKUNU_OK);
+    struct akunu_memory memory;
+    ck_assert_int_eq(akunu_memory_report(model, NULL, &memory, sizeof memory), AKUNU_OK);
     ck_assert_uint_eq(memory.mapped, 379008);
     ck_assert_uint_eq(memory.kv, 0);
     ck_assert_uint_eq(memory.scratch, 0);
     ck_assert_uint_gt(memory.tokenizer, 0);
     ck_assert_uint_gt(memory.table, 0);
     struct akunu_session *session = golden_session(model, 1, 32, AKUNU_KV_F16);
-    ck_assert_int_eq(akunu_memory_report(model, session, &memory), AKUNU_OK);
+    ck_assert_int_eq(akunu_memory_report(model, session, &memory, sizeof memory), AKUNU_OK);
     /* 256 tokens, and up to 63 empty places in each of four sequences: 7 pages */
     ck_assert_uint_eq(memory.kv, 7 * 64 * 3 * 2 * 16 * 2 * 2);
     ck_assert_uint_gt(memory.scratch, 32 * 416 * 4);
 
-    struct akunu_file_info file = { .size = sizeof file };
-    ck_assert_int_eq(akunu_file_get_info(akunu_model_file(model), &file), AKUNU_OK);
+    struct akunu_file_info file;
+    ck_assert_int_eq(akunu_file_get_info(akunu_model_file(model), &file, sizeof file), AKUNU_OK);
     ck_assert_uint_eq(file.n_tensors, 39);
     ck_assert_ptr_nonnull(strstr(akunu_model_dump(model, true), "gumbel"));
     ck_assert_ptr_null(strstr(akunu_model_dump(model, false), "gumbel"));
@@ -707,6 +713,7 @@ START_TEST(bad_arguments)
     struct akunu_model_info info = { 0 };
     struct akunu_load_params load = { 0 };
     struct akunu_generation generation;
+    struct akunu_sampling sampling = { .size = 8 };
     akunu_token id = 1;
     size_t last;
 
@@ -716,19 +723,20 @@ START_TEST(bad_arguments)
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_load_params");
     ck_assert_ptr_null(akunu_model_load("/nowhere/to/be/found.gguf", NULL));
     failed_with(AKUNU_ERROR_FORMAT, "/nowhere/to/be/found.gguf");
-    akunu_load_params_default(&load);
+    akunu_load_params_default(&load, sizeof load);
     load.cpu = "z80";
     char path[4096];
     ck_assert_ptr_null(akunu_model_load(golden_path("qwen2", ".gguf", path), &load));
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "z80"));
 
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_ERROR_ARGUMENT); /* no size */
-    ck_assert_int_eq(akunu_model_get_info(model, NULL), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_model_get_info(NULL, &info), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_model_get_info(model, &info, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_model_get_info(model, NULL, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_model_get_info(NULL, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
     /* an older program: what it does not know stays untouched */
-    info.size = offsetof(struct akunu_model_info, weight_type);
     info.cpu = path;
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_model_get_info(model, &info, offsetof(struct akunu_model_info, weight_type)),
+        AKUNU_OK);
     ck_assert_str_eq(info.format, "gguf");
     ck_assert_ptr_null(info.weight_type);
     ck_assert_ptr_eq(info.cpu, path);
@@ -752,12 +760,12 @@ START_TEST(bad_arguments)
     ck_assert_uint_eq(akunu_sequence_length(session, 17), 0);
     akunu_sequence_free(session, 17);
 
-    akunu_generation_default(&generation);
-    generation.sampling.size = 8;
+    akunu_generation_default(&generation, sizeof generation);
+    generation.sampling = &sampling;
     ck_assert_int_eq(
         akunu_session_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL),
         AKUNU_ERROR_ARGUMENT);
-    akunu_generation_default(&generation);
+    akunu_generation_default(&generation, sizeof generation);
     generation.max_tokens = 3;
     ck_assert_int_eq(
         akunu_session_generate(session, 0, NULL, 1, &generation, NULL, NULL, NULL, NULL),

@@ -17,7 +17,7 @@ static struct ak_model *load(const char *name)
     struct ak_error error = { 0 };
     struct ak_model *model = NULL;
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.no_cache = true;
     params.n_threads = 2;
     params.backend = "cpu";
@@ -35,7 +35,7 @@ static struct ak_backend *open_cpu(void)
 }
 
 /* The same model, whose layers from `split_layer` on are another backend's. */
-static struct ak_model *split_model(const struct ak_model *model, uint32_t split_layer)
+static struct ak_model *split_model(struct ak_model *model, uint32_t split_layer)
 {
     struct ak_error error = { 0 };
     struct ak_model *split = calloc(1, sizeof *split);
@@ -65,7 +65,7 @@ static void free_split(struct ak_model *split)
     free(split);
 }
 
-static struct ak_session *open_session(const struct ak_model *model)
+static struct ak_session *open_session(struct ak_model *model)
 {
     struct akunu_session_params params = golden_params(2, 32, AKUNU_KV_F16);
     params.context = model->spec.config.context < 256 ? model->spec.config.context : 256;
@@ -76,7 +76,7 @@ static struct ak_session *open_session(const struct ak_model *model)
 }
 
 /* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
-static void run_text(const struct ak_model *model, const akunu_token *ids, float *logits,
+static void run_text(struct ak_model *model, const akunu_token *ids, float *logits,
                      int32_t *sampled, struct ak_backend_counts *counts)
 {
     struct ak_session *session = open_session(model);
@@ -103,13 +103,13 @@ static void run_text(const struct ak_model *model, const akunu_token *ids, float
     ak_session_free(session);
 }
 
-static void embed(const struct ak_model *model, const akunu_token *ids, float *out)
+static void embed(struct ak_model *model, const akunu_token *ids, float *out)
 {
     struct ak_session *session = open_session(model);
     struct ak_error error = { 0 };
     struct akunu_ids texts[2] = { { ids, 20 }, { ids + 7, 11 } };
     struct akunu_embedding embedding;
-    akunu_embedding_default(&embedding);
+    akunu_embedding_default(&embedding, sizeof embedding);
     fine(ak_session_embed(session, texts, 2, &embedding, NULL, NULL, out, &error), &error);
     ak_session_free(session);
 }
@@ -156,7 +156,7 @@ START_TEST(encoders)
     struct akunu_load_params params;
     static float want[2][1024], got[2][1024];
     akunu_token ids[32];
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.no_cache = true;
     snprintf(path, sizeof path, "%s/encoders/bert/model.gguf", getenv("AK_TEST_DATA"));
     fine(ak_model_load(path, &params, &model, &error), &error);

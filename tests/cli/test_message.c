@@ -45,6 +45,7 @@ static const struct {
     { AKUNU_ERROR_MEMORY, 4 }, { AKUNU_ERROR_CONTEXT, 1 },
     { AKUNU_ERROR_IO, 1 },     { AKUNU_ERROR_CANCELLED, 130 },
     { AKUNU_ERROR_SYSTEM, 1 }, { AKUNU_ERROR_NUMERIC, 1 },
+    { AKUNU_ERROR_BUSY, 1 },
 };
 enum { N_CODES = sizeof codes / sizeof *codes };
 
@@ -67,7 +68,7 @@ START_TEST(library_failures)
 {
     struct ak_error error = { .status = codes[_i].status };
     strcpy(error.message, "a reason");
-    (void)ak_api_fail(&error);
+    (void)ak_api_finish(&error);
     catch_stderr();
     int code = cli_fail_library();
     const char *said = caught();

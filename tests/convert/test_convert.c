@@ -28,7 +28,7 @@ static struct ak_provider *open_ok(const char *path)
 static struct akunu_convert_params params_of(const char *type)
 {
     struct akunu_convert_params params;
-    akunu_convert_params_default(&params);
+    akunu_convert_params_default(&params, sizeof params);
     params.type = type;
     return params;
 }

@@ -116,7 +116,7 @@ static const struct ak_grammar_token_trie *masks_trie(void)
 
 /* After `text`, or as much of it as the grammar allows. Grammars that name tokens are passed over.
  */
-static void masks_check(const struct ak_grammar *g, const char *text, size_t n)
+static void masks_check(struct ak_grammar *g, const char *text, size_t n)
 {
     struct ak_grammar_matcher *m = NULL, *plain = NULL;
     struct ak_error error;

@@ -34,19 +34,21 @@ static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *
     return reported->n != reported->stop_after;
 }
 
-static struct akunu_generation params_of(int mode)
+static struct akunu_generation params_of(int mode, struct akunu_sampling *sampling)
 {
     struct akunu_generation params;
-    akunu_generation_default(&params);
+    akunu_generation_default(&params, sizeof params);
+    akunu_sampling_default(sampling, sizeof *sampling);
+    params.sampling = sampling;
     params.max_tokens = 30;
-    params.sampling.seed = 40;
-    params.sampling.temperature = mode == 0 ? 0.0f : 0.9f;
+    sampling->seed = 40;
+    sampling->temperature = mode == 0 ? 0.0f : 0.9f;
     if (mode == 2)
-        params.sampling.repeat_penalty = 1.2f;
+        sampling->repeat_penalty = 1.2f;
     if (mode == 3) { /* the backend draws */
-        params.sampling.top_k = 0;
-        params.sampling.top_p = 1.0f;
-        params.sampling.min_p = 0.0f;
+        sampling->top_k = 0;
+        sampling->top_p = 1.0f;
+        sampling->min_p = 0.0f;
     }
     return params;
 }
@@ -78,7 +80,8 @@ START_TEST(as_if_alone)
     for (int mode = 0; mode < MODES; mode++) {
         if (mode > 0 && !test_is_full() && mode != 1 + _i % (MODES - 1))
             continue;
-        struct akunu_generation params = params_of(mode);
+        struct akunu_sampling sampling;
+        struct akunu_generation params = params_of(mode, &sampling);
         struct reported choices[CHOICES] = { { 0 } };
         struct akunu_result results[CHOICES];
         akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
@@ -98,7 +101,7 @@ START_TEST(as_if_alone)
             struct reported alone = { .stop_after = choices[i].stop_after };
             struct akunu_result result = { .size = sizeof result };
             akunu_sequence sequence = akunu_sequence_new(session);
-            params.sampling.seed = 40 + (uint64_t)i;
+            sampling.seed = 40 + (uint64_t)i;
             ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, text.n_prompt,
                                                     &params, on_piece, NULL, &alone, &result),
                              AKUNU_OK);
@@ -124,17 +127,18 @@ START_TEST(one_prefill)
     golden_read_text("qwen2", &text);
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 256);
-    struct akunu_generation params = params_of(1);
-    struct akunu_counters counters = { .size = sizeof counters };
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(1, &sampling);
+    struct akunu_counters counters;
     struct reported choices[CHOICES] = { { 0 } };
     akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
     params.max_tokens = 10;
-    params.sampling.ignore_end = true;
+    sampling.ignore_end = true;
     ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, CHOICES, text.ids,
                                                      text.n_prompt, &params, on_choice, NULL,
                                                      choices, NULL),
                      AKUNU_OK);
-    ck_assert_int_eq(akunu_session_counters(session, &counters), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_counters(session, &counters, sizeof counters), AKUNU_OK);
     ck_assert_uint_eq(counters.tokens, text.n_prompt + 9 * CHOICES);
     ck_assert_uint_eq(counters.passes, (text.n_prompt + 63) / 64 + 9);
     akunu_session_free(session);
@@ -149,12 +153,13 @@ START_TEST(full_context)
     golden_read_text("qwen2", &text);
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 70);
-    struct akunu_generation params = params_of(1);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(1, &sampling);
     struct reported choices[CHOICES] = { { 0 } };
     struct akunu_result results[CHOICES];
     akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
     params.max_tokens = -1;
-    params.sampling.ignore_end = true;
+    sampling.ignore_end = true;
     for (int i = 0; i < CHOICES; i++)
         results[i].size = sizeof results[i];
     enum akunu_status status = akunu_session_generate_parallel(
@@ -176,7 +181,8 @@ START_TEST(earlier_text_counts)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 512);
-    struct akunu_generation params = params_of(0);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, &sampling);
     struct reported choices[CHOICES] = { { 0 } };
     akunu_sequence sequences[2] = { akunu_sequence_new(session) };
     akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
@@ -189,9 +195,9 @@ START_TEST(earlier_text_counts)
     ck_assert_int_eq(akunu_session_prefill(session, sequences[0], even, n, NULL, NULL, &last),
                      AKUNU_OK);
     params.max_tokens = 12;
-    params.sampling.ignore_end = true;
-    params.sampling.presence_penalty = 1000.0f;
-    params.sampling.repeat_last_n = -1;
+    sampling.ignore_end = true;
+    sampling.presence_penalty = 1000.0f;
+    sampling.repeat_last_n = -1;
     enum akunu_status status = akunu_session_generate_parallel(
         session, sequences, 2, &prompt, 1, &params, on_choice, NULL, choices, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
@@ -225,13 +231,14 @@ START_TEST(held_text_is_told)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 256);
-    struct akunu_generation params = params_of(0);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, &sampling);
     struct text_reported whole = { 0 }, withheld = { 0 };
     struct golden_text text;
     char stop[4] = "";
     const char *stops[1] = { stop };
     golden_read_text("qwen2", &text);
-    params.sampling.ignore_end = true;
+    sampling.ignore_end = true;
     for (int round = 0; round < 2; round++) {
         struct akunu_result result = { .size = sizeof result };
         akunu_sequence sequence = akunu_sequence_new(session);
@@ -264,7 +271,8 @@ static void check_refused(struct akunu_session *session, akunu_sequence first, s
                           const char *said)
 {
     akunu_sequence sequences[100] = { first };
-    struct akunu_generation params = params_of(1);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(1, &sampling);
     struct reported choices[CHOICES] = { { 0 } };
     enum akunu_status status = akunu_session_generate_parallel(
         session, sequences, n, ids, n_ids, &params, NULL, at_once, choices, NULL);
@@ -296,7 +304,8 @@ START_TEST(refused)
     ck_assert_int_eq(akunu_sequence_length(session, sequence), 0);
 
     akunu_sequence sequences[CHOICES] = { sequence };
-    struct akunu_generation params = params_of(1);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(1, &sampling);
     struct reported choices[CHOICES] = { { 0 } };
     ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, CHOICES, text.ids, 20,
                                                      &params, on_choice, at_once, choices, NULL),

@@ -70,20 +70,22 @@ static void check_same(const struct reported *got, const struct reported *expect
 /* Greedy, all samplers of the defaults, penalties, and draws of the backend; low enough a
  * temperature that texts repeat. */
 enum { MODES = 4 };
-static struct akunu_generation params_of(int mode, int seed)
+static struct akunu_generation params_of(int mode, int seed, struct akunu_sampling *sampling)
 {
     struct akunu_generation params;
-    akunu_generation_default(&params);
+    akunu_generation_default(&params, sizeof params);
+    akunu_sampling_default(sampling, sizeof *sampling);
+    params.sampling = sampling;
     params.max_tokens = 60;
-    params.sampling.seed = (uint64_t)seed;
-    params.sampling.temperature = mode == 0 ? 0.0f : 0.25f;
-    params.sampling.ignore_end = mode == 2;
+    sampling->seed = (uint64_t)seed;
+    sampling->temperature = mode == 0 ? 0.0f : 0.25f;
+    sampling->ignore_end = mode == 2;
     if (mode == 2)
-        params.sampling.frequency_penalty = 0.05f;
+        sampling->frequency_penalty = 0.05f;
     if (mode == 3) {
-        params.sampling.top_k = 0;
-        params.sampling.top_p = 1.0f;
-        params.sampling.min_p = 0.0f;
+        sampling->top_k = 0;
+        sampling->top_p = 1.0f;
+        sampling->min_p = 0.0f;
     }
     return params;
 }
@@ -113,7 +115,8 @@ START_TEST(same_text)
             if (mode > 0 && !test_is_full() &&
                 (mode - 1 != _i % (MODES - 1) || seed - 1 != _i / (MODES - 1) % 2))
                 continue;
-            struct akunu_generation params = params_of(mode, seed);
+            struct akunu_sampling sampling;
+            struct akunu_generation params = params_of(mode, seed, &sampling);
             struct reported with, without;
             params.speculation = AKUNU_SPECULATION_NONE;
             generate(session, name, &params, 0, AKUNU_OK, &without);
@@ -144,7 +147,8 @@ START_TEST(same_text_of_caches)
 {
     struct akunu_model *model = golden_load("qwen3", NULL);
     struct akunu_session *session = golden_session(model, 2, 64, (enum akunu_kv_type)_i);
-    struct akunu_generation params = params_of(0, 1);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, 1, &sampling);
     struct reported with, without;
     params.speculation = AKUNU_SPECULATION_NONE;
     params.max_tokens = 120; /* over the end of a page */
@@ -169,7 +173,8 @@ START_TEST(stops)
     uint64_t n_accepted = 0;
     for (size_t n = 1; n < (test_is_full() ? 40 : 20); n++)
         for (int by_length = 0; by_length < 2; by_length++) {
-            struct akunu_generation params = params_of(0, 1);
+            struct akunu_sampling sampling;
+            struct akunu_generation params = params_of(0, 1, &sampling);
             struct reported with, without;
             params.max_tokens = by_length ? (int64_t)n : 60;
             params.speculation = AKUNU_SPECULATION_NONE;
@@ -202,7 +207,8 @@ START_TEST(full_context)
                              *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
         struct golden_text text;
         struct reported with, without;
-        struct akunu_generation params = params_of(0, 1);
+        struct akunu_sampling sampling;
+        struct akunu_generation params = params_of(0, 1, &sampling);
         akunu_sequence other = akunu_sequence_new(session);
         size_t last;
         golden_read_text("qwen2", &text);
@@ -239,12 +245,13 @@ START_TEST(full_context_by_lookup)
     struct akunu_session_params session_params = golden_params(2, 64, AKUNU_KV_F16);
     session_params.context = 90; /* in the middle of a page */
     struct akunu_session *session = akunu_session_new(model, &session_params);
-    struct akunu_generation params = params_of(0, 1);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, 1, &sampling);
     struct reported reported;
     params.max_tokens = -1;
     params.speculation = AKUNU_SPECULATION_NGRAM;
-    params.sampling.logit_bias = &bias;
-    params.sampling.n_logit_bias = 1;
+    sampling.logit_bias = &bias;
+    sampling.n_logit_bias = 1;
     make_drafts_cheap(session);
     generate(session, "qwen2", &params, 0, AKUNU_OK, &reported);
     ck_assert_int_eq(reported.result.stop, AKUNU_STOP_CONTEXT);
@@ -268,7 +275,8 @@ START_TEST(fewest_lookups)
     for (uint32_t n = 3; n <= AK_SKINNY_MAX; n++)
         session->inner->cost_model.seconds[n] = 1e9;
     for (uint32_t draft_min = 1; draft_min <= 2; draft_min++) {
-        struct akunu_generation params = params_of(0, 1);
+        struct akunu_sampling sampling;
+        struct akunu_generation params = params_of(0, 1, &sampling);
         struct ak_gen_speculation s = { 0 };
         struct ak_gen_draft proposal;
         struct ak_error error;
@@ -302,7 +310,8 @@ START_TEST(draft_models)
         for (int only = 0; only < 2; only++) {
             if (only == mode % 2 && !test_is_full())
                 continue;
-            struct akunu_generation params = params_of(mode, 3);
+            struct akunu_sampling sampling;
+            struct akunu_generation params = params_of(mode, 3, &sampling);
             struct reported with, without;
             params.speculation = AKUNU_SPECULATION_NONE;
             generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
@@ -336,7 +345,8 @@ START_TEST(short_draft)
     small.max_sequences = 1;
     struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
                          *draft = akunu_session_new(model, &small);
-    struct akunu_generation params = params_of(0, 3);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, 3, &sampling);
     struct reported with, without;
     params.speculation = AKUNU_SPECULATION_NONE;
     generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
@@ -368,7 +378,8 @@ START_TEST(limits)
         { 1, 0, 0.0f, true }, { 100, 0, 0.0f, true }, { 4, 4, 0.0f, true },
         { 0, 3, 0.0f, true }, { 2, 3, 0.0f, false },  { 0, 0, 1.1f, false },
     };
-    struct akunu_generation params = params_of(0, 3);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, 3, &sampling);
     struct reported with, without;
     params.speculation = AKUNU_SPECULATION_NONE;
     generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
@@ -409,7 +420,8 @@ START_TEST(refused)
                          *running = golden_session(state, 2, 64, AKUNU_KV_F16);
     struct akunu_session *foreign = golden_session(other, 1, 64, AKUNU_KV_F16),
                          *good = golden_session(model, 1, 64, AKUNU_KV_F16);
-    struct akunu_generation params = params_of(0, 1);
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, 1, &sampling);
     params.speculation = (enum akunu_speculation)9;
     check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "speculation is 9");
     params.speculation = AKUNU_SPECULATION_DRAFT;

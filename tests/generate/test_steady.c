@@ -225,13 +225,16 @@ START_TEST(generating)
     const struct golden *golden = golden_at(_i % golden_count());
     struct golden_text text;
     struct akunu_generation params;
+    struct akunu_sampling sampling;
     int n = 0;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     struct akunu_session *session = golden_session(model, 2, 16, AKUNU_KV_F16);
-    akunu_generation_default(&params);
+    akunu_generation_default(&params, sizeof params);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    params.sampling = &sampling;
     params.max_tokens = BEFORE + COUNTED + 2;
-    set_mode(_i / golden_count(), &params.sampling);
+    set_mode(_i / golden_count(), &sampling);
     enum akunu_status status =
         akunu_session_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt,
                                &params, on_piece, on_cancel, &n, NULL);
@@ -252,7 +255,7 @@ START_TEST(by_hand)
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     struct akunu_session *session = golden_session(model, 2, 16, AKUNU_KV_F16);
-    akunu_sampling_default(&sampling);
+    akunu_sampling_default(&sampling, sizeof sampling);
     sampling.repeat_penalty = 1.2f;
     struct akunu_sampler *sampler = akunu_sampler_new(model, &sampling);
     akunu_sequence first = akunu_sequence_new(session);

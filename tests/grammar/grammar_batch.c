@@ -24,7 +24,7 @@ static ak_status grammar_of(const json_t *line, struct ak_grammar **g, struct ak
     return ak_grammar_from_schema(json_object_get(line, "schema"), &options, g, error);
 }
 
-static ak_status accept(const struct ak_grammar *g, const json_t *texts, json_t *out,
+static ak_status accept(struct ak_grammar *g, const json_t *texts, json_t *out,
                         struct ak_error *error)
 {
     struct ak_grammar_matcher *m;

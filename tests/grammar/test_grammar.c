@@ -56,7 +56,7 @@ static struct ak_grammar *schema(const char *text, enum ak_schema_form form)
     return g;
 }
 
-static bool takes_bytes(const struct ak_grammar *g, const char *text, size_t n)
+static bool takes_bytes(struct ak_grammar *g, const char *text, size_t n)
 {
     struct ak_error error = { 0 };
     struct ak_grammar_matcher *m;
@@ -69,13 +69,12 @@ static bool takes_bytes(const struct ak_grammar *g, const char *text, size_t n)
     return yes;
 }
 
-static bool takes(const struct ak_grammar *g, const char *text)
+static bool takes(struct ak_grammar *g, const char *text)
 {
     return takes_bytes(g, text, strlen(text));
 }
 
-static void check_texts(const struct ak_grammar *g, const json_t *texts, bool want,
-                        const char *what)
+static void check_texts(struct ak_grammar *g, const json_t *texts, bool want, const char *what)
 {
     const json_t *text;
     size_t i;
@@ -393,7 +392,7 @@ static void close_vocabulary(void)
     ak_tok_free(tokenizer);
 }
 
-static struct ak_grammar_matcher *matcher(const struct ak_grammar *g)
+static struct ak_grammar_matcher *matcher(struct ak_grammar *g)
 {
     struct ak_error error = { 0 };
     struct ak_grammar_matcher *m;
@@ -408,7 +407,7 @@ static bool has(const uint32_t *mask, size_t i)
 
 /* What a mask must be: tried token by token, by bytes in a matcher without a vocabulary.
  * `is_lazy`: control tokens may come too. */
-static void check_mask(struct ak_grammar_matcher *m, const struct ak_grammar *g, const char *text,
+static void check_mask(struct ak_grammar_matcher *m, struct ak_grammar *g, const char *text,
                        size_t n, bool is_lazy)
 {
     struct ak_error error = { 0 };
@@ -831,7 +830,7 @@ START_TEST(generated)
         "\"additionalProperties\": false}";
     char path[4096];
     struct akunu_schema_params params;
-    akunu_schema_params_default(&params);
+    akunu_schema_params_default(&params, sizeof params);
     struct akunu_grammar *g = akunu_grammar_from_schema(text, strlen(text), NULL);
     params.form = AKUNU_SCHEMA_READING;
     struct akunu_grammar *reading = akunu_grammar_from_schema(text, strlen(text), &params);
@@ -840,12 +839,15 @@ START_TEST(generated)
     struct akunu_session *session = akunu_session_new(model, NULL);
     const akunu_token prompt[] = { 65, 66, 67 };
     struct akunu_generation generation;
-    akunu_generation_default(&generation);
+    struct akunu_sampling sampling;
+    akunu_generation_default(&generation, sizeof generation);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    generation.sampling = &sampling;
     generation.max_tokens = 400;
-    generation.sampling.grammar = g;
-    generation.sampling.temperature = (float)_i * 0.7f;
-    generation.sampling.top_k = _i == 2 ? 5 : 40;
-    generation.sampling.seed = 11 + (uint64_t)_i;
+    sampling.grammar = g;
+    sampling.temperature = (float)_i * 0.7f;
+    sampling.top_k = _i == 2 ? 5 : 40;
+    sampling.seed = 11 + (uint64_t)_i;
     akunu_sequence sequence = akunu_sequence_new(session);
     struct written w = { .n = 0 };
     struct akunu_result result = { .size = sizeof result };
@@ -862,7 +864,7 @@ START_TEST(generated)
     ck_assert_int_eq(result.stop, AKUNU_STOP_END);
 
     /* token by token, by the sampler of the API */
-    struct akunu_sampler *sampler = akunu_sampler_new(model, &generation.sampling);
+    struct akunu_sampler *sampler = akunu_sampler_new(model, &sampling);
     akunu_sequence other = akunu_sequence_new(session);
     if (other < 0) {
         akunu_sequence_free(session, sequence);
@@ -911,7 +913,7 @@ START_TEST(api_errors)
     char path[4096];
     struct akunu_sampling sampling;
     struct akunu_model *model = akunu_model_load(data_path("model.gguf", path), NULL);
-    akunu_sampling_default(&sampling);
+    akunu_sampling_default(&sampling, sizeof sampling);
     g = akunu_grammar_from_schema("{\"enum\": []}", 12, NULL);
     ck_assert_ptr_nonnull(g);
     sampling.grammar = g;

@@ -29,7 +29,7 @@ static void set_plan(const char *plan)
 static struct akunu_load_params load_params(void)
 {
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.backend = "opencl";
     params.no_cache = true;
     params.n_threads = 1;
@@ -72,12 +72,15 @@ static int fork_and_generate(struct akunu_session *session, akunu_sequence seque
     akunu_sequence fork =
         akunu_sequence_fork(session, sequence, akunu_sequence_length(session, sequence));
     struct akunu_generation generation;
+    struct akunu_sampling sampling;
     akunu_token token = 3;
     int reached = fork >= 0 && decode(session, fork, 1) ? FORKED : 0;
-    akunu_generation_default(&generation);
+    akunu_generation_default(&generation, sizeof generation);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    generation.sampling = &sampling;
     generation.max_tokens = 3;
-    generation.sampling.temperature = 0.0f;
-    generation.sampling.ignore_end = true;
+    sampling.temperature = 0.0f;
+    sampling.ignore_end = true;
     return reached | (akunu_session_generate(session, sequence, &token, 1, &generation, NULL, NULL,
                                              NULL, NULL) == AKUNU_OK ?
                           GENERATED :
@@ -222,19 +225,19 @@ END_TEST
 
 START_TEST(devices_are_listed)
 {
-    struct akunu_device_info info = { .size = sizeof info };
+    struct akunu_device_info info;
     set_plan("devices=2;memory=123456;unified");
-    ck_assert_int_eq(akunu_device_at(1, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_device_at(1, &info, sizeof info), AKUNU_OK);
     ck_assert_str_eq(info.name, "Fake device 1");
     ck_assert_str_eq(info.features, "gpu, unified memory, fp16");
     ck_assert_uint_eq(info.memory, 123456);
     ck_assert(info.usable);
-    ck_assert_int_eq(akunu_device_at(2, &info), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_device_at(2, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
     set_plan("devices=0");
-    ck_assert_int_eq(akunu_device_at(0, &info), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_device_at(0, &info, sizeof info), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_str_eq(akunu_last_error(), "OpenCL has a driver here, but no device");
     set_plan("clGetPlatformIDs=1+");
-    ck_assert_int_eq(akunu_device_at(0, &info), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_device_at(0, &info, sizeof info), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "no driver here"));
 }
 END_TEST
@@ -244,26 +247,26 @@ START_TEST(kinds_of_devices)
 {
     static const char *const names[] = { "Fake device 2", "Fake device 1", "Fake device 0" };
     static const char *const features[] = { "gpu, fp16", "accelerator, fp16", "cpu, fp16" };
-    struct akunu_device_info info = { .size = sizeof info };
+    struct akunu_device_info info;
     set_plan("devices=3;kinds");
     for (size_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(akunu_device_at(i, &info), AKUNU_OK);
+        ck_assert_int_eq(akunu_device_at(i, &info, sizeof info), AKUNU_OK);
         ck_assert_str_eq(info.name, names[i]);
         ck_assert_str_eq(info.features, features[i]);
     }
-    ck_assert_int_eq(akunu_device_at(3, &info), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_device_at(3, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 
 /* One that cannot run the kernels is listed, passed over, and refused where it is asked for. */
 START_TEST(device_of_few_lanes)
 {
-    struct akunu_device_info info = { .size = sizeof info };
+    struct akunu_device_info info;
     struct akunu_load_params params = load_params();
     set_plan("devices=2;narrow=0");
-    ck_assert_int_eq(akunu_device_at(0, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_device_at(0, &info, sizeof info), AKUNU_OK);
     ck_assert(!info.usable);
-    ck_assert_int_eq(akunu_device_at(1, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_device_at(1, &info, sizeof info), AKUNU_OK);
     ck_assert(info.usable);
     struct akunu_model *model = load("qwen2", &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
@@ -312,8 +315,8 @@ START_TEST(weights_are_lent)
         set_plan(unified ? "unified" : "");
         struct akunu_model *model = load("mixed", &params);
         struct akunu_session *session = golden_session(model, 1, 16, AKUNU_KV_F16);
-        struct akunu_memory memory = { .size = sizeof memory };
-        ck_assert_int_eq(akunu_memory_report(model, session, &memory), AKUNU_OK);
+        struct akunu_memory memory;
+        ck_assert_int_eq(akunu_memory_report(model, session, &memory, sizeof memory), AKUNU_OK);
         if (unified)
             ck_assert_uint_ge(state().borrowed_bytes, memory.packed / 2);
         else
@@ -386,11 +389,11 @@ START_TEST(layers_are_shared)
     struct akunu_load_params params = load_params();
     set_plan("");
     for (int n = 0; n <= 5; n++) {
-        struct akunu_model_info info = { .size = sizeof info };
+        struct akunu_model_info info;
         params.n_gpu_layers = n == 5 ? -1 : n;
         struct akunu_model *model = load("mixed", &params);
         ck_assert_msg(model != NULL, "%s", akunu_last_error());
-        ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
         struct akunu_session *session = golden_session(model, 1, 16, AKUNU_KV_F16);
         bytes[n] = state().bytes;
         ck_assert_int_eq(strstr(info.cpu, "opencl") != NULL, n > 0);
@@ -448,20 +451,23 @@ END_TEST
 
 START_TEST(bandwidth)
 {
-    struct akunu_roofline roof = { .size = sizeof roof };
+    struct akunu_roofline roof;
     struct akunu_load_params params = load_params();
     for (int n = -1; n <= 1; n++) {
         set_plan("");
         params.n_gpu_layers = n;
         struct akunu_model *model = load("mixed", &params);
-        ck_assert_int_eq(akunu_roofline_measure_model(model, 1, AKUNU_MEASURE_READ, &roof),
-                         AKUNU_OK);
+        ck_assert_int_eq(
+            akunu_roofline_measure_model(model, 1, AKUNU_MEASURE_READ, &roof, sizeof roof),
+            AKUNU_OK);
         ck_assert(roof.read_bytes_per_second > 0.0);
         set_plan("clEnqueueNDRangeKernel=3+");
-        ck_assert_int_eq(akunu_roofline_measure_model(model, 1, AKUNU_MEASURE_READ, &roof),
-                         n == 0 ? AKUNU_OK : AKUNU_ERROR_UNSUPPORTED);
-        ck_assert_int_eq(akunu_roofline_measure_model(model, 0, AKUNU_MEASURE_READ, &roof),
-                         AKUNU_ERROR_ARGUMENT);
+        ck_assert_int_eq(
+            akunu_roofline_measure_model(model, 1, AKUNU_MEASURE_READ, &roof, sizeof roof),
+            n == 0 ? AKUNU_OK : AKUNU_ERROR_UNSUPPORTED);
+        ck_assert_int_eq(
+            akunu_roofline_measure_model(model, 0, AKUNU_MEASURE_READ, &roof, sizeof roof),
+            AKUNU_ERROR_ARGUMENT);
         akunu_model_free(model);
         ck_assert_int_eq(state().objects, 0);
     }
@@ -481,7 +487,7 @@ static void *work(void *context)
     struct worker *w = context;
     bool computes = getenv("AKUNU_TEST_DEVICE") != NULL;
     struct akunu_load_params params = load_params();
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     struct golden_text text;
     char path[4096];
     params.device = w->device;
@@ -493,7 +499,7 @@ static void *work(void *context)
     struct akunu_session *session = model ? akunu_session_new(model, &session_params) : NULL;
     akunu_sequence sequence = session ? akunu_sequence_new(session) : -1;
     size_t last = 0;
-    if (sequence >= 0 && akunu_model_get_info(model, &info) == AKUNU_OK &&
+    if (sequence >= 0 && akunu_model_get_info(model, &info, sizeof info) == AKUNU_OK &&
         akunu_session_prefill(session, sequence, text.ids, text.n_prompt, NULL, NULL, &last) ==
             AKUNU_OK) {
         const float *got = akunu_session_logits(session, last);

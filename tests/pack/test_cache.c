@@ -156,7 +156,7 @@ static void tear_down(void)
 static struct akunu_load_params params_for(const char *dir)
 {
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.n_threads = 2;
     params.cache_dir = dir;
     params.no_cache = !dir;
@@ -179,13 +179,13 @@ static void load_path(const char *path, const char *dir, struct outcome *out)
     struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16);
     akunu_sequence sequence = akunu_sequence_new(session);
     struct akunu_batch_token tokens[N_IDS];
-    struct akunu_memory memory = { .size = sizeof memory };
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_memory memory;
+    struct akunu_model_info info;
     for (int i = 0; i < N_IDS; i++)
         tokens[i] = (struct akunu_batch_token){ 3 + i, sequence, i == N_IDS - 1 };
     ck_assert_int_eq(akunu_session_decode(session, tokens, N_IDS), AKUNU_OK);
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
-    ck_assert_int_eq(akunu_memory_report(model, session, &memory), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
+    ck_assert_int_eq(akunu_memory_report(model, session, &memory, sizeof memory), AKUNU_OK);
     memset(out, 0, sizeof *out);
     memcpy(out->logits, akunu_session_logits(session, N_IDS - 1),
            info.vocab_size * sizeof *out->logits);
@@ -221,8 +221,8 @@ static size_t count(const char *dir, enum akunu_cache_state state)
     size_t n = 0;
     ck_assert_msg(cache != NULL, "%s", akunu_last_error());
     for (size_t i = 0; i < akunu_cache_count(cache); i++) {
-        struct akunu_cache_entry entry = { .size = sizeof entry };
-        ck_assert_int_eq(akunu_cache_get_entry(cache, i, &entry), AKUNU_OK);
+        struct akunu_cache_entry entry;
+        ck_assert_int_eq(akunu_cache_get_entry(cache, i, &entry, sizeof entry), AKUNU_OK);
         n += state == 0 || entry.state == state;
     }
     akunu_cache_free(cache);
@@ -234,9 +234,9 @@ static const char *only_file(void)
 {
     static char path[256];
     struct akunu_cache *cache = akunu_cache_open(folder);
-    struct akunu_cache_entry entry = { .size = sizeof entry };
+    struct akunu_cache_entry entry;
     ck_assert_uint_eq(akunu_cache_count(cache), 1);
-    ck_assert_int_eq(akunu_cache_get_entry(cache, 0, &entry), AKUNU_OK);
+    ck_assert_int_eq(akunu_cache_get_entry(cache, 0, &entry, sizeof entry), AKUNU_OK);
     snprintf(path, sizeof path, "%s/%s", folder, entry.file);
     akunu_cache_free(cache);
     return path;
@@ -704,7 +704,7 @@ static const char part[] = "0123456789abcdef0123456789abcdef.packed.part";
 
 START_TEST(parts)
 {
-    struct akunu_cache_entry entry = { .size = sizeof entry };
+    struct akunu_cache_entry entry;
     int dir = ak_store_open_dir(folder, false);
     bool busy;
     int fd = ak_store_lock_temp(dir, part, &busy);
@@ -717,7 +717,7 @@ START_TEST(parts)
               done == 3 && total == 4);
 
     struct akunu_cache *cache = akunu_cache_open(folder);
-    ck_assert_int_eq(akunu_cache_get_entry(cache, 0, &entry), AKUNU_OK);
+    ck_assert_int_eq(akunu_cache_get_entry(cache, 0, &entry, sizeof entry), AKUNU_OK);
     ck_assert_int_eq(entry.state, AKUNU_CACHE_BUILDING);
     ck_assert_int_eq(akunu_cache_remove(cache, 0), AKUNU_ERROR_IO);
     ck_assert_int_eq(akunu_cache_remove(cache, 1), AKUNU_ERROR_ARGUMENT);

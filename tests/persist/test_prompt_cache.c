@@ -47,12 +47,12 @@ static struct akunu_session *open_session(struct fixture *f, struct akunu_model 
 
 static void set_up_with(struct fixture *f, const char *name, enum akunu_kv_type kv)
 {
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     *f = (struct fixture){ .dir = "/tmp/akunu-prompts-XXXXXX" };
     ck_assert_ptr_nonnull(mkdtemp(f->dir));
     snprintf(f->file, sizeof f->file, "%s/text", f->dir);
     f->model = golden_load(name, NULL);
-    ck_assert_int_eq(akunu_model_get_info(f->model, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_info(f->model, &info, sizeof info), AKUNU_OK);
     f->n_vocab = info.vocab_size;
     f->session = open_session(f, f->model, kv, 2);
     f->n_warnings = 0;
@@ -100,9 +100,9 @@ static void tear_down(struct fixture *f)
 static struct akunu_prompt_cache cache_of(struct fixture *f)
 {
     struct akunu_prompt_cache cache;
-    akunu_prompt_cache_default(&cache);
+    akunu_prompt_cache_default(&cache, sizeof cache);
     cache.dir = f->dir;
-    cache.least = 10;
+    cache.min_tokens = 10;
     return cache;
 }
 
@@ -334,7 +334,7 @@ enum { N_OVERRIDES = sizeof overrides / sizeof *overrides };
 static struct akunu_model *load_path(const char *path, const char *const *override_kv)
 {
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.n_threads = 1;
     params.no_cache = true;
     params.override_kv = override_kv;
@@ -647,7 +647,7 @@ START_TEST(one_file)
     set_up(&f);
     struct akunu_prompt_cache cache = cache_of(&f);
     cache.file = f.file;
-    cache.least = 0;
+    cache.min_tokens = 0;
     text_of(&f, 0, 0, ids);
     text_of(&f, 1, 0, other);
     ck_assert_uint_eq(check_same(&f, f.session, &cache, ids, 100), 0);

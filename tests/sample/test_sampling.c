@@ -15,7 +15,7 @@ enum { N = 50 };
 static struct akunu_sampling usual(void)
 {
     struct akunu_sampling p;
-    akunu_sampling_default(&p);
+    akunu_sampling_default(&p, sizeof p);
     p.seed = 1;
     return p;
 }

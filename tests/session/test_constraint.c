@@ -16,7 +16,7 @@ static const char *const schemas[] = {
 static struct akunu_sampling sampling_of(int mode)
 {
     struct akunu_sampling s;
-    akunu_sampling_default(&s);
+    akunu_sampling_default(&s, sizeof s);
     s.temperature = mode == 0 ? 0.0f : 1.5f;
     s.top_k = mode == 2 ? 3 : 40;
     if (mode == 3)
@@ -26,8 +26,7 @@ static struct akunu_sampling sampling_of(int mode)
     return s;
 }
 
-static struct ak_sampler *sampler(struct akunu_sampling s, uint64_t seed,
-                                  const struct ak_model *model)
+static struct ak_sampler *sampler(struct akunu_sampling s, uint64_t seed, struct ak_model *model)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *out;
@@ -38,8 +37,7 @@ static struct ak_sampler *sampler(struct akunu_sampling s, uint64_t seed,
     return out;
 }
 
-static struct ak_session_constraint constraint(const struct ak_model *model,
-                                               const struct ak_grammar *g)
+static struct ak_session_constraint constraint(struct ak_model *model, struct ak_grammar *g)
 {
     struct ak_error error = { 0 };
     struct ak_session_constraint out;
@@ -57,8 +55,8 @@ static void make_up(float *logits, uint32_t n, uint32_t *state)
 }
 
 /* Two texts from the same logits; *n_tested: steps at which no mask was at hand. */
-static void compare(const struct ak_model *model, const struct ak_grammar *g, int mode,
-                    uint64_t seed, uint32_t *n_tested)
+static void compare(struct ak_model *model, struct ak_grammar *g, int mode, uint64_t seed,
+                    uint32_t *n_tested)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *tests = sampler(sampling_of(mode), seed, model),

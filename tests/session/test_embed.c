@@ -66,7 +66,7 @@ static void read_npy(const char *path, float *out, size_t n)
 static struct akunu_model *load(const char *path, const char *cpu)
 {
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.cpu = cpu;
     params.n_threads = 2;
     params.no_cache = true;
@@ -87,7 +87,7 @@ static struct akunu_session *open_session(const struct akunu_model *model, unsig
                                           uint32_t batch, uint32_t sequences)
 {
     struct akunu_session_params params;
-    akunu_session_params_default(&params);
+    akunu_session_params_default(&params, sizeof params);
     params.n_threads = threads;
     params.batch = batch;
     params.max_sequences = sequences;
@@ -100,7 +100,7 @@ static void embed(struct akunu_session *session, const struct akunu_ids *texts, 
                   enum akunu_pooling pooling, enum akunu_normalize normalize, float *out)
 {
     struct akunu_embedding embedding;
-    akunu_embedding_default(&embedding);
+    akunu_embedding_default(&embedding, sizeof embedding);
     embedding.pooling = pooling;
     embedding.normalize = normalize;
     ck_assert_msg(akunu_session_embed(session, texts, n, &embedding, NULL, NULL, out) == AKUNU_OK,
@@ -154,15 +154,15 @@ START_TEST(converted)
     int fd = mkstemp(to);
     ck_assert_int_ge(fd, 0);
     close(fd);
-    akunu_convert_params_default(&params);
+    akunu_convert_params_default(&params, sizeof params);
     params.overwrite = true;
     ck_assert_msg(akunu_file_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s",
                   akunu_last_error());
     read_texts(name, &texts);
     for (int made = 0; made < 2; made++) {
-        struct akunu_model_info info = { .size = sizeof info };
+        struct akunu_model_info info;
         struct akunu_model *model = made ? load(to, NULL) : load_encoder(name, false, NULL);
-        ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
         ck_assert_int_eq(info.pooling, AKUNU_POOLING_CLS);
         ck_assert_uint_eq(info.context, 96);
         struct akunu_session *session = open_session(model, 2, 0, 0);
@@ -215,11 +215,11 @@ END_TEST
 START_TEST(as_the_model_says)
 {
     struct texts texts;
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     float own[N_TEXTS][WIDTH], raw[N_TEXTS][WIDTH];
     read_texts("bert", &texts);
     struct akunu_model *model = load_encoder("bert", _i, NULL);
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert(info.encoder && info.normalized);
     ck_assert_int_eq(info.pooling, AKUNU_POOLING_CLS);
     ck_assert_uint_eq(info.context, 96);
@@ -359,7 +359,7 @@ enum { N_SETTINGS = sizeof settings / sizeof *settings };
 START_TEST(settings_of_sentence_transformers)
 {
     struct texts texts;
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     float out[WIDTH];
     char folder[64];
     read_texts("bert", &texts);
@@ -370,7 +370,7 @@ START_TEST(settings_of_sentence_transformers)
         write_file(folder, "1_Pooling/config.json", settings[_i].pooling,
                    strlen(settings[_i].pooling));
     struct akunu_model *model = load(folder, NULL);
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert_int_eq(info.pooling, settings[_i].kind);
     ck_assert(info.normalized == settings[_i].normalized);
     struct akunu_session *session = open_session(model, 1, 0, 0);
@@ -404,17 +404,17 @@ START_TEST(scaled_rotation)
                                  "1000.0, \"max_trained_positions\": 64, "
                                  "\"rotary_scaling_factor\": ";
     static const char *const factors[] = { "null}", "2}" };
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     char folder[64], text[1024];
     make_folder("nomic-bert", folder);
     for (int scaled = 0; scaled < 2; scaled++) {
         snprintf(text, sizeof text, "%s%s", config, factors[scaled]);
         write_file(folder, "config.json", text, strlen(text));
         struct akunu_model *model = load(folder, NULL);
-        ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
         ck_assert_uint_eq(info.context, scaled ? 64 : 96);
         struct akunu_session_params params;
-        akunu_session_params_default(&params);
+        akunu_session_params_default(&params, sizeof params);
         params.context = 65;
         struct akunu_session *session = akunu_session_new(model, &params);
         ck_assert((session == NULL) == scaled);
@@ -433,18 +433,18 @@ END_TEST
 START_TEST(hidden_states_of_a_language_model)
 {
     struct golden_text text;
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     char path[4096];
     golden_read_text("qwen3", &text);
     struct akunu_model *model = golden_load("qwen3", NULL);
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert(!info.encoder && info.normalized);
     ck_assert_int_eq(info.pooling, AKUNU_POOLING_LAST);
 
     size_t width = info.width, n_vocab = info.vocab_size, output = SIZE_MAX;
     const struct akunu_file *file = akunu_model_file(model);
-    struct akunu_tensor_info tensor = { .size = sizeof tensor };
-    for (size_t i = 0; akunu_file_tensor(file, i, &tensor) == AKUNU_OK; i++)
+    struct akunu_tensor_info tensor;
+    for (size_t i = 0; akunu_file_tensor(file, i, &tensor, sizeof tensor) == AKUNU_OK; i++)
         if (strcmp(tensor.name, "output.weight") == 0 ||
             (output == SIZE_MAX && strcmp(tensor.name, "token_embd.weight") == 0))
             output = i;
@@ -496,12 +496,12 @@ START_TEST(means_of_a_language_model)
     static const size_t begins[N_MEANS] = { 0, 30, 2, 21 }, lengths[N_MEANS] = { 40, 5, 9, 18 };
     static const uint32_t batches[] = { 512, 9, 1, 7, 40 };
     struct golden_text text;
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     struct akunu_ids texts[N_MEANS];
     float want[N_MEANS * MOST_WIDTH], unit[N_MEANS * MOST_WIDTH], got[N_MEANS * MOST_WIDTH];
     golden_read_text("qwen3", &text);
     struct akunu_model *model = golden_load("qwen3", NULL);
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert_uint_le(info.width, MOST_WIDTH);
     size_t width = info.width;
     struct akunu_session *session = golden_session(model, 1, 512, AKUNU_KV_F32);
@@ -575,10 +575,10 @@ START_TEST(refusals)
             "token 1 of text 0 is 48, and the vocabulary has 48");
     refused(session, NULL, 1, NULL, AKUNU_ERROR_ARGUMENT, "NULL");
     refused(NULL, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "session is NULL");
-    akunu_embedding_default(&embedding);
+    akunu_embedding_default(&embedding, sizeof embedding);
     embedding.pooling = (enum akunu_pooling)9;
     refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "pooling is 9");
-    akunu_embedding_default(&embedding);
+    akunu_embedding_default(&embedding, sizeof embedding);
     embedding.normalize = (enum akunu_normalize)9;
     refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "normalize is 9");
     ck_assert_int_eq(akunu_session_embed(session, &fine, 1, NULL, stop, NULL, out),

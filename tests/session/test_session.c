@@ -482,11 +482,12 @@ static bool on_cancel(void *user)
     return l->cancel_after >= 0 && l->n_reported >= l->cancel_after;
 }
 
-static struct akunu_generation greedy(int64_t n)
+static struct akunu_generation greedy(int64_t n, struct akunu_sampling *sampling)
 {
     struct akunu_generation g = { .size = sizeof g, .max_tokens = n };
-    g.sampling = (struct akunu_sampling){
-        .size = sizeof g.sampling, .top_p = 1.0f, .repeat_penalty = 1.0f, .seed = 5
+    g.sampling = sampling;
+    *sampling = (struct akunu_sampling){
+        .size = sizeof *sampling, .top_p = 1.0f, .repeat_penalty = 1.0f, .seed = 5
     };
     return g;
 }
@@ -524,7 +525,8 @@ START_TEST(greedy_text)
     open_session(f);
     int32_t s = new_sequence(f), ids[CONTEXT + 1];
     struct listener l = { .cancel_after = -1 };
-    struct akunu_generation g = greedy(50);
+    struct akunu_sampling sampling;
+    struct akunu_generation g = greedy(50, &sampling);
     struct akunu_result r = generate(f, s, 70, &g, &l, AKUNU_OK);
     memcpy(ids, text_of(0), 70 * sizeof *ids);
     for (uint32_t i = 0; i < 50; i++) {
@@ -564,7 +566,8 @@ START_TEST(host_stops)
     struct fixture *f = fixture_new();
     open_session(f);
     int32_t s = new_sequence(f);
-    struct akunu_generation g = greedy(50);
+    struct akunu_sampling sampling;
+    struct akunu_generation g = greedy(50, &sampling);
     struct listener l = { .cancel_after = -1, .stop_after = 7 };
     struct akunu_result r = generate(f, s, 10, &g, &l, AKUNU_OK);
     ck_assert_int_eq(r.stop, AKUNU_STOP_CALLBACK);
@@ -585,7 +588,7 @@ START_TEST(host_stops)
     l = (struct listener){ .cancel_after = -1 };
     generate(f, s, 0, &g, &l, AKUNU_ERROR_ARGUMENT);
     generate(f, 9, 5, &g, &l, AKUNU_ERROR_ARGUMENT);
-    g.sampling.repeat_penalty = 0.0f;
+    sampling.repeat_penalty = 0.0f;
     generate(f, s, 5, &g, &l, AKUNU_ERROR_ARGUMENT);
     ck_assert_uint_eq(f->session->kv.sequences[s].length, 0);
     fixture_free(f);
@@ -600,7 +603,8 @@ START_TEST(penalties_look_back)
     int32_t s = new_sequence(f);
     size_t last;
     struct listener l = { .cancel_after = -1 };
-    struct akunu_generation g = greedy(1);
+    struct akunu_sampling sampling;
+    struct akunu_generation g = greedy(1, &sampling);
     int32_t ids[11];
     memcpy(ids + 1, text_of(0), 10 * sizeof *ids);
     /* a first token that is the most likely one after the text, too */
@@ -609,8 +613,8 @@ START_TEST(penalties_look_back)
     ck_assert_int_lt(ids[0], FAKE_VOCAB);
     ck_assert_int_eq(ak_session_prefill(f->session, s, ids, 1, NULL, NULL, &last, &f->error),
                      AKUNU_OK);
-    g.sampling.presence_penalty = 1000.0f;
-    g.sampling.repeat_last_n = -1;
+    sampling.presence_penalty = 1000.0f;
+    sampling.repeat_last_n = -1;
     generate(f, s, 10, &g, &l, AKUNU_OK);
     for (int i = 0; i < 11; i++)
         ck_assert_int_ne(l.reported[0], ids[i]);
@@ -625,8 +629,9 @@ START_TEST(backend_draws)
     open_session(f);
     int32_t s = new_sequence(f), ids[100];
     struct listener l = { .cancel_after = -1 };
-    struct akunu_generation g = greedy(20);
-    g.sampling.temperature = 0.75f;
+    struct akunu_sampling sampling;
+    struct akunu_generation g = greedy(20, &sampling);
+    sampling.temperature = 0.75f;
     memcpy(ids, text_of(0), 40 * sizeof *ids);
     generate(f, s, 40, &g, &l, AKUNU_OK);
     memcpy(ids + 40, l.reported, 20 * sizeof *ids);
@@ -670,9 +675,10 @@ START_TEST(logprobs_of_draws)
     struct fixture *f = fixture_new();
     open_session(f);
     struct listener l = { .cancel_after = -1 };
-    struct akunu_generation g = greedy(N);
+    struct akunu_sampling sampling;
+    struct akunu_generation g = greedy(N, &sampling);
     int32_t ids[N_PROMPT + N];
-    g.sampling.temperature = 0.75f;
+    sampling.temperature = 0.75f;
     g.on_logprobs = on_logprobs;
     generate(f, new_sequence(f), N_PROMPT, &g, &l, AKUNU_OK);
     memcpy(ids, text_of(0), N_PROMPT * sizeof *ids);
@@ -698,8 +704,9 @@ START_TEST(inexact_backends)
     open_session(f);
     int32_t s = new_sequence(f);
     struct listener l = { .cancel_after = -1 };
-    struct akunu_generation g = greedy(50);
-    g.sampling.temperature = 1.0f; /* draws that come again */
+    struct akunu_sampling sampling;
+    struct akunu_generation g = greedy(50, &sampling);
+    sampling.temperature = 1.0f; /* draws that come again */
     struct akunu_result r = generate(f, s, 120, &g, &l, AKUNU_OK);
     ck_assert_uint_eq(r.n_drafted, 0);
     ck_assert_uint_eq(

@@ -208,7 +208,7 @@ END_TEST
 static struct akunu_chat chat_of(const char *messages)
 {
     struct akunu_chat chat;
-    akunu_chat_default(&chat);
+    akunu_chat_default(&chat, sizeof chat);
     chat.messages = messages;
     return chat;
 }

@@ -37,7 +37,7 @@ static struct ak_grammar *build(const struct ak_tc_grammar_params *given)
     return g;
 }
 
-static struct ak_grammar_matcher *match(const struct ak_grammar *g)
+static struct ak_grammar_matcher *match(struct ak_grammar *g)
 {
     struct ak_grammar_matcher *m;
     struct ak_error error = { 0 };
@@ -46,7 +46,7 @@ static struct ak_grammar_matcher *match(const struct ak_grammar *g)
 }
 
 /* How many bytes of the text are allowed; *end: it may end there. */
-static size_t taken(const struct ak_grammar *g, const char *text, size_t n, bool *end)
+static size_t taken(struct ak_grammar *g, const char *text, size_t n, bool *end)
 {
     struct ak_grammar_matcher *m = match(g);
     size_t at;
@@ -56,7 +56,7 @@ static size_t taken(const struct ak_grammar *g, const char *text, size_t n, bool
     return at;
 }
 
-static bool accepts(const struct ak_grammar *g, const char *text)
+static bool accepts(struct ak_grammar *g, const char *text)
 {
     bool end;
     return taken(g, text, strlen(text), &end) == strlen(text) && end;
@@ -95,7 +95,7 @@ static size_t try_any_byte(struct ak_grammar_matcher *m, unsigned *state, char *
 }
 
 /* A text of the grammar: letters at random, and once it is long what ends parts of it. */
-static size_t sample(const struct ak_grammar *g, unsigned *state, char *text, size_t most)
+static size_t sample(struct ak_grammar *g, unsigned *state, char *text, size_t most)
 {
     static const char *const ends[] = { "\"",
                                         "'",

@@ -139,7 +139,7 @@ static struct given take(json_t *file, json_t *one)
     struct given g = { 0 };
     json_t *tools = json_object_get(one, "tools"), *text = json_object_get(one, "text");
 
-    akunu_reply_params_default(&g.params);
+    akunu_reply_params_default(&g.params, sizeof g.params);
     g.params.format = json_string_value(json_object_get(file, "format"));
     g.params.prompt = json_string_value(json_object_get(one, "prompt"));
     if (!tools)
@@ -280,7 +280,7 @@ START_TEST(detection)
     };
     struct akunu_reply_params params;
 
-    akunu_reply_params_default(&params);
+    akunu_reply_params_default(&params, sizeof params);
     params.chat_template = cases[_i].text;
     struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
     ck_assert_str_eq(akunu_reply_format(reply), cases[_i].want);
@@ -298,7 +298,7 @@ START_TEST(open_sections)
     };
     struct akunu_reply_params params;
 
-    akunu_reply_params_default(&params);
+    akunu_reply_params_default(&params, sizeof params);
     params.format = "deepseek-v3.1";
     struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
     ck_assert_int_eq(akunu_reply_push(reply, texts[_i], strlen(texts[_i])), AKUNU_OK);
@@ -325,7 +325,7 @@ START_TEST(long_replies)
     memset(text, 'x', CONTENT);
     memset(text + CONTENT, '\n', BLANKS);
     memcpy(text + CONTENT + BLANKS, call, sizeof call);
-    akunu_reply_params_default(&params);
+    akunu_reply_params_default(&params, sizeof params);
     params.format = "hermes";
     for (size_t cut = CONTENT; cut <= strlen(text); cut++) {
         struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
@@ -350,7 +350,7 @@ START_TEST(cut_character)
 {
     struct akunu_reply_params params;
 
-    akunu_reply_params_default(&params);
+    akunu_reply_params_default(&params, sizeof params);
     params.format = "hermes";
     struct outcome cut = feed(&params, "caf\xc3", 4, 0);
     ck_assert_str_eq(json_string_value(json_object_get(cut.message, "content")), "caf\xef\xbf\xbd");
@@ -362,7 +362,7 @@ START_TEST(refusals)
 {
     struct akunu_reply_params params;
 
-    akunu_reply_params_default(&params);
+    akunu_reply_params_default(&params, sizeof params);
     params.format = "nonsense";
     ck_assert_ptr_null(akunu_reply_new(&params, NULL, NULL));
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "nonsense"));

@@ -857,8 +857,8 @@ static void run(const struct akunu_model *model, const char *name, float *logits
     golden_read_text(name, &text);
     struct akunu_session *session = golden_session(model, 1, GOLDEN_TOKENS, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
-    struct akunu_model_info info = { .size = sizeof info };
-    ck_assert_int_eq(akunu_model_get_info(model, &info), AKUNU_OK);
+    struct akunu_model_info info;
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert_uint_le(info.vocab_size, GOLDEN_VOCAB);
     for (size_t i = 0; i < text.n_prompt; i++)
         tokens[i] = (struct akunu_batch_token){ text.ids[i], sequence, true };
@@ -890,7 +890,7 @@ START_TEST(same_logits)
     bool same = convert(name, &folder, (unsigned)(_i % 2));
 
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.strict = true;
     params.no_cache = true;
     struct akunu_model *gguf = golden_load(name, NULL),
@@ -927,9 +927,9 @@ START_TEST(stored_folders)
     const char *name = stored_name(_i);
     char path[4096];
     struct akunu_load_params params;
-    struct akunu_model_info info = { .size = sizeof info };
+    struct akunu_model_info info;
     struct golden_text text;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.strict = params.no_cache = true;
     struct akunu_model *gguf = golden_load(name, NULL),
                        *hf = akunu_model_load(stored_file(name, "", path), &params);
@@ -938,7 +938,7 @@ START_TEST(stored_folders)
     run(gguf, name, b);
     check_near(name, a, b, 1e-11);
     golden_read_text(name, &text);
-    ck_assert_int_eq(akunu_model_get_info(hf, &info), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_info(hf, &info, sizeof info), AKUNU_OK);
     float *want = golden_read_logits(name, text.n_prompt * info.vocab_size);
     memset(b, 0, sizeof b);
     for (size_t i = 0; i < text.n_prompt; i++)
@@ -1017,7 +1017,7 @@ START_TEST(converted)
     ak_provider_close(golden);
 
     struct akunu_load_params params;
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.strict = true;
     params.no_cache = true;
     struct akunu_model *gguf = golden_load(name, NULL), *back = akunu_model_load(to, &params);
@@ -1075,8 +1075,8 @@ START_TEST(canonical_names)
     static const char *const wanted[] = { "layers.3.ffn.up.weight", "output_norm.weight", NULL };
     float value;
     for (size_t i = 0; i < 3; i++) {
-        struct akunu_tensor_info info = { .size = sizeof info };
-        ck_assert_int_eq(akunu_file_tensor(file, i, &info), AKUNU_OK);
+        struct akunu_tensor_info info;
+        ck_assert_int_eq(akunu_file_tensor(file, i, &info, sizeof info), AKUNU_OK);
         ck_assert_pstr_eq(info.canonical, wanted[i]);
     }
     ck_assert_int_eq(akunu_file_read_f32(file, 2, 0, 1, &value), AKUNU_OK);
@@ -1279,7 +1279,7 @@ START_TEST(overridden_deltas)
     };
     struct akunu_load_params params;
     char path[4096];
-    akunu_load_params_default(&params);
+    akunu_load_params_default(&params, sizeof params);
     params.strict = params.no_cache = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const overrides[] = { cases[i].text, NULL };

@@ -1,0 +1,398 @@
+/* akunu/core.h: loading a model, sessions, embeddings and generating. */
+#ifndef AKUNU_CORE_H
+#define AKUNU_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define AKUNU_API __attribute__((visibility("default")))
+#else
+#define AKUNU_API
+#endif
+
+#define AKUNU_VERSION_MAJOR 0
+#define AKUNU_VERSION_MINOR 1
+#define AKUNU_VERSION_PATCH 0
+
+/* ---- Status ------------------------------------------------------------- */
+enum akunu_status {
+    AKUNU_OK = 0,
+    AKUNU_ERROR_ARGUMENT = 1,    /* a value the caller gave is out of range */
+    AKUNU_ERROR_FORMAT = 2,      /* a file is unreadable, damaged or of an unknown format */
+    AKUNU_ERROR_UNSUPPORTED = 3, /* a valid file or request that akunu cannot serve */
+    AKUNU_ERROR_MEMORY = 4,      /* out of memory */
+    AKUNU_ERROR_CONTEXT = 5,     /* the tokens do not fit */
+    AKUNU_ERROR_IO = 6,          /* reading or writing failed */
+    AKUNU_ERROR_CANCELLED = 7,   /* a callback asked to stop */
+    AKUNU_ERROR_SYSTEM = 8,      /* the operating system refused something else */
+    AKUNU_ERROR_NUMERIC = 9,     /* the model returned NaN where a number is needed */
+    AKUNU_ERROR_BUSY = 10        /* the session is in use by another call */
+};
+
+/* "ok", "argument", "format", … Never NULL. */
+AKUNU_API const char *akunu_status_name(enum akunu_status status);
+
+/* Message of the calling thread's last failed call; "" before the first. Valid until that thread's
+ * next failed call. */
+AKUNU_API const char *akunu_last_error(void);
+
+/* Status of that call, for functions that return a handle or a number; AKUNU_OK before the first
+ * failure. */
+AKUNU_API enum akunu_status akunu_last_status(void);
+
+/* "0.1.0". */
+AKUNU_API const char *akunu_version(void);
+
+/* One line about the build: compiler, ISA bundles built, optional libraries. */
+AKUNU_API const char *akunu_build_info(void);
+
+enum akunu_log_level { AKUNU_LOG_DEBUG = 0, AKUNU_LOG_INFO = 1, AKUNU_LOG_WARN = 2 };
+
+/* A log line without newline. Called by the thread that called the library. */
+typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *user);
+
+/* ---- Models ------------------------------------------------------------- */
+struct akunu_model;
+struct akunu_tokenizer; /* text.h */
+struct akunu_file;      /* files.h */
+typedef int32_t akunu_token;
+
+/* Stages of akunu_model_load, in this order, each reported once. */
+enum akunu_load_stage {
+    AKUNU_STAGE_BACKEND = 1,
+    AKUNU_STAGE_KERNELS = 2,
+    AKUNU_STAGE_FORMAT = 3,
+    AKUNU_STAGE_OPEN = 4,
+    AKUNU_STAGE_CONFIG = 5,
+    AKUNU_STAGE_ARCHITECTURE = 6,
+    AKUNU_STAGE_PROFILE = 7,
+    AKUNU_STAGE_QUIRKS = 8,
+    AKUNU_STAGE_ROPE = 9,
+    AKUNU_STAGE_VALIDATE = 10,
+    AKUNU_STAGE_TOKENIZER = 11,
+    AKUNU_STAGE_KV = 12,
+    AKUNU_STAGE_SCRATCH = 13,
+    AKUNU_STAGE_TABLE = 14,
+    AKUNU_STAGE_SAMPLED_TABLE = 15,
+    AKUNU_STAGE_WEIGHTS = 16,
+    AKUNU_STAGE_WARMUP = 17,
+    AKUNU_STAGE_READY = 18
+};
+AKUNU_API const char *akunu_load_stage_name(enum akunu_load_stage stage);
+
+/* `fraction` of the stage done, 0 … 1; only AKUNU_STAGE_WEIGHTS reports more than once. Return
+ * false to cancel the load. */
+typedef bool akunu_progress_fn(enum akunu_load_stage stage, double fraction, void *user);
+
+/* Library for products of weights and many tokens. */
+enum akunu_prefill {
+    AKUNU_PREFILL_AUTO = 0, /* as the chip profile says if `relaxed` is set, else own */
+    AKUNU_PREFILL_OWN = 1,
+    AKUNU_PREFILL_BLAS = 2 /* OpenBLAS, if found, on weights as floats; rounds differently */
+};
+
+struct akunu_load_params {
+    size_t size;
+    const char *cpu;    /* highest ISA bundle ("avx2"); NULL: the best available */
+    unsigned n_threads; /* for packing; 0: the chip profile's, else the physical cores */
+    bool strict;        /* an unused tensor is an error */
+    bool warm_up;       /* touch the weights and run one token before returning */
+    bool no_cache;      /* do not use the packed cache: pack into memory */
+    /* cache folder; NULL: $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu or ~/.cache/akunu */
+    const char *cache_dir;
+    akunu_progress_fn *progress; /* NULL: silent */
+    akunu_log_fn *log;           /* NULL: silent */
+    void *user;                  /* for both callbacks */
+    /* the only chip profile to use; NULL: the system's, then the user's, if they exist */
+    const char *profile;
+    /* faster kernels that round differently: results depend on machine, batch and threads */
+    bool relaxed;
+    enum akunu_prefill prefill;
+    /* metadata that replaces the file's, "KEY=TYPE:VALUE" with TYPE int, float, bool or str; ends
+     * with NULL; NULL: none */
+    const char *const *override_kv;
+    const char *backend; /* "cpu" or "opencl"; NULL: the CPU */
+    /* device of that backend: its number (akunu_device_at) or a part of its name; NULL: the first
+     * usable */
+    const char *device;
+    /* number of layers on the device: the last ones, with the output. The CPU has those before. -1,
+     * the default: all; 0: none, the CPU runs the model */
+    int n_gpu_layers;
+};
+AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
+
+/* Loads the model at `path`. params may be NULL. */
+AKUNU_API struct akunu_model *akunu_model_load(const char *path,
+                                               const struct akunu_load_params *params);
+/* What was made from the model keeps working. */
+AKUNU_API void akunu_model_free(struct akunu_model *model);
+
+/* Which of a text's last hidden states become its embedding. */
+enum akunu_pooling {
+    AKUNU_POOLING_MODEL = 0, /* as the model's files say (akunu_model_info) */
+    AKUNU_POOLING_MEAN = 1,  /* the mean of all tokens, including those that the tokenizer adds */
+    AKUNU_POOLING_CLS = 2,   /* the first token's */
+    AKUNU_POOLING_LAST = 3   /* the last token's */
+};
+
+enum akunu_normalize {
+    AKUNU_NORMALIZE_MODEL = 0, /* as the model's files say (akunu_model_info) */
+    AKUNU_NORMALIZE_NONE = 1,
+    AKUNU_NORMALIZE_L2 = 2 /* to unit length */
+};
+
+struct akunu_model_info {
+    const char *name;         /* from the file; "": none */
+    const char *architecture; /* "llama" */
+    const char *format;       /* "gguf", "safetensors", "npy-dir" */
+    const char *weight_type;  /* the type of most bytes */
+    const char *cpu;          /* the ISA bundle in use */
+    uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size;
+    uint32_t context; /* the model's own, in tokens */
+    uint64_t n_parameters;
+    uint64_t token_weight_bytes; /* read for one token of decode */
+    /* in the layers' matrices; a prefill token takes twice as many operations */
+    uint64_t matrix_parameters;
+    uint64_t float_parameters; /* of these, multiplied as floats; the rest as int8 */
+    bool encoder;              /* it makes embeddings and no text: use akunu_session_embed */
+    /* pooling of embeddings, as its files say; by default the mean of an encoder's tokens, and the
+     * last token of a language model */
+    enum akunu_pooling pooling;
+    /* embeddings have unit length: as sentence-transformers' files say; always for GGUF */
+    bool normalized;
+};
+AKUNU_API enum akunu_status akunu_model_get_info(const struct akunu_model *model,
+                                                 struct akunu_model_info *info, size_t size);
+
+/* The model's tokenizer; NULL: the file has no vocabulary. */
+AKUNU_API const struct akunu_tokenizer *akunu_model_tokenizer(const struct akunu_model *model);
+
+/* The file it came from, for its metadata and tensors. Lives with the model. */
+AKUNU_API const struct akunu_file *akunu_model_file(const struct akunu_model *model);
+
+/* ---- Sessions ----------------------------------------------------------- */
+/* Sequences, their KV cache, and the memory of a pass. A session runs one call at a time: another,
+ * from a callback or from another thread, fails with AKUNU_ERROR_BUSY and changes nothing.
+ * akunu_session_decode, akunu_session_prefill and akunu_session_generate fail with
+ * AKUNU_ERROR_UNSUPPORTED for encoders. */
+struct akunu_session;
+
+enum akunu_kv_type {
+    AKUNU_KV_F16 = 0,
+    AKUNU_KV_F32 = 1,
+    AKUNU_KV_BF16 = 2,
+    AKUNU_KV_Q8_0 = 3,
+    AKUNU_KV_Q4_0 = 4
+};
+
+struct akunu_session_params {
+    size_t size;
+    uint32_t context; /* tokens over all sequences; 0: the model's, bounded by memory */
+    /* max. tokens of a pass; 0: the chip profile's, else 512; for encoders the context */
+    uint32_t batch;
+    uint32_t max_sequences;            /* 0: 1, for encoders 64 */
+    unsigned n_threads;                /* 0: the chip profile's, else the physical cores */
+    enum akunu_kv_type k_type, v_type; /* ignored for encoders */
+    akunu_log_fn *log;
+    void *user;
+    /* CPUs to pin threads to, as "0-3,8": thread i to entry i. Thread 0 is the calling thread,
+     * which the caller pins. NULL: no pinning */
+    const char *cpus;
+};
+AKUNU_API void akunu_session_params_default(struct akunu_session_params *params, size_t size);
+/* params may be NULL. The session keeps the model alive. */
+AKUNU_API struct akunu_session *akunu_session_new(const struct akunu_model *model,
+                                                  const struct akunu_session_params *params);
+/* In a callback of the session: frees it when the call ends. */
+AKUNU_API void akunu_session_free(struct akunu_session *session);
+
+/* Capacity in tokens over all sequences, and the largest pass. */
+AKUNU_API uint32_t akunu_session_context(const struct akunu_session *session);
+AKUNU_API uint32_t akunu_session_batch(const struct akunu_session *session);
+AKUNU_API unsigned akunu_session_threads(const struct akunu_session *session);
+
+/* One growing text in the KV cache; a number ≥ 0, or -1 on failure. */
+typedef int32_t akunu_sequence;
+AKUNU_API akunu_sequence akunu_sequence_new(struct akunu_session *session);
+AKUNU_API void akunu_sequence_free(struct akunu_session *session, akunu_sequence sequence);
+
+/* Tokens in the cache; 0 also on failure. */
+AKUNU_API uint32_t akunu_sequence_length(struct akunu_session *session, akunu_sequence sequence);
+
+/* Truncates a sequence to its first `length` tokens. Models with recurrent state (lfm2, qwen3next,
+ * qwen35) recompute it with the next token, unless the sequence is empty. */
+AKUNU_API enum akunu_status akunu_sequence_rewind(struct akunu_session *session,
+                                                  akunu_sequence sequence, uint32_t length);
+
+/* A new sequence that shares the first `length` tokens of another: whole pages by reference, the
+ * rest by copy. Recurrent state is copied if `length` is the whole length, else recomputed. */
+AKUNU_API akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence,
+                                             uint32_t length);
+
+/* One token of a pass. Tokens of a sequence follow its length in order. */
+struct akunu_batch_token {
+    akunu_token token;
+    akunu_sequence sequence;
+    bool logits; /* compute its logits */
+};
+
+/* Runs n tokens, 1 … akunu_session_batch(), of one or several sequences in one pass. On failure no
+ * sequence changes. AKUNU_ERROR_CONTEXT: the message has both counts. */
+AKUNU_API enum akunu_status akunu_session_decode(struct akunu_session *session,
+                                                 const struct akunu_batch_token *tokens, size_t n);
+
+/* Logits of token i of the last pass, vocab_size floats; NULL if they were not requested. Valid
+ * until the next pass. */
+AKUNU_API const float *akunu_session_logits(struct akunu_session *session, size_t i);
+
+/* Runs a whole prompt in passes of the session's batch. The last token's logits are then
+ * akunu_session_logits(session, *last). cancel, unless NULL, is called before every pass; true
+ * stops with AKUNU_ERROR_CANCELLED, and what was run stays. */
+typedef bool akunu_cancel_fn(void *user);
+AKUNU_API enum akunu_status akunu_session_prefill(struct akunu_session *session,
+                                                  akunu_sequence sequence, const akunu_token *ids,
+                                                  size_t n, akunu_cancel_fn *cancel, void *user,
+                                                  size_t *last);
+
+/* ---- Embeddings --------------------------------------------------------- */
+struct akunu_embedding {
+    size_t size;
+    enum akunu_pooling pooling;
+    enum akunu_normalize normalize;
+};
+AKUNU_API void akunu_embedding_default(struct akunu_embedding *embedding, size_t size);
+
+/* A text as tokens, with those that its tokenizer adds (AKUNU_ADD_SPECIAL). */
+struct akunu_ids {
+    const akunu_token *ids;
+    size_t n;
+};
+
+/* Embeds n texts. Row i of out, [n, width] floats with the width of akunu_model_info, belongs to
+ * texts[i]; its bits do not depend on the other texts. Short texts share a pass, as many as the
+ * session has free sequences. Both encoders and language models make embeddings. An encoder runs a
+ * text in one pass, so it has at most akunu_session_batch() tokens. embedding may be NULL: as the
+ * model says. cancel, unless NULL, is called before every pass.
+ *
+ * AKUNU_ERROR_ARGUMENT: an id outside the vocabulary, a text without tokens, no free sequence.
+ * AKUNU_ERROR_CONTEXT: a text is too long; the message has its number and both counts.
+ * AKUNU_ERROR_UNSUPPORTED: the model's files ask for a pooling that akunu lacks.
+ * AKUNU_ERROR_NUMERIC: an embedding has an element that is not a finite number. All texts are
+ * checked before the first pass; no sequence is left behind. */
+AKUNU_API enum akunu_status akunu_session_embed(struct akunu_session *session,
+                                                const struct akunu_ids *texts, size_t n,
+                                                const struct akunu_embedding *embedding,
+                                                akunu_cancel_fn *cancel, void *user, float *out);
+
+/* ---- Generating --------------------------------------------------------- */
+struct akunu_sampling; /* sample.h */
+struct akunu_logprob;
+
+/* Speculative decoding: drafted tokens are verified in one pass. It changes only the speed: the
+ * text is the same without it, at every temperature. The number of drafted tokens follows the
+ * acceptance rate and the measured cost of passes. */
+enum akunu_speculation {
+    AKUNU_SPECULATION_AUTO = 0, /* every drafter available, if speculation is possible */
+    AKUNU_SPECULATION_NONE = 1,
+    AKUNU_SPECULATION_NGRAM = 2, /* what followed the same tokens earlier in the text */
+    AKUNU_SPECULATION_DRAFT = 3  /* a draft model alone */
+};
+
+/* Log-probabilities of a sampled token and of the n_top most likely ones, as from
+ * akunu_logprobs_compute. */
+typedef void akunu_logprobs_fn(akunu_token token, float logprob, const struct akunu_logprob *top,
+                               size_t n_top, void *user);
+
+struct akunu_generation {
+    size_t size;
+    int64_t max_tokens;                    /* -1: until the text or the context ends */
+    const struct akunu_sampling *sampling; /* NULL: defaults */
+    bool special;                          /* control tokens appear in the text */
+
+    /* If a kind is requested or a draft session is given but speculation is impossible, the call
+     * fails with AKUNU_ERROR_UNSUPPORTED: models with recurrent state, devices, relaxed
+     * rounding. */
+    enum akunu_speculation speculation;
+    /* A session of a smaller model with the same vocabulary (else AKUNU_ERROR_ARGUMENT, which says
+     * where they differ) and the same capacity, and a sequence in it, which is made to follow this
+     * text. Keep both for the next call. NULL: none. */
+    struct akunu_session *draft;
+    akunu_sequence draft_sequence;
+    uint32_t draft_max; /* max. draft tokens per pass, at most 15 (0: 15) */
+    uint32_t draft_min; /* shorter drafts are not run (0: 1) */
+    float draft_p_min;  /* a draft ends at a token of lower probability (0) */
+
+    /* Unless NULL, called for each token just before on_piece, which for parallel completions says
+     * which one. It gets the same `user` and changes no text. It costs a walk over the vocabulary
+     * per token. */
+    akunu_logprobs_fn *on_logprobs;
+    uint32_t n_top_logprobs; /* at most the vocabulary's size */
+
+    /* Stop sequences: the text ends before the first of these. Text that could begin a stop
+     * sequence is held back. At most 64, of 1 to 1024 bytes. */
+    const char *const *stops;
+    size_t n_stops;
+};
+AKUNU_API void akunu_generation_default(struct akunu_generation *generation, size_t size);
+
+/* A new token and the characters that it completed (maybe none). Return false to stop. */
+typedef bool akunu_piece_fn(akunu_token token, const char *text, size_t n_bytes, void *user);
+
+enum akunu_stop {
+    AKUNU_STOP_END = 1,
+    AKUNU_STOP_LENGTH = 2,
+    AKUNU_STOP_CONTEXT = 3,
+    AKUNU_STOP_CALLBACK = 4,
+    AKUNU_STOP_TEXT = 5
+};
+
+struct akunu_result {
+    size_t size; /* sizeof(struct akunu_result), set by the caller */
+    enum akunu_stop stop;
+    uint64_t n_prompt, n_generated;
+    double prompt_seconds; /* until the first token is sampled */
+    /* after that: a pass for each token except the first, or for several */
+    double generate_seconds;
+    uint64_t n_drafted, n_accepted; /* drafted tokens, and those accepted */
+};
+
+/* Appends the prompt's ids to the sequence, then generates. Nothing is allocated per token. A token
+ * that ends the text is neither reported nor counted. Except for AKUNU_STOP_END the last reported
+ * token is not in the sequence yet: to continue the text, begin the next call's ids with it.
+ * on_piece may be NULL; it is also called with token -1 at the end if bytes are left. cancel,
+ * unless NULL, is called before every pass, of the prompt too; true ends with
+ * AKUNU_ERROR_CANCELLED. Both get `user`. generation may be NULL: defaults. result may be NULL; it
+ * is filled in on failure too. */
+AKUNU_API enum akunu_status
+akunu_session_generate(struct akunu_session *session, akunu_sequence sequence,
+                       const akunu_token *ids, size_t n_ids,
+                       const struct akunu_generation *generation, akunu_piece_fn *on_piece,
+                       akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
+
+/* As akunu_piece_fn for completion number `choice`, 0 … n-1. Return false to stop that
+ * completion. */
+typedef bool akunu_completion_fn(size_t choice, akunu_token token, const char *text, size_t n_bytes,
+                                 void *user);
+
+/* Parallel completions: runs one prompt once, shares its pages among n completions, and takes a
+ * token of each per pass. Completion i is the text of akunu_session_generate with seed + i.
+ * sequences[0] is the caller's; the others are set to forks of it, for the caller to free, or to -1
+ * on failure. The session needs n sequences (max_sequences), passes of n tokens, and a context for
+ * the prompt once and all completions. There is no speculation. results: NULL, or n of them, whose
+ * first has its size set. AKUNU_ERROR_CONTEXT: no page was free for a fork. */
+AKUNU_API enum akunu_status akunu_session_generate_parallel(
+    struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
+    size_t n_ids, const struct akunu_generation *generation, akunu_completion_fn *on_piece,
+    akunu_cancel_fn *cancel, void *user, struct akunu_result *results);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,240 @@
+/* akunu/files.h: model files, the cache, saved sequences, converting; what this build can read. */
+#ifndef AKUNU_FILES_H
+#define AKUNU_FILES_H
+
+#include "akunu/core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Looking into a file without loading it ----------------------------- */
+/* An opened model file. Only headers are read; tensors are mapped. */
+struct akunu_file;
+
+/* `path`: a GGUF file, or the first file of a split one; a folder of SafeTensors with config.json,
+ * or one SafeTensors file next to it; a folder of NumPy arrays with manifest.json and config.json;
+ * a Whisper model in its format before GGUF; a NumPy array. */
+AKUNU_API struct akunu_file *akunu_file_open(const char *path);
+/* The same with metadata that replaces the file's, as in akunu_load_params; NULL allowed. */
+AKUNU_API struct akunu_file *akunu_file_open_with(const char *path, const char *const *override_kv);
+AKUNU_API void akunu_file_free(struct akunu_file *file);
+
+struct akunu_file_info {
+    const char *format;       /* "gguf", "safetensors", "npy-dir", "whisper-ggml", "npy" */
+    const char *architecture; /* "llama"; "" if the file names none */
+    size_t n_tensors, n_metadata;
+    uint64_t bytes; /* of all parts */
+};
+AKUNU_API enum akunu_status akunu_file_get_info(const struct akunu_file *file,
+                                                struct akunu_file_info *info, size_t size);
+
+struct akunu_tensor_info {
+    const char *name;      /* as in the file */
+    const char *canonical; /* akunu's name; NULL: the tensor has no role */
+    const char *type;      /* "Q4_1" */
+    unsigned n_dims;       /* 1 … 4 */
+    uint64_t shape[4];     /* row-major: the last of n_dims is the contiguous one */
+    uint64_t bytes;
+    uint64_t offset; /* from the start of its file */
+};
+/* i in 0 … n_tensors-1, in file order. */
+AKUNU_API enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i,
+                                              struct akunu_tensor_info *info, size_t size);
+
+/* Dequantizes tensor i to float32, row-major. Elements [first, first+n) are
+ * written to out; `first` and `n` are multiples of the row length. */
+AKUNU_API enum akunu_status akunu_file_read_f32(const struct akunu_file *file, size_t i,
+                                                uint64_t first, uint64_t n, float *out);
+
+/* SHA-256 of tensor i dequantized to little-endian float32 in row-major order,
+ * as 64 hexadecimal digits and a NUL. */
+AKUNU_API enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file, size_t i,
+                                                  char out[65]);
+
+enum akunu_meta_type {
+    AKUNU_META_BOOL = 1,
+    AKUNU_META_INT = 2,
+    AKUNU_META_UINT = 3,
+    AKUNU_META_FLOAT = 4,
+    AKUNU_META_STRING = 5,
+    AKUNU_META_ARRAY = 6
+};
+struct akunu_meta {
+    const char *key;           /* UTF-8, NUL-terminated */
+    enum akunu_meta_type type; /* AKUNU_META_ARRAY for an array */
+    enum akunu_meta_type element_type;
+    uint64_t n; /* bytes of a string, elements of an array, otherwise 1 */
+    bool boolean;
+    int64_t integer;
+    uint64_t unsigned_integer;
+    double number;
+    const char *string; /* n bytes, not terminated */
+};
+/* Metadata entry i in file order, and element j of an array entry. */
+AKUNU_API enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i,
+                                            struct akunu_meta *out, size_t size);
+AKUNU_API enum akunu_status akunu_file_meta_element(const struct akunu_file *file, size_t i,
+                                                    uint64_t j, struct akunu_meta *out,
+                                                    size_t size);
+
+/* ---- What this build can read ------------------------------------------- */
+struct akunu_format_info {
+    const char *name;  /* as in akunu_file_info: "gguf" */
+    const char *about; /* what files these are */
+};
+struct akunu_architecture_info {
+    const char *name;  /* as in GGUF's general.architecture: "qwen2moe" */
+    const char *about; /* which models these are */
+    /* all names that files use, `name` and config.json's model_type included; ends with NULL */
+    const char *const *names;
+    bool experts; /* a mixture of experts */
+};
+struct akunu_type_info {
+    const char *name;                  /* "Q4_K" */
+    unsigned block_elems, block_bytes; /* weights and bytes of a block */
+    bool integers;                     /* products use 8-bit integers, else floats */
+    /* packed for the kernels at load; otherwise read in place */
+    bool packed;
+};
+struct akunu_quantization_info {
+    const char *name;  /* quant_method of config.json, "mlx" for MLX's own key */
+    const char *about; /* which of its variants are read */
+};
+
+/* Entry i, from 0; AKUNU_ERROR_ARGUMENT past the last one. Strings live as long as the program. */
+AKUNU_API enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info, size_t size);
+AKUNU_API enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info,
+                                                  size_t size);
+AKUNU_API enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info, size_t size);
+AKUNU_API enum akunu_status akunu_quantization_at(size_t i, struct akunu_quantization_info *info,
+                                                  size_t size);
+
+/* A device of a backend other than the CPU's, usable or not. */
+struct akunu_device_info {
+    char backend[16];                                       /* "opencl" */
+    char name[128], vendor[128], version[128], driver[128]; /* as the driver reports them, ASCII */
+    char features[128];                                     /* "gpu, unified memory, fp16" */
+    uint64_t memory;                                        /* bytes */
+    uint64_t max_allocation;                                /* bytes of the largest allocation */
+    unsigned units, mhz;
+    bool usable; /* it supports what akunu's kernels need */
+};
+/* Device i, from 0, numbered as in akunu_load_params.device. AKUNU_ERROR_ARGUMENT past the last
+ * one; AKUNU_ERROR_UNSUPPORTED, with the reason, if this machine or build has none. */
+AKUNU_API enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info, size_t size);
+
+/* ---- The cache ---------------------------------------------------------- */
+/* The first load of a model packs its weights into a file of the cache folder, and later loads map
+ * that file. If that is impossible (a full disk, a read-only folder), weights are packed in memory
+ * and the log says why in one line; results are the same bits. Processes that load a model at the
+ * same time build the file once. The folder also holds the prompts of akunu_sequence_keep. Files
+ * may be removed at any time, even while in use. */
+struct akunu_cache;
+
+enum akunu_cache_state {
+    AKUNU_CACHE_READY = 1,
+    AKUNU_CACHE_STALE = 2,      /* its model file was removed or has changed */
+    AKUNU_CACHE_DAMAGED = 3,    /* damaged or of another version: never used */
+    AKUNU_CACHE_UNFINISHED = 4, /* left behind by a process that ended while writing it */
+    AKUNU_CACHE_BUILDING = 5    /* a process is writing it now */
+};
+AKUNU_API const char *akunu_cache_state_name(enum akunu_cache_state state); /* "ready" */
+
+/* Lists the folder `dir`; NULL: the folder that akunu_model_load uses. A missing folder is an empty
+ * cache. */
+AKUNU_API struct akunu_cache *akunu_cache_open(const char *dir);
+AKUNU_API void akunu_cache_free(struct akunu_cache *cache);
+AKUNU_API const char *akunu_cache_path(const struct akunu_cache *cache);
+AKUNU_API size_t akunu_cache_count(const struct akunu_cache *cache);
+
+struct akunu_cache_entry {
+    const char *file;    /* its name in the folder */
+    const char *model;   /* path of the model file; "": unknown */
+    const char *backend; /* "cpu"; "": unknown */
+    enum akunu_cache_state state;
+    uint64_t bytes; /* on disk */
+    /* seconds since 1970; built: 0 if unknown; used: when it was last mapped */
+    int64_t built, used;
+    uint64_t n_tokens; /* tokens of a prompt; 0: packed weights */
+};
+/* i in 0 … count-1. Strings live as long as the cache. */
+AKUNU_API enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t i,
+                                                  struct akunu_cache_entry *entry, size_t size);
+
+/* Removes the file of entry i. The entry stays, so other indices do not change. AKUNU_ERROR_IO: it
+ * cannot be removed, or is being written. */
+AKUNU_API enum akunu_status akunu_cache_remove(struct akunu_cache *cache, size_t i);
+
+/* ---- Saved sequences ---------------------------------------------------- */
+/* Writes a sequence's tokens, keys and values to a file, or reads them into an empty sequence of a
+ * session with the same model and KV types, on this or another machine, with the same bits. The
+ * file appears complete or not at all. AKUNU_ERROR_UNSUPPORTED: the model has recurrent state, or
+ * runs on a device. AKUNU_ERROR_FORMAT: the file is damaged, of another model, or writable by
+ * others. AKUNU_ERROR_CONTEXT: its text does not fit. */
+AKUNU_API enum akunu_status akunu_sequence_save(struct akunu_session *session,
+                                                akunu_sequence sequence, const char *path);
+AKUNU_API enum akunu_status akunu_sequence_load(struct akunu_session *session,
+                                                akunu_sequence sequence, const char *path);
+
+/* Earlier prompts, kept on disk. Files are private to the user (mode 0600). */
+struct akunu_prompt_cache {
+    size_t size;
+    const char *dir;  /* NULL: the folder of the packed weights */
+    const char *file; /* one file instead of the folder; NULL: none */
+    /* of all prompts in the folder (2 GiB); the least recently used are evicted */
+    uint64_t max_bytes;
+    uint32_t min_tokens; /* shorter prompts are neither looked up nor kept (128) */
+};
+AKUNU_API void akunu_prompt_cache_default(struct akunu_prompt_cache *cache, size_t size);
+
+/* Fills an empty sequence with the longest prefix of the prompt that a kept prompt begins with,
+ * never all of it. Run the rest, from ids + *n_restored on; logits are the same bits as without the
+ * cache. cache may be NULL. A file that cannot be used (damaged, another model, a model with
+ * recurrent state) is skipped: *n_restored is 0 and the session's log has a line. */
+AKUNU_API enum akunu_status akunu_sequence_restore(struct akunu_session *session,
+                                                   akunu_sequence sequence, const akunu_token *ids,
+                                                   size_t n_ids,
+                                                   const struct akunu_prompt_cache *cache,
+                                                   size_t *n_restored);
+
+/* Keeps the first n_tokens of a sequence for later prompts, unless nearly all of them are kept
+ * already. If the file cannot be written, it is skipped as above. */
+AKUNU_API enum akunu_status akunu_sequence_keep(struct akunu_session *session,
+                                                akunu_sequence sequence, size_t n_tokens,
+                                                const struct akunu_prompt_cache *cache);
+
+/* ---- Converting --------------------------------------------------------- */
+/* `fraction` of the work done, 0 … 1. Return false to stop. */
+typedef bool akunu_convert_fn(double fraction, void *user);
+
+struct akunu_convert_params {
+    size_t size;
+    /* type of matrices: "F32", "F16", "BF16", "Q8_0"; NULL: as stored, or F32 if GGUF lacks the
+     * type. Vectors are F32; rows that do not fill blocks are F16 */
+    const char *type;
+    /* tokenizer.ggml.pre; NULL: the known pre-tokenizer that splits as the model's does */
+    const char *pre;
+    bool overwrite;                 /* replace an existing file at the destination */
+    const char *const *override_kv; /* as in akunu_load_params */
+    akunu_convert_fn *progress;     /* called every few megabytes; NULL allowed */
+    akunu_log_fn *log;              /* NULL allowed */
+    void *user;
+};
+AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params, size_t size);
+
+/* Writes the model at `from`, of any format that can be loaded, to one GGUF file `to` with
+ * tokenizer and metadata, for akunu and llama.cpp. Takes memory for at most one tensor. The file
+ * appears complete or not at all, and no file of the model is ever replaced.
+ *
+ * AKUNU_ERROR_ARGUMENT: `to` exists. AKUNU_ERROR_UNSUPPORTED: GGUF cannot express something of the
+ * model, or no program reads such models as GGUF (speech). AKUNU_ERROR_IO: it cannot be written, or
+ * would not fit. */
+AKUNU_API enum akunu_status akunu_file_convert(const char *from, const char *to,
+                                               const struct akunu_convert_params *params);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

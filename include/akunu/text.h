@@ -1,0 +1,292 @@
+/* akunu/text.h: tokens and text, grammars, chat templates, replies with tool calls. */
+#ifndef AKUNU_TEXT_H
+#define AKUNU_TEXT_H
+
+#include "akunu/core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Tokens and text ---------------------------------------------------- */
+/* Converts text to tokens and back. A model has one; a file with only a vocabulary works too. */
+struct akunu_tokenizer;
+
+/* Reads only the vocabulary of the file at `path`. */
+AKUNU_API struct akunu_tokenizer *akunu_tokenizer_load(const char *path);
+/* The same with metadata that replaces the file's, as in akunu_load_params; NULL allowed. */
+AKUNU_API struct akunu_tokenizer *akunu_tokenizer_load_with(const char *path,
+                                                            const char *const *override_kv);
+AKUNU_API void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer);
+
+enum {
+    AKUNU_ADD_SPECIAL = 1,  /* add the special tokens that the model asks for: BOS, EOS … */
+    AKUNU_PARSE_SPECIAL = 2 /* control tokens written in the text become those tokens */
+};
+
+/* Writes at most `capacity` ids. Returns the number of ids of the whole text, which may be larger,
+ * or -1 on failure. `ids` may be NULL if capacity is 0. `text` is any n_bytes bytes: NUL and
+ * invalid UTF-8 are allowed. */
+AKUNU_API int64_t akunu_tokenizer_encode(const struct akunu_tokenizer *tokenizer, const char *text,
+                                         size_t n_bytes, unsigned flags, akunu_token *ids,
+                                         size_t capacity);
+
+enum {
+    AKUNU_SKIP_SPECIAL = 1, /* omit control tokens */
+    AKUNU_CONTINUE = 2 /* the tokens continue a text: a leading space belongs to it. Otherwise the
+                          space that Llama's tokenizer puts before a text is removed. */
+};
+
+/* Writes at most `capacity` bytes, without a NUL. Returns the number of bytes of the whole text, or
+ * -1 on failure (an id outside the vocabulary). */
+AKUNU_API int64_t akunu_tokenizer_decode(const struct akunu_tokenizer *tokenizer,
+                                         const akunu_token *ids, size_t n_ids, unsigned flags,
+                                         char *text, size_t capacity);
+
+AKUNU_API size_t akunu_tokenizer_vocab_size(const struct akunu_tokenizer *tokenizer);
+
+/* True for tokens that end a text: end of sequence, of turn, of text. */
+AKUNU_API bool akunu_tokenizer_is_end(const struct akunu_tokenizer *tokenizer, akunu_token token);
+
+/* True for control tokens and the unknown token. */
+AKUNU_API bool akunu_tokenizer_is_control(const struct akunu_tokenizer *tokenizer,
+                                          akunu_token token);
+
+/* The model's beginning-of-sequence token; -1: it has none. */
+AKUNU_API akunu_token akunu_tokenizer_bos(const struct akunu_tokenizer *tokenizer);
+
+/* Converts a stream of tokens to text; never splits a UTF-8 character. */
+struct akunu_stream;
+AKUNU_API struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer,
+                                                unsigned flags);
+AKUNU_API void akunu_stream_free(struct akunu_stream *stream);
+/* Adds one token. *text: the characters that it completed, maybe none; valid until the next call.
+ * akunu_stream_end returns the rest, incomplete bytes as U+FFFD, and resets the stream for the next
+ * text. */
+AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu_token token,
+                                              const char **text, size_t *n_bytes);
+AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text,
+                                             size_t *n_bytes);
+
+/* ---- Grammars ----------------------------------------------------------- */
+/* The texts that a model may write (akunu_sampling.grammar). Immutable; any number of threads may
+ * use it. */
+struct akunu_grammar;
+
+/* Parses GBNF, llama.cpp's grammars (docs/grammar.md). Messages begin with line and column. Tokens
+ * are looked up where the grammar is used. */
+AKUNU_API struct akunu_grammar *akunu_grammar_parse(const char *text, size_t n_bytes);
+
+enum akunu_schema_form {
+    /* for generation: members in schema order, little whitespace */
+    AKUNU_SCHEMA_WRITING = 0,
+    AKUNU_SCHEMA_READING = 1 /* for checking: any way to write the JSON */
+};
+struct akunu_schema_params {
+    size_t size;
+    enum akunu_schema_form form; /* AKUNU_SCHEMA_WRITING */
+    /* false; true: unsupported keywords are ignored with a warning to log, false: refused */
+    bool lax;
+    akunu_log_fn *log; /* NULL allowed */
+    void *user;
+};
+AKUNU_API void akunu_schema_params_default(struct akunu_schema_params *params, size_t size);
+
+/* From a JSON Schema (draft 2020-12): matches only JSON texts that the schema allows. params may be
+ * NULL. AKUNU_ERROR_UNSUPPORTED: the message names the keyword and its position.
+ * AKUNU_ERROR_FORMAT: it is no schema. */
+AKUNU_API struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_bytes,
+                                                          const struct akunu_schema_params *params);
+
+/* A lazy grammar: any text until one of the triggers in `words` (ends with NULL), then a text of
+ * `grammar`. `again`: then any text until the next trigger; otherwise the text ends there. The text
+ * of control tokens counts. */
+AKUNU_API struct akunu_grammar *akunu_grammar_make_lazy(const struct akunu_grammar *grammar,
+                                                        const char *const *words, bool again);
+/* Samplers and calls that use it keep it alive. */
+AKUNU_API void akunu_grammar_free(struct akunu_grammar *grammar);
+
+/* Checks whether the whole text is allowed. *at, which may be NULL: the first byte that is not;
+ * n_bytes if the text is allowed, or could be continued to one that is. With a tokenizer control
+ * tokens in the text are those tokens. NULL: a token that the grammar names by its text stands for
+ * that text. */
+AKUNU_API enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar,
+                                                const struct akunu_tokenizer *tokenizer,
+                                                const char *text, size_t n_bytes, bool *allowed,
+                                                size_t *at);
+
+/* ---- Chat templates ----------------------------------------------------- */
+/* Converts a conversation to the prompt that a model was trained on: the Jinja templates of its
+ * files, run as Hugging Face's transformers runs them, and the special tokens that they name.
+ * Immutable. JSON is passed as UTF-8 text that ends with NUL. */
+struct akunu_template;
+
+/* The templates of the model at `path`; only headers and vocabulary are read. A model without a
+ * template gets ChatML's (akunu_template_is_fallback). override_kv as in akunu_load_params, NULL
+ * allowed. A template that cannot be parsed is an error and is never replaced. */
+AKUNU_API struct akunu_template *akunu_template_load(const char *path,
+                                                     const char *const *override_kv);
+/* The same for a loaded model. The caller frees it; it may outlive the model. */
+AKUNU_API struct akunu_template *akunu_model_template(const struct akunu_model *model);
+/* One template from its text. Special tokens are those of `tokens`; NULL: none. */
+AKUNU_API struct akunu_template *akunu_template_parse(const char *text, size_t n_bytes,
+                                                      const struct akunu_template *tokens);
+AKUNU_API void akunu_template_free(struct akunu_template *chat);
+
+/* True if the model has no template and ChatML is used. */
+AKUNU_API bool akunu_template_is_fallback(const struct akunu_template *chat);
+/* Name of template i; "default" is among them unless the model has none of that name. NULL past the
+ * end. */
+AKUNU_API const char *akunu_template_name(const struct akunu_template *chat, size_t i);
+/* The text of the template for a conversation with or without tools, ending with NUL; *n_bytes,
+ * unless NULL: its length. Returns NULL if there is no template `name`. name NULL: "tool_use" if
+ * there are tools and it exists, else "default". */
+AKUNU_API const char *akunu_template_text(const struct akunu_template *chat, const char *name,
+                                          bool tools, size_t *n_bytes);
+
+struct akunu_chat {
+    size_t size;
+    const char *messages;  /* JSON list of messages: [{"role": "user", "content": "Hi"}, …] */
+    const char *tools;     /* a list of objects, NULL: none */
+    const char *documents; /* a list of objects, NULL: none */
+    /* JSON object of variables for the template, special tokens included: {"enable_thinking":
+     * false}; NULL: none */
+    const char *kwargs;
+    const char *name;           /* template; NULL: as akunu_template_text chooses */
+    bool add_generation_prompt; /* true: end with the beginning of an answer */
+    /* the prompt ends inside this field ("content") of the last message, for the model to continue;
+     * add_generation_prompt must then be false. NULL: off */
+    const char *continue_final_message;
+    const char *bos_token, *eos_token; /* replace the model's; NULL: the model's */
+    /* time for strftime_now in seconds since 1970; 0: the clock */
+    int64_t now;
+};
+AKUNU_API void akunu_chat_default(struct akunu_chat *chat, size_t size);
+
+/* Renders the prompt. It ends with a NUL after its *n_bytes (NULL allowed); free it with
+ * akunu_text_free. NULL on failure: the message names line and column, or is the template's own if
+ * it refused (raise_exception). Time, memory and output of a template are limited, so rendering
+ * always ends. */
+AKUNU_API char *akunu_template_render(const struct akunu_template *chat,
+                                      const struct akunu_chat *input, size_t *n_bytes);
+
+/* Frees a text returned to the caller. NULL allowed. */
+AKUNU_API void akunu_text_free(char *text);
+
+/* ---- Tool calls and reasoning ------------------------------------------- */
+/* Parses a reply while it is generated: reasoning, content, and tool calls in the model's format.
+ *
+ *     reply = akunu_reply_new(&params, on_event, user);
+ *     akunu_reply_push(reply, text, n_bytes);     for every piece that is generated
+ *     akunu_reply_end(reply);
+ *     puts(akunu_reply_message(reply));           the whole as an OpenAI message
+ *
+ * Generate with `special` true, because models mark these parts by control tokens. To split off
+ * reasoning only, set `calls` to false. The events are then AKUNU_REPLY_REASONING and
+ * AKUNU_REPLY_CONTENT, and the prompt tells whether reasoning has begun already.
+ *
+ * Pieces may end anywhere: the same text gives the same message and the same events, except for
+ * where their texts are split. Text that could still become a marker is withheld until it is
+ * decided, at the latest by akunu_reply_end. Nothing is lost: text that begins like a call but is
+ * none becomes content. Whitespace next to a marker belongs to the marker. If text continues after
+ * a call or a block of reasoning, a newline separates them. */
+struct akunu_reply;
+
+struct akunu_reply_params {
+    size_t size;
+    /* NULL or "auto": detected from template and vocabulary; else a name of
+     * akunu_reply_format_name */
+    const char *format;
+    const char *chat_template; /* text of the template; NULL: unknown */
+    /* vocabulary; NULL: unknown. Used by akunu_reply_new only */
+    const struct akunu_tokenizer *tokenizer;
+    /* the rendered prompt or its end; NULL: the model begins its answer */
+    const char *prompt;
+    /* JSON list of tools in OpenAI's form. NULL: any name is a tool's, and values without a type in
+     * the format get the type that they look like */
+    const char *tools;
+    bool calls; /* look for calls; default true */
+    /* separate the reasoning; default true. false: it stays in the content, with its markers */
+    bool reasoning;
+    uint64_t seed; /* ids of calls derive from it: use another one per reply */
+};
+AKUNU_API void akunu_reply_params_default(struct akunu_reply_params *params, size_t size);
+
+enum akunu_reply_kind {
+    AKUNU_REPLY_REASONING = 1, /* a piece of reasoning */
+    AKUNU_REPLY_CONTENT = 2,   /* a piece of content */
+    AKUNU_REPLY_CALL = 3,      /* a call begins: text is the tool's name, id the call's */
+    AKUNU_REPLY_ARGUMENTS = 4, /* a piece of its arguments, JSON text */
+    /* the call is complete: text is its arguments, a checked JSON object */
+    AKUNU_REPLY_CALL_END = 5,
+    /* the call is invalid: text says why; what the model wrote follows as content */
+    AKUNU_REPLY_BROKEN = 6
+};
+
+struct akunu_reply_event {
+    size_t size;
+    enum akunu_reply_kind kind;
+    /* UTF-8, whole characters (invalid bytes become U+FFFD), not NUL-terminated */
+    const char *text;
+    size_t n_bytes;
+    size_t call;    /* index of the call, broken ones included */
+    const char *id; /* for AKUNU_REPLY_CALL, NUL-terminated; else NULL */
+};
+
+/* An event is valid during the call only. */
+typedef void akunu_reply_fn(const struct akunu_reply_event *event, void *user);
+
+/* params NULL: defaults. on_event NULL: no events, only the message. Everything in params is
+ * copied. Fails for an unknown format, and for tools that are not a list of functions. */
+AKUNU_API struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params,
+                                              akunu_reply_fn *on_event, void *user);
+AKUNU_API void akunu_reply_free(struct akunu_reply *reply);
+
+/* Fails only if out of memory. */
+AKUNU_API enum akunu_status akunu_reply_push(struct akunu_reply *reply, const char *text,
+                                             size_t n_bytes);
+/* Ends the reply. An incomplete call is a broken one. */
+AKUNU_API enum akunu_status akunu_reply_end(struct akunu_reply *reply);
+
+/* The message after akunu_reply_end; NULL before, or if out of memory: {"role": "assistant",
+ * "content", "reasoning_content", "tool_calls": [{"id", "type": "function", "function": {"name",
+ * "arguments"}}]}. content is null if there is none; the other two are omitted. */
+AKUNU_API const char *akunu_reply_message(struct akunu_reply *reply);
+/* Why text that began like a call became content, one line each; "" if there is nothing to
+ * report. */
+AKUNU_API const char *akunu_reply_notes(const struct akunu_reply *reply);
+/* The format in use: "hermes", … */
+AKUNU_API const char *akunu_reply_format(const struct akunu_reply *reply);
+/* Name of known format i; NULL past the end. */
+AKUNU_API const char *akunu_reply_format_name(size_t i);
+
+struct akunu_tool_grammar_params {
+    size_t size;
+    /* OpenAI's tool_choice: "auto" (also NULL), "none", "required", a tool's name, or the object
+     * that names one */
+    const char *choice;
+    bool parallel; /* more than one call in a reply; default true */
+    /* false; true: what no grammar can express of a tool's schema is ignored with a warning to log,
+     * false: refused */
+    bool lax;
+    akunu_log_fn *log; /* NULL allowed */
+    void *user;
+};
+AKUNU_API void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params,
+                                                 size_t size);
+
+/* A grammar (akunu_sampling.grammar) for calls of these tools, with arguments that their schemas
+ * allow, in the format that akunu_reply parses. `reply` has the format, as in akunu_reply_new, and
+ * the tools. With "auto" any text is allowed: the grammar starts at any marker of a call, or with
+ * the reply if the format has no marker, and ends with the call. With "required" or a name only
+ * reasoning may precede the call. calls NULL: defaults. *out is NULL if there is nothing to
+ * constrain: no tools, or "none". AKUNU_ERROR_UNSUPPORTED: the message names the keyword. */
+AKUNU_API enum akunu_status akunu_grammar_from_tools(const struct akunu_reply_params *reply,
+                                                     const struct akunu_tool_grammar_params *calls,
+                                                     struct akunu_grammar **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
