@@ -277,15 +277,8 @@ static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_s
 static int run_session(struct bench *b, const struct cli_options *o, const struct extent *e)
 {
     struct cli_model_session *loaded = b->loaded;
-    int64_t batch = o->batch;
-    if (batch > 0 && batch < e->sequences) {
-        cli_warn("-b %lld: raised to %lld, a token of each sequence", (long long)batch,
-                 (long long)e->sequences);
-        batch = e->sequences;
-    }
     loaded->max_sequences = (uint32_t)e->sequences;
-    int code = cli_open_session(o, loaded, (uint32_t)(o->context ? o->context : e->tokens),
-                                (uint32_t)batch);
+    int code = cli_open_session(o, loaded, (uint32_t)e->tokens);
     if (code == CLI_EXIT_OK && akunu_session_batch(loaded->session) < e->sequences)
         code = cli_fail("a pass of this session has at most %u tokens, and -np wants %lld",
                         (unsigned)akunu_session_batch(loaded->session), (long long)e->sequences);
@@ -314,8 +307,13 @@ static int run_sessions(struct bench *b, const struct cli_options *o, const stru
     for (size_t t = 0; t == 0 || t < o->thread_counts.n; t++) {
         for (size_t i = 0; (i == 0 || i < o->batches.n) && code == CLI_EXIT_OK; i++) {
             struct cli_options one = *o;
-            one.threads = value_or_0(&o->thread_counts, t);
-            one.batch = value_or_0(&o->batches, i);
+            one.session.n_threads = (unsigned)value_or_0(&o->thread_counts, t);
+            one.session.batch = (uint32_t)value_or_0(&o->batches, i);
+            if (one.session.batch > 0 && one.session.batch < e->sequences) {
+                cli_warn("-b %u: raised to %lld, a token of each sequence", one.session.batch,
+                         (long long)e->sequences);
+                one.session.batch = (uint32_t)e->sequences;
+            }
             code = run_session(b, &one, e);
         }
     }
@@ -331,7 +329,7 @@ static int run_model(const struct cli_options *o, const struct extent *e,
     int code = CLI_EXIT_OK;
     report->options = o;
     report->loaded = &loaded;
-    if (o->load)
+    if (o->time_load)
         code = cli_bench_loading(o, report);
     report->loaded = &loaded;
     if (code == CLI_EXIT_OK && e->length > 0)
@@ -369,20 +367,20 @@ int cli_bench(const struct cli_options *o)
     if (o->profile_out)
         return cli_fail_usage("--profile-out %s: only --tune writes a profile", o->profile_out);
     each_test(o, extend, &e);
-    if (e.length == 0 && !o->load)
+    if (e.length == 0 && !o->time_load)
         return cli_fail_usage("nothing to measure: -p and -n are both 0, and no --load");
     if (e.tokens > INT32_MAX)
         return cli_fail_usage("-np and -d: the sequences have %lld tokens together",
                               (long long)e.tokens);
-    if (o->context > 0 && e.tokens > o->context)
-        return cli_fail("the longest test has %lld tokens and the context holds %lld (-c)",
-                        (long long)e.tokens, (long long)o->context);
+    if (o->session.context > 0 && e.tokens > o->session.context)
+        return cli_fail("the longest test has %lld tokens and the context holds %u (-c)",
+                        (long long)e.tokens, o->session.context);
     cli_bench_begin(&report);
     for (size_t i = 0; (i == 0 || i < o->models.n) && code == CLI_EXIT_OK; i++) {
         struct cli_options one = *o;
         one.model = i < o->models.n ? o->models.values[i] : NULL;
-        one.threads = find_largest(&o->thread_counts); /* the session of --load */
-        one.batch = find_largest(&o->batches);
+        one.session.n_threads = (unsigned)find_largest(&o->thread_counts); /* for --load */
+        one.session.batch = (uint32_t)find_largest(&o->batches);
         code = run_model(&one, &e, &report);
     }
     if (code == CLI_EXIT_OK)

@@ -80,10 +80,10 @@ static void drop_cache_folder(const struct cli_options *o)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char folder[4096] = "";
-    if (o->no_cache)
+    if (o->load.no_cache)
         return;
-    if (o->cache_dir)
-        snprintf(folder, sizeof folder, "%s", o->cache_dir);
+    if (o->load.cache_dir)
+        snprintf(folder, sizeof folder, "%s", o->load.cache_dir);
     else if (base && *base)
         snprintf(folder, sizeof folder, "%s/akunu", base);
     else if (home)
@@ -113,8 +113,7 @@ static int load_once(const struct cli_options *o, struct cli_model_session *load
     int code = cli_load_model(o, loaded);
     uint32_t context = loaded->info.context < CONTEXT ? loaded->info.context : CONTEXT;
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, loaded, o->context ? (uint32_t)o->context : context,
-                                (uint32_t)o->batch);
+        code = cli_open_session(o, loaded, context);
     *ready = cli_seconds() - started;
     if (code == CLI_EXIT_OK) {
         struct akunu_batch_token token = { .token = 0,

@@ -121,8 +121,8 @@ static json_t *json_common(const struct cli_bench_context *c)
                      "cpu", info->cpu, "chip", chip.name, "n_threads",
                      (int)akunu_session_threads(c->loaded->session), "n_batch",
                      (int)akunu_session_batch(c->loaded->session), "type_k",
-                     cli_kv_type_name(c->options->k_type), "type_v",
-                     cli_kv_type_name(c->options->v_type), "version", akunu_version());
+                     cli_kv_type_name(c->options->session.k_type), "type_v",
+                     cli_kv_type_name(c->options->session.v_type), "version", akunu_version());
 }
 
 /* Adds the model's fields to `row`, prints it and releases it. */

@@ -62,9 +62,11 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
 {
     struct cli_options o = *t->options;
     size_t last;
-    o.threads = threads;
+    o.session.n_threads = threads;
+    o.session.batch = chunk;
+    o.session.context = (uint32_t)(n_prompt + generated + 8);
     t->loaded->max_sequences = 1;
-    int code = cli_open_session(&o, t->loaded, (uint32_t)(n_prompt + generated + 8), chunk);
+    int code = cli_open_session(&o, t->loaded, 0);
     double started = cli_seconds();
     if (code == CLI_EXIT_OK &&
         akunu_session_prefill(t->loaded->session, t->loaded->sequence, t->ids, (size_t)n_prompt,
@@ -157,8 +159,8 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
                         .loaded = &loaded,
                         .n_rounds = (int)(o->repetitions + 1) / 2 };
     one.model = o->models.values[0];
-    one.profile = path;
-    one.threads = 0;
+    one.load.profile = path;
+    one.session.n_threads = 0;
     int code = cli_load_model(&one, &loaded);
     int64_t n_prompt =
         loaded.info.context < LONG_PROMPT + GENERATED ? loaded.info.context / 2 : LONG_PROMPT;
@@ -222,7 +224,7 @@ int cli_bench_tune(const struct cli_options *o)
     if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
         return cli_fail_library();
     unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
-    enum akunu_status status = akunu_profile_tune(o->cpu, threads, (unsigned)o->repetitions,
+    enum akunu_status status = akunu_profile_tune(o->load.cpu, threads, (unsigned)o->repetitions,
                                                   on_progress, &progress, &profile, sizeof profile);
     cli_progress_end(&progress);
     if (status == AKUNU_OK)

@@ -142,7 +142,7 @@ int cli_cache(const struct cli_options *o)
 {
     struct cli_output out = cli_output_stdout();
     bool pruning = strcmp(o->word, "prune") == 0;
-    struct akunu_cache *cache = akunu_cache_open(o->cache_dir);
+    struct akunu_cache *cache = akunu_cache_open(o->load.cache_dir);
     if (!cache)
         return cli_fail_library();
     int code = pruning ? prune(o, cache, &out) : list(o, cache, &out);

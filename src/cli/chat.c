@@ -193,9 +193,8 @@ static int open_chat(struct cli_chat *chat)
     if (code == CLI_EXIT_OK)
         code = cli_check_bias(&chat->sampling, chat->loaded.model);
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, &chat->loaded, (uint32_t)o->context, (uint32_t)o->batch);
-    akunu_generation_default(&chat->generation, sizeof chat->generation);
-    chat->generation.max_tokens = o->n_predict;
+        code = cli_open_session(o, &chat->loaded, 0);
+    chat->generation = o->generation;
     chat->generation.stops = o->stops.values;
     chat->generation.n_stops = o->stops.n;
     chat->sampling.params.grammar = chat->grammar;

@@ -290,7 +290,7 @@ static int generate(struct turn *turn)
     if (stopped)
         cli_aside(turn->wrote ? "stopped" : "stopped before the answer: the message is taken back");
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_LENGTH)
-        cli_aside("cut after %lld tokens (-n)", (long long)chat->options->n_predict);
+        cli_aside("cut after %lld tokens (-n)", (long long)chat->options->generation.max_tokens);
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
         cli_warn("the context is full (%u tokens), so the answer is cut: /undo takes back the last "
                  "exchange, /clear begins anew, -c sets the size",

@@ -31,11 +31,8 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
 static int convert(const struct cli_options *o, const char *path)
 {
     struct work work = { .progress = cli_progress_begin(), .verbose = o->verbose };
-    struct akunu_convert_params params;
-    akunu_convert_params_default(&params, sizeof params);
+    struct akunu_convert_params params = o->convert;
     params.type = cli_out_type_name(o->out_type);
-    params.pre = o->pre;
-    params.overwrite = o->overwrite;
     params.override_kv = o->override_kv.values;
     params.progress = on_progress;
     params.log = on_log;

@@ -157,24 +157,23 @@ static int close_sink(struct sink *sink, int code)
 static int open_session(const struct cli_options *o, const struct texts *t,
                         struct cli_model_session *loaded)
 {
-    uint32_t context = (uint32_t)o->context;
-    if (!loaded->info.encoder) {
+    uint32_t context = 0, batch = o->session.batch;
+    bool encoder = loaded->info.encoder;
+    if (!encoder) {
         loaded->max_sequences = TEXTS_OF_A_PASS + 1;
-        if (context == 0)
-            context =
-                loaded->info.context < TOKENS_OF_A_PASS ? loaded->info.context : TOKENS_OF_A_PASS;
-        if (o->context == 0 && t->longest > context)
+        context = loaded->info.context < TOKENS_OF_A_PASS ? loaded->info.context : TOKENS_OF_A_PASS;
+        if (t->longest > context)
             context = (uint32_t)t->longest; /* at most info.context, else refused below */
     }
-    size_t most = o->context ? (size_t)o->context : loaded->info.context;
-    if (loaded->info.encoder && o->batch > 0 && (size_t)o->batch < most)
-        most = (size_t)o->batch;
+    size_t most = o->session.context ? o->session.context : loaded->info.context;
+    if (encoder && batch > 0 && batch < most)
+        most = batch;
     for (size_t i = 0; i < t->n; i++)
         if (t->ids[i].n > most)
             return cli_fail("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1,
                             t->file ? " of " : "", t->file ? t->file : "", t->ids[i].n,
-                            loaded->info.encoder && o->batch > 0 ? "pass (-b)" : "context", most);
-    int code = cli_open_session(o, loaded, context, (uint32_t)o->batch);
+                            encoder && batch > 0 ? "pass (-b)" : "context", most);
+    int code = cli_open_session(o, loaded, context);
     if (code == CLI_EXIT_OK) { /* every text opens a sequence of its own */
         akunu_sequence_free(loaded->session, loaded->sequence);
         loaded->sequence = -1;
@@ -191,9 +190,7 @@ static bool is_interrupted(void *user)
 static int embed_all(const struct cli_options *o, const struct texts *t,
                      struct cli_model_session *loaded, struct sink *sink)
 {
-    struct akunu_embedding embedding;
-    akunu_embedding_default(&embedding, sizeof embedding);
-    embedding.pooling = (enum akunu_pooling)o->pooling;
+    struct akunu_embedding embedding = o->embedding;
     embedding.normalize = o->normalize    ? AKUNU_NORMALIZE_L2 :
                           o->no_normalize ? AKUNU_NORMALIZE_NONE :
                                             AKUNU_NORMALIZE_MODEL;

@@ -33,20 +33,9 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
         return code;
 
     out->progress = cli_progress_begin();
-    struct akunu_load_params params;
-    akunu_load_params_default(&params, sizeof params);
-    params.cpu = o->cpu;
-    params.backend = o->backend;
-    params.device = o->device;
-    params.n_gpu_layers = (int)o->n_gpu_layers;
-    params.n_threads = (unsigned)o->threads;
-    params.strict = o->strict;
+    struct akunu_load_params params = o->load;
+    params.n_threads = o->session.n_threads;
     params.override_kv = o->override_kv.values;
-    params.no_cache = o->no_cache;
-    params.cache_dir = o->cache_dir;
-    params.profile = o->profile;
-    params.relaxed = o->relaxed;
-    params.prefill = (enum akunu_prefill)o->prefill;
     params.progress = on_progress;
     params.log = on_log;
     params.user = out;
@@ -79,26 +68,21 @@ static void pin_to_first(const char *cpus)
 }
 
 int cli_open_session(const struct cli_options *o, struct cli_model_session *loaded,
-                     uint32_t context, uint32_t batch)
+                     uint32_t context)
 {
     double started = cli_seconds();
-    struct akunu_session_params params;
-    akunu_session_params_default(&params, sizeof params);
-    params.context = context;
-    params.batch = batch;
+    struct akunu_session_params params = o->session;
+    if (params.context == 0)
+        params.context = context;
     params.max_sequences = loaded->max_sequences;
-    params.n_threads = (unsigned)o->threads;
-    params.k_type = (enum akunu_kv_type)o->k_type;
-    params.v_type = (enum akunu_kv_type)o->v_type;
-    params.cpus = o->cpus;
     params.log = on_log;
     params.user = loaded;
 
     loaded->session = akunu_session_new(loaded->model, &params);
     if (!loaded->session)
         return cli_fail_library();
-    if (o->cpus)
-        pin_to_first(o->cpus);
+    if (o->session.cpus)
+        pin_to_first(o->session.cpus);
     loaded->sequence = akunu_sequence_new(loaded->session);
     if (loaded->sequence < 0)
         return cli_fail_library();
@@ -148,10 +132,6 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
                          struct cli_model_session *draft, struct akunu_generation *generation)
 {
     *draft = (struct cli_model_session){ .sequence = -1 };
-    generation->speculation = (enum akunu_speculation)o->spec_type;
-    generation->draft_max = (uint32_t)o->draft_max;
-    generation->draft_min = (uint32_t)o->draft_min;
-    generation->draft_p_min = (float)o->draft_p_min;
     if (generation->speculation == AKUNU_SPECULATION_DRAFT && !o->draft_model)
         return cli_fail_usage("--spec-type draft-simple needs a draft model: -md FILE");
     if (!o->draft_model)
@@ -163,10 +143,10 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
     struct cli_options of_draft = *o;
     of_draft.model = o->draft_model;
     of_draft.override_kv = (struct cli_texts){ 0 };
+    of_draft.session.context = akunu_session_context(session);
     int code = cli_load_model(&of_draft, draft);
     if (code == CLI_EXIT_OK)
-        code =
-            cli_open_session(&of_draft, draft, akunu_session_context(session), (uint32_t)o->batch);
+        code = cli_open_session(&of_draft, draft, 0);
     generation->draft = draft->session;
     generation->draft_sequence = draft->sequence;
     return code;

@@ -24,9 +24,10 @@ struct cli_model_session {
  * must not move: the library's callbacks point to it. */
 int cli_load_model(const struct cli_options *options, struct cli_model_session *out);
 
-/* Opens a session with one sequence. `context`, `batch`: 0 leaves the choice to the library. */
+/* Opens a session with one sequence. `context`: its size unless -c gives one; 0: the library's
+ * choice. */
 int cli_open_session(const struct cli_options *options, struct cli_model_session *loaded,
-                     uint32_t context, uint32_t batch);
+                     uint32_t context);
 
 /* CLI_EXIT_OK, or CLI_EXIT_MODEL after a message that `command` needs a vocabulary. */
 int cli_need_tokenizer(const struct cli_model_session *loaded, const char *command);
@@ -55,10 +56,10 @@ int cli_visit_models(void (*each)(const char *name, void *user), void *user);
 /* ---- Draft model -------------------------------------------------------- */
 /* Speculative decoding as the flags ask for. */
 
-/* Sets the speculation members of `generation`, and loads the draft model of -md into *draft, with
- * a session of the same context as `session`. Returns an exit code, after a message unless it is
- * CLI_EXIT_OK. Call cli_unload(draft) in any case, after the last use of `generation`. *draft must
- * not move. */
+/* Loads the draft model of -md into *draft, with a session of the same context as `session`, and
+ * names both in `generation`, which has the flags' speculation members. Returns an exit code, after
+ * a message unless it is CLI_EXIT_OK. Call cli_unload(draft) in any case, after the last use of
+ * `generation`. *draft must not move. */
 int cli_read_speculation(const struct cli_options *options, const struct akunu_session *session,
                          struct cli_model_session *draft, struct akunu_generation *generation);
 

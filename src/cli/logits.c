@@ -50,12 +50,11 @@ static int all_passes(struct cli_model_session *loaded, const akunu_token *ids, 
 /* The context that n ids need, unless -c says otherwise. */
 static int open_session(const struct cli_options *o, struct cli_model_session *loaded, size_t n)
 {
-    size_t context = o->context ? (size_t)o->context : loaded->info.context;
+    size_t context = o->session.context ? o->session.context : loaded->info.context;
     if (n > context)
         return cli_fail("%s has %zu tokens and the context holds %zu (-c sets its size)",
                         cli_ids_name(o), n, context);
-    return cli_open_session(o, loaded, o->context ? (uint32_t)o->context : (uint32_t)n,
-                            (uint32_t)o->batch);
+    return cli_open_session(o, loaded, (uint32_t)n);
 }
 
 int cli_logits(const struct cli_options *o)

@@ -1,4 +1,4 @@
-/* The flags of every command, in one table (options.c). It drives parsing, --help, the AKUNU_…
+/* The flags of every command, in one table (options.def). It drives parsing, --help, the AKUNU_…
  * environment, the keys of configuration files, completion and suggestions. Also the commands. */
 #ifndef AK_CLI_OPTIONS_H
 #define AK_CLI_OPTIONS_H
@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "akunu/akunu.h"
 
 /* Commands as bits of a set. */
 enum cli_command_bit {
@@ -46,72 +48,56 @@ struct cli_texts {
 };
 
 /* Values of all flags. Strings point into argv, the environment or the configuration and are NULL
- * if not given; numbers hold their defaults. */
+ * if not given; numbers hold their defaults, which are the library's in the first five structs. */
 struct cli_options {
+    struct akunu_load_params load;
+    struct akunu_session_params session; /* n_threads counts for loading, too */
+    struct akunu_sampling sampling;
+    struct akunu_generation generation;
+    struct akunu_embedding embedding;
+    struct akunu_convert_params convert;
+
     enum cli_command_bit command;
     const char *word; /* one of the command's words, such as "list" or "prune" */
     bool help, version;
     const char *config; /* file that replaces the system's and the user's */
     struct cli_config *configuration;
 
-    const char *model, *cpu, *backend, *device, *cache_dir, *profile;
+    const char *model;
+    struct cli_texts models; /* bench's -m */
     struct cli_texts override_kv;
-    int64_t n_gpu_layers; /* -1: all */
-    bool no_cache, strict, relaxed, list_devices;
-    int prefill; /* enum akunu_prefill */
+    bool list_devices;
 
     const char *prompt, *file, *ids;
     struct cli_texts texts; /* embed's -p */
-    int pooling;            /* enum akunu_pooling */
     bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
 
     bool conversation, no_conversation;
     const char *system_prompt, *system_prompt_file;
 
-    int64_t n_predict;      /* -1: until the text or the context ends */
-    int64_t context;        /* 0: the command chooses */
-    int64_t batch, threads; /* 0: the library's default */
-    const char *cpus;       /* CPUs to pin threads to */
-    int k_type, v_type;     /* enum akunu_kv_type */
-
-    int64_t seed; /* -1: a random one */
-    const char *samplers, *sampler_seq;
-    double temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
-    double dynatemp_range, dynatemp_exponent, typical_p, top_n_sigma, xtc_probability,
-        xtc_threshold;
-    double dry_multiplier, dry_base, mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay;
-    int64_t top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat;
+    int64_t seed;           /* -1: a random one */
     struct cli_texts stops; /* stop sequences */
     struct cli_texts dry_sequence_breakers, logit_bias;
-    bool ignore_eos;
     /* most likely tokens reported per token; -1: no log-probabilities */
     int64_t logprobs;
+    int64_t n_completions;
 
     const char *grammar, *grammar_file, *json_schema;
     bool schema_lax;
-
-    int64_t n_completions;
     const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;
-    int spec_type; /* enum akunu_speculation */
     const char *draft_model;
-    int64_t draft_max, draft_min; /* 0: the library's default */
-    double draft_p_min;
 
     const char *out;
-    int out_type; /* convert: 0 as stored, else an index into the types */
-    const char *pre;
-    bool overwrite;
-    int64_t chunks; /* -1: all */
-    struct cli_list n_prompt, n_generate, depth;
-    struct cli_texts models; /* bench's -m */
-    /* the last two: empty leaves them to the library */
-    struct cli_list n_parallel, batches, thread_counts;
-    bool load, tune;
+    unsigned out_type; /* convert: 0 as stored, else an index into the types */
+    int64_t chunks;    /* -1: all */
+    struct cli_list n_prompt, n_generate, depth, n_parallel;
+    struct cli_list batches, thread_counts; /* empty: the library's choice */
+    bool time_load, tune;
     const char *profile_out;
     int64_t repetitions;
-    int form; /* enum cli_output_form */
+    enum cli_output_form form;
     bool json, sha256, verbose, markdown;
 
     const char *chat_template, *chat_template_file;
@@ -124,14 +110,17 @@ struct cli_options {
     int64_t older_than; /* days; -1: not given */
 };
 
+/* The type of a flag's member. Numbers are in low … high. */
 enum cli_flag_kind {
-    CLI_FLAG_SWITCH, /* bool, takes no value */
-    CLI_FLAG_TEXT,   /* const char * */
-    CLI_FLAG_INT,    /* int64_t in low … high */
-    CLI_FLAG_REAL,   /* double in low … high */
-    CLI_FLAG_LIST,   /* struct cli_list, each in low … high; may be given several times */
-    CLI_FLAG_TEXTS,  /* struct cli_texts; may be given several times */
-    CLI_FLAG_CHOICE  /* int, an index into `choices` */
+    CLI_FLAG_BOOL, /* takes no value */
+    CLI_FLAG_TEXT, /* const char * */
+    CLI_FLAG_I32,
+    CLI_FLAG_U32,
+    CLI_FLAG_I64,
+    CLI_FLAG_F32,
+    CLI_FLAG_LIST,  /* struct cli_list, each in low … high; may be given several times */
+    CLI_FLAG_TEXTS, /* struct cli_texts; may be given several times */
+    CLI_FLAG_ENUM   /* an index into `choices` */
 };
 
 /* Mutually exclusive groups. */
@@ -150,7 +139,7 @@ struct cli_flag {
     const char *alias; /* another long name, or NULL */
     const char *brief; /* short name: "c", "ctk", or NULL */
     enum cli_flag_kind kind;
-    const char *value; /* name of the value in help; NULL for a switch */
+    const char *value; /* name of the value in help; NULL for a bool */
     const char *group; /* heading in help */
     const char *help;
     unsigned commands; /* commands that take it: enum cli_command_bit */
@@ -161,10 +150,10 @@ struct cli_flag {
 };
 
 /* "f16": name of a value of enum akunu_kv_type. */
-const char *cli_kv_type_name(int type);
+const char *cli_kv_type_name(enum akunu_kv_type type);
 
 /* "F16": name of a value of `out_type`; NULL: as stored. */
-const char *cli_out_type_name(int type);
+const char *cli_out_type_name(unsigned type);
 
 enum { CLI_MAX_FLAGS = 192 };
 extern const struct cli_flag cli_flags[];

@@ -13,39 +13,9 @@
 
 static void set_defaults(const struct cli_command *command, struct cli_options *o)
 {
-    struct akunu_sampling sampling;
-    akunu_sampling_default(&sampling, sizeof sampling);
     *o = (struct cli_options){
         .command = command->bit,
-        .n_predict = -1,
-        .n_gpu_layers = -1,
-        .context = command->bit == CLI_PERPLEXITY ? 512 : 0,
-        .k_type = AKUNU_KV_F16,
-        .v_type = AKUNU_KV_F16,
         .seed = -1,
-        .temperature = (double)sampling.temperature,
-        .top_k = sampling.top_k,
-        .top_p = (double)sampling.top_p,
-        .min_p = (double)sampling.min_p,
-        .repeat_penalty = (double)sampling.repeat_penalty,
-        .repeat_last_n = sampling.repeat_last_n,
-        .presence_penalty = (double)sampling.presence_penalty,
-        .frequency_penalty = (double)sampling.frequency_penalty,
-        .dynatemp_range = (double)sampling.dynatemp_range,
-        .dynatemp_exponent = (double)sampling.dynatemp_exponent,
-        .typical_p = (double)sampling.typical_p,
-        .top_n_sigma = (double)sampling.top_n_sigma,
-        .xtc_probability = (double)sampling.xtc_probability,
-        .xtc_threshold = (double)sampling.xtc_threshold,
-        .dry_multiplier = (double)sampling.dry_multiplier,
-        .dry_base = (double)sampling.dry_base,
-        .dry_allowed_length = sampling.dry_allowed_length,
-        .dry_penalty_last_n = sampling.dry_penalty_last_n,
-        .mirostat = sampling.mirostat,
-        .mirostat_tau = (double)sampling.mirostat_tau,
-        .mirostat_eta = (double)sampling.mirostat_eta,
-        .adaptive_target = (double)sampling.adaptive_target,
-        .adaptive_decay = (double)sampling.adaptive_decay,
         .logprobs = -1,
         .n_completions = 1,
         .chunks = -1,
@@ -54,10 +24,17 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .n_generate = { 1, { 128 } },
         .depth = { 1, { 0 } },
         .repetitions = 5,
-        .form = CLI_FORM_MD,
         .older_than = -1,
         .word = command->words ? command->words[0] : NULL,
     };
+    akunu_load_params_default(&o->load, sizeof o->load);
+    akunu_session_params_default(&o->session, sizeof o->session);
+    akunu_sampling_default(&o->sampling, sizeof o->sampling);
+    akunu_generation_default(&o->generation, sizeof o->generation);
+    akunu_embedding_default(&o->embedding, sizeof o->embedding);
+    akunu_convert_params_default(&o->convert, sizeof o->convert);
+    if (command->bit == CLI_PERPLEXITY)
+        o->session.context = 512;
 }
 
 /* The command's flag that is spelled by the n bytes at `name`; cli_n_flags: none. A short name may
@@ -191,7 +168,7 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
         f->shown[n_shown] = '\0';
         f->source = CLI_SOURCE_ARGUMENT;
         f->joint = " ";
-        if (flag->kind == CLI_FLAG_SWITCH) {
+        if (flag->kind == CLI_FLAG_BOOL) {
             if (equals)
                 return cli_fail_usage("%s takes no value, but has '%s'", f->shown, equals + 1);
             f->text = "1";
@@ -279,16 +256,17 @@ static int check_cpu(const struct cli_options *o, const struct cli_option_value 
 {
     char known[256] = "";
     const char *name;
-    for (size_t i = 0; o->cpu && (name = akunu_cpu_name(i)) != NULL; i++) {
-        if (strcmp(name, o->cpu) == 0)
+    for (size_t i = 0; o->load.cpu && (name = akunu_cpu_name(i)) != NULL; i++) {
+        if (strcmp(name, o->load.cpu) == 0)
             return CLI_EXIT_OK;
         if (strlen(known) + strlen(name) + 3 < sizeof known) {
             strcat(known, i ? ", " : "");
             strcat(known, name);
         }
     }
-    return o->cpu ? cli_fail_value(f, "this machine or build does not have it; it has %s", known) :
-                    CLI_EXIT_OK;
+    return o->load.cpu ?
+               cli_fail_value(f, "this machine or build does not have it; it has %s", known) :
+               CLI_EXIT_OK;
 }
 
 /* Applies configuration files to flags without a stronger value. */
@@ -311,7 +289,7 @@ static int set_values(struct cli_option_value *values, struct cli_options *optio
         if (values[i].source == CLI_SOURCE_NONE)
             continue;
         code = cli_set_value(&cli_flags[i], &values[i], options);
-        if (cli_flags[i].offset == offsetof(struct cli_options, cpu))
+        if (cli_flags[i].offset == offsetof(struct cli_options, load.cpu))
             cpu = &values[i];
     }
     return code == CLI_EXIT_OK ? check_cpu(options, cpu) : code;

@@ -22,9 +22,9 @@ int cli_fail_value(const struct cli_option_value *f, const char *format, ...)
                           expected);
 }
 
-static bool is_one_of(const char *text, const char *const *words, int *index)
+static bool is_one_of(const char *text, const char *const *words, unsigned *index)
 {
-    for (int i = 0; words && words[i]; i++)
+    for (unsigned i = 0; words && words[i]; i++)
         if (strcmp(text, words[i]) == 0) {
             *index = i;
             return true;
@@ -40,7 +40,7 @@ static bool is_word(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-static int set_switch(const struct cli_option_value *f, bool *out)
+static int set_bool(const struct cli_option_value *f, bool *out)
 {
     static const char *const yes[] = { "1", "true", "yes", "on", NULL };
     static const char *const no[] = { "0", "false", "no", "off", NULL };
@@ -50,7 +50,7 @@ static int set_switch(const struct cli_option_value *f, bool *out)
     return cli_fail_value(f, "expected %s", f->file ? "true or false" : "1 or 0");
 }
 
-static int set_choice(const struct cli_flag *flag, const struct cli_option_value *f, int *out)
+static int set_enum(const struct cli_flag *flag, const struct cli_option_value *f, unsigned *out)
 {
     char known[256] = "";
     size_t n = 0;
@@ -107,24 +107,44 @@ static int set_list(const struct cli_flag *flag, const struct cli_option_value *
     return code;
 }
 
+static int set_integer(const struct cli_flag *flag, const struct cli_option_value *f, int64_t *out)
+{
+    if (!cli_parse_int(f->text, out) || !in_range(flag, (double)*out))
+        return bad_number(flag, f, "a whole number");
+    return CLI_EXIT_OK;
+}
+
+static int set_real(const struct cli_flag *flag, const struct cli_option_value *f, float *out)
+{
+    double value;
+    if (!cli_parse_real(f->text, &value) || !in_range(flag, value))
+        return bad_number(flag, f, "a number");
+    *out = (float)value;
+    return CLI_EXIT_OK;
+}
+
 int cli_set_value(const struct cli_flag *flag, const struct cli_option_value *f,
                   struct cli_options *options)
 {
     void *member = (char *)options + flag->offset;
+    int64_t integer = 0;
+    int code = CLI_EXIT_OK;
     switch (flag->kind) {
-    case CLI_FLAG_SWITCH: return set_switch(f, member);
+    case CLI_FLAG_BOOL: return set_bool(f, member);
     case CLI_FLAG_TEXT: *(const char **)member = f->text; return CLI_EXIT_OK;
-    case CLI_FLAG_INT:
-        if (!cli_parse_int(f->text, member) || !in_range(flag, (double)*(int64_t *)member))
-            return bad_number(flag, f, "a whole number");
-        return CLI_EXIT_OK;
-    case CLI_FLAG_REAL:
-        if (!cli_parse_real(f->text, member) || !in_range(flag, *(double *)member))
-            return bad_number(flag, f, "a number");
-        return CLI_EXIT_OK;
+    case CLI_FLAG_I64: return set_integer(flag, f, member);
+    case CLI_FLAG_I32:
+        code = set_integer(flag, f, &integer);
+        *(int32_t *)member = (int32_t)integer;
+        return code;
+    case CLI_FLAG_U32:
+        code = set_integer(flag, f, &integer);
+        *(uint32_t *)member = (uint32_t)integer;
+        return code;
+    case CLI_FLAG_F32: return set_real(flag, f, member);
     case CLI_FLAG_LIST: return set_list(flag, f, member);
     case CLI_FLAG_TEXTS: *(struct cli_texts *)member = f->all; return CLI_EXIT_OK;
-    case CLI_FLAG_CHOICE: return set_choice(flag, f, member);
+    case CLI_FLAG_ENUM: return set_enum(flag, f, member);
     }
     return CLI_EXIT_USAGE;
 }

@@ -133,12 +133,13 @@ static void print_score(const struct cli_options *o, const struct score *score, 
     double perplexity = perplexity_of(score), error = error_of(score);
     if (!o->json) {
         cli_output_format(out, "perplexity: %.4f ± %.4f (%zu chunks of %lld)\n", perplexity, error,
-                          n_chunks, (long long)o->context);
+                          n_chunks, (long long)o->session.context);
         return;
     }
-    json_t *value = json_pack("{s:o, s:o, s:I, s:I, s:I}", "perplexity", cli_json_real(perplexity),
-                              "error", cli_json_real(error), "chunks", (json_int_t)n_chunks,
-                              "context", (json_int_t)o->context, "tokens", (json_int_t)score->n);
+    json_t *value =
+        json_pack("{s:o, s:o, s:I, s:I, s:I}", "perplexity", cli_json_real(perplexity), "error",
+                  cli_json_real(error), "chunks", (json_int_t)n_chunks, "context",
+                  (json_int_t)o->session.context, "tokens", (json_int_t)score->n);
     cli_json_print(out, value);
     cli_output_text(out, "\n");
 }
@@ -147,7 +148,7 @@ int cli_perplexity(const struct cli_options *o)
 {
     struct cli_output out = cli_output_stdout();
     struct cli_model_session loaded = { .sequence = -1 };
-    struct work work = { .loaded = &loaded, .context = (size_t)o->context, .bos = -1 };
+    struct work work = { .loaded = &loaded, .context = o->session.context, .bos = -1 };
     struct score score = { 0 };
     akunu_token *ids = NULL;
     size_t n = 0, n_chunks = 0;
@@ -165,7 +166,7 @@ int cli_perplexity(const struct cli_options *o)
     if (code == CLI_EXIT_OK && n < work.context)
         code = cli_fail("the text has %zu tokens, and one chunk takes %zu (-c)", n, work.context);
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, &loaded, (uint32_t)o->context, (uint32_t)o->batch);
+        code = cli_open_session(o, &loaded, 0);
     if (code == CLI_EXIT_OK) {
         n_chunks = n / work.context;
         if (o->chunks > 0 && (size_t)o->chunks < n_chunks)

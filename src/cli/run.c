@@ -114,7 +114,7 @@ static void print_speed(const struct cli_run *run, const struct akunu_result *r)
     if (r->n_drafted > 0)
         snprintf(drafted, sizeof drafted, " (%llu of %llu drafts accepted)",
                  (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
-    if (run->options->temperature > 0.0 && run->options->seed < 0)
+    if (run->options->sampling.temperature > 0.0 && run->options->seed < 0)
         snprintf(seed, sizeof seed, ", seed %lld", (long long)run->seed);
     /* the first token comes with the prompt */
     double speed = rate(r->n_generated ? r->n_generated - 1 : 0, r->generate_seconds);
@@ -202,11 +202,11 @@ static int generate(struct cli_run *run)
 static bool init_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
 {
     akunu_prompt_cache_default(cache, sizeof *cache);
-    cache->dir = o->cache_dir;
+    cache->dir = o->load.cache_dir;
     cache->file = o->prompt_cache;
     if (cache->file)
         cache->min_tokens = 0;
-    return !o->no_prompt_cache && (cache->file || !o->no_cache);
+    return !o->no_prompt_cache && (cache->file || !o->load.no_cache);
 }
 
 /* Generates, starting after the prefix of the prompt that was restored. */
@@ -249,8 +249,7 @@ int cli_run(const struct cli_options *o)
                            .loaded = { .sequence = -1 },
                            .draft = { .sequence = -1 },
                            .out = cli_output_stdout() };
-    akunu_generation_default(&run.generation, sizeof run.generation);
-    run.generation.max_tokens = o->n_predict;
+    run.generation = o->generation;
     run.generation.stops = o->stops.values;
     run.generation.n_stops = o->stops.n;
     int code = cli_sampling(o, &run.sampling);
@@ -271,7 +270,7 @@ int cli_run(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = tokenize_prompt(&run);
     if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, &run.loaded, (uint32_t)o->context, (uint32_t)o->batch);
+        code = cli_open_session(o, &run.loaded, 0);
     if (code == CLI_EXIT_OK && run.n_ids > akunu_session_context(run.loaded.session))
         code = cli_fail("the prompt has %zu tokens and the context holds %u (-c sets its size)",
                         run.n_ids, akunu_session_context(run.loaded.session));

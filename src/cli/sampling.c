@@ -101,35 +101,9 @@ static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
 
 int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
 {
-    akunu_sampling_default(&s->params, sizeof s->params);
     struct akunu_sampling *p = &s->params;
+    *p = o->sampling;
     p->seed = (uint64_t)(o->seed >= 0 ? o->seed : cli_random_seed());
-    p->samplers = o->samplers;
-    p->sampler_seq = o->sampler_seq;
-    p->temperature = (float)o->temperature;
-    p->dynatemp_range = (float)o->dynatemp_range;
-    p->dynatemp_exponent = (float)o->dynatemp_exponent;
-    p->top_k = (int32_t)o->top_k;
-    p->top_p = (float)o->top_p;
-    p->min_p = (float)o->min_p;
-    p->typical_p = (float)o->typical_p;
-    p->top_n_sigma = (float)o->top_n_sigma;
-    p->xtc_probability = (float)o->xtc_probability;
-    p->xtc_threshold = (float)o->xtc_threshold;
-    p->repeat_penalty = (float)o->repeat_penalty;
-    p->repeat_last_n = (int32_t)o->repeat_last_n;
-    p->presence_penalty = (float)o->presence_penalty;
-    p->frequency_penalty = (float)o->frequency_penalty;
-    p->dry_multiplier = (float)o->dry_multiplier;
-    p->dry_base = (float)o->dry_base;
-    p->dry_allowed_length = (int32_t)o->dry_allowed_length;
-    p->dry_penalty_last_n = (int32_t)o->dry_penalty_last_n;
-    p->mirostat = (int32_t)o->mirostat;
-    p->mirostat_tau = (float)o->mirostat_tau;
-    p->mirostat_eta = (float)o->mirostat_eta;
-    p->adaptive_target = (float)o->adaptive_target;
-    p->adaptive_decay = (float)o->adaptive_decay;
-    p->ignore_end = o->ignore_eos;
     int code = set_bias(o, s);
     if (code == CLI_EXIT_OK)
         code = set_breakers(o, s);
