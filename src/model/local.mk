@@ -6,11 +6,14 @@ libak_la_SOURCES += \
 	src/model/config.c \
 	src/model/decoder.c \
 	src/model/delta.c \
+	src/model/decoder_weights.def \
 	src/model/delta_block.def \
+	src/model/dense_block.def \
 	src/model/encoder.c \
 	src/model/expert_aliases.def \
 	src/model/experts.def \
 	src/model/families.def \
+	src/model/ffn_weights.def \
 	src/model/gemma.c \
 	src/model/gemma2.c \
 	src/model/gemma3.c \

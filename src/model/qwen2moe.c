@@ -5,28 +5,15 @@
 static const char *const names[] = { "qwen2moe", "qwen2_moe", NULL };
 
 static const struct ak_family_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
-      "model.embed_tokens.weight" },
-    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
-      "model.norm.weight" },
-    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
-      "lm_head.weight" },
+#include "model/decoder_weights.def"
     { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
-      "model.layers.{n}.self_attn.q_proj.weight" },
     { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.bias" },
-    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
-      "model.layers.{n}.self_attn.k_proj.weight" },
     { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.bias" },
-    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
-      "model.layers.{n}.self_attn.v_proj.weight" },
     { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
-      "model.layers.{n}.self_attn.o_proj.weight" },
     { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
 #include "model/experts.def"
