@@ -13,19 +13,25 @@
  *     model   = akunu_model_load(path, NULL);          shared, immutable
  *     session = akunu_session_new(model, NULL);        one thread's, mutable
  *     seq     = akunu_sequence_new(session);           one conversation
- *     akunu_session_generate(session, seq, ids, n_ids, &params, on_piece, NULL, user, NULL);
+ *     n_ids   = akunu_tokenizer_encode(akunu_model_tokenizer(model), text, n_bytes,
+ *                                      AKUNU_ADD_SPECIAL, ids, capacity);
+ *     akunu_session_generate(session, seq, ids, n_ids, &generation, on_piece, NULL, user, NULL);
  *     akunu_session_embed(session, texts, n_texts, NULL, NULL, NULL, out);   or embeddings
+ *     akunu_session_free(session);
+ *     akunu_model_free(model);
  *
- * Errors. A function returns a status or a handle. On failure a handle is NULL, and
- * akunu_last_error() returns the calling thread's message, which says what was found and what was
- * expected. The library never aborts, exits, prints or changes process-wide state.
+ * Errors. On failure a status is not AKUNU_OK, a pointer is NULL, and a number is -1 unless its
+ * comment says otherwise. akunu_last_error() then returns the calling thread's message, which says
+ * what was found and what was expected. The library never aborts, exits, prints or changes
+ * process-wide state.
  *
  * Threads. Any number of threads may use a model, a tokenizer or a grammar at once. A session and
  * all else belong to one thread at a time.
  *
- * Ownership. Every …_new, …_load, …_open and …_parse has its …_free, which accepts NULL. Handles
- * may be freed in any order: what was made from another keeps what it needs of it. Strings and
- * handles that a function lends live as long as the handle passed to it.
+ * Ownership. A handle that a function returns is the caller's, to be freed with the …_free of its
+ * type, which accepts NULL; one that is const is lent. Handles may be freed in any order: what was
+ * made from another keeps what it needs of it. What a function lends, strings too, lives as long as
+ * the handle passed to it.
  *
  * Versions. A struct that the program fills begins with `size`: akunu_X_default(&x, sizeof x) sets
  * it and all defaults, then change what you need. A struct that the library fills is passed with

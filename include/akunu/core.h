@@ -24,14 +24,14 @@ extern "C" {
 enum akunu_status {
     AKUNU_OK = 0,
     AKUNU_ERROR_ARGUMENT = 1,    /* a value the caller gave is out of range */
-    AKUNU_ERROR_FORMAT = 2,      /* a file is unreadable, damaged or of an unknown format */
+    AKUNU_ERROR_FORMAT = 2,      /* a file cannot be read, is damaged or of an unknown format */
     AKUNU_ERROR_UNSUPPORTED = 3, /* a valid file or request that akunu cannot serve */
     AKUNU_ERROR_MEMORY = 4,      /* out of memory */
-    AKUNU_ERROR_CONTEXT = 5,     /* the tokens do not fit */
+    AKUNU_ERROR_CONTEXT = 5,     /* the tokens do not fit the context or the pass */
     AKUNU_ERROR_IO = 6,          /* reading or writing failed */
     AKUNU_ERROR_CANCELLED = 7,   /* a callback asked to stop */
     AKUNU_ERROR_SYSTEM = 8,      /* the operating system refused something else */
-    AKUNU_ERROR_NUMERIC = 9,     /* the model returned NaN where a number is needed */
+    AKUNU_ERROR_NUMERIC = 9,     /* the model gave no finite number where one is needed */
     AKUNU_ERROR_BUSY = 10        /* the session is in use by another call */
 };
 
@@ -63,7 +63,8 @@ struct akunu_tokenizer; /* text.h */
 struct akunu_file;      /* files.h */
 typedef int32_t akunu_token;
 
-/* Stages of akunu_model_load, in this order, each reported once. */
+/* Stages of akunu_model_load, in this order. Each is reported when it ends, even if there was
+ * nothing to do; AKUNU_STAGE_WEIGHTS reports its progress too. */
 enum akunu_load_stage {
     AKUNU_STAGE_BACKEND = 1,
     AKUNU_STAGE_KERNELS = 2,
@@ -86,8 +87,7 @@ enum akunu_load_stage {
 };
 AKUNU_API const char *akunu_load_stage_name(enum akunu_load_stage stage);
 
-/* `fraction` of the stage done, 0 … 1; only AKUNU_STAGE_WEIGHTS reports more than once. Return
- * false to cancel the load. */
+/* `fraction` of the stage done, 0 … 1. Return false to cancel the load. */
 typedef bool akunu_progress_fn(enum akunu_load_stage stage, double fraction, void *user);
 
 /* Library for products of weights and many tokens. */
@@ -97,10 +97,11 @@ enum akunu_prefill {
     AKUNU_PREFILL_BLAS = 2 /* OpenBLAS, if found, on weights as floats; rounds differently */
 };
 
+/* $NAME: the environment variable, then the default. */
 struct akunu_load_params {
     size_t size;
-    const char *cpu;    /* highest ISA bundle ("avx2"); NULL: the best available */
-    unsigned n_threads; /* for packing; 0: the chip profile's, else the physical cores */
+    const char *cpu;    /* highest ISA bundle ("avx2"); NULL: $AKUNU_CPU, the best available */
+    unsigned n_threads; /* for packing; 0: $AKUNU_THREADS, the profile's, the physical cores */
     bool strict;        /* an unused tensor is an error */
     bool warm_up;       /* touch the weights and run one token before returning */
     bool no_cache;      /* do not use the packed cache: pack into memory */
@@ -109,7 +110,7 @@ struct akunu_load_params {
     akunu_progress_fn *progress; /* NULL: silent */
     akunu_log_fn *log;           /* NULL: silent */
     void *user;                  /* for both callbacks */
-    /* the only chip profile to use; NULL: the system's, then the user's, if they exist */
+    /* the only chip profile to use; NULL: $AKUNU_PROFILE, the system's and then the user's */
     const char *profile;
     /* faster kernels that round differently: results depend on machine, batch and threads */
     bool relaxed;
@@ -117,9 +118,9 @@ struct akunu_load_params {
     /* metadata that replaces the file's, "KEY=TYPE:VALUE" with TYPE int, float, bool or str; ends
      * with NULL; NULL: none */
     const char *const *override_kv;
-    const char *backend; /* "cpu" or "opencl"; NULL: the CPU */
-    /* device of that backend: its number (akunu_device_at) or a part of its name; NULL: the first
-     * usable */
+    const char *backend; /* "cpu" or "opencl"; NULL: $AKUNU_BACKEND, the CPU */
+    /* device of that backend: its number (akunu_device_at) or a part of its name; NULL:
+     * $AKUNU_DEVICE, the first usable */
     const char *device;
     /* number of layers on the device: the last ones, with the output. The CPU has those before. -1,
      * the default: all; 0: none, the CPU runs the model */
@@ -197,7 +198,7 @@ struct akunu_session_params {
     /* max. tokens of a pass; 0: the chip profile's, else 512; for encoders the context */
     uint32_t batch;
     uint32_t max_sequences;            /* 0: 1, for encoders 64 */
-    unsigned n_threads;                /* 0: the chip profile's, else the physical cores */
+    unsigned n_threads;                /* 0: as in akunu_load_params */
     enum akunu_kv_type k_type, v_type; /* ignored for encoders */
     akunu_log_fn *log;
     void *user;
@@ -235,7 +236,7 @@ AKUNU_API enum akunu_status akunu_sequence_rewind(struct akunu_session *session,
 AKUNU_API akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence,
                                              uint32_t length);
 
-/* One token of a pass. Tokens of a sequence follow its length in order. */
+/* One token of a pass. Tokens of a sequence are appended to it in their order. */
 struct akunu_batch_token {
     akunu_token token;
     akunu_sequence sequence;
@@ -345,26 +346,26 @@ AKUNU_API void akunu_generation_default(struct akunu_generation *generation, siz
 typedef bool akunu_piece_fn(akunu_token token, const char *text, size_t n_bytes, void *user);
 
 enum akunu_stop {
-    AKUNU_STOP_END = 1,
-    AKUNU_STOP_LENGTH = 2,
-    AKUNU_STOP_CONTEXT = 3,
-    AKUNU_STOP_CALLBACK = 4,
-    AKUNU_STOP_TEXT = 5
+    AKUNU_STOP_END = 1,      /* an end token, or the grammar allows nothing more */
+    AKUNU_STOP_LENGTH = 2,   /* max_tokens */
+    AKUNU_STOP_CONTEXT = 3,  /* the context is full */
+    AKUNU_STOP_CALLBACK = 4, /* on_piece returned false */
+    AKUNU_STOP_TEXT = 5      /* a stop sequence */
 };
 
 struct akunu_result {
     size_t size; /* sizeof(struct akunu_result), set by the caller */
     enum akunu_stop stop;
     uint64_t n_prompt, n_generated;
-    double prompt_seconds; /* until the first token is sampled */
-    /* after that: a pass for each token except the first, or for several */
-    double generate_seconds;
+    double prompt_seconds;          /* until the first token is sampled */
+    double generate_seconds;        /* from then on */
     uint64_t n_drafted, n_accepted; /* drafted tokens, and those accepted */
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is allocated per token. A token
- * that ends the text is neither reported nor counted. Except for AKUNU_STOP_END the last reported
- * token is not in the sequence yet: to continue the text, begin the next call's ids with it.
+ * that ends the text is neither reported nor counted. Unless an end token followed it, the last
+ * reported token is not in the sequence yet (akunu_sequence_length tells): to continue the text,
+ * begin the next call's ids with it.
  * on_piece may be NULL; it is also called with token -1 at the end if bytes are left. cancel,
  * unless NULL, is called before every pass, of the prompt too; true ends with
  * AKUNU_ERROR_CANCELLED. Both get `user`. generation may be NULL: defaults. result may be NULL; it

@@ -63,14 +63,15 @@ AKUNU_API enum akunu_status akunu_roofline_measure_all(unsigned n_threads,
                                                        struct akunu_roofline *out, size_t size);
 
 /* ---- Chip profiles ------------------------------------------------------ */
-/* A chip profile: settings for a machine; 0: as detected. Every load uses its YAML file
- * (akunu_load_params.profile). It never changes a bit of a result. */
+/* A chip profile: the best settings of a machine; 0: the default. akunu_profile_write saves it as
+ * YAML, which akunu_model_load reads (akunu_load_params.profile). It changes no bit of a result,
+ * unless rounding is relaxed. */
 struct akunu_profile {
     size_t size;
-    uint32_t threads;       /* else the physical cores */
-    uint32_t prefill_chunk; /* tokens of a pass over a prompt, if the session sets no batch */
-    /* Max. tokens of a pass (1 … 16) that use the skinny GEMM kernels, for weights with a scale per
-     * 32, for K-types, for floats. */
+    uint32_t threads;       /* the physical cores */
+    uint32_t prefill_chunk; /* 512; tokens of a pass over a prompt, if the session sets no batch */
+    /* 16; max. tokens of a pass that uses the skinny GEMM kernels, for weights with a scale per 32,
+     * for K-types, for floats */
     uint32_t skinny_scale32, skinny_scale256, skinny_float;
     /* Whether prompts run through OpenBLAS for these weights if rounding is relaxed. */
     bool blas_scale32, blas_scale256, blas_float;

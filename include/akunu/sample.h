@@ -40,17 +40,18 @@ struct akunu_sampling {
     const char *samplers;
     const char *sampler_seq;
 
-    /* 0.0: off; else the temperature is max(0, temperature − range) … */
-    float dynatemp_range;
-    /* 1.0; … temperature + range, at (entropy / maximum)^exponent between them */
-    float dynatemp_exponent;
+    /* Dynamic temperature: between max(0, temperature − range) and temperature + range, by
+     * (entropy / maximum)^exponent. */
+    float dynatemp_range;    /* 0.0: off */
+    float dynatemp_exponent; /* 1.0 */
     /* 1.0; ≤ 0, ≥ 1: off; keeps the tokens with a surprise nearest to the entropy */
     float typical_p;
     /* -1.0; ≤ 0: off; keeps logits within this many standard deviations of the best */
     float top_n_sigma;
-    /* 0.0: off; probability of dropping all except the least likely of the tokens with a … */
-    float xtc_probability;
-    float xtc_threshold; /* 0.1; … probability of at least this; above 0.5: off */
+    /* XTC: with this probability, drops the tokens of at least `threshold`, except the least likely
+     * of them. */
+    float xtc_probability; /* 0.0: off */
+    float xtc_threshold;   /* 0.1; above 0.5: off */
 
     /* DRY: the logit of a token that extends a repetition of n ≥ allowed tokens is reduced by
      * multiplier · base^(n − allowed). No repetition extends over a sequence breaker. */
@@ -61,7 +62,7 @@ struct akunu_sampling {
     const char *const
         *dry_sequence_breakers; /* of 1 to 40 bytes, ends with NULL; NULL: "\n", ":", "\"", "*" */
 
-    /* 0: off; 1, 2: Mirostat version, which after the temperature replaces all samplers */
+    /* 0: off; 1, 2: Mirostat of that version, which replaces all samplers except temperature */
     int32_t mirostat;
     float mirostat_tau; /* 5.0; target surprise in bits */
     float mirostat_eta; /* 0.1; learning rate */
