@@ -1,5 +1,5 @@
-# The man page of a command: what --help says of it, in the words of akunu-cli.1
-# where that page has more.
+# The man page of a command: the flags of its --help, described as in akunu-cli.1 if that page
+# has more.
 # usage: akunu-cli COMMAND --help | awk -v version=V -f help.awk -f page.awk akunu-cli.1 -
 
 function plain(text)
@@ -46,7 +46,7 @@ function put_flag(    block)
 }
 
 BEGIN {
-    # Where a flag means something else than in other commands, which akunu-cli.1 has in mind.
+    # Where a flag means something else than in the commands that akunu-cli.1 describes.
     n = split("perplexity ctx-size,embed prompt,embed file,embed out,detokenize file,logits file,tokenize ids,cache cache-dir,apply-template chat-template,apply-template chat-template-file", pairs, ",")
     for (i = 1; i <= n; i++)
         differs[pairs[i]] = 1
@@ -111,7 +111,9 @@ group == "Example" && NF {
 }
 /^ / {
     if (!described++) {
-        printf ".RI %s[ flags ]\n.SH DESCRIPTION\n", words == "" ? "" : "[\" " words " \"] "
+        if (words != "")
+            printf ".RB [ %s ]\n", words
+        print ".RI [ flags ]\n.SH DESCRIPTION"
         if (command in prose) {
             gsub(/\n\.IP\n/, "\n.PP\n", body[prose[command]])
             printf "%s", body[prose[command]]
