@@ -102,9 +102,12 @@ check_include() {
         read_order(layers)
         while ((getline path < files) > 0)
             exists[path]
-        # Bundles that compile another one'"'"'s sources or inline functions anew.
-        builds_on["avxvnni"] = "avx2"; builds_on["neon_i8mm"] = "neon"
-        builds_on["avx512bf16"] = "avx512"; builds_on["amx"] = "avx512 avx512bf16"
+        # A bundle may use the inline functions of its parent, and an option those of its bundle.
+        while ((getline row < "src/cpu/isa.def") > 0)
+            if (split(row, field, /[(), ]+/) > 4 && field[1] == "ISA")
+                builds_on[field[3]] = tolower(field[4])
+        builds_on["avx512bf16"] = "avx512"
+        builds_on["amx"] = builds_on["amx"] " avx512bf16"
     }
     function bundle(path,    part) {
         return split(path, part, "/") == 4 && part[2] == "cpu" && part[3] != "scalar" ? part[3] : ""
@@ -234,8 +237,9 @@ check_isa() {
         sort -u | comm -3 - "$work/isa" | tr -d '\t' | sed "s|.*|isa &: in one of configure.ac and $1, not in the other|"
     }
     find src/cpu -mindepth 2 -name local.mk | sed 's,src/cpu/\(.*\)/local.mk,\1,' | same src/cpu
-    sed -n '/^EXTRA_LTLIBRARIES += libak_/,/[^\\]$/p' Makefile.am | grep -o 'libak_[a-z0-9_]*' | sed 's/libak_//' | same Makefile.am
-    sed -n 's,^include src/cpu/\(.*\)/local.mk$,\1,p' Makefile.am | same "what Makefile.am includes"
+    sed -n 's,^include src/cpu/\(.*\)/local.mk$,\1,p' src/cpu/local.mk | same src/cpu/local.mk
+    # The scalar kernels are always built; AMX has an option of its own.
+    sed -n 's/^ISA[_OPTION]*([A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' src/cpu/isa.def | grep -vxE 'scalar|amx_bf16' | same src/cpu/isa.def
 }
 
 for check in tag include symbol cycle reference comment column word isa; do

@@ -80,7 +80,8 @@ tests_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
 noinst_HEADERS += tests/cpu/evex.h
 if HAVE_EVEX
 check_LTLIBRARIES += tests/cpu/libevex.la
-tests_cpu_libevex_la_SOURCES = tests/cpu/evex32.c tests/cpu/evex256.c
+tests_cpu_libevex_la_SOURCES = src/cpu/tmpl/dot32_v256.c src/cpu/tmpl/dot256_v256.c
+tests_cpu_libevex_la_CPPFLAGS = $(AM_CPPFLAGS) -DAK_ISA=evex -DAK_STEP_H='"cpu/avxvnni/step.h"'
 tests_cpu_libevex_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) -mavx2 -mfma -mf16c -mavx512vl -mavx512vnni
 AK_TEST_EVEX = tests/cpu/libevex.la
 endif

@@ -48,7 +48,9 @@ int ak_fail(void)
 END
 echo 'libak_avx2_la_SOURCES = src/cpu/avx2/dot.c' >src/cpu/avx2/local.mk
 echo 'AK_ISA([avx2], [x86_64], [-mavx2], [[]])' >configure.ac
-printf 'EXTRA_LTLIBRARIES += libak_avx2.la\ninclude src/cpu/avx2/local.mk\n' >Makefile.am
+echo 'include src/cpu/avx2/local.mk' >src/cpu/local.mk
+printf '/* Bundles. */\nISA(SCALAR, scalar, SCALAR, true)\nISA(AVX2, avx2, SCALAR, true)\n' >src/cpu/isa.def
+: >Makefile.am
 
 n_bad=0
 # usage: finds CHECK NAME: this is found in what was broken.

@@ -25,26 +25,7 @@ const char *akunu_build_info(void)
 #elif defined(__aarch64__)
             ", arm64"
 #endif
-            ", kernels: scalar"
-#ifdef HAVE_AK_AVX2
-            " avx2"
-#endif
-#ifdef HAVE_AK_AVXVNNI
-            " avxvnni"
-#endif
-#ifdef HAVE_AK_AVX512
-            " avx512"
-#endif
-#ifdef HAVE_AK_AMX
-            " amx"
-#endif
-#ifdef HAVE_AK_NEON
-            " neon"
-#endif
-#ifdef HAVE_AK_NEON_I8MM
-            " neon_i8mm"
-#endif
-        ;
+            ", kernels: " AK_ISA_BUILT;
 }
 
 const char *akunu_cpu_best(void)

@@ -53,20 +53,22 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
 
 /* Defines the kernel `name` for one type, or for types with one format: the file's own dot_tiles,
  * unpack_panel_i8 or dot_panel_i8, with the constant `kind` as first argument. `static` may precede
- * the macro. */
+ * the macro, and a semicolon follows it. */
 #define AK_DOT_TILES(name, kind)                                                                   \
     void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                             \
               const uint8_t *restrict activations, size_t act_bytes, size_t n, float *restrict y,  \
               size_t y_stride)                                                                     \
     {                                                                                              \
         dot_tiles(kind, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);                \
-    }
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
 
 #define AK_UNPACK_PANEL_I8(name, kind)                                                             \
     void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict panel)    \
     {                                                                                              \
         unpack_panel_i8(kind, tiles, n_tiles, k, panel);                                           \
-    }
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
 
 #define AK_DOT_PANEL_I8(name, kind)                                                                \
     void name(const uint8_t *restrict panel, size_t n_tiles, size_t k,                             \
@@ -74,7 +76,26 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
               size_t y_stride)                                                                     \
     {                                                                                              \
         dot_panel_i8(kind, panel, n_tiles, k, activations, act_bytes, n, y, y_stride);             \
-    }
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
+
+/* The same for attention: attn_qk and attn_pv. */
+#define AK_ATTN_QK(name, kind)                                                                     \
+    void name(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,            \
+              const void *restrict k, size_t first, size_t end, float *restrict weights)           \
+    {                                                                                              \
+        attn_qk(kind, q, q_stride, n_rows, head_dim, k, first, end, weights);                      \
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
+
+#define AK_ATTN_PV(name, kind)                                                                     \
+    void name(float *restrict weights, size_t n_rows, size_t head_dim, const void *restrict v,     \
+              const uint16_t *restrict first, const uint16_t *restrict end, float *restrict max,   \
+              float *restrict sum, float *restrict out, size_t out_stride)                         \
+    {                                                                                              \
+        attn_pv(kind, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);        \
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
 
 /* The same for stored rows: dot_stored and unpack_panel_f32. */
 #define AK_DOT_STORED(name, kind)                                                                  \
@@ -83,14 +104,16 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
               size_t y_stride)                                                                     \
     {                                                                                              \
         dot_stored(kind, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride);              \
-    }
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
 
 #define AK_UNPACK_PANEL_F32(name, kind)                                                            \
     void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols,          \
               float *restrict panel)                                                               \
     {                                                                                              \
         unpack_panel_f32(kind, rows, row_bytes, n_rows, cols, panel);                              \
-    }
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
 
 /* Stored rows of floats and of F8, which has a scale before each 128 elements: bytes of an element,
  * address of element i, and address of its scale. */

@@ -1,6 +1,5 @@
 /* Kernels of an ISA bundle as one table of functions. A table is filled with the scalar kernels,
- * then each better bundle overrides some. Used by src/cpu, by bench/ and, for the bundles' names,
- * by src/api.
+ * then each better bundle overrides some. Used by all of src/cpu, and by bench/ and tests/cpu/.
  *
  * Every kernel returns the same bits as its scalar counterpart: the order of all float operations
  * is specified here or beside the scalar kernel, and every multiply-add is one fused operation.
@@ -244,16 +243,10 @@ struct ak_cpu_kernels {
     uint64_t (*probe_bf16)(size_t rounds, uint64_t *sink);
 };
 
-/* ISA bundles, worst to best within a kind of machine. AVX-VNNI and AVX-512 each override kernels
- * of AVX2, AMX those of AVX-512, neon_i8mm those of NEON. */
+/* ISA bundles: cpu/isa.def. */
 enum ak_cpu_isa {
-    AK_CPU_ISA_SCALAR,
-    AK_CPU_ISA_AVX2,
-    AK_CPU_ISA_AVXVNNI,
-    AK_CPU_ISA_AVX512,
-    AK_CPU_ISA_AMX,
-    AK_CPU_ISA_NEON,
-    AK_CPU_ISA_NEON_I8MM,
+#define ISA(NAME, name, PARENT, detect) AK_CPU_ISA_##NAME,
+#include "cpu/isa.def"
     AK_CPU_ISA_COUNT
 };
 
@@ -268,17 +261,10 @@ bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out);
 /* Fills the whole table for `isa`, which must be usable. */
 void ak_cpu_fill_kernels(enum ak_cpu_isa isa, struct ak_cpu_kernels *out);
 
-/* Bundle setters: each overrides the kernels it has. */
-void ak_scalar_set_kernels(struct ak_cpu_kernels *k);
-void ak_avx2_set_kernels(struct ak_cpu_kernels *k);
-void ak_avxvnni_set_kernels(struct ak_cpu_kernels *k);
-void ak_avx512_set_kernels(struct ak_cpu_kernels *k);
-void ak_amx_set_kernels(struct ak_cpu_kernels *k);
-void ak_neon_set_kernels(struct ak_cpu_kernels *k);
-void ak_neon_i8mm_set_kernels(struct ak_cpu_kernels *k);
-
-/* Setters for optional instructions beyond a bundle's own. */
-void ak_avx512bf16_set_kernels(struct ak_cpu_kernels *k);
-void ak_amx_set_bf16_kernels(struct ak_cpu_kernels *k);
+/* Setters: each overrides the kernels that its bundle has. */
+#define ISA(NAME, name, PARENT, detect) void ak_##name##_set_kernels(struct ak_cpu_kernels *k);
+#define ISA_OPTION(NAME, name, BUNDLE, detect)                                                     \
+    void ak_##name##_set_kernels(struct ak_cpu_kernels *k);
+#include "cpu/isa.def"
 
 #endif

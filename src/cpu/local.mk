@@ -9,6 +9,7 @@ libak_la_SOURCES += \
 	src/cpu/sample.c \
 	src/cpu/experts.c \
 	src/cpu/generic.h \
+	src/cpu/isa.def \
 	src/cpu/kernels.c \
 	src/cpu/kernels.h \
 	src/cpu/kv.c \
@@ -25,10 +26,19 @@ libak_la_SOURCES += \
 	src/cpu/scalar/attn.c \
 	src/cpu/scalar/dot_rows.c \
 	src/cpu/scalar/dot_tiles.c \
-	src/cpu/scalar/elementwise.c \
 	src/cpu/scalar/probe.c \
 	src/cpu/scalar/quantize.c \
-	src/cpu/scalar/scalar.h \
-	src/cpu/scalar/table.c \
+	src/cpu/scalar/fill.c \
+	src/cpu/setter.h \
 	src/cpu/tile256.h \
-	src/cpu/tune.c
+	src/cpu/tune.c \
+	src/cpu/types.def
+
+# One folder per ISA bundle.
+include src/cpu/avx2/local.mk
+include src/cpu/avxvnni/local.mk
+include src/cpu/avx512/local.mk
+include src/cpu/amx/local.mk
+include src/cpu/avx512bf16/local.mk
+include src/cpu/neon/local.mk
+include src/cpu/neon_i8mm/local.mk

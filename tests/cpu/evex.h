@@ -9,8 +9,8 @@
 
 enum { EVEX_BUNDLE = AK_CPU_ISA_COUNT, N_BUNDLES };
 
-void evex_set_dot32(struct ak_cpu_kernels *k);
-void evex_set_dot256(struct ak_cpu_kernels *k);
+void ak_evex_set_dot32(struct ak_cpu_kernels *k);
+void ak_evex_set_dot256(struct ak_cpu_kernels *k);
 
 /* Fills the whole table of bundle `isa` or EVEX_BUNDLE. Returns false if it is not usable here. */
 static inline bool fill_bundle(int isa, struct ak_cpu_kernels *k)
@@ -21,12 +21,12 @@ static inline bool fill_bundle(int isa, struct ak_cpu_kernels *k)
         ak_cpu_fill_kernels((enum ak_cpu_isa)isa, k);
         return true;
     }
-#if defined(HAVE_AK_AVX512) && defined(HAVE_AK_AVXVNNI)
+#if HAVE_AK_AVX512 && HAVE_AK_AVXVNNI
     if (ak_cpu_isa_is_usable(AK_CPU_ISA_AVX512)) {
         ak_cpu_fill_kernels(AK_CPU_ISA_AVX2, k);
         k->name = "avxvnni as AVX-512";
-        evex_set_dot32(k);
-        evex_set_dot256(k);
+        ak_evex_set_dot32(k);
+        ak_evex_set_dot256(k);
         return true;
     }
 #endif

@@ -200,7 +200,7 @@ START_TEST(bf16_as_described)
     ak_cpu_fill_kernels(AK_CPU_ISA_AVX512, &amx);
     if (!amx.dot_panel_bf16) /* tokens are rounded by its instruction */
         return;
-    ak_amx_set_bf16_kernels(&amx);
+    ak_amx_bf16_set_kernels(&amx);
     /* named here, so that the model's are linked */
     ck_assert_ptr_eq(amx.dot_panel_bf16, ak_amx_dot_panel_bf16);
     ck_assert_uint_eq(amx.panel_bf16_max, BF16_ROWS);

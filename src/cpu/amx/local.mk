@@ -1,3 +1,6 @@
+EXTRA_LTLIBRARIES += libak_amx.la
+libak_amx_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AMX_CFLAGS)
+libak_amx_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/src/cpu/amx
 libak_amx_la_SOURCES = \
 	src/cpu/amx/amx.h \
 	src/cpu/amx/unpack.c \
@@ -6,5 +9,5 @@ libak_amx_la_SOURCES = \
 	src/cpu/amx/panel_i8.h \
 	src/cpu/amx/panel_i8_256.c \
 	src/cpu/amx/panel_i8_32.c \
-	src/cpu/amx/table.c \
+	src/cpu/amx/fill.c \
 	src/cpu/amx/tile_unit.h

@@ -148,7 +148,7 @@ AK_KERNEL void dot_panel_i8(enum ak_avx512_scaling scaling, const uint8_t *panel
     ak_amx_tile_release();
 }
 
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_minimum32, SCALES_32_MINIMUMS)
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k, SCALES_16_OFFSET_32)
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_minimum16, NO_SCALES_MINIMUMS_16)
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_124, NO_SCALES_OFFSET_124)
+AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_minimum32, SCALES_32_MINIMUMS);
+AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k, SCALES_16_OFFSET_32);
+AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_minimum16, NO_SCALES_MINIMUMS_16);
+AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_124, NO_SCALES_OFFSET_124);

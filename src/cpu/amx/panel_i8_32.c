@@ -120,5 +120,5 @@ AK_KERNEL void dot_panel_i8(bool minimum, const uint8_t *panel, size_t n_tiles, 
     ak_amx_tile_release();
 }
 
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_32, false)
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_32_minimum, true)
+AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_32, false);
+AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_32_minimum, true);

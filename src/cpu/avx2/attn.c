@@ -3,8 +3,8 @@
  * Rows are processed in blocks of up to ROWS, so that a K or V value is loaded and converted once
  * for all of them. q·k: a lane is a token, and the sum over d stays in its lane; p·v: a lane is a
  * dimension. Tokens outside a row's range do not affect its result. */
+#include "cpu/setter.h"
 #include "base/mem.h"
-#include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
 enum {
@@ -244,8 +244,10 @@ AK_KERNEL size_t block_rows(size_t left)
     return (left + blocks - 1) / blocks;
 }
 
-AK_KERNEL void all_scores(bool half, struct queries b, size_t n_rows, size_t first, size_t end)
+AK_KERNEL void attn_qk(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim,
+                       const void *k, size_t first, size_t end, float *weights)
 {
+    struct queries b = { q, q_stride, head_dim, k, weights };
     for (size_t n; n_rows > 0;
          n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_KV_PAGE_TOKENS) {
         n = block_rows(n_rows);
@@ -258,8 +260,11 @@ AK_KERNEL void all_scores(bool half, struct queries b, size_t n_rows, size_t fir
     }
 }
 
-AK_KERNEL void all_values(bool half, struct rows b, size_t n_rows)
+AK_KERNEL void attn_pv(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v,
+                       const uint16_t *first, const uint16_t *end, float *max, float *sum,
+                       float *out, size_t out_stride)
 {
+    struct rows b = { weights, head_dim, v, first, end, max, sum, out, out_stride };
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = block_rows(n_rows);
         switch (n) {
@@ -274,32 +279,15 @@ AK_KERNEL void all_values(bool half, struct rows b, size_t n_rows)
     }
 }
 
-void ak_avx2_attn_qk_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                         const void *restrict k, size_t first, size_t end, float *restrict weights)
-{
-    all_scores(true, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
-}
+static AK_ATTN_QK(attn_qk_f16, true);
+static AK_ATTN_QK(attn_qk_f32, false);
+static AK_ATTN_PV(attn_pv_f16, true);
+static AK_ATTN_PV(attn_pv_f32, false);
 
-void ak_avx2_attn_qk_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                         const void *restrict k, size_t first, size_t end, float *restrict weights)
+AK_SETTER(attn)
 {
-    all_scores(false, (struct queries){ q, q_stride, head_dim, k, weights }, n_rows, first, end);
-}
-
-void ak_avx2_attn_pv_f16(float *restrict weights, size_t n_rows, size_t head_dim,
-                         const void *restrict v, const uint16_t *restrict first,
-                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                         float *restrict out, size_t out_stride)
-{
-    all_values(true, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride },
-               n_rows);
-}
-
-void ak_avx2_attn_pv_f32(float *restrict weights, size_t n_rows, size_t head_dim,
-                         const void *restrict v, const uint16_t *restrict first,
-                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                         float *restrict out, size_t out_stride)
-{
-    all_values(false, (struct rows){ weights, head_dim, v, first, end, max, sum, out, out_stride },
-               n_rows);
+    k->attn_qk_f16 = attn_qk_f16;
+    k->attn_qk_f32 = attn_qk_f32;
+    k->attn_pv_f16 = attn_pv_f16;
+    k->attn_pv_f32 = attn_pv_f32;
 }

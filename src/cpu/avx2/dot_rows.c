@@ -4,8 +4,8 @@
  * may compute some of them for several rows and tokens at once: R rows × T tokens × V vectors fill
  * the registers, and R + T loads feed R·T multiplications. Passes run over a chunk of k that stays
  * in the first-level cache. */
+#include "cpu/setter.h"
 #include "base/mem.h"
-#include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
 enum { ROWS = 4, TOKENS = 3, VECTORS = AK_LANES / 8, CHUNK_K = 512 };
@@ -88,9 +88,9 @@ AK_KERNEL void column(size_t tokens, const float *w, size_t w_stride, size_t n_r
         block(1, tokens, w + r * w_stride, w_stride, x, x_stride, k, y + r, y_stride);
 }
 
-void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
-                      const float *restrict x, size_t x_stride, size_t n, size_t k,
-                      float *restrict y, size_t y_stride)
+static void dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                     const float *restrict x, size_t x_stride, size_t n, size_t k,
+                     float *restrict y, size_t y_stride)
 {
     size_t t = 0;
     for (; t + TOKENS <= n; t += TOKENS)
@@ -100,4 +100,9 @@ void ak_avx2_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
         column(2, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
     else if (n - t == 1)
         column(1, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
+}
+
+AK_SETTER(dot_rows)
+{
+    k->dot_rows = dot_rows;
 }

@@ -2,7 +2,7 @@
  * fastest in the order of addresses, row by row. But every row needs the tokens again: if they do
  * not stay in the first-level cache beside the weight stream, several rows share each load of a
  * token. */
-#include "cpu/avx2/avx2.h"
+#include "cpu/setter.h"
 #include "cpu/avx2/stored.h"
 
 enum {
@@ -104,7 +104,27 @@ AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_
     }
 }
 
-AK_DOT_STORED(ak_avx2_dot_f32, AK_QUANT_F32)
-AK_DOT_STORED(ak_avx2_dot_f16, AK_QUANT_F16)
-AK_DOT_STORED(ak_avx2_dot_bf16, AK_QUANT_BF16)
-AK_DOT_STORED(ak_avx2_dot_f8, AK_QUANT_F8)
+static AK_DOT_STORED(dot_f32, AK_QUANT_F32);
+static AK_DOT_STORED(dot_f16, AK_QUANT_F16);
+static AK_DOT_STORED(dot_bf16, AK_QUANT_BF16);
+static AK_DOT_STORED(dot_f8, AK_QUANT_F8);
+
+static void dequantize_f8(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const uint8_t *row = blocks;
+    for (size_t i = 0; i < n; i += AK_LANES) {
+        __m256 v[AK_LANES / 8];
+        load_f8(row, i, v);
+        for (size_t j = 0; j < AK_LANES / 8; j++)
+            _mm256_storeu_ps(out + i + 8 * j, v[j]);
+    }
+}
+
+AK_SETTER(dot_stored)
+{
+    k->dequantize[AK_QUANT_F8] = dequantize_f8;
+    k->dot_stored[AK_QUANT_F32] = dot_f32;
+    k->dot_stored[AK_QUANT_F16] = dot_f16;
+    k->dot_stored[AK_QUANT_BF16] = dot_bf16;
+    k->dot_stored[AK_QUANT_F8] = dot_f8;
+}

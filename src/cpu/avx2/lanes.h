@@ -1,4 +1,5 @@
-/* Helpers for vectors of 8 lanes, shared by the sources of AVX2 and AVX-VNNI. */
+/* Inline functions on vectors of 8 lanes: loads, broadcasts, horizontal sums, exp and erf with the
+ * bits of base/math.h. Shared by the AVX2 and AVX-VNNI sources. */
 #ifndef AK_CPU_AVX2_LANES_H
 #define AK_CPU_AVX2_LANES_H
 

@@ -2,8 +2,8 @@
  * bit-reversed order (cpu/panel.h). 2 vectors of rows × 6 tokens fill the registers. A panel is
  * [block of 16 rows][bit-reversed sum][step][row], tokens are [group of 6][bit-reversed
  * sum][step][token]. */
+#include "cpu/setter.h"
 #include "base/mem.h"
-#include "cpu/avx2/avx2.h"
 #include "cpu/avx2/stored.h"
 #include "cpu/panel.h"
 
@@ -103,13 +103,13 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
     }
 }
 
-AK_UNPACK_PANEL_F32(ak_avx2_unpack_f32, AK_QUANT_F32)
-AK_UNPACK_PANEL_F32(ak_avx2_unpack_f16, AK_QUANT_F16)
-AK_UNPACK_PANEL_F32(ak_avx2_unpack_bf16, AK_QUANT_BF16)
-AK_UNPACK_PANEL_F32(ak_avx2_unpack_f8, AK_QUANT_F8)
+static AK_UNPACK_PANEL_F32(unpack_f32, AK_QUANT_F32);
+static AK_UNPACK_PANEL_F32(unpack_f16, AK_QUANT_F16);
+static AK_UNPACK_PANEL_F32(unpack_bf16, AK_QUANT_BF16);
+static AK_UNPACK_PANEL_F32(unpack_f8, AK_QUANT_F8);
 
-void ak_avx2_interleave_token_f32(const float *restrict x, size_t k, size_t token,
-                                  float *restrict tokens)
+static void interleave_token_f32(const float *restrict x, size_t k, size_t token,
+                                 float *restrict tokens)
 {
     ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
@@ -177,9 +177,9 @@ static void dot_groups(const float *block, size_t n_rows, const float *tokens, s
                n_rows * sizeof *y);
 }
 
-void ak_avx2_dot_panel_f32(const float *restrict panel, size_t n_rows, const float *restrict tokens,
-                           size_t n, size_t k, float *restrict y, size_t y_stride,
-                           const uint8_t *next, size_t next_bytes)
+static void dot_panel_f32(const float *restrict panel, size_t n_rows, const float *restrict tokens,
+                          size_t n, size_t k, float *restrict y, size_t y_stride,
+                          const uint8_t *next, size_t next_bytes)
 {
     size_t blocks = (n_rows + ROWS - 1) / ROWS, groups = (n + TOKENS - 1) / TOKENS;
     struct ak_panel_prefetch prefetch =
@@ -189,4 +189,14 @@ void ak_avx2_dot_panel_f32(const float *restrict panel, size_t n_rows, const flo
             dot_groups(panel + r * k, ak_min_size(n_rows - r, ROWS), tokens + t * k,
                        ak_min_size(n - t, GROUPS * TOKENS), k, y + t * y_stride + r, y_stride,
                        &prefetch);
+}
+
+AK_SETTER(panel_f32)
+{
+    k->unpack_panel_f32[AK_QUANT_F32] = unpack_f32;
+    k->unpack_panel_f32[AK_QUANT_F16] = unpack_f16;
+    k->unpack_panel_f32[AK_QUANT_BF16] = unpack_bf16;
+    k->unpack_panel_f32[AK_QUANT_F8] = unpack_f8;
+    k->interleave_token_f32 = interleave_token_f32;
+    k->dot_panel_f32 = dot_panel_f32;
 }

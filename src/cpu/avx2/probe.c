@@ -1,8 +1,8 @@
-/* Roofline probes of AVX2: reading, int8 and f32 products. */
-#include "cpu/avx2/avx2.h"
+/* Roofline probes of AVX2: reading and int8 products. */
+#include "cpu/setter.h"
 #include "cpu/avx2/lanes.h"
 
-uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes)
+static uint64_t probe_read(const uint8_t *restrict p, size_t bytes)
 {
     __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
     for (size_t i = 0; i + 128 <= bytes; i += 128) {
@@ -17,7 +17,7 @@ uint64_t ak_avx2_probe_read(const uint8_t *restrict p, size_t bytes)
 
 /* vpmaddubsw and the sum in 16 bits: the minimum cost of a 4-bit product. Operands are hidden from
  * the compiler, so that no product is merged or moved. */
-uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink)
+static uint64_t probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 8 };
     __m256i sum[CHAINS], a = _mm256_set1_epi8((char)(rounds & 15));
@@ -37,23 +37,8 @@ uint64_t ak_avx2_probe_int8(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * 32 * 2;
 }
 
-/* Twelve chains with different starting values, so that none is merged; they share two operands, so
- * that everything stays in registers. */
-uint64_t ak_avx2_probe_f32(size_t rounds, uint64_t *sink)
+AK_SETTER(probe)
 {
-    enum { CHAINS = 12 };
-    __m256 sum[CHAINS];
-    for (int j = 0; j < CHAINS; j++)
-        sum[j] = _mm256_set1_ps((float)j);
-    const __m256 w = _mm256_set1_ps((float)(rounds & 7)), x = _mm256_set1_ps(0.5f);
-    for (size_t i = 0; i < rounds; i++) {
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++)
-            sum[j] = _mm256_fmadd_ps(w, x, sum[j]);
-    }
-    __m256 all = sum[0];
-    for (int j = 1; j < CHAINS; j++)
-        all = _mm256_xor_ps(all, sum[j]);
-    *sink = (uint64_t)_mm256_movemask_ps(all);
-    return (uint64_t)rounds * CHAINS * 8 * 2;
+    k->probe_read = probe_read;
+    k->probe_int8 = probe_int8;
 }

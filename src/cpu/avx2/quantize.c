@@ -1,7 +1,7 @@
 /* Quantizes activations to int8 with one scale per 32 or 256; same results as the scalar kernels.
  * The bundles above AVX2 inherit these kernels. */
+#include "cpu/setter.h"
 #include "base/half.h"
-#include "cpu/avx2/avx2.h"
 #include "cpu/avx2/lanes.h"
 
 /* Largest magnitude of n values as an integer; a NaN compares larger than all numbers. */
@@ -52,7 +52,7 @@ AK_KERNEL float odd_scale(uint32_t largest)
     return largest < 0x7f800000u ? 0.0f : ak_bits_float(0x7fc00000u);
 }
 
-void ak_avx2_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
+static void quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
 {
     for (size_t i = 0; i < n; i += 32, out++) {
         uint32_t largest = largest_magnitude(x + i, 32);
@@ -72,7 +72,7 @@ void ak_avx2_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *
     }
 }
 
-void ak_avx2_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
+static void quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
 {
     static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
@@ -97,4 +97,10 @@ void ak_avx2_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256
             out->sum += first + second;
         }
     }
+}
+
+AK_SETTER(quantize)
+{
+    k->quantize32 = quantize32;
+    k->quantize256 = quantize256;
 }

@@ -1,5 +1,5 @@
 /* AVX2's multiply step: the only part of the products of packed weights in which AVX-VNNI differs
- * (cpu/avxvnni/step.h). Included before dot32.h and dot256.h.
+ * (cpu/avxvnni/step.h). Included by tmpl/dot32_v256.c and dot256_v256.c.
  *
  * A word is four unsigned numbers of a row, k … k + 3, in each 32-bit lane. vpmaddubsw multiplies
  * them with four signed activations and adds pairs of products in 16 bits, with saturation. Partial
@@ -53,15 +53,14 @@ AK_KERNEL __m256i add_scaled_partial(__m256i sum, __m256i partial, __m256i scale
 enum { WIDE_BIAS = 0 }; /* added to wide numbers */
 
 /* 32 activations: |a|, and −1 if a < 0. Sums start from `start`. */
-struct wide_activations {
+typedef struct {
     uint8_t magnitudes[32] __attribute__((aligned(32)));
     uint8_t signs[32];
     int32_t start;
-};
+} wide_activations;
 
 /* minus128_sum: −128 · Σq, for a step.h that has a bias. */
-AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum,
-                                    struct wide_activations *to)
+AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum, wide_activations *to)
 {
     (void)minus128_sum;
     __m256i a = load_bytes(q), magnitudes = _mm256_abs_epi8(a),
@@ -73,18 +72,18 @@ AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum,
     to->start = _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_unpackhi_epi64(half, half)));
 }
 
-struct wide_word {
+typedef struct {
     __m256i magnitude, sign;
-};
+} wide_word;
 
-AK_KERNEL struct wide_word wide_word(const struct wide_activations *activations, size_t i)
+AK_KERNEL wide_word get_wide_word(const wide_activations *activations, size_t i)
 {
-    return (struct wide_word){ broadcast_word(activations->magnitudes + 4 * i),
-                               broadcast_word(activations->signs + 4 * i) };
+    return (wide_word){ broadcast_word(activations->magnitudes + 4 * i),
+                        broadcast_word(activations->signs + 4 * i) };
 }
 
 /* Adds one word to `sum`. */
-AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word activations)
+AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, wide_word activations)
 {
     __m256i pairs =
         _mm256_maddubs_epi16(activations.magnitude, _mm256_xor_si256(word, activations.sign));

@@ -1,8 +1,8 @@
 /* Attention over one KV page. Lanes are tokens for q·k and elements of the head for p·v; every lane
  * adds in the order of the scalar kernel. Rows are processed in blocks, so that K and V are read
  * once for several of them. */
+#include "cpu/setter.h"
 #include "base/mem.h"
-#include "cpu/avx512/avx512.h"
 #include "cpu/avx512/stored.h"
 #include "quant/block.h"
 
@@ -241,8 +241,8 @@ AK_KERNEL size_t block_rows(size_t left)
     return left >= 2 * ROWS || left == ROWS ? ROWS : left > ROWS ? (left + 1) / 2 : left;
 }
 
-AK_KERNEL void all_scores(enum ak_quant_type type, const float *q, size_t q_stride, size_t n_rows,
-                          size_t head_dim, const void *k, size_t first, size_t end, float *weights)
+AK_KERNEL void attn_qk(enum ak_quant_type type, const float *q, size_t q_stride, size_t n_rows,
+                       size_t head_dim, const void *k, size_t first, size_t end, float *weights)
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_KV_PAGE_TOKENS) {
         n = block_rows(n_rows);
@@ -257,9 +257,9 @@ AK_KERNEL void all_scores(enum ak_quant_type type, const float *q, size_t q_stri
     }
 }
 
-AK_KERNEL void all_values(enum ak_quant_type type, float *weights, size_t n_rows, size_t head_dim,
-                          const void *v, const uint16_t *first, const uint16_t *end, float *max,
-                          float *sum, float *out, size_t out_stride)
+AK_KERNEL void attn_pv(enum ak_quant_type type, float *weights, size_t n_rows, size_t head_dim,
+                       const void *v, const uint16_t *first, const uint16_t *end, float *max,
+                       float *sum, float *out, size_t out_stride)
 {
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = block_rows(n_rows);
@@ -288,40 +288,17 @@ AK_KERNEL void all_values(enum ak_quant_type type, float *weights, size_t n_rows
     }
 }
 
-void ak_avx512_attn_qk_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                           const void *restrict k, size_t first, size_t end,
-                           float *restrict weights)
-{
-    all_scores(AK_QUANT_F16, q, q_stride, n_rows, head_dim, k, first, end, weights);
-}
+static AK_ATTN_QK(attn_qk_f16, AK_QUANT_F16);
+static AK_ATTN_QK(attn_qk_f32, AK_QUANT_F32);
+static AK_ATTN_PV(attn_pv_f16, AK_QUANT_F16);
+static AK_ATTN_PV(attn_pv_f32, AK_QUANT_F32);
+static AK_ATTN_PV(attn_pv_q8_0, AK_QUANT_Q8_0);
 
-void ak_avx512_attn_qk_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                           const void *restrict k, size_t first, size_t end,
-                           float *restrict weights)
+AK_SETTER(attn)
 {
-    all_scores(AK_QUANT_F32, q, q_stride, n_rows, head_dim, k, first, end, weights);
-}
-
-void ak_avx512_attn_pv_f16(float *restrict weights, size_t n_rows, size_t head_dim,
-                           const void *restrict v, const uint16_t *restrict first,
-                           const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                           float *restrict out, size_t out_stride)
-{
-    all_values(AK_QUANT_F16, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
-}
-
-void ak_avx512_attn_pv_f32(float *restrict weights, size_t n_rows, size_t head_dim,
-                           const void *restrict v, const uint16_t *restrict first,
-                           const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                           float *restrict out, size_t out_stride)
-{
-    all_values(AK_QUANT_F32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
-}
-
-void ak_avx512_attn_pv_q8_0(float *restrict weights, size_t n_rows, size_t head_dim,
-                            const void *restrict v, const uint16_t *restrict first,
-                            const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                            float *restrict out, size_t out_stride)
-{
-    all_values(AK_QUANT_Q8_0, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    k->attn_qk_f16 = attn_qk_f16;
+    k->attn_qk_f32 = attn_qk_f32;
+    k->attn_pv_f16 = attn_pv_f16;
+    k->attn_pv_f32 = attn_pv_f32;
+    k->attn_pv_q8_0 = attn_pv_q8_0;
 }

@@ -1,4 +1,5 @@
 /* Skinny GEMM over tiles of K-types. */
+#include "cpu/setter.h"
 #include "cpu/avx512/interleaved.h"
 
 enum { TOKENS_MAX = 4 }; /* tokens per pass */
@@ -401,9 +402,11 @@ AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n
     }
 }
 
-AK_DOT_TILES(ak_avx512_dot_q2_k, AK_QUANT_Q2_K)
-AK_DOT_TILES(ak_avx512_dot_q3_k, AK_QUANT_Q3_K)
-AK_DOT_TILES(ak_avx512_dot_q4_k, AK_QUANT_Q4_K)
-AK_DOT_TILES(ak_avx512_dot_q5_k, AK_QUANT_Q5_K)
-AK_DOT_TILES(ak_avx512_dot_q6_k, AK_QUANT_Q6_K)
-AK_DOT_TILES(ak_avx512_dot_iq4_xs, AK_QUANT_IQ4_XS)
+#define TILE256(name, NAME) static AK_DOT_TILES(dot_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
+
+AK_SETTER(dot256)
+{
+#define TILE256(name, NAME) k->tile[AK_QUANT_##NAME].dot_tiles = dot_##name;
+#include "cpu/types.def"
+}

@@ -1,5 +1,6 @@
 /* Skinny GEMM over tiles of types with blocks of 32 elements: one sequential stream, sums of 16
  * rows × up to 8 tokens in registers. */
+#include "cpu/setter.h"
 #include "cpu/avx512/interleaved.h"
 
 enum { TOKENS_MAX = 8 }; /* tokens per pass */
@@ -139,13 +140,11 @@ AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n
     }
 }
 
-AK_DOT_TILES(ak_avx512_dot_q4_0, AK_QUANT_Q4_0)
-AK_DOT_TILES(ak_avx512_dot_q4_1, AK_QUANT_Q4_1)
-AK_DOT_TILES(ak_avx512_dot_q5_0, AK_QUANT_Q5_0)
-AK_DOT_TILES(ak_avx512_dot_q5_1, AK_QUANT_Q5_1)
-AK_DOT_TILES(ak_avx512_dot_q8_0, AK_QUANT_Q8_0)
-AK_DOT_TILES(ak_avx512_dot_iq4_nl, AK_QUANT_IQ4_NL)
-AK_DOT_TILES(ak_avx512_dot_mxfp4, AK_QUANT_MXFP4)
-AK_DOT_TILES(ak_avx512_dot_a4, AK_QUANT_A4)
-AK_DOT_TILES(ak_avx512_dot_a5, AK_QUANT_A5)
-AK_DOT_TILES(ak_avx512_dot_a8, AK_QUANT_A8)
+#define TILE32(name, NAME) static AK_DOT_TILES(dot_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
+
+AK_SETTER(dot32)
+{
+#define TILE32(name, NAME) k->tile[AK_QUANT_##NAME].dot_tiles = dot_##name;
+#include "cpu/types.def"
+}

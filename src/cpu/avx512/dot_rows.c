@@ -1,6 +1,6 @@
 /* Products of float rows, in blocks of rows × tokens with two vectors of partial sums each, which
  * stay in registers. */
-#include "cpu/avx512/avx512.h"
+#include "cpu/setter.h"
 #include "cpu/avx512/lanes.h"
 
 enum { ROWS = 3, TOKENS = 4 };
@@ -54,12 +54,17 @@ AK_KERNEL void dot_tokens(const float *w, size_t w_stride, size_t n_rows, const 
         dot_block(w, w_stride, n_rows, x, x_stride, 1, k, y, y_stride);
 }
 
-void ak_avx512_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
-                        const float *restrict x, size_t x_stride, size_t n, size_t k,
-                        float *restrict y, size_t y_stride)
+static void dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                     const float *restrict x, size_t x_stride, size_t n, size_t k,
+                     float *restrict y, size_t y_stride)
 {
     for (; n_rows >= ROWS; n_rows -= ROWS, w += ROWS * w_stride, y += ROWS)
         dot_tokens(w, w_stride, ROWS, x, x_stride, n, k, y, y_stride);
     for (; n_rows > 0; n_rows--, w += w_stride, y++)
         dot_tokens(w, w_stride, 1, x, x_stride, n, k, y, y_stride);
+}
+
+AK_SETTER(dot_rows)
+{
+    k->dot_rows = dot_rows;
 }

@@ -2,7 +2,7 @@
  * fastest in the order of addresses, row by row. But every row needs the tokens again: if they do
  * not stay in the first-level cache beside the weight stream, several rows share each load of a
  * token. */
-#include "cpu/avx512/avx512.h"
+#include "cpu/setter.h"
 #include "cpu/avx512/stored.h"
 
 enum {
@@ -104,7 +104,15 @@ AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_
     }
 }
 
-AK_DOT_STORED(ak_avx512_dot_f32, AK_QUANT_F32)
-AK_DOT_STORED(ak_avx512_dot_f16, AK_QUANT_F16)
-AK_DOT_STORED(ak_avx512_dot_bf16, AK_QUANT_BF16)
-AK_DOT_STORED(ak_avx512_dot_f8, AK_QUANT_F8)
+static AK_DOT_STORED(dot_f32, AK_QUANT_F32);
+static AK_DOT_STORED(dot_f16, AK_QUANT_F16);
+static AK_DOT_STORED(dot_bf16, AK_QUANT_BF16);
+static AK_DOT_STORED(dot_f8, AK_QUANT_F8);
+
+AK_SETTER(dot_stored)
+{
+    k->dot_stored[AK_QUANT_F32] = dot_f32;
+    k->dot_stored[AK_QUANT_F16] = dot_f16;
+    k->dot_stored[AK_QUANT_BF16] = dot_bf16;
+    k->dot_stored[AK_QUANT_F8] = dot_f8;
+}

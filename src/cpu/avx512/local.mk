@@ -1,12 +1,13 @@
+EXTRA_LTLIBRARIES += libak_avx512.la
+libak_avx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DAK_ISA=avx512 -DAK_VEC_H='"cpu/avx512/vec.h"'
+libak_avx512_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AVX512_CFLAGS)
 libak_avx512_la_SOURCES = \
 	src/cpu/avx512/attn.c \
 	src/cpu/avx512/avx512.h \
-	src/cpu/avx512/delta.c \
 	src/cpu/avx512/dot256.c \
 	src/cpu/avx512/dot32.c \
 	src/cpu/avx512/dot_rows.c \
 	src/cpu/avx512/dot_stored.c \
-	src/cpu/avx512/elementwise.c \
 	src/cpu/avx512/lanes.h \
 	src/cpu/avx512/interleaved.h \
 	src/cpu/avx512/panel_f32.c \
@@ -14,5 +15,10 @@ libak_avx512_la_SOURCES = \
 	src/cpu/avx512/panel_i8.h \
 	src/cpu/avx512/panel_i8_256.c \
 	src/cpu/avx512/panel_i8_32.c \
+	src/cpu/avx512/rope.c \
 	src/cpu/avx512/stored.h \
-	src/cpu/avx512/table.c
+	src/cpu/avx512/fill.c \
+	src/cpu/avx512/vec.h \
+	src/cpu/tmpl/delta.c \
+	src/cpu/tmpl/elementwise.c \
+	src/cpu/tmpl/probe_f32.c

@@ -6,7 +6,7 @@
  * [partial sum][step], where step s of partial sum j is k = 32s + j: a panel is [..][row], tokens
  * are [group of 8][..][token]. Four groups of tokens use a partial sum's part of the panel in turn,
  * while it is in the nearest caches. */
-#include "cpu/avx512/avx512.h"
+#include "cpu/setter.h"
 #include "cpu/avx512/stored.h"
 #include "cpu/panel.h"
 
@@ -39,13 +39,13 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
     }
 }
 
-AK_UNPACK_PANEL_F32(ak_avx512_unpack_f32, AK_QUANT_F32)
-AK_UNPACK_PANEL_F32(ak_avx512_unpack_f16, AK_QUANT_F16)
-AK_UNPACK_PANEL_F32(ak_avx512_unpack_bf16, AK_QUANT_BF16)
-AK_UNPACK_PANEL_F32(ak_avx512_unpack_f8, AK_QUANT_F8)
+static AK_UNPACK_PANEL_F32(unpack_f32, AK_QUANT_F32);
+static AK_UNPACK_PANEL_F32(unpack_f16, AK_QUANT_F16);
+static AK_UNPACK_PANEL_F32(unpack_bf16, AK_QUANT_BF16);
+static AK_UNPACK_PANEL_F32(unpack_f8, AK_QUANT_F8);
 
-void ak_avx512_interleave_token_f32(const float *restrict x, size_t k, size_t token,
-                                    float *restrict tokens)
+static void interleave_token_f32(const float *restrict x, size_t k, size_t token,
+                                 float *restrict tokens)
 {
     ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
@@ -122,9 +122,9 @@ AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t 
     }
 }
 
-AK_KERNEL void dot_panel_f32(size_t vectors, const float *panel, __mmask16 lanes,
-                             const float *tokens, size_t n, size_t k, float *y, size_t y_stride,
-                             struct ak_panel_prefetch *prefetch)
+AK_KERNEL void dot_vectors(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens,
+                           size_t n, size_t k, float *y, size_t y_stride,
+                           struct ak_panel_prefetch *prefetch)
 {
     __m512 waiting[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
@@ -137,16 +137,26 @@ AK_KERNEL void dot_panel_f32(size_t vectors, const float *panel, __mmask16 lanes
                           rev + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, prefetch);
 }
 
-void ak_avx512_dot_panel_f32(const float *restrict panel, size_t n_rows,
-                             const float *restrict tokens, size_t n, size_t k, float *restrict y,
-                             size_t y_stride, const uint8_t *next, size_t next_bytes)
+static void dot_panel_f32(const float *restrict panel, size_t n_rows, const float *restrict tokens,
+                          size_t n, size_t k, float *restrict y, size_t y_stride,
+                          const uint8_t *next, size_t next_bytes)
 {
     struct ak_panel_prefetch prefetch =
         ak_panel_init_prefetch(next, next_bytes, (n + TOKENS - 1) / TOKENS * AK_LANES);
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {
-    case 1: dot_panel_f32(1, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
-    case 2: dot_panel_f32(2, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
-    default: dot_panel_f32(VECTORS, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
+    case 1: dot_vectors(1, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
+    case 2: dot_vectors(2, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
+    default: dot_vectors(VECTORS, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
     }
+}
+
+AK_SETTER(panel_f32)
+{
+    k->unpack_panel_f32[AK_QUANT_F32] = unpack_f32;
+    k->unpack_panel_f32[AK_QUANT_F16] = unpack_f16;
+    k->unpack_panel_f32[AK_QUANT_BF16] = unpack_bf16;
+    k->unpack_panel_f32[AK_QUANT_F8] = unpack_f8;
+    k->interleave_token_f32 = interleave_token_f32;
+    k->dot_panel_f32 = dot_panel_f32;
 }

@@ -1,6 +1,7 @@
 /* GEMM with K-types, over an int8 panel of one or two tile rows. Q2_K and Q3_K have no scales
  * there: scale times number fits a byte. */
 #include "cpu/avx512/panel_i8.h"
+#include "cpu/setter.h"
 
 enum { TILES_MAX = AK_PANEL_I8_TILES_MAX, GROUP = 6 };
 
@@ -284,15 +285,24 @@ AK_KERNEL void dot_panel_i8(enum ak_avx512_scaling scaling, const uint8_t *panel
         dot_groups(scaling, 1, panel, k, activations, act_bytes, n, y, y_stride);
 }
 
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q2_k, AK_QUANT_Q2_K)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q3_k, AK_QUANT_Q3_K)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q4_k, AK_QUANT_Q4_K)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q5_k, AK_QUANT_Q5_K)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q6_k, AK_QUANT_Q6_K)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_iq4_xs, AK_QUANT_IQ4_XS)
+#define TILE256(name, NAME) AK_UNPACK_PANEL_I8(ak_avx512_unpack_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k32_minimum, SCALES_32_MINIMUMS)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k32_128, SCALES_32_OFFSET_128)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k16_32, SCALES_16_OFFSET_32)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k_minimum16, NO_SCALES_MINIMUMS_16)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_k_124, NO_SCALES_OFFSET_124)
+static AK_DOT_PANEL_I8(dot_scales32_minimums, SCALES_32_MINIMUMS);
+static AK_DOT_PANEL_I8(dot_scales32_offset128, SCALES_32_OFFSET_128);
+static AK_DOT_PANEL_I8(dot_scales16_offset32, SCALES_16_OFFSET_32);
+static AK_DOT_PANEL_I8(dot_minimums16, NO_SCALES_MINIMUMS_16);
+static AK_DOT_PANEL_I8(dot_offset124, NO_SCALES_OFFSET_124);
+
+AK_SETTER(panel_i8_256)
+{
+    static ak_dot_panel_i8_fn *const dot[AK_QUANT_COUNT] = {
+        [AK_QUANT_Q2_K] = dot_minimums16,        [AK_QUANT_Q3_K] = dot_offset124,
+        [AK_QUANT_Q4_K] = dot_scales32_minimums, [AK_QUANT_Q5_K] = dot_scales32_minimums,
+        [AK_QUANT_Q6_K] = dot_scales16_offset32, [AK_QUANT_IQ4_XS] = dot_scales32_offset128,
+    };
+#define TILE256(name, NAME)                                                                        \
+    k->tile[AK_QUANT_##NAME].unpack_panel_i8 = ak_avx512_unpack_##name;                            \
+    k->tile[AK_QUANT_##NAME].dot_panel_i8 = dot[AK_QUANT_##NAME];
+#include "cpu/types.def"
+}

@@ -2,6 +2,7 @@
  * once, to one byte per quant, and used for all tokens. Integer and float sums of 32 rows × 6
  * tokens stay in registers over all of k. One kernel serves all types with the same offset. */
 #include "cpu/avx512/panel_i8.h"
+#include "cpu/setter.h"
 
 enum { TILES_MAX = AK_PANEL_I8_TILES_MAX, GROUP = 6 };
 
@@ -122,19 +123,26 @@ AK_KERNEL void dot_panel_i8(enum ak_avx512_offset offset, const uint8_t *panel, 
         dot_groups(offset, 1, panel, k, activations, act_bytes, n, y, y_stride);
 }
 
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q4_0, AK_QUANT_Q4_0)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q4_1, AK_QUANT_Q4_1)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q5_0, AK_QUANT_Q5_0)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q5_1, AK_QUANT_Q5_1)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_q8_0, AK_QUANT_Q8_0)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_iq4_nl, AK_QUANT_IQ4_NL)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_mxfp4, AK_QUANT_MXFP4)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_a4, AK_QUANT_A4)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_a5, AK_QUANT_A5)
-AK_UNPACK_PANEL_I8(ak_avx512_unpack_a8, AK_QUANT_A8)
+#define TILE32(name, NAME) AK_UNPACK_PANEL_I8(ak_avx512_unpack_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_8, OFFSET_8)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_16, OFFSET_16)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_128, OFFSET_128)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_minimum, OFFSET_0)
-AK_DOT_PANEL_I8(ak_avx512_dot_panel_i8_128_minimum, OFFSET_128_MINIMUM)
+static AK_DOT_PANEL_I8(dot_offset8, OFFSET_8);
+static AK_DOT_PANEL_I8(dot_offset16, OFFSET_16);
+static AK_DOT_PANEL_I8(dot_offset128, OFFSET_128);
+static AK_DOT_PANEL_I8(dot_minimum, OFFSET_0);
+static AK_DOT_PANEL_I8(dot_offset128_minimum, OFFSET_128_MINIMUM);
+
+AK_SETTER(panel_i8_32)
+{
+    static ak_dot_panel_i8_fn *const dot[AK_QUANT_COUNT] = {
+        [AK_QUANT_Q4_0] = dot_offset8,   [AK_QUANT_Q4_1] = dot_minimum,
+        [AK_QUANT_Q5_0] = dot_offset16,  [AK_QUANT_Q5_1] = dot_minimum,
+        [AK_QUANT_Q8_0] = dot_offset128, [AK_QUANT_IQ4_NL] = dot_offset128,
+        [AK_QUANT_MXFP4] = dot_offset16, [AK_QUANT_A4] = dot_minimum,
+        [AK_QUANT_A5] = dot_minimum,     [AK_QUANT_A8] = dot_offset128_minimum,
+    };
+#define TILE32(name, NAME)                                                                         \
+    k->tile[AK_QUANT_##NAME].unpack_panel_i8 = ak_avx512_unpack_##name;                            \
+    k->tile[AK_QUANT_##NAME].dot_panel_i8 = dot[AK_QUANT_##NAME];
+#include "cpu/types.def"
+}

@@ -1,7 +1,7 @@
-/* Roofline probes of AVX-512: reading, int8, f32 and BF16 products. */
+/* Roofline probes of AVX-512: reading and int8 products. */
 #include <immintrin.h>
 
-#include "cpu/avx512/avx512.h"
+#include "cpu/setter.h"
 
 /* XORs all lanes into one number; a sum could overflow. */
 static uint64_t xor_lanes(__m512i x)
@@ -13,7 +13,7 @@ static uint64_t xor_lanes(__m512i x)
     return folded;
 }
 
-uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes)
+static uint64_t probe_read(const uint8_t *restrict p, size_t bytes)
 {
     __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
     for (size_t i = 0; i + 256 <= bytes; i += 256) {
@@ -26,7 +26,7 @@ uint64_t ak_avx512_probe_read(const uint8_t *restrict p, size_t bytes)
 }
 
 /* Twelve chains of vpdpbusd with separate operands, so that none is merged. */
-uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink)
+static uint64_t probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };
     __m512i sum[CHAINS], x[CHAINS];
@@ -47,42 +47,8 @@ uint64_t ak_avx512_probe_int8(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * 64 * 2;
 }
 
-uint64_t ak_avx512_probe_f32(size_t rounds, uint64_t *sink)
+AK_SETTER(probe)
 {
-    enum { CHAINS = 12 };
-    __m512 sum[CHAINS];
-    for (int j = 0; j < CHAINS; j++)
-        sum[j] = _mm512_set1_ps((float)j);
-    const __m512 w = _mm512_set1_ps((float)(rounds & 7)), x = _mm512_set1_ps(0.5f);
-    for (size_t i = 0; i < rounds; i++) {
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++)
-            sum[j] = _mm512_fmadd_ps(w, x, sum[j]);
-    }
-    __m512 all = sum[0];
-    for (int j = 1; j < CHAINS; j++)
-        all = _mm512_xor_ps(all, sum[j]);
-    *sink = xor_lanes(_mm512_castps_si512(all));
-    return (uint64_t)rounds * CHAINS * 16 * 2;
-}
-
-/* Optional instruction of this bundle: ak_cpu_fill_kernels checks for it. */
-__attribute__((target("avx512bf16"))) uint64_t ak_avx512_probe_bf16(size_t rounds, uint64_t *sink)
-{
-    enum { CHAINS = 12 };
-    __m512 sum[CHAINS];
-    for (int j = 0; j < CHAINS; j++)
-        sum[j] = _mm512_set1_ps((float)j);
-    const __m512bh w = (__m512bh)_mm512_set1_epi16((short)(0x3f80 + (rounds & 7))),
-                   x = (__m512bh)_mm512_set1_epi16(0x3f00);
-    for (size_t i = 0; i < rounds; i++) {
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++)
-            sum[j] = _mm512_dpbf16_ps(sum[j], w, x);
-    }
-    __m512 all = sum[0];
-    for (int j = 1; j < CHAINS; j++)
-        all = _mm512_xor_ps(all, sum[j]);
-    *sink = xor_lanes(_mm512_castps_si512(all));
-    return (uint64_t)rounds * CHAINS * 32 * 2;
+    k->probe_read = probe_read;
+    k->probe_int8 = probe_int8;
 }

@@ -8,9 +8,9 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "cpu/setter.h"
 #include "base/mem.h"
 #include "cpu/avx512/lanes.h"
-#include "cpu/avx512bf16/avx512bf16.h"
 #include "cpu/avx512bf16/round.h"
 
 enum { LANES = 16, VECTORS = AK_PANEL_ROWS_MAX / LANES, TOKENS = 8, GROUPS = 4, CHUNK = 256 };
@@ -39,20 +39,20 @@ AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *restric
     }
 }
 
-void ak_avx512bf16_unpack_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
-                               size_t k, uint16_t *restrict panel)
+static void unpack_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                        uint16_t *restrict panel)
 {
     unpack_panel_bf16(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_avx512bf16_unpack_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
-                              size_t k, uint16_t *restrict panel)
+static void unpack_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
+                       uint16_t *restrict panel)
 {
     unpack_panel_bf16(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_avx512bf16_interleave_token_bf16(const float *restrict x, size_t k, size_t token,
-                                         uint16_t *restrict tokens)
+static void interleave_token_bf16(const float *restrict x, size_t k, size_t token,
+                                  uint16_t *restrict tokens)
 {
     uint16_t *to = tokens + token / TOKENS * TOKENS * k + token % TOKENS * PAIR;
     for (size_t i = 0; i < k; i += AK_LANES) {
@@ -108,8 +108,8 @@ AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const
     }
 }
 
-AK_KERNEL void dot_panel_bf16(size_t vectors, const uint16_t *panel, __mmask16 lanes,
-                              const uint16_t *tokens, size_t n, size_t k, float *y, size_t y_stride)
+AK_KERNEL void dot_vectors(size_t vectors, const uint16_t *panel, __mmask16 lanes,
+                           const uint16_t *tokens, size_t n, size_t k, float *y, size_t y_stride)
 {
     __m512 waiting[GROUPS * TOKENS][VECTORS];
     for (size_t first = 0, some; first < n;
@@ -131,14 +131,44 @@ AK_KERNEL void dot_panel_bf16(size_t vectors, const uint16_t *panel, __mmask16 l
     }
 }
 
-void ak_avx512bf16_dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
-                                  const uint16_t *restrict tokens, size_t n, size_t k,
-                                  float *restrict y, size_t y_stride)
+static void dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
+                           const uint16_t *restrict tokens, size_t n, size_t k, float *restrict y,
+                           size_t y_stride)
 {
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
     switch ((n_rows + LANES - 1) / LANES) {
-    case 1: dot_panel_bf16(1, panel, lanes, tokens, n, k, y, y_stride); break;
-    case 2: dot_panel_bf16(2, panel, lanes, tokens, n, k, y, y_stride); break;
-    default: dot_panel_bf16(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
+    case 1: dot_vectors(1, panel, lanes, tokens, n, k, y, y_stride); break;
+    case 2: dot_vectors(2, panel, lanes, tokens, n, k, y, y_stride); break;
+    default: dot_vectors(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
     }
+}
+
+/* Roofline probe: twelve chains of products. */
+static uint64_t probe_bf16(size_t rounds, uint64_t *sink)
+{
+    enum { CHAINS = 12 };
+    __m512 sum[CHAINS];
+    for (int j = 0; j < CHAINS; j++)
+        sum[j] = _mm512_set1_ps((float)j);
+    const __m512bh w = (__m512bh)_mm512_set1_epi16((short)(0x3f80 + (rounds & 7))),
+                   x = (__m512bh)_mm512_set1_epi16(0x3f00);
+    for (size_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++)
+            sum[j] = _mm512_dpbf16_ps(sum[j], w, x);
+    }
+    __m512 all = sum[0];
+    for (int j = 1; j < CHAINS; j++)
+        all = _mm512_xor_ps(all, sum[j]);
+    *sink = (uint64_t)_mm512_reduce_max_epi64(_mm512_castps_si512(all));
+    return (uint64_t)rounds * CHAINS * 32 * 2;
+}
+
+AK_SETTER(panel_bf16)
+{
+    k->unpack_panel_bf16[AK_QUANT_BF16] = unpack_bf16;
+    k->unpack_panel_bf16[AK_QUANT_F16] = unpack_f16;
+    k->interleave_token_bf16 = interleave_token_bf16;
+    k->dot_panel_bf16 = dot_panel_bf16;
+    k->probe_bf16 = probe_bf16;
 }

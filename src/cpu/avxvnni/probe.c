@@ -1,10 +1,10 @@
 /* Roofline probe of AVX-VNNI: int8 products. The others are AVX2's. */
 #include <immintrin.h>
 
-#include "cpu/avxvnni/avxvnni.h"
+#include "cpu/setter.h"
 
 /* Twelve chains of vpdpbusd with separate operands, so that none is merged. */
-uint64_t ak_avxvnni_probe_int8(size_t rounds, uint64_t *sink)
+static uint64_t probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };
     __m256i sum[CHAINS], x[CHAINS];
@@ -23,4 +23,9 @@ uint64_t ak_avxvnni_probe_int8(size_t rounds, uint64_t *sink)
         all = _mm256_xor_si256(all, sum[j]);
     *sink = (uint64_t)_mm256_extract_epi64(all, 0) ^ (uint64_t)_mm256_extract_epi64(all, 3);
     return (uint64_t)rounds * CHAINS * 32 * 2;
+}
+
+AK_SETTER(probe)
+{
+    k->probe_int8 = probe_int8;
 }

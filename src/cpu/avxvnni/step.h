@@ -31,28 +31,27 @@ AK_KERNEL __m256i add_scaled_partial(__m256i sum, __m256i partial, __m256i scale
 
 enum { WIDE_BIAS = 128 };
 
-struct wide_activations {
+typedef struct {
     int8_t q[32] __attribute__((aligned(32)));
     int32_t start;
-};
+} wide_activations;
 
-AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum,
-                                    struct wide_activations *to)
+AK_KERNEL void set_wide_activations(const int8_t *q, int32_t minus128_sum, wide_activations *to)
 {
     store_bytes(to->q, load_bytes(q));
     to->start = minus128_sum;
 }
 
-struct wide_word {
+typedef struct {
     __m256i a;
-};
+} wide_word;
 
-AK_KERNEL struct wide_word wide_word(const struct wide_activations *activations, size_t i)
+AK_KERNEL wide_word get_wide_word(const wide_activations *activations, size_t i)
 {
-    return (struct wide_word){ broadcast_word(activations->q + 4 * i) };
+    return (wide_word){ broadcast_word(activations->q + 4 * i) };
 }
 
-AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, struct wide_word activations)
+AK_KERNEL __m256i add_wide_word(__m256i sum, __m256i word, wide_word activations)
 {
     return _mm256_dpbusd_epi32(sum, word, activations.a);
 }

@@ -4,9 +4,9 @@
 #include <arm_neon.h>
 #include <string.h>
 
+#include "cpu/setter.h"
 #include "base/mem.h"
 #include "cpu/neon/floats.h"
-#include "cpu/neon/neon.h"
 
 /* maximum rows and registers of columns; at most 16 registers of sums */
 enum { ROWS = 8, REGS = 4 };
@@ -225,8 +225,8 @@ AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_di
                                                  head_dim, out + r * out_stride);
 }
 
-AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_rows,
-                          size_t head_dim, const void *k, size_t first, size_t end, float *weights)
+AK_KERNEL void attn_qk(bool half, const float *q, size_t q_stride, size_t n_rows, size_t head_dim,
+                       const void *k, size_t first, size_t end, float *weights)
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_KV_PAGE_TOKENS) {
         n = ak_min_size(n_rows, ROWS);
@@ -243,9 +243,9 @@ AK_KERNEL void all_scores(bool half, const float *q, size_t q_stride, size_t n_r
     }
 }
 
-AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v,
-                          const uint16_t *first, const uint16_t *end, float *max, float *sum,
-                          float *out, size_t out_stride)
+AK_KERNEL void attn_pv(bool half, float *weights, size_t n_rows, size_t head_dim, const void *v,
+                       const uint16_t *first, const uint16_t *end, float *max, float *sum,
+                       float *out, size_t out_stride)
 {
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = ak_min_size(n_rows, ROWS);
@@ -280,30 +280,15 @@ AK_KERNEL void all_values(bool half, float *weights, size_t n_rows, size_t head_
     }
 }
 
-void ak_neon_attn_qk_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                         const void *restrict k, size_t first, size_t end, float *restrict weights)
-{
-    all_scores(true, q, q_stride, n_rows, head_dim, k, first, end, weights);
-}
+static AK_ATTN_QK(attn_qk_f16, true);
+static AK_ATTN_QK(attn_qk_f32, false);
+static AK_ATTN_PV(attn_pv_f16, true);
+static AK_ATTN_PV(attn_pv_f32, false);
 
-void ak_neon_attn_qk_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                         const void *restrict k, size_t first, size_t end, float *restrict weights)
+AK_SETTER(attn)
 {
-    all_scores(false, q, q_stride, n_rows, head_dim, k, first, end, weights);
-}
-
-void ak_neon_attn_pv_f16(float *restrict weights, size_t n_rows, size_t head_dim,
-                         const void *restrict v, const uint16_t *restrict first,
-                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                         float *restrict out, size_t out_stride)
-{
-    all_values(true, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
-}
-
-void ak_neon_attn_pv_f32(float *restrict weights, size_t n_rows, size_t head_dim,
-                         const void *restrict v, const uint16_t *restrict first,
-                         const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                         float *restrict out, size_t out_stride)
-{
-    all_values(false, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    k->attn_qk_f16 = attn_qk_f16;
+    k->attn_qk_f32 = attn_qk_f32;
+    k->attn_pv_f16 = attn_pv_f16;
+    k->attn_pv_f32 = attn_pv_f32;
 }

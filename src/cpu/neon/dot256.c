@@ -1,7 +1,7 @@
 /* Products of types with blocks of 256: GEMV straight from the tiles, everything else from unpacked
  * micropanels. */
+#include "cpu/setter.h"
 #include "base/mem.h"
-#include "cpu/neon/neon.h"
 #include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile256.h"
 
@@ -306,23 +306,16 @@ static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n
     }
 }
 
-AK_DOT_TILES(ak_neon_dot_q2_k, AK_QUANT_Q2_K)
-AK_DOT_TILES(ak_neon_dot_q3_k, AK_QUANT_Q3_K)
-AK_DOT_TILES(ak_neon_dot_q4_k, AK_QUANT_Q4_K)
-AK_DOT_TILES(ak_neon_dot_q5_k, AK_QUANT_Q5_K)
-AK_DOT_TILES(ak_neon_dot_q6_k, AK_QUANT_Q6_K)
-AK_DOT_TILES(ak_neon_dot_iq4_xs, AK_QUANT_IQ4_XS)
+#define TILE256(name, NAME)                                                                        \
+    static AK_DOT_TILES(dot_##name, AK_QUANT_##NAME);                                              \
+    static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);                                     \
+    static AK_DOT_PANEL_I8(dot_panel_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q2_k, AK_QUANT_Q2_K)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q3_k, AK_QUANT_Q3_K)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q4_k, AK_QUANT_Q4_K)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q5_k, AK_QUANT_Q5_K)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q6_k, AK_QUANT_Q6_K)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_iq4_xs, AK_QUANT_IQ4_XS)
-
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q2_k, AK_QUANT_Q2_K)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q3_k, AK_QUANT_Q3_K)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q4_k, AK_QUANT_Q4_K)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q5_k, AK_QUANT_Q5_K)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q6_k, AK_QUANT_Q6_K)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_iq4_xs, AK_QUANT_IQ4_XS)
+AK_SETTER(dot256)
+{
+#define TILE256(name, NAME)                                                                        \
+    k->tile[AK_QUANT_##NAME] =                                                                     \
+        (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_panel_##name };
+#include "cpu/types.def"
+}

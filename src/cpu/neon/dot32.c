@@ -1,6 +1,6 @@
 /* Products of types with blocks of 32: GEMV straight from the tiles, everything else from unpacked
  * micropanels. */
-#include "cpu/neon/neon.h"
+#include "cpu/setter.h"
 #include "cpu/neon/micropanel.h"
 #include "cpu/neon/tile32.h"
 
@@ -126,35 +126,16 @@ static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n
     }
 }
 
-AK_DOT_TILES(ak_neon_dot_q4_0, AK_QUANT_Q4_0)
-AK_DOT_TILES(ak_neon_dot_q4_1, AK_QUANT_Q4_1)
-AK_DOT_TILES(ak_neon_dot_q5_0, AK_QUANT_Q5_0)
-AK_DOT_TILES(ak_neon_dot_q5_1, AK_QUANT_Q5_1)
-AK_DOT_TILES(ak_neon_dot_q8_0, AK_QUANT_Q8_0)
-AK_DOT_TILES(ak_neon_dot_iq4_nl, AK_QUANT_IQ4_NL)
-AK_DOT_TILES(ak_neon_dot_mxfp4, AK_QUANT_MXFP4)
-AK_DOT_TILES(ak_neon_dot_a4, AK_QUANT_A4)
-AK_DOT_TILES(ak_neon_dot_a5, AK_QUANT_A5)
-AK_DOT_TILES(ak_neon_dot_a8, AK_QUANT_A8)
+#define TILE32(name, NAME)                                                                         \
+    static AK_DOT_TILES(dot_##name, AK_QUANT_##NAME);                                              \
+    static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);                                     \
+    static AK_DOT_PANEL_I8(dot_panel_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q4_0, AK_QUANT_Q4_0)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q4_1, AK_QUANT_Q4_1)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q5_0, AK_QUANT_Q5_0)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q5_1, AK_QUANT_Q5_1)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_q8_0, AK_QUANT_Q8_0)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_iq4_nl, AK_QUANT_IQ4_NL)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_mxfp4, AK_QUANT_MXFP4)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_a4, AK_QUANT_A4)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_a5, AK_QUANT_A5)
-AK_UNPACK_PANEL_I8(ak_neon_unpack_a8, AK_QUANT_A8)
-
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q4_0, AK_QUANT_Q4_0)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q4_1, AK_QUANT_Q4_1)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q5_0, AK_QUANT_Q5_0)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q5_1, AK_QUANT_Q5_1)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_q8_0, AK_QUANT_Q8_0)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_iq4_nl, AK_QUANT_IQ4_NL)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_mxfp4, AK_QUANT_MXFP4)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_a4, AK_QUANT_A4)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_a5, AK_QUANT_A5)
-AK_DOT_PANEL_I8(ak_neon_dot_panel_i8_a8, AK_QUANT_A8)
+AK_SETTER(dot32)
+{
+#define TILE32(name, NAME)                                                                         \
+    k->tile[AK_QUANT_##NAME] =                                                                     \
+        (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_panel_##name };
+#include "cpu/types.def"
+}

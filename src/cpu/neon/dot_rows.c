@@ -2,9 +2,9 @@
  * sums stay in registers. */
 #include <arm_neon.h>
 
+#include "cpu/setter.h"
 #include "base/mem.h"
 #include "cpu/neon/floats.h"
-#include "cpu/neon/neon.h"
 
 /* Sums of 4 rows × 3 tokens × 8 of the 32 lanes stay in registers: four passes over a chunk of k
  * that fits the first-level cache. */
@@ -80,9 +80,9 @@ AK_KERNEL void dot_tokens(size_t tokens, const float *w, size_t w_stride, size_t
         dot_block(1, tokens, w + r * w_stride, w_stride, x, x_stride, k, y + r, y_stride);
 }
 
-void ak_neon_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
-                      const float *restrict x, size_t x_stride, size_t n, size_t k,
-                      float *restrict y, size_t y_stride)
+static void dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                     const float *restrict x, size_t x_stride, size_t n, size_t k,
+                     float *restrict y, size_t y_stride)
 {
     for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)
         dot_tokens(TOKENS, w, w_stride, n_rows, x, x_stride, k, y, y_stride);
@@ -90,4 +90,9 @@ void ak_neon_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
         dot_tokens(2, w, w_stride, n_rows, x, x_stride, k, y, y_stride);
     else if (n == 1)
         dot_tokens(1, w, w_stride, n_rows, x, x_stride, k, y, y_stride);
+}
+
+AK_SETTER(dot_rows)
+{
+    k->dot_rows = dot_rows;
 }

@@ -5,9 +5,9 @@
 #include <arm_neon.h>
 #include <string.h>
 
+#include "cpu/setter.h"
 #include "base/mem.h"
 #include "cpu/neon/lanes.h"
-#include "cpu/neon/neon.h"
 #include "cpu/panel.h"
 
 enum { LANES = 4, VECTORS = 2, ROWS = VECTORS * LANES, BLOCKS = 2, TOKENS = 3 * LANES, GROUPS = 4 };
@@ -94,13 +94,13 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
     }
 }
 
-AK_UNPACK_PANEL_F32(ak_neon_unpack_f32, AK_QUANT_F32)
-AK_UNPACK_PANEL_F32(ak_neon_unpack_f16, AK_QUANT_F16)
-AK_UNPACK_PANEL_F32(ak_neon_unpack_bf16, AK_QUANT_BF16)
-AK_UNPACK_PANEL_F32(ak_neon_unpack_f8, AK_QUANT_F8)
+static AK_UNPACK_PANEL_F32(unpack_f32, AK_QUANT_F32);
+static AK_UNPACK_PANEL_F32(unpack_f16, AK_QUANT_F16);
+static AK_UNPACK_PANEL_F32(unpack_bf16, AK_QUANT_BF16);
+static AK_UNPACK_PANEL_F32(unpack_f8, AK_QUANT_F8);
 
-void ak_neon_interleave_token_f32(const float *restrict x, size_t k, size_t token,
-                                  float *restrict tokens)
+static void interleave_token_f32(const float *restrict x, size_t k, size_t token,
+                                 float *restrict tokens)
 {
     ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
@@ -186,9 +186,9 @@ static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, s
                    ak_min_size(n_rows - r, ROWS) * sizeof *y);
 }
 
-void ak_neon_dot_panel_f32(const float *restrict panel, size_t n_rows, const float *restrict tokens,
-                           size_t n, size_t k, float *restrict y, size_t y_stride,
-                           const uint8_t *next, size_t next_bytes)
+static void dot_panel_f32(const float *restrict panel, size_t n_rows, const float *restrict tokens,
+                          size_t n, size_t k, float *restrict y, size_t y_stride,
+                          const uint8_t *next, size_t next_bytes)
 {
     size_t blocks = (n_rows + BLOCKS * ROWS - 1) / (BLOCKS * ROWS),
            groups = (n + GROUPS * TOKENS - 1) / (GROUPS * TOKENS);
@@ -199,4 +199,26 @@ void ak_neon_dot_panel_f32(const float *restrict panel, size_t n_rows, const flo
             dot_blocks(panel + r * k, ak_min_size(n_rows - r, BLOCKS * ROWS), tokens + t * k,
                        ak_min_size(n - t, GROUPS * TOKENS), k, y + t * y_stride + r, y_stride,
                        &prefetch);
+}
+
+static void dequantize_f8(const void *restrict blocks, float *restrict out, size_t n)
+{
+    for (size_t i = 0; i < n; i += 8) {
+        float32x4_t scale = ak_neon_broadcast_float(ak_cpu_stored_scale(blocks, i));
+        float16x8_t h = ak_neon_e4m3(
+            vreinterpret_s8_u8(vld1_u8(ak_cpu_stored_element(AK_QUANT_F8, blocks, i))));
+        vst1q_f32(out + i, vmulq_f32(vcvt_f32_f16(vget_low_f16(h)), scale));
+        vst1q_f32(out + i + 4, vmulq_f32(vcvt_high_f32_f16(h), scale));
+    }
+}
+
+AK_SETTER(panel_f32)
+{
+    k->dequantize[AK_QUANT_F8] = dequantize_f8;
+    k->unpack_panel_f32[AK_QUANT_F32] = unpack_f32;
+    k->unpack_panel_f32[AK_QUANT_F16] = unpack_f16;
+    k->unpack_panel_f32[AK_QUANT_BF16] = unpack_bf16;
+    k->unpack_panel_f32[AK_QUANT_F8] = unpack_f8;
+    k->interleave_token_f32 = interleave_token_f32;
+    k->dot_panel_f32 = dot_panel_f32;
 }

@@ -1,9 +1,9 @@
-/* Roofline probes of NEON: reading, int8 and f32 products. */
+/* Roofline probes of NEON: reading and int8 products. */
 #include <arm_neon.h>
 
-#include "cpu/neon/neon.h"
+#include "cpu/setter.h"
 
-uint64_t ak_neon_probe_read(const uint8_t *restrict p, size_t bytes)
+static uint64_t probe_read(const uint8_t *restrict p, size_t bytes)
 {
     uint8x16_t a = vdupq_n_u8(0), b = a, c = a, d = a;
     for (size_t i = 0; i + 64 <= bytes; i += 64) {
@@ -16,7 +16,7 @@ uint64_t ak_neon_probe_read(const uint8_t *restrict p, size_t bytes)
 }
 
 /* Twelve chains of sdot with separate operands, so that none is merged. */
-uint64_t ak_neon_probe_int8(size_t rounds, uint64_t *sink)
+static uint64_t probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };
     int32x4_t sum[CHAINS];
@@ -38,22 +38,8 @@ uint64_t ak_neon_probe_int8(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * 16 * 2;
 }
 
-/* As above, with sixteen chains for cores with four units of four cycles latency. */
-uint64_t ak_neon_probe_f32(size_t rounds, uint64_t *sink)
+AK_SETTER(probe)
 {
-    enum { CHAINS = 16 };
-    float32x4_t sum[CHAINS];
-    for (int j = 0; j < CHAINS; j++)
-        sum[j] = vdupq_n_f32((float)j);
-    const float32x4_t w = vdupq_n_f32((float)(rounds & 7)), x = vdupq_n_f32(0.5f);
-    for (size_t i = 0; i < rounds; i++) {
-#pragma GCC unroll 16
-        for (int j = 0; j < CHAINS; j++)
-            sum[j] = vfmaq_f32(sum[j], w, x);
-    }
-    uint32x4_t all = vreinterpretq_u32_f32(sum[0]);
-    for (int j = 1; j < CHAINS; j++)
-        all = veorq_u32(all, vreinterpretq_u32_f32(sum[j]));
-    *sink = (uint64_t)vgetq_lane_u64(vreinterpretq_u64_u32(all), 0);
-    return (uint64_t)rounds * CHAINS * 4 * 2;
+    k->probe_read = probe_read;
+    k->probe_int8 = probe_int8;
 }

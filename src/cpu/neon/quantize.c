@@ -3,8 +3,8 @@
 #include <arm_neon.h>
 #include <string.h>
 
+#include "cpu/setter.h"
 #include "base/half.h"
-#include "cpu/neon/neon.h"
 #include "cpu/generic.h"
 
 /* Largest magnitude of n values, compared as integers like in the scalar kernel. */
@@ -44,7 +44,7 @@ AK_KERNEL float quantize_block(const float *x, size_t n, int8_t *q)
     return max / 127.0f;
 }
 
-void ak_neon_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
+static void quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
 {
     for (size_t i = 0; i < n; i += 32, out++) {
         out->scale = quantize_block(x + i, 32, out->q);
@@ -55,7 +55,7 @@ void ak_neon_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *
     }
 }
 
-void ak_neon_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
+static void quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
 {
     static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
@@ -74,4 +74,10 @@ void ak_neon_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256
         }
         memset(out->unused, 0, sizeof out->unused);
     }
+}
+
+AK_SETTER(quantize)
+{
+    k->quantize32 = quantize32;
+    k->quantize256 = quantize256;
 }

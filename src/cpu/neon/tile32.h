@@ -1,5 +1,5 @@
-/* Decodes tiles of types with blocks of 32: offsets of the parts, and quants as int8. Used by
- * dot32.c for GEMV and by unpack32.h. */
+/* Decoder of tiles of types with blocks of 32: where each part begins, and quants as int8. Used by
+ * dot32.c for GEMV, by unpack32.h, and for its predicates by micropanel32.c and neon_i8mm/. */
 #ifndef AK_CPU_NEON_TILE32_H
 #define AK_CPU_NEON_TILE32_H
 

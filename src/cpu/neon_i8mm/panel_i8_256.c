@@ -1,6 +1,6 @@
 /* GEMM with types that have blocks of 256: 16 tokens at a time, paired once per super-block. */
+#include "cpu/setter.h"
 #include "cpu/neon/unpack256.h"
-#include "cpu/neon_i8mm/neon_i8mm.h"
 #include "cpu/neon_i8mm/pairs.h"
 
 /* Paired activations: 256 k of up to 16 tokens. */
@@ -174,15 +174,21 @@ static void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_
     }
 }
 
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q2_k, AK_QUANT_Q2_K)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q3_k, AK_QUANT_Q3_K)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q4_k, AK_QUANT_Q4_K)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q5_k, AK_QUANT_Q5_K)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q6_k, AK_QUANT_Q6_K)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_iq4_xs, AK_QUANT_IQ4_XS)
+#define TILE256(name, NAME) static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-AK_DOT_PANEL_I8(ak_neon_i8mm_dot_panel_i8_q2_k, AK_QUANT_Q2_K)
-AK_DOT_PANEL_I8(ak_neon_i8mm_dot_panel_i8_q3_k, AK_QUANT_Q3_K)
-AK_DOT_PANEL_I8(ak_neon_i8mm_dot_panel_i8_q45_k, AK_QUANT_Q4_K)
-AK_DOT_PANEL_I8(ak_neon_i8mm_dot_panel_i8_q6_k, AK_QUANT_Q6_K)
-AK_DOT_PANEL_I8(ak_neon_i8mm_dot_panel_i8_iq4_xs, AK_QUANT_IQ4_XS)
+static AK_DOT_PANEL_I8(dot_panel_q2_k, AK_QUANT_Q2_K);
+static AK_DOT_PANEL_I8(dot_panel_q3_k, AK_QUANT_Q3_K);
+static AK_DOT_PANEL_I8(dot_panel_q4_k, AK_QUANT_Q4_K);
+static AK_DOT_PANEL_I8(dot_panel_q6_k, AK_QUANT_Q6_K);
+static AK_DOT_PANEL_I8(dot_panel_iq4_xs, AK_QUANT_IQ4_XS);
+
+#define dot_panel_q5_k dot_panel_q4_k /* alike in a panel */
+
+AK_SETTER(panel_i8_256)
+{
+#define TILE256(name, NAME)                                                                        \
+    k->tile[AK_QUANT_##NAME].unpack_panel_i8 = unpack_##name;                                      \
+    k->tile[AK_QUANT_##NAME].dot_panel_i8 = dot_panel_##name;
+#include "cpu/types.def"
+}

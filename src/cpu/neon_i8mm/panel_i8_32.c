@@ -1,6 +1,6 @@
 /* GEMM with types that have blocks of 32: 16 tokens at a time, paired once per 256 k. */
+#include "cpu/setter.h"
 #include "cpu/neon/unpack32.h"
-#include "cpu/neon_i8mm/neon_i8mm.h"
 #include "cpu/neon_i8mm/pairs.h"
 
 /* Paired activations: up to 256 k of up to 16 tokens. */
@@ -124,16 +124,17 @@ static void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_
     }
 }
 
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q4_0, AK_QUANT_Q4_0)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q4_1, AK_QUANT_Q4_1)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q5_0, AK_QUANT_Q5_0)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q5_1, AK_QUANT_Q5_1)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_q8_0, AK_QUANT_Q8_0)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_iq4_nl, AK_QUANT_IQ4_NL)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_mxfp4, AK_QUANT_MXFP4)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_a4, AK_QUANT_A4)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_a5, AK_QUANT_A5)
-AK_UNPACK_PANEL_I8(ak_neon_i8mm_unpack_a8, AK_QUANT_A8)
+#define TILE32(name, NAME) static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-AK_DOT_PANEL_I8(ak_neon_i8mm_dot_panel_i8_32, false)
-AK_DOT_PANEL_I8(ak_neon_i8mm_dot_panel_i8_32_minimum, true)
+static AK_DOT_PANEL_I8(dot_plain, false);
+static AK_DOT_PANEL_I8(dot_minimum, true);
+
+AK_SETTER(panel_i8_32)
+{
+#define TILE32(name, NAME)                                                                         \
+    k->tile[AK_QUANT_##NAME].unpack_panel_i8 = unpack_##name;                                      \
+    k->tile[AK_QUANT_##NAME].dot_panel_i8 =                                                        \
+        ak_neon_has_minimum(AK_QUANT_##NAME) ? dot_minimum : dot_plain;
+#include "cpu/types.def"
+}

@@ -1,10 +1,10 @@
 /* Roofline probe of I8MM: int8 products. The others are NEON's. */
 #include <arm_neon.h>
 
-#include "cpu/neon_i8mm/neon_i8mm.h"
+#include "cpu/setter.h"
 
 /* Twelve chains of smmla with separate operands, so that none is merged. */
-uint64_t ak_neon_i8mm_probe_int8(size_t rounds, uint64_t *sink)
+static uint64_t probe_int8(size_t rounds, uint64_t *sink)
 {
     enum { CHAINS = 12 };
     int32x4_t sum[CHAINS];
@@ -24,4 +24,9 @@ uint64_t ak_neon_i8mm_probe_int8(size_t rounds, uint64_t *sink)
         all = veorq_s32(all, sum[j]);
     *sink = (uint64_t)vgetq_lane_s64(vreinterpretq_s64_s32(all), 0);
     return (uint64_t)rounds * CHAINS * 32 * 2;
+}
+
+AK_SETTER(probe)
+{
+    k->probe_int8 = probe_int8;
 }

@@ -1,8 +1,8 @@
 /* Attention over one KV page: the definition of its results. Contracts in cpu/kernels.h. */
 #include <math.h>
 
+#include "cpu/setter.h"
 #include "cpu/generic.h"
-#include "cpu/scalar/scalar.h"
 
 typedef float load_fn(const void *base, size_t i);
 
@@ -16,8 +16,8 @@ static float load_f32(const void *base, size_t i)
     return ((const float *)base)[i];
 }
 
-static void compute_scores(load_fn *load, const float *q, size_t q_stride, size_t n_rows,
-                           size_t head_dim, const void *k, size_t first, size_t end, float *weights)
+static void attn_qk(load_fn *load, const float *q, size_t q_stride, size_t n_rows, size_t head_dim,
+                    const void *k, size_t first, size_t end, float *weights)
 {
     for (size_t i = 0; i < n_rows; i++, q += q_stride, weights += AK_KV_PAGE_TOKENS) {
         for (size_t t = first; t < end; t++) {
@@ -51,41 +51,24 @@ static void mix_row_values(load_fn *load, float *weights, size_t head_dim, const
     }
 }
 
-static void mix_values(load_fn *load, float *weights, size_t n_rows, size_t head_dim, const void *v,
-                       const uint16_t *first, const uint16_t *end, float *max, float *sum,
-                       float *out, size_t out_stride)
+static void attn_pv(load_fn *load, float *weights, size_t n_rows, size_t head_dim, const void *v,
+                    const uint16_t *first, const uint16_t *end, float *max, float *sum, float *out,
+                    size_t out_stride)
 {
     for (size_t i = 0; i < n_rows; i++)
         mix_row_values(load, weights + i * AK_KV_PAGE_TOKENS, head_dim, v, first[i], end[i],
                        max + i, sum + i, out + i * out_stride);
 }
 
-void ak_scalar_attn_qk_f16(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                           const void *restrict k, size_t first, size_t end,
-                           float *restrict weights)
-{
-    compute_scores(load_f16, q, q_stride, n_rows, head_dim, k, first, end, weights);
-}
+static AK_ATTN_QK(attn_qk_f16, load_f16);
+static AK_ATTN_QK(attn_qk_f32, load_f32);
+static AK_ATTN_PV(attn_pv_f16, load_f16);
+static AK_ATTN_PV(attn_pv_f32, load_f32);
 
-void ak_scalar_attn_qk_f32(const float *restrict q, size_t q_stride, size_t n_rows, size_t head_dim,
-                           const void *restrict k, size_t first, size_t end,
-                           float *restrict weights)
+AK_SETTER(attn)
 {
-    compute_scores(load_f32, q, q_stride, n_rows, head_dim, k, first, end, weights);
-}
-
-void ak_scalar_attn_pv_f16(float *restrict weights, size_t n_rows, size_t head_dim,
-                           const void *restrict v, const uint16_t *restrict first,
-                           const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                           float *restrict out, size_t out_stride)
-{
-    mix_values(load_f16, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
-}
-
-void ak_scalar_attn_pv_f32(float *restrict weights, size_t n_rows, size_t head_dim,
-                           const void *restrict v, const uint16_t *restrict first,
-                           const uint16_t *restrict end, float *restrict max, float *restrict sum,
-                           float *restrict out, size_t out_stride)
-{
-    mix_values(load_f32, weights, n_rows, head_dim, v, first, end, max, sum, out, out_stride);
+    k->attn_qk_f16 = attn_qk_f16;
+    k->attn_qk_f32 = attn_qk_f32;
+    k->attn_pv_f16 = attn_pv_f16;
+    k->attn_pv_f32 = attn_pv_f32;
 }

@@ -1,10 +1,10 @@
 /* Product of float rows: the definition of the order of its 32 partial sums. */
+#include "cpu/setter.h"
 #include "cpu/generic.h"
-#include "cpu/scalar/scalar.h"
 
-void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
-                        const float *restrict x, size_t x_stride, size_t n, size_t k,
-                        float *restrict y, size_t y_stride)
+static void dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
+                     const float *restrict x, size_t x_stride, size_t n, size_t k,
+                     float *restrict y, size_t y_stride)
 {
     for (size_t t = 0; t < n; t++) {
         for (size_t r = 0; r < n_rows; r++) {
@@ -15,4 +15,9 @@ void ak_scalar_dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
             y[t * y_stride + r] = ak_generic_horizontal_sum(partial, AK_LANES);
         }
     }
+}
+
+AK_SETTER(dot_rows)
+{
+    k->dot_rows = dot_rows;
 }

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cpu/scalar/scalar.h"
+#include "cpu/setter.h"
 #include "quant/block.h"
 
 static int nibble(const uint8_t *quants, size_t i)
@@ -274,38 +274,16 @@ static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn 
         memcpy(panel, tiles, n_tiles *bytes);                                                      \
     }
 
-KERNELS(dot_q4_0, unpack_q4_0, AK_QUANT_Q4_0, block_q4_0, NULL)
-KERNELS(dot_q4_1, unpack_q4_1, AK_QUANT_Q4_1, block_q4_1, NULL)
-KERNELS(dot_q5_0, unpack_q5_0, AK_QUANT_Q5_0, block_q5_0, NULL)
-KERNELS(dot_q5_1, unpack_q5_1, AK_QUANT_Q5_1, block_q5_1, NULL)
-KERNELS(dot_q8_0, unpack_q8_0, AK_QUANT_Q8_0, block_q8_0, NULL)
-KERNELS(dot_iq4_nl, unpack_iq4_nl, AK_QUANT_IQ4_NL, block_iq4_nl, NULL)
-KERNELS(dot_mxfp4, unpack_mxfp4, AK_QUANT_MXFP4, block_mxfp4, NULL)
-KERNELS(dot_a4, unpack_a4, AK_QUANT_A4, block_a4, NULL)
-KERNELS(dot_a5, unpack_a5, AK_QUANT_A5, block_a5, NULL)
-KERNELS(dot_a8, unpack_a8, AK_QUANT_A8, block_a8, NULL)
-KERNELS(dot_q2_k, unpack_q2_k, AK_QUANT_Q2_K, NULL, block_q2_k)
-KERNELS(dot_q3_k, unpack_q3_k, AK_QUANT_Q3_K, NULL, block_q3_k)
-KERNELS(dot_q4_k, unpack_q4_k, AK_QUANT_Q4_K, NULL, block_q4_k)
-KERNELS(dot_q5_k, unpack_q5_k, AK_QUANT_Q5_K, NULL, block_q5_k)
-KERNELS(dot_q6_k, unpack_q6_k, AK_QUANT_Q6_K, NULL, block_q6_k)
-KERNELS(dot_iq4_xs, unpack_iq4_xs, AK_QUANT_IQ4_XS, NULL, block_iq4_xs)
+#define TILE32(name, NAME) KERNELS(dot_##name, unpack_##name, AK_QUANT_##NAME, block_##name, NULL)
+#define TILE256(name, NAME) KERNELS(dot_##name, unpack_##name, AK_QUANT_##NAME, NULL, block_##name)
+#include "cpu/types.def"
 
-const struct ak_cpu_tile_kernels ak_scalar_tile[AK_QUANT_COUNT] = {
-    [AK_QUANT_Q4_0] = { dot_q4_0, unpack_q4_0, dot_q4_0 },
-    [AK_QUANT_Q4_1] = { dot_q4_1, unpack_q4_1, dot_q4_1 },
-    [AK_QUANT_Q5_0] = { dot_q5_0, unpack_q5_0, dot_q5_0 },
-    [AK_QUANT_Q5_1] = { dot_q5_1, unpack_q5_1, dot_q5_1 },
-    [AK_QUANT_Q8_0] = { dot_q8_0, unpack_q8_0, dot_q8_0 },
-    [AK_QUANT_IQ4_NL] = { dot_iq4_nl, unpack_iq4_nl, dot_iq4_nl },
-    [AK_QUANT_MXFP4] = { dot_mxfp4, unpack_mxfp4, dot_mxfp4 },
-    [AK_QUANT_A4] = { dot_a4, unpack_a4, dot_a4 },
-    [AK_QUANT_A5] = { dot_a5, unpack_a5, dot_a5 },
-    [AK_QUANT_A8] = { dot_a8, unpack_a8, dot_a8 },
-    [AK_QUANT_Q2_K] = { dot_q2_k, unpack_q2_k, dot_q2_k },
-    [AK_QUANT_Q3_K] = { dot_q3_k, unpack_q3_k, dot_q3_k },
-    [AK_QUANT_Q4_K] = { dot_q4_k, unpack_q4_k, dot_q4_k },
-    [AK_QUANT_Q5_K] = { dot_q5_k, unpack_q5_k, dot_q5_k },
-    [AK_QUANT_Q6_K] = { dot_q6_k, unpack_q6_k, dot_q6_k },
-    [AK_QUANT_IQ4_XS] = { dot_iq4_xs, unpack_iq4_xs, dot_iq4_xs },
-};
+AK_SETTER(dot_tiles)
+{
+#define SET(name, NAME)                                                                            \
+    k->tile[AK_QUANT_##NAME] =                                                                     \
+        (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_##name };
+#define TILE32 SET
+#define TILE256 SET
+#include "cpu/types.def"
+}

@@ -1,10 +1,11 @@
 /* Roofline probes in plain C: reading, int8 and f32 products. */
-#include "cpu/scalar/scalar.h"
 
 #include <math.h>
 #include <string.h>
 
-uint64_t ak_scalar_probe_read(const uint8_t *restrict p, size_t bytes)
+#include "cpu/setter.h"
+
+static uint64_t probe_read(const uint8_t *restrict p, size_t bytes)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i + 8 <= bytes; i += 8) {
@@ -17,7 +18,7 @@ uint64_t ak_scalar_probe_read(const uint8_t *restrict p, size_t bytes)
 
 /* Four chains of 8-bit products; an operand is hidden from the compiler, which would otherwise
  * compute the sums itself. */
-uint64_t ak_scalar_probe_int8(size_t rounds, uint64_t *sink)
+static uint64_t probe_int8(size_t rounds, uint64_t *sink)
 {
     int32_t sums[4] = { 1, 2, 3, 4 }, w = (int8_t)(uint8_t)rounds;
     for (size_t i = 0; i < rounds; i++)
@@ -30,7 +31,7 @@ uint64_t ak_scalar_probe_int8(size_t rounds, uint64_t *sink)
 }
 
 /* Four chains with different starting values, so that none is merged. */
-uint64_t ak_scalar_probe_f32(size_t rounds, uint64_t *sink)
+static uint64_t probe_f32(size_t rounds, uint64_t *sink)
 {
     float sums[4] = { 1.0f, 2.0f, 3.0f, 4.0f }, a = (float)(rounds & 7), all;
     for (size_t i = 0; i < rounds; i++)
@@ -39,4 +40,11 @@ uint64_t ak_scalar_probe_f32(size_t rounds, uint64_t *sink)
     all = sums[0] + sums[1] + sums[2] + sums[3];
     *sink = all > 0.0f;
     return rounds * 8;
+}
+
+AK_SETTER(probe)
+{
+    k->probe_read = probe_read;
+    k->probe_int8 = probe_int8;
+    k->probe_f32 = probe_f32;
 }

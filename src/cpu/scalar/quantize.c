@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu/setter.h"
 #include "base/half.h"
-#include "cpu/scalar/scalar.h"
 
 /* Magnitudes are compared as integers: they sort as the floats do, and a NaN compares larger than
  * all numbers instead of vanishing. */
@@ -39,7 +39,7 @@ static int32_t sum_of(const int8_t *q, size_t n)
     return sum;
 }
 
-void ak_scalar_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
+static void quantize32(const float *restrict x, size_t n, struct ak_cpu_act32 *restrict out)
 {
     for (size_t i = 0; i < n; i += 32, out++) {
         out->scale = quantize_block(x + i, 32, out->q);
@@ -50,7 +50,7 @@ void ak_scalar_quantize32(const float *restrict x, size_t n, struct ak_cpu_act32
     }
 }
 
-void ak_scalar_quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
+static void quantize256(const float *restrict x, size_t n, struct ak_cpu_act256 *restrict out)
 {
     static const uint8_t pair_order[16] = { 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15 };
     for (size_t i = 0; i < n; i += 256, out++) {
@@ -65,4 +65,10 @@ void ak_scalar_quantize256(const float *restrict x, size_t n, struct ak_cpu_act2
         for (size_t j = 0; j < 8; j++)
             out->pair_sum32[pair_order[j]] = (int16_t)sum_of(out->q + j * 32, 32);
     }
+}
+
+AK_SETTER(quantize)
+{
+    k->quantize32 = quantize32;
+    k->quantize256 = quantize256;
 }

@@ -24,7 +24,6 @@ void ak_amx_set_kernels(struct ak_cpu_kernels *k)
         [AK_QUANT_Q6_K] = { ak_amx_unpack_q6_k, ak_amx_dot_panel_i8_k },
         [AK_QUANT_IQ4_XS] = { ak_amx_unpack_iq4_xs, ak_amx_dot_panel_i8_k },
     };
-    k->name = "amx";
     for (int type = 0; type < AK_QUANT_COUNT; type++) {
         if (panel[type].unpack) {
             k->tile[type].unpack_panel_i8 = panel[type].unpack;
@@ -34,7 +33,7 @@ void ak_amx_set_kernels(struct ak_cpu_kernels *k)
     k->probe_int8 = ak_amx_probe_int8;
 }
 
-void ak_amx_set_bf16_kernels(struct ak_cpu_kernels *k)
+void ak_amx_bf16_set_kernels(struct ak_cpu_kernels *k)
 {
     k->unpack_panel_bf16[AK_QUANT_BF16] = ak_amx_unpack_bf16;
     k->unpack_panel_bf16[AK_QUANT_F16] = ak_amx_unpack_f16;

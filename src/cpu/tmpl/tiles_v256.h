@@ -1,9 +1,10 @@
-/* Helpers shared by dot32.h and dot256.h, the products of packed types. */
-#ifndef AK_CPU_AVX2_TILES_H
-#define AK_CPU_AVX2_TILES_H
+/* Helpers shared by dot32_v256.c and dot256_v256.c, over a bundle's own multiply step. */
+#ifndef AK_CPU_TMPL_TILES_V256_H
+#define AK_CPU_TMPL_TILES_V256_H
 
 #include "base/mem.h"
-#include "cpu/avx2/lanes.h"
+
+#include AK_STEP_H
 
 enum {
     GROUP = 4, /* tokens that use a word while it is in registers */

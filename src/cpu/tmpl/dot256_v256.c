@@ -1,5 +1,5 @@
 /* Products of types with blocks of 256 elements and integer scales per 32 or 16 of them. Shared by
- * all bundles of 256-bit vectors; each includes its own step.h first.
+ * all bundles of 256-bit vectors, each with its own AK_STEP_H.
  *
  * One function, dot_super_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens
  * over some super-blocks, from packed tiles (skinny GEMM) or from an int8 panel (GEMM). A panel
@@ -11,10 +11,9 @@
  *   1 line of f32 scales | 1 line of f32 scales of the minimums, if there are any
  *
  * A tile's factors are converted to the same layout first. */
-#ifndef AK_CPU_AVX2_DOT256_H
-#define AK_CPU_AVX2_DOT256_H
+#include "cpu/setter.h"
 
-#include "cpu/avx2/tiles.h"
+#include "cpu/tmpl/tiles_v256.h"
 #include "cpu/tile256.h"
 
 enum {
@@ -318,7 +317,7 @@ AK_KERNEL void narrow_part(enum ak_quant_type type, bool is_panel, const uint8_t
 
 /* Prepares the activations of up to CHUNK_SUPER_BLOCKS super-blocks for wide numbers. */
 AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t n,
-                            size_t n_super_blocks, struct wide_activations to[GROUP][WIDE_BLOCKS])
+                            size_t n_super_blocks, wide_activations to[GROUP][WIDE_BLOCKS])
 {
     for (size_t t = 0; t < n; t++) {
         const struct ak_cpu_act256 *act =
@@ -334,9 +333,8 @@ AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t
 
 /* As narrow_part, for wide numbers; the part is block b of `activations`. */
 AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t group,
-                         const uint8_t *scale,
-                         struct wide_activations activations[GROUP][WIDE_BLOCKS], size_t b,
-                         size_t n, __m256i sums[GROUP][2])
+                         const uint8_t *scale, wide_activations activations[GROUP][WIDE_BLOCKS],
+                         size_t b, size_t n, __m256i sums[GROUP][2])
 {
     __m256i block[GROUP][2];
     AK_UNROLL
@@ -349,7 +347,7 @@ AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *
                                       super_block_word(type, is_panel, w, group, 0, i, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                struct wide_word a = wide_word(&activations[t][b], i);
+                wide_word a = get_wide_word(&activations[t][b], i);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     block[t][half] = add_wide_word(block[t][half], word[half], a);
@@ -370,8 +368,8 @@ AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *
  * number `first` of `wide`. */
 AK_KERNEL void super_block_sums(enum ak_quant_type type, bool is_panel, const uint8_t *w,
                                 const uint8_t *scales, const uint8_t *activations, size_t act_bytes,
-                                struct wide_activations wide[GROUP][WIDE_BLOCKS], size_t first,
-                                size_t n, __m256i sums[GROUP][2])
+                                wide_activations wide[GROUP][WIDE_BLOCKS], size_t first, size_t n,
+                                __m256i sums[GROUP][2])
 {
     const size_t parts = parts_of_lines(type, is_panel);
     AK_UNROLL
@@ -411,8 +409,8 @@ AK_KERNEL __m256i pair_sum(enum ak_quant_type type, const uint8_t *pairs,
  * prepared for wide numbers. */
 AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w,
                                 size_t n_super_blocks, const uint8_t *activations, size_t act_bytes,
-                                struct wide_activations wide[GROUP][WIDE_BLOCKS], size_t n,
-                                float *y, size_t y_stride)
+                                wide_activations wide[GROUP][WIDE_BLOCKS], size_t n, float *y,
+                                size_t y_stride)
 {
     uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
     for (size_t s = 0; s < n_super_blocks; s++, activations += sizeof(struct ak_cpu_act256),
@@ -455,7 +453,7 @@ AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_supe
                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                         size_t y_stride)
 {
-    struct wide_activations wide[GROUP][WIDE_BLOCKS];
+    wide_activations wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_super_blocks, wide);
     dot_super_blocks(type, false, w, n_super_blocks, activations, act_bytes, wide, n, y, y_stride);
@@ -511,7 +509,7 @@ AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n
                          size_t row_bytes, size_t n_super_blocks, const uint8_t *activations,
                          size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
-    struct wide_activations wide[GROUP][WIDE_BLOCKS];
+    wide_activations wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_super_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
@@ -541,38 +539,16 @@ AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_
     }
 }
 
-/* clang-format off */
-static AK_DOT_TILES(q2_k_dot, AK_QUANT_Q2_K)
-static AK_DOT_TILES(q3_k_dot, AK_QUANT_Q3_K)
-static AK_DOT_TILES(q4_k_dot, AK_QUANT_Q4_K)
-static AK_DOT_TILES(q5_k_dot, AK_QUANT_Q5_K)
-static AK_DOT_TILES(q6_k_dot, AK_QUANT_Q6_K)
-static AK_DOT_TILES(iq4_xs_dot, AK_QUANT_IQ4_XS)
+#define TILE256(name, NAME)                                                                        \
+    static AK_DOT_TILES(dot_##name, AK_QUANT_##NAME);                                              \
+    static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);                                     \
+    static AK_DOT_PANEL_I8(dot_panel_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-static AK_UNPACK_PANEL_I8(q2_k_unpack, AK_QUANT_Q2_K)
-static AK_UNPACK_PANEL_I8(q3_k_unpack, AK_QUANT_Q3_K)
-static AK_UNPACK_PANEL_I8(q4_k_unpack, AK_QUANT_Q4_K)
-static AK_UNPACK_PANEL_I8(q5_k_unpack, AK_QUANT_Q5_K)
-static AK_UNPACK_PANEL_I8(q6_k_unpack, AK_QUANT_Q6_K)
-static AK_UNPACK_PANEL_I8(iq4_xs_unpack, AK_QUANT_IQ4_XS)
-
-static AK_DOT_PANEL_I8(q2_k_panel, AK_QUANT_Q2_K)
-static AK_DOT_PANEL_I8(q3_k_panel, AK_QUANT_Q3_K)
-static AK_DOT_PANEL_I8(q4_k_panel, AK_QUANT_Q4_K)
-static AK_DOT_PANEL_I8(q5_k_panel, AK_QUANT_Q5_K)
-static AK_DOT_PANEL_I8(q6_k_panel, AK_QUANT_Q6_K)
-static AK_DOT_PANEL_I8(iq4_xs_panel, AK_QUANT_IQ4_XS)
-    /* clang-format on */
-
-    AK_KERNEL void set_dot256(struct ak_cpu_kernels *k)
+AK_SETTER(dot256)
 {
-    k->tile[AK_QUANT_Q2_K] = (struct ak_cpu_tile_kernels){ q2_k_dot, q2_k_unpack, q2_k_panel };
-    k->tile[AK_QUANT_Q3_K] = (struct ak_cpu_tile_kernels){ q3_k_dot, q3_k_unpack, q3_k_panel };
-    k->tile[AK_QUANT_Q4_K] = (struct ak_cpu_tile_kernels){ q4_k_dot, q4_k_unpack, q4_k_panel };
-    k->tile[AK_QUANT_Q5_K] = (struct ak_cpu_tile_kernels){ q5_k_dot, q5_k_unpack, q5_k_panel };
-    k->tile[AK_QUANT_Q6_K] = (struct ak_cpu_tile_kernels){ q6_k_dot, q6_k_unpack, q6_k_panel };
-    k->tile[AK_QUANT_IQ4_XS] =
-        (struct ak_cpu_tile_kernels){ iq4_xs_dot, iq4_xs_unpack, iq4_xs_panel };
+#define TILE256(name, NAME)                                                                        \
+    k->tile[AK_QUANT_##NAME] =                                                                     \
+        (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_panel_##name };
+#include "cpu/types.def"
 }
-
-#endif

@@ -1,15 +1,14 @@
-/* Products of types with blocks of 32 elements. Shared by all bundles of 256-bit vectors; each
- * includes its own step.h first.
+/* Products of types with blocks of 32 elements. Shared by all bundles of
+ * 256-bit vectors, each with its own AK_STEP_H.
  *
  * One function, dot_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens over
  * some blocks, from packed tiles (skinny GEMM) or from an int8 panel (GEMM). A panel has, per tile
  * row and block: 8 lines with one byte per number, a line of f32 scales, and a line of f32 minimums
  * if the type has them. Numbers are unsigned and include their offset, unless they are wide
  * (step.h); the sums start from the offset's contribution. */
-#ifndef AK_CPU_AVX2_DOT32_H
-#define AK_CPU_AVX2_DOT32_H
+#include "cpu/setter.h"
 
-#include "cpu/avx2/tiles.h"
+#include "cpu/tmpl/tiles_v256.h"
 
 enum {
     /* blocks of a panel used for all tokens before the next ones: stays in the first-level cache */
@@ -201,7 +200,7 @@ AK_KERNEL void narrow_sums(enum ak_quant_type type, bool is_panel, const struct 
 
 /* Prepares the activations of up to CHUNK_BLOCKS blocks for wide numbers. */
 AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t n, size_t n_blocks,
-                            struct wide_activations to[GROUP][CHUNK_BLOCKS])
+                            wide_activations to[GROUP][CHUNK_BLOCKS])
 {
     for (size_t t = 0; t < n; t++) {
         const struct ak_cpu_act32 *act =
@@ -212,8 +211,8 @@ AK_KERNEL void set_all_wide(const uint8_t *activations, size_t act_bytes, size_t
 }
 
 AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
-                         struct wide_activations activations[GROUP][CHUNK_BLOCKS], size_t b,
-                         size_t n, __m256i sums[GROUP][2])
+                         wide_activations activations[GROUP][CHUNK_BLOCKS], size_t b, size_t n,
+                         __m256i sums[GROUP][2])
 {
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
@@ -225,7 +224,7 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak
                                    block_word(type, is_panel, at, line, nibble, 1) };
             AK_UNROLL
             for (size_t t = 0; t < n; t++) {
-                struct wide_word a = wide_word(&activations[t][b], line + 4 * nibble);
+                wide_word a = get_wide_word(&activations[t][b], line + 4 * nibble);
                 AK_UNROLL
                 for (size_t half = 0; half < 2; half++)
                     sums[t][half] = add_wide_word(sums[t][half], w[half], a);
@@ -238,7 +237,7 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak
  * prepared for wide numbers. */
 AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t n_blocks,
                           const uint8_t *activations, size_t act_bytes,
-                          struct wide_activations wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
+                          wide_activations wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
                           size_t y_stride)
 {
     __m256 acc[GROUP][2];
@@ -286,7 +285,7 @@ AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_bloc
                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                         size_t y_stride)
 {
-    struct wide_activations wide[GROUP][CHUNK_BLOCKS];
+    wide_activations wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_blocks, wide);
     dot_blocks(type, false, w, n_blocks, activations, act_bytes, wide, n, y, y_stride);
@@ -356,7 +355,7 @@ AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n
                          size_t row_bytes, size_t n_blocks, const uint8_t *activations,
                          size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
-    struct wide_activations wide[GROUP][CHUNK_BLOCKS];
+    wide_activations wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
@@ -385,51 +384,28 @@ AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_
     }
 }
 
-/* clang-format off */
-static AK_DOT_TILES(q4_0_dot, AK_QUANT_Q4_0)
-static AK_DOT_TILES(q4_1_dot, AK_QUANT_Q4_1)
-static AK_DOT_TILES(q5_0_dot, AK_QUANT_Q5_0)
-static AK_DOT_TILES(q5_1_dot, AK_QUANT_Q5_1)
-static AK_DOT_TILES(q8_0_dot, AK_QUANT_Q8_0)
-static AK_DOT_TILES(iq4_nl_dot, AK_QUANT_IQ4_NL)
-static AK_DOT_TILES(mxfp4_dot, AK_QUANT_MXFP4)
-static AK_DOT_TILES(a4_dot, AK_QUANT_A4)
-static AK_DOT_TILES(a5_dot, AK_QUANT_A5)
-static AK_DOT_TILES(a8_dot, AK_QUANT_A8)
+#define TILE32(name, NAME)                                                                         \
+    static AK_DOT_TILES(dot_##name, AK_QUANT_##NAME);                                              \
+    static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-static AK_UNPACK_PANEL_I8(q4_0_unpack, AK_QUANT_Q4_0)
-static AK_UNPACK_PANEL_I8(q4_1_unpack, AK_QUANT_Q4_1)
-static AK_UNPACK_PANEL_I8(q5_0_unpack, AK_QUANT_Q5_0)
-static AK_UNPACK_PANEL_I8(q5_1_unpack, AK_QUANT_Q5_1)
-static AK_UNPACK_PANEL_I8(q8_0_unpack, AK_QUANT_Q8_0)
-static AK_UNPACK_PANEL_I8(iq4_nl_unpack, AK_QUANT_IQ4_NL)
-static AK_UNPACK_PANEL_I8(mxfp4_unpack, AK_QUANT_MXFP4)
-static AK_UNPACK_PANEL_I8(a4_unpack, AK_QUANT_A4)
-static AK_UNPACK_PANEL_I8(a5_unpack, AK_QUANT_A5)
-static AK_UNPACK_PANEL_I8(a8_unpack, AK_QUANT_A8)
+static AK_DOT_PANEL_I8(dot_panel_q4_0, AK_QUANT_Q4_0);
+static AK_DOT_PANEL_I8(dot_panel_q4_1, AK_QUANT_Q4_1);
+static AK_DOT_PANEL_I8(dot_panel_q5_0, AK_QUANT_Q5_0);
+static AK_DOT_PANEL_I8(dot_panel_q5_1, AK_QUANT_Q5_1);
+static AK_DOT_PANEL_I8(dot_panel_q8_0, AK_QUANT_Q8_0);
+static AK_DOT_PANEL_I8(dot_panel_a8, AK_QUANT_A8);
 
-/* In a panel IQ4_NL is as Q8_0, MXFP4 as Q5_0, A4 as Q4_1 and A5 as Q5_1. */
-static AK_DOT_PANEL_I8(q4_0_panel, AK_QUANT_Q4_0)
-static AK_DOT_PANEL_I8(q4_1_panel, AK_QUANT_Q4_1)
-static AK_DOT_PANEL_I8(q5_0_panel, AK_QUANT_Q5_0)
-static AK_DOT_PANEL_I8(q5_1_panel, AK_QUANT_Q5_1)
-static AK_DOT_PANEL_I8(q8_0_panel, AK_QUANT_Q8_0)
-static AK_DOT_PANEL_I8(a8_panel, AK_QUANT_A8)
-    /* clang-format on */
+/* Types that are alike in a panel. */
+#define dot_panel_iq4_nl dot_panel_q8_0
+#define dot_panel_mxfp4 dot_panel_q5_0
+#define dot_panel_a4 dot_panel_q4_1
+#define dot_panel_a5 dot_panel_q5_1
 
-    AK_KERNEL void set_dot32(struct ak_cpu_kernels *k)
+AK_SETTER(dot32)
 {
-    k->tile[AK_QUANT_Q4_0] = (struct ak_cpu_tile_kernels){ q4_0_dot, q4_0_unpack, q4_0_panel };
-    k->tile[AK_QUANT_Q4_1] = (struct ak_cpu_tile_kernels){ q4_1_dot, q4_1_unpack, q4_1_panel };
-    k->tile[AK_QUANT_Q5_0] = (struct ak_cpu_tile_kernels){ q5_0_dot, q5_0_unpack, q5_0_panel };
-    k->tile[AK_QUANT_Q5_1] = (struct ak_cpu_tile_kernels){ q5_1_dot, q5_1_unpack, q5_1_panel };
-    k->tile[AK_QUANT_Q8_0] = (struct ak_cpu_tile_kernels){ q8_0_dot, q8_0_unpack, q8_0_panel };
-    k->tile[AK_QUANT_IQ4_NL] =
-        (struct ak_cpu_tile_kernels){ iq4_nl_dot, iq4_nl_unpack, q8_0_panel };
-    k->tile[AK_QUANT_MXFP4] = (struct ak_cpu_tile_kernels){ mxfp4_dot, mxfp4_unpack, q5_0_panel };
-    k->tile[AK_QUANT_A4] = (struct ak_cpu_tile_kernels){ a4_dot, a4_unpack, q4_1_panel };
-    k->tile[AK_QUANT_A5] = (struct ak_cpu_tile_kernels){ a5_dot, a5_unpack, q5_1_panel };
-    k->tile[AK_QUANT_A8] = (struct ak_cpu_tile_kernels){ a8_dot, a8_unpack, a8_panel };
+#define TILE32(name, NAME)                                                                         \
+    k->tile[AK_QUANT_##NAME] =                                                                     \
+        (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_panel_##name };
+#include "cpu/types.def"
 }
-
-#endif

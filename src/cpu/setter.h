@@ -1,0 +1,32 @@
+/* AK_SETTER and AK_SET: how a source adds its kernels to the table of its ISA bundle. A bundle's
+ * sources are compiled with its flags and with AK_ISA, its name. Kernels are static;
+ * AK_SETTER(file) defines the one function that a source exports, ak_<isa>_set_<file>, and the
+ * bundle's fill.c calls it with AK_SET(file, k). AMX's fill.c names its kernels itself.
+ *
+ * The sources in tmpl/ belong to several bundles, which say what differs: AK_VEC_H is a bundle's
+ * vectors of floats ("cpu/avx2/vec.h"), AK_STEP_H its multiply step ("cpu/avx2/step.h"). */
+#ifndef AK_CPU_SETTER_H
+#define AK_CPU_SETTER_H
+
+#include "cpu/generic.h"
+
+#ifndef AK_ISA
+#define AK_ISA scalar /* built with the rest of the library */
+#endif
+
+#define AK_SETTER_NAME_(isa, file) ak_##isa##_set_##file
+#define AK_SETTER_NAME(isa, file) AK_SETTER_NAME_(isa, file)
+
+/* Begins the function that sets the kernels of a file. */
+#define AK_SETTER(file)                                                                            \
+    void AK_SETTER_NAME(AK_ISA, file)(struct ak_cpu_kernels * k);                                  \
+    void AK_SETTER_NAME(AK_ISA, file)(struct ak_cpu_kernels * k)
+
+/* Sets the kernels of a file in the table k. */
+#define AK_SET(file, k)                                                                            \
+    do {                                                                                           \
+        void AK_SETTER_NAME(AK_ISA, file)(struct ak_cpu_kernels *);                                \
+        AK_SETTER_NAME(AK_ISA, file)(k);                                                           \
+    } while (0)
+
+#endif
