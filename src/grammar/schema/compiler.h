@@ -99,8 +99,6 @@ void ak_schema_terms_add(struct ak_schema_compiler *c, struct ak_schema_terms *t
                          const json_t *schema, uint32_t from);
 void ak_schema_terms_copy(struct ak_schema_compiler *c, struct ak_schema_terms *to,
                           const struct ak_schema_terms *from);
-void ak_schema_terms_join(struct ak_schema_compiler *c, struct ak_schema_terms *to,
-                          const struct ak_schema_terms *more);
 void ak_schema_terms_free(struct ak_schema_terms *t);
 unsigned ak_schema_terms_get_types(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
 /* The alternatives of the next choice; NULL: no choice is left. *term: index of the term that

@@ -101,14 +101,6 @@ void ak_schema_terms_copy(struct ak_schema_compiler *c, struct ak_schema_terms *
         append_term(c, to, from->items[i]);
 }
 
-void ak_schema_terms_join(struct ak_schema_compiler *c, struct ak_schema_terms *to,
-                          const struct ak_schema_terms *more)
-{
-    to->is_unsatisfiable = to->is_unsatisfiable || more->is_unsatisfiable;
-    for (uint32_t i = 0; i < more->n; i++)
-        ak_schema_terms_add(c, to, more->items[i].schema, 0);
-}
-
 void ak_schema_terms_free(struct ak_schema_terms *t)
 {
     ak_free(t->items);

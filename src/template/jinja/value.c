@@ -267,15 +267,6 @@ const struct ak_jval *ak_j_get(struct ak_jenv *j, const struct ak_jdict *dict, s
     return i == SIZE_MAX ? NULL : &dict->pairs[i].value;
 }
 
-const struct ak_jval *ak_j_get_named(struct ak_jenv *j, const struct ak_jdict *dict,
-                                     const char *name)
-{
-    struct ak_jstr s = { .bytes = name,
-                         .n = strlen(name),
-                         .n_chars = ak_j_count_chars(name, strlen(name)) };
-    return ak_j_get(j, dict, (struct ak_jval){ .kind = AK_J_STRING, .as.string = &s });
-}
-
 struct ak_jlist *ak_j_view(struct ak_jenv *j, const struct ak_jdict *dict, enum ak_jform form)
 {
     struct ak_jlist *list = ak_j_list(j, form, dict->n);

@@ -154,10 +154,6 @@ static inline struct ak_jval ak_j_from_dict(struct ak_jdict *dict)
 {
     return (struct ak_jval){ .kind = AK_J_DICT, .as.dict = dict };
 }
-static inline bool ak_j_is(struct ak_jval v, enum ak_jkind kind)
-{
-    return v.kind == kind;
-}
 static inline bool ak_j_is_given(struct ak_jval v)
 {
     return v.kind != AK_J_MISSING;
@@ -201,9 +197,6 @@ struct ak_jdict *ak_j_dict(struct ak_jenv *j);
 void ak_j_put(struct ak_jenv *j, struct ak_jdict *dict, struct ak_jval key, struct ak_jval value);
 /* NULL: no such key. */
 const struct ak_jval *ak_j_get(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key);
-/* The same for a NUL-terminated key. */
-const struct ak_jval *ak_j_get_named(struct ak_jenv *j, const struct ak_jdict *dict,
-                                     const char *name);
 /* The keys, values or pairs, by `form`. */
 struct ak_jlist *ak_j_view(struct ak_jenv *j, const struct ak_jdict *dict, enum ak_jform form);
 

@@ -28,22 +28,7 @@ static void clear(struct ak_gguf_vocab *v)
     v->scores = NULL;
     v->types = NULL;
     v->charsmap = NULL;
-    v->arrays = (struct ak_vocab){
-        .bos = -1,
-        .eos = -1,
-        .eot = -1,
-        .unknown = -1,
-        .separator = -1,
-        .padding = -1,
-        .cls = -1,
-        .mask = -1,
-        .add_bos = -1,
-        .add_eos = -1,
-        .add_space_prefix = -1,
-        .remove_extra_whitespaces = -1,
-        .lowercase = -1,
-        .strip_accents = -1,
-    };
+    v->arrays = ak_vocab_none;
 }
 
 ak_status ak_gguf_vocab_create(struct ak_gguf_vocab **out, struct ak_error *error)
