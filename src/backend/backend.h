@@ -1,5 +1,6 @@
 /* Backend interface: the vtable of what executes a dispatch table, KV pool shapes, and the batch of
- * a pass. Implemented by cpu/, opencl/ and backends/split.c; used by session/ and pack/. */
+ * a pass. Implemented by cpu/, opencl/ and backends/split.c. pack/ packs through it, session/ runs
+ * passes, persist/ saves and restores KV pages, api/ asks for devices and measurements. */
 #ifndef AK_BACKEND_BACKEND_H
 #define AK_BACKEND_BACKEND_H
 
@@ -15,7 +16,7 @@ struct ak_backend_profile; /* backend/profile.h */
 
 struct ak_backend_options {
     const char *cpu;                              /* ISA bundle; NULL: the best */
-    const struct ak_backend_profile *cpu_profile; /* copied; NULL: all detected */
+    const struct ak_backend_profile *cpu_profile; /* copied; NULL: defaults */
     /* device number or part of its name; NULL: the first */
     const char *device;
     const char *cache_dir; /* folder for compiled programs; NULL: the default one */

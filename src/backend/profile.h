@@ -1,6 +1,7 @@
-/* Chip profile: tuned limits of threads, passes and kernels. A file overrides each value; values
- * that no file sets are detected. session/ reads the files, cpu/ plans by the values, cpu/tune.c
- * measures them. No value changes a bit of a result, unless rounding is relaxed. */
+/* Chip profile: tuned settings of a machine, from YAML files; the user's file overrides the
+ * system's, value by value. session/ reads it and uses threads and prefill_chunk; cpu/ uses
+ * skinny_max and blas. Measured by cpu/tune.c and cli/bench_tune.c. Without relaxed rounding no
+ * value changes a bit of a result. session/ and generate/ take AK_SKINNY_MAX from here too. */
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 

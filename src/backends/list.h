@@ -1,4 +1,5 @@
-/* The backends of this build, and the composite backend. session/ opens them; api/ lists them. */
+/* List of the backends of this build, and the composite backend of two of them. session/ opens
+ * them; api/ lists, measures and tunes them. */
 #ifndef AK_BACKENDS_LIST_H
 #define AK_BACKENDS_LIST_H
 

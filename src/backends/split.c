@@ -1,6 +1,6 @@
-/* Composite backend. The first part hands its hidden states before `split_layer` to the second,
- * which gives the results. Weights, KV pages and states belong to the part that owns the layer;
- * page numbers are the same in both pools. */
+/* The composite backend: two backends that share a model's layers. The first part hands its hidden
+ * states before `split_layer` to the second, which gives the results. Weights, KV pages and states
+ * belong to the part that owns the layer; page numbers are the same in both pools. */
 #include "backends/list.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Memory available to this process. Used to size the KV cache, and before a large cache file is
- * kept in memory. */
+/* Memory available to this process. session/ sizes the KV cache by it. The packed cache and the
+ * prompt cache check it before they write to a folder in memory (tmpfs). */
 #ifndef AK_BASE_AVAILABLE_H
 #define AK_BASE_AVAILABLE_H
 

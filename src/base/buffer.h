@@ -1,4 +1,4 @@
-/* Growable byte buffer. Used by the tokenizer, templates, tool calls and the GGUF writer. */
+/* Growable byte buffer. Used by tokenizer/, toolcall/, generate/, grammar/schema/ and convert/. */
 #ifndef AK_BASE_BUFFER_H
 #define AK_BASE_BUFFER_H
 

@@ -1,5 +1,6 @@
-/* Processor, caches, memory and NUMA nodes of this machine. Names chip profiles, sizes the roofline
- * probes and tells which CPUs are local to which memory. */
+/* Processor, caches, memory and NUMA nodes of this machine. Chip profiles name the processor, the
+ * roofline probes take their sizes from its caches, and api/roofline.c reports it. The thread pool
+ * and packing use the NUMA nodes, to keep memory local to the threads that read it. */
 #ifndef AK_BASE_CHIP_H
 #define AK_BASE_CHIP_H
 

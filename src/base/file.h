@@ -1,5 +1,5 @@
-/* Read-only mapped files, and a bounds-checked cursor over bytes. Used by all model formats and by
- * cache files. */
+/* Read-only mapped files, and a bounds-checked cursor over bytes, so that damaged files are never
+ * read past their end. Used by all model formats; chip profiles are read through it too. */
 #ifndef AK_BASE_FILE_H
 #define AK_BASE_FILE_H
 

@@ -1,5 +1,6 @@
 /* Conversion between float and float16 or bfloat16, rounding to nearest even. In integer
- * arithmetic, so that every machine gives the same bits. Used by block types and scalar kernels. */
+ * arithmetic, so that every machine gives the same bits. Used by quant/, composed tensors and the
+ * CPU kernels; base/math.h, sample/ and tokenizer/ use the bits of a float. */
 #ifndef AK_BASE_HALF_H
 #define AK_BASE_HALF_H
 

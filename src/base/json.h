@@ -1,5 +1,5 @@
-/* JSON by jansson, with limits for untrusted files. Used for config.json, tokenizer.json, schemas
- * and tool calls. */
+/* JSON parser: jansson with limits for untrusted files. The library parses every complete JSON
+ * text with it: files of models, schemas, conversations, tools. */
 #ifndef AK_BASE_JSON_H
 #define AK_BASE_JSON_H
 

@@ -1,5 +1,6 @@
-/* Sorted names: lookup and duplicate detection. Not hashed: no choice of names makes it slow.
- * Used for tensors and metadata of model files. */
+/* Index of names, sorted: lookup and duplicate detection. Not hashed: no choice of names makes it
+ * slow. The formats in weights/ index tensors and metadata by it; pack/bind.c finds unused
+ * tensors by it. */
 #ifndef AK_BASE_NAME_INDEX_H
 #define AK_BASE_NAME_INDEX_H
 

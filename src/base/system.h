@@ -1,5 +1,5 @@
-/* Operating system: clock, small text files under /proc and /sys, environment variables. Used for
- * timing, to detect the machine, and for settings that the host leaves open. */
+/* Access to the operating system: clock, small text files under /proc and /sys, environment
+ * variables. Used for timing, to detect the machine, and for settings that the host leaves open. */
 #ifndef AK_BASE_SYSTEM_H
 #define AK_BASE_SYSTEM_H
 
@@ -18,12 +18,14 @@ bool ak_system_read(const char *path, char *text, size_t capacity);
 bool ak_system_parse_range(const char **list, unsigned long *first, unsigned long *last);
 
 /* ---- Environment -------------------------------------------------------- */
-/* The library reads these environment variables, when a model is loaded or a session is made:
+/* The library reads these environment variables, each when it needs the setting:
  *
  * AKUNU_CPU        highest ISA bundle to use (scalar, avx2, avxvnni, avx512, amx, neon, neon_i8mm)
  * AKUNU_THREADS    number of threads if the host sets none
- * AKUNU_CACHE_DIR  folder of the packed cache if the host sets none; without it XDG_CACHE_HOME and
- *                  HOME are used
+ * AKUNU_CACHE_DIR  cache folder if the host names none; without it XDG_CACHE_HOME and HOME are
+ *                  used
+ * AKUNU_PROFILE    chip profile to use if the host names none; without it the system's file and
+ *                  the user's, found by XDG_CONFIG_HOME and HOME, are used
  * AKUNU_BACKEND    backend to use if the host names none (cpu, opencl)
  * AKUNU_DEVICE     device to use if the host names none
  * AKUNU_OPENCL     file name of the OpenCL loader

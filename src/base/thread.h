@@ -1,4 +1,5 @@
-/* Thread pool for short parallel regions: the passes of the CPU backend and packing.
+/* Thread pool for short parallel regions, CPU lists to pin its threads to, and the number of cores.
+ * The pool runs the passes of the CPU backend, and packing.
  *
  * The calling thread is thread 0 of every region. Between regions and at barriers a thread spins
  * for a moment, then sleeps on a futex, so that an oversubscribed machine makes progress. One

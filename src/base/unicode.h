@@ -1,5 +1,6 @@
-/* Character properties from the tables of utf8proc. Used by the tokenizer, templates and patterns
- * of grammars. */
+/* Unicode beyond decoding (decoder: utf8.h): character properties and lower case from utf8proc, and
+ * the UTF-8 encoder. Used by tokenizer/ and template/jinja/. Files that need other properties call
+ * utf8proc themselves, as grammar/classes.c does. */
 #ifndef AK_BASE_UNICODE_H
 #define AK_BASE_UNICODE_H
 

@@ -1,6 +1,6 @@
 /* Commands: ops with operands and parameters. A dispatch table is a flat list of them; operands
- * are activation slots, weight slots and the KV cache. Built once and never written
- * while it runs. model emits them, backends run them. */
+ * are activation slots, weight slots and the KV cache. model/ emits the commands, dispatch/ plans
+ * their slots, backends run them. Nothing writes them while they run. */
 #ifndef AK_OP_OP_H
 #define AK_OP_OP_H
 

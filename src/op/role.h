@@ -1,5 +1,6 @@
 /* Roles: what a tensor is for. A role and a layer identify one tensor of a model, whatever its
- * name in the file. Used by formats, model families and binding. */
+ * name in the file. weights/ finds tensors by role, model/ declares the roles of an architecture,
+ * and pack/, dispatch/ and convert/ look up weights by role. */
 #ifndef AK_OP_ROLE_H
 #define AK_OP_ROLE_H
 

@@ -156,7 +156,7 @@ static ak_status select_part(const struct ak_spec *spec,
 /* ---- Matrices that the file has as [cols, rows] ------------------------- */
 enum { TRANSPOSE_BLOCK = 32 };
 
-/* In blocks, so that the cache lines of both sides stay in the cache. */
+/* Blocked transpose: the cache lines of both sides stay in the cache. */
 void ak_bind_transpose(const struct ak_bind_strided_matrix *t, uint8_t *out)
 {
     for (size_t r0 = 0; r0 < t->rows; r0 += TRANSPOSE_BLOCK)

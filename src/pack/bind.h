@@ -1,4 +1,5 @@
-/* Shared by the sources that bind weights; private to this folder. */
+/* Helpers of binding: expected shapes, owned buffers, transposed copies, experts. Shared by bind.c
+ * and bind_experts.c; private to this folder. */
 #ifndef AK_PACK_BIND_H
 #define AK_PACK_BIND_H
 
@@ -28,8 +29,8 @@ struct ak_bind_buffer {
 ak_status ak_bind_own_buffer(struct ak_binding *b, const void *source, void *data,
                              struct ak_error *error);
 
-/* Matrix of elements of `size` bytes; transposing copies in[r · stride + c · step] to out[c · rows
- * + r]. */
+/* Matrix of elements of `size` bytes. A transpose copies in[r · stride + c · step] to
+ * out[c · rows + r]. */
 struct ak_bind_strided_matrix {
     const uint8_t *in;
     size_t rows, cols, stride, step, size;

@@ -1,5 +1,6 @@
-/* Weights bound, fused and packed, so that nothing after this looks up names. pack/ fills struct
- * ak_weights; dispatch/ builds commands over its slots, and backends read its bytes. */
+/* Binding, fusing and packing of a model's weights, so that nothing after this looks up names.
+ * session/ runs it at load. The result is struct ak_weights: dispatch/ builds commands over its
+ * slots, and backends read its bytes. convert/ reads bound weights without packing them. */
 #ifndef AK_PACK_PACK_H
 #define AK_PACK_PACK_H
 

@@ -1,5 +1,5 @@
-/* Plans the packed block: which parts of a linear operator become one weight, and where each packed
- * weight goes. Reads the vectors as float32. */
+/* Plans the packed block: which parts of a linear operator fuse into one weight, and where each
+ * packed weight goes. Reads the vectors as float32. */
 #include <string.h>
 
 #include "base/math.h"
@@ -229,8 +229,8 @@ uint64_t ak_pack_read_bytes(const struct ak_pack_weight *packed)
     return bytes;
 }
 
-/* True if two parts become one weight. A composed tensor never fuses with a stored one, since it is
- * packed even if its type, read from the file, is not. */
+/* True if two parts fuse into one weight. A composed tensor never fuses with a stored one, since it
+ * is packed even if its type, read from the file, is not. */
 static bool can_fuse(const struct ak_view *a, const struct ak_view *b)
 {
     return a->type == b->type && a->cols == b->cols && !a->composed_tensor == !b->composed_tensor &&

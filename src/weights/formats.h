@@ -1,5 +1,6 @@
-/* What the formats share, private to src/weights and to code that lists or writes formats:
- * the formats themselves, GGML's type numbers, aligned copies of tensors. */
+/* Declarations that the formats share: their instances, the refusal of unknown files, quantization
+ * methods, GGML's type numbers, aligned copies of tensors. Private to weights/, except that
+ * api/registry.c lists quantizations and types, and convert/ writes type numbers. */
 #ifndef AK_WEIGHTS_FORMATS_H
 #define AK_WEIGHTS_FORMATS_H
 

@@ -1,5 +1,5 @@
-/* GGUF versions 2 and 3, little-endian. Shared by the files of this folder, and by the GGUF writer
- * for the types of metadata.
+/* Reader of GGUF files, versions 2 and 3, little-endian. Shared by the files of this folder;
+ * convert/gguf_write.c uses the types of metadata.
  *
  *     header   "GGUF", version u32, number of tensors u64, of metadata entries u64
  *     metadata key string, value type u32, value

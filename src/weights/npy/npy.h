@@ -1,5 +1,5 @@
-/* Reader of one .npy file: a text header and a raw array. Used by file.c and by folders of arrays
- * (weights/hf/npy_dir.c).
+/* Reader of one .npy file: a text header and a raw array. Used by weights/npy/file.c, which opens
+ * such a file as a model, and by weights/hf/npy_dir.c, which opens a folder of them.
  *
  *     "\x93NUMPY", u8 version (1, 2 or 3), u8 0
  *     u16 (version 1) or u32: bytes of the header

@@ -1,5 +1,5 @@
-/* Whisper's files from before GGUF, as whisper.cpp converts OpenAI's and Hugging Face's
- * checkpoints. Little-endian, without alignment:
+/* Reader of whisper.cpp's GGML files, a format from before GGUF. akunu does not run Whisper yet:
+ * the provider exists so that such files can be inspected. Little-endian, without alignment:
  *
  *     magic         u32 0x67676d6c
  *     hparams       11 × i32: n_vocab, n_audio_ctx, n_audio_state, n_audio_head,
