@@ -14,7 +14,7 @@ struct akunu_file;
 
 /* `path`: a GGUF file, or the first file of a split one; a folder of SafeTensors with config.json,
  * or one SafeTensors file next to it; a folder of NumPy arrays with manifest.json and config.json;
- * a Whisper model in its format before GGUF; a NumPy array. */
+ * a Whisper model in the GGML format; a NumPy array. */
 AKUNU_API struct akunu_file *akunu_file_open(const char *path);
 /* The same with metadata that replaces the file's, as in akunu_load_params; NULL allowed. */
 AKUNU_API struct akunu_file *akunu_file_open_with(const char *path, const char *const *override_kv);

@@ -270,7 +270,7 @@ static size_t print(const struct ak_backend_profile *p, char text[TEXT_BYTES])
     struct ak_chip chip;
     ak_chip_detect(&chip);
     int n = snprintf(text, TEXT_BYTES,
-                     "# Chip profile of akunu: %s, %u cores.\n# What is not here is as detected.\n",
+                     "# Chip profile of akunu: %s, %u cores.\n# What is missing has its default.\n",
                      chip.name, chip.cores);
     if (p->threads)
         n += snprintf(text + n, TEXT_BYTES - (size_t)n, "threads: %u\n", (unsigned)p->threads);

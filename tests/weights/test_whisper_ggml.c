@@ -1,4 +1,4 @@
-/* Whisper's files of before GGUF: what is in them, and that damaged ones
+/* Whisper's files in the GGML format: what is in them, and that damaged ones
  * are refused by the name of what is wrong. The file is made here, from names and
  * shapes written out. */
 #include "tests/test.h"

@@ -585,7 +585,7 @@ static void advise(const struct ak_provider *p, const void *data, uint64_t n,
 
 const struct ak_provider_format ak_whisper_format = {
     .name = "whisper-ggml",
-    .about = "Whisper models of before GGUF, to look into",
+    .about = "Whisper models in the GGML format, for inspection only",
     .naming = AK_PROVIDER_NAMING_GGUF,
     .probe = probe,
     .open = open_whisper,
