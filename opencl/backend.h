@@ -1,4 +1,5 @@
-/* The OpenCL backend, for backends/list.c, which does not see OpenCL's headers. */
+/* Vtable of the OpenCL backend, for backends/list.c. It is apart from opencl.h, because list.c does
+ * not include OpenCL's own headers. */
 #ifndef AK_OPENCL_BACKEND_H
 #define AK_OPENCL_BACKEND_H
 

@@ -1,6 +1,6 @@
 /* OpenCL's functions and devices. The functions come from the loader library (libOpenCL.so.1),
- * which is searched for at the first use, so akunu runs on machines without it. Used by the rest of
- * this folder. */
+ * which is searched for at the first use, so akunu runs on machines without it. Used by all of this
+ * folder except layout.c. */
 #ifndef AK_OPENCL_DEVICE_H
 #define AK_OPENCL_DEVICE_H
 

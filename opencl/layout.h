@@ -1,4 +1,5 @@
-/* Weight layouts of OpenCL devices. layout.c packs them; kernels/types.cl dequantizes them.
+/* Weight layouts of OpenCL devices. backend.c and layout.c pack them, kernels/types.cl dequantizes
+ * them; other files of this folder use their sizes.
  *
  *   tiles  16 rows × 256 k (shorter at the end of a row whose k is no multiple of 256), for
  *          quantized types. Each lane has a row, so what lanes read together is contiguous: a

@@ -1,6 +1,6 @@
-/* The OpenCL backend, private to this folder. A dispatch table becomes a list of launches: kernels
- * with bound arguments. A pass enqueues them on an in-order queue or, for one token, all at once
- * (record.c).
+/* Internals of the OpenCL backend, private to this folder. A dispatch table becomes a list of
+ * launches: kernels with bound arguments. A pass enqueues them on an in-order queue or, for one
+ * token, all at once (record.c).
  *
  * What changes from pass to pass is in one buffer, "the pass" (kernels/shared.h): numbers of rows,
  * positions and page tables. Rotation angles and the tokens' embedding rows, which the host reads

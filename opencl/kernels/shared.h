@@ -1,4 +1,5 @@
-/* Shared by the host and every program: the words of a pass and the parameters of the kernels. */
+/* Data that the host and the kernels share: the words of a pass and the parameters of the kernels.
+ * Included by opencl.h, and the first source of every program except the probe. */
 #ifdef __OPENCL_VERSION__
 #define uint32_t uint
 #define uint64_t ulong

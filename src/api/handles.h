@@ -1,5 +1,6 @@
-/* The public handles and what every file of api/ shares: access to the objects behind handles, the
- * last error of a thread, and structs that begin with their size. */
+/* Handles of models, sessions and tokenizers, and what the files of api/ share: access to the
+ * objects behind handles, the last error of a thread, and structs that begin with their size. Most
+ * other handles are defined where their calls are. */
 #ifndef AK_API_HANDLES_H
 #define AK_API_HANDLES_H
 

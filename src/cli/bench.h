@@ -1,4 +1,4 @@
-/* bench's results and their printing. Used by bench*.c. */
+/* Internals of the bench command, shared by bench*.c: tests, their results, printing of results. */
 #ifndef AK_CLI_BENCH_H
 #define AK_CLI_BENCH_H
 

@@ -1,5 +1,5 @@
 /* Configuration files, YAML with long flags as keys, and presets of models. Also the values found
- * for flags, from any source.
+ * for flags, from any source. Used by options_*.c, which parse flags, and by completion.c.
  *
  *     threads: 8
  *     models:

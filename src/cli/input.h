@@ -1,5 +1,5 @@
-/* Input of commands: texts and ids from flags, files and standard input, and parsing numbers. Used
- * by every command that reads a prompt, a text or ids. */
+/* Input of commands: texts and ids from flags, files and standard input. Used by every command that
+ * reads a prompt, a text or ids. Also parsing of numbers, for flags as well. */
 #ifndef AK_CLI_INPUT_H
 #define AK_CLI_INPUT_H
 

@@ -1,4 +1,4 @@
-/* The two output formats of inspect: text and JSON. */
+/* The two output formats of inspect, text and JSON, and what they share. Used by inspect*.c. */
 #ifndef AK_CLI_INSPECT_H
 #define AK_CLI_INSPECT_H
 

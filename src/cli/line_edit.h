@@ -1,5 +1,5 @@
-/* Reads lines that a person types, with editing and history if there is a terminal and libedit.
- * Used by chat.c. */
+/* Line editor: reads lines that a person types, with editing and history if there is a terminal and
+ * libedit. Used by chat.c. */
 #ifndef AK_CLI_LINE_EDIT_H
 #define AK_CLI_LINE_EDIT_H
 

@@ -1,4 +1,5 @@
-/* A model and a session as the flags ask for. Used by every command that runs a model. */
+/* Loading of what the flags ask for: a model, found by its path or name, a session, and a draft
+ * model. Used by every command that takes a model. */
 #ifndef AK_CLI_LOAD_H
 #define AK_CLI_LOAD_H
 

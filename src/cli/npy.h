@@ -1,5 +1,5 @@
-/* Writes a float32 matrix as a NumPy .npy file, version 1.0 (numpy.lib.format), row by row. Used by
- * logits.c and embed.c. */
+/* Writer of NumPy .npy files, version 1.0 (numpy.lib.format): one float32 matrix, row by row. Used
+ * by logits.c and embed.c. */
 #ifndef AK_CLI_NPY_H
 #define AK_CLI_NPY_H
 

@@ -1,5 +1,6 @@
-/* The flags of every command, in one table (options.def). It drives parsing, --help, the AKUNU_…
- * environment, the keys of configuration files, completion and suggestions. Also the commands. */
+/* Flags and commands of akunu-cli. options.def has the flags of every command in one table, which
+ * drives parsing, --help, the AKUNU_… environment, the keys of configuration files, completion and
+ * suggestions. Used throughout cli/. */
 #ifndef AK_CLI_OPTIONS_H
 #define AK_CLI_OPTIONS_H
 

@@ -1,4 +1,4 @@
-/* What run.c and run_parallel.c share. */
+/* State of the run command. Used by run.c, for one completion, and run_parallel.c, for several. */
 #ifndef AK_CLI_RUN_H
 #define AK_CLI_RUN_H
 

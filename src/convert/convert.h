@@ -1,5 +1,5 @@
-/* Converts any model that akunu opens to a GGUF file that llama.cpp loads too, with tokenizer and
- * metadata. Used by akunu_file_convert.
+/* Converter: makes a GGUF file, which llama.cpp loads too, from any model that akunu opens, with
+ * tokenizer and metadata. Used by api/file.c.
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types

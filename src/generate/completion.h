@@ -1,5 +1,5 @@
-/* One completion: samples the next token, reports it, decides when to stop. Several may grow in one
- * session at once. Used by generate.c and parallel.c. */
+/* A completion while it is generated: samples the next token, reports it, decides when to stop.
+ * Several may grow in one session at once. Used by generate.c and parallel.c. */
 #ifndef AK_GENERATE_COMPLETION_H
 #define AK_GENERATE_COMPLETION_H
 

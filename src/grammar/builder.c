@@ -1,6 +1,6 @@
-/* Grammars and their builder: ak_grammar_free, and the constructors of expressions. Arrays of the
- * grammar double as they grow. After the first failure constructors do nothing, so that callers
- * check once, at ak_gb_finish. */
+/* Grammars and their builder: ak_grammar_free, and the constructors of grammar expressions. Arrays
+ * of the grammar double as they grow. After the first failure constructors do nothing, so that
+ * callers check once, at ak_gb_finish. */
 #include "grammar/builder.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Grammar builder: constructs expressions. Used by gbnf.c, lazy.c, schema/ and the tool calls.
+/* Grammar builder: constructs grammar expressions. Used by all that make a grammar: gbnf.c, lazy.c,
+ * chars.c, schema/ and toolcall/. pattern.c uses only its lists and its record of failures.
  *
  * The builder keeps the first failure and ignores what is built after it, so a caller only checks
  * the result of ak_gb_finish. Constructors simplify: an empty sequence is AK_GB_EMPTY, a sequence

@@ -1,5 +1,5 @@
-/* Sets of characters, and expressions that spell one character of a set in bytes: as UTF-8, or
- * within a JSON string. Used by gbnf.c, the patterns and DFAs, and schema/. */
+/* Character sets, and grammar expressions that spell one character of a set in bytes: as UTF-8, or
+ * within a JSON string. Used by gbnf.c, by patterns and their DFAs, and by schema/. */
 #ifndef AK_GRAMMAR_CHARS_H
 #define AK_GRAMMAR_CHARS_H
 

@@ -1,6 +1,6 @@
-/* Sets of strings as deterministic finite automata (DFA) over characters. schema/ uses them for
+/* Deterministic finite automata (DFA) over characters, each a set of strings. schema/ uses them for
  * `pattern`, `format` and member names, since it needs intersections, differences and a test for
- * emptiness. */
+ * emptiness; subset.c makes them from patterns. */
 #ifndef AK_GRAMMAR_DFA_H
 #define AK_GRAMMAR_DFA_H
 

@@ -1,4 +1,4 @@
-/* Grammars as data: expressions that define which texts are allowed.
+/* Grammars as data: grammar expressions, which define the allowed texts.
  *
  * An expression is referred to by its index in `exprs`. Rules name expressions, so that expressions
  * can refer to each other and to themselves. The texts of a grammar are those of its root. Texts
@@ -6,7 +6,8 @@
  * A finished grammar is immutable and independent of a vocabulary; any number of matchers may use
  * it at once (matcher.h).
  *
- * Grammars come from GBNF (gbnf.c), from JSON Schema (schema/schema.h), or from C (builder.h). */
+ * Grammars come from GBNF (gbnf.c), from JSON Schema (schema/schema.h), from the tools of a request
+ * (toolcall/), or from C (builder.h). session/ and api/ run them with a matcher. */
 #ifndef AK_GRAMMAR_GRAMMAR_H
 #define AK_GRAMMAR_GRAMMAR_H
 

@@ -1,5 +1,6 @@
-/* Lazy grammars: constrain the text only after a trigger. The grammar of the continuation is copied
- * into a builder, and a rule that searches for the triggers becomes the root. */
+/* Construction of a lazy grammar, which constrains the text only after a trigger. The grammar of
+ * the continuation is copied into a builder, and a rule that searches for the triggers becomes the
+ * root. */
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,5 +1,6 @@
-/* Regular expression as a tree. pattern.c parses it and subset.c compiles it to a DFA; other files
- * use ak_grammar_dfa_make_pattern of dfa.h, which does both. */
+/* ECMAScript regular expression as a syntax tree. pattern.c parses it, with the classes of
+ * classes.c, and subset.c compiles it to a DFA. Other files use ak_grammar_dfa_make_pattern of
+ * dfa.h, which does both. */
 #ifndef AK_GRAMMAR_PATTERN_H
 #define AK_GRAMMAR_PATTERN_H
 

@@ -402,7 +402,7 @@ static void advance_node(struct ak_pda *m, uint32_t node, unsigned char byte)
     }
 }
 
-/* Stores a transition in one of the state's tables. */
+/* Stores a transition in the transition cache: in one of the two tables of its state. */
 static uint32_t store_transition(struct ak_pda *m, uint32_t **table, unsigned char byte,
                                  uint32_t to)
 {

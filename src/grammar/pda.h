@@ -1,4 +1,5 @@
-/* Pushdown automaton (PDA) behind the matcher. Used by matcher.c, token_mask.c and forced.c.
+/* Pushdown automaton (PDA) behind the matcher. Implemented by pda*.c, used by matcher.c,
+ * token_mask.c and forced.c.
  *
  * A stack node is an expression, the position in it, and the node below; nodes are hash-consed, so
  * stacks share tails. A state is an interned set of stack tops that wait for a byte or a token, and
@@ -31,8 +32,9 @@ enum {
 struct ak_pda_state {
     uint32_t first, n;   /* its stack nodes in the pool, in rising order */
     uint32_t hash, next; /* next: in the hash chain; 0: none */
-    /* 256 entries, AK_PDA_STATE_UNKNOWN: not computed; NULL: no entry computed. `transitions` lead
-     * to states, `short_transitions` to their representatives for AK_PDA_LOOKAHEAD_SHORT. */
+    /* transition cache, 256 entries each, AK_PDA_STATE_UNKNOWN: not computed; NULL: no entry
+     * computed. `transitions` lead to states, `short_transitions` to their representatives for
+     * AK_PDA_LOOKAHEAD_SHORT. */
     uint32_t *transitions, *short_transitions;
     /* representative state per lookahead; AK_PDA_STATE_UNKNOWN: not computed */
     uint32_t representative[2];

@@ -1,4 +1,4 @@
-/* Samples the next token from logits. Used by session/constraint.c and generate/completion.c.
+/* Sampler: samples the next token from logits. Used by session/, generate/ and api/.
  *
  * logits → allowed tokens → logit bias → the samplers of the chain → sample
  *

@@ -1,5 +1,5 @@
-/* The state of a sampler and of its parts: recent tokens, chain, penalties, DRY, Mirostat and
- * adaptive-p. sampler.c creates it, sample.c runs it; each part has a source of its own. */
+/* Internals of a sampler, private to this folder: recent tokens, chain, penalties, DRY, Mirostat
+ * and adaptive-p. sampler.c creates it, sample.c runs it; each part has a source of its own. */
 #ifndef AK_SAMPLE_SAMPLER_STATE_H
 #define AK_SAMPLE_SAMPLER_STATE_H
 

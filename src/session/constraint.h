@@ -1,5 +1,6 @@
-/* Constrains a model's text to a grammar: sampling among the tokens that the matcher allows. Used
- * by generate/completion.c. */
+/* Grammar constraint of a model's text: samples among the tokens that the matcher allows. Used by
+ * generate/completion.c and api/sampling.c. Also a model's token trie, which model.c creates and
+ * frees. */
 #ifndef AK_SESSION_CONSTRAINT_H
 #define AK_SESSION_CONSTRAINT_H
 

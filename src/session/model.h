@@ -1,5 +1,5 @@
-/* A loaded model: immutable, shared by sessions and threads. Used by session.c, generate and
- * api. */
+/* A loaded model: immutable, shared by sessions and threads. Used by session/, generate/, persist/
+ * and api/. */
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 

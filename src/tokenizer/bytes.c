@@ -50,22 +50,19 @@ size_t ak_tok_encode_printable(unsigned char byte, char out[4])
     return ak_utf8_encode(code, out);
 }
 
-static const char metaspace[] = "▁"; /* U+2581 */
-enum { METASPACE_BYTES = 3 };
-
 uint32_t ak_tok_decode_metaspace(const char *text, size_t n, char *out)
 {
     uint32_t n_out = 0;
 
     for (size_t at = 0; at < n;) {
-        const char *mark = memmem(text + at, n - at, metaspace, METASPACE_BYTES);
+        const char *mark = memmem(text + at, n - at, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES);
         size_t plain = mark ? (size_t)(mark - text) - at : n - at;
         memcpy(out + n_out, text + at, plain);
         n_out += (uint32_t)plain;
         at += plain;
         if (mark) {
             out[n_out++] = ' ';
-            at += METASPACE_BYTES;
+            at += AK_TOK_METASPACE_BYTES;
         }
     }
     return n_out;

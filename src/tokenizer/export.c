@@ -18,8 +18,6 @@ enum {
     TYPE_BYTE = 6
 };
 
-static const char metaspace[] = "▁";
-
 /* An export in progress. Texts are offsets into out->bytes until set_addresses. */
 struct exporter {
     const struct ak_tokenizer *t;
@@ -54,7 +52,7 @@ static ak_status add_wordpiece(struct exporter *e, struct ak_text text)
     if (n_next > 0 && text.n > n_next &&
         memcmp(text.bytes, e->t->pipeline->subword_prefix, n_next) == 0)
         return add(e, text.bytes + n_next, text.n - n_next);
-    AK_TRY(add(e, metaspace, strlen(metaspace)));
+    AK_TRY(add(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES));
     return add(e, text.bytes, text.n);
 }
 
@@ -62,7 +60,7 @@ static ak_status add_wordpiece(struct exporter *e, struct ak_text text)
 static ak_status add_metaspace(struct exporter *e, struct ak_text text)
 {
     for (uint32_t i = 0; i < text.n; i++)
-        AK_TRY(text.bytes[i] == ' ' ? add(e, metaspace, strlen(metaspace)) :
+        AK_TRY(text.bytes[i] == ' ' ? add(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES) :
                                       add(e, &text.bytes[i], 1));
     return AKUNU_OK;
 }
@@ -112,7 +110,7 @@ static ak_status add_unused(struct exporter *e, uint32_t id)
     char text[24];
     e->out->types[id] = TYPE_UNUSED;
     if (is_wordpiece(e->t))
-        AK_TRY(add(e, metaspace, strlen(metaspace)));
+        AK_TRY(add(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES));
     return add(e, text, (size_t)snprintf(text, sizeof text, "[PAD%u]", (unsigned)id));
 }
 

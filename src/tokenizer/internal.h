@@ -1,5 +1,5 @@
-/* Internals of the tokenizer: the struct, the encoders of its models and helpers of bytes.c. Shared
- * by the files of src/tokenizer only. */
+/* Internals of the tokenizer, private to this folder: struct ak_tokenizer, the encoders of its
+ * models, and how vocabularies write bytes (bytes.c). */
 #ifndef AK_TOKENIZER_INTERNAL_H
 #define AK_TOKENIZER_INTERNAL_H
 

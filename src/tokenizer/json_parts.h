@@ -1,5 +1,5 @@
-/* Loader of tokenizer.json: readers of its parts (json_parts.c) and of its model and vocabulary
- * (json_model.c), which json_tokenizer.c joins to a tokenizer. Every error message begins with
+/* Internals of the loader of tokenizer.json. json_parts.c reads its parts, json_model.c the model
+ * and its vocabulary; json_tokenizer.c makes a tokenizer from them. Every error message begins with
  * `where`, such as "tokenizer.json: normalizer". */
 #ifndef AK_TOKENIZER_JSON_PARTS_H
 #define AK_TOKENIZER_JSON_PARTS_H

@@ -1,5 +1,5 @@
-/* Merges neighbors, lowest rank first, until no pair merges: the inner loop of both kinds of BPE
- * (bpe.c, spm.c). O(n log n) for any text. */
+/* Merge loop of both kinds of BPE (bpe.c, spm.c): merges neighbors, lowest rank first, until no
+ * pair merges. O(n log n) for any text. */
 #ifndef AK_TOKENIZER_MERGE_H
 #define AK_TOKENIZER_MERGE_H
 

@@ -7,9 +7,6 @@
 #include "base/unicode.h"
 #include "base/utf8.h"
 
-static const char metaspace[] = "▁"; /* U+2581 */
-enum { METASPACE_BYTES = 3 };
-
 struct ak_tok_transform *ak_tok_transforms_add(struct ak_tok_transforms *s,
                                                enum ak_tok_transform_kind kind)
 {
@@ -283,11 +280,11 @@ static ak_status put_metaspace(const struct ak_tok_transform *s, const char *tex
         if (text[i] == ' ') {
             in_word = false;
             if (!s->flag2)
-                AK_TRY(ak_buffer_add(out, metaspace, METASPACE_BYTES, error));
+                AK_TRY(ak_buffer_add(out, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES, error));
             continue;
         }
         if (!in_word && ((s->flag && !prefixed) || s->flag2)) {
-            AK_TRY(ak_buffer_add(out, metaspace, METASPACE_BYTES, error));
+            AK_TRY(ak_buffer_add(out, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES, error));
             prefixed = true;
         }
         in_word = true;

@@ -3,7 +3,7 @@
  *     normalizers → pre-tokenizers → one model → ids
  *
  * Bytes that are not UTF-8 pass through unchanged. Built by json_*.c and pipeline_gguf.c, run by
- * normalize.c, split.c and pipeline.c. */
+ * pipeline.c, normalize.c and split.c, written as GGUF keys by export.c. */
 #ifndef AK_TOKENIZER_PIPELINE_H
 #define AK_TOKENIZER_PIPELINE_H
 
@@ -12,6 +12,11 @@
 #include "tokenizer/pretokenize.h"
 #include "tokenizer/token_bytes.h"
 #include "weights/provider.h"
+
+/* The metaspace: character U+2581, which SentencePiece vocabularies have in place of a space.
+ * In WordPiece vocabularies of GGUF it marks the beginning of a word. */
+#define AK_TOK_METASPACE "▁"
+enum { AK_TOK_METASPACE_BYTES = sizeof AK_TOK_METASPACE - 1 };
 
 /* ---- Character map of SentencePiece ------------------------------------- */
 /* SentencePiece's precompiled_charsmap: a double array (XCDA, Kanda 2018) of byte strings and their

@@ -8,9 +8,6 @@
 /* The unknown token scores this much below the worst token, as in llama.cpp and SentencePiece. */
 static const double unknown_penalty = 10.0;
 
-static const char metaspace[] = "▁"; /* U+2581 */
-enum { METASPACE_BYTES = 3 };
-
 static bool is_word(const struct ak_tokenizer *t, uint32_t id)
 {
     uint8_t kind = ak_tok_kind(t, id);
@@ -82,7 +79,7 @@ ak_status ak_tok_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *v
     bool lower = vocab->lowercase != 0,
          strip = vocab->strip_accents < 0 ? lower : vocab->strip_accents;
 
-    memcpy(p->word_prefix, metaspace, sizeof metaspace);
+    memcpy(p->word_prefix, AK_TOK_METASPACE, sizeof AK_TOK_METASPACE);
     p->inserts_spaces = true;
     if (strip)
         AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_BASE_CHARS, false, false, AK_TOK_REMOVED,
@@ -101,12 +98,13 @@ ak_status ak_tok_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *v
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         struct ak_text text = vocab->tokens[id];
         char *out = ak_tok_bytes_next(&t->token_bytes);
-        bool begins =
-            text.n > METASPACE_BYTES && memcmp(text.bytes, metaspace, METASPACE_BYTES) == 0;
-        ak_tok_bytes_append(&t->token_bytes, ak_tok_wordpiece_decode(
-                                                 begins ? text.bytes + METASPACE_BYTES : text.bytes,
-                                                 begins ? text.n - METASPACE_BYTES : text.n,
-                                                 begins || !is_word(t, id), out));
+        bool begins = text.n > AK_TOK_METASPACE_BYTES &&
+                      memcmp(text.bytes, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES) == 0;
+        ak_tok_bytes_append(
+            &t->token_bytes,
+            ak_tok_wordpiece_decode(begins ? text.bytes + AK_TOK_METASPACE_BYTES : text.bytes,
+                                    begins ? text.n - AK_TOK_METASPACE_BYTES : text.n,
+                                    begins || !is_word(t, id), out));
     }
     return AKUNU_OK;
 }
@@ -185,7 +183,7 @@ static ak_status add_char_transforms(struct ak_tok_pipeline *p, const struct ak_
         if (!replace)
             return ak_fail_memory(error, "the tokenizer", sizeof *replace);
         AK_TRY(copy_text(" ", &replace->literal, &replace->n_literal, error));
-        AK_TRY(copy_text(metaspace, &replace->text, &replace->n_text, error));
+        AK_TRY(copy_text(AK_TOK_METASPACE, &replace->text, &replace->n_text, error));
     }
     if (lower)
         AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_LOWERCASE, false, false, AK_TOK_REMOVED,

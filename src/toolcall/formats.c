@@ -1,5 +1,5 @@
-/* The table of formats. Detection takes the first format with a matching signature, so specific
- * formats come before general ones. */
+/* Table of tool-call formats, and of the markers of reasoning. Detection takes the first format
+ * with a matching signature, so specific formats come before general ones. */
 #include "toolcall/toolcall.h"
 
 #include <string.h>

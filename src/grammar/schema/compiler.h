@@ -1,4 +1,4 @@
-/* Schema compiler: declarations that its files share.
+/* Internals of the schema compiler, shared by the files of schema/.
  *
  * A schema is compiled as a list of terms that must all hold: the schema itself, what it refers to,
  * and what allOf adds. If a term offers alternatives (anyOf, oneOf), the list is compiled once with

@@ -1,4 +1,4 @@
-/* Compiles JSON Schema (draft 2020-12) to a grammar. Used by the API and the tool calls.
+/* Schema compiler: JSON Schema (draft 2020-12) to a grammar. Used by api/ and toolcall/.
  *
  * The grammar allows only what the schema allows; docs/grammar.md says where it allows less. A
  * keyword that a grammar cannot enforce is AKUNU_ERROR_UNSUPPORTED; the message names the keyword

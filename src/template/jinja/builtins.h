@@ -1,5 +1,6 @@
-/* Builtins of templates: lookup of filters, tests, globals and methods by name, and the functions
- * that their implementations share. */
+/* Builtins of templates: lookup of filters, tests, globals and methods by name, for the parser and
+ * the interpreter, and the functions that the builtins' files (filters_*.c, methods*.c, tests.c,
+ * functions.c and their helpers) share. */
 #ifndef AK_TEMPLATE_JINJA_BUILTINS_H
 #define AK_TEMPLATE_JINJA_BUILTINS_H
 

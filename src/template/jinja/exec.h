@@ -1,5 +1,6 @@
-/* The interpreter: scopes and statements (exec.c), expressions (eval.c), calls, attributes,
- * operators. Used by the builtins too. */
+/* Interpreter of templates: scopes and statements (exec.c), expressions (eval.c), calls (call.c),
+ * attributes (attribute.c), operators (operator.c). Used by jinja.c, which renders, and by the
+ * builtins. */
 #ifndef AK_TEMPLATE_JINJA_EXEC_H
 #define AK_TEMPLATE_JINJA_EXEC_H
 

@@ -1,12 +1,14 @@
-/* Jinja for chat templates: behaves as jinja2's immutable sandbox with trim_blocks, lstrip_blocks,
- * loop controls and the additions of transformers. Used by template/ only.
+/* Jinja engine for chat templates: behaves as jinja2's immutable sandbox with trim_blocks,
+ * lstrip_blocks, loop controls and the additions of transformers. Used by template/ only.
  *
  *   text → tokens → nodes           lexer.c, parser.c, expression.c, names.c
- *   nodes + variables → text        exec.c, eval.c, call.c
- *   values                          value.h, string.c, compare.c, repr.c, operator.c, attribute.c
- *   builtins                        methods_*.c, filters_*.c, tests.c, functions.c
+ *   nodes + variables → text        exec.c, eval.c, call.c, attribute.c, operator.c
+ *   values                          value.c, string.c, compare.c, repr.c, number.c, json.c
+ *   builtins                        methods*.c, filters_*.c, tests.c, functions.c, case.c,
+ *                                   format.c, percent.c
  *
- * ak_jinja_* is the interface; ak_j_* is internal to this folder.
+ * ak_jinja_* is the interface. ak_j_* is internal to this folder, except for the stripping of
+ * strings (string.h), which render.c uses too.
  *
  * Templates are hostile: steps, depth, memory and output are limited, and a template reaches
  * nothing beyond its variables. */

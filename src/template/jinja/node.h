@@ -1,4 +1,5 @@
-/* Syntax tree of a template: the nodes that the parser makes and exec.c and eval.c run. */
+/* Syntax tree of a template: nodes that the parser makes, names.c completes and the interpreter
+ * (exec.c, eval.c, call.c) runs. */
 #ifndef AK_TEMPLATE_JINJA_NODE_H
 #define AK_TEMPLATE_JINJA_NODE_H
 

@@ -1,5 +1,5 @@
-/* Internals of the parser: tokens from the lexer, and what statements (parser.c) and expressions
- * (expression.c) share. */
+/* Internals of the parser: tokens from the lexer, and what the parsers of statements (parser.c) and
+ * of expressions (expression.c) share. */
 #ifndef AK_TEMPLATE_JINJA_PARSER_H
 #define AK_TEMPLATE_JINJA_PARSER_H
 

@@ -1,5 +1,5 @@
 /* Strings of templates: UTF-8 bytes, indexed by characters as in Python; buffers to build them; and
- * conversions between values and text. Used by all of jinja/. */
+ * conversions between values and text. Used by all of jinja/, and by render.c to strip strings. */
 #ifndef AK_TEMPLATE_JINJA_STRING_H
 #define AK_TEMPLATE_JINJA_STRING_H
 
