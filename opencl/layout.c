@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "quant/block.h"
-
 enum { PIECES_MAX = 4 };
 
 /* Bytes of a stored block that are copied unchanged, in units: `bytes` from `at` on. */

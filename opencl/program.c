@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "store/store.h"

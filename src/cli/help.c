@@ -32,17 +32,19 @@ int cli_help(void)
         if (cli_is_shown(&cli_commands[i]))
             cli_output_format(&out, "  %s\n", cli_commands[i].example);
     print_heading(&out, "More");
-    cli_output_text(&out, "  A model is a GGUF file, or a folder of SafeTensors or of NumPy arrays "
-                          "with config.json. One that is not here\n"
-                          "  is looked for in ${XDG_DATA_HOME:-~/.local/share}/akunu/models; "
-                          "without -m the one there that quickstart fetched is used.\n"
-                          "  Each long flag can be set in the environment: AKUNU_THREADS=2 is "
-                          "--threads 2. A flag wins.\n"
-                          "  So it can in ${XDG_CONFIG_HOME:-~/.config}/akunu/config.yaml, which "
-                          "also names models with their settings: -m coder.\n"
-                          "  Exit codes: 0 fine, 1 failure, 2 usage, 3 model unreadable or "
-                          "unsupported, 4 out of memory,\n"
-                          "  130 interrupted.\n");
+    cli_output_text(&out,
+                    "  A model is a GGUF file, or a folder of SafeTensors or NumPy arrays with "
+                    "config.json.\n"
+                    "  -m also takes the name of a model in "
+                    "${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the model\n"
+                    "  that quickstart downloaded there is used.\n"
+                    "  Long flags can be set in the environment (AKUNU_THREADS=2 is --threads "
+                    "2) and in\n"
+                    "  ${XDG_CONFIG_HOME:-~/.config}/akunu/config.yaml, which can also define "
+                    "presets (-m coder). A flag wins.\n"
+                    "  Exit codes: 0 success, 1 failure, 2 usage, 3 model unreadable or "
+                    "unsupported, 4 out of memory,\n"
+                    "  130 interrupted.\n");
     return cli_output_end(&out, CLI_EXIT_OK);
 }
 

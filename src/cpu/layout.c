@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/half.h"
 #include "base/mem.h"
 
 enum {

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/utf8.h"
 
 static const char accepted_formats[] =
