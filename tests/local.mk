@@ -95,7 +95,7 @@ noinst_LTLIBRARIES += libak_amx_model.la
 libak_amx_model_la_SOURCES = src/cpu/amx/unpack.c src/cpu/amx/panel_bf16.c src/cpu/amx/probe.c src/cpu/amx/panel_i8_256.c \
 	src/cpu/amx/panel_i8_32.c tests/cpu/amx/tile_unit.h
 libak_amx_model_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AVX512_CFLAGS) -mavx512bf16
-libak_amx_model_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/cpu/amx
+libak_amx_model_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/cpu/amx -DAK_ISA=amx_model
 tests_cpu_test_amx_LDADD = libak_amx_model.la $(LDADD)
 endif
 EXTRA_DIST += tests/cpu/test_amx.c tests/cpu/amx/tile_unit.h

@@ -24,6 +24,30 @@ enum { AK_F8_K = sizeof(((struct ak_quant_block_f8 *)0)->q) };
 #define AK_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* AK_CONSTANT(x, max, N, call) runs `call` with N, a constant equal to x, if 1 ≤ x ≤ max; max is 2,
+ * 3, 4, 6 or 8. Vectors in arrays with constant bounds stay in registers. */
+#define AK_CONSTANT_CASE(N, value, ...)                                                            \
+    case value: {                                                                                  \
+        enum { N = (value) };                                                                      \
+        __VA_ARGS__;                                                                               \
+    } break;
+#define AK_CONSTANT_CASES_2(N, ...)                                                                \
+    AK_CONSTANT_CASE(N, 1, __VA_ARGS__) AK_CONSTANT_CASE(N, 2, __VA_ARGS__)
+#define AK_CONSTANT_CASES_3(N, ...)                                                                \
+    AK_CONSTANT_CASES_2(N, __VA_ARGS__) AK_CONSTANT_CASE(N, 3, __VA_ARGS__)
+#define AK_CONSTANT_CASES_4(N, ...)                                                                \
+    AK_CONSTANT_CASES_3(N, __VA_ARGS__) AK_CONSTANT_CASE(N, 4, __VA_ARGS__)
+#define AK_CONSTANT_CASES_6(N, ...)                                                                \
+    AK_CONSTANT_CASES_4(N, __VA_ARGS__)                                                            \
+    AK_CONSTANT_CASE(N, 5, __VA_ARGS__) AK_CONSTANT_CASE(N, 6, __VA_ARGS__)
+#define AK_CONSTANT_CASES_8(N, ...)                                                                \
+    AK_CONSTANT_CASES_6(N, __VA_ARGS__)                                                            \
+    AK_CONSTANT_CASE(N, 7, __VA_ARGS__) AK_CONSTANT_CASE(N, 8, __VA_ARGS__)
+#define AK_CONSTANT(x, max, N, ...)                                                                \
+    switch (x) {                                                                                   \
+        AK_CONSTANT_CASES_##max(N, __VA_ARGS__)                                                    \
+    }
+
 /* Whether the hardware prefetcher follows weight streams (AMD). If so, sequential lines need no
  * prefetch, and others need a larger distance (bench/NOTES.md). */
 AK_KERNEL bool ak_cpu_prefetches_streams(void)
@@ -112,6 +136,14 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
               float *restrict panel)                                                               \
     {                                                                                              \
         unpack_panel_f32(kind, rows, row_bytes, n_rows, cols, panel);                              \
+    }                                                                                              \
+    _Static_assert(true, "a semicolon follows")
+
+#define AK_UNPACK_PANEL_BF16(name, kind)                                                           \
+    void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,             \
+              uint16_t *restrict panel)                                                            \
+    {                                                                                              \
+        unpack_panel_bf16(kind, rows, row_bytes, n_rows, k, panel);                                \
     }                                                                                              \
     _Static_assert(true, "a semicolon follows")
 

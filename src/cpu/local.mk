@@ -16,6 +16,7 @@ libak_la_SOURCES += \
 	src/cpu/layout.c \
 	src/cpu/layout.h \
 	src/cpu/panel.h \
+	src/cpu/probe.h \
 	src/cpu/linear.c \
 	src/cpu/plan_steps.c \
 	src/cpu/prepare.c \

@@ -105,8 +105,8 @@ static bool slots_overlap(const struct ak_table *t, uint32_t a, uint32_t b)
            y->offset < x->offset + x->width;
 }
 
-/* Skinny GEMM prepares activations per thread, later than the table says: no thread may overwrite
- * the input before. Adds the barriers that ensure it. */
+/* In skinny GEMM each thread prepares the activations itself, possibly late. Adds barriers, so that
+ * no later step overwrites the input before all threads have read it. */
 static void keep_inputs(struct ak_cpu_prepared *p)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {

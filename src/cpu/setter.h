@@ -1,7 +1,7 @@
 /* AK_SETTER and AK_SET: how a source adds its kernels to the table of its ISA bundle. A bundle's
  * sources are compiled with its flags and with AK_ISA, its name. Kernels are static;
  * AK_SETTER(file) defines the one function that a source exports, ak_<isa>_set_<file>, and the
- * bundle's fill.c calls it with AK_SET(file, k). AMX's fill.c names its kernels itself.
+ * bundle's fill.c calls it with AK_SET(file, k).
  *
  * The sources in tmpl/ belong to several bundles, which say what differs: AK_VEC_H is a bundle's
  * vectors of floats ("cpu/avx2/vec.h"), AK_STEP_H its multiply step ("cpu/avx2/step.h"). */

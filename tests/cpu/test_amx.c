@@ -8,7 +8,8 @@
 
 #include "base/half.h"
 #include "base/mem.h"
-#include "cpu/amx/amx.h"
+#define AK_ISA amx_model
+#include "cpu/setter.h"
 
 enum { K_MAX = 2304, N_MAX = 50, TILES = AK_PANEL_I8_TILES_MAX, BF16_ROWS = 2 * AK_PANEL_ROWS_MAX };
 
@@ -68,10 +69,9 @@ START_TEST(same_bits)
         return;
     ak_cpu_fill_kernels(AK_CPU_ISA_AVX512, &avx512);
     amx = avx512;
-    ak_amx_set_kernels(&amx);
-    /* Named here, so that the model's are linked. */
-    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_0].dot_panel_i8, ak_amx_dot_panel_i8_32);
-    ck_assert_ptr_eq(amx.tile[AK_QUANT_Q4_K].dot_panel_i8, ak_amx_dot_panel_i8_k_minimum32);
+    AK_SET(unpack, &amx);
+    AK_SET(panel_i8_32, &amx);
+    AK_SET(panel_i8_256, &amx);
     next_random = 7;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t k = lengths[i], act_bytes = ak_cpu_act_bytes(ak_cpu_type_act_format(type), k);
@@ -200,9 +200,7 @@ START_TEST(bf16_as_described)
     ak_cpu_fill_kernels(AK_CPU_ISA_AVX512, &amx);
     if (!amx.dot_panel_bf16) /* tokens are rounded by its instruction */
         return;
-    ak_amx_bf16_set_kernels(&amx);
-    /* named here, so that the model's are linked */
-    ck_assert_ptr_eq(amx.dot_panel_bf16, ak_amx_dot_panel_bf16);
+    AK_SET(panel_bf16, &amx);
     ck_assert_uint_eq(amx.panel_bf16_max, BF16_ROWS);
     next_random = 11;
     size_t k = lengths[_i];

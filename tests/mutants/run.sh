@@ -56,7 +56,7 @@ check_patch() {
     switches=$(grep '^+' "$1" | grep -o 'AK_MUTANT([0-9]*)' | sort -u)
     [ "$switches" = "AK_MUTANT($n)" ] || fail "$name: its edits need AK_MUTANT($n) and no other"
     touched "$1" | grep -q . || fail "$name: no file to edit"
-    ! touched "$1" | grep -Ev '^(src|opencl)/.*\.(c|h|def)$' || fail "$name: edits what is no C source under src/ or opencl/"
+    ! touched "$1" | grep -Ev '^(src|opencl)/.*\.(c|h|def)$' || fail "$name: edits what is not a C source under src/ or opencl/"
 }
 
 # ---- Running a test ------------------------------------------------------------

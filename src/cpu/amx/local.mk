@@ -1,8 +1,7 @@
 EXTRA_LTLIBRARIES += libak_amx.la
 libak_amx_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AMX_CFLAGS)
-libak_amx_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/src/cpu/amx
+libak_amx_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/src/cpu/amx -DAK_ISA=amx
 libak_amx_la_SOURCES = \
-	src/cpu/amx/amx.h \
 	src/cpu/amx/unpack.c \
 	src/cpu/amx/panel_bf16.c \
 	src/cpu/amx/probe.c \

@@ -9,7 +9,7 @@
 #include <immintrin.h>
 
 #include "base/mem.h"
-#include "cpu/amx/amx.h"
+#include "cpu/setter.h"
 #include "cpu/avx512/lanes.h"
 #include "cpu/avx512bf16/round.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
@@ -55,19 +55,10 @@ AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *rows, s
         unpack_tile(type, rows, row_bytes, n_rows, k, panel);
 }
 
-void ak_amx_unpack_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                        uint16_t *restrict panel)
-{
-    unpack_panel_bf16(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
-}
+static AK_UNPACK_PANEL_BF16(unpack_bf16, AK_QUANT_BF16);
+static AK_UNPACK_PANEL_BF16(unpack_f16, AK_QUANT_F16);
 
-void ak_amx_unpack_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                       uint16_t *restrict panel)
-{
-    unpack_panel_bf16(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
-}
-
-void ak_amx_interleave_token_bf16(const float *restrict x, size_t k, size_t token,
+static void interleave_token_bf16(const float *restrict x, size_t k, size_t token,
                                   uint16_t *restrict tokens)
 {
     uint16_t *to = tokens + token / GROUP * GROUP * k + token % GROUP * AK_LANES;
@@ -142,7 +133,7 @@ AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const ui
                y_stride * sizeof *y);
 }
 
-void ak_amx_dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
+static void dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
                            const uint16_t *restrict tokens, size_t n, size_t k, float *restrict y,
                            size_t y_stride)
 {
@@ -166,4 +157,14 @@ void ak_amx_dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
         }
     }
     ak_amx_tile_release();
+}
+
+AK_SETTER(panel_bf16)
+{
+    k->unpack_panel_bf16[AK_QUANT_BF16] = unpack_bf16;
+    k->unpack_panel_bf16[AK_QUANT_F16] = unpack_f16;
+    k->interleave_token_bf16 = interleave_token_bf16;
+    k->dot_panel_bf16 = dot_panel_bf16;
+    k->panel_bf16_step = ROWS;
+    k->panel_bf16_max = 2 * AK_PANEL_ROWS_MAX;
 }

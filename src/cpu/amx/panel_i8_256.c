@@ -1,6 +1,6 @@
 /* GEMM with K-types: the tile unit sums 32 tokens × 16 rows over a super-block, low and high bytes
  * separately, while AVX-512 scales the sums of the previous one. */
-#include "cpu/amx/amx.h"
+#include "cpu/setter.h"
 #include "cpu/amx/panel_i8.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
 
@@ -148,7 +148,15 @@ AK_KERNEL void dot_panel_i8(enum ak_avx512_scaling scaling, const uint8_t *panel
     ak_amx_tile_release();
 }
 
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_minimum32, SCALES_32_MINIMUMS);
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k, SCALES_16_OFFSET_32);
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_minimum16, NO_SCALES_MINIMUMS_16);
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_k_124, NO_SCALES_OFFSET_124);
+static AK_DOT_PANEL_I8(dot_minimums32, SCALES_32_MINIMUMS);
+static AK_DOT_PANEL_I8(dot_no_minimums, SCALES_16_OFFSET_32);
+static AK_DOT_PANEL_I8(dot_minimums16, NO_SCALES_MINIMUMS_16);
+static AK_DOT_PANEL_I8(dot_offset124, NO_SCALES_OFFSET_124);
+
+AK_SETTER(panel_i8_256)
+{
+    k->tile[AK_QUANT_Q2_K].dot_panel_i8 = dot_minimums16;
+    k->tile[AK_QUANT_Q3_K].dot_panel_i8 = dot_offset124;
+    k->tile[AK_QUANT_Q4_K].dot_panel_i8 = k->tile[AK_QUANT_Q5_K].dot_panel_i8 = dot_minimums32;
+    k->tile[AK_QUANT_Q6_K].dot_panel_i8 = k->tile[AK_QUANT_IQ4_XS].dot_panel_i8 = dot_no_minimums;
+}

@@ -1,7 +1,7 @@
 /* GEMM with types that have blocks of 32: the tile unit computes 16 tokens × 16 rows of a block at
  * once, and AVX-512 scales the sums of earlier blocks. Two blocks are computed while two are
  * scaled; float sums stay in registers over a tile. */
-#include "cpu/amx/amx.h"
+#include "cpu/setter.h"
 #include "cpu/amx/panel_i8.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
 
@@ -120,5 +120,12 @@ AK_KERNEL void dot_panel_i8(bool minimum, const uint8_t *panel, size_t n_tiles, 
     ak_amx_tile_release();
 }
 
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_32, false);
-AK_DOT_PANEL_I8(ak_amx_dot_panel_i8_32_minimum, true);
+static AK_DOT_PANEL_I8(dot_32, false);
+static AK_DOT_PANEL_I8(dot_32_minimum, true);
+
+AK_SETTER(panel_i8_32)
+{
+#define TILE32(name, NAME)                                                                         \
+    k->tile[AK_QUANT_##NAME].dot_panel_i8 = has_minimum(AK_QUANT_##NAME) ? dot_32_minimum : dot_32;
+#include "cpu/types.def"
+}

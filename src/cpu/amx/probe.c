@@ -1,6 +1,6 @@
 /* Roofline probes of the tile unit: four accumulators, so that no product waits for the one before
  * it. */
-#include "cpu/amx/amx.h"
+#include "cpu/setter.h"
 #include <tile_unit.h> /* of this folder, or the model of it in tests/cpu/amx */
 
 enum { SUMS = 4, WORDS = 16, ROW_BYTES = 64 };
@@ -29,7 +29,7 @@ static void finish(uint64_t *sink)
     *sink = sum[0];
 }
 
-uint64_t ak_amx_probe_int8(size_t rounds, uint64_t *sink)
+static uint64_t probe_int8(size_t rounds, uint64_t *sink)
 {
     start();
     for (size_t i = 0; i < rounds; i++) {
@@ -42,7 +42,7 @@ uint64_t ak_amx_probe_int8(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * SUMS * 2 * WORDS * WORDS * ROW_BYTES;
 }
 
-uint64_t ak_amx_probe_bf16(size_t rounds, uint64_t *sink)
+static uint64_t probe_bf16(size_t rounds, uint64_t *sink)
 {
     start();
     for (size_t i = 0; i < rounds; i++) {
@@ -53,4 +53,14 @@ uint64_t ak_amx_probe_bf16(size_t rounds, uint64_t *sink)
     }
     finish(sink);
     return (uint64_t)rounds * SUMS * 2 * WORDS * WORDS * (ROW_BYTES / 2);
+}
+
+AK_SETTER(probe_int8)
+{
+    k->probe_int8 = probe_int8;
+}
+
+AK_SETTER(probe_bf16)
+{
+    k->probe_bf16 = probe_bf16;
 }

@@ -1,6 +1,6 @@
 /* Unpacks panels for the tile unit from AVX-512's: folds offsets and integer scales into the quants
  * once, because the unit cannot apply them between two products. */
-#include "cpu/amx/amx.h"
+#include "cpu/setter.h"
 #include "cpu/amx/panel_i8.h"
 #include "cpu/avx512/avx512.h"
 
@@ -71,43 +71,53 @@ AK_KERNEL void unpack_tile256(ak_unpack_panel_i8_fn *unpack, enum ak_avx512_scal
 }
 
 /* ---- Kernels ------------------------------------------------------------ */
+/* What the panel's words of a type exceed its quants by. */
+AK_KERNEL uint8_t offset32(enum ak_quant_type type)
+{
+    switch (offset_of(type)) {
+    case OFFSET_8: return 8;
+    case OFFSET_16: return 16;
+    case OFFSET_128:
+    case OFFSET_128_MINIMUM: return 128;
+    default: return 0;
+    }
+}
+
 /* The tiles of a tile row are consecutive in memory; a panel has the tiles of all its tile rows
  * side by side. */
-#define UNPACK_PANEL(name, type, tile_bytes, unpack_tile)                                          \
-    void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k, uint8_t *restrict panel)    \
-    {                                                                                              \
-        for (size_t r = 0; r < n_tiles; r++) {                                                     \
-            uint8_t *to = panel;                                                                   \
-            for (size_t left = k, part; left > 0; left -= part, to += n_tiles * (tile_bytes)) {    \
-                part = ak_min_size(left, AK_TILE_K);                                               \
-                unpack_tile;                                                                       \
-                tiles += ak_cpu_tile_row_bytes(type, part);                                        \
-            }                                                                                      \
-        }                                                                                          \
+AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles,
+                               size_t k, uint8_t *panel)
+{
+    static ak_unpack_panel_i8_fn *const avx512[AK_QUANT_COUNT] = {
+#define TILE32(name, NAME) [AK_QUANT_##NAME] = ak_avx512_unpack_##name,
+#define TILE256(name, NAME) [AK_QUANT_##NAME] = ak_avx512_unpack_##name,
+#include "cpu/types.def"
+    };
+    const bool is_32 = ak_cpu_type_act_format(type) == AK_CPU_ACT_Q8_32,
+               minimum = has_minimum(type);
+    for (size_t r = 0; r < n_tiles; r++) {
+        uint8_t *to = panel;
+        for (size_t left = k, part, bytes; left > 0; left -= part, to += n_tiles * bytes) {
+            part = ak_min_size(left, AK_TILE_K);
+            bytes =
+                is_32 ? part / AK_BLOCK_K * block32_bytes(minimum) : folded_bytes(scaling_of(type));
+            if (is_32)
+                unpack_tile32(avx512[type], (char)offset32(type), minimum, tiles, part,
+                              to + r * bytes);
+            else
+                unpack_tile256(avx512[type], scaling_of(type), tiles, to + r * bytes);
+            tiles += ak_cpu_tile_row_bytes(type, part);
+        }
     }
+}
 
-#define UNPACK_32(name, type, unpack, offset, minimum)                                             \
-    UNPACK_PANEL(name, type, part / AK_BLOCK_K * block32_bytes(minimum),                           \
-                 unpack_tile32(unpack, (char)(offset), minimum, tiles, part,                       \
-                               to + r * (part / AK_BLOCK_K) * block32_bytes(minimum)))
+#define TILE32(name, NAME) static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);
+#define TILE256(name, NAME) static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);
+#include "cpu/types.def"
 
-#define UNPACK_256(name, type, unpack, scaling)                                                    \
-    UNPACK_PANEL(name, type, folded_bytes(scaling),                                                \
-                 unpack_tile256(unpack, scaling, tiles, to + r * folded_bytes(scaling)))
-
-UNPACK_32(ak_amx_unpack_q4_0, AK_QUANT_Q4_0, ak_avx512_unpack_q4_0, 8, false)
-UNPACK_32(ak_amx_unpack_q4_1, AK_QUANT_Q4_1, ak_avx512_unpack_q4_1, 0, true)
-UNPACK_32(ak_amx_unpack_q5_0, AK_QUANT_Q5_0, ak_avx512_unpack_q5_0, 16, false)
-UNPACK_32(ak_amx_unpack_q5_1, AK_QUANT_Q5_1, ak_avx512_unpack_q5_1, 0, true)
-UNPACK_32(ak_amx_unpack_q8_0, AK_QUANT_Q8_0, ak_avx512_unpack_q8_0, 128, false)
-UNPACK_32(ak_amx_unpack_iq4_nl, AK_QUANT_IQ4_NL, ak_avx512_unpack_iq4_nl, 128, false)
-UNPACK_32(ak_amx_unpack_mxfp4, AK_QUANT_MXFP4, ak_avx512_unpack_mxfp4, 16, false)
-UNPACK_32(ak_amx_unpack_a4, AK_QUANT_A4, ak_avx512_unpack_a4, 0, true)
-UNPACK_32(ak_amx_unpack_a5, AK_QUANT_A5, ak_avx512_unpack_a5, 0, true)
-UNPACK_32(ak_amx_unpack_a8, AK_QUANT_A8, ak_avx512_unpack_a8, 128, true)
-UNPACK_256(ak_amx_unpack_q2_k, AK_QUANT_Q2_K, ak_avx512_unpack_q2_k, NO_SCALES_MINIMUMS_16)
-UNPACK_256(ak_amx_unpack_q3_k, AK_QUANT_Q3_K, ak_avx512_unpack_q3_k, NO_SCALES_OFFSET_124)
-UNPACK_256(ak_amx_unpack_q4_k, AK_QUANT_Q4_K, ak_avx512_unpack_q4_k, SCALES_32_MINIMUMS)
-UNPACK_256(ak_amx_unpack_q5_k, AK_QUANT_Q5_K, ak_avx512_unpack_q5_k, SCALES_32_MINIMUMS)
-UNPACK_256(ak_amx_unpack_q6_k, AK_QUANT_Q6_K, ak_avx512_unpack_q6_k, SCALES_16_OFFSET_32)
-UNPACK_256(ak_amx_unpack_iq4_xs, AK_QUANT_IQ4_XS, ak_avx512_unpack_iq4_xs, SCALES_32_OFFSET_128)
+AK_SETTER(unpack)
+{
+#define TILE32(name, NAME) k->tile[AK_QUANT_##NAME].unpack_panel_i8 = unpack_##name;
+#define TILE256(name, NAME) k->tile[AK_QUANT_##NAME].unpack_panel_i8 = unpack_##name;
+#include "cpu/types.def"
+}

@@ -251,12 +251,7 @@ AK_KERNEL void attn_qk(bool half, const float *q, size_t q_stride, size_t n_rows
     for (size_t n; n_rows > 0;
          n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_KV_PAGE_TOKENS) {
         n = block_rows(n_rows);
-        switch (n) {
-        case 1: score(half, 1, &b, first, end); break;
-        case 2: score(half, 2, &b, first, end); break;
-        case 3: score(half, 3, &b, first, end); break;
-        default: score(half, 4, &b, first, end); break;
-        }
+        AK_CONSTANT(n, 4, N, score(half, N, &b, first, end));
     }
 }
 
@@ -267,12 +262,7 @@ AK_KERNEL void attn_pv(bool half, float *weights, size_t n_rows, size_t head_dim
     struct rows b = { weights, head_dim, v, first, end, max, sum, out, out_stride };
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = block_rows(n_rows);
-        switch (n) {
-        case 1: mix_rows(half, 1, &b); break;
-        case 2: mix_rows(half, 2, &b); break;
-        case 3: mix_rows(half, 3, &b); break;
-        default: mix_rows(half, 4, &b); break;
-        }
+        AK_CONSTANT(n, 4, N, mix_rows(half, N, &b));
         b = select_row(b, n);
         b.max += n;
         b.sum += n;

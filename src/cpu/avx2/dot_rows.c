@@ -96,10 +96,9 @@ static void dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
     for (; t + TOKENS <= n; t += TOKENS)
         column(TOKENS, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride,
                y_stride);
-    if (n - t == 2)
-        column(2, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
-    else if (n - t == 1)
-        column(1, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride);
+    AK_CONSTANT(
+        n - t, 2, N,
+        column(N, w, w_stride, n_rows, x + t * x_stride, x_stride, k, y + t * y_stride, y_stride));
 }
 
 AK_SETTER(dot_rows)

@@ -95,12 +95,9 @@ AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_
         for (; t + 3 <= n; t += 3)
             block(type, 1, 3, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
                   y_stride);
-        if (n - t == 2)
-            block(type, 1, 2, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
-                  y_stride);
-        else if (n - t == 1)
-            block(type, 1, 1, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
-                  y_stride);
+        AK_CONSTANT(n - t, 2, N,
+                    block(type, 1, N, w, row_bytes, cols, x + t * x_stride, x_stride,
+                          y + t * y_stride, y_stride));
     }
 }
 

@@ -12,6 +12,6 @@ void ak_avx2_set_kernels(struct ak_cpu_kernels *k)
     AK_SET(dot_stored, k);
     AK_SET(panel_f32, k);
     AK_SET(quantize, k);
+    AK_SET(probe_int8, k);
     AK_SET(probe, k);
-    AK_SET(probe_f32, k);
 }

@@ -15,7 +15,7 @@ libak_avx2_la_SOURCES = \
 	src/cpu/avx2/vec.h \
 	src/cpu/tmpl/delta.c \
 	src/cpu/tmpl/elementwise.c \
-	src/cpu/tmpl/probe_f32.c \
+	src/cpu/tmpl/probe.c \
 	src/cpu/tmpl/dot256_v256.c \
 	src/cpu/tmpl/dot32_v256.c \
 	src/cpu/tmpl/tiles_v256.h

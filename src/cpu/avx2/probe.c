@@ -1,19 +1,6 @@
-/* Roofline probes of AVX2: reading and int8 products. */
+/* Roofline probe of AVX2: int8 products. */
 #include "cpu/setter.h"
 #include "cpu/avx2/lanes.h"
-
-static uint64_t probe_read(const uint8_t *restrict p, size_t bytes)
-{
-    __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
-    for (size_t i = 0; i + 128 <= bytes; i += 128) {
-        a = _mm256_xor_si256(a, _mm256_loadu_si256((const __m256i *)(const void *)(p + i)));
-        b = _mm256_xor_si256(b, _mm256_loadu_si256((const __m256i *)(const void *)(p + i + 32)));
-        c = _mm256_xor_si256(c, _mm256_loadu_si256((const __m256i *)(const void *)(p + i + 64)));
-        d = _mm256_xor_si256(d, _mm256_loadu_si256((const __m256i *)(const void *)(p + i + 96)));
-    }
-    a = _mm256_xor_si256(_mm256_xor_si256(a, b), _mm256_xor_si256(c, d));
-    return (uint64_t)_mm256_extract_epi64(a, 0) ^ (uint64_t)_mm256_extract_epi64(a, 2);
-}
 
 /* vpmaddubsw and the sum in 16 bits: the minimum cost of a 4-bit product. Operands are hidden from
  * the compiler, so that no product is merged or moved. */
@@ -37,8 +24,7 @@ static uint64_t probe_int8(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * 32 * 2;
 }
 
-AK_SETTER(probe)
+AK_SETTER(probe_int8)
 {
-    k->probe_read = probe_read;
     k->probe_int8 = probe_int8;
 }

@@ -246,14 +246,7 @@ AK_KERNEL void attn_qk(enum ak_quant_type type, const float *q, size_t q_stride,
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_KV_PAGE_TOKENS) {
         n = block_rows(n_rows);
-        switch (n) {
-        case 1: row_scores(type, 1, q, q_stride, head_dim, k, first, end, weights); break;
-        case 2: row_scores(type, 2, q, q_stride, head_dim, k, first, end, weights); break;
-        case 3: row_scores(type, 3, q, q_stride, head_dim, k, first, end, weights); break;
-        case 4: row_scores(type, 4, q, q_stride, head_dim, k, first, end, weights); break;
-        case 5: row_scores(type, 5, q, q_stride, head_dim, k, first, end, weights); break;
-        default: row_scores(type, 6, q, q_stride, head_dim, k, first, end, weights); break;
-        }
+        AK_CONSTANT(n, 6, N, row_scores(type, N, q, q_stride, head_dim, k, first, end, weights));
     }
 }
 
@@ -263,26 +256,9 @@ AK_KERNEL void attn_pv(enum ak_quant_type type, float *weights, size_t n_rows, s
 {
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = block_rows(n_rows);
-        switch (n) {
-        case 1:
-            row_values(type, 1, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 2:
-            row_values(type, 2, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 3:
-            row_values(type, 3, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 4:
-            row_values(type, 4, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 5:
-            row_values(type, 5, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        default:
-            row_values(type, 6, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        }
+        AK_CONSTANT(
+            n, 6, N,
+            row_values(type, N, weights, head_dim, v, first, end, max, sum, out, out_stride));
         weights += n * AK_KV_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }

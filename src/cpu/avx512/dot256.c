@@ -354,20 +354,9 @@ AK_KERNEL void dot_tokens(enum ak_quant_type type, size_t n, const uint8_t *tile
                           size_t k, size_t distance, const uint8_t *activations, size_t act_bytes,
                           float *y, size_t y_stride)
 {
-    switch (n) {
-    case 1:
-        dot_tile_rows(type, 1, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
-        break;
-    case 2:
-        dot_tile_rows(type, 2, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
-        break;
-    case 3:
-        dot_tile_rows(type, 3, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
-        break;
-    default:
-        dot_tile_rows(type, 4, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
-        break;
-    }
+    AK_CONSTANT(
+        n, 4, N,
+        dot_tile_rows(type, N, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride));
 }
 
 /* Prefetch distance of a pass over a long stream; 0: none. Q3_K and Q6_K combine bits from distant

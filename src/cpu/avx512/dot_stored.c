@@ -75,12 +75,7 @@ AK_KERNEL void all_tokens(enum ak_quant_type type, size_t rows, const uint8_t *w
 {
     for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)
         block(type, rows, TOKENS, w, row_bytes, cols, x, x_stride, y, y_stride);
-    if (n == 3)
-        block(type, rows, 3, w, row_bytes, cols, x, x_stride, y, y_stride);
-    else if (n == 2)
-        block(type, rows, 2, w, row_bytes, cols, x, x_stride, y, y_stride);
-    else if (n == 1)
-        block(type, rows, 1, w, row_bytes, cols, x, x_stride, y, y_stride);
+    AK_CONSTANT(n, 3, N, block(type, rows, N, w, row_bytes, cols, x, x_stride, y, y_stride));
 }
 
 AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_bytes,

@@ -15,6 +15,6 @@ void ak_avx512_set_kernels(struct ak_cpu_kernels *k)
     AK_SET(dot_stored, k);
     AK_SET(panel_f32, k);
     AK_SET(rope, k);
+    AK_SET(probe_int8, k);
     AK_SET(probe, k);
-    AK_SET(probe_f32, k);
 }

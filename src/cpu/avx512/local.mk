@@ -21,4 +21,4 @@ libak_avx512_la_SOURCES = \
 	src/cpu/avx512/vec.h \
 	src/cpu/tmpl/delta.c \
 	src/cpu/tmpl/elementwise.c \
-	src/cpu/tmpl/probe_f32.c
+	src/cpu/tmpl/probe.c

@@ -106,20 +106,9 @@ AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t 
                          __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
                          float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {
-    switch ((tokens + 1) / 2) {
-    case 1:
-        pass(vectors, 2, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
-        break;
-    case 2:
-        pass(vectors, 4, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
-        break;
-    case 3:
-        pass(vectors, 6, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
-        break;
-    default:
-        pass(vectors, TOKENS, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch);
-        break;
-    }
+    AK_CONSTANT(
+        (tokens + 1) / 2, 4, PAIRS,
+        pass(vectors, 2 * PAIRS, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch));
 }
 
 AK_KERNEL void dot_vectors(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens,
@@ -144,11 +133,8 @@ static void dot_panel_f32(const float *restrict panel, size_t n_rows, const floa
     struct ak_panel_prefetch prefetch =
         ak_panel_init_prefetch(next, next_bytes, (n + TOKENS - 1) / TOKENS * AK_LANES);
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
-    switch ((n_rows + LANES - 1) / LANES) {
-    case 1: dot_vectors(1, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
-    case 2: dot_vectors(2, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
-    default: dot_vectors(VECTORS, panel, lanes, tokens, n, k, y, y_stride, &prefetch); break;
-    }
+    AK_CONSTANT((n_rows + LANES - 1) / LANES, 3, N,
+                dot_vectors(N, panel, lanes, tokens, n, k, y, y_stride, &prefetch));
 }
 
 AK_SETTER(panel_f32)

@@ -103,14 +103,8 @@ AK_KERNEL void dot_groups(enum ak_avx512_offset offset, size_t n_tiles, const ui
     size_t n_blocks = k / AK_BLOCK_K;
     for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
         micro(offset, n_tiles, GROUP, panel, n_blocks, activations, act_bytes, y, y_stride);
-    switch (n) {
-    case 5: micro(offset, n_tiles, 5, panel, n_blocks, activations, act_bytes, y, y_stride); break;
-    case 4: micro(offset, n_tiles, 4, panel, n_blocks, activations, act_bytes, y, y_stride); break;
-    case 3: micro(offset, n_tiles, 3, panel, n_blocks, activations, act_bytes, y, y_stride); break;
-    case 2: micro(offset, n_tiles, 2, panel, n_blocks, activations, act_bytes, y, y_stride); break;
-    case 1: micro(offset, n_tiles, 1, panel, n_blocks, activations, act_bytes, y, y_stride); break;
-    default: break;
-    }
+    AK_CONSTANT(n, 6, N,
+                micro(offset, n_tiles, N, panel, n_blocks, activations, act_bytes, y, y_stride));
 }
 
 AK_KERNEL void dot_panel_i8(enum ak_avx512_offset offset, const uint8_t *panel, size_t n_tiles,

@@ -39,17 +39,8 @@ AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *restric
     }
 }
 
-static void unpack_bf16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                        uint16_t *restrict panel)
-{
-    unpack_panel_bf16(AK_QUANT_BF16, rows, row_bytes, n_rows, k, panel);
-}
-
-static void unpack_f16(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t k,
-                       uint16_t *restrict panel)
-{
-    unpack_panel_bf16(AK_QUANT_F16, rows, row_bytes, n_rows, k, panel);
-}
+static AK_UNPACK_PANEL_BF16(unpack_bf16, AK_QUANT_BF16);
+static AK_UNPACK_PANEL_BF16(unpack_f16, AK_QUANT_F16);
 
 static void interleave_token_bf16(const float *restrict x, size_t k, size_t token,
                                   uint16_t *restrict tokens)
@@ -100,12 +91,8 @@ AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t 
 AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x,
                          size_t pairs, bool is_first, __m512 (*waiting)[VECTORS])
 {
-    switch ((tokens + 1) / 2) {
-    case 1: pass(vectors, 2, w, x, pairs, is_first, waiting); break;
-    case 2: pass(vectors, 4, w, x, pairs, is_first, waiting); break;
-    case 3: pass(vectors, 6, w, x, pairs, is_first, waiting); break;
-    default: pass(vectors, TOKENS, w, x, pairs, is_first, waiting); break;
-    }
+    AK_CONSTANT((tokens + 1) / 2, 4, PAIRS,
+                pass(vectors, 2 * PAIRS, w, x, pairs, is_first, waiting));
 }
 
 AK_KERNEL void dot_vectors(size_t vectors, const uint16_t *panel, __mmask16 lanes,
@@ -136,11 +123,8 @@ static void dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
                            size_t y_stride)
 {
     __mmask16 lanes = n_rows % LANES ? first_lanes(n_rows % LANES) : (__mmask16)0xffff;
-    switch ((n_rows + LANES - 1) / LANES) {
-    case 1: dot_vectors(1, panel, lanes, tokens, n, k, y, y_stride); break;
-    case 2: dot_vectors(2, panel, lanes, tokens, n, k, y, y_stride); break;
-    default: dot_vectors(VECTORS, panel, lanes, tokens, n, k, y, y_stride); break;
-    }
+    AK_CONSTANT((n_rows + LANES - 1) / LANES, 3, N,
+                dot_vectors(N, panel, lanes, tokens, n, k, y, y_stride));
 }
 
 /* Roofline probe: twelve chains of products. */

@@ -230,16 +230,7 @@ AK_KERNEL void attn_qk(bool half, const float *q, size_t q_stride, size_t n_rows
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_KV_PAGE_TOKENS) {
         n = ak_min_size(n_rows, ROWS);
-        switch (n) {
-        case 1: row_scores(half, 1, q, q_stride, head_dim, k, first, end, weights); break;
-        case 2: row_scores(half, 2, q, q_stride, head_dim, k, first, end, weights); break;
-        case 3: row_scores(half, 3, q, q_stride, head_dim, k, first, end, weights); break;
-        case 4: row_scores(half, 4, q, q_stride, head_dim, k, first, end, weights); break;
-        case 5: row_scores(half, 5, q, q_stride, head_dim, k, first, end, weights); break;
-        case 6: row_scores(half, 6, q, q_stride, head_dim, k, first, end, weights); break;
-        case 7: row_scores(half, 7, q, q_stride, head_dim, k, first, end, weights); break;
-        default: row_scores(half, 8, q, q_stride, head_dim, k, first, end, weights); break;
-        }
+        AK_CONSTANT(n, 8, N, row_scores(half, N, q, q_stride, head_dim, k, first, end, weights));
     }
 }
 
@@ -249,32 +240,9 @@ AK_KERNEL void attn_pv(bool half, float *weights, size_t n_rows, size_t head_dim
 {
     for (size_t n; n_rows > 0; n_rows -= n) {
         n = ak_min_size(n_rows, ROWS);
-        switch (n) {
-        case 1:
-            row_values(half, 1, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 2:
-            row_values(half, 2, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 3:
-            row_values(half, 3, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 4:
-            row_values(half, 4, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 5:
-            row_values(half, 5, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 6:
-            row_values(half, 6, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        case 7:
-            row_values(half, 7, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        default:
-            row_values(half, 8, weights, head_dim, v, first, end, max, sum, out, out_stride);
-            break;
-        }
+        AK_CONSTANT(
+            n, 8, N,
+            row_values(half, N, weights, head_dim, v, first, end, max, sum, out, out_stride));
         weights += n * AK_KV_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }

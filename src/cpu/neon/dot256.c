@@ -290,7 +290,7 @@ static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                          size_t y_stride)
 {
-    /* the activations of so many stay in the second-level cache beside the panel */
+    /* tokens whose activations fit the second-level cache beside the panel */
     enum { TOKENS = 16 };
     size_t n_panels = k / AK_TILE_K;
     for (size_t t = 0; t < n;

@@ -86,10 +86,7 @@ static void dot_rows(const float *restrict w, size_t w_stride, size_t n_rows,
 {
     for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)
         dot_tokens(TOKENS, w, w_stride, n_rows, x, x_stride, k, y, y_stride);
-    if (n == 2)
-        dot_tokens(2, w, w_stride, n_rows, x, x_stride, k, y, y_stride);
-    else if (n == 1)
-        dot_tokens(1, w, w_stride, n_rows, x, x_stride, k, y, y_stride);
+    AK_CONSTANT(n, 2, N, dot_tokens(N, w, w_stride, n_rows, x, x_stride, k, y, y_stride));
 }
 
 AK_SETTER(dot_rows)

@@ -24,4 +24,4 @@ libak_neon_la_SOURCES = \
 	src/cpu/neon/vec.h \
 	src/cpu/tmpl/delta.c \
 	src/cpu/tmpl/elementwise.c \
-	src/cpu/tmpl/probe_f32.c
+	src/cpu/tmpl/probe.c

@@ -75,12 +75,8 @@ AK_KERNEL void dot_panels(bool has_min, const struct ak_neon_micropanel32 *panel
 {
     for (; n >= TOKENS; n -= TOKENS, activations += TOKENS * act_bytes, y += TOKENS * y_stride)
         dot_tokens(has_min, panels, n_panels, activations, act_bytes, TOKENS, y, y_stride);
-    switch (n) {
-    case 1: dot_tokens(has_min, panels, n_panels, activations, act_bytes, 1, y, y_stride); break;
-    case 2: dot_tokens(has_min, panels, n_panels, activations, act_bytes, 2, y, y_stride); break;
-    case 3: dot_tokens(has_min, panels, n_panels, activations, act_bytes, 3, y, y_stride); break;
-    default: break;
-    }
+    AK_CONSTANT(n, 3, N,
+                dot_tokens(has_min, panels, n_panels, activations, act_bytes, N, y, y_stride));
 }
 
 void ak_neon_dot_micropanels32(enum ak_quant_type type,

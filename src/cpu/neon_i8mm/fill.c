@@ -6,5 +6,5 @@ void ak_neon_i8mm_set_kernels(struct ak_cpu_kernels *k)
 {
     AK_SET(panel_i8_32, k);
     AK_SET(panel_i8_256, k);
-    AK_SET(probe, k);
+    AK_SET(probe_int8, k);
 }

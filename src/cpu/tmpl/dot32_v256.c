@@ -297,12 +297,7 @@ AK_KERNEL void dot_skinny(enum ak_quant_type type, const uint8_t *w, size_t n_bl
 {
     for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
         dot_tile(type, w, n_blocks, activations, act_bytes, GROUP, y, y_stride);
-    switch (n) {
-    case 3: dot_tile(type, w, n_blocks, activations, act_bytes, 3, y, y_stride); break;
-    case 2: dot_tile(type, w, n_blocks, activations, act_bytes, 2, y, y_stride); break;
-    case 1: dot_tile(type, w, n_blocks, activations, act_bytes, 1, y, y_stride); break;
-    default: break;
-    }
+    AK_CONSTANT(n, 3, N, dot_tile(type, w, n_blocks, activations, act_bytes, N, y, y_stride));
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,

@@ -1,7 +1,30 @@
-/* Roofline probe of float products, written once for the vectors of every bundle. */
+/* Roofline probes of reading and of float products, written once for the vectors of every bundle.
+ */
+#include <string.h>
+
 #include "cpu/setter.h"
 
 #include AK_VEC_H
+
+typedef uint64_t words __attribute__((vector_size(sizeof(vf))));
+
+static uint64_t probe_read(const uint8_t *restrict p, size_t bytes)
+{
+    enum { CHAINS = 4 };
+    words sum[CHAINS] = { { 0 } };
+    for (size_t i = 0; i + sizeof sum <= bytes; i += sizeof sum)
+        AK_UNROLL
+    for (size_t j = 0; j < CHAINS; j++) {
+        words read;
+        memcpy(&read, p + i + j * sizeof read, sizeof read);
+        sum[j] ^= read;
+    }
+    sum[0] ^= sum[1] ^ sum[2] ^ sum[3];
+    uint64_t folded = 0;
+    for (size_t j = 0; j < sizeof sum[0] / sizeof folded; j++)
+        folded ^= sum[0][j];
+    return folded;
+}
 
 /* Sixteen chains of fma, enough for four units with a latency of four cycles. Different starting
  * values keep them apart, and they share two operands, so that everything stays in registers. */
@@ -25,7 +48,8 @@ static uint64_t probe_f32(size_t rounds, uint64_t *sink)
     return (uint64_t)rounds * CHAINS * VF_LANES * 2;
 }
 
-AK_SETTER(probe_f32)
+AK_SETTER(probe)
 {
+    k->probe_read = probe_read;
     k->probe_f32 = probe_f32;
 }
