@@ -291,39 +291,12 @@ static struct ak_jval filter_max(struct ak_jenv *j, const struct ak_jval *a,
     return find_extreme(j, a, ">");
 }
 
-/* groupby: pairs of a key, as the first element of the group has it, and the elements. */
-static struct ak_jval filter_groupby(struct ak_jenv *j, const struct ak_jval *a,
-                                     const struct ak_jargs *rest)
-{
-    struct ak_jlist *items = copy(j, ak_j_iterate(j, a[0])),
-                    *groups = ak_j_list(j, AK_J_PLAIN_LIST, 0), *group = NULL;
-    struct ak_jval *keys = ak_j_alloc(j, items->n, sizeof *keys), last = ak_j_none();
-    (void)rest;
-    for (size_t i = 0; i < items->n; i++)
-        keys[i] = ak_j_sort_key(j, ak_j_member_at(j, items->items[i], a[1], a[2]), a[3]);
-    ak_j_sort(j, items->items, keys, items->n, false);
-    for (size_t i = 0; i < items->n; i++) {
-        struct ak_jval member = ak_j_member_at(j, items->items[i], a[1], a[2]),
-                       key = ak_j_sort_key(j, member, a[3]);
-        if (!group || !ak_j_is_equal(j, key, last)) {
-            group = ak_j_list(j, AK_J_PLAIN_LIST, 0);
-            struct ak_jval pair = ak_j_pair(j, member, ak_j_from_list(group));
-            pair.as.list->grouped = true;
-            ak_j_append(j, groups, pair);
-        }
-        ak_j_append(j, group, items->items[i]);
-        last = key;
-    }
-    return ak_j_from_list(groups);
-}
-
 const struct ak_jbuiltin ak_j_order_filters[] = {
     { "sort", filter_sort, 0, { "reverse", "case_sensitive", "attribute" }, false, false },
     { "dictsort", filter_dictsort, 0, { "case_sensitive", "by", "reverse" }, false, false },
     { "unique", filter_unique, 0, { "case_sensitive", "attribute" }, false, false },
     { "min", filter_min, 0, { "case_sensitive", "attribute" }, false, false },
     { "max", filter_max, 0, { "case_sensitive", "attribute" }, false, false },
-    { "groupby", filter_groupby, 1, { "attribute", "default", "case_sensitive" }, false, false },
     { NULL, NULL, 0, { NULL }, false, false },
 };
 

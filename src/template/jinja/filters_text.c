@@ -119,48 +119,6 @@ static struct ak_jval filter_xmlattr(struct ak_jenv *j, const struct ak_jval *a,
     return ak_j_finish(j, &out);
 }
 
-/* ---- URLs --------------------------------------------------------------- */
-static void put_quoted(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s, bool query)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    ak_j_spend(j, s->n / 4);
-    for (size_t i = 0; i < s->n; i++) {
-        unsigned char c = (unsigned char)s->bytes[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                     (c && strchr("_.-~", c)) || (c == '/' && !query);
-        char code[3] = { '%', hex[c >> 4], hex[c & 15] };
-        if (plain)
-            ak_j_put_bytes(j, out, &s->bytes[i], 1);
-        else if (query && c == ' ')
-            ak_j_put_text(j, out, "+");
-        else
-            ak_j_put_bytes(j, out, code, 3);
-    }
-}
-
-static struct ak_jval filter_urlencode(struct ak_jenv *j, const struct ak_jval *a,
-                                       const struct ak_jargs *rest)
-{
-    struct ak_jout out = { 0 };
-    (void)rest;
-    if (a[0].kind == AK_J_STRING || !ak_j_is_iterable(a[0])) {
-        put_quoted(j, &out, ak_j_str(j, a[0]), false);
-        return ak_j_finish(j, &out);
-    }
-    const struct ak_jlist *pairs =
-        a[0].kind == AK_J_DICT ? ak_j_view(j, a[0].as.dict, AK_J_ITEMS) : ak_j_iterate(j, a[0]);
-    for (size_t i = 0; i < pairs->n; i++) {
-        const struct ak_jlist *pair = ak_j_iterate(j, pairs->items[i]);
-        if (pair->n != 2)
-            ak_j_fail(j, "urlencode needs pairs, not %zu values", pair->n);
-        ak_j_put_text(j, &out, i ? "&" : "");
-        put_quoted(j, &out, ak_j_str(j, pair->items[0]), true);
-        ak_j_put_text(j, &out, "=");
-        put_quoted(j, &out, ak_j_str(j, pair->items[1]), true);
-    }
-    return ak_j_finish(j, &out);
-}
-
 static struct ak_jval filter_format(struct ak_jenv *j, const struct ak_jval *a,
                                     const struct ak_jargs *rest)
 {
@@ -189,7 +147,6 @@ const struct ak_jbuiltin ak_j_text_filters[] = {
     { "e", filter_escape, 0, { NULL }, false, false },
     { "forceescape", filter_forceescape, 0, { NULL }, false, false },
     { "xmlattr", filter_xmlattr, 0, { "autospace" }, false, false },
-    { "urlencode", filter_urlencode, 0, { NULL }, false, false },
     { "format", filter_format, 0, { NULL }, true, false },
     { NULL, NULL, 0, { NULL }, false, false },
 };

@@ -64,7 +64,6 @@ struct ak_jlist {
     size_t n, capacity;
     size_t at;
     int64_t start, stop, step; /* of a range */
-    bool grouped;              /* a pair of groupby: its elements also have names */
 };
 
 struct ak_jpair {
