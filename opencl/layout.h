@@ -1,7 +1,7 @@
 /* Weight layouts of OpenCL devices. backend.c and layout.c pack them, kernels/types.cl dequantizes
  * them; other files of this folder use their sizes.
  *
- *   tiles  16 rows × 256 k (shorter at the end of a row whose k is no multiple of 256), for
+ *   tiles  16 rows × 256 k (shorter at the end of a row whose k is not a multiple of 256), for
  *          quantized types. Each lane has a row, so what lanes read together is contiguous: a
  *          tile is split into planes, and a plane has, block of 32 k by block, the words of the
  *          16 rows:

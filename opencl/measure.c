@@ -2,7 +2,7 @@
 #include "base/system.h"
 #include "opencl/opencl.h"
 
-enum { LANES = 64, GROUPS_A_UNIT = 16, LEAST_RUNS = 3, BATCH_MAX = 1 << 12 };
+enum { LANES = 64, GROUPS_PER_UNIT = 16, RUNS_MIN = 3, BATCH_MAX = 1 << 12 };
 static const uint64_t bytes_min = (uint64_t)192 << 20, bytes_max = (uint64_t)1 << 30;
 
 struct probe {
@@ -18,7 +18,7 @@ static double run(const struct probe *p, uint32_t n)
     const struct ak_ocl_api *cl = p->o->cl;
     /* a CPU runs a group's lanes one after another: with one lane it reads contiguous memory */
     size_t local = p->o->device.cpu ? 1 : LANES,
-           global = (size_t)p->o->device.units * GROUPS_A_UNIT * local;
+           global = (size_t)p->o->device.units * GROUPS_PER_UNIT * local;
     double start = ak_seconds();
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < n && code == CL_SUCCESS; i++)
@@ -37,7 +37,7 @@ static ak_status measure(const struct probe *p, double *out, struct ak_error *er
     double best = 1e9, seconds = run(p, 1), begin = ak_seconds();
     while (seconds > 0.0 && seconds < 0.01 && batch < BATCH_MAX)
         seconds = run(p, batch *= 2);
-    for (int i = 0; seconds > 0.0 && (i < LEAST_RUNS || ak_seconds() - begin < 0.1); i++) {
+    for (int i = 0; seconds > 0.0 && (i < RUNS_MIN || ak_seconds() - begin < 0.1); i++) {
         seconds = run(p, batch);
         best = seconds < best ? seconds : best;
     }

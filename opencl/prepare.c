@@ -88,7 +88,7 @@ static uint32_t list_scratch(struct ak_ocl_table *p, const struct ak_backend_tab
     out[n++] = (struct scratch){ "activations in order",
                                  rows * ordered_row(p->weights) * sizeof(float), &p->ordered };
     out[n++] =
-        (struct scratch){ "the chosen tokens", p->max_rows[AK_OP_ROWS_LOGITS] * sizeof(cl_int),
+        (struct scratch){ "the sampled tokens", p->max_rows[AK_OP_ROWS_LOGITS] * sizeof(cl_int),
                           &p->sampled_memory };
     return n;
 }

@@ -6,7 +6,7 @@
 #   symbol     the same of what an object calls, whatever it includes (needs built objects)
 #   cycle      folders that include each other in a circle
 #   reference  a document, a file or a row of a table (A7) that the project does not have
-#   comment    a source whose first line is no comment
+#   comment    a source whose first line is not a comment
 #   column     a line over 100 columns
 #   word       a phrase of tests/words.txt
 #   isa        instruction sets that one list has and another has not

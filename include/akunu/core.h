@@ -376,9 +376,9 @@ akunu_session_generate(struct akunu_session *session, akunu_sequence sequence,
                        const struct akunu_generation *generation, akunu_piece_fn *on_piece,
                        akunu_cancel_fn *cancel, void *user, struct akunu_result *result);
 
-/* As akunu_piece_fn for completion number `choice`, 0 … n-1. Return false to stop that
+/* As akunu_piece_fn for completion number `index`, 0 … n-1. Return false to stop that
  * completion. */
-typedef bool akunu_completion_fn(size_t choice, akunu_token token, const char *text, size_t n_bytes,
+typedef bool akunu_completion_fn(size_t index, akunu_token token, const char *text, size_t n_bytes,
                                  void *user);
 
 /* Parallel completions: runs one prompt once, shares its pages among n completions, and takes a

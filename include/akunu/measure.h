@@ -1,4 +1,6 @@
-/* akunu/measure.h: the machine, rooflines, chip profiles, memory and counters. */
+/* akunu/measure.h: the part of the public API that measures: the machine, its rooflines, chip
+ * profiles, and the memory and counters of a model and a session. Included by akunu.h; compiles
+ * alone. */
 #ifndef AKUNU_MEASURE_H
 #define AKUNU_MEASURE_H
 

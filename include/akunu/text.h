@@ -1,4 +1,5 @@
-/* akunu/text.h: tokens and text, grammars, chat templates, replies with tool calls. */
+/* akunu/text.h: the part of the public API that handles text: tokenizers, grammars, chat templates,
+ * and replies with tool calls. Included by akunu.h; compiles alone. */
 #ifndef AKUNU_TEXT_H
 #define AKUNU_TEXT_H
 
@@ -94,15 +95,15 @@ AKUNU_API void akunu_schema_params_default(struct akunu_schema_params *params, s
 
 /* From a JSON Schema (draft 2020-12): matches only JSON texts that the schema allows. params may be
  * NULL. AKUNU_ERROR_UNSUPPORTED: the message names the keyword and its position.
- * AKUNU_ERROR_FORMAT: it is no schema. */
+ * AKUNU_ERROR_FORMAT: it is not a schema. */
 AKUNU_API struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_bytes,
                                                           const struct akunu_schema_params *params);
 
-/* A lazy grammar: any text until one of the triggers in `words` (ends with NULL), then a text of
+/* A lazy grammar: any text until one of the `triggers` (ends with NULL), then a text of
  * `grammar`. `again`: then any text until the next trigger; otherwise the text ends there. The text
  * of control tokens counts. */
 AKUNU_API struct akunu_grammar *akunu_grammar_make_lazy(const struct akunu_grammar *grammar,
-                                                        const char *const *words, bool again);
+                                                        const char *const *triggers, bool again);
 /* Samplers and calls that use it keep it alive. */
 AKUNU_API void akunu_grammar_free(struct akunu_grammar *grammar);
 

@@ -263,7 +263,7 @@ kernel void gumbel(struct ak_ocl_rows_args c, global float *out, global const in
 
 /* Lowest index of the maximum; NaN never is; −1: no element qualifies. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-argmax(struct ak_ocl_rows_args c, global const float *in, global int *chosen)
+argmax(struct ak_ocl_rows_args c, global const float *in, global int *sampled)
 {
     local float values[GROUP];
     local uint indices[GROUP];
@@ -288,5 +288,5 @@ argmax(struct ak_ocl_rows_args c, global const float *in, global int *chosen)
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (lane == 0)
-        chosen[get_group_id(1)] = (int)indices[0]; /* UINT_MAX is −1 */
+        sampled[get_group_id(1)] = (int)indices[0]; /* UINT_MAX is −1 */
 }

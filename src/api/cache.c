@@ -1,4 +1,4 @@
-/* The cache folder behind a handle: lists its files, tells their state, removes them. */
+/* The cache folder behind a handle: lists its files with their states, removes them. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

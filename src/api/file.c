@@ -291,7 +291,7 @@ static ak_status get_element(const struct akunu_file *file, size_t i, uint64_t j
     struct ak_meta array;
     AK_TRY(get_meta(file, i, &array, error));
     if (array.kind != AK_META_ARRAY)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "metadata %s is no array", array.key);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "metadata %s is not an array", array.key);
     if (!ak_provider_element(file->provider, &array, j, out))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "element %llu of metadata %s, which has %llu",
                        (unsigned long long)j, array.key, (unsigned long long)array.n);

@@ -121,7 +121,7 @@ enum akunu_status akunu_session_generate_parallel(
     for (size_t i = 1; sequences && i < n; i++)
         sequences[i] = -1;
     if (!sequences || n == 0) {
-        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no sequences are given for the choices");
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no sequences are given for the completions");
         return ak_api_finish(&error);
     }
     if (begin_call(&call, session, ids, n_ids, generation, cancel, user, &error) == AKUNU_OK)

@@ -67,30 +67,30 @@ struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_byt
     return wrap(inner, status, &error);
 }
 
-static ak_status create_lazy(const struct akunu_grammar *grammar, const char *const *words,
+static ak_status create_lazy(const struct akunu_grammar *grammar, const char *const *triggers,
                              bool again, struct ak_grammar **out, struct ak_error *error)
 {
     size_t n = 0;
-    if (!grammar || !words)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar or the words are NULL");
-    while (words[n])
+    if (!grammar || !triggers)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the grammar or the triggers are NULL");
+    while (triggers[n])
         n++;
-    struct ak_grammar_trigger *triggers = ak_alloc(n, sizeof *triggers);
-    if (!triggers)
+    struct ak_grammar_trigger *list = ak_alloc(n, sizeof *list);
+    if (!list)
         return ak_fail_memory(error, "a grammar", 0);
     for (size_t i = 0; i < n; i++)
-        triggers[i] = (struct ak_grammar_trigger){ words[i], strlen(words[i]) };
-    ak_status status = ak_grammar_make_lazy(grammar->inner, triggers, n, again, out, error);
-    ak_free(triggers);
+        list[i] = (struct ak_grammar_trigger){ triggers[i], strlen(triggers[i]) };
+    ak_status status = ak_grammar_make_lazy(grammar->inner, list, n, again, out, error);
+    ak_free(list);
     return status;
 }
 
 struct akunu_grammar *akunu_grammar_make_lazy(const struct akunu_grammar *grammar,
-                                              const char *const *words, bool again)
+                                              const char *const *triggers, bool again)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;
-    ak_status status = create_lazy(grammar, words, again, &inner, &error);
+    ak_status status = create_lazy(grammar, triggers, again, &inner, &error);
     return wrap(inner, status, &error);
 }
 

@@ -1,5 +1,5 @@
-/* akunu_roofline_measure and its kin: rooflines of the CPU or of a model's backend, and the chip's
- * description. */
+/* akunu_roofline_measure and akunu_chip_get: rooflines of the CPU or of a model's backend, and the
+ * chip's description. */
 #include <string.h>
 
 #include "api/handles.h"

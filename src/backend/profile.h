@@ -1,7 +1,8 @@
-/* Chip profile: tuned settings of a machine, from YAML files; the user's file overrides the
- * system's, value by value. session/ reads it and uses threads and prefill_chunk; cpu/ uses
- * skinny_max and blas. Measured by cpu/tune.c and cli/bench_tune.c. Without relaxed rounding no
- * value changes a bit of a result. session/ and generate/ take AK_SKINNY_MAX from here too. */
+/* Chip profile: tuned thread, chunk and kernel limits of a machine, read from YAML files. The
+ * user's file overrides the system's, value by value. A profile never changes results, unless
+ * rounding is relaxed. session/ reads it, cpu/ applies its kernel limits, api/profile.c writes it.
+ * Values are measured by cpu/tune.c and cli/bench_tune.c. Also AK_SKINNY_MAX, for session/,
+ * generate/ and cpu/. */
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 

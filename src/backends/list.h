@@ -1,5 +1,5 @@
-/* List of the backends of this build, and the composite backend of two of them. session/ opens
- * them; api/ lists, measures and tunes them. */
+/* List of the backends of this build, and the composite backend of two of them, which share one
+ * model's layers. session/ opens them; api/ lists, measures and tunes them. */
 #ifndef AK_BACKENDS_LIST_H
 #define AK_BACKENDS_LIST_H
 

@@ -62,7 +62,7 @@ static struct ak_backend *layer_backend(struct ak_backend *b, int layer)
     return s->parts[layer != AK_ROLE_NO_LAYER && layer < (int)s->split_layer ? FIRST : SECOND];
 }
 
-/* ---- Room --------------------------------------------------------------- */
+/* ---- Capacity ----------------------------------------------------------- */
 static struct ak_kv_shape part_shape(const struct split_backend *s, const struct ak_kv_shape *whole,
                                      int part);
 

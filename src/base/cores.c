@@ -1,5 +1,5 @@
 /* CPUs of this process: how many threads and cores it may use, and lists of CPUs as users write
- * them. Apart from thread.c because none of it needs a pool. */
+ * them. Not in thread.c, because none of it needs a pool. */
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>

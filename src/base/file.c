@@ -33,7 +33,7 @@ static ak_status fail_open(const char *path, int code, struct ak_error *error)
     case ENOENT: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no such file", path);
     case ENOTDIR:
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "%s: no such file (a part of the path is no folder)", path);
+                       "%s: no such file (a part of the path is not a folder)", path);
     case ELOOP: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: a loop of symbolic links", path);
     case EACCES:
     case EPERM: return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no permission to read it", path);

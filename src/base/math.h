@@ -1,6 +1,6 @@
-/* Elementary functions with the same bits on every machine and compiler: libm's results differ
- * between versions and CPUs. Used where results must be reproducible, as in kernels,
- * rotary tables and samplers.
+/* Elementary functions that return the same bits on every machine and with every compiler: libm's
+ * results differ between versions and CPUs. Used where results must be reproducible, as in CPU
+ * kernels, rotary tables and samplers.
  *
  * The float functions are branch-free and inline: loops over them vectorize, and SIMD kernels
  * repeat the same operations. Every multiply-add is an explicit fmaf.

@@ -10,7 +10,7 @@
 #include "cli/bench.h"
 #include "cli/message.h"
 
-enum { PATH_BYTES = 4096, DEFAULT_CHUNK = 512, GENERATED = 24, PROMPT = 256, MOST_CANDIDATES = 4 };
+enum { PATH_BYTES = 4096, DEFAULT_CHUNK = 512, GENERATED = 24, PROMPT = 256, CANDIDATES_MAX = 4 };
 
 /* minimum speedup over the default */
 static const double worth = 1.03;
@@ -101,13 +101,13 @@ static uint32_t choose(const uint32_t *candidates, const double *scores, size_t 
 static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t n_prompt)
 {
     struct akunu_chip chip;
-    uint32_t candidates[MOST_CANDIDATES], n = 0;
-    double scores[MOST_CANDIDATES] = { 0 };
+    uint32_t candidates[CANDIDATES_MAX], n = 0;
+    double scores[CANDIDATES_MAX] = { 0 };
     if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
         return cli_fail_library();
-    const uint32_t wanted[MOST_CANDIDATES] = { chip.cores, chip.hardware_threads, chip.cores - 1,
-                                               chip.cores / 2 };
-    for (size_t i = 0; i < MOST_CANDIDATES; i++) {
+    const uint32_t wanted[CANDIDATES_MAX] = { chip.cores, chip.hardware_threads, chip.cores - 1,
+                                              chip.cores / 2 };
+    for (size_t i = 0; i < CANDIDATES_MAX; i++) {
         bool is_new = wanted[i] > 0;
         for (uint32_t j = 0; j < n; j++)
             is_new = is_new && candidates[j] != wanted[i];

@@ -100,7 +100,7 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
     return CLI_EXIT_OK;
 }
 
-/* Whether to remove an entry: without flags what no program start would use, never a file being
+/* Whether prune removes an entry. By default: files that no start would use. Never a file being
  * written. */
 static bool is_to_go(const struct cli_options *o, const struct akunu_cache_entry *e)
 {

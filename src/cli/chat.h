@@ -1,4 +1,5 @@
-/* A conversation in the terminal: its state, and what chat*.c share. */
+/* Chat of the run command: the state of a conversation in the terminal, and the functions that
+ * chat*.c call in each other. run.c starts a chat by cli_chat (options.h). */
 #ifndef AK_CLI_CHAT_H
 #define AK_CLI_CHAT_H
 

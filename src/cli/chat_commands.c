@@ -154,7 +154,7 @@ static int help(struct cli_chat *chat, const char *argument)
     cli_report(
         "A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", "
         "until another \"\"\".\n"
-        "Ctrl-C stops an answer. A message that begins with a slash: put a blank before it.");
+        "Ctrl-C stops an answer. A message that begins with a slash: put a space before it.");
     return CLI_EXIT_OK;
 }
 

@@ -70,7 +70,7 @@ static const char *fault_of(const json_t *messages)
     size_t i;
     const json_t *message;
     if (!json_is_array(messages))
-        return "it is no list of messages";
+        return "it is not a list of messages";
     json_array_foreach (messages, i, message) {
         const json_t *content = json_object_get(message, "content");
         if (!json_is_string(json_object_get(message, "role")))

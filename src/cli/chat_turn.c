@@ -99,7 +99,7 @@ static int fail_full(const struct turn *turn)
 }
 
 /* ---- The text ----------------------------------------------------------- */
-/* Reasoning is no result: if standard output goes to a program, it goes to standard error. */
+/* Reasoning is not a result: if standard output goes to a program, it goes to standard error. */
 static struct cli_output *output_of(struct turn *turn)
 {
     return turn->reasoning && !isatty(STDOUT_FILENO) ? &turn->thoughts : &turn->chat->out;

@@ -22,7 +22,7 @@ static int read_open(const char *path, int file, struct cli_config *config)
     if (fstat(file, &found) != 0)
         return cli_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
     if (!S_ISREG(found.st_mode) && strcmp(path, "/dev/null") != 0)
-        return cli_fail_usage("the configuration %s is no plain file", path);
+        return cli_fail_usage("the configuration %s is not a plain file", path);
     if (found.st_size > FILE_BYTES_MAX)
         return cli_fail_usage("the configuration %s has %lld bytes; there may be %d", path,
                               (long long)found.st_size, FILE_BYTES_MAX);

@@ -12,8 +12,8 @@
 
 enum {
     AT_ONCE = 256, /* texts between two updates of the progress */
-    TEXTS_OF_A_PASS = 64,
-    TOKENS_OF_A_PASS = 512
+    TEXTS_PER_PASS = 64,
+    TOKENS_PER_PASS = 512
 };
 
 /* Texts as given, then as tokens. */
@@ -160,8 +160,8 @@ static int open_session(const struct cli_options *o, const struct texts *t,
     uint32_t context = 0, batch = o->session.batch;
     bool encoder = loaded->info.encoder;
     if (!encoder) {
-        loaded->max_sequences = TEXTS_OF_A_PASS + 1;
-        context = loaded->info.context < TOKENS_OF_A_PASS ? loaded->info.context : TOKENS_OF_A_PASS;
+        loaded->max_sequences = TEXTS_PER_PASS + 1;
+        context = loaded->info.context < TOKENS_PER_PASS ? loaded->info.context : TOKENS_PER_PASS;
         if (t->longest > context)
             context = (uint32_t)t->longest; /* at most info.context, else refused below */
     }

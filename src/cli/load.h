@@ -1,5 +1,5 @@
-/* Loading of what the flags ask for: a model, found by its path or name, a session, and a draft
- * model. Used by every command that takes a model. */
+/* Loads what the flags select: a model (by path or name), its session, and a draft model. Also
+ * resolves model names. Used by every command that takes a model. */
 #ifndef AK_CLI_LOAD_H
 #define AK_CLI_LOAD_H
 

@@ -81,11 +81,10 @@ static void put_types(const struct table *t)
     struct akunu_type_info y;
     print_section(
         t, "Types of weights",
-        "Packed types are laid out anew for the kernels once, in the cache of packed weights; "
-        "the others are used "
-        "where the file has them. Products are of 8-bit integers, exact within a block, or of "
+        "Packed types are repacked for the kernels once, into the cache of packed weights; the "
+        "others are used in place. Products are of 8-bit integers, exact within a block, or of "
         "floats.",
-        "| type | bits a weight | block | products | packed |", "|---|---|---|---|---|");
+        "| type | bits per weight | block | products | packed |", "|---|---|---|---|---|");
     for (size_t i = 0; akunu_type_at(i, &y, sizeof y) == AKUNU_OK; i++) {
         double bits = 8.0 * y.block_bytes / y.block_elems;
         const char *products = y.integers ? "integers" : "floats";
@@ -93,7 +92,7 @@ static void put_types(const struct table *t)
             cli_output_format(t->out, "| `%s` | %.4g | %u | %s | %s |\n", y.name, bits,
                               y.block_elems, products, y.packed ? "yes" : "no");
         else
-            cli_output_format(t->out, "  %-14s %6.4g bits a weight, products of %s%s\n", y.name,
+            cli_output_format(t->out, "  %-14s %6.4g bits per weight, products of %s%s\n", y.name,
                               bits, products, y.packed ? ", packed" : "");
     }
 }

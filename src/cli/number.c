@@ -83,7 +83,7 @@ int cli_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_toke
                 int shown = p - word > 32 ? 32 : (int)(p - word);
                 free(*ids);
                 *ids = NULL;
-                return cli_fail_usage("%s: '%.*s' is no token id", what, shown, word);
+                return cli_fail_usage("%s: '%.*s' is not a token id", what, shown, word);
             }
             ++*n;
         }
@@ -97,7 +97,7 @@ int cli_check_ids(const char *what, const akunu_token *ids, size_t n, size_t n_v
 {
     for (size_t i = 0; i < n; i++)
         if (ids[i] < 0 || (size_t)ids[i] >= n_vocab)
-            return cli_fail_usage("%s: %d is no token of this model, which has 0 to %zu", what,
+            return cli_fail_usage("%s: %d is not a token of this model, which has 0 to %zu", what,
                                   (int)ids[i], n_vocab - 1);
     return CLI_EXIT_OK;
 }

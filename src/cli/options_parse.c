@@ -53,7 +53,7 @@ static size_t find_flag(unsigned commands, const char *name, size_t n)
     return cli_n_flags;
 }
 
-/* Reports that `typed` is no flag of the command, and what was probably meant. */
+/* Reports that `typed` is not a flag of the command, and what was probably meant. */
 static int unknown_flag(const struct cli_command *command, const char *typed, const char *name,
                         size_t n)
 {

@@ -28,7 +28,7 @@ bool cli_output_flush(struct cli_output *out);
 bool cli_output_escaped(struct cli_output *out, const char *bytes, size_t n);
 
 /* Flushes and returns the exit code: `code`, or CLI_EXIT_FAILURE after a message if output could
- * not be written. A closed pipe is no failure. */
+ * not be written. A closed pipe is not a failure. */
 int cli_output_end(struct cli_output *out, int code);
 
 /* ---- JSON: json.c ------------------------------------------------------- */

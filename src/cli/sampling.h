@@ -35,8 +35,8 @@ json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token t
 /* ---- Grammar: grammar.c ------------------------------------------------- */
 /* The grammar that the flags ask for. */
 
-/* Reads --grammar, --grammar-file or -j, of which at most one is given; *out is NULL if none, else
- * free it. Returns an exit code, after a message unless it is CLI_EXIT_OK. */
+/* Reads --grammar, --grammar-file or -j, of which at most one is given; *out: NULL if none is
+ * given; the caller frees it. Returns an exit code, after a message unless it is CLI_EXIT_OK. */
 int cli_read_grammar(const struct cli_options *options, enum akunu_schema_form form,
                      struct akunu_grammar **out);
 

@@ -1,5 +1,6 @@
-/* Converter: makes a GGUF file, which llama.cpp loads too, from any model that akunu opens, with
- * tokenizer and metadata. Used by api/file.c.
+/* Converter: writes a language model or encoder as one GGUF file, with tokenizer and metadata,
+ * which llama.cpp loads too. Used by api/file.c. Speech models, and settings that GGUF cannot
+ * express, are refused (convert.c, check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
@@ -9,8 +10,8 @@
  *     templates.c    the chat templates
  *     gguf_write.c   the file
  *
- * Tensors of a model with Hugging Face names follow from its family's table of weights, as in
- * binding (pack/bind.c): an architecture that loads also converts.
+ * A new architecture needs no code here: tensors with Hugging Face names follow from its family's
+ * table of weights, as in binding (pack/bind.c).
  */
 #ifndef AK_CONVERT_CONVERT_H
 #define AK_CONVERT_CONVERT_H

@@ -30,7 +30,7 @@ static ak_status find_crossing(const struct ak_table *t, uint32_t at, uint32_t *
         (unsigned)n);
 }
 
-/* Copies commands [begin, end), after `before` others, and the slots that live among them. */
+/* Copies commands [begin, end) to index `before`, and the slots that live in that range. */
 static ak_status copy_commands(const struct ak_table *t, uint32_t begin, uint32_t end,
                                uint32_t before, struct ak_table *out, struct ak_error *error)
 {

@@ -88,8 +88,8 @@ ak_status ak_gen_completion_sample_at(struct ak_gen_completion *c, const float *
 ak_status ak_gen_completion_append(struct ak_gen_completion *c, int32_t token,
                                    struct ak_error *error);
 
-/* Ends the text if its sequence cannot grow: the context is full, or the pool is apart from
- * `reserved` pages of others. Else adds the pages it needs to *reserved. */
+/* Ends the text if its sequence cannot grow: the context is full, or too few pages are free besides
+ * the `reserved` ones. Otherwise adds the pages it needs to *reserved. */
 void ak_gen_completion_reserve_pages(struct ak_gen_completion *c, uint32_t *reserved);
 
 /* Reports withheld text and the bytes of an incomplete character as the last piece. */

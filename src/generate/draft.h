@@ -21,8 +21,9 @@ struct ak_draft_model {
 ak_status ak_draft_model_check(const struct ak_session *session, const struct ak_session *draft,
                                struct ak_error *error);
 
-/* Runs a prompt in the draft model, except for its last token, so that a draft costs one token
- * each. Does nothing if its context is too small or its vocabulary lacks one of the tokens. */
+/* Runs a prompt in the draft model, except for its last token. Each drafted token then costs one
+ * pass of one token. Does nothing if its context is too small or its vocabulary lacks one of the
+ * tokens. */
 ak_status ak_draft_model_prefill(struct ak_draft_model *d, const int32_t *ids, uint32_t n,
                                  akunu_cancel_fn *cancel, void *user, struct ak_error *error);
 

@@ -134,7 +134,7 @@ static ak_status allocate(struct parallel *c, const int32_t *sequences, struct a
     const struct ak_session_kv_sequence *sequence;
     if (c->n == 0 || c->n > c->session->batch)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "%zu choices were asked for, and a pass takes 1 to %u tokens", c->n,
+                       "%zu completions were asked for, and a pass takes 1 to %u tokens", c->n,
                        (unsigned)c->session->batch);
     AK_TRY(ak_session_find(c->session, sequences[0], &sequence, error));
     c->completions = ak_alloc(c->n, sizeof *c->completions);
@@ -143,7 +143,7 @@ static ak_status allocate(struct parallel *c, const int32_t *sequences, struct a
     c->pass_completions = ak_alloc(c->n, sizeof *c->pass_completions);
     return c->completions && c->callbacks && c->pass && c->pass_completions ?
                AKUNU_OK :
-               ak_fail_memory(error, "the choices", 0);
+               ak_fail_memory(error, "the completions", 0);
 }
 
 static void init_completions(struct parallel *c, akunu_completion_fn *on_choice, int32_t first,

@@ -24,9 +24,9 @@ static void update_acceptance(struct ak_gen_acceptance *c, bool accepted)
 }
 
 /* Prior: as if 4 tokens had been drafted at this acceptance rate. */
-static struct ak_gen_acceptance make_prior(double chance)
+static struct ak_gen_acceptance make_prior(double rate)
 {
-    return (struct ak_gen_acceptance){ .accepted = 4.0 * chance, .drafted = 4.0 };
+    return (struct ak_gen_acceptance){ .accepted = 4.0 * rate, .drafted = 4.0 };
 }
 
 /* Longer matches and surer draft models are accepted more often. */
@@ -61,7 +61,7 @@ ak_status ak_gen_speculation_check(const struct ak_session *s, struct ak_error *
     if (!s->backend->ops->is_batch_invariant || !s->backend->ops->is_batch_invariant(s->backend))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "speculation: logits depend on the pass here (a device, or relaxed "
-                       "rounding), so guesses would change the text");
+                       "rounding), so drafts would change the text");
     return AKUNU_OK;
 }
 
@@ -95,14 +95,14 @@ void ak_gen_speculation_clear(struct ak_gen_speculation *s)
 }
 
 void ak_gen_speculation_add_tokens(struct ak_gen_speculation *s, const int32_t *ids, size_t n,
-                                   bool chosen)
+                                   bool sampled)
 {
     for (size_t i = 0; i < n; i++) {
-        if (chosen && s->match_length != AK_DRAFT_LOOKUP_NONE)
+        if (sampled && s->match_length != AK_DRAFT_LOOKUP_NONE)
             update_acceptance(&s->lookup_acceptance[s->match_length],
                               s->lookup.tokens[s->match_position] == ids[i]);
         ak_draft_lookup_push(&s->lookup, ids[i]);
-        if (s->uses_lookup && (chosen || i + 1 == n))
+        if (s->uses_lookup && (sampled || i + 1 == n))
             s->match_length = ak_draft_lookup_find(&s->lookup, &s->match_position);
     }
 }
@@ -150,11 +150,11 @@ static double estimate_draft_seconds(const struct ak_gen_speculation *s, uint32_
 static struct plan plan_draft(const struct ak_gen_speculation *s, uint32_t n_max)
 {
     struct plan best = plan_no_draft(s);
-    double reached = 1.0, tokens = 1.0, chance = acceptance_rate(&s->model_acceptance_all);
+    double reached = 1.0, tokens = 1.0, acceptance = acceptance_rate(&s->model_acceptance_all);
     double seconds = estimate_draft_seconds(
         s, ak_draft_model_count_unseen(s->draft, s->lookup.tokens, s->lookup.n));
     for (uint32_t n = 1; n <= n_max; n++) {
-        reached *= chance;
+        reached *= acceptance;
         tokens += reached;
         double rate = tokens / (seconds + ak_session_cost_estimate(s->cost_model, n + 1));
         if (n >= s->draft_min && rate > best.rate)
@@ -204,7 +204,7 @@ static ak_status draft_from_model(struct ak_gen_speculation *s, uint32_t n_max, 
     return AKUNU_OK;
 }
 
-/* Drafts may lose what they won before, and loss_fraction_max of all time. */
+/* Whether the net loss of drafts is below one pass plus loss_fraction_max of the total time. */
 static bool may_draft(const struct ak_gen_speculation *s)
 {
     return s->balance >

@@ -62,10 +62,10 @@ ak_status ak_gen_speculation_begin(struct ak_session *s, const struct akunu_gene
                                    struct ak_error *error);
 void ak_gen_speculation_clear(struct ak_gen_speculation *s); /* all-zero allowed */
 
-/* Adds tokens of the text, including the prompt. `chosen`: the model sampled them, so they update
+/* Adds tokens of the text, including the prompt. `sampled`: the model sampled them, so they update
  * the acceptance of lookup drafts. */
 void ak_gen_speculation_add_tokens(struct ak_gen_speculation *s, const int32_t *ids, size_t n,
-                                   bool chosen);
+                                   bool sampled);
 
 /* Drafts at most n_max tokens after the text, valid until the next call. */
 ak_status ak_gen_speculation_draft(struct ak_gen_speculation *s, uint32_t n_max,

@@ -79,8 +79,8 @@ static bool find_users(const struct ak_grammar *g, struct users *u)
     return true;
 }
 
-/* Spreads a property from expressions that have it by themselves to their users. Expression i gets
- * it once missing[i] more of its needs have it; `queue` holds the n that have it. */
+/* Propagates a property from expressions to their users. missing[i]: needs that must still get it
+ * before expression i does. queue: the n expressions that have it. */
 struct propagation {
     const struct users *users;
     uint32_t *missing, *queue, n;

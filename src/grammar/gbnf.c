@@ -178,7 +178,8 @@ static uint32_t parse_hex(struct parser *p, int n)
         value = value << 4 | digit;
     }
     if (value > AK_GRAMMAR_CODE_POINT_MAX || (value >= 0xd800 && value <= 0xdfff))
-        return fail(p, "an escape that is no character", "U+0000 to U+10FFFF without surrogates");
+        return fail(p, "an escape that is not a character",
+                    "U+0000 to U+10FFFF without surrogates");
     return value;
 }
 
@@ -481,7 +482,7 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
                 p.line++;
                 p.line_start = p.at + 1;
             }
-        fail(&p, "a byte that is no UTF-8", "a text in UTF-8");
+        fail(&p, "a byte that is not UTF-8", "a text in UTF-8");
     }
     skip_space(&p, true);
     while (is_ok(&p) && p.at < p.end)

@@ -47,8 +47,8 @@ static uint16_t add_trie(struct automaton_builder *m, bool start)
 }
 
 /* Fills in missing transitions, level by level: a state takes them from its longest suffix that is
- * a state of `others`, the trie of keywords that count anywhere. Whitespace does not end the
- * start. */
+ * a state of `others`, the trie of keywords that count anywhere. Leading
+ * whitespace stays in the start state, so keywords that count only at the start may follow it. */
 static void close_trie(struct automaton_builder *m, uint16_t root, uint16_t others)
 {
     size_t head = 0, tail = 0;

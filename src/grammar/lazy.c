@@ -90,7 +90,7 @@ ak_status ak_grammar_make_lazy(const struct ak_grammar *continuation,
                                               .n = triggers[i].n,
                                               .continuation = rest };
     if (!keywords)
-        ak_gb_fail(&b, AKUNU_ERROR_MEMORY, "no memory for trigger words");
+        ak_gb_fail(&b, AKUNU_ERROR_MEMORY, "no memory for the triggers");
     else
         ak_gb_define_rule(&b, rule, ak_gb_until(&b, keywords, n, true));
     ak_free(keywords);

@@ -202,8 +202,8 @@ bool ak_grammar_matcher_advance_keyword(const struct ak_grammar_matcher *m, uint
     return ak_pda_keyword_state_is_live(m->g, w, *keyword_state);
 }
 
-/* Adds what follows stack nodes that match the token as a token: those that name it, and those that
- * search for keywords, which may be the text of control tokens or a part of it. */
+/* Adds the successors of stack nodes that take the whole token: token references, and keyword
+ * searches, which also read the text of control tokens. */
 static void add_token_nodes(struct ak_grammar_matcher *m, int32_t token)
 {
     struct ak_pda *pda = &m->pda;

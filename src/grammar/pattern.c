@@ -128,7 +128,7 @@ static uint32_t parse_unicode_escape(struct reader *r)
         do {
             uint32_t digit = parse_hex_digit(peek(r));
             if (digit == 16 || value > AK_GRAMMAR_CODE_POINT_MAX)
-                return fail_format(r, "\\u{…} is no character");
+                return fail_format(r, "\\u{…} is not a character");
             value = value << 4 | digit;
             r->at++;
         } while (!take(r, '}'));
@@ -143,7 +143,7 @@ static uint32_t parse_unicode_escape(struct reader *r)
         }
     }
     if (is_ok(r) && (value > AK_GRAMMAR_CODE_POINT_MAX || (value >= 0xd800 && value <= 0xdfff)))
-        return fail_format(r, "an escape that is no character");
+        return fail_format(r, "an escape that is not a character");
     return value;
 }
 

@@ -171,9 +171,8 @@ static void add_expr(struct ak_pda *m, uint32_t expr, uint32_t rest)
         ak_pda_closure_add(m, ak_pda_intern_node(m, expr, 0, rest));
 }
 
-/* A repeat after `position` iterations. If the expression is nullable, so is any number of
- * iterations, and an iteration that consumed nothing adds nothing: the one before it is in this
- * closure and can do all that it could. */
+/* A repeat after `position` iterations. A nullable expression allows any number of iterations. An
+ * empty iteration is skipped: the node before it is in this closure and allows the same texts. */
 static void expand_repeat(struct ak_pda *m, struct ak_pda_node f, const struct ak_grammar_expr *p)
 {
     bool nullable = m->g->exprs[p->a].nullable;

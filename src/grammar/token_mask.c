@@ -5,8 +5,9 @@
 #include "base/mem.h"
 #include "grammar/matcher_state.h"
 
-/* COLLECT_INTERVAL: trie nodes between checks for garbage. VISITS_MIN: computing a mask takes as
- * long as testing some tens of tokens a few times. */
+/* COLLECT_INTERVAL: trie nodes between checks for garbage. VISITS_MIN: visits of a
+ * state before its mask is computed, which takes as long as testing some tens of tokens a few
+ * times. */
 enum { COLLECT_INTERVAL = 4096, VISITS_MIN = 8 };
 
 /* Adds tokens by their bytes; m->path[0] is the state. Nodes with little below them use short

@@ -40,8 +40,8 @@ struct ak_weight_map {
                         struct ak_weight_part *out);
 };
 
-/* What a pass gives: logits, tokens sampled from them, or the hidden states that logits would be
- * made of. An encoder's list always ends in hidden states. */
+/* What a pass gives: logits, tokens sampled from them, or the hidden states before the
+ * output matrix. An encoder's list always ends in hidden states. */
 enum ak_build_variant { AK_BUILD_LOGITS, AK_BUILD_SAMPLED, AK_BUILD_HIDDEN };
 
 struct ak_build_list {

@@ -3,14 +3,14 @@
  * draft layers after the last one. */
 #include "model/model.h"
 
-enum { USUAL_INTERVAL = 4, HEADS_MAX = 1 << 10, MOST_DIM = 1 << 9, DIM_STEP = 32, TAPS_MAX = 16 };
+enum { USUAL_INTERVAL = 4, HEADS_MAX = 1 << 10, DIM_MAX = 1 << 9, DIM_STEP = 32, TAPS_MAX = 16 };
 
-static ak_status read_layer(const struct ak_meta *says, const char *key, uint32_t layer,
+static ak_status read_layer(const struct ak_meta *meta, const char *key, uint32_t layer,
                             struct ak_spec_config *config, struct ak_error *error)
 {
-    bool recurrent = ak_meta_equals(says, "linear_attention") ||
-                     (says->kind == AK_META_BOOL && says->as.boolean);
-    if (!recurrent && !ak_meta_equals(says, "full_attention") && says->kind != AK_META_BOOL)
+    bool recurrent = ak_meta_equals(meta, "linear_attention") ||
+                     (meta->kind == AK_META_BOOL && meta->as.boolean);
+    if (!recurrent && !ak_meta_equals(meta, "full_attention") && meta->kind != AK_META_BOOL)
         return ak_fail(
             error, AKUNU_ERROR_FORMAT,
             "%s: neither \"linear_attention\" nor \"full_attention\", nor a bool, for layer %u",
@@ -116,11 +116,11 @@ static ak_status check_range(const struct ak_spec_config *c, const char *key, ui
 static ak_status check_dim(const struct ak_spec_config *c, const char *key, uint32_t dim,
                            struct ak_error *error)
 {
-    if (dim > 0 && dim <= MOST_DIM && dim % DIM_STEP == 0)
+    if (dim > 0 && dim <= DIM_MAX && dim % DIM_STEP == 0)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "%s makes heads of %u elements; multiples of %d up to %d are supported",
-                   ak_spec_key_name(c->naming, key), dim, (int)DIM_STEP, (int)MOST_DIM);
+                   ak_spec_key_name(c->naming, key), dim, (int)DIM_STEP, (int)DIM_MAX);
 }
 
 static ak_status check_heads(const struct ak_spec_config *c, struct ak_error *error)

@@ -116,8 +116,8 @@ static ak_status read_factors(const struct ak_provider *p, const struct ak_spec 
         out[i] = (float)divisor;
         if (!(divisor > 0.0 && divisor <= (double)FLT_MAX) ||
             !isfinite(spec->inverse_frequencies[i] / out[i]))
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is no positive number", key,
-                           i);
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: element %u is not a positive number",
+                           key, i);
     }
     return AKUNU_OK;
 }

@@ -1,5 +1,5 @@
-/* Packs weights on all threads, window by window of the block, and tells the system which source
- * pages to read ahead and to drop. */
+/* Packs weights on all threads, window by window of the block, and advises the system which
+ * source pages to read ahead and to drop. */
 #include "base/chip.h"
 #include "base/mem.h"
 #include "pack/pack.h"

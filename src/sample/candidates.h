@@ -107,8 +107,8 @@ double ak_sample_entropy(const struct ak_sample_candidates *c, double total);
 uint32_t ak_sample_invert_cdf(const struct ak_sample_candidates *c, double total, double unit);
 
 /* exp(x) for x <= 0, the weight of a candidate. As ak_expf, but products and sums are rounded
- * apart: fused ones are calls on baseline x86-64, and each token weighs up to a whole
- * vocabulary. */
+ * separately: on baseline x86-64 fmaf is a library call, and sampling evaluates this for up to the
+ * whole vocabulary. */
 static inline float ak_sample_exp(float x)
 {
     float shifted = x * AK_EXP_LOG2E + AK_EXP_ROUND;

@@ -101,7 +101,7 @@ static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *toke
         int32_t token = p->logit_bias[i].token;
         if (token < 0 || (uint32_t)token >= s->n_vocab)
             return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                           "logit bias: %d is no token of this model, which has 0 to %u",
+                           "logit bias: %d is not a token of this model, which has 0 to %u",
                            (int)token, s->n_vocab - 1);
         s->bias[s->n_bias++] = p->logit_bias[i];
     }

@@ -67,13 +67,13 @@ void ak_session_constraint_end(struct ak_session_constraint *c)
  * the k best allowed ones and no mask is needed. A mask is most expensive if nearly everything is
  * allowed, and then this succeeds. */
 static ak_status sample_among_best(const struct ak_session_constraint *c, struct ak_sampler *s,
-                                   const float *logits, int32_t *token, bool *chosen,
+                                   const float *logits, int32_t *token, bool *sampled,
                                    struct ak_error *error)
 {
     enum { CANDIDATES_MAX = 64, TRIED_EACH = 2 };
     uint32_t k = ak_sample_n_best(s), n, found = 0;
     int32_t best[CANDIDATES_MAX];
-    *chosen = false;
+    *sampled = false;
     if (k == 0 || k > CANDIDATES_MAX)
         return AKUNU_OK;
     const struct ak_sample_candidate *candidates =
@@ -93,7 +93,7 @@ static ak_status sample_among_best(const struct ak_session_constraint *c, struct
     ak_status status = ak_sample_token_masked(s, logits, c->candidate_mask, token, error);
     for (uint32_t i = 0; i < k; i++)
         c->candidate_mask[best[i] / 32] = 0;
-    *chosen = status == AKUNU_OK;
+    *sampled = status == AKUNU_OK;
     return status;
 }
 
@@ -101,13 +101,13 @@ ak_status ak_session_constraint_sample(const struct ak_session_constraint *c, st
                                        const float *logits, int32_t *token, struct ak_error *error)
 {
     const uint32_t *allowed;
-    bool pays, chosen = false;
+    bool pays, sampled = false;
     if (!c->matcher)
         return ak_sample_token(s, logits, token, error);
     AK_TRY(ak_grammar_matcher_mask_pays(c->matcher, &pays, error));
     if (!pays)
-        AK_TRY(sample_among_best(c, s, logits, token, &chosen, error));
-    if (chosen)
+        AK_TRY(sample_among_best(c, s, logits, token, &sampled, error));
+    if (sampled)
         return AKUNU_OK;
     AK_TRY(ak_grammar_matcher_get_mask(c->matcher, &allowed, error));
     return ak_sample_token_masked(s, logits, allowed, token, error);

@@ -169,7 +169,7 @@ ak_status ak_tok_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *
             load_some_merges(t, vocab, first, count_merges(vocab, first), is_json, scratch);
         if (first_bad != UINT32_MAX && is_json)
             status = ak_fail(error, AKUNU_ERROR_FORMAT,
-                             "tokenizer.json: model.merges[%u] '%.*s' is no pair of tokens that "
+                             "tokenizer.json: model.merges[%u] '%.*s' is not a pair of tokens that "
                              "together are a token",
                              first_bad, (int)ak_min_size(vocab->merges[first_bad].n, 64),
                              vocab->merges[first_bad].bytes);

@@ -307,8 +307,8 @@ static ak_status add_charsmap(struct exporter *e)
     return AKUNU_OK;
 }
 
-/* GGUF's BOS and EOS are the tokens that the tokenizer puts before and after each text. The token
- * that the model calls EOS then ends a turn. */
+/* GGUF's BOS and EOS are the tokens that the tokenizer puts before and after each text. If
+ * the model's own EOS is another token, it is written as EOT. */
 static void add_ends(struct exporter *e)
 {
     const struct ak_tokenizer *t = e->t;
@@ -339,8 +339,8 @@ static ak_status fill_byte_level(struct exporter *e, struct ak_text pre)
     if (pre.n == 0)
         return ak_fail(
             e->error, AKUNU_ERROR_UNSUPPORTED,
-            "tokenizer.json: none of the known pre-tokenizers cuts words as its pre_tokenizer "
-            "does. Where one comes near enough, its name can be given (--pre)");
+            "tokenizer.json: none of the known pre-tokenizers splits words as its "
+            "pre_tokenizer does. Where one comes near enough, its name can be given (--pre)");
     v->pre = pre;
     AK_TRY(sort_pairs(e->t, &pairs, &n, e->error));
     ak_status status = add_merges(e, pairs, n);

@@ -51,9 +51,9 @@ static ak_status read_scored_tokens(struct ak_tok_json_loader *m)
     json_array_foreach (m->vocab, i, element) {
         const json_t *piece = json_array_get(element, 0), *score = json_array_get(element, 1);
         if (!json_is_string(piece) || !json_is_number(score))
-            return ak_fail(m->error, AKUNU_ERROR_FORMAT,
-                           "tokenizer.json: model.vocab[%zu] is no list of a string and a number",
-                           i);
+            return ak_fail(
+                m->error, AKUNU_ERROR_FORMAT,
+                "tokenizer.json: model.vocab[%zu] is not a list of a string and a number", i);
         m->tokens[i] = ak_tok_json_string(piece);
         m->is_model_token[i] = true;
         p->scores[i] = json_number_value(score);
@@ -220,7 +220,7 @@ static ak_status load_unigram(struct ak_tok_json_loader *m)
 
     if (unknown && !json_is_null(unknown) &&
         (!ak_tok_json_integer(unknown, &id) || id < 0 || id >= (int64_t)m->n))
-        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "%s: unk_id is no id of the %u tokens",
+        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "%s: unk_id is not an id of the %u tokens",
                        where_model, m->n);
     m->t->unknown = (int32_t)id;
     m->t->pipeline->fuse_unknown = true;
@@ -247,7 +247,7 @@ static ak_status load_wordpiece(struct ak_tok_json_loader *m)
     if (value &&
         (!ak_tok_json_integer(value, &max_chars) || max_chars < 1 || max_chars > INT32_MAX))
         return ak_fail(m->error, AKUNU_ERROR_FORMAT,
-                       "%s: max_input_chars_per_word is no number of characters", where_model);
+                       "%s: max_input_chars_per_word is not a number of characters", where_model);
     p->max_word_chars = (uint32_t)max_chars;
     AK_TRY(read_unknown(m));
     return load_trie(m);

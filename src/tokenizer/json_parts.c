@@ -198,7 +198,8 @@ static ak_status read_precompiled(const json_t *part, const char *where,
         return ak_fail_memory(error, "the precompiled character map", text.n);
     ak_status status = AKUNU_OK;
     if (!decode64(text, bytes, &n))
-        status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: precompiled_charsmap is no base64", where);
+        status =
+            ak_fail(error, AKUNU_ERROR_FORMAT, "%s: precompiled_charsmap is not base64", where);
     else
         status = ak_tok_charsmap_load(&s->map, (struct ak_text){ bytes, n }, error);
     ak_free(bytes);
@@ -465,7 +466,7 @@ static ak_status read_strip_decoder(const json_t *part, const char *where,
                   ak_tok_json_integer(json_object_get(part, "stop"), &stop);
     if (!counts || !text_equals(content, " ") || start < 0 || start > 1 || stop != 0 || !out->fused)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "%s: Strip is supported only of one blank at the start, after Fuse", where);
+                       "%s: Strip is supported only of one space at the start, after Fuse", where);
     out->strips_space = start == 1;
     return AKUNU_OK;
 }

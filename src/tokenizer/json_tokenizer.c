@@ -269,7 +269,7 @@ static ak_status check_affixes(const struct ak_tok_json_loader *m)
         int32_t id = i < p->n_prefix ? p->prefix_ids[i] : p->suffix_ids[i - p->n_prefix];
         if ((uint32_t)id >= m->n)
             return ak_fail(m->error, AKUNU_ERROR_FORMAT,
-                           "tokenizer.json: post_processor: %d is no id of the %u tokens", id,
+                           "tokenizer.json: post_processor: %d is not an id of the %u tokens", id,
                            m->n);
     }
     return AKUNU_OK;

@@ -57,7 +57,7 @@ static ak_status fail_unknown_name(struct ak_text name, struct ak_error *error)
     }
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "the pre-tokenizer '%.*s' (tokenizer.ggml.pre) is not known. Where the model "
-                   "cuts words as a known one does, "
+                   "splits words as a known one does, "
                    "--override-kv tokenizer.ggml.pre=str:NAME serves; NAME is one of:%s",
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }

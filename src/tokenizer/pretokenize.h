@@ -26,7 +26,7 @@ ak_status ak_tok_matcher_create(struct ak_tok_matcher **out, struct ak_error *er
 void ak_tok_matcher_free(struct ak_tok_matcher *m); /* NULL allowed */
 
 /* The subject that patterns match: `text` itself if it is UTF-8, else a copy, valid until the next
- * call. In the copy each invalid byte is U+0001, which is no letter, number or whitespace. */
+ * call. In the copy each invalid byte is U+0001, which is not a letter, number or whitespace. */
 ak_status ak_tok_matcher_prepare(struct ak_tok_matcher *m, const char *text, size_t n,
                                  const char **subject, struct ak_error *error);
 
@@ -49,7 +49,8 @@ struct ak_tok_pre_rule {
     bool ignore_merges;                        /* a word that is a token stays whole */
 };
 
-/* rules.c: names of BPE over characters instead of bytes; two of them are those of models. */
+/* rules.c: BPE over characters instead of bytes, by tokenizer.ggml.pre for model gpt2, else by
+ * tokenizer.ggml.model. */
 struct ak_tok_char_rule {
     const char *names;          /* each between spaces */
     const char *pattern;        /* NULL: words are separated by whitespace, which is dropped */

@@ -286,8 +286,8 @@ ak_status ak_tok_regex_find(const struct ak_tok_regex *r, struct ak_tok_matcher 
     if (rc == PCRE2_ERROR_NOMATCH)
         return AKUNU_OK;
     if (rc < 0)
-        return fail_pcre2(rc, "cannot cut the text by the tokenizer's pattern", AKUNU_ERROR_SYSTEM,
-                          error);
+        return fail_pcre2(rc, "cannot split the text by the tokenizer's pattern",
+                          AKUNU_ERROR_SYSTEM, error);
     *begin = pcre2_get_ovector_pointer(m->match)[0];
     *end = pcre2_get_ovector_pointer(m->match)[1];
     return AKUNU_OK;

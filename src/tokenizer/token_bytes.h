@@ -1,5 +1,6 @@
-/* Token bytes table: the bytes of each token id and a hash from bytes to id; a trie over the table;
- * and a matcher of special tokens. Used throughout tokenizer/, to find tokens and to decode ids.
+/* Token bytes table: the bytes of each token id, and a hash from bytes to id. Also a trie over the
+ * table, for unigram.c and wordpiece.c, and a matcher of special tokens. Used throughout tokenizer/
+ * to find tokens and to decode ids.
  *
  * The bytes lie in one arena with one offset per token. The hash uses open addressing. */
 #ifndef AK_TOKENIZER_TOKEN_BYTES_H
@@ -118,7 +119,7 @@ void ak_tok_specials_init(struct ak_tok_specials *s, struct ak_tok_special *sort
 void ak_tok_specials_free(struct ak_tok_specials *s);
 
 /* The first special token at or after text[from], the longest of those that begin at one place;
- * NULL: none. *at gets where it begins. `control`: match control tokens too. */
+ * NULL: none. *at: its offset. `control`: match control tokens too. */
 const struct ak_tok_special *ak_tok_specials_next(const struct ak_tok_specials *s, bool control,
                                                   const char *text, size_t n, size_t from,
                                                   size_t *at);

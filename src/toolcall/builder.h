@@ -15,7 +15,7 @@ struct ak_tc_builder {
     const char *tool;         /* name of its tool */
     bool is_opened;           /* the first bracket of the call being built is already written */
     uint32_t text_rule;       /* rule of ak_tc_build_text */
-    /* per syntax: any call, whole and without its first bracket; 0: not built yet */
+    /* per syntax: rule of any call, [1]: without its first bracket; 0: not built yet */
     uint32_t call_rules[AK_TC_SYNTAXES_MAX][2];
     uint32_t any_value_rule; /* rule of any value, plus 1; 0: not built yet */
 };

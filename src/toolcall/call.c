@@ -231,7 +231,7 @@ static enum ak_tc_match match_next_call(const struct ak_tc_parser *r, size_t *at
     return best;
 }
 
-/* The call was reported already, so a missing end marker is no error. */
+/* The call was reported already, so a missing end marker is not an error. */
 static enum ak_tc_result read_end(struct ak_tc_parser *r)
 {
     size_t after = r->pos;

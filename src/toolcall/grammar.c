@@ -187,10 +187,10 @@ static uint32_t build_marked_call(struct ak_tc_builder *r, uint32_t inner, bool 
     const struct ak_tc_syntax *s = r->syntax;
     bool spaced = s->arguments == AK_TC_ARGS_JSON_CALL && s->begin;
     uint32_t begin = first || !s->begin ? AK_GB_EMPTY : ak_tc_build_marker(r, s->begin);
-    uint32_t blanks = spaced ? ak_tc_build_whitespace(r) : AK_GB_EMPTY;
+    uint32_t whitespace = spaced ? ak_tc_build_whitespace(r) : AK_GB_EMPTY;
     uint32_t fence =
         s->begin && strcmp(s->begin, "Action:") == 0 ? ak_gb_text(b, "```json\n") : AK_GB_EMPTY;
-    uint32_t exprs[] = { begin, blanks, fence, inner, ak_tc_build_loose_marker(r, s->end) };
+    uint32_t exprs[] = { begin, whitespace, fence, inner, ak_tc_build_loose_marker(r, s->end) };
 
     return ak_gb_sequence(b, exprs, 5);
 }
@@ -202,13 +202,13 @@ uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
     const struct ak_tc_syntax *s = r->syntax;
     bool opened = behind && (!s->section || strcmp(behind, s->section) != 0);
     uint32_t n_more_max = r->params->parallel ? AK_GRAMMAR_UNBOUNDED : 0,
-             blanks = ak_tc_build_whitespace(r), one = build_any_call(r, build_call);
+             whitespace = ak_tc_build_whitespace(r), one = build_any_call(r, build_call);
 
     if (is_in_list(s)) {
-        uint32_t comma = ak_gb_concat(b, ak_gb_text(b, ","), blanks);
+        uint32_t comma = ak_gb_concat(b, ak_gb_text(b, ","), whitespace);
         uint32_t more = ak_gb_repeat(b, ak_gb_concat(b, comma, one), 0, n_more_max);
         uint32_t begin = opened && !s->begin ? (uint32_t)AK_GB_EMPTY : ak_gb_text(b, "[");
-        uint32_t exprs[] = { begin, blanks, one, more, blanks, ak_gb_text(b, "]") };
+        uint32_t exprs[] = { begin, whitespace, one, more, whitespace, ak_gb_text(b, "]") };
         return build_marked_call(r, ak_gb_sequence(b, exprs, 6), opened);
     }
     r->is_opened = opened && !s->begin;
@@ -216,17 +216,17 @@ uint32_t ak_tc_build_calls(struct ak_tc_builder *r, const char *behind)
     r->is_opened = false;
     uint32_t more =
         ak_gb_repeat(b,
-                     ak_gb_concat(b, s->section || s->begin ? blanks : ak_gb_text(b, "; "),
+                     ak_gb_concat(b, s->section || s->begin ? whitespace : ak_gb_text(b, "; "),
                                   build_marked_call(r, one, false)),
                      0, n_more_max);
     if (!s->section || opened) /* no section, or the model omitted its marker */
         return ak_gb_concat(b, build_marked_call(r, first, opened), more);
     uint32_t exprs[] = {
         behind ? (uint32_t)AK_GB_EMPTY : ak_tc_build_marker(r, s->section),
-        blanks,
+        whitespace,
         build_marked_call(r, one, false),
         more,
-        blanks,
+        whitespace,
         ak_tc_build_marker(r, s->section_end),
     };
     return ak_gb_sequence(b, exprs, 6);

@@ -139,9 +139,9 @@ uint32_t ak_tc_build_until(struct ak_tc_builder *r, const char *marker, uint32_t
 {
     struct marker_part p[PARTS_MAX];
     size_t n = split_marker(r->params->tokenizer, marker, p);
-    struct ak_gb_keyword ending = { .text = marker, .n = strlen(marker), .continuation = then };
+    struct ak_gb_keyword keyword = { .text = marker, .n = strlen(marker), .continuation = then };
 
     if (p[0].control) /* as the token or spelled out: the parser sees text either way */
-        return ak_gb_until(&r->gb, &ending, 1, false);
+        return ak_gb_until(&r->gb, &keyword, 1, false);
     return build_until_text(r, &p[0], build_parts(r, p + 1, n - 1, then));
 }

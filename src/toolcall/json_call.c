@@ -101,7 +101,7 @@ static enum ak_tc_result begin_value(struct ak_tc_parser *r, size_t i)
         b->level += c == '{' && b->level == 1;
     }
     if (b->member == AK_TC_MEMBER_NAME && c != '"')
-        return ak_tc_set_malformed(r, "its name is no string");
+        return ak_tc_set_malformed(r, "its name is not a string");
     if (b->member != AK_TC_MEMBER_ARGUMENTS)
         return AK_TC_CONTINUE;
     if (c != '{' && c != '"' && c != 'n')

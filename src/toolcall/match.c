@@ -18,12 +18,12 @@ enum ak_tc_match ak_tc_match_loose_marker(const struct ak_tc_parser *r, size_t f
                                           const char *marker, size_t *after)
 {
     const char *text = r->text.bytes;
-    size_t n_blanks = 0;
+    size_t n_whitespace = 0;
 
     for (; *marker; marker++) {
         if (*marker == ' ') {
             while (from < r->text.n && ak_tc_is_whitespace(text[from]) &&
-                   n_blanks++ < AK_TC_WHITESPACE_MAX)
+                   n_whitespace++ < AK_TC_WHITESPACE_MAX)
                 from++;
             continue;
         }

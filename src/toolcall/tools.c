@@ -21,7 +21,7 @@ static ak_status add_tool(struct ak_tc_tools *tools, json_t *entry, size_t i,
     const char *name = json_string_value(json_object_get(function, "name"));
 
     if (!name || !*name)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "tools[%zu] is no function with a name", i);
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "tools[%zu] is not a function with a name", i);
     if (json_object_get(tools->by_name, name))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "two tools have the name %s", name);
     if (json_object_set(tools->by_name, name, function) != 0)

@@ -45,8 +45,8 @@ ak_status ak_tensor_copies_begin(struct ak_tensor_copies *copies, size_t n_tenso
 void ak_tensor_copies_end(struct ak_tensor_copies *copies); /* accepts an all-zero struct */
 
 /* Returns `data` if it is aligned for `type`, else a copy of its `bytes` bytes, made on the first
- * call for tensor `i`. Thread-safe. Out of memory, it returns `data`: slow, and a fault on some
- * machines, but not on those that have kernels. */
+ * call for tensor `i`. Thread-safe. If out of memory, returns the unaligned `data`: reading it is
+ * slow, but faults on no machine that has kernels. */
 const void *ak_tensor_copies_align(struct ak_tensor_copies *copies, size_t i,
                                    enum ak_quant_type type, const void *data, uint64_t bytes);
 

@@ -1,7 +1,7 @@
 """Chats with akunu-cli as a person at a terminal does, and as scripts do.
 
 $AK_CLI, $AK_TEST_DATA, $AK_TEST_MODELS: as in test_cli.sh. What the tiny model says
-is no language, so what is looked at is everything around it; with the fetched model
+is not language, so what is looked at is everything around it; with the fetched model
 an answer is read as well.
 """
 import json
@@ -161,7 +161,7 @@ def typing():
         t.say(b"pas\rted\rli", rb"ted\r\n", "pasted lines")
         t.say(b"nes\r", SPEED, "are one message")
         t.prompt()
-    t.say(b" /usr is a path\r", SPEED, "what begins with a blank is no command")
+    t.say(b" /usr is a path\r", SPEED, "what begins with a blank is not a command")
     t.prompt()
     t.say(b"/save " + saved.encode() + b"\r", rb"saved \d+ messages", "/save")
     t.prompt()
@@ -254,7 +254,7 @@ def piped():
     check("a message that does not fit is a failure", r.returncode == 1 and b"context holds 64" in r.stderr, r.stderr)
     check("nothing is dropped silently", r.stdout == b"", r.stdout)
     r = run(b"a\0b\xff\n", "-cnv")
-    check("NUL and what is no UTF-8", r.returncode == 0, r.stderr)
+    check("NUL and what is not UTF-8", r.returncode == 0, r.stderr)
     r = run(b"/nonsense\nabc\n", "-cnv")
     check("a command that is none ends a script", r.returncode == 2 and b"there is no /nonsense" in r.stderr, r.stderr)
     r = run(b"abc", "-cnv", "-no-cnv")

@@ -381,7 +381,7 @@ for bad in 5 x+1 5+ 5+nan -1-1 5++1 99999999999+1; do
     says "--logit-bias $bad"
 done
 exits 2 run -m "$model" -p x -l 416-inf
-says "416 is no token of this model, which has 0 to 415"
+says "416 is not a token of this model, which has 0 to 415"
 exits 2 run -m "$model" -p x --dry-sequence-breaker ""
 says "sequence breaker 1 of DRY has 0 bytes"
 exits 2 run -m "$model" -p x --logprobs 1

@@ -84,10 +84,10 @@ exits 0 tokenize --help
 exits 2 tokenize --config "$work/absent.yaml" -m tiny -p abc
 says absent.yaml
 exits 2 tokenize --config "$work" -m tiny -p abc
-says "no plain file"
+says "not a plain file"
 mkfifo "$work/pipe"
 exits 2 tokenize --config "$work/pipe" -m tiny -p abc
-says "no plain file"
+says "not a plain file"
 head -c 70000 /dev/zero | tr '\0' '#' >"$work/large.yaml"
 exits 2 tokenize --config "$work/large.yaml" -m tiny -p abc
 says "70000 bytes"

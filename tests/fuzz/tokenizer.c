@@ -45,7 +45,7 @@ static struct ak_text text_of(const char *string)
 }
 
 /* ---- What holds of any tokenizer ---------------------------------------- */
-/* `text` with U+FFFD for what is no UTF-8; from malloc. */
+/* `text` with U+FFFD for what is not UTF-8; from malloc. */
 static char *readable(const char *text, size_t n, size_t *n_out)
 {
     char *out = malloc(3 * n + 1);

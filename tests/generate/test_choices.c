@@ -293,7 +293,7 @@ START_TEST(refused)
     check_refused(session, sequence, 0, text.ids, 20, AKUNU_ERROR_ARGUMENT,
                   "no sequences are given");
     check_refused(session, sequence, 65, text.ids, 20, AKUNU_ERROR_ARGUMENT,
-                  "65 choices were asked for");
+                  "65 completions were asked for");
     check_refused(session, sequence, CHOICES + 1, text.ids, 20, AKUNU_ERROR_ARGUMENT,
                   "max_sequences");
     ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 0), AKUNU_OK);

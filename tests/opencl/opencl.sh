@@ -21,7 +21,7 @@ AKUNU_OPENCL=/nonexistent.so "$AK_CLI" logits -m "$AK_TEST_DATA/models/qwen2.ggu
     fail "--backend opencl without a loader"
 grep -qi "opencl" "$work/out" || fail "says that there is no OpenCL"
 AKUNU_OPENCL=libm.so.6 "$AK_CLI" run --list-devices >"$work/out" 2>&1 || fail "--list-devices with another library"
-grep -q "^no OpenCL device: .*\(has no clGetPlatformIDs\|configured without\)" "$work/out" || fail "says what is no loader"
+grep -q "^no OpenCL device: .*\(has no clGetPlatformIDs\|configured without\)" "$work/out" || fail "says what is not a loader"
 [ $failed = 0 ] || exit 1
 
 "$AK_CLI" run --list-devices >"$work/out" 2>&1

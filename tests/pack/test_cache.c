@@ -539,7 +539,7 @@ START_TEST(foreign)
 }
 END_TEST
 
-/* What lies under the name is no regular file of ours. */
+/* What lies under the name is not a regular file of ours. */
 START_TEST(in_the_way)
 {
     char path[256], other[128];

@@ -221,7 +221,7 @@ START_TEST(greedy_takes_the_first_of_the_best)
 }
 END_TEST
 
-/* The smallest and the largest that there is, and what is no number at all. */
+/* The smallest and the largest that there is, and what is not a number at all. */
 START_TEST(strange_logits)
 {
     struct ak_error error = { 0 };

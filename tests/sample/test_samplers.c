@@ -163,7 +163,7 @@ static const struct table *table_named(const struct reader *r, const char *name)
     return NULL;
 }
 
-/* A line of a case that is no `set`; false after the last one. */
+/* A line of a case that is not a `set`; false after the last one. */
 static bool read_case_line(struct golden *c, const char *word, char *p)
 {
     uint32_t n_breakers = 0;

@@ -133,7 +133,8 @@ START_TEST(refuses_what_the_model_lacks)
     p.logit_bias = outside;
     p.n_logit_bias = 2;
     ck_assert_int_eq(ak_sample_create(&p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(error.message, "50 is no token of this model, which has 0 to 49"));
+    ck_assert_ptr_nonnull(
+        strstr(error.message, "50 is not a token of this model, which has 0 to 49"));
     p.logit_bias = &below;
     p.n_logit_bias = 1;
     ck_assert_int_eq(ak_sample_create(&p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
@@ -189,7 +190,7 @@ START_TEST(gumbel_or_not)
 }
 END_TEST
 
-/* ---- Ties, and what is no number ---------------------------------------- */
+/* ---- Ties, and what is not a number ---------------------------------------- */
 static struct ak_sample_candidates gathered(const float *logits, uint32_t n)
 {
     static struct ak_sample_candidate items[N];

@@ -289,7 +289,7 @@ START_TEST(detection)
 END_TEST
 
 /* A section that the text's end leaves open has calls that are complete all the same, and what
- * stood between them is no content. */
+ * stood between them is not content. */
 START_TEST(open_sections)
 {
     static const char *const texts[] = {

@@ -740,7 +740,7 @@ START_TEST(split_with_a_wrong_part)
 }
 END_TEST
 
-/* ---- What is no GGUF file ----------------------------------------------- */
+/* ---- What is not a GGUF file ----------------------------------------------- */
 static void check_refused(const char *path, ak_status wanted, const char *part)
 {
     struct ak_provider *p;

@@ -171,7 +171,7 @@ START_TEST(alignments)
 {
     struct test_bytes b = begin(0, 1);
     add_u32(&b, "general.alignment", I32, 32);
-    check_refused(b, "metadata general.alignment is no unsigned integer");
+    check_refused(b, "metadata general.alignment is not an unsigned integer");
     b = begin(0, 1);
     add_u32(&b, "general.alignment", U32, UINT32_C(1) << 31);
     check_refused(b, "metadata general.alignment is 2147483648, where a power of two from 8 to "
@@ -315,7 +315,8 @@ START_TEST(tensors)
     check_tensor(16, 0, 0, TYPE_F32, UINT64_MAX - 31 - data, 0, "tensor t: offset");
     check_tensor(17, 0, 0, TYPE_F32, 0, 0, "beyond the end of the file");
     check_tensor(16, 0, 0, TYPE_F32, 32, 0, "beyond the end of the file");
-    check_tensor(1, 0, 0, TYPE_F32, 4, 0, "tensor t: offset 4 is no multiple of the alignment 32");
+    check_tensor(1, 0, 0, TYPE_F32, 4, 0,
+                 "tensor t: offset 4 is not a multiple of the alignment 32");
 }
 END_TEST
 
@@ -370,7 +371,7 @@ START_TEST(vocabularies)
     b = begin_vocab(1);
     add_array(&b, "tokenizer.ggml.token_type", I32, 2);
     test_append(&b, "\0\0\0\0\xff\xff\xff\xff", 8);
-    check_refused(b, "metadata tokenizer.ggml.token_type: -1 is no token type");
+    check_refused(b, "metadata tokenizer.ggml.token_type: -1 is not a token type");
     b = begin_vocab(1);
     add_array(&b, "tokenizer.ggml.token_type", U32, 3);
     test_append(&b, zeros, 12);
@@ -512,7 +513,7 @@ START_TEST(splits)
         "open the first part, whose name ends in -00001-of-00002.gguf, with the others beside it");
     struct test_bytes b = begin(0, 1);
     add_u32(&b, "split.count", I32, UINT32_MAX);
-    check_refused(b, "metadata split.count is no count");
+    check_refused(b, "metadata split.count is not a count");
 
     check_second(make_part(1, 2, 2, "b"), NULL);
     check_parts(make_part(0, 2, 0, "a"), make_part(1, 2, 2, "b"), NULL);

@@ -119,8 +119,8 @@ void ak_j_put_formatted_text(struct ak_jenv *j, struct ak_jout *out, const struc
 int64_t ak_j_read_width(struct ak_jenv *j, const struct ak_jstr *s, size_t *at, int64_t max);
 
 /* ---- Markup ------------------------------------------------------------- */
-/* Text marked as safe for HTML by `safe` or `escape`: text that is added to it is escaped. Nothing
- * else escapes anything. */
+/* Whether `safe` or `escape` marked a string as safe for HTML. A string concatenated to one is
+ * escaped; there is no other autoescaping. */
 static inline bool ak_j_is_safe(struct ak_jval v)
 {
     return v.kind == AK_J_STRING && v.as.string->safe;

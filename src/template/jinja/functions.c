@@ -6,7 +6,7 @@
 #include "template/jinja/builtins.h"
 #include "template/jinja/exec.h"
 
-enum { MOST_RANGE = 100000 }; /* as in jinja2's sandbox */
+enum { RANGE_MAX = 100000 }; /* as in jinja2's sandbox */
 
 static struct ak_jval function_range(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *args)
@@ -23,9 +23,9 @@ static struct ak_jval function_range(struct ak_jenv *j, const struct ak_jval *a,
     uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     bool empty = step > 0 ? start >= stop : start <= stop;
     uint64_t n = empty ? 0 : (width - 1) / stride + 1;
-    if (n > MOST_RANGE)
+    if (n > RANGE_MAX)
         ak_j_fail(j, "range too big: the sandbox blocks ranges larger than MAX_RANGE (%d)",
-                  MOST_RANGE);
+                  RANGE_MAX);
     struct ak_jlist *list = ak_j_list(j, AK_J_RANGE, (size_t)n);
     list->start = start, list->stop = stop, list->step = step;
     ak_j_spend(j, n);
@@ -150,7 +150,7 @@ static struct ak_jstr *expand_fraction(struct ak_jenv *j, const struct ak_jstr *
 static struct ak_jval function_strftime_now(struct ak_jenv *j, const struct ak_jval *a,
                                             const struct ak_jargs *args)
 {
-    enum { MOST_FORMAT = 1024, MOST_TIME = 65536 };
+    enum { FORMAT_BYTES_MAX = 1024, TIME_BYTES_MAX = 65536 };
     struct timespec now = { .tv_sec = (time_t)j->now };
     struct tm tm;
     (void)a;
@@ -158,16 +158,17 @@ static struct ak_jval function_strftime_now(struct ak_jenv *j, const struct ak_j
         ak_j_fail(j, "strftime_now() takes 1 argument (%zu given)", args->n + args->n_named);
     const struct ak_jstr *format = ak_j_need_string(
         j, args->n ? args->values[0] : args->named[0].value, "the format of strftime_now");
-    if (format->n > MOST_FORMAT)
+    if (format->n > FORMAT_BYTES_MAX)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
-                     "a format of strftime_now is longer than %d bytes, the limit", MOST_FORMAT);
+                     "a format of strftime_now is longer than %d bytes, the limit",
+                     FORMAT_BYTES_MAX);
     if (j->now == 0)
         clock_gettime(CLOCK_REALTIME, &now);
     if (!localtime_r(&now.tv_sec, &tm))
         ak_j_fail(j, "the time is out of range");
     format = expand_fraction(j, format, now.tv_nsec / 1000);
-    char *text = ak_j_alloc(j, MOST_TIME, 1);
-    return ak_j_string_at(j, text, format_time(text, MOST_TIME, format->bytes, &tm));
+    char *text = ak_j_alloc(j, TIME_BYTES_MAX, 1);
+    return ak_j_string_at(j, text, format_time(text, TIME_BYTES_MAX, format->bytes, &tm));
 }
 
 static const struct ak_jbuiltin functions[] = {

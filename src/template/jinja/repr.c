@@ -146,11 +146,11 @@ struct ak_jstr *ak_j_str(struct ak_jenv *j, struct ak_jval v)
 
 const char *ak_j_show(struct ak_jenv *j, struct ak_jval v)
 {
-    enum { MOST = 100 };
+    enum { BYTES_MAX = 100 };
     struct ak_jout out = { 0 };
     ak_j_put_repr(j, &out, v);
-    if (out.n > MOST) {
-        for (out.n = MOST; ((unsigned char)out.bytes[out.n] & 0xC0) == 0x80; out.n--)
+    if (out.n > BYTES_MAX) {
+        for (out.n = BYTES_MAX; ((unsigned char)out.bytes[out.n] & 0xC0) == 0x80; out.n--)
             ;
         ak_j_put_text(j, &out, "…");
     }

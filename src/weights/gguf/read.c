@@ -149,7 +149,7 @@ static ak_status read_alignment(const struct ak_gguf_metadata *m, uint64_t *out,
         return AKUNU_OK;
     if (meta.kind != AK_META_UINT)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "metadata general.alignment is no unsigned integer");
+                       "metadata general.alignment is not an unsigned integer");
     uint64_t n = meta.as.unsigned_integer;
     if (n < 8 || n > MAX_ALIGNMENT || (n & (n - 1)) != 0)
         return ak_fail(

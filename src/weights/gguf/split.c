@@ -30,7 +30,7 @@ static ak_status read_count(const struct ak_gguf_metadata *m, const char *key, b
     else if (meta.kind == AK_META_INT && meta.as.integer >= 0)
         *out = (uint64_t)meta.as.integer;
     else
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is no count", key);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is not a count", key);
     return AKUNU_OK;
 }
 

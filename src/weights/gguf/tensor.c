@@ -45,7 +45,7 @@ ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t al
                        raw->name);
     if (raw->offset % alignment != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "tensor %s: offset %llu is no multiple of the alignment %llu", raw->name,
+                       "tensor %s: offset %llu is not a multiple of the alignment %llu", raw->name,
                        (unsigned long long)raw->offset, (unsigned long long)alignment);
     out->offset = raw->offset;
     return AKUNU_OK;

@@ -139,7 +139,7 @@ static ak_status read_types(const struct ak_provider *p, struct ak_gguf_vocab *v
         uint64_t value = element.kind == AK_META_INT ? (uint64_t)element.as.integer :
                                                        element.as.unsigned_integer;
         if (value > INT32_MAX)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s: %lld is no token type", key,
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s: %lld is not a token type", key,
                            (long long)value);
         v->types[i] = (int32_t)value;
     }

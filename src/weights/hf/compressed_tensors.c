@@ -203,8 +203,9 @@ static ak_status read_zeros(const struct ak_hf_quant *q, const char *module,
                               zeros->n_dims == 1 && a->scale_cols == 1 ? 1 : 2, error);
 }
 
-/* The block type. Scales of whole rows are few, so each is checked. The product of scale and zero
- * point is close enough in F16, whose range BF16 scales seldom leave, but not in BF16. */
+/* The block type. Row scales without zero points become F16 if all fit; they are few, so each is
+ * checked. With zero points BF16 scales become F16: scale · zero loses too much in BF16, and the
+ * scales seldom leave F16's range. */
 static enum ak_quant_type type_of(const struct ak_composed_tensor *a)
 {
     enum ak_quant_type factors = a->factor_type;

@@ -66,7 +66,8 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     if (json_array_size(size) != 2 || rows < 1 || cols < 1 || rows > UINT32_MAX ||
         cols > UINT32_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: weight_block_size is no list of two sizes", q->config_key);
+                       "config.json: %s: weight_block_size is not a list of two sizes",
+                       q->config_key);
     q->bits = (uint32_t)rows; /* rows of a block */
     q->group = (uint32_t)cols;
     return AKUNU_OK;

@@ -65,7 +65,7 @@ static void sorted_factors(const struct ak_composed_tensor *a, uint64_t row, uin
     group_factors(a, (uint32_t)row, ak_composed_word(&a->plane[3], a->order[k]), scale, minimum);
 }
 
-/* Floats in stored order; each input may have another group than its neighbor. */
+/* Floats in stored order; neighboring inputs may be of different groups. */
 static void values(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    float *out)
 {

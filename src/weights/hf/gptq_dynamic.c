@@ -45,7 +45,7 @@ static ak_status add_pattern(struct ak_hf_gptq_dynamic *d, const char *config_ke
     if (!pattern->code) {
         pcre2_get_error_message(code, why, sizeof why);
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: dynamic: %s is no regular expression: %s", config_key,
+                       "config.json: %s: dynamic: %s is not a regular expression: %s", config_key,
                        ak_show(key, strlen(key), shown), (const char *)why);
     }
     d->n++;

@@ -147,7 +147,7 @@ static enum ak_meta_kind element_kind(const json_t *array)
     return kind;
 }
 
-/* Converts a value. A value that is no number, string, bool or list becomes an empty array. */
+/* Converts a value. A value that is not a number, string, bool or list becomes an empty array. */
 static void fill_value(const json_t *value, struct ak_meta *out)
 {
     out->n = 1;

@@ -305,8 +305,9 @@ static ak_status read_precision(const struct entry *e, bool *halves)
                    e->encoding->name, text ? "another text" : ak_json_kind(value));
 }
 
-/* Scales of 4-bit and 3-bit numbers are always rounded to F16: the error is at most a 128th of half
- * a quantization step. For INT8 it could be an eighth. */
+/* 4-bit and 3-bit scales are always rounded to F16: weights move by at most 1/128 of half a
+ * quantization step. INT8 weights could move by 1/8, so their scales stay F32 unless the manifest
+ * says that F16 is exact. */
 static ak_status compose(const struct entry *e, const struct ak_hf_tensor *numbers,
                          const struct ak_hf_tensor *scales, struct ak_composed_tensor *out)
 {

@@ -147,7 +147,8 @@ ak_status ak_hf_read_linear(const struct ak_hf_quant *q, const char *module,
 }
 
 /* ---- Inputs out of order ------------------------------------------------ */
-/* Sorts the inputs by group, stably. False: some 32 neighbors would be of two groups. */
+/* Sorts the inputs by group, stably. False: a group is not a multiple of 32 inputs, so a block of
+ * 32 would span two groups. */
 static bool sort_by_group(const struct ak_composed_tensor *a, uint32_t *begin, uint32_t *order)
 {
     uint32_t groups = ak_composed_n_groups(a);
@@ -421,8 +422,8 @@ static ak_status add_weight(const struct ak_hf_quant *q, const struct ak_hf_tens
     return AKUNU_OK;
 }
 
-/* Keeps the first refusal of a weight, for callers that read weights. Inspection does not and shows
- * the stored tensor. */
+/* Keeps the first refusal of a weight; loading reports it. Inspection ignores it and shows the
+ * stored tensors. */
 static void record_refusal(struct ak_hf *h, ak_status status, const struct ak_error *error)
 {
     if (h->refusal.status == AKUNU_OK) {
