@@ -21,6 +21,27 @@
         .arguments = AK_TC_ARGS_PYTHON, .is_bare = true, .is_list = true                           \
     }
 
+#define MISTRAL_ARGS                                                                               \
+    {                                                                                              \
+        .arguments = AK_TC_ARGS_JSON, .begin = "[TOOL_CALLS]", .name_end = "[ARGS]",               \
+        .id_begin = "[CALL_ID]"                                                                    \
+    }
+#define DEEPSEEK(begin_, name_end_, end_)                                                          \
+    {                                                                                              \
+        .arguments = AK_TC_ARGS_JSON, .section = "<｜tool▁calls▁begin｜>",                         \
+        .section_end = "<｜tool▁calls▁end｜>", .begin = begin_, .name_end = name_end_, .end = end_ \
+    }
+#define DEEPSEEK_FENCED                                                                            \
+    DEEPSEEK("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", " ```json", " ``` <｜tool▁call▁end｜>")
+#define DEEPSEEK_PLAIN DEEPSEEK("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", " <｜tool▁call▁end｜>")
+#define DSML_SYNTAX(section_)                                                                      \
+    {                                                                                              \
+        .arguments = AK_TC_ARGS_PARAMETERS, .section = DSML section_,                              \
+        .section_end = DSML_END section_, .begin = DSML "invoke name=\"", .name_end = "\">",       \
+        .end = " " DSML_END "invoke>", .key = DSML "parameter name=\"", .key_end = "\"",           \
+        .value = ">", .value_end = DSML_END "parameter>", .is_typed = true                         \
+    }
+
 static const struct ak_tc_format formats[] = {
     {
         /* gpt-oss; the syntax is that of one message: harmony.c reads its header */
@@ -56,62 +77,19 @@ static const struct ak_tc_format formats[] = {
     },
     {
         .name = "deepseek-v3.2",
-        .syntaxes = { { .arguments = AK_TC_ARGS_PARAMETERS,
-                        .section = DSML "function_calls>",
-                        .section_end = DSML_END "function_calls>",
-                        .begin = DSML "invoke name=\"",
-                        .name_end = "\">",
-                        .end = " " DSML_END "invoke>",
-                        .key = DSML "parameter name=\"",
-                        .key_end = "\"",
-                        .value = ">",
-                        .value_end = DSML_END "parameter>",
-                        .is_typed = true },
-                      { .arguments = AK_TC_ARGS_PARAMETERS,
-                        .section = DSML "tool_calls>",
-                        .section_end = DSML_END "tool_calls>",
-                        .begin = DSML "invoke name=\"",
-                        .name_end = "\">",
-                        .end = " " DSML_END "invoke>",
-                        .key = DSML "parameter name=\"",
-                        .key_end = "\"",
-                        .value = ">",
-                        .value_end = DSML_END "parameter>",
-                        .is_typed = true } },
+        .syntaxes = { DSML_SYNTAX("function_calls>"), DSML_SYNTAX("tool_calls>") },
         .n_syntaxes = 2,
         .signature = { "DSML" },
     },
     {
         .name = "deepseek-r1", /* first releases of V3 and R1: a fenced block */
-        .syntaxes = { { .arguments = AK_TC_ARGS_JSON,
-                        .section = "<｜tool▁calls▁begin｜>",
-                        .section_end = "<｜tool▁calls▁end｜>",
-                        .begin = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-                        .name_end = " ```json",
-                        .end = " ``` <｜tool▁call▁end｜>" },
-                      { .arguments = AK_TC_ARGS_JSON,
-                        .section = "<｜tool▁calls▁begin｜>",
-                        .section_end = "<｜tool▁calls▁end｜>",
-                        .begin = "<｜tool▁call▁begin｜>",
-                        .name_end = "<｜tool▁sep｜>",
-                        .end = " <｜tool▁call▁end｜>" } },
+        .syntaxes = { DEEPSEEK_FENCED, DEEPSEEK_PLAIN },
         .n_syntaxes = 2,
         .signature = { "tool▁calls▁begin", "```json" },
     },
     {
         .name = "deepseek-v3.1",
-        .syntaxes = { { .arguments = AK_TC_ARGS_JSON,
-                        .section = "<｜tool▁calls▁begin｜>",
-                        .section_end = "<｜tool▁calls▁end｜>",
-                        .begin = "<｜tool▁call▁begin｜>",
-                        .name_end = "<｜tool▁sep｜>",
-                        .end = " <｜tool▁call▁end｜>" },
-                      { .arguments = AK_TC_ARGS_JSON,
-                        .section = "<｜tool▁calls▁begin｜>",
-                        .section_end = "<｜tool▁calls▁end｜>",
-                        .begin = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-                        .name_end = " ```json",
-                        .end = " ``` <｜tool▁call▁end｜>" } },
+        .syntaxes = { DEEPSEEK_PLAIN, DEEPSEEK_FENCED },
         .n_syntaxes = 2,
         .signature = { "tool▁calls▁begin" },
         .token = "<｜tool▁calls▁begin｜>",
@@ -132,10 +110,7 @@ static const struct ak_tc_format formats[] = {
     },
     {
         .name = "mistral", /* from v11 of its tokenizer on */
-        .syntaxes = { { .arguments = AK_TC_ARGS_JSON,
-                        .begin = "[TOOL_CALLS]",
-                        .name_end = "[ARGS]",
-                        .id_begin = "[CALL_ID]" },
+        .syntaxes = { MISTRAL_ARGS,
                       { .arguments = AK_TC_ARGS_JSON_CALL,
                         .begin = "[TOOL_CALLS]",
                         .is_list = true } },
@@ -150,10 +125,7 @@ static const struct ak_tc_format formats[] = {
                         .is_list = true,
                         .json_id = "id",
                         .id_is_last = true },
-                      { .arguments = AK_TC_ARGS_JSON,
-                        .begin = "[TOOL_CALLS]",
-                        .name_end = "[ARGS]",
-                        .id_begin = "[CALL_ID]" } },
+                      MISTRAL_ARGS },
         .n_syntaxes = 2,
         .signature = { "[TOOL_CALLS]" },
         .token = "[TOOL_CALLS]",
