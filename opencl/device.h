@@ -1,5 +1,5 @@
-/* OpenCL's functions and devices. The functions come from the loader library (libOpenCL.so.1),
- * which is searched for at the first use, so akunu runs on machines without it. Used by all of this
+/* OpenCL's functions, loaded at run time, and its devices. The loader library (libOpenCL.so.1) is
+ * opened at the first use, so akunu also runs on machines without it. Used by all files of this
  * folder except layout.c. */
 #ifndef AK_OPENCL_DEVICE_H
 #define AK_OPENCL_DEVICE_H
@@ -45,7 +45,7 @@ struct ak_ocl_api {
 #undef AK_OCL_POINTER
 };
 
-/* The functions; NULL: none, and the error says what was looked for. */
+/* Loads the functions at the first call. NULL: not available; the error says what is missing. */
 const struct ak_ocl_api *ak_ocl_load(struct ak_error *error);
 
 /* "CL_OUT_OF_RESOURCES". */

@@ -1,10 +1,9 @@
-/* Weight layouts of OpenCL devices. backend.c and layout.c pack them, kernels/types.cl dequantizes
- * them; other files of this folder use their sizes.
+/* Weight layouts of OpenCL devices: tiles for quantized types, rows for floats. backend.c and
+ * layout.c pack them, kernels/types.cl dequantizes them. Other files of this folder use the sizes.
  *
- *   tiles  16 rows × 256 k (shorter at the end of a row whose k is not a multiple of 256), for
- *          quantized types. Each lane has a row, so what lanes read together is contiguous: a
- *          tile is split into planes, and a plane has, block of 32 k by block, the words of the
- *          16 rows:
+ *   tiles  16 rows × 256 k, or fewer k at the end of a row. Each lane has a row. A tile is split
+ *          into planes, so that neighboring lanes read neighboring bytes. A plane has the 16
+ *          rows of a block of 32 k side by side, then those of the next block:
  *
  *            low bits   16 (4 bits), 8 (2 bits) or 32 (8 bits) bytes per block and row
  *            high bits  4 (1 bit) or 8 (2 bits) bytes
@@ -14,7 +13,7 @@
  *          1 bit: number j at bit j. 2 bits: number j at bits 2(j % 16) of word j / 16.
  *          Signed numbers of 8 bits are biased by 128. A tile has as many bytes as its stored
  *          blocks; rows past the last one are zeros.
- *   rows   floats, row after row, padded with zeros to a multiple of 32. */
+ *   rows   row after row, padded with zeros to a multiple of 32. */
 #ifndef AK_OPENCL_LAYOUT_H
 #define AK_OPENCL_LAYOUT_H
 

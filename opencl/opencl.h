@@ -2,7 +2,7 @@
  * launches: kernels with bound arguments. A pass enqueues them on an in-order queue or, for one
  * token, all at once (record.c).
  *
- * What changes from pass to pass is in one buffer, "the pass" (kernels/shared.h): numbers of rows,
+ * Data that changes from pass to pass is in the pass buffer (kernels/shared.h): numbers of rows,
  * positions and page tables. Rotation angles and the tokens' embedding rows, which the host reads
  * from the file as the CPU does, have buffers of their own. Everything else stays on the device: a
  * pass of the sampled table returns one token. */
@@ -65,8 +65,8 @@ ak_status ak_ocl_build_program(const struct ak_ocl_builder *b, const char *const
 /* A packed weight on the device. */
 struct ak_ocl_weight {
     cl_mem memory, order; /* order: NULL unless columns read the input in another order */
-    bool is_zero_copy;    /* zero-copy: memory is the host's copy */
-    uint32_t rows;        /* of a matrix, all parts, each padded to 16 */
+    bool is_zero_copy;    /* `memory` is the host's copy */
+    uint32_t rows;        /* of one matrix: all its parts, each padded to 16 */
     uint64_t expert_bytes;
 };
 
@@ -127,8 +127,8 @@ void ak_ocl_release_weights(struct ak_ocl *o);
 /* Bytes of a weight on the device. */
 uint64_t ak_ocl_weight_bytes(const struct ak_pack_weight *packed);
 
-/* Fails because `what` ("the KV cache") of that many bytes cannot be allocated; gives the device's
- * numbers. */
+/* Fails because `what` ("the KV cache") of that many bytes cannot be allocated. The message gives
+ * the device's memory and its largest allocation. */
 ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uint64_t bytes,
                       struct ak_error *error);
 ak_status ak_ocl_create_buffer(const struct ak_ocl *o, uint64_t bytes, const char *what,

@@ -1,6 +1,6 @@
-/* akunu.h: runs language models and encoders on the CPU.
+/* akunu.h: the API of akunu, a library that runs language models and encoders on the CPU.
  *
- * C11 and C++17. This header includes all of the API:
+ * Programs in C11 or C++17 include this header. It includes all of the API:
  *
  *     core.h      errors; models, sessions, embeddings, generating
  *     sample.h    how the next token is sampled
@@ -8,7 +8,7 @@
  *     files.h     looking into files, the cache, saved sequences, converting
  *     measure.h   the machine, rooflines, chip profiles, memory, counters
  *
- * The shape of a program:
+ * Outline of a program:
  *
  *     model   = akunu_model_load(path, NULL);          shared, immutable
  *     session = akunu_session_new(model, NULL);        one thread's, mutable
@@ -28,10 +28,10 @@
  * Threads. Any number of threads may use a model, a tokenizer or a grammar at once. A session and
  * all else belong to one thread at a time.
  *
- * Ownership. A handle that a function returns is the caller's, to be freed with the …_free of its
- * type, which accepts NULL; one that is const is lent. Handles may be freed in any order: what was
- * made from another keeps what it needs of it. What a function lends, strings too, lives as long as
- * the handle passed to it.
+ * Ownership. The caller owns a handle that a function returns, and frees it with the …_free of its
+ * type, which accepts NULL. A const handle is only lent. Handles may be freed in any order: each
+ * keeps alive what it needs of another. A lent handle or string lives as long as the handle passed
+ * to the function.
  *
  * Versions. A struct that the program fills begins with `size`: akunu_X_default(&x, sizeof x) sets
  * it and all defaults, then change what you need. A struct that the library fills is passed with

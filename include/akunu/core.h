@@ -1,4 +1,5 @@
-/* akunu/core.h: loading a model, sessions, embeddings and generating. */
+/* akunu/core.h: the base of the public API. It loads models, runs sessions, makes embeddings and
+ * generates text. Included by all other public headers; compiles alone. */
 #ifndef AKUNU_CORE_H
 #define AKUNU_CORE_H
 
@@ -122,8 +123,8 @@ struct akunu_load_params {
     /* device of that backend: its number (akunu_device_at) or a part of its name; NULL:
      * $AKUNU_DEVICE, the first usable */
     const char *device;
-    /* number of layers on the device: the last ones, with the output. The CPU has those before. -1,
-     * the default: all; 0: none, the CPU runs the model */
+    /* layers on the device: the last ones, with the output; the CPU runs the others. -1 (default):
+     * all; 0: none */
     int n_gpu_layers;
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
@@ -278,8 +279,8 @@ struct akunu_ids {
 /* Embeds n texts. Row i of out, [n, width] floats with the width of akunu_model_info, belongs to
  * texts[i]; its bits do not depend on the other texts. Short texts share a pass, as many as the
  * session has free sequences. Both encoders and language models make embeddings. An encoder runs a
- * text in one pass, so it has at most akunu_session_batch() tokens. embedding may be NULL: as the
- * model says. cancel, unless NULL, is called before every pass.
+ * text in one pass, so a text has at most akunu_session_batch() tokens. embedding may be NULL: as
+ * the model says. cancel, unless NULL, is called before every pass.
  *
  * AKUNU_ERROR_ARGUMENT: an id outside the vocabulary, a text without tokens, no free sequence.
  * AKUNU_ERROR_CONTEXT: a text is too long; the message has its number and both counts.
@@ -385,8 +386,8 @@ typedef bool akunu_completion_fn(size_t index, akunu_token token, const char *te
  * token of each per pass. Completion i is the text of akunu_session_generate with seed + i.
  * sequences[0] is the caller's; the others are set to forks of it, for the caller to free, or to -1
  * on failure. The session needs n sequences (max_sequences), passes of n tokens, and a context for
- * the prompt once and all completions. There is no speculation. results: NULL, or n of them, whose
- * first has its size set. AKUNU_ERROR_CONTEXT: no page was free for a fork. */
+ * the prompt once and all completions. There is no speculation. results: NULL, or n of them; set
+ * the size of the first. AKUNU_ERROR_CONTEXT: no page was free for a fork. */
 AKUNU_API enum akunu_status akunu_session_generate_parallel(
     struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
     size_t n_ids, const struct akunu_generation *generation, akunu_completion_fn *on_piece,

@@ -1,4 +1,5 @@
-/* akunu/files.h: model files, the cache, saved sequences, converting; what this build can read. */
+/* akunu/files.h: the part of the public API that handles files: inspects and converts models,
+ * manages the cache, saves sequences, lists what this build can read. Included by akunu.h. */
 #ifndef AKUNU_FILES_H
 #define AKUNU_FILES_H
 

@@ -1,6 +1,6 @@
-/* akunu/measure.h: the part of the public API that measures: the machine, its rooflines, chip
- * profiles, and the memory and counters of a model and a session. Included by akunu.h; compiles
- * alone. */
+/* akunu/measure.h: the part of the public API for tuning and benchmarks, as in akunu-cli bench. It
+ * reports the machine, its rooflines, chip profiles, and the memory and counters of a model and a
+ * session. Included by akunu.h; compiles alone. */
 #ifndef AKUNU_MEASURE_H
 #define AKUNU_MEASURE_H
 

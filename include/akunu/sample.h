@@ -1,5 +1,5 @@
-/* akunu/sample.h: how the next token is sampled; samplers for programs that run passes themselves.
- */
+/* akunu/sample.h: the part of the public API that handles sampling: parameters of generation, and
+ * samplers for programs that run passes themselves. Included by akunu.h. */
 #ifndef AKUNU_SAMPLE_H
 #define AKUNU_SAMPLE_H
 
@@ -48,8 +48,8 @@ struct akunu_sampling {
     float typical_p;
     /* -1.0; ≤ 0: off; keeps logits within this many standard deviations of the best */
     float top_n_sigma;
-    /* XTC: with this probability, drops the tokens of at least `threshold`, except the least likely
-     * of them. */
+    /* XTC: with probability xtc_probability, drops the tokens of probability xtc_threshold or more,
+     * except the least likely of these. */
     float xtc_probability; /* 0.0: off */
     float xtc_threshold;   /* 0.1; above 0.5: off */
 
@@ -98,15 +98,14 @@ AKUNU_API void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token t
 /* Samples from vocab_size logits, which are not changed. -1 on failure. */
 AKUNU_API akunu_token akunu_sampler_sample(struct akunu_sampler *sampler, const float *logits);
 
-/* Natural logarithm of the probability that the model gives a token: of the softmax of the raw
- * logits, before bias, samplers and temperature. The same as OpenAI's `logprobs` and `top_logprobs`
- * and llama.cpp's `n_probs`. */
+/* Natural logarithm of a token's probability: the softmax of the raw logits, before bias, samplers
+ * and temperature. The same as OpenAI's `logprobs` and `top_logprobs` and llama.cpp's `n_probs`. */
 struct akunu_logprob {
     akunu_token token;
     float logprob;
 };
-/* From vocab_size logits: *logprob of `token`, and in `top`, which may be NULL if n_top is 0, those
- * of the n_top most likely tokens, most likely first. If fewer tokens have a logit that is a
+/* Computes *logprob of `token` from vocab_size logits. Fills `top`, which may be NULL if n_top is
+ * 0, with the n_top most likely tokens, most likely first. If fewer tokens have a logit that is a
  * number, the rest is token -1 with minus infinity. AKUNU_ERROR_ARGUMENT: the token is outside the
  * vocabulary, or n_top exceeds it. */
 AKUNU_API enum akunu_status akunu_logprobs_compute(const float *logits, size_t vocab_size,

@@ -100,17 +100,17 @@ AKUNU_API struct akunu_grammar *akunu_grammar_from_schema(const char *schema, si
                                                           const struct akunu_schema_params *params);
 
 /* A lazy grammar: any text until one of the `triggers` (ends with NULL), then a text of
- * `grammar`. `again`: then any text until the next trigger; otherwise the text ends there. The text
- * of control tokens counts. */
+ * `grammar`. `again`: then any text until the next trigger; otherwise the text ends there. Triggers
+ * also match the text of control tokens. */
 AKUNU_API struct akunu_grammar *akunu_grammar_make_lazy(const struct akunu_grammar *grammar,
                                                         const char *const *triggers, bool again);
 /* Samplers and calls that use it keep it alive. */
 AKUNU_API void akunu_grammar_free(struct akunu_grammar *grammar);
 
 /* Checks whether the whole text is allowed. *at, which may be NULL: the first byte that is not;
- * n_bytes if the text is allowed, or could be continued to one that is. With a tokenizer control
- * tokens in the text are those tokens. NULL: a token that the grammar names by its text stands for
- * that text. */
+ * n_bytes if the text is allowed, or could be continued to one that is. With a tokenizer, control
+ * tokens written in the text become those tokens. NULL: a token that the grammar names by its text
+ * stands for that text. */
 AKUNU_API enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar,
                                                 const struct akunu_tokenizer *tokenizer,
                                                 const char *text, size_t n_bytes, bool *allowed,
@@ -234,7 +234,7 @@ struct akunu_reply_event {
     const char *id; /* for AKUNU_REPLY_CALL, NUL-terminated; else NULL */
 };
 
-/* An event is valid during the call only. */
+/* An event is valid until the function returns. */
 typedef void akunu_reply_fn(const struct akunu_reply_event *event, void *user);
 
 /* params NULL: defaults. on_event NULL: no events, only the message. Everything in params is

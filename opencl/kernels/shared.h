@@ -1,5 +1,5 @@
-/* Data that the host and the kernels share: the words of a pass and the parameters of the kernels.
- * Included by opencl.h, and the first source of every program except the probe. */
+/* Layout of the pass buffer and of the kernels' parameters. The host compiles it as C, the device
+ * as OpenCL C, so both agree. Included by opencl.h; first source of all programs but the probe. */
 #ifdef __OPENCL_VERSION__
 #define uint32_t uint
 #define uint64_t ulong
@@ -7,8 +7,8 @@
 #include <stdint.h>
 #endif
 
-/* Words of a pass: the rows of each row set, in the order of enum ak_op_row_set, then where each
- * list begins. */
+/* Words of the pass buffer: the number of rows of each row set, in the order of enum ak_op_row_set,
+ * then where each list begins. */
 enum {
     AK_OCL_PASS_TOKENS,
     AK_OCL_PASS_LOGITS,
@@ -31,7 +31,7 @@ enum {
     AK_OCL_PASS_HEADER
 };
 
-/* A product: y = weights · x (+ bias), l.rows rows of k elements. */
+/* A product: y = weights · x (+ bias), with `rows` rows of k elements. */
 struct ak_ocl_linear_args {
     uint64_t expert_bytes;
     uint64_t x_at, y_at;  /* elements of the arenas */
@@ -88,8 +88,8 @@ struct ak_ocl_attention_args {
     float norm_eps, scale, cap;
 };
 
-/* CONV, with the members of struct ak_op_conv_params, or, if `gated`, SHORT_CONV, with rows of b, c
- * and x, n elements each. */
+/* CONV, with the members of struct ak_op_conv_params. If `gated`: SHORT_CONV, with rows of b, c and
+ * x, n elements each. */
 struct ak_ocl_conv_args {
     uint64_t in_at, out_at, state_at; /* elements */
     uint32_t in_stride, out_stride, state_elems;
@@ -98,7 +98,7 @@ struct ak_ocl_conv_args {
     uint32_t vector;
 };
 
-/* With the members of struct ak_op_delta_params. */
+/* DELTA, with the members of struct ak_op_delta_params. */
 struct ak_ocl_delta_args {
     uint64_t in_at, out_at, gates_at, state_at; /* elements */
     uint32_t in_stride, out_stride, gates_stride, state_elems;
@@ -107,7 +107,7 @@ struct ak_ocl_delta_args {
     uint32_t decay, alpha_bias; /* elements of the vectors */
 };
 
-/* With the members of struct ak_op_norm_gated_params. */
+/* NORM_GATED, with the members of struct ak_op_norm_gated_params. */
 struct ak_ocl_norm_gated_args {
     uint64_t in_at, out_at, gate_at; /* elements */
     uint32_t in_stride, out_stride, gate_stride;

@@ -1,6 +1,6 @@
-/* Handles of models, sessions and tokenizers, and what the files of api/ share: access to the
- * objects behind handles, the last error of a thread, and structs that begin with their size. Most
- * other handles are defined where their calls are. */
+/* Handles of models, sessions and tokenizers, and helpers of the public calls. The helpers guard
+ * sessions, keep a thread's last error, and copy structs between versions of the library. Used
+ * throughout api/. Most other handles are defined beside their calls. */
 #ifndef AK_API_HANDLES_H
 #define AK_API_HANDLES_H
 
@@ -10,7 +10,7 @@
 #include "tokenizer/tokenizer.h"
 #include "weights/provider.h"
 
-/* A handle of its own owns `inner`; one inside a model borrows it. */
+/* A separate handle owns `inner`; the one inside a model borrows it. */
 struct akunu_tokenizer {
     struct ak_tokenizer *inner;
 };
@@ -31,7 +31,7 @@ struct akunu_session {
  * NULL or another call has not ended yet. */
 struct ak_session *ak_api_begin(struct akunu_session *session, struct ak_error *error);
 
-/* Ends a call whose ak_api_begin returned `s`; if that was NULL, only finishes. */
+/* Ends the call that ak_api_begin began, unless `s` is NULL. Returns ak_api_finish(error). */
 enum akunu_status ak_api_end(struct akunu_session *session, const struct ak_session *s,
                              const struct ak_error *error);
 
@@ -47,8 +47,8 @@ enum akunu_status ak_api_finish(const struct ak_error *error);
 
 /* ---- Sized structs: error.c --------------------------------------------- */
 /* The caller states the size of its structs, so that programs and libraries of different versions
- * work together: in the first member of a struct that it fills, as an argument for one that it
- * gets. */
+ * work together. A struct that it fills begins with its size; for one that it gets, the size is an
+ * argument. */
 
 /* Writes the defaults `full` to the caller's struct `out`, as many bytes as both versions have, and
  * 0 to the rest. Its first member becomes `out_bytes`. Does nothing if that does not fit. */

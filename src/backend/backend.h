@@ -1,6 +1,7 @@
-/* Backend interface: the vtable of what executes a dispatch table, KV pool shapes, and the batch of
- * a pass. Implemented by cpu/, opencl/ and backends/split.c. pack/ packs through it, session/ runs
- * passes, persist/ saves and restores KV pages, api/ asks for devices and measurements. */
+/* Backend interface: the vtable that executes dispatch tables, the geometry of a KV pool, and the
+ * batch of a pass. It hides whether the CPU, a device or both run a model. Implemented by cpu/,
+ * opencl/ and backends/split.c. pack/ packs through it, session/ runs passes, persist/ saves and
+ * restores KV pages, api/ asks for devices and measurements. */
 #ifndef AK_BACKEND_BACKEND_H
 #define AK_BACKEND_BACKEND_H
 
@@ -29,9 +30,9 @@ struct ak_backend_options {
 enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q4_0 + 1 };
 
 /* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers with attention: per
- * head the keys, in groups of tokens, then the values. The recurrent states of sequences follow the
- * pages: what conv and delta layers carry. At position 0 a state counts as zeros, whatever the
- * memory holds. */
+ * head the keys, in groups of tokens, then the values. After the pages comes a recurrent state per
+ * sequence, for conv and delta layers. At position 0 a state counts as zeros, whatever the memory
+ * holds. */
 enum { AK_KV_PAGE_TOKENS = 64, AK_KV_GROUP_TOKENS = 16 };
 struct ak_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;
@@ -153,8 +154,8 @@ struct ak_backend_ops {
                               const struct ak_backend_table_options *options,
                               struct ak_error *error);
 
-    /* Allocates a KV pool. Only the backend knows its form; the caller passes the same shape to
-     * each function. */
+    /* Allocates a KV pool, which is opaque to the caller. The caller passes the same shape to each
+     * function. */
     ak_status (*alloc_kv)(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
                           struct ak_error *error);
     void (*free_kv)(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape);

@@ -1,4 +1,5 @@
-/* Growable byte buffer. Used by tokenizer/, toolcall/, generate/, grammar/schema/ and convert/. */
+/* Growable byte buffer, to build a text of unknown length. Used by tokenizer/, toolcall/,
+ * generate/, grammar/schema/ and convert/. */
 #ifndef AK_BASE_BUFFER_H
 #define AK_BASE_BUFFER_H
 

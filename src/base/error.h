@@ -1,8 +1,8 @@
-/* Errors inside the library, and the log. Used everywhere.
+/* Errors inside the library, with the message for akunu_last_error(), and log lines for the host.
+ * Used by almost every folder except cli/.
  *
  * A function that can fail returns ak_status and takes a struct ak_error, which it fills unless
- * it returns AKUNU_OK. The error may be NULL: the caller needs no message.
- */
+ * it returns AKUNU_OK. The error may be NULL: the caller needs no message. */
 #ifndef AK_BASE_ERROR_H
 #define AK_BASE_ERROR_H
 

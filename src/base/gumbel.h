@@ -1,6 +1,6 @@
-/* Gumbel noise by seed, position and index: the same sample on any thread, host or device, for
- * one token per pass or several. Used by the CPU backend's GUMBEL op and by generate/;
- * opencl/kernels/rows.cl computes the same. */
+/* Gumbel noise, a pure function of seed, position and token id. The argmax of logits plus noise is
+ * the same on any thread, host or device, in passes of one token or several. Used by cpu/sample.c
+ * and generate/completion.c; opencl/kernels/rows.cl computes the same. */
 #ifndef AK_BASE_GUMBEL_H
 #define AK_BASE_GUMBEL_H
 

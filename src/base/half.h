@@ -1,6 +1,6 @@
-/* Conversion between float and float16 or bfloat16, rounding to nearest even. In integer
- * arithmetic, so that every machine gives the same bits. Used by quant/, composed tensors and the
- * CPU kernels; base/math.h, sample/ and tokenizer/ use the bits of a float. */
+/* Conversions between float and float16 or bfloat16, rounded to nearest even. They use integer
+ * arithmetic, so every machine gives the same bits. Used by quant/, weights/ and the CPU kernels.
+ * base/math.h, sample/ and tokenizer/ use only the access to a float's bits. */
 #ifndef AK_BASE_HALF_H
 #define AK_BASE_HALF_H
 

@@ -1,6 +1,6 @@
-/* Two hashes: a fast one and SHA-256. ak_hash128 tells apart what differs by accident, as a model
- * file that was replaced; it does not resist forged collisions. SHA-256 does; it makes cache keys
- * and checksums, and hashes tensors for users. */
+/* Two hashes. ak_hash128 is fast and detects accidental changes, but not forged ones. weights/,
+ * persist/, toolcall/ and opencl/ use it. SHA-256 resists forgery. pack/ and persist/ make cache
+ * keys with it, store/ checksums, and api/ hashes of tensors. */
 #ifndef AK_BASE_HASH_H
 #define AK_BASE_HASH_H
 

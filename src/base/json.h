@@ -1,5 +1,6 @@
-/* JSON parser: jansson with limits for untrusted files. The library parses every complete JSON
- * text with it: files of models, schemas, conversations, tools. */
+/* JSON parser: jansson with limits on depth and number of values, because its input is not trusted.
+ * The library parses every complete JSON text with it. Used by weights/, tokenizer/,
+ * grammar/schema/, toolcall/ and others. */
 #ifndef AK_BASE_JSON_H
 #define AK_BASE_JSON_H
 

@@ -1,10 +1,9 @@
 /* Elementary functions that return the same bits on every machine and with every compiler: libm's
- * results differ between versions and CPUs. Used where results must be reproducible, as in CPU
- * kernels, rotary tables and samplers.
+ * results differ between versions and CPUs. Used by cpu/, model/, sample/ and generate/, where
+ * results must be reproducible.
  *
  * The float functions are branch-free and inline: loops over them vectorize, and SIMD kernels
- * repeat the same operations. Every multiply-add is an explicit fmaf.
- */
+ * repeat the same operations. Every multiply-add is an explicit fmaf. */
 #ifndef AK_BASE_MATH_H
 #define AK_BASE_MATH_H
 

@@ -1,6 +1,6 @@
-/* Index of names, sorted: lookup and duplicate detection. Not hashed: no choice of names makes it
- * slow. The formats in weights/ index tensors and metadata by it; pack/bind.c finds unused
- * tensors by it. */
+/* Sorted index from name to position: lookup by bisection, and duplicate detection. Unlike a hash
+ * table, no choice of names makes it slow. The formats in weights/ index tensors and metadata with
+ * it; pack/bind.c finds unused tensors with it. */
 #ifndef AK_BASE_NAME_INDEX_H
 #define AK_BASE_NAME_INDEX_H
 

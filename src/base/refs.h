@@ -1,6 +1,6 @@
-/* Reference counts of objects that several owners share: models, tokenizers, grammars.
- *
- * An object of zeroes has one owner. Used by session, tokenizer and grammar. */
+/* Reference count of an object with several owners: a model, a tokenizer or a grammar. It lets
+ * programs free handles in any order. An all-zero count means one owner. Used by session/,
+ * tokenizer/ and grammar/. */
 #ifndef AK_BASE_REFS_H
 #define AK_BASE_REFS_H
 

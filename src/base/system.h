@@ -1,5 +1,6 @@
 /* Access to the operating system: clock, small text files under /proc and /sys, environment
- * variables. Used for timing, to detect the machine, and for settings that the host leaves open. */
+ * variables. It serves timing, detection of the machine, and settings that the host leaves open.
+ * Used by base/, session/, generate/, cpu/ and others. */
 #ifndef AK_BASE_SYSTEM_H
 #define AK_BASE_SYSTEM_H
 

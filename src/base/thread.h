@@ -1,10 +1,9 @@
-/* Thread pool for short parallel regions, CPU lists to pin its threads to, and the number of cores.
- * The pool runs the passes of the CPU backend, and packing.
+/* Thread pool for short parallel regions: passes of the CPU backend, and packing. Also lists of
+ * CPUs to pin its threads to, and the number of cores. Used by cpu/, pack/ and session/.
  *
  * The calling thread is thread 0 of every region. Between regions and at barriers a thread spins
  * for a moment, then sleeps on a futex, so that an oversubscribed machine makes progress. One
- * region runs at a time; a pool belongs to one calling thread.
- */
+ * region runs at a time; a pool belongs to one calling thread. */
 #ifndef AK_BASE_THREAD_H
 #define AK_BASE_THREAD_H
 

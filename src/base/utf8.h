@@ -1,5 +1,5 @@
-/* UTF-8 (The Unicode Standard, table 3-7): decoding, validation, and escaped text for messages.
- * Used wherever text comes from files and users. */
+/* UTF-8 (The Unicode Standard, table 3-7): decodes and validates text of files and users, and
+ * escapes it for messages. Used mainly by weights/, tokenizer/, grammar/ and template/. */
 #ifndef AK_BASE_UTF8_H
 #define AK_BASE_UTF8_H
 

@@ -1,4 +1,5 @@
-/* Internals of the bench command, shared by bench*.c: tests, their results, printing of results. */
+/* Tests and results of the bench command. bench.c and bench_load.c measure, bench_report.c prints,
+ * bench_tune.c writes chip profiles. Private to these files. */
 #ifndef AK_CLI_BENCH_H
 #define AK_CLI_BENCH_H
 

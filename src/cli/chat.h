@@ -1,5 +1,5 @@
-/* Chat of the run command: the state of a conversation in the terminal, and the functions that
- * chat*.c call in each other. run.c starts a chat by cli_chat (options.h). */
+/* Interactive chat of the run command: the state of a conversation in the terminal, and the
+ * functions of chat*.c. Used by chat*.c only; run.c starts a chat with cli_chat (options.h). */
 #ifndef AK_CLI_CHAT_H
 #define AK_CLI_CHAT_H
 

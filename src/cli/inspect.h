@@ -1,4 +1,5 @@
-/* The two output formats of inspect, text and JSON, and what they share. Used by inspect*.c. */
+/* Output of the inspect command as text or as JSON. Also the totals per type and the tensor hashes
+ * that both print. Used by inspect.c, inspect_text.c and inspect_json.c. */
 #ifndef AK_CLI_INSPECT_H
 #define AK_CLI_INSPECT_H
 

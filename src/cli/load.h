@@ -1,5 +1,5 @@
-/* Loads what the flags select: a model (by path or name), its session, and a draft model. Also
- * resolves model names. Used by every command that takes a model. */
+/* Loads the models that the flags select: a model with its session, and a draft model. Also
+ * resolves model names to paths. Used by every command that takes a model. */
 #ifndef AK_CLI_LOAD_H
 #define AK_CLI_LOAD_H
 
@@ -55,12 +55,12 @@ int cli_model_path(const char *name, char **path);
 int cli_visit_models(void (*each)(const char *name, void *user), void *user);
 
 /* ---- Draft model -------------------------------------------------------- */
-/* Speculative decoding as the flags ask for. */
+/* Draft model for speculative decoding. */
 
 /* Loads the draft model of -md into *draft, with a session of the same context as `session`, and
- * names both in `generation`, which has the flags' speculation members. Returns an exit code, after
- * a message unless it is CLI_EXIT_OK. Call cli_unload(draft) in any case, after the last use of
- * `generation`. *draft must not move. */
+ * sets the draft members of `generation`, which has the flags' speculation members. Returns an exit
+ * code, after a message unless it is CLI_EXIT_OK. Call cli_unload(draft) in any case, after the
+ * last use of `generation`. *draft must not move. */
 int cli_read_speculation(const struct cli_options *options, const struct akunu_session *session,
                          struct cli_model_session *draft, struct akunu_generation *generation);
 

@@ -1,4 +1,5 @@
-/* Messages on standard error, exit codes, Ctrl-C and progress. Used by every command. */
+/* Messages on standard error, exit codes, Ctrl-C and progress, so that all commands behave alike.
+ * Used by every command. */
 #ifndef AK_CLI_MESSAGE_H
 #define AK_CLI_MESSAGE_H
 

@@ -1,5 +1,5 @@
-/* Writer of NumPy .npy files, version 1.0 (numpy.lib.format): one float32 matrix, row by row. Used
- * by logits.c and embed.c. */
+/* Writer of NumPy .npy files, version 1.0 (numpy.lib.format): one float32 matrix, row by row.
+ * logits.c and embed.c write their results with it. */
 #ifndef AK_CLI_NPY_H
 #define AK_CLI_NPY_H
 

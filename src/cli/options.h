@@ -168,7 +168,7 @@ struct cli_command {
     const char *example;
     /* words that select what it does, the first one is the default; NULL: it has none */
     const char *const *words;
-    /* flag that takes words which are no flags; NULL: there is none */
+    /* flag that takes the words that are not flags; NULL: none */
     const char *operand;
 };
 

@@ -1,5 +1,5 @@
-/* Sampling and grammar flags as the library takes them, and log-probabilities as JSON. Used by
- * run.c, chat.c and grammar_check.c. */
+/* Converts sampling and grammar flags to the library's parameters, and log-probabilities to JSON.
+ * Used by run.c, chat.c and grammar_check.c. */
 #ifndef AK_CLI_SAMPLING_H
 #define AK_CLI_SAMPLING_H
 

@@ -133,6 +133,7 @@ static const struct ak_pack_tile_format tiles = { .pack = ak_cpu_pack_tiles,
 _Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)AK_TILE_K,
                "packing and kernels agree on the tile");
 
+/* 0 for types without a tile layout: their stored rows are used in place (zero-copy). */
 static uint64_t packed_bytes(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
                              uint32_t cols)
 {

@@ -1,5 +1,5 @@
-/* What the CPU backend exports: its vtable, the roofline probes, and the tuning of chip profiles.
- * Used by src/backends/list.c and the programs in bench/. */
+/* Interface of the CPU backend: vtable, measurement of rooflines, tuning of chip profiles. Used by
+ * backends/list.c, which lists the vtable, and by bench/. */
 #ifndef AK_CPU_BACKEND_H
 #define AK_CPU_BACKEND_H
 

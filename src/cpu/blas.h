@@ -1,5 +1,5 @@
-/* OpenBLAS, if installed: loaded on first use, never required. Used by linear.c and tune.c for
- * prefill under --relaxed or on request.
+/* OpenBLAS for prefill, under --relaxed or on request: loaded at run time, never required.
+ * backend.c loads it, linear.c multiplies with it, and tune.c measures whether it is faster.
  *
  * Debian's pthread, OpenMP and serial builds share one file name. Therefore one thread calls BLAS
  * while the others wait, whichever build it is. The first two run threads of their own, as many as

@@ -1,8 +1,7 @@
-/* Kernels in plain C that every ISA bundle compiles with its own flags. Their loop iterations are
- * independent, so a compiler may vectorize them without changing a bit. One source, one definition
- * of the result.
- *
- * They are inline, so that each bundle gets a copy made with its own flags. */
+/* Kernels in plain C, inline, that every ISA bundle compiles with its own flags: one source, one
+ * definition of the result. Their loop iterations are independent, so a compiler may vectorize them
+ * without changing a bit. Also prefetching, and macros that define a kernel per weight type.
+ * Included by setter.h and by the lanes.h of the vector bundles. */
 #ifndef AK_CPU_GENERIC_H
 #define AK_CPU_GENERIC_H
 

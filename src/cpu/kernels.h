@@ -30,8 +30,9 @@ typedef void ak_dot_tiles_fn(const uint8_t *restrict tiles, size_t n_tiles, size
                              const uint8_t *restrict activations, size_t act_bytes, size_t n,
                              float *restrict y, size_t y_stride);
 
-/* Unpacks n_tiles (1 … AK_PANEL_I8_TILES_MAX) tile rows into an int8 panel in the ISA's own layout:
- * at most n_tiles · ceil(k/32) · AK_PANEL_I8_BLOCK_BYTES_MAX bytes, 64-byte aligned. */
+/* Panel: unpacked weight rows in the order that GEMM reads them; each ISA has its own layout. This
+ * unpacks n_tiles (1 … AK_PANEL_I8_TILES_MAX) tile rows into an int8 panel of at most n_tiles ·
+ * ceil(k/32) · AK_PANEL_I8_BLOCK_BYTES_MAX bytes, 64-byte aligned. */
 typedef void ak_unpack_panel_i8_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
                                    uint8_t *restrict panel);
 

@@ -1,13 +1,13 @@
-/* The int8 roofline probe: the fastest loop of an ISA's dot-product instruction. Its instances are
- * in the bundles' probe.c; cpu/roofline.c runs them. */
+/* Int8 roofline probe: runs an ISA's dot-product instruction at full rate, for cpu/roofline.c.
+ * Instantiated by the probe.c of avxvnni/, avx512/, neon/ and neon_i8mm/. */
 #ifndef AK_CPU_PROBE_H
 #define AK_CPU_PROBE_H
 
 #include "cpu/generic.h"
 
 /* Defines probe_int8: twelve chains of `dot(sum, w, x)`, each with its own x, so that the compiler
- * merges none. `sums` and `bytes` are the types of sum and operands, `operations` those of one dot:
- * a product and an addition count as two. */
+ * merges none. `sums` and `bytes` are the types of sum and operands. `operations` counts those of
+ * one dot, a multiply-add as two. */
 #define AK_PROBE_INT8(dot, sums, bytes, operations)                                                \
     static uint64_t probe_int8(size_t rounds, uint64_t *sink)                                      \
     {                                                                                              \

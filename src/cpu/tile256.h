@@ -1,5 +1,5 @@
-/* Offsets of the parts of 256-element tiles, as constants for kernels. cpu/layout.h describes the
- * layouts; layout.c packs by its own table of the same. */
+/* Offsets of the parts of 256-element tiles, as constants for the kernels of neon/, avx512/ and
+ * tmpl/. cpu/layout.h describes the layouts; layout.c packs tiles by a table of its own. */
 #ifndef AK_CPU_TILE256_H
 #define AK_CPU_TILE256_H
 

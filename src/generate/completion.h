@@ -45,9 +45,8 @@ struct ak_gen_completion {
     struct ak_tok_stream *stream; /* NULL: the model has no vocabulary */
     struct ak_gen_stops stops;
     struct ak_session_constraint constraint;
-    bool uses_gumbel; /* samples by Gumbel scores with the parameters in `gumbel` */
-    /* the backend does, because no callback needs logits */
-    bool samples_on_backend;
+    bool uses_gumbel;               /* samples by Gumbel scores with the parameters in `gumbel` */
+    bool samples_on_backend;        /* the backend samples: no callback needs logits */
     struct ak_gumbel_params gumbel; /* fixed for the text; the noise depends on the position */
     akunu_piece_fn *on_piece;       /* NULL allowed */
     akunu_logprobs_fn *on_logprobs; /* NULL allowed */
@@ -61,7 +60,7 @@ struct ak_gen_completion {
 };
 
 /* Creates the sampler, the stream, stops and constraint. The caller sets the other members
- * before. */
+ * first. */
 ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
                                   const struct akunu_generation *generation,
                                   struct ak_error *error);

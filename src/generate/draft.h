@@ -44,9 +44,9 @@ ak_status ak_draft_model_propose(struct ak_draft_model *d, const int32_t *ids, u
 
 enum {
     AK_DRAFT_LOOKUP_NONE = 0,
-    AK_DRAFT_LOOKUP_MIN = 2,
-    AK_DRAFT_LOOKUP_MAX = 24,
-    /* shortest and longest match, in tokens */ AK_DRAFT_LOOKUP_SPARE = 16
+    AK_DRAFT_LOOKUP_MIN = 2,   /* shortest match, in tokens */
+    AK_DRAFT_LOOKUP_MAX = 24,  /* longest match */
+    AK_DRAFT_LOOKUP_SPARE = 16 /* entries of `tokens` beyond the capacity */
 };
 
 struct ak_draft_lookup {

@@ -1,4 +1,4 @@
-/* Text generation: a request, a single completion (generate.c) and parallel completions
+/* Text generation: runs a request as a single completion (generate.c) or as parallel completions
  * (parallel.c). Used by api/generate.c. */
 #ifndef AK_GENERATE_GENERATE_H
 #define AK_GENERATE_GENERATE_H

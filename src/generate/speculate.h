@@ -4,7 +4,7 @@
  * A pass of a few tokens reads the weights once, as a pass of one token does, so an accepted token
  * costs little. A token's logits are the same bits in any pass, and the sampler sees them in the
  * same order with the same random numbers. So the text is the same with and without drafts, at
- * every temperature. As a draft is a token and no distribution, this equals rejection sampling
+ * every temperature. A draft is a token, not a distribution, so this equals rejection sampling
  * (Leviathan et al. 2023): a draft token x is accepted with the model's probability p(x), and its
  * replacement has the distribution of p without x.
  *

@@ -38,7 +38,7 @@ enum ak_grammar_expr_kind {
 
 #define AK_GRAMMAR_UNBOUNDED UINT32_MAX
 
-/* Short lookahead. Most tokens are no longer, so what follows later does not affect them. */
+/* Short lookahead. Most tokens have at most as many bytes, so later bytes do not affect them. */
 enum { AK_GRAMMAR_LOOKAHEAD_BYTES = 32 };
 
 struct ak_grammar_expr {
@@ -133,7 +133,7 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
 
 /* Lazy grammar: any text without a trigger, then, after the first trigger, a text of
  * `continuation`; with `again` repeatedly. The trigger is not part of that text. Triggers may be
- * split among tokens in any way; the text of control tokens counts. `continuation` is copied. */
+ * split among tokens in any way, and match the text of control tokens. `continuation` is copied. */
 enum { AK_GRAMMAR_KEYWORD_BYTES_MAX = 4096 };
 struct ak_grammar_trigger {
     const char *text;

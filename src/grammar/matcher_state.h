@@ -1,4 +1,5 @@
-/* Internals of ak_grammar_matcher, shared by matcher.c, token_mask.c and forced.c. */
+/* State of a matcher: current PDA state, states to roll back to, mask cache. Private to matcher.c,
+ * token_mask.c and forced.c, which implement matcher.h. */
 #ifndef AK_GRAMMAR_MATCHER_STATE_H
 #define AK_GRAMMAR_MATCHER_STATE_H
 
@@ -34,8 +35,8 @@ void ak_grammar_matcher_collect_garbage(struct ak_grammar_matcher *m, uint32_t n
 /* State after `token`; AK_PDA_STATE_DEAD: not allowed; AK_PDA_STATE_UNKNOWN: failure. */
 uint32_t ak_grammar_matcher_find_transition(struct ak_grammar_matcher *m, int32_t token);
 
-/* Advances the keyword automaton of `node` by the text of a token that is not text. false: the
- * token cannot follow. */
+/* Advances the keyword automaton of `node` by the bytes of a non-text token, such as a control
+ * token. False: the token cannot follow. */
 bool ak_grammar_matcher_advance_keyword(const struct ak_grammar_matcher *m, uint32_t node,
                                         uint32_t token, uint32_t *keyword_state);
 

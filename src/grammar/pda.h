@@ -1,9 +1,9 @@
-/* Pushdown automaton (PDA) behind the matcher. Implemented by pda*.c, used by matcher.c,
- * token_mask.c and forced.c.
+/* Pushdown automaton (PDA) behind the matcher: tells which bytes and tokens may follow a text.
+ * Implemented by pda*.c, used by matcher.c, token_mask.c and forced.c.
  *
- * A stack node is an expression, the position in it, and the node below; nodes are hash-consed, so
- * stacks share tails. A state is an interned set of stack tops that wait for a byte or a token, and
- * all that the matcher knows about the text so far. */
+ * A stack node is an expression, the position in it, and the node below. Nodes are hash-consed, so
+ * stacks share tails. A state is an interned set of stack tops that wait for a byte or a token. It
+ * is all that the matcher knows about the text so far. */
 #ifndef AK_GRAMMAR_PDA_H
 #define AK_GRAMMAR_PDA_H
 

@@ -64,8 +64,8 @@ struct ak_spec_layer_kind {
     enum ak_spec_rotation rotation;
 };
 
-/* What distinguishes architectures, as data. Nothing outside src/model looks at an architecture's
- * name. */
+/* Descriptor: what distinguishes architectures, as data. No other folder decides by an
+ * architecture's name. */
 struct ak_spec_descriptor {
     enum ak_op_activation activation;
     bool ungated;      /* feed-forward: up, activation, down; no gate */

@@ -1,5 +1,5 @@
-/* Helpers of binding: expected shapes, owned buffers, transposed copies, experts. Shared by bind.c
- * and bind_experts.c; private to this folder. */
+/* Helpers of binding: they check shapes, own the copies that views need, transpose matrices and
+ * find experts' weights. Private to bind.c and bind_experts.c. */
 #ifndef AK_PACK_BIND_H
 #define AK_PACK_BIND_H
 

@@ -1,4 +1,4 @@
-/* The packed cache: a model's packed block in a file, which later starts map instead of packing
+/* The packed cache: a model's packed block in a file, which later loads map instead of packing
  * again. session/ loads weights through it; store/store.h has the folder and the file format.
  *
  * The key covers the model file (size, time, everything except tensors), the backend, each weight's

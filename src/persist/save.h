@@ -1,5 +1,5 @@
-/* Saved sequences: the keys and values of a text in a file, and the prompt cache on top of them.
- * Used by api/prompt_cache.c.
+/* Saved sequences: tokens, keys and values of a text in a file, so that a later session need not
+ * run the text again. Also the prompt cache on top of them. Used by api/prompt_cache.c.
  *
  * After the header (store/store.h) come the tokens as int32, at the next multiple of 64 bytes the
  * 128-bit hash of each page, and at the next multiple of 4096 the pages of the KV pool, unchanged.

@@ -1,5 +1,5 @@
-/* Types of stored weights: name, block size and reference conversions. Used by everything that
- * reads weights; the tests compare all kernels with these conversions. */
+/* Types of stored weights: name, block size, and reference conversions that define their values.
+ * Used by everything that reads weights: weights/, convert/, pack/, cpu/ and opencl/. */
 #ifndef AK_QUANT_TYPE_H
 #define AK_QUANT_TYPE_H
 

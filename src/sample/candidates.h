@@ -88,7 +88,7 @@ void ak_sample_xtc(struct ak_sample_candidates *c, float threshold);
 /* ---- distribution.c: temperature */
 /* Dynamic temperature: between max(0, temperature − range) and temperature + range, in proportion
  * to the candidates' entropy divided by its maximum ln(n), raised to `exponent`. 1 for one
- * candidate. A result of 0 or less means: take the best candidate. */
+ * candidate. A result of 0 or less means: sample the best one. */
 float ak_sample_dynamic_temperature(struct ak_sample_candidates *c, float temperature, float range,
                                     float exponent);
 

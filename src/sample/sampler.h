@@ -9,7 +9,7 @@
  * Differences from llama.cpp:
  * - Of equal logits the lower id is more likely; there it depends on the sort.
  * - Sums are doubles, there floats. It shows only if a truncation falls on a rounding error.
- * - A temperature of 0 takes the most likely token after bias, penalties and DRY, whatever the
+ * - A temperature of 0 samples the most likely token after bias, penalties and DRY, whatever the
  *   filters are; there XTC and typical may drop that token.
  * - One generator gives all random numbers; there each sampler has its own, of the same seed.
  * - Probabilities below e^-87 of the most likely token are 0. */

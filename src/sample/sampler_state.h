@@ -1,5 +1,5 @@
 /* Internals of a sampler, private to this folder: recent tokens, chain, penalties, DRY, Mirostat
- * and adaptive-p. sampler.c creates it, sample.c runs it; each part has a source of its own. */
+ * and adaptive-p. sampler.c creates it, sample.c runs it. */
 #ifndef AK_SAMPLE_SAMPLER_STATE_H
 #define AK_SAMPLE_SAMPLER_STATE_H
 
@@ -183,7 +183,7 @@ struct ak_sampler {
      * collected. */
     struct ak_sample_chain chain;
     uint32_t n_leading;
-    bool greedy; /* takes the most likely token: every sampler of the chain is a leading one */
+    bool greedy; /* samples the most likely token: all samplers of the chain are leading ones */
     /* adaptive-p samples; else Mirostat if its version is not 0, else the softmax */
     bool uses_adaptive_p;
     /* the caller's, then -inf for end tokens if these are forbidden */

@@ -1,5 +1,5 @@
-/* A loaded model: immutable, shared by sessions and threads. Used by session/, generate/, persist/
- * and api/. */
+/* Loaded model: weights, dispatch tables and tokenizer. It is immutable, and sessions and threads
+ * share it. Used by session/, generate/, persist/ and api/. */
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 
@@ -21,7 +21,7 @@ struct ak_model {
     struct ak_weights weights;
     struct ak_tokenizer *tokenizer;   /* NULL: the file has no vocabulary */
     struct ak_model_trie *token_trie; /* token trie of the vocabulary, for grammars */
-    struct ak_table table; /* logits; an encoder's gives hidden states, and the others are empty */
+    struct ak_table table; /* gives logits; encoder: hidden states, and the next two are empty */
     struct ak_table sampled_table, hidden_table;
 };
 

@@ -1,5 +1,5 @@
-/* A session: sequences over KV pages, and the passes that extend them. Used by generate/, persist/
- * and api/.
+/* Session: runs a model. It holds sequences in KV pages, and runs the passes that extend them. Used
+ * by generate/, persist/ and api/.
  *
  * A session belongs to one thread at a time; the model is shared and only read. All memory is
  * allocated at creation, except for the sampled and the hidden table: each is prepared once, when

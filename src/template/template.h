@@ -1,4 +1,4 @@
-/* Chat templates of a model, and conversations rendered to prompts with them. Used by api/chat.c.
+/* Chat templates of a model, which render conversations to prompts. Used by api/chat.c.
  *
  *   provider, or the text of a template
  *     → ak_tmpl_set        templates by name, special tokens

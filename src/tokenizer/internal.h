@@ -1,5 +1,5 @@
-/* Internals of the tokenizer, private to this folder: struct ak_tokenizer, the encoders of its
- * models, and how vocabularies write bytes (bytes.c). */
+/* Internals of the tokenizer: struct ak_tokenizer, the encoders of its models, and the forms in
+ * which vocabularies write bytes (bytes.c). Private to this folder, except for tests/fuzz. */
 #ifndef AK_TOKENIZER_INTERNAL_H
 #define AK_TOKENIZER_INTERNAL_H
 

@@ -1,4 +1,5 @@
-/* Grammar builder of tool calls: its state and the functions that grammar*.c share. */
+/* Builder of the grammar that constrains a reply to valid tool calls: its state, and the functions
+ * of grammar*.c. Used by grammar*.c only. */
 #ifndef AK_TOOLCALL_BUILDER_H
 #define AK_TOOLCALL_BUILDER_H
 

@@ -1,5 +1,5 @@
-/* Internals of the reply parser, shared by parser.c and what it runs: utf8_input.c, content.c,
- * harmony.c, call.c, the readers of arguments, match.c and emit.c.
+/* State and steps of the reply parser. parser.c runs the steps of utf8_input.c, content.c,
+ * harmony.c, call.c, the readers of arguments, match.c and emit.c. Private to these files.
  *
  * Unread text is r->text from r->pos. The function of the current state consumes what it can and
  * returns AK_TC_CONTINUE (r->pos or r->state changed), AK_TC_NEED_MORE, or AK_TC_MALFORMED (not a

@@ -118,7 +118,7 @@ ak_status ak_tc_put_escaped(const char *text, size_t n, struct ak_buffer *out,
                             struct ak_error *error);
 
 /* ---- Parser ------------------------------------------------------------- */
-/* Streaming parser of a reply; akunu_reply in akunu.h is its public form.
+/* Streaming parser of a reply; akunu_reply in akunu/text.h is its public form.
  *
  *     bytes → UTF-8     → content, markers     → call   → arguments    → events, message
  *             utf8_input.c  content.c, harmony.c  call.c   json_call.c …  emit.c

@@ -1,6 +1,6 @@
-/* Declarations that the formats share: their instances, the refusal of unknown files, quantization
- * methods, GGML's type numbers, aligned copies of tensors. Private to weights/, except that
- * api/registry.c lists quantizations and types, and convert/ writes type numbers. */
+/* Interface of the formats to provider.c, and their common helpers: quantization methods, GGML's
+ * type numbers, aligned copies of tensors. Private to weights/, except that api/registry.c lists
+ * quantizations and types, and convert/ writes type numbers. */
 #ifndef AK_WEIGHTS_FORMATS_H
 #define AK_WEIGHTS_FORMATS_H
 

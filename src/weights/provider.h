@@ -1,6 +1,6 @@
-/* Provider: an opened model file, whatever its format. Everything above weights reads models
- * through this header. A provider is immutable and thread-safe.
- */
+/* Provider: an opened model file, read in the same way whatever its format. The formats in weights/
+ * implement it. model/, pack/, tokenizer/ and convert/ read models through it. Once its overrides
+ * are set, a provider is immutable and thread-safe. */
 #ifndef AK_WEIGHTS_PROVIDER_H
 #define AK_WEIGHTS_PROVIDER_H
 

@@ -1,6 +1,6 @@
-/* Int8 panels for the tile unit: layout and sizes, shared by unpack.c and the panel_i8 kernels. An
- * interleaved line (16 rows × 4 k) is one row of the unit's second operand, so 16 lines fill a
- * register. The first operand has one token per row.
+/* Int8 panels for the AMX tile unit: layout and sizes. unpack.c makes them; panel_i8_32.c and
+ * panel_i8_256.c run GEMM over them. An interleaved line (16 rows × 4 k) is one row of the unit's
+ * second operand, so 16 lines fill a register. The first operand has one token per row.
  *
  * The panel has tile after tile of 256 k, tile rows side by side within them:
  *

@@ -1,6 +1,6 @@
-/* AMX's tile unit as the kernels use it: eight registers of up to 16 rows of 64 bytes; register
- * numbers are constants. tests/cpu/amx has a model in plain C behind the same names. (Intel SDM,
- * volume 2, "TDPBSUD", "TDPBF16PS".) */
+/* Macros for AMX's tile unit: eight registers of up to 16 rows of 64 bytes, numbered by constants
+ * (Intel SDM, volume 2, "TDPBSUD", "TDPBF16PS"). The kernels of amx/ include it as <tile_unit.h>,
+ * so that tests can replace it by a model in plain C (tests/cpu/amx). */
 #ifndef AK_CPU_AMX_TILE_UNIT_H
 #define AK_CPU_AMX_TILE_UNIT_H
 

@@ -1,5 +1,6 @@
-/* AVX2's multiply step: the only part of the products of packed weights in which AVX-VNNI differs
- * (cpu/avxvnni/step.h). Included by tmpl/dot32_v256.c and dot256_v256.c.
+/* AVX2's multiply step: adds products of weights and activations to integer sums. It is the only
+ * part of the products of packed weights that AVX-VNNI replaces (cpu/avxvnni/step.h). Included by
+ * tmpl/tiles_v256.h as AK_STEP_H, for dot32_v256.c and dot256_v256.c.
  *
  * A word is four unsigned numbers of a row, k … k + 3, in each 32-bit lane. vpmaddubsw multiplies
  * them with four signed activations and adds pairs of products in 16 bits, with saturation. Partial
@@ -19,7 +20,7 @@
 
 #include "cpu/avx2/lanes.h"
 
-/* Number of words, of `words` words of numbers up to `max`, that one partial sum accumulates. */
+/* Number of words that one partial sum accumulates: at most `words`, of numbers up to `max`. */
 AK_KERNEL size_t words_together(unsigned max, size_t words)
 {
     size_t capacity = INT16_MAX / (2 * max * 127);

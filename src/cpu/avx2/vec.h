@@ -1,4 +1,5 @@
-/* AVX2's vectors of floats, vf, in which cpu/tmpl is written. AK_VEC_H selects it (local.mk). */
+/* AVX2's vectors of floats: the type vf and its operations. The float kernels in cpu/tmpl/ use
+ * them, so one source serves several ISAs. They include this header as AK_VEC_H (local.mk). */
 #ifndef AK_CPU_AVX2_VEC_H
 #define AK_CPU_AVX2_VEC_H
 
@@ -58,7 +59,7 @@ AK_KERNEL vf vf_erf(vf x)
     return erf_lanes(x);
 }
 
-/* Adds the upper half to the lower half until one is left. */
+/* Adds the upper half to the lower half until one lane is left. */
 AK_KERNEL float vf_sum(vf x)
 {
     return horizontal_sum(x);

@@ -1,4 +1,5 @@
-/* What the AMX bundle uses of the AVX-512 sources: the unpackers of tiles into int8 panels. */
+/* Unpackers of tiles into AVX-512's int8 panels. panel_i8_32.c and panel_i8_256.c define them.
+ * amx/unpack.c calls them too, then converts the panels for the AMX tile unit. */
 #ifndef AK_CPU_AVX512_AVX512_H
 #define AK_CPU_AVX512_AVX512_H
 

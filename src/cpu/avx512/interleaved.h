@@ -1,5 +1,5 @@
-/* Interleaved lines as vectors of 16 rows: decoding of words and scales. Shared by skinny GEMM over
- * tiles and by unpacking into panels. */
+/* Decodes interleaved lines: words and scales of 16 rows as AVX-512 vectors. dot32.c and dot256.c
+ * use it for skinny GEMM over tiles, panel_i8_32.c and panel_i8_256.c for unpacking into panels. */
 #ifndef AK_CPU_AVX512_INTERLEAVED_H
 #define AK_CPU_AVX512_INTERLEAVED_H
 
@@ -135,7 +135,7 @@ AK_KERNEL void next_block(enum ak_quant_type type, struct ak_avx512_block *at)
     at->lines += block_bytes(type);
 }
 
-/* ak_e8m0_half of 16 exponents. The second term is the larger one for the two that give
+/* ak_e8m0_half of 16 exponents. The subnormal term is larger only for the two exponents that give
  * subnormals. */
 AK_KERNEL __m512 load_exponents(const uint8_t *p)
 {

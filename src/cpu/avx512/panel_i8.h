@@ -1,5 +1,5 @@
-/* Int8 panels of up to AK_PANEL_I8_TILES_MAX tile rows: offsets of their parts, for unpacking and
- * for the products.
+/* Int8 panels of up to AK_PANEL_I8_TILES_MAX tile rows: sizes of their parts, and the scaling of
+ * sums. Unpacking writes panels, GEMM reads them. Used by panel_i8_32.c, panel_i8_256.c and amx/.
  *
  * Blocks of 32, for T tile rows: 8 words × T lines | T lines of f32 scales | T lines of f32
  * minimums, for types that have them.
@@ -19,7 +19,7 @@ AK_KERNEL size_t panel_block_bytes(bool minimum, size_t n_tiles)
     return n_tiles * (size_t)(BLOCK_WORDS + (minimum ? 2 : 1)) * AK_LINE_BYTES;
 }
 
-/* All that a product needs to know of a K-type. */
+/* Scaling of a K-type: k per integer scale in the panel, then minimums or the quants' offset. */
 enum ak_avx512_scaling {
     SCALES_32_MINIMUMS,    /* Q4_K, Q5_K */
     SCALES_32_OFFSET_128,  /* IQ4_XS */

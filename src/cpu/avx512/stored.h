@@ -1,5 +1,5 @@
-/* Loads elements of stored rows of floats or F8 into registers. Used by attn.c, dot_stored.c and
- * panel_f32.c. */
+/* Loads stored rows of floats or F8 into registers as f32, for kernels that read rows as stored.
+ * Used by attn.c, dot_stored.c and panel_f32.c. */
 #ifndef AK_CPU_AVX512_STORED_H
 #define AK_CPU_AVX512_STORED_H
 
@@ -26,8 +26,7 @@ AK_KERNEL __m512 f8_to_f32(__m128i numbers, const uint8_t *scale)
         _mm512_set1_ps(factor));
 }
 
-/* Loads those of 16 elements from element i on that are in `lanes`, zeros for the others; of F8
- * all. */
+/* Loads 16 elements from element i on, with 0 in the lanes outside `lanes`; F8: all 16. */
 AK_KERNEL __m512 load_some_stored(enum ak_quant_type type, const void *row, size_t i,
                                   __mmask16 lanes)
 {

@@ -1,5 +1,5 @@
-/* Rounding to BF16, for sources compiled with AVX512-BF16: those of this folder and of
- * src/cpu/amx. */
+/* Rounding of stored rows and tokens to BF16, for BF16 GEMM. Used by the panel_bf16.c of this
+ * folder and of cpu/amx. */
 #ifndef AK_CPU_AVX512BF16_ROUND_H
 #define AK_CPU_AVX512BF16_ROUND_H
 

@@ -1,5 +1,5 @@
-/* Exponential, error function and horizontal sum on vectors of four floats. Shared by the float
- * kernels of this folder. */
+/* Exponential and error function on vectors of four floats, with the bits of base/math.h, and a
+ * horizontal sum. Used by attn.c and dot_rows.c, and through vec.h by cpu/tmpl. */
 #ifndef AK_CPU_NEON_FLOATS_H
 #define AK_CPU_NEON_FLOATS_H
 

@@ -1,5 +1,6 @@
-/* Helpers shared by the NEON kernels of quantized weights. An interleaved line of 16 rows is four
- * registers: register g has rows 4g … 4g+3, four k each. */
+/* Building blocks of the NEON kernels: compiler barriers, int8 dot products, loads, and sums of
+ * activations. An interleaved line of 16 rows is four registers: register g has rows 4g … 4g+3,
+ * four k each. Used throughout neon/ and by neon_i8mm/. */
 #ifndef AK_CPU_NEON_LANES_H
 #define AK_CPU_NEON_LANES_H
 
@@ -46,7 +47,7 @@ AK_KERNEL int32x4_t ak_neon_dot16(int32x4_t sum, const int8x16_t w[4], int8x16_t
     return vdotq_laneq_s32(sum, w[3], a, 3);
 }
 
-/* Four halves from any address, as floats. */
+/* Four F16 numbers from any address, as floats. */
 AK_KERNEL float32x4_t ak_neon_load_f16(const uint8_t *p)
 {
     return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));

@@ -1,6 +1,6 @@
-/* Int8 panels: micropanels of 8 rows, so that 8 rows × 4 tokens of sums stay in registers. Used by
- * the kernels for more than one token, also by neon_i8mm. A panel has, tile row by tile row, the
- * micropanels of rows 0 … 7 over all k, then those of rows 8 … 15.
+/* Int8 panels made of micropanels of 8 rows, so that the sums of 8 rows × 4 tokens stay in
+ * registers. Used by skinny GEMM and GEMM of this folder, and by GEMM of neon_i8mm/. For each tile
+ * row, a panel has the micropanels of rows 0 … 7 over all k, then those of rows 8 … 15.
  *
  * Two lines of 4 k are 64 bytes. They are stored one after the other, or `paired`, for products of
  * two rows, as four registers of two rows × 8 k. Paired micropanels store each scale twice if there
@@ -27,7 +27,7 @@ struct ak_neon_micropanel256 {
     int8_t mins[4][32];
     struct {
         int8_t q[8][32]; /* first in the block: ak_neon_part_lines relies on it */
-        /* of the 32 k; in Q6_K of k 0 … 15, and from index 8 on of the others; or none */
+        /* of 32 k; Q6_K: of k 0 … 15, from index 8 on of k 16 … 31; Q2_K, Q3_K: unused */
         int32_t scales[16];
     } block[8];
 };
@@ -55,7 +55,7 @@ AK_KERNEL float32x4_t ak_neon_micropanel_sum(enum ak_quant_type type, int32x4_t 
     return vcvtq_f32_s32(type == AK_QUANT_Q3_K ? vnegq_s32(sum) : sum);
 }
 
-/* Stores two lines, the first of them even, for rows 4·(g mod 2) … of the micropanel. */
+/* Stores an even line and the next one for four rows of the micropanel, from 4·(g mod 2) on. */
 AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16_t first,
                                    int8x16_t second)
 {
@@ -65,7 +65,7 @@ AK_KERNEL void ak_neon_store_lines(bool paired, int8_t *lines, size_t g, int8x16
     vst1q_s8(to + (paired ? 16 : 32), paired ? vreinterpretq_s8_s32(vzip2q_s32(a, b)) : second);
 }
 
-/* Stores one factor for each of rows 4·(g mod 2) …, each twice if `twice`. */
+/* Stores the factors of four rows, from 4·(g mod 2) on, each twice if `twice`. */
 AK_KERNEL void ak_neon_store_factors(bool twice, float *factors, size_t g, float32x4_t x)
 {
     float *to = factors + g % 2 * (twice ? 8 : 4);

@@ -1,5 +1,5 @@
-/* Decoder of tiles of types with blocks of 32: where each part begins, and quants as int8. Used by
- * dot32.c for GEMV, by unpack32.h, and for its predicates by micropanel32.c and neon_i8mm/. */
+/* Decodes tiles of types with blocks of 32 to int8 quants, scales and minimums. Used by dot32.c for
+ * GEMV and by unpack32.h. micropanel32.c and neon_i8mm/ use only ak_neon_has_minimum. */
 #ifndef AK_CPU_NEON_TILE32_H
 #define AK_CPU_NEON_TILE32_H
 
@@ -115,8 +115,8 @@ AK_KERNEL void ak_neon_clear_bits(enum ak_quant_type type, const struct ak_neon_
                        vdupq_n_u8(0);
 }
 
-/* Adds −16 if the fifth bit is clear: the upper nibble then has the ones of the mask, and the byte
- * is the quant of Q5_0 in two's complement. */
+/* Sets the upper nibble to ones if the fifth bit is clear, else to zeros. The byte is then Q5_0's
+ * quant in two's complement. */
 AK_KERNEL void ak_neon_quants_q5(const uint8_t *lines, const uint8x16_t clear_bits[4], size_t g,
                                  int8x16_t w[8])
 {

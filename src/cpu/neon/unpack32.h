@@ -1,4 +1,5 @@
-/* Unpacks tiles of blocks of 32 into micropanels. Used by unpack32.c and, paired, by neon_i8mm. */
+/* Unpacks tiles of types with blocks of 32 into the micropanels that GEMM reads. Used by unpack32.c
+ * and, with paired lines, by neon_i8mm/. */
 #ifndef AK_CPU_NEON_UNPACK32_H
 #define AK_CPU_NEON_UNPACK32_H
 

@@ -1,4 +1,4 @@
-/* Internals of the schema compiler, shared by the files of schema/.
+/* Internals of the compiler from JSON Schema to a grammar. Used by the files of schema/ only.
  *
  * A schema is compiled as a list of terms that must all hold: the schema itself, what it refers to,
  * and what allOf adds. If a term offers alternatives (anyOf, oneOf), the list is compiled once with
@@ -118,7 +118,7 @@ void ak_schema_compiler_free(struct ak_schema_compiler *c); /* all except its bu
 /* Does a value satisfy the terms? */
 bool ak_schema_allows(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                       const json_t *value);
-/* Whitespace that JSON allows between tokens, as far as the form has it. */
+/* Optional whitespace between tokens: any if `reading`, else a space or newlines and an indent. */
 uint32_t ak_schema_build_space(struct ak_schema_compiler *c);
 
 /* values.c: the values that enum and const allow, as a new array; NULL: the terms have neither. */
@@ -163,7 +163,7 @@ bool ak_schema_number_ranges_overlap(const struct ak_schema_number_range *a,
                                      const struct ak_schema_number_range *b);
 uint32_t ak_schema_build_number(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                 bool integer);
-/* range.c: numbers within the bounds; `multiple` is not looked at. */
+/* range.c: numbers within the bounds; ignores `multiple`. */
 uint32_t ak_schema_build_number_range(struct ak_schema_compiler *c,
                                       const struct ak_schema_number_range *r);
 

@@ -1,5 +1,5 @@
-/* Internals of the parser: tokens from the lexer, and what the parsers of statements (parser.c) and
- * of expressions (expression.c) share. */
+/* Lexer and parser of templates: tokens, and the functions that turn them into nodes (node.h).
+ * Private to lexer.c, parser.c (statements), expression.c (expressions) and string.c (literals). */
 #ifndef AK_TEMPLATE_JINJA_PARSER_H
 #define AK_TEMPLATE_JINJA_PARSER_H
 
@@ -60,7 +60,7 @@ struct ak_jtokens {
 /* Name of a kind in messages. */
 const char *ak_j_token_name(enum ak_jtoken_kind kind);
 
-/* Splits a template into tokens and strips whitespace around tags as their signs say. */
+/* Splits a template into tokens and strips whitespace around tags as their - and + say. */
 void ak_j_lex(struct ak_jenv *j, const char *text, size_t n, struct ak_jtokens *out);
 
 /* string.c: decodes the escapes of a string literal, given without its quotes. */

@@ -1,5 +1,6 @@
-/* Strings of templates: UTF-8 bytes, indexed by characters as in Python; buffers to build them; and
- * conversions between values and text. Used by all of jinja/, and by render.c to strip strings. */
+/* Strings of templates: UTF-8 bytes, indexed by characters as in Python. Also buffers to build
+ * them, and conversions between values and text. Used by all of jinja/, and by render.c to strip
+ * strings. */
 #ifndef AK_TEMPLATE_JINJA_STRING_H
 #define AK_TEMPLATE_JINJA_STRING_H
 

@@ -18,7 +18,7 @@
 struct ak_npy {
     enum ak_quant_type type;
     unsigned n_dims;                    /* at least 1: a scalar is given as [1] */
-    uint64_t shape[AK_TENSOR_DIMS_MAX]; /* row-major; each fits 32 bits, the rows together too */
+    uint64_t shape[AK_TENSOR_DIMS_MAX]; /* row-major; each and the number of rows fit 32 bits */
     uint64_t offset, bytes;             /* of the data, in the file */
 };
 
