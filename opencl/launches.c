@@ -438,9 +438,12 @@ static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
         r->value = c->params.add.scale;
         break;
     case AK_OP_DIVIDE:
+        r->n = c->params.divide.n;
+        r->value = c->params.divide.value;
+        break;
     case AK_OP_CAP:
-        r->n = c->params.scalar.n;
-        r->value = c->params.scalar.value;
+        r->n = c->params.cap.n;
+        r->value = c->params.cap.value;
         break;
     case AK_OP_ROUTE:
         r->n = c->params.route.n_experts;
@@ -448,21 +451,22 @@ static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
         r->flags = c->params.route.normalized ? AK_OCL_ROWS_NORMALIZED : 0u;
         break;
     case AK_OP_COMBINE:
-        r->n = c->params.routed.n;
+        r->n = c->params.combine.n;
         r->used = p->spec->config.n_experts_used;
         break;
     case AK_OP_EMBED: r->n = p->spec->config.width; break;
-    case AK_OP_GATHER: r->n = c->params.routed.n; break;
+    case AK_OP_GATHER: r->n = c->params.gather.n; break;
     case AK_OP_SELECT: r->n = c->params.select.n; break;
     case AK_OP_ADD_GATED: r->n = c->params.add_gated.n; break;
-    default: r->n = c->params.logits.n; break;
+    case AK_OP_GUMBEL: r->n = c->params.gumbel.n; break;
+    default: r->n = c->params.argmax.n; break;
     }
 }
 
 /* The slot that a command reads besides its input and output. */
 static uint32_t other_slot(const struct ak_command *c)
 {
-    return c->op == AK_OP_COMBINE   ? c->params.routed.routes :
+    return c->op == AK_OP_COMBINE   ? c->params.combine.routes :
            c->op == AK_OP_ADD_GATED ? c->params.add_gated.gate :
                                       c->out;
 }

@@ -344,7 +344,7 @@ static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_
 /* Items are dealt round-robin: late tokens see more keys, and this distributes them evenly. The
  * query heads of a KV head stay in one item, which reads K and V once, unless that leaves threads
  * idle. Then heads become separate items, or one token's pages are split among threads. */
-void ak_cpu_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -373,3 +373,5 @@ void ak_cpu_step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepare
         run_item(p, c, &item, &p->scratch[thread]);
     }
 }
+
+const struct ak_cpu_op ak_cpu_op_attention = { .steps = { step_attention } };

@@ -1,10 +1,10 @@
-/* The CPU backend: a dispatch table becomes a list of steps, which every thread runs. A barrier
- * separates steps that read each other's rows; steps between two barriers form a stage. Shared by
- * the sources of src/cpu and bench/kernels.c.
+/* Internals of the CPU backend: a dispatch table becomes a list of steps, which every thread runs.
+ * A barrier separates steps that read each other's rows; steps between two barriers form a stage.
+ * Shared by the sources directly in src/cpu, bench/kernels.c and tests/cpu/.
  *
- * The rows of a stage's weights are split into chunks. A thread runs all steps of the stage on one
- * chunk before the next: residual and activation need no barrier and find the rows in cache. A
- * thread has the same chunks in every pass; idle threads steal only the last ones. For skinny GEMM
+ * The rows of a stage's weights are split into chunks. A thread has the same chunks in every pass.
+ * It runs all steps of the stage on them, for GEMM chunk by chunk: residual and activation need no
+ * barrier and find the rows in cache. Idle threads steal only the last chunks. For skinny GEMM
  * every thread quantizes the activations itself; for GEMM the threads split that work. */
 #ifndef AK_CPU_CPU_H
 #define AK_CPU_CPU_H
@@ -299,13 +299,19 @@ static inline float *ak_cpu_state(const struct ak_cpu_prepared *p, size_t t, uin
 void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
                  const float *restrict x, float *restrict out);
 
-/* Step functions, one per command or part of one. */
-ak_cpu_step_fn ak_cpu_step_route, ak_cpu_step_route_end, ak_cpu_step_experts, ak_cpu_step_combine,
-    ak_cpu_step_gate, ak_cpu_step_add_gated;
-ak_cpu_step_fn ak_cpu_step_embed, ak_cpu_step_prepare, ak_cpu_step_norm, ak_cpu_step_linear,
-    ak_cpu_step_qkv, ak_cpu_step_attention, ak_cpu_step_gated, ak_cpu_step_short_conv,
-    ak_cpu_step_conv, ak_cpu_step_delta_gates, ak_cpu_step_delta, ak_cpu_step_norm_gated,
-    ak_cpu_step_activate, ak_cpu_step_add, ak_cpu_step_divide, ak_cpu_step_cap, ak_cpu_step_select,
-    ak_cpu_step_gumbel, ak_cpu_step_argmax, ak_cpu_step_argmax_end;
+/* ---- Ops ---------------------------------------------------------------- */
+/* How the CPU runs the commands of an op: ak_cpu_op_<name>, beside its step functions. */
+struct ak_cpu_op {
+    ak_cpu_step_fn *steps[AK_CPU_STEPS_PER_COMMAND]; /* one after another; NULL: none */
+    bool is_chunked;        /* the last step runs on a chunk of the rows of the stage's weight */
+    bool has_rows_of_input; /* runs per row of `in`, not of `out` */
+};
+
+#define AK_OP(symbol, name, ...) extern const struct ak_cpu_op ak_cpu_op_##name;
+#include "op/op.def"
+#undef AK_OP
+
+/* Steps that plan_steps.c merges or tells apart. */
+ak_cpu_step_fn ak_cpu_step_norm, ak_cpu_step_prepare, ak_cpu_step_linear, ak_cpu_step_experts;
 
 #endif

@@ -43,7 +43,7 @@ static float compute_decay(float decay, float alpha)
 
 /* Normalizes keys to length 1 and queries to length 1/sqrt(k_dim), and replaces the gate inputs by
  * the gates. */
-void ak_cpu_step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                              unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -84,7 +84,7 @@ static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command
     }
 }
 
-void ak_cpu_step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_delta_params *d = &c->params.delta;
@@ -98,7 +98,7 @@ void ak_cpu_step_delta(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     }
 }
 
-void ak_cpu_step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                             unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -116,3 +116,6 @@ void ak_cpu_step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepar
         p->cpu->kernels.silu_mul(gate, normed, row_of(p, c->out, t) + head * g->n, g->n);
     }
 }
+
+const struct ak_cpu_op ak_cpu_op_delta = { .steps = { step_delta_gates, step_delta } };
+const struct ak_cpu_op ak_cpu_op_norm_gated = { .steps = { step_norm_gated } };

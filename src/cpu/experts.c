@@ -33,7 +33,7 @@ static float sum_exp(const struct ak_op_route_params *r, const float *logits, co
     return sum;
 }
 
-void ak_cpu_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_route_params *r = &c->params.route;
@@ -51,7 +51,7 @@ void ak_cpu_step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
 }
 
 /* Sorts the tokens' selected experts by expert: a counting sort. */
-void ak_cpu_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -79,14 +79,14 @@ void ak_cpu_step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepare
 }
 
 /* Adds the experts' outputs in the order of the token's selection, one fma each. */
-void ak_cpu_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end, n_used = p->spec->config.n_experts_used;
-    ak_cpu_chunk_rows(p, c->params.routed.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.combine.n, thread, &begin, &end);
     for (size_t t = 0; t < p->batch->n; t++) {
-        const float *weights = ak_cpu_slot(p, c->params.routed.routes) +
-                               t * ak_cpu_stride(p, c->params.routed.routes) + n_used;
+        const float *weights = ak_cpu_slot(p, c->params.combine.routes) +
+                               t * ak_cpu_stride(p, c->params.combine.routes) + n_used;
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         for (uint32_t i = 0; i < n_used; i++) {
             const float *in =
@@ -98,7 +98,7 @@ void ak_cpu_step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 }
 
 /* sigmoid(vector · row) per token; the product is computed by dot_rows with one row. */
-void ak_cpu_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t gate = c->params.add_gated.gate, n = c->params.add_gated.n;
@@ -113,7 +113,7 @@ void ak_cpu_step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
     }
 }
 
-void ak_cpu_step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -124,3 +124,10 @@ void ak_cpu_step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepare
                                    ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin,
                                    p->routes.gates[t], end - begin);
 }
+
+const struct ak_cpu_op ak_cpu_op_route = { .steps = { step_route, step_route_end } };
+const struct ak_cpu_op ak_cpu_op_combine = { .steps = { step_combine },
+                                             .is_chunked = true,
+                                             .has_rows_of_input = true };
+const struct ak_cpu_op ak_cpu_op_add_gated = { .steps = { step_gate, step_add_gated },
+                                               .is_chunked = true };

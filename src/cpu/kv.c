@@ -131,7 +131,7 @@ static void store_head(const struct ak_cpu_prepared *p, const struct ak_command 
                      q->head_dim, page + p->keys_bytes + token * p->value_bytes);
 }
 
-void ak_cpu_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_qkv_params *q = &c->params.qkv;
@@ -162,3 +162,5 @@ void ak_cpu_step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
         store_difference(p, key, token, page, scratch);
     }
 }
+
+const struct ak_cpu_op ak_cpu_op_qkv = { .steps = { step_qkv } };

@@ -511,3 +511,6 @@ void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         }
     }
 }
+
+const struct ak_cpu_op ak_cpu_op_linear = { .steps = { ak_cpu_step_linear } };
+const struct ak_cpu_op ak_cpu_op_gather = { .steps = { ak_cpu_step_prepare } };

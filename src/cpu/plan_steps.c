@@ -61,6 +61,18 @@ static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
     return last > i && p->table->slots[slot].last_use == last;
 }
 
+static const struct ak_cpu_op *const ops[AK_OP_COUNT] = {
+#define AK_OP(symbol, name, ...) [AK_OP_##symbol] = &ak_cpu_op_##name,
+#include "op/op.def"
+#undef AK_OP
+};
+
+/* Whether all of the op is one step on a chunk of rows. */
+static bool is_chunked(enum ak_op op)
+{
+    return ops[op]->is_chunked && !ops[op]->steps[1];
+}
+
 /* Whether `next` only needs the rows that the thread itself computed in `linear`, so that no
  * barrier is needed. */
 static bool continues_on_chunk(const struct ak_cpu_prepared *p, const struct ak_command *linear,
@@ -70,15 +82,7 @@ static bool continues_on_chunk(const struct ak_cpu_prepared *p, const struct ak_
         return false;
     if (shares_input(p, linear, next))
         return true;
-    switch (next->op) {
-    case AK_OP_ADD:
-    case AK_OP_GATED:
-    case AK_OP_ACTIVATE:
-    case AK_OP_COMBINE:
-    case AK_OP_DIVIDE:
-    case AK_OP_CAP: return next->in == linear->out;
-    default: return false;
-    }
+    return is_chunked(next->op) && next->in == linear->out;
 }
 
 static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
@@ -122,20 +126,24 @@ static void keep_inputs(struct ak_cpu_prepared *p)
     }
 }
 
+static void add_steps(struct ak_cpu_prepared *p, const struct ak_command *c)
+{
+    const struct ak_cpu_op *op = ops[c->op];
+    enum ak_op_row_set row_set = p->table->slots[op->has_rows_of_input ? c->in : c->out].row_set;
+    struct ak_cpu_step *step = NULL;
+    for (size_t i = 0; i < AK_CPU_STEPS_PER_COMMAND && op->steps[i]; i++)
+        step = add_step(p, op->steps[i], c, row_set);
+    if (step)
+        step->is_chunked = op->is_chunked;
+}
+
 static void plan_commands(struct ak_cpu_prepared *p)
 {
     for (uint32_t i = 0; get_command(p, i); i++) {
         const struct ak_command *c = get_command(p, i), *before = i ? get_command(p, i - 1) : NULL;
-        enum ak_op_row_set row_set = p->table->slots[c->out].row_set;
-        switch (c->op) {
-        case AK_OP_EMBED: add_step(p, ak_cpu_step_embed, c, row_set); break;
-        case AK_OP_NORM:
-            if (feeds_linears_only(p, i))
-                add_prepare(p, c, i + 1);
-            else
-                add_step(p, ak_cpu_step_norm, c, row_set);
-            break;
-        case AK_OP_LINEAR: {
+        if (c->op == AK_OP_GATHER || (c->op == AK_OP_NORM && feeds_linears_only(p, i))) {
+            add_prepare(p, c, i + 1);
+        } else if (c->op == AK_OP_LINEAR) {
             bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in &&
                               feeds_linears_only(p, i - 1);
             after_norm = after_norm || (before && before->op == AK_OP_GATHER);
@@ -143,43 +151,8 @@ static void plan_commands(struct ak_cpu_prepared *p)
             if (!after_norm && !after_linear)
                 add_prepare(p, c, i);
             add_linear(p, i);
-            break;
-        }
-        case AK_OP_QKV: add_step(p, ak_cpu_step_qkv, c, row_set); break;
-        case AK_OP_SHORT_CONV: add_step(p, ak_cpu_step_short_conv, c, row_set); break;
-        case AK_OP_CONV: add_step(p, ak_cpu_step_conv, c, row_set); break;
-        case AK_OP_DELTA:
-            add_step(p, ak_cpu_step_delta_gates, c, row_set);
-            add_step(p, ak_cpu_step_delta, c, row_set);
-            break;
-        case AK_OP_NORM_GATED: add_step(p, ak_cpu_step_norm_gated, c, row_set); break;
-        case AK_OP_ATTENTION: add_step(p, ak_cpu_step_attention, c, row_set); break;
-        case AK_OP_GATED: add_step(p, ak_cpu_step_gated, c, row_set)->is_chunked = true; break;
-        case AK_OP_ACTIVATE:
-            add_step(p, ak_cpu_step_activate, c, row_set)->is_chunked = true;
-            break;
-        case AK_OP_ROUTE:
-            add_step(p, ak_cpu_step_route, c, row_set);
-            add_step(p, ak_cpu_step_route_end, c, row_set);
-            break;
-        case AK_OP_GATHER: add_prepare(p, c, i + 1); break;
-        case AK_OP_COMBINE:
-            add_step(p, ak_cpu_step_combine, c, p->table->slots[c->in].row_set)->is_chunked = true;
-            break;
-        case AK_OP_ADD_GATED:
-            add_step(p, ak_cpu_step_gate, c, row_set);
-            add_step(p, ak_cpu_step_add_gated, c, row_set)->is_chunked = true;
-            break;
-        case AK_OP_ADD: add_step(p, ak_cpu_step_add, c, row_set)->is_chunked = true; break;
-        case AK_OP_SELECT: add_step(p, ak_cpu_step_select, c, row_set); break;
-        case AK_OP_DIVIDE: add_step(p, ak_cpu_step_divide, c, row_set)->is_chunked = true; break;
-        case AK_OP_CAP: add_step(p, ak_cpu_step_cap, c, row_set)->is_chunked = true; break;
-        case AK_OP_GUMBEL: add_step(p, ak_cpu_step_gumbel, c, row_set); break;
-        case AK_OP_ARGMAX:
-            add_step(p, ak_cpu_step_argmax, c, row_set);
-            add_step(p, ak_cpu_step_argmax_end, c, row_set);
-            break;
-        case AK_OP_COUNT: break;
+        } else {
+            add_steps(p, c);
         }
     }
 }

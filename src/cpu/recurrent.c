@@ -26,7 +26,7 @@ static float *conv_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at,
     return state;
 }
 
-void ak_cpu_step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                             unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -59,7 +59,7 @@ static void convolve(const struct ak_cpu_prepared *p, const struct ak_op_conv_pa
         }
 }
 
-void ak_cpu_step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_conv_params *s = &c->params.conv;
@@ -73,3 +73,6 @@ void ak_cpu_step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
         p->cpu->kernels.silu(out + begin, end - begin);
     }
 }
+
+const struct ak_cpu_op ak_cpu_op_short_conv = { .steps = { step_short_conv } };
+const struct ak_cpu_op ak_cpu_op_conv = { .steps = { step_conv } };

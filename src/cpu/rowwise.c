@@ -4,7 +4,7 @@
 #include "cpu/cpu.h"
 
 /* Embeds tokens, and computes their rotation angles, which all layers share. */
-void ak_cpu_step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
@@ -74,7 +74,7 @@ static void prefetch_part(const struct ak_cpu_prepared *p, uint32_t slot, size_t
         __builtin_prefetch(part + i, 1);
 }
 
-void ak_cpu_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
@@ -91,7 +91,7 @@ void ak_cpu_step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     }
 }
 
-void ak_cpu_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_gated_params *g = &c->params.gated;
@@ -119,7 +119,7 @@ void ak_cpu_step_gated(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     }
 }
 
-void ak_cpu_step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                           unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -131,27 +131,26 @@ void ak_cpu_step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared
             thread_part(p, c->in, t, begin), thread_part(p, c->out, t, begin), end - begin);
 }
 
-void ak_cpu_step_divide(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_divide(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end;
-    ak_cpu_chunk_rows(p, c->params.scalar.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.divide.n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
-        p->cpu->kernels.divide(thread_part(p, c->out, t, begin), c->params.scalar.value,
+        p->cpu->kernels.divide(thread_part(p, c->out, t, begin), c->params.divide.value,
                                end - begin);
 }
 
-void ak_cpu_step_cap(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_cap(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     uint32_t begin, end;
-    ak_cpu_chunk_rows(p, c->params.scalar.n, thread, &begin, &end);
+    ak_cpu_chunk_rows(p, c->params.cap.n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++)
-        p->cpu->kernels.softcap(thread_part(p, c->out, t, begin), c->params.scalar.value,
-                                end - begin);
+        p->cpu->kernels.softcap(thread_part(p, c->out, t, begin), c->params.cap.value, end - begin);
 }
 
-void ak_cpu_step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
@@ -161,3 +160,12 @@ void ak_cpu_step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *
                ak_cpu_slot(p, c->in) + p->batch->logit_rows[t] * ak_cpu_stride(p, c->in),
                c->params.select.n * sizeof(float));
 }
+
+const struct ak_cpu_op ak_cpu_op_norm = { .steps = { ak_cpu_step_norm } };
+const struct ak_cpu_op ak_cpu_op_embed = { .steps = { step_embed } };
+const struct ak_cpu_op ak_cpu_op_add = { .steps = { step_add }, .is_chunked = true };
+const struct ak_cpu_op ak_cpu_op_gated = { .steps = { step_gated }, .is_chunked = true };
+const struct ak_cpu_op ak_cpu_op_activate = { .steps = { step_activate }, .is_chunked = true };
+const struct ak_cpu_op ak_cpu_op_divide = { .steps = { step_divide }, .is_chunked = true };
+const struct ak_cpu_op ak_cpu_op_cap = { .steps = { step_cap }, .is_chunked = true };
+const struct ak_cpu_op ak_cpu_op_select = { .steps = { step_select } };

@@ -6,11 +6,11 @@
 #include "base/gumbel.h"
 #include "cpu/cpu.h"
 
-void ak_cpu_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_chunk_range(c->params.logits.n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(c->params.gumbel.n, p->n_threads, thread, &begin, &end);
     for (uint32_t t = 0; p->batch->gumbel.temperature > 0.0f && t < ak_cpu_rows(p, step->row_set);
          t++) {
         float *x = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
@@ -23,11 +23,11 @@ void ak_cpu_step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 
 /* Each thread finds the maximum of its part, then one thread that of all parts. The lowest index
  * wins a tie. A NaN never wins; −1 if there is nothing else. */
-void ak_cpu_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+static void step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_chunk_range(c->params.logits.n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(c->params.argmax.n, p->n_threads, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set); t++) {
         const float *x = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         float best = -INFINITY;
@@ -43,7 +43,7 @@ void ak_cpu_step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     }
 }
 
-void ak_cpu_step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+static void step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                             unsigned thread)
 {
     if (thread != 0)
@@ -57,3 +57,6 @@ void ak_cpu_step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepar
         p->sampled[t] = p->candidates[t * p->n_threads + best];
     }
 }
+
+const struct ak_cpu_op ak_cpu_op_gumbel = { .steps = { step_gumbel } };
+const struct ak_cpu_op ak_cpu_op_argmax = { .steps = { step_argmax, step_argmax_end } };

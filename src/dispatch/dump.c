@@ -128,16 +128,20 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         dump_nonzero(f, "scale", c->params.add.scale == 1.0f ? 0.0f : c->params.add.scale);
         break;
     case AK_OP_DIVIDE:
+        fprintf(f, " by=%.9g n=%u", (double)c->params.divide.value, c->params.divide.n);
+        break;
     case AK_OP_CAP:
-        fprintf(f, " by=%.9g n=%u", (double)c->params.scalar.value, c->params.scalar.n);
+        fprintf(f, " by=%.9g n=%u", (double)c->params.cap.value, c->params.cap.n);
         break;
     case AK_OP_ROUTE:
         fprintf(f, " experts=%u/%u%s", c->params.route.n_used, c->params.route.n_experts,
                 c->params.route.normalized ? " normalized" : "");
         break;
     case AK_OP_GATHER:
+        fprintf(f, " routes=s%u n=%u", c->params.gather.routes, c->params.gather.n);
+        break;
     case AK_OP_COMBINE:
-        fprintf(f, " routes=s%u n=%u", c->params.routed.routes, c->params.routed.n);
+        fprintf(f, " routes=s%u n=%u", c->params.combine.routes, c->params.combine.n);
         break;
     case AK_OP_ADD_GATED:
         fprintf(f, " gate=s%u", c->params.add_gated.gate);
@@ -145,9 +149,9 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         fprintf(f, " n=%u", c->params.add_gated.n);
         break;
     case AK_OP_SELECT: fprintf(f, " n=%u", c->params.select.n); break;
-    case AK_OP_GUMBEL:
-    case AK_OP_ARGMAX: fprintf(f, " n=%u", c->params.logits.n); break;
-    case AK_OP_COUNT: break;
+    case AK_OP_GUMBEL: fprintf(f, " n=%u", c->params.gumbel.n); break;
+    case AK_OP_ARGMAX: fprintf(f, " n=%u", c->params.argmax.n); break;
+    default: break; /* an op whose parameters need not be in dumps */
     }
 }
 

@@ -376,26 +376,23 @@ ak_build_value ak_build_route(struct ak_builder *b, ak_build_value logits, int l
     return out;
 }
 
-static void add_routed(struct ak_builder *b, enum ak_op op, int layer, ak_build_value in,
-                       ak_build_value out, ak_build_value routes)
-{
-    struct ak_command c = command_of(op, layer, in, out);
-    c.params.routed = (struct ak_op_routed_params){ .routes = routes, .n = b->spec->config.width };
-    add_reading_command(b, c, routes);
-}
-
 ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_value routes,
                                int layer)
 {
     ak_build_value out = add_slot(b, width_of(b, x), AK_OP_ROWS_EXPERTS);
-    add_routed(b, AK_OP_GATHER, layer, x, out, routes);
+    struct ak_command c = command_of(AK_OP_GATHER, layer, x, out);
+    c.params.gather = (struct ak_op_gather_params){ .routes = routes, .n = b->spec->config.width };
+    add_reading_command(b, c, routes);
     return out;
 }
 
 void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value rows,
                       ak_build_value routes, int layer)
 {
-    add_routed(b, AK_OP_COMBINE, layer, rows, x, routes);
+    struct ak_command c = command_of(AK_OP_COMBINE, layer, rows, x);
+    c.params.combine =
+        (struct ak_op_combine_params){ .routes = routes, .n = b->spec->config.width };
+    add_reading_command(b, c, routes);
 }
 
 void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y, ak_build_value h,
@@ -423,12 +420,10 @@ ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x)
     return out;
 }
 
-static void change_logits(struct ak_builder *b, enum ak_op op, float value)
+/* A command on the logits, in place. */
+static struct ak_command logits_command(const struct ak_builder *b, enum ak_op op)
 {
-    struct ak_command c = command_of(op, AK_ROLE_NO_LAYER, b->list->logits, b->list->logits);
-    c.params.scalar =
-        (struct ak_op_scalar_params){ .value = value, .n = b->spec->config.vocab_size };
-    add_command(b, c);
+    return command_of(op, AK_ROLE_NO_LAYER, b->list->logits, b->list->logits);
 }
 
 void ak_build_hidden(struct ak_builder *b, ak_build_value x)
@@ -440,24 +435,32 @@ void ak_build_hidden(struct ak_builder *b, ak_build_value x)
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
 {
     struct ak_build_list *t = b->list;
+    uint32_t n = b->spec->config.vocab_size;
+    struct ak_command c;
     if (b->variant == AK_BUILD_HIDDEN) {
         ak_build_hidden(b, x);
         return;
     }
     t->logits = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
-    if (divisor != 1.0f)
-        change_logits(b, AK_OP_DIVIDE, divisor);
-    if (cap > 0.0f)
-        change_logits(b, AK_OP_CAP, cap);
+    if (divisor != 1.0f) {
+        c = logits_command(b, AK_OP_DIVIDE);
+        c.params.divide = (struct ak_op_divide_params){ .value = divisor, .n = n };
+        add_command(b, c);
+    }
+    if (cap > 0.0f) {
+        c = logits_command(b, AK_OP_CAP);
+        c.params.cap = (struct ak_op_cap_params){ .value = cap, .n = n };
+        add_command(b, c);
+    }
     t->sampled = AK_OP_NONE;
     if (b->variant != AK_BUILD_SAMPLED)
         return;
-    struct ak_command c = command_of(AK_OP_GUMBEL, AK_ROLE_NO_LAYER, t->logits, t->logits);
-    c.params.logits.n = b->spec->config.vocab_size;
+    c = logits_command(b, AK_OP_GUMBEL);
+    c.params.gumbel.n = n;
     add_command(b, c);
     t->sampled = add_slot(b, 1, AK_OP_ROWS_LOGITS);
     c = command_of(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, t->logits, t->sampled);
-    c.params.logits.n = b->spec->config.vocab_size;
+    c.params.argmax.n = n;
     add_command(b, c);
 }
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 static const char *const op_names[AK_OP_COUNT] = {
-#define AK_OP(symbol, name) [AK_OP_##symbol] = name,
+#define AK_OP(symbol, name, ...) [AK_OP_##symbol] = #name,
 #include "op/op.def"
 #undef AK_OP
 };

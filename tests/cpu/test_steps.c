@@ -108,7 +108,7 @@ START_TEST(first_of_equals)
             r.rows[i * VOCABULARY + best[_i][k]] = 2.0f;
     uint32_t logits = rig_end(&r, 0, VOCABULARY);
     r.table.sampled = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
-    rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.logits.n = VOCABULARY;
+    rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.argmax.n = VOCABULARY;
     rig_run(&r, "cpu", NULL, &pass, 1, NULL, chosen);
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(chosen[i], (int32_t)best[_i][0]);

@@ -272,8 +272,8 @@ START_TEST(padding)
         rig_begin(&r[i], COLS, -2.0f, 2.0f);
         uint32_t x = rig_slot(&r[i], COLS, AK_OP_ROWS_TOKENS),
                  out = rig_slot(&r[i], ROWS, AK_OP_ROWS_TOKENS);
-        rig_add(&r[i], AK_OP_DIVIDE, x, x)->params.scalar =
-            (struct ak_op_scalar_params){ .value = 0.0f, .n = r[i].slots[x].width };
+        rig_add(&r[i], AK_OP_DIVIDE, x, x)->params.divide =
+            (struct ak_op_divide_params){ .value = 0.0f, .n = r[i].slots[x].width };
         rig_add(&r[i], AK_OP_ACTIVATE, 0, x)->params.activate =
             (struct ak_op_activate_params){ .activation = AK_OP_ACTIVATION_GELU_ERF, .n = COLS };
         add_product(&r[i], x, out, 1, part, at, AK_OP_NONE, NULL);
@@ -329,10 +329,10 @@ static void add(struct rig *r, uint32_t scaled)
     rig_add(r, AK_OP_ADD, 0, 1)->params.add =
         (struct ak_op_add_params){ .scale = scaled ? 0.37f : 1.0f, .n = 67 };
     rig_add(r, AK_OP_SELECT, 1, r->table.logits)->params.select.n = 67;
-    rig_add(r, AK_OP_DIVIDE, r->table.logits, r->table.logits)->params.scalar =
-        (struct ak_op_scalar_params){ .value = 3.7f, .n = 67 };
-    rig_add(r, AK_OP_CAP, r->table.logits, r->table.logits)->params.scalar =
-        (struct ak_op_scalar_params){ .value = 1.3f, .n = 67 };
+    rig_add(r, AK_OP_DIVIDE, r->table.logits, r->table.logits)->params.divide =
+        (struct ak_op_divide_params){ .value = 3.7f, .n = 67 };
+    rig_add(r, AK_OP_CAP, r->table.logits, r->table.logits)->params.cap =
+        (struct ak_op_cap_params){ .value = 1.3f, .n = 67 };
 }
 
 /* Of whole lines, as the CPU has vectors that it multiplies with. */
@@ -630,16 +630,16 @@ static void build_experts(struct rig *r, const struct matrix m[EXPERT_PARTS], bo
     rig_add(r, AK_OP_ROUTE, 0, routes)->params.route = (struct ak_op_route_params){
         .n_experts = EXPERTS, .n_used = USED, .normalized = normalized
     };
-    rig_add(r, AK_OP_GATHER, 0, rows)->params.routed =
-        (struct ak_op_routed_params){ .routes = routes, .n = width };
+    rig_add(r, AK_OP_GATHER, 0, rows)->params.gather =
+        (struct ak_op_gather_params){ .routes = routes, .n = width };
     add_product(r, rows, both, 2, gate_up, at, rig_vector(r, EXPERTS * 2 * inner, -1.0f, 1.0f),
                 NULL);
     rig_add(r, AK_OP_GATED, both, act)->params.gated = (struct ak_op_gated_params){
         .activation = AK_OP_ACTIVATION_SILU, .up_at = inner, .n = inner
     };
     add_product(r, act, made, 1, down, at, AK_OP_NONE, NULL);
-    rig_add(r, AK_OP_COMBINE, made, 0)->params.routed =
-        (struct ak_op_routed_params){ .routes = routes, .n = width };
+    rig_add(r, AK_OP_COMBINE, made, 0)->params.combine =
+        (struct ak_op_combine_params){ .routes = routes, .n = width };
     r->packed[0].n_experts = r->packed[1].n_experts = EXPERTS;
     r->packed[0].linear = AK_OP_LINEAR_EXPERTS_GATE_UP;
     r->packed[1].linear = AK_OP_LINEAR_EXPERTS_DOWN;
@@ -695,8 +695,8 @@ START_TEST(sampling)
     uint32_t logits = rig_end(&r, 0, VOCABULARY);
     r.table.sampled = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
     if (_i > 0)
-        rig_add(&r, AK_OP_GUMBEL, logits, logits)->params.logits.n = VOCABULARY;
-    rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.logits.n = VOCABULARY;
+        rig_add(&r, AK_OP_GUMBEL, logits, logits)->params.gumbel.n = VOCABULARY;
+    rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.argmax.n = VOCABULARY;
     r.draw = (struct ak_gumbel_params){ .temperature = 0.2f + (float)_i,
                                         .seed = 0x0123456789abcdefu * (uint64_t)_i };
     rig_run(&r, "cpu", "scalar", sizes, N_SIZES, NULL, want);
