@@ -10,6 +10,7 @@
 #ifdef HAVE_AK_BLAS
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 /* Declared here as in cblas.h, so that the build needs no BLAS header. */
 enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 };
@@ -46,6 +47,9 @@ ak_status ak_cpu_blas_load(const char *name, struct ak_cpu_blas *out, struct ak_
     return AKUNU_OK;
 }
 
+/* Held during a call: sessions of several threads may share the library's serial build. */
+static pthread_mutex_t calling = PTHREAD_MUTEX_INITIALIZER;
+
 bool ak_cpu_blas_dot_rows(const struct ak_cpu_blas *blas, const float *w, size_t w_stride,
                           size_t n_rows, const float *x, size_t x_stride, size_t n, size_t k,
                           float *y, size_t y_stride)
@@ -53,8 +57,10 @@ bool ak_cpu_blas_dot_rows(const struct ak_cpu_blas *blas, const float *w, size_t
     if (w_stride > INT_MAX || n_rows > INT_MAX || x_stride > INT_MAX || n > INT_MAX ||
         k > INT_MAX || y_stride > INT_MAX)
         return false;
+    pthread_mutex_lock(&calling);
     ((sgemm_fn *)blas->sgemm)(ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED, (int)n, (int)n_rows, (int)k,
                               1.0f, x, (int)x_stride, w, (int)w_stride, 0.0f, y, (int)y_stride);
+    pthread_mutex_unlock(&calling);
     return true;
 }
 

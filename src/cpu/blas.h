@@ -1,10 +1,11 @@
-/* OpenBLAS for prefill, under --relaxed or on request: loaded at run time, never required.
- * backend.c loads it, linear.c multiplies with it, and tune.c measures whether it is faster.
+/* OpenBLAS for prefill: loaded at run time, never required. Used with --prefill blas, or under
+ * --relaxed where the chip profile says so. backend.c loads it, linear.c multiplies with it, and
+ * tune.c measures for the profile whether it is faster.
  *
- * Debian's pthread, OpenMP and serial builds share one file name. Therefore one thread calls BLAS
- * while the others wait, whichever build it is. The first two run threads of their own, as many as
- * the host program allows. The serial build has no locks and returns wrong sums if two threads call
- * it. */
+ * Debian's pthread, OpenMP and serial builds share one file name. The serial build has no locks and
+ * returns wrong sums if two threads call it. The others run threads of their own, as many as the
+ * host program allows. Therefore only one thread of the process calls BLAS at a time, whichever
+ * build it is, and the other threads of its session wait. */
 #ifndef AK_CPU_BLAS_H
 #define AK_CPU_BLAS_H
 
