@@ -1,6 +1,6 @@
 /* Internals of the OpenCL backend, private to this folder. A dispatch table becomes a list of
- * launches: kernels with bound arguments. A pass enqueues them on an in-order queue or, for one
- * token, all at once (record.c).
+ * launches: kernels with bound arguments. A pass enqueues them on an in-order queue; a pass of one
+ * token all at once, if the device has command buffers (record.c).
  *
  * Data that changes from pass to pass is in the pass buffer (kernels/shared.h): numbers of rows,
  * positions and page tables. Rotation angles and the tokens' embedding rows, which the host reads

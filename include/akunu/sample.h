@@ -1,5 +1,6 @@
-/* akunu/sample.h: the part of the public API that handles sampling: parameters of generation, and
- * samplers for programs that run passes themselves. Included by akunu.h. */
+/* akunu/sample.h: the part of the public API that handles sampling: its parameters, samplers for
+ * programs that run passes themselves, and log-probabilities of tokens. akunu_generation (core.h)
+ * takes the same parameters. Included by akunu.h. */
 #ifndef AKUNU_SAMPLE_H
 #define AKUNU_SAMPLE_H
 

@@ -1,4 +1,4 @@
-/* Memory: sizes with overflow checks, zeroed allocations, aligned blocks, maps of large blocks.
+/* Memory: sizes with overflow checks, zeroed allocations, aligned blocks, mapped blocks.
  * The library allocates through this header only. */
 #ifndef AK_BASE_MEM_H
 #define AK_BASE_MEM_H

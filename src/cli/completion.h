@@ -1,4 +1,4 @@
-/* Shell completion, generated from the tables of commands and flags. completion.c runs the command,
+/* Shell completion, made from the tables of commands and flags. completion.c runs `completion`,
  * completion_<shell>.c print the scripts. */
 #ifndef AK_CLI_COMPLETION_H
 #define AK_CLI_COMPLETION_H

@@ -1,6 +1,6 @@
 /* Configuration files: YAML with long flags as keys, and presets of models. They set flags that
- * neither the command line nor a variable sets. Also the values found for flags, from any source.
- * Used by options_*.c, which parse flags, and by completion.c.
+ * neither the command line nor an environment variable sets. Also the values found for flags, from
+ * any source. Used by options_*.c, which parse flags, and by completion.c.
  *
  *     threads: 8
  *     models:

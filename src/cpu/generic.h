@@ -1,7 +1,7 @@
-/* Kernels in plain C, inline, that every ISA bundle compiles with its own flags: one source, one
- * definition of the result. Their loop iterations are independent, so a compiler may vectorize them
- * without changing a bit. Also prefetching, and macros that define a kernel per weight type.
- * Included by setter.h and by the lanes.h of the vector bundles. */
+/* Kernels in plain C, inline: the definition of their results. scalar/ has them all in its table;
+ * tmpl/elementwise.c uses them for AVX2, AVX-512 and NEON, for the elements that do not fill a
+ * vector and for loops that compilers vectorize as well. All bundles include this file (setter.h),
+ * also for prefetching and for the macros that define a kernel per type. */
 #ifndef AK_CPU_GENERIC_H
 #define AK_CPU_GENERIC_H
 

@@ -1,10 +1,11 @@
 /* Kernels of an ISA bundle as one table of functions. A table is filled with the scalar kernels,
- * then each better bundle overrides some. Used by all of src/cpu, and by bench/ and tests/cpu/.
+ * then the bundle's ancestors and the bundle override some (isa.def). Used by all of src/cpu, and
+ * by bench/ and tests/cpu/.
  *
- * Every kernel returns the same bits as its scalar counterpart: the order of all float operations
- * is specified here or beside the scalar kernel, and every multiply-add is one fused operation.
- * Kernels cannot fail, allocate or start threads. Pointers do not alias. Strides count elements
- * unless their name says bytes. */
+ * Every kernel but those of BF16 (--relaxed) returns the same bits as its scalar counterpart: the
+ * order of all float operations is specified here or beside the scalar kernel, and every
+ * multiply-add is one fused operation. Kernels cannot fail, allocate or start threads. Pointers do
+ * not alias. Strides count elements unless their name says bytes. */
 #ifndef AK_CPU_KERNELS_H
 #define AK_CPU_KERNELS_H
 

@@ -1,5 +1,5 @@
-/* Runs a pass: every thread walks the list of steps, takes its chunks of each stage and steals
- * chunks of other threads when it is idle. */
+/* Runs a pass: every thread walks the list of steps, takes its chunks of each stage and, when idle,
+ * steals chunks of other threads (work stealing). */
 #include <stdatomic.h>
 
 #include "cpu/cpu.h"

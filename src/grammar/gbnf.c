@@ -77,7 +77,7 @@ static void skip_newline(struct parser *p)
 }
 
 /* Skips spaces, tabs and comments; with `lines` also newlines. */
-static void skip_space(struct parser *p, bool lines)
+static void skip_whitespace(struct parser *p, bool lines)
 {
     for (int c = peek(p); c >= 0; c = peek(p)) {
         if (c == ' ' || c == '\t') {
@@ -310,7 +310,7 @@ static uint32_t parse_group(struct parser *p)
 {
     if (++p->nesting > AK_GRAMMAR_GBNF_NESTING_MAX)
         return fail(p, "more than 200 groups in each other", "fewer");
-    skip_space(p, true);
+    skip_whitespace(p, true);
     uint32_t expr = parse_alternation(p, true);
     if (is_ok(p) && !take(p, ')'))
         fail_unexpected(p, "\")\"");
@@ -355,14 +355,14 @@ static bool parse_item(struct parser *p, uint32_t *expr)
 /* After '{'. */
 static void parse_repeat_counts(struct parser *p, uint32_t *low, uint32_t *high)
 {
-    skip_space(p, false);
+    skip_whitespace(p, false);
     *low = *high = parse_number(p, "a number of times");
-    skip_space(p, false);
+    skip_whitespace(p, false);
     if (is_ok(p) && take(p, ',')) {
-        skip_space(p, false);
+        skip_whitespace(p, false);
         *high =
             peek(p) == '}' ? AK_GRAMMAR_UNBOUNDED : parse_number(p, "a number of times or \"}\"");
-        skip_space(p, false);
+        skip_whitespace(p, false);
     }
     if (is_ok(p) && !take(p, '}'))
         fail_unexpected(p, "\"}\"");
@@ -372,7 +372,7 @@ static void parse_repeat_counts(struct parser *p, uint32_t *low, uint32_t *high)
 
 static uint32_t parse_repeats(struct parser *p, uint32_t expr, bool nested)
 {
-    for (skip_space(p, nested); is_ok(p); skip_space(p, nested)) {
+    for (skip_whitespace(p, nested); is_ok(p); skip_whitespace(p, nested)) {
         uint32_t low = 0, high = AK_GRAMMAR_UNBOUNDED;
         if (take(p, '+'))
             low = 1;
@@ -402,7 +402,7 @@ static uint32_t parse_alternation(struct parser *p, bool nested)
 {
     struct ak_gb_list list = { 0 };
     do {
-        skip_space(p, nested || list.n > 0);
+        skip_whitespace(p, nested || list.n > 0);
         ak_gb_append(&p->builder, &list, parse_sequence(p, nested));
     } while (is_ok(p) && take(p, '|'));
     uint32_t expr = ak_gb_alternation(&p->builder, list.items, list.n);
@@ -420,13 +420,13 @@ static void parse_definition(struct parser *p)
     }
     uint32_t which = find_or_add_rule(p, start, n);
     uint32_t line = p->line, at = get_column(p) - (uint32_t)n;
-    skip_space(p, false);
+    skip_whitespace(p, false);
     if (is_ok(p) && (p->end - p->at < 3 || memcmp(p->at, "::=", 3) != 0))
         fail_unexpected(p, "\"::=\"");
     if (!is_ok(p))
         return;
     p->at += 3;
-    skip_space(p, true);
+    skip_whitespace(p, true);
     uint32_t expr = parse_alternation(p, false);
     if (is_ok(p) && p->at < p->end && *p->at != '\n' && *p->at != '\r')
         fail_unexpected(p, "a part of a rule or the end of the line");
@@ -439,7 +439,7 @@ static void parse_definition(struct parser *p)
         return;
     }
     *r = (struct ak_grammar_rule){ .name = r->name, .expr = expr, .line = line, .column = at };
-    skip_space(p, true);
+    skip_whitespace(p, true);
 }
 
 static uint32_t find_root(struct parser *p)
@@ -484,7 +484,7 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
             }
         fail(&p, "a byte that is not UTF-8", "a text in UTF-8");
     }
-    skip_space(&p, true);
+    skip_whitespace(&p, true);
     while (is_ok(&p) && p.at < p.end)
         parse_definition(&p);
     uint32_t start = find_root(&p);

@@ -7,8 +7,11 @@
  *     the same with more bits, or factors in F32   A8, with q shifted by half of its range
  *     x = scale · (q − half of q's range)          Q4_0 up to 4 bits, Q8_0, if scales are F16
  *     MXFP4                                        MXFP4
- *     E4M3, 128 or more elements per scale         F8
+ *     E4M3, each 128 elements share one scale      F8
  *     anything else                                F16, each element rounded once
+ *
+ * These are the blocks' factors. Some schemes round stored ones to F16: BF16 scales with zero
+ * points (GPTQ, AWQ, compressed-tensors), F32 scales of 3 and 4 bits (npy_dir.c).
  *
  * If adjacent columns belong to different groups, columns may be reordered so that any 32 share
  * one group; activations are reordered alike. Dequantized rows are in stored order.

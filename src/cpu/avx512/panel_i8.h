@@ -6,7 +6,7 @@
  *
  * K-types: 8 parts of 32 k, each 8 words × T lines and its integer scales, 0, 1 or 2 (one per 16) ×
  * T lines | T lines of f32 d | with minimums: T lines of f32 dmin, 4 or 8 × T lines of pairs of
- * them. */
+ * minimums. */
 #ifndef AK_CPU_AVX512_PANEL_I8_H
 #define AK_CPU_AVX512_PANEL_I8_H
 

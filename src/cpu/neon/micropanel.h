@@ -2,9 +2,9 @@
  * registers. Used by skinny GEMM and GEMM of this folder, and by GEMM of neon_i8mm/. For each tile
  * row, a panel has the micropanels of rows 0 … 7 over all k, then those of rows 8 … 15.
  *
- * Two lines of 4 k are 64 bytes. They are stored one after the other, or `paired`, for products of
- * two rows, as four registers of two rows × 8 k. Paired micropanels store each scale twice if there
- * is space. */
+ * A line here is 8 rows × 4 k, 32 bytes. Two of them are stored one after the other, or `paired`
+ * for smmla (neon_i8mm/): four registers of two rows × 8 k. Paired micropanels store each scale
+ * twice if there is space. */
 #ifndef AK_CPU_NEON_MICROPANEL_H
 #define AK_CPU_NEON_MICROPANEL_H
 

@@ -34,7 +34,7 @@ static struct ak_jval filter_capitalize(struct ak_jenv *j, const struct ak_jval 
 
 static bool begins_word(uint32_t c)
 {
-    return ak_j_is_space(c) || (c < 0x80 && c && strchr("-({[<", (int)c));
+    return ak_j_is_whitespace(c) || (c < 0x80 && c && strchr("-({[<", (int)c));
 }
 
 static struct ak_jval filter_title(struct ak_jenv *j, const struct ak_jval *a,

@@ -96,10 +96,10 @@ static bool is_at(const struct lexer *l, size_t at, const char *text)
     return l->n - at >= n && memcmp(l->text + at, text, n) == 0;
 }
 
-static size_t skip_space(const struct lexer *l, size_t at)
+static size_t skip_whitespace(const struct lexer *l, size_t at)
 {
     struct ak_jstr s = { .bytes = l->text, .n = l->n };
-    for (size_t next; at < l->n && ak_j_is_space(ak_j_char_at(&s, at, &next));)
+    for (size_t next; at < l->n && ak_j_is_whitespace(ak_j_char_at(&s, at, &next));)
         at = next;
     return at;
 }
@@ -115,7 +115,7 @@ static void move_to(struct lexer *l, size_t at)
 static size_t tag_end(const struct lexer *l, size_t at, const char *end, bool plus, bool trim)
 {
     if (at < l->n && l->text[at] == '-' && is_at(l, at + 1, end))
-        return skip_space(l, at + 1 + strlen(end));
+        return skip_whitespace(l, at + 1 + strlen(end));
     if (plus && at < l->n && l->text[at] == '+' && is_at(l, at + 1, end))
         return at + 1 + strlen(end);
     if (!is_at(l, at, end))
@@ -132,10 +132,10 @@ static size_t skip_sign(const struct lexer *l, size_t at)
 /* If "{% raw %}" or "{% endraw %}" begins here, the offset after it, else 0. */
 static size_t raw_tag(const struct lexer *l, size_t at, const char *name, bool is_end)
 {
-    at = skip_space(l, skip_sign(l, at + 2));
+    at = skip_whitespace(l, skip_sign(l, at + 2));
     if (!is_at(l, at, name))
         return 0;
-    at = skip_space(l, at + strlen(name));
+    at = skip_whitespace(l, at + strlen(name));
     return tag_end(l, at, "%}", is_end, is_end);
 }
 
@@ -155,7 +155,7 @@ static void emit_data(struct lexer *l, size_t end, bool is_tag)
         size_t line = end;
         while (line > begin && l->text[line - 1] != '\n')
             line--;
-        if ((line > begin || l->line_starting) && line < end && skip_space(l, line) >= end)
+        if ((line > begin || l->line_starting) && line < end && skip_whitespace(l, line) >= end)
             stop = line;
     }
     if (stop > begin)
@@ -328,7 +328,7 @@ static void lex_operator(struct lexer *l)
 
 static void lex_word(struct lexer *l)
 {
-    size_t n, space = skip_space(l, l->at);
+    size_t n, space = skip_whitespace(l, l->at);
     if (space > l->at)
         move_to(l, space);
     else if ((n = float_length(l)) > 0)

@@ -71,7 +71,7 @@ ASK(method_isdecimal, is_decimal, false)
 ASK(method_isdigit, is_digit, false)
 ASK(method_isnumeric, is_numeric, false)
 ASK(method_isalnum, is_alnum, false)
-ASK(method_isspace, ak_j_is_space, false)
+ASK(method_isspace, ak_j_is_whitespace, false)
 ASK(method_isascii, is_ascii, true)
 ASK(method_isprintable, is_printable, true)
 #undef ASK

@@ -30,14 +30,15 @@ static size_t before(const struct ak_jstr *s, size_t at)
 /* ---- At runs of whitespace ---------------------------------------------- */
 static size_t skip_spaces(const struct ak_jstr *s, size_t at, bool spaces)
 {
-    for (size_t next; at < s->n && ak_j_is_space(ak_j_char_at(s, at, &next)) == spaces;)
+    for (size_t next; at < s->n && ak_j_is_whitespace(ak_j_char_at(s, at, &next)) == spaces;)
         at = next;
     return at;
 }
 
 static size_t skip_spaces_back(const struct ak_jstr *s, size_t at, bool spaces)
 {
-    for (size_t next; at > 0 && ak_j_is_space(ak_j_char_at(s, before(s, at), &next)) == spaces;)
+    for (size_t next;
+         at > 0 && ak_j_is_whitespace(ak_j_char_at(s, before(s, at), &next)) == spaces;)
         at = before(s, at);
     return at;
 }

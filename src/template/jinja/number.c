@@ -117,9 +117,9 @@ void ak_j_put_float(struct ak_jenv *j, struct ak_jout *out, double x)
 /* ---- Reading ------------------------------------------------------------ */
 static void trim(const char **text, size_t *n)
 {
-    while (*n > 0 && ak_j_is_space((unsigned char)(*text)[0]))
+    while (*n > 0 && ak_j_is_whitespace((unsigned char)(*text)[0]))
         (*text)++, (*n)--;
-    while (*n > 0 && ak_j_is_space((unsigned char)(*text)[*n - 1]))
+    while (*n > 0 && ak_j_is_whitespace((unsigned char)(*text)[*n - 1]))
         (*n)--;
 }
 

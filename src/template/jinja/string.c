@@ -147,7 +147,7 @@ size_t ak_j_find_last(const struct ak_jstr *s, const struct ak_jstr *part, size_
     return SIZE_MAX;
 }
 
-bool ak_j_is_space(uint32_t c)
+bool ak_j_is_whitespace(uint32_t c)
 {
     return ak_is_whitespace(c) || (c >= 0x1C && c <= 0x1F);
 }
@@ -155,7 +155,7 @@ bool ak_j_is_space(uint32_t c)
 static bool is_among(const struct ak_jstr *chars, uint32_t c)
 {
     if (!chars)
-        return ak_j_is_space(c);
+        return ak_j_is_whitespace(c);
     for (size_t at = 0; at < chars->n;)
         if (ak_j_char_at(chars, at, &at) == c)
             return true;

@@ -33,7 +33,7 @@ int ak_j_strings_order(const struct ak_jstr *a, const struct ak_jstr *b);
 size_t ak_j_find(const struct ak_jstr *s, const struct ak_jstr *part, size_t from);
 size_t ak_j_find_last(const struct ak_jstr *s, const struct ak_jstr *part, size_t end);
 
-bool ak_j_is_space(uint32_t c); /* str.isspace, which includes a few control characters */
+bool ak_j_is_whitespace(uint32_t c); /* str.isspace, which includes a few control characters */
 /* Byte range left after stripping the characters of `chars`; NULL: whitespace. */
 void ak_j_strip_range(const struct ak_jstr *s, const struct ak_jstr *chars, bool left, bool right,
                       size_t *begin, size_t *end);
