@@ -11,10 +11,10 @@
  * Drafts come from the text itself or from a smaller model (draft.h). Before each pass the pass
  * cost model and the acceptance estimates decide which drafter runs, and how many tokens it drafts.
  * Lookup drafts are scored against the sampled token even if they did not run, which costs nothing.
- * Time lost on rejected drafts must be won back before there are more.
+ * Drafts pause while they have lost more than one pass and 1 % of all time.
  *
- * Models with recurrent state get no drafts: they cannot rewind a rejected token without computing
- * the whole text again. */
+ * No drafts for models with recurrent state, which would compute the whole text again to rewind a
+ * rejected token; none on devices or with relaxed rounding, where logits depend on the pass. */
 #ifndef AK_GENERATE_SPECULATE_H
 #define AK_GENERATE_SPECULATE_H
 

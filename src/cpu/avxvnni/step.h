@@ -1,6 +1,7 @@
 /* AVX-VNNI's multiply step, with the interface of cpu/avx2/step.h: vpdpbusd adds a word's four
- * products to a 32-bit sum. There are no partial sums and no overflow. 8-bit numbers are unsigned
- * like all others, with their offset included. Included by tmpl/tiles_v256.h as AK_STEP_H. */
+ * products to a 32-bit sum, so nothing saturates and only scales need partial sums. 8-bit numbers
+ * are unsigned like all others, with their offset included. Included by tmpl/tiles_v256.h as
+ * AK_STEP_H. */
 #ifndef AK_CPU_AVXVNNI_STEP_H
 #define AK_CPU_AVXVNNI_STEP_H
 
