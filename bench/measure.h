@@ -1,4 +1,4 @@
-/* Shared by the programs in bench/: repeated runs, input data, command-line options. */
+/* Helpers of the programs in bench/: repeated runs, input data, command-line options. */
 #ifndef AK_BENCH_MEASURE_H
 #define AK_BENCH_MEASURE_H
 

@@ -1,5 +1,6 @@
-/* Weight layouts of OpenCL devices: tiles for quantized types, rows for floats. backend.c and
- * layout.c pack them, kernels/types.cl dequantizes them. Other files of this folder use the sizes.
+/* Weight layouts of OpenCL devices: tiles for quantized types, rows for floats. layout.c packs
+ * tiles for backend.c, upload.c pads rows, and kernels/types.cl dequantizes both. Other files of
+ * this folder use the sizes.
  *
  *   tiles  16 rows × 256 k, or fewer k at the end of a row. Each lane has a row. A tile is split
  *          into planes, so that neighboring lanes read neighboring bytes. A plane has the 16

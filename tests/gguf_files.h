@@ -1,4 +1,5 @@
-/* GGUF files for tests: those of tests/data/gguf, damaged ones, and ones made up. */
+/* Files for tests: those below tests/data, and model files, most of them GGUF, damaged or made up.
+ * Used by tests of weights/, quant/, session/ and opencl/, and by st_files.h. */
 #ifndef AK_TESTS_GGUF_FILES_H
 #define AK_TESTS_GGUF_FILES_H
 

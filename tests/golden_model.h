@@ -1,5 +1,6 @@
-/* Small models of tests/data/models with what must come out of them
- * (tests/golden/models.py). */
+/* Small models of tests/data/models with the logits and continuations that must come out of them.
+ * Made by scripts of tests/golden; models.py there describes the files. Used by tests of api/,
+ * backends/, generate/, opencl/, pack/, persist/, session/ and weights/. */
 #ifndef TESTS_GOLDEN_MODEL_H
 #define TESTS_GOLDEN_MODEL_H
 

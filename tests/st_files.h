@@ -1,4 +1,5 @@
-/* SafeTensors files and checkpoint folders for tests, made up and damaged. */
+/* SafeTensors files and checkpoint folders, made up and damaged, for tests of weights/ and
+ * convert/. */
 #ifndef AK_TESTS_ST_FILES_H
 #define AK_TESTS_ST_FILES_H
 

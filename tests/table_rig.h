@@ -1,5 +1,6 @@
-/* Small made-up dispatch tables, and backends that run them: what a token's row holds comes
- * from an embedding of random numbers, commands follow, and the last slot's rows come back. */
+/* Small made-up dispatch tables, and a function that runs them on a backend, to test ops without a
+ * model: what a token's row holds comes from an embedding of random numbers, commands follow, and
+ * the last slot's rows come back. Used by tests/cpu/test_steps.c and tests/opencl/test_opencl.c. */
 #ifndef TESTS_TABLE_RIG_H
 #define TESTS_TABLE_RIG_H
 

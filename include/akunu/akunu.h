@@ -36,7 +36,9 @@
  * Versions. A struct that the program fills begins with `size`: akunu_X_default(&x, sizeof x) sets
  * it and all defaults, then change what you need. A struct that the library fills is passed with
  * its size. So both may grow while a program and a library of different versions work together:
- * what one side does not know is left out, or 0. Enum values never change. */
+ * what one side does not know is left out, or 0. Structs without a size, which only arrays hold
+ * (akunu_batch_token, akunu_ids, akunu_logit_bias, akunu_logprob), do not grow. Enum values never
+ * change. */
 #ifndef AKUNU_AKUNU_H
 #define AKUNU_AKUNU_H
 

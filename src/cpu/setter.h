@@ -1,10 +1,11 @@
-/* AK_SETTER and AK_SET: macros that add a source's kernels to the table of its ISA bundle. Kernels
- * are static. AK_SETTER(file) defines the one function that a source exports, ak_<isa>_set_<file>.
- * The bundle's fill.c calls it with AK_SET(file, k). Used by the sources of every bundle, which are
- * compiled with the bundle's flags and with AK_ISA, its name.
+/* AK_SETTER and AK_SET: macros that add a source's kernels to the table of its ISA bundle, so that
+ * kernels can be static. AK_SETTER(file) defines a function ak_<isa>_set_<file>, which the bundle's
+ * fill.c calls with AK_SET(file, k). Used by the sources of every bundle. All but the scalar ones
+ * are compiled with the bundle's flags and with AK_ISA, its name.
  *
- * The sources in tmpl/ belong to several bundles. A bundle defines AK_VEC_H, its vectors of floats
- * ("cpu/avx2/vec.h"), or AK_STEP_H, its multiply step ("cpu/avx2/step.h"), or both. */
+ * The sources in tmpl/ belong to several bundles. A bundle with such sources defines AK_VEC_H, its
+ * vectors of floats ("cpu/avx2/vec.h"), or AK_STEP_H, its multiply step ("cpu/avx2/step.h"), or
+ * both. */
 #ifndef AK_CPU_SETTER_H
 #define AK_CPU_SETTER_H
 

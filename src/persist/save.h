@@ -7,10 +7,10 @@
  * with a common prefix reads only the pages it shares.
  *
  * The key in the header covers what keys and values depend on: the model's file, metadata
- * overrides, KV types, rounding, and the version of this program. It does not cover the machine,
- * because results are the same bits everywhere.
+ * overrides, KV types, rounding, and the version of this program. It covers the instruction set
+ * only if rounding is relaxed; otherwise results are the same bits everywhere.
  *
- * Not supported for models with recurrent state, and for KV pages on a device. */
+ * Not supported for encoders, models with recurrent state, and KV pages on a device. */
 #ifndef AK_PERSIST_SAVE_H
 #define AK_PERSIST_SAVE_H
 

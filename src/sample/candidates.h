@@ -2,9 +2,9 @@
  * sampled. Used throughout sample/, and by session/constraint.c.
  *
  * Of equal logits the lower id is the better candidate. Probabilities are the softmax of the
- * candidates' logits. They are summed in doubles, in array order, so every machine samples the same
- * tokens. Nothing is allocated. Only the collecting functions and ak_sample_refresh may leave no
- * candidate; the other functions need at least one and leave at least one. */
+ * candidates' logits. They are summed in doubles, in a fixed order, so every machine samples the
+ * same tokens. Nothing is allocated. Only the collecting functions and ak_sample_refresh may leave
+ * no candidate; the other functions need at least one and leave at least one. */
 #ifndef AK_SAMPLE_CANDIDATES_H
 #define AK_SAMPLE_CANDIDATES_H
 

@@ -3,11 +3,11 @@
  * logits → allowed tokens → logit bias → the samplers of the chain → sample
  *
  * Each sampler works as llama.cpp defines it: penalties.c, dry.c, truncation.c, distribution.c,
- * mirostat.c, adaptive_p.c; sample.c runs the chain. Every operation is from base/math.h or exact,
- * so a seed gives the same text on every machine. All memory is allocated at creation.
+ * mirostat.c, adaptive_p.c; sample.c runs the chain. Every operation is IEEE arithmetic or from
+ * base/math.h, so a seed gives the same text on every machine. All memory is allocated at creation.
  *
  * Differences from llama.cpp:
- * - Of equal logits the lower id is more likely; there it depends on the sort.
+ * - Of equal logits the lower id ranks first; there it depends on the sort.
  * - Sums are doubles, there floats. It shows only if a truncation falls on a rounding error.
  * - A temperature of 0 samples the most likely token after bias, penalties and DRY, whatever the
  *   filters are; there XTC and typical may drop that token.

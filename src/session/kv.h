@@ -2,8 +2,8 @@
  * persist/ and api/.
  *
  * A page holds AK_KV_PAGE_TOKENS tokens of all layers. Sequences share pages by reference; a shared
- * page is copied before it is written. Everything is allocated at creation; the pages of the pool
- * take memory only once they are written.
+ * page is copied before it is written. Everything is allocated at creation; in host memory, pages
+ * of the pool take memory only once they are written.
  *
  * The recurrent state is that after `state_length` tokens. After a rewind, or in a shorter fork, it
  * is recomputed before the next pass. */

@@ -1,6 +1,6 @@
 /* Internals of the loader of tokenizer.json. json_parts.c reads normalizer, pre-tokenizer, decoder
  * and post-processor, json_model.c the model and its vocabulary. json_tokenizer.c makes a tokenizer
- * from them. Every error message begins with `where`, such as "tokenizer.json: normalizer". */
+ * from them. `where` begins messages about the JSON: "tokenizer.json: normalizer". */
 #ifndef AK_TOKENIZER_JSON_PARTS_H
 #define AK_TOKENIZER_JSON_PARTS_H
 

@@ -2,9 +2,10 @@
  * harmony.c, call.c, the readers of arguments, match.c and emit.c. Private to these files.
  *
  * Unread text is r->text from r->pos. The function of the current state consumes what it can and
- * returns AK_TC_CONTINUE (r->pos or r->state changed), AK_TC_NEED_MORE, or AK_TC_MALFORMED (not a
- * call; the reason is in r->call_error). Text from r->raw_begin is kept during a call and becomes
- * content if the call is malformed. r->scanned bounds rescans, so the cost per byte is constant. */
+ * returns AK_TC_CONTINUE (r->pos or r->state changed), AK_TC_NEED_MORE, AK_TC_MALFORMED (not a
+ * call; the reason is in r->call_error) or AK_TC_FAILED (out of memory). Text from r->raw_begin is
+ * kept during a call and becomes content if the call is malformed. r->scanned bounds rescans, so
+ * the cost per byte is constant. */
 #ifndef AK_TOOLCALL_PARSER_H
 #define AK_TOOLCALL_PARSER_H
 

@@ -6,7 +6,7 @@
  *     section { begin [name name_end] arguments end } section_end
  *
  * The parser (call.c) and the grammar (grammar.c) read the same syntax, so the parser accepts what
- * a grammar allows. In end markers a space stands for any whitespace, or none. */
+ * a grammar allows. In `name_end`, `value` and `end` a space stands for any whitespace, or none. */
 #ifndef AK_TOOLCALL_TOOLCALL_H
 #define AK_TOOLCALL_TOOLCALL_H
 

@@ -1,5 +1,6 @@
-/* Stands before every file that a patch of this folder touches. AK_MUTANT(n) is true
- * while the environment variable AK_MUTANT is n, which is read once, before main. */
+/* Switch of the mutants: wrong edits of the source that tests must notice (README.md). One build
+ * has them all; AK_MUTANT(n) is true while the environment variable AK_MUTANT is n, which is read
+ * once, before main. run.sh puts this before every file that a patch of this folder touches. */
 #ifndef AK_MUTANT
 #include <stdlib.h>
 

@@ -10,8 +10,8 @@
  *                  folded in | the end of AVX-512's panel: f32 d, dmin, pairs of
  *                  minimums
  *
- * Scale times quant of a K-type has 13 bits: 256 · (signed high byte) + low byte. A super-block is
- * then two sums over all of its k, without scales in between. */
+ * Folded, scale times quant has up to 13 bits and a sign: 256 · (signed high byte) + low byte. A
+ * super-block is then two sums over all of its k, without scales in between. */
 #ifndef AK_CPU_AMX_PANEL_I8_H
 #define AK_CPU_AMX_PANEL_I8_H
 

@@ -1,5 +1,6 @@
 /* Decodes interleaved lines: words and scales of 16 rows as AVX-512 vectors. dot32.c and dot256.c
- * use it for skinny GEMM over tiles, panel_i8_32.c and panel_i8_256.c for unpacking into panels. */
+ * use it for skinny GEMM over tiles, panel_i8_32.c and panel_i8_256.c for panels and the offsets in
+ * GEMM, amx/ for sizes and offsets of types. */
 #ifndef AK_CPU_AVX512_INTERLEAVED_H
 #define AK_CPU_AVX512_INTERLEAVED_H
 

@@ -2,8 +2,8 @@
  *
  * A schema is compiled as a list of terms that must all hold: the schema itself, what it refers to,
  * and what allOf adds. If a term offers alternatives (anyOf, oneOf), the list is compiled once with
- * each of them. The rest is compiled type by type. Equal lists share a rule, which ends
- * recursion. */
+ * each of them. Else, if enum or const list values, it becomes those that it allows; else it is
+ * compiled type by type. Equal lists share a rule, which ends recursion. */
 #ifndef AK_GRAMMAR_SCHEMA_COMPILER_H
 #define AK_GRAMMAR_SCHEMA_COMPILER_H
 

@@ -1,8 +1,9 @@
-/* Schema compiler: JSON Schema (draft 2020-12) to a grammar. Used by api/ and toolcall/.
+/* Schema compiler: JSON Schema (draft 2020-12) to a grammar, so that replies match the schema. Used
+ * by api/ and toolcall/.
  *
- * The grammar allows only what the schema allows; docs/grammar.md says where it allows less. A
- * keyword that a grammar cannot enforce is AKUNU_ERROR_UNSUPPORTED; the message names the keyword
- * and its place. */
+ * Unless `lax` is set, the grammar allows only what the schema allows, and a keyword that it cannot
+ * enforce is AKUNU_ERROR_UNSUPPORTED; the message names the keyword and its place. docs/grammar.md
+ * says where the grammar allows less. */
 #ifndef AK_GRAMMAR_SCHEMA_SCHEMA_H
 #define AK_GRAMMAR_SCHEMA_SCHEMA_H
 

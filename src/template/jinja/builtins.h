@@ -1,6 +1,6 @@
 /* Builtins of templates: filters, tests, globals and methods. The parser and the interpreter look
  * them up by name. Also functions that the builtins' files (filters_*.c, methods*.c, tests.c,
- * functions.c and their helpers) call in each other. */
+ * functions.c and their helpers) share with each other and with the interpreter. */
 #ifndef AK_TEMPLATE_JINJA_BUILTINS_H
 #define AK_TEMPLATE_JINJA_BUILTINS_H
 

@@ -1,5 +1,6 @@
-/* Values of templates, with the semantics of Python. All are immutable, except namespaces, the
- * position of a generator, and lists and dicts under construction. Used by all of jinja/. */
+/* Values of templates, with the semantics of Python. All are immutable, except namespaces, cyclers,
+ * joiners, loops, the position of a generator, and lists and dicts under construction. Used by all
+ * of jinja/. */
 #ifndef AK_TEMPLATE_JINJA_VALUE_H
 #define AK_TEMPLATE_JINJA_VALUE_H
 

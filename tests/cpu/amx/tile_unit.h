@@ -1,6 +1,7 @@
-/* A model of AMX's tile unit in plain C that replaces src/cpu/amx/tile_unit.h in tests on machines
- * without AMX. It follows the description of the instructions (Intel SDM, volume 2). A shape that
- * they reject ends the program. */
+/* A model of AMX's tile unit in plain C, so that machines without AMX can test the kernels of
+ * src/cpu/amx: test_amx.c runs them built with it in place of src/cpu/amx/tile_unit.h. It follows
+ * the description of the instructions (Intel SDM, volume 2). A shape that they reject ends the
+ * program. */
 #ifndef TESTS_AMX_TILE_UNIT_H
 #define TESTS_AMX_TILE_UNIT_H
 
