@@ -15,6 +15,7 @@
 
 #include "base/chip.h"
 #include "base/mem.h"
+#include "base/system.h"
 
 /* A pool counts phases. Thread 0 opens a phase by storing its number in `opened`; each worker
  * closes it by storing the number in its own `closed`. The start of a region and the release of a
@@ -27,11 +28,16 @@ struct signal {
     _Atomic uint32_t sleepers;
 };
 
-/* Spin limit before sleeping. A success doubles it and a sleep halves it, so that threads stop
- * spinning while other work has the CPUs. Every FRESH_START sleeps it is reset. */
+/* Spin limit before sleeping, in pauses. A success doubles it and a sleep halves it, so that
+ * threads stop spinning while other work has the CPUs. Every FRESH_START sleeps it is reset. */
 struct backoff {
     unsigned spins, sleeps;
 };
+
+/* Limits in pauses, which last 10 to 70 ns, depending on the CPU: measured once. */
+static struct {
+    unsigned first, min, max;
+} spin_limits;
 
 struct worker {
     struct signal closed;
@@ -53,7 +59,11 @@ struct ak_pool {
     struct worker *workers; /* [n_threads]; element 0 is unused */
 };
 
-enum { MAX_THREADS = 4096, MAX_SPINS = 8000, FIRST_SPINS = 2000, MIN_SPINS = 30, FRESH_START = 32 };
+enum { MAX_THREADS = 4096, FRESH_START = 32, TIMED_PAUSES = 256 };
+
+/* Spinning, in seconds. A sleep and a wake take 50 to 100 µs on virtual machines (bench/NOTES.md,
+ * "A higher spin limit"). */
+static const double spin_first = 80e-6, spin_min = 1e-6, spin_max = 320e-6;
 
 static inline void pause_cpu(void)
 {
@@ -62,6 +72,28 @@ static inline void pause_cpu(void)
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory"); /* yield does nothing on most cores */
 #endif
+}
+
+static unsigned to_pauses(double seconds, double pause)
+{
+    double n = seconds / pause;
+    return n < 8.0 ? 8 : n > 65536.0 ? 65536 : (unsigned)n;
+}
+
+/* The fastest of a few runs: the thread may have been interrupted. */
+static void measure_pause(void)
+{
+    double pause = 1.0;
+    for (int run = 0; run < 4; run++) {
+        double start = ak_seconds();
+        for (int i = 0; i < TIMED_PAUSES; i++)
+            pause_cpu();
+        double seconds = (ak_seconds() - start) / TIMED_PAUSES;
+        pause = seconds < pause ? seconds : pause;
+    }
+    spin_limits.first = to_pauses(spin_first, pause);
+    spin_limits.min = to_pauses(spin_min, pause);
+    spin_limits.max = to_pauses(spin_max, pause);
 }
 
 /* Stores `value`, then loads `sleepers`; wait_for adds to `sleepers`, then loads `value`. All four
@@ -77,14 +109,15 @@ static void wait_for(struct signal *s, uint32_t value, struct backoff *backoff)
 {
     for (unsigned i = 0; i < backoff->spins; i++) {
         if (atomic_load_explicit(&s->value, memory_order_acquire) == value) {
-            backoff->spins = backoff->spins < MAX_SPINS / 2 ? backoff->spins * 2 : MAX_SPINS;
+            backoff->spins =
+                backoff->spins < spin_limits.max / 2 ? backoff->spins * 2 : spin_limits.max;
             return;
         }
         pause_cpu();
     }
-    backoff->spins = backoff->spins > MIN_SPINS * 2 ? backoff->spins / 2 : MIN_SPINS;
+    backoff->spins = backoff->spins > spin_limits.min * 2 ? backoff->spins / 2 : spin_limits.min;
     if (++backoff->sleeps % FRESH_START == 0)
-        backoff->spins = FIRST_SPINS;
+        backoff->spins = spin_limits.first;
     atomic_fetch_add(&s->sleepers, 1);
     for (uint32_t found; (found = atomic_load(&s->value)) != value;)
         syscall(SYS_futex, &s->value, FUTEX_WAIT_PRIVATE, found, NULL, NULL, 0);
@@ -130,7 +163,7 @@ static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
         struct worker *w = &pool->workers[i];
         w->pool = pool;
         w->thread = i;
-        w->backoff.spins = FIRST_SPINS;
+        w->backoff.spins = spin_limits.first;
         code = pthread_create(&w->handle, NULL, run_worker, w);
         if (code == 0)
             pool->n_started = i;
@@ -144,6 +177,7 @@ static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
 
 ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_error *error)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out = NULL;
     if (n_threads < 1 || n_threads > MAX_THREADS)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%u threads asked for; 1 to %d are possible",
@@ -151,8 +185,9 @@ ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_err
     struct ak_pool *pool = ak_alloc_aligned(sizeof *pool);
     if (!pool)
         return ak_fail_memory(error, "a thread pool", sizeof *pool);
+    pthread_once(&once, measure_pause);
     pool->n_threads = n_threads;
-    pool->backoff.spins = FIRST_SPINS;
+    pool->backoff.spins = spin_limits.first;
 
     ak_status status;
     pool->workers = ak_alloc_aligned(n_threads * sizeof *pool->workers);
