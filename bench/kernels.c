@@ -19,12 +19,15 @@
 #include "measure.h"
 
 static const char usage[] =
-    "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--threads N] [--k N] [--time "
-    "SECONDS]\n"
-    "       [-o text|json]\n"
-    "       (the best bundle, all, all, 1 and the physical cores, 1536, 0.1 a figure)";
+    "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--n LIST] [--threads N] [--k N]\n"
+    "       [--time SECONDS] [--prefetch BYTES|best] [-o text|json]\n"
+    "       (the best bundle, all, all, all of 1, 2, 4, 8, 16, 1 and the physical cores, 1536, 0.1 "
+    "a "
+    "figure,\n"
+    "       the default distance, text; best: the best of several distances per figure)";
 
 static const size_t skinny_counts[] = { 1, 2, 4, 8, 16 };
+static const size_t prefetch_distances[] = { 0, 1024, 2048, 4096, 8192, 16384 };
 enum {
     GEMM_TOKENS = 512,
     GEMM_TILES = 96, /* tile rows of a GEMM: 1536 rows */
@@ -44,8 +47,9 @@ struct bench {
     size_t k;
     double budget;
     bool json;
-    size_t *n_rows; /* printed so far */
-    const char *kernel_list, *type_list;
+    const char *prefetch; /* bytes, "best", or NULL: the default */
+    size_t *n_rows;       /* printed so far */
+    const char *kernel_list, *type_list, *n_list;
     uint8_t *weights;     /* random, weight_bytes */
     float *floats;        /* float_bytes */
     uint16_t *halves;     /* the same numbers in half the bytes */
@@ -66,6 +70,7 @@ struct figure {
     const struct bench *bench;
     enum ak_quant_type type;
     size_t n, count, item_bytes;
+    size_t distance; /* of prefetch, in bytes */
     ak_attn_qk_fn *scores;
     ak_attn_pv_fn *values;
     run_fn *run;       /* called by every thread with its own copy of the figure */
@@ -90,9 +95,9 @@ static void run_share(void *context, unsigned thread)
 static void run_tiles(const struct figure *f)
 {
     const struct bench *b = f->bench;
-    b->kernels.tile[f->type].dot_tiles(b->weights + f->begin * f->item_bytes, f->end - f->begin,
-                                       b->k, b->activations, b->act_bytes, f->n,
-                                       b->y + f->begin * AK_TILE_ROWS, f->count * AK_TILE_ROWS);
+    b->kernels.tile[f->type].dot_tiles(
+        b->weights + f->begin * f->item_bytes, f->end - f->begin, b->k, b->activations,
+        b->act_bytes, f->n, b->y + f->begin * AK_TILE_ROWS, f->count * AK_TILE_ROWS, f->distance);
 }
 
 static void unpack_tiles(const struct figure *f, size_t i, size_t n)
@@ -154,7 +159,7 @@ static void run_stored(const struct figure *f)
     const struct bench *b = f->bench;
     b->kernels.dot_stored[f->type](stored_rows(f) + f->begin * f->item_bytes, f->item_bytes,
                                    f->end - f->begin, b->k, b->x, b->k, f->n, b->y + f->begin,
-                                   f->count);
+                                   f->count, f->distance);
 }
 
 static void run_panel(const struct figure *f)
@@ -261,6 +266,25 @@ static void print_row(const struct figure *f, const char *kernel, const char *ty
     fflush(stdout);
 }
 
+static double time_figure(struct figure *f)
+{
+    static const struct ak_backend_profile defaults;
+    const struct bench *b = f->bench;
+    double best = INFINITY;
+    bool streams = f->run == run_tiles || f->run == run_stored;
+    bool all = b->prefetch && streams && strcmp(b->prefetch, "best") == 0;
+    if (!b->prefetch)
+        f->distance = ak_backend_profile_prefetch(&defaults, f->type, f->n);
+    else if (!all)
+        f->distance = strtoul(b->prefetch, NULL, 10);
+    for (size_t i = 0; i < (all ? sizeof prefetch_distances / sizeof *prefetch_distances : 1);
+         i++) {
+        f->distance = all ? prefetch_distances[i] : f->distance;
+        best = fmin(best, best_seconds(b->pool, run_share, f, b->budget));
+    }
+    return best;
+}
+
 /* Times `run`, which reads `bytes` bytes and does `ops` operations (0: not reported), and prints
  * both rates and their shares of the ceilings (0: no share). */
 static void report(const struct figure *f, const char *kernel, const char *type, run_fn *run,
@@ -268,7 +292,7 @@ static void report(const struct figure *f, const char *kernel, const char *type,
 {
     struct figure figure = *f;
     figure.run = run;
-    double seconds = best_seconds(f->bench->pool, run_share, &figure, f->bench->budget);
+    double seconds = time_figure(&figure);
     double byte_rate = bytes > 0.0 ? bytes / seconds : NAN,
            op_rate = ops > 0.0 ? ops / seconds : NAN;
     print_row(f, kernel, type, byte_rate,
@@ -290,6 +314,13 @@ static void measure_again(struct bench *b)
 static bool wants(const struct bench *b, const char *kernel)
 {
     return is_listed(b->kernel_list, kernel);
+}
+
+static bool wants_n(const struct bench *b, size_t n)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%zu", n);
+    return is_listed(b->n_list, text);
 }
 
 static void make_activations(struct bench *b, enum ak_quant_type type)
@@ -319,7 +350,8 @@ static void bench_tiled(struct bench *b, enum ak_quant_type type)
     double tile_ops = 2.0 * AK_TILE_ROWS * (double)b->k, read = b->roof.read_bytes_per_second;
     make_activations(b, type);
     for (size_t i = 0; i < sizeof skinny_counts / sizeof *skinny_counts && wants(b, "tiles"); i++) {
-        f.n = skinny_counts[i];
+        if (!wants_n(b, f.n = skinny_counts[i]))
+            continue;
         f.count = slow ? 64 : weight_bytes / f.item_bytes;
         report(&f, "tiles", name, run_tiles, (double)(f.count * f.item_bytes), read,
                tile_ops * (double)(f.count * f.n), ceiling);
@@ -362,7 +394,8 @@ static void bench_stored(struct bench *b, enum ak_quant_type type)
     for (size_t i = 0; i < sizeof skinny_counts / sizeof *skinny_counts &&
                        b->kernels.dot_stored[type] && wants(b, "stored");
          i++) {
-        f.n = skinny_counts[i];
+        if (!wants_n(b, f.n = skinny_counts[i]))
+            continue;
         f.count = stored_bytes(type) / f.item_bytes;
         report(&f, "stored", name, run_stored, (double)(f.count * f.item_bytes), read,
                row_ops * (double)(f.count * f.n), b->roof.f32_ops_per_second);
@@ -417,6 +450,8 @@ static void bench_rows(struct bench *b)
     for (size_t i = 0; i <= sizeof skinny_counts / sizeof *skinny_counts; i++) {
         bool is_gemm = i == sizeof skinny_counts / sizeof *skinny_counts;
         f.n = is_gemm ? GEMM_TOKENS : skinny_counts[i];
+        if (!is_gemm && !wants_n(b, f.n))
+            continue;
         f.count = is_gemm ? GEMM_TILES * AK_TILE_ROWS / (b->isa == AK_CPU_ISA_SCALAR ? 64u : 4u) :
                             float_bytes / f.item_bytes;
         report(&f, "rows", "F32", run_rows, (double)(f.count * f.item_bytes),
@@ -527,7 +562,9 @@ int main(int argc, char **argv)
     (void)argc;
     const char *isas = take_option(argv, "--isa", ak_cpu_isa_name(ak_cpu_best_isa()));
     struct bench b = { .kernel_list = take_option(argv, "--kernel", "all"),
-                       .type_list = take_option(argv, "--type", "all") };
+                       .type_list = take_option(argv, "--type", "all"),
+                       .n_list = take_option(argv, "--n", "all"),
+                       .prefetch = take_option(argv, "--prefetch", NULL) };
     unsigned asked = (unsigned)number_option(argv, "--threads", 0, 0, 1024),
              cores = asked ? asked : ak_physical_cores();
     const char *format = take_option(argv, "-o", "text");
@@ -540,6 +577,11 @@ int main(int argc, char **argv)
     take_nothing_else(argv, usage);
     if (!b.json && strcmp(format, "text") != 0) {
         fprintf(stderr, "-o %s: expected text or json\n", format);
+        return 2;
+    }
+    if (b.prefetch && strcmp(b.prefetch, "best") != 0 &&
+        b.prefetch[strspn(b.prefetch, "0123456789")]) {
+        fprintf(stderr, "--prefetch %s: expected bytes, or best\n", b.prefetch);
         return 2;
     }
     if (b.k % AK_BLOCK_K != 0) {

@@ -10,6 +10,7 @@
 #   column     a line over 100 columns
 #   word       a phrase of tests/words.txt
 #   isa        instruction sets that one list has and another has not
+#   vendor     code of src/cpu that asks who made the CPU: a machine is measured, not named
 #
 # A finding is a line "CHECK NAME: where and what". tests/house.exceptions lists, as
 # "CHECK NAME", those that are known. An exception that is found no more is a failure too.
@@ -242,7 +243,12 @@ check_isa() {
     sed -n 's/^ISA[_OPTION]*([A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' src/cpu/isa.def | grep -vxE 'scalar|amx_bf16' | same src/cpu/isa.def
 }
 
-for check in tag include symbol cycle reference comment column word isa; do
+check_vendor() {
+    grep -rniE '__builtin_cpu_is|GenuineIntel|AuthenticAMD|cpuid\(0,' src/cpu |
+        awk -F: '{ printf "vendor %s: line %d\n", $1, $2 }'
+}
+
+for check in tag include symbol cycle reference comment column word isa vendor; do
     "check_$check"
 done | sort -u >"$work/found"
 

@@ -30,6 +30,7 @@ check_PROGRAMS += tests/quant/test_quant
 check_PROGRAMS += tests/sample/test_sampler
 check_PROGRAMS += tests/sample/test_samplers
 check_PROGRAMS += tests/sample/test_sampling
+check_PROGRAMS += tests/session/test_calibration
 check_PROGRAMS += tests/session/test_constraint
 check_PROGRAMS += tests/session/test_embed
 check_PROGRAMS += tests/session/test_kv

@@ -86,6 +86,10 @@ mend
 sed -i '1a #include "base/nothing.h"' src/base/error.c
 finds include src/base/error.c
 mend
+echo 'int is_amd(void) { return __builtin_cpu_is("amd"); }' >src/cpu/avx2/dot.c
+finds vendor src/cpu/avx2/dot.c
+rm src/cpu/avx2/dot.c
+mend
 mkdir src/cpu/sse
 printf '/* Lanes. */\n' >src/cpu/avx2/lanes.h
 printf '/* Another bundle. */\n#include "cpu/avx2/lanes.h"\n' >src/cpu/sse/attn.c

@@ -94,6 +94,10 @@ AKUNU_API enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threa
 AKUNU_API enum akunu_status akunu_profile_write(const struct akunu_profile *profile,
                                                 const char *path);
 
+/* The chip profile that a loaded model uses, as the text of a file: what was measured when a model
+ * was first loaded here, under what the user's profile sets. Lives with the model. */
+AKUNU_API const char *akunu_model_profile(const struct akunu_model *model);
+
 /* ---- A model and a session ---------------------------------------------- */
 /* The dispatch table as text, for people and tests. sampled: the variant that ends with a Gumbel
  * step; NULL for an encoder. Lives with the model. */

@@ -198,6 +198,11 @@ const struct akunu_file *akunu_model_file(const struct akunu_model *model)
     return model ? model->file : NULL;
 }
 
+const char *akunu_model_profile(const struct akunu_model *model)
+{
+    return model ? model->inner->profile_text : NULL;
+}
+
 const char *akunu_model_dump(const struct akunu_model *model, bool sampled)
 {
     if (!model)

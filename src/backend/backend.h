@@ -118,6 +118,12 @@ struct ak_backend_ops {
                       ak_backend_progress_fn *progress, void *user, struct ak_backend_profile *out,
                       struct ak_error *error);
 
+    /* Measures on the packed weights what *measured lacks, in at most 0.2 s, then uses *measured
+     * with the values that `user` sets above it. NULL: the backend has no profile. */
+    ak_status (*calibrate)(struct ak_backend *b, const struct ak_weights *weights,
+                           struct ak_pool *pool, const struct ak_backend_profile *user,
+                           struct ak_backend_profile *measured, struct ak_error *error);
+
     /* Describes device i; `size` is the caller's. NULL: the backend has no devices to choose
      * from. */
     ak_status (*device_info)(size_t i, struct akunu_device_info *out, struct ak_error *error);

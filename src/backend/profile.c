@@ -1,6 +1,7 @@
 /* Chip profiles as YAML files, read event by event, since the format is flat. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,13 +14,7 @@
 #include "base/system.h"
 #include "base/utf8.h"
 
-enum {
-    FILE_BYTES_MAX = 1 << 16,
-    PATH_BYTES = 4096,
-    TEXT_BYTES = 1024,
-    THREADS_MAX = 1024,
-    CHUNK_MAX = 65536
-};
+enum { FILE_BYTES_MAX = 1 << 16, PATH_BYTES = 4096, THREADS_MAX = 1024, CHUNK_MAX = 65536 };
 
 static const char *const class_names[AK_BACKEND_PROFILE_CLASSES] = {
     [AK_BACKEND_PROFILE_FLOAT] = "float",
@@ -68,8 +63,9 @@ static bool is_word(const struct reader *r, const char *word)
 }
 
 /* ---- Values ------------------------------------------------------------- */
-/* Reads a key's whole number, 1 … high. */
-static ak_status read_number(struct reader *r, const char *key, uint32_t high, uint32_t *out)
+/* Reads a key's whole number, low … high. */
+static ak_status read_range(struct reader *r, const char *key, uint32_t low, uint32_t high,
+                            uint32_t *out)
 {
     char text[AK_SHOW_BYTES];
     uint64_t value = 0;
@@ -81,12 +77,17 @@ static ak_status read_number(struct reader *r, const char *key, uint32_t high, u
         good = c >= '0' && c <= '9';
         value = value * 10 + (c - '0');
     }
-    if (!good || value < 1 || value > high)
+    if (!good || value < low || value > high)
         return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
-                       "%s:%lu: %s is '%s': expected a whole number from 1 to %u", r->name,
-                       line_of(r), key, shown(r, text), (unsigned)high);
+                       "%s:%lu: %s is '%s': expected a whole number from %u to %u", r->name,
+                       line_of(r), key, shown(r, text), (unsigned)low, (unsigned)high);
     *out = (uint32_t)value;
     return AKUNU_OK;
+}
+
+static ak_status read_number(struct reader *r, const char *key, uint32_t high, uint32_t *out)
+{
+    return read_range(r, key, 1, high, out);
 }
 
 /* Reads how prompts run through a class of weights. */
@@ -148,6 +149,54 @@ static ak_status read_class(struct reader *r, const char *name, uint32_t *skinny
     }
 }
 
+/* The type that the current scalar names; AK_QUANT_COUNT: none. */
+static int find_type(const struct reader *r)
+{
+    int type = 0;
+    while (type < AK_QUANT_COUNT && !is_word(r, ak_quant_info((enum ak_quant_type)type)->name))
+        type++;
+    return type;
+}
+
+/* Reads "TYPE: [GEMV, SKINNY]" lines of distances in bytes. */
+static ak_status read_prefetch(struct reader *r, uint32_t prefetch[AK_QUANT_COUNT][2])
+{
+    char text[AK_SHOW_BYTES];
+    bool seen[AK_QUANT_COUNT] = { false };
+    AK_TRY(next(r));
+    AK_TRY(expect_mapping(r, "prefetch"));
+    for (;;) {
+        AK_TRY(next(r));
+        if (r->event.type == YAML_MAPPING_END_EVENT)
+            return AKUNU_OK;
+        int type = find_type(r);
+        if (type == AK_QUANT_COUNT)
+            return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
+                           "%s:%lu: prefetch: '%s' is not a type of weights", r->name, line_of(r),
+                           shown(r, text));
+        const char *name = ak_quant_info((enum ak_quant_type)type)->name;
+        if (seen[type])
+            return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: %s is given twice", r->name,
+                           line_of(r), name);
+        seen[type] = true;
+        AK_TRY(next(r));
+        if (r->event.type != YAML_SEQUENCE_START_EVENT)
+            return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
+                           "%s:%lu: prefetch of %s is '%s': expected a list of two distances",
+                           r->name, line_of(r), name, shown(r, text));
+        for (int i = 0; i < 2; i++) {
+            uint32_t bytes = 0;
+            AK_TRY(read_range(r, name, 0, AK_BACKEND_PREFETCH_MAX, &bytes));
+            prefetch[type][i] = bytes ? bytes : AK_BACKEND_PREFETCH_OFF;
+        }
+        AK_TRY(next(r));
+        if (r->event.type != YAML_SEQUENCE_END_EVENT)
+            return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
+                           "%s:%lu: prefetch of %s has more than two distances", r->name,
+                           line_of(r), name);
+    }
+}
+
 static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
 {
     unsigned seen = 0;
@@ -166,11 +215,14 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
         } else if (is_word(r, "prefill_chunk")) {
             AK_TRY(see(r, "prefill_chunk", 1, &seen));
             AK_TRY(read_number(r, "prefill_chunk", CHUNK_MAX, &p->prefill_chunk));
+        } else if (is_word(r, "prefetch")) {
+            AK_TRY(see(r, "prefetch", 2 + AK_BACKEND_PROFILE_CLASSES, &seen));
+            AK_TRY(read_prefetch(r, p->prefetch));
         } else if (class < AK_BACKEND_PROFILE_CLASSES) {
             AK_TRY(see(r, class_names[class], 2 + (unsigned)class, &seen));
             AK_TRY(read_class(r, class_names[class], &p->skinny_max[class], &p->blas[class]));
         } else {
-            return unknown_key(r, "threads, prefill_chunk, scale32, scale256, float");
+            return unknown_key(r, "threads, prefill_chunk, scale32, scale256, float, prefetch");
         }
     }
 }
@@ -264,37 +316,76 @@ ak_status ak_backend_profile_find(const char *path, const struct ak_log *log,
                   AKUNU_OK;
 }
 
-/* Writes the set values as text; returns its length. */
-static size_t print(const struct ak_backend_profile *p, char text[TEXT_BYTES])
+/* ---- Values as text ----------------------------------------------------- */
+void ak_backend_profile_merge(struct ak_backend_profile *p, const struct ak_backend_profile *over)
 {
-    struct ak_chip chip;
-    ak_chip_detect(&chip);
-    int n = snprintf(text, TEXT_BYTES,
-                     "# Chip profile of akunu: %s, %u cores.\n# What is missing has its default.\n",
-                     chip.name, chip.cores);
-    if (p->threads)
-        n += snprintf(text + n, TEXT_BYTES - (size_t)n, "threads: %u\n", (unsigned)p->threads);
-    if (p->prefill_chunk)
-        n += snprintf(text + n, TEXT_BYTES - (size_t)n, "prefill_chunk: %u\n",
-                      (unsigned)p->prefill_chunk);
-    for (int i = 0; i < AK_BACKEND_PROFILE_CLASSES; i++)
-        if (class_names[i] && (p->skinny_max[i] || p->blas[i])) {
-            n += snprintf(text + n, TEXT_BYTES - (size_t)n, "%s:\n", class_names[i]);
-            if (p->skinny_max[i])
-                n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  small_n: %u\n",
-                              (unsigned)p->skinny_max[i]);
-            if (p->blas[i])
-                n += snprintf(text + n, TEXT_BYTES - (size_t)n, "  prefill: blas\n");
-        }
-    return (size_t)n;
+    p->threads = over->threads ? over->threads : p->threads;
+    p->prefill_chunk = over->prefill_chunk ? over->prefill_chunk : p->prefill_chunk;
+    for (int i = 0; i < AK_BACKEND_PROFILE_CLASSES; i++) {
+        p->skinny_max[i] = over->skinny_max[i] ? over->skinny_max[i] : p->skinny_max[i];
+        p->blas[i] = p->blas[i] || over->blas[i];
+    }
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
+        for (int i = 0; i < 2; i++)
+            if (over->prefetch[type][i])
+                p->prefetch[type][i] = over->prefetch[type][i];
 }
 
-ak_status ak_backend_profile_write(const struct ak_backend_profile *profile, const char *path,
+static void print_prefetch(FILE *f, const struct ak_backend_profile *p)
+{
+    bool is_first = true;
+    for (int type = 0; type < AK_QUANT_COUNT; type++) {
+        const uint32_t *value = p->prefetch[type];
+        if (!value[0] && !value[1])
+            continue;
+        fputs(is_first ? "prefetch:\n" : "", f);
+        is_first = false;
+        fprintf(f, "  %s: [%zu, %zu]\n", ak_quant_info((enum ak_quant_type)type)->name,
+                ak_backend_profile_prefetch(p, (enum ak_quant_type)type, 1),
+                ak_backend_profile_prefetch(p, (enum ak_quant_type)type, 2));
+    }
+}
+
+ak_status ak_backend_profile_print(const struct ak_backend_profile *p, char **text,
                                    struct ak_error *error)
 {
-    char text[TEXT_BYTES], temporary[PATH_BYTES], name[AK_SHOW_BYTES];
+    struct ak_chip chip;
+    char *buffer = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&buffer, &n);
+    if (!f)
+        return ak_fail_memory(error, "a chip profile", 0);
+    ak_chip_detect(&chip);
+    fprintf(f, "# Chip profile of akunu: %s, %u cores.\n# What is missing has its default.\n",
+            chip.name, chip.cores);
+    if (p->threads)
+        fprintf(f, "threads: %u\n", (unsigned)p->threads);
+    if (p->prefill_chunk)
+        fprintf(f, "prefill_chunk: %u\n", (unsigned)p->prefill_chunk);
+    for (int i = 0; i < AK_BACKEND_PROFILE_CLASSES; i++) {
+        if (!class_names[i] || !(p->skinny_max[i] || p->blas[i]))
+            continue;
+        fprintf(f, "%s:\n", class_names[i]);
+        if (p->skinny_max[i])
+            fprintf(f, "  small_n: %u\n", (unsigned)p->skinny_max[i]);
+        if (p->blas[i])
+            fputs("  prefill: blas\n", f);
+    }
+    print_prefetch(f, p);
+    bool good = !ferror(f);
+    if (fclose(f) != 0 || !good) {
+        free(buffer);
+        return ak_fail_memory(error, "a chip profile", n);
+    }
+    *text = ak_strndup(buffer, n);
+    free(buffer);
+    return *text ? AKUNU_OK : ak_fail_memory(error, "a chip profile", n);
+}
+
+static ak_status write_text(const char *text, size_t n, const char *path, struct ak_error *error)
+{
+    char temporary[PATH_BYTES], name[AK_SHOW_BYTES];
     struct ak_backend_profile check = { 0 };
-    size_t n = print(profile, text);
     AK_TRY(ak_backend_profile_parse("the profile to write", text, n, &check, error));
     int length = snprintf(temporary, sizeof temporary, "%s.%ld.new", path, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof temporary)
@@ -318,4 +409,14 @@ ak_status ak_backend_profile_write(const struct ak_backend_profile *profile, con
         unlink(temporary);
     return ak_fail(error, AKUNU_ERROR_IO, "%s: cannot write: %s", ak_show_path(path, name),
                    strerror(code));
+}
+
+ak_status ak_backend_profile_write(const struct ak_backend_profile *profile, const char *path,
+                                   struct ak_error *error)
+{
+    char *text;
+    AK_TRY(ak_backend_profile_print(profile, &text, error));
+    ak_status status = write_text(text, strlen(text), path, error);
+    ak_free(text);
+    return status;
 }

@@ -7,6 +7,7 @@
 #define AK_BACKEND_PROFILE_H
 
 #include "base/error.h"
+#include "quant/type.h"
 
 enum { AK_SKINNY_MAX = 16 }; /* most tokens of a skinny GEMM */
 
@@ -18,6 +19,9 @@ enum ak_backend_profile_class {
     AK_BACKEND_PROFILE_CLASSES
 };
 
+/* Values of ak_backend_profile.prefetch: this, or bytes. */
+enum { AK_BACKEND_PREFETCH_OFF = 1, AK_BACKEND_PREFETCH_MAX = 1 << 20 };
+
 /* 0: not set. */
 struct ak_backend_profile {
     uint32_t threads;       /* unset: the physical cores */
@@ -25,6 +29,8 @@ struct ak_backend_profile {
     /* skinny GEMM: up to this many tokens; unset: AK_SKINNY_MAX, the largest value */
     uint32_t skinny_max[AK_BACKEND_PROFILE_CLASSES];
     bool blas[AK_BACKEND_PROFILE_CLASSES]; /* with relaxed rounding, prompts run through BLAS */
+    /* prefetch distance of a type's weight stream in GEMV and in skinny GEMM */
+    uint32_t prefetch[AK_QUANT_COUNT][2];
 };
 
 /* `class`: enum ak_backend_profile_class, or the CPU's activation format of the same value. */
@@ -32,6 +38,26 @@ static inline uint32_t ak_backend_profile_skinny_max(const struct ak_backend_pro
                                                      unsigned class)
 {
     return p->skinny_max[class] ? p->skinny_max[class] : AK_SKINNY_MAX;
+}
+
+/* The value of `prefetch` if none is set. It loses least over the machines of bench/NOTES.md. */
+static inline uint32_t ak_backend_prefetch_default(enum ak_quant_type type, size_t n)
+{
+    (void)type, (void)n;
+    return 8192;
+}
+
+static inline size_t ak_backend_prefetch_bytes(uint32_t value)
+{
+    return value == AK_BACKEND_PREFETCH_OFF ? 0 : value;
+}
+
+/* Prefetch distance for products of n tokens with weights of a type, in bytes; 0: none. */
+static inline size_t ak_backend_profile_prefetch(const struct ak_backend_profile *p,
+                                                 enum ak_quant_type type, size_t n)
+{
+    uint32_t value = p->prefetch[type][n > 1];
+    return ak_backend_prefetch_bytes(value ? value : ak_backend_prefetch_default(type, n));
 }
 
 static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_profile *p)
@@ -49,6 +75,8 @@ static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_
  *       prefill: own         or blas: OpenBLAS, if rounding is relaxed
  *     scale256:              the K-types
  *     float:                 F32, F16, BF16 and types without packed kernels
+ *     prefetch:              bytes ahead of a stream of weights; 0: none
+ *       Q4_K: [4096, 0]      with one token, with more
  *
  * All keys are optional. AKUNU_ERROR_ARGUMENT for unknown or repeated keys and bad values, with the
  * line and what is expected. */
@@ -66,6 +94,14 @@ ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *p
  * which it read. */
 ak_status ak_backend_profile_find(const char *path, const struct ak_log *log,
                                   struct ak_backend_profile *out, struct ak_error *error);
+
+/* Sets what `over` sets. */
+void ak_backend_profile_merge(struct ak_backend_profile *profile,
+                              const struct ak_backend_profile *over);
+
+/* Writes the set values as the text of a file; the caller frees *text by ak_free. */
+ak_status ak_backend_profile_print(const struct ak_backend_profile *profile, char **text,
+                                   struct ak_error *error);
 
 /* Writes *profile to `path`, atomically. */
 ak_status ak_backend_profile_write(const struct ak_backend_profile *profile, const char *path,

@@ -355,6 +355,19 @@ static int64_t find_largest(const struct cli_list *list)
     return max;
 }
 
+static int show_profile(const struct cli_options *o)
+{
+    struct cli_model_session loaded = { .sequence = -1 };
+    struct cli_output out = cli_output_stdout();
+    struct cli_options one = *o;
+    one.model = o->models.n ? o->models.values[0] : NULL;
+    int code = cli_load_model(&one, &loaded);
+    if (code == CLI_EXIT_OK)
+        cli_output_text(&out, akunu_model_profile(loaded.model));
+    cli_unload(&loaded);
+    return cli_output_end(&out, code);
+}
+
 int cli_bench(const struct cli_options *o)
 {
     struct cli_bench_context report = { .options = o,
@@ -364,6 +377,8 @@ int cli_bench(const struct cli_options *o)
     int code = CLI_EXIT_OK;
     if (o->tune)
         return cli_bench_tune(o);
+    if (o->profile_show)
+        return show_profile(o);
     if (o->profile_out)
         return cli_fail_usage("--profile-out %s: only --tune writes a profile", o->profile_out);
     each_test(o, extend, &e);

@@ -111,7 +111,7 @@ static void compute_quantized_scores(const struct ak_cpu_prepared *p,
         k->tile[ak_kv_stored_type(p->kv_shape.k_type)].dot_tiles(
             keys + group * p->key_group_bytes, groups, head_dim,
             scratch->q_terms + (begin + i) * p->query_bytes, p->query_bytes / AK_TERMS_MAX,
-            rows * AK_TERMS_MAX, scratch->terms, width);
+            rows * AK_TERMS_MAX, scratch->terms, width, 0);
         ak_cpu_add_terms(scratch->terms, rows, width,
                          scratch->weights + i * AK_KV_PAGE_TOKENS + group * AK_KV_GROUP_TOKENS,
                          AK_KV_PAGE_TOKENS);

@@ -53,6 +53,17 @@ static ak_status tune(const char *name, unsigned n_threads, unsigned n_runs,
     return ak_cpu_tune(isa, n_threads, n_runs, progress, user, out, error);
 }
 
+static ak_status calibrate(struct ak_backend *b, const struct ak_weights *weights,
+                           struct ak_pool *pool, const struct ak_backend_profile *user,
+                           struct ak_backend_profile *measured, struct ak_error *error)
+{
+    struct ak_cpu *cpu = (struct ak_cpu *)b;
+    ak_status status = ak_cpu_calibrate(b, weights, pool, measured, error);
+    cpu->profile = *measured;
+    ak_backend_profile_merge(&cpu->profile, user);
+    return status;
+}
+
 /* Determines the activation formats that use BLAS and loads the library if there are any. */
 static void select_blas(struct ak_cpu *cpu, const struct ak_backend_options *options)
 {
@@ -232,6 +243,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .type_info = type_info,
     .measure = measure,
     .tune = tune,
+    .calibrate = calibrate,
     .open = open_backend,
     .close = close_backend,
     .describe = describe,

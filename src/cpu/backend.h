@@ -26,4 +26,11 @@ ak_status ak_cpu_tune(enum ak_cpu_isa isa, unsigned n_threads, unsigned n_runs,
                       ak_backend_progress_fn *progress, void *user, struct ak_backend_profile *out,
                       struct ak_error *error);
 
+/* ---- Calibration (calibrate.c) ------------------------------------------ */
+/* Fills in what *profile lacks, measured on the pool's threads with these weights: the prefetch
+ * distances of their types, and skinny_max. Stops after 0.2 s, and leaves the rest unset. */
+ak_status ak_cpu_calibrate(struct ak_backend *b, const struct ak_weights *weights,
+                           struct ak_pool *pool, struct ak_backend_profile *profile,
+                           struct ak_error *error);
+
 #endif

@@ -47,25 +47,6 @@ enum { AK_F8_K = sizeof(((struct ak_quant_block_f8 *)0)->q) };
         AK_CONSTANT_CASES_##max(N, __VA_ARGS__)                                                    \
     }
 
-/* Whether the hardware prefetcher follows weight streams (AMD). If so, sequential lines need no
- * prefetch, and others need a larger distance (bench/NOTES.md). */
-AK_KERNEL bool ak_cpu_prefetches_streams(void)
-{
-#ifdef __x86_64__
-    return __builtin_cpu_is("amd");
-#else
-    return false;
-#endif
-}
-
-/* Prefetch distance of a weight stream, in bytes. Without prefetch, streams reached a third of the
- * bandwidth on Zen 4 (Q4_1, AVX2), three quarters on Zen 3 (Q4_0), and a half to three quarters on
- * a Xeon with AMX (F16, Q3_K, Q6_K, Q8_0). */
-AK_KERNEL size_t ak_cpu_prefetch_distance(void)
-{
-    return ak_cpu_prefetches_streams() ? 8192 : 4096;
-}
-
 /* Prefetches `bytes` bytes at p + distance into the second-level cache; the first level allows few
  * outstanding lines. The address need not be mapped. */
 AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
@@ -80,9 +61,9 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
 #define AK_DOT_TILES(name, kind)                                                                   \
     void name(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                             \
               const uint8_t *restrict activations, size_t act_bytes, size_t n, float *restrict y,  \
-              size_t y_stride)                                                                     \
+              size_t y_stride, size_t distance)                                                    \
     {                                                                                              \
-        dot_tiles(kind, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);                \
+        dot_tiles(kind, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride, distance);      \
     }                                                                                              \
     _Static_assert(true, "a semicolon follows")
 
@@ -124,9 +105,9 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
 #define AK_DOT_STORED(name, kind)                                                                  \
     void name(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows, size_t cols,          \
               const float *restrict x, size_t x_stride, size_t n, float *restrict y,               \
-              size_t y_stride)                                                                     \
+              size_t y_stride, size_t distance)                                                    \
     {                                                                                              \
-        dot_stored(kind, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride);              \
+        dot_stored(kind, rows, row_bytes, n_rows, cols, x, x_stride, n, y, y_stride, distance);    \
     }                                                                                              \
     _Static_assert(true, "a semicolon follows")
 
@@ -165,15 +146,16 @@ AK_KERNEL const uint8_t *ak_cpu_stored_element(enum ak_quant_type type, const vo
     return (const uint8_t *)row + i * ak_cpu_stored_element_bytes(type);
 }
 
-/* Prefetches for `rows` rows that are read side by side, at element i of k. One row: bytes further
- * along it and the rows after it. Several rows: the same position in the next `rows` rows. */
+/* Prefetches for `rows` rows that are read side by side, at element i of k, unless the distance is
+ * 0. One row: `distance` bytes further along it and the rows after it. Several rows: the same
+ * position in the next `rows` rows. */
 AK_KERNEL void ak_cpu_prefetch_stored(enum ak_quant_type type, size_t rows, const uint8_t *w,
-                                      size_t row_bytes, size_t i, size_t k)
+                                      size_t row_bytes, size_t i, size_t k, size_t distance)
 {
     const size_t element = ak_cpu_stored_element_bytes(type);
-    for (size_t r = 0; r < rows; r++)
+    for (size_t r = 0; r < rows && distance; r++)
         ak_cpu_prefetch(w + r * row_bytes + i * element, k * element,
-                        rows == 1 ? ak_cpu_prefetch_distance() : rows * row_bytes);
+                        rows == 1 ? distance : rows * row_bytes);
 }
 
 AK_KERNEL void ak_generic_add(float *restrict y, const float *restrict x, size_t n)

@@ -26,10 +26,10 @@ enum {
 
 /* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile rows and n = 1 …
  * AK_SKINNY_MAX tokens. `activations` are ak_cpu_act32 or ak_cpu_act256 of k elements per token;
- * tokens are act_bytes apart. */
+ * tokens are act_bytes apart. `distance`: prefetch distance in bytes; 0: none. */
 typedef void ak_dot_tiles_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
                              const uint8_t *restrict activations, size_t act_bytes, size_t n,
-                             float *restrict y, size_t y_stride);
+                             float *restrict y, size_t y_stride, size_t distance);
 
 /* Panel: unpacked weight rows in the order that GEMM reads them; each ISA has its own layout. This
  * unpacks n_tiles (1 … AK_PANEL_I8_TILES_MAX) tile rows into an int8 panel of at most n_tiles ·
@@ -53,7 +53,7 @@ struct ak_cpu_tile_kernels {
  * zeros to a multiple of AK_LANES elements; rows are not. */
 typedef void ak_dot_stored_fn(const uint8_t *restrict rows, size_t row_bytes, size_t n_rows,
                               size_t cols, const float *restrict x, size_t x_stride, size_t n,
-                              float *restrict y, size_t y_stride);
+                              float *restrict y, size_t y_stride, size_t distance);
 
 /* GEMM over f32 panels. Unpacks n_rows = 1 … AK_PANEL_ROWS_MAX stored rows of `cols` elements,
  * row_bytes apart. Panel and interleaved tokens have layouts of the ISA's own choice, 64-byte

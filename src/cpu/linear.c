@@ -145,6 +145,7 @@ struct prefetch_range {
 /* Operands of one part's product, for the rows of one thread. */
 struct product {
     const struct ak_cpu_kernels *kernels;
+    const struct ak_backend_profile *profile;
     const struct ak_pack_weight *packed;
     const uint8_t *activations;
     size_t act_bytes, n; /* tokens */
@@ -166,7 +167,8 @@ static void multiply_tiles(const struct product *m, const struct ak_pack_part *p
     size_t first = begin / AK_TILE_ROWS, last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS;
     if (m->is_skinny) {
         kernels->dot_tiles(part->data + first * bytes, last - first, k, m->activations,
-                           m->act_bytes, m->n, m->y + begin, m->y_stride);
+                           m->act_bytes, m->n, m->y + begin, m->y_stride,
+                           ak_backend_profile_prefetch(m->profile, m->packed->type, m->n));
         return;
     }
     for (size_t tile = first, n; tile < last; tile += n) {
@@ -195,7 +197,8 @@ static void multiply_term_tiles(const struct product *m, const struct ak_pack_pa
         n = ak_min_size(last - tile, is_skinny ? AK_TERM_TILES_MAX : AK_PANEL_I8_TILES_MAX);
         if (is_skinny) {
             kernels->dot_tiles(part->data + tile * bytes, n, k, m->activations, m->act_bytes,
-                               n_terms, m->scratch->terms, n * AK_TILE_ROWS);
+                               n_terms, m->scratch->terms, n * AK_TILE_ROWS,
+                               ak_backend_profile_prefetch(m->profile, m->packed->type, n_terms));
         } else {
             kernels->unpack_panel_i8(part->data + tile * bytes, n, k, m->scratch->panel_i8);
             kernels->dot_panel_i8(m->scratch->panel_i8, n, k, m->activations, m->act_bytes, n_terms,
@@ -316,7 +319,8 @@ static void multiply_rows(const struct product *m, const struct ak_pack_part *pa
         multiply_bf16(m, &rows, k);
     else if (m->is_skinny && dot_stored)
         dot_stored(part->data + begin * bytes, (size_t)bytes, end - begin, cols,
-                   (const float *)(const void *)m->activations, k, m->n, m->y + begin, m->y_stride);
+                   (const float *)(const void *)m->activations, k, m->n, m->y + begin, m->y_stride,
+                   ak_backend_profile_prefetch(m->profile, m->packed->type, m->n));
     else
         multiply_dequantized(m, &rows, k);
 }
@@ -434,6 +438,7 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     size_t n = ak_cpu_rows(p, step->row_set);
     enum ak_cpu_act_format format = get_act_format(p, packed, n);
     struct product m = { .kernels = &p->cpu->kernels,
+                         .profile = &p->cpu->profile,
                          .packed = packed,
                          .n = n,
                          .y_stride = ak_cpu_stride(p, c->out),
@@ -479,6 +484,7 @@ void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         ak_cpu_is_skinny(n_rows) ? scratch->activations[format] : p->activations[format];
     uint32_t width = ak_pack_linear_width(p->weights, packed->linear, packed->layer);
     struct product m = { .kernels = &p->cpu->kernels,
+                         .profile = &p->cpu->profile,
                          .packed = packed,
                          .y_stride = ak_cpu_stride(p, c->out),
                          .scratch = scratch,

@@ -14,6 +14,8 @@ static const size_t counts[] = { 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16 };
 enum { K = 2048, N_COUNTS = sizeof counts / sizeof *counts };
 enum { PROMPT = 512, PROMPT_ROWS = 512 }; /* tokens and rows of the OpenBLAS comparison */
 
+static const struct ak_backend_profile defaults;
+
 /* Minimum gain over all counts for a value to enter the profile. */
 static const double gain_min = 0.02;
 
@@ -41,7 +43,8 @@ static void tiles_task(void *context, unsigned thread)
     if (t->is_skinny) {
         kernels->dot_tiles(t->weights + begin * t->row_bytes, end - begin, K, t->activations,
                            t->act_bytes, t->n, t->y + begin * AK_TILE_ROWS,
-                           t->n_rows * AK_TILE_ROWS);
+                           t->n_rows * AK_TILE_ROWS,
+                           ak_backend_profile_prefetch(&defaults, t->type, t->n));
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {
@@ -65,7 +68,8 @@ static void rows_task(void *context, unsigned thread)
     ak_chunk_range(t->n_rows, ak_pool_threads(t->pool), thread, &begin, &end);
     if (t->is_skinny && kernels->dot_stored[t->type]) {
         kernels->dot_stored[t->type](t->weights + begin * t->row_bytes, t->row_bytes, end - begin,
-                                     K, t->x, K, t->n, t->y + begin, t->n_rows);
+                                     K, t->x, K, t->n, t->y + begin, t->n_rows,
+                                     ak_backend_profile_prefetch(&defaults, t->type, t->n));
         return;
     }
     for (size_t i = begin, n; i < end; i += n) {

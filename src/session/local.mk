@@ -1,4 +1,6 @@
 libak_la_SOURCES += \
+	src/session/calibration.c \
+	src/session/calibration.h \
 	src/session/constraint.c \
 	src/session/constraint.h \
 	src/session/embed.c \

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/system.h"
 #include "pack/cache.h"
+#include "session/calibration.h"
 #include "session/constraint.h"
 #include "session/session.h"
 
@@ -185,7 +186,10 @@ static ak_status pack_weights(struct loader *l)
                                                  .available_memory = ak_available_memory(),
                                                  .log = &l->log };
         AK_TRY(ak_pack_cache_weights(&job, &options, l->error));
+        ak_model_calibrate(l->model->backend, &l->model->weights, l->pool, l->params->cache_dir,
+                           &l->log, &l->model->profile);
     }
+    AK_TRY(ak_backend_profile_print(&l->model->profile, &l->model->profile_text, l->error));
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
 }
 
@@ -301,5 +305,6 @@ void ak_model_free(struct ak_model *m)
     ak_model_trie_free(m->token_trie);
     ak_tok_free(m->tokenizer);
     ak_provider_close(m->provider);
+    ak_free(m->profile_text);
     ak_free(m);
 }

@@ -13,7 +13,8 @@ struct ak_model_trie;
 
 struct ak_model {
     struct ak_refs refs;
-    struct ak_backend_profile profile;
+    struct ak_backend_profile profile; /* measured values below the user's */
+    char *profile_text;
     enum akunu_prefill prefill;
     struct ak_backend *backend;
     struct ak_provider *provider;

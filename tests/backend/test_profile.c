@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/chip.h"
+#include "base/mem.h"
 
 static ak_status parse(const char *text, struct ak_backend_profile *profile, struct ak_error *error)
 {
@@ -22,7 +23,8 @@ static const char whole[] = "# a comment\n"
                             "prefill_chunk: 256\n"
                             "scale32:\n  small_n: 5\n  prefill: own\n"
                             "scale256: { small_n: 16 }\n"
-                            "float:\n  small_n: \"1\"\n";
+                            "float:\n  small_n: \"1\"\n"
+                            "prefetch:\n  Q4_K: [0, 4096]\n  F16: [64, 1048576]\n";
 
 START_TEST(good)
 {
@@ -34,6 +36,16 @@ START_TEST(good)
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 5);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE256], 16);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_FLOAT], 1);
+    ck_assert_uint_eq(ak_backend_profile_prefetch(&p, AK_QUANT_Q4_K, 1), 0);
+    ck_assert_uint_eq(ak_backend_profile_prefetch(&p, AK_QUANT_Q4_K, 16), 4096);
+    ck_assert_uint_eq(ak_backend_profile_prefetch(&p, AK_QUANT_F16, 1), 64);
+    ck_assert_uint_eq(p.prefetch[AK_QUANT_Q8_0][0], 0);
+    char *text;
+    struct ak_backend_profile printed = { 0 };
+    ck_assert_int_eq(ak_backend_profile_print(&p, &text, &error), AKUNU_OK);
+    ck_assert_int_eq(parse(text, &printed, &error), AKUNU_OK);
+    ck_assert_mem_eq(&printed, &p, sizeof p);
+    ak_free(text);
     /* a later file overrides key by key */
     ck_assert_int_eq(parse("scale32: {small_n: 7}\n", &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 7);
@@ -80,6 +92,13 @@ START_TEST(refused)
         { "scale32: {prefill: fast}\n", { "prefill", "'fast'", "own" } },
         { "threads: 1\nthreads: 2\n", { "p.yaml:2:", "threads", "twice" } },
         { "scale32: {small_n: 1, small_n: 2}\n", { "small_n", "twice", "" } },
+        { "prefetch:\n  Q4_9: [1, 2]\n", { "p.yaml:2:", "'Q4_9'", "not a type" } },
+        { "prefetch: 4096\n", { "prefetch", "'4096'", "keys" } },
+        { "prefetch: {Q4_K: 4096}\n", { "Q4_K", "'4096'", "list of two" } },
+        { "prefetch: {Q4_K: [1]}\n", { "Q4_K", "0 to 1048576", "" } },
+        { "prefetch: {Q4_K: [1, 2, 3]}\n", { "Q4_K", "more than two", "" } },
+        { "prefetch: {Q4_K: [0, 1048577]}\n", { "Q4_K", "'1048577'", "0 to 1048576" } },
+        { "prefetch: {Q4_K: [0, 0], Q4_K: [1, 1]}\n", { "Q4_K", "twice", "" } },
         { "- threads\n", { "p.yaml:1:", "keys", "" } },
         { "threads\n", { "'threads'", "keys", "" } },
         { "threads: &a 1\nprefill_chunk: *a\n", { "p.yaml:2:", "an alias", "1 to 65536" } },

@@ -747,6 +747,12 @@ exits 2 run -m "$model" -p x --profile "$work/bad.yaml"
 says "bad.yaml:2: unknown key 'threds'"
 exits 2 run -m "$model" -p x --profile "$work/absent.yaml"
 says "absent.yaml"
+printf 'prefetch: {Q4_0: [0, 64]}\n' >"$work/p.yaml"
+exits 0 bench -m "$model" --profile "$work/p.yaml" --profile-show
+prints "  Q4_0: [0, 64]"
+exits 0 logits -m "$model" --ids "$ids" --out "$work/l.npy" --profile "$work/p.yaml"
+cmp -s "$work/l.npy" "$work/base.npy"
+check "the same logits with other prefetch distances"
 if [ "${AK_EMULATED:-}" != 1 ]; then
     quick="-r 1"
     [ "${AKUNU_TEST_FULL:-}" != 1 ] || quick=

@@ -501,11 +501,11 @@ static void check_products(const struct ak_cpu_kernels *tested, const struct ak_
     float *want = exact(bytes), *got = exact(bytes);
     uint8_t *panel = exact(panel_bytes);
     scalar->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, tokens, act_bytes, TOKENS_MAX, want,
-                                    stride);
+                                    stride, 0);
     for (size_t n = 1; n <= AK_SKINNY_MAX; n++) {
         memset(got, 0x5a, bytes);
         tested->tile[w->type].dot_tiles(w->tiles, w->n_tiles, w->k, tokens, act_bytes, n, got,
-                                        stride);
+                                        stride, n % 3 * 2048);
         expect_product(got, want, stride, rows, n, ak_quant_info(w->type)->name, where);
     }
     tested->tile[w->type].unpack_panel_i8(w->tiles, panel_tiles, w->k, panel);
@@ -593,7 +593,7 @@ START_TEST(scalar_products_are_right)
     uint8_t *tokens = quantize_tokens(&scalar, format, A_RANDOM, TOKENS, K);
     float *got = exact(TOKENS * ROWS * sizeof *got), *row = exact(K * sizeof *row);
     scalar.tile[type].dot_tiles(w.tiles, 2, K, tokens, ak_cpu_act_bytes(format, K), TOKENS, got,
-                                ROWS);
+                                ROWS, 0);
     for (size_t r = 0; r < ROWS; r++) {
         ak_quant_info(type)->dequantize(w.stored + r * w.row_bytes, row, K);
         for (size_t t = 0; t < TOKENS; t++) {
@@ -715,7 +715,8 @@ START_TEST(stored_rows_are_scalar)
                     x[0] = INFINITY;
                 float *want = stored_products(&scalar, type, stored, rows, cols, bytes, x, k, n,
                                               &dequantized);
-                tested.dot_stored[type](stored, bytes, rows, cols, x, k, n, got, rows);
+                tested.dot_stored[type](stored, bytes, rows, cols, x, k, n, got, rows,
+                                        n % 3 * 2048);
                 expect_floats(got, want, n * rows, tested.name, "dot_stored");
                 release(stored);
                 release(x);

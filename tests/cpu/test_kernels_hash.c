@@ -155,7 +155,7 @@ static uint64_t run_tiles(const struct ak_cpu_kernels *kernels, enum ak_quant_ty
     for (size_t n = 1; n <= AK_SKINNY_MAX; n++) {
         struct product p = product_of(kernels, type, 3, length_of(type, 1 + n % 3), n);
         kernels->tile[type].dot_tiles(p.tiles, p.n_tiles, p.k, p.activations, p.act_bytes, n, p.y,
-                                      p.n_tiles * AK_TILE_ROWS);
+                                      p.n_tiles * AK_TILE_ROWS, 0);
         hash = end_product(&p, hash);
     }
     return hash;

@@ -50,7 +50,7 @@ AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_
 /* One block of rows × tokens over all of k; both counts are constants. */
 AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
-                     size_t y_stride)
+                     size_t y_stride, size_t distance)
 {
     const size_t element = ak_cpu_stored_element_bytes(type), whole = cols / AK_LANES * AK_LANES;
     __m256 sums[SUMS][VECTORS];
@@ -60,14 +60,14 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
     for (size_t v = 0; v < VECTORS; v++)
         sums[i][v] = _mm256_setzero_ps();
     for (size_t i = 0; type == AK_QUANT_F8 && i < cols; i += AK_F8_K) {
-        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K);
+        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K, distance);
         AK_UNROLL
         for (size_t j = 0; j < AK_F8_K; j += AK_LANES)
             step_f8(rows, tokens, ak_cpu_stored_scale(w, i), row_bytes, j, x + i + j, x_stride,
                     sums);
     }
     for (size_t i = 0; type != AK_QUANT_F8 && i < whole; i += AK_LANES) {
-        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
+        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES, distance);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
     }
     if (whole < cols && type != AK_QUANT_F8) {
@@ -85,19 +85,19 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
 
 AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_bytes,
                           size_t n_rows, size_t cols, const float *x, size_t x_stride, size_t n,
-                          float *y, size_t y_stride)
+                          float *y, size_t y_stride, size_t distance)
 {
     for (; n == 1 && n_rows >= 3 && cols * sizeof *x > STAYS;
          n_rows -= 3, w += 3 * row_bytes, y += 3)
-        block(type, 3, 1, w, row_bytes, cols, x, x_stride, y, y_stride);
+        block(type, 3, 1, w, row_bytes, cols, x, x_stride, y, y_stride, distance);
     for (; n_rows > 0; n_rows--, w += row_bytes, y++) {
         size_t t = 0;
         for (; t + 3 <= n; t += 3)
             block(type, 1, 3, w, row_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
-                  y_stride);
+                  y_stride, distance);
         AK_CONSTANT(n - t, 2, N,
                     block(type, 1, N, w, row_bytes, cols, x + t * x_stride, x_stride,
-                          y + t * y_stride, y_stride));
+                          y + t * y_stride, y_stride, distance));
     }
 }
 

@@ -359,33 +359,21 @@ AK_KERNEL void dot_tokens(enum ak_quant_type type, size_t n, const uint8_t *tile
         dot_tile_rows(type, N, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride));
 }
 
-/* Prefetch distance of a pass over a long stream; 0: none. Q3_K and Q6_K combine bits from distant
- * lines and gain a third to a half on a Xeon with AMX. Tiles read from first to last line are as
- * fast there without prefetch, and reach 0.8 of the speed with it. On Zen 4 several tokens gain
- * (Q4_K: 1.4 times the speed), one token does not. */
-AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
-{
-    bool wanted =
-        ak_cpu_prefetches_streams() ? n > 1 : type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K;
-    return wanted ? ak_cpu_prefetch_distance() : 0;
-}
-
 /* If one pass has too few registers for all tokens: tile row by tile row, so that later passes find
  * it in the cache. The last pass prefetches the next tile row. */
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+                         size_t y_stride, size_t distance)
 {
     if (n <= TOKENS_MAX) {
-        dot_tokens(type, n, tiles, n_tiles, k, prefetch_distance(type, n), activations, act_bytes,
-                   y, y_stride);
+        dot_tokens(type, n, tiles, n_tiles, k, distance, activations, act_bytes, y, y_stride);
         return;
     }
     size_t bytes = ak_cpu_tile_row_bytes(type, k);
     for (size_t i = 0; i < n_tiles; i++, tiles += bytes, y += AK_TILE_ROWS) {
         for (size_t t = 0; t < n; t += TOKENS_MAX) {
-            size_t distance = t + TOKENS_MAX < n ? 0 : bytes;
-            dot_tokens(type, ak_min_size(n - t, TOKENS_MAX), tiles, 1, k, distance,
+            size_t ahead = t + TOKENS_MAX < n ? 0 : bytes;
+            dot_tokens(type, ak_min_size(n - t, TOKENS_MAX), tiles, 1, k, ahead,
                        activations + t * act_bytes, act_bytes, y + t * y_stride, y_stride);
         }
     }

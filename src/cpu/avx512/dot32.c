@@ -103,21 +103,10 @@ AK_KERNEL const uint8_t *dot_skinny(enum ak_quant_type type, const uint8_t *w, s
     }
 }
 
-/* Prefetch distance of a pass over a long stream; 0: none. Zen 4 needs none for one token and tiles
- * read from first to last line; a Xeon with AMX none for several tokens and types with one byte per
- * quant. */
-AK_KERNEL size_t prefetch_distance(enum ak_quant_type type, size_t n)
-{
-    bool in_order = !has_minimum(type) && type != AK_QUANT_Q5_0;
-    bool wanted = ak_cpu_prefetches_streams() ? n > 1 || !in_order : n <= 2 || !has_bytes(type);
-    return wanted ? ak_cpu_prefetch_distance() : 0;
-}
-
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+                         size_t y_stride, size_t distance)
 {
-    size_t distance = prefetch_distance(type, n);
     if (n <= TOKENS_MAX) {
         for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS)
             tiles =

@@ -32,7 +32,7 @@ AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const u
 /* One block of rows × tokens over all of k; both counts are constants. */
 AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                      size_t row_bytes, size_t cols, const float *x, size_t x_stride, float *y,
-                     size_t y_stride)
+                     size_t y_stride, size_t distance)
 {
     const size_t element = ak_cpu_stored_element_bytes(type), whole = cols / AK_LANES * AK_LANES;
     __m512 sums[SUMS];
@@ -40,7 +40,7 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
     for (size_t i = 0; i < 2 * rows * tokens; i++)
         sums[i] = _mm512_setzero_ps();
     for (size_t i = 0; i < whole; i += AK_LANES) {
-        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES);
+        ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES, distance);
         step(type, rows, tokens, w, row_bytes, i, x + i, x_stride, sums);
     }
     if (whole < cols && type != AK_QUANT_F8) {
@@ -60,42 +60,43 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
 /* All rows times `tokens` tokens, `shared` rows at a time; both are constants. */
 AK_KERNEL void all_rows(enum ak_quant_type type, size_t shared, size_t tokens, const uint8_t *w,
                         size_t row_bytes, size_t n_rows, size_t cols, const float *x,
-                        size_t x_stride, float *y, size_t y_stride)
+                        size_t x_stride, float *y, size_t y_stride, size_t distance)
 {
     for (; n_rows >= shared; n_rows -= shared, w += shared * row_bytes, y += shared)
-        block(type, shared, tokens, w, row_bytes, cols, x, x_stride, y, y_stride);
+        block(type, shared, tokens, w, row_bytes, cols, x, x_stride, y, y_stride, distance);
     for (; n_rows > 0; n_rows--, w += row_bytes, y++)
-        block(type, 1, tokens, w, row_bytes, cols, x, x_stride, y, y_stride);
+        block(type, 1, tokens, w, row_bytes, cols, x, x_stride, y, y_stride, distance);
 }
 
 /* `rows` rows times all tokens. */
 AK_KERNEL void all_tokens(enum ak_quant_type type, size_t rows, const uint8_t *w, size_t row_bytes,
                           size_t cols, const float *x, size_t x_stride, size_t n, float *y,
-                          size_t y_stride)
+                          size_t y_stride, size_t distance)
 {
     for (; n >= TOKENS; n -= TOKENS, x += TOKENS * x_stride, y += TOKENS * y_stride)
-        block(type, rows, TOKENS, w, row_bytes, cols, x, x_stride, y, y_stride);
-    AK_CONSTANT(n, 3, N, block(type, rows, N, w, row_bytes, cols, x, x_stride, y, y_stride));
+        block(type, rows, TOKENS, w, row_bytes, cols, x, x_stride, y, y_stride, distance);
+    AK_CONSTANT(n, 3, N,
+                block(type, rows, N, w, row_bytes, cols, x, x_stride, y, y_stride, distance));
 }
 
 AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_bytes,
                           size_t n_rows, size_t cols, const float *x, size_t x_stride, size_t n,
-                          float *y, size_t y_stride)
+                          float *y, size_t y_stride, size_t distance)
 {
     bool stays = cols * sizeof *x <= STAYS;
     if (n == 1 && stays)
-        all_rows(type, 1, 1, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+        all_rows(type, 1, 1, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride, distance);
     else if (n == 1)
-        all_rows(type, 8, 1, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+        all_rows(type, 8, 1, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride, distance);
     else if (n == 2 && stays)
-        all_rows(type, 1, 2, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+        all_rows(type, 1, 2, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride, distance);
     else if (n == 2)
-        all_rows(type, 6, 2, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride);
+        all_rows(type, 6, 2, w, row_bytes, n_rows, cols, x, x_stride, y, y_stride, distance);
     else {
         for (; n_rows >= 3; n_rows -= 3, w += 3 * row_bytes, y += 3)
-            all_tokens(type, 3, w, row_bytes, cols, x, x_stride, n, y, y_stride);
+            all_tokens(type, 3, w, row_bytes, cols, x, x_stride, n, y, y_stride, distance);
         for (; n_rows > 0; n_rows--, w += row_bytes, y++)
-            all_tokens(type, 1, w, row_bytes, cols, x, x_stride, n, y, y_stride);
+            all_tokens(type, 1, w, row_bytes, cols, x, x_stride, n, y, y_stride, distance);
     }
 }
 

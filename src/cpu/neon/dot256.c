@@ -229,15 +229,18 @@ AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile,
 }
 
 AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                       const uint8_t *activations, float *y)
+                       const uint8_t *activations, float *y, size_t distance)
 {
     for (size_t i = 0; i < n_tiles; i++) {
         float32x4_t acc[AK_NEON_GROUPS];
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
             acc[g] = vdupq_n_f32(0.0f);
-        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += ak_cpu_tile256_bytes(type))
+        for (size_t b = 0; b < k / AK_TILE_K; b++, tiles += ak_cpu_tile256_bytes(type)) {
+            if (distance)
+                ak_cpu_prefetch(tiles, ak_cpu_tile256_bytes(type), distance);
             add_tile(type, tiles, ak_neon_act256(activations, b), acc);
+        }
 #pragma GCC unroll 4
         for (size_t g = 0; g < AK_NEON_GROUPS; g++)
             vst1q_f32(y + i * AK_TILE_ROWS + g * 4, acc[g]);
@@ -247,13 +250,15 @@ AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
 /* Skinny GEMM: each tile is unpacked once, into the first-level cache. */
 static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                        const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                       size_t y_stride)
+                       size_t y_stride, size_t distance)
 {
     struct ak_neon_micropanel256 lower, upper;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         ak_neon_clear(y, y_stride, n);
         for (size_t b = 0; b < k / AK_TILE_K; b++) {
             const uint8_t *act = (const uint8_t *)ak_neon_act256(activations, b);
+            if (distance)
+                ak_cpu_prefetch(tiles, ak_cpu_tile_bytes(type, AK_TILE_BLOCKS), distance);
             ak_neon_unpack_tile256(type, tiles, &lower, &upper);
             ak_neon_dot_micropanels256(type, &lower, 1, act, act_bytes, n, y, y_stride);
             ak_neon_dot_micropanels256(type, &upper, 1, act, act_bytes, n,
@@ -265,12 +270,12 @@ static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+                         size_t y_stride, size_t distance)
 {
     if (n == 1)
-        dot_one(type, tiles, n_tiles, k, activations, y);
+        dot_one(type, tiles, n_tiles, k, activations, y, distance);
     else
-        dot_skinny(type, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);
+        dot_skinny(type, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride, distance);
 }
 
 static void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,

@@ -43,7 +43,7 @@ AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile, size_t blo
 }
 
 AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
-                       const uint8_t *activations, float *y)
+                       const uint8_t *activations, float *y, size_t distance)
 {
     for (size_t i = 0; i < n_tiles; i++) {
         const struct ak_cpu_act32 *act = ak_neon_act32(activations, 0);
@@ -53,6 +53,8 @@ AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
             acc[g] = vdupq_n_f32(0.0f);
         for (size_t at = 0; at < k; at += AK_TILE_K, act += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(k - at, AK_TILE_K) / AK_BLOCK_K;
+            if (distance)
+                ak_cpu_prefetch(tiles, ak_cpu_tile_bytes(type, blocks), distance);
             add_tile(type, tiles, blocks, act, acc);
             tiles += ak_cpu_tile_bytes(type, blocks);
         }
@@ -65,7 +67,7 @@ AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
 /* Skinny GEMM: each tile is unpacked once, into the first-level cache. */
 static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                        const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                       size_t y_stride)
+                       size_t y_stride, size_t distance)
 {
     struct ak_neon_micropanel32 lower[AK_TILE_BLOCKS], upper[AK_TILE_BLOCKS];
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
@@ -73,6 +75,8 @@ static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
         for (size_t at = 0; at < k; at += AK_TILE_K) {
             size_t blocks = ak_min_size(k - at, AK_TILE_K) / AK_BLOCK_K;
             const uint8_t *act = (const uint8_t *)ak_neon_act32(activations, at / AK_BLOCK_K);
+            if (distance)
+                ak_cpu_prefetch(tiles, ak_cpu_tile_bytes(type, blocks), distance);
             ak_neon_unpack_tile32(type, tiles, blocks, lower, upper);
             ak_neon_dot_micropanels32(type, lower, blocks, act, act_bytes, n, y, y_stride);
             ak_neon_dot_micropanels32(type, upper, blocks, act, act_bytes, n,
@@ -84,12 +88,12 @@ static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+                         size_t y_stride, size_t distance)
 {
     if (n == 1)
-        dot_one(type, tiles, n_tiles, k, activations, y);
+        dot_one(type, tiles, n_tiles, k, activations, y, distance);
     else
-        dot_skinny(type, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);
+        dot_skinny(type, tiles, n_tiles, k, activations, act_bytes, n, y, y_stride, distance);
 }
 
 static void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,

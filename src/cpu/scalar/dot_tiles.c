@@ -260,12 +260,19 @@ static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn 
 
 /* The kernels of each type; a scalar panel is a copy of the tiles. */
 #define KERNELS(dot, unpack, type, block32, block256)                                              \
-    static void dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                       \
-                    const uint8_t *restrict activations, size_t act_bytes, size_t n,               \
-                    float *restrict y, size_t y_stride)                                            \
+    static void dot##_panel(const uint8_t *restrict tiles, size_t n_tiles, size_t k,               \
+                            const uint8_t *restrict activations, size_t act_bytes, size_t n,       \
+                            float *restrict y, size_t y_stride)                                    \
     {                                                                                              \
         dot_tiles(type, block32, block256, tiles, n_tiles, k, activations, act_bytes, n, y,        \
                   y_stride);                                                                       \
+    }                                                                                              \
+    static void dot(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                       \
+                    const uint8_t *restrict activations, size_t act_bytes, size_t n,               \
+                    float *restrict y, size_t y_stride, size_t distance)                           \
+    {                                                                                              \
+        (void)distance; /* arithmetic takes longer than memory */                                  \
+        dot##_panel(tiles, n_tiles, k, activations, act_bytes, n, y, y_stride);                    \
     }                                                                                              \
     static void unpack(const uint8_t *restrict tiles, size_t n_tiles, size_t k,                    \
                        uint8_t *restrict panel)                                                    \
@@ -282,7 +289,7 @@ AK_SETTER(dot_tiles)
 {
 #define SET(name, NAME)                                                                            \
     k->tile[AK_QUANT_##NAME] =                                                                     \
-        (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_##name };
+        (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_##name##_panel };
 #define TILE32 SET
 #define TILE256 SET
 #include "cpu/types.def"

@@ -369,7 +369,7 @@ AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *
 AK_KERNEL void super_block_sums(enum ak_quant_type type, bool is_panel, const uint8_t *w,
                                 const uint8_t *scales, const uint8_t *activations, size_t act_bytes,
                                 wide_activations wide[GROUP][WIDE_BLOCKS], size_t first, size_t n,
-                                __m256i sums[GROUP][2])
+                                size_t distance, __m256i sums[GROUP][2])
 {
     const size_t parts = parts_of_lines(type, is_panel);
     AK_UNROLL
@@ -379,9 +379,9 @@ AK_KERNEL void super_block_sums(enum ak_quant_type type, bool is_panel, const ui
         AK_UNROLL
         for (size_t part = 0; part < parts;
              part++, activations += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
-            if (!is_panel)
+            if (!is_panel && distance)
                 ak_cpu_prefetch(w + (group * parts + part) * (ak_cpu_tile256_bytes(type) / 8),
-                                ak_cpu_tile256_bytes(type) / 8, ak_cpu_prefetch_distance());
+                                ak_cpu_tile256_bytes(type) / 8, distance);
             if (is_wide(type))
                 wide_part(type, is_panel, w, group, scales, wide, first + group * parts + part, n,
                           sums);
@@ -410,7 +410,7 @@ AK_KERNEL __m256i pair_sum(enum ak_quant_type type, const uint8_t *pairs,
 AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w,
                                 size_t n_super_blocks, const uint8_t *activations, size_t act_bytes,
                                 wide_activations wide[GROUP][WIDE_BLOCKS], size_t n, float *y,
-                                size_t y_stride)
+                                size_t y_stride, size_t distance)
 {
     uint8_t own[FACTOR_LINES * AK_LINE_BYTES] __attribute__((aligned(AK_LINE_BYTES)));
     for (size_t s = 0; s < n_super_blocks; s++, activations += sizeof(struct ak_cpu_act256),
@@ -420,7 +420,7 @@ AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const ui
             tile_factors(type, w, own);
         __m256i sums[GROUP][2];
         super_block_sums(type, is_panel, w, factors, activations, act_bytes, wide,
-                         s * AK_TILE_BLOCKS, n, sums);
+                         s * AK_TILE_BLOCKS, n, distance, sums);
         const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES,
                       *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
         AK_UNROLL
@@ -451,33 +451,36 @@ AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const ui
 /* A tile times n ≤ GROUP tokens; n is a constant. */
 AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_super_blocks,
                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                        size_t y_stride)
+                        size_t y_stride, size_t distance)
 {
     wide_activations wide[GROUP][WIDE_BLOCKS];
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_super_blocks, wide);
-    dot_super_blocks(type, false, w, n_super_blocks, activations, act_bytes, wide, n, y, y_stride);
+    dot_super_blocks(type, false, w, n_super_blocks, activations, act_bytes, wide, n, y, y_stride,
+                     distance);
 }
 
 AK_KERNEL void dot_skinny(enum ak_quant_type type, const uint8_t *w, size_t n_super_blocks,
                           const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                          size_t y_stride)
+                          size_t y_stride, size_t distance)
 {
     for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
-        dot_tile(type, w, n_super_blocks, activations, act_bytes, GROUP, y, y_stride);
-    AK_CONSTANT(n, 3, N, dot_tile(type, w, n_super_blocks, activations, act_bytes, N, y, y_stride));
+        dot_tile(type, w, n_super_blocks, activations, act_bytes, GROUP, y, y_stride, distance);
+    AK_CONSTANT(
+        n, 3, N,
+        dot_tile(type, w, n_super_blocks, activations, act_bytes, N, y, y_stride, distance));
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+                         size_t y_stride, size_t distance)
 {
     size_t n_super_blocks = k / AK_TILE_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
         for (size_t s = 0; s < n_super_blocks; s++, tiles += ak_cpu_tile256_bytes(type))
             dot_skinny(type, tiles, 1, activations + s * sizeof(struct ak_cpu_act256), act_bytes, n,
-                       y, y_stride);
+                       y, y_stride, distance);
     }
 }
 
@@ -509,7 +512,7 @@ AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n
         set_all_wide(activations, act_bytes, n, n_super_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
         dot_super_blocks(type, true, panel + i * row_bytes, n_super_blocks, activations, act_bytes,
-                         wide, n, y + i * AK_TILE_ROWS, y_stride);
+                         wide, n, y + i * AK_TILE_ROWS, y_stride, 0);
 }
 
 AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles, size_t k,

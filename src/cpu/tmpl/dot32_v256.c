@@ -238,7 +238,7 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak
 AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t n_blocks,
                           const uint8_t *activations, size_t act_bytes,
                           wide_activations wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
-                          size_t y_stride)
+                          size_t y_stride, size_t distance)
 {
     __m256 acc[GROUP][2];
     AK_UNROLL
@@ -248,9 +248,8 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t 
     }
     for (size_t b = 0; b < n_blocks; b++, activations += sizeof(struct ak_cpu_act32)) {
         struct ak_avx2_block at = find_block(type, is_panel, w, n_blocks, b);
-        if (!is_panel)
-            ak_cpu_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type),
-                            ak_cpu_prefetch_distance());
+        if (!is_panel && distance)
+            ak_cpu_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), distance);
         __m256i sums[GROUP][2];
         if (is_wide(type))
             wide_sums(type, is_panel, &at, wide, b, n, sums);
@@ -283,26 +282,27 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t 
 /* Blocks of a tile times n ≤ GROUP tokens; n is a constant. */
 AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                        size_t y_stride)
+                        size_t y_stride, size_t distance)
 {
     wide_activations wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_blocks, wide);
-    dot_blocks(type, false, w, n_blocks, activations, act_bytes, wide, n, y, y_stride);
+    dot_blocks(type, false, w, n_blocks, activations, act_bytes, wide, n, y, y_stride, distance);
 }
 
 AK_KERNEL void dot_skinny(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
                           const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                          size_t y_stride)
+                          size_t y_stride, size_t distance)
 {
     for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
-        dot_tile(type, w, n_blocks, activations, act_bytes, GROUP, y, y_stride);
-    AK_CONSTANT(n, 3, N, dot_tile(type, w, n_blocks, activations, act_bytes, N, y, y_stride));
+        dot_tile(type, w, n_blocks, activations, act_bytes, GROUP, y, y_stride, distance);
+    AK_CONSTANT(n, 3, N,
+                dot_tile(type, w, n_blocks, activations, act_bytes, N, y, y_stride, distance));
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                         size_t y_stride)
+                         size_t y_stride, size_t distance)
 {
     size_t whole = ak_cpu_tile_bytes(type, AK_TILE_BLOCKS), n_blocks = k / AK_BLOCK_K;
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
@@ -310,7 +310,7 @@ AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n
         for (size_t b = 0; b < n_blocks; b += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
             dot_skinny(type, tiles, blocks, activations + b * sizeof(struct ak_cpu_act32),
-                       act_bytes, n, y, y_stride);
+                       act_bytes, n, y, y_stride, distance);
             tiles += blocks == AK_TILE_BLOCKS ? whole : ak_cpu_tile_bytes(type, blocks);
         }
     }
@@ -355,7 +355,7 @@ AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n
         set_all_wide(activations, act_bytes, n, n_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
         dot_blocks(type, true, panel + i * row_bytes, n_blocks, activations, act_bytes, wide, n,
-                   y + i * AK_TILE_ROWS, y_stride);
+                   y + i * AK_TILE_ROWS, y_stride, 0);
 }
 
 AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles, size_t k,
