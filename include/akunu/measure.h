@@ -127,6 +127,21 @@ struct akunu_counters {
 AKUNU_API enum akunu_status akunu_session_counters(struct akunu_session *session,
                                                    struct akunu_counters *out, size_t size);
 
+/* Time of one kind of operation in the passes of a session, since times were switched on. */
+struct akunu_time {
+    const char *name; /* "attention", "linear qkv": lives with the library */
+    uint64_t calls;   /* over all layers and passes */
+    /* mean of the threads: at work, and waiting for the other threads after it */
+    double seconds, wait_seconds;
+    double bytes; /* of weights, or of keys and values, that were read; 0: not counted */
+    double ops;   /* multiplications and additions of these products; 0: not counted */
+};
+/* Switches times on, from 0, or off. AKUNU_ERROR_UNSUPPORTED: the backend has none. */
+AKUNU_API enum akunu_status akunu_session_time(struct akunu_session *session, bool on);
+/* Row i; AKUNU_ERROR_ARGUMENT past the last one. A row without calls counted nothing. */
+AKUNU_API enum akunu_status akunu_session_time_at(struct akunu_session *session, size_t i,
+                                                  struct akunu_time *out, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -119,6 +119,35 @@ enum akunu_status akunu_session_counters(struct akunu_session *session, struct a
     return ak_api_end(session, s, &error);
 }
 
+enum akunu_status akunu_session_time(struct akunu_session *session, bool on)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s)
+        ak_session_time(s, on, &error);
+    return ak_api_end(session, s, &error);
+}
+
+enum akunu_status akunu_session_time_at(struct akunu_session *session, size_t i,
+                                        struct akunu_time *out, size_t size)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(session, &error);
+    struct ak_backend_time time;
+    if (s && !ak_session_time_at(s, i, &time))
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "times have no row %zu", i);
+    else if (s) {
+        struct akunu_time full = { .name = time.name,
+                                   .calls = time.calls,
+                                   .seconds = time.seconds,
+                                   .wait_seconds = time.wait_seconds,
+                                   .bytes = time.bytes,
+                                   .ops = time.ops };
+        ak_api_copy_out(out, size, &full, sizeof full, "akunu_time", &error);
+    }
+    return ak_api_end(session, s, &error);
+}
+
 /* ---- Sequences ---------------------------------------------------------- */
 akunu_sequence akunu_sequence_new(struct akunu_session *session)
 {

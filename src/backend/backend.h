@@ -89,6 +89,14 @@ struct ak_backend_counts {
     uint64_t gemv, skinny, gemm;
 };
 
+/* Time of one kind of operation, over the passes since times were switched on. */
+struct ak_backend_time {
+    const char *name;             /* "attention", "linear qkv" */
+    uint64_t calls;               /* commands */
+    double seconds, wait_seconds; /* mean of the threads: at work, and then at the barrier */
+    double bytes, ops; /* weights or keys and values read; products and sums. 0: not counted */
+};
+
 /* How products with weights of a type run. */
 struct ak_backend_type_info {
     bool integers; /* activations are quantized, products are integers */
@@ -191,6 +199,10 @@ struct ak_backend_ops {
     const int32_t *(*sampled)(const struct ak_backend_table *p);
     uint64_t (*memory_bytes)(const struct ak_backend_table *p); /* scratch */
     void (*counts)(const struct ak_backend_table *p, struct ak_backend_counts *out);
+    /* Switches times on, from 0, or off; false: out of memory. get_time: of kind i, false past the
+     * last one or if times are off. NULL: the backend has no times. */
+    bool (*enable_times)(struct ak_backend_table *p, bool on);
+    bool (*get_time)(const struct ak_backend_table *p, size_t i, struct ak_backend_time *out);
     /* Bytes per second at which a pass can read the weights, measured now in about a tenth of a
      * second; n_threads: the CPU's. */
     ak_status (*measure_bandwidth)(struct ak_backend *b, const struct ak_weights *weights,

@@ -92,18 +92,23 @@ static int rewind_to_depth(struct bench *b, const struct cli_bench_test *test)
     return code;
 }
 
-/* Runs the test once from its depth, generating at most `limit` tokens. *seconds: the time it
- * took. */
+/* Runs the test's passes, generating at most `limit` tokens. */
+static int run_passes(struct bench *b, const struct cli_bench_test *test, int64_t limit)
+{
+    const akunu_token *ids = b->ids + test->depth;
+    if (test->n_prompt > 0)
+        return prefill(b, b->sequences[0], ids, test->n_prompt);
+    return decode(b, ids, test->n_generate < limit ? test->n_generate : limit, test->n_sequences);
+}
+
+/* Runs the test once from its depth. *seconds: the time it took. */
 static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t limit,
                     double *seconds)
 {
     int code = rewind_to_depth(b, test);
-    const akunu_token *ids = b->ids + test->depth;
-    int64_t n_generate = test->n_generate < limit ? test->n_generate : limit;
     double started = cli_seconds();
     if (code == CLI_EXIT_OK)
-        code = test->n_prompt > 0 ? prefill(b, b->sequences[0], ids, test->n_prompt) :
-                                    decode(b, ids, n_generate, test->n_sequences);
+        code = run_passes(b, test, limit);
     *seconds = cli_seconds() - started;
     return code;
 }
@@ -184,6 +189,34 @@ static int measure_test(struct bench *b, const struct cli_bench_test *test, doub
     return code;
 }
 
+/* Runs the test once more, with times. */
+static int break_down(struct bench *b, const struct cli_bench_test *test,
+                      struct cli_bench_breakdown *out)
+{
+    struct akunu_session *session = b->loaded->session;
+    struct akunu_counters before, after;
+    int code = rewind_to_depth(b, test);
+    /* a column is empty where a limit is unknown; decode has measured no integer rate */
+    if (out->roof.int8_ops_per_second == 0.0 || out->roof.read_bytes_per_second == 0.0)
+        akunu_roofline_measure_model(b->loaded->model, akunu_session_threads(session),
+                                     AKUNU_MEASURE_INT8 | AKUNU_MEASURE_READ, &out->roof,
+                                     sizeof out->roof);
+    if (code != CLI_EXIT_OK)
+        return code;
+    if (akunu_session_counters(session, &before, sizeof before) != AKUNU_OK ||
+        akunu_session_time(session, true) != AKUNU_OK)
+        return cli_fail_library();
+    code = run_passes(b, test, INT64_MAX);
+    if (code == CLI_EXIT_OK && akunu_session_counters(session, &after, sizeof after) != AKUNU_OK)
+        code = cli_fail_library();
+    if (code == CLI_EXIT_OK) {
+        out->passes = (double)(after.passes - before.passes);
+        code = cli_bench_break_down(session, out);
+    }
+    akunu_session_time(session, false);
+    return code;
+}
+
 static int run_test(const struct cli_bench_test *test, void *user)
 {
     struct bench *b = user;
@@ -196,11 +229,15 @@ static int run_test(const struct cli_bench_test *test, void *user)
     cli_bench_name(test, name);
     bool known = measure_bounds(b, test, &roof);
     int code = measure_test(b, test, samples, name);
+    struct cli_bench_breakdown breakdown = { .roof = roof };
+    if (code == CLI_EXIT_OK && o->breakdown)
+        code = break_down(b, test, &breakdown);
     if (code == CLI_EXIT_OK) {
         struct cli_bench_result result = { .test = *test,
                                            .samples = samples,
                                            .n_samples = (size_t)o->repetitions,
-                                           .roofline_percent = NAN };
+                                           .roofline_percent = NAN,
+                                           .breakdown = o->breakdown ? &breakdown : NULL };
         if (known && measure_bounds(b, test, &roof))
             result.roofline_percent =
                 roofline_percent(b, test, &roof, cli_bench_median(samples, result.n_samples));
@@ -390,6 +427,12 @@ int cli_bench(const struct cli_options *o)
     if (o->session.context > 0 && e.tokens > o->session.context)
         return cli_fail("the longest test has %lld tokens and the context holds %u (-c)",
                         (long long)e.tokens, o->session.context);
+    if (o->breakdown && o->form == CLI_FORM_CSV)
+        return cli_fail_usage("--breakdown: CSV has no place for it; -o md and -o json have");
+    char *tables = NULL;
+    size_t tables_bytes = 0;
+    if (!(report.tables.file = open_memstream(&tables, &tables_bytes)))
+        return cli_fail_memory();
     cli_bench_begin(&report);
     for (size_t i = 0; (i == 0 || i < o->models.n) && code == CLI_EXIT_OK; i++) {
         struct cli_options one = *o;
@@ -400,5 +443,9 @@ int cli_bench(const struct cli_options *o)
     }
     if (code == CLI_EXIT_OK)
         cli_bench_end(&report);
+    if (fclose(report.tables.file) != 0)
+        code = cli_fail_memory();
+    cli_output_bytes(&report.out, tables, tables_bytes);
+    free(tables);
     return cli_output_end(&report.out, code);
 }

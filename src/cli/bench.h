@@ -16,11 +16,21 @@ struct cli_bench_test {
     int64_t n_sequences; /* 1 for a prompt */
 };
 
+/* Times of passes by kind of operation, the longest first. */
+enum { CLI_BENCH_TIMES_MAX = 64 };
+struct cli_bench_breakdown {
+    struct akunu_time rows[CLI_BENCH_TIMES_MAX], sum; /* over all passes */
+    size_t n;
+    double passes;
+    struct akunu_roofline roof;
+};
+
 struct cli_bench_result {
     struct cli_bench_test test;
     const double *samples; /* [n_samples]: tokens per second of all sequences, one per repetition */
     size_t n_samples;
-    double roofline_percent; /* of the roofline; NaN: unknown */
+    double roofline_percent;                     /* of the roofline; NaN: unknown */
+    const struct cli_bench_breakdown *breakdown; /* NULL: not asked for */
 };
 
 /* Times from the start of loading; n_samples each. */
@@ -45,6 +55,7 @@ struct cli_bench_context {
     struct cli_output out;
     bool json;
     size_t n_rows;
+    struct cli_output tables; /* of the rows' breakdowns, printed after the rows */
 };
 
 /* Call begin, then row per result, then end. Errors are kept in context->out. */
@@ -55,6 +66,13 @@ void cli_bench_end(struct cli_bench_context *context);
 
 /* bench_load.c: times loading options->model, cold and warm, and reports both. */
 int cli_bench_loading(const struct cli_options *options, struct cli_bench_context *report);
+
+/* bench_breakdown.c: reads a session's times into rows, n and sum, and shows them: as a table, or
+ * as an array (NULL: out of memory). */
+int cli_bench_break_down(struct akunu_session *session, struct cli_bench_breakdown *out);
+void cli_bench_breakdown_table(struct cli_output *out, const char *name,
+                               const struct cli_bench_breakdown *b);
+json_t *cli_bench_breakdown_json(const struct cli_bench_breakdown *b);
 
 /* bench_tune.c: --tune. */
 int cli_bench_tune(const struct cli_options *options);

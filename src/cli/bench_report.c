@@ -141,14 +141,20 @@ static void json_print(struct cli_bench_context *c, json_t *row)
 static void json_row(struct cli_bench_context *c, const struct cli_bench_result *r,
                      const char *name)
 {
-    json_print(c, json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o}", "test", name,
-                            "n_prompt", (json_int_t)r->test.n_prompt, "n_gen",
-                            (json_int_t)r->test.n_generate, "n_depth", (json_int_t)r->test.depth,
-                            "n_parallel", (json_int_t)r->test.n_sequences, "avg_ts", mean(r),
-                            "stddev_ts", deviation(r), "median_ts",
-                            cli_json_real(cli_bench_median(r->samples, r->n_samples)), "samples_ts",
-                            json_samples(r->samples, r->n_samples), "roofline_percent",
-                            cli_json_real(r->roofline_percent)));
+    json_t *row =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o}", "test", name, "n_prompt",
+                  (json_int_t)r->test.n_prompt, "n_gen", (json_int_t)r->test.n_generate, "n_depth",
+                  (json_int_t)r->test.depth, "n_parallel", (json_int_t)r->test.n_sequences,
+                  "avg_ts", mean(r), "stddev_ts", deviation(r), "median_ts",
+                  cli_json_real(cli_bench_median(r->samples, r->n_samples)), "samples_ts",
+                  json_samples(r->samples, r->n_samples), "roofline_percent",
+                  cli_json_real(r->roofline_percent));
+    if (row && r->breakdown &&
+        json_object_set_new(row, "breakdown", cli_bench_breakdown_json(r->breakdown)) != 0) {
+        json_decref(row);
+        row = NULL;
+    }
+    json_print(c, row);
 }
 
 static void json_load_row(struct cli_bench_context *c, const struct cli_bench_load *r,
@@ -216,6 +222,8 @@ void cli_bench_row(struct cli_bench_context *c, const struct cli_bench_result *r
         cli_output_format(&c->out, "%s | %.2f ± %.2f | %s%s |\n", name, median, deviation(r),
                           percent(r->roofline_percent, "-", limit, sizeof limit),
                           isnan(r->roofline_percent) ? "" : " %");
+        if (r->breakdown)
+            cli_bench_breakdown_table(&c->tables, name, r->breakdown);
     }
     c->n_rows++;
 }

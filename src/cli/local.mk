@@ -1,6 +1,7 @@
 # One line a topic.
 akunu_cli_SOURCES += src/cli/apply_template.c
 akunu_cli_SOURCES += src/cli/bench.c src/cli/bench.h
+akunu_cli_SOURCES += src/cli/bench_breakdown.c
 akunu_cli_SOURCES += src/cli/bench_load.c
 akunu_cli_SOURCES += src/cli/bench_report.c
 akunu_cli_SOURCES += src/cli/bench_tune.c

@@ -95,7 +95,7 @@ struct cli_options {
     int64_t chunks;    /* -1: all */
     struct cli_list n_prompt, n_generate, depth, n_parallel;
     struct cli_list batches, thread_counts; /* empty: the library's choice */
-    bool time_load, tune, profile_show;
+    bool time_load, tune, profile_show, breakdown;
     const char *profile_out;
     int64_t repetitions;
     enum cli_output_form form;

@@ -265,5 +265,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .sampled = sampled,
     .memory_bytes = memory_bytes,
     .counts = counts,
+    .enable_times = ak_cpu_enable_times,
+    .get_time = ak_cpu_get_time,
     .measure_bandwidth = measure_bandwidth,
 };

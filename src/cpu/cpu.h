@@ -58,6 +58,7 @@ struct ak_cpu {
 
 struct ak_cpu_prepared;
 struct ak_cpu_step;
+struct ak_cpu_times;
 typedef void ak_cpu_step_fn(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                             unsigned thread);
 
@@ -160,6 +161,7 @@ struct ak_cpu_prepared {
     void *memory; /* one allocation that holds all of the above */
     size_t memory_bytes;
     const struct ak_batch *batch; /* of the current pass */
+    struct ak_cpu_times *times;   /* NULL: off */
 };
 
 /* prepare.c */
@@ -168,6 +170,15 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_backend_table_options *options, void *kv,
                          struct ak_backend_table **out, struct ak_error *error);
 void ak_cpu_release(struct ak_backend_table *p);
+
+/* ---- Times (breakdown.c) ------------------------------------------------ */
+/* Run a step, or wait at the barrier after it, and add the time; times must be on. */
+void ak_cpu_time_step(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, unsigned thread);
+void ak_cpu_time_barrier(struct ak_cpu_prepared *p, const struct ak_cpu_step *step,
+                         unsigned thread);
+bool ak_cpu_enable_times(struct ak_backend_table *p, bool on);
+bool ak_cpu_get_time(const struct ak_backend_table *p, size_t i, struct ak_backend_time *out);
+void ak_cpu_free_times(struct ak_cpu_prepared *p);
 
 /* plan_steps.c: turns the table's commands into steps, at most AK_CPU_STEPS_PER_COMMAND each. */
 enum { AK_CPU_STEPS_PER_COMMAND = 2 };

@@ -4,6 +4,7 @@ libak_la_SOURCES += \
 	src/cpu/backend.h \
 	src/cpu/blas.c \
 	src/cpu/blas.h \
+	src/cpu/breakdown.c \
 	src/cpu/calibrate.c \
 	src/cpu/cpu.h \
 	src/cpu/delta.c \

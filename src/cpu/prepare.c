@@ -295,6 +295,7 @@ void ak_cpu_release(struct ak_backend_table *prepared)
     if (!p)
         return;
     ak_pool_free(p->pool);
+    ak_cpu_free_times(p);
     if (p->memory)
         ak_pages_free(p->memory, p->memory_bytes);
     ak_free(p);

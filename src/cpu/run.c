@@ -39,6 +39,14 @@ static bool ends_stage(const struct ak_cpu_step *step, bool is_skinny)
     return is_skinny ? step->barrier_skinny : step->barrier_gemm;
 }
 
+static void run_step(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, unsigned thread)
+{
+    if (p->times)
+        ak_cpu_time_step(p, step, thread);
+    else
+        step->run(step, p, thread);
+}
+
 /* Runs steps [first, end) on chunks [chunk, chunk + n). */
 static void run_chunks(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, uint32_t chunk,
                        uint32_t n, unsigned thread)
@@ -46,7 +54,7 @@ static void run_chunks(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, 
     p->scratch[thread].chunk = chunk;
     p->scratch[thread].n_chunks = n;
     for (uint32_t i = first; i < end; i++)
-        p->steps[i].run(&p->steps[i], p, thread);
+        run_step(p, &p->steps[i], thread);
 }
 
 /* Steals one of the last chunks of another thread. A counter left by an earlier stage reads as
@@ -126,9 +134,13 @@ static void walk(void *context, unsigned thread)
                 end++;
             run_stage(p, i, end, is_skinny, ++stage, thread);
         } else {
-            step->run(step, p, thread);
+            run_step(p, step, thread);
         }
-        if (ends_stage(&p->steps[end - 1], is_skinny))
+        if (!ends_stage(&p->steps[end - 1], is_skinny))
+            continue;
+        if (p->times)
+            ak_cpu_time_barrier(p, &p->steps[end - 1], thread);
+        else
             ak_pool_barrier(p->pool, thread);
     }
     if (thread == 0)

@@ -334,3 +334,35 @@ void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out
         out->gemm += one.gemm;
     }
 }
+
+ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error)
+{
+    struct ak_backend_table *all[] = { s->logits, s->sampled, s->hidden };
+    if (!s->backend->ops->enable_times)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the backend %s measures no times",
+                       s->backend->ops->describe(s->backend));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] && !s->backend->ops->enable_times(all[i], on))
+            return ak_fail_memory(error, "times of a session", 0);
+    return AKUNU_OK;
+}
+
+bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out)
+{
+    const struct ak_backend_table *all[] = { s->logits, s->sampled, s->hidden };
+    bool found = false;
+    *out = (struct ak_backend_time){ 0 };
+    for (size_t j = 0; j < sizeof all / sizeof *all && s->backend->ops->get_time; j++) {
+        struct ak_backend_time one;
+        if (!all[j] || !s->backend->ops->get_time(all[j], i, &one))
+            continue;
+        found = true;
+        out->name = one.name;
+        out->calls += one.calls;
+        out->seconds += one.seconds;
+        out->wait_seconds += one.wait_seconds;
+        out->bytes += one.bytes;
+        out->ops += one.ops;
+    }
+    return found;
+}

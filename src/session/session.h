@@ -104,6 +104,9 @@ ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);
+/* As akunu_session_time and akunu_session_time_at, over the tables prepared so far. */
+ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error);
+bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out);
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Embeddings of texts. */

@@ -701,6 +701,15 @@ exits 2 bench -m "$model" --profile-out "$work/p.yaml"
 says "--tune"
 exits 3 bench -m "$model" -m "$work/absent.gguf" -p 4 -n 0 -r 1
 prints "| pp4 |"
+exits 0 bench -m "$model" -p 8 -n 4 -r 1 --breakdown -o json
+json_holds 'all({"attention", "linear output"} < {t["operation"] for t in r["breakdown"]} for r in rows)' \
+    'all(t["seconds"] >= 0 and t["wait_seconds"] >= 0 for r in rows for t in r["breakdown"])' \
+    'all(t["bytes"] > 0 and t["ops"] > 0 for r in rows for t in r["breakdown"] if "linear" in t["operation"])'
+exits 0 bench -m "$model" -p 0 -n 4 -r 1 --breakdown
+prints "tg4, per pass: "
+prints "| linear output "
+exits 2 bench -m "$model" -p 8 -n 0 -r 1 --breakdown -o csv
+says "-o json"
 
 # ---- Relaxed rounding, and OpenBLAS ----
 # Prompts of 64 tokens: fewer are never BLAS's.
