@@ -1,6 +1,6 @@
-EXTRA_DIST += bench/hostile.sh
+EXTRA_DIST += bench/hostile.sh bench/page.sh
 
-# Programs of make bench: bench_programs += bench/<name>, with
+# A program: bench_programs += bench/<name>, with
 # bench_<name>_SOURCES and bench_<name>_LDADD = $(AK_BENCH_LIBS).
 bench_programs += bench/roofline
 bench_roofline_SOURCES = bench/roofline.c bench/measure.h
