@@ -124,9 +124,8 @@ static void new_matrix(const struct bench *b, struct synthetic *m, enum ak_quant
                        uint32_t rows, size_t row_bytes)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
-    size_t bytes = rows * row_bytes,
-           size =
-               (size_t)b->device.ops->packed_bytes(b->device.backend, type, rows, (uint32_t)b->k);
+    size_t bytes = rows * row_bytes, size = (size_t)b->device.ops->packed_bytes(
+                                         b->device.backend, 0, type, rows, (uint32_t)b->k);
     uint8_t *stored = new_pages(bytes), *block = size ? new_pages(size) : stored;
     if (info->quantize) {
         info->quantize((const float *)m->embedding.plane[0].data, stored, b->k);
@@ -145,15 +144,15 @@ static void new_matrix(const struct bench *b, struct synthetic *m, enum ak_quant
                                          .type = type,
                                          .cols = (uint32_t)b->k,
                                          .n_parts = 1,
-                                         .layout = b->device.ops->layout(b->device.backend, type),
                                          .bias = AK_OP_NONE,
                                          .bytes = size };
+    m->packed.layout = b->device.ops->layout(b->device.backend, m->packed.linear, &m->matrix);
     m->packed.parts[0].view = &m->matrix;
     m->packed.parts[0].rows = rows;
     m->packed.parts[0].data = block;
     m->weights.n_packed = 1;
     if (size)
-        b->device.ops->pack(b->device.backend, &m->matrix, 0, rows, block);
+        b->device.ops->pack(b->device.backend, m->packed.layout, &m->matrix, 0, rows, block);
 }
 
 static void free_matrix(struct synthetic *m)

@@ -251,10 +251,11 @@ static bool supports(const struct ak_backend *b, enum ak_op op, enum ak_quant_ty
 }
 
 /* ---- Packing ------------------------------------------------------------ */
-static uint32_t layout(const struct ak_backend *b, enum ak_quant_type type)
+static uint32_t layout(const struct ak_backend *b, enum ak_op_linear linear,
+                       const struct ak_view *view)
 {
-    (void)b;
-    return ak_ocl_is_tiled(type) ? AK_OCL_TILES_1 : AK_OCL_ROWS_1;
+    (void)b, (void)linear;
+    return ak_ocl_is_tiled(view->type) ? AK_OCL_TILES_1 : AK_OCL_ROWS_1;
 }
 
 static size_t tiles_bytes(enum ak_quant_type type, size_t k)
@@ -285,17 +286,23 @@ static const struct ak_pack_tile_format tiles = { .pack = pack_tiles,
 _Static_assert((int)AK_PACK_ROWS == (int)AK_OCL_TILE_ROWS && (int)AK_PACK_K == (int)AK_OCL_TILE_K,
                "packing and kernels agree on the tile");
 
-static uint64_t packed_bytes(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
-                             uint32_t cols)
+static uint64_t packed_bytes(const struct ak_backend *b, uint32_t layout_id,
+                             enum ak_quant_type type, uint32_t rows, uint32_t cols)
 {
-    (void)b;
+    (void)b, (void)layout_id;
     return ak_pack_tile_bytes(&tiles, type, rows, cols);
 }
 
-static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
-                 void *packed)
+static uint32_t group_rows(const struct ak_backend *b, uint32_t layout_id)
 {
-    (void)b;
+    (void)b, (void)layout_id;
+    return AK_PACK_ROWS;
+}
+
+static void pack(const struct ak_backend *b, uint32_t layout_id, const struct ak_view *view,
+                 uint32_t first, uint32_t n, void *packed)
+{
+    (void)b, (void)layout_id;
     ak_pack_tile_rows(&tiles, view, first, n, packed);
 }
 
@@ -382,6 +389,7 @@ const struct ak_backend_ops ak_ocl_backend = {
     .check_memory = ak_ocl_check_memory,
     .layout = layout,
     .packed_bytes = packed_bytes,
+    .group_rows = group_rows,
     .pack = pack,
     .alloc_kv = alloc_kv,
     .free_kv = free_kv,

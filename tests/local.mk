@@ -16,6 +16,7 @@ check_PROGRAMS += tests/cli/test_message
 check_PROGRAMS += tests/convert/test_convert
 check_PROGRAMS += tests/cpu/test_kernels
 check_PROGRAMS += tests/cpu/test_kernels_hash
+check_PROGRAMS += tests/cpu/test_output
 check_PROGRAMS += tests/cpu/test_steps
 check_PROGRAMS += tests/generate/test_choices
 check_PROGRAMS += tests/generate/test_speculate

@@ -26,6 +26,7 @@ struct rig {
     struct ak_weights weights;
     struct ak_kv_shape kv;
     struct ak_gumbel_params draw;
+    uint32_t n_best; /* of the batches */
     struct ak_command commands[RIG_ITEMS_MAX];
     struct ak_op_slot slots[RIG_ITEMS_MAX];
     struct ak_pack_vector vectors[RIG_ITEMS_MAX];
@@ -149,8 +150,9 @@ static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block
     uint64_t bytes = 0, at = 0;
     for (uint32_t i = 0; i < r->weights.n_packed; i++)
         for (uint32_t j = 0; j < r->packed[i].n_parts; j++)
-            bytes += b->ops->packed_bytes(b, r->packed[i].type, r->packed[i].parts[j].rows,
-                                          r->packed[i].cols) +
+            bytes += b->ops->packed_bytes(
+                         b, b->ops->layout(b, r->packed[i].linear, r->packed[i].parts[j].view),
+                         r->packed[i].type, r->packed[i].parts[j].rows, r->packed[i].cols) +
                      64;
     ck_assert_int_eq(posix_memalign((void **)block, 64, bytes + 64), 0);
     for (uint32_t i = 0; i < r->weights.n_packed; i++) {
@@ -159,12 +161,13 @@ static inline void rig_pack(struct rig *r, struct ak_backend *b, uint8_t **block
         packed->backend = b;
         for (uint32_t j = 0; j < packed->n_parts; j++) {
             struct ak_pack_part *part = &packed->parts[j];
-            uint64_t size = b->ops->packed_bytes(b, packed->type, part->rows, packed->cols);
-            packed->layout = b->ops->layout(b, packed->type);
+            packed->layout = b->ops->layout(b, packed->linear, part->view);
+            uint64_t size =
+                b->ops->packed_bytes(b, packed->layout, packed->type, part->rows, packed->cols);
             packed->bytes += size;
             part->data = size ? *block + at : part->view->plane[0].data;
             if (size)
-                b->ops->pack(b, part->view, 0, part->rows, *block + at);
+                b->ops->pack(b, packed->layout, part->view, 0, part->rows, *block + at);
             at += size;
         }
         at = ak_round_up(at, 64);
@@ -185,6 +188,7 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_backe
                               .sequences = sequences,
                               .pages = pages,
                               .logit_rows = rows,
+                              .n_best = r->n_best,
                               .gumbel = r->draw };
     struct ak_error error = { 0 };
     for (uint32_t s = 0; s < RIG_SEQUENCES; s++)

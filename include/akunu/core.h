@@ -250,7 +250,7 @@ AKUNU_API enum akunu_status akunu_session_decode(struct akunu_session *session,
                                                  const struct akunu_batch_token *tokens, size_t n);
 
 /* Logits of token i of the last pass, vocab_size floats; NULL if they were not requested. Valid
- * until the next pass. */
+ * until the next pass. Generating leaves none. */
 AKUNU_API const float *akunu_session_logits(struct akunu_session *session, size_t i);
 
 /* Runs a whole prompt in passes of the session's batch. The last token's logits are then

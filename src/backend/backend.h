@@ -78,6 +78,9 @@ struct ak_batch {
     const uint32_t *const *pages;
     uint32_t n_logits;
     const uint32_t *logit_rows; /* ascending indices of tokens */
+    /* Only the n_best largest logits of each row are wanted, and those that equal the last of them;
+     * the others may be minus infinity. 0: all are wanted. */
+    uint32_t n_best;
     struct ak_gumbel_params gumbel;
     /* Replaces the tokens' embeddings in EMBED: row t is at hidden + t · hidden_stride floats.
      * NULL: the embeddings. */
@@ -148,16 +151,18 @@ struct ak_backend_ops {
      * layers). NULL: not composite. */
     struct ak_backend *(*layer_backend)(struct ak_backend *b, int layer);
 
-    /* Version of the layout that weights of a type are packed in, and packed size of rows × cols; 0
-     * bytes: zero-copy, used in place. */
-    uint32_t (*layout)(const struct ak_backend *b, enum ak_quant_type type);
-    uint64_t (*packed_bytes)(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
-                             uint32_t cols);
-    /* Packs rows [first, first + n) of a stored matrix to `to`; both are multiples of 16, except at
-     * the matrix's end. Called by several threads. Each 16 rows take packed_bytes of 16 rows, one
-     * after another. */
-    void (*pack)(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
-                 void *to);
+    /* The layout, with its version, that a weight of an operator is packed in, and the packed size
+     * of rows × cols in it; 0 bytes: zero-copy, used in place. */
+    uint32_t (*layout)(const struct ak_backend *b, enum ak_op_linear linear,
+                       const struct ak_view *view);
+    uint64_t (*packed_bytes)(const struct ak_backend *b, uint32_t layout, enum ak_quant_type type,
+                             uint32_t rows, uint32_t cols);
+    /* Rows of a group. Groups follow each other, each of the packed size of that many rows. */
+    uint32_t (*group_rows)(const struct ak_backend *b, uint32_t layout);
+    /* Packs rows [first, first + n) of a stored matrix to `to`: whole groups, except at the
+     * matrix's end. Called by several threads. */
+    void (*pack)(const struct ak_backend *b, uint32_t layout, const struct ak_view *view,
+                 uint32_t first, uint32_t n, void *to);
 
     /* Devices with their own memory, else NULL. kv_bytes_max: most bytes a KV cache of all layers
      * may take beside the weights. check_memory: fails if a session does not fit and says how many

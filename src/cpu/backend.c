@@ -132,10 +132,13 @@ static bool is_batch_invariant(const struct ak_backend *b)
     return !((const struct ak_cpu *)b)->relaxed;
 }
 
-static uint32_t layout(const struct ak_backend *b, enum ak_quant_type type)
+static uint32_t layout(const struct ak_backend *b, enum ak_op_linear linear,
+                       const struct ak_view *view)
 {
     (void)b;
-    return ak_cpu_is_tiled(type) ? AK_CPU_LAYOUT_TILES_1 : AK_CPU_LAYOUT_ROWS_1;
+    if (linear == AK_OP_LINEAR_OUTPUT && view->type == AK_QUANT_Q8_0 && !view->composed_tensor)
+        return AK_CPU_LAYOUT_SLICES_1;
+    return ak_cpu_is_tiled(view->type) ? AK_CPU_LAYOUT_TILES_1 : AK_CPU_LAYOUT_ROWS_1;
 }
 
 static const struct ak_pack_tile_format tiles = { .pack = ak_cpu_pack_tiles,
@@ -145,18 +148,28 @@ _Static_assert((int)AK_PACK_ROWS == (int)AK_TILE_ROWS && (int)AK_PACK_K == (int)
                "packing and kernels agree on the tile");
 
 /* 0 for types without a tile layout: their stored rows are used in place (zero-copy). */
-static uint64_t packed_bytes(const struct ak_backend *b, enum ak_quant_type type, uint32_t rows,
-                             uint32_t cols)
+static uint64_t packed_bytes(const struct ak_backend *b, uint32_t layout_id,
+                             enum ak_quant_type type, uint32_t rows, uint32_t cols)
 {
     (void)b;
-    return ak_pack_tile_bytes(&tiles, type, rows, cols);
+    return layout_id == AK_CPU_LAYOUT_SLICES_1 ? ak_cpu_slices_bytes(rows, cols) :
+                                                 ak_pack_tile_bytes(&tiles, type, rows, cols);
 }
 
-static void pack(const struct ak_backend *b, const struct ak_view *view, uint32_t first, uint32_t n,
-                 void *packed)
+static uint32_t group_rows(const struct ak_backend *b, uint32_t layout_id)
 {
     (void)b;
-    ak_pack_tile_rows(&tiles, view, first, n, packed);
+    return layout_id == AK_CPU_LAYOUT_SLICES_1 ? AK_SLICES_ROWS : AK_PACK_ROWS;
+}
+
+static void pack(const struct ak_backend *b, uint32_t layout_id, const struct ak_view *view,
+                 uint32_t first, uint32_t n, void *packed)
+{
+    (void)b;
+    if (layout_id == AK_CPU_LAYOUT_SLICES_1)
+        ak_cpu_pack_slices(view, first, n, packed);
+    else
+        ak_pack_tile_rows(&tiles, view, first, n, packed);
 }
 
 static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **kv,
@@ -251,6 +264,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .is_batch_invariant = is_batch_invariant,
     .layout = layout,
     .packed_bytes = packed_bytes,
+    .group_rows = group_rows,
     .pack = pack,
     .alloc_kv = alloc_kv,
     .free_kv = free_kv,

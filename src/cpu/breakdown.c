@@ -55,8 +55,8 @@ static void count_linear(struct ak_cpu_times *t, const struct ak_cpu_prepared *p
     double elements = 0.0;
     for (uint32_t i = 0; i < packed->n_parts; i++)
         elements += (double)packed->parts[i].rows * packed->cols;
-    double bytes = elements * ak_quant_info(packed->type)->block_bytes /
-                   ak_quant_info(packed->type)->block_elems;
+    enum ak_quant_type type = ak_cpu_wants_best(p, step) ? AK_QUANT_Q5_0 : packed->type;
+    double bytes = elements * ak_quant_info(type)->block_bytes / ak_quant_info(type)->block_elems;
     t->bytes[kind] += bytes * count_matrices(p, packed);
     t->ops[kind] += 2.0 * elements / (packed->n_experts ? packed->n_experts : 1) *
                     ak_cpu_rows(p, step->row_set) * ak_cpu_n_terms(packed);
@@ -77,8 +77,11 @@ static void count_attention(struct ak_cpu_times *t, const struct ak_cpu_prepared
 static void count(struct ak_cpu_times *t, const struct ak_cpu_prepared *p, unsigned kind,
                   const struct ak_cpu_step *step)
 {
+    bool is_product = kind >= AK_OP_COUNT && kind < PREPARE;
+    if (is_product && step->n_rows == 0)
+        return; /* a further step of the output */
     t->calls[kind]++;
-    if (kind >= AK_OP_COUNT && kind < PREPARE)
+    if (is_product)
         count_linear(t, p, kind, step);
     else if (kind == AK_OP_ATTENTION)
         count_attention(t, p, kind, &step->command->params.attention);

@@ -194,7 +194,9 @@ static bool collect(const struct ak_cpu *cpu, const struct ak_weights *weights,
         uint64_t total = 0;
         for (uint32_t i = 0; i < weights->n_packed && has_skinny_kernel(cpu, type); i++) {
             const struct ak_pack_weight *w = &weights->packed[i];
-            size_t bytes = w->type == type ? unit_bytes(type, w->cols) : 0;
+            size_t bytes = w->type == type && w->layout != AK_CPU_LAYOUT_SLICES_1 ?
+                               unit_bytes(type, w->cols) :
+                               0;
             for (uint32_t j = 0; bytes && j < w->n_parts; j++)
                 for (uint32_t row = 0;
                      row + AK_TILE_ROWS <= w->parts[j].rows && total < REGION_BYTES;

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "cpu/blas.h"
 #include "cpu/kernels.h"
+#include "cpu/slices.h"
 #include "dispatch/table.h"
 
 enum {
@@ -26,6 +27,9 @@ enum {
     AK_PANEL_BF16_BYTES_MAX = 576 * 1024,
     /* bytes of all cached f32 panels of a model; if they need more, none is cached */
     AK_PANEL_CACHE_BYTES_MAX = 96 << 20,
+    /* passes that want only the largest logits: rows, and rows times logits wanted, at most */
+    AK_BEST_ROWS_MAX = AK_SKINNY_MAX / AK_TERMS_MAX,
+    AK_BEST_MAX = 64,
     AK_CHUNKS_PER_THREAD = 20, /* chunks of a stage per thread */
     AK_CHUNKS_STEALABLE = 2    /* of these, open to stealing */
 };
@@ -80,11 +84,36 @@ struct ak_cpu_token_block {
     uint32_t first, n, end;
 };
 
+/* An estimate of a row's logit. */
+struct ak_cpu_estimate {
+    float value;
+    uint32_t row;
+};
+
+/* What one thread found in pass `pass` (output.c). */
+struct ak_cpu_best {
+    uint64_t pass;
+    uint32_t n[AK_BEST_ROWS_MAX]; /* estimates of each row of logits */
+    float reach[AK_BEST_ROWS_MAX];
+    struct ak_cpu_estimate list[AK_BEST_MAX]; /* [rows of logits][n_best], largest first */
+    uint32_t *cursors;                        /* [threads], into their lists */
+};
+
+/* Shared by the threads (output.c). */
+struct ak_cpu_output {
+    bool has_slices; /* and its logits are not edited */
+    uint32_t n_tiles;
+    float *tile_bounds;         /* [AK_BEST_ROWS_MAX][n_tiles]: upper bounds */
+    float largest[AK_BEST_MAX]; /* [rows of logits][n_best] */
+};
+
 /* Working memory of one thread. */
 struct ak_cpu_scratch {
     uint8_t *activations[AK_CPU_ACT_COUNT]; /* skinny GEMM: AK_SKINNY_MAX tokens, all terms */
     uint8_t *panel_i8;
     float *terms;              /* products of all terms, before they are added */
+    uint8_t *joined;           /* tile rows of Q8_0, joined from slices, for one panel */
+    struct ak_cpu_best *best;  /* with slices only */
     float *row;                /* one row of activations */
     float *ordered_row;        /* the row in the weight's column order */
     float *weight_rows;        /* dequantized weight rows, or an f32 or BF16 panel */
@@ -160,6 +189,8 @@ struct ak_cpu_prepared {
     size_t partial_stride;
     void *memory; /* one allocation that holds all of the above */
     size_t memory_bytes;
+    struct ak_cpu_output output;
+    uint64_t n_passes;            /* the current one included */
     const struct ak_batch *batch; /* of the current pass */
     struct ak_cpu_times *times;   /* NULL: off */
 };
@@ -181,8 +212,17 @@ bool ak_cpu_get_time(const struct ak_backend_table *p, size_t i, struct ak_backe
 void ak_cpu_free_times(struct ak_cpu_prepared *p);
 
 /* plan_steps.c: turns the table's commands into steps, at most AK_CPU_STEPS_PER_COMMAND each. */
-enum { AK_CPU_STEPS_PER_COMMAND = 2 };
+enum { AK_CPU_STEPS_PER_COMMAND = 4 };
 void ak_cpu_plan_steps(struct ak_cpu_prepared *p);
+
+/* ---- The largest logits alone (output.c) -------------------------------- */
+/* Whether this pass of the output's product reads the low slice of few rows only. */
+bool ak_cpu_wants_best(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
+/* The product's first step, on rows [begin, end). */
+void ak_cpu_output_estimate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                            unsigned thread, uint32_t begin, uint32_t end);
+/* Steps after it; they do nothing if all logits are wanted. */
+ak_cpu_step_fn ak_cpu_step_output_largest, ak_cpu_step_output_rest;
 
 /* run.c */
 void ak_cpu_run(struct ak_backend_table *p, const struct ak_batch *batch);

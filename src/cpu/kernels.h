@@ -11,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "cpu/layout.h"
+#include "cpu/slices.h"
 
 enum {
     AK_LANES = 32,                      /* partial sums of a float dot product */
@@ -112,6 +113,16 @@ struct ak_cpu_kernels {
     const char *name;
 
     struct ak_cpu_tile_kernels tile[AK_QUANT_COUNT]; /* NULL for types without a tile layout */
+
+    /* As ak_dot_tiles_fn over one tile row of Q8_0 in slices. Prefetches the tile row `next`. */
+    void (*dot_slices)(const struct ak_cpu_slices *slices, const struct ak_cpu_slices *next,
+                       size_t k, const uint8_t *restrict activations, size_t act_bytes, size_t n,
+                       float *restrict y, size_t y_stride);
+
+    /* Restores a Q8_0 tile of `blocks` blocks (1 … 8) from its tile of the high slice and its
+     * blocks of the low slice. */
+    void (*join_slices)(const uint8_t *restrict high, const uint8_t *restrict low, size_t blocks,
+                        uint8_t *restrict tile);
 
     /* Dequantizes a stored row of n elements: ak_quant_info.dequantize or a faster equivalent. */
     ak_quant_dequantize_fn *dequantize[AK_QUANT_COUNT];

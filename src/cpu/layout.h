@@ -1,8 +1,8 @@
 /* CPU packed layouts and activation formats. Used by the kernels of every ISA, and by backend.c,
  * which passes the packing functions to pack/.
  *
- * Two layouts, the same for every ISA, so that one packed cache serves any CPU and a row's float
- * terms are added in one order everywhere:
+ * Two layouts, the same for every ISA (a third is in slices.h), so that one packed cache serves any
+ * CPU and a row's float terms are added in one order everywhere:
  *
  *   rows   the stored rows unchanged, one after another; kernels dequantize them.
  *          F32, F16, BF16, F8 and the types without a tile layout.
@@ -65,7 +65,11 @@ enum {
 };
 
 /* Part of the packed cache's key. Raise a layout's number if its bytes change. */
-enum ak_cpu_layout { AK_CPU_LAYOUT_ROWS_1 = 0x0101, AK_CPU_LAYOUT_TILES_1 = 0x0201 };
+enum ak_cpu_layout {
+    AK_CPU_LAYOUT_ROWS_1 = 0x0101,
+    AK_CPU_LAYOUT_TILES_1 = 0x0201,
+    AK_CPU_LAYOUT_SLICES_1 = 0x0301 /* slices.h */
+};
 
 /* Whether `type` has a tile layout. */
 bool ak_cpu_is_tiled(enum ak_quant_type type);

@@ -159,6 +159,32 @@ struct product {
     size_t panel_rows;
 };
 
+/* Restores a tile row of Q8_0. */
+static void join_slices(const struct ak_cpu_kernels *kernels, struct ak_cpu_slices slices, size_t k,
+                        uint8_t *tiles)
+{
+    for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
+        blocks = ak_min_size(left, AK_TILE_BLOCKS);
+        kernels->join_slices(slices.high, slices.low, blocks, tiles);
+        slices.high += ak_cpu_tile_bytes(AK_QUANT_Q5_0, blocks);
+        slices.low += blocks * AK_SLICES_LOW_BLOCK_BYTES;
+        tiles += ak_cpu_tile_bytes(AK_QUANT_Q8_0, blocks);
+    }
+}
+
+/* n tile rows of a part, joined if they are in slices. */
+static const uint8_t *get_tiles(const struct product *m, const struct ak_pack_part *part,
+                                size_t tile, size_t n)
+{
+    size_t k = m->packed->cols, bytes = ak_cpu_tile_row_bytes(m->packed->type, k);
+    if (m->packed->layout != AK_CPU_LAYOUT_SLICES_1)
+        return part->data + tile * bytes;
+    for (size_t i = 0; i < n; i++)
+        join_slices(m->kernels, ak_cpu_get_slices(part->data, k, tile + i), k,
+                    m->scratch->joined + i * bytes);
+    return m->scratch->joined;
+}
+
 static void multiply_tiles(const struct product *m, const struct ak_pack_part *part, uint32_t begin,
                            uint32_t end)
 {
@@ -186,21 +212,37 @@ void ak_cpu_add_terms(const float *terms, size_t n, size_t width, float *y, size
             y[i] = terms[i] + terms[width + i];
 }
 
+/* The products of n tile rows in slices with all terms. */
+static void multiply_slices(const struct product *m, const struct ak_pack_part *part, size_t tile,
+                            size_t n, size_t n_terms)
+{
+    size_t k = m->packed->cols;
+    struct ak_cpu_slices slices = ak_cpu_get_slices(part->data, k, tile), next;
+    for (size_t i = 0; i < n; i++, slices = next) {
+        next = ak_cpu_get_slices(part->data, k, tile + i + 1);
+        m->kernels->dot_slices(&slices, &next, k, m->activations, m->act_bytes, n_terms,
+                               m->scratch->terms + i * AK_TILE_ROWS, n * AK_TILE_ROWS);
+    }
+}
+
 static void multiply_term_tiles(const struct product *m, const struct ak_pack_part *part,
                                 uint32_t begin, uint32_t end)
 {
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
-    size_t bytes = ak_cpu_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
-    size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, n_terms = m->n * AK_TERMS_MAX;
-    bool is_skinny = m->is_skinny && ak_cpu_is_skinny((uint32_t)n_terms);
+    size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, n_terms = m->n * AK_TERMS_MAX,
+           k = m->packed->cols;
+    bool is_skinny = m->is_skinny && ak_cpu_is_skinny((uint32_t)n_terms),
+         has_slices = m->packed->layout == AK_CPU_LAYOUT_SLICES_1;
     for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
         n = ak_min_size(last - tile, is_skinny ? AK_TERM_TILES_MAX : AK_PANEL_I8_TILES_MAX);
-        if (is_skinny) {
-            kernels->dot_tiles(part->data + tile * bytes, n, k, m->activations, m->act_bytes,
+        if (is_skinny && has_slices) {
+            multiply_slices(m, part, tile, n, n_terms);
+        } else if (is_skinny) {
+            kernels->dot_tiles(get_tiles(m, part, tile, n), n, k, m->activations, m->act_bytes,
                                n_terms, m->scratch->terms, n * AK_TILE_ROWS,
                                ak_backend_profile_prefetch(m->profile, m->packed->type, n_terms));
         } else {
-            kernels->unpack_panel_i8(part->data + tile * bytes, n, k, m->scratch->panel_i8);
+            kernels->unpack_panel_i8(get_tiles(m, part, tile, n), n, k, m->scratch->panel_i8);
             kernels->dot_panel_i8(m->scratch->panel_i8, n, k, m->activations, m->act_bytes, n_terms,
                                   m->scratch->terms, n * AK_TILE_ROWS);
         }
@@ -327,20 +369,18 @@ static void multiply_rows(const struct product *m, const struct ak_pack_part *pa
 
 /* ---- BLAS --------------------------------------------------------------- */
 /* Dequantizes rows of a part. */
-static void dequantize_rows(const struct ak_pack_weight *packed,
-                            const struct ak_cpu_kernels *kernels, const struct ak_pack_part *part,
-                            size_t row, size_t n, float *to)
+static void dequantize_rows(const struct product *m, const struct ak_pack_part *part, size_t row,
+                            size_t n, float *to)
 {
+    const struct ak_pack_weight *packed = m->packed;
     uint64_t row_bytes = 0;
     (void)ak_quant_row_bytes(packed->type, packed->cols, &row_bytes);
     for (size_t end = row + n; row < end; row++, to += packed->cols) {
         if (ak_cpu_type_act_format(packed->type) == AK_CPU_ACT_F32)
-            kernels->dequantize[packed->type](part->data + row * row_bytes, to, packed->cols);
+            m->kernels->dequantize[packed->type](part->data + row * row_bytes, to, packed->cols);
         else
-            ak_cpu_dequantize_row(
-                packed->type,
-                part->data + row / AK_TILE_ROWS * ak_cpu_tile_row_bytes(packed->type, packed->cols),
-                packed->cols, row % AK_TILE_ROWS, to);
+            ak_cpu_dequantize_row(packed->type, get_tiles(m, part, row / AK_TILE_ROWS, 1),
+                                  packed->cols, row % AK_TILE_ROWS, to);
     }
 }
 
@@ -356,7 +396,7 @@ static void multiply_blas(const struct product *m, const struct ak_cpu_prepared 
         size_t begin, end;
         n = ak_min_size(part->rows - row, max);
         ak_chunk_range(n, p->n_threads, thread, &begin, &end);
-        dequantize_rows(m->packed, m->kernels, part, row + begin, end - begin, rows + begin * k);
+        dequantize_rows(m, part, row + begin, end - begin, rows + begin * k);
         ak_pool_barrier(p->pool, thread);
         if (thread == 0)
             ak_cpu_blas_dot_rows(&p->cpu->blas, rows, k, n, x, x_stride, m->n, k, m->y + row,
@@ -465,7 +505,9 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
                                                   (struct prefetch_range){ NULL, 0 };
         m.panel_cache = get_panel_cache(p, packed, i);
         m.panel_rows = m.panel_cache.panels ? p->unit : AK_PANEL_ROWS_MAX;
-        if (!blas)
+        if (ak_cpu_wants_best(p, step))
+            ak_cpu_output_estimate(step, p, thread, begin, end);
+        else if (!blas)
             multiply_part(&m, part, begin, end);
         if (c->vector != AK_OP_NONE)
             add_bias(&m, p->weights->vectors[c->vector].data + part->output_offset, begin, end);

@@ -17,10 +17,13 @@ libak_la_SOURCES += \
 	src/cpu/kv.c \
 	src/cpu/layout.c \
 	src/cpu/layout.h \
+	src/cpu/output.c \
 	src/cpu/panel.h \
 	src/cpu/probe.h \
 	src/cpu/linear.c \
 	src/cpu/plan_steps.c \
+	src/cpu/slices.c \
+	src/cpu/slices.h \
 	src/cpu/prepare.c \
 	src/cpu/recurrent.c \
 	src/cpu/roofline.c \

@@ -85,6 +85,13 @@ static bool continues_on_chunk(const struct ak_cpu_prepared *p, const struct ak_
     return is_chunked(next->op) && next->in == linear->out;
 }
 
+/* Whether nothing edits the logits that command i makes: they may be minus infinity. */
+static bool makes_final_logits(const struct ak_cpu_prepared *p, uint32_t i)
+{
+    const struct ak_command *next = get_command(p, i + 1);
+    return !next || next->op == AK_OP_GUMBEL || next->op == AK_OP_ARGMAX;
+}
+
 static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 {
     const struct ak_command *c = get_command(p, i);
@@ -97,9 +104,16 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
         step->n_rows = packed->parts[j].rows > step->n_rows ? packed->parts[j].rows : step->n_rows;
     }
-    step->barrier_skinny = step->barrier_gemm = !continues_on_chunk(p, c, get_command(p, i + 1));
     step->is_chunked = true;
     step->is_stealable = elements / p->n_threads >= STEAL_ELEMENTS_MIN;
+    if (packed->layout == AK_CPU_LAYOUT_SLICES_1 && makes_final_logits(p, i)) {
+        p->output.has_slices = true;
+        add_step(p, ak_cpu_step_output_largest, c, step->row_set);
+        add_step(p, ak_cpu_step_output_rest, c, step->row_set);
+    } else {
+        step->barrier_skinny = step->barrier_gemm =
+            !continues_on_chunk(p, c, get_command(p, i + 1));
+    }
 }
 
 static bool slots_overlap(const struct ak_table *t, uint32_t a, uint32_t b)

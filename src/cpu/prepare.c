@@ -28,7 +28,8 @@ static void *carve(struct carver *c, size_t n, size_t size)
 struct needs {
     size_t act_bytes[AK_CPU_ACT_COUNT];
     size_t k, ordered_row, panel_i8, weight_rows, blas;
-    bool has_residual; /* a residual term outside the logits too */
+    size_t slices_k, slices_rows; /* of an output matrix in slices; 0: none is */
+    bool has_residual;            /* a residual term outside the logits too */
     bool uses_panel_cache;
 };
 
@@ -69,6 +70,10 @@ static struct needs sum_needs(const struct ak_cpu *cpu, const struct ak_weights 
         needs.ordered_row = ak_max_size(needs.ordered_row, packed->order ? packed->cols : 0);
         needs.has_residual = needs.has_residual ||
                              (packed->linear != AK_OP_LINEAR_OUTPUT && ak_cpu_n_terms(packed) > 1);
+        if (packed->layout == AK_CPU_LAYOUT_SLICES_1) {
+            needs.slices_k = packed->cols;
+            needs.slices_rows = packed->parts[0].rows;
+        }
         if (ak_cpu_uses_blas(cpu, packed, SIZE_MAX))
             needs.blas = ak_max_size(needs.blas, ak_cpu_blas_rows(packed->cols) * packed->cols);
         if (ak_cpu_type_act_format(packed->type) != AK_CPU_ACT_F32)
@@ -113,6 +118,13 @@ static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struc
               ak_max_size((size_t)AK_SKINNY_MAX * AK_TERM_TILES_MAX * AK_TILE_ROWS,
                           max_rows * AK_TERMS_MAX * AK_PANEL_I8_TILES_MAX * AK_TILE_ROWS),
               sizeof(float));
+    scratch.joined =
+        carve(c, AK_PANEL_I8_TILES_MAX,
+              needs->slices_k ? ak_cpu_tile_row_bytes(AK_QUANT_Q8_0, needs->slices_k) : 0);
+    scratch.best = carve(c, needs->slices_k ? 1 : 0, sizeof *scratch.best);
+    uint32_t *cursors = carve(c, needs->slices_k ? p->n_threads : 0, sizeof *cursors);
+    if (needs->slices_k && scratch.best)
+        scratch.best->cursors = cursors;
     scratch.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
     scratch.ordered_row = carve(c, needs->ordered_row, sizeof(float));
     scratch.weight_rows = carve(c, needs->weight_rows, sizeof(float));
@@ -175,6 +187,9 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     if (needs->uses_panel_cache)
         carve_panel_caches(c, p);
     p->blocks = carve(c, tokens, sizeof *p->blocks);
+    p->output.n_tiles = (uint32_t)((needs->slices_rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS);
+    p->output.tile_bounds =
+        carve(c, p->output.n_tiles, AK_BEST_ROWS_MAX * sizeof *p->output.tile_bounds);
     p->sampled = carve(c, logits, sizeof *p->sampled);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
     p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);

@@ -171,6 +171,7 @@ void ak_cpu_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
 {
     struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
     p->batch = batch;
+    p->n_passes++;
     find_blocks(p);
     ak_pool_run(p->pool, walk, p);
     p->batch = NULL;

@@ -31,6 +31,15 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
     return AKUNU_OK;
 }
 
+uint32_t ak_gen_completion_n_best(const struct ak_gen_completion *c)
+{
+    if (c->on_logprobs || c->constraint.matcher)
+        return 0;
+    if (c->uses_gumbel)
+        return c->gumbel.temperature > 0.0f ? 0 : 1;
+    return ak_sample_n_best_unedited(c->sampler);
+}
+
 void ak_gen_completion_clear(struct ak_gen_completion *c)
 {
     ak_session_constraint_end(&c->constraint);

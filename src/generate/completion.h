@@ -66,6 +66,9 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
                                   struct ak_error *error);
 void ak_gen_completion_clear(struct ak_gen_completion *c);
 
+/* Number of largest logits of a pass that decide its tokens; 0: all do. */
+uint32_t ak_gen_completion_n_best(const struct ak_gen_completion *c);
+
 /* The only continuation that the grammar allows, at most n_max tokens; *n is 0 without a grammar. A
  * pass may run them before they are sampled. */
 ak_status ak_gen_completion_find_forced(const struct ak_gen_completion *c, uint32_t n_max,

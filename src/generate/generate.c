@@ -221,6 +221,7 @@ static ak_status generate(struct generation *g, struct ak_error *error)
 {
     int32_t first = -1;
     AK_TRY(begin_generation(g, error));
+    ak_session_want_best(g->session, ak_gen_completion_n_best(&g->completion));
     AK_TRY(run_prompt(g, &first, error));
     if (g->completion.limit == 0) {
         g->completion.result->stop = AKUNU_STOP_LENGTH;
@@ -248,6 +249,7 @@ ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *
     };
     *result = (struct akunu_result){ .size = sizeof *result, .stop = AKUNU_STOP_CALLBACK };
     ak_status status = generate(&g, error);
+    ak_session_want_best(g.session, 0);
     ak_gen_speculation_clear(&g.speculation);
     ak_gen_completion_clear(&g.completion);
     return status;

@@ -164,6 +164,7 @@ static void init_completions(struct parallel *c, akunu_completion_fn *on_choice,
 static ak_status run(struct parallel *c, int32_t *sequences, struct ak_error *error)
 {
     AK_TRY(begin_completions(c, ak_session_kv_sequence(&c->session->kv, sequences[0]), error));
+    ak_session_want_best(c->session, ak_gen_completion_n_best(&c->completions[0]));
     AK_TRY(run_prompt(c, sequences, error));
     for (size_t i = 0; c->completions[0].limit == 0 && i < c->n; i++)
         c->completions[i].result->stop = AKUNU_STOP_LENGTH;
@@ -182,6 +183,7 @@ ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
         init_completions(&c, on_choice, sequences[0], results);
         status = run(&c, sequences, error);
     }
+    ak_session_want_best(c.session, 0);
     for (size_t i = 0; c.completions && i < n; i++)
         ak_gen_completion_clear(&c.completions[i]);
     for (size_t i = 1; status != AKUNU_OK && i < n; i++)

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "weights/composed.h"
 
-enum { GROUP_ROWS = 16, SAMPLE_COLS = 2 * 256 + 32 };
+enum { SAMPLE_COLS = 2 * 256 + 32 };
 
 static void add_number(struct ak_sha256 *h, uint64_t value)
 {
@@ -62,17 +62,20 @@ static void add_composed(struct ak_sha256 *h, const struct ak_weights *w, uint32
 
 /* What the packer makes of a synthetic weight: a changed packer then never finds the caches of its
  * former version, even if nobody changed a version number. */
-static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend,
-                            enum ak_quant_type type, struct ak_error *error)
+static ak_status add_sample(struct ak_sha256 *h, const struct ak_pack_weight *packed_weight,
+                            struct ak_error *error)
 {
+    struct ak_backend *backend = packed_weight->backend;
     const struct ak_backend_ops *ops = backend->ops;
+    enum ak_quant_type type = packed_weight->type;
+    uint32_t layout = packed_weight->layout, rows = ops->group_rows(backend, layout);
     uint32_t block = ak_quant_info(type)->block_elems, cols = SAMPLE_COLS / block * block;
     uint64_t row_bytes;
     if (!ak_quant_row_bytes(type, cols, &row_bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: no sample of it can be packed",
                        ak_quant_info(type)->name);
-    uint64_t bytes = GROUP_ROWS * row_bytes,
-             packed_bytes = ops->packed_bytes(backend, type, GROUP_ROWS, cols);
+    uint64_t bytes = rows * row_bytes,
+             packed_bytes = ops->packed_bytes(backend, layout, type, rows, cols);
     uint8_t *stored = ak_alloc(bytes, 1), *packed = ak_alloc_aligned(packed_bytes);
     ak_status status = AKUNU_OK;
     if (!stored || !packed) {
@@ -82,12 +85,12 @@ static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend,
         for (uint64_t i = 0; i < bytes; i++)
             stored[i] = (uint8_t)((x = x * 1664525u + 1013904223u) >> 24);
         struct ak_view view = { .type = type,
-                                .rows = GROUP_ROWS,
+                                .rows = rows,
                                 .cols = cols,
                                 .plane = { { stored, bytes } },
                                 .name = "",
                                 .n_dims = 2 };
-        ops->pack(backend, &view, 0, GROUP_ROWS, packed);
+        ops->pack(backend, layout, &view, 0, rows, packed);
         ak_sha256_add(h, packed, packed_bytes);
     }
     ak_free(stored);
@@ -95,11 +98,12 @@ static ak_status add_sample(struct ak_sha256 *h, struct ak_backend *backend,
     return status;
 }
 
-/* True if no weight before it has the same type and backend. */
+/* True if no weight before it has the same type, layout and backend. */
 static bool is_first(const struct ak_weights *w, uint32_t i)
 {
     for (uint32_t j = 0; j < i; j++)
         if (w->packed[j].bytes > 0 && w->packed[j].type == w->packed[i].type &&
+            w->packed[j].layout == w->packed[i].layout &&
             w->packed[j].backend == w->packed[i].backend)
             return false;
     return true;
@@ -126,9 +130,9 @@ ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *
             continue;
         add_packed(&h, packed);
         add_composed(&h, w, i);
-        if (is_first(w, i) && packed->backend->ops->packed_bytes(packed->backend, packed->type,
-                                                                 GROUP_ROWS, SAMPLE_COLS) > 0)
-            AK_TRY(add_sample(&h, packed->backend, packed->type, error));
+        if (is_first(w, i) && packed->backend->ops->packed_bytes(packed->backend, packed->layout,
+                                                                 packed->type, 1, SAMPLE_COLS) > 0)
+            AK_TRY(add_sample(&h, packed, error));
     }
     ak_sha256_end(&h, out->digest);
     return AKUNU_OK;

@@ -5,11 +5,23 @@
 #include "pack/pack.h"
 #include "weights/composed.h"
 
-enum { WINDOW_BYTES = 1 << 20, GROUP_ROWS = 16 };
+enum { WINDOW_BYTES = 1 << 20 };
+
+static uint32_t group_rows(const struct ak_pack_weight *packed)
+{
+    return packed->backend->ops->group_rows(packed->backend, packed->layout);
+}
 
 static uint64_t group_bytes(const struct ak_pack_weight *packed)
 {
-    return ak_pack_bytes(packed->backend, packed->parts[0].view, GROUP_ROWS);
+    return ak_pack_bytes(packed->backend, packed->layout, packed->parts[0].view,
+                         group_rows(packed));
+}
+
+static uint64_t n_groups_of(const struct ak_pack_weight *packed, const struct ak_pack_part *part)
+{
+    uint32_t rows = group_rows(packed);
+    return ((uint64_t)part->rows + rows - 1) / rows;
 }
 
 uint64_t ak_pack_slack(const struct ak_pack_job *job)
@@ -31,7 +43,7 @@ struct rows {
 static bool rows_in(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
                     const struct ak_pack_range *range, struct rows *out)
 {
-    uint64_t bytes = group_bytes(packed), n_groups = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS;
+    uint64_t bytes = group_bytes(packed), n_groups = n_groups_of(packed, part);
     if (bytes == 0 || part->offset >= range->end || part->offset + n_groups * bytes <= range->begin)
         return false;
     uint64_t before = range->begin > part->offset ? range->begin - part->offset : 0,
@@ -41,8 +53,9 @@ static bool rows_in(const struct ak_pack_weight *packed, const struct ak_pack_pa
     last = last < n_groups ? last : n_groups;
     if (first >= last)
         return false;
-    out->first = (uint32_t)first * GROUP_ROWS;
-    out->n = last == n_groups ? part->rows - out->first : (uint32_t)(last - first) * GROUP_ROWS;
+    out->first = (uint32_t)first * group_rows(packed);
+    out->n =
+        last == n_groups ? part->rows - out->first : (uint32_t)(last - first) * group_rows(packed);
     out->at = part->offset + first * bytes;
     return true;
 }
@@ -114,8 +127,8 @@ static void pack_rows(const struct ak_pack_job *job, const struct ak_pack_weight
     struct piece piece;
     for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
         piece = find_piece(view, row, rows);
-        packed->backend->ops->pack(packed->backend, piece.view, piece.first, piece.n,
-                                   out + (row - rows->first) / GROUP_ROWS * bytes);
+        packed->backend->ops->pack(packed->backend, packed->layout, piece.view, piece.first,
+                                   piece.n, out + (row - rows->first) / group_rows(packed) * bytes);
         if (job->source)
             advise_source(job, piece.view, piece.first, piece.n, choose_advice(job, piece.view));
     }
@@ -124,8 +137,7 @@ static void pack_rows(const struct ak_pack_job *job, const struct ak_pack_weight
 /* A job's ranges do not overlap: a part is packed once the ranges have covered its bytes. */
 static bool is_done(const struct ak_pack_weight *packed, const struct ak_pack_part *part)
 {
-    return atomic_load(&part->n_packed_bytes) ==
-           (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
+    return atomic_load(&part->n_packed_bytes) == n_groups_of(packed, part) * group_bytes(packed);
 }
 
 /* Several parts may come from one merged tensor. */
@@ -141,7 +153,7 @@ static bool is_tensor_done(const struct ak_pack_weight *packed, const struct ak_
 static void count_done(const struct ak_pack_job *job, const struct ak_pack_weight *packed,
                        struct ak_pack_part *part, const struct ak_pack_range *range)
 {
-    uint64_t end = part->offset + (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group_bytes(packed);
+    uint64_t end = part->offset + n_groups_of(packed, part) * group_bytes(packed);
     uint64_t from = range->begin > part->offset ? range->begin : part->offset,
              to = range->end < end ? range->end : end;
     if (!job->source || from >= to)
@@ -231,7 +243,7 @@ static unsigned find_reader(const struct ak_pack_job *job, uint64_t at)
         uint64_t group = group_bytes(packed);
         for (uint32_t j = 0; j < packed->n_parts; j++) {
             const struct ak_pack_part *part = &packed->parts[j];
-            uint64_t bytes = (part->rows + GROUP_ROWS - 1) / GROUP_ROWS * group;
+            uint64_t bytes = n_groups_of(packed, part) * group;
             if (at >= part->offset && at - part->offset < bytes)
                 return (unsigned)((at - part->offset) / group * ak_pool_threads(job->pool) /
                                   (bytes / group));

@@ -116,7 +116,8 @@ uint64_t ak_pack_read_bytes(const struct ak_pack_weight *packed);
 
 /* Bytes of `rows` of a view in the packed block, a whole number of 16-row groups; 0: zero-copy,
  * used in place. */
-uint64_t ak_pack_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows);
+uint64_t ak_pack_bytes(const struct ak_backend *backend, uint32_t layout,
+                       const struct ak_view *view, uint32_t rows);
 
 /* 0 … 1, from the calling thread; returns false to cancel. */
 typedef bool ak_pack_progress_fn(double fraction, void *user);

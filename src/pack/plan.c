@@ -119,10 +119,11 @@ struct parts {
 };
 
 /* A composed tensor is always packed. */
-uint64_t ak_pack_bytes(const struct ak_backend *backend, const struct ak_view *view, uint32_t rows)
+uint64_t ak_pack_bytes(const struct ak_backend *backend, uint32_t layout,
+                       const struct ak_view *view, uint32_t rows)
 {
     uint64_t row_bytes = 0,
-             bytes = backend->ops->packed_bytes(backend, view->type, rows, view->cols);
+             bytes = backend->ops->packed_bytes(backend, layout, view->type, rows, view->cols);
     if (bytes > 0 || !view->composed_tensor)
         return bytes;
     (void)ak_quant_row_bytes(view->type, view->cols,
@@ -145,7 +146,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
                                        .n_experts = parts->n_experts,
                                        .n_parts = n,
                                        .bias = bias,
-                                       .layout = backend->ops->layout(backend, view->type),
+                                       .layout = backend->ops->layout(backend, linear, view),
                                        .order = ak_composed_order(view) };
     for (uint32_t i = 0; i < n; i++) {
         const struct ak_view *part = parts->views[first + i];
@@ -155,7 +156,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
                                                   .output_offset = parts->at[first + i],
                                                   .offset = w->block_bytes + packed->bytes,
                                                   .data = part->plane[0].data };
-        packed->bytes += ak_pack_bytes(backend, part, part->rows);
+        packed->bytes += ak_pack_bytes(backend, packed->layout, part, part->rows);
     }
     w->block_bytes += ak_round_up(packed->bytes, WEIGHT_ALIGN);
 }

@@ -92,6 +92,16 @@ uint32_t ak_sample_n_best(const struct ak_sampler *s)
     return top_k ? (uint32_t)s->params.top_k : 0;
 }
 
+/* If no bias lifts a token, the best ones were among as many more as have a bias. */
+uint32_t ak_sample_n_best_unedited(const struct ak_sampler *s)
+{
+    uint32_t n = s->n_leading == 0 ? ak_sample_n_best(s) : 0;
+    for (size_t i = 0; i < s->n_bias; i++)
+        if (!(s->bias[i].bias <= 0.0f))
+            return 0;
+    return n && s->n_bias <= UINT32_MAX - n ? n + (uint32_t)s->n_bias : 0;
+}
+
 const struct ak_sample_candidate *ak_sample_find_best(struct ak_sampler *s, const float *logits,
                                                       uint32_t n, uint32_t *n_found)
 {

@@ -52,6 +52,8 @@ ak_status ak_sample_token(struct ak_sampler *s, const float *logits, int32_t *to
 
 /* Number of best tokens that ak_sample_token looks at; 0: any number. */
 uint32_t ak_sample_n_best(const struct ak_sampler *s);
+/* The same before bias and leading samplers edit the logits; 0: any number. */
+uint32_t ak_sample_n_best_unedited(const struct ak_sampler *s);
 
 /* The n best tokens after bias, penalties and DRY, best first, or fewer if there are no more. Valid
  * until the sampler's next call. */

@@ -137,6 +137,7 @@ static ak_status run_tokens(struct ak_session *s, struct ak_backend_table *prepa
         .pages = s->kv.tables,
         .n_logits = arrange_tokens(s, tokens, n, n_order),
         .logit_rows = s->logit_rows,
+        .n_best = s->n_best,
         .gumbel = gumbel,
     };
     uint32_t at = 0;
@@ -188,6 +189,13 @@ ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token
     AK_TRY(ak_session_run_pass(s, s->logits, tokens, n, (struct ak_gumbel_params){ 0 }, error));
     s->n_last = (uint32_t)n;
     return AKUNU_OK;
+}
+
+void ak_session_want_best(struct ak_session *s, uint32_t n_best)
+{
+    if (s->n_best != n_best)
+        s->n_last = 0;
+    s->n_best = n_best;
 }
 
 const float *ak_session_logits(const struct ak_session *s, size_t i)

@@ -47,7 +47,9 @@ struct ak_session {
     uint32_t *caller_index; /* by row: index of the caller's token */
     /* by caller's token: its logits row; AK_OP_NONE: no logits */
     uint32_t *caller_rows;
-    uint32_t n_last;                 /* tokens of the last pass; 0: it left no logits */
+    uint32_t n_last; /* tokens of the last pass; 0: it left no logits */
+    /* largest logits of each row that are wanted, as in struct ak_batch; generate/ sets it */
+    uint32_t n_best;
     uint32_t *counts, *next_rows;    /* by sequence; counts are 0 between passes */
     uint32_t *order;                 /* sequences of the pass in order of appearance */
     struct akunu_batch_token *chunk; /* [batch]: tokens of prefill and embed */
@@ -101,6 +103,9 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
  * the most likely one at 0. Leaves no logits. next[i] is -1 if no logit is a number. */
 ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
                             struct ak_gumbel_params gumbel, int32_t *next, struct ak_error *error);
+
+/* Sets n_best for the passes to come. Logits of earlier passes are no longer valid. */
+void ak_session_want_best(struct ak_session *s, uint32_t n_best);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cpu/blas.h"
 #include "cpu/kernels.h"
+#include "cpu/slices.h"
 #include "cpu/tile256.h"
 #include "quant/block.h"
 #include "tests/cpu/evex.h"
@@ -53,6 +54,14 @@ static void random_bytes(void *out, size_t n)
     uint8_t *bytes = out;
     for (size_t i = 0; i < n; i++)
         bytes[i] = (uint8_t)(random_bits() >> 32);
+}
+
+/* Q8_0 rows with ordinary scales. */
+static void random_q8_0(uint8_t *rows, size_t n_blocks)
+{
+    random_bytes(rows, n_blocks * sizeof(struct ak_quant_block_q8_0));
+    for (size_t i = 0; i < n_blocks; i++)
+        rows[i * sizeof(struct ak_quant_block_q8_0) + 1] &= 0x3b;
 }
 
 /* ---- Memory ------------------------------------------------------------- */
@@ -555,6 +564,66 @@ END_TEST
 
 /* The largest sums that there can be, also of two, of four, of all products in a
  * lane: what has 16 bits must not saturate. −128 and 127 are 0x80 and 0x7f. */
+START_TEST(slices_are_the_tiles)
+{
+    enum { ROWS = AK_SLICES_ROWS + 20 }; /* two groups, the second one with part of a tile row */
+    struct ak_cpu_kernels tested, scalar;
+    if (!bundles(_i, &tested, &scalar))
+        return;
+    random_state = 4711;
+    for (size_t k = AK_BLOCK_K; k <= 2 * AK_TILE_K + 3 * AK_BLOCK_K; k += AK_BLOCK_K) {
+        size_t row_bytes = k / AK_BLOCK_K * sizeof(struct ak_quant_block_q8_0),
+               bytes = ak_cpu_tile_row_bytes(AK_QUANT_Q8_0, k), n_tiles = (ROWS + 15) / 16;
+        uint8_t *stored = exact(ROWS * row_bytes),
+                *packed = exact((size_t)ak_cpu_slices_bytes(ROWS, k)), *want = exact(bytes),
+                *got = exact(bytes);
+        struct ak_view view = { .type = AK_QUANT_Q8_0,
+                                .rows = ROWS,
+                                .cols = (uint32_t)k,
+                                .plane = { { stored, ROWS * row_bytes } } };
+        uint8_t *tokens = quantize_tokens(&scalar, AK_CPU_ACT_Q8_32, A_EXTREME, TOKENS_MAX, k);
+        size_t act_bytes = ak_cpu_act_bytes(AK_CPU_ACT_Q8_32, k);
+        random_q8_0(stored, ROWS * k / AK_BLOCK_K);
+        ak_cpu_pack_slices(&view, 0, ROWS, packed);
+        for (size_t i = 0; i < n_tiles; i++) {
+            const void *rows[AK_TILE_ROWS];
+            float sums[TOKENS_MAX][AK_TILE_ROWS], from_slices[TOKENS_MAX][AK_TILE_ROWS];
+            struct ak_cpu_slices slices = ak_cpu_get_slices(packed, k, i);
+            const uint8_t *high = slices.high, *low = slices.low;
+            uint8_t *to = got;
+            for (size_t r = 0; r < AK_TILE_ROWS; r++)
+                rows[r] = i * AK_TILE_ROWS + r < ROWS ?
+                              stored + (i * AK_TILE_ROWS + r) * row_bytes :
+                              NULL;
+            ak_cpu_pack_tiles(AK_QUANT_Q8_0, rows, k, want);
+            for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
+                blocks = ak_min_size(left, AK_TILE_BLOCKS);
+                tested.join_slices(high, low, blocks, to);
+                high += ak_cpu_tile_bytes(AK_QUANT_Q5_0, blocks);
+                low += blocks * AK_SLICES_LOW_BLOCK_BYTES;
+                to += ak_cpu_tile_bytes(AK_QUANT_Q8_0, blocks);
+            }
+            for (size_t j = 0; j < bytes; j++)
+                ck_assert_msg(got[j] == want[j], "%s: k %zu, tile row %zu, byte %zu of %zu",
+                              tested.name, k, i, j, bytes);
+            for (size_t n = 1; n <= TOKENS_MAX; n++) {
+                scalar.tile[AK_QUANT_Q8_0].dot_tiles(want, 1, k, tokens, act_bytes, n, *sums,
+                                                     AK_TILE_ROWS, 0);
+                tested.dot_slices(&slices, &slices, k, tokens, act_bytes, n, *from_slices,
+                                  AK_TILE_ROWS);
+                ck_assert_msg(memcmp(sums, from_slices, n * sizeof *sums) == 0,
+                              "%s: k %zu, tile row %zu, %zu tokens", tested.name, k, i, n);
+            }
+        }
+        release(tokens);
+        release(stored);
+        release(packed);
+        release(want);
+        release(got);
+    }
+}
+END_TEST
+
 START_TEST(products_do_not_saturate)
 {
     static const enum weights weights[] = { W_ZERO_BITS, W_ONE_BITS, W_MIN_BYTES, W_MAX_BYTES };
@@ -1526,6 +1595,7 @@ int main(void)
     tcase_add_loop_test(kernels, products_are_scalar, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, products_do_not_saturate, N_TILED, N_BUNDLES * N_TILED);
     tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);
+    tcase_add_loop_test(kernels, slices_are_the_tiles, 0, N_BUNDLES);
     tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_CPU_ISA_COUNT);
     tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_CPU_ISA_COUNT);
     tcase_add_loop_test(kernels, e4m3_is_the_reference, 1, AK_CPU_ISA_COUNT);

@@ -470,10 +470,10 @@ START_TEST(header_bits)
 }
 END_TEST
 
-static void pack_otherwise(const struct ak_backend *b, const struct ak_view *view, uint32_t first,
-                           uint32_t n, void *to)
+static void pack_otherwise(const struct ak_backend *b, uint32_t layout, const struct ak_view *view,
+                           uint32_t first, uint32_t n, void *to)
 {
-    (void)b, (void)view, (void)first, (void)n;
+    (void)b, (void)layout, (void)view, (void)first, (void)n;
     *(uint8_t *)to = 1;
 }
 

@@ -422,6 +422,60 @@ START_TEST(logprobs_of_vocabularies)
 }
 END_TEST
 
+/* ---- Only the best logits ------------------------------------------------ */
+static int descending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* Samples the same token 40 times from all logits and from the n best of them alone. */
+static void check_best_suffice(const struct akunu_sampling *p, uint32_t n_best)
+{
+    struct ak_sampler *of_all = new_sampler(p), *of_best = new_sampler(p);
+    ck_assert_uint_eq(ak_sample_n_best_unedited(of_all), n_best);
+    for (uint32_t round = 0; round < 40 && n_best > 0; round++) {
+        struct ak_error error = { 0 };
+        float all[N], best[N], sorted[N];
+        int32_t token, other;
+        for (uint32_t i = 0; i < N; i++) /* with ties */
+            all[i] = (float)((i * 2654435761u ^ round * 40503u) % 97 % 23) * 0.25f;
+        memcpy(sorted, all, sizeof all);
+        qsort(sorted, N, sizeof *sorted, descending);
+        for (uint32_t i = 0; i < N; i++)
+            best[i] = all[i] < sorted[n_best - 1] ? -INFINITY : all[i];
+        ck_assert_int_eq(ak_sample_token(of_all, all, &token, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_sample_token(of_best, best, &other, &error), AKUNU_OK);
+        ck_assert_int_eq(token, other);
+    }
+    ak_sample_free(of_all);
+    ak_sample_free(of_best);
+}
+
+START_TEST(best_logits_suffice)
+{
+    static const struct akunu_logit_bias down[] = { { 3, -INFINITY }, { 7, -1.5f }, { 11, 0.0f } },
+                                         up[] = { { 3, -1.0f }, { 7, 0.5f } };
+    struct akunu_sampling p = usual();
+    p.top_k = 8;
+    check_best_suffice(&p, 8);
+    p.logit_bias = down;
+    p.n_logit_bias = 3;
+    check_best_suffice(&p, 11);
+    p.temperature = 0.0f;
+    check_best_suffice(&p, 4);
+    p.logit_bias = up;
+    p.n_logit_bias = 2;
+    check_best_suffice(&p, 0);
+    p = usual();
+    p.top_k = 0;
+    check_best_suffice(&p, 0);
+    p.top_k = 8;
+    p.presence_penalty = 0.5f;
+    check_best_suffice(&p, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sampling");
@@ -435,6 +489,7 @@ int main(void)
     tcase_add_test(tests, anything_at_all);
     tcase_add_test(tests, logprobs_by_hand);
     tcase_add_test(tests, logprobs_of_vocabularies);
+    tcase_add_test(tests, best_logits_suffice);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cpu/slices.h"
 #include "cpu/setter.h"
 #include "quant/block.h"
 
@@ -223,36 +224,51 @@ static float block_iq4_xs(const uint8_t *w, const struct ak_cpu_act256 *a, float
 typedef float block32_fn(const uint8_t *w, const struct ak_cpu_act32 *a, float acc);
 typedef float block256_fn(const uint8_t *w, const struct ak_cpu_act256 *a, float acc);
 
-/* Iterates over tiles, rows and tokens; each row is first gathered into its stored form. */
+/* Adds the products of a tile of `elems` columns to y; each row is first gathered into its stored
+ * form. */
+static void add_tile(enum ak_quant_type type, block32_fn *block32, block256_fn *block256,
+                     const uint8_t *tile, size_t elems, const uint8_t *activations,
+                     size_t act_bytes, size_t n, float *y, size_t y_stride)
+{
+    const struct ak_quant_info *info = ak_quant_info(type);
+    uint8_t stored[8 * 40];
+    for (size_t r = 0; r < AK_TILE_ROWS; r++) {
+        ak_cpu_gather_row(type, tile, elems / AK_BLOCK_K, r, stored);
+        for (size_t t = 0; t < n; t++) {
+            const void *act = activations + t * act_bytes;
+            const struct ak_cpu_act32 *a = act;
+            float *acc = y + t * y_stride + r;
+            if (block256)
+                *acc = block256(stored, act, *acc);
+            for (size_t b = 0; !block256 && b < elems / AK_BLOCK_K; b++)
+                *acc = block32(stored + b * info->block_bytes, a + b, *acc);
+        }
+    }
+}
+
+static void zero_rows(float *y, size_t y_stride, size_t n)
+{
+    for (size_t t = 0; t < n; t++)
+        memset(y + t * y_stride, 0, AK_TILE_ROWS * sizeof *y);
+}
+
+/* Activations from column k on. */
+static const uint8_t *act_from(const uint8_t *activations, size_t k, bool is_256)
+{
+    return activations + (is_256 ? k / AK_TILE_K * sizeof(struct ak_cpu_act256) :
+                                   k / AK_BLOCK_K * sizeof(struct ak_cpu_act32));
+}
+
 static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn *block256,
                       const uint8_t *tiles, size_t n_tiles, size_t k, const uint8_t *activations,
                       size_t act_bytes, size_t n, float *y, size_t y_stride)
 {
-    const struct ak_quant_info *info = ak_quant_info(type);
-    uint8_t stored[8 * 40];
-    for (size_t i = 0; i < n_tiles; i++) {
-        for (size_t t = 0; t < n; t++)
-            memset(y + t * y_stride + i * AK_TILE_ROWS, 0, AK_TILE_ROWS * sizeof *y);
-        for (size_t at = 0; at < k; at += AK_TILE_K) {
-            size_t elems = ak_min_size(k - at, AK_TILE_K);
-            for (size_t r = 0; r < AK_TILE_ROWS; r++) {
-                ak_cpu_gather_row(type, tiles, elems / AK_BLOCK_K, r, stored);
-                for (size_t t = 0; t < n; t++) {
-                    const uint8_t *act = activations + t * act_bytes;
-                    float acc = y[t * y_stride + i * AK_TILE_ROWS + r];
-                    if (block256) {
-                        acc = block256(
-                            stored,
-                            (const struct ak_cpu_act256 *)(const void *)act + at / AK_TILE_K, acc);
-                    } else {
-                        const struct ak_cpu_act32 *a =
-                            (const struct ak_cpu_act32 *)(const void *)act + at / AK_BLOCK_K;
-                        for (size_t b = 0; b < elems / AK_BLOCK_K; b++)
-                            acc = block32(stored + b * info->block_bytes, a + b, acc);
-                    }
-                    y[t * y_stride + i * AK_TILE_ROWS + r] = acc;
-                }
-            }
+    for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
+        zero_rows(y, y_stride, n);
+        for (size_t at = 0, elems; at < k; at += elems) {
+            elems = ak_min_size(k - at, AK_TILE_K);
+            add_tile(type, block32, block256, tiles, elems, act_from(activations, at, block256),
+                     act_bytes, n, y, y_stride);
             tiles += ak_cpu_tile_bytes(type, elems / AK_BLOCK_K);
         }
     }
@@ -285,8 +301,60 @@ static void dot_tiles(enum ak_quant_type type, block32_fn *block32, block256_fn 
 #define TILE256(name, NAME) KERNELS(dot_##name, unpack_##name, AK_QUANT_##NAME, NULL, block_##name)
 #include "cpu/types.def"
 
+/* Byte p of word i of a block: its number in the high slice, and its low bits. */
+static unsigned high_number(const uint8_t *fifth_bits, const uint8_t *lines, size_t i, size_t p)
+{
+    unsigned fifth = fifth_bits[i * 8 + p / 8] >> p % 8 & 1u,
+             others = lines[i % 4 * AK_LINE_BYTES + p] >> i / 4 * 4 & 15u;
+    return fifth << 4 | others;
+}
+
+static unsigned low_number(const uint8_t *lines, size_t i, size_t p)
+{
+    return (lines[i / 4 * AK_LINE_BYTES + p] >> i % 4 * 2 & 3u) |
+           (lines[2 * AK_LINE_BYTES + p] >> i & 1u) << 2;
+}
+
+static void join_slices(const uint8_t *restrict high, const uint8_t *restrict low, size_t blocks,
+                        uint8_t *restrict tile)
+{
+    size_t scale_bytes = ak_round_up(blocks * AK_TILE_ROWS * 2, AK_LINE_BYTES);
+    const uint8_t *fifth_bits = high + scale_bytes, *lines = fifth_bits + blocks * AK_LINE_BYTES;
+    uint8_t *to = tile + scale_bytes;
+    memcpy(tile, high, scale_bytes);
+    for (size_t b = 0; b < blocks; b++) {
+        for (size_t i = 0; i < AK_BLOCK_K / 4; i++, to += AK_LINE_BYTES)
+            for (size_t p = 0; p < AK_LINE_BYTES; p++)
+                to[p] =
+                    (uint8_t)(high_number(fifth_bits, lines, i, p) << 3 | low_number(low, i, p));
+        fifth_bits += AK_LINE_BYTES;
+        lines += 4 * AK_LINE_BYTES;
+        low += AK_SLICES_LOW_BLOCK_BYTES;
+    }
+}
+
+static void dot_slices(const struct ak_cpu_slices *slices, const struct ak_cpu_slices *next,
+                       size_t k, const uint8_t *restrict activations, size_t act_bytes, size_t n,
+                       float *restrict y, size_t y_stride)
+{
+    uint8_t tile[AK_TILE_ROWS * AK_TILE_BLOCKS * 34];
+    const uint8_t *high = slices->high, *low = slices->low;
+    (void)next; /* arithmetic takes longer than memory */
+    zero_rows(y, y_stride, n);
+    for (size_t at = 0, elems; at < k; at += elems) {
+        elems = ak_min_size(k - at, AK_TILE_K);
+        join_slices(high, low, elems / AK_BLOCK_K, tile);
+        add_tile(AK_QUANT_Q8_0, block_q8_0, NULL, tile, elems, act_from(activations, at, false),
+                 act_bytes, n, y, y_stride);
+        high += ak_cpu_tile_bytes(AK_QUANT_Q5_0, elems / AK_BLOCK_K);
+        low += elems / AK_BLOCK_K * AK_SLICES_LOW_BLOCK_BYTES;
+    }
+}
+
 AK_SETTER(dot_tiles)
 {
+    k->dot_slices = dot_slices;
+    k->join_slices = join_slices;
 #define SET(name, NAME)                                                                            \
     k->tile[AK_QUANT_##NAME] =                                                                     \
         (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_##name##_panel };

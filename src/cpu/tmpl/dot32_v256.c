@@ -6,6 +6,7 @@
  * row and block: 8 lines with one byte per number, a line of f32 scales, and a line of f32 minimums
  * if the type has them. Numbers are unsigned and include their offset, unless they are wide
  * (step.h); the sums start from the offset's contribution. */
+#include "cpu/slices.h"
 #include "cpu/setter.h"
 
 #include "cpu/tmpl/tiles_v256.h"
@@ -16,6 +17,10 @@ enum {
     PANEL_QUANTS_BYTES = BLOCK_WORDS * AK_LINE_BYTES
 };
 
+/* A Q8_0 matrix in slices (slices.h), a type of this file alone: the blocks are those of Q5_0 with
+ * a block of the low slice. */
+#define SLICES ((enum ak_quant_type)AK_QUANT_COUNT)
+
 AK_KERNEL bool has_minimum(enum ak_quant_type type)
 {
     return type == AK_QUANT_Q4_1 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A4 ||
@@ -24,7 +29,7 @@ AK_KERNEL bool has_minimum(enum ak_quant_type type)
 
 AK_KERNEL bool has_fifth_bits(enum ak_quant_type type)
 {
-    return type == AK_QUANT_Q5_0 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A5;
+    return type == AK_QUANT_Q5_0 || type == AK_QUANT_Q5_1 || type == AK_QUANT_A5 || type == SLICES;
 }
 
 AK_KERNEL bool has_values(enum ak_quant_type type)
@@ -40,7 +45,8 @@ AK_KERNEL bool has_bytes(enum ak_quant_type type)
 
 AK_KERNEL bool is_wide(enum ak_quant_type type)
 {
-    return type == AK_QUANT_Q8_0 || type == AK_QUANT_IQ4_NL || type == AK_QUANT_A8;
+    return type == AK_QUANT_Q8_0 || type == AK_QUANT_IQ4_NL || type == AK_QUANT_A8 ||
+           type == SLICES;
 }
 
 /* Largest number of a type that is not wide. */
@@ -86,6 +92,7 @@ AK_KERNEL size_t packed_block_bytes(enum ak_quant_type type)
 /* Addresses of the parts of one block. */
 struct ak_avx2_block {
     const uint8_t *scales, *minimums, *high, *lines;
+    const uint8_t *low; /* SLICES: its lines of the low slice */
 };
 
 AK_KERNEL struct ak_avx2_block find_block(enum ak_quant_type type, bool is_panel, const uint8_t *w,
@@ -94,14 +101,15 @@ AK_KERNEL struct ak_avx2_block find_block(enum ak_quant_type type, bool is_panel
     if (is_panel) {
         const uint8_t *lines = w + b * panel_block_bytes(type);
         return (struct ak_avx2_block){ lines + PANEL_QUANTS_BYTES,
-                                       lines + PANEL_QUANTS_BYTES + AK_LINE_BYTES, NULL, lines };
+                                       lines + PANEL_QUANTS_BYTES + AK_LINE_BYTES, NULL, lines,
+                                       NULL };
     }
     size_t factors = n_blocks * factor_bytes(type) * (has_minimum(type) ? 2 : 1);
     const uint8_t *high = w + ak_round_up(factors, AK_LINE_BYTES);
     const uint8_t *lines = high + (has_fifth_bits(type) ? n_blocks * 64 : 0);
     return (struct ak_avx2_block){ w + b * factor_bytes(type),
                                    w + (n_blocks + b) * factor_bytes(type), high + b * 64,
-                                   lines + b * line_bytes(type) };
+                                   lines + b * line_bytes(type), NULL };
 }
 
 AK_KERNEL __m256 load_floats(const uint8_t *p)
@@ -144,6 +152,23 @@ AK_KERNEL __m256i fifth_bits(const uint8_t *bits)
     return _mm256_and_si256(_mm256_cmpeq_epi8(own, bit_of), _mm256_set1_epi8(16));
 }
 
+/* The low bits of word i, added to its number in the high slice. */
+AK_KERNEL __m256i join_word(__m256i high, const uint8_t *low, size_t i, size_t half)
+{
+    __m256i word = _mm256_slli_epi16(high, 3),
+            pairs = _mm256_srli_epi16(load_bytes(low + i / 4 * AK_LINE_BYTES + half * HALF_LINE),
+                                      (int)(i % 4 * 2)),
+            third = load_bytes(low + 2 * AK_LINE_BYTES + half * HALF_LINE);
+    third = i < 2 ? _mm256_slli_epi16(third, (int)(2 - i)) : _mm256_srli_epi16(third, (int)(i - 2));
+    return or_masked(or_masked(word, pairs, 3), third, 4);
+}
+
+/* Packed with a bias of 128. */
+AK_KERNEL __m256i change_bias(__m256i word)
+{
+    return _mm256_xor_si256(word, _mm256_set1_epi8((char)(128 - WIDE_BIAS)));
+}
+
 /* Rows 8·half … 8·half + 7 of line `line` + 4·nibble of a block; 4-bit types have it in nibble
  * `nibble` of interleaved line `line`. */
 AK_KERNEL __m256i block_word(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
@@ -153,14 +178,15 @@ AK_KERNEL __m256i block_word(enum ak_quant_type type, bool is_panel, const struc
     const uint8_t *lines = at->lines + half * HALF_LINE;
     if (is_panel)
         return load_bytes(lines + i * AK_LINE_BYTES);
-    if (has_bytes(type)) /* packed with a bias of 128 */
-        return _mm256_xor_si256(load_bytes(lines + i * AK_LINE_BYTES),
-                                _mm256_set1_epi8((char)(128 - WIDE_BIAS)));
+    if (has_bytes(type))
+        return change_bias(load_bytes(lines + i * AK_LINE_BYTES));
     __m256i v = load_bytes(lines + line * AK_LINE_BYTES);
     v = nibble == 0 ? low_nibbles(v) : high_nibbles(v);
     if (has_values(type))
         return nibble_values(type, WIDE_BIAS, v);
-    return has_fifth_bits(type) ? _mm256_or_si256(v, fifth_bits(at->high + i * 8 + half * 4)) : v;
+    if (has_fifth_bits(type))
+        v = _mm256_or_si256(v, fifth_bits(at->high + i * 8 + half * 4));
+    return type == SLICES ? change_bias(join_word(v, at->low, i, half)) : v;
 }
 
 /* sums[t][half] = Σ w·a over the block for n ≤ GROUP tokens. */
@@ -233,12 +259,20 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak
     }
 }
 
+/* A tile or a panel, and how far ahead a tile is prefetched, in bytes; 0: not. */
+struct weights {
+    const uint8_t *at;
+    size_t distance;
+    const uint8_t *low; /* SLICES: the low slice */
+    size_t low_distance;
+};
+
 /* Adds blocks 0 … n_blocks − 1 of w to y, for n ≤ GROUP tokens. `wide`: the same activations,
  * prepared for wide numbers. */
-AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t *w, size_t n_blocks,
+AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, struct weights w, size_t n_blocks,
                           const uint8_t *activations, size_t act_bytes,
                           wide_activations wide[GROUP][CHUNK_BLOCKS], size_t n, float *y,
-                          size_t y_stride, size_t distance)
+                          size_t y_stride)
 {
     __m256 acc[GROUP][2];
     AK_UNROLL
@@ -247,9 +281,15 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t 
         acc[t][1] = _mm256_loadu_ps(y + t * y_stride + 8);
     }
     for (size_t b = 0; b < n_blocks; b++, activations += sizeof(struct ak_cpu_act32)) {
-        struct ak_avx2_block at = find_block(type, is_panel, w, n_blocks, b);
-        if (!is_panel && distance)
-            ak_cpu_prefetch(w + b * packed_block_bytes(type), packed_block_bytes(type), distance);
+        struct ak_avx2_block at = find_block(type, is_panel, w.at, n_blocks, b);
+        if (!is_panel && w.distance)
+            ak_cpu_prefetch(w.at + b * packed_block_bytes(type), packed_block_bytes(type),
+                            w.distance);
+        if (type == SLICES) {
+            at.low = w.low + b * AK_SLICES_LOW_BLOCK_BYTES;
+            if (w.low_distance)
+                ak_cpu_prefetch(at.low, AK_SLICES_LOW_BLOCK_BYTES, w.low_distance);
+        }
         __m256i sums[GROUP][2];
         if (is_wide(type))
             wide_sums(type, is_panel, &at, wide, b, n, sums);
@@ -280,24 +320,23 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, const uint8_t 
 }
 
 /* Blocks of a tile times n ≤ GROUP tokens; n is a constant. */
-AK_KERNEL void dot_tile(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
+AK_KERNEL void dot_tile(enum ak_quant_type type, struct weights w, size_t n_blocks,
                         const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                        size_t y_stride, size_t distance)
+                        size_t y_stride)
 {
     wide_activations wide[GROUP][CHUNK_BLOCKS];
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_blocks, wide);
-    dot_blocks(type, false, w, n_blocks, activations, act_bytes, wide, n, y, y_stride, distance);
+    dot_blocks(type, false, w, n_blocks, activations, act_bytes, wide, n, y, y_stride);
 }
 
-AK_KERNEL void dot_skinny(enum ak_quant_type type, const uint8_t *w, size_t n_blocks,
+AK_KERNEL void dot_skinny(enum ak_quant_type type, struct weights w, size_t n_blocks,
                           const uint8_t *activations, size_t act_bytes, size_t n, float *y,
-                          size_t y_stride, size_t distance)
+                          size_t y_stride)
 {
     for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
-        dot_tile(type, w, n_blocks, activations, act_bytes, GROUP, y, y_stride, distance);
-    AK_CONSTANT(n, 3, N,
-                dot_tile(type, w, n_blocks, activations, act_bytes, N, y, y_stride, distance));
+        dot_tile(type, w, n_blocks, activations, act_bytes, GROUP, y, y_stride);
+    AK_CONSTANT(n, 3, N, dot_tile(type, w, n_blocks, activations, act_bytes, N, y, y_stride));
 }
 
 AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
@@ -305,14 +344,32 @@ AK_KERNEL void dot_tiles(enum ak_quant_type type, const uint8_t *tiles, size_t n
                          size_t y_stride, size_t distance)
 {
     size_t whole = ak_cpu_tile_bytes(type, AK_TILE_BLOCKS), n_blocks = k / AK_BLOCK_K;
+    struct weights w = { .at = tiles, .distance = distance };
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         zero_rows(y, y_stride, n);
         for (size_t b = 0; b < n_blocks; b += AK_TILE_BLOCKS) {
             size_t blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
-            dot_skinny(type, tiles, blocks, activations + b * sizeof(struct ak_cpu_act32),
-                       act_bytes, n, y, y_stride, distance);
-            tiles += blocks == AK_TILE_BLOCKS ? whole : ak_cpu_tile_bytes(type, blocks);
+            dot_skinny(type, w, blocks, activations + b * sizeof(struct ak_cpu_act32), act_bytes, n,
+                       y, y_stride);
+            w.at += blocks == AK_TILE_BLOCKS ? whole : ak_cpu_tile_bytes(type, blocks);
         }
+    }
+}
+
+static void dot_slices(const struct ak_cpu_slices *slices, const struct ak_cpu_slices *next,
+                       size_t k, const uint8_t *restrict activations, size_t act_bytes, size_t n,
+                       float *restrict y, size_t y_stride)
+{
+    struct weights w = { slices->high, (size_t)(next->high - slices->high), slices->low,
+                         (size_t)(next->low - slices->low) };
+    size_t n_blocks = k / AK_BLOCK_K;
+    zero_rows(y, y_stride, n);
+    for (size_t b = 0, blocks; b < n_blocks; b += blocks) {
+        blocks = ak_min_size(n_blocks - b, AK_TILE_BLOCKS);
+        dot_skinny(SLICES, w, blocks, activations + b * sizeof(struct ak_cpu_act32), act_bytes, n,
+                   y, y_stride);
+        w.at += ak_cpu_tile_bytes(AK_QUANT_Q5_0, blocks);
+        w.low += blocks * AK_SLICES_LOW_BLOCK_BYTES;
     }
 }
 
@@ -354,8 +411,8 @@ AK_KERNEL void dot_chunk(enum ak_quant_type type, const uint8_t *panel, size_t n
     if (is_wide(type))
         set_all_wide(activations, act_bytes, n, n_blocks, wide);
     for (size_t i = 0; i < n_tiles; i++)
-        dot_blocks(type, true, panel + i * row_bytes, n_blocks, activations, act_bytes, wide, n,
-                   y + i * AK_TILE_ROWS, y_stride, 0);
+        dot_blocks(type, true, (struct weights){ .at = panel + i * row_bytes }, n_blocks,
+                   activations, act_bytes, wide, n, y + i * AK_TILE_ROWS, y_stride);
 }
 
 AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n_tiles, size_t k,
@@ -379,6 +436,24 @@ AK_KERNEL void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_
     }
 }
 
+static void join_slices(const uint8_t *restrict high, const uint8_t *restrict low, size_t blocks,
+                        uint8_t *restrict tile)
+{
+    size_t scale_bytes = ak_round_up(blocks * factor_bytes(AK_QUANT_Q8_0), AK_LINE_BYTES);
+    uint8_t *line = tile + scale_bytes;
+    memcpy(tile, high, scale_bytes);
+    for (size_t b = 0; b < blocks; b++, low += AK_SLICES_LOW_BLOCK_BYTES) {
+        struct ak_avx2_block from = find_block(SLICES, false, high, blocks, b);
+        from.low = low;
+        AK_UNROLL
+        for (size_t i = 0; i < BLOCK_WORDS; i++, line += AK_LINE_BYTES)
+            AK_UNROLL
+        for (size_t half = 0; half < 2; half++)
+            store_bytes(line + half * HALF_LINE,
+                        change_bias(block_word(SLICES, false, &from, i % 4, i / 4, half)));
+    }
+}
+
 #define TILE32(name, NAME)                                                                         \
     static AK_DOT_TILES(dot_##name, AK_QUANT_##NAME);                                              \
     static AK_UNPACK_PANEL_I8(unpack_##name, AK_QUANT_##NAME);
@@ -399,6 +474,8 @@ static AK_DOT_PANEL_I8(dot_panel_a8, AK_QUANT_A8);
 
 AK_SETTER(dot32)
 {
+    k->dot_slices = dot_slices;
+    k->join_slices = join_slices;
 #define TILE32(name, NAME)                                                                         \
     k->tile[AK_QUANT_##NAME] =                                                                     \
         (struct ak_cpu_tile_kernels){ dot_##name, unpack_##name, dot_panel_##name };

@@ -1,0 +1,138 @@
+/* Passes that want only the largest logits: these are the same bits as in passes that want all,
+ * and the others are minus infinity (cpu/output.c). */
+#include "tests/test.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/table_rig.h"
+
+enum { COLS = 96, ROWS = 1003, PASS_TOKENS = 8, TOKENS = RIG_CONTEXT / 2 };
+
+/* A matrix of Q8_0 whose rows have different magnitudes; some rows are zero. */
+static uint8_t *make_matrix(struct ak_view *view)
+{
+    const struct ak_quant_info *info = ak_quant_info(AK_QUANT_Q8_0);
+    size_t row_bytes = (size_t)COLS / info->block_elems * info->block_bytes;
+    uint8_t *stored = malloc(ROWS * row_bytes);
+    ck_assert_ptr_nonnull(stored);
+    for (size_t r = 0; r < ROWS; r++) {
+        float row[COLS], magnitude = rig_bits() % 16 == 0 ? 0.0f : rig_float(0.01f, 0.4f);
+        magnitude *= rig_bits() % 8 == 0 ? 4.0f : 1.0f;
+        for (size_t i = 0; i < COLS; i++)
+            row[i] = magnitude * (rig_float(-1.0f, 1.0f) + rig_float(-1.0f, 1.0f));
+        info->quantize(row, stored + r * row_bytes, COLS);
+    }
+    *view = (struct ak_view){ .type = AK_QUANT_Q8_0,
+                              .rows = ROWS,
+                              .cols = COLS,
+                              .plane = { { stored, ROWS * row_bytes } },
+                              .name = "output" };
+    return stored;
+}
+
+/* Hidden states, all of whose rows are multiplied with the matrix. */
+static void make_table(struct rig *r, struct ak_view *view, uint64_t seed)
+{
+    rig_begin(r, COLS, -1.0f, 1.0f);
+    rig_state ^= seed * 0x9e3779b97f4a7c15u + seed;
+    for (size_t i = 0; i < (size_t)RIG_VOCAB * COLS; i++)
+        r->rows[i] = rig_float(-1.0f, 1.0f) * (rig_bits() % 32 == 0 ? 20.0f : 1.0f);
+    uint32_t hidden = rig_slot(r, COLS, AK_OP_ROWS_LOGITS);
+    rig_add(r, AK_OP_SELECT, 0, hidden)->params.select.n = COLS;
+    r->packed[0] = (struct ak_pack_weight){ .linear = AK_OP_LINEAR_OUTPUT,
+                                            .layer = AK_ROLE_NO_LAYER,
+                                            .type = AK_QUANT_Q8_0,
+                                            .cols = COLS,
+                                            .n_parts = 1,
+                                            .bias = AK_OP_NONE };
+    r->packed[0].parts[0].view = view;
+    r->packed[0].parts[0].rows = ROWS;
+    r->weights.n_packed = 1;
+    r->table.logits = rig_slot(r, ROWS, AK_OP_ROWS_LOGITS);
+    rig_add(r, AK_OP_LINEAR, hidden, r->table.logits)->weight = 0;
+    r->n = ROWS;
+}
+
+static int compare(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* Checks a row of `found`, in which the n_best largest were wanted, against one with all; returns
+ * how many were not computed. */
+static size_t check_row(const float *all, const float *found, uint32_t n_best)
+{
+    float sorted[ROWS];
+    size_t n_left_out = 0;
+    memcpy(sorted, all, sizeof sorted);
+    qsort(sorted, ROWS, sizeof *sorted, compare);
+    for (size_t i = 0; i < ROWS; i++) {
+        bool left_out = found[i] == -INFINITY;
+        ck_assert(left_out || memcmp(&found[i], &all[i], sizeof *all) == 0);
+        ck_assert_msg(!left_out || all[i] < sorted[n_best - 1],
+                      "row %zu of logit %g is left out; number %u has %g", i, (double)all[i],
+                      n_best, (double)sorted[n_best - 1]);
+        n_left_out += left_out;
+    }
+    return n_left_out;
+}
+
+/* Rows with random matrices and hidden states; *share: of the logits that were not computed. */
+static void compare_rows(uint64_t seed, uint32_t n_best, uint32_t pass_tokens, double *share)
+{
+    struct rig_pass passes[TOKENS];
+    struct ak_view view;
+    struct rig r;
+    size_t n_left_out = 0;
+    float *all = malloc((size_t)TOKENS * ROWS * sizeof *all),
+          *best = malloc((size_t)TOKENS * ROWS * sizeof *best);
+    ck_assert(all && best);
+    for (size_t i = 0; i < TOKENS / pass_tokens; i++)
+        passes[i] = (struct rig_pass){ { pass_tokens, 0 } };
+    rig_state = seed;
+    make_table(&r, &view, seed);
+    uint8_t *stored = make_matrix(&view);
+    rig_run(&r, "cpu", NULL, passes, TOKENS / pass_tokens, all, NULL);
+    r.n_best = n_best;
+    rig_run(&r, "cpu", NULL, passes, TOKENS / pass_tokens, best, NULL);
+    for (size_t t = 0; t < TOKENS / pass_tokens * pass_tokens; t++)
+        n_left_out += check_row(all + t * ROWS, best + t * ROWS, n_best);
+    *share = (double)n_left_out / ((double)TOKENS * ROWS);
+    rig_free(&r);
+    free(stored);
+    free(all);
+    free(best);
+}
+
+START_TEST(largest_logits_are_exact)
+{
+    static const struct {
+        uint32_t n_best, pass_tokens;
+    } kinds[] = { { 1, 1 }, { 1, PASS_TOKENS }, { 5, 1 }, { 40, 1 }, { 8, PASS_TOKENS }, { 3, 3 } };
+    /* a million rows in full: 1302 rounds of six kinds with 128 rows each */
+    uint64_t rounds = test_is_full() ? 1302 : 4;
+    for (uint64_t seed = 1; seed <= rounds; seed++)
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            double share;
+            compare_rows(seed, kinds[i].n_best, kinds[i].pass_tokens, &share);
+            ck_assert_msg(share > (kinds[i].n_best < 40 ? 0.5 : 0.1),
+                          "%u best: only %.3f of the logits are left out", kinds[i].n_best, share);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("output");
+    TCase *tests = tcase_create("output");
+    tcase_set_timeout(tests, 600);
+    tcase_add_test(tests, largest_logits_are_exact);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
