@@ -1,6 +1,7 @@
 /* Calibration: measures, on a model's own weights, what chip profiles hold and no table can know:
  * how far ahead this machine wants each type's weight stream prefetched, and from how many tokens
  * on GEMM overtakes skinny GEMM. Takes at most 0.2 s; the results never change a bit. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ enum {
     SLICE_BYTES = 1 << 20,      /* per thread and measurement: 25 to 100 µs */
     GEMM_SLICE_BYTES = 1 << 17,
     ROUNDS = 16,
-    TOKENS = 4 /* of the skinny passes that prefetch distances are measured with */
+    WINS_MIN = 13, /* rounds: of two equal distances one has as many once in a hundred times */
+    TOKENS = 4     /* of the skinny passes that prefetch distances are measured with */
 };
 static const uint32_t distances[] = { AK_BACKEND_PREFETCH_OFF, 1024, 2048, 4096, 8192, 16384 };
 static const uint32_t counts[] = { 4, 6, 8, 10, 12, 14, 16 };
@@ -124,12 +126,16 @@ static void set_slice(struct probe *p, size_t bytes)
     p->n_units = ak_min_size(p->region->n, ak_max_size(all / unit, ak_pool_threads(p->pool)));
 }
 
-/* The prefetch distance for passes of n tokens; 0: the budget ended before it was known. Candidates
- * alternate, slice by slice, so that none meets data that another left in a cache. */
+/* The prefetch distance for passes of n tokens: the default, or the fastest of those that beat it
+ * in nearly all rounds. 0: the budget ended before it was known. Candidates alternate, slice by
+ * slice, so that none meets data that another left in a cache. */
 static uint32_t choose_distance(struct probe *p, size_t n)
 {
-    double samples[N_DISTANCES][ROUNDS], best = 1e9, standard = 1e9;
-    uint32_t chosen = 0, fallback = ak_backend_prefetch_default(p->region->type, n);
+    double samples[N_DISTANCES][ROUNDS], best = INFINITY;
+    uint32_t fallback = ak_backend_prefetch_default(p->region->type, n), chosen = fallback;
+    size_t wins[N_DISTANCES] = { 0 }, standard = 0;
+    while (standard + 1 < N_DISTANCES && distances[standard] != fallback)
+        standard++;
     p->n_tokens = n;
     p->is_skinny = true;
     set_slice(p, SLICE_BYTES);
@@ -141,37 +147,37 @@ static uint32_t choose_distance(struct probe *p, size_t n)
         }
         if (ak_seconds() > p->end)
             return 0;
+        for (size_t i = 0; i < N_DISTANCES; i++)
+            wins[i] += samples[i][round] < samples[standard][round] * (1.0 - gain_min);
     }
     for (size_t i = 0; i < N_DISTANCES; i++) {
         double seconds = median(samples[i], ROUNDS);
-        if (distances[i] == fallback)
-            standard = seconds;
-        if (seconds < best) {
+        if (wins[i] >= WINS_MIN && seconds < best) {
             best = seconds;
             chosen = distances[i];
         }
     }
-    return best < standard * (1.0 - gain_min) ? chosen : fallback;
+    return chosen;
 }
 
 /* The most tokens for which skinny GEMM is as fast as GEMM; 0: the budget ended. */
 static uint32_t choose_skinny_max(struct probe *p)
 {
-    enum { RUNS = 5 };
+    enum { RUNS = 9, LOSSES_MIN = 8 };
     uint32_t chosen = 2;
     set_slice(p, GEMM_SLICE_BYTES);
     for (size_t i = 0; i < N_COUNTS; i++) {
-        double skinny[RUNS], gemm[RUNS];
+        size_t losses = 0;
         p->n_tokens = counts[i];
         for (size_t run = 0; run < RUNS; run++) {
             p->is_skinny = true;
-            skinny[run] = time_slice(p);
+            double skinny = time_slice(p);
             p->is_skinny = false;
-            gemm[run] = time_slice(p);
+            losses += skinny > time_slice(p) * (1.0 + gain_min);
         }
         if (ak_seconds() > p->end)
             return 0;
-        if (median(skinny, RUNS) > median(gemm, RUNS) * (1.0 + gain_min))
+        if (losses >= LOSSES_MIN)
             return chosen;
         chosen = counts[i];
     }
