@@ -806,14 +806,18 @@ exits 2 run --nonsense
 check "no color but on a terminal"
 
 # ---- Ctrl-C ----
-# interrupted COMMAND...: sends Ctrl-C to the running program as soon as the command succeeds.
+# interrupted COMMAND...: sends Ctrl-C to the running program as soon as the command succeeds, and
+# again every second: an emulator catches the first one before its program does.
 interrupted() {
     within 60 "$@"
     check "waits for: $*"
-    kill -INT $pid
+    while kill -INT $pid; do sleep 1; done 2>/dev/null &
+    again=$!
     wait $pid
     [ $? -eq 130 ]
     check "Ctrl-C ends with 130: after $*"
+    kill $again 2>/dev/null
+    wait $again 2>/dev/null
 }
 # The handler is there: the signal's bit is in the mask of those that are caught.
 catches_ctrl_c() {
