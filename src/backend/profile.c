@@ -14,7 +14,13 @@
 #include "base/system.h"
 #include "base/utf8.h"
 
-enum { FILE_BYTES_MAX = 1 << 16, PATH_BYTES = 4096, THREADS_MAX = 1024, CHUNK_MAX = 65536 };
+enum {
+    FILE_BYTES_MAX = 1 << 16,
+    PATH_BYTES = 4096,
+    THREADS_MAX = 1024,
+    CHUNK_MAX = 65536,
+    PRICE_MAX = 1000
+};
 
 static const char *const class_names[AK_BACKEND_PROFILE_CLASSES] = {
     [AK_BACKEND_PROFILE_FLOAT] = "float",
@@ -215,6 +221,9 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
         } else if (is_word(r, "prefill_chunk")) {
             AK_TRY(see(r, "prefill_chunk", 1, &seen));
             AK_TRY(read_number(r, "prefill_chunk", CHUNK_MAX, &p->prefill_chunk));
+        } else if (is_word(r, "token_price")) {
+            AK_TRY(see(r, "token_price", 3 + AK_BACKEND_PROFILE_CLASSES, &seen));
+            AK_TRY(read_number(r, "token_price", PRICE_MAX, &p->token_price));
         } else if (is_word(r, "prefetch")) {
             AK_TRY(see(r, "prefetch", 2 + AK_BACKEND_PROFILE_CLASSES, &seen));
             AK_TRY(read_prefetch(r, p->prefetch));
@@ -222,7 +231,8 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
             AK_TRY(see(r, class_names[class], 2 + (unsigned)class, &seen));
             AK_TRY(read_class(r, class_names[class], &p->skinny_max[class], &p->blas[class]));
         } else {
-            return unknown_key(r, "threads, prefill_chunk, scale32, scale256, float, prefetch");
+            return unknown_key(
+                r, "threads, prefill_chunk, token_price, scale32, scale256, float, prefetch");
         }
     }
 }
@@ -321,6 +331,7 @@ void ak_backend_profile_merge(struct ak_backend_profile *p, const struct ak_back
 {
     p->threads = over->threads ? over->threads : p->threads;
     p->prefill_chunk = over->prefill_chunk ? over->prefill_chunk : p->prefill_chunk;
+    p->token_price = over->token_price ? over->token_price : p->token_price;
     for (int i = 0; i < AK_BACKEND_PROFILE_CLASSES; i++) {
         p->skinny_max[i] = over->skinny_max[i] ? over->skinny_max[i] : p->skinny_max[i];
         p->blas[i] = p->blas[i] || over->blas[i];
@@ -362,6 +373,8 @@ ak_status ak_backend_profile_print(const struct ak_backend_profile *p, char **te
         fprintf(f, "threads: %u\n", (unsigned)p->threads);
     if (p->prefill_chunk)
         fprintf(f, "prefill_chunk: %u\n", (unsigned)p->prefill_chunk);
+    if (p->token_price)
+        fprintf(f, "token_price: %u\n", (unsigned)p->token_price);
     for (int i = 0; i < AK_BACKEND_PROFILE_CLASSES; i++) {
         if (!class_names[i] || !(p->skinny_max[i] || p->blas[i]))
             continue;

@@ -26,6 +26,9 @@ enum { AK_BACKEND_PREFETCH_OFF = 1, AK_BACKEND_PREFETCH_MAX = 1 << 20 };
 struct ak_backend_profile {
     uint32_t threads;       /* unset: the physical cores */
     uint32_t prefill_chunk; /* tokens of one pass over a prompt; unset: 512 */
+    /* of one more token in a pass of up to AK_SKINNY_MAX, in thousandths of a pass of one token;
+     * unset: 100 */
+    uint32_t token_price;
     /* skinny GEMM: up to this many tokens; unset: AK_SKINNY_MAX, the largest value */
     uint32_t skinny_max[AK_BACKEND_PROFILE_CLASSES];
     bool blas[AK_BACKEND_PROFILE_CLASSES]; /* with relaxed rounding, prompts run through BLAS */
@@ -65,11 +68,17 @@ static inline uint32_t ak_backend_profile_prefill_chunk(const struct ak_backend_
     return p->prefill_chunk ? p->prefill_chunk : 512;
 }
 
+static inline double ak_backend_profile_token_price(const struct ak_backend_profile *p)
+{
+    return p->token_price ? p->token_price / 1000.0 : 0.1;
+}
+
 /* ---- Files (profile.c) -------------------------------------------------- */
 /* YAML, as akunu-cli bench --tune writes it:
  *
  *     threads: 2             1 … 1024
  *     prefill_chunk: 256     1 … 65536
+ *     token_price: 60        1 … 1000
  *     scale32:               types with a scale per 32 weights
  *       small_n: 8           1 … AK_SKINNY_MAX
  *       prefill: own         or blas: OpenBLAS, if rounding is relaxed

@@ -1,6 +1,7 @@
 /* Calibration: measures, on a model's own weights, what chip profiles hold and no table can know:
- * how far ahead this machine wants each type's weight stream prefetched, and from how many tokens
- * on GEMM overtakes skinny GEMM. Takes at most 0.2 s; the results never change a bit. */
+ * how far ahead this machine wants each type's weight stream prefetched, from how many tokens on
+ * GEMM overtakes skinny GEMM, and what one more token costs in a pass of few. Takes at most 0.2 s;
+ * the results never change a bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,27 @@ static uint32_t choose_skinny_max(struct probe *p)
     return AK_SKINNY_MAX;
 }
 
+/* What one more token adds to the time of one, in thousandths, at least 1; 0: the budget ended. */
+static uint32_t measure_token_price(struct probe *p, const struct ak_backend_profile *profile)
+{
+    static const size_t tokens[] = { 1, TOKENS };
+    double samples[2][ROUNDS];
+    p->is_skinny = true;
+    set_slice(p, SLICE_BYTES);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < 2; i++) {
+            p->n_tokens = tokens[i];
+            p->distance = ak_backend_profile_prefetch(profile, p->region->type, tokens[i]);
+            samples[i][round] = time_slice(p);
+        }
+        if (ak_seconds() > p->end)
+            return 0;
+    }
+    double one = median(samples[0], ROUNDS), few = median(samples[1], ROUNDS);
+    double price = 1000.0 * (few / one - 1.0) / (TOKENS - 1);
+    return price < 1.0 ? 1 : price > 1000.0 ? 1000 : (uint32_t)price;
+}
+
 /* ---- Weights ------------------------------------------------------------ */
 static bool has_skinny_kernel(const struct ak_cpu *cpu, enum ak_quant_type type)
 {
@@ -260,12 +282,14 @@ static void calibrate_type(struct probe *p, const struct region *region, bool is
     p->distance = ak_backend_profile_prefetch(profile, region->type, TOKENS);
     if (is_main && ak_cpu_is_tiled(region->type) && !profile->skinny_max[format])
         profile->skinny_max[format] = choose_skinny_max(p);
+    if (is_main && !profile->token_price)
+        profile->token_price = measure_token_price(p, profile);
 }
 
 static bool is_done(const struct ak_backend_profile *profile, enum ak_quant_type type)
 {
     return profile->prefetch[type][0] && profile->prefetch[type][1] &&
-           profile->skinny_max[ak_cpu_type_act_format(type)];
+           profile->skinny_max[ak_cpu_type_act_format(type)] && profile->token_price;
 }
 
 ak_status ak_cpu_calibrate(struct ak_backend *b, const struct ak_weights *weights,

@@ -256,9 +256,6 @@ ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token
 }
 
 /* ---- Pass cost model ---------------------------------------------------- */
-/* Prior cost of one more token in a pass, relative to a pass of one token; used until measured. */
-static const double token_increment = 0.1;
-
 /* Other programs make passes slower, and nothing makes them faster. So a shorter time counts five
  * times as much as a longer one, and no time counts as more than twice the estimate. */
 void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double seconds)
@@ -273,7 +270,13 @@ void ak_session_cost_update(struct ak_session_cost_model *c, uint32_t n, double 
     *own = before + (bounded < before ? 0.25 : 0.05 * first) * (bounded - before);
 }
 
-/* Interpolates linearly between measured sizes; beyond them scales by token_increment. */
+/* Relative cost of a pass of n tokens that was not measured. */
+static double relative_cost(const struct ak_session_cost_model *c, uint32_t n)
+{
+    return 1.0 + c->token_price * (double)(n - 1);
+}
+
+/* Interpolates linearly between measured sizes; beyond them scales by the price of a token. */
 double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t n)
 {
     uint32_t below = n, above = n;
@@ -287,9 +290,8 @@ double ak_session_cost_estimate(const struct ak_session_cost_model *c, uint32_t 
         return c->seconds[below] + (c->seconds[above] - c->seconds[below]) * (double)(n - below) /
                                        (double)(above - below);
     if (below > 0)
-        return c->seconds[below] * (1.0 + token_increment * (double)n) /
-               (1.0 + token_increment * (double)below);
-    return above <= AK_SKINNY_MAX ? c->seconds[above] * (1.0 + token_increment * (double)n) /
-                                        (1.0 + token_increment * (double)above) :
-                                    0.0;
+        return c->seconds[below] * relative_cost(c, n) / relative_cost(c, below);
+    return above <= AK_SKINNY_MAX ?
+               c->seconds[above] * relative_cost(c, n) / relative_cost(c, above) :
+               0.0;
 }

@@ -174,6 +174,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     AK_TRY(ak_session_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads,
                                      error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
+    s->cost_model.token_price = ak_backend_profile_token_price(&s->model->profile);
     s->pass_target =
         params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);
     s->pass_target = s->pass_target < context ? s->pass_target : context;

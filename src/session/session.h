@@ -18,6 +18,7 @@
 
 struct ak_session_cost_model {
     double seconds[AK_SKINNY_MAX + 1]; /* [n]: of a pass of n tokens; 0: not measured */
+    double token_price; /* of one more token, in passes of one; for sizes not measured yet */
 };
 
 /* Records that a pass of n tokens, 1 … AK_SKINNY_MAX, took `seconds`. */

@@ -21,6 +21,7 @@ static ak_status parse(const char *text, struct ak_backend_profile *profile, str
 static const char whole[] = "# a comment\n"
                             "threads: 3\n"
                             "prefill_chunk: 256\n"
+                            "token_price: 75\n"
                             "scale32:\n  small_n: 5\n  prefill: own\n"
                             "scale256: { small_n: 16 }\n"
                             "float:\n  small_n: \"1\"\n"
@@ -33,6 +34,7 @@ START_TEST(good)
     ck_assert_int_eq(parse(whole, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.threads, 3);
     ck_assert_uint_eq(p.prefill_chunk, 256);
+    ck_assert_double_eq(ak_backend_profile_token_price(&p), 0.075);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 5);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE256], 16);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_FLOAT], 1);
@@ -64,6 +66,7 @@ START_TEST(nothing)
         for (int format = 0; format < AK_BACKEND_PROFILE_CLASSES; format++)
             ck_assert_uint_eq(ak_backend_profile_skinny_max(&p, (unsigned)format), AK_SKINNY_MAX);
         ck_assert_uint_eq(ak_backend_profile_prefill_chunk(&p), 512);
+        ck_assert_double_eq(ak_backend_profile_token_price(&p), 0.1);
     }
 }
 END_TEST
@@ -86,6 +89,7 @@ START_TEST(refused)
         { "threads: 18446744073709551617\n", { "18446744073709551617", "1 to 1024", "" } },
         { "threads: 0x2\n", { "'0x2'", "1 to 1024", "" } },
         { "prefill_chunk: 65537\n", { "'65537'", "1 to 65536", "" } },
+        { "token_price: 0\n", { "'0'", "1 to 1000", "" } },
         { "scale256: {small_n: 17}\n", { "small_n", "'17'", "1 to 16" } },
         { "scale256: 17\n", { "scale256", "'17'", "keys" } },
         { "scale32: {prefill: mkl}\n", { "prefill", "mkl", "own or blas" } },
