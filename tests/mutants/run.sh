@@ -74,6 +74,7 @@ run_test() {
     mkdir -p "$home" || exit 1
     export XDG_CONFIG_HOME="$home" XDG_CACHE_HOME="$home" AKUNU_CACHE_DIR="$home/akunu" TMPDIR="$home"
     export AK_CLI="$build/akunu-cli"
+    export MALLOC_PERTURB_=165 # glibc overwrites freed memory, so whoever still reads it notices
     case $program in
     *.sh) set -- "$2" "$3" sh "$source/$program" ;;
     *) set -- "$2" "$3" "./$program" ;;
