@@ -56,7 +56,9 @@ static struct ak_jval field_value(struct ak_jenv *j, struct fields *fields, cons
         at += n + is_item;
         if (n == 0 || at > s->n)
             ak_j_fail(j, "a field of the format has an empty attribute");
-        if (is_item && ak_j_parse_int(name.as.string->bytes, n, 10, &index))
+        /* "-1" is a key */
+        if (is_item && s->bytes[at - n - 1] != '-' &&
+            ak_j_parse_int(name.as.string->bytes, n, 10, &index))
             name = ak_j_int(index);
         value = is_item ? ak_j_get_item(j, value, name) : ak_j_get_attribute(j, value, name);
     }
@@ -90,7 +92,7 @@ static bool skip(const struct ak_jstr *s, size_t *at, char c)
     return found;
 }
 
-static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s)
+static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s, bool is_text)
 {
     struct ak_jspec spec = { .precision = -1 };
     size_t at = 0;
@@ -98,9 +100,10 @@ static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s)
     if (at < s->n && strchr("+- ", s->bytes[at]) && s->bytes[at])
         spec.sign = s->bytes[at++];
     spec.alternate = skip(s, &at, '#');
-    if (skip(s, &at, '0') && !spec.align) {
+    if (!spec.fill && skip(s, &at, '0')) {
         spec.fill = '0';
-        spec.align = '=';
+        if (!spec.align && !is_text)
+            spec.align = '=';
     }
     spec.width = ak_j_read_width(j, s, &at, AK_J_WIDTH_MAX);
     if (at < s->n && (s->bytes[at] == ',' || s->bytes[at] == '_'))
@@ -117,11 +120,25 @@ static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s)
     return spec;
 }
 
+/* Fails if a specification asks for what its kind of value does not have. */
+static void check_spec(struct ak_jenv *j, const struct ak_jspec *spec, bool is_text, bool is_int)
+{
+    if (is_text && (spec->sign || spec->alternate || spec->grouping || spec->align == '='))
+        ak_j_fail(j, "a format for a number is given, where the field is a string");
+    bool whole = is_int && (!spec->conversion || strchr("dxobn", spec->conversion));
+    if (whole && spec->precision >= 0)
+        ak_j_fail(j, "precision not allowed in integer format specifier");
+    if (spec->grouping && spec->conversion &&
+        strchr(spec->grouping == ',' ? "xobn" : "n", spec->conversion))
+        ak_j_fail(j, "cannot specify '%c' with '%c'", spec->grouping, spec->conversion);
+}
+
 static void put_formatted(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v,
                           const struct ak_jstr *format)
 {
-    struct ak_jspec spec = read_spec(j, format);
+    struct ak_jspec spec = read_spec(j, format, v.kind == AK_J_STRING);
     bool is_int = v.kind == AK_J_INT || (v.kind == AK_J_BOOL && format->n > 0);
+    check_spec(j, &spec, v.kind == AK_J_STRING, is_int);
     if (is_int && (!spec.conversion || strchr("dxobn", spec.conversion)))
         ak_j_put_formatted_int(j, out, ak_j_need_int(j, v, "a field"), &spec);
     else if ((is_int || v.kind == AK_J_FLOAT) &&
@@ -310,6 +327,7 @@ static void put_digits(struct ak_jenv *j, struct ak_jout *out, double value,
 {
     if (isnan(value) || isinf(value)) {
         ak_j_put_text(j, out, isnan(value) ? "nan" : "inf");
+        ak_j_put_text(j, out, spec->conversion == '%' ? "%" : "");
         return;
     }
     char conversion = spec->conversion == 'n' ? 'g' :
