@@ -179,7 +179,7 @@ static ak_status replace(const struct ak_tok_transform *s, const char *text, siz
             break;
         AK_TRY(ak_buffer_add(out, text + at, begin - at, error));
         AK_TRY(ak_buffer_add(out, s->text, s->n_text, error));
-        empty = end > begin; /* do not find the same empty match again */
+        empty = false; /* an empty match right behind a match is none */
         at = end;
     }
     return at < n ? ak_buffer_add(out, text + at, n - at, error) : AKUNU_OK;
