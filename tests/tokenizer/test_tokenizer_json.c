@@ -59,6 +59,23 @@ static void check_text(const struct ak_tokenizer *t, const int32_t *ids, size_t 
                   "line %d: got '%.*s', want '%s'", line, (int)n_got, got, want);
 }
 
+/* A tokenizer.json with a vocabulary of all bytes, as <0xNN>, in place of "$BYTES". */
+static char *fill_in(const char *json)
+{
+    static const char mark[] = "\"$BYTES\"";
+    const char *at = strstr(json, mark);
+    char *out = malloc(strlen(json) + 256 * 16), *end = out;
+
+    if (!at)
+        return strcpy(out, json);
+    memcpy(out, json, (size_t)(at - json));
+    end += at - json;
+    for (int b = 0; b < 256; b++)
+        end += sprintf(end, "%c\"<0x%02X>\":%d", b ? ',' : '{', b, b);
+    sprintf(end, "}%s", at + strlen(mark));
+    return out;
+}
+
 /* A tokenizer.json behind "@", a tokenizer.model behind "%". */
 static struct ak_tokenizer *load(char *line, int number)
 {
@@ -67,8 +84,10 @@ static struct ak_tokenizer *load(char *line, int number)
     ak_status status;
 
     if (line[0] == '@') {
-        struct ak_tok_files of = { .tokenizer = text_of(line + 1) };
+        char *json = fill_in(line + 1);
+        struct ak_tok_files of = { .tokenizer = text_of(json) };
         status = ak_tok_from_json(&of, &t, &error);
+        free(json);
     } else {
         struct ak_text model = { line + 1, (uint32_t)unescape(line + 1) };
         status = ak_tok_from_sentencepiece(model, &t, &error);
@@ -135,6 +154,14 @@ END_TEST
 START_TEST(rare_vocabularies)
 {
     ck_assert_int_eq(check_table("rare.tsv"), 16);
+}
+END_TEST
+
+/* Normalizers, pre-tokenizers, models, decoders, added tokens and post-processors, each at its
+ * edges. The table and who answered it: tests/golden/tokenizer_edges.py. */
+START_TEST(edges_of_every_part)
+{
+    ck_assert_int_ge(check_table("edges.tsv"), 100);
 }
 END_TEST
 
@@ -449,6 +476,7 @@ int main(void)
 
     tcase_add_test(tcase, every_part);
     tcase_add_test(tcase, rare_vocabularies);
+    tcase_add_test(tcase, edges_of_every_part);
     tcase_add_loop_test(tcase, damaged_files, 0, sizeof damaged / sizeof damaged[0]);
     tcase_add_test(tcase, files_beside_it);
     tcase_add_test(tcase, sentencepiece_model);
