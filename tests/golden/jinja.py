@@ -13,6 +13,7 @@ import sys
 import traceback
 
 import jinja2
+import jinja_edges
 from transformers.utils import chat_template_utils
 
 NOW = datetime.datetime(2024, 7, 26, 13, 5, 9)
@@ -422,8 +423,9 @@ def main():
     lines = EXPRESSIONS.strip("\n").replace("\\\n", "\\\0").split("\n")
     cases = [run("{{ " + line.replace("\0", "\n") + " }}") for line in lines]
     cases += [run(template) for template in TEMPLATES]
+    cases += [run(template) for template in jinja_edges.templates()]
     failed = [c["template"] for c in cases if "line" in c]
-    errors = [run(template) for template in ERRORS]
+    errors = [run(template) for template in ERRORS + jinja_edges.FAILING]
     fine = [c["template"] for c in errors if "output" in c]
     for template in failed:
         print(f"fails: {template}", file=sys.stderr)
