@@ -5,9 +5,12 @@ tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files
 noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
+check_PROGRAMS += tests/api/test_core
+check_PROGRAMS += tests/api/test_files
 check_PROGRAMS += tests/api/test_lifetime
 check_PROGRAMS += tests/api/test_model
 check_PROGRAMS += tests/api/test_sizes
+check_PROGRAMS += tests/api/test_text
 check_PROGRAMS += tests/backend/test_profile
 check_PROGRAMS += tests/backends/test_split
 check_PROGRAMS += tests/base/test_base
