@@ -17,6 +17,7 @@ check_PROGRAMS += tests/base/test_base
 check_PROGRAMS += tests/base/test_utf8
 check_PROGRAMS += tests/cli/test_message
 check_PROGRAMS += tests/convert/test_convert
+check_PROGRAMS += tests/convert/test_gguf_write
 check_PROGRAMS += tests/cpu/test_kernels
 check_PROGRAMS += tests/cpu/test_kernels_hash
 check_PROGRAMS += tests/cpu/test_output
@@ -75,6 +76,9 @@ EXTRA_PROGRAMS += tests/grammar/grammar_batch
 # Calls that fail or are counted at will.
 tests_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=pwrite -Wl,--wrap=fallocate -Wl,--wrap=fsync -Wl,--wrap=futimens -Wl,--wrap=renameat
+tests_convert_test_gguf_write_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=open -Wl,--wrap=close -Wl,--wrap=access -Wl,--wrap=write -Wl,--wrap=fallocate -Wl,--wrap=linkat \
+	-Wl,--wrap=rename -Wl,--wrap=fsync -Wl,--wrap=fstatvfs -Wl,--wrap=getrandom
 tests_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free \
 	-Wl,--wrap=mmap -Wl,--wrap=munmap \
