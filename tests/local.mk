@@ -2,7 +2,7 @@
 # its own it is linked with LDADD below. tests/house.sh looks at the house, not at a layer.
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
-noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h
+noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
 check_PROGRAMS += tests/api/test_core
@@ -18,6 +18,7 @@ check_PROGRAMS += tests/base/test_utf8
 check_PROGRAMS += tests/cli/test_message
 check_PROGRAMS += tests/convert/test_convert
 check_PROGRAMS += tests/convert/test_gguf_write
+check_PROGRAMS += tests/convert/test_metadata
 check_PROGRAMS += tests/cpu/test_kernels
 check_PROGRAMS += tests/cpu/test_kernels_hash
 check_PROGRAMS += tests/cpu/test_output

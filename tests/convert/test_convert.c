@@ -1,20 +1,16 @@
 /* Models as GGUF files: from GGUF, split or not, of every type that can be written; encoders;
  * from a tokenizer.json of every kind; and that nothing is left behind or replaced unasked.
  * What becomes of the decoders' weights is in test_hf.c. */
-#include "tests/test.h"
+#include "tests/convert/models.h"
+
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/model.h"
-#include "tests/st_files.h"
 #include "tokenizer/tokenizer.h"
 
 static struct ak_provider *open_ok(const char *path)
@@ -86,9 +82,11 @@ static void check_tensors(const struct ak_provider *a, const struct ak_provider 
 
 START_TEST(as_stored)
 {
-    static const char *const files[] = { "gguf/good.gguf", "gguf/split-00001-of-00003.gguf",
-                                         "models/mixed.gguf", "models/mixtral.gguf", "model.gguf" };
+    static const char *const files[] = { "gguf/good.gguf",    "gguf/split-00001-of-00003.gguf",
+                                         "models/mixed.gguf", "models/mixtral.gguf",
+                                         "model.gguf",        "gguf/kinds.gguf" };
     struct test_folder folder = test_folder_begin();
+    struct ak_meta meta, other;
     char to[96], from[4096];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     snprintf(from, sizeof from, "%s", test_path(files[_i]));
@@ -97,6 +95,11 @@ START_TEST(as_stored)
     struct ak_provider *a = open_ok(from), *b = open_ok(to);
     check_metadata(a, b);
     check_tensors(a, b);
+    for (size_t i = 0; ak_provider_meta(b, i, &meta); i++)
+        ck_assert_msg(strncmp(meta.key, "split.", 6) != 0 &&
+                          strcmp(meta.key, "general.alignment") != 0 &&
+                          ak_provider_find_meta(a, meta.key, &other),
+                      "%s", meta.key);
     ak_provider_close(a);
     ak_provider_close(b);
     test_folder_end(&folder);
@@ -395,29 +398,10 @@ static const struct {
 };
 enum { N_VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
 
-static const struct ak_family *family_of(const char *model_type)
-{
-    for (size_t i = 0; ak_family_list()[i]; i++)
-        for (const char *const *name = ak_family_list()[i]->names; *name; name++)
-            if (strcmp(*name, model_type) == 0)
-                return ak_family_list()[i];
-    ck_abort_msg("no family %s", model_type);
-}
-
-static uint32_t rows_of(const struct ak_spec *spec, const struct ak_family_rule *rule)
-{
-    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
-    uint32_t rows = 0;
-    for (uint32_t i = 0; whole && i < whole->n_parts; i++)
-        rows += ak_spec_dim(spec, ak_family_find_rule(spec->family, whole->parts[i])->rows);
-    return whole ? rows : ak_spec_dim(spec, rule->rows);
-}
-
 /* An encoder of one layer without meaning, by its family's table of weights. */
 static void write_encoder(const struct test_folder *folder, const char *model_type,
                           uint32_t n_vocab)
 {
-    static const float zeros[512 * 8];
     struct ak_spec spec = { .family = family_of(model_type),
                             .config = { .n_layers = 1,
                                         .width = 8,
@@ -428,28 +412,8 @@ static void write_encoder(const struct test_folder *folder, const char *model_ty
                                         .vocab_size = n_vocab,
                                         .context = 18,
                                         .n_types = 2 } };
-    struct test_st st = { 0 };
-    char name[AK_ROLE_NAME_BYTES], text[512];
-    for (uint32_t i = 0; i < spec.family->n_weights; i++) {
-        const struct ak_family_rule *rule = &spec.family->weights[i];
-        const struct ak_family_merged_tensor *whole =
-            ak_family_find_merged(spec.family, rule->role);
-        uint32_t rows = rows_of(&spec, rule), cols = ak_spec_dim(&spec, rule->cols);
-        if (rule->need == AK_FAMILY_OPTIONAL && rule->role != AK_ROLE_TOKEN_TYPE_EMBEDDING)
-            continue;
-        if (whole && whole->parts[0] != rule->role)
-            continue;
-        ck_assert_uint_le(rows, 512);
-        if (rule->rows == AK_SPEC_DIM_ONE)
-            snprintf(text, sizeof text, "%u", cols);
-        else
-            snprintf(text, sizeof text, "%u, %u", rows, cols);
-        test_st_add(
-            &st,
-            ak_role_expand(rule->hf, ak_role_has_layer(rule->role) ? 0 : AK_ROLE_NO_LAYER, name),
-            "F32", text, zeros, (size_t)rows * cols * sizeof *zeros);
-    }
-    test_st_write(&st, folder, "model.safetensors", 0);
+    char text[512];
+    write_weights(folder, &spec);
     snprintf(text, sizeof text,
              "{\"model_type\": \"%s\", \"hidden_size\": 8, \"num_hidden_layers\": 1, "
              "\"num_attention_heads\": 2, "
@@ -671,6 +635,7 @@ START_TEST(files)
 {
     struct test_folder folder = test_folder_begin();
     char to[96], from[4096];
+    struct stat st;
     int asked = 0;
     struct akunu_convert_params params = params_of("Q9_9");
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
@@ -678,7 +643,12 @@ START_TEST(files)
     check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "Q9_9");
     check_fails(NULL, to, NULL, AKUNU_ERROR_ARGUMENT, "no path");
     check_fails(from, "/nowhere/new.gguf", NULL, AKUNU_ERROR_IO, "cannot write");
-    check_fails(from, "/dev/full", NULL, AKUNU_ERROR_ARGUMENT, "no file");
+    ck_assert_int_eq(mkfifo(to, 0600), 0); /* which stays even if it may be replaced */
+    params = params_of(NULL);
+    params.overwrite = true;
+    check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "no file");
+    ck_assert(stat(to, &st) == 0 && S_ISFIFO(st.st_mode));
+    ck_assert_int_eq(unlink(to), 0);
     check_fails("/nowhere", to, NULL, AKUNU_ERROR_FORMAT, "no such file");
 
     /* Stopped half way: nothing is left. */
@@ -815,7 +785,7 @@ int main(void)
 {
     Suite *suite = suite_create("convert");
     TCase *tests = tcase_create("convert");
-    tcase_add_loop_test(tests, as_stored, 0, 5);
+    tcase_add_loop_test(tests, as_stored, 0, 6);
     tcase_add_loop_test(tests, types, 0, 4);
     tcase_add_loop_test(tests, converted_encoders, 0, N_ENCODERS);
     tcase_add_loop_test(tests, byte_level, 0, 5);

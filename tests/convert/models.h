@@ -1,0 +1,69 @@
+/* Folders of Hugging Face models without meaning, by their family's table of weights. Used by the
+ * tests of convert/. */
+#ifndef TESTS_CONVERT_MODELS_H
+#define TESTS_CONVERT_MODELS_H
+
+#include "tests/test.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "tests/st_files.h"
+
+static inline const struct ak_family *family_of(const char *model_type)
+{
+    for (size_t i = 0; ak_family_list()[i]; i++)
+        for (const char *const *name = ak_family_list()[i]->names; *name; name++)
+            if (strcmp(*name, model_type) == 0)
+                return ak_family_list()[i];
+    ck_abort_msg("no family %s", model_type);
+}
+
+static inline uint32_t rows_of(const struct ak_spec *spec, const struct ak_family_rule *rule)
+{
+    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
+    uint32_t rows = 0;
+    for (uint32_t i = 0; whole && i < whole->n_parts; i++)
+        rows += ak_spec_dim(spec, ak_family_find_rule(spec->family, whole->parts[i])->rows);
+    return whole ? rows : ak_spec_dim(spec, rule->rows);
+}
+
+/* Optional weights are left out, but for the table of token types. */
+static inline bool has_weight(const struct ak_spec *spec, const struct ak_family_rule *rule,
+                              int layer)
+{
+    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
+    bool recurrent = layer >= 0 && ak_spec_is_recurrent(&spec->config, layer);
+    if (rule->need == AK_FAMILY_OPTIONAL && rule->role != AK_ROLE_TOKEN_TYPE_EMBEDDING)
+        return false;
+    if (rule->need == AK_FAMILY_OUTPUT_OR_TIED || (whole && whole->parts[0] != rule->role))
+        return false;
+    return !(rule->need == AK_FAMILY_ATTENTION_ONLY && recurrent) &&
+           !(rule->need == AK_FAMILY_RECURRENT_ONLY && !recurrent);
+}
+
+/* model.safetensors: zeros of F32. */
+static inline void write_weights(const struct test_folder *folder, const struct ak_spec *spec)
+{
+    static const float zeros[512 * 8];
+    struct test_st st = { 0 };
+    char name[AK_ROLE_NAME_BYTES], text[64];
+    for (int layer = AK_ROLE_NO_LAYER; layer < (int)spec->config.n_layers; layer++)
+        for (uint32_t i = 0; i < spec->family->n_weights; i++) {
+            const struct ak_family_rule *rule = &spec->family->weights[i];
+            uint32_t rows = rows_of(spec, rule), cols = ak_spec_dim(spec, rule->cols);
+            if (ak_role_has_layer(rule->role) != (layer != AK_ROLE_NO_LAYER) ||
+                !has_weight(spec, rule, layer))
+                continue;
+            ck_assert_uint_le(rows * cols, sizeof zeros / sizeof *zeros);
+            if (rule->rows == AK_SPEC_DIM_ONE)
+                snprintf(text, sizeof text, "%u", cols);
+            else
+                snprintf(text, sizeof text, "%u, %u", rows, cols);
+            test_st_add(&st, ak_role_expand(rule->hf, layer, name), "F32", text, zeros,
+                        (size_t)rows * cols * sizeof *zeros);
+        }
+    test_st_write(&st, folder, "model.safetensors", 0);
+}
+
+#endif
