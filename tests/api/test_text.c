@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "akunu/akunu.h"
+#include "tests/st_files.h"
 
 static const char *data_path(const char *name)
 {
@@ -74,7 +75,8 @@ START_TEST(tokenizers_refuse)
 {
     static const char *const bos[] = { "tokenizer.ggml.bos_token_id=int:413",
                                        "tokenizer.ggml.add_bos_token=bool:true", NULL };
-    static const char *const wrong[] = { "tokenizer.ggml.bos_token_id=long:413", NULL };
+    static const char *const wrong[] = { "tokenizer.ggml.bos_token_id=long:413",
+                                         "tokenizer.ggml.bos_token_id=int:413", NULL };
     struct akunu_tokenizer *t = load();
     akunu_token id = THE;
     char text[8];
@@ -126,7 +128,8 @@ END_TEST
 START_TEST(streams)
 {
     struct akunu_tokenizer *t = load();
-    struct akunu_stream *s = akunu_stream_new(t, 0), *skipping = akunu_stream_new(t, 1);
+    struct akunu_stream *s = akunu_stream_new(t, 0),
+                        *skipping = akunu_stream_new(t, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE);
     const char *text = "";
     size_t n = 9;
     ck_assert(s && skipping);
@@ -209,6 +212,8 @@ START_TEST(schemas)
     g = akunu_grammar_from_schema(lax, sizeof lax - 1, &params);
     ck_assert_msg(g && n_lines == 1, "%d lines", n_lines);
     akunu_grammar_free(g);
+    params.size = offsetof(struct akunu_schema_params, lax); /* an older program's */
+    ck_assert_ptr_null(akunu_grammar_from_schema(lax, sizeof lax - 1, &params));
     params.size = 8;
     ck_assert_ptr_null(akunu_grammar_from_schema("{}", 2, &params));
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_schema_params");
@@ -237,6 +242,7 @@ START_TEST(checking)
         ck_assert(!is_allowed(g, with, " the a", 4 + (size_t)!i));
         ck_assert(is_allowed(g, with, " the the<|im_end|>", 18));
         ck_assert(!is_allowed(g, with, " the the the", 8));
+        ck_assert(!is_allowed(g, with, " the a the", 4 + (size_t)!i));
         ck_assert(!is_allowed(g, with, "", 0));
     }
     ck_assert_int_eq(akunu_grammar_check(g, NULL, NULL, 0, &allowed, &at), AKUNU_OK);
@@ -300,7 +306,8 @@ static void renders(const struct akunu_template *t, const struct akunu_chat *cha
 START_TEST(templates)
 {
     static const char *const own[] = { "tokenizer.chat_template=str:{{ eos_token }}", NULL };
-    static const char *const wrong[] = { "tokenizer.chat_template=text:x", NULL };
+    static const char *const wrong[] = { "tokenizer.chat_template=text:x",
+                                         "tokenizer.chat_template=str:x", NULL };
     struct akunu_chat chat;
     size_t n = 7;
     akunu_chat_default(&chat, sizeof chat);
@@ -316,6 +323,9 @@ START_TEST(templates)
     chat.add_generation_prompt = false;
     renders(t, &chat, "<|im_start|>user\nHi<|im_end|>\n");
     renders(other, &chat, "<|im_end|>");
+    chat.size = offsetof(struct akunu_chat, add_generation_prompt); /* an older program's */
+    renders(t, &chat, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+    chat.size = sizeof chat;
 
     /* of a text, whose special tokens are those of a model or none */
     struct akunu_template *with = akunu_template_parse("{{ eos_token }}!###", 16, other),
@@ -564,6 +574,29 @@ START_TEST(grammars_of_tools)
     ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_OK);
     ck_assert_int_eq(n_lines, 1);
     akunu_grammar_free(g);
+
+    /* reasoning that the prompt has begun, or that the template has */
+    calls.choice = "required";
+    params.tools = TOOLS;
+    params.prompt = "<think>\n";
+    ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_OK);
+    ck_assert(is_allowed(g, NULL, "r</think>" HERMES, 9 + strlen(HERMES)));
+    akunu_grammar_free(g);
+    params.prompt = NULL;
+    params.chat_template = "<think></think>";
+    ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_OK);
+    ck_assert(is_allowed(g, NULL, "<think>r</think>" HERMES, 16 + strlen(HERMES)));
+    akunu_grammar_free(g);
+    params.chat_template = NULL;
+    ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_OK);
+    ck_assert(!is_allowed(g, NULL, "<think>r</think>" HERMES, 2));
+    akunu_grammar_free(g);
+    ck_assert_int_eq(akunu_grammar_from_tools(NULL, NULL, &g), AKUNU_OK);
+    ck_assert_ptr_null(g);                                    /* no tools, again */
+    params.size = offsetof(struct akunu_reply_params, tools); /* an older program's */
+    ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_OK);
+    ck_assert_ptr_null(g);
+    params.size = sizeof params;
     ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "where the grammar goes");
     calls.size = 8;
@@ -577,6 +610,60 @@ START_TEST(grammars_of_tools)
     ck_assert_int_eq(akunu_grammar_from_tools(&params, NULL, &g), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "\"morse\"");
     akunu_grammar_free(NULL);
+}
+END_TEST
+
+/* A vocabulary of the characters of HERMES and its two control tokens. */
+static struct akunu_tokenizer *load_hermes(void)
+{
+    static const char chars[] = "abcdefghijklmnopqrstuvwxyz01{}:,/<>";
+    struct test_folder folder = test_folder_begin();
+    struct test_st st = { 0 };
+    char text[2048];
+    size_t at = (size_t)snprintf(
+        text, sizeof text,
+        "{\"added_tokens\": [{\"id\": 90, \"content\": \"<tool_call>\", \"special\": true}, "
+        "{\"id\": 91, \"content\": \"</tool_call>\", \"special\": true}], \"pre_tokenizer\": "
+        "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": true}, \"model\": "
+        "{\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"\u0120\": 0, \"\u010a\": 1, "
+        "\"\\\"\": 2");
+    for (size_t i = 0; chars[i]; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, ", \"%c\": %zu", chars[i], i + 3);
+    snprintf(text + at, sizeof text - at, "}}}");
+    test_st_add(&st, "x", "F32", "1", "\0\0\0\0", 4);
+    test_st_write(&st, &folder, "model.safetensors", 0);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"llama\"}");
+    test_write_text(&folder, "tokenizer.json", text);
+    struct akunu_tokenizer *t = akunu_tokenizer_load(folder.path);
+    ck_assert_msg(t != NULL, "%s", akunu_last_error());
+    test_folder_end(&folder);
+    return t;
+}
+
+/* Without a template the vocabulary tells the format, and markers are its tokens. */
+START_TEST(formats_of_vocabularies)
+{
+    struct akunu_tokenizer *t = load_hermes(), *other = load();
+    struct akunu_reply_params params;
+    struct akunu_tool_grammar_params calls;
+    struct akunu_grammar *g;
+    akunu_reply_params_default(&params, sizeof params);
+    akunu_tool_grammar_params_default(&calls, sizeof calls);
+    for (int i = 0; i < 2; i++) {
+        params.tokenizer = i ? t : other;
+        struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
+        ck_assert_msg(strcmp(akunu_reply_format(reply), i ? "hermes" : "generic") == 0, "%s",
+                      akunu_reply_format(reply));
+        akunu_reply_free(reply);
+    }
+    params.tools = TOOLS;
+    calls.choice = "required";
+    ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_OK);
+    ck_assert(is_allowed(g, t, HERMES, strlen(HERMES)));
+    ck_assert(!is_allowed(g, t, "a", 0));
+    akunu_grammar_free(g);
+    akunu_tokenizer_free(t);
+    akunu_tokenizer_free(other);
 }
 END_TEST
 
@@ -597,6 +684,7 @@ int main(void)
     tcase_add_test(t, formats);
     tcase_add_test(t, replies_refuse);
     tcase_add_test(t, grammars_of_tools);
+    tcase_add_test(t, formats_of_vocabularies);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -360,6 +360,28 @@ START_TEST(bytes)
 }
 END_TEST
 
+/* Data begins at the next multiple of 32, wherever the head ends. */
+START_TEST(alignment)
+{
+    static const char text[33];
+    for (uint32_t n = 0; n < 32; n++) {
+        struct ak_error error = { 0 };
+        struct ak_gguf_writer w = ak_gguf_writer_begin(&error);
+        ak_gguf_writer_put_text(&w, "k", (struct ak_text){ text, n });
+        ak_gguf_writer_put_tensor(&w, "t", AK_QUANT_Q8_0, 2, (const uint64_t[]){ n + 1, 32 });
+        ak_gguf_writer_open(&w, new_path());
+        for (uint32_t i = 0; i <= n; i++)
+            ak_gguf_writer_write(&w, large, 34);
+        ak_gguf_writer_end_tensor(&w);
+        ck_assert_int_eq(ak_gguf_writer_finish(&w), AKUNU_OK);
+        struct test_bytes got = read_file(new_path());
+        size_t head = 24 + (8 + 1 + 4 + 8 + n) + (8 + 1 + 4 + 16 + 4 + 8), data = 34 * (n + 1);
+        ck_assert_uint_eq(got.n, (head + 31) / 32 * 32 + (data + 31) / 32 * 32);
+        free(got.data);
+    }
+}
+END_TEST
+
 /* Where files need a name, cannot be reserved, or are written in pieces. */
 START_TEST(other_systems)
 {
@@ -665,6 +687,7 @@ int main(void)
     tcase_add_checked_fixture(t, set_up, tear_down);
     suite_add_tcase(suite, t);
     tcase_add_test(t, bytes);
+    tcase_add_test(t, alignment);
     tcase_add_test(t, other_systems);
     tcase_add_test(t, folders);
     tcase_add_test(t, failures);
