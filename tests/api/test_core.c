@@ -442,7 +442,19 @@ START_TEST(saved)
     ck_assert_int_eq(akunu_sequence_restore(s, b, ids, 140, &cache, &n), AKUNU_OK);
     ck_assert_msg(n == 139 && akunu_sequence_length(s, b) == 139, "%zu restored", n);
     ck_assert_int_eq(remove(path), 0);
+
+    /* in a folder it is listed with its length */
+    struct akunu_cache_entry e;
+    cache.file = NULL;
+    cache.dir = dir;
+    ck_assert_int_eq(akunu_sequence_keep(s, a, 130, &cache), AKUNU_OK);
+    struct akunu_cache *list = akunu_cache_open(dir);
+    ck_assert_int_eq(akunu_cache_get_entry(list, 0, &e, sizeof e), AKUNU_OK);
+    ck_assert_uint_eq(e.n_tokens, 130);
+    ck_assert_int_eq(akunu_cache_remove(list, 0), AKUNU_OK);
+    akunu_cache_free(list);
     ck_assert_int_eq(remove(dir), 0);
+    cache.file = path;
 
     ck_assert_int_eq(akunu_sequence_rewind(s, b, 0), AKUNU_OK);
     ck_assert_int_eq(akunu_sequence_restore(s, b, ids, 2, &cache, NULL), AKUNU_ERROR_ARGUMENT);

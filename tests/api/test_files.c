@@ -1,6 +1,7 @@
 /* The calls of files.h and measure.h: what each takes and gives, and what it refuses. The files
  * themselves are tested in tests/weights, convert, pack and persist. */
 #include "tests/test.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,17 @@
 #include "akunu/akunu.h"
 #include "base/chip.h"
 #include "tests/st_files.h"
+
+static size_t count_open(void)
+{
+    size_t n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
 
 static void failed_with(enum akunu_status status, const char *said)
 {
@@ -33,6 +45,18 @@ static struct akunu_file *open_ok(const char *name)
     return file;
 }
 
+/* Nothing of the tests' data is mapped, and as many files are open as in the beginning. */
+static void check_released(size_t n_open)
+{
+    char line[4352];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof line, maps))
+        ck_assert_msg(!strstr(line, ".gguf") && !strstr(line, ".safetensors"), "%s", line);
+    fclose(maps);
+    ck_assert_uint_eq(count_open(), n_open);
+}
+
 /* ---- Looking into a file ------------------------------------------------ */
 START_TEST(whole_file)
 {
@@ -49,6 +73,7 @@ START_TEST(whole_file)
         { "encoders/bert", "safetensors", "bert", 37, SIZE_MAX, 0 },
     };
     struct akunu_file_info info;
+    size_t n_open = count_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct akunu_file *file = open_ok(cases[i].name);
         ck_assert_int_eq(akunu_file_get_info(file, &info, sizeof info), AKUNU_OK);
@@ -83,6 +108,7 @@ START_TEST(whole_file)
     failed_with(AKUNU_ERROR_ARGUMENT, "no path is given");
     ck_assert_int_eq(akunu_file_get_info(NULL, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no file is given");
+    check_released(n_open);
 }
 END_TEST
 
@@ -135,6 +161,7 @@ START_TEST(no_role)
     struct akunu_tensor_info t;
     test_st_add(&st, "a.stray", "F32", "1", "\0\0\0\0", 4);
     test_st_add(&st, "model.norm.weight", "F32", "1", "\0\0\0\0", 4);
+    test_st_add(&st, "z.empty", "F32", "2, 0", "", 0);
     test_st_write(&st, &folder, "model.safetensors", 0);
     for (int known = 0; known < 2; known++) {
         test_write_text(&folder, "config.json",
@@ -145,6 +172,7 @@ START_TEST(no_role)
             ck_assert_int_eq(akunu_file_tensor(file, i, &t, sizeof t), AKUNU_OK);
             ck_assert_msg((t.canonical != NULL) == (known && t.name[0] == 'm'), "%s", t.name);
         }
+        ck_assert_int_eq(akunu_file_read_f32(file, 2, 0, 0, NULL), AKUNU_OK);
         akunu_file_free(file);
     }
     test_folder_end(&folder);
@@ -306,6 +334,8 @@ START_TEST(lists)
     }
     ck_assert_uint_eq(found, sizeof architectures / sizeof *architectures);
     failed_with(AKUNU_ERROR_ARGUMENT, "there is no architecture of number");
+    ck_assert_int_eq(akunu_architecture_at(0, &a, sizeof a), AKUNU_OK);
+    ck_assert_str_eq(a.name, "bert"); /* the first of families.def */
     forget();
     ck_assert_int_eq(akunu_architecture_at(SIZE_MAX, &a, sizeof a), AKUNU_ERROR_ARGUMENT);
     for (n = found = 0; akunu_quantization_at(n, &q, sizeof q) == AKUNU_OK; n++)
@@ -384,6 +414,7 @@ START_TEST(cache)
     struct akunu_cache_entry e;
     struct stat st;
     char path[128], missing[128];
+    size_t n_open = count_open();
     snprintf(missing, sizeof missing, "%s", test_in(&folder, "none"));
     struct akunu_cache *c = akunu_cache_open(missing);
     ck_assert_msg(c != NULL, "%s", akunu_last_error());
@@ -439,6 +470,7 @@ START_TEST(cache)
     forget();
     ck_assert_int_eq(akunu_cache_remove(NULL, 0), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the cache is NULL");
+    check_released(n_open);
     test_folder_end(&folder);
 }
 END_TEST
@@ -582,6 +614,10 @@ START_TEST(profiles)
     p.size = 8;
     ck_assert_int_eq(akunu_profile_write(&p, path), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_profile");
+    akunu_profile_default(&p, sizeof p);
+    ck_assert_int_eq(akunu_profile_tune("pdp11", 1, 1, NULL, NULL, &p, sizeof p),
+                     AKUNU_ERROR_ARGUMENT);
+    failed_with(AKUNU_ERROR_ARGUMENT, "pdp11");
     for (int i = 0; i < 3; i++) {
         forget();
         ck_assert_int_eq(

@@ -20,14 +20,14 @@
 /* The linker sends the writer's calls through these (tests/local.mk). A call whose error is set
  * fails with it. */
 static struct {
-    int open, open_temporary, access, write, fallocate, linkat, rename, fsync, fsync_folder,
-        fstatvfs, getrandom;
+    int open, open_temporary, open_folder, access, write, fallocate, linkat, rename, fsync,
+        fsync_folder, fstatvfs, getrandom;
     size_t short_write; /* writes take at most so many bytes, and every other one is interrupted;
                            0: all */
     bool takes_nothing; /* writes take no byte */
 } faults;
 static struct {
-    size_t n_writes, largest_write, n_open, n_close;
+    size_t n_writes, largest_write, n_open, n_close, n_temporary;
     uint64_t reserved;
     int descriptor_flags;
     char opened[256], renamed_from[256];
@@ -71,10 +71,14 @@ int __wrap_open(const char *path, int flags, ...)
         snprintf(seen.opened, sizeof seen.opened, "%s", path);
     if (flags & (O_WRONLY | O_DIRECTORY))
         ck_assert_int_ne(flags & O_CLOEXEC, 0);
-    if (fails(unnamed ? faults.open : flags & O_CREAT ? faults.open_temporary : 0))
+    if (fails(unnamed                              ? faults.open :
+              flags & O_CREAT                      ? faults.open_temporary :
+              (flags & O_DIRECTORY) == O_DIRECTORY ? faults.open_folder :
+                                                     0))
         return -1;
     int fd = __real_open(path, flags, mode);
     seen.n_open += fd >= 0;
+    seen.n_temporary += fd >= 0 && (flags & O_CREAT);
     return fd;
 }
 
@@ -401,7 +405,9 @@ START_TEST(other_systems)
         faults.access = cases[i].access;
         faults.fallocate = cases[i].fallocate;
         faults.short_write = cases[i].short_write;
+        seen.n_temporary = 0;
         check_two();
+        ck_assert_uint_eq(seen.n_temporary, cases[i].open || cases[i].access);
         ck_assert_int_eq(stat(new_path(), &st), 0);
         ck_assert_int_eq(st.st_mode & 07777, 0644);
     }
@@ -444,7 +450,8 @@ START_TEST(failures)
 {
     static const struct {
         const char *said;
-        int open, open_temporary, write, fallocate, linkat, rename, fsync, fsync_folder, fstatvfs;
+        int open, open_temporary, open_folder, write, fallocate, linkat, rename, fsync,
+            fsync_folder, fstatvfs;
         bool takes_nothing, is_replaced;
     } cases[] = {
         { "cannot write: Permission denied", .open = EOPNOTSUPP, .open_temporary = EACCES },
@@ -462,6 +469,7 @@ START_TEST(failures)
         { "cannot write: Disk quota exceeded", .open = EOPNOTSUPP, .fsync = EDQUOT },
         { "cannot write: Input/output error", .fsync_folder = EIO, .is_replaced = true },
         { NULL, .fsync_folder = EINVAL, .is_replaced = true },
+        { NULL, .open_folder = EACCES, .is_replaced = true },
     };
     fill_large();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -470,6 +478,7 @@ START_TEST(failures)
         test_write_text(&folder, "new.gguf", "precious");
         faults.open = cases[i].open;
         faults.open_temporary = cases[i].open_temporary;
+        faults.open_folder = cases[i].open_folder;
         faults.write = cases[i].write;
         faults.fallocate = cases[i].fallocate;
         faults.linkat = cases[i].linkat;
@@ -493,6 +502,25 @@ START_TEST(failures)
                       "%s", cases[i].said);
         ck_assert_msg(files_in(folder.path) == 1, "%s", cases[i].said);
         free(left.data);
+    }
+}
+END_TEST
+
+/* A file of the temporary name, whose ever it is, is neither written nor removed. */
+START_TEST(foreign_temporary)
+{
+    static const char name[] = "akunu-abababababababab.part";
+    fill_large();
+    for (int named = 0; named < 2; named++) {
+        struct ak_error error = { 0 };
+        test_write_text(&folder, name, "precious");
+        faults.open = named ? EOPNOTSUPP : 0;
+        ck_assert_int_eq(write_two(new_path(), NULL, &error), AKUNU_ERROR_IO);
+        ck_assert_msg(strstr(error.message, "cannot write: File exists"), "%s", error.message);
+        struct test_bytes left = read_file(test_in(&folder, name));
+        ck_assert(left.n == 8 && memcmp(left.data, "precious", 8) == 0);
+        free(left.data);
+        ck_assert_uint_eq(files_in(folder.path), 1);
     }
 }
 END_TEST
@@ -691,6 +719,7 @@ int main(void)
     tcase_add_test(t, other_systems);
     tcase_add_test(t, folders);
     tcase_add_test(t, failures);
+    tcase_add_test(t, foreign_temporary);
     tcase_add_test(t, progress);
     tcase_add_test(t, refused);
     tcase_add_test(t, kinds);
