@@ -45,6 +45,17 @@ static struct akunu_session *open_session(const struct akunu_model *model)
     return session;
 }
 
+/* Nobody holds a model: its file is mapped no more. */
+static void check_unmapped(void)
+{
+    char line[4352];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof line, maps))
+        ck_assert_msg(!strstr(line, ".gguf") && !strstr(line, ".safetensors"), "%s", line);
+    fclose(maps);
+}
+
 /* ---- Sized structs ------------------------------------------------------ */
 /* Nothing behind what the program calls its struct is written, nor in front of a size. */
 START_TEST(sizes)
@@ -156,6 +167,14 @@ START_TEST(models)
         ck_assert((akunu_model_tokenizer(model) != NULL) == (strcmp(info.format, "gguf") == 0));
         akunu_model_free(model);
     }
+    check_unmapped();
+    struct akunu_model *model = load("model.gguf");
+    ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
+    ck_assert(info.n_layers == 2 && info.width == 64 && info.n_heads == 4 && info.n_kv_heads == 1 &&
+              info.head_dim == 16 && info.ffn_width == 128 && info.vocab_size == 416 &&
+              info.context == 256);
+    ck_assert_str_eq(info.cpu, getenv("AKUNU_CPU") ? getenv("AKUNU_CPU") : akunu_cpu_best());
+    akunu_model_free(model);
     ck_assert(!akunu_model_file(NULL) && !akunu_model_profile(NULL) &&
               !akunu_model_dump(NULL, false) && !akunu_model_dump(NULL, true) &&
               !akunu_model_tokenizer(NULL));
@@ -270,7 +289,13 @@ START_TEST(sessions)
     ck_assert_uint_eq(akunu_sequence_length(s, 4), 0);
     failed_with(AKUNU_ERROR_ARGUMENT, "sequence 4");
     akunu_session_free(s);
+    ck_assert_ptr_nonnull(s = akunu_session_new(model, NULL)); /* of defaults */
+    ck_assert_uint_eq(akunu_session_context(s), 256);
+    ck_assert_int_eq(akunu_sequence_new(s), 0);
+    ck_assert_int_eq(akunu_sequence_new(s), -1);
     akunu_model_free(model);
+    akunu_session_free(s);
+    check_unmapped();
 }
 END_TEST
 
@@ -288,8 +313,10 @@ START_TEST(null_session)
     ck_assert_uint_eq(akunu_session_context(NULL), 0);
     ck_assert_uint_eq(akunu_session_batch(NULL), 0);
     ck_assert_uint_eq(akunu_session_threads(NULL), 0);
+    forget();
     akunu_session_free(NULL);
     akunu_sequence_free(NULL, 0);
+    failed_with(AKUNU_ERROR_FORMAT, "/nowhere"); /* these do not fail */
     ck_assert_uint_eq(akunu_sequence_length(NULL, 0), 0);
     ck_assert_int_eq(akunu_sequence_new(NULL), -1);
     failed_with(AKUNU_ERROR_ARGUMENT, "the session is NULL");
@@ -398,6 +425,12 @@ START_TEST(embeddings)
     ck_assert_int_eq(akunu_session_embed(s, texts, 1, NULL, NULL, NULL, NULL),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the texts, or where the embeddings go");
+    e.size = offsetof(struct akunu_embedding, normalize); /* an older program's */
+    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, NULL, NULL, mean), AKUNU_OK);
+    sum = 0.0;
+    for (int i = 0; i < 64; i++)
+        sum += (double)mean[i] * (double)mean[i];
+    ck_assert(fabs(sum - 1.0) < 1e-5);
     e.size = 8;
     ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, NULL, NULL, out), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_embedding");
@@ -435,8 +468,12 @@ START_TEST(saved)
     /* prompts below min_tokens are not kept */
     akunu_prompt_cache_default(&cache, sizeof cache);
     cache.file = path;
-    ck_assert_int_eq(akunu_sequence_keep(s, a, 127, &cache), AKUNU_OK);
-    ck_assert_int_ne(remove(path), 0);
+    for (int older = 0; older < 2; older++) {
+        cache.size = older ? offsetof(struct akunu_prompt_cache, max_bytes) : sizeof cache;
+        ck_assert_int_eq(akunu_sequence_keep(s, a, 127, &cache), AKUNU_OK);
+        ck_assert_int_ne(remove(path), 0);
+    }
+    cache.size = sizeof cache;
     ck_assert_int_eq(akunu_sequence_keep(s, a, 140, &cache), AKUNU_OK);
     ck_assert_int_eq(akunu_sequence_rewind(s, b, 0), AKUNU_OK);
     ck_assert_int_eq(akunu_sequence_restore(s, b, ids, 140, &cache, &n), AKUNU_OK);
@@ -510,7 +547,7 @@ START_TEST(generating)
     struct akunu_result r = { .size = sizeof r };
     struct akunu_model *model = load("model.gguf");
     struct akunu_session *s = open_session(model);
-    akunu_sequence a = akunu_sequence_new(s);
+    akunu_sequence other = akunu_sequence_new(s), a = akunu_sequence_new(s);
     akunu_generation_default(&g, sizeof g);
     akunu_sampling_default(&sampling, sizeof sampling);
     sampling.temperature = 0.0f;
@@ -525,6 +562,7 @@ START_TEST(generating)
     ck_assert(greedy.n == 5 && greedy.n_asked >= 2 + 4 && r.stop == AKUNU_STOP_LENGTH &&
               r.n_prompt == 20 && r.n_generated == 5 && r.size == sizeof r);
     ck_assert_uint_eq(akunu_sequence_length(s, a), 24);
+    ck_assert_uint_eq(akunu_sequence_length(s, other), 0);
     ck_assert_int_eq(akunu_sequence_rewind(s, a, 0), AKUNU_OK);
     ck_assert_int_eq(akunu_session_generate(s, a, ids, 20, &g, on_piece, NULL, &again, NULL),
                      AKUNU_OK);
@@ -654,7 +692,7 @@ START_TEST(parallel)
         AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "struct akunu_result");
     ck_assert_int_eq(
-        akunu_session_generate_parallel(s, NULL, 1, ids, 3, &g, NULL, NULL, NULL, NULL),
+        akunu_session_generate_parallel(s, NULL, 2, ids, 3, &g, NULL, NULL, NULL, NULL),
         AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no sequences are given");
     forget();
