@@ -192,6 +192,15 @@ static const struct {
       3,
       ", \"no_rope_layers\": [1, 1, 1]",
       { COMMON, HEADS, BASE, "block_count u 3", "no_rope_layer_interval u 4" } },
+    /* counts are whole numbers from 0 to 4294967295, whatever JSON has; others are floats */
+    { "llama",
+      "llama",
+      1,
+      ", \"norm_topk_prob\": true, \"linear_key_head_dim\": 0, \"linear_num_value_heads\": 2.0, "
+      "\"linear_num_key_heads\": 4294967295, \"linear_conv_kernel_dim\": 4294967296, "
+      "\"conv_L_cache\": -1, \"residual_multiplier\": \"x\", \"embedding_multiplier\": 3",
+      { COMMON, HEADS, BASE, "block_count u 1", "expert_weights_norm b 1", "ssm.state_size u 0",
+        "ssm.time_step_rank u 2", "ssm.group_count u 4294967295", "embedding_scale f 3" } },
     { "lfm2",
       "lfm2",
       3,
@@ -322,7 +331,7 @@ static void check_value(const struct ak_provider *p, const char *key, const char
 
 START_TEST(names)
 {
-    static const char *const named[] = { "general.name=str:Some name", NULL };
+    const char *named[] = { "general.name=str:Some name", NULL };
     struct akunu_convert_params params = params_of(NULL);
     char path[128], want[128];
     write_decoder(0, "");
@@ -345,6 +354,28 @@ START_TEST(names)
     p = convert_ok(folder.path, &params);
     check_value(p, "general.name", "s Some name");
     ak_provider_close(p);
+    named[0] = "general.name=int:5";
+    check_fails(folder.path, &params, AKUNU_ERROR_FORMAT, "general.name is the integer 5");
+}
+END_TEST
+
+/* Keys that a model of this kind has no use for. */
+START_TEST(absent)
+{
+    static const char *const cases[][2] = {
+        { "folders/qwen3next", "qwen3next.rope.dimension_sections" },
+        { "encoders/bert", "bert.rope.freq_base" },
+        { "encoders/bert", "bert.rope.dimension_count" },
+        { "encoders/bert", "bert.attention.layer_norm_rms_epsilon" },
+        { "encoders/modernbert", "modern-bert.no_rope_layer_interval" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char from[4096];
+        snprintf(from, sizeof from, "%s", test_path(cases[i][0]));
+        struct ak_provider *p = convert_ok(from, NULL);
+        check_value(p, cases[i][1], "-");
+        ak_provider_close(p);
+    }
 }
 END_TEST
 
@@ -638,6 +669,7 @@ int main(void)
     tcase_add_loop_test(t, recurrent, 0, 3);
     tcase_add_test(t, divisors);
     tcase_add_test(t, names);
+    tcase_add_test(t, absent);
     tcase_add_test(t, file_types);
     tcase_add_test(t, types);
     tcase_add_test(t, special_tokens);
