@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "akunu/akunu.h"
+#include "convert/gguf_write.h"
 
 static struct test_folder folder;
 static char to[128];
@@ -450,6 +451,38 @@ START_TEST(types)
 }
 END_TEST
 
+/* More than the list of tensors has room for at first, twice. */
+START_TEST(many_tensors)
+{
+    enum { N = 600 };
+    struct ak_error error = { 0 };
+    struct ak_gguf_writer w = ak_gguf_writer_begin(&error);
+    struct ak_tensor t;
+    char name[32], from[128];
+    snprintf(from, sizeof from, "%s", test_in(&folder, "many.gguf"));
+    ak_gguf_writer_put_string(&w, "general.architecture", "many");
+    for (uint32_t i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "t%u", i);
+        ak_gguf_writer_put_tensor(&w, name, AK_QUANT_F32, 1, (const uint64_t[]){ 1 });
+    }
+    ak_gguf_writer_open(&w, from);
+    for (uint32_t i = 0; i < N; i++) {
+        ak_gguf_writer_write(&w, &i, sizeof i);
+        ak_gguf_writer_end_tensor(&w);
+    }
+    ck_assert_msg(ak_gguf_writer_finish(&w) == AKUNU_OK, "%s", error.message);
+    struct ak_provider *p = convert_ok(from, NULL);
+    ck_assert_uint_eq(ak_provider_n_tensors(p), N);
+    for (uint32_t i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "t%u", i);
+        ck_assert(ak_provider_tensor(p, i, &t));
+        ck_assert_str_eq(t.name, name);
+        ck_assert_mem_eq(t.data, &i, sizeof i);
+    }
+    ak_provider_close(p);
+}
+END_TEST
+
 /* ---- Vocabularies ------------------------------------------------------- */
 static void write_tokenizer(const char *added, const char *settings)
 {
@@ -672,6 +705,7 @@ int main(void)
     tcase_add_test(t, absent);
     tcase_add_test(t, file_types);
     tcase_add_test(t, types);
+    tcase_add_test(t, many_tensors);
     tcase_add_test(t, special_tokens);
     tcase_add_test(t, vocabulary_sizes);
     tcase_add_test(t, stripping_tokens);
