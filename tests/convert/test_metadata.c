@@ -17,8 +17,15 @@ static void set_up(void)
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
 }
 
+/* After a conversion, a failed one too, the source is mapped no more. */
 static void tear_down(void)
 {
+    char line[4352];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof line, maps))
+        ck_assert_msg(!strstr(line, ".gguf") && !strstr(line, ".safetensors"), "%s", line);
+    fclose(maps);
     test_folder_end(&folder);
 }
 
