@@ -38,7 +38,9 @@ struct fake_prepared {
     float *logits;
     int32_t *chosen; /* of each row of logits */
     uint64_t runs;
-    struct ak_gumbel_params draw; /* of the last pass */
+    /* of the last pass */
+    struct ak_gumbel_params draw;
+    uint32_t n_logits, n_best;
 };
 
 static uint64_t fake_mix(uint64_t hash, uint64_t value)
@@ -170,6 +172,8 @@ static void fake_run(struct ak_backend_table *prepared, const struct ak_batch *b
         free(ids);
     }
     p->draw = b->gumbel;
+    p->n_logits = b->n_logits;
+    p->n_best = b->n_best;
     p->runs++;
 }
 

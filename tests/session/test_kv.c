@@ -151,6 +151,8 @@ START_TEST(pages_suffice)
     ck_assert_uint_eq(ak_session_kv_count_pages(64, 1), 1);
     ck_assert_uint_eq(ak_session_kv_count_pages(65, 1), 2);
     ck_assert_uint_eq(ak_session_kv_count_pages(UINT32_MAX, 1), 1u << 26);
+    ck_assert_uint_eq(ak_session_kv_count_pages(UINT32_MAX - 64, UINT32_MAX), UINT32_MAX - 1);
+    ck_assert_uint_eq(ak_session_kv_count_pages(UINT32_MAX, UINT32_MAX), 0); /* too many */
     for (uint32_t context = 3; context < 400; context++) {
         uint32_t most = 0;
         for (uint32_t a = 1; a < context; a++)
@@ -159,6 +161,35 @@ START_TEST(pages_suffice)
                 most = pages > most ? pages : most;
             }
         ck_assert_uint_eq(ak_session_kv_count_pages(context, 3), most);
+    }
+}
+END_TEST
+
+/* A state is stale if the sequence is not as long as when it was last extended, and has tokens. */
+START_TEST(stale_states)
+{
+    struct fake_backend backend = { .base = { &fake_ops } };
+    struct ak_session_kv kv;
+    struct ak_kv_shape shape = shape_of(6);
+    int32_t tokens[70] = { 0 };
+    for (uint32_t state_elems = 0; state_elems < 2; state_elems++) {
+        shape.state_elems = state_elems;
+        shape.n_states = 2;
+        ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 128, 2, &kv, NULL), AKUNU_OK);
+        ck_assert_int_eq(ak_session_kv_sequence_new(&kv), 0);
+        ck_assert(!ak_session_kv_state_is_stale(&kv, 0));
+        ck_assert_uint_eq(ak_session_kv_count_new_pages(&kv, 0, 0), 0);
+        ak_session_kv_extend(&kv, 0, tokens, 70);
+        ck_assert(!ak_session_kv_state_is_stale(&kv, 0));
+        ak_session_kv_rewind(&kv, 0, 69);
+        ck_assert_int_eq(ak_session_kv_state_is_stale(&kv, 0), state_elems > 0);
+        ak_session_kv_extend(&kv, 0, tokens, 1);
+        ck_assert(!ak_session_kv_state_is_stale(&kv, 0));
+        ak_session_kv_rewind(&kv, 0, 1);
+        ck_assert_int_eq(ak_session_kv_state_is_stale(&kv, 0), state_elems > 0);
+        ak_session_kv_rewind(&kv, 0, 0);
+        ck_assert(!ak_session_kv_state_is_stale(&kv, 0));
+        ak_session_kv_clear(&kv);
     }
 }
 END_TEST
@@ -190,7 +221,16 @@ START_TEST(sequences_run_out)
     struct ak_error error = { 0 };
     ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 128, 3, &kv, &error),
                      AKUNU_ERROR_MEMORY);
+    ck_assert_ptr_null(kv.sequences); /* nothing is left of it */
     ak_session_kv_clear(&kv);
+    backend.refuse_alloc = false;
+    shape.n_pages = UINT32_MAX; /* a page has a size, and all of them have none */
+    shape.head_dim = shape.n_kv_heads = 1u << 13;
+    ck_assert_uint_ne(ak_kv_page_bytes(&shape), 0);
+    shape.n_layers = 1u << 10;
+    ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 128, 3, &kv, &error),
+                     AKUNU_ERROR_MEMORY);
+    ck_assert_uint_eq(backend.allocated, 0);
     shape.head_dim = shape.n_layers = shape.n_kv_heads = UINT32_MAX;
     ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 128, 3, &kv, &error),
                      AKUNU_ERROR_MEMORY);
@@ -203,6 +243,7 @@ int main(void)
     TCase *tests = tcase_create("kv");
     tcase_add_loop_test(tests, random_life, 0, 8);
     tcase_add_test(tests, pages_suffice);
+    tcase_add_test(tests, stale_states);
     tcase_add_test(tests, sequences_run_out);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -91,6 +91,11 @@ static void check_logits(const float *logits, const int32_t *ids, uint32_t n)
         ck_assert(logits[v] == fake_logit(ids, n, v));
 }
 
+static const struct fake_prepared *prepared(const struct ak_backend_table *table)
+{
+    return (const struct fake_prepared *)(const void *)table;
+}
+
 /* Runs tokens [first, first + n) of a text as one pass. */
 static ak_status run(struct fixture *f, int32_t sequence, int text, uint32_t first, uint32_t n)
 {
@@ -139,13 +144,21 @@ START_TEST(mixed_sequences)
                                                     (round + (int)i) % 3 != 0 };
         }
         ck_assert_int_eq(ak_session_decode(f->session, tokens, BATCH, &f->error), AKUNU_OK);
+        uint32_t n_logits = 0;
         for (uint32_t i = 0; i < BATCH; i++) {
             const float *logits = ak_session_logits(f->session, i);
+            n_logits += tokens[i].logits;
             if (tokens[i].logits)
                 check_logits(logits, text_of((int)text[i]), position[i] + 1);
             else
                 ck_assert_ptr_null(logits);
         }
+        ck_assert_uint_eq(prepared(f->session->logits)->n_logits, n_logits);
+    }
+    for (int i = 0; i < 3; i++) {
+        const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&f->session->kv, s[i]);
+        ck_assert_uint_eq(own->length, length[i]);
+        ck_assert_mem_eq(own->tokens, text_of(i), length[i] * sizeof *own->tokens);
     }
     ck_assert_uint_eq(f->session->n_passes, 9);
     ck_assert_uint_eq(f->session->n_tokens, 9 * BATCH);
@@ -183,10 +196,19 @@ START_TEST(fork_and_rewind)
     ck_assert_int_eq(run(f, a, 0, 170, 10), AKUNU_OK);
     check_logits(ak_session_logits(f->session, 9), text_of(0), 180);
 
+    ck_assert_int_eq(ak_session_rewind(f->session, a, 180, &f->error), AKUNU_OK);
     ck_assert_int_eq(ak_session_rewind(f->session, a, 181, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(f->error.message, "has 180 tokens, and 181 were asked for"));
     ck_assert_int_eq(ak_session_rewind(f->session, 3, 0, &f->error), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(ak_session_fork(f->session, a, 181, &b, &f->error), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(b, -1);
+    b = 7;
+    ck_assert_int_eq(ak_session_fork(f->session, 3, 0, &b, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(b, -1);
+    for (int i = 2; i < 4; i++)
+        ck_assert_int_eq(new_sequence(f), i);
+    ck_assert_int_eq(ak_session_sequence_new(f->session, &b, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(f->error.message, "all 4 sequences of the session are in use"));
     fixture_free(f);
 }
 END_TEST
@@ -304,7 +326,7 @@ START_TEST(prefill)
 {
     struct fixture *f = fixture_new();
     open_session(f);
-    int32_t s = new_sequence(f), bad[] = { 1, 2, FAKE_VOCAB };
+    int32_t s = new_sequence(f), bad[] = { 1, 2, FAKE_VOCAB }, late[2 * BATCH];
     size_t last = 99;
     ck_assert_int_eq(
         ak_session_prefill(f->session, s, text_of(0), 100, NULL, NULL, &last, &f->error), AKUNU_OK);
@@ -329,11 +351,145 @@ START_TEST(prefill)
         f->error.message, "it has 137 tokens, the sequence has 164, and the context holds 300"));
     ck_assert_int_eq(ak_session_prefill(f->session, s, bad, 3, NULL, NULL, &last, &f->error),
                      AKUNU_ERROR_ARGUMENT);
+    memcpy(late, text_of(0), sizeof late); /* an id of the second pass */
+    late[BATCH] = -1;
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, s, late, 2 * BATCH, NULL, NULL, &last, &f->error),
+        AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(f->error.message, "token 32 is -1, and the vocabulary has 97"));
     ck_assert_int_eq(ak_session_prefill(f->session, s, bad, 0, NULL, NULL, &last, &f->error),
                      AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(ak_session_prefill(f->session, 7, bad, 1, NULL, NULL, &last, &f->error),
                      AKUNU_ERROR_ARGUMENT);
     ck_assert_uint_eq(f->session->n_passes, before);
+
+    f->backend.lose_pass = true; /* a pass that fails ends the prompt */
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, s, text_of(0), 70, NULL, NULL, &last, &f->error),
+        AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_uint_eq(f->session->n_passes, before + 1);
+    ck_assert_uint_eq(f->session->kv.sequences[s].length, 164);
+    f->backend.lose_pass = false; /* to the last token that the context holds */
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, s, text_of(0), CONTEXT - 164, NULL, NULL, &last, &f->error),
+        AKUNU_OK);
+    ck_assert_uint_eq(f->session->kv.sequences[s].length, CONTEXT);
+    fixture_free(f);
+}
+END_TEST
+
+/* Two sequences of a context of three pages. What needs the last free page is run; what needs one
+ * more is refused before the first pass, and so is the copy of a page that is not full. */
+START_TEST(last_page)
+{
+    struct fixture *f = fixture_new();
+    f->params.context = 130;
+    f->params.max_sequences = 2;
+    open_session(f);
+    ck_assert_uint_eq(f->session->kv.shape.n_pages, 4);
+    int32_t a = new_sequence(f), b = new_sequence(f), fork;
+    size_t last;
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, a, text_of(0), 65, NULL, NULL, &last, &f->error), AKUNU_OK);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, b, text_of(1), 129, NULL, NULL, &last, &f->error),
+        AKUNU_ERROR_CONTEXT); /* three pages of two */
+    ck_assert_uint_eq(f->session->n_passes, 3);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, b, text_of(1), 128, NULL, NULL, &last, &f->error), AKUNU_OK);
+    ck_assert_uint_eq(f->session->kv.n_free, 0);
+    ck_assert_int_eq(run(f, b, 1, 128, 1), AKUNU_ERROR_CONTEXT);
+    ck_assert_ptr_nonnull(strstr(f->error.message, "all sequences have 193 tokens, 1 more were "
+                                                   "given, and the context holds 130"));
+    ck_assert_int_eq(ak_session_rewind(f->session, b, 64, &f->error), AKUNU_OK);
+    ck_assert_int_eq(run(f, b, 1, 64, 1), AKUNU_OK); /* the one page that is free */
+    ck_assert_int_eq(ak_session_rewind(f->session, b, 0, &f->error), AKUNU_OK);
+    ak_session_kv_sequence_free(&f->session->kv, b);
+
+    ck_assert_int_eq(ak_session_fork(f->session, a, 65, &fork, &f->error), AKUNU_OK);
+    ck_assert_int_eq(ak_session_fork(f->session, a, 64, &b, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(f->error.message, "all 2 sequences of the session are in use"));
+    ck_assert_int_eq(b, -1);
+    ck_assert_int_eq(run(f, fork, 0, 65, 32), AKUNU_OK);
+    ck_assert_int_eq(run(f, fork, 0, 97, 32), AKUNU_OK);
+    ak_session_kv_sequence_free(&f->session->kv, fork);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, a, text_of(0) + 65, 65, NULL, NULL, &last, &f->error),
+        AKUNU_OK);
+    b = new_sequence(f);
+    ck_assert_int_eq(run(f, b, 1, 0, 1), AKUNU_OK);
+    ak_session_kv_sequence_free(&f->session->kv, a);
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, b, text_of(1) + 1, 129, NULL, NULL, &last, &f->error),
+        AKUNU_OK);
+    ck_assert_uint_eq(f->session->kv.n_free, 1);
+    fixture_free(f);
+}
+END_TEST
+
+START_TEST(forks_without_pages)
+{
+    struct fixture *f = fixture_new();
+    f->params.context = 3;
+    f->params.max_sequences = 3;
+    open_session(f);
+    int32_t s[3] = { new_sequence(f), new_sequence(f) }, fork = 5;
+    ck_assert_uint_eq(f->session->kv.shape.n_pages, 3);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(run(f, s[i], i, 0, 1), AKUNU_OK);
+    ck_assert_int_eq(ak_session_fork(f->session, s[0], 1, &s[2], &f->error), AKUNU_OK);
+    ak_session_kv_sequence_free(&f->session->kv, s[1]);
+    ck_assert_int_eq(run(f, s[2], 0, 1, 2), AKUNU_OK);
+    f->session->kv.n_free = 0; /* as if another sequence had it */
+    ck_assert_int_eq(ak_session_fork(f->session, s[2], 3, &fork, &f->error), AKUNU_ERROR_CONTEXT);
+    ck_assert_int_eq(fork, -1);
+    ck_assert_str_eq(f->error.message, "the context is full: no page is free for the copy of 3 "
+                                       "tokens, and the context holds 3");
+    ck_assert_int_eq(ak_session_fork(f->session, s[2], 0, &fork, &f->error), AKUNU_OK);
+    ck_assert_int_eq(fork, s[1]);
+    f->session->kv.n_free = 1;
+    fixture_free(f);
+}
+END_TEST
+
+/* Encoders make no text: each way to logits is refused. */
+START_TEST(encoders_have_no_logits)
+{
+    struct fixture *f = fixture_new();
+    f->model.spec.descriptor.encoder = true;
+    f->model.spec.config.architecture = (struct ak_text){ .bytes = "bert", .n = 4 };
+    f->params.max_sequences = 0;
+    open_session(f);
+    ck_assert_uint_eq(f->session->kv.n_sequences, 64);
+    struct akunu_batch_token token = { 1, new_sequence(f), true };
+    int32_t ids[] = { 1 };
+    size_t last;
+    ck_assert_int_eq(ak_session_decode(f->session, &token, 1, &f->error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(f->error.message, "the architecture \"bert\" is an encoder"));
+    f->error.message[0] = '\0';
+    ck_assert_int_eq(ak_session_prefill(f->session, 0, ids, 0, NULL, NULL, &last, &f->error),
+                     AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ak_session_prepare_sampled(f->session, &f->error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_null(f->session->sampled);
+    ck_assert_uint_eq(f->session->n_passes, 0);
+    fixture_free(f);
+}
+END_TEST
+
+/* Logits of a pass stand until another number of the largest ones is wanted. */
+START_TEST(best_logits_are_wanted)
+{
+    struct fixture *f = fixture_new();
+    open_session(f);
+    int32_t s = new_sequence(f);
+    ck_assert_int_eq(run(f, s, 0, 0, 3), AKUNU_OK);
+    ck_assert_uint_eq(prepared(f->session->logits)->n_best, 0);
+    ak_session_want_best(f->session, 0);
+    check_logits(ak_session_logits(f->session, 2), text_of(0), 3);
+    ak_session_want_best(f->session, 5);
+    ck_assert_ptr_null(ak_session_logits(f->session, 0));
+    ck_assert_int_eq(run(f, s, 0, 3, 1), AKUNU_OK);
+    ck_assert_uint_eq(prepared(f->session->logits)->n_best, 5);
     fixture_free(f);
 }
 END_TEST
@@ -408,6 +564,237 @@ START_TEST(context_is_bounded_by_memory)
 }
 END_TEST
 
+/* ---- Contexts of a device's memory -------------------------------------- */
+static uint64_t device_bytes;
+static ak_status device_status;
+
+static uint64_t kv_bytes_max(const struct ak_backend *b, const struct ak_weights *weights)
+{
+    (void)b, (void)weights;
+    return device_bytes;
+}
+
+static ak_status check_memory(const struct ak_backend *b, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_backend_table_options *options,
+                              struct ak_error *error)
+{
+    (void)b, (void)table, (void)weights, (void)spec;
+    ck_assert_uint_eq(options->max_tokens, BATCH);
+    ck_assert_uint_gt(options->kv.n_pages, 0);
+    return device_status == AKUNU_OK ? AKUNU_OK : ak_fail(error, device_status, "no device memory");
+}
+
+/* A page takes 512 bytes. Half of the memory is for the KV cache, and the states of all sequences
+ * come first. Three sequences may leave 63 tokens of a page empty each. */
+static const struct {
+    uint64_t bytes;             /* of the device */
+    uint32_t asked, own, n_seq; /* context: asked for, of the model; sequences */
+    uint64_t state_elems;
+    bool checks;
+    ak_status checked, expected;
+    uint32_t context, n_pages;
+    const char *said; /* in the error, or in the last line of the log */
+} memories[] = {
+    { 10240, 0, 4096, 3, 0, false, 0, AKUNU_OK, 10 * 64 - 2 * 63, 10,
+      "514 of the 4096 tokens that the model was made for" },
+    { 10240, 0, 500, 3, 0, false, 0, AKUNU_OK, 500, 10, "500 tokens, as the model was made for" },
+    { 10240, 600, 4096, 3, 0, false, 0, AKUNU_OK, 600, 12, "600 tokens, as asked for" },
+    { 10240, 0, 4096, 4, 128, false, 0, AKUNU_OK, 6 * 64 - 3 * 63, 6, "195 of the 4096" },
+    { 10239, 0, 4096, 1, 0, false, 0, AKUNU_OK, 9 * 64, 9, "576 of the 4096 tokens" },
+    { 3 * 1024, 0, 4096, 3, 0, false, 0, AKUNU_OK, 3 * 64 - 2 * 63, 3, "66 of the 4096" },
+    { 3 * 1024 - 2, 0, 4096, 3, 0, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "the KV cache wants at" },
+    { 4096, 0, 4096, 4, 128, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "the KV cache wants at" },
+    { 2048, 0, 4096, 4, 128, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "half of the available memory" },
+    /* the device says itself how much is missing */
+    { 1024, 0, 4096, 3, 0, true, AKUNU_ERROR_MEMORY, AKUNU_ERROR_MEMORY, 0, 0, "no device memory" },
+    { 1024, 0, 4096, 3, 0, true, AKUNU_OK, AKUNU_OK, 3 * 64 - 2 * 63, 3, "66 of the 4096" },
+    { 5 * 1024, 0, 4096, 3, 0, true, AKUNU_OK, AKUNU_OK, 5 * 64 - 2 * 63, 5, "194 of the 4096" },
+};
+
+START_TEST(context_is_bounded_by_a_device)
+{
+    struct fixture *f = fixture_new();
+    struct ak_backend_ops ops = fake_ops;
+    ops.kv_bytes_max = kv_bytes_max;
+    ops.check_memory = memories[_i].checks ? check_memory : NULL;
+    f->backend.base.ops = &ops;
+    device_bytes = memories[_i].bytes;
+    device_status = memories[_i].checked;
+    f->params.context = memories[_i].asked;
+    f->params.max_sequences = memories[_i].n_seq;
+    f->model.spec.config.context = memories[_i].own;
+    if (memories[_i].state_elems) {
+        f->model.spec.config.n_layers = 2;
+        f->model.spec.descriptor.state_elems = memories[_i].state_elems;
+        ak_spec_set_recurrent(&f->model.spec.config, 1);
+    }
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
+                     memories[_i].expected);
+    const char *said = f->session ? f->log : f->error.message;
+    ck_assert_msg(strstr(said, memories[_i].said) != NULL, "'%s' lacks '%s'", said,
+                  memories[_i].said);
+    if (f->session) {
+        ck_assert_uint_eq(f->session->kv.context, memories[_i].context);
+        ck_assert_uint_eq(f->session->kv.shape.n_pages, memories[_i].n_pages);
+        ck_assert_uint_eq(prepared(f->session->logits)->options.context, memories[_i].context);
+    }
+    fixture_free(f);
+}
+END_TEST
+
+static void refuse_session(struct fixture *f, ak_status expected, const char *said)
+{
+    struct ak_session *out = (struct ak_session *)f; /* it must become NULL */
+    f->error.message[0] = '\0';
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &out, &f->error), expected);
+    ck_assert_msg(strstr(f->error.message, said) != NULL, "'%s' lacks '%s'", f->error.message,
+                  said);
+    ck_assert_ptr_null(out);
+}
+
+static void accept_session(struct fixture *f)
+{
+    ak_session_free(open_session(f));
+    f->session = NULL;
+}
+
+/* Each limit: its last good value, and the first bad one. */
+START_TEST(limits)
+{
+    struct fixture *f = fixture_new();
+    struct akunu_session_params good = f->params;
+    struct ak_spec_config *config = &f->model.spec.config;
+    struct ak_view positions = { .rows = 102, .cols = 1 };
+    f->model.weights.positions = &positions;
+    config->first_position = 2;
+    f->params.context = 100;
+    accept_session(f);
+    f->params.context = 101;
+    refuse_session(f, AKUNU_ERROR_ARGUMENT,
+                   "a context of 101 tokens: the model has learned positions for 100");
+    f->model.weights.positions = NULL;
+
+    f->params.context = config->context;
+    config->context_fixed = true;
+    accept_session(f);
+    f->params.context++;
+    refuse_session(f, AKUNU_ERROR_ARGUMENT, "rotates texts of more than 512 in another way");
+    config->context_fixed = false;
+
+    f->params = good;
+    f->params.max_sequences = 65536;
+    f->params.context = 64;
+    accept_session(f);
+    f->params.max_sequences++;
+    refuse_session(f, AKUNU_ERROR_ARGUMENT, "max_sequences is 65537: at most 65536");
+
+    f->params = good;
+    f->params.k_type = (enum akunu_kv_type)AK_KV_TYPE_COUNT;
+    refuse_session(f, AKUNU_ERROR_ARGUMENT, "k_type is none of the types");
+    f->params.k_type = good.k_type;
+    f->params.v_type = (enum akunu_kv_type) - 1;
+    refuse_session(f, AKUNU_ERROR_ARGUMENT, "v_type is none of the types");
+    f->params.v_type = AKUNU_KV_Q4_0;
+    config->head_dim = 32;
+    accept_session(f);
+    config->head_dim = 48;
+    refuse_session(f, AKUNU_ERROR_UNSUPPORTED,
+                   "needs heads of a multiple of 32 elements; this model's have 48");
+    config->head_dim = 1;
+
+    f->params = good;
+    f->params.cpus = "0";
+    f->session = open_session(f);
+    ck_assert_ptr_eq(prepared(f->session->logits)->options.cpus, &f->session->cpus);
+    ck_assert_uint_eq(prepared(f->session->logits)->options.context, CONTEXT);
+    ck_assert_uint_eq(prepared(f->session->logits)->options.max_tokens, BATCH);
+    ak_session_free(f->session);
+    f->session = NULL;
+    f->params.cpus = "0-";
+    refuse_session(f, AKUNU_ERROR_ARGUMENT, "0-");
+
+    f->params = good; /* a page whose size overflows */
+    config->n_layers = config->n_kv_heads = config->head_dim = UINT32_MAX;
+    refuse_session(f, AKUNU_ERROR_MEMORY, "the KV cache");
+    config->n_layers = config->n_kv_heads = 1;
+    config->head_dim = 2048; /* 1 MiB a page */
+    f->params.context = 100;
+    f->params.max_sequences = 1;
+    open_session(f);
+    ck_assert_str_eq(f->log, "context: 100 tokens, as asked for; KV cache of 2.0 MiB");
+    ck_assert_uint_eq(f->model.refs.n_others, 1); /* the session's */
+    ak_session_free(f->session);
+    ck_assert_uint_eq(f->model.refs.n_others, 0);
+    f->session = NULL;
+    fixture_free(f);
+}
+END_TEST
+
+/* An encoder runs a text in one pass, which holds at most 65536 tokens. */
+START_TEST(passes_of_encoders)
+{
+    static const struct {
+        bool encoder;
+        uint32_t own, batch, context, pass, target;
+    } cases[] = {
+        { true, 100000, 0, 65536, 65536, 512 }, { true, 65536, 0, 65536, 65536, 512 },
+        { true, 300, 0, 300, 300, 300 },        { true, 600, 0, 600, 600, 512 },
+        { true, 600, 40, 600, 40, 40 },         { false, 100000, 0, 100000, 512, 512 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture *f = fixture_new();
+        f->model.spec.descriptor.encoder = cases[i].encoder;
+        f->model.spec.config.context = cases[i].own;
+        f->params.context = 0;
+        f->params.batch = cases[i].batch;
+        open_session(f);
+        ck_assert_uint_eq(f->session->kv.context, cases[i].context);
+        ck_assert_uint_eq(f->session->batch, cases[i].pass);
+        ck_assert_uint_eq(f->session->pass_target, cases[i].target);
+        ck_assert_double_eq(f->session->cost_model.token_price,
+                            ak_backend_profile_token_price(&f->model.profile));
+        fixture_free(f);
+    }
+}
+END_TEST
+
+/* The table of sampled tokens takes a draft: at most AK_SKINNY_MAX tokens, and no more than a pass
+ * has. A backend whose logits depend on the pass takes one. */
+START_TEST(sizes_of_sampled_tables)
+{
+    static const struct {
+        uint32_t batch;
+        bool inexact, unknown;
+        uint32_t expected;
+    } cases[] = {
+        { 5, false, false, 5 },   { 16, false, false, 16 }, { 17, false, false, 16 },
+        { 32, false, false, 16 }, { 32, true, false, 1 },   { 32, false, true, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture *f = fixture_new();
+        struct ak_backend_ops ops = fake_ops;
+        f->backend.base.ops = &ops;
+        f->backend.inexact = cases[i].inexact;
+        ops.is_batch_invariant = cases[i].unknown ? NULL : ops.is_batch_invariant;
+        f->params.batch = cases[i].batch;
+        open_session(f);
+        for (int again = 0; again < 2; again++) /* it is prepared once */
+            ck_assert_int_eq(ak_session_prepare_sampled(f->session, &f->error), AKUNU_OK);
+        ck_assert_int_eq(f->backend.n_prepared, 2);
+        ck_assert_uint_eq(prepared(f->session->sampled)->options.max_tokens, cases[i].expected);
+        ck_assert_uint_eq(prepared(f->session->sampled)->options.max_logits, cases[i].expected);
+        struct akunu_batch_token token = { 3, new_sequence(f), true };
+        int32_t next;
+        f->backend.lose_pass = true;
+        ck_assert_int_eq(ak_session_sample(f->session, &token, 1, (struct ak_gumbel_params){ 0 },
+                                           &next, &f->error),
+                         AKUNU_ERROR_UNSUPPORTED);
+        fixture_free(f);
+    }
+}
+END_TEST
+
 START_TEST(bad_parameters)
 {
     struct fixture *f = fixture_new();
@@ -434,7 +821,13 @@ END_TEST
 
 START_TEST(threads_of_the_environment)
 {
-    static const char *const bad[] = { "0", "x", "-1", "2x", " 2", "99999999999999999999" };
+    static const char *const bad[] = { "0",  "x",          "-1",
+                                       "2x", " 2",         "/1",
+                                       ":",  "4294967296", "99999999999999999999" };
+    static const struct {
+        const char *text;
+        unsigned threads;
+    } good[] = { { "10", 10 }, { "09", 9 }, { "9", 9 }, { "4294967295", UINT32_MAX } };
     struct fixture *f = fixture_new();
     setenv("AKUNU_THREADS", "3", 1);
     open_session(f);
@@ -450,10 +843,264 @@ START_TEST(threads_of_the_environment)
                          AKUNU_ERROR_ARGUMENT);
         ck_assert_ptr_nonnull(strstr(f->error.message, "AKUNU_THREADS"));
     }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        setenv("AKUNU_THREADS", good[i].text, 1);
+        open_session(f);
+        ck_assert_uint_eq(f->session->options.n_threads, good[i].threads);
+        ak_session_free(f->session);
+    }
     unsetenv("AKUNU_THREADS");
+    f->model.profile.threads = 7;
+    open_session(f);
+    ck_assert_uint_eq(f->session->options.n_threads, 7);
+    ak_session_free(f->session);
+    f->model.profile.threads = 0;
     open_session(f);
     ck_assert_uint_ge(f->session->options.n_threads, 1);
     fixture_free(f);
+}
+END_TEST
+
+/* ---- Recurrent state ---------------------------------------------------- */
+/* What layers of a sequence remember: how many tokens, and a hash of them. */
+struct state {
+    uint32_t n;
+    uint64_t hash;
+};
+static struct state states[4];
+static int n_state_passes;
+
+static uint64_t hash_of(const int32_t *ids, uint32_t n)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < n; i++)
+        hash = fake_mix(hash, (uint64_t)ids[i] + 1);
+    return hash;
+}
+
+/* Each token needs the state of all tokens before it; position 0 begins a new one. */
+static void run_with_state(struct ak_backend_table *table, const struct ak_batch *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct state *state = &states[b->sequences[i]];
+        if (b->positions[i] == 0)
+            *state = (struct state){ 0 };
+        ck_assert_uint_eq(state->n++, b->positions[i]);
+        state->hash = fake_mix(state->hash, (uint64_t)b->tokens[i] + 1);
+    }
+    n_state_passes++;
+    fake_ops.run(table, b);
+}
+
+static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
+                       uint32_t from)
+{
+    (void)b, (void)kv;
+    ck_assert_uint_eq(shape->state_elems, 3);
+    ck_assert_uint_eq(shape->n_states, 4);
+    states[to] = states[from];
+}
+
+/* What was rewound is run again from the beginning, and nothing else is. */
+START_TEST(states_are_restored)
+{
+    struct fixture *f = fixture_new();
+    struct ak_backend_ops ops = fake_ops;
+    ops.run = run_with_state;
+    ops.copy_state = copy_state;
+    f->backend.base.ops = &ops;
+    f->model.spec.config.n_layers = 2;
+    f->model.spec.descriptor.state_elems = 3;
+    ak_spec_set_recurrent(&f->model.spec.config, 1);
+    f->params.context = 400;
+    open_session(f);
+    int32_t a = new_sequence(f), b, c;
+    size_t last;
+    n_state_passes = 0;
+    ck_assert_int_eq(
+        ak_session_prefill(f->session, a, text_of(0), 80, NULL, NULL, &last, &f->error), AKUNU_OK);
+    ck_assert_int_eq(n_state_passes, 3);
+    ck_assert_int_eq(ak_session_rewind(f->session, a, 70, &f->error), AKUNU_OK);
+    ck_assert(ak_session_kv_state_is_stale(&f->session->kv, a));
+    ck_assert_int_eq(run(f, a, 0, 70, 5), AKUNU_OK); /* 70 tokens in passes of 32, then these */
+    ck_assert_int_eq(n_state_passes, 7);
+    ck_assert_uint_eq(f->session->n_passes, 7);
+    ck_assert_uint_eq(f->session->n_tokens, 80 + 70 + 5);
+    ck_assert(states[a].hash == hash_of(text_of(0), 75));
+    check_logits(ak_session_logits(f->session, 4), text_of(0), 75);
+    ck_assert_int_eq(run(f, a, 0, 75, 1), AKUNU_OK); /* it is up to date again */
+    ck_assert_int_eq(n_state_passes, 8);
+
+    /* a copy of the whole takes the state with it; a copy of a part does not */
+    ck_assert_int_eq(ak_session_fork(f->session, a, 76, &b, &f->error), AKUNU_OK);
+    ck_assert_int_eq(run(f, b, 0, 76, 1), AKUNU_OK);
+    ck_assert_int_eq(n_state_passes, 9);
+    ck_assert(states[b].hash == hash_of(text_of(0), 77));
+    ck_assert_int_eq(ak_session_fork(f->session, a, 64, &c, &f->error), AKUNU_OK);
+    ck_assert_int_eq(run(f, c, 0, 64, 1), AKUNU_OK);
+    ck_assert_int_eq(n_state_passes, 12);
+    ck_assert(states[c].hash == hash_of(text_of(0), 65));
+
+    /* back to nothing: there is no state to restore, nor in the next sequence of its place */
+    ck_assert_int_eq(ak_session_rewind(f->session, c, 0, &f->error), AKUNU_OK);
+    ck_assert_int_eq(run(f, c, 1, 0, 1), AKUNU_OK);
+    ck_assert_int_eq(n_state_passes, 13);
+    ak_session_kv_sequence_free(&f->session->kv, c);
+    ck_assert_int_eq(new_sequence(f), c);
+    ck_assert_uint_eq(f->session->kv.sequences[c].length, 0);
+    ck_assert_uint_eq(f->session->kv.sequences[c].state_length, 0);
+    ck_assert_int_eq(run(f, c, 2, 0, 1), AKUNU_OK);
+    ck_assert_int_eq(n_state_passes, 14);
+
+    /* a device that fails while a state is restored: the sequence stays, and so does its need */
+    ck_assert_int_eq(ak_session_rewind(f->session, a, 40, &f->error), AKUNU_OK);
+    f->backend.lose_pass = true;
+    ck_assert_int_eq(run(f, a, 0, 40, 1), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(n_state_passes, 15);
+    ck_assert_uint_eq(f->session->kv.sequences[a].length, 40);
+    f->backend.lose_pass = false;
+    ck_assert_int_eq(run(f, a, 0, 40, 1), AKUNU_OK);
+    ck_assert_int_eq(n_state_passes, 18);
+    ck_assert(states[a].hash == hash_of(text_of(0), 41));
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Reports ------------------------------------------------------------ */
+static bool times_fail;
+
+/* The tables have 1, 10 and 100 rows, by which their numbers are told apart. */
+static bool enable_times(struct ak_backend_table *table, bool on)
+{
+    ((struct fake_prepared *)(void *)table)->runs = on ? 1000 : 0;
+    return !times_fail;
+}
+
+static bool get_time(const struct ak_backend_table *table, size_t i, struct ak_backend_time *out)
+{
+    const struct fake_prepared *p = prepared(table);
+    double n = p->options.max_logits;
+    *out = (struct ak_backend_time){ .name = i == 0 ? "attention" : "linear",
+                                     .calls = p->options.max_logits,
+                                     .seconds = n * 0.5,
+                                     .wait_seconds = n * 0.25,
+                                     .bytes = n * 64.0,
+                                     .ops = n * 128.0 };
+    return i < 2;
+}
+
+static const char *describe(const struct ak_backend *b)
+{
+    (void)b;
+    return "fake";
+}
+
+static void count_products(const struct ak_backend_table *table, struct ak_backend_counts *out)
+{
+    uint64_t n = prepared(table)->options.max_logits;
+    *out = (struct ak_backend_counts){ .gemv = n, .skinny = 2 * n, .gemm = 3 * n };
+}
+
+/* Sums over the tables that are prepared: 32 rows of logits, 16 sampled, 32 hidden. */
+START_TEST(tables_are_summed)
+{
+    struct fixture *f = fixture_new();
+    struct ak_backend_ops ops = fake_ops;
+    struct ak_backend_counts counts;
+    struct ak_backend_time time;
+    ops.describe = describe;
+    ops.counts = count_products;
+    f->backend.base.ops = &ops;
+    open_session(f);
+    ck_assert_int_eq(ak_session_time(f->session, true, &f->error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_str_eq(f->error.message, "the backend fake measures no times");
+    ck_assert(!ak_session_time_at(f->session, 0, &time));
+    ops.enable_times = enable_times;
+    ops.get_time = get_time;
+    for (int n_tables = 1; n_tables <= 3; n_tables++) {
+        uint64_t rows = n_tables == 1 ? 32 : n_tables == 2 ? 32 + 16 : 32 + 16 + 32;
+        if (n_tables == 2)
+            ck_assert_int_eq(ak_session_prepare_sampled(f->session, &f->error), AKUNU_OK);
+        if (n_tables == 3)
+            ck_assert_int_eq(ops.prepare(&f->backend.base, &f->model.hidden_table, NULL, NULL,
+                                         &f->session->options, f->session->kv.pool,
+                                         &f->session->hidden, &f->error),
+                             AKUNU_OK);
+        ck_assert_uint_eq(ak_session_scratch_bytes(f->session), rows * FAKE_VOCAB * sizeof(float));
+        ak_session_counts(f->session, &counts);
+        ck_assert_uint_eq(counts.gemv, rows);
+        ck_assert_uint_eq(counts.skinny, 2 * rows);
+        ck_assert_uint_eq(counts.gemm, 3 * rows);
+        ck_assert_int_eq(ak_session_time(f->session, true, &f->error), AKUNU_OK);
+        struct ak_backend_table *tables[] = { f->session->logits, f->session->sampled,
+                                              f->session->hidden };
+        for (int i = 0; i < n_tables; i++)
+            ck_assert_uint_eq(prepared(tables[i])->runs, 1000);
+        for (size_t i = 0; i < 2; i++) {
+            ck_assert(ak_session_time_at(f->session, i, &time));
+            ck_assert_str_eq(time.name, i == 0 ? "attention" : "linear");
+            ck_assert_uint_eq(time.calls, rows);
+            ck_assert_double_eq(time.seconds, (double)rows * 0.5);
+            ck_assert_double_eq(time.wait_seconds, (double)rows * 0.25);
+            ck_assert_double_eq(time.bytes, (double)rows * 64.0);
+            ck_assert_double_eq(time.ops, (double)rows * 128.0);
+        }
+        ck_assert(!ak_session_time_at(f->session, 2, &time));
+        ck_assert_uint_eq(time.calls, 0);
+    }
+    ck_assert_int_eq(ak_session_time(f->session, false, &f->error), AKUNU_OK);
+    ck_assert_uint_eq(prepared(f->session->hidden)->runs, 0);
+    times_fail = true;
+    ck_assert_int_eq(ak_session_time(f->session, true, &f->error), AKUNU_ERROR_MEMORY);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Pass costs --------------------------------------------------------- */
+/* The estimate of n tokens; to a billionth, since the numbers are decimal. */
+#define CHECK_COST(c, n, expected)                                                                 \
+    ck_assert_double_eq_tol(ak_session_cost_estimate(c, n), expected, 1e-9)
+
+START_TEST(costs_of_sizes)
+{
+    struct ak_session_cost_model c = { .token_price = 0.25 };
+    for (uint32_t n = 1; n <= AK_SKINNY_MAX; n++)
+        CHECK_COST(&c, n, 0.0); /* nothing is measured */
+    c.seconds[4] = 3.5;
+    CHECK_COST(&c, 4, 3.5);
+    CHECK_COST(&c, 1, 2.0); /* by the price: 1.75 passes of one are 3.5 s */
+    CHECK_COST(&c, 3, 3.0);
+    CHECK_COST(&c, 8, 5.5);
+    CHECK_COST(&c, 16, 9.5);
+    c.seconds[8] = 4.5;
+    CHECK_COST(&c, 5, 3.75); /* a line between the two */
+    CHECK_COST(&c, 7, 4.25);
+    CHECK_COST(&c, 8, 4.5);
+    CHECK_COST(&c, 10, 4.5 * 3.25 / 2.75);
+    CHECK_COST(&c, 2, 2.5);
+    c.seconds[16] = 16.5;
+    CHECK_COST(&c, 15, 15.0);
+    CHECK_COST(&c, 16, 16.5);
+}
+END_TEST
+
+START_TEST(costs_are_learned)
+{
+    struct ak_session_cost_model c = { .token_price = 0.5 };
+    ak_session_cost_update(&c, 2, 3.0); /* the first is taken as it is */
+    CHECK_COST(&c, 2, 3.0);
+    ak_session_cost_update(&c, 2, 4.0); /* a twentieth of what it is more */
+    CHECK_COST(&c, 2, 3.05);
+    ak_session_cost_update(&c, 2, 2.05); /* a quarter of what it is less */
+    CHECK_COST(&c, 2, 2.8);
+    ak_session_cost_update(&c, 2, 100.0); /* as much as twice the estimate */
+    CHECK_COST(&c, 2, 2.8 + 0.05 * 2.8);
+    /* an estimate of 2.94 · 2 / 1.5 is corrected by two fifths of what it is more */
+    ak_session_cost_update(&c, 3, 4.92);
+    CHECK_COST(&c, 3, 3.92 + 0.4);
+    CHECK_COST(&c, 2, 2.94);
+    ak_session_cost_update(&c, 3, 4.32);
+    CHECK_COST(&c, 3, 4.32);
 }
 END_TEST
 
@@ -730,10 +1377,23 @@ int main(void)
     tcase_add_test(tests, lost_passes);
     tcase_add_test(tests, context_full);
     tcase_add_test(tests, prefill);
+    tcase_add_test(tests, last_page);
+    tcase_add_test(tests, forks_without_pages);
+    tcase_add_test(tests, encoders_have_no_logits);
+    tcase_add_test(tests, best_logits_are_wanted);
     tcase_add_test(tests, context_is_reported);
     tcase_add_test(tests, context_is_bounded_by_memory);
+    tcase_add_loop_test(tests, context_is_bounded_by_a_device, 0,
+                        (int)(sizeof memories / sizeof *memories));
+    tcase_add_test(tests, limits);
+    tcase_add_test(tests, passes_of_encoders);
+    tcase_add_test(tests, sizes_of_sampled_tables);
     tcase_add_test(tests, bad_parameters);
     tcase_add_test(tests, threads_of_the_environment);
+    tcase_add_test(tests, states_are_restored);
+    tcase_add_test(tests, tables_are_summed);
+    tcase_add_test(tests, costs_of_sizes);
+    tcase_add_test(tests, costs_are_learned);
     tcase_add_test(tests, greedy_text);
     tcase_add_test(tests, host_stops);
     tcase_add_test(tests, penalties_look_back);
