@@ -58,7 +58,7 @@ static bool run(const struct stop_case *e, size_t size, char reported[TEXT_MAX],
         *withheld = ended ? *withheld : ak_max_size(*withheld, given - n_reported);
     }
     if (!ended) {
-        const char *text;
+        const char *text = NULL;
         size_t n;
         ak_gen_stops_end(&stops, &text, &n);
         append_text(reported, &n_reported, text, n);
@@ -83,6 +83,41 @@ START_TEST(in_pieces)
 }
 END_TEST
 
+/* What is told after each byte: all but the longest end that may become a stop sequence. */
+START_TEST(nothing_more_is_withheld)
+{
+    static const struct {
+        const char *stops[3], *text;
+        const char *reported[8]; /* by byte */
+    } cases[] = {
+        { { "ab" }, "xaay", { "x", "", "a", "ay" } },
+        { { "x" }, "abc", { "a", "b", "c" } },
+        { { "abc", "bd" }, "abab", { "", "", "ab", "" } },
+        { { "abcd", "bc!" }, "abcz", { "", "", "", "abcz" } },
+        { { "aaaa" }, "aaab", { "", "", "", "aaab" } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_gen_stops stops = { 0 };
+        struct ak_error error = { 0 };
+        size_t n_stops = 0, n;
+        while (cases[i].stops[n_stops])
+            n_stops++;
+        ck_assert_int_eq(ak_gen_stops_begin(&stops, cases[i].stops, n_stops, &error), AKUNU_OK);
+        for (size_t at = 0; cases[i].text[at]; at++) {
+            const char *text = cases[i].text + at, *expected = cases[i].reported[at];
+            bool ended = true; /* it is told to be false */
+            n = 1;
+            ck_assert_int_eq(ak_gen_stops_push(&stops, &text, &n, &ended, &error), AKUNU_OK);
+            ck_assert(!ended);
+            ck_assert_msg(n == strlen(expected) && memcmp(text, expected, n) == 0,
+                          "case %zu: '%.*s' after byte %zu, expected '%s'", i, (int)n, text, at,
+                          expected);
+        }
+        ak_gen_stops_clear(&stops);
+    }
+}
+END_TEST
+
 START_TEST(refused)
 {
     static char long_one[AK_GEN_STOP_BYTES_MAX + 2];
@@ -99,6 +134,15 @@ START_TEST(refused)
     ck_assert_ptr_nonnull(strstr(error.message, "stop sequence 2"));
     ck_assert_int_eq(ak_gen_stops_begin(&stops, too_long, 1, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "1025 bytes"));
+    long_one[AK_GEN_STOP_BYTES_MAX] = '\0'; /* the longest, the most, and none */
+    ck_assert_int_eq(ak_gen_stops_begin(&stops, too_long, 1, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_gen_stops_begin(&stops, many, AK_GEN_STOPS_MAX, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_gen_stops_begin(&stops, NULL, 0, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_gen_stops_begin(&stops, NULL, 1, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.message, "1 stop sequences"));
+    many[1] = NULL;
+    ck_assert_int_eq(ak_gen_stops_begin(&stops, many, 2, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.message, "stop sequence 2 has 0 bytes"));
 }
 END_TEST
 
@@ -107,6 +151,7 @@ int main(void)
     Suite *suite = suite_create("stops");
     TCase *tcase = tcase_create("all");
     tcase_add_loop_test(tcase, in_pieces, 0, (int)(sizeof stop_cases / sizeof *stop_cases));
+    tcase_add_test(tcase, nothing_more_is_withheld);
     tcase_add_test(tcase, refused);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

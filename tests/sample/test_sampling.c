@@ -3,6 +3,8 @@
 #include "tests/test.h"
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +105,24 @@ START_TEST(refuses_nonsense)
             p->sampler_seq = "kq");
     REFUSED("more than 32", p->sampler_seq = "ttttttttttttttttttttttttttttttttt");
     REFUSED("only one of them", p->samplers = "", p->sampler_seq = "");
+    REFUSED("samplers has more than 32",
+            p->samplers = "xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;"
+                          "xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc;xtc");
+    REFUSED("its 'top' is none of", p->samplers = "top;top_k");
+    REFUSED("its 'abcdefghijklmno' is none of", p->samplers = "abcdefghijklmno");
+    REFUSED("its 'abcdefghijklmnop' is none of", p->samplers = "abcdefghijklmnop");
+    REFUSED("its 'xtc, and 64 bytes of a name that is much longer than any sampler' is none of",
+            p->samplers = "xtc, and 64 bytes of a name that is much longer than any sampler's is");
     REFUSED("typical_p is not a finite number", p->typical_p = NAN);
+    REFUSED("dynatemp_exponent is -0.01", p->dynatemp_range = 0.001f,
+            p->dynatemp_exponent = -0.01f);
+    REFUSED("mirostat is -1", p->mirostat = -1);
+    REFUSED("adaptive_target is 1.001", p->adaptive_target = 1.001f);
+    REFUSED("adaptive_decay is -0.001", p->adaptive_decay = -0.001f);
+    REFUSED("adaptive_decay is 0.991", p->adaptive_decay = 0.991f);
+    REFUSED("repeat_penalty is 0: it must be above 0", p->repeat_penalty = 0);
+    REFUSED("repeat_last_n is -2", p->repeat_last_n = -2);
+    REFUSED("dry_base is 0.999", p->dry_multiplier = 1, p->dry_base = 0.999f);
     REFUSED("dynatemp_range is not", p->dynatemp_range = INFINITY);
     REFUSED("dynatemp_exponent is -1", p->dynatemp_range = 1, p->dynatemp_exponent = -1);
     REFUSED("top_n_sigma is not", p->top_n_sigma = NAN);
@@ -120,6 +139,79 @@ START_TEST(refuses_nonsense)
     REFUSED("logit bias of token 3 is not a number", p->logit_bias = &no_number,
             p->n_logit_bias = 1);
     REFUSED("n_logit_bias says that it has 4", p->n_logit_bias = 4);
+}
+END_TEST
+
+/* The last values that are allowed; what is switched off may have any. */
+START_TEST(allows_limits)
+{
+    static const char *const longest[] = { "1234567890123456789012345678901234567890", NULL };
+    static const struct akunu_logit_bias bias[] = { { 3, INFINITY }, { 4, -INFINITY } };
+    struct akunu_sampling p = usual();
+    p.dynatemp_exponent = -1.0f;
+    p.dry_base = 0.5f;
+    p.dry_allowed_length = -1;
+    ck_assert_int_eq(akunu_sampling_check(&p), AKUNU_OK);
+    p = usual();
+    p.repeat_penalty = 1e-30f;
+    p.repeat_last_n = -1;
+    p.dynatemp_range = 1.0f;
+    p.dynatemp_exponent = 0.0f;
+    p.mirostat = 2;
+    p.adaptive_target = 1.0f;
+    p.adaptive_decay = 0.99f;
+    p.dry_multiplier = 1.0f;
+    p.dry_base = 1.0f;
+    p.dry_allowed_length = 0;
+    p.dry_penalty_last_n = 0;
+    p.dry_sequence_breakers = longest;
+    p.logit_bias = bias;
+    p.n_logit_bias = 2;
+    p.samplers = "p-e-n-a-l-t-i-e-s;t_e_m_p_e_r_a_t_u_r_e";
+    ck_assert_msg(akunu_sampling_check(&p) == AKUNU_OK, "%s", akunu_last_error());
+    p.adaptive_decay = 0.0f;
+    p.mirostat = 1;
+    p.logit_bias = NULL;
+    p.n_logit_bias = 0;
+    ck_assert_int_eq(akunu_sampling_check(&p), AKUNU_OK);
+}
+END_TEST
+
+/* Every field that is a number has to be one. */
+START_TEST(refuses_what_is_no_number)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } fields[] = {
+#define FIELD(name) { #name, offsetof(struct akunu_sampling, name) }
+        FIELD(temperature),
+        FIELD(top_p),
+        FIELD(min_p),
+        FIELD(repeat_penalty),
+        FIELD(presence_penalty),
+        FIELD(frequency_penalty),
+        FIELD(dynatemp_range),
+        FIELD(dynatemp_exponent),
+        FIELD(typical_p),
+        FIELD(top_n_sigma),
+        FIELD(xtc_probability),
+        FIELD(xtc_threshold),
+        FIELD(dry_multiplier),
+        FIELD(dry_base),
+        FIELD(mirostat_tau),
+        FIELD(mirostat_eta),
+        FIELD(adaptive_target),
+        FIELD(adaptive_decay),
+    };
+    static const float bad[] = { NAN, INFINITY, -INFINITY };
+    for (size_t i = 0; i < 3 * (sizeof fields / sizeof *fields); i++) {
+        struct akunu_sampling p = usual();
+        char said[64];
+        snprintf(said, sizeof said, "%s is not a finite number", fields[i / 3].name);
+        memcpy((char *)&p + fields[i / 3].offset, &bad[i % 3], sizeof *bad);
+        refused(&p, said);
+    }
 }
 END_TEST
 
@@ -482,6 +574,8 @@ int main(void)
     TCase *tests = tcase_create("sampling");
     tcase_add_test(tests, orders);
     tcase_add_test(tests, refuses_nonsense);
+    tcase_add_test(tests, allows_limits);
+    tcase_add_test(tests, refuses_what_is_no_number);
     tcase_add_test(tests, refuses_what_the_model_lacks);
     tcase_add_test(tests, gumbel_or_not);
     tcase_add_test(tests, ties);
