@@ -253,13 +253,14 @@ static void keep_with(struct fixture *f, struct akunu_session *session,
     f->session = own;
 }
 
-/* How many tokens a session takes from the cache. */
+/* How many tokens of n_ids a session takes from the cache. */
 static size_t count_restored(struct akunu_session *session, const struct akunu_prompt_cache *cache,
-                             const akunu_token *ids)
+                             const akunu_token *ids, size_t n_ids)
 {
     size_t n;
     akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_int_eq(akunu_sequence_restore(session, sequence, ids, SHORT, cache, &n), AKUNU_OK);
+    ck_assert_int_eq(akunu_sequence_restore(session, sequence, ids, n_ids, cache, &n), AKUNU_OK);
+    ck_assert_uint_eq(akunu_sequence_length(session, sequence), n);
     akunu_sequence_free(session, sequence);
     return n;
 }
@@ -289,7 +290,8 @@ START_TEST(types_are_told_apart)
         ck_assert_int_eq(f.n_warnings, 0);
         for (int other = 0; other < N_KINDS; other++) {
             file.file = files[other];
-            ck_assert_msg(count_restored(session, &file, ids) == (kind == other ? SHORT - 1 : 0),
+            ck_assert_msg(count_restored(session, &file, ids, SHORT) ==
+                              (kind == other ? SHORT - 1 : 0),
                           "pages of the types %d %d for those of %d %d", other / N_TYPES,
                           other % N_TYPES, kind / N_TYPES, kind % N_TYPES);
             ck_assert_int_eq(f.n_warnings, kind != other);
@@ -417,6 +419,42 @@ START_TEST(weights_are_told_apart)
 }
 END_TEST
 
+/* With relaxed rounding keys and values depend on the instruction set; and so they do on how
+ * prompts are run. */
+START_TEST(rounding_is_told_apart)
+{
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    char path[4096];
+    struct akunu_load_params params;
+    enum { EXACT, RELAXED, RELAXED_SCALAR, OWN, KINDS };
+    set_up(&f);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    bool scalar_only = akunu_cpu_name(1) == NULL;
+    text_of(&f, 0, 0, ids);
+    for (int kind = 0; kind < KINDS; kind++) {
+        if (kind == RELAXED_SCALAR && scalar_only)
+            continue;
+        akunu_load_params_default(&params, sizeof params);
+        params.n_threads = 1;
+        params.no_cache = true;
+        params.relaxed = kind == RELAXED || kind == RELAXED_SCALAR;
+        params.cpu = kind == RELAXED_SCALAR ? "scalar" : NULL;
+        params.prefill = kind == OWN ? AKUNU_PREFILL_OWN : AKUNU_PREFILL_AUTO;
+        struct akunu_model *model = akunu_model_load(golden_path("qwen2", ".gguf", path), &params);
+        ck_assert_msg(model != NULL, "%s", akunu_last_error());
+        struct akunu_session *session = open_session(&f, model, AKUNU_KV_F16, 1);
+        ck_assert_msg(count_restored(session, &cache, ids, SHORT) == 0, "kind %d", kind);
+        keep_with(&f, session, &cache, ids);
+        ck_assert_uint_eq(count_restored(session, &cache, ids, SHORT), SHORT - 1);
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    ck_assert_int_eq(n_prompts(&f), scalar_only ? KINDS - 1 : KINDS);
+    tear_down(&f);
+}
+END_TEST
+
 /* ---- What is kept ------------------------------------------------------- */
 START_TEST(longer_texts)
 {
@@ -435,6 +473,93 @@ START_TEST(longer_texts)
     keep(&f, &cache, ids, 140); /* in place of its beginning */
     ck_assert_int_eq(n_prompts(&f), 1);
     ck_assert_uint_eq(check_same(&f, f.session, &cache, ids, 150), 140);
+    tear_down(&f);
+}
+END_TEST
+
+static int count_files(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* Of several texts with a common beginning the longest one is taken, in whatever order the folder
+ * lists them. No file stays open. */
+START_TEST(longest_beginning)
+{
+    static const struct {
+        int same; /* tokens of text 0 */
+        size_t n; /* tokens kept */
+    } kept[] = { { 150, 100 }, { 70, 140 }, { 30, 140 }, { 12, 140 } };
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    set_up(&f);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    for (int i = 0; i < 4; i++) {
+        text_of(&f, i, kept[i].same, ids);
+        keep(&f, &cache, ids, kept[i].n);
+    }
+    ck_assert_int_eq(n_prompts(&f), 4);
+    int n_open = count_files();
+    for (int i = 0; i < 4; i++) {
+        text_of(&f, i, kept[i].same, ids);
+        ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT), kept[i].n);
+        text_of(&f, 9, kept[i].same, ids); /* of another text, as much as is the same */
+        ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT),
+                          i == 0 ? kept[i].n : (size_t)kept[i].same);
+    }
+    ck_assert_int_eq(count_files(), n_open);
+    tear_down(&f);
+}
+END_TEST
+
+/* A file is written for 64 new tokens, and for no fewer; a prompt has the least length or more. */
+START_TEST(least_lengths)
+{
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    size_t n = 7;
+    set_up(&f);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    text_of(&f, 0, 0, ids);
+    keep(&f, &cache, ids, 10);
+    ck_assert_int_eq(n_prompts(&f), 1);
+    ck_assert_uint_eq(count_restored(f.session, &cache, ids, 10), 9);
+    ck_assert_uint_eq(count_restored(f.session, &cache, ids, 9), 0);
+    cache.min_tokens = 0;
+    ck_assert_uint_eq(count_restored(f.session, &cache, ids, 2), 1);
+    ck_assert_uint_eq(count_restored(f.session, &cache, ids, 1), 0);
+    keep(&f, &cache, ids, 10 + 63);
+    ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT), 10);
+    keep(&f, &cache, ids, 10 + 64);
+    ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT), 10 + 64);
+    ck_assert_int_eq(n_prompts(&f), 1);
+
+    akunu_sequence sequence = akunu_sequence_new(f.session);
+    size_t last;
+    ck_assert_int_eq(akunu_sequence_keep(f.session, sequence, 0, &cache), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_prefill(f.session, sequence, ids, 5, NULL, NULL, &last),
+                     AKUNU_OK);
+    ck_assert_int_eq(akunu_sequence_keep(f.session, sequence, 6, &cache), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "has 5 tokens, and 6 are to be kept"));
+    ck_assert_int_eq(akunu_sequence_restore(f.session, sequence, ids, 100, &cache, &n),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "has 5 tokens, and must be empty"));
+    ck_assert_uint_eq(n, 0);
+    ck_assert_int_eq(n_prompts(&f), 1);
+
+    struct akunu_session_params small = golden_params(1, 32, AKUNU_KV_F16);
+    small.max_sequences = 1; /* the last context that holds it, and one that does not */
+    for (small.context = 73; small.context <= 74; small.context++) {
+        struct akunu_session *session = akunu_session_new(f.model, &small);
+        ck_assert_uint_eq(count_restored(session, &cache, ids, 100), small.context < 74 ? 0 : 74);
+        akunu_session_free(session);
+    }
     tear_down(&f);
 }
 END_TEST
@@ -639,6 +764,31 @@ START_TEST(save_and_load)
 }
 END_TEST
 
+/* A name without a folder is one of the working directory. */
+START_TEST(names_without_folders)
+{
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    struct stat st;
+    set_up(&f);
+    float *logits = malloc(f.n_vocab * sizeof *logits);
+    int before = open(".", O_RDONLY | O_DIRECTORY);
+    akunu_sequence a, b = akunu_sequence_new(f.session);
+    text_of(&f, 0, 0, ids);
+    run(&f, f.session, NULL, ids, 20, logits, &a);
+    ck_assert_int_eq(chdir(f.dir), 0);
+    ck_assert_msg(akunu_sequence_save(f.session, a, "text") == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_int_eq(stat(f.file, &st), 0);
+    ck_assert_int_eq(akunu_sequence_load(f.session, b, "text"), AKUNU_OK);
+    ck_assert_uint_eq(akunu_sequence_length(f.session, b), 20);
+    ck_assert_int_eq(akunu_sequence_save(f.session, a, "/"), AKUNU_ERROR_IO);
+    ck_assert_int_eq(fchdir(before), 0);
+    close(before);
+    free(logits);
+    tear_down(&f);
+}
+END_TEST
+
 /* A prompt cache of one file: it follows the prompts, and no other file is ever replaced. */
 START_TEST(one_file)
 {
@@ -728,11 +878,15 @@ int main(void)
     tcase_add_test(told_apart, types_are_told_apart);
     tcase_add_loop_test(told_apart, overrides_are_told_apart, 0, N_OVERRIDES);
     tcase_add_loop_test(told_apart, weights_are_told_apart, 0, 2);
+    tcase_add_test(told_apart, rounding_is_told_apart);
     tcase_add_test(tests, longer_texts);
+    tcase_add_test(tests, longest_beginning);
+    tcase_add_test(tests, least_lengths);
     tcase_add_test(tests, bounded);
     tcase_add_test(tests, damaged);
     tcase_add_test(tests, folders_that_cannot_be_used);
     tcase_add_test(tests, save_and_load);
+    tcase_add_test(tests, names_without_folders);
     tcase_add_test(tests, one_file);
     tcase_add_test(tests, at_once);
     suite_add_tcase(suite, told_apart);
