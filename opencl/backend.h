@@ -1,5 +1,5 @@
-/* Vtable of the OpenCL backend, for backends/list.c. It is apart from opencl.h, because list.c does
- * not include OpenCL's own headers. */
+/* Vtable of the OpenCL backend, for backends/list.c. It is not in opencl.h, so that list.c compiles
+ * without OpenCL's headers. */
 #ifndef AK_OPENCL_BACKEND_H
 #define AK_OPENCL_BACKEND_H
 

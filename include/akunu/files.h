@@ -1,5 +1,6 @@
 /* akunu/files.h: the part of the public API that handles files: inspects and converts models,
- * manages the cache, saves sequences, lists what this build can read. Included by akunu.h. */
+ * manages the cache, saves sequences, lists what this build can read. Included by akunu.h;
+ * compiles alone. */
 #ifndef AKUNU_FILES_H
 #define AKUNU_FILES_H
 

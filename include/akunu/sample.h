@@ -1,6 +1,6 @@
 /* akunu/sample.h: the part of the public API that handles sampling: its parameters, samplers for
  * programs that run passes themselves, and log-probabilities of tokens. akunu_generation (core.h)
- * takes the same parameters. Included by akunu.h. */
+ * takes the same parameters. Included by akunu.h; compiles alone. */
 #ifndef AKUNU_SAMPLE_H
 #define AKUNU_SAMPLE_H
 

@@ -1,5 +1,6 @@
-/* UTF-8 (The Unicode Standard, table 3-7): decodes and validates text of files and users, and
- * escapes it for messages. Used mainly by weights/, tokenizer/, grammar/ and template/. */
+/* UTF-8 (The Unicode Standard, table 3-7). Text of files and users may be malformed, so it is
+ * validated while it is decoded, and escaped before a message shows it. Used mainly by weights/,
+ * tokenizer/, grammar/ and template/. */
 #ifndef AK_BASE_UTF8_H
 #define AK_BASE_UTF8_H
 
@@ -9,8 +10,7 @@
 
 struct ak_utf8 {
     uint32_t code; /* if valid */
-    /* length of the character; if invalid, of the longest prefix that could begin one, at least 1
-     */
+    /* length of the character; if invalid, of the longest prefix that could begin one, min 1 */
     uint8_t bytes;
     bool valid;
     bool truncated; /* invalid only because the text ends inside the character */

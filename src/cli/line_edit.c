@@ -22,8 +22,8 @@ enum { HISTORY_LINES = 1000 };
 
 struct cli_line_editor {
     bool typed;
-    char *line; /* capacity of `line`, for getline */
-    size_t capacity;
+    char *line;      /* getline's buffer */
+    size_t capacity; /* of `line` */
 #ifdef HAVE_AK_LIBEDIT
     EditLine *edit; /* NULL: the terminal edits lines itself */
     History *history;

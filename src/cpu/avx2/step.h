@@ -10,11 +10,11 @@
  *
  *   15   8 words, 30480      31   4 words, 31496      63   2 words, 32004
  *
- * 8-bit ("wide") numbers are signed, −128 … 127, and multiplied with |a|, inverted if a < 0:
- * w·a = |a| · ~w + |a|. The correction depends on the activations alone and is computed once
- * for all rows. 2 · 127 · 128 = 32512, so each word is added on its own: four instructions
- * where others need a little over two. (vpsignb would need no preparation, but occupies the
- * multiplier ports.) */
+ * 8-bit ("wide") numbers w are signed, −128 … 127. vpmaddubsw takes |a| as its unsigned operand
+ * and w as its signed one, or ~w if a < 0: then w·a = |a| · ~w + |a|. The corrections |a| depend
+ * on the activations alone and are summed once for all rows. 2 · 127 · 128 = 32512, so each word is
+ * added to 32 bits on its own: four instructions per word; narrower numbers need a little over two.
+ * (vpsignb would need no preparation, but occupies the multiplier ports.) */
 #ifndef AK_CPU_AVX2_STEP_H
 #define AK_CPU_AVX2_STEP_H
 
