@@ -12,24 +12,25 @@
 struct ak_buffer {
     char *bytes;
     size_t n, capacity;
-    size_t max; /* length limit; 0: none */
+    size_t max;       /* limit of n; 0: none */
+    const char *what; /* the content, for messages; NULL: "a text" */
 };
 
-/* Reserves n more bytes; beyond `max`: AKUNU_ERROR_UNSUPPORTED. Only the tokenizer sets `max`,
- * so the message names it. */
+/* Reserves n more bytes; beyond `max`: AKUNU_ERROR_UNSUPPORTED. */
 static inline ak_status ak_buffer_reserve(struct ak_buffer *b, size_t n, struct ak_error *error)
 {
+    const char *what = b->what ? b->what : "a text";
     if (b->capacity - b->n >= n)
         return AKUNU_OK;
     if (n > SIZE_MAX / 4 - b->n)
-        return ak_fail_memory(error, "a text", n);
+        return ak_fail_memory(error, what, n);
     if (b->max && b->n + n > b->max)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the tokenizer makes more than %zu bytes of a text, the limit", b->max);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s exceeds the limit of %zu bytes", what,
+                       b->max);
     size_t capacity = (b->n + n) * 2;
     char *bytes = ak_realloc(b->bytes, capacity, 1);
     if (!bytes)
-        return ak_fail_memory(error, "a text", capacity);
+        return ak_fail_memory(error, what, capacity);
     b->bytes = bytes;
     b->capacity = capacity;
     return AKUNU_OK;

@@ -262,7 +262,7 @@ static bool adds_space_prefix(const struct ak_tokenizer *t)
         find_transform(&t->pipeline->normalizers, AK_TOK_NORM_METASPACE);
     const struct ak_tok_transform *pretokenizer =
         find_transform(&t->pipeline->pretokenizers, AK_TOK_PRE_METASPACE);
-    return prepend || (normalizer && (normalizer->flag || normalizer->flag2)) ||
+    return prepend || (normalizer && (normalizer->add_prefix || normalizer->merge_spaces)) ||
            (pretokenizer && pretokenizer->prepend != AK_TOK_PREPEND_NEVER);
 }
 

@@ -192,7 +192,7 @@ static ak_status read_precompiled(const json_t *part, const char *where,
     if (text.n == 0)
         return AKUNU_OK;
     AK_TRY(add_transform(steps, AK_TOK_NORM_PRECOMPILED, &s, error));
-    s->flag = true;
+    s->per_grapheme = true;
     char *bytes = ak_alloc(text.n, 1);
     if (!bytes)
         return ak_fail_memory(error, "the precompiled character map", text.n);
@@ -232,8 +232,8 @@ static ak_status read_strip(const json_t *part, const char *where, struct ak_tok
     struct ak_tok_transform *s;
 
     AK_TRY(add_transform(steps, AK_TOK_NORM_STRIP, &s, error));
-    AK_TRY(ak_tok_json_bool(part, "strip_left", true, where, &s->flag, error));
-    return ak_tok_json_bool(part, "strip_right", true, where, &s->flag2, error);
+    AK_TRY(ak_tok_json_bool(part, "strip_left", true, where, &s->strip_left, error));
+    return ak_tok_json_bool(part, "strip_right", true, where, &s->strip_right, error);
 }
 
 static ak_status read_prepend(const json_t *part, const char *where,
@@ -315,7 +315,7 @@ static ak_status read_split(const json_t *part, const char *where, struct ak_tok
 
     AK_TRY(add_transform(steps, AK_TOK_PRE_SPLIT, &s, error));
     AK_TRY(read_pattern(part, where, s, error));
-    AK_TRY(ak_tok_json_bool(part, "invert", false, where, &s->flag, error));
+    AK_TRY(ak_tok_json_bool(part, "invert", false, where, &s->invert, error));
     return read_behavior(part, where, AK_TOK_ISOLATED, &s->behavior, error);
 }
 
@@ -350,7 +350,7 @@ static ak_status read_metaspace(const json_t *part, const char *where,
     if (mark.n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: replacement is an empty string", where);
     AK_TRY(add_transform(steps, AK_TOK_PRE_METASPACE, &s, error));
-    AK_TRY(ak_tok_json_bool(part, "split", true, where, &s->flag, error));
+    AK_TRY(ak_tok_json_bool(part, "split", true, where, &s->split, error));
     AK_TRY(read_prepend_scheme(part, where, &s->prepend, error));
     return copy_text(mark, &s->text, &s->n_text, error);
 }

@@ -190,7 +190,7 @@ static ak_status strip(const struct ak_tok_transform *s, const char *text, size_
 {
     size_t begin = 0, end = 0;
 
-    while (s->flag && begin < n) {
+    while (s->strip_left && begin < n) {
         struct ak_utf8 c = ak_utf8_next(text + begin, n - begin);
         if (!c.valid || !ak_is_whitespace(c.code))
             break;
@@ -199,7 +199,7 @@ static ak_status strip(const struct ak_tok_transform *s, const char *text, size_
     for (size_t at = begin; at < n;) {
         struct ak_utf8 c = ak_utf8_next(text + at, n - at);
         at += c.bytes;
-        if (!s->flag2 || !c.valid || !ak_is_whitespace(c.code))
+        if (!s->strip_right || !c.valid || !ak_is_whitespace(c.code))
             end = at;
     }
     return end > begin ? ak_buffer_add(out, text + begin, end - begin, error) : AKUNU_OK;
@@ -269,8 +269,7 @@ static ak_status put_graphemes(const struct ak_tok_transform *s, const char *tex
     return begin < n ? put_grapheme(s, text + begin, n - begin, out, error) : AKUNU_OK;
 }
 
-/* SentencePiece: ▁ for each space; with flag2 one ▁ before each word instead. With flag, one more
- * before the first word. */
+/* Replaces spaces by ▁ as SentencePiece does; see AK_TOK_NORM_METASPACE. */
 static ak_status put_metaspace(const struct ak_tok_transform *s, const char *text, size_t n,
                                struct ak_buffer *out, struct ak_error *error)
 {
@@ -279,11 +278,11 @@ static ak_status put_metaspace(const struct ak_tok_transform *s, const char *tex
     for (size_t i = 0; i < n; i++) {
         if (text[i] == ' ') {
             in_word = false;
-            if (!s->flag2)
+            if (!s->merge_spaces)
                 AK_TRY(ak_buffer_add(out, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES, error));
             continue;
         }
-        if (!in_word && ((s->flag && !prefixed) || s->flag2)) {
+        if (!in_word && ((s->add_prefix && !prefixed) || s->merge_spaces)) {
             AK_TRY(ak_buffer_add(out, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES, error));
             prefixed = true;
         }
@@ -313,8 +312,8 @@ static ak_status apply_normalizer(const struct ak_tok_transform *s, const char *
             AK_TRY(ak_buffer_add(out, s->text, s->n_text, error));
         return ak_buffer_add(out, text, n, error);
     case AK_TOK_NORM_PRECOMPILED:
-        return s->flag ? put_graphemes(s, text, n, out, error) :
-                         put_longest(s, text, n, out, error);
+        return s->per_grapheme ? put_graphemes(s, text, n, out, error) :
+                                 put_longest(s, text, n, out, error);
     case AK_TOK_NORM_METASPACE: return put_metaspace(s, text, n, out, error);
     default: return put_chars(s, text, n, out, error);
     }
@@ -330,6 +329,7 @@ ak_status ak_tok_normalize(const struct ak_tok_transforms *steps, const char *te
                            struct ak_error *error)
 {
     w->text.max = w->spare.max = w->piece.max = OUTPUT_BASE_MAX + OUTPUT_PER_BYTE_MAX * n;
+    w->text.what = w->spare.what = w->piece.what = "the normalized text";
     w->text.n = 0;
     AK_TRY(ak_buffer_add(&w->text, text, n, error));
     for (uint32_t i = 0; i < steps->n; i++) {

@@ -2,8 +2,10 @@
  *
  *     normalizers → pre-tokenizers → one model → ids
  *
- * Bytes that are not UTF-8 pass through unchanged. Built by json_*.c and pipeline_gguf.c, run by
- * pipeline.c, normalize.c and split.c, written as GGUF keys by export.c. */
+ * Bytes that are not UTF-8 reach the model unchanged, unless a normalizer drops them (CLEAN_TEXT,
+ * CLEAN_TEXT_GGUF) or replaces them by U+FFFD (PRECOMPILED without `per_grapheme`). Built by
+ * json_*.c and pipeline_gguf.c, run by pipeline.c, normalize.c and split.c, written as GGUF keys by
+ * export.c. */
 #ifndef AK_TOKENIZER_PIPELINE_H
 #define AK_TOKENIZER_PIPELINE_H
 
@@ -47,7 +49,7 @@ enum ak_tok_transform_kind {
     AK_TOK_NORM_NFKD,
     AK_TOK_NORM_LOWERCASE,
     AK_TOK_NORM_STRIP_ACCENTS,
-    AK_TOK_NORM_STRIP,           /* whitespace; flag: on the left, flag2: on the right */
+    AK_TOK_NORM_STRIP,           /* whitespace, if strip_left and strip_right */
     AK_TOK_NORM_REPLACE,         /* matches of pattern or literal become text */
     AK_TOK_NORM_PREPEND,         /* text goes before a non-empty input */
     AK_TOK_NORM_CLEAN_TEXT,      /* BERT: drop control characters, whitespace becomes a space */
@@ -55,18 +57,18 @@ enum ak_tok_transform_kind {
     AK_TOK_NORM_CHINESE_CHARS,   /* BERT: spaces around ideographs */
     AK_TOK_NORM_BASE_CHARS,      /* llama.cpp: the first character of the decomposition, no marks */
     AK_TOK_NORM_STRIP_MN,        /* decompose, drop category Mn */
-    AK_TOK_NORM_PRECOMPILED,     /* map; flag: per grapheme, as the `tokenizers` package does */
-    /* Spaces become ▁. flag: one ▁ more before the first word; flag2: one ▁ before each word
-     * instead, however many spaces there are. */
+    AK_TOK_NORM_PRECOMPILED,     /* map; per_grapheme, as the `tokenizers` package does */
+    /* Spaces become ▁, with another ▁ before the first word if add_prefix. If merge_spaces, each
+     * word has one ▁ before it instead, however many spaces there are. */
     AK_TOK_NORM_METASPACE,
 
     /* pre-tokenizers */
-    AK_TOK_PRE_SPLIT,            /* at matches of pattern or literal, by behavior; flag: invert */
+    AK_TOK_PRE_SPLIT,            /* at matches of pattern or literal, by behavior; invert */
     AK_TOK_PRE_DIGITS,           /* at digits, by behavior */
     AK_TOK_PRE_PUNCTUATION,      /* at punctuation, by behavior */
     AK_TOK_PRE_WHITESPACE_SPLIT, /* at whitespace, which is removed */
     AK_TOK_PRE_WORDS,            /* runs of word characters, runs of others */
-    /* Each space becomes text. flag: split before each; prepend: where one more is added. */
+    /* Each space becomes text. split: also splits before each; prepend: where one more is added */
     AK_TOK_PRE_METASPACE,
     AK_TOK_PRE_PREFIX_SPACE, /* a space before the piece, unless it begins with one */
 };
@@ -85,7 +87,8 @@ struct ak_tok_transform {
     enum ak_tok_transform_kind kind;
     enum ak_tok_behavior behavior;
     enum ak_tok_prepend_scheme prepend;
-    bool flag, flag2;           /* meaning: at the kind */
+    /* used by the kinds that name them above */
+    bool strip_left, strip_right, per_grapheme, add_prefix, merge_spaces, invert, split;
     char *text, *literal;       /* from ak_alloc */
     uint32_t n_text, n_literal; /* bytes */
     struct ak_tok_regex *pattern;

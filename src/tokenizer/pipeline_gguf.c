@@ -58,15 +58,12 @@ static ak_status create_pipeline(struct ak_tokenizer *t, enum ak_tok_model model
 }
 
 static ak_status add_transform(struct ak_tok_transforms *steps, enum ak_tok_transform_kind kind,
-                               bool flag, bool flag2, enum ak_tok_behavior behavior,
-                               struct ak_error *error)
+                               enum ak_tok_behavior behavior, struct ak_error *error)
 {
     struct ak_tok_transform *s = ak_tok_transforms_add(steps, kind);
 
     if (!s)
         return ak_fail_memory(error, "the tokenizer", sizeof *s);
-    s->flag = flag;
-    s->flag2 = flag2;
     s->behavior = behavior;
     return AKUNU_OK;
 }
@@ -82,19 +79,13 @@ ak_status ak_tok_wordpiece_load(struct ak_tokenizer *t, const struct ak_vocab *v
     memcpy(p->word_prefix, AK_TOK_METASPACE, sizeof AK_TOK_METASPACE);
     p->inserts_spaces = true;
     if (strip)
-        AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_BASE_CHARS, false, false, AK_TOK_REMOVED,
-                             error));
-    AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_CLEAN_TEXT_GGUF, false, false, AK_TOK_REMOVED,
-                         error));
-    AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_CHINESE_CHARS, false, false, AK_TOK_REMOVED,
-                         error));
+        AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_BASE_CHARS, AK_TOK_REMOVED, error));
+    AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_CLEAN_TEXT_GGUF, AK_TOK_REMOVED, error));
+    AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_CHINESE_CHARS, AK_TOK_REMOVED, error));
     if (lower)
-        AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_LOWERCASE, false, false, AK_TOK_REMOVED,
-                             error));
-    AK_TRY(add_transform(&p->pretokenizers, AK_TOK_PRE_WHITESPACE_SPLIT, false, false,
-                         AK_TOK_REMOVED, error));
-    AK_TRY(add_transform(&p->pretokenizers, AK_TOK_PRE_PUNCTUATION, false, false, AK_TOK_ISOLATED,
-                         error));
+        AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_LOWERCASE, AK_TOK_REMOVED, error));
+    AK_TRY(add_transform(&p->pretokenizers, AK_TOK_PRE_WHITESPACE_SPLIT, AK_TOK_REMOVED, error));
+    AK_TRY(add_transform(&p->pretokenizers, AK_TOK_PRE_PUNCTUATION, AK_TOK_ISOLATED, error));
     for (uint32_t id = 0; id < vocab->n_tokens; id++) {
         struct ak_text text = vocab->tokens[id];
         char *out = ak_tok_bytes_next(&t->token_bytes);
@@ -157,9 +148,13 @@ ak_status ak_tok_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *voc
         return ak_fail_memory(error, "the scores of the vocabulary",
                               vocab->n_tokens * sizeof *p->scores);
     AK_TRY(ak_tok_charsmap_load(&map->map, vocab->charsmap, error));
+    struct ak_tok_transform *metaspace =
+        ak_tok_transforms_add(&p->normalizers, AK_TOK_NORM_METASPACE);
+    if (!metaspace)
+        return ak_fail_memory(error, "the tokenizer", sizeof *metaspace);
     t->add_space_prefix = vocab->add_space_prefix != 0;
-    AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_METASPACE, t->add_space_prefix,
-                         vocab->remove_extra_whitespaces == 1, AK_TOK_REMOVED, error));
+    metaspace->add_prefix = t->add_space_prefix;
+    metaspace->merge_spaces = vocab->remove_extra_whitespaces == 1;
     p->fuse_unknown = true;
     load_scores(t, vocab);
     load_texts(t, vocab, true);
@@ -186,11 +181,9 @@ static ak_status add_char_transforms(struct ak_tok_pipeline *p, const struct ak_
         AK_TRY(copy_text(AK_TOK_METASPACE, &replace->text, &replace->n_text, error));
     }
     if (lower)
-        AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_LOWERCASE, false, false, AK_TOK_REMOVED,
-                             error));
+        AK_TRY(add_transform(&p->normalizers, AK_TOK_NORM_LOWERCASE, AK_TOK_REMOVED, error));
     if (!rule->pattern)
-        return add_transform(&p->pretokenizers, AK_TOK_PRE_WHITESPACE_SPLIT, false, false,
-                             AK_TOK_REMOVED, error);
+        return add_transform(&p->pretokenizers, AK_TOK_PRE_WHITESPACE_SPLIT, AK_TOK_REMOVED, error);
     struct ak_tok_transform *split = ak_tok_transforms_add(&p->pretokenizers, AK_TOK_PRE_SPLIT);
     if (!split)
         return ak_fail_memory(error, "the tokenizer", sizeof *split);

@@ -233,7 +233,7 @@ ak_status ak_tok_matcher_create(struct ak_tok_matcher **out, struct ak_error *er
         m->match = pcre2_match_data_create(1, NULL);
     if (!m || !m->match) {
         ak_tok_matcher_free(m);
-        return ak_fail_memory(error, "cutting text into words", 0);
+        return ak_fail_memory(error, "pre-tokenizing a text", 0);
     }
     *out = m;
     return AKUNU_OK;

@@ -13,7 +13,7 @@ static ak_status add_span(struct ak_tok_spans *spans, size_t begin, size_t end, 
         size_t capacity = spans->capacity * 2 + 16;
         struct ak_tok_span *list = ak_realloc(spans->list, capacity, sizeof *list);
         if (!list)
-            return ak_fail_memory(error, "cutting a text", capacity * sizeof *list);
+            return ak_fail_memory(error, "splitting a text", capacity * sizeof *list);
         spans->list = list;
         spans->capacity = capacity;
     }
@@ -47,11 +47,11 @@ static ak_status find_pattern(const struct ak_tok_transform *s, const char *text
         }
         if (begin == SIZE_MAX)
             break;
-        AK_TRY(add_part(w, span.begin + at, span.begin + begin, s->flag, error));
-        AK_TRY(add_part(w, span.begin + begin, span.begin + end, !s->flag, error));
+        AK_TRY(add_part(w, span.begin + at, span.begin + begin, s->invert, error));
+        AK_TRY(add_part(w, span.begin + begin, span.begin + end, !s->invert, error));
         at = end;
     }
-    return add_part(w, span.begin + at, span.end, s->flag, error);
+    return add_part(w, span.begin + at, span.end, s->invert, error);
 }
 
 /* Each character of the kind is a match of its own; a run of others is one part. */
@@ -143,7 +143,7 @@ static ak_status split_span(const struct ak_tok_transform *s, const char *text,
     return apply_behavior(s->behavior, span, w, error);
 }
 
-/* Rewrites the span with s->text for each space and, with s->flag, splits it before each. */
+/* Rewrites the span with s->text for each space; if s->split, splits it before each. */
 static ak_status split_metaspace(const struct ak_tok_transform *s, const char *text,
                                  struct ak_tok_span span, struct ak_tok_scratch *w,
                                  struct ak_error *error)
@@ -159,7 +159,7 @@ static ak_status split_metaspace(const struct ak_tok_transform *s, const char *t
     for (size_t i = span.begin; i < span.end; i++)
         AK_TRY(text[i] == ' ' ? ak_buffer_add(out, s->text, s->n_text, error) :
                                 ak_buffer_add(out, text + i, 1, error));
-    if (!s->flag)
+    if (!s->split)
         return add_span(&w->spare_spans, from, out->n, span.start, error);
     size_t begin = from;
     for (size_t at = from + 1; at + s->n_text <= out->n; at++) {
