@@ -1,8 +1,8 @@
 /* Attention, one KV page at a time.
  *
- * A row is one query head of one token. Each page yields a partial softmax per row; these are
- * merged in page order. A row's result depends only on its own tokens, so threads may split a row's
- * pages. */
+ * A row is one query head of one token. Online softmax: each page yields a partial softmax per row,
+ * and these are merged in page order. A row's result depends only on its own tokens, so threads may
+ * split a row's pages. */
 #include <math.h>
 #include <string.h>
 

@@ -10,8 +10,8 @@
  *          k is not a multiple of 256. The tiles of a tile row follow each other, then come those
  *          of the next 16 rows: one sequential stream.
  *
- * A tile consists of interleaved lines: 64 bytes in which bytes 4r … 4r+3 belong to row r, four
- * consecutive k. One 32-bit dot-product instruction with a broadcast activation then computes
+ * A tile consists of lines. An interleaved line is 64 bytes, of which bytes 4r … 4r+3 are row r's,
+ * four consecutive k. One 32-bit dot-product instruction with a broadcast activation then computes
  * 16 (AVX-512), 8 (AVX2) or 4 (NEON) rows.
  * With nb = blocks of 32 k in the tile:
  *
@@ -42,8 +42,8 @@
  *   IQ4_XS 1 line of (d f16, high bits of the scales u16) | 1 line of low bits of the
  *         scales | 8 × 4 lines of quants, as Q4_0; as GGML's columns
  *
- * All but Q3_K (d fills half a line: 1792 bytes for 1760) and Q6_K (3392 for 3360)
- * take as many bytes as the stored rows.
+ * Tiles have the size of the stored rows, except those of Q3_K (d fills half a line: 1792 bytes for
+ * 1760) and Q6_K (3392 for 3360).
  *
  * Rows beyond the weight's last row are zero. */
 #ifndef AK_CPU_LAYOUT_H
@@ -61,7 +61,7 @@ enum {
     AK_TILE_K = 256,
     AK_BLOCK_K = 32,
     AK_TILE_BLOCKS = AK_TILE_K / AK_BLOCK_K,
-    AK_LINE_BYTES = 64
+    AK_LINE_BYTES = 64 /* an interleaved line: 16 rows × 4 k */
 };
 
 /* Part of the packed cache's key. Raise a layout's number if its bytes change. */

@@ -38,6 +38,7 @@ enum {
     AK_STORE_KEY_DIGITS = 32,
     AK_STORE_NAME_BYTES = 64
 };
+/* The suffix of a cache file's name; TEMP: of the temporary file. */
 #define AK_STORE_PACKED_SUFFIX ".packed"
 #define AK_STORE_PACKED_TEMP_SUFFIX ".packed.part"
 #define AK_STORE_PROMPT_SUFFIX ".prompt"
@@ -133,8 +134,8 @@ ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n,
 /* Removes a file. False: it is being written (errno EBUSY) or cannot be removed. */
 bool ak_store_remove(int dir, const char *name);
 
-/* Removes abandoned temporary files, and packed caches that `keep` replaces: those of the same
- * model file and backend. */
+/* Evicts: removes every abandoned temporary file, and the packed caches that `keep` replaces, those
+ * of the same model file and backend. */
 void ak_store_evict(int dir, const char *keep, const struct ak_store_header *header);
 
 #endif

@@ -18,7 +18,7 @@ struct ak_plane {
 
 struct ak_composed_tensor; /* weights/composed.h */
 
-/* View of one tensor, as the model uses it. Points into the map; lives as long as the provider.
+/* Tensor view: one tensor as the model uses it. Points into the map; lives as long as the provider.
  * plane[0]: weights. Other planes: scales, biases or zero points of a composed tensor, which makes
  * rows of blocks of `type` from them. */
 struct ak_view {
