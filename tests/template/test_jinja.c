@@ -96,8 +96,8 @@ static const struct {
     { "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}", "nests deeper than 1000" },
     { "{{ ('x' * 10000000) * 100 }}", "a text of more than 128 MiB" },
     { "{{ 'xx'.center(1000000000) }}", "steps, the limit" },
-    { "{{ '%999999999d' % 1 }}", "a format asks for more than" },
-    { "{{ '{:.99999}'.format(1.0) }}", "a format asks for more than" },
+    { "{{ '%999999999d' % 1 }}", "exceeds the limit of" },
+    { "{{ '{:.99999}'.format(1.0) }}", "exceeds the limit of" },
     { "{{ [0] * 100000000 }}", "the limit" },
     { "{% set ns = namespace(x='x') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% "
       "endfor %}",

@@ -6,56 +6,60 @@
 
 #include "template/jinja/builtins.h"
 
+/* State of one call of format: its arguments, and how fields name them. */
 struct fields {
     const struct ak_jargs *args;
-    size_t next; /* index of the next positional argument */
-    bool counted, numbered;
+    size_t next;                     /* index of the next positional argument */
+    bool has_automatic, has_indexed; /* "{}" and "{0}" occurred: not both in one format */
 };
 
 static void put_fields(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
                        struct fields *fields, unsigned depth);
 
-static struct ak_jval numbered_value(struct ak_jenv *j, struct fields *fields, int64_t number)
+static struct ak_jval get_positional(struct ak_jenv *j, struct fields *fields, int64_t number)
 {
-    if (fields->counted && fields->numbered)
-        ak_j_fail(j, "a format cannot have both fields with numbers and fields without");
+    if (fields->has_automatic && fields->has_indexed)
+        ak_j_fail(j, "a format string cannot mix numbered fields ({0}) and automatic ones ({})");
     if (number < 0 || (uint64_t)number >= fields->args->n)
         ak_j_fail(j, "replacement index %lld is out of range for %zu arguments", (long long)number,
                   fields->args->n);
     return fields->args->values[number];
 }
 
-static struct ak_jval first_value(struct ak_jenv *j, struct fields *fields, struct ak_jval name)
+static struct ak_jval get_argument(struct ak_jenv *j, struct fields *fields, struct ak_jval name)
 {
     const struct ak_jstr *s = name.as.string;
     int64_t number;
     if (s->n == 0) {
-        fields->counted = true;
-        return numbered_value(j, fields, (int64_t)fields->next++);
+        fields->has_automatic = true;
+        return get_positional(j, fields, (int64_t)fields->next++);
     }
     if (s->bytes[0] >= '0' && s->bytes[0] <= '9' && ak_j_parse_int(s->bytes, s->n, 10, &number)) {
-        fields->numbered = true;
-        return numbered_value(j, fields, number);
+        fields->has_indexed = true;
+        return get_positional(j, fields, number);
     }
     for (size_t i = 0; i < fields->args->n_named; i++)
         if (ak_j_strings_equal(fields->args->named[i].key.as.string, s))
             return fields->args->named[i].value;
-    ak_j_fail(j, "the format names %s, which is not given", ak_j_show(j, name));
+    ak_j_fail(j, "format: missing argument %s", ak_j_show(j, name));
 }
 
-/* The value of "name.attribute[index]". */
-static struct ak_jval field_value(struct ak_jenv *j, struct fields *fields, const struct ak_jstr *s)
+/* Evaluates "name.attribute[index]". */
+static struct ak_jval evaluate_field(struct ak_jenv *j, struct fields *fields,
+                                     const struct ak_jstr *s)
 {
     size_t at = strcspn(s->bytes, ".[");
-    struct ak_jval value = first_value(j, fields, ak_j_substring(j, s, 0, at));
+    struct ak_jval value = get_argument(j, fields, ak_j_substring(j, s, 0, at));
     while (at < s->n) {
         bool is_item = s->bytes[at++] == '[';
         size_t n = strcspn(s->bytes + at, is_item ? "]" : ".[");
         struct ak_jval name = ak_j_substring(j, s, at, at + n);
         int64_t index;
         at += n + is_item;
-        if (n == 0 || at > s->n)
-            ak_j_fail(j, "a field of the format has an empty attribute");
+        if (at > s->n)
+            ak_j_fail(j, "a format field lacks ']'");
+        if (n == 0)
+            ak_j_fail(j, "empty attribute or index in a format field");
         /* "-1" is a key */
         if (is_item && s->bytes[at - n - 1] != '-' &&
             ak_j_parse_int(name.as.string->bytes, n, 10, &index))
@@ -85,7 +89,7 @@ static void read_fill(const struct ak_jstr *s, size_t *at, struct ak_jspec *spec
     }
 }
 
-static bool skip(const struct ak_jstr *s, size_t *at, char c)
+static bool skip_char(const struct ak_jstr *s, size_t *at, char c)
 {
     bool found = *at < s->n && s->bytes[*at] == c;
     *at += found;
@@ -99,8 +103,8 @@ static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s, boo
     read_fill(s, &at, &spec);
     if (at < s->n && strchr("+- ", s->bytes[at]) && s->bytes[at])
         spec.sign = s->bytes[at++];
-    spec.alternate = skip(s, &at, '#');
-    if (!spec.fill && skip(s, &at, '0')) {
+    spec.alternate = skip_char(s, &at, '#');
+    if (!spec.fill && skip_char(s, &at, '0')) {
         spec.fill = '0';
         if (!spec.align && !is_text)
             spec.align = '=';
@@ -108,7 +112,7 @@ static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s, boo
     spec.width = ak_j_read_width(j, s, &at, AK_J_WIDTH_MAX);
     if (at < s->n && (s->bytes[at] == ',' || s->bytes[at] == '_'))
         spec.grouping = s->bytes[at++];
-    if (skip(s, &at, '.'))
+    if (skip_char(s, &at, '.'))
         spec.precision = ak_j_read_width(j, s, &at, AK_J_PRECISION_MAX);
     if (at < s->n)
         spec.conversion = s->bytes[at++];
@@ -154,16 +158,16 @@ static void put_formatted(struct ak_jenv *j, struct ak_jout *out, struct ak_jval
         ak_j_fail(j, "unsupported format for an object of type '%s'", ak_j_type_name(v));
 }
 
-/* A field, given without its braces: "name!conversion:format". */
+/* Formats one field, given without its braces: "name!conversion:format". */
 static void put_field(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr *s,
                       struct fields *fields, unsigned depth)
 {
     size_t n = 0;
-    int open = 0;
-    for (; n < s->n && (open > 0 || (s->bytes[n] != ':' && s->bytes[n] != '!')); n++)
-        open += s->bytes[n] == '[' ? 1 : s->bytes[n] == ']' && open > 0 ? -1 : 0;
+    int n_brackets = 0;
+    for (; n < s->n && (n_brackets > 0 || (s->bytes[n] != ':' && s->bytes[n] != '!')); n++)
+        n_brackets += s->bytes[n] == '[' ? 1 : s->bytes[n] == ']' && n_brackets > 0 ? -1 : 0;
     struct ak_jval name = ak_j_string(j, s->bytes, n);
-    struct ak_jval value = field_value(j, fields, name.as.string);
+    struct ak_jval value = evaluate_field(j, fields, name.as.string);
     struct ak_jout format = { 0 };
     if (n + 1 < s->n && s->bytes[n] == '!') {
         struct ak_jout text = { 0 };
@@ -178,7 +182,7 @@ static void put_field(struct ak_jenv *j, struct ak_jout *out, const struct ak_js
         n += 2;
     }
     if (n < s->n && s->bytes[n] != ':')
-        ak_j_fail(j, "':' is expected after the conversion specifier");
+        ak_j_fail(j, "expected ':' after the conversion specifier");
     if (n < s->n)
         put_fields(j, &format, ak_j_substring(j, s, n + 1, s->n).as.string, fields, depth + 1);
     put_formatted(j, out, value, ak_j_finish(j, &format).as.string);
@@ -188,22 +192,22 @@ static void put_fields(struct ak_jenv *j, struct ak_jout *out, const struct ak_j
                        struct fields *fields, unsigned depth)
 {
     if (depth > 2)
-        ak_j_fail(j, "the fields of a format nest too deep");
+        ak_j_fail(j, "format fields are nested too deeply (limit: 2)");
     for (size_t at = 0; at < s->n; at++) {
         char c = s->bytes[at];
         if (c != '{' && c != '}') {
             ak_j_put_bytes(j, out, &s->bytes[at], 1);
-        } else if (at + 1 < s->n && s->bytes[at + 1] == c && (depth == 0)) {
+        } else if (at + 1 < s->n && s->bytes[at + 1] == c && depth == 0) {
             ak_j_put_bytes(j, out, &s->bytes[at++], 1);
         } else if (c == '}') {
-            ak_j_fail(j, "a single '}' stands in the format");
+            ak_j_fail(j, "single '}' in the format string; write '}}'");
         } else {
             size_t begin = at + 1;
-            int open = 1;
-            for (at = begin; at < s->n && open > 0; at++)
-                open += s->bytes[at] == '{' ? 1 : s->bytes[at] == '}' ? -1 : 0;
-            if (open > 0)
-                ak_j_fail(j, "a '{' of the format is not closed");
+            int n_braces = 1;
+            for (at = begin; at < s->n && n_braces > 0; at++)
+                n_braces += s->bytes[at] == '{' ? 1 : s->bytes[at] == '}' ? -1 : 0;
+            if (n_braces > 0)
+                ak_j_fail(j, "'{' in the format string is not closed");
             at--;
             put_field(j, out, ak_j_substring(j, s, begin, at).as.string, fields, depth);
         }
@@ -227,7 +231,7 @@ int64_t ak_j_read_width(struct ak_jenv *j, const struct ak_jstr *s, size_t *at, 
         value = value * 10 + (s->bytes[*at] - '0');
         if (value > max)
             ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
-                         "a format asks for more than %lld characters, the limit", (long long)max);
+                         "format width or precision exceeds the limit of %lld", (long long)max);
     }
     return value;
 }
@@ -349,10 +353,11 @@ void ak_j_put_formatted_float(struct ak_jenv *j, struct ak_jout *out, double val
 {
     struct ak_jout digits = { 0 }, body = { 0 };
     put_digits(j, &digits, fabs(value), spec);
-    size_t whole = 0;
-    while (whole < digits.n && digits.bytes[whole] >= '0' && digits.bytes[whole] <= '9')
-        whole++;
-    put_grouped(j, &body, digits.bytes, whole, spec->grouping, 3);
-    ak_j_put_bytes(j, &body, digits.bytes + whole, digits.n - whole);
+    size_t n_integer_digits = 0;
+    while (n_integer_digits < digits.n && digits.bytes[n_integer_digits] >= '0' &&
+           digits.bytes[n_integer_digits] <= '9')
+        n_integer_digits++;
+    put_grouped(j, &body, digits.bytes, n_integer_digits, spec->grouping, 3);
+    ak_j_put_bytes(j, &body, digits.bytes + n_integer_digits, digits.n - n_integer_digits);
     put_number(j, out, signbit(value) && !isnan(value), "", &body, spec);
 }

@@ -66,7 +66,7 @@ static int64_t read_size(struct ak_jenv *j, const struct ak_jstr *s, size_t *at,
     int64_t size = ak_j_need_int(j, next_value(j, values), "* of a format");
     if (size > max || size < -max)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
-                     "a format asks for more than %lld characters, the limit", (long long)max);
+                     "format width or precision exceeds the limit of %lld", (long long)max);
     return size;
 }
 
