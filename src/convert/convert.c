@@ -21,7 +21,7 @@ struct job {
     struct ak_error *error;
 };
 
-static ak_status choose_type(struct job *j)
+static ak_status parse_type(struct job *j)
 {
     static const enum ak_quant_type types[] = { AK_QUANT_F32, AK_QUANT_F16, AK_QUANT_BF16,
                                                 AK_QUANT_Q8_0 };
@@ -36,26 +36,27 @@ static ak_status choose_type(struct job *j)
             return AKUNU_OK;
         }
     return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
-                   "the type is %s; expected F32, F16, BF16 or Q8_0", ak_show_path(name, shown));
+                   "unknown type '%s'; expected F32, F16, BF16 or Q8_0", ak_show_path(name, shown));
 }
 
 static ak_status check_destination(const struct job *j)
 {
     struct stat st;
     char shown[AK_SHOW_BYTES];
-    const struct ak_file *part;
+    const struct ak_file *file;
     if (stat(j->to, &st) != 0)
         return AKUNU_OK; /* if it cannot be written, writing reports why */
     ak_show_path(j->to, shown);
     if (!S_ISREG(st.st_mode))
-        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is there already, and no file", shown);
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: exists and is not a regular file",
+                       shown);
     if (!j->options->overwrite)
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
-                       "%s: is there already, and is not replaced without being told so", shown);
-    for (size_t i = 0; j->source && (part = ak_provider_part(j->source, i)); i++)
-        if (part->device == st.st_dev && part->inode == st.st_ino)
-            return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
-                           "%s: is the model itself, or a part of it", shown);
+                       "%s: exists already; set `overwrite` (--overwrite) to replace it", shown);
+    for (size_t i = 0; j->source && (file = ak_provider_part(j->source, i)); i++)
+        if (file->device == st.st_dev && file->inode == st.st_ino)
+            return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is a file of the model to convert",
+                           shown);
     return AKUNU_OK;
 }
 
@@ -64,14 +65,16 @@ static ak_status check_source(const struct job *j)
 {
     if (j->spec.descriptor.global_first && !j->spec.descriptor.encoder &&
         j->spec.descriptor.local.window > 0)
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
-                       "GGUF has no place for windows that begin behind a first layer without one");
+        return ak_fail(
+            j->error, AKUNU_ERROR_UNSUPPORTED,
+            "GGUF cannot express attention windows that start after a first layer without one");
     if (j->spec.config.delta_k_heads > 0 && ak_spec_attention_interval(&j->spec.config) == 0)
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
-                       "attention is not in every n-th layer alone; only that is written as GGUF");
+        return ak_fail(
+            j->error, AKUNU_ERROR_UNSUPPORTED,
+            "the attention layers are not every n-th layer, the only pattern that GGUF has");
     if (j->spec.pooling.unsupported[0])
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
-                       "the model's embeddings take %s, for which GGUF has no place",
+                       "the model's embeddings need %s, which GGUF cannot store",
                        j->spec.pooling.unsupported);
     return AKUNU_OK;
 }
@@ -87,9 +90,8 @@ static ak_status open_source(struct job *j)
     if (ak_family_is_speech(j->source))
         return ak_fail(
             j->error, AKUNU_ERROR_UNSUPPORTED,
-            "a speech model, and no program reads such models as GGUF. whisper.cpp reads GGML "
-            "files, which its models/convert-h5-to-ggml.py makes of a Hugging Face folder; a GGML "
-            "file needs no conversion");
+            "speech models are not converted: no program reads them as GGUF. For whisper.cpp, "
+            "make a GGML file with its models/convert-h5-to-ggml.py");
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
     AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(check_source(j));
@@ -99,7 +101,7 @@ static ak_status open_source(struct job *j)
     return AKUNU_OK;
 }
 
-/* The last part of the path: the usual name of the model. */
+/* Last component of the path, used as the model's name. */
 static void get_base_name(const char *path, char out[AK_SHOW_BYTES])
 {
     size_t n = strlen(path);
@@ -138,7 +140,7 @@ static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
 
 static ak_status convert(struct job *j)
 {
-    AK_TRY(choose_type(j));
+    AK_TRY(parse_type(j));
     AK_TRY(check_destination(j));
     AK_TRY(open_source(j));
     AK_TRY(ak_convert_plan_tensors(&j->plan, j->options->log, j->error));
@@ -147,7 +149,7 @@ static ak_status convert(struct job *j)
     w.user = j->options->user;
     ak_status status = write_file(j, &w);
     if (w.status == AKUNU_OK)
-        w.status = status; /* a failure elsewhere leaves no file either */
+        w.status = status; /* after any failure, no file remains */
     return ak_gguf_writer_finish(&w);
 }
 

@@ -175,8 +175,8 @@ struct planner {
     struct ak_error *error;
 };
 
-/* Completes the new tensor t, whose parts are set. `stored`: the role of its name in GGUF, which
- * may be a merged one. Drops t if the model has no such weights. */
+/* Completes the new tensor t; its parts are set. `stored`: the role of its name in GGUF, which may
+ * be a merged one. Drops t if the model has no such weights. */
 static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor *t,
                                enum ak_role stored)
 {
@@ -253,7 +253,7 @@ static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log
         if (!ak_family_find_rule(plan->spec->family, roles[i]))
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,
-                "GGUF has no place for the rope scaling of this model: architecture %s has no %s",
+                "GGUF cannot express the rope scaling of this model: architecture %s has no %s",
                 plan->spec->family->names[0], ak_gguf_name(roles[i]));
         AK_TRY(add_tensor(plan, &t, error));
         t->role = roles[i];

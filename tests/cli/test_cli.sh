@@ -264,7 +264,7 @@ exits 0 convert -m "$model" --outfile "$work/new.gguf" --outtype f16
 [ ! -s "$out" ] && [ "$(ls "$work" | grep -c new)" = 1 ]
 check "convert prints nothing and leaves one file"
 exits 2 convert -m "$model" --outfile "$work/new.gguf"
-says "is there already"
+says "exists already"
 exits 0 convert -m "$model" --out "$work/new.gguf" --outtype q8_0 --overwrite
 exits 0 run -m "$work/new.gguf" --no-cache -p "the" -n 4 --temp 0
 exits 3 convert -m "$work/empty" --outfile "$work/other.gguf"

@@ -662,7 +662,7 @@ START_TEST(files)
     /* A file that is there is replaced only where that is asked for, and never by itself. */
     test_write_text(&folder, "new.gguf", "precious");
     params = params_of("F16");
-    check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "is there already");
+    check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "exists already");
     params.overwrite = true;
     ck_assert_int_eq(akunu_file_convert(from, to, &params), AKUNU_OK);
     check_fails(to, to, &params, AKUNU_ERROR_ARGUMENT, "the model itself");
