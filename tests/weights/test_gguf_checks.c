@@ -296,14 +296,14 @@ START_TEST(tensors)
     check_opens(b);
     check_tensor(0, 0, 0, TYPE_F32, 0, 0, "tensor t has 0 dimensions, where 1 to 4 are possible");
     check_tensor((UINT64_C(1) << 32) + 16, 0, 0, TYPE_F32, 0, 0,
-                 "tensor t: dimension 0 is 4294967312, more than is possible");
+                 "tensor t: dimension 0 is 4294967312, which is too large");
     check_tensor(1, (UINT64_C(1) << 32) + 16, 0, TYPE_F32, 0, 0,
-                 "tensor t: dimension 1 is 4294967312, more than is possible");
+                 "tensor t: dimension 1 is 4294967312, which is too large");
     check_tensor(UINT64_C(1) << 63 | 16, 0, 0, TYPE_F32, 0, 0,
                  "tensor t: dimension 0 is -9223372036854775792, where at least 1 is expected");
     /* 2^32 rows of two bytes, which the file has. */
     check_tensor(1, 65536, 65536, TYPE_F16, 0, UINT64_C(8) << 30,
-                 "tensor t: dimension 2 is 65536, more than is possible");
+                 "tensor t: dimension 2 is 65536, which is too large");
     /* 2^64 bytes are none in 64 bits. */
     check_tensor(UINT64_C(1) << 31, UINT64_C(1) << 31, 0, TYPE_F32, 0, 0,
                  "tensor t: its size overflows 64 bits");
@@ -508,9 +508,8 @@ START_TEST(splits)
     check_refused(make_part(0, 100000, 1, "a"),
                   "metadata split.count is 100000, where at most 99999 is possible");
     check_refused(make_part(2, 2, 1, "a"), "metadata split.no is 2 in a file of 2 split parts");
-    check_refused(
-        make_part(0, 2, 1, "a"),
-        "open the first part, whose name ends in -00001-of-00002.gguf, with the others beside it");
+    check_refused(make_part(0, 2, 1, "a"),
+                  "open the first part, named *-00001-of-00002.gguf, with the others beside it");
     struct test_bytes b = begin(0, 1);
     add_u32(&b, "split.count", I32, UINT32_MAX);
     check_refused(b, "metadata split.count is not a count");
@@ -540,9 +539,8 @@ START_TEST(splits)
     free(b.data);
     ck_assert_int_eq(chdir(folder.path), 0);
     ck_assert_int_eq(ak_provider_open("m.gguf", &p, &error), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(
-        strstr(error.message, "open the first part, whose name ends in -00001-of-00002.gguf"), "%s",
-        error.message);
+    ck_assert_msg(strstr(error.message, "open the first part, named *-00001-of-00002.gguf"), "%s",
+                  error.message);
     test_folder_end(&folder);
 }
 END_TEST

@@ -322,7 +322,7 @@ START_TEST(hostile_tensors)
           F16,
           { 1, 65536, 65536 },
           conv,
-          "tensor encoder.conv1.weight: dimension 2 is 65536, more than is possible" },
+          "tensor encoder.conv1.weight: dimension 2 is 65536, which is too large" },
         { 2,
           20,
           Q4_0,

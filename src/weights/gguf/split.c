@@ -89,8 +89,8 @@ static ak_status check_first(const char *path, const struct split *split, struct
     ak_status status = AKUNU_OK;
     if (!first)
         status = ak_fail(error, AKUNU_ERROR_FORMAT,
-                         "this is part %u of a split file of %u; open the first part, whose name "
-                         "ends in %s, with the others beside it",
+                         "this is part %u of a split file of %u; open the first part, "
+                         "named *%s, with the others beside it",
                          split->no + 1, split->count, name);
     else if (split->no != 0)
         status = ak_fail(error, AKUNU_ERROR_FORMAT,

@@ -21,7 +21,7 @@ static ak_status check_shape(const struct ak_gguf_raw_tensor *raw, struct ak_ggu
                            raw->name, d, (long long)n);
         if (n > UINT32_MAX || (d > 0 && (*rows *= n) > UINT32_MAX))
             return ak_fail(error, AKUNU_ERROR_FORMAT,
-                           "tensor %s: dimension %u is %llu, more than is possible", raw->name, d,
+                           "tensor %s: dimension %u is %llu, which is too large", raw->name, d,
                            (unsigned long long)n);
         out->dims[d] = (uint32_t)n;
     }

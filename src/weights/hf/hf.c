@@ -133,8 +133,8 @@ static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
     return false;
 }
 
-/* Number of dimensions without leading ones. A norm keeps them: one of two dimensions is an error
- * that the caller must see. */
+/* Number of dimensions without leading ones. A norm keeps them: a norm of two dimensions is an
+ * error that the caller must see. */
 static unsigned dims_of(enum ak_role role, unsigned n, const uint64_t *shape)
 {
     unsigned n_dims = 1;
@@ -146,16 +146,16 @@ static unsigned dims_of(enum ak_role role, unsigned n, const uint64_t *shape)
 static void view_composed_tensor(enum ak_role role, const struct ak_hf_weight *w,
                                  struct ak_view *out)
 {
-    const struct ak_composed_tensor *a = w->composed_tensor;
+    const struct ak_composed_tensor *composed = w->composed_tensor;
     *out = (struct ak_view){
-        .type = a->type,
-        .rows = a->rows,
-        .cols = a->cols,
+        .type = composed->type,
+        .rows = composed->rows,
+        .cols = composed->cols,
         .name = w->name,
-        .n_dims = dims_of(role, a->n_dims, a->shape),
-        .composed_tensor = a,
+        .n_dims = dims_of(role, composed->n_dims, composed->shape),
+        .composed_tensor = composed,
     };
-    memcpy(out->plane, a->plane, sizeof out->plane);
+    memcpy(out->plane, composed->plane, sizeof out->plane);
 }
 
 static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern,
@@ -197,15 +197,16 @@ static size_t n_tensors(const struct ak_provider *p)
     return hf(p)->n_weights;
 }
 
-/* `bytes` is the sum of all planes. */
-static void describe_composed_tensor(const struct ak_composed_tensor *a, struct ak_tensor *out)
+/* Describes the composed tensor; `bytes` is the sum of its planes. */
+static void describe_composed_tensor(const struct ak_composed_tensor *composed,
+                                     struct ak_tensor *out)
 {
-    out->type = a->type;
-    out->n_dims = a->n_dims;
-    memcpy(out->shape, a->shape, sizeof out->shape);
+    out->type = composed->type;
+    out->n_dims = composed->n_dims;
+    memcpy(out->shape, composed->shape, sizeof out->shape);
     out->bytes = 0;
     for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
-        out->bytes += a->plane[i].bytes;
+        out->bytes += composed->plane[i].bytes;
 }
 
 static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)

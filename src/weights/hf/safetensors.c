@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000 /* the reference implementation's limit */ };
+enum { LENGTH_BYTES = 8, HEADER_BYTES_MAX = 100000000 /* limit of the reference implementation */ };
 
 static const struct {
     const char *name;
@@ -66,7 +66,7 @@ static ak_status read_type(const struct entry *e, enum ak_quant_type *out)
             return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED,
                            "tensor %s has dtype %s, which is not supported", e->name, shown);
     return ak_fail(e->error, AKUNU_ERROR_FORMAT,
-                   "tensor %s has dtype %s, which SafeTensors does not have", e->name, shown);
+                   "tensor %s has dtype %s, which is not one of SafeTensors", e->name, shown);
 }
 
 /* Reads element i of a list of counts. */
@@ -86,7 +86,7 @@ static ak_status read_count(const struct entry *e, const json_t *list, const cha
     return AKUNU_OK;
 }
 
-/* Each dimension must fit 32 bits, and so must the product of all but the last. */
+/* Each dimension must fit in 32 bits, and so must the product of all except the last. */
 static ak_status read_shape(const struct entry *e, struct ak_hf_tensor *t)
 {
     const json_t *shape = json_object_get(e->info, "shape");
@@ -106,7 +106,7 @@ static ak_status read_shape(const struct entry *e, struct ak_hf_tensor *t)
         AK_TRY(read_count(e, shape, "shape", d, &t->shape[d]));
         if (t->shape[d] > UINT32_MAX || (d + 1 < n && (rows *= t->shape[d]) > UINT32_MAX))
             return ak_fail(e->error, AKUNU_ERROR_FORMAT,
-                           "tensor %s: dimension %zu is %llu, more than is possible", e->name, d,
+                           "tensor %s: dimension %zu is %llu, which is too large", e->name, d,
                            (unsigned long long)t->shape[d]);
     }
     return AKUNU_OK;
@@ -127,10 +127,10 @@ static ak_status read_offsets(const struct entry *e, struct ak_hf_tensor *t)
     const json_t *offsets = json_object_get(e->info, "data_offsets");
     uint64_t begin, end;
     if (json_array_size(offsets) != 2)
-        return ak_fail(
-            e->error, AKUNU_ERROR_FORMAT,
-            "tensor %s: data_offsets is %s of %zu, where a list of two offsets is expected",
-            e->name, ak_json_kind(offsets), json_array_size(offsets));
+        return ak_fail(e->error, AKUNU_ERROR_FORMAT,
+                       "tensor %s: data_offsets is %s of %zu elements, where a list of two offsets "
+                       "is expected",
+                       e->name, ak_json_kind(offsets), json_array_size(offsets));
     AK_TRY(read_count(e, offsets, "data_offsets", 0, &begin));
     AK_TRY(read_count(e, offsets, "data_offsets", 1, &end));
     if (end < begin)
@@ -146,7 +146,7 @@ static ak_status read_offsets(const struct entry *e, struct ak_hf_tensor *t)
     if (end - begin != t->bytes)
         return ak_fail(
             e->error, AKUNU_ERROR_FORMAT,
-            "tensor %s: data_offsets are %llu bytes apart, where its shape of %s needs %llu",
+            "tensor %s: data_offsets span %llu bytes, but its shape and dtype (%s) need %llu",
             e->name, (unsigned long long)(end - begin), ak_quant_info(t->type)->name,
             (unsigned long long)t->bytes);
     t->offset = e->data + begin;
@@ -194,7 +194,7 @@ static const char *show_name(const struct ak_hf_tensor *t, char *out)
     return ak_show(t->name, strlen(t->name), out);
 }
 
-/* Checks that every byte of the data belongs to one tensor, as the format requires. */
+/* Checks that every byte of the data belongs to exactly one tensor, as the format requires. */
 static ak_status check_cover(const struct ak_hf_tensor *tensors, size_t n, uint64_t begin,
                              uint64_t end, struct ak_error *error)
 {
@@ -210,14 +210,14 @@ static ak_status check_cover(const struct ak_hf_tensor *tensors, size_t n, uint6
         if (t->offset > next)
             return ak_fail(
                 error, AKUNU_ERROR_FORMAT,
-                "bytes %llu to %llu of the data are no tensor's, those between %s and %s",
+                "bytes %llu to %llu of the data, between %s and %s, belong to no tensor",
                 (unsigned long long)(next - begin), (unsigned long long)(t->offset - begin),
                 i ? show_name(&tensors[i - 1], other) : "the header", show_name(t, shown));
         next = t->offset + t->bytes;
     }
     if (next != end)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "the file has %llu bytes, where its last tensor ends at %llu",
+                       "the file has %llu bytes, but its last tensor ends at %llu",
                        (unsigned long long)end, (unsigned long long)next);
     return AKUNU_OK;
 }
@@ -280,10 +280,10 @@ static ak_status find_header(const struct ak_file *file, const uint8_t **text, u
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "header length of %llu bytes, beyond the end of the file (%llu bytes)",
                        (unsigned long long)*n, (unsigned long long)file->bytes);
-    if (*n > MAX_HEADER)
+    if (*n > HEADER_BYTES_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "header length of %llu bytes, where at most %d are possible",
-                       (unsigned long long)*n, MAX_HEADER);
+                       (unsigned long long)*n, HEADER_BYTES_MAX);
     ak_cursor_read_bytes(&c, *n, text);
     return AKUNU_OK;
 }

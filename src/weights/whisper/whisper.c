@@ -272,8 +272,7 @@ static ak_status read_shape(struct tensor *t, const uint32_t *dims, const char *
         t->shape[t->n_dims - 1 - d] = dims[d];
         if (d > 0 && (rows *= dims[d]) > UINT32_MAX)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
-                           "tensor %s: dimension %u is %u, more than is possible", shown, d,
-                           dims[d]);
+                           "tensor %s: dimension %u is %u, which is too large", shown, d, dims[d]);
     }
     if (!ak_quant_row_bytes(t->type, dims[0], &row_bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
