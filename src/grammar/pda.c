@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 
-/* EXPANDED_MAX: stack nodes expanded per closure. An object with as many members as a schema may
- * have needs three per member. */
+/* EXPANDED_MAX: stack nodes expanded per closure. The largest object that a schema may have needs
+ * three per member. */
 enum { INITIAL_HEADS = 1024, NODES_MAX = 1 << 23, EXPANDED_MAX = 1 << 15 };
 
 static uint32_t mix_hash(uint32_t a, uint32_t b)
@@ -80,7 +80,7 @@ void ak_pda_free(struct ak_pda *m)
     *m = (struct ak_pda){ 0 };
 }
 
-/* ---- stack nodes -------------------------------------------------------- */
+/* ---- Stack nodes -------------------------------------------------------- */
 static uint32_t hash_node(const struct ak_pda *m, uint32_t expr, uint32_t position, uint32_t rest)
 {
     return mix_hash(mix_hash(expr, position), rest) & m->node_mask;
@@ -105,9 +105,9 @@ static void rehash_nodes(struct ak_pda *m)
     m->node_heads = heads;
     m->node_mask = m->node_mask * 2 + 1;
     for (uint32_t i = 2; i < m->n_nodes; i++) {
-        struct ak_pda_node *f = &m->nodes[i];
-        uint32_t *head = &heads[hash_node(m, f->expr, f->position, f->rest)];
-        f->next = *head;
+        struct ak_pda_node *n = &m->nodes[i];
+        uint32_t *head = &heads[hash_node(m, n->expr, n->position, n->rest)];
+        n->next = *head;
         *head = i;
     }
 }
@@ -136,7 +136,7 @@ uint32_t ak_pda_intern_node(struct ak_pda *m, uint32_t expr, uint32_t position, 
     return m->n_nodes++;
 }
 
-/* ---- closures ----------------------------------------------------------- */
+/* ---- Closures ----------------------------------------------------------- */
 void ak_pda_closure_begin(struct ak_pda *m)
 {
     if (++m->epoch == 0) { /* after 2^32 closures old marks would match again */
@@ -171,74 +171,75 @@ static void add_expr(struct ak_pda *m, uint32_t expr, uint32_t rest)
         ak_pda_closure_add(m, ak_pda_intern_node(m, expr, 0, rest));
 }
 
-/* A repeat after `position` iterations. A nullable expression allows any number of iterations. An
- * empty iteration is skipped: the node before it is in this closure and allows the same texts. */
-static void expand_repeat(struct ak_pda *m, struct ak_pda_node f, const struct ak_grammar_expr *p)
+/* Expands a repeat after `position` iterations. If its expression is nullable, any number of
+ * iterations is allowed. An empty iteration is skipped: the node before it is in this closure and
+ * allows the same texts. */
+static void expand_repeat(struct ak_pda *m, struct ak_pda_node top, const struct ak_grammar_expr *e)
 {
-    bool nullable = m->g->exprs[p->a].nullable;
-    uint32_t low = nullable ? 0 : p->b, position = f.position;
+    bool nullable = m->g->exprs[e->a].nullable;
+    uint32_t low = nullable ? 0 : e->b, position = top.position;
     if (nullable && position > 0) {
-        uint32_t previous = find_node(m, f.expr, position - 1, f.rest);
+        uint32_t previous = find_node(m, top.expr, position - 1, top.rest);
         if (previous && m->nodes[previous].mark == m->epoch)
             return;
     }
     if (position >= low)
-        ak_pda_closure_add(m, f.rest);
-    if (position >= p->c)
+        ak_pda_closure_add(m, top.rest);
+    if (position >= e->c)
         return;
-    uint32_t next_position = p->c == AK_GRAMMAR_UNBOUNDED && position >= low ? low : position + 1;
-    if (m->g->exprs[p->a].productive)
-        add_expr(m, p->a, ak_pda_intern_node(m, f.expr, next_position, f.rest));
+    uint32_t next_position = e->c == AK_GRAMMAR_UNBOUNDED && position >= low ? low : position + 1;
+    if (m->g->exprs[e->a].productive)
+        add_expr(m, e->a, ak_pda_intern_node(m, top.expr, next_position, top.rest));
 }
 
-/* Stack node after item f.position of a sequence. The last item is a node of its own, so that
+/* Stack node after item top.position of a sequence. The last item is a node of its own, so that
  * sequences with equal ends share nodes. */
-static uint32_t make_rest_after_item(struct ak_pda *m, struct ak_pda_node f,
-                                     const struct ak_grammar_expr *p)
+static uint32_t make_rest_after_item(struct ak_pda *m, struct ak_pda_node top,
+                                     const struct ak_grammar_expr *e)
 {
-    if (f.position + 1 == p->b)
-        return f.rest;
-    if (f.position + 2 == p->b)
-        return ak_pda_intern_node(m, m->g->lists[p->a + f.position + 1], 0, f.rest);
-    return ak_pda_intern_node(m, f.expr, f.position + 1, f.rest);
+    if (top.position + 1 == e->b)
+        return top.rest;
+    if (top.position + 2 == e->b)
+        return ak_pda_intern_node(m, m->g->lists[e->a + top.position + 1], 0, top.rest);
+    return ak_pda_intern_node(m, top.expr, top.position + 1, top.rest);
 }
 
 static void expand_node(struct ak_pda *m, uint32_t node)
 {
     const struct ak_grammar *g = m->g;
-    struct ak_pda_node f = m->nodes[node];
-    const struct ak_grammar_expr *p = &g->exprs[f.expr];
+    struct ak_pda_node top = m->nodes[node];
+    const struct ak_grammar_expr *e = &g->exprs[top.expr];
 
     if (node == AK_PDA_NODE_END) {
         m->accepting = true;
         return;
     }
-    switch ((enum ak_grammar_expr_kind)p->kind) {
+    switch ((enum ak_grammar_expr_kind)e->kind) {
     case AK_GRAMMAR_EXPR_NOTHING: break;
-    case AK_GRAMMAR_EXPR_EMPTY: ak_pda_closure_add(m, f.rest); break;
+    case AK_GRAMMAR_EXPR_EMPTY: ak_pda_closure_add(m, top.rest); break;
     case AK_GRAMMAR_EXPR_BYTES:
     case AK_GRAMMAR_EXPR_LITERAL: keep_node(m, node); break;
     case AK_GRAMMAR_EXPR_TOKEN:
         if (m->token_ids)
             keep_node(m, node);
         else
-            add_expr(m, g->tokens[p->a].literal, f.rest);
+            add_expr(m, g->tokens[e->a].literal, top.rest);
         break;
     case AK_GRAMMAR_EXPR_UNTIL:
         keep_node(m, node);
-        if (p->b)
-            ak_pda_closure_add(m, f.rest);
+        if (e->b)
+            ak_pda_closure_add(m, top.rest);
         break;
     case AK_GRAMMAR_EXPR_SEQUENCE:
-        if (p->productive)
-            add_expr(m, g->lists[p->a + f.position], make_rest_after_item(m, f, p));
+        if (e->productive)
+            add_expr(m, g->lists[e->a + top.position], make_rest_after_item(m, top, e));
         break;
     case AK_GRAMMAR_EXPR_ALTERNATION:
-        for (uint32_t i = 0; i < p->b; i++)
-            add_expr(m, g->lists[p->a + i], f.rest);
+        for (uint32_t i = 0; i < e->b; i++)
+            add_expr(m, g->lists[e->a + i], top.rest);
         break;
-    case AK_GRAMMAR_EXPR_REPEAT: expand_repeat(m, f, p); break;
-    case AK_GRAMMAR_EXPR_RULE: add_expr(m, g->rules[p->a].expr, f.rest); break;
+    case AK_GRAMMAR_EXPR_REPEAT: expand_repeat(m, top, e); break;
+    case AK_GRAMMAR_EXPR_RULE: add_expr(m, g->rules[e->a].expr, top.rest); break;
     case AK_GRAMMAR_EXPR_MEMBERS: ak_pda_closure_add_members(m, node); break;
     }
 }
@@ -255,7 +256,7 @@ void ak_pda_closure_add_state(struct ak_pda *m, uint32_t state)
     }
 }
 
-/* ---- states ------------------------------------------------------------- */
+/* ---- States ------------------------------------------------------------- */
 static int compare_u32(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -291,15 +292,16 @@ static void rehash_states(struct ak_pda *m)
     }
 }
 
-static bool states_equal(const struct ak_pda *m, const struct ak_pda_state *p,
+static bool states_equal(const struct ak_pda *m, const struct ak_pda_state *s,
                          const struct ak_pda_state *wanted, const uint32_t *set)
 {
-    return p->hash == wanted->hash && p->n == wanted->n && p->accepting == wanted->accepting &&
-           p->is_unclosed == wanted->is_unclosed &&
-           (p->n == 0 || memcmp(m->pool + p->first, set, p->n * sizeof *set) == 0);
+    return s->hash == wanted->hash && s->n == wanted->n && s->accepting == wanted->accepting &&
+           s->is_unclosed == wanted->is_unclosed &&
+           (s->n == 0 || memcmp(m->pool + s->first, set, s->n * sizeof *set) == 0);
 }
 
-/* Interns a set of stack nodes as a state, or as an unclosed set. An empty set is accepting. */
+/* Interns a set of stack nodes as a state, or as an unclosed set. The set may be empty only if
+ * `accepting`: without nodes a state is dead. */
 static uint32_t intern_state(struct ak_pda *m, const uint32_t *set, uint32_t n, bool accepting,
                              bool is_unclosed)
 {
@@ -362,46 +364,47 @@ uint32_t ak_pda_closure_finish(struct ak_pda *m)
     return unclosed == AK_PDA_STATE_UNKNOWN ? unclosed : m->states[unclosed].closure;
 }
 
-/* ---- transitions -------------------------------------------------------- */
+/* ---- Transitions -------------------------------------------------------- */
 bool ak_pda_keyword_state_is_live(const struct ak_grammar *g,
-                                  const struct ak_grammar_keyword_automaton *w,
+                                  const struct ak_grammar_keyword_automaton *a,
                                   uint32_t keyword_state)
 {
-    return keyword_state < w->n ||
-           g->exprs[g->lists[w->continuations + keyword_state - w->n]].productive;
+    return keyword_state < a->n ||
+           g->exprs[g->lists[a->continuations + keyword_state - a->n]].productive;
 }
 
 void ak_pda_closure_add_until(struct ak_pda *m, uint32_t node, uint32_t keyword_state)
 {
     const struct ak_grammar *g = m->g;
-    struct ak_pda_node f = m->nodes[node];
-    const struct ak_grammar_keyword_automaton *w = &g->automata[g->exprs[f.expr].a];
-    if (keyword_state < w->n)
-        ak_pda_closure_add(m, ak_pda_intern_node(m, f.expr, keyword_state, f.rest));
-    else if (ak_pda_keyword_state_is_live(g, w, keyword_state))
+    struct ak_pda_node top = m->nodes[node];
+    const struct ak_grammar_keyword_automaton *a = &g->automata[g->exprs[top.expr].a];
+    if (keyword_state < a->n)
+        ak_pda_closure_add(m, ak_pda_intern_node(m, top.expr, keyword_state, top.rest));
+    else if (ak_pda_keyword_state_is_live(g, a, keyword_state))
         ak_pda_closure_add(
-            m, ak_pda_intern_node(m, g->lists[w->continuations + keyword_state - w->n], 0, f.rest));
+            m,
+            ak_pda_intern_node(m, g->lists[a->continuations + keyword_state - a->n], 0, top.rest));
 }
 
 static void advance_node(struct ak_pda *m, uint32_t node, unsigned char byte)
 {
     const struct ak_grammar *g = m->g;
-    struct ak_pda_node f = m->nodes[node];
-    const struct ak_grammar_expr *p = &g->exprs[f.expr];
-    if (p->kind == AK_GRAMMAR_EXPR_BYTES) {
-        if (ak_grammar_byte_set_has(&g->sets[p->a], byte))
-            ak_pda_closure_add(m, f.rest);
-    } else if (p->kind == AK_GRAMMAR_EXPR_LITERAL) {
-        if ((unsigned char)g->bytes[p->a + f.position] == byte)
-            ak_pda_closure_add(m, f.position + 1 < p->b ?
-                                      ak_pda_intern_node(m, f.expr, f.position + 1, f.rest) :
-                                      f.rest);
-    } else if (p->kind == AK_GRAMMAR_EXPR_UNTIL) {
-        ak_pda_closure_add_until(m, node, g->automata[p->a].next[f.position][byte]);
+    struct ak_pda_node top = m->nodes[node];
+    const struct ak_grammar_expr *e = &g->exprs[top.expr];
+    if (e->kind == AK_GRAMMAR_EXPR_BYTES) {
+        if (ak_grammar_byte_set_has(&g->sets[e->a], byte))
+            ak_pda_closure_add(m, top.rest);
+    } else if (e->kind == AK_GRAMMAR_EXPR_LITERAL) {
+        if ((unsigned char)g->bytes[e->a + top.position] == byte)
+            ak_pda_closure_add(m, top.position + 1 < e->b ?
+                                      ak_pda_intern_node(m, top.expr, top.position + 1, top.rest) :
+                                      top.rest);
+    } else if (e->kind == AK_GRAMMAR_EXPR_UNTIL) {
+        ak_pda_closure_add_until(m, node, g->automata[e->a].next[top.position][byte]);
     }
 }
 
-/* Stores a transition in the transition cache: in one of the two tables of its state. */
+/* Stores a transition in the transition cache, in `table`, one of the two tables of its state. */
 static uint32_t store_transition(struct ak_pda *m, uint32_t **table, unsigned char byte,
                                  uint32_t to)
 {
@@ -435,35 +438,35 @@ uint32_t ak_pda_compute_short_transition(struct ak_pda *m, uint32_t state, unsig
     return store_transition(m, &m->states[state].short_transitions, byte, to);
 }
 
-/* ---- representatives ---------------------------------------------------- */
+/* ---- Representatives ---------------------------------------------------- */
 /* Representative of a repeat count. Within the lookahead a count grows by less than `distance`, so
  * counts that are further from both bounds are equivalent. */
-static uint32_t replace_count(const struct ak_pda *m, const struct ak_grammar_expr *p,
+static uint32_t replace_count(const struct ak_pda *m, const struct ak_grammar_expr *e,
                               uint32_t position, uint32_t distance)
 {
-    uint32_t low = m->g->exprs[p->a].nullable ? 0 : p->b;
-    if (m->g->exprs[p->a].nullable)
+    uint32_t low = m->g->exprs[e->a].nullable ? 0 : e->b;
+    if (m->g->exprs[e->a].nullable)
         return position;
     if (low > distance && position < low - distance)
         return low - distance;
-    if (position >= low && p->c != AK_GRAMMAR_UNBOUNDED && p->c - position >= distance)
+    if (position >= low && e->c != AK_GRAMMAR_UNBOUNDED && e->c - position >= distance)
         return low;
     return position;
 }
 
 /* Replaces the top of the stack by its representative; the rest is unchanged. */
-static struct ak_pda_node replace_top(const struct ak_pda *m, struct ak_pda_node f,
+static struct ak_pda_node replace_top(const struct ak_pda *m, struct ak_pda_node top,
                                       enum ak_pda_lookahead lookahead)
 {
-    const struct ak_grammar_expr *p = &m->g->exprs[f.expr];
-    if (p->kind == AK_GRAMMAR_EXPR_REPEAT)
-        f.position =
-            replace_count(m, p, f.position,
+    const struct ak_grammar_expr *e = &m->g->exprs[top.expr];
+    if (e->kind == AK_GRAMMAR_EXPR_REPEAT)
+        top.position =
+            replace_count(m, e, top.position,
                           1 + (lookahead == AK_PDA_LOOKAHEAD_SHORT ? AK_GRAMMAR_LOOKAHEAD_BYTES :
                                                                      m->max_token_bytes));
-    else if (p->kind == AK_GRAMMAR_EXPR_RULE && p->b > 0 && lookahead == AK_PDA_LOOKAHEAD_SHORT)
-        f.expr = p->b;
-    return f;
+    else if (e->kind == AK_GRAMMAR_EXPR_RULE && e->b > 0 && lookahead == AK_PDA_LOOKAHEAD_SHORT)
+        top.expr = e->b;
+    return top;
 }
 
 static uint32_t find_node_representative(struct ak_pda *m, uint32_t node,
@@ -481,10 +484,10 @@ static uint32_t find_node_representative(struct ak_pda *m, uint32_t node,
     uint32_t representative =
         cursor > AK_PDA_NODE_END ? m->nodes[cursor].representative[lookahead] : cursor;
     while (m->n_work > 0) {
-        uint32_t one = m->work[--m->n_work];
-        struct ak_pda_node f = replace_top(m, m->nodes[one], lookahead);
-        representative = ak_pda_intern_node(m, f.expr, f.position, representative);
-        m->nodes[one].representative[lookahead] = representative;
+        uint32_t current = m->work[--m->n_work];
+        struct ak_pda_node top = replace_top(m, m->nodes[current], lookahead);
+        representative = ak_pda_intern_node(m, top.expr, top.position, representative);
+        m->nodes[current].representative[lookahead] = representative;
     }
     return representative;
 }

@@ -1,7 +1,8 @@
-/* Decimal numbers between two bounds, digit by digit.
+/* Grammar of the decimal numbers between two bounds (minimum, maximum and their exclusive forms),
+ * digit by digit. Used by number.c.
  *
- * As long as the digits so far equal those of a bound, it limits the next digit; after the first
- * difference, digits are free. Exponents are not accepted: 5e2 is refused. */
+ * As long as the digits so far equal those of a bound, the bound limits the next digit; after the
+ * first difference, digits are free. Exponents are not accepted: 5e2 is refused. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -16,13 +17,12 @@ struct magnitudes {
     bool integer;
     uint32_t decimals;  /* digits after the point, at most; AK_GRAMMAR_UNBOUNDED: no limit */
     size_t length;      /* digits before the point */
-    size_t n_positions; /* digits after the point from which on the rules repeat */
-    /* rules of the digits after the point, [n_positions + 1][low * 2 + high]; UINT32_MAX: not built
-     */
+    size_t n_positions; /* positions after the point with rules of their own; later ones repeat */
+    /* rules of the digits after the point, [n_positions + 1][low * 2 + high]; none: UINT32_MAX */
     uint32_t *rules;
 };
 
-enum { WRITTEN_DIGITS_MAX = 16 };
+enum { WRITTEN_DIGITS_MAX = 16 }; /* digits that a model may write, if nothing else limits them */
 
 static uint32_t build_digit(struct magnitudes *s, unsigned from, unsigned to)
 {
@@ -68,12 +68,12 @@ static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool h
 static uint32_t build_fraction_body(struct magnitudes *s, size_t at, bool low, bool high)
 {
     struct ak_grammar_builder *b = s->b;
-    bool low_spent = low && at >= s->low->n_fraction,
-         high_spent = high && at >= s->high->n_fraction;
-    bool low_fine = !low || (low_spent && !s->low_strict),
-         high_fine = !high || !high_spent || !s->high_strict;
+    bool low_ended = low && at >= s->low->n_fraction,
+         high_ended = high && at >= s->high->n_fraction;
+    bool low_allows_end = !low || (low_ended && !s->low_strict),
+         high_allows_end = !high || !high_ended || !s->high_strict;
     unsigned from = low ? get_decimal(s->low, at) : 0, to = high ? get_decimal(s->high, at) : 9;
-    uint32_t end = low_fine && high_fine ? AK_GB_EMPTY : AK_GB_NOTHING, more[3] = { 0 };
+    uint32_t end = low_allows_end && high_allows_end ? AK_GB_EMPTY : AK_GB_NOTHING, more[3] = { 0 };
     bool only_zero = count_decimals_left(s, at) == 0;
     if (only_zero && !s->c->reading)
         return end;
@@ -107,20 +107,19 @@ static uint32_t build_fraction_body(struct magnitudes *s, size_t at, bool low, b
 static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool high)
 {
     if (at > 0 && low && at >= s->low->n_fraction && !s->low_strict)
-        low = false; /* the bound is reached, and further digits do not make it smaller */
+        low = false; /* the lower bound is reached; further digits only add to the number */
     if (!low && !high)
         return build_free_decimals(s, at);
     at = at < s->n_positions ? at : s->n_positions;
     uint32_t *rule = &s->rules[at * 4 + (size_t)low * 2 + high];
     if (*rule == UINT32_MAX) {
         *rule = ak_gb_declare_rule(s->b, "", 0);
-        uint32_t which = *rule;
-        ak_gb_define_rule(s->b, which, build_fraction_body(s, at, low, high));
+        ak_gb_define_rule(s->b, *rule, build_fraction_body(s, at, low, high));
     }
     return ak_gb_rule_ref(s->b, *rule);
 }
 
-/* The point and what follows it. */
+/* The decimal point and what follows it. */
 static uint32_t build_after_point(struct magnitudes *s, bool low, bool high)
 {
     if (!s->integer)
@@ -137,12 +136,12 @@ static uint32_t build_before_point(struct magnitudes *s, bool low, bool high)
 {
     struct ak_grammar_builder *b = s->b;
     size_t n = s->length;
-    uint32_t held[2][2]; /* what follows if the digits so far equal those of [low][high] */
+    uint32_t rest[2][2]; /* what follows if the digits so far equal those of [low][high] */
     for (int l = 0; l < 2; l++)
         for (int h = 0; h < 2; h++)
-            held[l][h] =
+            rest[l][h] =
                 (l && !low) || (h && !high) ? (uint32_t)AK_GB_NOTHING : build_after_point(s, l, h);
-    uint32_t end = held[0][0];
+    uint32_t end = rest[0][0];
     for (size_t at = n; at-- > 0;) {
         uint32_t next[2][2] = { { 0 } };
         unsigned digit_min = at == 0 && n > 1;
@@ -168,26 +167,26 @@ static uint32_t build_before_point(struct magnitudes *s, bool low, bool high)
                 if (from > to)
                     continue;
                 if (l && h && from == to) {
-                    exprs[0] = ak_gb_concat(b, build_digit(s, from, from), held[1][1]);
+                    exprs[0] = ak_gb_concat(b, build_digit(s, from, from), rest[1][1]);
                 } else {
                     unsigned first = from + (l ? 1u : 0u), last = h ? to : to + 1;
-                    exprs[0] = l ? ak_gb_concat(b, build_digit(s, from, from), held[1][0]) :
+                    exprs[0] = l ? ak_gb_concat(b, build_digit(s, from, from), rest[1][0]) :
                                    (uint32_t)AK_GB_NOTHING;
-                    exprs[1] = h ? ak_gb_concat(b, build_digit(s, to, to), held[0][1]) :
+                    exprs[1] = h ? ak_gb_concat(b, build_digit(s, to, to), rest[0][1]) :
                                    (uint32_t)AK_GB_NOTHING;
                     if (last > first)
-                        exprs[2] = ak_gb_concat(b, build_digit(s, first, last - 1), held[0][0]);
+                        exprs[2] = ak_gb_concat(b, build_digit(s, first, last - 1), rest[0][0]);
                 }
                 next[l][h] = ak_gb_alternation(b, exprs, 3);
             }
         }
-        memcpy(held, next, sizeof held);
+        memcpy(rest, next, sizeof rest);
     }
-    return held[low][high];
+    return rest[low][high];
 }
 
-/* All numbers: those with as many digits as a bound are compared with it, those in between are
- * free. */
+/* Numbers of every length: those as long as a bound are compared with it, the digits of those in
+ * between are free. */
 static uint32_t build_magnitudes(struct magnitudes *s)
 {
     struct ak_grammar_builder *b = s->b;
@@ -236,18 +235,19 @@ uint32_t ak_schema_build_number_range(struct ak_schema_compiler *c,
                                       const struct ak_schema_number_range *r)
 {
     struct ak_grammar_builder *b = &c->builder;
-    bool below = !r->has_low || r->low.negative, above = !r->has_high || !r->high.negative;
+    bool has_negative = !r->has_low || r->low.negative,
+         has_positive = !r->has_high || !r->high.negative;
     uint32_t positive = AK_GB_NOTHING, negative = AK_GB_NOTHING;
     struct magnitudes s = { .c = c, .b = b, .integer = r->integer, .decimals = r->decimals };
-    if (above) {
+    if (has_positive) {
         s.low = r->has_low && !r->low.negative ? &r->low : NULL;
         s.low_strict = s.low && r->low_strict;
         s.high = r->has_high ? &r->high : NULL;
         s.high_strict = s.high && r->high_strict;
         positive = build_magnitudes(&s);
     }
-    if (below) {
-        /* without the sign, the bounds change places */
+    if (has_negative) {
+        /* negated, the bounds are swapped */
         s.low = r->has_high && (r->high.negative ||
                                 (r->high.n_whole + r->high.n_fraction == 0 && r->high_strict)) ?
                     &r->high :
