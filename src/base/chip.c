@@ -1,5 +1,5 @@
-/* Detects the chip and the NUMA nodes, from /proc and /sys. With several nodes a page is local
- * to the CPUs of the thread that touches it first, so thread pools are pinned to nodes. */
+/* Detects the chip and the NUMA nodes, from /proc and /sys. Linux puts a page on the node of the
+ * CPU that touches it first, so thread pools are pinned to nodes. */
 #include "base/chip.h"
 
 #include <ctype.h>
@@ -44,7 +44,7 @@ static void find_name(char out[AK_CHIP_NAME_BYTES])
         copy_name(system.machine, out);
 }
 
-/* "48K", "2048K", "32M" */
+/* Parses a size such as "48K" or "32M"; 0: not a size. */
 static uint64_t parse_size(const char *text)
 {
     char *end;
@@ -62,11 +62,11 @@ static unsigned long count_list(const char *list)
     return n ? n : 1;
 }
 
-/* Total size, if each instance of the cache is shared by as many CPUs as the first one. */
-static uint64_t sum_l3_bytes(uint64_t bytes, unsigned long sharing)
+/* Total size of all L3 caches, assuming that as many CPUs share each as share the first. */
+static uint64_t sum_l3_bytes(uint64_t bytes, unsigned long n_sharing)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return bytes * (cpus > 0 ? ((uint64_t)cpus + sharing - 1) / sharing : 1);
+    return bytes * (cpus > 0 ? ((uint64_t)cpus + n_sharing - 1) / n_sharing : 1);
 }
 
 /* Reads the file `what` of cache `i` of the first CPU. */
@@ -80,7 +80,7 @@ static const char *read_cache_text(int i, const char *what, char text[CACHE_TEXT
 
 static void find_caches(struct ak_chip *chip)
 {
-    unsigned long sharing = 1;
+    unsigned long n_sharing = 1;
     uint64_t *const sizes[] = { NULL, &chip->l1d_bytes, &chip->l2_bytes, &chip->l3_bytes };
     for (int i = 0; i < CACHES_MAX; i++) {
         char text[CACHE_TEXT];
@@ -89,7 +89,8 @@ static void find_caches(struct ak_chip *chip)
             strncmp(read_cache_text(i, "type", text), "Instruction", 11) == 0)
             continue;
         *sizes[level] = parse_size(read_cache_text(i, "size", text));
-        sharing = level == 3 ? count_list(read_cache_text(i, "shared_cpu_list", text)) : sharing;
+        n_sharing =
+            level == 3 ? count_list(read_cache_text(i, "shared_cpu_list", text)) : n_sharing;
     }
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     static const int names[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
@@ -100,7 +101,7 @@ static void find_caches(struct ak_chip *chip)
             *sizes[level] = (uint64_t)bytes;
     }
 #endif
-    chip->l3_total_bytes = sum_l3_bytes(chip->l3_bytes, sharing);
+    chip->l3_total_bytes = sum_l3_bytes(chip->l3_bytes, n_sharing);
 }
 
 static unsigned count_nodes(void)
@@ -125,7 +126,7 @@ void ak_chip_detect(struct ak_chip *out)
 }
 
 /* ---- NUMA nodes --------------------------------------------------------- */
-static const char *const SYSTEM = "/sys/devices/system/node";
+static const char *const node_folder = "/sys/devices/system/node";
 
 static void read_node(const char *root, unsigned long node, const cpu_set_t *allowed,
                       struct ak_numa_nodes *out)
@@ -160,5 +161,5 @@ void ak_numa_detect(struct ak_numa_nodes *out)
     cpu_set_t allowed;
     out->n = 0;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        ak_numa_read(SYSTEM, &allowed, out);
+        ak_numa_read(node_folder, &allowed, out);
 }

@@ -201,8 +201,8 @@ static uint32_t measure_token_price(struct probe *p, const struct ak_backend_pro
         if (ak_seconds() > p->end)
             return 0;
     }
-    double one = median(samples[0], ROUNDS), few = median(samples[1], ROUNDS);
-    double price = 1000.0 * (few / one - 1.0) / (TOKENS - 1);
+    double median_one = median(samples[0], ROUNDS), median_skinny = median(samples[1], ROUNDS);
+    double price = 1000.0 * (median_skinny / median_one - 1.0) / (TOKENS - 1);
     return price < 1.0 ? 1 : price > 1000.0 ? 1000 : (uint32_t)price;
 }
 

@@ -311,8 +311,8 @@ static inline bool ak_cpu_uses_skinny(const struct ak_cpu *cpu, const struct ak_
 
 /* Quantizes n floats to `terms` terms, each the rounding error left by the terms before it.
  * Overwrites x if terms > 1. (linear.c) */
-void ak_cpu_quantize_terms(const struct ak_cpu_kernels *k, enum ak_cpu_act_format format, float *x,
-                           size_t n, uint32_t terms, uint8_t *out);
+void ak_cpu_quantize_terms(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
+                           float *x, size_t n, uint32_t terms, uint8_t *out);
 
 /* y[t] = terms[2t] + terms[2t + 1] for n rows of `width` floats: adds the products of a token's two
  * terms. (linear.c) */

@@ -47,8 +47,8 @@ enum { AK_F8_K = sizeof(((struct ak_quant_block_f8 *)0)->q) };
         AK_CONSTANT_CASES_##max(N, __VA_ARGS__)                                                    \
     }
 
-/* Prefetches `bytes` bytes at p + distance into the second-level cache; the first level allows few
- * outstanding lines. The address need not be mapped. */
+/* Prefetches `bytes` bytes at p + distance into the L2 cache; L1 caches allow few outstanding
+ * lines. The address need not be mapped. */
 AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
 {
     for (size_t i = 0; i < bytes; i += AK_LINE_BYTES)

@@ -1,15 +1,15 @@
 /* Rotates queries and keys, and writes keys and values to the KV cache.
  *
  * A page holds, per layer and head, the keys of AK_KV_PAGE_TOKENS tokens, then their values. Keys
- * are stored in groups of 16 tokens, so that a kernel computes 16 scores side by side: float types
- * as [head_dim][16], quantized ones as tiles of a weight that has the tokens as rows. Values are
- * stored token by token.
+ * are stored in groups of 16 tokens, so that a kernel computes 16 scores at once: float types as
+ * [head_dim][16], quantized types as weight tiles with the 16 tokens as rows. Values are stored
+ * token by token.
  *
- * In some models a few key elements are a hundred times larger than the others and take all
- * precision of their block. Quantized keys, and their queries, are Hadamard-transformed first: it
- * distributes outliers over all elements and preserves products up to a factor. Large elements hold
- * nearly the same value for neighboring tokens. So a page's first key follows its groups as floats,
- * and each key is quantized as its difference from the first. */
+ * In some models a few elements of a key are a hundred times larger than the others and use up the
+ * precision of their block. Quantized keys and their queries are therefore Hadamard-transformed,
+ * which spreads outliers over all elements and preserves products up to a factor. Large elements
+ * are nearly equal in neighboring tokens, so each key is stored as its difference from the page's
+ * first key. That key is kept as floats after the page's key groups. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -98,10 +98,10 @@ static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_com
                              q->interleaved != 0);
 }
 
-/* Returns the keys and values of a KV head in the page of batch token t; *token: its index in the
+/* Finds the keys and values of a KV head in the page of batch token t; *token: its index in the
  * page. */
-static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
-                        uint32_t head, uint32_t *token)
+static uint8_t *find_page(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
+                          uint32_t head, uint32_t *token)
 {
     uint32_t position = p->batch->positions[t];
     uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_KV_PAGE_TOKENS];
@@ -110,14 +110,14 @@ static uint8_t *page_of(const struct ak_cpu_prepared *p, const struct ak_command
 }
 
 /* Processes one KV head of batch token t: normalizes and rotates the key, stores key and value.
- * `row` is the token's row. A quantized key is only transformed here, and kept as floats if it is
- * the first of its page; ak_cpu_step_qkv stores it once all first keys are known. */
+ * `row`: the token's queries, keys and values. A quantized key is only transformed here, and kept
+ * as floats if it is the first of its page; step_qkv stores it once all first keys are known. */
 static void store_head(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
                        uint32_t head, float *row, float *scratch)
 {
     const struct ak_op_qkv_params *q = &c->params.qkv;
     uint32_t token;
-    uint8_t *page = page_of(p, c, t, head, &token);
+    uint8_t *page = find_page(p, c, t, head, &token);
     float *key = row + q->k_at + head * q->head_dim;
     norm_and_rotate(p, c, c->vector2, key, t, scratch);
     if (ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type))) {
@@ -158,7 +158,7 @@ static void step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
         head -= q->n_heads;
         float *key = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in) + q->k_at +
                      head * q->head_dim;
-        uint8_t *page = page_of(p, c, i / heads, head, &token);
+        uint8_t *page = find_page(p, c, i / heads, head, &token);
         store_difference(p, key, token, page, scratch);
     }
 }

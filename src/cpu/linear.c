@@ -4,13 +4,13 @@
 #include "base/mem.h"
 #include "cpu/cpu.h"
 
-static void quantize_row(const struct ak_cpu_kernels *k, enum ak_cpu_act_format format,
+static void quantize_row(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
                          const float *x, size_t n, uint8_t *out)
 {
     if (format == AK_CPU_ACT_Q8_32)
-        k->quantize32(x, n, (struct ak_cpu_act32 *)(void *)out);
+        kernels->quantize32(x, n, (struct ak_cpu_act32 *)(void *)out);
     else
-        k->quantize256(x, n, (struct ak_cpu_act256 *)(void *)out);
+        kernels->quantize256(x, n, (struct ak_cpu_act256 *)(void *)out);
 }
 
 /* Replaces x by its rounding error after quantizing. */
@@ -29,33 +29,35 @@ static void subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n
     }
 }
 
-void ak_cpu_quantize_terms(const struct ak_cpu_kernels *k, enum ak_cpu_act_format format, float *x,
-                           size_t n, uint32_t terms, uint8_t *out)
+void ak_cpu_quantize_terms(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
+                           float *x, size_t n, uint32_t terms, uint8_t *out)
 {
     size_t bytes = ak_cpu_act_bytes(format, n);
-    quantize_row(k, format, x, n, out);
+    quantize_row(kernels, format, x, n, out);
     for (uint32_t i = 1; i < terms; i++) {
         subtract_quantized(format, x, n, out + (i - 1) * bytes);
-        quantize_row(k, format, x, n, out + i * bytes);
+        quantize_row(kernels, format, x, n, out + i * bytes);
     }
 }
 
-/* Writes row t in one format with `terms` terms; n floats are padded with zeros to a multiple of
- * AK_LANES. Overwrites x if terms > 1. */
-static void write_activations(const struct ak_cpu_kernels *k, enum ak_cpu_act_format format,
+/* Writes row t in one format with `terms` terms. The caller has padded the n floats with zeros to a
+ * multiple of AK_LANES. Overwrites x if terms > 1. */
+static void write_activations(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
                               float *x, size_t n, size_t t, uint32_t terms, uint8_t *out)
 {
     size_t bytes = ak_cpu_act_bytes(format, n), padded = ak_round_up(n, AK_LANES);
     uint8_t *term = out + t * terms * bytes;
     switch (format) {
-    case AK_CPU_ACT_PANEL_F32: k->interleave_token_f32(x, padded, t, (float *)(void *)out); return;
+    case AK_CPU_ACT_PANEL_F32:
+        kernels->interleave_token_f32(x, padded, t, (float *)(void *)out);
+        return;
     case AK_CPU_ACT_PANEL_BF16:
-        k->interleave_token_bf16(x, padded, t, (uint16_t *)(void *)out);
+        kernels->interleave_token_bf16(x, padded, t, (uint16_t *)(void *)out);
         return;
     case AK_CPU_ACT_F32: memcpy(term, x, bytes); return;
     default: break;
     }
-    ak_cpu_quantize_terms(k, format, x, n, terms, term);
+    ak_cpu_quantize_terms(kernels, format, x, n, terms, term);
 }
 
 enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
@@ -65,7 +67,7 @@ enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
     if (ak_cpu_uses_blas(cpu, packed, n))
         return AK_CPU_ACT_F32;
     if (format != AK_CPU_ACT_F32 || ak_cpu_uses_skinny(cpu, packed, n) || packed->n_experts)
-        return format; /* expert rows start anywhere; interleaved tokens come in groups */
+        return format; /* no panels: an expert's first row may be inside a group of tokens */
     if (ak_cpu_uses_bf16(cpu, packed))
         return AK_CPU_ACT_PANEL_BF16;
     return cpu->kernels.unpack_panel_f32[packed->type] ? AK_CPU_ACT_PANEL_F32 : AK_CPU_ACT_F32;
@@ -78,7 +80,7 @@ static enum ak_cpu_act_format get_act_format(const struct ak_cpu_prepared *p,
 }
 
 /* Terms per token in each format that the linear commands after PREPARE read; 0: unused. Weights
- * that read the same format agree on its terms, because all weights of an operator have one
+ * that share a format need the same number of terms, because all weights of an operator have one
  * quantization scheme or are floats. Returns the maximum. */
 static uint32_t count_terms(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p,
                             size_t rows, uint32_t terms[AK_CPU_ACT_COUNT])
@@ -106,12 +108,12 @@ static float *reorder_row(const struct ak_pack_weight *packed, const float *rest
 void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
-    const struct ak_cpu_kernels *k = &p->cpu->kernels;
+    const struct ak_cpu_kernels *kernels = &p->cpu->kernels;
     const struct ak_pack_weight *packed = &p->weights->packed[step->linears->weight];
     struct ak_cpu_scratch *scratch = &p->scratch[thread];
     size_t rows = ak_cpu_rows(p, step->row_set), begin = 0, end = rows,
            padding = ak_round_up(packed->cols, AK_LANES) - packed->cols;
-    uint32_t terms[AK_CPU_ACT_COUNT], max = count_terms(step, p, rows, terms);
+    uint32_t terms[AK_CPU_ACT_COUNT], max_terms = count_terms(step, p, rows, terms);
     bool is_skinny = ak_cpu_is_skinny((uint32_t)rows);
     if (!is_skinny)
         ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
@@ -121,18 +123,18 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         if (c->op == AK_OP_NORM) {
             ak_cpu_norm(p, c, x, scratch->row);
             x = scratch->row;
-        } else if (!packed->order && (max > 1 || padding > 0)) {
+        } else if (!packed->order && (max_terms > 1 || padding > 0)) {
             x = memcpy(scratch->row, x, packed->cols * sizeof *x);
         }
         memset(scratch->row + packed->cols, 0, padding * sizeof *x);
         if (packed->order) /* whole blocks of 32: no padding */
             x = reorder_row(packed, x, scratch->ordered_row);
-        for (uint32_t n = 1; n <= max; n++) /* two terms overwrite x, so they come last */
+        for (uint32_t n = 1; n <= max_terms; n++) /* two terms overwrite x: they come last */
             for (unsigned format = 0; format < AK_CPU_ACT_COUNT; format++)
                 if (terms[format] == n)
-                    write_activations(k, (enum ak_cpu_act_format)format, x, packed->cols, t, n,
-                                      is_skinny ? scratch->activations[format] :
-                                                  p->activations[format]);
+                    write_activations(
+                        kernels, (enum ak_cpu_act_format)format, x, packed->cols, t, n,
+                        is_skinny ? scratch->activations[format] : p->activations[format]);
     }
 }
 
@@ -153,13 +155,13 @@ struct product {
     size_t y_stride;
     struct ak_cpu_scratch *scratch;
     enum ak_cpu_act_format format;
-    bool is_skinny;                    /* selects kernels only; all give the same bits */
-    struct prefetch_range next;        /* to prefetch after these rows */
+    bool uses_skinny;                  /* selects kernels only; all give the same bits */
+    struct prefetch_range next_rows;   /* to prefetch after these rows */
     struct ak_panel_cache panel_cache; /* cache of this part */
     size_t panel_rows;
 };
 
-/* Restores a tile row of Q8_0. */
+/* Joins the slices of one tile row into Q8_0 tiles. */
 static void join_slices(const struct ak_cpu_kernels *kernels, struct ak_cpu_slices slices, size_t k,
                         uint8_t *tiles)
 {
@@ -172,7 +174,7 @@ static void join_slices(const struct ak_cpu_kernels *kernels, struct ak_cpu_slic
     }
 }
 
-/* n tile rows of a part, joined if they are in slices. */
+/* Returns n tile rows of a part; sliced ones are joined in scratch. */
 static const uint8_t *get_tiles(const struct product *m, const struct ak_pack_part *part,
                                 size_t tile, size_t n)
 {
@@ -191,7 +193,7 @@ static void multiply_tiles(const struct product *m, const struct ak_pack_part *p
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_cpu_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
     size_t first = begin / AK_TILE_ROWS, last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS;
-    if (m->is_skinny) {
+    if (m->uses_skinny) {
         kernels->dot_tiles(part->data + first * bytes, last - first, k, m->activations,
                            m->act_bytes, m->n, m->y + begin, m->y_stride,
                            ak_backend_profile_prefetch(m->profile, m->packed->type, m->n));
@@ -212,7 +214,7 @@ void ak_cpu_add_terms(const float *terms, size_t n, size_t width, float *y, size
             y[i] = terms[i] + terms[width + i];
 }
 
-/* The products of n tile rows in slices with all terms. */
+/* Multiplies n sliced tile rows by all terms. */
 static void multiply_slices(const struct product *m, const struct ak_pack_part *part, size_t tile,
                             size_t n, size_t n_terms)
 {
@@ -231,13 +233,13 @@ static void multiply_term_tiles(const struct product *m, const struct ak_pack_pa
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, n_terms = m->n * AK_TERMS_MAX,
            k = m->packed->cols;
-    bool is_skinny = m->is_skinny && ak_cpu_is_skinny((uint32_t)n_terms),
+    bool uses_skinny = m->uses_skinny && ak_cpu_is_skinny((uint32_t)n_terms),
          has_slices = m->packed->layout == AK_CPU_LAYOUT_SLICES_1;
     for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
-        n = ak_min_size(last - tile, is_skinny ? AK_TERM_TILES_MAX : AK_PANEL_I8_TILES_MAX);
-        if (is_skinny && has_slices) {
+        n = ak_min_size(last - tile, uses_skinny ? AK_TERM_TILES_MAX : AK_PANEL_I8_TILES_MAX);
+        if (uses_skinny && has_slices) {
             multiply_slices(m, part, tile, n, n_terms);
-        } else if (is_skinny) {
+        } else if (uses_skinny) {
             kernels->dot_tiles(get_tiles(m, part, tile, n), n, k, m->activations, m->act_bytes,
                                n_terms, m->scratch->terms, n * AK_TILE_ROWS,
                                ak_backend_profile_prefetch(m->profile, m->packed->type, n_terms));
@@ -259,7 +261,7 @@ static void dequantize_row(const struct product *m, const uint8_t *stored, size_
     memset(to + cols, 0, (k - cols) * sizeof *to);
 }
 
-static size_t row_bytes_of(const struct ak_pack_weight *packed)
+static size_t get_row_bytes(const struct ak_pack_weight *packed)
 {
     uint64_t bytes = 0;
     if (ak_cpu_is_tiled(packed->type))
@@ -295,7 +297,7 @@ static struct prefetch_range locate_rows(const struct ak_pack_weight *packed,
                                          const struct ak_pack_part *part,
                                          struct ak_panel_cache panel_cache, size_t row, size_t n)
 {
-    size_t k = ak_round_up(packed->cols, AK_LANES), bytes = row_bytes_of(packed);
+    size_t k = ak_round_up(packed->cols, AK_LANES), bytes = get_row_bytes(packed);
     if (panel_cache.panels)
         return (struct prefetch_range){ (const uint8_t *)(panel_cache.panels + row * k),
                                         n * k * sizeof *panel_cache.panels };
@@ -312,7 +314,7 @@ static void multiply_panels(const struct product *m, const struct ak_pack_part *
         size_t left = rows->end - row - n;
         struct prefetch_range next = left ? locate_rows(m->packed, part, m->panel_cache, row + n,
                                                         ak_min_size(left, m->panel_rows)) :
-                                            m->next;
+                                            m->next_rows;
         m->kernels->dot_panel_f32(get_panel(m, rows, row, n, k), n, tokens, m->n, k, m->y + row,
                                   m->y_stride, next.data, next.bytes);
     }
@@ -334,7 +336,7 @@ static void multiply_bf16(const struct product *m, const struct stored_rows *row
 
 static void multiply_dequantized(const struct product *m, const struct stored_rows *rows, size_t k)
 {
-    size_t max = m->is_skinny ? AK_DEQUANTIZE_ROWS_SKINNY : AK_DEQUANTIZE_ROWS_GEMM;
+    size_t max = m->uses_skinny ? AK_DEQUANTIZE_ROWS_SKINNY : AK_DEQUANTIZE_ROWS_GEMM;
     const float *x = (const float *)(const void *)m->activations;
     for (size_t row = rows->begin, n; row < rows->end; row += n) {
         n = ak_min_size(rows->end - row, max);
@@ -359,7 +361,7 @@ static void multiply_rows(const struct product *m, const struct ak_pack_part *pa
         multiply_panels(m, part, &rows, k);
     else if (m->format == AK_CPU_ACT_PANEL_BF16)
         multiply_bf16(m, &rows, k);
-    else if (m->is_skinny && dot_stored)
+    else if (m->uses_skinny && dot_stored)
         dot_stored(part->data + begin * bytes, (size_t)bytes, end - begin, cols,
                    (const float *)(const void *)m->activations, k, m->n, m->y + begin, m->y_stride,
                    ak_backend_profile_prefetch(m->profile, m->packed->type, m->n));
@@ -426,7 +428,7 @@ static void count_product(struct ak_backend_counts *counts, const struct product
 {
     if (m->n == 1)
         counts->gemv++;
-    else if (m->is_skinny)
+    else if (m->uses_skinny)
         counts->skinny++;
     else
         counts->gemm++;
@@ -444,8 +446,9 @@ static struct ak_panel_cache get_panel_cache(const struct ak_cpu_prepared *p,
                                     panel_cache.is_unpacked + rows / AK_TILE_ROWS };
 }
 
-/* Rows to prefetch: those after `end` in this thread's chunks, else its first rows of the same part
- * of the next weight, if that has such a part. */
+/* Finds the rows to prefetch: those after `end` in this thread's chunks; if none are left, the
+ * thread's first rows of part i of the next linear command. Empty if that weight has no part i or
+ * is stored in tiles. */
 static struct prefetch_range find_next_rows(const struct ak_cpu_step *step,
                                             const struct ak_cpu_prepared *p, uint32_t i,
                                             uint32_t end, unsigned thread)
@@ -488,8 +491,8 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
                                             p->activations[format],
                          .act_bytes = ak_cpu_act_bytes(format, packed->cols),
                          .format = format,
-                         .is_skinny = !p->panel_cache && ak_cpu_uses_skinny(p->cpu, packed, n) };
-    bool blas = ak_cpu_uses_blas(p->cpu, packed, n);
+                         .uses_skinny = !p->panel_cache && ak_cpu_uses_skinny(p->cpu, packed, n) };
+    bool uses_blas = ak_cpu_uses_blas(p->cpu, packed, n);
     if (scratch->chunk % AK_CHUNKS_PER_THREAD == 0)
         count_product(&scratch->counts, &m);
     for (uint32_t i = 0; i < packed->n_parts; i++) {
@@ -497,17 +500,17 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
         uint32_t begin, end;
         ak_cpu_chunk_rows(p, part->rows, thread, &begin, &end);
         m.y = ak_cpu_slot(p, c->out) + part->output_offset;
-        if (blas)
+        if (uses_blas)
             multiply_blas(&m, p, part, thread);
         if (begin >= end)
             continue;
-        m.next = format == AK_CPU_ACT_PANEL_F32 ? find_next_rows(step, p, i, end, thread) :
-                                                  (struct prefetch_range){ NULL, 0 };
+        m.next_rows = format == AK_CPU_ACT_PANEL_F32 ? find_next_rows(step, p, i, end, thread) :
+                                                       (struct prefetch_range){ NULL, 0 };
         m.panel_cache = get_panel_cache(p, packed, i);
         m.panel_rows = m.panel_cache.panels ? p->unit : AK_PANEL_ROWS_MAX;
         if (ak_cpu_wants_best(p, step))
             ak_cpu_output_estimate(step, p, thread, begin, end);
-        else if (!blas)
+        else if (!uses_blas)
             multiply_part(&m, part, begin, end);
         if (c->vector != AK_OP_NONE)
             add_bias(&m, p->weights->vectors[c->vector].data + part->output_offset, begin, end);
@@ -537,7 +540,7 @@ void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         m.n = p->routes.begin[e + 1] - first;
         if (m.n == 0)
             continue;
-        m.is_skinny = ak_cpu_uses_skinny(p->cpu, packed, m.n);
+        m.uses_skinny = ak_cpu_uses_skinny(p->cpu, packed, m.n);
         m.activations = activations + first * m.act_bytes;
         if (scratch->chunk % AK_CHUNKS_PER_THREAD == 0)
             count_product(&scratch->counts, &m);
@@ -545,7 +548,7 @@ void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared 
             struct ak_pack_part part = packed->parts[i];
             uint32_t begin, end;
             part.rows /= packed->n_experts;
-            part.data = ak_pack_matrix(packed, &part, e, part.rows * row_bytes_of(packed));
+            part.data = ak_pack_matrix(packed, &part, e, part.rows * get_row_bytes(packed));
             ak_cpu_chunk_rows(p, part.rows, thread, &begin, &end);
             m.y = ak_cpu_slot(p, c->out) + first * m.y_stride + part.output_offset;
             if (begin >= end)

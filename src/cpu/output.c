@@ -215,14 +215,15 @@ void ak_cpu_step_output_largest(const struct ak_cpu_step *step, struct ak_cpu_pr
         compute_largest(packed, p, thread, t);
 }
 
-/* The thread's next tile from `tile` on whose bound is not below `least`; n_tiles: none. */
+/* Finds the thread's next tile, from `tile` on, with a bound not below `smallest`; n_tiles: none.
+ */
 static uint32_t find_tile(const struct ak_cpu_prepared *p, unsigned thread, const float *bounds,
-                          float least, uint32_t tile)
+                          float smallest, uint32_t tile)
 {
     for (; tile < p->output.n_tiles; tile++) {
         if (tile / SCAN_TILES % p->n_threads != thread)
             tile |= SCAN_TILES - 1; /* the last one of these */
-        else if (!(bounds[tile] < least))
+        else if (!(bounds[tile] < smallest))
             break;
     }
     return tile < p->output.n_tiles ? tile : p->output.n_tiles;
@@ -235,15 +236,15 @@ static void compute_rest(const struct ak_pack_weight *packed, struct ak_cpu_prep
     uint32_t n_best = p->batch->n_best, n_tiles = p->output.n_tiles, rows = packed->parts[0].rows;
     const float *bounds = p->output.tile_bounds + t * n_tiles,
                 *largest = p->output.largest + (size_t)t * n_best;
-    float least = INFINITY;
+    float smallest = INFINITY;
     for (uint32_t i = 0; i < n_best; i++)
-        least = largest[i] < least ? largest[i] : least;
-    for (uint32_t tile = find_tile(p, thread, bounds, least, 0), next; tile < n_tiles;
+        smallest = largest[i] < smallest ? largest[i] : smallest;
+    for (uint32_t tile = find_tile(p, thread, bounds, smallest, 0), next; tile < n_tiles;
          tile = next) {
         float y[AK_TILE_ROWS];
         uint32_t row = tile * AK_TILE_ROWS,
                  n = rows - row < AK_TILE_ROWS ? rows - row : AK_TILE_ROWS;
-        next = find_tile(p, thread, bounds, least, tile + 1);
+        next = find_tile(p, thread, bounds, smallest, tile + 1);
         multiply_tile(packed, p, thread, tile, next < n_tiles ? next : tile, t, y);
         memcpy(to + row, y, n * sizeof *y);
     }

@@ -68,7 +68,8 @@ static void take_low(const uint8_t stored[STORED_BYTES], size_t row, uint8_t *li
 }
 
 /* The largest sum of rounding errors of both products, relative to ‖w‖·‖x‖: each of n blocks
- * rounds its scale and its sum, in two terms of x, whose norms are at most 1.1·‖x‖ together. */
+ * rounds its scale and its sum, in two terms of x. The norms of the terms add up to at most
+ * 1.1·‖x‖. */
 static double rounding(size_t n_blocks)
 {
     return 1.1 * 2.0 * (2.0 * (double)n_blocks + 4.0) * 0x1p-24;

@@ -91,7 +91,7 @@ AK_KERNEL void score(bool half, size_t n, const struct queries *b, size_t begin,
 }
 
 /* All ones in the lanes of tokens t … t + 7 that lie in [first, end). */
-AK_KERNEL __m256 range_mask(size_t t, size_t first, size_t end)
+AK_KERNEL __m256 mask_range(size_t t, size_t first, size_t end)
 {
     __m256i token =
         _mm256_add_epi32(_mm256_set1_epi32((int)t), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -101,12 +101,12 @@ AK_KERNEL __m256 range_mask(size_t t, size_t first, size_t end)
 }
 
 /* Maximum as by comparing in order: a NaN never wins, and the first of equal zeros is kept. */
-AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
+AK_KERNEL float find_largest_score(const float *scores, size_t first, size_t end)
 {
     const __m256 lowest = _mm256_set1_ps(-INFINITY);
     __m256 largest = lowest;
     for (size_t t = first / 8 * 8; t < end; t += 8) {
-        __m256 s = _mm256_blendv_ps(lowest, _mm256_loadu_ps(scores + t), range_mask(t, first, end));
+        __m256 s = _mm256_blendv_ps(lowest, _mm256_loadu_ps(scores + t), mask_range(t, first, end));
         largest = _mm256_max_ps(s, largest);
     }
     float lanes[8], max = -INFINITY;
@@ -120,10 +120,10 @@ AK_KERNEL float largest_score(const float *scores, size_t first, size_t end)
     return scores[first];
 }
 
-/* Turns a row's scores into weights; sets its maximum score and the sum of weights. */
+/* Replaces a row's scores by weights, e^(score − max); sets max, and the sum of the weights. */
 static void apply_softmax(float *weights, size_t first, size_t end, float *max, float *sum)
 {
-    float largest = largest_score(weights, first, end);
+    float largest = find_largest_score(weights, first, end);
     const __m256 shift = _mm256_set1_ps(largest);
     __m256 partial[2] = { _mm256_setzero_ps(), _mm256_setzero_ps() };
     for (size_t t = first / AK_KV_GROUP_TOKENS * AK_KV_GROUP_TOKENS; t < end;
@@ -131,7 +131,7 @@ static void apply_softmax(float *weights, size_t first, size_t end, float *max, 
 #pragma GCC unroll 2
         for (size_t i = 0; i < 2; i++) {
             __m256 p = exp_lanes(_mm256_sub_ps(_mm256_loadu_ps(weights + t + i * 8), shift));
-            p = _mm256_and_ps(p, range_mask(t + i * 8, first, end));
+            p = _mm256_and_ps(p, mask_range(t + i * 8, first, end));
             partial[i] = _mm256_add_ps(partial[i], p);
             _mm256_storeu_ps(weights + t + i * 8, p);
         }
@@ -238,7 +238,7 @@ AK_KERNEL void mix_rows(bool half, size_t n, const struct rows *b)
 }
 
 /* Rows of the next block; balances sizes: 3 + 3 rather than 4 + 2. */
-AK_KERNEL size_t block_rows(size_t left)
+AK_KERNEL size_t get_block_rows(size_t left)
 {
     size_t blocks = (left + ROWS - 1) / ROWS;
     return (left + blocks - 1) / blocks;
@@ -250,7 +250,7 @@ AK_KERNEL void attn_qk(bool half, const float *q, size_t q_stride, size_t n_rows
     struct queries b = { q, q_stride, head_dim, k, weights };
     for (size_t n; n_rows > 0;
          n_rows -= n, b.q += n * b.q_stride, b.weights += n * AK_KV_PAGE_TOKENS) {
-        n = block_rows(n_rows);
+        n = get_block_rows(n_rows);
         AK_CONSTANT(n, 4, N, score(half, N, &b, first, end));
     }
 }
@@ -261,7 +261,7 @@ AK_KERNEL void attn_pv(bool half, float *weights, size_t n_rows, size_t head_dim
 {
     struct rows b = { weights, head_dim, v, first, end, max, sum, out, out_stride };
     for (size_t n; n_rows > 0; n_rows -= n) {
-        n = block_rows(n_rows);
+        n = get_block_rows(n_rows);
         AK_CONSTANT(n, 4, N, mix_rows(half, N, &b));
         b = select_row(b, n);
         b.max += n;

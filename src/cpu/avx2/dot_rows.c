@@ -3,7 +3,7 @@
  * The 32 partial sums of a row and token are four vectors that are only added at the end, so a pass
  * may compute some of them for several rows and tokens at once: R rows × T tokens × V vectors fill
  * the registers, and R + T loads feed R·T multiplications. Passes run over a chunk of k that stays
- * in the first-level cache. */
+ * in the L1 cache. */
 #include "cpu/setter.h"
 #include "base/mem.h"
 #include "cpu/avx2/lanes.h"

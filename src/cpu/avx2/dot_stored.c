@@ -1,6 +1,6 @@
 /* Skinny GEMM over stored rows of F32, F16, BF16 and F8, dequantized in registers. Memory is
  * fastest in the order of addresses, row by row. But every row needs the tokens again: if they do
- * not stay in the first-level cache beside the weight stream, several rows share each load of a
+ * not stay in the L1 cache beside the weight stream, several rows share each load of a
  * token. */
 #include "cpu/setter.h"
 #include "cpu/avx2/stored.h"
@@ -8,7 +8,7 @@
 enum {
     VECTORS = AK_LANES / 8,
     SUMS = 3,         /* maximum of rows × tokens per block */
-    STAYS = 12 * 1024 /* bytes of a token that stay in the first-level cache */
+    STAYS = 12 * 1024 /* bytes of a token that stay in the L1 cache */
 };
 
 /* Adds 32 k of rows × tokens: weights from element i of the rows on, tokens from `x` on. */

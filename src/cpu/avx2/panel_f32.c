@@ -114,10 +114,10 @@ static void interleave_token_f32(const float *restrict x, size_t k, size_t token
     ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
 
-/* One partial sum of 16 rows × the first n tokens of a group, n a constant. Adds the pending sums
- * that it completes, then leaves the result in `waiting`. */
-AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t rev,
-                    __m256 (*waiting)[TOKENS][VECTORS], struct ak_panel_prefetch *prefetch)
+/* Computes one partial sum of 16 rows × the first n tokens of a group, n a compile-time constant.
+ * Adds the pending sums that it completes, then stores the result in `pending`. */
+AK_KERNEL void compute_sum(size_t n, const float *w, const float *x, size_t steps, size_t rev,
+                           __m256 (*pending)[TOKENS][VECTORS], struct ak_panel_prefetch *prefetch)
 {
     const struct ak_panel_prefetch_lines prefetch_lines = ak_panel_prefetch_lines(prefetch, steps);
     __m256 acc[TOKENS][VECTORS];
@@ -140,40 +140,42 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
                 acc[t][v] = _mm256_fmadd_ps(row[v], token, acc[t][v]);
         }
     }
-    for (; rev & 1; rev >>= 1, waiting++)
+    for (; rev & 1; rev >>= 1, pending++)
         AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
-        acc[t][v] = _mm256_add_ps((*waiting)[t][v], acc[t][v]);
+        acc[t][v] = _mm256_add_ps((*pending)[t][v], acc[t][v]);
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
-        (*waiting)[t][v] = acc[t][v];
+        (*pending)[t][v] = acc[t][v];
 }
 
-static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t rev,
-                      __m256 (*waiting)[TOKENS][VECTORS], struct ak_panel_prefetch *prefetch)
+static void compute_group_sum(size_t n, const float *w, const float *x, size_t steps, size_t rev,
+                              __m256 (*pending)[TOKENS][VECTORS],
+                              struct ak_panel_prefetch *prefetch)
 {
     if (n > TOKENS_LEFT)
-        pass(TOKENS, w, x, steps, rev, waiting, prefetch);
+        compute_sum(TOKENS, w, x, steps, rev, pending, prefetch);
     else
-        pass(TOKENS_LEFT, w, x, steps, rev, waiting, prefetch);
+        compute_sum(TOKENS_LEFT, w, x, steps, rev, pending, prefetch);
 }
 
 /* One block of rows times up to GROUPS groups of tokens. */
 static void dot_groups(const float *block, size_t n_rows, const float *tokens, size_t n, size_t k,
                        float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {
-    __m256 waiting[GROUPS][AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
+    __m256 pending[GROUPS][AK_PANEL_LEVELS + 1][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
     for (size_t rev = 0; rev < AK_LANES; rev++)
         for (size_t t = 0; t < n; t += TOKENS)
-            pass_some(n - t, block + rev * steps * ROWS, tokens + t * k + rev * steps * TOKENS,
-                      steps, rev, waiting[t / TOKENS], prefetch);
+            compute_group_sum(n - t, block + rev * steps * ROWS,
+                              tokens + t * k + rev * steps * TOKENS, steps, rev,
+                              pending[t / TOKENS], prefetch);
     for (size_t t = 0; t < n; t++)
-        memcpy(y + t * y_stride, waiting[t / TOKENS][AK_PANEL_LEVELS][t % TOKENS],
+        memcpy(y + t * y_stride, pending[t / TOKENS][AK_PANEL_LEVELS][t % TOKENS],
                n_rows * sizeof *y);
 }
 

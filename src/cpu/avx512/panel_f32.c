@@ -1,11 +1,11 @@
 /* F32 GEMM.
  *
- * Lanes are rows, so nothing is added across lanes. The 32 partial sums of a product are computed
+ * Lanes are rows, so no sum crosses lanes. The 32 partial sums of a product are computed
  * one after another, each over all of its k: 3 vectors of rows × 8 tokens fill the registers. Sums
  * are computed in bit-reversed order (cpu/panel.h), and both operands are stored in that order,
  * [partial sum][step], where step s of partial sum j is k = 32s + j: a panel is [..][row], tokens
  * are [group of 8][..][token]. Four groups of tokens use a partial sum's part of the panel in turn,
- * while it is in the nearest caches. */
+ * while it is in the L1 and L2 caches. */
 #include "cpu/setter.h"
 #include "cpu/avx512/stored.h"
 #include "cpu/panel.h"
@@ -50,12 +50,13 @@ static void interleave_token_f32(const float *restrict x, size_t k, size_t token
     ak_panel_interleave_token(x, k, token, TOKENS, tokens);
 }
 
-/* One partial sum of `vectors` vectors of rows × the first n tokens of a group, both constants.
- * Adds the pending sums in `waiting` that it completes. The last sum goes to y: of the last vector
- * only `lanes`, of the tokens only the first `tokens`. */
-AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, size_t steps,
-                    size_t rev, __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
-                    float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
+/* Computes one partial sum of `vectors` vectors of rows × the first n tokens of a group, both
+ * compile-time constants. Adds the sums in `pending` that it completes. The last sum goes to y: of
+ * the last vector only `lanes`, of the tokens only the first `tokens`. */
+AK_KERNEL void compute_sum(size_t vectors, size_t n, const float *w, const float *x, size_t steps,
+                           size_t rev, __m512 (*pending)[TOKENS][VECTORS], size_t tokens,
+                           __mmask16 lanes, float *y, size_t y_stride,
+                           struct ak_panel_prefetch *prefetch)
 {
     const struct ak_panel_prefetch_lines prefetch_lines = ak_panel_prefetch_lines(prefetch, steps);
     __m512 acc[TOKENS][VECTORS];
@@ -78,12 +79,12 @@ AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, si
                 acc[t][v] = _mm512_fmadd_ps(row[v], token, acc[t][v]);
         }
     }
-    for (; rev & 1; rev >>= 1, waiting++)
+    for (; rev & 1; rev >>= 1, pending++)
         AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        acc[t][v] = _mm512_add_ps((*waiting)[t][v], acc[t][v]);
+        acc[t][v] = _mm512_add_ps((*pending)[t][v], acc[t][v]);
     if (y) {
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
@@ -98,32 +99,33 @@ AK_KERNEL void pass(size_t vectors, size_t n, const float *w, const float *x, si
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        (*waiting)[t][v] = acc[t][v];
+        (*pending)[t][v] = acc[t][v];
 }
 
-/* The last group is computed in steps of two tokens: unused ones would cost as much as tokens. */
-AK_KERNEL void pass_some(size_t vectors, const float *w, const float *x, size_t steps, size_t rev,
-                         __m512 (*waiting)[TOKENS][VECTORS], size_t tokens, __mmask16 lanes,
-                         float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
+/* compute_sum for up to TOKENS tokens, in steps of two: padding would cost as much as tokens. */
+AK_KERNEL void compute_group_sum(size_t vectors, const float *w, const float *x, size_t steps,
+                                 size_t rev, __m512 (*pending)[TOKENS][VECTORS], size_t tokens,
+                                 __mmask16 lanes, float *y, size_t y_stride,
+                                 struct ak_panel_prefetch *prefetch)
 {
-    AK_CONSTANT(
-        (tokens + 1) / 2, 4, PAIRS,
-        pass(vectors, 2 * PAIRS, w, x, steps, rev, waiting, tokens, lanes, y, y_stride, prefetch));
+    AK_CONSTANT((tokens + 1) / 2, 4, PAIRS,
+                compute_sum(vectors, 2 * PAIRS, w, x, steps, rev, pending, tokens, lanes, y,
+                            y_stride, prefetch));
 }
 
 AK_KERNEL void dot_vectors(size_t vectors, const float *panel, __mmask16 lanes, const float *tokens,
                            size_t n, size_t k, float *y, size_t y_stride,
                            struct ak_panel_prefetch *prefetch)
 {
-    __m512 waiting[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
+    __m512 pending[GROUPS][AK_PANEL_LEVELS][TOKENS][VECTORS];
     size_t steps = k / AK_LANES;
     for (size_t first = 0; first < n; first += GROUPS * TOKENS)
         for (size_t rev = 0; rev < AK_LANES; rev++)
             for (size_t g = 0, t = first; g < GROUPS && t < n; g++, t += TOKENS)
-                pass_some(vectors, panel + rev * steps * vectors * LANES,
-                          tokens + t * k + rev * steps * TOKENS, steps, rev, waiting[g],
-                          ak_min_size(n - t, TOKENS), lanes,
-                          rev + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, prefetch);
+                compute_group_sum(vectors, panel + rev * steps * vectors * LANES,
+                                  tokens + t * k + rev * steps * TOKENS, steps, rev, pending[g],
+                                  ak_min_size(n - t, TOKENS), lanes,
+                                  rev + 1 < AK_LANES ? NULL : y + t * y_stride, y_stride, prefetch);
 }
 
 static void dot_panel_f32(const float *restrict panel, size_t n_rows, const float *restrict tokens,

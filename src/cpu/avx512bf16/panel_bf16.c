@@ -1,10 +1,10 @@
 /* BF16 GEMM under --relaxed: stored BF16 rows, or F16 rows rounded to BF16, times tokens rounded to
  * BF16. One instruction adds pairs of products to float sums.
  *
- * Lanes are rows, so nothing is added across lanes. 3 vectors of rows × 8 tokens fill the
- * registers; a pair of a token's k is one broadcast word. A panel is [pair of k][row], interleaved
- * tokens are [group of 8][pair of k][token]. Four groups of tokens are multiplied with a chunk of
- * the panel while it is in the nearest cache; their sums are kept for the next chunk. */
+ * Lanes are rows, so no sum crosses lanes. 3 vectors of rows × 8 tokens fill the registers; a pair
+ * of a token's k is one broadcast word. A panel is [pair of k][row], interleaved tokens are [group
+ * of 8][pair of k][token]. Four groups of tokens are multiplied with a chunk of the panel while it
+ * is in the L1 cache; their sums are stored until the next chunk. */
 #include <immintrin.h>
 #include <string.h>
 
@@ -13,9 +13,14 @@
 #include "cpu/avx512/lanes.h"
 #include "cpu/avx512bf16/round.h"
 
-enum { LANES = 16, VECTORS = AK_PANEL_ROWS_MAX / LANES, TOKENS = 8, GROUPS = 4, CHUNK = 256 };
-
-enum { PAIR = 2 }; /* BF16 numbers per lane */
+enum {
+    LANES = 16,
+    VECTORS = AK_PANEL_ROWS_MAX / LANES,
+    TOKENS = 8,  /* per group */
+    GROUPS = 4,  /* groups per chunk of the panel */
+    CHUNK = 256, /* k per chunk of the panel */
+    PAIR = 2     /* BF16 numbers per lane */
+};
 
 AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *restrict rows,
                                  size_t row_bytes, size_t n_rows, size_t k,
@@ -55,17 +60,17 @@ static void interleave_token_bf16(const float *restrict x, size_t k, size_t toke
     }
 }
 
-/* Adds the products of `pairs` pairs to the sums in `waiting`, if there are any; `vectors` and n
- * are constants. Prefetches the next chunk of the same tokens. */
-AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x, size_t pairs,
-                    bool is_first, __m512 (*waiting)[VECTORS])
+/* Adds the products of `pairs` pairs to the sums; is_first: starts them from zero. `vectors` and n
+ * are compile-time constants. Prefetches the next chunk of the same tokens. */
+AK_KERNEL void add_products(size_t vectors, size_t n, const uint16_t *w, const uint16_t *x,
+                            size_t pairs, bool is_first, __m512 (*sums)[VECTORS])
 {
     __m512 acc[TOKENS][VECTORS];
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        acc[t][v] = is_first ? _mm512_setzero_ps() : waiting[t][v];
+        acc[t][v] = is_first ? _mm512_setzero_ps() : sums[t][v];
     for (size_t i = 0; i < pairs; i++, w += vectors * LANES * PAIR, x += TOKENS * PAIR) {
         __m512bh row[VECTORS];
         _mm_prefetch((const char *)(x + pairs * TOKENS * PAIR), _MM_HINT_T0);
@@ -84,37 +89,38 @@ AK_KERNEL void pass(size_t vectors, size_t n, const uint16_t *w, const uint16_t 
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        waiting[t][v] = acc[t][v];
+        sums[t][v] = acc[t][v];
 }
 
-/* The last group is computed in steps of two tokens: unused ones would cost as much as tokens. */
-AK_KERNEL void pass_some(size_t vectors, size_t tokens, const uint16_t *w, const uint16_t *x,
-                         size_t pairs, bool is_first, __m512 (*waiting)[VECTORS])
+/* add_products for up to TOKENS tokens, in steps of two: padding would cost as much as tokens. */
+AK_KERNEL void add_group_products(size_t vectors, size_t tokens, const uint16_t *w,
+                                  const uint16_t *x, size_t pairs, bool is_first,
+                                  __m512 (*sums)[VECTORS])
 {
     AK_CONSTANT((tokens + 1) / 2, 4, PAIRS,
-                pass(vectors, 2 * PAIRS, w, x, pairs, is_first, waiting));
+                add_products(vectors, 2 * PAIRS, w, x, pairs, is_first, sums));
 }
 
 AK_KERNEL void dot_vectors(size_t vectors, const uint16_t *panel, __mmask16 lanes,
                            const uint16_t *tokens, size_t n, size_t k, float *y, size_t y_stride)
 {
-    __m512 waiting[GROUPS * TOKENS][VECTORS];
-    for (size_t first = 0, some; first < n;
-         first += some, tokens += some * k, y += some * y_stride) {
-        some = ak_min_size(n - first, GROUPS * TOKENS);
+    __m512 sums[GROUPS * TOKENS][VECTORS];
+    for (size_t first = 0, n_tokens; first < n;
+         first += n_tokens, tokens += n_tokens * k, y += n_tokens * y_stride) {
+        n_tokens = ak_min_size(n - first, GROUPS * TOKENS);
         for (size_t at = 0; at < k; at += CHUNK) {
             size_t pairs = ak_min_size(k - at, CHUNK) / PAIR;
-            for (size_t t = 0; t < some; t += TOKENS) {
+            for (size_t t = 0; t < n_tokens; t += TOKENS) {
                 const uint16_t *x = tokens + t * k + at * TOKENS;
-                pass_some(vectors, ak_min_size(some - t, TOKENS), panel + at * vectors * LANES, x,
-                          pairs, at == 0, waiting + t);
+                add_group_products(vectors, ak_min_size(n_tokens - t, TOKENS),
+                                   panel + at * vectors * LANES, x, pairs, at == 0, sums + t);
             }
         }
-        for (size_t t = 0; t < some; t++)
+        for (size_t t = 0; t < n_tokens; t++)
             AK_UNROLL
         for (size_t v = 0; v < vectors; v++)
             _mm512_mask_storeu_ps(y + t * y_stride + v * LANES,
-                                  v + 1 < vectors ? (__mmask16)0xffff : lanes, waiting[t][v]);
+                                  v + 1 < vectors ? (__mmask16)0xffff : lanes, sums[t][v]);
     }
 }
 

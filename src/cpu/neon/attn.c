@@ -125,7 +125,7 @@ AK_KERNEL void add_products(bool half, size_t rows, const float *a, size_t a_str
 }
 
 /* All ones for those of tokens t … t+3 that are in [first, end). */
-AK_KERNEL uint32x4_t range_mask(size_t t, size_t first, size_t end)
+AK_KERNEL uint32x4_t mask_range(size_t t, size_t first, size_t end)
 {
     static const uint32_t iota[4] = { 0, 1, 2, 3 };
     uint32x4_t token = vaddq_u32(vld1q_u32(iota), vdupq_n_u32((uint32_t)t));
@@ -133,24 +133,24 @@ AK_KERNEL uint32x4_t range_mask(size_t t, size_t first, size_t end)
                      vcltq_u32(token, vdupq_n_u32((uint32_t)end)));
 }
 
-static float largest_of(const float *scores, size_t first, size_t end)
+static float find_largest_score(const float *scores, size_t first, size_t end)
 {
     float32x4_t largest = vdupq_n_f32(-INFINITY);
     for (size_t t = first / 4 * 4; t < end; t += 4) /* NaNs never win, as with > */
-        largest = vmaxnmq_f32(largest, vbslq_f32(range_mask(t, first, end), vld1q_f32(scores + t),
+        largest = vmaxnmq_f32(largest, vbslq_f32(mask_range(t, first, end), vld1q_f32(scores + t),
                                                  vdupq_n_f32(-INFINITY)));
     float max = vmaxnmvq_f32(largest);
-    /* of zeros of both signs the first counts */
+    /* among zeros of both signs, the first one's sign is kept */
     for (size_t t = first; max == 0.0f && t < end; t++)
         if (scores[t] == 0.0f)
             return scores[t];
     return max;
 }
 
-/* Turns scores into weights; weights outside [first, end) become zero. */
+/* Replaces scores by weights, e^(score − largest); weights outside [first, end) become zero. */
 static void apply_softmax(float *weights, size_t first, size_t end, float *max, float *sum)
 {
-    const float32x4_t largest = vdupq_n_f32(*max = largest_of(weights, first, end));
+    const float32x4_t largest = vdupq_n_f32(*max = find_largest_score(weights, first, end));
     float32x4_t partial[4] = { vdupq_n_f32(0.0f), vdupq_n_f32(0.0f), vdupq_n_f32(0.0f),
                                vdupq_n_f32(0.0f) };
     for (size_t t = first / AK_KV_GROUP_TOKENS * AK_KV_GROUP_TOKENS; t < end;
@@ -159,7 +159,7 @@ static void apply_softmax(float *weights, size_t first, size_t end, float *max, 
         for (size_t j = 0; j < 4; j++) {
             float32x4_t p = ak_neon_expf(vsubq_f32(vld1q_f32(weights + t + 4 * j), largest));
             p = vreinterpretq_f32_u32(
-                vandq_u32(vreinterpretq_u32_f32(p), range_mask(t + 4 * j, first, end)));
+                vandq_u32(vreinterpretq_u32_f32(p), mask_range(t + 4 * j, first, end)));
             vst1q_f32(weights + t + 4 * j, p);
             partial[j] = vaddq_f32(partial[j], p);
         }
@@ -185,9 +185,10 @@ static void add_values_f32(const float *weights, const void *v, size_t first, si
                      end - first, out, 0, head_dim);
 }
 
-/* half and rows are constants after inlining. */
-AK_KERNEL void row_scores(bool half, size_t rows, const float *q, size_t q_stride, size_t head_dim,
-                          const void *k, size_t first, size_t end, float *weights)
+/* half and rows are compile-time constants after inlining. */
+AK_KERNEL void compute_row_scores(bool half, size_t rows, const float *q, size_t q_stride,
+                                  size_t head_dim, const void *k, size_t first, size_t end,
+                                  float *weights)
 {
     for (size_t t = first / AK_KV_GROUP_TOKENS * AK_KV_GROUP_TOKENS; t < end;
          t += AK_KV_GROUP_TOKENS) {
@@ -198,9 +199,9 @@ AK_KERNEL void row_scores(bool half, size_t rows, const float *q, size_t q_strid
     }
 }
 
-AK_KERNEL void row_values(bool half, size_t rows, float *weights, size_t head_dim, const void *v,
-                          const uint16_t *first, const uint16_t *end, float *max, float *sum,
-                          float *out, size_t out_stride)
+AK_KERNEL void add_row_values(bool half, size_t rows, float *weights, size_t head_dim,
+                              const void *v, const uint16_t *first, const uint16_t *end, float *max,
+                              float *sum, float *out, size_t out_stride)
 {
     size_t common = 0, common_end = AK_KV_PAGE_TOKENS; /* the tokens that all rows see */
     for (size_t r = 0; r < rows; r++) {
@@ -230,7 +231,8 @@ AK_KERNEL void attn_qk(bool half, const float *q, size_t q_stride, size_t n_rows
 {
     for (size_t n; n_rows > 0; n_rows -= n, q += n * q_stride, weights += n * AK_KV_PAGE_TOKENS) {
         n = ak_min_size(n_rows, ROWS);
-        AK_CONSTANT(n, 8, N, row_scores(half, N, q, q_stride, head_dim, k, first, end, weights));
+        AK_CONSTANT(n, 8, N,
+                    compute_row_scores(half, N, q, q_stride, head_dim, k, first, end, weights));
     }
 }
 
@@ -242,7 +244,7 @@ AK_KERNEL void attn_pv(bool half, float *weights, size_t n_rows, size_t head_dim
         n = ak_min_size(n_rows, ROWS);
         AK_CONSTANT(
             n, 8, N,
-            row_values(half, N, weights, head_dim, v, first, end, max, sum, out, out_stride));
+            add_row_values(half, N, weights, head_dim, v, first, end, max, sum, out, out_stride));
         weights += n * AK_KV_PAGE_TOKENS, out += n * out_stride;
         first += n, end += n, max += n, sum += n;
     }

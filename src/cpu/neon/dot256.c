@@ -247,7 +247,7 @@ AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
     }
 }
 
-/* Skinny GEMM: each tile is unpacked once, into the first-level cache. */
+/* Skinny GEMM: each tile is unpacked once, into the L1 cache. */
 static void dot_skinny(enum ak_quant_type type, const uint8_t *tiles, size_t n_tiles, size_t k,
                        const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                        size_t y_stride, size_t distance)
@@ -295,7 +295,7 @@ static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                          size_t y_stride)
 {
-    /* tokens whose activations fit the second-level cache beside the panel */
+    /* this many tokens' activations fit the L2 cache beside the panel */
     enum { TOKENS = 16 };
     size_t n_panels = k / AK_TILE_K;
     for (size_t t = 0; t < n;

@@ -65,7 +65,7 @@ AK_KERNEL void dot_one(enum ak_quant_type type, const uint8_t *tiles, size_t n_t
     }
 }
 
-/* Adds the products of a tile, unpacked once into the first-level cache. */
+/* Adds the products of a tile, unpacked once into the L1 cache. */
 static void add_tokens(enum ak_quant_type type, const uint8_t *tile, size_t blocks,
                        const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                        size_t y_stride)
@@ -123,7 +123,7 @@ static void dot_panel_i8(enum ak_quant_type type, const uint8_t *panel, size_t n
                          const uint8_t *activations, size_t act_bytes, size_t n, float *y,
                          size_t y_stride)
 {
-    /* tokens whose activations fit the second-level cache beside the panel */
+    /* this many tokens' activations fit the L2 cache beside the panel */
     enum { TOKENS = 16 };
     size_t n_blocks = k / AK_BLOCK_K;
     for (size_t t = 0; t < n;

@@ -1,5 +1,5 @@
-/* Products of float rows, for types without a kernel of their own, in blocks of rows × tokens whose
- * sums stay in registers. */
+/* Products of float rows, for types without a kernel of their own, in blocks of rows × tokens. A
+ * block's sums stay in registers. */
 #include <arm_neon.h>
 
 #include "cpu/setter.h"
@@ -7,7 +7,7 @@
 #include "cpu/neon/floats.h"
 
 /* Sums of 4 rows × 3 tokens × 8 of the 32 lanes stay in registers: four passes over a chunk of k
- * that fits the first-level cache. */
+ * that fits the L1 cache. */
 enum { ROWS = 4, TOKENS = 3, STRIP = 8, CHUNK = 512 };
 
 /* Lanes 0 … 7 of the partial sums over a chunk. rows and tokens are constants after inlining. */

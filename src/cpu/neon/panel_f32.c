@@ -1,7 +1,8 @@
 /* F32 GEMM, as cpu/avx512/panel_f32.c: lanes are rows, and the 32 partial sums are computed in
- * bit-reversed order (cpu/panel.h). 2 vectors of rows × 12 tokens are 24 sums; their 5 operands
- * need no rearranging, since a multiplication can select a lane of tokens. A panel is [block of 8
- * rows][bit-reversed sum][step][row], tokens are [group of 12][bit-reversed sum][step][token]. */
+ * bit-reversed order (cpu/panel.h). 2 vectors of rows × 12 tokens are 24 sums. Their 5
+ * operands need no broadcast, since a multiply-add can select a lane of tokens. A panel is [block
+ * of 8 rows][bit-reversed sum][step][row], tokens are [group of 12][bit-reversed sum][step][token].
+ */
 #include <arm_neon.h>
 #include <string.h>
 
@@ -74,12 +75,10 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
 {
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
     for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
-        const uint8_t *row[ROWS];
+        const uint8_t *row[ROWS]; /* rows beyond the last repeat it; their sums are never read */
         AK_UNROLL
         for (size_t r = 0; r < ROWS; r++)
-            row[r] = rows +
-                     /* rows beyond the last repeat it; nobody reads them */
-                     ak_min_size(first + r, n_rows - 1) * row_bytes;
+            row[r] = rows + ak_min_size(first + r, n_rows - 1) * row_bytes;
         for (size_t i = 0; i < cols / AK_LANES; i++)
             unpack_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
         if (rest > 0 && type != AK_QUANT_F8) {
@@ -116,10 +115,10 @@ AK_KERNEL float32x4_t add_product(float32x4_t sum, float32x4_t row, float32x4_t 
     }
 }
 
-/* One partial sum of 8 rows × the first n tokens of a group, n a multiple of 4. Adds the pending
- * sums that it completes, then leaves the result in `waiting`. */
-AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size_t rev,
-                    float32x4_t (*waiting)[TOKENS][VECTORS])
+/* Computes one partial sum of 8 rows × the first n tokens of a group, n a multiple of 4. Adds the
+ * pending sums that it completes, then stores the result in `pending`. */
+AK_KERNEL void compute_sum(size_t n, const float *w, const float *x, size_t steps, size_t rev,
+                           float32x4_t (*pending)[TOKENS][VECTORS])
 {
     float32x4_t acc[TOKENS][VECTORS];
     AK_UNROLL
@@ -141,34 +140,34 @@ AK_KERNEL void pass(size_t n, const float *w, const float *x, size_t steps, size
         for (size_t v = 0; v < VECTORS; v++)
             acc[t][v] = add_product(acc[t][v], row[v], tokens[t / LANES], t % LANES);
     }
-    for (; rev & 1; rev >>= 1, waiting++)
+    for (; rev & 1; rev >>= 1, pending++)
         AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         AK_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
-            acc[t][v] = vaddq_f32((*waiting)[t][v], acc[t][v]);
+            acc[t][v] = vaddq_f32((*pending)[t][v], acc[t][v]);
         ak_neon_fence();
     }
     AK_UNROLL
     for (size_t t = 0; t < n; t++)
         AK_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
-        (*waiting)[t][v] = acc[t][v];
+        (*pending)[t][v] = acc[t][v];
 }
 
-static void pass_some(size_t n, const float *w, const float *x, size_t steps, size_t rev,
-                      float32x4_t (*waiting)[TOKENS][VECTORS])
+static void compute_group_sum(size_t n, const float *w, const float *x, size_t steps, size_t rev,
+                              float32x4_t (*pending)[TOKENS][VECTORS])
 {
     if (n > 2 * LANES)
-        pass(3 * LANES, w, x, steps, rev, waiting);
+        compute_sum(3 * LANES, w, x, steps, rev, pending);
     else if (n > LANES)
-        pass(2 * LANES, w, x, steps, rev, waiting);
+        compute_sum(2 * LANES, w, x, steps, rev, pending);
     else
-        pass(LANES, w, x, steps, rev, waiting);
+        compute_sum(LANES, w, x, steps, rev, pending);
 }
 
-/* Up to BLOCKS blocks of rows and GROUPS groups of tokens: their operands of one partial sum stay
- * in the first-level cache. */
+/* Multiplies up to BLOCKS blocks of rows by GROUPS groups of tokens: the operands of one partial
+ * sum fit the L1 cache. */
 static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, size_t n, size_t k,
                        float *y, size_t y_stride, struct ak_panel_prefetch *prefetch)
 {
@@ -177,9 +176,9 @@ static void dot_blocks(const float *panel, size_t n_rows, const float *tokens, s
     for (size_t rev = 0; rev < AK_LANES; rev++, ak_panel_prefetch_part(prefetch))
         for (size_t t = 0; t < n; t += TOKENS)
             for (size_t r = 0; r < n_rows; r += ROWS)
-                pass_some(n - t, panel + r * k + rev * steps * ROWS,
-                          tokens + t * k + rev * steps * TOKENS, steps, rev,
-                          sums[t / TOKENS][r / ROWS]);
+                compute_group_sum(n - t, panel + r * k + rev * steps * ROWS,
+                                  tokens + t * k + rev * steps * TOKENS, steps, rev,
+                                  sums[t / TOKENS][r / ROWS]);
     for (size_t t = 0; t < n; t++)
         for (size_t r = 0; r < n_rows; r += ROWS)
             memcpy(y + t * y_stride + r, sums[t / TOKENS][r / ROWS][AK_PANEL_LEVELS][t % TOKENS],

@@ -12,7 +12,7 @@
 #include "cpu/tmpl/tiles_v256.h"
 
 enum {
-    /* blocks of a panel used for all tokens before the next ones: stays in the first-level cache */
+    /* blocks of a panel used for all tokens before the next ones: stays in the L1 cache */
     CHUNK_BLOCKS = 16,
     PANEL_QUANTS_BYTES = BLOCK_WORDS * AK_LINE_BYTES
 };
