@@ -1,11 +1,11 @@
-/* Makes the flat command list from an architecture's calls. A slot's first and last use are known
+/* Builds the flat command list from an architecture's calls. A slot's first and last use are known
  * here; dispatch/table.c plans its offset afterwards. */
 #include "model/build.h"
 
 #include "base/mem.h"
 #include "model/model.h"
 
-enum { FIRST_COMMANDS = 256, SLOT_ALIGN = 16 };
+enum { CAPACITY_MIN = 256, SLOT_ALIGN = 16 /* floats */ };
 
 struct ak_builder {
     const struct ak_spec *spec;
@@ -27,7 +27,7 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capac
 {
     if (n < *capacity)
         return true;
-    uint32_t wanted = *capacity ? *capacity * 2 : FIRST_COMMANDS;
+    uint32_t wanted = *capacity ? *capacity * 2 : CAPACITY_MIN;
     void *grown = ak_realloc(*array, wanted, size);
     if (!grown) {
         b->status =
@@ -41,27 +41,28 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capac
 
 static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_row_set row_set)
 {
-    struct ak_build_list *t = b->list;
+    struct ak_build_list *list = b->list;
     if (b->status != AKUNU_OK ||
-        !grow(b, (void **)&t->slots, t->n_slots, &b->slot_capacity, sizeof *t->slots))
+        !grow(b, (void **)&list->slots, list->n_slots, &b->slot_capacity, sizeof *list->slots))
         return 0;
-    t->slots[t->n_slots] = (struct ak_op_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
-                                                .row_set = row_set,
-                                                .first_use = t->n_commands,
-                                                .last_use = t->n_commands };
-    return t->n_slots++;
+    list->slots[list->n_slots] =
+        (struct ak_op_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
+                             .row_set = row_set,
+                             .first_use = list->n_commands,
+                             .last_use = list->n_commands };
+    return list->n_slots++;
 }
 
 static void add_command(struct ak_builder *b, struct ak_command command)
 {
-    struct ak_build_list *t = b->list;
-    if (b->status != AKUNU_OK ||
-        !grow(b, (void **)&t->commands, t->n_commands, &b->command_capacity, sizeof *t->commands))
+    struct ak_build_list *list = b->list;
+    if (b->status != AKUNU_OK || !grow(b, (void **)&list->commands, list->n_commands,
+                                       &b->command_capacity, sizeof *list->commands))
         return;
     if (command.in != AK_OP_NONE)
-        t->slots[command.in].last_use = t->n_commands;
-    t->slots[command.out].last_use = t->n_commands;
-    t->commands[t->n_commands++] = command;
+        list->slots[command.in].last_use = list->n_commands;
+    list->slots[command.out].last_use = list->n_commands;
+    list->commands[list->n_commands++] = command;
 }
 
 static struct ak_command command_of(enum ak_op op, int layer, ak_build_value in, ak_build_value out)
@@ -159,7 +160,7 @@ ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_o
     return out;
 }
 
-/* False: the model has no such part. */
+/* Finds a part of a linear operator. False: the model has no such part. */
 static bool find_part(const struct ak_builder *b, enum ak_op_linear linear, int layer,
                       uint32_t part, struct ak_weight_part *out)
 {
@@ -186,7 +187,7 @@ uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear line
     return find_part(b, linear, layer, part, &found) ? found.offset : 0;
 }
 
-/* Gated attention: each head's gate follows its q. */
+/* Elements from one head's q to the next. Gated attention: each head's gate follows its q. */
 static uint32_t q_step(const struct ak_builder *b, uint32_t head_dim)
 {
     return b->spec->descriptor.gated_attention ? 2 * head_dim : head_dim;
@@ -248,28 +249,29 @@ static void add_reading_command(struct ak_builder *b, struct ak_command command,
 }
 
 /* ---- Gated delta rule --------------------------------------------------- */
-/* DELTA_IN's output has q, k, v and z one after another or, in models with one matrix for all,
- * those of each key head side by side. */
+/* Where DELTA_IN's output has q, k, v and z: one after another or, in models with one merged
+ * matrix, those of each key head side by side. */
 struct delta_parts {
     struct ak_op_conv_part qkv[AK_OP_CONV_PARTS], z; /* n: elements per key head */
 };
 
 static struct delta_parts find_delta_parts(const struct ak_builder *b, int layer)
 {
-    const struct ak_spec_config *c = &b->spec->config;
-    uint32_t values = c->delta_v_heads / c->delta_k_heads * c->delta_v_dim,
-             widths[] = { c->delta_k_dim, c->delta_k_dim, values, values };
-    bool together = has_part(b, AK_OP_LINEAR_DELTA_IN, layer, 0);
-    uint32_t at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_IN, layer, together ? 0 : 1);
+    const struct ak_spec_config *config = &b->spec->config;
+    uint32_t values = config->delta_v_heads / config->delta_k_heads * config->delta_v_dim,
+             widths[] = { config->delta_k_dim, config->delta_k_dim, values, values };
+    bool is_merged = has_part(b, AK_OP_LINEAR_DELTA_IN, layer, 0);
+    uint32_t at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_IN, layer, is_merged ? 0 : 1);
     struct ak_op_conv_part parts[AK_OP_CONV_PARTS + 1];
     for (int i = 0; i <= AK_OP_CONV_PARTS; i++) {
-        if (i == AK_OP_CONV_PARTS && !together)
+        if (i == AK_OP_CONV_PARTS && !is_merged)
             at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_IN, layer, 2);
         parts[i] =
             (struct ak_op_conv_part){ .offset = at,
-                                      .step = together ? 2 * (c->delta_k_dim + values) : widths[i],
+                                      .step = is_merged ? 2 * (config->delta_k_dim + values) :
+                                                          widths[i],
                                       .n = widths[i] };
-        at += together ? widths[i] : widths[i] * c->delta_k_heads;
+        at += is_merged ? widths[i] : widths[i] * config->delta_k_heads;
     }
     return (struct delta_parts){ { parts[0], parts[1], parts[2] }, parts[3] };
 }
@@ -294,23 +296,23 @@ ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
 ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build_value gates,
                               int layer)
 {
-    const struct ak_spec_config *k = &b->spec->config;
-    uint32_t per_group = k->delta_v_heads / k->delta_k_heads;
-    bool together = has_part(b, AK_OP_LINEAR_DELTA_GATES, layer, 0);
+    const struct ak_spec_config *config = &b->spec->config;
+    uint32_t per_group = config->delta_v_heads / config->delta_k_heads;
+    bool is_merged = has_part(b, AK_OP_LINEAR_DELTA_GATES, layer, 0);
     ak_build_value out = add_slot(b, ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_V), row_set_of(b, qkv));
     struct ak_command c = command_of(AK_OP_DELTA, layer, qkv, out);
     c.vector = find_vector(b, AK_ROLE_DELTA_DECAY, layer);
     c.vector2 = find_vector(b, AK_ROLE_DELTA_ALPHA_BIAS, layer);
     c.params.delta = (struct ak_op_delta_params){
-        .n_k_heads = k->delta_k_heads,
-        .n_v_heads = k->delta_v_heads,
-        .k_dim = k->delta_k_dim,
-        .v_dim = k->delta_v_dim,
+        .n_k_heads = config->delta_k_heads,
+        .n_v_heads = config->delta_v_heads,
+        .k_dim = config->delta_k_dim,
+        .v_dim = config->delta_v_dim,
         .gates = gates,
-        .beta_at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_GATES, layer, together ? 0 : 1),
+        .beta_at = ak_build_part_offset(b, AK_OP_LINEAR_DELTA_GATES, layer, is_merged ? 0 : 1),
         .alpha_at =
-            together ? per_group : ak_build_part_offset(b, AK_OP_LINEAR_DELTA_GATES, layer, 2),
-        .gate_step = together ? 2 * per_group : per_group,
+            is_merged ? per_group : ak_build_part_offset(b, AK_OP_LINEAR_DELTA_GATES, layer, 2),
+        .gate_step = is_merged ? 2 * per_group : per_group,
         .tiled = b->spec->descriptor.delta_tiled,
         .state_at = ak_spec_state_offset(b->spec, layer) + ak_spec_conv_elems(b->spec)
     };
@@ -321,19 +323,19 @@ ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build
 ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, ak_build_value in,
                                    int layer, float eps)
 {
-    const struct ak_spec_config *k = &b->spec->config;
+    const struct ak_spec_config *config = &b->spec->config;
     struct ak_op_conv_part z = find_delta_parts(b, layer).z;
     ak_build_value out = add_slot(b, width_of(b, heads), row_set_of(b, heads));
     struct ak_command c = command_of(AK_OP_NORM_GATED, layer, heads, out);
     c.vector = find_vector(b, AK_ROLE_DELTA_NORM, layer);
-    c.params.norm_gated =
-        (struct ak_op_norm_gated_params){ .eps = eps,
-                                          .n_heads = k->delta_v_heads,
-                                          .n = k->delta_v_dim,
-                                          .gate = in,
-                                          .gate_at = z.offset,
-                                          .gate_step = z.step,
-                                          .per_group = k->delta_v_heads / k->delta_k_heads };
+    c.params.norm_gated = (struct ak_op_norm_gated_params){ .eps = eps,
+                                                            .n_heads = config->delta_v_heads,
+                                                            .n = config->delta_v_dim,
+                                                            .gate = in,
+                                                            .gate_at = z.offset,
+                                                            .gate_step = z.step,
+                                                            .per_group = config->delta_v_heads /
+                                                                         config->delta_k_heads };
     add_reading_command(b, c, in);
     return out;
 }
@@ -360,7 +362,8 @@ ak_build_value ak_build_activate(struct ak_builder *b, ak_build_value x, int lay
     struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, out);
     if ((activation == AK_OP_ACTIVATION_SILU || activation == AK_OP_ACTIVATION_SWIGLU_CLAMPED) &&
         b->status == AKUNU_OK)
-        b->status = ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU without a gate");
+        b->status =
+            ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU is supported only with a gate");
     c.params.activate = (struct ak_op_activate_params){ .activation = activation, .n = n };
     add_command(b, c);
     return out;
@@ -420,7 +423,7 @@ ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x)
     return out;
 }
 
-/* A command on the logits, in place. */
+/* Makes a command that changes the logits in place. */
 static struct ak_command logits_command(const struct ak_builder *b, enum ak_op op)
 {
     return command_of(op, AK_ROLE_NO_LAYER, b->list->logits, b->list->logits);
@@ -434,14 +437,14 @@ void ak_build_hidden(struct ak_builder *b, ak_build_value x)
 
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
 {
-    struct ak_build_list *t = b->list;
+    struct ak_build_list *list = b->list;
     uint32_t n = b->spec->config.vocab_size;
     struct ak_command c;
     if (b->variant == AK_BUILD_HIDDEN) {
         ak_build_hidden(b, x);
         return;
     }
-    t->logits = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
+    list->logits = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
     if (divisor != 1.0f) {
         c = logits_command(b, AK_OP_DIVIDE);
         c.params.divide = (struct ak_op_divide_params){ .value = divisor, .n = n };
@@ -452,14 +455,14 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
         c.params.cap = (struct ak_op_cap_params){ .value = cap, .n = n };
         add_command(b, c);
     }
-    t->sampled = AK_OP_NONE;
+    list->sampled = AK_OP_NONE;
     if (b->variant != AK_BUILD_SAMPLED)
         return;
     c = logits_command(b, AK_OP_GUMBEL);
     c.params.gumbel.n = n;
     add_command(b, c);
-    t->sampled = add_slot(b, 1, AK_OP_ROWS_LOGITS);
-    c = command_of(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, t->logits, t->sampled);
+    list->sampled = add_slot(b, 1, AK_OP_ROWS_LOGITS);
+    c = command_of(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, list->logits, list->sampled);
     c.params.argmax.n = n;
     add_command(b, c);
 }

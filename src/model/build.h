@@ -140,7 +140,7 @@ ak_build_value ak_build_activate(struct ak_builder *b, ak_build_value x, int lay
 /* x += y · scale */
 void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, float scale);
 
-/* The rows whose results are wanted (logit rows). */
+/* Selects the logit rows: those with a wanted result. */
 ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x);
 
 /* Ends the list: x is the pass's result. */

@@ -34,20 +34,20 @@ static double scale_llama3(double frequency, const struct ak_spec_rope *rope)
     return (1.0 - smooth) * frequency / (double)rope->factor + smooth * frequency;
 }
 
-/* The (fractional) pair that turns `turns` times in the original context. */
-static double pair_of_turns(double turns, const struct ak_spec_config *config,
-                            const struct ak_spec_rope *rope)
+/* Finds the (fractional) pair that turns `turns` times in the original context. */
+static double find_pair(double turns, const struct ak_spec_config *config,
+                        const struct ak_spec_rope *rope)
 {
     double longest = (double)rope->original_context / (turns * 2.0 * 3.14159265358979323846);
     return (double)config->rope_dims * ak_ln(longest) / (2.0 * ak_ln((double)config->rope_base));
 }
 
-/* The ramp's ends are rounded outwards to whole pairs unless the model keeps them as they are. */
+/* The ramp's ends are rounded outwards to whole pairs, unless the model has them unrounded. */
 static double scale_yarn(double frequency, uint32_t pair, const struct ak_spec_config *config,
                          const struct ak_spec_rope *rope)
 {
-    double low = pair_of_turns((double)rope->beta_fast, config, rope),
-           high = pair_of_turns((double)rope->beta_slow, config, rope);
+    double low = find_pair((double)rope->beta_fast, config, rope),
+           high = find_pair((double)rope->beta_slow, config, rope);
     low = fmax(rope->unrounded ? low : floor(low), 0.0);
     high = fmin(rope->unrounded ? high : ceil(high), (double)config->rope_dims - 1.0);
     double ramp = ((double)pair - low) / fmax(high - low, 0.001);
@@ -66,22 +66,23 @@ static double scale_frequency(double frequency, uint32_t pair, const struct ak_s
     }
 }
 
-static ak_status divide_by_file(const struct ak_provider *p, const struct ak_family *family,
-                                enum ak_role role, float *frequencies, uint32_t half,
-                                struct ak_error *error)
+/* Divides the frequencies by the elements of a tensor, if the file has it. */
+static ak_status divide_by_tensor(const struct ak_provider *p, const struct ak_family *family,
+                                  enum ak_role role, float *frequencies, uint32_t n_pairs,
+                                  struct ak_error *error)
 {
     struct ak_view view;
     if (!ak_family_find_weight(family, p, role, AK_ROLE_NO_LAYER, &view))
         return AKUNU_OK;
-    if (view.n_dims != 1 || view.cols != half || view.type != AK_QUANT_F32)
+    if (view.n_dims != 1 || view.cols != n_pairs || view.type != AK_QUANT_F32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s of %u × %u; expected F32 of %u",
-                       view.name, ak_quant_info(view.type)->name, view.rows, view.cols, half);
-    float *divisors = ak_alloc(half, sizeof *divisors);
+                       view.name, ak_quant_info(view.type)->name, view.rows, view.cols, n_pairs);
+    float *divisors = ak_alloc(n_pairs, sizeof *divisors);
     if (!divisors)
-        return ak_fail_memory(error, "the rotation table", half * sizeof *divisors);
-    ak_quant_info(AK_QUANT_F32)->dequantize(view.plane[0].data, divisors, half);
+        return ak_fail_memory(error, "the rotation table", n_pairs * sizeof *divisors);
+    ak_quant_info(AK_QUANT_F32)->dequantize(view.plane[0].data, divisors, n_pairs);
     ak_status status = AKUNU_OK;
-    for (uint32_t i = 0; status == AKUNU_OK && i < half; i++) {
+    for (uint32_t i = 0; status == AKUNU_OK && i < n_pairs; i++) {
         frequencies[i] /= divisors[i];
         if (!(divisors[i] > 0.0f) || !isfinite(frequencies[i]))
             status = ak_fail(error, AKUNU_ERROR_FORMAT,
@@ -92,9 +93,9 @@ static ak_status divide_by_file(const struct ak_provider *p, const struct ak_fam
     return status;
 }
 
-/* Reads a list of positive numbers from the configuration. */
+/* Reads LongRoPE's divisors, a list of positive numbers, from Hugging Face's configuration. */
 static ak_status read_factors(const struct ak_provider *p, const struct ak_spec *spec, bool is_long,
-                              float *out, uint32_t half, struct ak_error *error)
+                              float *out, uint32_t n_pairs, struct ak_error *error)
 {
     struct ak_meta list, element;
     char key[AK_SPEC_KEY_BYTES];
@@ -103,11 +104,11 @@ static ak_status read_factors(const struct ak_provider *p, const struct ak_spec 
                           key) ||
         !ak_provider_find_meta(p, key, &list))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
-    if (list.kind != AK_META_ARRAY || list.n != half)
+    if (list.kind != AK_META_ARRAY || list.n != n_pairs)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s has %llu elements; expected a list of %u numbers", key,
-                       (unsigned long long)list.n, half);
-    for (uint32_t i = 0; i < half; i++) {
+                       (unsigned long long)list.n, n_pairs);
+    for (uint32_t i = 0; i < n_pairs; i++) {
         bool found = ak_provider_element(p, &list, i, &element) &&
                      (element.kind == AK_META_FLOAT || element.kind == AK_META_INT);
         double divisor = !found                        ? 0.0 :
@@ -122,20 +123,20 @@ static ak_status read_factors(const struct ak_provider *p, const struct ak_spec 
     return AKUNU_OK;
 }
 
-/* LongRoPE's factors: in Hugging Face's configuration, or GGUF's tensors. */
-static ak_status divide_by_factors(const struct ak_provider *p, const struct ak_spec *spec,
-                                   bool is_long, float *frequencies, uint32_t half,
-                                   struct ak_error *error)
+/* Applies LongRoPE's divisors, from Hugging Face's configuration or GGUF's tensors. */
+static ak_status divide_by_longrope(const struct ak_provider *p, const struct ak_spec *spec,
+                                    bool is_long, float *frequencies, uint32_t n_pairs,
+                                    struct ak_error *error)
 {
     if (spec->config.naming == AK_PROVIDER_NAMING_GGUF)
-        return divide_by_file(p, spec->family,
-                              is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT,
-                              frequencies, half, error);
-    float *divisors = ak_alloc(half, sizeof *divisors);
+        return divide_by_tensor(p, spec->family,
+                                is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT,
+                                frequencies, n_pairs, error);
+    float *divisors = ak_alloc(n_pairs, sizeof *divisors);
     if (!divisors)
-        return ak_fail_memory(error, "the rotation table", half * sizeof *divisors);
-    ak_status status = read_factors(p, spec, is_long, divisors, half, error);
-    for (uint32_t i = 0; status == AKUNU_OK && i < half; i++)
+        return ak_fail_memory(error, "the rotation table", n_pairs * sizeof *divisors);
+    ak_status status = read_factors(p, spec, is_long, divisors, n_pairs, error);
+    for (uint32_t i = 0; status == AKUNU_OK && i < n_pairs; i++)
         frequencies[i] /= divisors[i];
     ak_free(divisors);
     return status;
@@ -146,7 +147,7 @@ float ak_spec_yarn_magnitude(float factor)
     return factor > 1.0f ? (float)(0.1 * ak_ln((double)factor) + 1.0) : 1.0f;
 }
 
-static float scaled_magnitude(const struct ak_spec_rope *rope)
+static float compute_magnitude(const struct ak_spec_rope *rope)
 {
     return rope->magnitude *
            (rope->scaling == AK_SPEC_ROPE_YARN ? ak_spec_yarn_magnitude(rope->factor) : 1.0f);
@@ -161,33 +162,34 @@ static uint32_t count_tables(const struct ak_spec_descriptor *d)
     return local > global ? local : global;
 }
 
-/* LongRoPE. If the scaling is named, the session's context decides between the sets. GGUF has only
- * the tensors: the model's trained context then decides, as in llama.cpp. The length of a text
- * never decides: a token's rotation would depend on what comes after it. */
-static ak_status divide_long(const struct ak_provider *p, struct ak_spec *spec, uint32_t half,
-                             struct ak_error *error)
+/* LongRoPE has a set of divisors for contexts up to the original one, and a set for longer ones. If
+ * the file names the scaling, the session's context selects the set. GGUF has only the tensors: the
+ * model's trained context then selects, as in llama.cpp. The length of a text never does: a token's
+ * rotation would depend on later tokens. */
+static ak_status apply_longrope(const struct ak_provider *p, struct ak_spec *spec, uint32_t n_pairs,
+                                struct ak_error *error)
 {
     bool is_long = spec->config.context > spec->rope.original_context;
     if (spec->rope.scaling == AK_SPEC_ROPE_LONGROPE && is_long) {
-        spec->short_frequencies = ak_alloc(half, sizeof *spec->short_frequencies);
+        spec->short_frequencies = ak_alloc(n_pairs, sizeof *spec->short_frequencies);
         if (!spec->short_frequencies)
-            return ak_fail_memory(error, "the rotation table", half * sizeof(float));
-        memcpy(spec->short_frequencies, spec->inverse_frequencies, half * sizeof(float));
-        AK_TRY(divide_by_factors(p, spec, false, spec->short_frequencies, half, error));
+            return ak_fail_memory(error, "the rotation table", n_pairs * sizeof(float));
+        memcpy(spec->short_frequencies, spec->inverse_frequencies, n_pairs * sizeof(float));
+        AK_TRY(divide_by_longrope(p, spec, false, spec->short_frequencies, n_pairs, error));
     }
-    return divide_by_factors(p, spec, is_long, spec->inverse_frequencies, half, error);
+    return divide_by_longrope(p, spec, is_long, spec->inverse_frequencies, n_pairs, error);
 }
 
-static ak_status divide_main(const struct ak_provider *p, struct ak_spec *spec, uint32_t half,
-                             struct ak_error *error)
+static ak_status apply_divisors(const struct ak_provider *p, struct ak_spec *spec, uint32_t n_pairs,
+                                struct ak_error *error)
 {
     struct ak_view view;
     if ((spec->config.naming == AK_PROVIDER_NAMING_HF &&
          spec->rope.scaling == AK_SPEC_ROPE_LONGROPE) ||
         ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_NO_LAYER, &view))
-        return divide_long(p, spec, half, error);
-    return divide_by_file(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, half,
-                          error);
+        return apply_longrope(p, spec, n_pairs, error);
+    return divide_by_tensor(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, n_pairs,
+                            error);
 }
 
 ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
@@ -195,24 +197,24 @@ ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
 {
     static const struct ak_spec_rope plain = { .scaling = AK_SPEC_ROPE_PLAIN, .magnitude = 1.0f };
     const struct ak_spec_config *config = &spec->config;
-    uint32_t half = config->rope_dims / 2;
+    uint32_t n_pairs = config->rope_dims / 2;
     spec->n_rotations = count_tables(&spec->descriptor);
     spec->inverse_frequencies =
-        ak_alloc((size_t)AK_SPEC_ROPE_TABLES_MAX * half, sizeof *spec->inverse_frequencies);
+        ak_alloc((size_t)AK_SPEC_ROPE_TABLES_MAX * n_pairs, sizeof *spec->inverse_frequencies);
     if (!spec->inverse_frequencies)
-        return ak_fail_memory(error, "the rotation table", half * sizeof(float));
+        return ak_fail_memory(error, "the rotation table", n_pairs * sizeof(float));
     for (uint32_t table = 0; table < spec->n_rotations; table++) {
         bool local = table == AK_SPEC_ROTATE_LOCAL;
         double base = (double)(local ? spec->descriptor.local_rope_base : config->rope_base);
         const struct ak_spec_rope *rope = local ? &plain : &spec->rope;
-        spec->magnitude[table] = scaled_magnitude(rope);
-        for (uint32_t i = 0; i < half; i++) {
+        spec->magnitude[table] = compute_magnitude(rope);
+        for (uint32_t i = 0; i < n_pairs; i++) {
             double frequency = ak_pow(base, -2.0 * (double)i / (double)config->rope_dims);
-            spec->inverse_frequencies[table * half + i] =
+            spec->inverse_frequencies[table * n_pairs + i] =
                 (float)scale_frequency(frequency, i, config, rope);
         }
     }
-    return spec->n_rotations > 0 ? divide_main(p, spec, half, error) : AKUNU_OK;
+    return spec->n_rotations > 0 ? apply_divisors(p, spec, n_pairs, error) : AKUNU_OK;
 }
 
 bool ak_spec_has_rope_divisors(const struct ak_spec *spec, enum ak_role role)

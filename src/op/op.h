@@ -68,7 +68,7 @@ enum { AK_OP_CONV_PARTS = 3 };
 #undef AK_OP
 
 /* An activation slot. Rows lie `width` elements apart. Each row set has an arena of its own;
- * slots whose lives do not overlap share its elements. */
+ * slots with lives that do not overlap share its elements. */
 struct ak_op_slot {
     uint32_t width; /* float elements of a row, a multiple of 16 */
     enum ak_op_row_set row_set;
