@@ -10,9 +10,10 @@ struct group {
     const struct akunu_ids *texts; /* all texts of the call */
     size_t first, n;               /* of the group */
     size_t text, token;            /* next to run */
-    size_t pooled_text, n_pooled;  /* next to pool; rows in its sums */
+    size_t pooled_text, n_pooled;  /* being pooled; rows added to its sums */
 };
 
+/* One call: the request, and the table that runs it. */
 struct job {
     struct ak_session *s;
     struct ak_backend_table *prepared;
@@ -35,7 +36,7 @@ static ak_status check_texts(const struct ak_session *s, const struct akunu_ids 
             return ak_fail(error, AKUNU_ERROR_ARGUMENT, "text %zu has no tokens", i);
         if (texts[i].n > n_max)
             return ak_fail(error, AKUNU_ERROR_CONTEXT,
-                           "text %zu is too long: it has %zu tokens, and the %s holds %u", i,
+                           "text %zu is too long: it has %zu tokens, but the %s holds %u", i,
                            texts[i].n, n_max < s->kv.context ? "pass" : "context", (unsigned)n_max);
         for (size_t j = 0; j < texts[i].n; j++)
             if (texts[i].ids[j] < 0 || (uint32_t)texts[i].ids[j] >= n_vocab)
@@ -50,23 +51,24 @@ static ak_status check_texts(const struct ak_session *s, const struct akunu_ids 
 static ak_status choose_pooling(const struct ak_session *s, const struct akunu_embedding *embedding,
                                 struct job *job)
 {
-    const struct ak_spec_pooling *own = &s->model->spec.pooling;
+    const struct ak_spec_pooling *model_pooling = &s->model->spec.pooling;
     if ((unsigned)embedding->pooling > AKUNU_POOLING_LAST)
         return ak_fail(job->error, AKUNU_ERROR_ARGUMENT,
-                       "pooling is %d: expected a value of enum akunu_pooling",
+                       "pooling is %d; expected a value of enum akunu_pooling",
                        (int)embedding->pooling);
     if ((unsigned)embedding->normalize > AKUNU_NORMALIZE_L2)
         return ak_fail(job->error, AKUNU_ERROR_ARGUMENT,
-                       "normalize is %d: expected a value of enum akunu_normalize",
+                       "normalize is %d; expected a value of enum akunu_normalize",
                        (int)embedding->normalize);
-    if (embedding->pooling == AKUNU_POOLING_MODEL && own->unsupported[0])
+    if (embedding->pooling == AKUNU_POOLING_MODEL && model_pooling->unsupported[0])
         return ak_fail(job->error, AKUNU_ERROR_UNSUPPORTED,
-                       "the model's files ask for %s, which is not supported; a pooling of your "
-                       "choice (mean, cls, last) goes without it",
-                       own->unsupported);
-    job->pooling = embedding->pooling == AKUNU_POOLING_MODEL ? own->kind : embedding->pooling;
+                       "the model's files ask for %s, which is not supported; choose a pooling "
+                       "(mean, cls or last) to do without it",
+                       model_pooling->unsupported);
+    job->pooling =
+        embedding->pooling == AKUNU_POOLING_MODEL ? model_pooling->kind : embedding->pooling;
     job->normalize = embedding->normalize == AKUNU_NORMALIZE_MODEL ?
-                         own->is_normalized :
+                         model_pooling->is_normalized :
                          embedding->normalize == AKUNU_NORMALIZE_L2;
     return AKUNU_OK;
 }
@@ -174,15 +176,15 @@ static ak_status pool_rows(const struct job *job, struct group *g, size_t n)
     struct ak_session *s = job->s;
     uint32_t width = s->model->spec.config.width;
     for (size_t i = 0; i < n; i++) {
-        bool last = i + 1 == n ? g->token == 0 || g->text == g->first + g->n :
-                                 s->chunk[i + 1].sequence != s->chunk[i].sequence;
+        bool ends_text = i + 1 == n ? g->token == 0 || g->text == g->first + g->n :
+                                      s->chunk[i + 1].sequence != s->chunk[i].sequence;
         if (s->chunk[i].logits) {
             const float *row = s->backend->ops->logits(job->prepared, s->caller_rows[i]);
             for (uint32_t j = 0; j < width; j++)
                 s->sums[j] += (double)row[j];
             g->n_pooled++;
         }
-        if (last) {
+        if (ends_text) {
             AK_TRY(finish_text(job, g->pooled_text++, g->n_pooled));
             g->n_pooled = 0;
         }
@@ -212,7 +214,7 @@ ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, 
     AK_TRY(choose_pooling(s, embedding, &job));
     AK_TRY(check_texts(s, texts, n, error));
     AK_TRY(prepare(s, &job.prepared, error));
-    s->n_last = 0; /* no logits are left to read */
+    s->n_last = 0; /* the previous pass's logits can no longer be read */
     for (uint32_t i = 0; i < s->model->spec.config.width; i++)
         s->sums[i] = 0.0;
     for (size_t first = 0; first < n;) {

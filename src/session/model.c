@@ -13,6 +13,7 @@
 #include "session/constraint.h"
 #include "session/session.h"
 
+/* State of one load. */
 struct loader {
     const char *path;
     const struct akunu_load_params *params;
@@ -29,7 +30,7 @@ static ak_status report(const struct loader *l, enum akunu_load_stage stage, dou
     return AKUNU_OK;
 }
 
-static struct ak_backend_options backend_options(const struct loader *l)
+static struct ak_backend_options get_backend_options(const struct loader *l)
 {
     return (struct ak_backend_options){
         .cpu = l->params->cpu ? l->params->cpu : ak_env("AKUNU_CPU"),
@@ -43,18 +44,18 @@ static struct ak_backend_options backend_options(const struct loader *l)
     };
 }
 
-/* Opens the requested backend; with n_gpu_layers = 0 the CPU's. */
+/* Opens the requested backend; if n_gpu_layers is 0, the CPU's. */
 static ak_status open_backend(struct loader *l)
 {
     const struct ak_backend_ops *ops;
-    struct ak_backend_options options = backend_options(l);
+    struct ak_backend_options options = get_backend_options(l);
     const char *profile = l->params->profile ? l->params->profile : ak_env("AKUNU_PROFILE");
     AK_TRY(ak_backend_profile_find(profile, &l->log, &l->model->profile, l->error));
     AK_TRY(ak_backend_find(l->params->backend ? l->params->backend : ak_env("AKUNU_BACKEND"), &ops,
                            l->error));
     if (l->params->n_gpu_layers > 0 && !ops->device_info)
         return ak_fail(l->error, AKUNU_ERROR_ARGUMENT,
-                       "n_gpu_layers is %d, and the backend \"%s\" has no device for them",
+                       "n_gpu_layers is %d, but the backend \"%s\" has no device",
                        l->params->n_gpu_layers, ops->name);
     if (l->params->n_gpu_layers == 0)
         AK_TRY(ak_backend_find(NULL, &ops, l->error));
@@ -91,7 +92,7 @@ static ak_status split_layers(struct loader *l)
 {
     struct ak_model *m = l->model;
     const struct ak_backend_ops *ops;
-    struct ak_backend_options options = backend_options(l);
+    struct ak_backend_options options = get_backend_options(l);
     struct ak_backend *cpu;
     int n = l->params->n_gpu_layers;
     if (n <= 0 || (uint32_t)n >= m->spec.config.n_layers)
@@ -143,7 +144,7 @@ static ak_status check_sizes(struct loader *l)
     uint64_t page = ak_kv_page_bytes(&shape);
     if (page == 0 || page > SIZE_MAX / 2)
         return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED,
-                       "the KV cache of %u tokens would not fit this machine's addresses",
+                       "a KV page of %u tokens exceeds this machine's address space",
                        AK_KV_PAGE_TOKENS);
     AK_TRY(report(l, AKUNU_STAGE_KV, 1.0));
     return report(l, AKUNU_STAGE_SCRATCH, 1.0);
@@ -231,7 +232,7 @@ static ak_status warm_up(struct loader *l)
     return status;
 }
 
-/* The stages with messages about the file's keys and tensors. */
+/* Runs the stages that report errors in the file's keys and tensors. */
 static ak_status read_file(struct loader *l)
 {
     AK_TRY(read_spec(l));
@@ -241,7 +242,7 @@ static ak_status read_file(struct loader *l)
     return check_sizes(l);
 }
 
-static const char *file_name(const char *path)
+static const char *get_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
@@ -253,7 +254,7 @@ static ak_status load(struct loader *l)
     AK_TRY(open_file(l));
     ak_status status = read_file(l);
     if (status != AKUNU_OK) {
-        ak_error_prefix(l->error, file_name(l->path));
+        ak_error_prefix(l->error, get_file_name(l->path));
         return status;
     }
     AK_TRY(build_tables(l));

@@ -411,7 +411,7 @@ START_TEST(layers_are_shared)
     params.backend = "cpu";
     ck_assert_ptr_null(load("mixed", &params));
     ck_assert_str_eq(akunu_last_error(),
-                     "n_gpu_layers is 1, and the backend \"cpu\" has no device for them");
+                     "n_gpu_layers is 1, but the backend \"cpu\" has no device");
 }
 END_TEST
 
