@@ -428,7 +428,7 @@ int cli_bench(const struct cli_options *o)
         return cli_fail("the longest test has %lld tokens and the context holds %u (-c)",
                         (long long)e.tokens, o->session.context);
     if (o->breakdown && o->form == CLI_FORM_CSV)
-        return cli_fail_usage("--breakdown: CSV has no place for it; -o md and -o json have");
+        return cli_fail_usage("--breakdown: not possible as CSV; use -o md or -o json");
     char *tables = NULL;
     size_t tables_bytes = 0;
     if (!(report.tables.file = open_memstream(&tables, &tables_bytes)))

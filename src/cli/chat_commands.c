@@ -42,7 +42,7 @@ static int undo(struct cli_chat *chat, const char *argument)
         cli_chat_drop_last(chat);
         dropped = true;
     }
-    cli_aside(dropped ? "the last exchange is taken back" : "there is nothing to take back");
+    cli_aside(dropped ? "removed the last exchange" : "there is nothing to undo");
     return CLI_EXIT_OK;
 }
 
@@ -132,7 +132,7 @@ static int leave(struct cli_chat *chat, const char *argument)
 static const struct command commands[] = {
     { "help", "", "this list", help },
     { "clear", "", "begin a new conversation; the system prompt stays", clear },
-    { "undo", "", "take back the last exchange", undo },
+    { "undo", "", "remove the last exchange", undo },
     { "regen", "", "answer the last message again", regenerate },
     { "system", "[TEXT]", "show the system prompt, or set it; - takes it away", set_system },
     { "save", "FILE", "write the conversation as JSON", save },

@@ -9,17 +9,18 @@
 #include "cli/input.h"
 #include "cli/message.h"
 
+/* State of one answer. */
 struct turn {
     struct cli_chat *chat;
     akunu_token *ids; /* the prompt, then the generated tokens */
     size_t n_ids, capacity;
     size_t n_kept; /* tokens of the prompt already in the KV cache */
     struct akunu_reply *reply;
-    struct cli_output thoughts;
-    bool reasoning; /* the last text written was reasoning */
-    bool wrote;
-    char last; /* last byte of the current line; NUL: none */
-    bool no_memory;
+    struct cli_output reasoning_out; /* reasoning, if standard output is not a terminal */
+    bool in_reasoning;               /* the last text written was reasoning */
+    bool has_text;                   /* some text was written */
+    char last_byte;                  /* of the current line; NUL: nothing written */
+    bool out_of_memory;
     struct cli_progress progress;
     size_t n_new; /* generated tokens reported so far */
 };
@@ -73,7 +74,7 @@ static int tokenize(struct turn *turn, const char *prompt, size_t n)
         turn->n_ids++;
     }
     return turn->n_ids ? CLI_EXIT_OK :
-                         cli_fail("the chat template makes nothing of the conversation");
+                         cli_fail("the chat template makes an empty prompt of the conversation");
 }
 
 /* Rewinds the KV cache to its common prefix with the prompt. At least the last token of the prompt
@@ -90,26 +91,27 @@ static int keep_prefix(struct turn *turn)
     return cli_fail_library();
 }
 
-static int fail_full(const struct turn *turn)
+static int fail_context_full(const struct turn *turn)
 {
-    return cli_fail("the conversation would have %zu tokens and the context holds %u, so the "
-                    "message is not sent: /undo takes back "
-                    "the last exchange, /clear begins anew, -c sets the size",
-                    turn->n_ids, akunu_session_context(turn->chat->loaded.session));
+    return cli_fail(
+        "the message was not sent: the conversation would have %zu tokens, and the "
+        "context holds %u. /undo removes the last exchange, /clear starts over, -c sets "
+        "the context size",
+        turn->n_ids, akunu_session_context(turn->chat->loaded.session));
 }
 
 /* ---- The text ----------------------------------------------------------- */
-/* Reasoning is not a result: if standard output goes to a program, it goes to standard error. */
+/* Reasoning is not a result: unless standard output is a terminal, it goes to standard error. */
 static struct cli_output *output_of(struct turn *turn)
 {
-    return turn->reasoning && !isatty(STDOUT_FILENO) ? &turn->thoughts : &turn->chat->out;
+    return turn->in_reasoning && !isatty(STDOUT_FILENO) ? &turn->reasoning_out : &turn->chat->out;
 }
 
 static void end_line(struct turn *turn)
 {
-    if (turn->last && turn->last != '\n')
+    if (turn->last_byte && turn->last_byte != '\n')
         cli_output_text(output_of(turn), "\n");
-    turn->last = '\0';
+    turn->last_byte = '\0';
 }
 
 static void end_reasoning(struct turn *turn)
@@ -117,13 +119,13 @@ static void end_reasoning(struct turn *turn)
     struct cli_output *out = output_of(turn);
     end_line(turn);
     cli_output_text(out, cli_supports_color(out->file) ? "\033[0m\n" : "[answer]\n");
-    turn->reasoning = false;
+    turn->in_reasoning = false;
 }
 
 static void begin_reasoning(struct turn *turn)
 {
     end_line(turn);
-    turn->reasoning = true;
+    turn->in_reasoning = true;
     struct cli_output *out = output_of(turn);
     cli_output_text(out, cli_supports_color(out->file) ? "\033[2m" : "[reasoning]\n");
 }
@@ -137,14 +139,14 @@ static void write_text(struct turn *turn, const char *text, size_t n)
         size_t length = cli_utf8_length(text + i, n - i);
         unsigned char c = (unsigned char)text[i];
         length = length ? length : 1;
-        bool steers = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
-                      (length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
-        if (!terminal || !steers)
+        bool is_control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
+                          (length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
+        if (!terminal || !is_control)
             cli_output_bytes(out, text + i, length);
         i += length;
     }
-    turn->wrote = true;
-    turn->last = text[n - 1];
+    turn->has_text = true;
+    turn->last_byte = text[n - 1];
 }
 
 static void on_event(const struct akunu_reply_event *event, void *user)
@@ -153,9 +155,9 @@ static void on_event(const struct akunu_reply_event *event, void *user)
     if (event->n_bytes == 0 ||
         (event->kind != AKUNU_REPLY_REASONING && event->kind != AKUNU_REPLY_CONTENT))
         return;
-    if (turn->reasoning && event->kind == AKUNU_REPLY_CONTENT)
+    if (turn->in_reasoning && event->kind == AKUNU_REPLY_CONTENT)
         end_reasoning(turn);
-    if (!turn->reasoning && event->kind == AKUNU_REPLY_REASONING)
+    if (!turn->in_reasoning && event->kind == AKUNU_REPLY_REASONING)
         begin_reasoning(turn);
     write_text(turn, event->text, event->n_bytes);
 }
@@ -175,15 +177,15 @@ static bool keep_token(struct turn *turn, akunu_token token)
     return true;
 }
 
-static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
+static bool on_token(akunu_token token, const char *text, size_t n, void *user)
 {
     struct turn *turn = user;
     cli_progress_end(&turn->progress);
     if (token >= 0 && !keep_token(turn, token))
-        turn->no_memory = true;
+        turn->out_of_memory = true;
     else if (n > 0 && akunu_reply_push(turn->reply, text, n) != AKUNU_OK)
-        turn->no_memory = true;
-    return !turn->no_memory && cli_output_flush(&turn->chat->out) && !cli_is_interrupted();
+        turn->out_of_memory = true;
+    return !turn->out_of_memory && cli_output_flush(&turn->chat->out) && !cli_is_interrupted();
 }
 
 static bool on_cancel(void *user)
@@ -218,11 +220,11 @@ static double rate(double n, double seconds)
 static void print_speed(const struct turn *turn, const struct akunu_result *r)
 {
     const struct cli_chat *chat = turn->chat;
-    /* the first token comes with the prompt */
-    uint64_t more = r->n_generated ? r->n_generated - 1 : 0;
+    /* the prompt's pass yields the first token */
+    uint64_t n_after_first = r->n_generated ? r->n_generated - 1 : 0;
     cli_aside("%llu token%s, %.1f tok/s; prompt %llu (%zu kept), %.1f tok/s; context %u of %u",
               (unsigned long long)r->n_generated, r->n_generated == 1 ? "" : "s",
-              rate((double)more, r->generate_seconds), (unsigned long long)r->n_prompt,
+              rate((double)n_after_first, r->generate_seconds), (unsigned long long)r->n_prompt,
               turn->n_kept, rate((double)r->n_prompt, r->prompt_seconds),
               akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
               akunu_session_context(chat->loaded.session));
@@ -241,7 +243,7 @@ static int finish_turn(struct turn *turn, const struct akunu_result *result)
         return cli_fail_memory();
     if (json_is_null(json_object_get(message, "content")))
         json_object_set_new(message, "content", json_string(""));
-    if (turn->wrote) {
+    if (turn->has_text) {
         if (json_array_append(chat->messages, message) != 0)
             code = cli_fail_memory();
         chat->n_answers++;
@@ -274,13 +276,13 @@ static int generate(struct turn *turn)
     turn->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_generate(
         chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,
-        turn->n_ids - turn->n_kept, &chat->generation, on_piece, on_cancel, turn, &result);
+        turn->n_ids - turn->n_kept, &chat->generation, on_token, on_cancel, turn, &result);
     cli_progress_end(&turn->progress);
     bool stopped = cli_is_interrupted() || status == AKUNU_ERROR_CANCELLED;
     cli_interrupt_clear();
 
-    int code = turn->no_memory ? cli_fail_memory() : finish_turn(turn, &result);
-    if (turn->reasoning)
+    int code = turn->out_of_memory ? cli_fail_memory() : finish_turn(turn, &result);
+    if (turn->in_reasoning)
         end_reasoning(turn);
     end_line(turn);
     cli_output_flush(&chat->out);
@@ -288,15 +290,18 @@ static int generate(struct turn *turn)
     if (code == CLI_EXIT_OK && status != AKUNU_OK && !stopped)
         code = cli_fail_library();
     if (stopped)
-        cli_aside(turn->wrote ? "stopped" : "stopped before the answer: the message is taken back");
+        cli_aside(turn->has_text ? "stopped" :
+                                   "stopped before the answer; the message was removed");
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_LENGTH)
-        cli_aside("cut after %lld tokens (-n)", (long long)chat->options->generation.max_tokens);
+        cli_aside("cut off after %lld tokens (-n)",
+                  (long long)chat->options->generation.max_tokens);
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
-        cli_warn("the context is full (%u tokens), so the answer is cut: /undo takes back the last "
-                 "exchange, /clear begins anew, -c sets the size",
-                 akunu_session_context(chat->loaded.session));
-    else if (code == CLI_EXIT_OK && !turn->wrote)
-        cli_aside("the model says nothing: the message is taken back");
+        cli_warn(
+            "the context is full (%u tokens), so the answer is cut off: /undo removes the last "
+            "exchange, /clear starts over, -c sets the context size",
+            akunu_session_context(chat->loaded.session));
+    else if (code == CLI_EXIT_OK && !turn->has_text)
+        cli_aside("the model gave no answer; the message was removed");
     if (code == CLI_EXIT_OK && result.n_prompt > 0)
         print_speed(turn, &result);
     return code;
@@ -304,21 +309,21 @@ static int generate(struct turn *turn)
 
 int cli_chat_answer(struct cli_chat *chat)
 {
-    struct turn turn = { .chat = chat, .thoughts = { .file = stderr } };
+    struct turn turn = { .chat = chat, .reasoning_out = { .file = stderr } };
     size_t n = 0;
     int code = CLI_EXIT_FAILURE;
     char *prompt = render(chat, &n);
     if (prompt)
         code = tokenize(&turn, prompt, n);
     if (code == CLI_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded.session))
-        code = fail_full(&turn);
+        code = fail_context_full(&turn);
     if (code == CLI_EXIT_OK)
         code = keep_prefix(&turn);
     if (code == CLI_EXIT_OK) {
         turn.reply = new_reply(&turn, prompt);
         code = turn.reply ? generate(&turn) : CLI_EXIT_FAILURE;
     }
-    if (!turn.wrote && cli_chat_is_last(chat, "user"))
+    if (!turn.has_text && cli_chat_is_last(chat, "user"))
         cli_chat_drop_last(chat);
     akunu_reply_free(turn.reply);
     akunu_text_free(prompt);

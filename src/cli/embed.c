@@ -165,14 +165,14 @@ static int open_session(const struct cli_options *o, const struct texts *t,
         if (t->longest > context)
             context = (uint32_t)t->longest; /* at most info.context, else refused below */
     }
-    size_t most = o->session.context ? o->session.context : loaded->info.context;
-    if (encoder && batch > 0 && batch < most)
-        most = batch;
+    size_t max_tokens = o->session.context ? o->session.context : loaded->info.context;
+    if (encoder && batch > 0 && batch < max_tokens)
+        max_tokens = batch;
     for (size_t i = 0; i < t->n; i++)
-        if (t->ids[i].n > most)
+        if (t->ids[i].n > max_tokens)
             return cli_fail("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1,
                             t->file ? " of " : "", t->file ? t->file : "", t->ids[i].n,
-                            encoder && batch > 0 ? "pass (-b)" : "context", most);
+                            encoder && batch > 0 ? "pass (-b)" : "context", max_tokens);
     int code = cli_open_session(o, loaded, context);
     if (code == CLI_EXIT_OK) { /* every text opens a sequence of its own */
         akunu_sequence_free(loaded->session, loaded->sequence);
