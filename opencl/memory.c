@@ -77,14 +77,14 @@ ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table 
     }
     if (first == first_own)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_MEMORY,
-                   "%s has too little memory for %u layers: weights take %.1f MB, the KV cache "
-                   "%.1f MB, activations %.1f MB, and it has %.1f MB, "
-                   "at most %.1f MB in one piece; with this context and batch there is room for "
-                   "%s%u (n_gpu_layers)",
-                   device->name, (unsigned)(n_layers - first_own), (double)all.weights / 1e6,
-                   (double)all.kv / 1e6, (double)all.activations / 1e6,
-                   (double)device->memory / 1e6, (double)device->max_allocation / 1e6,
-                   first < n_layers ? "" : "less than one layer, so ",
-                   (unsigned)(n_layers - first));
+    return ak_fail(
+        error, AKUNU_ERROR_MEMORY,
+        "%s has too little memory for %u layers: weights take %.1f MB, the KV cache "
+        "%.1f MB, activations %.1f MB, and it has %.1f MB, "
+        "at most %.1f MB in one allocation; with this context and batch there is room for "
+        "%s%u (n_gpu_layers)",
+        device->name, (unsigned)(n_layers - first_own), (double)all.weights / 1e6,
+        (double)all.kv / 1e6, (double)all.activations / 1e6, (double)device->memory / 1e6,
+        (double)device->max_allocation / 1e6, first < n_layers ? "" : "less than one layer, so ",
+        (unsigned)(n_layers - first));
 }

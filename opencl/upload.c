@@ -11,9 +11,10 @@ ak_status ak_ocl_fail(const struct ak_ocl *o, cl_int code, const char *what, uin
     bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
                   code == CL_INVALID_BUFFER_SIZE || code == CL_OUT_OF_HOST_MEMORY;
     return ak_fail(error, memory ? AKUNU_ERROR_MEMORY : AKUNU_ERROR_UNSUPPORTED,
-                   memory ? "%s has no room for %s: %.1f MB wanted; it has %.1f MB, at most %.1f "
-                            "MB in one piece (%s)" :
-                            "%s: %s failed, %.1f MB; memory %.1f MB, one piece %.1f MB (%s)",
+                   memory ?
+                       "%s has no room for %s: %.1f MB wanted; it has %.1f MB, at most %.1f "
+                       "MB in one allocation (%s)" :
+                       "%s: %s failed, %.1f MB; memory %.1f MB, largest allocation %.1f MB (%s)",
                    o->device.name, what, (double)bytes / 1e6, (double)o->device.memory / 1e6,
                    (double)o->device.max_allocation / 1e6, ak_ocl_error_name(code));
 }

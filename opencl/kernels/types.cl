@@ -261,8 +261,8 @@ float4 dequantize4(uint bytes, float d, float m)
                         value(bytes >> 24));
 }
 #elif defined TYPE_F8
-/* The bits of F8 as those of a float, whose exponent bias is 112 larger than a half's. Subnormals
- * take an exponent of 2^-14, which is then subtracted. */
+/* Builds floats from the bits of F8: a float's exponent bias is 112 larger than a half's.
+ * Subnormals take an exponent of 2^-14, which is then subtracted. */
 float4 dequantize4(uint bytes, float d, float m)
 {
     uint4 q = convert_uint4(as_uchar4(bytes)), bits = (q & 127u) << 20u;
