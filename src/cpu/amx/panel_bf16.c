@@ -110,8 +110,8 @@ AK_KERNEL void store_sums(size_t n_groups, size_t n_tiles, void *to, size_t grou
         ak_amx_tile_store(3, at + group_bytes + tile_bytes, stride);
 }
 
-AK_KERNEL void pass(size_t n_groups, size_t n_tiles, const uint16_t *w, const uint16_t *x, size_t k,
-                    float *y, size_t y_stride)
+AK_KERNEL void multiply_tiles(size_t n_groups, size_t n_tiles, const uint16_t *w, const uint16_t *x,
+                              size_t k, float *y, size_t y_stride)
 {
     clear_sums(n_groups, n_tiles);
     for (size_t i = 0; i < k; i += AK_LANES, w += TILE, x += TILE) {
@@ -141,19 +141,19 @@ static void dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
     for (size_t t = 0; t < n; t += TOKENS) {
         size_t n_tokens = ak_min_size(n - t, TOKENS);
         for (size_t r = 0; r < n_rows; r += ROWS) {
-            size_t pass_rows = ak_min_size(n_rows - r, ROWS);
+            size_t n_block_rows = ak_min_size(n_rows - r, ROWS);
             const uint16_t *w = panel + r * k, *x = tokens + t * k;
             float *to = y + t * y_stride + r;
-            if (n_tokens != shape_tokens || pass_rows != shape_rows)
-                configure(shape_tokens = n_tokens, shape_rows = pass_rows);
-            if (n_tokens > GROUP && pass_rows > AK_TILE_ROWS)
-                pass(2, 2, w, x, k, to, y_stride);
+            if (n_tokens != shape_tokens || n_block_rows != shape_rows)
+                configure(shape_tokens = n_tokens, shape_rows = n_block_rows);
+            if (n_tokens > GROUP && n_block_rows > AK_TILE_ROWS)
+                multiply_tiles(2, 2, w, x, k, to, y_stride);
             else if (n_tokens > GROUP)
-                pass(2, 1, w, x, k, to, y_stride);
-            else if (pass_rows > AK_TILE_ROWS)
-                pass(1, 2, w, x, k, to, y_stride);
+                multiply_tiles(2, 1, w, x, k, to, y_stride);
+            else if (n_block_rows > AK_TILE_ROWS)
+                multiply_tiles(1, 2, w, x, k, to, y_stride);
             else
-                pass(1, 1, w, x, k, to, y_stride);
+                multiply_tiles(1, 1, w, x, k, to, y_stride);
         }
     }
     ak_amx_tile_release();

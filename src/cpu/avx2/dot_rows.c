@@ -1,9 +1,9 @@
 /* Products of float rows, for types without a kernel of their own.
  *
- * The 32 partial sums of a row and token are four vectors that are only added at the end, so a pass
- * may compute some of them for several rows and tokens at once: R rows × T tokens × V vectors fill
- * the registers, and R + T loads feed R·T multiplications. Passes run over a chunk of k that stays
- * in the L1 cache. */
+ * The 32 partial sums of a row and token are four vectors that are only added at the end, so
+ * add_products may compute some of them for several rows and tokens at once: R rows × T tokens × V
+ * vectors fill the registers, and R + T loads feed R·T multiplications. A chunk of k stays in the
+ * L1 cache. */
 #include "cpu/setter.h"
 #include "base/mem.h"
 #include "cpu/avx2/lanes.h"
@@ -11,9 +11,9 @@
 enum { ROWS = 4, TOKENS = 3, VECTORS = AK_LANES / 8, CHUNK_K = 512 };
 
 /* Adds a chunk's products to vectors first … first + n_vectors − 1 of the sums. */
-AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, const float *w,
-                    size_t w_stride, const float *x, size_t x_stride, size_t k,
-                    __m256 sums[VECTORS][ROWS][TOKENS])
+AK_KERNEL void add_products(size_t rows, size_t tokens, size_t first, size_t n_vectors,
+                            const float *w, size_t w_stride, const float *x, size_t x_stride,
+                            size_t k, __m256 sums[VECTORS][ROWS][TOKENS])
 {
     __m256 acc[VECTORS][ROWS][TOKENS];
 #pragma GCC unroll 4
@@ -55,7 +55,7 @@ AK_KERNEL void pass(size_t rows, size_t tokens, size_t first, size_t n_vectors, 
                     sums[first + v][r][t] = acc[v][r][t];
 }
 
-/* `rows` rows times `tokens` tokens, with as many vectors per pass as fit the registers. */
+/* `rows` rows times `tokens` tokens, with as many vectors at once as fit the registers. */
 AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride, const float *x,
                      size_t x_stride, size_t k, float *y, size_t y_stride)
 {
@@ -67,8 +67,8 @@ AK_KERNEL void block(size_t rows, size_t tokens, const float *w, size_t w_stride
                 sums[v][r][t] = _mm256_setzero_ps();
     for (size_t at = 0; at < k; at += CHUNK_K)
         for (size_t first = 0; first < VECTORS; first += n_vectors)
-            pass(rows, tokens, first, n_vectors, w + at, w_stride, x + at, x_stride,
-                 ak_min_size(k - at, CHUNK_K), sums);
+            add_products(rows, tokens, first, n_vectors, w + at, w_stride, x + at, x_stride,
+                         ak_min_size(k - at, CHUNK_K), sums);
     for (size_t r = 0; r < rows; r++)
         for (size_t t = 0; t < tokens; t++) {
             __m256 partial[VECTORS] = { sums[0][r][t], sums[1][r][t], sums[2][r][t],
