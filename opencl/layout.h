@@ -14,7 +14,8 @@
  *          1 bit: number j at bit j. 2 bits: number j at bits 2(j % 16) of word j / 16.
  *          Signed numbers of 8 bits are biased by 128. A tile has as many bytes as its stored
  *          blocks; rows past the last one are zeros.
- *   rows   row after row, padded with zeros to a multiple of 32. */
+ *   rows   row after row, each padded with zeros to a multiple of 32 k. Rows of zeros pad each
+ *          part of a fused weight to a multiple of 16 rows. */
 #ifndef AK_OPENCL_LAYOUT_H
 #define AK_OPENCL_LAYOUT_H
 

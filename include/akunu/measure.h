@@ -1,6 +1,7 @@
 /* akunu/measure.h: the part of the public API for tuning and benchmarks, as in akunu-cli bench. It
- * reports the machine, its rooflines, chip profiles, a model's dispatch table, and the memory,
- * counters and operation times of a session. Included by akunu.h; compiles alone. */
+ * reports the machine and its rooflines, a model's dispatch table and memory, and a session's
+ * counters and operation times. It measures and writes chip profiles. Included by akunu.h; compiles
+ * alone. */
 #ifndef AKUNU_MEASURE_H
 #define AKUNU_MEASURE_H
 

@@ -49,7 +49,7 @@ struct cli_texts {
 };
 
 /* Values of all flags. Strings point into argv, the environment or the configuration and are NULL
- * if not given; numbers hold their defaults, which are the library's in the first five structs. */
+ * if not given; numbers hold their defaults, which are the library's in the first six structs. */
 struct cli_options {
     struct akunu_load_params load;
     struct akunu_session_params session; /* n_threads counts for loading, too */

@@ -219,7 +219,8 @@ static void read_environment(const struct cli_command *command, struct cli_optio
     }
 }
 
-/* At most one option of a group may be given; weaker sources yield. */
+/* Mutually exclusive group: at most one of its options may be given. An option from a weaker source
+ * (argv > environment > file) yields. */
 static int check_exclusive_group(struct cli_option_value *values,
                                  enum cli_exclusive_group exclusive_group)
 {

@@ -4,8 +4,8 @@
  *
  * Bytes that are not UTF-8 reach the model unchanged, unless a normalizer drops them (CLEAN_TEXT,
  * CLEAN_TEXT_GGUF) or replaces them by U+FFFD (PRECOMPILED without `per_grapheme`). Built by
- * json_*.c and pipeline_gguf.c, run by pipeline.c, normalize.c and split.c, written as GGUF keys by
- * export.c. */
+ * json_*.c and pipeline_gguf.c; run by pipeline.c, normalize.c, split.c and the model's file
+ * (bpe.c, unigram.c or wordpiece.c); written as GGUF keys by export.c. */
 #ifndef AK_TOKENIZER_PIPELINE_H
 #define AK_TOKENIZER_PIPELINE_H
 

@@ -19,7 +19,7 @@ AK_KERNEL void store_bytes(void *p, __m256i x)
     _mm256_storeu_si256((__m256i *)p, x);
 }
 
-/* Broadcasts the 32-bit word at p: one load. */
+/* Broadcast: the 32-bit word at p in all lanes, by one load. */
 AK_KERNEL __m256i broadcast_word(const void *p)
 {
     int32_t word;

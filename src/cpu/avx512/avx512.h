@@ -1,5 +1,6 @@
-/* Unpackers of tiles into AVX-512's int8 panels. panel_i8_32.c and panel_i8_256.c define them.
- * amx/unpack.c calls them too, then converts the panels for the AMX tile unit. */
+/* Unpackers of tiles into AVX-512's int8 panels, declared here because two ISAs call them: AVX-512
+ * through the kernel table, and amx/unpack.c, which converts the panels for the AMX tile unit.
+ * panel_i8_32.c and panel_i8_256.c define them. */
 #ifndef AK_CPU_AVX512_AVX512_H
 #define AK_CPU_AVX512_AVX512_H
 

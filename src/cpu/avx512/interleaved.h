@@ -1,6 +1,7 @@
-/* Decodes interleaved lines: words and scales of 16 rows as AVX-512 vectors. dot32.c and dot256.c
- * use it for skinny GEMM over tiles, panel_i8_32.c and panel_i8_256.c for panels and the offsets in
- * GEMM, amx/ for sizes and offsets of types. */
+/* Decodes interleaved lines: words and scales of 16 rows as AVX-512 vectors. It exists so that all
+ * kernels decode a type alike. dot32.c and dot256.c use it for GEMV and skinny GEMM over tiles,
+ * panel_i8_32.c and panel_i8_256.c for panels and the offsets in GEMM, amx/ for sizes and offsets
+ * of types. */
 #ifndef AK_CPU_AVX512_INTERLEAVED_H
 #define AK_CPU_AVX512_INTERLEAVED_H
 

@@ -40,7 +40,7 @@ AK_KERNEL __m512 load_bf16(const void *p)
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
 
-/* Broadcasts the 32-bit word at p: one load. */
+/* Broadcast: the 32-bit word at p in all lanes, by one load. */
 AK_KERNEL __m512i broadcast_word(const void *p)
 {
     int32_t word;

@@ -2,8 +2,9 @@
  * all bundles of 256-bit vectors, each with its own AK_STEP_H.
  *
  * One function, dot_super_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens
- * over some super-blocks, from packed tiles (skinny GEMM) or from an int8 panel (GEMM). A panel
- * has, per super-block of a tile row, 64 lines with one unsigned byte per number, then the factors:
+ * over some super-blocks, from packed tiles (GEMV, skinny GEMM) or from an int8 panel (GEMM). Per
+ * super-block of a tile row, a panel has 64 lines with one unsigned byte per number, then the
+ * factors:
  *
  *   8 or 16 lines of scales, each twice as int16
  *   4 or 8 lines of pairs, to be multiplied with pair sums of the activations:

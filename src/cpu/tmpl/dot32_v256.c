@@ -1,11 +1,11 @@
-/* Products of types with blocks of 32 elements. Shared by all bundles of
- * 256-bit vectors, each with its own AK_STEP_H.
+/* Products of types with blocks of 32 elements. Shared by all bundles of 256-bit vectors, each with
+ * its own AK_STEP_H.
  *
  * One function, dot_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens over
- * some blocks, from packed tiles (skinny GEMM) or from an int8 panel (GEMM). A panel has, per tile
- * row and block: 8 lines with one byte per number, a line of f32 scales, and a line of f32 minimums
- * if the type has them. Numbers are unsigned and include their offset, unless they are wide
- * (step.h); the sums start from the offset's contribution. */
+ * some blocks, from packed tiles (GEMV, skinny GEMM) or from an int8 panel (GEMM). Per tile row and
+ * block, a panel has 8 lines with one byte per number, a line of f32 scales, and a line of f32
+ * minimums if the type has them. Numbers are unsigned and include their offset, unless they are
+ * wide (step.h); the sums start from the offset's contribution. */
 #include "cpu/slices.h"
 #include "cpu/setter.h"
 

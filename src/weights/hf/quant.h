@@ -1,5 +1,6 @@
 /* Interface of quantization schemes, which compose weights from stored tensors. quant.c finds the
- * scheme that config.json names. Private to this folder. One file per scheme:
+ * scheme that config.json names. Private to this folder; npy_dir.c uses only the helpers. One file
+ * per scheme:
  *
  *     mlx.c                  "quantization": MLX's affine and MXFP4 modes
  *     gptq.c                 quant_method gptq; gptq_dynamic.c: its per-module settings
