@@ -646,7 +646,7 @@ START_TEST(files)
     ck_assert_int_eq(mkfifo(to, 0600), 0); /* which stays even if it may be replaced */
     params = params_of(NULL);
     params.overwrite = true;
-    check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "no file");
+    check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "is not a regular file");
     ck_assert(stat(to, &st) == 0 && S_ISFIFO(st.st_mode));
     ck_assert_int_eq(unlink(to), 0);
     check_fails("/nowhere", to, NULL, AKUNU_ERROR_FORMAT, "no such file");
@@ -665,7 +665,7 @@ START_TEST(files)
     check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "exists already");
     params.overwrite = true;
     ck_assert_int_eq(akunu_file_convert(from, to, &params), AKUNU_OK);
-    check_fails(to, to, &params, AKUNU_ERROR_ARGUMENT, "the model itself");
+    check_fails(to, to, &params, AKUNU_ERROR_ARGUMENT, "a file of the model");
     ck_assert_int_eq(akunu_file_convert(to, test_in(&folder, "again.gguf"), NULL), AKUNU_OK);
     test_folder_end(&folder);
 }
@@ -691,7 +691,7 @@ START_TEST(parts_of_the_source)
         check_fails(folder.path, to, &params, AKUNU_ERROR_ARGUMENT, parts[i]);
         ck_assert_int_eq(link(to, test_in(&folder, "other name")), 0);
         check_fails(folder.path, test_in(&folder, "other name"), &params, AKUNU_ERROR_ARGUMENT,
-                    "a part of it");
+                    "a file of the model");
         ck_assert_int_eq(unlink(test_in(&folder, "other name")), 0);
     }
     ck_assert_int_eq(akunu_file_convert(folder.path, test_in(&folder, "new.gguf"), &params),

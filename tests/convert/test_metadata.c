@@ -1,5 +1,5 @@
 /* Metadata of converted models: the numbers of decoders under llama.cpp's keys, the name, special
- * tokens, chat templates, and what GGUF has no place for. Expected are the keys of gguf's
+ * tokens, chat templates, and what GGUF cannot express. Expected are the keys of gguf's
  * constants.py, with the numbers of the configuration. */
 #include "tests/convert/models.h"
 
@@ -706,7 +706,7 @@ START_TEST(refused)
     struct akunu_convert_params params = params_of(NULL);
     write_decoder(7, ", \"layer_types\": [\"full_attention\", \"sliding_attention\", "
                      "\"sliding_attention\"], \"x\": 0"); /* gemma3 */
-    check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED, "behind a first layer without one");
+    check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED, "after a first layer without one");
     write_decoder(8, ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, "
                      "\"low_freq_factor\": 1, \"high_freq_factor\": 4, "
                      "\"original_max_position_embeddings\": 16}"); /* granite */

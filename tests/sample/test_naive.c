@@ -65,7 +65,7 @@ START_TEST(best_candidates)
     ak_random_seed(r, 3);
     for (int round = 0; round < 6000; round++) {
         float logits[N_MAX], weights[N_MAX];
-        struct ak_sample_candidate items[N_MAX], expected[N_MAX];
+        struct ak_sample_candidate items[N_MAX], expected[N_MAX] = { 0 };
         struct ak_sample_candidates c = { .items = items, .weights = weights };
         uint32_t n = 1 + below(r, N_MAX), k = below(r, 3) ? 1 + below(r, 9) : below(r, n + 2);
         uint32_t allowed[N_MAX / 32 + 1];
@@ -80,7 +80,7 @@ START_TEST(best_candidates)
         ak_sample_collect_masked(&c, logits, mask, n, k);
         if (!limited && c.n > 0) { /* all of them, in any order */
             float best = ak_sample_best_logit(&c);
-            select_best(logits, mask, n, 1, expected);
+            ck_assert_uint_eq(select_best(logits, mask, n, 1, expected), 1);
             ck_assert(best == expected[0].logit);
             if (below(r, 2))
                 ak_sample_top_k(&c, k = 1 + below(r, n));
@@ -104,7 +104,7 @@ START_TEST(popped_candidates)
     ak_random_seed(r, 4);
     for (int round = 0; round < 300; round++) {
         float logits[N_MAX], weights[N_MAX];
-        struct ak_sample_candidate items[N_MAX], expected[N_MAX];
+        struct ak_sample_candidate items[N_MAX], expected[N_MAX] = { 0 };
         struct ak_sample_candidates c = { .items = items, .weights = weights };
         uint32_t n = 1 + below(r, 40), kept = 1 + below(r, n);
         for (uint32_t i = 0; i < n; i++)

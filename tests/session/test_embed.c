@@ -569,7 +569,7 @@ START_TEST(refusals)
     struct akunu_session *session = open_session(model, 1, 0, 1);
 
     refused(session, &long_one, 1, NULL, AKUNU_ERROR_CONTEXT,
-            "97 tokens, and the context holds 96");
+            "97 tokens, but the context holds 96");
     refused(session, two, 2, NULL, AKUNU_ERROR_ARGUMENT, "text 1 has no tokens");
     refused(session, &unknown, 1, NULL, AKUNU_ERROR_ARGUMENT,
             "token 1 of text 0 is 48, and the vocabulary has 48");
@@ -603,7 +603,7 @@ START_TEST(refusals)
 
     /* a text of an encoder does not go on in another pass */
     session = open_session(model, 1, 4, 1);
-    refused(session, two, 1, NULL, AKUNU_ERROR_CONTEXT, "5 tokens, and the pass holds 4");
+    refused(session, two, 1, NULL, AKUNU_ERROR_CONTEXT, "5 tokens, but the pass holds 4");
     akunu_session_free(session);
     akunu_model_free(model);
 }
