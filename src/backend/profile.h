@@ -1,8 +1,8 @@
 /* Chip profile: tuned thread, chunk and kernel limits of a machine, read from YAML files. The
  * user's file overrides the system's, value by value. A profile never changes results, unless
  * rounding is relaxed. session/ reads it, cpu/ applies its kernel limits, api/profile.c writes it.
- * Values are measured by cpu/tune.c and cli/bench_tune.c. Also AK_SKINNY_MAX, for session/,
- * generate/ and cpu/. */
+ * cpu/tune.c and cli/bench_tune.c measure values on request, cpu/calibrate.c at a model's first
+ * load; session/calibration.c keeps those. Also AK_SKINNY_MAX, for session/, generate/ and cpu/. */
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 

@@ -1,6 +1,6 @@
 /* Converter: writes a language model or encoder as one GGUF file, with tokenizer and metadata,
  * which llama.cpp loads too. Used by api/file.c. Speech models, and settings that GGUF cannot
- * express, are refused (convert.c, check_source).
+ * express, are refused (convert.c, open_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types

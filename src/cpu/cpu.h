@@ -142,9 +142,9 @@ struct ak_cpu_routes {
     float *gates;       /* [tokens]: gate of the shared expert */
 };
 
-/* Cached f32 panels of a weight, part after part. Each part is padded to whole tile rows, and
- * is_unpacked has one flag per tile row. A panel has `unit` rows. Valid for any number of
- * tokens. */
+/* Panel cache: f32 panels of a weight, kept between passes, part after part. Each part is padded
+ * to whole tile rows, and is_unpacked has one flag per tile row. A panel has `unit` rows. Valid for
+ * any number of tokens. */
 struct ak_panel_cache {
     float *panels; /* NULL: unpacked in each pass */
     bool *is_unpacked;

@@ -226,7 +226,7 @@ struct ak_cpu_kernels {
     void (*rope)(float *restrict x, const float *restrict cos, const float *restrict sin,
                  size_t n_dims, bool interleaved);
 
-    /* Converts floats to IEEE half precision, ties to even. */
+    /* Convert: floats to IEEE half precision, ties to even. */
     void (*f32_to_f16)(const float *restrict x, uint16_t *restrict out, size_t n);
 
     ak_attn_qk_fn *attn_qk_f16, *attn_qk_f32;

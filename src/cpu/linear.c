@@ -79,9 +79,9 @@ static enum ak_cpu_act_format get_act_format(const struct ak_cpu_prepared *p,
     return p->panel_cache ? AK_CPU_ACT_PANEL_F32 : ak_cpu_select_act_format(p->cpu, packed, n);
 }
 
-/* Terms per token in each format that the linear commands after PREPARE read; 0: unused. Weights
- * that share a format need the same number of terms, because all weights of an operator have one
- * quantization scheme or are floats. Returns the maximum. */
+/* Terms per token (2: with a residual term) in each format that the linear commands after PREPARE
+ * read; 0: unused. Weights that share a format need the same number of terms, because all weights
+ * of an operator have one quantization scheme or are floats. Returns the maximum. */
 static uint32_t count_terms(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p,
                             size_t rows, uint32_t terms[AK_CPU_ACT_COUNT])
 {

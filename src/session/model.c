@@ -23,6 +23,7 @@ struct loader {
     struct ak_error *error;
 };
 
+/* Reports a stage to the host's callback. */
 static ak_status report(const struct loader *l, enum akunu_load_stage stage, double fraction)
 {
     if (l->params->progress && !l->params->progress(stage, fraction, l->params->user))
