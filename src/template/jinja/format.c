@@ -125,12 +125,11 @@ static struct ak_jspec read_spec(struct ak_jenv *j, const struct ak_jstr *s, boo
 }
 
 /* Fails if a specification asks for what its kind of value does not have. */
-static void check_spec(struct ak_jenv *j, const struct ak_jspec *spec, bool is_text, bool is_int)
+static void check_spec(struct ak_jenv *j, const struct ak_jspec *spec, bool is_text, bool is_whole)
 {
     if (is_text && (spec->sign || spec->alternate || spec->grouping || spec->align == '='))
         ak_j_fail(j, "a format for a number is given, where the field is a string");
-    bool whole = is_int && (!spec->conversion || strchr("dxobn", spec->conversion));
-    if (whole && spec->precision >= 0)
+    if (is_whole && spec->precision >= 0)
         ak_j_fail(j, "precision not allowed in integer format specifier");
     if (spec->grouping && spec->conversion &&
         strchr(spec->grouping == ',' ? "xobn" : "n", spec->conversion))
@@ -140,17 +139,19 @@ static void check_spec(struct ak_jenv *j, const struct ak_jspec *spec, bool is_t
 static void put_formatted(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v,
                           const struct ak_jstr *format)
 {
-    struct ak_jspec spec = read_spec(j, format, v.kind == AK_J_STRING);
+    bool is_text = v.kind == AK_J_STRING;
     bool is_int = v.kind == AK_J_INT || (v.kind == AK_J_BOOL && format->n > 0);
-    check_spec(j, &spec, v.kind == AK_J_STRING, is_int);
-    if (is_int && (!spec.conversion || strchr("dxobn", spec.conversion)))
+    struct ak_jspec spec = read_spec(j, format, is_text);
+    bool is_whole = is_int && (!spec.conversion || strchr("dxobn", spec.conversion));
+    check_spec(j, &spec, is_text, is_whole);
+    if (is_whole)
         ak_j_put_formatted_int(j, out, ak_j_need_int(j, v, "a field"), &spec);
     else if ((is_int || v.kind == AK_J_FLOAT) &&
              (!spec.conversion || strchr("feg%n", spec.conversion)))
         ak_j_put_formatted_float(
             j, out, v.kind == AK_J_FLOAT ? v.as.number : (double)ak_j_need_int(j, v, "a field"),
             &spec);
-    else if (v.kind == AK_J_STRING && (!spec.conversion || spec.conversion == 's'))
+    else if (is_text && (!spec.conversion || spec.conversion == 's'))
         ak_j_put_formatted_text(j, out, v.as.string, &spec);
     else if (format->n == 0)
         ak_j_put_value(j, out, v);
