@@ -3,28 +3,10 @@
 #include <math.h>
 
 #include "api/handles.h"
+#include "tests/api/failure.h"
+#include "tests/gguf_files.h"
 #include "tests/golden_model.h"
-
-static void failed_with(enum akunu_status status, const char *said)
-{
-    ck_assert_msg(akunu_last_status() == status && strstr(akunu_last_error(), said),
-                  "%s: '%s' lacks '%s'", akunu_status_name(akunu_last_status()), akunu_last_error(),
-                  said);
-}
-
-/* A failure of another kind, so that the next call's own shows. */
-static void forget(void)
-{
-    ck_assert_ptr_null(akunu_file_open("/nowhere"));
-    failed_with(AKUNU_ERROR_FORMAT, "/nowhere");
-}
-
-static const char *data_path(const char *name)
-{
-    static char path[4096];
-    snprintf(path, sizeof path, "%s/%s", getenv("AK_TEST_DATA"), name);
-    return path;
-}
+#include "tests/process.h"
 
 static struct akunu_model *load(const char *name)
 {
@@ -32,7 +14,7 @@ static struct akunu_model *load(const char *name)
     akunu_load_params_default(&params, sizeof params);
     params.n_threads = 1;
     params.no_cache = true;
-    struct akunu_model *model = akunu_model_load(data_path(name), &params);
+    struct akunu_model *model = akunu_model_load(test_path(name), &params);
     ck_assert_msg(model != NULL, "%s: %s", name, akunu_last_error());
     return model;
 }
@@ -43,17 +25,6 @@ static struct akunu_session *open_session(const struct akunu_model *model)
     struct akunu_session *session = akunu_session_new(model, &params);
     ck_assert_msg(session != NULL, "%s", akunu_last_error());
     return session;
-}
-
-/* Nobody holds a model: its file is mapped no more. */
-static void check_unmapped(void)
-{
-    char line[4352];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    ck_assert_ptr_nonnull(maps);
-    while (fgets(line, sizeof line, maps))
-        ck_assert_msg(!strstr(line, ".gguf") && !strstr(line, ".safetensors"), "%s", line);
-    fclose(maps);
 }
 
 /* ---- Sized structs ------------------------------------------------------ */
@@ -167,7 +138,7 @@ START_TEST(models)
         ck_assert((akunu_model_tokenizer(model) != NULL) == (strcmp(info.format, "gguf") == 0));
         akunu_model_free(model);
     }
-    check_unmapped();
+    test_check_unmapped();
     struct akunu_model *model = load("model.gguf");
     ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert(info.n_layers == 2 && info.width == 64 && info.n_heads == 4 && info.n_kv_heads == 1 &&
@@ -181,7 +152,7 @@ START_TEST(models)
     ck_assert_int_eq(akunu_model_get_info(NULL, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the model is NULL");
     struct akunu_load_params params = { .size = 8 };
-    ck_assert_ptr_null(akunu_model_load(data_path("model.gguf"), &params));
+    ck_assert_ptr_null(akunu_model_load(test_path("model.gguf"), &params));
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_load_params");
     ck_assert_ptr_null(akunu_model_load(NULL, NULL));
     failed_with(AKUNU_ERROR_ARGUMENT, "no path is given");
@@ -200,7 +171,7 @@ START_TEST(memory)
     params.cache_dir = dir;
     for (int cached = 0; cached < 2; cached++) {
         params.no_cache = !cached;
-        struct akunu_model *model = akunu_model_load(data_path("models/mixed.gguf"), &params);
+        struct akunu_model *model = akunu_model_load(test_path("models/mixed.gguf"), &params);
         ck_assert_msg(model != NULL, "%s", akunu_last_error());
         const struct ak_model *inner = model->inner;
         ck_assert_int_eq(akunu_memory_report(model, NULL, &m, sizeof m), AKUNU_OK);
@@ -295,7 +266,7 @@ START_TEST(sessions)
     ck_assert_int_eq(akunu_sequence_new(s), -1);
     akunu_model_free(model);
     akunu_session_free(s);
-    check_unmapped();
+    test_check_unmapped();
 }
 END_TEST
 

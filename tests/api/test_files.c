@@ -1,7 +1,6 @@
 /* The calls of files.h and measure.h: what each takes and gives, and what it refuses. The files
  * themselves are tested in tests/weights, convert, pack and persist. */
 #include "tests/test.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,32 +10,9 @@
 
 #include "akunu/akunu.h"
 #include "base/chip.h"
+#include "tests/api/failure.h"
+#include "tests/process.h"
 #include "tests/st_files.h"
-
-static size_t count_open(void)
-{
-    size_t n = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    ck_assert_ptr_nonnull(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
-static void failed_with(enum akunu_status status, const char *said)
-{
-    ck_assert_msg(akunu_last_status() == status && strstr(akunu_last_error(), said),
-                  "%s: '%s' lacks '%s'", akunu_status_name(akunu_last_status()), akunu_last_error(),
-                  said);
-}
-
-/* A failure of another kind, so that the next call's own shows. */
-static void forget(void)
-{
-    ck_assert_ptr_null(akunu_file_open("/nowhere"));
-    failed_with(AKUNU_ERROR_FORMAT, "/nowhere");
-}
 
 static struct akunu_file *open_ok(const char *name)
 {
@@ -48,13 +24,8 @@ static struct akunu_file *open_ok(const char *name)
 /* Nothing of the tests' data is mapped, and as many files are open as in the beginning. */
 static void check_released(size_t n_open)
 {
-    char line[4352];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    ck_assert_ptr_nonnull(maps);
-    while (fgets(line, sizeof line, maps))
-        ck_assert_msg(!strstr(line, ".gguf") && !strstr(line, ".safetensors"), "%s", line);
-    fclose(maps);
-    ck_assert_uint_eq(count_open(), n_open);
+    test_check_unmapped();
+    ck_assert_uint_eq(test_count_open(), n_open);
 }
 
 /* ---- Looking into a file ------------------------------------------------ */
@@ -73,7 +44,7 @@ START_TEST(whole_file)
         { "encoders/bert", "safetensors", "bert", 37, SIZE_MAX, 0 },
     };
     struct akunu_file_info info;
-    size_t n_open = count_open();
+    size_t n_open = test_count_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct akunu_file *file = open_ok(cases[i].name);
         ck_assert_int_eq(akunu_file_get_info(file, &info, sizeof info), AKUNU_OK);
@@ -414,7 +385,7 @@ START_TEST(cache)
     struct akunu_cache_entry e;
     struct stat st;
     char path[128], missing[128];
-    size_t n_open = count_open();
+    size_t n_open = test_count_open();
     snprintf(missing, sizeof missing, "%s", test_in(&folder, "none"));
     struct akunu_cache *c = akunu_cache_open(missing);
     ck_assert_msg(c != NULL, "%s", akunu_last_error());

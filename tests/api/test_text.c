@@ -5,34 +5,12 @@
 #include <string.h>
 
 #include "akunu/akunu.h"
+#include "tests/api/failure.h"
 #include "tests/st_files.h"
-
-static const char *data_path(const char *name)
-{
-    static char path[4096];
-    const char *data = getenv("AK_TEST_DATA");
-    ck_assert_ptr_nonnull(data);
-    snprintf(path, sizeof path, "%s/%s", data, name);
-    return path;
-}
-
-static void failed_with(enum akunu_status status, const char *said)
-{
-    ck_assert_msg(akunu_last_status() == status && strstr(akunu_last_error(), said),
-                  "%s: '%s' lacks '%s'", akunu_status_name(akunu_last_status()), akunu_last_error(),
-                  said);
-}
-
-/* A failure of another kind, so that the next call's own shows. */
-static void forget(void)
-{
-    ck_assert_ptr_null(akunu_file_open("/nowhere"));
-    failed_with(AKUNU_ERROR_FORMAT, "/nowhere");
-}
 
 static struct akunu_tokenizer *load(void)
 {
-    struct akunu_tokenizer *t = akunu_tokenizer_load(data_path("model.gguf"));
+    struct akunu_tokenizer *t = akunu_tokenizer_load(test_path("model.gguf"));
     ck_assert_msg(t != NULL, "%s", akunu_last_error());
     return t;
 }
@@ -107,11 +85,11 @@ START_TEST(tokenizers_refuse)
     failed_with(AKUNU_ERROR_ARGUMENT, "no path is given");
     ck_assert_ptr_null(akunu_tokenizer_load("/nowhere"));
     failed_with(AKUNU_ERROR_FORMAT, "/nowhere");
-    ck_assert_ptr_null(akunu_tokenizer_load(data_path("models/gemma.gguf")));
+    ck_assert_ptr_null(akunu_tokenizer_load(test_path("models/gemma.gguf")));
     failed_with(AKUNU_ERROR_FORMAT, "no vocabulary");
-    ck_assert_ptr_null(akunu_tokenizer_load_with(data_path("model.gguf"), wrong));
+    ck_assert_ptr_null(akunu_tokenizer_load_with(test_path("model.gguf"), wrong));
     failed_with(AKUNU_ERROR_ARGUMENT, "long");
-    t = akunu_tokenizer_load_with(data_path("model.gguf"), bos);
+    t = akunu_tokenizer_load_with(test_path("model.gguf"), bos);
     ck_assert_msg(t != NULL, "%s", akunu_last_error());
     ck_assert_int_eq(akunu_tokenizer_bos(t), 413);
     ck_assert_int_eq(akunu_tokenizer_encode(t, " the", 4, AKUNU_ADD_SPECIAL, NULL, 0), 2);
@@ -312,8 +290,8 @@ START_TEST(templates)
     size_t n = 7;
     akunu_chat_default(&chat, sizeof chat);
     ck_assert(chat.size == sizeof chat && chat.add_generation_prompt && !chat.messages);
-    struct akunu_template *t = akunu_template_load(data_path("model.gguf"), NULL),
-                          *other = akunu_template_load(data_path("model.gguf"), own);
+    struct akunu_template *t = akunu_template_load(test_path("model.gguf"), NULL),
+                          *other = akunu_template_load(test_path("model.gguf"), own);
     ck_assert_msg(t && other, "%s", akunu_last_error());
     ck_assert(!akunu_template_is_fallback(t));
     ck_assert_str_eq(akunu_template_name(t, 0), "default");
@@ -358,7 +336,7 @@ START_TEST(templates)
     failed_with(AKUNU_ERROR_ARGUMENT, "no path is given");
     ck_assert_ptr_null(akunu_template_load("/nowhere", NULL));
     failed_with(AKUNU_ERROR_FORMAT, "/nowhere");
-    ck_assert_ptr_null(akunu_template_load(data_path("model.gguf"), wrong));
+    ck_assert_ptr_null(akunu_template_load(test_path("model.gguf"), wrong));
     failed_with(AKUNU_ERROR_ARGUMENT, "text");
     ck_assert_ptr_null(akunu_model_template(NULL));
     failed_with(AKUNU_ERROR_ARGUMENT, "the model is NULL");
@@ -381,7 +359,7 @@ END_TEST
 START_TEST(template_of_a_model)
 {
     struct akunu_chat chat;
-    struct akunu_model *model = akunu_model_load(data_path("model.gguf"), NULL);
+    struct akunu_model *model = akunu_model_load(test_path("model.gguf"), NULL);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     struct akunu_template *t = akunu_model_template(model);
     akunu_model_free(model);

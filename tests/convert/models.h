@@ -1,5 +1,5 @@
-/* Folders of Hugging Face models without meaning, by their family's table of weights. Used by the
- * tests of convert/. */
+/* Folders of Hugging Face models without meaning, by their family's table of weights, and their
+ * conversion. Used by the tests of convert/. */
 #ifndef TESTS_CONVERT_MODELS_H
 #define TESTS_CONVERT_MODELS_H
 
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "akunu/akunu.h"
 #include "model/model.h"
 #include "tests/st_files.h"
 
@@ -64,6 +65,23 @@ static inline void write_weights(const struct test_folder *folder, const struct 
                         (size_t)rows * cols * sizeof *zeros);
         }
     test_st_write(&st, folder, "model.safetensors", 0);
+}
+
+static inline struct ak_provider *open_ok(const char *path)
+{
+    struct ak_provider *p;
+    struct ak_error error;
+    ck_assert_msg(ak_provider_open(path, &p, &error) == AKUNU_OK, "%s: %s", path, error.message);
+    return p;
+}
+
+/* The library's defaults with another type; NULL: as stored. */
+static inline struct akunu_convert_params params_of(const char *type)
+{
+    struct akunu_convert_params params;
+    akunu_convert_params_default(&params, sizeof params);
+    params.type = type;
+    return params;
 }
 
 #endif

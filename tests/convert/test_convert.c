@@ -13,22 +13,6 @@
 
 #include "tokenizer/tokenizer.h"
 
-static struct ak_provider *open_ok(const char *path)
-{
-    struct ak_provider *p;
-    struct ak_error error;
-    ck_assert_msg(ak_provider_open(path, &p, &error) == AKUNU_OK, "%s: %s", path, error.message);
-    return p;
-}
-
-static struct akunu_convert_params params_of(const char *type)
-{
-    struct akunu_convert_params params;
-    akunu_convert_params_default(&params, sizeof params);
-    params.type = type;
-    return params;
-}
-
 static void check_fails(const char *from, const char *to, const struct akunu_convert_params *params,
                         enum akunu_status status, const char *named)
 {

@@ -5,8 +5,8 @@
 
 #include <unistd.h>
 
-#include "akunu/akunu.h"
 #include "convert/gguf_write.h"
+#include "tests/process.h"
 
 static struct test_folder folder;
 static char to[128];
@@ -20,35 +20,21 @@ static void set_up(void)
 /* After a conversion, a failed one too, the source is mapped no more. */
 static void tear_down(void)
 {
-    char line[4352];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    ck_assert_ptr_nonnull(maps);
-    while (fgets(line, sizeof line, maps))
-        ck_assert_msg(!strstr(line, ".gguf") && !strstr(line, ".safetensors"), "%s", line);
-    fclose(maps);
+    test_check_unmapped();
     test_folder_end(&folder);
 }
 
-static struct ak_provider *open_ok(const char *path)
+/* The result of an earlier conversion is replaced. */
+static struct akunu_convert_params replacing(const char *type)
 {
-    struct ak_provider *p;
-    struct ak_error error;
-    ck_assert_msg(ak_provider_open(path, &p, &error) == AKUNU_OK, "%s: %s", path, error.message);
-    return p;
-}
-
-static struct akunu_convert_params params_of(const char *type)
-{
-    struct akunu_convert_params params;
-    akunu_convert_params_default(&params, sizeof params);
-    params.type = type;
+    struct akunu_convert_params params = params_of(type);
     params.overwrite = true;
     return params;
 }
 
 static struct ak_provider *convert_ok(const char *from, const struct akunu_convert_params *params)
 {
-    struct akunu_convert_params usual = params_of(NULL);
+    struct akunu_convert_params usual = replacing(NULL);
     ck_assert_msg(akunu_file_convert(from, to, params ? params : &usual) == AKUNU_OK, "%s: %s",
                   from, akunu_last_error());
     return open_ok(to);
@@ -57,7 +43,7 @@ static struct ak_provider *convert_ok(const char *from, const struct akunu_conve
 static void check_fails(const char *from, const struct akunu_convert_params *params,
                         enum akunu_status status, const char *said)
 {
-    struct akunu_convert_params usual = params_of(NULL);
+    struct akunu_convert_params usual = replacing(NULL);
     unlink(to);
     ck_assert_int_eq(akunu_file_convert(from, to, params ? params : &usual), status);
     ck_assert_msg(strstr(akunu_last_error(), said), "'%s' lacks '%s'", akunu_last_error(), said);
@@ -368,7 +354,7 @@ static void check_value(const struct ak_provider *p, const char *key, const char
 START_TEST(names)
 {
     const char *named[] = { "general.name=str:Some name", NULL };
-    struct akunu_convert_params params = params_of(NULL);
+    struct akunu_convert_params params = replacing(NULL);
     char path[128], want[128];
     write_decoder(0, "");
     snprintf(want, sizeof want, "s %s", strrchr(folder.path, '/') + 1);
@@ -429,7 +415,7 @@ START_TEST(file_types)
         { "quantized/fp8", NULL, "u 1", "-" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct akunu_convert_params params = params_of(cases[i].type);
+        struct akunu_convert_params params = replacing(cases[i].type);
         char from[4096];
         snprintf(from, sizeof from, "%s", test_path(cases[i].from));
         struct ak_provider *p = convert_ok(from, &params);
@@ -465,7 +451,7 @@ START_TEST(types)
         { "encoders/bert", "token_embd.weight", AK_QUANT_Q8_0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct akunu_convert_params params = params_of("Q8_0");
+        struct akunu_convert_params params = replacing("Q8_0");
         struct ak_tensor t;
         char from[4096];
         int n_warnings = 0;
@@ -581,7 +567,7 @@ static void remember(enum akunu_log_level level, const char *line, void *user)
 /* A tokenizer of more tokens than the model has, of as many, and none. */
 START_TEST(vocabulary_sizes)
 {
-    struct akunu_convert_params params = params_of(NULL);
+    struct akunu_convert_params params = replacing(NULL);
     struct ak_vocab v;
     params.log = remember;
     write_decoder(0, "");
@@ -625,7 +611,7 @@ START_TEST(stripping_tokens)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
         const char *const named[] = { text, NULL };
-        struct akunu_convert_params params = params_of(NULL);
+        struct akunu_convert_params params = replacing(NULL);
         snprintf(text, sizeof text, "general.name=str:%s", cases[i].name);
         params.override_kv = named;
         write_tokenizer(cases[i].token, "{}");
@@ -703,7 +689,7 @@ END_TEST
 START_TEST(refused)
 {
     static const char *const wrong[] = { "general.name=str:x", "general.x=word:y", NULL };
-    struct akunu_convert_params params = params_of(NULL);
+    struct akunu_convert_params params = replacing(NULL);
     write_decoder(7, ", \"layer_types\": [\"full_attention\", \"sliding_attention\", "
                      "\"sliding_attention\"], \"x\": 0"); /* gemma3 */
     check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED, "after a first layer without one");

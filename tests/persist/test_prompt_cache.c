@@ -12,6 +12,7 @@
 
 #include "api/handles.h"
 #include "tests/golden_model.h"
+#include "tests/process.h"
 
 enum { PROMPT = 150, FILES = 64 };
 
@@ -478,17 +479,6 @@ START_TEST(longer_texts)
 }
 END_TEST
 
-static int count_files(void)
-{
-    int n = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    ck_assert_ptr_nonnull(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
 /* Of several texts with a common beginning the longest one is taken, in whatever order the folder
  * lists them. No file stays open. */
 START_TEST(longest_beginning)
@@ -506,7 +496,7 @@ START_TEST(longest_beginning)
         keep(&f, &cache, ids, kept[i].n);
     }
     ck_assert_int_eq(n_prompts(&f), 4);
-    int n_open = count_files();
+    size_t n_open = test_count_open();
     for (int i = 0; i < 4; i++) {
         text_of(&f, i, kept[i].same, ids);
         ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT), kept[i].n);
@@ -514,7 +504,7 @@ START_TEST(longest_beginning)
         ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT),
                           i == 0 ? kept[i].n : (size_t)kept[i].same);
     }
-    ck_assert_int_eq(count_files(), n_open);
+    ck_assert_uint_eq(test_count_open(), n_open);
     tear_down(&f);
 }
 END_TEST

@@ -1,0 +1,34 @@
+/* What this process holds, to see that something was released: open files and mapped models. Used
+ * by the tests of api/, convert/ and persist/. */
+#ifndef AK_TESTS_PROCESS_H
+#define AK_TESTS_PROCESS_H
+
+#include "tests/test.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Open file descriptors, and two more entries. */
+static inline size_t test_count_open(void)
+{
+    size_t n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* No GGUF or SafeTensors file is mapped. */
+static inline void test_check_unmapped(void)
+{
+    char line[4352];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof line, maps))
+        ck_assert_msg(!strstr(line, ".gguf") && !strstr(line, ".safetensors"), "%s", line);
+    fclose(maps);
+}
+
+#endif
