@@ -36,10 +36,10 @@ struct fake_prepared {
     struct ak_backend_table_options options;
     struct fake_entry *pool;
     float *logits;
-    int32_t *chosen; /* of each row of logits */
+    int32_t *sampled; /* of each row of logits */
     uint64_t runs;
     /* of the last pass */
-    struct ak_gumbel_params draw;
+    struct ak_gumbel_params gumbel;
     uint32_t n_logits, n_best;
 };
 
@@ -97,8 +97,8 @@ static ak_status fake_prepare(struct ak_backend *b, const struct ak_table *table
     ck_assert_ptr_nonnull(p);
     *p = (struct fake_prepared){ .backend = fake, .table = table, .options = *options, .pool = kv };
     p->logits = calloc((size_t)options->max_logits * FAKE_VOCAB, sizeof *p->logits);
-    p->chosen = calloc(options->max_logits, sizeof *p->chosen);
-    ck_assert(p->logits && p->chosen);
+    p->sampled = calloc(options->max_logits, sizeof *p->sampled);
+    ck_assert(p->logits && p->sampled);
     fake->n_prepared++;
     *out = (struct ak_backend_table *)p;
     return AKUNU_OK;
@@ -109,7 +109,7 @@ static void fake_release(struct ak_backend_table *prepared)
     struct fake_prepared *p = (struct fake_prepared *)prepared;
     p->backend->n_prepared--;
     free(p->logits);
-    free(p->chosen);
+    free(p->sampled);
     free(p);
 }
 
@@ -140,13 +140,13 @@ static void fake_check(const struct fake_prepared *p, const struct ak_batch *b)
 }
 
 /* The most likely token; at a temperature, one that its seed and position decide. */
-static int32_t fake_sample(const float *logits, const struct ak_gumbel_params *draw,
+static int32_t fake_sample(const float *logits, const struct ak_gumbel_params *gumbel,
                            uint32_t position)
 {
     uint32_t best = 0;
     for (uint32_t v = 1; v < FAKE_VOCAB; v++)
         best = logits[v] > logits[best] ? v : best;
-    return (int32_t)(draw->temperature > 0.0f ? (draw->seed + position) % FAKE_VOCAB : best);
+    return (int32_t)(gumbel->temperature > 0.0f ? (gumbel->seed + position) % FAKE_VOCAB : best);
 }
 
 static void fake_run(struct ak_backend_table *prepared, const struct ak_batch *b)
@@ -167,11 +167,11 @@ static void fake_run(struct ak_backend_table *prepared, const struct ak_batch *b
         }
         for (uint32_t v = 0; v < FAKE_VOCAB; v++)
             p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
-        p->chosen[row] =
+        p->sampled[row] =
             fake_sample(p->logits + (size_t)row * FAKE_VOCAB, &b->gumbel, b->positions[i]);
         free(ids);
     }
-    p->draw = b->gumbel;
+    p->gumbel = b->gumbel;
     p->n_logits = b->n_logits;
     p->n_best = b->n_best;
     p->runs++;
@@ -191,7 +191,7 @@ static const float *fake_logits(const struct ak_backend_table *p, uint32_t i)
 
 static const int32_t *fake_chosen(const struct ak_backend_table *p)
 {
-    return ((const struct fake_prepared *)p)->chosen;
+    return ((const struct fake_prepared *)p)->sampled;
 }
 
 static uint64_t fake_bytes(const struct ak_backend_table *p)

@@ -87,10 +87,10 @@ void test_st_add(struct test_st *st, const char *name, const char *dtype, const 
 }
 
 void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name,
-                   unsigned blanks)
+                   unsigned n_spaces)
 {
     test_append(&st->header, "}", 1);
-    for (unsigned i = 0; i < blanks; i++)
+    for (unsigned i = 0; i < n_spaces; i++)
         test_append(&st->header, " ", 1);
     test_write_st(folder, name, (const char *)st->header.data, st->data.data, st->data.n);
     free(st->header.data);

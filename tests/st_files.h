@@ -1,4 +1,4 @@
-/* SafeTensors files and checkpoint folders, made up and damaged, for tests of weights/ and
+/* SafeTensors files and checkpoint folders, synthetic and damaged, for tests of weights/ and
  * convert/. */
 #ifndef AK_TESTS_ST_FILES_H
 #define AK_TESTS_ST_FILES_H
@@ -26,8 +26,8 @@ struct test_st {
 };
 void test_st_add(struct test_st *st, const char *name, const char *dtype, const char *shape,
                  const void *data, size_t n);
-/* Closes the header, with `blanks` blanks behind it, writes and frees. */
+/* Closes the header, with n_spaces spaces behind it, writes and frees. */
 void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name,
-                   unsigned blanks);
+                   unsigned n_spaces);
 
 #endif

@@ -1,5 +1,5 @@
-/* Small made-up dispatch tables, and a function that runs them on a backend, to test ops without a
- * model: what a token's row holds comes from an embedding of random numbers, commands follow, and
+/* Small synthetic dispatch tables, and a function that runs them on a backend, to test ops without
+ * a model: what a token's row holds comes from an embedding of random numbers, commands follow, and
  * the last slot's rows come back. Used by tests/cpu/test_steps.c and tests/opencl/test_opencl.c. */
 #ifndef TESTS_TABLE_RIG_H
 #define TESTS_TABLE_RIG_H
@@ -25,7 +25,7 @@ struct rig {
     struct ak_table table;
     struct ak_weights weights;
     struct ak_kv_shape kv;
-    struct ak_gumbel_params draw;
+    struct ak_gumbel_params gumbel;
     uint32_t n_best; /* of the batches */
     struct ak_command commands[RIG_ITEMS_MAX];
     struct ak_op_slot slots[RIG_ITEMS_MAX];
@@ -189,7 +189,7 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_backe
                               .pages = pages,
                               .logit_rows = rows,
                               .n_best = r->n_best,
-                              .gumbel = r->draw };
+                              .gumbel = r->gumbel };
     struct ak_error error = { 0 };
     for (uint32_t s = 0; s < RIG_SEQUENCES; s++)
         for (uint32_t i = 0; i < pass->n[s]; i++, batch.n++) {

@@ -487,7 +487,7 @@ START_TEST(greedy_text)
 }
 END_TEST
 
-/* A seed gives the same text with any number of threads, drawn by the sampler or
+/* A seed gives the same text with any number of threads, sampled by the sampler or
  * by the backend; end tokens stop it unless they are forbidden. */
 START_TEST(seeded_text)
 {
@@ -538,7 +538,7 @@ START_TEST(seeded_text)
 }
 END_TEST
 
-/* The sampled table draws from softmax(logits / temperature): Pearson's
+/* The sampled table samples from softmax(logits / temperature): Pearson's
  * chi-squared over the tokens that are expected ten times or more. */
 START_TEST(gumbel_distribution)
 {
@@ -565,10 +565,10 @@ START_TEST(gumbel_distribution)
     ak_random_seed(&random, 99);
     for (int i = 0; i < DRAWS; i++) {
         int32_t token;
-        struct ak_gumbel_params draw = { .temperature = temperature,
-                                         .seed = ak_random_bits(&random) };
+        struct ak_gumbel_params gumbel = { .temperature = temperature,
+                                           .seed = ak_random_bits(&random) };
         ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 19), AKUNU_OK);
-        ck_assert_int_eq(ak_session_sample(session->inner, &only, 1, draw, &token, &error),
+        ck_assert_int_eq(ak_session_sample(session->inner, &only, 1, gumbel, &token, &error),
                          AKUNU_OK);
         ck_assert(token >= 0 && (size_t)token < n_vocab);
         seen[token]++;

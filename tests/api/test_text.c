@@ -618,7 +618,7 @@ static struct akunu_tokenizer *load_hermes(void)
     return t;
 }
 
-/* Without a template the vocabulary tells the format, and markers are its tokens. */
+/* Without a template the vocabulary decides the format, and markers are its tokens. */
 START_TEST(formats_of_vocabularies)
 {
     struct akunu_tokenizer *t = load_hermes(), *other = load();

@@ -331,32 +331,32 @@ START_TEST(in_effect)
     static const char *const models[] = { "model.gguf", "models/mixed.gguf",
                                           "models/llama-f32.gguf" };
     const char *model = models[_i];
-    struct akunu_counters plain, some, most;
+    struct akunu_counters first, second, third;
     unsigned threads, batch;
     size_t n, m;
     float *expected =
-        run_with(model, "threads: 1\nfloat: {small_n: 16}\n", &n, &plain, &threads, &batch);
+        run_with(model, "threads: 1\nfloat: {small_n: 16}\n", &n, &first, &threads, &batch);
     ck_assert_uint_eq(threads, 1);
     ck_assert_uint_eq(batch, 512);
-    ck_assert_uint_gt(plain.skinny, 0);
-    ck_assert_uint_eq(plain.gemm, 0);
+    ck_assert_uint_gt(first.skinny, 0);
+    ck_assert_uint_eq(first.gemm, 0);
 
     float *got = run_with(model,
                           "threads: 1\nprefill_chunk: 96\nscale32: {small_n: 4}\nscale256: "
                           "{small_n: 4}\nfloat: {small_n: 4}\n",
-                          &m, &some, &threads, &batch);
+                          &m, &second, &threads, &batch);
     ck_assert_uint_eq(batch, 96);
-    ck_assert_uint_eq(some.skinny, 0);
-    ck_assert_uint_eq(some.gemm, plain.skinny);
+    ck_assert_uint_eq(second.skinny, 0);
+    ck_assert_uint_eq(second.gemm, first.skinny);
     ck_assert_uint_eq(n, m);
     ck_assert_mem_eq(got, expected, n * sizeof *got);
     free(got);
 
     got = run_with(
         model, "threads: 2\nscale32: {small_n: 9}\nscale256: {small_n: 9}\nfloat: {small_n: 9}\n",
-        &m, &most, &threads, &batch);
+        &m, &third, &threads, &batch);
     ck_assert_uint_eq(threads, 2);
-    ck_assert_uint_eq(most.gemm, 0);
+    ck_assert_uint_eq(third.gemm, 0);
     ck_assert_mem_eq(got, expected, n * sizeof *got);
     free(got);
     free(expected);

@@ -1,5 +1,5 @@
 /* A model's layers on two backends, both of them the CPU's: the same bits as on one, wherever
- * the cut is, whatever the layers keep. */
+ * the split is, whatever the layers keep. */
 #include "backends/list.h"
 #include "session/session.h"
 #include "tests/golden_model.h"
@@ -75,7 +75,7 @@ static struct ak_session *open_session(struct ak_model *model)
     return session;
 }
 
-/* Prompts by several passes, a fork in the middle of a page, a rewind, a draw. */
+/* Prompts by several passes, a fork in the middle of a page, a rewind, a sampled token. */
 static void run_text(struct ak_model *model, const akunu_token *ids, float *logits,
                      int32_t *sampled, struct ak_backend_counts *counts)
 {
@@ -119,7 +119,7 @@ START_TEST(same_bits)
     static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
     struct golden_text text;
     akunu_token ids[N];
-    int32_t sampled, drawn_again;
+    int32_t sampled, sampled_again;
     struct ak_backend_counts counts, counts_again;
     struct ak_model *model = load(golden_at(_i)->name);
     ck_assert_uint_le(model->spec.config.width, 512);
@@ -130,17 +130,17 @@ START_TEST(same_bits)
     embed(model, ids, pooled[0]);
     for (uint32_t split_layer = 1; split_layer < model->spec.config.n_layers; split_layer++) {
         struct ak_model *split = split_model(model, split_layer);
-        run_text(split, ids, got, &drawn_again, &counts_again);
+        run_text(split, ids, got, &sampled_again, &counts_again);
         embed(split, ids, again[0]);
         ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0,
-                      "%s, cut before layer %u: other logits", golden_at(_i)->name,
+                      "%s, split before layer %u: other logits", golden_at(_i)->name,
                       (unsigned)split_layer);
-        ck_assert_int_eq(sampled, drawn_again);
+        ck_assert_int_eq(sampled, sampled_again);
         ck_assert_uint_eq(counts.gemv, counts_again.gemv);
         ck_assert_uint_eq(counts.skinny, counts_again.skinny);
         ck_assert_uint_eq(counts.gemm, counts_again.gemm);
         ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0,
-                      "%s, cut before layer %u: another embedding", golden_at(_i)->name,
+                      "%s, split before layer %u: another embedding", golden_at(_i)->name,
                       (unsigned)split_layer);
         free_split(split);
     }

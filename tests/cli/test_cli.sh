@@ -315,7 +315,7 @@ check "a seed gives the same text"
 
 exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt --spec-type none
 cmp -s "$out" "$work/seeded"
-check "and without guesses too"
+check "and without drafts too"
 exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt -md "$model"
 cmp -s "$out" "$work/seeded"
 check "and with a draft model"
@@ -326,7 +326,7 @@ says "no draft model is to be used"
 
 exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 0 -np 2 --json
 grep -q '"seed": 1' "$out"
-check "choices have the next seeds"
+check "parallel completions have the next seeds"
 exits 2 run -m "$model" -p "once upon" -np 0
 
 full=$(cat "$work/greedy")
@@ -400,10 +400,10 @@ for how in "-b 1" "-b 3" "-t 1" "-c 64" "--spec-type none" $("$cli" --version | 
 done
 bare="--temp 1.5 --sampler-seq t --json"
 exits 0 $sampled -p "once upon" $bare
-grep -o '"text": [^,]*, "stop' "$out" | head -1 >"$work/drawn"
+grep -o '"text": [^,]*, "stop' "$out" | head -1 >"$work/sampled"
 exits 0 $sampled -p "once upon" $bare --logprobs 0
-grep -o '"text": [^,]*, "stop' "$out" | head -1 | cmp -s - "$work/drawn"
-check "log-probabilities do not change what the backend would have drawn"
+grep -o '"text": [^,]*, "stop' "$out" | head -1 | cmp -s - "$work/sampled"
+check "log-probabilities do not change what the backend would have sampled"
 exits 2 $sampled -p "once upon" --json --logprobs 0 -np 2
 says "no -np"
 exits 0 run -m "$model" -p "once upon" -n 5 --ignore-eos --json
@@ -714,8 +714,8 @@ says "-o json"
 # ---- Relaxed rounding, and OpenBLAS ----
 # Prompts of 64 tokens: fewer are never BLAS's.
 long_ids=$(i=0; while [ $i -lt 64 ]; do printf '%s ' $((i % 50 + 3)); i=$((i + 1)); done)
-# near A B: logits that differ in rounding only.
-near() {
+# is_close A B: logits that differ in rounding only.
+is_close() {
     command -v python3 >/dev/null || return 0
     python3 -c 'import sys
 def floats(path):
@@ -731,9 +731,9 @@ sys.exit(len(a) != len(b) or max(abs(x - y) for x, y in zip(a, b)) > 0.1 * scale
 for relaxed_model in "$model" "$AK_TEST_DATA/models/llama-f32.gguf"; do
     exits 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/own.npy"
     exits 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/l.npy" --relaxed
-    near "$work/own.npy" "$work/l.npy" "--relaxed gives logits near the others"
+    is_close "$work/own.npy" "$work/l.npy" "--relaxed gives logits near the others"
     exits 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/l.npy" --prefill blas
-    near "$work/own.npy" "$work/l.npy" "--prefill blas gives logits near the others"
+    is_close "$work/own.npy" "$work/l.npy" "--prefill blas gives logits near the others"
     exits_with AKUNU_BLAS=libno-such-blas.so.0 0 logits -m "$relaxed_model" --ids "$long_ids" --out "$work/l.npy" --prefill blas
     says "no BLAS"
     cmp -s "$work/l.npy" "$work/own.npy"

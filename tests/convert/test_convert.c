@@ -286,7 +286,7 @@ START_TEST(byte_level)
     write_tokenizer(&folder, pres[_i].pre_tokenizer, pres[_i].ignore_merges);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     enum akunu_status status = akunu_file_convert(folder.path, to, NULL);
-    if (!pres[_i].name) { /* no known one cuts so: it can be named */
+    if (!pres[_i].name) { /* no known rule splits so: it can be named */
         struct akunu_convert_params params = params_of(NULL);
         ck_assert_int_eq(status, AKUNU_ERROR_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(akunu_last_error(), "--pre"));
@@ -720,7 +720,7 @@ START_TEST(killed)
 END_TEST
 
 /* A file that may not become that large stands for a full disk. */
-START_TEST(no_room)
+START_TEST(disk_full)
 {
     struct test_folder folder = test_folder_begin();
     struct rlimit before, small;
@@ -780,7 +780,7 @@ int main(void)
     tcase_add_test(tests, files);
     tcase_add_test(tests, parts_of_the_source);
     tcase_add_test(tests, killed);
-    tcase_add_test(tests, no_room);
+    tcase_add_test(tests, disk_full);
     tcase_add_test(tests, synced);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -186,7 +186,7 @@ static void expect_described(const struct ak_cpu_kernels *amx, const struct bf16
 }
 
 /* The product of a row and a token is that of the two, whatever stands beside them and
- * however rows and tokens are cut: by threads, panels, batches or chunks. */
+ * however rows and tokens are divided: by threads, panels, batches or chunks. */
 START_TEST(bf16_as_described)
 {
     static const size_t lengths[] = { 32, 64, 352, 1056 };

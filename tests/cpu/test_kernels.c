@@ -916,7 +916,7 @@ static float *bf16_products(const struct ak_cpu_kernels *tested, const struct bf
     return y;
 }
 
-/* A product is that of its row and its token, however both are cut. */
+/* A product is that of its row and its token, however both are divided. */
 START_TEST(bf16_products_stand_alone)
 {
     enum { N = 53 };

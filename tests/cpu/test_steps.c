@@ -94,14 +94,14 @@ START_TEST(orders_are_apart)
 }
 END_TEST
 
-/* Of equal logits the first one is chosen, whichever thread has it. */
+/* Of equal logits the first one is sampled, whichever thread has it. */
 START_TEST(first_of_equals)
 {
     enum { VOCABULARY = 64, N = 3 };
     static const uint32_t best[][2] = { { 0, 63 }, { 3, 40 }, { 33, 34 } };
     static const struct rig_pass pass = { { N, 0 } };
     struct rig r;
-    int32_t chosen[N];
+    int32_t sampled[N];
     rig_begin(&r, VOCABULARY, 0.0f, 1.0f);
     for (uint32_t i = 0; i < RIG_VOCAB; i++)
         for (int k = 0; k < 2; k++)
@@ -109,9 +109,9 @@ START_TEST(first_of_equals)
     uint32_t logits = rig_end(&r, 0, VOCABULARY);
     r.table.sampled = rig_slot(&r, 1, AK_OP_ROWS_LOGITS);
     rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.argmax.n = VOCABULARY;
-    rig_run(&r, "cpu", NULL, &pass, 1, NULL, chosen);
+    rig_run(&r, "cpu", NULL, &pass, 1, NULL, sampled);
     for (int i = 0; i < N; i++)
-        ck_assert_int_eq(chosen[i], (int32_t)best[_i][0]);
+        ck_assert_int_eq(sampled[i], (int32_t)best[_i][0]);
     rig_free(&r);
 }
 END_TEST

@@ -29,8 +29,8 @@ enum {
     SKIP = 4,
     CONTINUE = 8,
     EXPORT = 16,
-    MOST_TEXT = 1 << 16,
-    MOST_LINES = 1024
+    TEXT_BYTES_MAX = 1 << 16,
+    LINES_MAX = 1024
 };
 
 static void must(bool holds)
@@ -162,7 +162,7 @@ static const char *const merges[2][4] = { { "t h", "Ġ t", "th e", "Ġt he" },
                                           { "t h", "▁ t", "th e", "▁t he" } };
 
 static struct ak_tokenizer *create_own(const char *model, const char *pre, bool printable,
-                                       bool blank_first)
+                                       bool space_first)
 {
     char written[N_BYTES][8];
     struct ak_text tokens[N_OURS], lines[4];
@@ -182,7 +182,7 @@ static struct ak_tokenizer *create_own(const char *model, const char *pre, bool 
         scores[i] = -(float)i;
     }
     types[N_OURS - 2] = 3;
-    types[N_OURS - 1] = blank_first ? 1 : 4;
+    types[N_OURS - 1] = space_first ? 1 : 4;
     for (unsigned i = 0; i < 4; i++)
         lines[i] = text_of(merges[!printable][i]);
     vocab.model = text_of(model);
@@ -194,7 +194,7 @@ static struct ak_tokenizer *create_own(const char *model, const char *pre, bool 
     vocab.n_merges = 4;
     vocab.merges = lines;
     vocab.bos = N_OURS - 2;
-    vocab.add_space_prefix = blank_first;
+    vocab.add_space_prefix = space_first;
     must(ak_tok_create(&vocab, &t, &error) == AKUNU_OK);
     return t;
 }
@@ -233,24 +233,24 @@ static const char *const own_splits[] = {
     "\"invert\":true},"
     "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}",
 };
-enum { N_SPLITS = sizeof own_splits / sizeof *own_splits, MOST_RULES = 64 };
+enum { N_SPLITS = sizeof own_splits / sizeof *own_splits, RULES_MAX = 64 };
 
-/* What our tokenizers are for: all rules of cutting, and what marks blanks. */
-static struct ak_tokenizer *own(unsigned i, bool *marks, bool *blank_first)
+/* Tokenizers of a small vocabulary: every pre-tokenizer rule, and metaspace. */
+static struct ak_tokenizer *own(unsigned i, bool *marks, bool *space_first)
 {
-    static struct ak_tokenizer *made[MOST_RULES];
+    static struct ak_tokenizer *made[RULES_MAX];
     unsigned n_rules = 0, n_raw = 0;
     char name[64];
 
     while (ak_tok_pre_rules[n_rules].names)
         n_rules++;
     while (ak_tok_char_rules[n_raw].names &&
-           ak_tok_char_rules[n_raw].pattern) /* the one without takes blanks away */
+           ak_tok_char_rules[n_raw].pattern) /* the one without removes spaces */
         n_raw++;
-    must(n_rules + n_raw + N_SPLITS + 2 <= MOST_RULES);
+    must(n_rules + n_raw + N_SPLITS + 2 <= RULES_MAX);
     i %= n_rules + n_raw + N_SPLITS + 2;
     *marks = i >= n_rules && i < n_rules + n_raw + 2;
-    *blank_first = i == n_rules + n_raw;
+    *space_first = i == n_rules + n_raw;
     if (made[i])
         return made[i];
     if (i < n_rules + n_raw) {
@@ -258,19 +258,18 @@ static struct ak_tokenizer *own(unsigned i, bool *marks, bool *blank_first)
                "%63s", name);
         made[i] = create_own("gpt2", name, i < n_rules, false);
     } else if (i < n_rules + n_raw + 2) {
-        made[i] = create_own("llama", "", false, *blank_first);
+        made[i] = create_own("llama", "", false, *space_first);
     } else {
         made[i] = create_own_json(own_splits[i - n_rules - n_raw - 2]);
     }
     return made[i];
 }
 
-/* ▁ comes back as the blank that it stands for, and a blank that was put first comes after
- * control tokens too. */
+/* ▁ decodes to a space. A prefix space is added after control tokens too. */
 static void check_own(unsigned which, const char *text, size_t n, unsigned bits)
 {
-    bool marks, blank_first;
-    struct ak_tokenizer *t = own(which, &marks, &blank_first);
+    bool marks, space_first;
+    struct ak_tokenizer *t = own(which, &marks, &space_first);
     char *plain = malloc(n + 1);
     size_t n_plain = n;
 
@@ -281,7 +280,7 @@ static void check_own(unsigned which, const char *text, size_t n, unsigned bits)
     bits &= ~(unsigned)SKIP;
     if (bits & ADD)
         bits = (bits | SKIP) & ~(unsigned)PARSE;
-    check(t, plain, n_plain, bits, !blank_first || !(bits & (PARSE | CONTINUE)));
+    check(t, plain, n_plain, bits, !space_first || !(bits & (PARSE | CONTINUE)));
     free(plain);
 }
 
@@ -328,11 +327,11 @@ static bool read_vocab(const char *text, size_t n, struct ak_vocab *vocab, struc
             part++;
             if (part == 4)
                 vocab->charsmap = (struct ak_text){ next, (uint32_t)(end - next) };
-        } else if (part == 2 && line.n >= 2 && vocab->n_tokens < MOST_LINES) {
+        } else if (part == 2 && line.n >= 2 && vocab->n_tokens < LINES_MAX) {
             types[vocab->n_tokens] = line.bytes[0] - '0';
             scores[vocab->n_tokens] = (float)('a' - line.bytes[1]) / 4;
             tokens[vocab->n_tokens++] = (struct ak_text){ line.bytes + 2, line.n - 2 };
-        } else if (part == 3 && vocab->n_merges < MOST_LINES) {
+        } else if (part == 3 && vocab->n_merges < LINES_MAX) {
             lines[vocab->n_merges++] = line;
         }
     }
@@ -345,9 +344,9 @@ static bool read_vocab(const char *text, size_t n, struct ak_vocab *vocab, struc
 
 static struct ak_tokenizer *create_of_lines(const char *text, size_t n, struct ak_error *error)
 {
-    static struct ak_text tokens[MOST_LINES], lines[MOST_LINES];
-    static float scores[MOST_LINES];
-    static int32_t types[MOST_LINES];
+    static struct ak_text tokens[LINES_MAX], lines[LINES_MAX];
+    static float scores[LINES_MAX];
+    static int32_t types[LINES_MAX];
     struct ak_vocab vocab;
     struct ak_tokenizer *t = NULL;
 
@@ -417,7 +416,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t begin = defined ? 3 : 2, n = size - begin;
     if (defined && data[2] < n)
         n = data[2];
-    size_t repeat = ak_min_size(often[data[1] >> 6], MOST_TEXT / (n + 1) + 1);
+    size_t repeat = ak_min_size(often[data[1] >> 6], TEXT_BYTES_MAX / (n + 1) + 1);
     char *text = malloc(n * repeat + 1);
     for (size_t i = 0; i < repeat; i++)
         memcpy(text + i * n, data + begin, n);

@@ -125,14 +125,14 @@ START_TEST(forced_tokens)
     ck_assert_uint_eq(f->length, PROMPT + n - 1);
     ck_assert_uint_gt(n, 10);
     ck_assert_uint_le(f->passes, n / 2);
-    for (size_t most = 1; most <= n; most += most < 4 ? 1 : 5) { /* every length */
-        f->params.max_tokens = (int64_t)most;
+    for (size_t limit = 1; limit <= n; limit += limit < 4 ? 1 : 5) { /* every length */
+        f->params.max_tokens = (int64_t)limit;
         generate(f, 0, AKUNU_OK);
-        ck_assert_uint_eq(f->heard.n_tokens, most);
-        ck_assert_uint_eq(f->result.n_generated, most);
+        ck_assert_uint_eq(f->heard.n_tokens, limit);
+        ck_assert_uint_eq(f->result.n_generated, limit);
         ck_assert_mem_eq(f->heard.bytes, literal, f->heard.n_bytes);
-        ck_assert_int_eq(f->result.stop, most == n ? AKUNU_STOP_END : AKUNU_STOP_LENGTH);
-        ck_assert_uint_eq(f->length, PROMPT + most - 1);
+        ck_assert_int_eq(f->result.stop, limit == n ? AKUNU_STOP_END : AKUNU_STOP_LENGTH);
+        ck_assert_uint_eq(f->length, PROMPT + limit - 1);
     }
     f->params.max_tokens = -1;
     generate(f, 7, AKUNU_OK); /* the host stops it within a pass */

@@ -1,4 +1,4 @@
-/* Speculation: a text is the same with guesses and without them, whoever guesses
+/* Speculation: a text is the same with drafts and without them, whoever drafts
  * and whatever the sampler; what stops a text leaves the same behind. */
 #include "generate/speculate.h"
 
@@ -67,7 +67,7 @@ static void check_same(const struct reported *got, const struct reported *expect
     ck_assert_uint_le(got->result.n_accepted, got->result.n_drafted);
 }
 
-/* Greedy, all samplers of the defaults, penalties, and draws of the backend; low enough a
+/* Greedy, all samplers of the defaults, penalties, and tokens sampled by the backend; low enough a
  * temperature that texts repeat. */
 enum { MODES = 4 };
 static struct akunu_generation params_of(int mode, int seed, struct akunu_sampling *sampling)
@@ -90,7 +90,7 @@ static struct akunu_generation params_of(int mode, int seed, struct akunu_sampli
     return params;
 }
 
-/* As if a pass of many tokens took hardly more than that of one: then guesses are made as
+/* As if a pass of many tokens took hardly more than that of one: then drafts are made as
  * soon as there are any, whatever else this machine does. */
 static void make_drafts_cheap(struct akunu_session *session)
 {
@@ -135,7 +135,7 @@ START_TEST(same_text)
             check_same(&with, &without, name);
             n_accepted += with.result.n_accepted;
         }
-    ck_assert_msg(!possible || n_accepted > 0, "%s: no guess was right", name);
+    ck_assert_msg(!possible || n_accepted > 0, "%s: no drafted token was accepted", name);
     akunu_session_free(draft);
     akunu_session_free(session);
     akunu_model_free(model);
@@ -237,7 +237,7 @@ START_TEST(full_context)
 }
 END_TEST
 
-/* A text of one token, which is guessed at once, as far as the context goes and no further. */
+/* A text of one token, which is drafted at once, as far as the context goes and no further. */
 START_TEST(full_context_by_lookup)
 {
     static const struct akunu_logit_bias bias = { .token = 7, .bias = 1000.0f };
@@ -265,7 +265,7 @@ START_TEST(full_context_by_lookup)
 }
 END_TEST
 
-/* Where one guess pays and more do not, who wants two gets none. */
+/* If a draft of one token pays and a longer one does not, a minimum of two gives none. */
 START_TEST(fewest_lookups)
 {
     static const int32_t text[] = { 1, 2, 3, 4, 5, 6, 1, 2, 3 };
@@ -363,7 +363,7 @@ START_TEST(short_draft)
 }
 END_TEST
 
-/* Few, many and sure guesses. */
+/* Short drafts, long ones, and such as are nearly always accepted. */
 START_TEST(limits)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
@@ -393,7 +393,7 @@ START_TEST(limits)
         make_drafts_cheap(session);
         generate(session, "qwen2", &params, 0, AKUNU_OK, &with);
         check_same(&with, &without, "qwen2");
-        ck_assert_msg((with.result.n_drafted > 0) == cases[i].any, "case %zu: %d guesses", i,
+        ck_assert_msg((with.result.n_drafted > 0) == cases[i].any, "case %zu: %d drafted tokens", i,
                       (int)with.result.n_drafted);
     }
     akunu_session_free(draft);

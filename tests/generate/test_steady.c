@@ -201,7 +201,7 @@ static bool on_cancel(void *user)
     return false;
 }
 
-/* Greedy; filtered with penalties; drawn by the backend. */
+/* Greedy; filtered with penalties; sampled by the backend. */
 static void set_mode(int mode, struct akunu_sampling *sampling)
 {
     sampling->seed = 12;

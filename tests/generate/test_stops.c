@@ -38,7 +38,7 @@ static void append_text(char *reported, size_t *n, const char *text, size_t n_te
     reported[*n] = '\0';
 }
 
-/* What is told of a text in pieces of `size` bytes; *held: most bytes that were kept back. */
+/* What is reported of a text in pieces of `size` bytes; *held: most bytes that were kept back. */
 static bool run(const struct stop_case *e, size_t size, char reported[TEXT_MAX], size_t *withheld)
 {
     struct ak_gen_stops stops = { 0 };
@@ -70,15 +70,15 @@ static bool run(const struct stop_case *e, size_t size, char reported[TEXT_MAX],
 START_TEST(in_pieces)
 {
     const struct stop_case *e = &stop_cases[_i];
-    size_t most = 0, withheld;
+    size_t longest = 0, withheld;
     for (size_t i = 0; e->stops[i]; i++)
-        most = ak_max_size(most, strlen(e->stops[i]) - 1);
+        longest = ak_max_size(longest, strlen(e->stops[i]) - 1);
     for (size_t size = 1; size <= strlen(e->text); size++) {
         char reported[TEXT_MAX];
         bool ended = run(e, size, reported, &withheld);
         ck_assert_int_eq(ended, e->ends);
         ck_assert_str_eq(reported, e->reported);
-        ck_assert_uint_le(withheld, most);
+        ck_assert_uint_le(withheld, longest);
     }
 }
 END_TEST

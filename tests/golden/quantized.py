@@ -110,15 +110,15 @@ def mxfp4(name, w, rng):
 
 def zero_points(w, bits, group, symmetric):
     """(scale F16 [rows, groups], zero [rows, groups], q); the last group may be short"""
-    g, most = groups_of(np.pad(w, ((0, 0), (0, -w.shape[1] % group))), group), 2**bits - 1
+    g, q_max = groups_of(np.pad(w, ((0, 0), (0, -w.shape[1] % group))), group), 2**bits - 1
     low, high = np.minimum(g.min(-1), 0), np.maximum(g.max(-1), 0)
     if symmetric:
         high = np.maximum(-low, high)
         low = -high
-    scale = ((high - low) / most).astype(np.float16)
+    scale = ((high - low) / q_max).astype(np.float16)
     s = scale.astype(np.float32)
-    zero = np.full(s.shape, 2 ** (bits - 1)) if symmetric else np.clip(np.round(-low / s), 0, most).astype(int)
-    q = np.clip(np.round(g / s[..., None]) + zero[..., None], 0, most).astype(int)
+    zero = np.full(s.shape, 2 ** (bits - 1)) if symmetric else np.clip(np.round(-low / s), 0, q_max).astype(int)
+    q = np.clip(np.round(g / s[..., None]) + zero[..., None], 0, q_max).astype(int)
     return scale, zero, q.reshape(w.shape[0], -1)[:, : w.shape[1]]
 
 
@@ -203,19 +203,19 @@ def int8(factors="BF16", symmetric=True, one=False):
 def npy(bits, group=None, halves=False, beside=None):
     """`halves`: scales that F16 has; `beside`: another encoding, which is not used."""
     def pack(name, w, rng):
-        most = 2 ** (bits - 1) - 1
+        q_max = 2 ** (bits - 1) - 1
         g = groups_of(w, group or w.shape[1])
-        scale = np.abs(g).max(-1) / np.float32(most)
+        scale = np.abs(g).max(-1) / np.float32(q_max)
         if halves:  # rounded up, so that nothing is clipped
             near = scale.astype(np.float16)
             scale = np.where(near.astype(np.float32) < scale, np.nextafter(near, np.float16(np.inf)), near).astype(np.float32)
-        q = np.clip(np.round(g / scale[..., None]), -most - 1, most).astype(int)
+        q = np.clip(np.round(g / scale[..., None]), -q_max - 1, q_max).astype(int)
         values = (scale[..., None] * q.astype(np.float32)).reshape(w.shape)
         q = q.reshape(w.shape)
         if bits == 8:
             a, b = w.astype(np.float64).ravel(), values.astype(np.float64).ravel()
             assert a @ b / np.sqrt((a @ a) * (b @ b)) >= 0.99995
-        numbers = q.astype(np.int8) if bits == 8 else bit_stream(q + most + 1, bits).view(np.uint8)
+        numbers = q.astype(np.int8) if bits == 8 else bit_stream(q + q_max + 1, bits).view(np.uint8)
         settings = {"bytes": numbers.nbytes + scale.nbytes} | ({"group": group} if group else {}) | ({"scales": "f16"} if halves else {})
         ending = "" if bits == 8 else str(bits)
         entry, arrays = {"shape": list(w.shape), f"int{bits}": settings}, {f"__q{ending}": numbers, f"__s{ending}": scale}

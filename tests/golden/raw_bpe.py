@@ -3,7 +3,7 @@
 
     raw_bpe.py LIBLLAMA.so OUT     (numpy, gguf)
 
-raw.gguf and whitespace.gguf are made up. The lines of the tables: the pre-tokenizer's name, the text (bytes as in the other tables), the ids with control
+raw.gguf and whitespace.gguf are synthetic. The lines of the tables: the pre-tokenizer's name, the text (bytes as in the other tables), the ids with control
 tokens parsed and all added that the model wants.
 """
 import ctypes

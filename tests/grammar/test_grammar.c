@@ -792,7 +792,7 @@ START_TEST(garbage_collection)
         take(m, "abc123 ");
         ck_assert_int_eq(ak_grammar_matcher_get_mask(m, &mask, &error), AKUNU_OK);
     }
-    /* but for a blank and the next word's digits, as at the beginning */
+    /* except a space and the next word's digits, as at the beginning */
     ck_assert(ak_grammar_matcher_is_accepting(m));
     for (size_t i = 0; i < bytes / sizeof *copy; i++)
         ck_assert_uint_eq(copy[i] & ~mask[i], 0);
@@ -875,7 +875,7 @@ START_TEST(generated)
     size_t last, matched = 0, n_bytes;
     const char *piece;
     ck_assert_int_eq(akunu_session_prefill(session, other, prompt, 3, NULL, NULL, &last), AKUNU_OK);
-    /* draws use the seed in another order */
+    /* samples use the seed in another order */
     for (uint64_t i = 0; _i == 0 && i < result.n_generated; i++) {
         struct akunu_batch_token next = { .token = akunu_sampler_sample(
                                               sampler, akunu_session_logits(session, last)),

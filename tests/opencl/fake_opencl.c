@@ -27,7 +27,7 @@
 
 #include "tests/opencl/fake_opencl.h"
 
-enum { MOST_DEVICES = 4 };
+enum { DEVICES_MAX = 4 };
 
 struct _cl_platform_id {
     int unused;
@@ -54,7 +54,7 @@ struct _cl_mem {
 };
 
 static struct _cl_platform_id platform;
-static struct _cl_device_id devices[MOST_DEVICES] = { { 0 }, { 1 }, { 2 }, { 3 } };
+static struct _cl_device_id devices[DEVICES_MAX] = { { 0 }, { 1 }, { 2 }, { 3 } };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_opencl_state state;
@@ -86,7 +86,7 @@ static void read_word(const char *word)
     } else if (n >= 2 && strcmp(name, "memory") == 0) {
         plan.memory = number;
     } else if (n >= 2 && strcmp(name, "devices") == 0) {
-        plan.n_devices = number < MOST_DEVICES ? (unsigned)number : MOST_DEVICES;
+        plan.n_devices = number < DEVICES_MAX ? (unsigned)number : DEVICES_MAX;
     } else if (n >= 2) {
         memcpy(plan.function, name, sizeof name);
         plan.at = number;
@@ -104,7 +104,7 @@ static void read_plan(void)
     snprintf(plan.text, sizeof plan.text, "=%s", text);
     plan.memory = 1 << 30;
     plan.n_devices = 1;
-    plan.narrow = MOST_DEVICES;
+    plan.narrow = DEVICES_MAX;
     state.failures = 0;
     for (const char *word = text; *word; word += strspn(word, ";")) {
         read_word(word);
@@ -208,9 +208,9 @@ FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id id, cl_device_t
 FAKE_OPENCL_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_info what,
                                                    size_t capacity, void *out, size_t *n)
 {
-    static const cl_device_type kinds[MOST_DEVICES] = { CL_DEVICE_TYPE_CPU,
-                                                        CL_DEVICE_TYPE_ACCELERATOR,
-                                                        CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_GPU };
+    static const cl_device_type kinds[DEVICES_MAX] = { CL_DEVICE_TYPE_CPU,
+                                                       CL_DEVICE_TYPE_ACCELERATOR,
+                                                       CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_GPU };
     char name[] = "Fake device 0";
     name[sizeof name - 2] = (char)('0' + id->number);
     if (fails("clGetDeviceInfo"))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The OpenCL backend, on the device that --device names or the first there is: what the
 # command says where there is none, and the models and quantized folders of other tests, whose
-# tables must be the CPU's and whose logits, texts and draws as the CPU's. Without a device it
+# tables must be the CPU's and whose logits, texts and samples as the CPU's. Without a device it
 # skips; AKUNU_REQUIRE_OPENCL=1 makes that a failure.
 set -u
 work=$(mktemp -d) || exit 99

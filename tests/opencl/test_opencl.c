@@ -36,13 +36,13 @@ static struct matrix golden_matrix(enum ak_quant_type type, uint32_t rows, uint3
                         .values = malloc((size_t)rows * cols * sizeof(float)) };
     ck_assert(m.blocks && m.values && n > 0);
     for (size_t i = 0, at; i < count; i++) {
-        float most;
+        float largest;
         do {
             at = rig_bits() % n;
-            most = 0.0f;
+            largest = 0.0f;
             for (size_t j = 0; j < info->block_elems; j++)
-                most = fmaxf(most, fabsf(values[at * info->block_elems + j]));
-        } while (!(most > 1e-12f && most < 1e3f));
+                largest = fmaxf(largest, fabsf(values[at * info->block_elems + j]));
+        } while (!(largest > 1e-12f && largest < 1e3f));
         memcpy((uint8_t *)m.blocks + i * info->block_bytes, golden.data + at * info->block_bytes,
                info->block_bytes);
         memcpy(m.values + i * info->block_elems, values + at * info->block_elems,
@@ -697,12 +697,12 @@ START_TEST(sampling)
     if (_i > 0)
         rig_add(&r, AK_OP_GUMBEL, logits, logits)->params.gumbel.n = VOCABULARY;
     rig_add(&r, AK_OP_ARGMAX, logits, r.table.sampled)->params.argmax.n = VOCABULARY;
-    r.draw = (struct ak_gumbel_params){ .temperature = 0.2f + (float)_i,
-                                        .seed = 0x0123456789abcdefu * (uint64_t)_i };
+    r.gumbel = (struct ak_gumbel_params){ .temperature = 0.2f + (float)_i,
+                                          .seed = 0x0123456789abcdefu * (uint64_t)_i };
     rig_run(&r, "cpu", "scalar", sizes, N_SIZES, NULL, want);
     rig_run(&r, "opencl", NULL, sizes, N_SIZES, NULL, got);
     for (int i = 0; i < ALL_TOKENS; i++)
-        ck_assert_msg(got[i] == want[i], "draw %d, token %d: %d, the CPU chose %d", _i, i,
+        ck_assert_msg(got[i] == want[i], "sample %d, token %d: %d, the CPU chose %d", _i, i,
                       (int)got[i], (int)want[i]);
     rig_free(&r);
 }

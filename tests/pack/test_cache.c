@@ -318,7 +318,7 @@ START_TEST(ranges)
 }
 END_TEST
 
-/* Every window once, whoever takes them; near ones first where that is wanted. */
+/* Every window once, whoever takes them; numa_local ones first where that is wanted. */
 START_TEST(every_window_once)
 {
     enum { THREADS = 3, BYTES = 4096 };
@@ -332,17 +332,17 @@ START_TEST(every_window_once)
     struct ak_pack_job job = { .weights = &model->weights,
                                .backend = model->backend,
                                .pool = pool };
-    for (int near = 0; near < 2; near++) {
+    for (int numa_local = 0; numa_local < 2; numa_local++) {
         struct ak_pack_windows windows;
         ck_assert_int_eq(ak_pack_windows_create(&job, BYTES, &windows, NULL), AKUNU_OK);
-        windows.numa_local = near;
+        windows.numa_local = numa_local;
         ck_assert_uint_eq(windows.n, (model->weights.block_bytes + BYTES - 1) / BYTES);
         size_t next[THREADS] = { 0 }, own = 0, taken = 0;
         uint64_t begin, last = 0;
         bool ascends = true;
         uint8_t *seen = ak_alloc(windows.n, 1);
         while (ak_pack_windows_take(&windows, 1, &next[1], &begin) &&
-               (!near || next[1] < windows.n)) {
+               (!numa_local || next[1] < windows.n)) {
             ascends &= own == 0 || begin > last;
             last = begin;
             ck_assert_uint_eq(seen[begin / BYTES]++, 0);
@@ -350,14 +350,14 @@ START_TEST(every_window_once)
         }
         ck_assert(ascends);
         ck_assert_uint_gt(own, 0);
-        if (near) /* a third; and the first of the second round, which was nobody's yet */
+        if (numa_local) /* a third; and the first of the second round, which was nobody's yet */
             ck_assert_uint_lt(own, windows.n / 2);
         for (unsigned thread = 0; thread < THREADS; thread++)
             while (ak_pack_windows_take(&windows, thread, &next[thread], &begin)) {
                 ck_assert_uint_eq(seen[begin / BYTES]++, 0);
                 taken++;
             }
-        ck_assert_uint_eq(own + taken + (near ? 1 : 0), windows.n);
+        ck_assert_uint_eq(own + taken + (numa_local ? 1 : 0), windows.n);
         ak_free(seen);
         ak_pack_windows_clear(&windows);
     }

@@ -110,13 +110,13 @@ static void check_left(const struct golden_case *c, const struct table *t)
  * expected ten times or more, the rest taken together. */
 static void check_samples(const struct golden_case *c, const struct table *t)
 {
-    const int n_draws = test_is_full() ? 20000 : 4000;
+    const int n_samples = test_is_full() ? 20000 : 4000;
     static uint32_t seen[TOKENS_MAX];
     memset(seen, 0, sizeof seen);
     struct ak_sampler *s = new_sampler(&c->params, t->n);
     for (uint32_t i = 0; i < c->n_accepted; i++)
         ak_sample_accept(s, c->accepted[i]);
-    for (int i = 0; i < n_draws; i++) {
+    for (int i = 0; i < n_samples; i++) {
         int32_t token = sample_token(s, t->logits);
         ck_assert_int_ge(token, 0);
         ck_assert_uint_lt((uint32_t)token, t->n);
@@ -125,9 +125,9 @@ static void check_samples(const struct golden_case *c, const struct table *t)
     ak_sample_free(s);
 
     double chi2 = 0.0, rest_expected = 0.0;
-    uint32_t groups = 0, rest_seen = (uint32_t)n_draws, total = 0;
+    uint32_t groups = 0, rest_seen = (uint32_t)n_samples, total = 0;
     for (uint32_t i = 0; i < c->n_left; i++) {
-        double expected = c->p[i] * n_draws;
+        double expected = c->p[i] * n_samples;
         total += seen[c->left[i]];
         if (expected < 10.0) {
             rest_expected += expected;
@@ -138,8 +138,8 @@ static void check_samples(const struct golden_case *c, const struct table *t)
         rest_seen -= seen[c->left[i]];
         groups++;
     }
-    ck_assert_msg(total == (uint32_t)n_draws, "%u draws of tokens that should be gone",
-                  (uint32_t)n_draws - total);
+    ck_assert_msg(total == (uint32_t)n_samples, "%u samples of tokens that should be gone",
+                  (uint32_t)n_samples - total);
     if (rest_expected >= 10.0) {
         chi2 += ((double)rest_seen - rest_expected) * ((double)rest_seen - rest_expected) /
                 rest_expected;
@@ -302,11 +302,11 @@ START_TEST(penalty_window)
 }
 END_TEST
 
-/* A seed gives the same tokens on every machine: these were drawn on x86-64. */
+/* A seed gives the same tokens on every machine: these were sampled on x86-64. */
 START_TEST(seed_gives_the_same_text)
 {
-    static const int32_t drawn[] = { 159, 297, 456, 482, 370, 73, 376, 350,
-                                     442, 357, 40,  469, 449, 66, 119, 284 };
+    static const int32_t expected[] = { 159, 297, 456, 482, 370, 73, 376, 350,
+                                        442, 357, 40,  469, 449, 66, 119, 284 };
     float logits[512];
     for (int i = 0; i < 512; i++)
         logits[i] = (float)((i * 7919) % 1009) / 101.0f;
@@ -316,11 +316,11 @@ START_TEST(seed_gives_the_same_text)
     params.seed = 42;
     struct ak_sampler *a = new_sampler(&params, 512);
     ck_assert_uint_eq(ak_sample_seed(a), 42);
-    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
-        ck_assert_int_eq(sample_token(a, logits), drawn[i]);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        ck_assert_int_eq(sample_token(a, logits), expected[i]);
     ak_sample_free(a);
 
-    params.seed = UINT64_MAX; /* a random one, which is told and gives the text again */
+    params.seed = UINT64_MAX; /* a random one, which is reported and gives the text again */
     a = new_sampler(&params, 512);
     params.seed = ak_sample_seed(a);
     ck_assert_uint_ne(params.seed, UINT64_MAX);

@@ -276,12 +276,12 @@ static int32_t sample_token(struct ak_sampler *s, const float *logits)
     struct ak_error error = { 0 };
     int32_t token = -1;
     if (ak_sample_token(s, logits, &token, &error) !=
-        AKUNU_OK) /* an assertion that holds is slower than a draw */
+        AKUNU_OK) /* an assertion that holds is slower than a sample */
         ck_abort_msg("%s", error.message);
     return token;
 }
 
-/* The candidates of a draw and their weights are those of the reference. */
+/* The candidates of a sample and their weights are those of the reference. */
 static void check_left(const struct golden *c, const struct ak_sampler *s)
 {
     const struct ak_sample_candidates *left = &s->candidates;
@@ -299,19 +299,20 @@ static void check_left(const struct golden *c, const struct ak_sampler *s)
 }
 
 /* Pearson's chi-squared over tokens that are expected ten times or more, the rest taken
- * together. Seeds are fixed, so a sampler passes always or never. 4,000 draws notice a wrong
+ * together. Seeds are fixed, so a sampler passes always or never. 4,000 samples notice a wrong
  * sampler; the limits of the goldens, for AKUNU_TEST_FULL, are of 100,000. */
 static void check_samples(const struct golden *c, struct ak_sampler *s)
 {
     bool full = test_is_full();
-    uint32_t n_draws = full ? 100000 : 4000, seen[TOKENS_MAX] = { 0 }, n_cells = 0, rest = n_draws;
-    double sum = 0.0, rest_expected = n_draws;
-    for (uint32_t i = 0; i < n_draws; i++)
+    uint32_t n_samples = full ? 100000 : 4000, seen[TOKENS_MAX] = { 0 }, n_cells = 0,
+             rest = n_samples;
+    double sum = 0.0, rest_expected = n_samples;
+    for (uint32_t i = 0; i < n_samples; i++)
         seen[sample_token(s, c->table->logits)]++;
     for (uint32_t i = 0; i < c->table->n; i++) {
-        double expected = c->p[i] * n_draws, d = (double)seen[i] - expected;
+        double expected = c->p[i] * n_samples, d = (double)seen[i] - expected;
         if (c->p[i] == 0.0 && seen[i] > 0)
-            ck_abort_msg("%s: token %u is drawn", c->name, i);
+            ck_abort_msg("%s: token %u is sampled", c->name, i);
         if (expected < 10.0)
             continue;
         sum += d * d / expected;
@@ -348,7 +349,7 @@ static void check_mask(const struct golden *c)
         int32_t token = -1;
         ck_assert_int_eq(ak_sample_token_masked(masked, c->table->logits, allowed, &token, &error),
                          AKUNU_OK);
-        ck_assert_msg(token == sample_token(without, logits), "%s: draw %d", c->name, i);
+        ck_assert_msg(token == sample_token(without, logits), "%s: sample %d", c->name, i);
     }
     ak_sample_free(masked);
     ak_sample_free(without);
@@ -432,7 +433,7 @@ START_TEST(learns_as_the_reference)
 }
 END_TEST
 
-/* A token that was chosen and not taken teaches nothing. */
+/* A sampled token that is not accepted changes no state. */
 START_TEST(learns_only_from_what_is_taken)
 {
     float logits[] = { 1.0f, 0.5f, 0.0f, -0.5f };

@@ -238,7 +238,7 @@ START_TEST(refuses_what_the_model_lacks)
 }
 END_TEST
 
-/* ---- Who draws ---------------------------------------------------------- */
+/* ---- Who samples -------------------------------------------------------- */
 static bool matches_gumbel(const struct akunu_sampling *p)
 {
     struct ak_sampler *s = new_sampler(p);
@@ -409,7 +409,7 @@ static struct akunu_sampling any_sampling(struct ak_random *r, char *letters)
     return p;
 }
 
-/* Whatever the parameters and the logits are, what is chosen is a token with a logit, allowed, and
+/* Whatever the parameters and the logits are, what is sampled is a token with a logit, allowed, and
  * the same again for the same seed. Sanitizers look on. */
 START_TEST(anything_at_all)
 {

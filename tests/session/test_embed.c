@@ -283,7 +283,7 @@ static void remove_folder(const char *folder)
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Replaces names in a SafeTensors header; blanks keep its length. */
+/* Replaces names in a SafeTensors header; spaces keep its length. */
 static void rename_all(char *text, size_t n, const char *from, const char *to)
 {
     size_t n_from = strlen(from), n_to = strlen(to);
@@ -491,22 +491,22 @@ END_TEST
  * in the order of the tokens, of what the last token of each beginning gives. */
 START_TEST(means_of_a_language_model)
 {
-    enum { N_MEANS = 4, MOST_WIDTH = 128 };
+    enum { N_MEANS = 4, WIDTH_MAX = 128 };
     /* and borders of passes of nine */
     static const size_t begins[N_MEANS] = { 0, 30, 2, 21 }, lengths[N_MEANS] = { 40, 5, 9, 18 };
     static const uint32_t batches[] = { 512, 9, 1, 7, 40 };
     struct golden_text text;
     struct akunu_model_info info;
     struct akunu_ids texts[N_MEANS];
-    float want[N_MEANS * MOST_WIDTH], unit[N_MEANS * MOST_WIDTH], got[N_MEANS * MOST_WIDTH];
+    float want[N_MEANS * WIDTH_MAX], unit[N_MEANS * WIDTH_MAX], got[N_MEANS * WIDTH_MAX];
     golden_read_text("qwen3", &text);
     struct akunu_model *model = golden_load("qwen3", NULL);
     ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
-    ck_assert_uint_le(info.width, MOST_WIDTH);
+    ck_assert_uint_le(info.width, WIDTH_MAX);
     size_t width = info.width;
     struct akunu_session *session = golden_session(model, 1, 512, AKUNU_KV_F32);
     for (size_t i = 0; i < N_MEANS; i++) {
-        double sums[MOST_WIDTH] = { 0 };
+        double sums[WIDTH_MAX] = { 0 };
         texts[i] = (struct akunu_ids){ text.ids + begins[i], lengths[i] };
         for (size_t n = 1; n <= lengths[i]; n++) {
             struct akunu_ids beginning = { texts[i].ids, n };

@@ -154,13 +154,13 @@ START_TEST(pages_suffice)
     ck_assert_uint_eq(ak_session_kv_count_pages(UINT32_MAX - 64, UINT32_MAX), UINT32_MAX - 1);
     ck_assert_uint_eq(ak_session_kv_count_pages(UINT32_MAX, UINT32_MAX), 0); /* too many */
     for (uint32_t context = 3; context < 400; context++) {
-        uint32_t most = 0;
+        uint32_t max = 0;
         for (uint32_t a = 1; a < context; a++)
             for (uint32_t b = 1; a + b < context; b++) {
                 uint32_t pages = (a + 63) / 64 + (b + 63) / 64 + (context - a - b + 63) / 64;
-                most = pages > most ? pages : most;
+                max = pages > max ? pages : max;
             }
-        ck_assert_uint_eq(ak_session_kv_count_pages(context, 3), most);
+        ck_assert_uint_eq(ak_session_kv_count_pages(context, 3), max);
     }
 }
 END_TEST

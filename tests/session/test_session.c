@@ -1269,8 +1269,8 @@ START_TEST(penalties_look_back)
 }
 END_TEST
 
-/* Without filters the backend draws, from the second token on. */
-START_TEST(backend_draws)
+/* Without filters the backend samples, from the second token on. */
+START_TEST(backend_samples)
 {
     struct fixture *f = fixture_new();
     open_session(f);
@@ -1287,8 +1287,8 @@ START_TEST(backend_draws)
     ck_assert_ptr_nonnull(sampled);
     ck_assert_ptr_eq(sampled->table, &f->model.sampled_table);
     ck_assert_uint_eq(sampled->runs, 19);
-    ck_assert(sampled->draw.temperature == 0.75f);
-    ck_assert_int_eq(l.reported[19], (int32_t)((sampled->draw.seed + 58) % FAKE_VOCAB));
+    ck_assert(sampled->gumbel.temperature == 0.75f);
+    ck_assert_int_eq(l.reported[19], (int32_t)((sampled->gumbel.seed + 58) % FAKE_VOCAB));
     ck_assert_ptr_null(ak_session_logits(f->session, 0));
 
     /* both tables write the same cache */
@@ -1315,8 +1315,8 @@ static void on_logprobs(akunu_token token, float logprob, const struct akunu_log
     l->logprobs[l->n_logprobs++] = logprob;
 }
 
-/* The log-probability of each token that is drawn is the log of softmax at its position. */
-START_TEST(logprobs_of_draws)
+/* The log-probability of each token that is sampled is the log of softmax at its position. */
+START_TEST(logprobs_of_samples)
 {
     enum { N_PROMPT = 40, N = 20 };
     struct fixture *f = fixture_new();
@@ -1343,7 +1343,7 @@ START_TEST(logprobs_of_draws)
 }
 END_TEST
 
-/* Where a token's logits depend on the pass that it is in, nothing is guessed. */
+/* Where a token's logits depend on the pass that it is in, nothing is drafted. */
 START_TEST(inexact_backends)
 {
     struct fixture *f = fixture_new();
@@ -1353,7 +1353,7 @@ START_TEST(inexact_backends)
     struct listener l = { .cancel_after = -1 };
     struct akunu_sampling sampling;
     struct akunu_generation g = greedy(50, &sampling);
-    sampling.temperature = 1.0f; /* draws that come again */
+    sampling.temperature = 1.0f; /* the same samples again */
     struct akunu_result r = generate(f, s, 120, &g, &l, AKUNU_OK);
     ck_assert_uint_eq(r.n_drafted, 0);
     ck_assert_uint_eq(
@@ -1397,8 +1397,8 @@ int main(void)
     tcase_add_test(tests, greedy_text);
     tcase_add_test(tests, host_stops);
     tcase_add_test(tests, penalties_look_back);
-    tcase_add_test(tests, backend_draws);
-    tcase_add_test(tests, logprobs_of_draws);
+    tcase_add_test(tests, backend_samples);
+    tcase_add_test(tests, logprobs_of_samples);
     tcase_add_test(tests, inexact_backends);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

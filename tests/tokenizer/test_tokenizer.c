@@ -69,8 +69,8 @@ static size_t tokenize(struct ak_tokenizer *t, const char *text, size_t n, unsig
     return n_ids;
 }
 
-static size_t detokenize(struct ak_tokenizer *t, const int32_t *ids, size_t n_ids,
-                         unsigned flags, char *text, size_t capacity)
+static size_t detokenize(struct ak_tokenizer *t, const int32_t *ids, size_t n_ids, unsigned flags,
+                         char *text, size_t capacity)
 {
     struct ak_error error = { 0 };
     size_t n;
@@ -109,8 +109,8 @@ static void check_ids(struct ak_tokenizer *t, const char *text, size_t n, unsign
     ck_assert_msg(strcmp(got, want) == 0, "row %s\n got %s\nwant %s", row, got, want);
 }
 
-static void check_text(struct ak_tokenizer *t, const char *ids, unsigned flags,
-                       const char *want, size_t n_want, const char *row)
+static void check_text(struct ak_tokenizer *t, const char *ids, unsigned flags, const char *want,
+                       size_t n_want, const char *row)
 {
     int32_t numbers[MAX_IDS];
     char got[MAX_BYTES], *end = NULL;
@@ -196,7 +196,7 @@ END_TEST
 static void check_long(struct ak_tokenizer *t, const char *part, size_t n);
 
 /* Tables of a name, a text and ids: `name` is a file's, or a pre-tokenizer's over a vocabulary. */
-static void check_named(const char *table, const char *over, unsigned flags, int least)
+static void check_named(const char *table, const char *over, unsigned flags, int min_rows)
 {
     struct ak_tokenizer *t = NULL;
     char *line = NULL, last[64] = "";
@@ -219,7 +219,7 @@ static void check_named(const char *table, const char *over, unsigned flags, int
         check_ids(t, text, n, flags, rest, name);
         rows++;
     }
-    ck_assert_int_ge(rows, least);
+    ck_assert_int_ge(rows, min_rows);
     ak_tok_free(t);
     free(line);
     fclose(file);
@@ -287,7 +287,7 @@ START_TEST(pipelines_take_linear_time)
 }
 END_TEST
 
-/* A megabyte of one letter, digit, blank, mark, for every rule. */
+/* A megabyte of one letter, digit, space, mark, for every rule. */
 START_TEST(every_rule_takes_linear_time)
 {
     static const char *const parts[] = { "a",         "A",  "1",        " ",
@@ -387,7 +387,7 @@ static uint32_t next_random(uint32_t *state)
     return *state;
 }
 
-/* Bytes of all kinds: letters and blanks, whole characters, stray bytes, NUL. */
+/* Bytes of all kinds: letters and spaces, whole characters, stray bytes, NUL. */
 static size_t random_bytes(uint32_t *state, char *out, size_t capacity)
 {
     static const char *const parts[] = { " ",
@@ -598,7 +598,7 @@ START_TEST(stream_holds_back_and_replaces)
 }
 END_TEST
 
-START_TEST(first_blank) /* a blank that the tokenizer put there goes, another one stays */
+START_TEST(first_space) /* a prefix space is removed, another one stays */
 {
     struct ak_tokenizer *t = load("llama", NULL);
     int32_t ids[8];
@@ -936,7 +936,7 @@ int main(void)
     tcase_add_test(tcase, capacity_is_respected);
     tcase_add_loop_test(tcase, stream_is_the_text_in_whole_characters, 0, N_DISTINCT);
     tcase_add_test(tcase, stream_holds_back_and_replaces);
-    tcase_add_test(tcase, first_blank);
+    tcase_add_test(tcase, first_space);
     tcase_add_test(tcase, what_is_added);
     tcase_add_test(tcase, what_ends_a_text);
     tcase_add_test(tcase, ends_of_harmony);

@@ -167,9 +167,9 @@ END_TEST
 
 #define BPE_OF(vocab, merges)                                                                      \
     "{\"model\":{\"type\":\"BPE\",\"vocab\":" vocab ",\"merges\":" merges "}}"
-#define WORDPIECE_OF(most)                                                                         \
+#define WORDPIECE_OF(max_chars)                                                                    \
     "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0},\"continuing_subword_prefix\":\"##\"," \
-    "\"max_input_chars_per_word\":" most "}}"
+    "\"max_input_chars_per_word\":" max_chars "}}"
 #define WITH(part)                                                                                 \
     "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}," part "}"
 

@@ -1,5 +1,5 @@
 /* Grammars of tool calls: what they let through is parsed as calls that the tools'
- * schemas allow, and they let through what models of the format write. Texts are drawn
+ * schemas allow, and they let through what models of the format write. Texts are sampled
  * from each grammar at random, and the goldens of test_calls.c are held against it. */
 #include "tests/test.h"
 #include <jansson.h>
@@ -62,7 +62,7 @@ static bool accepts(struct ak_grammar *g, const char *text)
     return taken(g, text, strlen(text), &end) == strlen(text) && end;
 }
 
-static unsigned draw(unsigned *state)
+static unsigned next_random(unsigned *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
@@ -79,10 +79,10 @@ static size_t try_bytes(struct ak_grammar_matcher *m, char *text, const char *by
     return done;
 }
 
-/* One byte that is allowed, from a place drawn; 0 where none is. */
+/* One byte that is allowed, starting at a random one; 0 where none is. */
 static size_t try_any_byte(struct ak_grammar_matcher *m, unsigned *state, char *text)
 {
-    unsigned byte = draw(state) % 97;
+    unsigned byte = next_random(state) % 97;
     size_t done = 0;
 
     for (unsigned tries = 0; done == 0 && tries < 97; tries++) {
@@ -95,7 +95,7 @@ static size_t try_any_byte(struct ak_grammar_matcher *m, unsigned *state, char *
 }
 
 /* A text of the grammar: letters at random, and once it is long what ends parts of it. */
-static size_t sample(struct ak_grammar *g, unsigned *state, char *text, size_t most)
+static size_t sample(struct ak_grammar *g, unsigned *state, char *text, size_t capacity)
 {
     static const char *const ends[] = { "\"",
                                         "'",
@@ -110,9 +110,10 @@ static size_t sample(struct ak_grammar *g, unsigned *state, char *text, size_t m
     struct ak_grammar_matcher *m = match(g);
     size_t n = 0;
 
-    while (n + 64 < most && !(ak_grammar_matcher_is_accepting(m) &&
-                              (ak_grammar_matcher_must_end(m) || draw(state) % 4 == 0))) {
-        const char *end = ends[draw(state) % (sizeof ends / sizeof ends[0])];
+    while (n + 64 < capacity &&
+           !(ak_grammar_matcher_is_accepting(m) &&
+             (ak_grammar_matcher_must_end(m) || next_random(state) % 4 == 0))) {
+        const char *end = ends[next_random(state) % (sizeof ends / sizeof ends[0])];
         size_t done = n > 60 ? try_bytes(m, text + n, end, strlen(end)) : 0;
         done = done ? done : try_any_byte(m, state, text + n);
         if (done == 0)
@@ -175,7 +176,7 @@ static void check_call(const char *format, const char *text, json_t *call)
     json_decref(list);
 }
 
-START_TEST(drawn_texts_are_calls)
+START_TEST(sampled_texts_are_calls)
 {
     const struct ak_tc_format *format = ak_tc_format_at((size_t)_i);
     struct ak_tc_grammar_params given = rules(format->name, "required");
@@ -203,26 +204,28 @@ END_TEST
 
 /* Something that means something to the parser: a marker of any shape, or what begins like a call.
  */
-static const char *draw_marker(const struct ak_tc_format *f, unsigned *state)
+static const char *random_marker(const struct ak_tc_format *f, unsigned *state)
 {
     static const char *const others[] = {
         "{",        "[",   "```json\n", "{\"name\": \"now\", \"arguments\": {\"a\": 1}}",
         "now(a=1)", "now", " ",         "\n"
     };
-    const struct ak_tc_syntax *s = &f->syntaxes[draw(state) % f->n_syntaxes];
+    const struct ak_tc_syntax *s = &f->syntaxes[next_random(state) % f->n_syntaxes];
     size_t n_reasonings = 0;
 
     while (ak_tc_reasoning_at(n_reasonings))
         n_reasonings++;
-    const struct ak_tc_reasoning *t = ak_tc_reasoning_at(draw(state) % n_reasonings);
-    const char *const list[] = { s->section,     s->begin, s->begin, s->end,
-                                 s->section_end, t->begin, t->end,   others[draw(state) % 8] };
-    return list[draw(state) % 8];
+    const struct ak_tc_reasoning *t = ak_tc_reasoning_at(next_random(state) % n_reasonings);
+    const char *const list[] = {
+        s->section,     s->begin, s->begin, s->end,
+        s->section_end, t->begin, t->end,   others[next_random(state) % 8]
+    };
+    return list[next_random(state) % 8];
 }
 
 /* Where any text may come too: whatever the parser takes for a call in it is one that the
  * schemas allow, and no call breaks. */
-START_TEST(drawn_texts_with_calls)
+START_TEST(sampled_texts_with_calls)
 {
     const struct ak_tc_format *format = ak_tc_format_at((size_t)_i);
     struct ak_tc_grammar_params given = rules(format->name, "auto");
@@ -235,9 +238,9 @@ START_TEST(drawn_texts_with_calls)
         size_t n = 0, i;
         json_t *call;
         while (n < 500 && !(n > 40 && ak_grammar_matcher_is_accepting(m))) {
-            const char *marker = draw(&state) % 3 || (n > 200 && draw(&state) % 2) ?
+            const char *marker = next_random(&state) % 3 || (n > 200 && next_random(&state) % 2) ?
                                      NULL :
-                                     draw_marker(format, &state);
+                                     random_marker(format, &state);
             static const char *const ends[] = { "\"",
                                                 "'",
                                                 "}",
@@ -249,10 +252,11 @@ START_TEST(drawn_texts_with_calls)
                                                 "<|\"|>",
                                                 "<escape>",
                                                 "</｜DSML｜parameter>" };
-            const char *end = ends[draw(&state) % (sizeof ends / sizeof ends[0])];
+            const char *end = ends[next_random(&state) % (sizeof ends / sizeof ends[0])];
             size_t done = marker ? try_bytes(m, text + n, marker, strlen(marker)) :
-                          n > 60 && draw(&state) % 2 ? try_bytes(m, text + n, end, strlen(end)) :
-                                                       0;
+                          n > 60 && next_random(&state) % 2 ?
+                                   try_bytes(m, text + n, end, strlen(end)) :
+                                   0;
             done = done ? done : try_any_byte(m, &state, text + n);
             if (done == 0)
                 break;
@@ -319,8 +323,8 @@ static Suite *suite(void)
 
     while (ak_tc_format_at((size_t)n))
         n++;
-    tcase_add_loop_test(t, drawn_texts_are_calls, 0, n);
-    tcase_add_loop_test(t, drawn_texts_with_calls, 0, n);
+    tcase_add_loop_test(t, sampled_texts_are_calls, 0, n);
+    tcase_add_loop_test(t, sampled_texts_with_calls, 0, n);
     tcase_add_loop_test(t, written_texts_are_allowed, 0, n);
     suite_add_tcase(s, t);
     return s;

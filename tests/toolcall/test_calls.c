@@ -75,24 +75,26 @@ static void forget(struct outcome *o)
     free(o->record.text);
 }
 
-static unsigned draw(unsigned *state)
+static unsigned next_random(unsigned *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 16;
 }
 
-/* most: the longest piece; 0: all at once, 1: byte by byte, else pieces of random lengths. */
+/* max_piece: the longest piece; 0: all at once, 1: byte by byte, else pieces of random lengths. */
 static struct outcome feed(const struct akunu_reply_params *params, const char *text, size_t n,
-                           unsigned most)
+                           unsigned max_piece)
 {
     struct outcome o = { 0 };
-    unsigned state = most;
+    unsigned state = max_piece;
     struct akunu_reply *reply = akunu_reply_new(params, on_event, &o.record);
 
     ck_assert_msg(reply != NULL, "%s", akunu_last_error());
     ck_assert_ptr_null(akunu_reply_message(reply));
     for (size_t at = 0; at < n;) {
-        size_t piece = most == 0 ? n : most == 1 ? 1 : 1 + draw(&state) % most;
+        size_t piece = max_piece == 0 ? n :
+                       max_piece == 1 ? 1 :
+                                        1 + next_random(&state) % max_piece;
         piece = piece < n - at ? piece : n - at;
         char *copy = malloc(piece); /* so that reading past it is seen */
         memcpy(copy, text + at, piece);
@@ -226,8 +228,8 @@ static void check_case(const char *file_name, json_t *file, json_t *one)
     agree(where, &whole);
     ck_assert_msg(note ? strstr(whole.notes, json_string_value(note)) != NULL : !whole.notes[0],
                   "%s: %s", where, whole.notes);
-    for (unsigned most = 1; most < 12; most++) {
-        struct outcome pieces = feed(&g.params, g.text, g.n, most);
+    for (unsigned max_piece = 1; max_piece < 12; max_piece++) {
+        struct outcome pieces = feed(&g.params, g.text, g.n, max_piece);
         same(where, &whole, &pieces);
         forget(&pieces);
     }
@@ -312,19 +314,19 @@ START_TEST(open_sections)
 }
 END_TEST
 
-/* A reply drops text that it needs no more, blanks that wait and a begun call apart: wherever a
+/* A reply drops text that it needs no more, except withheld whitespace and a begun call: wherever a
  * long one is cut in two, it is the same. */
 START_TEST(long_replies)
 {
-    enum { CONTENT = 5000, BLANKS = 3 };
+    enum { CONTENT = 5000, NEWLINES = 3 };
     static const char call[] =
         "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";
-    static char text[CONTENT + BLANKS + sizeof call];
+    static char text[CONTENT + NEWLINES + sizeof call];
     struct akunu_reply_params params;
 
     memset(text, 'x', CONTENT);
-    memset(text + CONTENT, '\n', BLANKS);
-    memcpy(text + CONTENT + BLANKS, call, sizeof call);
+    memset(text + CONTENT, '\n', NEWLINES);
+    memcpy(text + CONTENT + NEWLINES, call, sizeof call);
     akunu_reply_params_default(&params, sizeof params);
     params.format = "hermes";
     for (size_t cut = CONTENT; cut <= strlen(text); cut++) {

@@ -41,9 +41,9 @@ static void check_refused(const char *path, const char *what, const char *const 
                       error.message, *named);
 }
 
-/* Two tensors, with the file's data at an odd address unless `blanks` says otherwise. */
+/* Two tensors, with the file's data at an odd address unless `n_spaces` says otherwise. */
 static void write_small(const struct test_folder *folder, const char *name, const char *prefix,
-                        unsigned blanks)
+                        unsigned n_spaces)
 {
     static const float norm[3] = { 1.0f, -2.0f, 0.5f };
     static const int16_t numbers[4] = { 1, -2, 3, -32768 };
@@ -54,7 +54,7 @@ static void write_small(const struct test_folder *folder, const char *name, cons
     test_st_add(&st, "numbers", "I16", "2,2", numbers, sizeof numbers);
     test_st_add(&st, "scalar", "F32", "", norm, 4);
     test_st_add(&st, "nothing", "F32", "0,3", norm, 0);
-    test_st_write(&st, folder, name, blanks);
+    test_st_write(&st, folder, name, n_spaces);
 }
 
 /* ---- What is in them ---------------------------------------------------- */
@@ -68,7 +68,7 @@ static ak_status add_values(const struct ak_tensor *tensor, uint64_t first, uint
     return AKUNU_OK;
 }
 
-/* Any number of blanks behind the header, so any address of the data. */
+/* Any number of spaces behind the header, so any address of the data. */
 START_TEST(contents)
 {
     struct test_folder folder = test_folder_begin();
@@ -833,10 +833,10 @@ static void write_config(const struct conversion *c, const struct test_folder *f
 }
 
 /* Whether a pass computes the same sums in the same order. */
-static bool convert(const char *name, const struct test_folder *folder, unsigned blanks)
+static bool convert(const char *name, const struct test_folder *folder, unsigned n_spaces)
 {
     char path[4096];
-    struct conversion c = { .stacked = blanks & 1 };
+    struct conversion c = { .stacked = n_spaces & 1 };
     struct ak_tensor tensor;
     struct ak_provider *p = open_ok(golden_path(name, ".gguf", path));
     ck_assert_int_eq(ak_family_find(p, &c.family, NULL), AKUNU_OK);
@@ -844,8 +844,8 @@ static bool convert(const char *name, const struct test_folder *folder, unsigned
     ck_assert_int_eq(c.family->describe(p, &c.config, &c.descriptor, NULL), AKUNU_OK);
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
         convert_tensor(&c, p, &tensor);
-    write_config(&c, folder, blanks & 1);
-    test_st_write(&c.st, folder, "model.safetensors", blanks);
+    write_config(&c, folder, n_spaces & 1);
+    test_st_write(&c.st, folder, "model.safetensors", n_spaces);
     ak_provider_close(p);
     return !c.family->gguf_interleaved && c.family->hf_norm_offset == 0.0f;
 }

@@ -200,7 +200,7 @@ static double worst_row(const struct ak_composed_tensor *a, uint32_t row)
 {
     float *wanted = calloc(a->cols, sizeof *wanted), *packed = calloc(a->cols, sizeof *packed);
     uint8_t *blocks = malloc(a->cols * sizeof(float));
-    double worst = 0.0, most = 0.0;
+    double worst = 0.0, largest = 0.0;
     ck_assert(wanted && packed && blocks);
     ak_composed_dequantize(a, row, 0, a->cols, wanted);
     ak_composed_make_blocks(a, row, 0, a->cols, blocks);
@@ -209,12 +209,12 @@ static double worst_row(const struct ak_composed_tensor *a, uint32_t row)
         double value = (double)wanted[a->order ? a->order[k] : k];
         double off = fabs((double)packed[k] - value);
         worst = off > worst ? off : worst;
-        most = fabs(value) > most ? fabs(value) : most;
+        largest = fabs(value) > largest ? fabs(value) : largest;
     }
     free(wanted);
     free(packed);
     free(blocks);
-    return most > 0.0 ? worst / most : worst;
+    return largest > 0.0 ? worst / largest : worst;
 }
 
 START_TEST(packed_values)

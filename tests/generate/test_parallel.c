@@ -1,7 +1,7 @@
 /* Several continuations from one prompt: each is the text that is made alone with its seed. */
 #include "tests/golden_model.h"
 
-enum { CHOICES = 4, REPORTED_MAX = 100, MODES = 4 };
+enum { COMPLETIONS = 4, REPORTED_MAX = 100, MODES = 4 };
 
 struct reported {
     size_t n, stop_after; /* 0: never */
@@ -16,12 +16,12 @@ static void record(struct reported *reported, akunu_token token)
     reported->tokens[reported->n++] = token;
 }
 
-static bool on_choice(size_t choice, akunu_token token, const char *text, size_t n_bytes,
-                      void *user)
+static bool on_completion(size_t completion, akunu_token token, const char *text, size_t n_bytes,
+                          void *user)
 {
-    struct reported *reported = (struct reported *)user + choice;
+    struct reported *reported = (struct reported *)user + completion;
     (void)text, (void)n_bytes;
-    ck_assert_uint_lt(choice, CHOICES);
+    ck_assert_uint_lt(completion, COMPLETIONS);
     record(reported, token);
     return reported->n != reported->stop_after;
 }
@@ -45,7 +45,7 @@ static struct akunu_generation params_of(int mode, struct akunu_sampling *sampli
     sampling->temperature = mode == 0 ? 0.0f : 0.9f;
     if (mode == 2)
         sampling->repeat_penalty = 1.2f;
-    if (mode == 3) { /* the backend draws */
+    if (mode == 3) { /* the backend samples */
         sampling->top_k = 0;
         sampling->top_p = 1.0f;
         sampling->min_p = 0.0f;
@@ -57,15 +57,15 @@ static struct akunu_session *open_session(const struct akunu_model *model, uint3
 {
     struct akunu_session_params params = golden_params(2, 64, AKUNU_KV_F16);
     params.context = context;
-    params.max_sequences = CHOICES;
+    params.max_sequences = COMPLETIONS;
     struct akunu_session *session = akunu_session_new(model, &params);
     ck_assert_msg(session != NULL, "%s", akunu_last_error());
     return session;
 }
 
-static void free_all(struct akunu_session *session, akunu_sequence sequences[CHOICES])
+static void free_all(struct akunu_session *session, akunu_sequence sequences[COMPLETIONS])
 {
-    for (int i = 0; i < CHOICES; i++)
+    for (int i = 0; i < COMPLETIONS; i++)
         akunu_sequence_free(session, sequences[i]);
 }
 
@@ -82,32 +82,33 @@ START_TEST(as_if_alone)
             continue;
         struct akunu_sampling sampling;
         struct akunu_generation params = params_of(mode, &sampling);
-        struct reported choices[CHOICES] = { { 0 } };
-        struct akunu_result results[CHOICES];
-        akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
-        choices[2].stop_after = 5;
-        for (int i = 0; i < CHOICES; i++)
+        struct reported completions[COMPLETIONS] = { { 0 } };
+        struct akunu_result results[COMPLETIONS];
+        akunu_sequence sequences[COMPLETIONS] = { akunu_sequence_new(session) };
+        completions[2].stop_after = 5;
+        for (int i = 0; i < COMPLETIONS; i++)
             results[i].size = sizeof results[i];
-        enum akunu_status status =
-            akunu_session_generate_parallel(session, sequences, CHOICES, text.ids, text.n_prompt,
-                                            &params, on_choice, NULL, choices, results);
+        enum akunu_status status = akunu_session_generate_parallel(
+            session, sequences, COMPLETIONS, text.ids, text.n_prompt, &params, on_completion, NULL,
+            completions, results);
         ck_assert_msg(status == AKUNU_OK, "%s: %s", name, akunu_last_error());
-        uint32_t lengths[CHOICES];
-        for (int i = 0; i < CHOICES; i++)
+        uint32_t lengths[COMPLETIONS];
+        for (int i = 0; i < COMPLETIONS; i++)
             lengths[i] = akunu_sequence_length(session, sequences[i]);
         free_all(session, sequences);
 
-        for (int i = 0; i < CHOICES; i++) {
-            struct reported alone = { .stop_after = choices[i].stop_after };
+        for (int i = 0; i < COMPLETIONS; i++) {
+            struct reported alone = { .stop_after = completions[i].stop_after };
             struct akunu_result result = { .size = sizeof result };
             akunu_sequence sequence = akunu_sequence_new(session);
             sampling.seed = 40 + (uint64_t)i;
             ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, text.n_prompt,
                                                     &params, on_piece, NULL, &alone, &result),
                              AKUNU_OK);
-            ck_assert_msg(alone.n == choices[i].n && memcmp(alone.tokens, choices[i].tokens,
-                                                            alone.n * sizeof *alone.tokens) == 0,
-                          "%s, mode %d: choice %d is another text", name, mode, i);
+            ck_assert_msg(alone.n == completions[i].n &&
+                              memcmp(alone.tokens, completions[i].tokens,
+                                     alone.n * sizeof *alone.tokens) == 0,
+                          "%s, mode %d: completion %d is another text", name, mode, i);
             ck_assert_int_eq(results[i].stop, result.stop);
             ck_assert_uint_eq(results[i].n_prompt, result.n_prompt);
             ck_assert_uint_eq(results[i].n_generated, result.n_generated);
@@ -130,16 +131,16 @@ START_TEST(one_prefill)
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(1, &sampling);
     struct akunu_counters counters;
-    struct reported choices[CHOICES] = { { 0 } };
-    akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
+    struct reported completions[COMPLETIONS] = { { 0 } };
+    akunu_sequence sequences[COMPLETIONS] = { akunu_sequence_new(session) };
     params.max_tokens = 10;
     sampling.ignore_end = true;
-    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, CHOICES, text.ids,
-                                                     text.n_prompt, &params, on_choice, NULL,
-                                                     choices, NULL),
+    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, COMPLETIONS, text.ids,
+                                                     text.n_prompt, &params, on_completion, NULL,
+                                                     completions, NULL),
                      AKUNU_OK);
     ck_assert_int_eq(akunu_session_counters(session, &counters, sizeof counters), AKUNU_OK);
-    ck_assert_uint_eq(counters.tokens, text.n_prompt + 9 * CHOICES);
+    ck_assert_uint_eq(counters.tokens, text.n_prompt + 9 * COMPLETIONS);
     ck_assert_uint_eq(counters.passes, (text.n_prompt + 63) / 64 + 9);
     akunu_session_free(session);
     akunu_model_free(model);
@@ -155,17 +156,18 @@ START_TEST(full_context)
     struct akunu_session *session = open_session(model, 70);
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(1, &sampling);
-    struct reported choices[CHOICES] = { { 0 } };
-    struct akunu_result results[CHOICES];
-    akunu_sequence sequences[CHOICES] = { akunu_sequence_new(session) };
+    struct reported completions[COMPLETIONS] = { { 0 } };
+    struct akunu_result results[COMPLETIONS];
+    akunu_sequence sequences[COMPLETIONS] = { akunu_sequence_new(session) };
     params.max_tokens = -1;
     sampling.ignore_end = true;
-    for (int i = 0; i < CHOICES; i++)
+    for (int i = 0; i < COMPLETIONS; i++)
         results[i].size = sizeof results[i];
-    enum akunu_status status = akunu_session_generate_parallel(
-        session, sequences, CHOICES, text.ids, 40, &params, on_choice, NULL, choices, results);
+    enum akunu_status status =
+        akunu_session_generate_parallel(session, sequences, COMPLETIONS, text.ids, 40, &params,
+                                        on_completion, NULL, completions, results);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
-    for (int i = 0; i < CHOICES; i++) {
+    for (int i = 0; i < COMPLETIONS; i++) {
         ck_assert_int_eq(results[i].stop, AKUNU_STOP_CONTEXT);
         ck_assert_uint_le(akunu_sequence_length(session, sequences[i]), 70);
     }
@@ -176,14 +178,14 @@ START_TEST(full_context)
 END_TEST
 
 /* Penalties see the text that the sequence had before: every even token stood in it, so
- * none is chosen. */
+ * none is sampled. */
 START_TEST(earlier_text_counts)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 512);
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(0, &sampling);
-    struct reported choices[CHOICES] = { { 0 } };
+    struct reported completions[COMPLETIONS] = { { 0 } };
     akunu_sequence sequences[2] = { akunu_sequence_new(session) };
     akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
     size_t last, n = 0;
@@ -199,12 +201,12 @@ START_TEST(earlier_text_counts)
     sampling.presence_penalty = 1000.0f;
     sampling.repeat_last_n = -1;
     enum akunu_status status = akunu_session_generate_parallel(
-        session, sequences, 2, &prompt, 1, &params, on_choice, NULL, choices, NULL);
+        session, sequences, 2, &prompt, 1, &params, on_completion, NULL, completions, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     for (int i = 0; i < 2; i++) {
-        ck_assert_uint_eq(choices[i].n, 12);
-        for (size_t k = 0; k < choices[i].n; k++)
-            ck_assert_int_eq(choices[i].tokens[k] % 2, 1);
+        ck_assert_uint_eq(completions[i].n, 12);
+        for (size_t k = 0; k < completions[i].n; k++)
+            ck_assert_int_eq(completions[i].tokens[k] % 2, 1);
     }
     akunu_session_free(session);
     akunu_model_free(model);
@@ -226,7 +228,7 @@ static bool on_text(akunu_token token, const char *text, size_t n_bytes, void *u
     return true;
 }
 
-/* What may begin a stop sequence is held back, and told when the text ends before it is one. */
+/* What may begin a stop sequence is held back, and reported when the text ends before it is one. */
 START_TEST(held_text_is_told)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
@@ -262,8 +264,8 @@ END_TEST
 
 static bool at_once(void *user)
 {
-    const struct reported *choices = user;
-    return choices[0].n > 3;
+    const struct reported *completions = user;
+    return completions[0].n > 3;
 }
 
 static void check_refused(struct akunu_session *session, akunu_sequence first, size_t n,
@@ -273,9 +275,9 @@ static void check_refused(struct akunu_session *session, akunu_sequence first, s
     akunu_sequence sequences[100] = { first };
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(1, &sampling);
-    struct reported choices[CHOICES] = { { 0 } };
+    struct reported completions[COMPLETIONS] = { { 0 } };
     enum akunu_status status = akunu_session_generate_parallel(
-        session, sequences, n, ids, n_ids, &params, NULL, at_once, choices, NULL);
+        session, sequences, n, ids, n_ids, &params, NULL, at_once, completions, NULL);
     ck_assert_msg(status == expected, "%d: %s", (int)status, akunu_last_error());
     ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
                   said);
@@ -294,7 +296,7 @@ START_TEST(refused)
                   "no sequences are given");
     check_refused(session, sequence, 65, text.ids, 20, AKUNU_ERROR_ARGUMENT,
                   "65 completions were asked for");
-    check_refused(session, sequence, CHOICES + 1, text.ids, 20, AKUNU_ERROR_ARGUMENT,
+    check_refused(session, sequence, COMPLETIONS + 1, text.ids, 20, AKUNU_ERROR_ARGUMENT,
                   "max_sequences");
     ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 0), AKUNU_OK);
     check_refused(session, sequence, 2, NULL, 20, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
@@ -303,16 +305,17 @@ START_TEST(refused)
     check_refused(session, 3, 2, text.ids, 20, AKUNU_ERROR_ARGUMENT, "there is no sequence 3");
     ck_assert_int_eq(akunu_sequence_length(session, sequence), 0);
 
-    akunu_sequence sequences[CHOICES] = { sequence };
+    akunu_sequence sequences[COMPLETIONS] = { sequence };
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(1, &sampling);
-    struct reported choices[CHOICES] = { { 0 } };
-    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, CHOICES, text.ids, 20,
-                                                     &params, on_choice, at_once, choices, NULL),
+    struct reported completions[COMPLETIONS] = { { 0 } };
+    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, COMPLETIONS, text.ids, 20,
+                                                     &params, on_completion, at_once, completions,
+                                                     NULL),
                      AKUNU_ERROR_CANCELLED);
-    ck_assert_uint_eq(choices[0].n, 4);
+    ck_assert_uint_eq(completions[0].n, 4);
     ck_assert_int_eq(sequences[1], -1); /* what was made is free again */
-    for (int i = 1; i < CHOICES; i++)
+    for (int i = 1; i < COMPLETIONS; i++)
         ck_assert_int_ge(akunu_sequence_new(session), 0);
     akunu_session_free(session);
     akunu_model_free(model);
@@ -321,8 +324,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("choices");
-    TCase *tests = tcase_create("choices");
+    Suite *suite = suite_create("completions");
+    TCase *tests = tcase_create("completions");
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, as_if_alone, 0, golden_count());
     tcase_add_test(tests, one_prefill);
