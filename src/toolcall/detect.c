@@ -16,15 +16,20 @@ static bool has_signature(const struct ak_tc_format *f, const char *chat_templat
     return true;
 }
 
+/* Whether the text is a token, and not one unknown token. */
 static bool has_token(const struct ak_tokenizer *tokenizer, const char *text)
 {
     int32_t id;
-    size_t n;
+    char decoded[64];
+    size_t n = strlen(text), n_ids, n_decoded;
     struct ak_error ignored;
 
-    return ak_tok_encode(tokenizer, text, strlen(text), AKUNU_PARSE_SPECIAL, &id, 1, &n,
-                         &ignored) == AKUNU_OK &&
-           n == 1;
+    return ak_tok_encode(tokenizer, text, n, AKUNU_PARSE_SPECIAL, &id, 1, &n_ids, &ignored) ==
+               AKUNU_OK &&
+           n_ids == 1 &&
+           ak_tok_decode(tokenizer, &id, 1, 0, decoded, sizeof decoded, &n_decoded, &ignored) ==
+               AKUNU_OK &&
+           n_decoded == n && memcmp(decoded, text, n) == 0;
 }
 
 const struct ak_tc_format *ak_tc_detect_format(const char *chat_template,

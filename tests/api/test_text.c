@@ -591,12 +591,25 @@ START_TEST(grammars_of_tools)
 }
 END_TEST
 
+/* The tokenizer of a tokenizer.json. */
+static struct akunu_tokenizer *load_json(const char *text)
+{
+    struct test_folder folder = test_folder_begin();
+    struct test_st st = { 0 };
+    test_st_add(&st, "x", "F32", "1", "\0\0\0\0", 4);
+    test_st_write(&st, &folder, "model.safetensors", 0);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"llama\"}");
+    test_write_text(&folder, "tokenizer.json", text);
+    struct akunu_tokenizer *t = akunu_tokenizer_load(folder.path);
+    ck_assert_msg(t != NULL, "%s", akunu_last_error());
+    test_folder_end(&folder);
+    return t;
+}
+
 /* A vocabulary of the characters of HERMES and its two control tokens. */
 static struct akunu_tokenizer *load_hermes(void)
 {
     static const char chars[] = "abcdefghijklmnopqrstuvwxyz01{}:,/<>";
-    struct test_folder folder = test_folder_begin();
-    struct test_st st = { 0 };
     char text[2048];
     size_t at = (size_t)snprintf(
         text, sizeof text,
@@ -608,40 +621,42 @@ static struct akunu_tokenizer *load_hermes(void)
     for (size_t i = 0; chars[i]; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, ", \"%c\": %zu", chars[i], i + 3);
     snprintf(text + at, sizeof text - at, "}}}");
-    test_st_add(&st, "x", "F32", "1", "\0\0\0\0", 4);
-    test_st_write(&st, &folder, "model.safetensors", 0);
-    test_write_text(&folder, "config.json", "{\"model_type\": \"llama\"}");
-    test_write_text(&folder, "tokenizer.json", text);
-    struct akunu_tokenizer *t = akunu_tokenizer_load(folder.path);
-    ck_assert_msg(t != NULL, "%s", akunu_last_error());
-    test_folder_end(&folder);
-    return t;
+    return load_json(text);
+}
+
+/* A vocabulary in which every text is one unknown token. */
+static struct akunu_tokenizer *load_unknown(void)
+{
+    return load_json("{\"added_tokens\": [], \"model\": {\"type\": \"BPE\", \"merges\": [], "
+                     "\"unk_token\": \"?\", \"fuse_unk\": true, \"vocab\": {\"?\": 0}}}");
 }
 
 /* Without a template the vocabulary decides the format, and markers are its tokens. */
 START_TEST(formats_of_vocabularies)
 {
-    struct akunu_tokenizer *t = load_hermes(), *other = load();
+    static const char *const expected[] = { "generic", "hermes", "generic" };
+    struct akunu_tokenizer *t = load_hermes(), *all[] = { load(), t, load_unknown() };
     struct akunu_reply_params params;
     struct akunu_tool_grammar_params calls;
     struct akunu_grammar *g;
     akunu_reply_params_default(&params, sizeof params);
     akunu_tool_grammar_params_default(&calls, sizeof calls);
-    for (int i = 0; i < 2; i++) {
-        params.tokenizer = i ? t : other;
+    ck_assert_int_eq(akunu_tokenizer_encode(all[2], "[ARGS]", 6, AKUNU_PARSE_SPECIAL, NULL, 0), 1);
+    for (int i = 0; i < 3; i++) {
+        params.tokenizer = all[i];
         struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
-        ck_assert_msg(strcmp(akunu_reply_format(reply), i ? "hermes" : "generic") == 0, "%s",
-                      akunu_reply_format(reply));
+        ck_assert_str_eq(akunu_reply_format(reply), expected[i]);
         akunu_reply_free(reply);
     }
+    params.tokenizer = t;
     params.tools = TOOLS;
     calls.choice = "required";
     ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_OK);
     ck_assert(is_allowed(g, t, HERMES, strlen(HERMES)));
     ck_assert(!is_allowed(g, t, "a", 0));
     akunu_grammar_free(g);
-    akunu_tokenizer_free(t);
-    akunu_tokenizer_free(other);
+    for (int i = 0; i < 3; i++)
+        akunu_tokenizer_free(all[i]);
 }
 END_TEST
 
