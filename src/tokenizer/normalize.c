@@ -168,13 +168,7 @@ static ak_status replace(const struct ak_tok_transform *s, const char *text, siz
     if (s->pattern)
         AK_TRY(ak_tok_matcher_prepare(m, text, n, &subject, error));
     while (at <= n) {
-        if (s->pattern) {
-            AK_TRY(ak_tok_regex_find(s->pattern, m, subject, n, at, empty, &begin, &end, error));
-        } else {
-            const char *found = memmem(text + at, n - at, s->literal, s->n_literal);
-            begin = found ? (size_t)(found - text) : SIZE_MAX;
-            end = begin + s->n_literal;
-        }
+        AK_TRY(ak_tok_find_match(s, m, subject, n, at, empty, &begin, &end, error));
         if (begin == SIZE_MAX)
             break;
         AK_TRY(ak_buffer_add(out, text + at, begin - at, error));

@@ -2,6 +2,8 @@
  * the rest and hands each word to the model. */
 #include "tokenizer/pipeline.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "tokenizer/internal.h"
 
@@ -42,6 +44,18 @@ uint64_t ak_tok_pipeline_memory(const struct ak_tok_pipeline *p)
            p->added_text.capacity +
            p->normalized_specials.n * sizeof *p->normalized_specials.sorted +
            (p->scores ? (uint64_t)p->words.n * sizeof *p->scores : 0);
+}
+
+ak_status ak_tok_find_match(const struct ak_tok_transform *s, struct ak_tok_matcher *m,
+                            const char *subject, size_t n, size_t from, bool empty, size_t *begin,
+                            size_t *end, struct ak_error *error)
+{
+    if (s->pattern)
+        return ak_tok_regex_find(s->pattern, m, subject, n, from, empty, begin, end, error);
+    const char *found = memmem(subject + from, n - from, s->literal, s->n_literal);
+    *begin = found ? (size_t)(found - subject) : SIZE_MAX;
+    *end = *begin + s->n_literal;
+    return AKUNU_OK;
 }
 
 static ak_status add_word(struct ak_tok_encoding *r, const char *word, size_t n,

@@ -132,6 +132,12 @@ ak_status ak_tok_normalize(const struct ak_tok_transforms *steps, const char *te
                            struct ak_tok_matcher *m, struct ak_tok_scratch *w,
                            struct ak_error *error);
 
+/* The first match of s->pattern, else of s->literal, in the subject at or after `from`; see
+ * ak_tok_regex_find. */
+ak_status ak_tok_find_match(const struct ak_tok_transform *s, struct ak_tok_matcher *m,
+                            const char *subject, size_t n, size_t from, bool empty, size_t *begin,
+                            size_t *end, struct ak_error *error);
+
 /* Applies the pre-tokenizers to [begin, end) of w->text. Results: a new w->text, and w->spans
  * within it. `start`: the range begins the whole text. */
 ak_status ak_tok_apply_pretokenizers(const struct ak_tok_transforms *steps, size_t begin,

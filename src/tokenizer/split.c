@@ -38,13 +38,7 @@ static ak_status find_pattern(const struct ak_tok_transform *s, const char *text
     if (s->pattern)
         AK_TRY(ak_tok_matcher_prepare(m, piece, n, &subject, error));
     while (at < n) {
-        if (s->pattern) {
-            AK_TRY(ak_tok_regex_find(s->pattern, m, subject, n, at, false, &begin, &end, error));
-        } else {
-            const char *found = memmem(piece + at, n - at, s->literal, s->n_literal);
-            begin = found ? (size_t)(found - piece) : SIZE_MAX;
-            end = begin + s->n_literal;
-        }
+        AK_TRY(ak_tok_find_match(s, m, subject, n, at, false, &begin, &end, error));
         if (begin == SIZE_MAX)
             break;
         AK_TRY(add_part(w, span.begin + at, span.begin + begin, s->invert, error));
