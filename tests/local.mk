@@ -23,6 +23,7 @@ check_PROGRAMS += tests/convert/test_metadata
 check_PROGRAMS += tests/cpu/test_kernels
 check_PROGRAMS += tests/cpu/test_kernels_hash
 check_PROGRAMS += tests/cpu/test_output
+check_PROGRAMS += tests/cpu/test_residual
 check_PROGRAMS += tests/cpu/test_steps
 check_PROGRAMS += tests/generate/test_completion
 check_PROGRAMS += tests/generate/test_parallel

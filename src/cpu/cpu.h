@@ -30,6 +30,8 @@ enum {
     /* passes that want only the largest logits: rows, and rows times logits wanted, at most */
     AK_BEST_ROWS_MAX = AK_SKINNY_MAX / AK_TERMS_MAX,
     AK_BEST_MAX = 64,
+    /* skinny GEMM: bytes of tile rows after which their residual blocks are added; half an L2 */
+    AK_RESIDUAL_CACHE_BYTES = 256 * 1024,
     AK_CHUNKS_PER_THREAD = 20, /* chunks of a stage per thread */
     AK_CHUNKS_STEALABLE = 2    /* of these, open to stealing */
 };
@@ -107,9 +109,23 @@ struct ak_cpu_output {
     float largest[AK_BEST_MAX]; /* [rows of logits][n_best] */
 };
 
+struct ak_cpu_residual {
+    uint32_t row, block;
+};
+
+/* Residual blocks of all rows of activations (residual.c). */
+struct ak_cpu_residuals {
+    uint8_t *unsorted, *blocks;   /* [rows] activations of one block: by row; in the list's order */
+    uint32_t *found;              /* [rows] which block */
+    struct ak_cpu_residual *list; /* [rows] sorted by block, within each thread's rows */
+};
+
 /* Working memory of one thread. */
 struct ak_cpu_scratch {
     uint8_t *activations[AK_CPU_ACT_COUNT]; /* skinny GEMM: AK_SKINNY_MAX tokens, all terms */
+    /* the same for residual blocks, per format; counts of each block while they are sorted */
+    struct ak_cpu_residuals residuals[AK_CPU_ACT_TYPE_COUNT];
+    uint32_t *block_counts;
     uint8_t *panel_i8;
     float *terms;              /* products of all terms, before they are added */
     uint8_t *joined;           /* tile rows of Q8_0, joined from slices, for one panel */
@@ -168,6 +184,7 @@ struct ak_cpu_prepared {
     float *distances, *slopes;              /* ALiBi: |i − (context − 1)|; slope per head */
     float *cos, *sin;                       /* [tables][max tokens][rope_dims/2], current pass */
     uint8_t *activations[AK_CPU_ACT_COUNT]; /* GEMM: max tokens, shared by all threads */
+    struct ak_cpu_residuals residuals[AK_CPU_ACT_TYPE_COUNT]; /* the same */
     struct ak_cpu_routes routes;
     struct ak_panel_cache *panel_cache; /* [packed weights]; NULL: nothing is cached */
     struct ak_cpu_token_block *blocks;
@@ -313,6 +330,29 @@ static inline bool ak_cpu_uses_skinny(const struct ak_cpu *cpu, const struct ak_
  * Overwrites x if terms > 1. (linear.c) */
 void ak_cpu_quantize_terms(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
                            float *x, size_t n, uint32_t terms, uint8_t *out);
+
+/* Replaces x by its rounding error after quantizing. (linear.c) */
+void ak_cpu_subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n,
+                               const uint8_t *activations);
+
+/* ---- Residual blocks (residual.c) --------------------------------------- */
+/* Whether products with this weight have them. */
+bool ak_cpu_wants_residual(const struct ak_pack_weight *packed);
+
+/* Quantizes the rounding error of a row's dominant block, if there is one; x are the row's n
+ * floats, `activations` what they became. */
+void ak_cpu_find_residual(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
+                          const float *x, size_t n, const uint8_t *activations, size_t row,
+                          const struct ak_cpu_residuals *r);
+
+/* Sorts the residual blocks of rows [begin, end) of n elements. `counts` has n/32 + 1 elements. */
+void ak_cpu_sort_residuals(enum ak_cpu_act_format format, size_t n, size_t begin, size_t end,
+                           const struct ak_cpu_residuals *r, uint32_t *counts);
+
+/* Adds the products of n rows' residual blocks with n_tiles tile rows to y. */
+void ak_cpu_add_residuals(const struct ak_cpu_kernels *kernels, const struct ak_pack_weight *packed,
+                          const uint8_t *tiles, size_t n_tiles, const struct ak_cpu_residuals *r,
+                          size_t n, struct ak_cpu_scratch *scratch, float *y, size_t y_stride);
 
 /* y[t] = terms[2t] + terms[2t + 1] for n rows of `width` floats: adds the products of a token's two
  * terms. (linear.c) */

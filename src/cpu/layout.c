@@ -120,6 +120,20 @@ size_t ak_cpu_tile_row_bytes(enum ak_quant_type type, size_t k)
            (tail ? ak_cpu_tile_bytes(type, tail) : 0);
 }
 
+void ak_cpu_copy_block(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
+                       size_t block, uint8_t *restrict out)
+{
+    size_t end = 0, end_out = 0;
+    for (const struct part *part = parts_of[type];
+         part < parts_of[type] + PARTS_MAX && part->kind != NOTHING; part++) {
+        size_t bytes = element_bytes(part), begin = part_begin(part, end),
+               begin_out = part_begin(part, end_out);
+        memcpy(out + begin_out, tile + begin + block * bytes, bytes);
+        end = begin + blocks * bytes;
+        end_out = begin_out + bytes;
+    }
+}
+
 /* Copies n 32-bit words of a row to or from consecutive lines. */
 static void words_to_lines(const uint8_t *restrict words, size_t n, uint8_t *restrict lines,
                            size_t row)

@@ -93,6 +93,11 @@ void ak_cpu_pack_row(enum ak_quant_type type, const void *restrict stored, size_
 void ak_cpu_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                        size_t row, uint8_t *restrict stored);
 
+/* Copies block `block` of a tile of `blocks` blocks of 32 k: `out` is a tile of that block alone.
+ * For types with blocks of 32. */
+void ak_cpu_copy_block(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
+                       size_t block, uint8_t *restrict out);
+
 /* Dequantizes row `row` (0 … 15) of a tile row of k elements. Equals the type's reference
  * dequantization of the stored row bit for bit. */
 void ak_cpu_dequantize_row(enum ak_quant_type type, const uint8_t *restrict tiles, size_t k,

@@ -13,8 +13,7 @@ static void quantize_row(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_f
         kernels->quantize256(x, n, (struct ak_cpu_act256 *)(void *)out);
 }
 
-/* Replaces x by its rounding error after quantizing. */
-static void subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n,
+void ak_cpu_subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n,
                                const uint8_t *activations)
 {
     size_t block = format == AK_CPU_ACT_Q8_32 ? 32 : 256;
@@ -35,7 +34,7 @@ void ak_cpu_quantize_terms(const struct ak_cpu_kernels *kernels, enum ak_cpu_act
     size_t bytes = ak_cpu_act_bytes(format, n);
     quantize_row(kernels, format, x, n, out);
     for (uint32_t i = 1; i < terms; i++) {
-        subtract_quantized(format, x, n, out + (i - 1) * bytes);
+        ak_cpu_subtract_quantized(format, x, n, out + (i - 1) * bytes);
         quantize_row(kernels, format, x, n, out + i * bytes);
     }
 }
@@ -97,6 +96,18 @@ static uint32_t count_terms(const struct ak_cpu_step *step, const struct ak_cpu_
     return max;
 }
 
+/* Whether a linear command after PREPARE wants residual blocks of its activations. */
+static bool wants_residual(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p,
+                           size_t rows, enum ak_cpu_act_format format)
+{
+    for (uint32_t i = 0; i < step->n_linears; i++) {
+        const struct ak_pack_weight *packed = &p->weights->packed[step->linears[i].weight];
+        if (ak_cpu_wants_residual(packed) && get_act_format(p, packed, rows) == format)
+            return true;
+    }
+    return false;
+}
+
 static float *reorder_row(const struct ak_pack_weight *packed, const float *restrict x,
                           float *restrict out)
 {
@@ -115,6 +126,11 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
            padding = ak_round_up(packed->cols, AK_LANES) - packed->cols;
     uint32_t terms[AK_CPU_ACT_COUNT], max_terms = count_terms(step, p, rows, terms);
     bool is_skinny = ak_cpu_is_skinny((uint32_t)rows);
+    uint8_t *const *activations = is_skinny ? scratch->activations : p->activations;
+    const struct ak_cpu_residuals *residuals = is_skinny ? scratch->residuals : p->residuals;
+    bool has_residual[AK_CPU_ACT_COUNT] = { 0 };
+    for (unsigned format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
+        has_residual[format] = wants_residual(step, p, rows, (enum ak_cpu_act_format)format);
     if (!is_skinny)
         ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
@@ -130,12 +146,21 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         if (packed->order) /* whole blocks of 32: no padding */
             x = reorder_row(packed, x, scratch->ordered_row);
         for (uint32_t n = 1; n <= max_terms; n++) /* two terms overwrite x: they come last */
-            for (unsigned format = 0; format < AK_CPU_ACT_COUNT; format++)
-                if (terms[format] == n)
-                    write_activations(
-                        kernels, (enum ak_cpu_act_format)format, x, packed->cols, t, n,
-                        is_skinny ? scratch->activations[format] : p->activations[format]);
+            for (enum ak_cpu_act_format format = 0; format < AK_CPU_ACT_COUNT; format++) {
+                if (terms[format] != n)
+                    continue;
+                write_activations(kernels, format, x, packed->cols, t, n, activations[format]);
+                if (has_residual[format])
+                    ak_cpu_find_residual(kernels, format, x, packed->cols,
+                                         activations[format] +
+                                             t * ak_cpu_act_bytes(format, packed->cols),
+                                         t, &residuals[format]);
+            }
     }
+    for (enum ak_cpu_act_format format = 0; format < AK_CPU_ACT_COUNT; format++)
+        if (has_residual[format])
+            ak_cpu_sort_residuals(format, packed->cols, begin, end, &residuals[format],
+                                  scratch->block_counts);
 }
 
 /* Stored rows or cached panel to prefetch. */
@@ -154,6 +179,7 @@ struct product {
     float *y;            /* output of the part's first row */
     size_t y_stride;
     struct ak_cpu_scratch *scratch;
+    const struct ak_cpu_residuals *residuals; /* NULL: none */
     enum ak_cpu_act_format format;
     bool uses_skinny;                  /* selects kernels only; all give the same bits */
     struct prefetch_range next_rows;   /* to prefetch after these rows */
@@ -187,23 +213,35 @@ static const uint8_t *get_tiles(const struct product *m, const struct ak_pack_pa
     return m->scratch->joined;
 }
 
+static void add_residuals(const struct product *m, const struct ak_pack_part *part, size_t tile,
+                          size_t n)
+{
+    size_t bytes = ak_cpu_tile_row_bytes(m->packed->type, m->packed->cols);
+    if (m->residuals)
+        ak_cpu_add_residuals(m->kernels, m->packed, part->data + tile * bytes, n, m->residuals,
+                             m->n, m->scratch, m->y + tile * AK_TILE_ROWS, m->y_stride);
+}
+
 static void multiply_tiles(const struct product *m, const struct ak_pack_part *part, uint32_t begin,
                            uint32_t end)
 {
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_cpu_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
-    size_t first = begin / AK_TILE_ROWS, last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS;
-    if (m->uses_skinny) {
-        kernels->dot_tiles(part->data + first * bytes, last - first, k, m->activations,
-                           m->act_bytes, m->n, m->y + begin, m->y_stride,
-                           ak_backend_profile_prefetch(m->profile, m->packed->type, m->n));
-        return;
-    }
-    for (size_t tile = first, n; tile < last; tile += n) {
-        n = ak_min_size(last - tile, AK_PANEL_I8_TILES_MAX);
-        kernels->unpack_panel_i8(part->data + tile * bytes, n, k, m->scratch->panel_i8);
-        kernels->dot_panel_i8(m->scratch->panel_i8, n, k, m->activations, m->act_bytes, m->n,
-                              m->y + tile * AK_TILE_ROWS, m->y_stride);
+    size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, max = AK_PANEL_I8_TILES_MAX;
+    if (m->uses_skinny) /* residual blocks find their tile rows in the cache */
+        max = m->residuals ? AK_RESIDUAL_CACHE_BYTES / bytes + 1 : SIZE_MAX;
+    for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
+        n = ak_min_size(last - tile, max);
+        if (m->uses_skinny) {
+            kernels->dot_tiles(part->data + tile * bytes, n, k, m->activations, m->act_bytes, m->n,
+                               m->y + tile * AK_TILE_ROWS, m->y_stride,
+                               ak_backend_profile_prefetch(m->profile, m->packed->type, m->n));
+        } else {
+            kernels->unpack_panel_i8(part->data + tile * bytes, n, k, m->scratch->panel_i8);
+            kernels->dot_panel_i8(m->scratch->panel_i8, n, k, m->activations, m->act_bytes, m->n,
+                                  m->y + tile * AK_TILE_ROWS, m->y_stride);
+        }
+        add_residuals(m, part, tile, n);
     }
 }
 
@@ -490,6 +528,9 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
                                             scratch->activations[format] :
                                             p->activations[format],
                          .act_bytes = ak_cpu_act_bytes(format, packed->cols),
+                         .residuals = !ak_cpu_wants_residual(packed) ? NULL :
+                                      ak_cpu_is_skinny((uint32_t)n)  ? &scratch->residuals[format] :
+                                                                       &p->residuals[format],
                          .format = format,
                          .uses_skinny = !p->panel_cache && ak_cpu_uses_skinny(p->cpu, packed, n) };
     bool uses_blas = ak_cpu_uses_blas(p->cpu, packed, n);

@@ -30,6 +30,7 @@ struct needs {
     size_t k, ordered_row, panel_i8, weight_rows, blas;
     size_t slices_k, slices_rows; /* of an output matrix in slices; 0: none is */
     bool has_residual;            /* a residual term outside the logits too */
+    bool has_residual_blocks[AK_CPU_ACT_TYPE_COUNT];
     bool uses_panel_cache;
 };
 
@@ -70,6 +71,8 @@ static struct needs sum_needs(const struct ak_cpu *cpu, const struct ak_weights 
         needs.ordered_row = ak_max_size(needs.ordered_row, packed->order ? packed->cols : 0);
         needs.has_residual = needs.has_residual ||
                              (packed->linear != AK_OP_LINEAR_OUTPUT && ak_cpu_n_terms(packed) > 1);
+        if (ak_cpu_wants_residual(packed))
+            needs.has_residual_blocks[ak_cpu_type_act_format(packed->type)] = true;
         if (packed->layout == AK_CPU_LAYOUT_SLICES_1) {
             needs.slices_k = packed->cols;
             needs.slices_rows = packed->parts[0].rows;
@@ -102,6 +105,21 @@ static bool needs_page_f32(enum akunu_kv_type k_type, enum akunu_kv_type v_type)
     return k_type == AKUNU_KV_BF16 || (v_type != AKUNU_KV_F16 && v_type != AKUNU_KV_F32);
 }
 
+static void carve_residuals(struct carver *c, struct ak_cpu_residuals *residuals,
+                            const struct needs *needs, size_t rows)
+{
+    for (enum ak_cpu_act_format format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++) {
+        size_t n = needs->has_residual_blocks[format] ? rows : 0,
+               bytes =
+                   ak_cpu_act_bytes(format, format == AK_CPU_ACT_Q8_32 ? AK_BLOCK_K : AK_TILE_K);
+        struct ak_cpu_residuals r = { .unsorted = carve(c, n, bytes) };
+        r.blocks = carve(c, n, bytes);
+        r.found = carve(c, n, sizeof *r.found);
+        r.list = carve(c, n, sizeof *r.list);
+        residuals[format] = r;
+    }
+}
+
 static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struct needs *needs,
                          const struct ak_cpu_prepared *p)
 {
@@ -112,6 +130,8 @@ static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struc
     for (int format = 0; format < AK_CPU_ACT_COUNT; format++)
         scratch.activations[format] =
             carve(c, token_capacity(format, AK_SKINNY_MAX), needs->act_bytes[format]);
+    carve_residuals(c, scratch.residuals, needs, AK_SKINNY_MAX);
+    scratch.block_counts = carve(c, needs->k / AK_BLOCK_K + 1, sizeof *scratch.block_counts);
     scratch.panel_i8 = carve(c, needs->panel_i8, 1);
     scratch.terms =
         carve(c,
@@ -175,6 +195,7 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
         p->activations[format] =
             carve(c, token_capacity(format, ak_max_size(ak_max_size(tokens, logits), experts)),
                   needs->act_bytes[format]);
+    carve_residuals(c, p->residuals, needs, ak_max_size(tokens, logits));
     /* pages of one token are split only if KV heads do not divide evenly among threads */
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
