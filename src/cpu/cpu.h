@@ -30,8 +30,9 @@ enum {
     /* passes that want only the largest logits: rows, and rows times logits wanted, at most */
     AK_BEST_ROWS_MAX = AK_SKINNY_MAX / AK_TERMS_MAX,
     AK_BEST_MAX = 64,
-    /* skinny GEMM: bytes of tile rows after which their residual blocks are added; half an L2 */
-    AK_RESIDUAL_CACHE_BYTES = 256 * 1024,
+    /* skinny GEMM: bytes of tile rows that are read again, for more tokens or residual blocks; half
+     * an L2 cache of 512 KiB */
+    AK_SKINNY_CACHE_BYTES = 256 * 1024,
     AK_CHUNKS_PER_THREAD = 20, /* chunks of a stage per thread */
     AK_CHUNKS_STEALABLE = 2    /* of these, open to stealing */
 };
@@ -315,15 +316,20 @@ static inline bool ak_cpu_uses_blas(const struct ak_cpu *cpu, const struct ak_pa
            !(ak_cpu_uses_bf16(cpu, packed) && !cpu->prefers_blas);
 }
 
-/* Whether an n-token product uses the skinny GEMM kernels: up to the chip profile's limit. Above
- * AK_SKINNY_F8_MAX tokens F8 rows are unpacked into panels, because skinny GEMM would dequantize
- * them again for further tokens. */
+/* Whether an n-token product uses the skinny GEMM kernels: up to the chip profile's limit, for
+ * tiles up to the kernels' limit if the profile's is AK_SKINNY_MAX. Above AK_SKINNY_F8_MAX tokens
+ * F8 rows are unpacked into panels, because skinny GEMM would dequantize them again for further
+ * tokens. */
 static inline bool ak_cpu_uses_skinny(const struct ak_cpu *cpu, const struct ak_pack_weight *packed,
                                       size_t n)
 {
     if (packed->type == AK_QUANT_F8 && n > AK_SKINNY_F8_MAX)
         return false;
-    return n <= ak_backend_profile_skinny_max(&cpu->profile, ak_cpu_type_act_format(packed->type));
+    enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
+    size_t max = ak_backend_profile_skinny_max(&cpu->profile, format);
+    if (max == AK_SKINNY_MAX && format != AK_CPU_ACT_F32)
+        max = cpu->kernels.dot_tiles_tokens_max;
+    return n <= max;
 }
 
 /* Quantizes n floats to `terms` terms, each the rounding error left by the terms before it.

@@ -114,6 +114,10 @@ struct ak_cpu_kernels {
 
     struct ak_cpu_tile_kernels tile[AK_QUANT_COUNT]; /* NULL for types without a tile layout */
 
+    /* tokens: up to here dot_tiles, for AK_SKINNY_MAX tokens at a time, is faster than unpacking a
+     * panel, unless the chip profile has a lower limit than AK_SKINNY_MAX (bench/NOTES.md) */
+    size_t dot_tiles_tokens_max;
+
     /* As ak_dot_tiles_fn over one tile row of Q8_0 in slices. Prefetches the tile row `next`. */
     void (*dot_slices)(const struct ak_cpu_slices *slices, const struct ak_cpu_slices *next,
                        size_t k, const uint8_t *restrict activations, size_t act_bytes, size_t n,

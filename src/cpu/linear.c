@@ -213,13 +213,17 @@ static const uint8_t *get_tiles(const struct product *m, const struct ak_pack_pa
     return m->scratch->joined;
 }
 
-static void add_residuals(const struct product *m, const struct ak_pack_part *part, size_t tile,
-                          size_t n)
+/* Skinny GEMM of n tile rows and any number of tokens, AK_SKINNY_MAX at a time. */
+static void dot_tiles(const struct product *m, const uint8_t *tiles, size_t n_tiles, size_t n,
+                      float *y, size_t y_stride)
 {
-    size_t bytes = ak_cpu_tile_row_bytes(m->packed->type, m->packed->cols);
-    if (m->residuals)
-        ak_cpu_add_residuals(m->kernels, m->packed, part->data + tile * bytes, n, m->residuals,
-                             m->n, m->scratch, m->y + tile * AK_TILE_ROWS, m->y_stride);
+    for (size_t t = 0, count; t < n; t += count) {
+        count = ak_min_size(n - t, AK_SKINNY_MAX);
+        m->kernels->tile[m->packed->type].dot_tiles(
+            tiles, n_tiles, m->packed->cols, m->activations + t * m->act_bytes, m->act_bytes, count,
+            y + t * y_stride, y_stride,
+            ak_backend_profile_prefetch(m->profile, m->packed->type, count));
+    }
 }
 
 static void multiply_tiles(const struct product *m, const struct ak_pack_part *part, uint32_t begin,
@@ -228,20 +232,22 @@ static void multiply_tiles(const struct product *m, const struct ak_pack_part *p
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t bytes = ak_cpu_tile_row_bytes(m->packed->type, m->packed->cols), k = m->packed->cols;
     size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, max = AK_PANEL_I8_TILES_MAX;
-    if (m->uses_skinny) /* residual blocks find their tile rows in the cache */
-        max = m->residuals ? AK_RESIDUAL_CACHE_BYTES / bytes + 1 : SIZE_MAX;
+    if (m->uses_skinny) /* more tokens and residual blocks find the tile rows in the cache */
+        max = m->residuals || m->n > AK_SKINNY_MAX ? AK_SKINNY_CACHE_BYTES / bytes + 1 : SIZE_MAX;
     for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
+        const uint8_t *tiles = part->data + tile * bytes;
+        float *y = m->y + tile * AK_TILE_ROWS;
         n = ak_min_size(last - tile, max);
         if (m->uses_skinny) {
-            kernels->dot_tiles(part->data + tile * bytes, n, k, m->activations, m->act_bytes, m->n,
-                               m->y + tile * AK_TILE_ROWS, m->y_stride,
-                               ak_backend_profile_prefetch(m->profile, m->packed->type, m->n));
+            dot_tiles(m, tiles, n, m->n, y, m->y_stride);
         } else {
-            kernels->unpack_panel_i8(part->data + tile * bytes, n, k, m->scratch->panel_i8);
-            kernels->dot_panel_i8(m->scratch->panel_i8, n, k, m->activations, m->act_bytes, m->n,
-                                  m->y + tile * AK_TILE_ROWS, m->y_stride);
+            kernels->unpack_panel_i8(tiles, n, k, m->scratch->panel_i8);
+            kernels->dot_panel_i8(m->scratch->panel_i8, n, k, m->activations, m->act_bytes, m->n, y,
+                                  m->y_stride);
         }
-        add_residuals(m, part, tile, n);
+        if (m->residuals)
+            ak_cpu_add_residuals(m->kernels, m->packed, tiles, n, m->residuals, m->n, m->scratch, y,
+                                 m->y_stride);
     }
 }
 
@@ -271,16 +277,16 @@ static void multiply_term_tiles(const struct product *m, const struct ak_pack_pa
     const struct ak_cpu_tile_kernels *kernels = &m->kernels->tile[m->packed->type];
     size_t last = (end + AK_TILE_ROWS - 1) / AK_TILE_ROWS, n_terms = m->n * AK_TERMS_MAX,
            k = m->packed->cols;
-    bool uses_skinny = m->uses_skinny && ak_cpu_is_skinny((uint32_t)n_terms),
-         has_slices = m->packed->layout == AK_CPU_LAYOUT_SLICES_1;
+    bool has_slices = m->packed->layout == AK_CPU_LAYOUT_SLICES_1,
+         uses_skinny = m->uses_skinny && (!has_slices || ak_cpu_is_skinny((uint32_t)n_terms));
+    size_t max = AK_TERM_TILES_MAX * AK_SKINNY_MAX / ak_max_size(n_terms, AK_SKINNY_MAX);
     for (size_t tile = begin / AK_TILE_ROWS, n; tile < last; tile += n) {
-        n = ak_min_size(last - tile, uses_skinny ? AK_TERM_TILES_MAX : AK_PANEL_I8_TILES_MAX);
+        n = ak_min_size(last - tile, uses_skinny ? max : AK_PANEL_I8_TILES_MAX);
         if (uses_skinny && has_slices) {
             multiply_slices(m, part, tile, n, n_terms);
         } else if (uses_skinny) {
-            kernels->dot_tiles(get_tiles(m, part, tile, n), n, k, m->activations, m->act_bytes,
-                               n_terms, m->scratch->terms, n * AK_TILE_ROWS,
-                               ak_backend_profile_prefetch(m->profile, m->packed->type, n_terms));
+            dot_tiles(m, get_tiles(m, part, tile, n), n, n_terms, m->scratch->terms,
+                      n * AK_TILE_ROWS);
         } else {
             kernels->unpack_panel_i8(get_tiles(m, part, tile, n), n, k, m->scratch->panel_i8);
             kernels->dot_panel_i8(m->scratch->panel_i8, n, k, m->activations, m->act_bytes, n_terms,

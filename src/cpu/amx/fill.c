@@ -4,6 +4,7 @@
 
 void ak_amx_set_kernels(struct ak_cpu_kernels *k)
 {
+    k->dot_tiles_tokens_max = AK_SKINNY_MAX;
     AK_SET(unpack, k);
     AK_SET(panel_i8_32, k);
     AK_SET(panel_i8_256, k);

@@ -4,6 +4,7 @@
 /* The quantizers are not overridden: AVX2's are as fast. */
 void ak_avx512_set_kernels(struct ak_cpu_kernels *k)
 {
+    k->dot_tiles_tokens_max = 64;
     AK_SET(dot32, k);
     AK_SET(dot256, k);
     AK_SET(panel_i8_32, k);

@@ -4,6 +4,7 @@
 
 void ak_scalar_set_kernels(struct ak_cpu_kernels *k)
 {
+    k->dot_tiles_tokens_max = AK_SKINNY_MAX;
     for (int type = 0; type < AK_QUANT_COUNT; type++)
         k->dequantize[type] = ak_quant_info((enum ak_quant_type)type)->dequantize;
     k->rms_norm = ak_generic_rms_norm;
