@@ -80,7 +80,7 @@ static inline double ak_backend_profile_token_price(const struct ak_backend_prof
  *     prefill_chunk: 256     1 … 65536
  *     token_price: 60        1 … 1000
  *     scale32:               types with a scale per 32 weights
- *       small_n: 8           1 … AK_SKINNY_MAX
+ *       small_n: 8           1 … AK_SKINNY_MAX, which means as many as the ISA's kernels suit
  *       prefill: own         or blas: OpenBLAS, if rounding is relaxed
  *     scale256:              the K-types
  *     float:                 F32, F16, BF16 and types without packed kernels
