@@ -127,6 +127,22 @@ static inline void rig_begin(struct rig *r, uint32_t width, float low, float hig
     r->table.sampled = AK_OP_NONE;
 }
 
+/* The product of slot `in` with the matrix, the rig's only weight. */
+static inline void rig_linear(struct rig *r, const struct ak_view *view, enum ak_op_linear linear,
+                              uint32_t in, uint32_t out)
+{
+    r->packed[0] = (struct ak_pack_weight){ .linear = linear,
+                                            .layer = AK_ROLE_NO_LAYER,
+                                            .type = view->type,
+                                            .cols = (uint32_t)view->cols,
+                                            .n_parts = 1,
+                                            .bias = AK_OP_NONE };
+    r->packed[0].parts[0].view = view;
+    r->packed[0].parts[0].rows = (uint32_t)view->rows;
+    r->weights.n_packed = 1;
+    rig_add(r, AK_OP_LINEAR, in, out)->weight = 0;
+}
+
 /* Ends it: n elements of the slot come back. */
 static inline uint32_t rig_end(struct rig *r, uint32_t slot, uint32_t n)
 {
@@ -205,6 +221,16 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_backe
         memcpy(out + (size_t)i * r->n, b->ops->logits(p, i), r->n * sizeof *out);
     if (sampled)
         memcpy(sampled, b->ops->sampled(p), batch.n * sizeof *sampled);
+}
+
+/* Splits n tokens of the first sequence into passes of pass_tokens; returns their number. */
+static inline uint32_t rig_split(struct rig_pass *passes, uint32_t n, uint32_t pass_tokens)
+{
+    uint32_t n_passes = 0;
+    for (uint32_t done = 0; done < n; done += pass_tokens)
+        passes[n_passes++] =
+            (struct rig_pass){ { n - done < pass_tokens ? n - done : pass_tokens, 0 } };
+    return n_passes;
 }
 
 /* Opens the backend, runs the passes one after another and closes it. The rows of all tokens

@@ -150,6 +150,12 @@ enum ak_cpu_act_format {
 /* Activation format of a product with weights of `type`. */
 enum ak_cpu_act_format ak_cpu_type_act_format(enum ak_quant_type type);
 
+/* Elements that share a scale in Q8_32 or Q8_256. */
+static inline size_t ak_cpu_act_block_elems(enum ak_cpu_act_format format)
+{
+    return format == AK_CPU_ACT_Q8_32 ? AK_BLOCK_K : AK_TILE_K;
+}
+
 /* Bytes of one token's activations of k elements, a multiple of 64. Float rows are padded with
  * zeros to a multiple of 32 elements. */
 size_t ak_cpu_act_bytes(enum ak_cpu_act_format format, size_t k);

@@ -16,7 +16,7 @@ static void quantize_row(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_f
 void ak_cpu_subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n,
                                const uint8_t *activations)
 {
-    size_t block = format == AK_CPU_ACT_Q8_32 ? 32 : 256;
+    size_t block = ak_cpu_act_block_elems(format);
     for (size_t b = 0; b < n / block; b++) {
         const struct ak_cpu_act32 *a32 = (const struct ak_cpu_act32 *)(const void *)activations + b;
         const struct ak_cpu_act256 *a256 =

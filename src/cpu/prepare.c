@@ -110,8 +110,7 @@ static void carve_residuals(struct carver *c, struct ak_cpu_residuals *residuals
 {
     for (enum ak_cpu_act_format format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++) {
         size_t n = needs->has_residual_blocks[format] ? rows : 0,
-               bytes =
-                   ak_cpu_act_bytes(format, format == AK_CPU_ACT_Q8_32 ? AK_BLOCK_K : AK_TILE_K);
+               bytes = ak_cpu_act_bytes(format, ak_cpu_act_block_elems(format));
         struct ak_cpu_residuals r = { .unsorted = carve(c, n, bytes) };
         r.blocks = carve(c, n, bytes);
         r.found = carve(c, n, sizeof *r.found);

@@ -24,17 +24,12 @@ _Static_assert(TOGETHER_MAX <= AK_SKINNY_MAX * AK_TERM_TILES_MAX / TILES_MAX,
 
 static const uint32_t NO_BLOCK = UINT32_MAX;
 
-static size_t block_elems(enum ak_cpu_act_format format)
-{
-    return format == AK_CPU_ACT_Q8_32 ? AK_BLOCK_K : AK_TILE_K;
-}
-
 bool ak_cpu_wants_residual(const struct ak_pack_weight *packed)
 {
     enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
     if (format == AK_CPU_ACT_F32 || packed->n_experts > 0 || ak_cpu_n_terms(packed) > 1)
         return false;
-    size_t n_blocks = packed->cols / block_elems(format);
+    size_t n_blocks = packed->cols / ak_cpu_act_block_elems(format);
     switch (packed->linear) {
     case AK_OP_LINEAR_FFN_DOWN: return n_blocks >= DOWN_BLOCKS_MIN;
     case AK_OP_LINEAR_QKV:
@@ -52,7 +47,7 @@ static uint32_t find_dominant(enum ak_cpu_act_format format, const uint8_t *acti
     const struct ak_cpu_act256 *a256 = (const struct ak_cpu_act256 *)(const void *)activations;
     float squares[BLOCK_LANES] = { 0 }, largest[BLOCK_LANES] = { 0 };
     uint32_t found[BLOCK_LANES] = { 0 };
-    size_t n_blocks = n / block_elems(format);
+    size_t n_blocks = n / ak_cpu_act_block_elems(format);
     for (size_t first = 0; first < n_blocks; first += BLOCK_LANES) {
         for (size_t lane = 0; lane < BLOCK_LANES; lane++) {
             size_t b = ak_min_size(first + lane, n_blocks - 1);
@@ -77,7 +72,7 @@ void ak_cpu_find_residual(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_
                           const float *x, size_t n, const uint8_t *activations, size_t row,
                           const struct ak_cpu_residuals *r)
 {
-    size_t elems = block_elems(format);
+    size_t elems = ak_cpu_act_block_elems(format);
     float error[AK_TILE_K];
     uint32_t block = r->found[row] = find_dominant(format, activations, n);
     if (block == NO_BLOCK)
@@ -94,8 +89,8 @@ void ak_cpu_find_residual(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_
 void ak_cpu_sort_residuals(enum ak_cpu_act_format format, size_t n, size_t begin, size_t end,
                            const struct ak_cpu_residuals *r, uint32_t *counts)
 {
-    size_t n_blocks = n / block_elems(format),
-           bytes = ak_cpu_act_bytes(format, block_elems(format));
+    size_t n_blocks = n / ak_cpu_act_block_elems(format),
+           bytes = ak_cpu_act_bytes(format, ak_cpu_act_block_elems(format));
     memset(counts, 0, (n_blocks + 1) * sizeof *counts);
     for (size_t i = begin; i < end; i++)
         if (r->found[i] != NO_BLOCK)
@@ -134,7 +129,7 @@ static void multiply_block(const struct ak_cpu_tile_kernels *kernels,
                            uint8_t *panel, float *y, size_t y_stride)
 {
     enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
-    size_t elems = block_elems(format), bytes = ak_cpu_act_bytes(format, elems),
+    size_t elems = ak_cpu_act_block_elems(format), bytes = ak_cpu_act_bytes(format, elems),
            tile_row_bytes = ak_cpu_tile_row_bytes(packed->type, packed->cols);
     _Alignas(AK_LINE_BYTES) uint8_t copy[BLOCK_TILE_BYTES];
     for (size_t i = 0; i < n_tiles; i++, tiles += tile_row_bytes, y += AK_TILE_ROWS) {
@@ -153,7 +148,7 @@ void ak_cpu_add_residuals(const struct ak_cpu_kernels *kernels, const struct ak_
                           size_t n, struct ak_cpu_scratch *scratch, float *y, size_t y_stride)
 {
     enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
-    size_t bytes = ak_cpu_act_bytes(format, block_elems(format)),
+    size_t bytes = ak_cpu_act_bytes(format, ak_cpu_act_block_elems(format)),
            tile_row_bytes = ak_cpu_tile_row_bytes(packed->type, packed->cols);
     for (size_t i = 0, run; i < n; i += run) {
         const struct ak_cpu_residual *list = r->list + i;

@@ -34,8 +34,8 @@ static uint8_t *make_matrix(struct ak_view *view)
     return stored;
 }
 
-/* Hidden states, all of whose rows are multiplied with the matrix. */
-static void make_table(struct rig *r, struct ak_view *view, uint64_t seed)
+/* Hidden states, all of whose rows are to be multiplied with the matrix; returns their slot. */
+static uint32_t make_table(struct rig *r, uint64_t seed)
 {
     rig_begin(r, COLS, -1.0f, 1.0f);
     rig_state ^= seed * 0x9e3779b97f4a7c15u + seed;
@@ -43,18 +43,9 @@ static void make_table(struct rig *r, struct ak_view *view, uint64_t seed)
         r->rows[i] = rig_float(-1.0f, 1.0f) * (rig_bits() % 32 == 0 ? 20.0f : 1.0f);
     uint32_t hidden = rig_slot(r, COLS, AK_OP_ROWS_LOGITS);
     rig_add(r, AK_OP_SELECT, 0, hidden)->params.select.n = COLS;
-    r->packed[0] = (struct ak_pack_weight){ .linear = AK_OP_LINEAR_OUTPUT,
-                                            .layer = AK_ROLE_NO_LAYER,
-                                            .type = AK_QUANT_Q8_0,
-                                            .cols = COLS,
-                                            .n_parts = 1,
-                                            .bias = AK_OP_NONE };
-    r->packed[0].parts[0].view = view;
-    r->packed[0].parts[0].rows = ROWS;
-    r->weights.n_packed = 1;
     r->table.logits = rig_slot(r, ROWS, AK_OP_ROWS_LOGITS);
-    rig_add(r, AK_OP_LINEAR, hidden, r->table.logits)->weight = 0;
     r->n = ROWS;
+    return hidden;
 }
 
 static int compare(const void *a, const void *b)
@@ -86,10 +77,7 @@ static size_t check_row(const float *all, const float *found, uint32_t n_best)
 static void run_passes(struct rig *r, uint32_t pass_tokens, uint32_t n_best, float *out)
 {
     struct rig_pass passes[TOKENS];
-    uint32_t n = 0;
-    for (uint32_t done = 0; done < TOKENS; done += pass_tokens)
-        passes[n++] =
-            (struct rig_pass){ { TOKENS - done < pass_tokens ? TOKENS - done : pass_tokens, 0 } };
+    uint32_t n = rig_split(passes, TOKENS, pass_tokens);
     r->n_best = n_best;
     rig_run(r, "cpu", NULL, passes, n, out, NULL);
 }
@@ -107,8 +95,9 @@ static void check_matrix(uint64_t seed)
           *best = malloc((size_t)TOKENS * ROWS * sizeof *best);
     ck_assert(all && best);
     rig_state = seed;
-    make_table(&r, &view, seed);
+    uint32_t hidden = make_table(&r, seed);
     uint8_t *stored = make_matrix(&view);
+    rig_linear(&r, &view, AK_OP_LINEAR_OUTPUT, hidden, r.table.logits);
     run_passes(&r, PASS_TOKENS, 0, all);
     for (size_t i = 0; i < KINDS; i++) {
         uint32_t n_best = kinds[i].n_best;

@@ -83,16 +83,7 @@ static void make_table(struct rig *r, struct ak_view *view, enum ak_op_linear li
         for (size_t i = 0; i < 4 && is_dominated(t); i++)
             r->rows[t * cols + t * 5 % (cols / block) * block + i * 7] *= 150.0f;
     uint32_t out = rig_slot(r, ROWS, AK_OP_ROWS_TOKENS);
-    r->packed[0] = (struct ak_pack_weight){ .linear = linear,
-                                            .layer = AK_ROLE_NO_LAYER,
-                                            .type = view->type,
-                                            .cols = cols,
-                                            .n_parts = 1,
-                                            .bias = AK_OP_NONE };
-    r->packed[0].parts[0].view = view;
-    r->packed[0].parts[0].rows = ROWS;
-    r->weights.n_packed = 1;
-    rig_add(r, AK_OP_LINEAR, 0, out)->weight = 0;
+    rig_linear(r, view, linear, 0, out);
     rig_end(r, out, ROWS);
 }
 
@@ -102,13 +93,10 @@ static float *run(struct ak_view *view, enum ak_op_linear linear, const char *cp
 {
     struct rig r;
     struct rig_pass passes[TOKENS];
-    uint32_t n = 0;
+    uint32_t n = rig_split(passes, TOKENS, pass_tokens);
     float *out = malloc((size_t)TOKENS * ROWS * sizeof *out);
     ck_assert_ptr_nonnull(out);
     make_table(&r, view, linear);
-    for (uint32_t done = 0; done < TOKENS; done += pass_tokens)
-        passes[n++] =
-            (struct rig_pass){ { TOKENS - done < pass_tokens ? TOKENS - done : pass_tokens, 0 } };
     rig_run(&r, "cpu", cpu, passes, n, out, NULL);
     rig_free(&r);
     return out;
