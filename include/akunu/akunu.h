@@ -1,4 +1,5 @@
-/* akunu.h: the API of akunu, a library that runs language models and encoders on the CPU.
+/* akunu.h: the API of akunu, a library that runs language models and encoders on the CPU,
+ * and on OpenCL devices.
  *
  * Programs in C11 or C++17 include this header. It includes all of the API:
  *

@@ -66,15 +66,16 @@ AKUNU_API enum akunu_status akunu_roofline_measure_all(unsigned n_threads,
                                                        struct akunu_roofline *out, size_t size);
 
 /* ---- Chip profiles ------------------------------------------------------ */
-/* A chip profile: the best settings of a machine; 0: the default. akunu_profile_write saves it as
+/* A chip profile: the best settings of a machine. A member that is 0 has its default, which its
+ * comment gives. akunu_profile_write saves it as
  * YAML, which akunu_model_load reads (akunu_load_params.profile). It changes no bit of a result,
  * unless rounding is relaxed. */
 struct akunu_profile {
     size_t size;
-    uint32_t threads;       /* the physical cores */
-    uint32_t prefill_chunk; /* 512; tokens of a pass over a prompt, if the session sets no batch */
-    /* 16; max. tokens of a pass that uses the skinny GEMM kernels, for weights with a scale per 32,
-     * for K-types, for floats */
+    uint32_t threads;       /* default: the number of physical cores */
+    uint32_t prefill_chunk; /* tokens of a pass over a prompt, if the session sets no batch (512) */
+    /* max. tokens of a pass that uses the skinny GEMM kernels (16), for weights with a scale per
+     * 32, for K-types, for floats */
     uint32_t skinny_scale32, skinny_scale256, skinny_float;
     /* Whether prompts run through OpenBLAS for these weights if rounding is relaxed. */
     bool blas_scale32, blas_scale256, blas_float;
@@ -109,7 +110,7 @@ struct akunu_memory {
     /* weights in the kernels' layout: memory of this process, and the packed cache */
     uint64_t packed;
     uint64_t kv; /* the KV pool of this session */
-    /* activations of this session, and the panels of a small encoder of floats */
+    /* activations of this session, and the panel cache of a small encoder with float weights */
     uint64_t scratch;
     uint64_t tokenizer; /* vocabulary */
     uint64_t table;     /* dispatch tables and what the backend prepared */
@@ -139,7 +140,7 @@ struct akunu_time {
 };
 /* Switches times on, from 0, or off. AKUNU_ERROR_UNSUPPORTED: the backend has none. */
 AKUNU_API enum akunu_status akunu_session_time(struct akunu_session *session, bool on);
-/* Row i; AKUNU_ERROR_ARGUMENT past the last one. A row without calls counted nothing. */
+/* Row i; AKUNU_ERROR_ARGUMENT past the last one. If a row has no calls, its other members are 0. */
 AKUNU_API enum akunu_status akunu_session_time_at(struct akunu_session *session, size_t i,
                                                   struct akunu_time *out, size_t size);
 

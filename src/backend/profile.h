@@ -19,15 +19,15 @@ enum ak_backend_profile_class {
     AK_BACKEND_PROFILE_CLASSES
 };
 
-/* Values of ak_backend_profile.prefetch: this, or bytes. */
+/* Values of ak_backend_profile.prefetch: AK_BACKEND_PREFETCH_OFF, or bytes, up to the maximum. */
 enum { AK_BACKEND_PREFETCH_OFF = 1, AK_BACKEND_PREFETCH_MAX = 1 << 20 };
 
 /* 0: not set. */
 struct ak_backend_profile {
     uint32_t threads;       /* unset: the physical cores */
     uint32_t prefill_chunk; /* tokens of one pass over a prompt; unset: 512 */
-    /* of one more token in a pass of up to AK_SKINNY_MAX, in thousandths of a pass of one token;
-     * unset: 100 */
+    /* cost of one more token in a pass of up to AK_SKINNY_MAX, in thousandths of a pass of one
+     * token; unset: 100 */
     uint32_t token_price;
     /* skinny GEMM: up to this many tokens; unset: AK_SKINNY_MAX, the largest value */
     uint32_t skinny_max[AK_BACKEND_PROFILE_CLASSES];
@@ -80,7 +80,8 @@ static inline double ak_backend_profile_token_price(const struct ak_backend_prof
  *     prefill_chunk: 256     1 … 65536
  *     token_price: 60        1 … 1000
  *     scale32:               types with a scale per 32 weights
- *       small_n: 8           1 … AK_SKINNY_MAX, which means as many as the ISA's kernels suit
+ *       small_n: 8           skinny_max: 1 … AK_SKINNY_MAX; with the maximum, an ISA's skinny
+ *                            kernels may serve more tokens (dot_tiles_tokens_max)
  *       prefill: own         or blas: OpenBLAS, if rounding is relaxed
  *     scale256:              the K-types
  *     float:                 F32, F16, BF16 and types without packed kernels

@@ -1,4 +1,4 @@
-/* Rotates queries and keys, and writes keys and values to the KV cache.
+/* Applies RoPE to queries and keys, and writes keys and values to the KV cache.
  *
  * A page holds, per layer and head, the keys of AK_KV_PAGE_TOKENS tokens, then their values. Keys
  * are stored in groups of 16 tokens, so that a kernel computes 16 scores at once: float types as

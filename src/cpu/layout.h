@@ -13,6 +13,9 @@
  * A tile consists of lines. An interleaved line is 64 bytes, of which bytes 4r … 4r+3 are row r's,
  * four consecutive k. One 32-bit dot-product instruction with a broadcast activation then computes
  * 16 (AVX-512), 8 (AVX2) or 4 (NEON) rows.
+ * A 4-byte field of a stored block, with the same field of the other 15 rows, is one line too;
+ * below, "columns" are the 4-byte fields of GGML's block. A4, A5 and A8 are the types of
+ * quant/affine.c.
  * With nb = blocks of 32 k in the tile:
  *
  *   Q4_0  d f16[nb][16], padded to 64 | nb × 4 lines
@@ -30,7 +33,7 @@
  *         16 lines of quants; as GGML's columns
  *   Q3_K  d f16[16], padded to 64 | 3 lines of the 12 bytes of scales, as GGML's
  *         column | 8 × 3 lines of quants, unsigned (4 is still to be subtracted).
- *         Of the i-th three, byte j of a row has the numbers v_s of k = 32s + 4i + j:
+ *         Lines 3i … 3i + 2 hold, in byte j of a row, the numbers v_s of k = 32s + 4i + j:
  *         v_0 | v_1 << 3 | (v_6 >> 1) << 6,  v_2 | v_3 << 3 | (v_7 >> 1) << 6,
  *         v_4 | v_5 << 3 | (v_6 & 1) << 6 | (v_7 & 1) << 7
  *   Q4_K  1 line of (d f16, dmin f16) | 3 lines of the 12 bytes of scales and
@@ -104,16 +107,15 @@ void ak_cpu_dequantize_row(enum ak_quant_type type, const uint8_t *restrict tile
                            size_t row, float *restrict out);
 
 /* ---- Activations -----------------------------------------------------------
- * Quantized once per use, symmetric: q = round(x · 127/max|x|), ties to even, scale = max|x|/127. A
- * block with a largest magnitude below 2^-100 is zero. A block with an infinity or a NaN has q = 0
- * and a NaN scale. */
+ * The token vectors that a product reads. Quantized once per use, symmetric:
+ * q = round(x · 127/max|x|), ties to even, scale = max|x|/127. A block with a largest magnitude
+ * below 2^-100 is zero. A block with an infinity or a NaN has q = 0 and a NaN scale. */
 
 /* One scale per 32, for types with blocks of 32 elements. */
 struct ak_cpu_act32 {
     int8_t q[32];
     float scale;
-    /* −8 · Σq: the offset of Q4_0; half the offset of Q5_0 and MXFP4, a sixteenth of that of Q8_0
-     * and IQ4_NL */
+    /* −8 · Σq: the offset of Q4_0. Q5_0 and MXFP4 take it twice, Q8_0 and IQ4_NL 16 times. */
     int32_t minus8_sum;
     float scaled_sum; /* scale · Σq, for types with a minimum */
     uint32_t unused;

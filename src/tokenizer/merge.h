@@ -1,5 +1,5 @@
-/* Merge loop of both kinds of BPE (bpe.c, spm.c): merges neighbors, lowest rank first, until no
- * pair merges. O(n log n) for any text. */
+/* Merge loop of both kinds of BPE (bpe.c, spm.c): merges neighbors, the smallest priority (a rank)
+ * first, until no pair merges. O(n log n) for any text. */
 #ifndef AK_TOKENIZER_MERGE_H
 #define AK_TOKENIZER_MERGE_H
 
@@ -16,8 +16,8 @@ struct ak_tok_node {
     int32_t merged;        /* the token that this merge makes */
 };
 
-/* Gives the merge of two neighbors; false: none. The lowest priority goes first, of equal ones the
- * leftmost. A priority is below UINT32_MAX. */
+/* Gives the merge of two neighbors; false: none. The smallest priority goes first, of equal ones
+ * the leftmost. A priority is below UINT32_MAX. */
 typedef bool ak_tok_merge_fn(const void *context, const struct ak_tok_node *left,
                              const struct ak_tok_node *right, uint32_t *priority, int32_t *merged);
 

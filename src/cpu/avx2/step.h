@@ -2,13 +2,17 @@
  * part of the products of packed weights that AVX-VNNI replaces (cpu/avxvnni/step.h). Included by
  * tmpl/tiles_v256.h as AK_STEP_H, for dot32_v256.c and dot256_v256.c.
  *
- * A word is four unsigned numbers of a row, k … k + 3, in each 32-bit lane. vpmaddubsw multiplies
+ * A word is a vector with four unsigned numbers of a row, k … k + 3, in each 32-bit lane (half an
+ * interleaved line of layout.h). vpmaddubsw multiplies
  * them with four signed activations and adds pairs of products in 16 bits, with saturation. Partial
  * sums, also of 16 bits, accumulate as many words as fit; vpmaddwd adds them to 32 bits, times a
  * scale if there is one. Activations are within ±127, so a word of numbers up to `max` adds at most
- * 2 · max · 127 to a half lane:
+ * 2 · max · 127 to a half lane, and the largest sum stays below 32768:
  *
- *   15   8 words, 30480      31   4 words, 31496      63   2 words, 32004
+ *   max   words   largest sum
+ *    15       8         30480
+ *    31       4         31496
+ *    63       2         32004
  *
  * 8-bit ("wide") numbers w are signed, −128 … 127. vpmaddubsw takes |a| as its unsigned operand
  * and w as its signed one, or ~w if a < 0: then w·a = |a| · ~w + |a|. The corrections |a| depend
