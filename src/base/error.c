@@ -56,7 +56,13 @@ ak_status ak_fail_memory(struct ak_error *error, const char *what, unsigned long
 {
     if (bytes == 0)
         return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s", what);
-    return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s (%llu bytes)", what, bytes);
+    if (bytes < 10000000)
+        return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s (%llu bytes)", what, bytes);
+    if (bytes < 10000000000)
+        return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s (%llu MB)", what,
+                       bytes / 1000000);
+    return ak_fail(error, AKUNU_ERROR_MEMORY, "out of memory for %s (%llu GB)", what,
+                   bytes / 1000000000);
 }
 
 void ak_error_prefix(struct ak_error *error, const char *prefix)

@@ -171,8 +171,10 @@ static ak_status start_workers(struct ak_pool *pool, struct ak_error *error)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (code == 0)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_SYSTEM, "thread %u of %u cannot be started: %s",
-                   pool->n_started + 2, pool->n_threads, strerror(code));
+    /* EAGAIN: no memory for its stack, or a limit on threads */
+    return ak_fail(error, code == EAGAIN ? AKUNU_ERROR_MEMORY : AKUNU_ERROR_SYSTEM,
+                   "thread %u of %u cannot be started: %s", pool->n_started + 2, pool->n_threads,
+                   strerror(code));
 }
 
 ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_error *error)
