@@ -405,19 +405,39 @@ static int show_profile(const struct cli_options *o)
     return cli_output_end(&out, code);
 }
 
+/* Opens each model's file, so that a wrong one is reported before minutes of measuring. */
+static int check_models(const struct cli_options *o)
+{
+    int code = CLI_EXIT_OK;
+    for (size_t i = 0; i < o->models.n && code == CLI_EXIT_OK; i++) {
+        char *path;
+        code = cli_model_path(o->models.values[i], &path);
+        if (code != CLI_EXIT_OK)
+            return code;
+        struct akunu_file *file = akunu_file_open(path);
+        if (!file)
+            code = cli_fail_library();
+        akunu_file_free(file);
+        free(path);
+    }
+    return code;
+}
+
 int cli_bench(const struct cli_options *o)
 {
     struct cli_bench_context report = { .options = o,
                                         .out = cli_output_stdout(),
                                         .json = o->json || o->form == CLI_FORM_JSON };
     struct extent e = { 0 };
-    int code = CLI_EXIT_OK;
+    int code = cli_check_mode(o, o->tune ? CLI_MODE_TUNE : CLI_MODE_MEASURE);
+    if (code == CLI_EXIT_OK)
+        code = check_models(o);
+    if (code != CLI_EXIT_OK)
+        return code;
     if (o->tune)
         return cli_bench_tune(o);
     if (o->profile_show)
         return show_profile(o);
-    if (o->profile_out)
-        return cli_fail_usage("--profile-out %s: only --tune writes a profile", o->profile_out);
     each_test(o, extend, &e);
     if (e.length == 0 && !o->time_load)
         return cli_fail_usage("nothing to measure: -p and -n are both 0, and no --load");

@@ -19,24 +19,6 @@ static const char *name_of(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "3 days", "2 hours", "now"; unknown if `since` is negative. */
-static void age_of(int64_t since, char *out, size_t capacity)
-{
-    static const struct {
-        int64_t seconds;
-        const char *name;
-    } units[] = { { DAY, "day" }, { 3600, "hour" }, { 60, "minute" } };
-    int64_t age = since > 0 ? (int64_t)time(NULL) - since : -1;
-    snprintf(out, capacity, "%s", since > 0 ? "now" : "-");
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (age < units[i].seconds)
-            continue;
-        long long n = age / units[i].seconds;
-        snprintf(out, capacity, "%lld %s%s", n, units[i].name, n == 1 ? "" : "s");
-        return;
-    }
-}
-
 static json_t *json_of(const struct akunu_cache_entry *e)
 {
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:I, s:I}", "file", e->file, "model",
@@ -50,8 +32,8 @@ static void print_entry(const struct akunu_cache_entry *e, struct cli_output *ou
 {
     char built[32], used[32];
     const char *model = *e->model ? name_of(e->model) : "-";
-    age_of(e->built, built, sizeof built);
-    age_of(e->built ? e->used : 0, used, sizeof used);
+    cli_format_age(e->built, built, sizeof built);
+    cli_format_age(e->built ? e->used : 0, used, sizeof used);
     cli_output_format(out, "%-10s %10.1f MB  %-12s %-12s  ", akunu_cache_state_name(e->state),
                       (double)e->bytes / megabyte, built, used);
     cli_output_escaped(out, model, strlen(model));
@@ -142,10 +124,13 @@ int cli_cache(const struct cli_options *o)
 {
     struct cli_output out = cli_output_stdout();
     bool pruning = strcmp(o->word, "prune") == 0;
+    int code = cli_check_mode(o, pruning ? CLI_MODE_PRUNE : CLI_MODE_LIST);
+    if (code != CLI_EXIT_OK)
+        return code;
     struct akunu_cache *cache = akunu_cache_open(o->load.cache_dir);
     if (!cache)
         return cli_fail_library();
-    int code = pruning ? prune(o, cache, &out) : list(o, cache, &out);
+    code = pruning ? prune(o, cache, &out) : list(o, cache, &out);
     akunu_cache_free(cache);
     return cli_output_end(&out, code);
 }

@@ -10,6 +10,7 @@
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cli/prompt.h"
 #include "cli/sampling.h"
 
 static const char prompt[] = "> ", more[] = "... ";
@@ -105,7 +106,7 @@ static int converse(struct cli_chat *chat)
 {
     bool warned = false;
     int code = CLI_EXIT_OK;
-    while (!chat->quit) {
+    while (!chat->quit && !(chat->options->single_turn && chat->n_answers > 0)) {
         struct cli_text text = { 0 };
         enum cli_line result;
         if (cli_line_is_typed(chat->editor))
@@ -143,15 +144,8 @@ static void greet(const struct cli_chat *chat)
 
 static int set_up_system(struct cli_chat *chat)
 {
-    const struct cli_options *o = chat->options;
-    struct cli_text text = { 0 };
-    if (o->system_prompt && *o->system_prompt)
-        return cli_chat_set_system(chat, o->system_prompt);
-    if (!o->system_prompt_file)
-        return CLI_EXIT_OK;
-    int code = cli_read_file("-sysf", o->system_prompt_file, &text);
-    if (code == CLI_EXIT_OK && text.n > 0)
-        code = append(&text, "", 0);
+    struct cli_text text;
+    int code = cli_read_system(chat->options, &text);
     if (code == CLI_EXIT_OK && text.n > 0)
         code = cli_chat_set_system(chat, text.bytes);
     free(text.bytes);
@@ -165,7 +159,7 @@ static int take_first(struct cli_chat *chat)
     struct cli_text text = { 0 };
     if (!o->prompt && !o->file)
         return CLI_EXIT_OK;
-    int code = cli_read_text(o, "a message", &text);
+    int code = cli_read_prompt(o, "a message", &text);
     if (code == CLI_EXIT_OK)
         code = cli_chat_add(chat, "user", text.bytes, text.n);
     free(text.bytes);

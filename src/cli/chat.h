@@ -16,7 +16,7 @@ struct cli_chat {
     const struct cli_options *options;
     struct cli_model_session loaded, draft;
     struct cli_sampling sampling;
-    struct akunu_generation generation; /* except for the seed */
+    struct akunu_generation generation; /* each answer sets its seed */
     struct cli_output out;
     struct cli_line_editor *editor;
     struct akunu_template *template;
@@ -35,7 +35,7 @@ struct cli_chat {
 
 /* chat_turn.c: answers the last message and adds the answer. If there is no answer, the user's
  * message is removed too, so that roles still alternate. Returns an exit code after a message.
- * Ctrl-C ends the answer alone and gives CLI_EXIT_OK. */
+ * Ctrl-C ends only the answer and gives CLI_EXIT_OK. */
 int cli_chat_answer(struct cli_chat *chat);
 
 /* Empties the KV cache for a new conversation. */
@@ -55,10 +55,5 @@ int cli_chat_load(struct cli_chat *chat, const char *path);
 /* chat_commands.c: runs a line that is a command; false: it is a message. *code: the result of
  * cli_chat_answer if the command asked for an answer. */
 bool cli_chat_run_command(struct cli_chat *chat, const char *line, int *code);
-
-/* chat_template.c: the template that -m and the flags select; NULL after a message, with the exit
- * code in *code. */
-struct akunu_template *cli_chat_template(const struct cli_options *options,
-                                         const struct cli_model_session *loaded, int *code);
 
 #endif

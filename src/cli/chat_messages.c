@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/message.h"
-#include "cli/output.h"
+#include "cli/prompt.h"
 
 static bool is_of(const json_t *message, const char *role)
 {
@@ -17,7 +17,7 @@ static bool is_of(const json_t *message, const char *role)
 
 int cli_chat_add(struct cli_chat *chat, const char *role, const char *text, size_t n)
 {
-    json_t *message = json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
+    json_t *message = cli_message(role, text, n);
     return message && json_array_append_new(chat->messages, message) == 0 ? CLI_EXIT_OK :
                                                                             cli_fail_memory();
 }
@@ -34,8 +34,7 @@ int cli_chat_set_system(struct cli_chat *chat, const char *text)
         json_array_remove(chat->messages, 0);
     if (!text)
         return CLI_EXIT_OK;
-    json_t *message =
-        json_pack("{s:s, s:o}", "role", "system", "content", cli_json_text(text, strlen(text)));
+    json_t *message = cli_message("system", text, strlen(text));
     return message && json_array_insert_new(chat->messages, 0, message) == 0 ? CLI_EXIT_OK :
                                                                                cli_fail_memory();
 }

@@ -1,6 +1,6 @@
 /* Selects the chat template: the model's, one from a file, one given as text, or a well-known one
  * by name. */
-#include "cli/chat.h"
+#include "cli/prompt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -93,14 +93,12 @@ void cli_complete_bash(struct cli_output *out)
     cli_output_text(out, head);
     cli_output_text(out, "    commands='");
     for (size_t i = 0; i < cli_n_commands; i++)
-        if (cli_is_shown(&cli_commands[i]))
-            cli_output_format(out, "%s ", cli_commands[i].name);
+        cli_output_format(out, "%s ", cli_commands[i].name);
     cli_output_text(
         out,
         "'\n    [[ $COMP_CWORD -gt 1 && $first != -* ]] && command=$first\n    case $command in\n");
     for (size_t i = 0; i < cli_n_commands; i++)
-        if (cli_is_shown(&cli_commands[i]))
-            put_command(out, &cli_commands[i]);
+        put_command(out, &cli_commands[i]);
     cli_output_text(out, "    *) return ;;\n    esac\n");
     cli_output_text(out, tail);
 }

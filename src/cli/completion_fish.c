@@ -82,6 +82,5 @@ void cli_complete_fish(struct cli_output *out)
 {
     cli_output_text(out, head);
     for (size_t i = 0; i < cli_n_commands; i++)
-        if (cli_is_shown(&cli_commands[i]))
-            put_command(out, &cli_commands[i]);
+        put_command(out, &cli_commands[i]);
 }

@@ -113,15 +113,12 @@ void cli_complete_zsh(struct cli_output *out)
 {
     cli_output_text(out, head);
     for (size_t i = 0; i < cli_n_commands; i++) {
-        if (!cli_is_shown(&cli_commands[i]))
-            continue;
         cli_output_format(out, "        '%s:", cli_commands[i].name);
         put_quoted(out, cli_commands[i].summary, "");
         cli_output_text(out, "'\n");
     }
     cli_output_text(out, middle);
     for (size_t i = 0; i < cli_n_commands; i++)
-        if (cli_is_shown(&cli_commands[i]))
-            put_command(out, &cli_commands[i]);
+        put_command(out, &cli_commands[i]);
     cli_output_text(out, tail);
 }

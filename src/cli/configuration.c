@@ -81,14 +81,13 @@ static const struct cli_flag *flag_of(const char *key)
 {
     for (size_t i = 0; i < cli_n_flags; i++) {
         const struct cli_flag *flag = &cli_flags[i];
-        if (may_be_set(flag) &&
-            (strcmp(flag->name, key) == 0 || (flag->alias && strcmp(flag->alias, key) == 0)))
+        if (may_be_set(flag) && cli_flag_is(flag, key, strlen(key)))
             return flag;
     }
     return NULL;
 }
 
-/* The key that was probably meant: the long name of a short flag, else the nearest name. */
+/* The key that was probably meant. */
 static const char *suggestion(const char *key)
 {
     const char *words[2 * CLI_MAX_FLAGS + 1] = { "models" };
@@ -97,8 +96,6 @@ static const char *suggestion(const char *key)
         const struct cli_flag *flag = &cli_flags[i];
         if (!may_be_set(flag))
             continue;
-        if (flag->brief && strcmp(flag->brief, key) == 0)
-            return flag->name;
         words[n++] = flag->name;
         if (flag->alias)
             words[n++] = flag->alias;
@@ -114,7 +111,7 @@ static int unknown_key(const struct reader *r, const char *key)
         return cli_fail_usage("%s:%lu: unknown key '%s'; did you mean '%s'?", r->name, line_of(r),
                               cli_show_text(key, text), meant);
     return cli_fail_usage(
-        "%s:%lu: unknown key '%s'; keys are the long flags without dashes (akunu-cli "
+        "%s:%lu: unknown key '%s'; keys are the flags without dashes (akunu-cli "
         "COMMAND --help), and models",
         r->name, line_of(r), cli_show_text(key, text));
 }
@@ -248,8 +245,8 @@ static int read_preset(struct reader *r, const char *preset)
             return has_model ?
                        CLI_EXIT_OK :
                        cli_fail_usage("%s:%lu: preset '%s' has no model", r->name, line, preset);
-        has_model |= strcmp(key, "model") == 0;
         code = add_setting(r, preset, key, &setting);
+        has_model |= code == CLI_EXIT_OK && strcmp(setting->flag->name, "model") == 0;
         if (code == CLI_EXIT_OK)
             code = read_value(r, setting);
     }

@@ -44,7 +44,7 @@ void cli_config_free(struct cli_config *config);
 int cli_config_parse(const char *name, const char *text, size_t n, struct cli_config *config);
 
 /* A copy owned by the configuration; NULL if out of memory. */
-const char *cli_config_keep(struct cli_config *config, const char *text, size_t n);
+char *cli_config_keep(struct cli_config *config, const char *text, size_t n);
 
 bool cli_config_has_preset(const struct cli_config *config, const char *name);
 
@@ -61,6 +61,7 @@ enum cli_source {
 };
 
 /* Value found for the flag of the same index. */
+enum { CLI_ENV_BYTES = 64 };
 struct cli_option_value {
     enum cli_source source;
     const char *text;          /* "1" for a switch given as an argument */
@@ -70,6 +71,35 @@ struct cli_option_value {
     const char *file;          /* configuration file of the value, and its line below; NULL: none */
     unsigned long line;
 };
+
+/* Index of the flag of one of these commands that is spelled by the n bytes at `name`; cli_n_flags:
+ * none. A short name may follow two dashes and a long one a single dash: both are habits. */
+size_t cli_find_flag(unsigned commands, const char *name, size_t n);
+
+/* --help and --version. */
+bool cli_is_help(const struct cli_flag *flag);
+
+/* Whether the flag takes the argument after it as its value; `next` NULL: there is none. */
+bool cli_takes_next(const struct cli_flag *flag, const char *next);
+
+/* Adds a value of a flag that may be repeated; CLI_EXIT_USAGE after a message: too many. */
+int cli_add_text(struct cli_option_value *value, const char *text);
+
+/* Reads the environment for flags of the command that have no value yet. Warns of each AKUNU_…
+ * variable that no command reads. */
+void cli_read_environment(const struct cli_command *command, struct cli_option_value *values);
+
+/* options_operands.c: arguments that are not flags. The first function takes one as it is met, the
+ * second gives them to their flags when all arguments are known. Return an exit code, after a
+ * message unless it is CLI_EXIT_OK. */
+struct cli_operands {
+    int n;
+    const char *texts[2];
+};
+int cli_read_operand(const struct cli_command *command, const char *text,
+                     struct cli_operands *operands, struct cli_option_value *values);
+int cli_set_operands(const struct cli_command *command, const struct cli_operands *operands,
+                     struct cli_option_value *values);
 
 /* Prints "FILE:LINE: KEY: VALUE: " or "FLAG VALUE: ", then what was expected; returns
  * CLI_EXIT_USAGE. */

@@ -84,7 +84,7 @@ int cli_config_read(const char *path, struct cli_config *out)
     return code;
 }
 
-const char *cli_config_keep(struct cli_config *config, const char *text, size_t n)
+char *cli_config_keep(struct cli_config *config, const char *text, size_t n)
 {
     char **larger = realloc(config->strings, (config->n_strings + 1) * sizeof *larger);
     if (!larger)

@@ -17,37 +17,6 @@ static void print_heading(struct cli_output *out, const char *text)
         cli_output_format(out, "\n%s\n", text);
 }
 
-int cli_help(void)
-{
-    struct cli_output out = cli_output_stdout();
-    cli_output_text(&out, "akunu-cli runs language models on the CPU.\n");
-    print_heading(&out, "Usage");
-    cli_output_text(&out, "  akunu-cli [COMMAND] [FLAGS]\n  akunu-cli COMMAND --help\n");
-    print_heading(&out, "Commands");
-    for (size_t i = 0; i < cli_n_commands; i++)
-        if (cli_is_shown(&cli_commands[i]))
-            cli_output_format(&out, "  %-14s %s\n", cli_commands[i].name, cli_commands[i].summary);
-    print_heading(&out, "Examples");
-    for (size_t i = 0; i < cli_n_commands; i++)
-        if (cli_is_shown(&cli_commands[i]))
-            cli_output_format(&out, "  %s\n", cli_commands[i].example);
-    print_heading(&out, "More");
-    cli_output_text(&out,
-                    "  A model is a GGUF file, or a folder of SafeTensors or NumPy arrays with "
-                    "config.json.\n"
-                    "  -m also takes the name of a model in "
-                    "${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the model\n"
-                    "  that quickstart downloaded there is used.\n"
-                    "  Long flags can be set in the environment (AKUNU_THREADS=2 is --threads "
-                    "2) and in\n"
-                    "  ${XDG_CONFIG_HOME:-~/.config}/akunu/config.yaml, which can also define "
-                    "presets (-m coder). A flag wins.\n"
-                    "  Exit codes: 0 success, 1 failure, 2 usage, 3 model unreadable or "
-                    "unsupported, 4 out of memory,\n"
-                    "  130 interrupted.\n");
-    return cli_output_end(&out, CLI_EXIT_OK);
-}
-
 /* "-c, --ctx-size N" */
 static void format_spelling(const struct cli_flag *flag, char *out, size_t capacity)
 {
@@ -58,13 +27,82 @@ static void format_spelling(const struct cli_flag *flag, char *out, size_t capac
              flag->value ? flag->value : "");
 }
 
-/* UTF-8 continuation bytes, which take no column. */
-static int continuation_bytes(const char *text)
+/* Columns of n bytes: those that begin a character. */
+static int columns_of(const char *text, size_t n)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) == 0x80;
-    return n;
+    int columns = 0;
+    for (size_t i = 0; i < n; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+/* Prints text from column `indent` on, in lines of at most 100 columns. */
+enum { MAX_COLUMNS = 100, HELP_COLUMN = 31 };
+static void print_wrapped(struct cli_output *out, int indent, const char *text)
+{
+    int column = indent;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        int width = columns_of(text, n);
+        if (column > indent && column + 1 + width > MAX_COLUMNS) {
+            cli_output_format(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            cli_output_text(out, " ");
+            column++;
+        }
+        cli_output_bytes(out, text, n);
+        column += width;
+        text += n + strspn(text + n, " ");
+    }
+    cli_output_text(out, "\n");
+}
+
+static const char *const more[] = {
+    "A model is a GGUF file, or a folder of SafeTensors or NumPy arrays with config.json. -m also "
+    "takes the name of a model in ${XDG_DATA_HOME:-~/.local/share}/akunu/models; without -m the "
+    "model that quickstart downloaded there is used.",
+    "The model and the prompt need no flag: akunu-cli run model.gguf \"Hello\". Flags may precede "
+    "the command.",
+    "Flags can be set in the environment (AKUNU_THREADS=2 is --threads 2) and in "
+    "${XDG_CONFIG_HOME:-~/.config}/akunu/config.yaml, which can also define presets (-m coder). A "
+    "flag wins.",
+    "Exit codes: 0 success, 1 failure, 2 usage, 3 model unreadable or unsupported, 4 out of "
+    "memory, 130 interrupted.",
+};
+
+int cli_help(void)
+{
+    struct cli_output out = cli_output_stdout();
+    cli_output_text(&out, "akunu-cli runs language models on the CPU.\n");
+    print_heading(&out, "Usage");
+    cli_output_text(&out, "  akunu-cli [COMMAND] [FLAGS]\n  akunu-cli MODEL\n"
+                          "  akunu-cli COMMAND --help\n");
+    print_heading(&out, "Commands");
+    for (size_t i = 0; i < cli_n_commands; i++)
+        cli_output_format(&out, "  %-14s %s\n", cli_commands[i].name, cli_commands[i].summary);
+    print_heading(&out, "Examples");
+    for (size_t i = 0; i < cli_n_commands; i++)
+        cli_output_format(&out, "  %s\n", cli_commands[i].example);
+    print_heading(&out, "More");
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        cli_output_text(&out, "  ");
+        print_wrapped(&out, 2, more[i]);
+    }
+    return cli_output_end(&out, CLI_EXIT_OK);
+}
+
+static void print_flag(struct cli_output *out, const struct cli_flag *flag)
+{
+    char text[80];
+    format_spelling(flag, text, sizeof text);
+    int width = 2 + columns_of(text, strlen(text));
+    cli_output_format(out, "  %s", text);
+    if (width < HELP_COLUMN)
+        cli_output_format(out, "%*s", HELP_COLUMN - width, "");
+    else
+        cli_output_format(out, "\n%*s", HELP_COLUMN, "");
+    print_wrapped(out, HELP_COLUMN, flag->help);
 }
 
 int cli_help_command(const struct cli_command *command)
@@ -82,14 +120,12 @@ int cli_help_command(const struct cli_command *command)
     cli_output_format(&out, "  %s\n", command->example);
     for (size_t i = 0; i < cli_n_flags; i++) {
         const struct cli_flag *flag = &cli_flags[i];
-        char text[80];
         if (!(flag->commands & command->bit))
             continue;
         if (strcmp(group, flag->group) != 0)
             print_heading(&out, flag->group);
         group = flag->group;
-        format_spelling(flag, text, sizeof text);
-        cli_output_format(&out, "  %-*s %s\n", 28 + continuation_bytes(text), text, flag->help);
+        print_flag(&out, flag);
     }
     return cli_output_end(&out, CLI_EXIT_OK);
 }

@@ -38,7 +38,7 @@ int cli_read_file(const char *flag, const char *path, struct cli_text *out)
     *out = (struct cli_text){ 0 };
     FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file)
-        return cli_fail("cannot read %s %s: %s", flag, path, strerror(errno));
+        return cli_fail_usage("cannot read %s %s: %s", flag, path, strerror(errno));
     int code = read_all(file, standard ? "standard input" : path, out);
     if (!standard)
         fclose(file);
@@ -66,6 +66,43 @@ int cli_read_text(const struct cli_options *o, const char *what, struct cli_text
         return cli_fail_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe",
                               what);
     return cli_read_file("-f", o->file ? o->file : "-", out);
+}
+
+int cli_read_prompt(const struct cli_options *o, const char *what, struct cli_text *out)
+{
+    int code = cli_read_text(o, what, out);
+    if (code == CLI_EXIT_OK && !o->prompt && out->n > 0 && out->bytes[out->n - 1] == '\n')
+        out->bytes[--out->n] = '\0';
+    return code;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' :
+           c >= 'a' && c <= 'f' ? c - 'a' + 10 :
+           c >= 'A' && c <= 'F' ? c - 'A' + 10 :
+                                  -1;
+}
+
+void cli_unescape(char *text)
+{
+    static const char escapes[] = "nrt'\"\\", meant[] = "\n\r\t'\"\\";
+    char *out = text;
+    while (*text) {
+        const char *found = *text == '\\' && text[1] ? strchr(escapes, text[1]) : NULL;
+        int high = *text == '\\' && text[1] == 'x' ? hex_digit(text[2]) : -1;
+        int low = high >= 0 ? hex_digit(text[3]) : -1;
+        if (found) {
+            *out++ = meant[found - escapes];
+            text += 2;
+        } else if (low >= 0 && (high | low)) {
+            *out++ = (char)(16 * high + low);
+            text += 4;
+        } else {
+            *out++ = *text++;
+        }
+    }
+    *out = '\0';
 }
 
 const char *cli_ids_name(const struct cli_options *o)

@@ -24,6 +24,14 @@ bool cli_has_input(const struct cli_options *options);
  * code, after a message unless it is CLI_EXIT_OK. */
 int cli_read_text(const struct cli_options *options, const char *what, struct cli_text *out);
 
+/* Reads the prompt of `run` in the same way; one final newline of a file or of standard input is
+ * dropped, as an editor or echo ends a text. */
+int cli_read_prompt(const struct cli_options *options, const char *what, struct cli_text *out);
+
+/* Replaces \n, \r, \t, \', \", \\ and \xHH (not \x00) in a string by the characters that they
+ * mean; any other backslash stays. */
+void cli_unescape(char *text);
+
 /* Reads the file that a flag names ("-": standard input) and appends a NUL; as cli_read_text. On
  * failure there is nothing to free. */
 int cli_read_file(const char *flag, const char *path, struct cli_text *out);

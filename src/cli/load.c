@@ -1,9 +1,11 @@
 /* Loads the model and opens the session that the flags ask for, and the draft model. */
 #include "cli/load.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "cli/message.h"
 
@@ -33,7 +35,10 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
         return code;
 
     out->progress = cli_progress_begin();
-    struct akunu_load_params params = o->load;
+    struct akunu_load_params params = o->load, defaults;
+    akunu_load_params_default(&defaults, sizeof defaults);
+    if (!params.backend || strcmp(params.backend, "cpu") == 0)
+        params.n_gpu_layers = defaults.n_gpu_layers; /* there is no device to put them on */
     params.n_threads = o->session.n_threads;
     params.override_kv = o->override_kv.values;
     params.progress = on_progress;
@@ -48,6 +53,8 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     if (akunu_model_get_info(out->model, &out->info, sizeof out->info) != AKUNU_OK)
         return cli_fail_library();
     out->tokenizer = akunu_model_tokenizer(out->model);
+    if (o->lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+        cli_warn("--mlock: memory is not locked: %s (ulimit -l)", strerror(errno));
     if (out->info.encoder && o->command != CLI_EMBED) {
         cli_fail("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
                  "'akunu-cli embed' is for",

@@ -43,15 +43,23 @@ int cli_load_tokenizer(const struct cli_options *options, struct akunu_tokenizer
 /* ---- Model paths: model_path.c ------------------------------------------ */
 /* Resolves the name given to -m. */
 
+/* Whether `name` is a file or folder, is spelled like one, or names a model in the models
+ * folder. */
+bool cli_is_model(const char *name);
+
 /* Path of the model that `name` means; NULL: none was given. A name with a folder in it, or of an
  * existing file, is used as it is; else it is looked up in the models folder, with and without
- * ".gguf". Without a name it is the model that quickstart downloads, else the only one in that
- * folder. On success free *path. Otherwise returns an exit code after a message: CLI_EXIT_MODEL if
- * the name is not found, CLI_EXIT_USAGE if no name was given and there is no obvious choice. */
+ * ".gguf", and then as a part of a name that only one model there has. Without a name it is the
+ * model that quickstart downloads, else the only one in that folder. On success free *path.
+ * Otherwise returns an exit code after a message: CLI_EXIT_MODEL if the name is not found,
+ * CLI_EXIT_USAGE if there is no obvious choice. */
 int cli_model_path(const char *name, char **path);
 
-/* Calls `each` with the name of every model in the models folder. Returns CLI_EXIT_OK, or
- * CLI_EXIT_MEMORY after a message. A missing folder counts as empty. */
+/* The models folder, to be freed; NULL if out of memory. */
+char *cli_models_folder(void);
+
+/* Calls `each` with the name of every model in the models folder, in the order of their names.
+ * Returns CLI_EXIT_OK, or CLI_EXIT_MEMORY after a message. A missing folder counts as empty. */
 int cli_visit_models(void (*each)(const char *name, void *user), void *user);
 
 /* ---- Draft model -------------------------------------------------------- */

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/configuration.h"
+#include "cli/load.h"
 #include "cli/message.h"
 #include "cli/options.h"
 
@@ -11,8 +13,6 @@ static int unknown_command(const char *typed)
     char known[512] = "";
     size_t n = 0;
     for (size_t i = 0; i < cli_n_commands; i++) {
-        if (!cli_is_shown(&cli_commands[i]))
-            continue;
         strcat(known, n ? ", " : "");
         strcat(known, cli_commands[i].name);
         words[n++] = cli_commands[i].name;
@@ -22,6 +22,45 @@ static int unknown_command(const char *typed)
         return cli_fail_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed,
                               nearest, known);
     return cli_fail_usage("unknown command '%s'; there are: %s", typed, known);
+}
+
+/* The index behind the flag argv[i] and its value, if it is one of these commands' flags; argc: it
+ * is none. */
+static int skip_flag(unsigned commands, int argc, char **argv, int i)
+{
+    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+    const char *name = argv[i] + (argv[i][1] == '-' ? 2 : 1);
+    size_t n = strcspn(name, "="), flag = cli_find_flag(commands, name, n);
+    if (argv[i][0] != '-' || flag == cli_n_flags)
+        return argc;
+    return i + 1 + (!name[n] && cli_takes_next(&cli_flags[flag], next));
+}
+
+/* The index of the first argument that is neither a flag of these commands nor its value; argc:
+ * none. */
+static int find_word(unsigned commands, int argc, char **argv)
+{
+    int i = 1;
+    while (i < argc && argv[i][0] == '-')
+        i = skip_flag(commands, argc, argv, i);
+    return i;
+}
+
+/* The index of the command, which its flags may precede; argc: none. */
+static int find_command(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const struct cli_command *command = cli_find_command(argv[i]);
+        if (command && find_word(command->bit, argc, argv) == i)
+            return i;
+    }
+    return argc;
+}
+
+/* Whether a word in the place of a command is what `run` takes: a model, or a prompt. */
+static bool is_operand_of_run(const char *word, bool after_flags)
+{
+    return after_flags || strpbrk(word, " \t\n") || cli_is_model(word);
 }
 
 static int run_command(const struct cli_command *command, bool named,
@@ -39,14 +78,22 @@ static int run_command(const struct cli_command *command, bool named,
 int main(int argc, char **argv)
 {
     cli_interrupt_install();
-    bool named = argc > 1 && argv[1][0] != '-';
-    const struct cli_command *command = cli_find_command(named ? argv[1] : "run");
-    if (!command)
-        return unknown_command(argv[1]);
+    int word = find_command(argc, argv);
+    bool named = word < argc;
+    const struct cli_command *command = cli_find_command(named ? argv[word] : "run");
+    if (named) { /* its flags come after it */
+        memmove(argv + 2, argv + 1, (size_t)(word - 1) * sizeof *argv);
+    } else {
+        word = find_word(~0u, argc, argv);
+        if (word < argc && !is_operand_of_run(argv[word], word > 1))
+            return unknown_command(argv[word]);
+    }
 
     struct cli_options options;
     int skip = argc > 0 ? 1 + named : 0;
     int code = cli_options_parse(command, argc - skip, argv + skip, &options);
+    if (options.color != CLI_COLOR_AUTO)
+        cli_set_color(options.color == CLI_COLOR_ON);
     if (code == CLI_EXIT_OK)
         code = run_command(command, named, &options);
     cli_options_free(&options);

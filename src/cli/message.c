@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 int cli_exit_code(enum akunu_status status)
@@ -25,11 +26,20 @@ int cli_exit_code(enum akunu_status status)
     return CLI_EXIT_FAILURE;
 }
 
+static enum { COLOR_BY_ENVIRONMENT, COLOR_ON, COLOR_OFF } color_choice;
+
+void cli_set_color(bool on)
+{
+    color_choice = on ? COLOR_ON : COLOR_OFF;
+}
+
 bool cli_supports_color(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
-    if (no_color && *no_color)
+    bool refused =
+        color_choice == COLOR_BY_ENVIRONMENT ? no_color && *no_color : color_choice == COLOR_OFF;
+    if (refused)
         return false;
     return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
 }
@@ -124,6 +134,23 @@ void cli_report(const char *format, ...)
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
+}
+
+void cli_format_age(int64_t since, char *out, size_t capacity)
+{
+    static const struct {
+        int64_t seconds;
+        const char *name;
+    } units[] = { { 24 * 60 * 60, "day" }, { 3600, "hour" }, { 60, "minute" } };
+    int64_t age = since > 0 ? (int64_t)time(NULL) - since : -1;
+    snprintf(out, capacity, "%s", since > 0 ? "now" : "-");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (age < units[i].seconds)
+            continue;
+        long long n = age / units[i].seconds;
+        snprintf(out, capacity, "%lld %s%s", n, units[i].name, n == 1 ? "" : "s");
+        return;
+    }
 }
 
 /* ---- UTF-8 -------------------------------------------------------------- */

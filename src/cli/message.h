@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "akunu/akunu.h"
@@ -44,6 +45,13 @@ void cli_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether escape sequences may be written to `stream`: it is a terminal that knows them, and
  * NO_COLOR is unset or empty. */
 bool cli_supports_color(FILE *stream);
+
+/* --color: on and off count instead of NO_COLOR. */
+void cli_set_color(bool on);
+
+/* "3 days", "2 hours", "now": how long ago a time in seconds since 1970 was; "-" if it is not
+ * positive. */
+void cli_format_age(int64_t since, char *out, size_t capacity);
 
 /* ---- UTF-8 -------------------------------------------------------------- */
 /* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates. */

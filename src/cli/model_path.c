@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "cli/message.h"
 
@@ -19,20 +19,28 @@ static char *join(const char *folder, const char *name, const char *suffix)
     return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
 }
 
-/* ${XDG_DATA_HOME:-~/.local/share}/akunu/models, to be freed. As the XDG base directory
- * specification says, a relative XDG_DATA_HOME is ignored. */
-static char *models_folder(void)
+/* ${XDG_DATA_HOME:-~/.local/share}/akunu/models, to be freed; without HOME, this text. As the XDG
+ * base directory specification says, a relative XDG_DATA_HOME is ignored. */
+char *cli_models_folder(void)
 {
     const char *data = getenv("XDG_DATA_HOME");
     if (data && data[0] == '/')
         return join(data, "akunu/models", "");
     const char *home = getenv("HOME");
-    return join(home ? home : "", ".local/share/akunu/models", "");
+    return join(home && *home ? home : "~", ".local/share/akunu/models", "");
 }
 
-static bool exists(const char *path)
+/* For messages about the models folder: what keeps it from being found. */
+static const char *why_no_folder(const char *folder)
 {
-    return access(path, F_OK) == 0;
+    return folder[0] == '~' ? " (HOME is not set)" : "";
+}
+
+/* Whether there is such an entry, if only a link that leads nowhere: opening it tells why. */
+static bool is_entry(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -41,19 +49,37 @@ static bool ends_with(const char *text, const char *end)
     return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
+/* Whether an entry is a model: a GGUF file, of a split one the first part, or a folder with a
+ * config.json. */
+static bool is_model(const char *folder, const char *name)
+{
+    const char *of = strstr(name, "-of-");
+    if (name[0] == '.')
+        return false;
+    if (ends_with(name, ".gguf"))
+        return !of || of - name < 6 || strspn(of - 5, "0123456789") != 5 ||
+               strncmp(of - 5, "00001", 5) == 0;
+    char *config = join(folder, name, "/config.json");
+    bool found = config && is_entry(config);
+    free(config);
+    return found;
+}
+
 static void each_in(const char *folder, void (*each)(const char *name, void *user), void *user)
 {
-    DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
-        if (ends_with(entry->d_name, ".gguf"))
-            each(entry->d_name, user);
-    if (dir)
-        closedir(dir);
+    struct dirent **entries = NULL;
+    int n = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (is_model(folder, entries[i]->d_name))
+            each(entries[i]->d_name, user);
+        free(entries[i]);
+    }
+    free(entries);
 }
 
 int cli_visit_models(void (*each)(const char *name, void *user), void *user)
 {
-    char *folder = models_folder();
+    char *folder = cli_models_folder();
     if (!folder)
         return cli_fail_memory();
     each_in(folder, each, user);
@@ -79,7 +105,7 @@ static int find_default(const char *folder, char **path)
     char *fetched = join(folder, quickstart_model, "");
     if (!fetched)
         return cli_fail_memory();
-    if (exists(fetched)) {
+    if (is_entry(fetched)) {
         *path = fetched;
         return CLI_EXIT_OK;
     }
@@ -94,8 +120,45 @@ static int find_default(const char *folder, char **path)
     if (only.n > 1)
         return cli_fail_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
     return cli_fail_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let "
-                          "./quickstart fetch one into %s",
-                          folder);
+                          "./quickstart fetch one into %s%s",
+                          folder, why_no_folder(folder));
+}
+
+/* Models whose names have a text in them, in any case. */
+struct matches {
+    const char *part;
+    size_t n;
+    char *name;      /* the first one */
+    char names[256]; /* all of them, for a message */
+};
+
+static void match(const char *name, void *user)
+{
+    struct matches *m = user;
+    size_t n = strlen(m->names);
+    if (!strcasestr(name, m->part))
+        return;
+    if (m->n++ == 0)
+        m->name = strdup(name);
+    if (n + strlen(name) + 3 < sizeof m->names) {
+        strcat(m->names, n ? ", " : "");
+        strcat(m->names, name);
+    }
+}
+
+/* Looks for the only model with `name` in its name; *path NULL: there is none. */
+static int find_part(const char *folder, const char *name, char **path)
+{
+    struct matches m = { .part = name };
+    *path = NULL;
+    if (*name)
+        each_in(folder, match, &m);
+    if (m.n == 1 && m.name)
+        *path = join(folder, m.name, "");
+    free(m.name);
+    if (m.n > 1)
+        return cli_fail_usage("-m %s: which one? %s has %s", name, folder, m.names);
+    return m.n == 1 && !*path ? cli_fail_memory() : CLI_EXIT_OK;
 }
 
 static int find_named(const char *folder, const char *name, char **path)
@@ -105,23 +168,47 @@ static int find_named(const char *folder, const char *name, char **path)
         *path = join(folder, name, suffixes[i]);
         if (!*path)
             return cli_fail_memory();
-        if (exists(*path))
+        if (is_entry(*path))
             return CLI_EXIT_OK;
         free(*path);
         *path = NULL;
     }
-    cli_fail("-m %s: no such model here or in %s, and no preset of that name", name, folder);
+    int code = find_part(folder, name, path);
+    if (code != CLI_EXIT_OK || *path)
+        return code;
+    cli_fail("-m %s: no such model here or in %s%s, and no preset of that name", name, folder,
+             why_no_folder(folder));
     return CLI_EXIT_MODEL;
+}
+
+bool cli_is_model(const char *name)
+{
+    char *folder, *path = NULL;
+    bool found = strchr(name, '/') || is_entry(name) || ends_with(name, ".gguf");
+    if (found || !(folder = cli_models_folder()))
+        return found;
+    for (int i = 0; i < 2 && !found; i++) {
+        path = join(folder, name, i ? ".gguf" : "");
+        found = path && is_entry(path);
+        free(path);
+    }
+    struct matches m = { .part = name };
+    if (!found)
+        each_in(folder, match, &m);
+    free(m.name);
+    found = found || m.n > 0;
+    free(folder);
+    return found;
 }
 
 int cli_model_path(const char *name, char **path)
 {
     *path = NULL;
-    if (name && (strchr(name, '/') || exists(name))) {
+    if (name && (strchr(name, '/') || is_entry(name))) {
         *path = strdup(name);
         return *path ? CLI_EXIT_OK : cli_fail_memory();
     }
-    char *folder = models_folder();
+    char *folder = cli_models_folder();
     if (!folder)
         return cli_fail_memory();
     int code = name ? find_named(folder, name, path) : find_default(folder, path);

@@ -1,6 +1,8 @@
 /* The table of flags, made from options.def. */
 #include "cli/options.h"
 
+#include <string.h>
+
 /* In the order of enum akunu_kv_type. */
 static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL };
 /* In the order of enum akunu_prefill. */
@@ -8,6 +10,9 @@ static const char *const prefills[] = { "auto", "own", "blas", NULL };
 /* In the order of enum akunu_speculation. */
 static const char *const speculations[] = { "auto", "none", "ngram-simple", "draft-simple", NULL };
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
+/* In the order of enum cli_color. */
+static const char *const colors[] = { "auto", "on", "off", NULL };
+static const char *const switches[] = { "on", "off", "auto", "1", "0", NULL };
 static const char *const forms[] = { "md", "csv", "json", NULL };
 
 static const char *const templates[] = { "chatml", "gemma", "llama3", "phi3", "zephyr", NULL };
@@ -43,6 +48,11 @@ enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED };
 #define CHOICES(words) .choices = words
 #define ONE_OF(set) .exclusive_group = CLI_EXCLUSIVE_##set
 #define HELP(text) .help = text
+#define MODES(set) .modes = set
+#define OTHERWISE(text) .otherwise = text
+#define AS_DEFAULT(text) .as_default = text
+#define NOTE(text) .note = text
+#define REFUSED(text) .refusal = text
 
 const struct cli_flag cli_flags[] = {
 #include "cli/options.def"
@@ -60,3 +70,19 @@ const char *cli_kv_type_name(enum akunu_kv_type type)
 }
 
 const size_t cli_n_flags = sizeof cli_flags / sizeof *cli_flags;
+
+const char *cli_flag_spelling(const struct cli_flag *flag, int i)
+{
+    const char *const spellings[CLI_N_SPELLINGS] = { flag->name, flag->alias, flag->brief };
+    return spellings[i];
+}
+
+bool cli_flag_is(const struct cli_flag *flag, const char *name, size_t n)
+{
+    for (int i = 0; i < CLI_N_SPELLINGS; i++) {
+        const char *spelling = cli_flag_spelling(flag, i);
+        if (spelling && strlen(spelling) == n && memcmp(spelling, name, n) == 0)
+            return true;
+    }
+    return false;
+}

@@ -25,12 +25,25 @@ enum cli_command_bit {
     CLI_MODELS = 1 << 10,
     CLI_APPLY_TEMPLATE = 1 << 11,
     CLI_GRAMMAR_CHECK = 1 << 12,
-    CLI_ALL = (1 << 13) - 1,
-    /* for shells and installers: no help mentions these, and neither the environment nor a
-     * configuration changes their output */
-    CLI_COMPLETION = 1 << 16,
-    CLI_HIDDEN = CLI_COMPLETION
+    CLI_LIST = 1 << 13,
+    CLI_SHOW = 1 << 14,
+    CLI_ALL = (1 << 15) - 1,
+    /* for shells and installers: neither the environment nor a configuration changes its output */
+    CLI_COMPLETION = 1 << 16
 };
+
+/* What a command is about to do, as bits of a set: a flag may be for some of these only. */
+enum cli_mode {
+    CLI_MODE_CHAT = 1 << 0,     /* run: a conversation */
+    CLI_MODE_ANSWER = 1 << 1,   /* run: one answer, by the chat template */
+    CLI_MODE_CONTINUE = 1 << 2, /* run: a text that goes on as it is */
+    CLI_MODE_MEASURE = 1 << 3,  /* bench */
+    CLI_MODE_TUNE = 1 << 4,     /* bench --tune */
+    CLI_MODE_LIST = 1 << 5,     /* cache list */
+    CLI_MODE_PRUNE = 1 << 6     /* cache prune */
+};
+
+enum { CLI_MAX_FLAGS = 192 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
 
@@ -61,6 +74,7 @@ struct cli_options {
     enum cli_command_bit command;
     const char *word; /* one of the command's words, such as "list" or "prune" */
     bool help, version;
+    const char *typed[CLI_MAX_FLAGS]; /* each flag as an argument has it; NULL: no argument */
     const char *config; /* file that replaces the system's and the user's */
     struct cli_config *configuration;
 
@@ -73,8 +87,9 @@ struct cli_options {
     struct cli_texts texts; /* embed's -p */
     bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
+    bool escape, no_escape; /* escapes in texts are the default */
 
-    bool conversation, no_conversation;
+    bool conversation, no_conversation, single_turn;
     const char *system_prompt, *system_prompt_file;
 
     int64_t seed;           /* -1: a random one */
@@ -109,7 +124,19 @@ struct cli_options {
 
     bool all;
     int64_t older_than; /* days; -1: not given */
+
+    bool lock_memory;
+    unsigned color; /* enum cli_color */
+    /* of flags that ask for what is so anyway: nothing reads them */
+    bool accepted;
+    const char *accepted_text;
+    int64_t accepted_number;
 };
+
+/* The least value of a number that has to be above 0. */
+#define CLI_ABOVE_ZERO 0x1p-20
+
+enum cli_color { CLI_COLOR_AUTO = 0, CLI_COLOR_ON = 1, CLI_COLOR_OFF = 2 };
 
 /* The type of a flag's member. Numbers are in low … high. */
 enum cli_flag_kind {
@@ -128,6 +155,8 @@ enum cli_flag_kind {
 enum cli_exclusive_group {
     CLI_EXCLUSIVE_NONE,
     CLI_EXCLUSIVE_INPUT,
+    CLI_EXCLUSIVE_ESCAPE,
+    CLI_EXCLUSIVE_CONVERSATION,
     CLI_EXCLUSIVE_SYSTEM,
     CLI_EXCLUSIVE_TEMPLATE,
     CLI_EXCLUSIVE_SAMPLERS,
@@ -148,7 +177,19 @@ struct cli_flag {
     double low, high;
     const char *const *choices; /* ends with NULL; for a text: what completion offers */
     enum cli_exclusive_group exclusive_group; /* flags that exclude each other */
+    unsigned modes;        /* enum cli_mode: those in which it has an effect; 0: all */
+    const char *otherwise; /* the value if none of `choices` follows; NULL: a value is needed */
+    const char *as_default; /* a value that means the default: "-1" */
+    const char *note;       /* what is said if it is an argument; NULL: nothing */
+    const char *refusal;    /* why it cannot be given; NULL: it can */
 };
+
+/* The long name, the other one and the short one of a flag; NULL where it has none. */
+enum { CLI_N_SPELLINGS = 3 };
+const char *cli_flag_spelling(const struct cli_flag *flag, int i);
+
+/* Whether one of its spellings is the n bytes at `name`. */
+bool cli_flag_is(const struct cli_flag *flag, const char *name, size_t n);
 
 /* "f16": name of a value of enum akunu_kv_type. */
 const char *cli_kv_type_name(enum akunu_kv_type type);
@@ -156,7 +197,6 @@ const char *cli_kv_type_name(enum akunu_kv_type type);
 /* "F16": name of a value of `out_type`; NULL: as stored. */
 const char *cli_out_type_name(unsigned type);
 
-enum { CLI_MAX_FLAGS = 192 };
 extern const struct cli_flag cli_flags[];
 extern const size_t cli_n_flags;
 
@@ -168,15 +208,13 @@ struct cli_command {
     const char *example;
     /* words that select what it does, the first one is the default; NULL: it has none */
     const char *const *words;
-    /* flag that takes the words that are not flags; NULL: none */
-    const char *operand;
+    /* flags that take the arguments that are not flags, in their order; see read_operands in
+     * options_operands.c */
+    const char *operands[2];
 };
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_n_commands;
-
-/* Whether help and suggestions mention it. */
-bool cli_is_shown(const struct cli_command *command);
 
 /* NULL if there is no such command. */
 const struct cli_command *cli_find_command(const char *name);
@@ -188,9 +226,9 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv,
                       struct cli_options *options);
 void cli_options_free(struct cli_options *options);
 
-/* "AKUNU_CTX_SIZE" for ctx-size. `out` holds CLI_ENV_BYTES. */
-enum { CLI_ENV_BYTES = 64 };
-void cli_environment_name(const struct cli_flag *flag, char *out);
+/* Checks that each flag among the arguments has an effect in `mode`, an enum cli_mode. Returns
+ * CLI_EXIT_OK, or CLI_EXIT_USAGE after a message that names the mode which the flag needs. */
+int cli_check_mode(const struct cli_options *options, unsigned mode);
 
 /* Print the help of the program or of one command on standard output; return the exit code. */
 int cli_help(void);
@@ -219,6 +257,8 @@ int cli_convert(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
 int cli_apply_template(const struct cli_options *options);
 int cli_models(const struct cli_options *options);
+int cli_list(const struct cli_options *options);
+int cli_show(const struct cli_options *options);
 int cli_cache(const struct cli_options *options);
 int cli_completion(const struct cli_options *options);
 

@@ -3,12 +3,12 @@
 #include "cli/options.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "akunu/akunu.h"
 #include "cli/configuration.h"
+#include "cli/input.h"
 #include "cli/message.h"
 
 static void set_defaults(const struct cli_command *command, struct cli_options *o)
@@ -37,19 +37,11 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         o->session.context = 512;
 }
 
-/* The command's flag that is spelled by the n bytes at `name`; cli_n_flags: none. A short name may
- * follow two dashes and a long one a single dash, because both are habits. */
-static size_t find_flag(unsigned commands, const char *name, size_t n)
+size_t cli_find_flag(unsigned commands, const char *name, size_t n)
 {
-    for (size_t i = 0; i < cli_n_flags; i++) {
-        const struct cli_flag *flag = &cli_flags[i];
-        const char *spellings[3] = { flag->name, flag->alias, flag->brief };
-        if (!(flag->commands & commands))
-            continue;
-        for (int k = 0; k < 3; k++)
-            if (spellings[k] && strlen(spellings[k]) == n && memcmp(spellings[k], name, n) == 0)
-                return i;
-    }
+    for (size_t i = 0; i < cli_n_flags; i++)
+        if ((cli_flags[i].commands & commands) && cli_flag_is(&cli_flags[i], name, n))
+            return i;
     return cli_n_flags;
 }
 
@@ -62,7 +54,7 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     char text[64];
     int shown = (int)(name - typed) + (int)n;
 
-    size_t elsewhere = find_flag(CLI_ALL, name, n);
+    size_t elsewhere = cli_find_flag(CLI_ALL, name, n);
     if (elsewhere < cli_n_flags)
         for (size_t i = 0; i < cli_n_commands; i++)
             if (cli_flags[elsewhere].commands & cli_commands[i].bit)
@@ -106,13 +98,21 @@ static int read_word(const struct cli_command *command, const char *typed,
 }
 
 /* --help and --version are honored whatever else is wrong, as arguments only. */
-static bool is_help(const struct cli_flag *flag)
+static bool asks_for_help(const struct cli_options *options)
+{
+    for (size_t i = 0; i < cli_n_flags; i++)
+        if (options->typed[i] && cli_is_help(&cli_flags[i]))
+            return true;
+    return false;
+}
+
+bool cli_is_help(const struct cli_flag *flag)
 {
     return flag->offset == offsetof(struct cli_options, help) ||
            flag->offset == offsetof(struct cli_options, version);
 }
 
-static int add_text(struct cli_option_value *f, const char *text)
+int cli_add_text(struct cli_option_value *f, const char *text)
 {
     if (f->all.n == CLI_MAX_TEXTS)
         return cli_fail_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
@@ -120,103 +120,75 @@ static int add_text(struct cli_option_value *f, const char *text)
     return CLI_EXIT_OK;
 }
 
-/* Reads a word as the value of the command's operand flag. */
-static int read_operand(const struct cli_command *command, const char *typed,
-                        struct cli_option_value *values)
+static bool is_one_of(const char *text, const char *const *words)
 {
-    struct cli_option_value *f =
-        &values[find_flag(command->bit, command->operand, strlen(command->operand))];
-    snprintf(f->shown, sizeof f->shown, "--%s", command->operand);
+    while (*words && strcmp(*words, text) != 0)
+        words++;
+    return *words != NULL;
+}
+
+bool cli_takes_next(const struct cli_flag *flag, const char *next)
+{
+    if (flag->kind == CLI_FLAG_BOOL || !next)
+        return false;
+    return !flag->otherwise || is_one_of(next, flag->choices);
+}
+
+/* Reads argv[*i], a flag, and its value, which may be the next argument. */
+static int read_flag(const struct cli_command *command, int argc, char **argv, int *i,
+                     struct cli_options *options, struct cli_option_value *values)
+{
+    const char *typed = argv[*i], *next = *i + 1 < argc ? argv[*i + 1] : NULL;
+    const char *name = typed + (typed[1] == '-' ? 2 : 1);
+    const char *equals = strchr(name, '=');
+    size_t n = equals ? (size_t)(equals - name) : strlen(name);
+    size_t index = cli_find_flag(command->bit, name, n);
+    if (index == cli_n_flags)
+        return unknown_flag(command, typed, name, n);
+
+    const struct cli_flag *flag = &cli_flags[index];
+    struct cli_option_value *f = &values[index];
+    size_t n_shown = (size_t)(name - typed) + n; /* shorter than CLI_ENV_BYTES: a known name */
+    memcpy(f->shown, typed, n_shown);
+    f->shown[n_shown] = '\0';
     f->source = CLI_SOURCE_ARGUMENT;
     f->joint = " ";
-    f->text = typed;
-    return add_text(f, typed);
+    options->typed[index] = typed;
+    if (flag->kind == CLI_FLAG_BOOL) {
+        if (equals)
+            return cli_fail_usage("%s takes no value, but has '%s'", f->shown, equals + 1);
+        f->text = "1";
+    } else if (equals) {
+        f->text = equals + 1;
+    } else if (cli_takes_next(flag, next)) {
+        f->text = next;
+        ++*i;
+    } else if (flag->otherwise) {
+        f->text = flag->otherwise;
+    } else {
+        return cli_fail_usage("%s needs a value: %s %s", f->shown, f->shown, flag->value);
+    }
+    return flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS ? cli_add_text(f, f->text) :
+                                                                         CLI_EXIT_OK;
 }
 
 static int read_arguments(const struct cli_command *command, int argc, char **argv,
                           struct cli_options *options, struct cli_option_value *values)
 {
-    for (int i = 0; i < argc; i++) {
+    struct cli_operands operands = { 0 };
+    int code = CLI_EXIT_OK;
+    for (int i = 0; code == CLI_EXIT_OK && i < argc; i++) {
         const char *typed = argv[i];
-        if (i == 0 && command->words && typed[0] != '-') {
-            int code = read_word(command, typed, options);
-            if (code != CLI_EXIT_OK)
-                return code;
-            continue;
-        }
-        if (typed[0] != '-' && command->operand) {
-            int code = read_operand(command, typed, values);
-            if (code != CLI_EXIT_OK)
-                return code;
-            continue;
-        }
-        if (typed[0] != '-' || typed[1] == '\0')
-            return cli_fail_usage(
-                "unexpected argument '%s': '%s' takes flags only (akunu-cli %s --help)", typed,
-                command->name, command->name);
-        const char *name = typed + (typed[1] == '-' ? 2 : 1);
-        const char *equals = strchr(name, '=');
-        size_t n = equals ? (size_t)(equals - name) : strlen(name);
-        size_t index = find_flag(command->bit, name, n);
-        if (index == cli_n_flags)
-            return unknown_flag(command, typed, name, n);
-
-        const struct cli_flag *flag = &cli_flags[index];
-        struct cli_option_value *f = &values[index];
-        size_t n_shown = (size_t)(name - typed) + n; /* shorter than CLI_ENV_BYTES: a known name */
-        memcpy(f->shown, typed, n_shown);
-        f->shown[n_shown] = '\0';
-        f->source = CLI_SOURCE_ARGUMENT;
-        f->joint = " ";
-        if (flag->kind == CLI_FLAG_BOOL) {
-            if (equals)
-                return cli_fail_usage("%s takes no value, but has '%s'", f->shown, equals + 1);
-            f->text = "1";
-            if (is_help(flag))
-                return CLI_EXIT_OK;
-        } else if (equals) {
-            f->text = equals + 1;
-        } else if (i + 1 < argc) {
-            f->text = argv[++i];
-        } else {
-            return cli_fail_usage("%s needs a value: %s %s", f->shown, f->shown, flag->value);
-        }
-        int code = flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS ?
-                       add_text(f, f->text) :
-                       CLI_EXIT_OK;
-        if (code != CLI_EXIT_OK)
+        if (i == 0 && command->words && typed[0] != '-')
+            code = read_word(command, typed, options);
+        else if (typed[0] != '-' || typed[1] == '\0')
+            code = cli_read_operand(command, typed, &operands, values);
+        else
+            code = read_flag(command, argc, argv, &i, options, values);
+        if (asks_for_help(options))
             return code;
     }
-    return CLI_EXIT_OK;
-}
-
-void cli_environment_name(const struct cli_flag *flag, char *out)
-{
-    size_t n = strlen("AKUNU_");
-    memcpy(out, "AKUNU_", n);
-    for (const char *p = flag->name; *p && n + 1 < CLI_ENV_BYTES; p++)
-        out[n++] = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
-    out[n] = '\0';
-}
-
-static void read_environment(const struct cli_command *command, struct cli_option_value *values)
-{
-    for (size_t i = 0; i < cli_n_flags; i++) {
-        const struct cli_flag *flag = &cli_flags[i];
-        char name[CLI_ENV_BYTES];
-        if (!(flag->commands & command->bit) || values[i].source != CLI_SOURCE_NONE ||
-            is_help(flag))
-            continue;
-        cli_environment_name(flag, name);
-        const char *text = getenv(name);
-        if (!text || !*text)
-            continue;
-        values[i].source = CLI_SOURCE_ENVIRONMENT;
-        values[i].joint = "=";
-        values[i].text = text;
-        values[i].all = (struct cli_texts){ 1, { text } };
-        memcpy(values[i].shown, name, sizeof name);
-    }
+    return code == CLI_EXIT_OK ? cli_set_operands(command, &operands, values) : code;
 }
 
 /* Mutually exclusive group: at most one of its options may be given. An option from a weaker source
@@ -274,11 +246,24 @@ static int check_cpu(const struct cli_options *o, const struct cli_option_value 
 static int read_configuration(const struct cli_command *command, struct cli_option_value *values,
                               struct cli_options *options)
 {
-    size_t config = find_flag(command->bit, "config", strlen("config"));
+    size_t config = cli_find_flag(command->bit, "config", strlen("config"));
     int code =
         cli_config_read(values[config].source != CLI_SOURCE_NONE ? values[config].text : NULL,
                         options->configuration);
     return code == CLI_EXIT_OK ? cli_apply_config(command, options->configuration, values) : code;
+}
+
+/* Sets the member of a flag, unless its value means the default. */
+static int set_value(const struct cli_flag *flag, const struct cli_option_value *f,
+                     struct cli_options *options)
+{
+    if (flag->refusal)
+        return cli_fail_usage("%s: %s", f->shown, flag->refusal);
+    if (flag->note && f->source == CLI_SOURCE_ARGUMENT)
+        cli_aside("%s: %s", f->shown, flag->note);
+    if (flag->as_default && strcmp(f->text, flag->as_default) == 0)
+        return CLI_EXIT_OK;
+    return cli_set_value(flag, f, options);
 }
 
 /* Sets all members; stops at the first wrong value, so there is one message. */
@@ -289,11 +274,36 @@ static int set_values(struct cli_option_value *values, struct cli_options *optio
     for (size_t i = 0; code == CLI_EXIT_OK && i < cli_n_flags; i++) {
         if (values[i].source == CLI_SOURCE_NONE)
             continue;
-        code = cli_set_value(&cli_flags[i], &values[i], options);
+        code = set_value(&cli_flags[i], &values[i], options);
         if (cli_flags[i].offset == offsetof(struct cli_options, load.cpu))
             cpu = &values[i];
     }
     return code == CLI_EXIT_OK ? check_cpu(options, cpu) : code;
+}
+
+/* Replaces *text by what its escapes mean. */
+static int unescape(struct cli_options *options, const char **text)
+{
+    if (!*text || !strchr(*text, '\\'))
+        return CLI_EXIT_OK;
+    char *copy = cli_config_keep(options->configuration, *text, strlen(*text));
+    if (!copy)
+        return cli_fail_memory();
+    cli_unescape(copy);
+    *text = copy;
+    return CLI_EXIT_OK;
+}
+
+static int unescape_texts(struct cli_options *o)
+{
+    if (o->command != CLI_RUN || o->no_escape)
+        return CLI_EXIT_OK;
+    int code = unescape(o, &o->prompt);
+    if (code == CLI_EXIT_OK)
+        code = unescape(o, &o->system_prompt);
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->stops.n; i++)
+        code = unescape(o, &o->stops.values[i]);
+    return code;
 }
 
 int cli_options_parse(const struct cli_command *command, int argc, char **argv,
@@ -308,17 +318,19 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv,
         return code;
 
     for (size_t i = 0; i < cli_n_flags; i++)
-        if (values[i].source == CLI_SOURCE_ARGUMENT && is_help(&cli_flags[i]))
+        if (options->typed[i] && cli_is_help(&cli_flags[i]))
             return cli_set_value(&cli_flags[i], &values[i], options);
 
-    if (command->bit & CLI_HIDDEN)
+    if (command->bit == CLI_COMPLETION)
         return set_values(values, options);
-    read_environment(command, values);
+    cli_read_environment(command, values);
     options->configuration = calloc(1, sizeof *options->configuration);
     if (!options->configuration)
         return cli_fail_memory();
     code = read_configuration(command, values, options);
-    return code == CLI_EXIT_OK ? set_values(values, options) : code;
+    if (code == CLI_EXIT_OK)
+        code = set_values(values, options);
+    return code == CLI_EXIT_OK ? unescape_texts(options) : code;
 }
 
 void cli_options_free(struct cli_options *options)
@@ -327,4 +339,41 @@ void cli_options_free(struct cli_options *options)
         cli_config_free(options->configuration);
     free(options->configuration);
     options->configuration = NULL;
+}
+
+/* ---- Modes -------------------------------------------------------------- */
+static const struct {
+    unsigned mode;
+    const char *during, *needed;
+} modes[] = {
+    { CLI_MODE_CHAT, "in a chat", "a chat (-cnv)" },
+    { CLI_MODE_ANSWER, "on an answer by the chat template",
+      "an answer by the chat template (-p without --raw)" },
+    { CLI_MODE_CONTINUE, "on a text that is continued as it is",
+      "a text that is continued as it is (--raw)" },
+    { CLI_MODE_MEASURE, "without --tune", "a measurement (no --tune)" },
+    { CLI_MODE_TUNE, "with --tune", "--tune" },
+    { CLI_MODE_LIST, "on 'cache list'", "'cache list'" },
+    { CLI_MODE_PRUNE, "on 'cache prune'", "'cache prune'" },
+};
+
+int cli_check_mode(const struct cli_options *options, unsigned mode)
+{
+    for (size_t i = 0; i < cli_n_flags; i++) {
+        const struct cli_flag *flag = &cli_flags[i];
+        const char *typed = options->typed[i], *during = "";
+        char needed[256] = "";
+        if (!typed || !flag->modes || (flag->modes & mode))
+            continue;
+        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
+            size_t n = strlen(needed);
+            if (modes[k].mode == mode)
+                during = modes[k].during;
+            if (flag->modes & modes[k].mode)
+                snprintf(needed + n, sizeof needed - n, "%s%s", n ? " or " : "", modes[k].needed);
+        }
+        return cli_fail_usage("%.*s has no effect %s; it is for %s", (int)strcspn(typed, "="),
+                              typed, during, needed);
+    }
+    return CLI_EXIT_OK;
 }

@@ -64,6 +64,8 @@ static int set_enum(const struct cli_flag *flag, const struct cli_option_value *
 static int bad_number(const struct cli_flag *flag, const struct cli_option_value *f,
                       const char *kind)
 {
+    if (flag->low == CLI_ABOVE_ZERO)
+        return cli_fail_value(f, "expected %s above 0, up to %.10g", kind, flag->high);
     return cli_fail_value(f, "expected %s from %.10g to %.10g", kind, flag->low, flag->high);
 }
 

@@ -1,5 +1,5 @@
-/* Output of results: standard output, where nothing else goes. Also reasoning on standard error
- * (chat_turn.c) and tables in memory (bench.c). The first error is kept, so that a full disk is
+/* Results on standard output; nothing else is written there. Also reasoning on standard error
+ * (answer.c) and tables in memory (bench.c). The first error is kept, so that a full disk is
  * reported and a closed pipe ends quietly. Also printing of JSON. Used by every command that prints
  * results. */
 #ifndef AK_CLI_OUTPUT_H

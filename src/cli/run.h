@@ -2,6 +2,7 @@
 #ifndef AK_CLI_RUN_H
 #define AK_CLI_RUN_H
 
+#include "cli/answer.h"
 #include "cli/input.h"
 #include "cli/load.h"
 #include "cli/message.h"
@@ -14,6 +15,9 @@ struct cli_run {
     struct cli_sampling sampling;
     struct akunu_generation generation;
     struct akunu_grammar *grammar; /* NULL: any text */
+    struct akunu_template *template; /* NULL: the text is continued as it is */
+    char *rendered;                  /* prompt that the template made; NULL: none */
+    struct cli_answer answer;        /* where there is a template, but no --json and no -np */
     json_t *logprobs;              /* per token; NULL: not requested */
     struct cli_output out;
     struct cli_text prompt;
@@ -42,6 +46,10 @@ bool cli_run_cancelled(void *user);
 
 /* Exit code of a generation, after a message if there is one. */
 int cli_run_code(const struct cli_run *run, enum akunu_status status);
+
+/* The text of a completion; of an answer by the template, its content and *reasoning, which is NULL
+ * if there is none. */
+json_t *cli_run_text(const struct cli_run *run, const struct cli_text *text, json_t **reasoning);
 
 /* A completion as --json prints it. */
 json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,

@@ -33,12 +33,21 @@ static void print_texts(const struct parallel *c)
 {
     struct cli_output *out = &c->run->out;
     for (size_t i = 0; i < c->n; i++) {
-        const struct cli_text *text = &c->texts[i];
+        json_t *reasoning = NULL, *content = NULL;
+        const char *bytes = c->texts[i].bytes;
+        size_t n = c->texts[i].n;
+        if (c->run->template) {
+            content = cli_run_text(c->run, &c->texts[i], &reasoning);
+            bytes = json_string_value(content);
+            n = json_string_length(content);
+        }
         cli_output_format(out, "--- %zu, seed %lld ---\n", i + 1,
                           (long long)(c->run->seed + (int64_t)i));
-        cli_output_bytes(out, text->bytes, text->n);
-        if (text->n == 0 || text->bytes[text->n - 1] != '\n')
+        cli_output_bytes(out, bytes, n);
+        if (n == 0 || bytes[n - 1] != '\n')
             cli_output_text(out, "\n");
+        json_decref(reasoning);
+        json_decref(content);
     }
 }
 

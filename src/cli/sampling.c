@@ -58,25 +58,6 @@ static int set_bias(const struct cli_options *o, struct cli_sampling *s)
     return CLI_EXIT_OK;
 }
 
-/* Unescapes "\n", "\t", "\r", and a backslash before anything else; false if `capacity` is too
- * small. */
-static bool unescape(const char *text, char *out, size_t capacity)
-{
-    size_t n = 0;
-    for (const char *p = text; *p; p++) {
-        char c = *p;
-        if (c == '\\' && p[1]) {
-            c = *++p;
-            c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
-        }
-        if (n + 1 == capacity)
-            return false;
-        out[n++] = c;
-    }
-    out[n] = '\0';
-    return true;
-}
-
 /* "none" drops those before it and the defaults. */
 static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
 {
@@ -89,8 +70,10 @@ static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
             n = 0;
             continue;
         }
-        if (!unescape(text, s->breakers[n], CLI_BREAKER_BYTES))
+        if (strlen(text) >= CLI_BREAKER_BYTES)
             return cli_fail_usage("--dry-sequence-breaker %s: expected 1 to 40 bytes", text);
+        strcpy(s->breakers[n], text);
+        cli_unescape(s->breakers[n]);
         s->breaker_list[n] = s->breakers[n];
         n++;
     }

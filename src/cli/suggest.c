@@ -1,4 +1,5 @@
-/* Finds the known word nearest to a mistyped one. */
+/* Finds the known word that was probably meant: one that begins like the typed one, else the
+ * nearest to it. */
 #include "cli/options.h"
 
 #include <string.h>
@@ -29,6 +30,17 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
     return d[n_a][n_b];
 }
 
+/* The shortest word that begins with the n bytes of `typed`; NULL: none. */
+static const char *find_longer(const char *typed, size_t n, const char *const *words,
+                               size_t n_words)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < n_words; i++)
+        if (strncmp(words[i], typed, n) == 0 && (!best || strlen(words[i]) < strlen(best)))
+            best = words[i];
+    return best;
+}
+
 const char *cli_find_nearest(const char *typed, const char *const *words, size_t n)
 {
     size_t n_typed = strlen(typed);
@@ -36,6 +48,8 @@ const char *cli_find_nearest(const char *typed, const char *const *words, size_t
     size_t best_distance = n_typed / 3 + 2; /* one above the largest distance that counts as near */
     if (n_typed < 2 || n_typed > MAX_WORD)
         return NULL;
+    if (n_typed > 2 && (best = find_longer(typed, n_typed, words, n)) != NULL)
+        return best;
     for (size_t i = 0; i < n; i++) {
         size_t n_word = strlen(words[i]);
         if (n_word > MAX_WORD)

@@ -270,7 +270,7 @@ def piped():
     r = run(b"abc\n", "-cnv", "--chat-template", "{{ raise_exception('no such talk') }}")
     check("a template that refuses", r.returncode != 0 and b"no such talk" in r.stderr, r.stderr)
     r = run(b"abc\n", "-cnv", "--chat-template-file", "/nonexistent")
-    check("a template's file that is none", r.returncode == 1 and b"/nonexistent" in r.stderr, r.stderr)
+    check("a template's file that is none", r.returncode == 2 and b"/nonexistent" in r.stderr, r.stderr)
     for name in "chatml", "gemma", "llama3", "phi3", "zephyr":
         r = run(b"abc\ndef\n", "-cnv", "--chat-template", name, "-sys", "Be brief.")
         check("--chat-template " + name, r.returncode == 0, r.stderr)
@@ -284,9 +284,11 @@ def real():
     with open(messages, "w") as file:
         json.dump([{"role": "user", "content": "What is the capital of France?"}], file)
     prompt = subprocess.run([CLI, "apply-template", "-m", REAL, "--messages", messages], env=ENVIRONMENT, capture_output=True).stdout
-    raw = run(prompt, "--no-display-prompt", model=REAL)
+    raw = run(prompt + b"\n", "--raw", "--no-display-prompt", model=REAL)  # the last newline is dropped
     r = run(b"What is the capital of France?\nAnd of Italy?\n", "-cnv", model=REAL)
     check("the first answer is what follows the rendered prompt", len(raw.stdout) > 10 and r.stdout.startswith(raw.stdout), r.stdout + raw.stdout)
+    one = run(b"What is the capital of France?\n", model=REAL)
+    check("so is the answer to a pipe", one.stdout == raw.stdout + b"\n", one.stdout + raw.stdout)
     check("a second turn keeps the first", r.returncode == 0 and len(re.findall(rb"\(0 kept\)", r.stderr)) == 1, r.stderr)
     check("the model's own template is used", b"ChatML" not in r.stderr, r.stderr)
 

@@ -108,7 +108,7 @@ for shell in bash fish; do
     is_here $shell || continue
     offers $shell tokenize "akunu-cli tok"
     offers $shell bench "akunu-cli "
-    offers_not $shell completion "akunu-cli "
+    offers $shell completion "akunu-cli "
     offers $shell --ctx-size "akunu-cli run --ct"
     offers $shell --ctx-size "akunu-cli --ct" # run is the default
     offers_not $shell --ctx-size "akunu-cli tokenize --ct"

@@ -32,7 +32,7 @@ fi
 commands=$("$cli" --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p')
 for command in $commands; do
     page=$work/$command.1
-    "$cli" "$command" --help >"$work/help"
+    "$cli" "$command" --help | awk -f "$man/unwrap.awk" >"$work/help"
     awk -v version=0 -f "$man/help.awk" -f "$man/page.awk" "$man/akunu-cli.1" - <"$work/help" >"$page"
     holds "man/local.mk installs the page of $command" grep -qF "man/akunu-cli-$command.1" "$man/local.mk"
     holds "akunu-cli.1 tells of $command" grep -qE "^\.BR? $(echo "$command" | sed 's/-/.-/')( |\$)" "$man/akunu-cli.1"

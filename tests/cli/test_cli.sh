@@ -13,42 +13,11 @@ real=${AK_TEST_MODELS:-/nonexistent}/SmolLM2-135M-Instruct.Q4_1.gguf
 [ -x "$cli" ] || { echo "no program $cli"; exit 1; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-out=$work/out err=$work/err
-n_checks=0 n_failed=0
 unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
 export AKUNU_CACHE_DIR="$work/packed"
 export XDG_DATA_HOME="$work/empty"
 
-# check NAME: counts what the last command says; shows its output where it fails.
-check() {
-    status=$?
-    n_checks=$((n_checks + 1))
-    [ $status -eq 0 ] && return 0
-    n_failed=$((n_failed + 1))
-    echo "FAIL $1"
-    head -c 400 "$out" | sed 's/^/    out: /'
-    head -c 400 "$err" | sed 's/^/    err: /'
-    return 0
-}
-
-# exits CODE ARGUMENT...: runs the program with nothing on standard input.
-setting=
-exits() {
-    want=$1
-    shift
-    env ${setting:+"$setting"} "$cli" "$@" >"$out" 2>"$err" </dev/null
-    got=$?
-    [ $got -eq "$want" ]
-    check "exit code $got, want $want: $setting $*"
-}
-
-# exits_with VARIABLE=VALUE CODE ARGUMENT...: the same with something in the environment.
-exits_with() {
-    setting=$1
-    shift
-    exits "$@"
-    setting=
-}
+. "$AK_TEST_SOURCE/tests/cli/checks.sh"
 
 # within SECONDS COMMAND...: waits until the command succeeds; after that many seconds, times
 # CK_TIMEOUT_MULTIPLIER, it fails.
@@ -62,32 +31,9 @@ within() {
     done
 }
 
-# says WORD, prints WORD: on standard error, on standard output.
-says() {
-    grep -qF -e "$1" "$err"
-    check "standard error has '$1'"
-}
-prints() {
-    grep -qF -e "$1" "$out"
-    check "standard output has '$1'"
-}
-# Standard output is one line that matches the whole pattern.
-prints_line() {
-    [ "$(wc -l <"$out")" -eq 1 ] && grep -qxE -e "$1" "$out"
-    check "standard output is one line like '$1'"
-}
-prints_nothing() {
-    [ ! -s "$out" ]
-    check "standard output is empty"
-}
-says_nothing() {
-    [ ! -s "$err" ]
-    check "standard error is empty"
-}
-
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity embed convert apply-template grammar-check bench models cache; do
+for command in run tokenize detokenize inspect logits perplexity embed convert apply-template grammar-check bench models list show cache completion; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -108,15 +54,15 @@ says "--promt"
 says "did you mean --prompt"
 exits 2 run --chunks 3
 says "perplexity"
-exits 2 run -p x stray
+exits 2 run a b stray
 says "stray"
 exits 2 run --temp
 says "--temp needs a value"
 prints_nothing
-for bad in "-t 0" "-t two" "-t 1.5" "-n -2" "-b 0" "-c -1" "--temp nan" "--temp 0x1" "--top-p 1.5" "-s 1e3" "-ctk q3" "-ctv q5_1" "--cpu pdp11"; do
+for bad in "-t 0" "-t two" "-t 1.5" "-n -3" "-b 0" "-c -1" "--temp nan" "--temp 0x1" "--top-p 1.5" "-s 1e3" "-ctk q3" "-ctv q5_1" "--cpu pdp11"; do
     # Two words.
     # shellcheck disable=SC2086
-    exits 2 run -m "$model" -p x $bad
+    exits 2 run --raw -m "$model" -p x $bad
     says "$bad"
 done
 exits 2 bench -m "$model" -o xml
@@ -124,7 +70,7 @@ says "-o xml"
 exits 2 bench -m "$model" -p 1,,2
 says "-p 1,,2"
 exits 2 bench -m "$model" -p 0 -n 0
-exits 2 run -m "$model" -p x -f y
+exits 2 run --raw -m "$model" -p x -f y
 says "-p and -f"
 exits 2 logits -m "$model" --ids "1 2 3"
 says "--out"
@@ -138,20 +84,20 @@ exits 2 tokenize -m "$model" --override-kv tokenizer.ggml.pre --ids -p x
 says "KEY=TYPE:VALUE"
 exits 3 tokenize -m "$model" --override-kv tokenizer.ggml.model=str:none --ids -p x
 exits 0 tokenize -m "$model" --override-kv tokenizer.ggml.add_bos_token=bool:true --ids -p x
-exits 2 run -m "$model"
+exits 2 run --raw -m "$model"
 says "prompt"
 
 # ---- Models ----
 exits 2 run -p x
 says "-m"
-exits 3 run -m "$work/absent.gguf" -p x
+exits 3 run --raw -m "$work/absent.gguf" -p x
 says "absent.gguf"
-exits 3 run -m nowhere -p x
+exits 3 run --raw -m nowhere -p x
 says "nowhere"
-exits 3 run -m "$work" -p x
-exits 3 run -m /dev/null -p x
+exits 3 run --raw -m "$work" -p x
+exits 3 run --raw -m /dev/null -p x
 mkfifo "$work/pipe"
-exits 3 run -m "$work/pipe" -p x
+exits 3 run --raw -m "$work/pipe" -p x
 printf 'GGUF' >"$work/short.gguf"
 for command in inspect tokenize; do
     exits 3 $command -m "$work/short.gguf"
@@ -174,9 +120,9 @@ XDG_DATA_HOME=$work/empty
 
 # ---- Environment: AKUNU_<FLAG>, and the flag wins ----
 exits_with AKUNU_MODEL="$model" 0 tokenize --ids -p x
-exits_with AKUNU_THREADS=two 2 run -m "$model" -p x -n 1
+exits_with AKUNU_THREADS=two 2 run --raw -m "$model" -p x -n 1
 says "AKUNU_THREADS=two"
-exits_with AKUNU_THREADS=two 0 run -m "$model" -p x -n 1 -t 1
+exits_with AKUNU_THREADS=two 0 run --raw -m "$model" -p x -n 1 -t 1
 exits_with AKUNU_IDS=1 0 tokenize -m "$model" -p a
 prints_line '[0-9 ]+'
 exits_with AKUNU_JSON=perhaps 2 inspect -m "$model"
@@ -216,7 +162,7 @@ prints '[{"id": '
 check "detokenize of a pipe"
 [ "$(cat "$out")" = piped ]
 check "ids from a pipe"
-exits 1 tokenize -m "$model" --ids -f "$work/absent"
+exits 2 tokenize -m "$model" --ids -f "$work/absent"
 says "absent"
 
 # ---- apply-template ----
@@ -243,7 +189,7 @@ says_nothing
 check "messages of a pipe"
 exits 2 apply-template -m "$model"
 says "--messages"
-exits 1 apply-template -m "$model" --messages "$work/none.json"
+exits 2 apply-template -m "$model" --messages "$work/none.json"
 says "cannot read --messages"
 exits 1 apply-template -m "$model" --messages "$work/tools.json" --chat-template-file "$work/template.jinja" --kwargs '{'
 says "kwargs: no JSON"
@@ -266,7 +212,7 @@ check "convert prints nothing and leaves one file"
 exits 2 convert -m "$model" --outfile "$work/new.gguf"
 says "exists already"
 exits 0 convert -m "$model" --out "$work/new.gguf" --outtype q8_0 --overwrite
-exits 0 run -m "$work/new.gguf" --no-cache -p "the" -n 4 --temp 0
+exits 0 run --raw -m "$work/new.gguf" --no-cache -p "the" -n 4 --temp 0
 exits 3 convert -m "$work/empty" --outfile "$work/other.gguf"
 exits 1 convert -m "$model" --outfile "$work/none/new.gguf"
 (ulimit -f 8; exec "$cli" convert -m "$model" --outfile "$work/large.gguf" --outtype f32) >"$out" 2>"$err"
@@ -293,54 +239,54 @@ grep -qE '"sha256_f32": "[0-9a-f]{64}"' "$out"
 check "hashes"
 
 # ---- run ----
-exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt
+exits 0 run --raw -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt
 cp "$out" "$work/greedy"
 [ -s "$out" ]
 check "run generates"
 says "tok/s"
-exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 -t 1 -b 1
+exits 0 run --raw -m "$model" -p "once upon" -n 12 --temp 0 -t 1 -b 1
 printf 'once upon' | cat - "$work/greedy" | cmp -s "$out" -
 check "the prompt is displayed first, and threads and batches change nothing"
-exits 0 -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt
+exits 0 --raw -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt
 cmp -s "$out" "$work/greedy"
 check "run is the default command"
-printf 'once upon' | "$cli" run -m "$model" -n 12 --temp 0 --no-display-prompt >"$out" 2>"$err"
+printf 'once upon' | "$cli" run --raw -m "$model" -n 12 --temp 0 --no-display-prompt >"$out" 2>"$err"
 cmp -s "$out" "$work/greedy"
 check "piped standard input is the prompt"
-exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
+exits 0 run --raw -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
 cp "$out" "$work/seeded"
-exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
+exits 0 run --raw -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt
 cmp -s "$out" "$work/seeded"
 check "a seed gives the same text"
 
-exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt --spec-type none
+exits 0 run --raw -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt --spec-type none
 cmp -s "$out" "$work/seeded"
 check "and without drafts too"
-exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt -md "$model"
+exits 0 run --raw -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 1 --no-display-prompt -md "$model"
 cmp -s "$out" "$work/seeded"
 check "and with a draft model"
-exits 2 run -m "$model" -p "once upon" --spec-type draft-simple
+exits 2 run --raw -m "$model" -p "once upon" --spec-type draft-simple
 says "needs a draft model"
-exits 2 run -m "$model" -p "once upon" --spec-type none -md "$model"
+exits 2 run --raw -m "$model" -p "once upon" --spec-type none -md "$model"
 says "no draft model is to be used"
 
-exits 0 run -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 0 -np 2 --json
+exits 0 run --raw -m "$model" -p "once upon" -n 20 --temp 0.9 --seed 0 -np 2 --json
 grep -q '"seed": 1' "$out"
 check "parallel completions have the next seeds"
-exits 2 run -m "$model" -p "once upon" -np 0
+exits 2 run --raw -m "$model" -p "once upon" -np 0
 
 full=$(cat "$work/greedy")
 stop=$(printf %s "$full" | head -c 9 | tail -c 4)
-exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt -r "never written" -r "$stop"
+exits 0 run --raw -m "$model" -p "once upon" -n 12 --temp 0 --no-display-prompt -r "never written" -r "$stop"
 [ "$(cat "$out")" = "${full%%"$stop"*}" ]
 check "the text ends before a reverse prompt"
-exits 0 run -m "$model" -p "once upon" -n 12 --temp 0 --json --reverse-prompt "$stop"
+exits 0 run --raw -m "$model" -p "once upon" -n 12 --temp 0 --json --reverse-prompt "$stop"
 prints '"stop": "text"'
-exits 2 run -m "$model" -p "once upon" -r ""
+exits 2 run --raw -m "$model" -p "once upon" -r ""
 says "-r"
 
 # ---- Sampling ----
-sampled="run -m $model --no-cache -n 16 --seed 7 --no-display-prompt"
+sampled="run --raw -m $model --no-cache -n 16 --seed 7 --no-display-prompt"
 exits 0 $sampled -p "once upon" --temp 0.9
 cp "$out" "$work/usual"
 exits 0 $sampled -p "once upon" --temp 0.9 --samplers "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
@@ -367,24 +313,24 @@ exits 0 $sampled -p "once upon" --temp 0 -l 257+50 --dry-multiplier 60 --dry-seq
 check "DRY breaks a repetition off"
 exits 0 $sampled -p "once upon" --temp 0 -l 257+50 --dry-multiplier 60 --dry-sequence-breaker "\\n" --dry-sequence-breaker " t"
 prints " t t t t t t t t"
-exits 2 run -m "$model" -p x --samplers "top_k;nucleos"
+exits 2 run --raw -m "$model" -p x --samplers "top_k;nucleos"
 says "'nucleos' is none of penalties, dry"
-exits 2 run -m "$model" -p x --sampler-seq kz
+exits 2 run --raw -m "$model" -p x --sampler-seq kz
 says "its letter 'z'"
-exits 2 run -m "$model" -p x --samplers top_k --sampler-seq k
+exits 2 run --raw -m "$model" -p x --samplers top_k --sampler-seq k
 says "only one of them"
 exits_with AKUNU_SAMPLERS=top_k 0 $sampled -p "once upon" --temp 0.9 --sampler-seq edskypmxt
 cmp -s "$out" "$work/usual"
 check "a flag wins over its rival in the environment"
 for bad in 5 x+1 5+ 5+nan -1-1 5++1 99999999999+1; do
-    exits 2 run -m "$model" -p x --logit-bias="$bad"
+    exits 2 run --raw -m "$model" -p x --logit-bias="$bad"
     says "--logit-bias $bad"
 done
-exits 2 run -m "$model" -p x -l 416-inf
+exits 2 run --raw -m "$model" -p x -l 416-inf
 says "416 is not a token of this model, which has 0 to 415"
-exits 2 run -m "$model" -p x --dry-sequence-breaker ""
+exits 2 run --raw -m "$model" -p x --dry-sequence-breaker ""
 says "sequence breaker 1 of DRY has 0 bytes"
-exits 2 run -m "$model" -p x --logprobs 1
+exits 2 run --raw -m "$model" -p x --logprobs 1
 says "--json"
 exits 0 $sampled -p "once upon" -n 3 --json --logprobs 2 --temp 0
 prints '"logprobs": [{"id": '
@@ -406,9 +352,9 @@ grep -o '"text": [^,]*, "stop' "$out" | head -1 | cmp -s - "$work/sampled"
 check "log-probabilities do not change what the backend would have sampled"
 exits 2 $sampled -p "once upon" --json --logprobs 0 -np 2
 says "no -np"
-exits 0 run -m "$model" -p "once upon" -n 5 --ignore-eos --json
+exits 0 run --raw -m "$model" -p "once upon" -n 5 --ignore-eos --json
 prints '"n_generated": 5'
-exits 1 run -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1
+exits 1 run --raw -m "$model" -p "a much longer prompt than that fits, of many more tokens" -c 4 -n 1
 says "holds 4"
 prints_nothing
 
@@ -438,10 +384,10 @@ exits 2 grammar-check --grammar a --grammar-file b -p a
 exits 2 grammar-check -j "$work/none.json" -p a
 says "none.json"
 exits 0 grammar-check -m "$model" -j "$schema" -p '{"a":12}'
-exits 0 run -m "$model" --grammar-file "$work/answer.gbnf" -p "Is it so?" -n 50 --no-display-prompt
+exits 0 run --raw -m "$model" --grammar-file "$work/answer.gbnf" -p "Is it so?" -n 50 --no-display-prompt
 grep -qxE "(yes|no)" "$out"
 check "the grammar's text and no more"
-exits 2 run -m "$model" -j '{"if": {}, "then": false}' -p x
+exits 2 run --raw -m "$model" -j '{"if": {}, "then": false}' -p x
 says '"if" is not supported'
 
 # ---- embed: one object a text, rows of an .npy file, texts from anywhere ----
@@ -477,7 +423,7 @@ exits 1 embed -m "$model" "a text of some length" -c 2
 says "and the context holds 2"
 exits 3 embed -m "$encoder" x
 says "'embed' needs a vocabulary"
-exits 3 run -m "$encoder" -p x
+exits 3 run --raw -m "$encoder" -p x
 says "is an encoder: it makes embeddings, which is what 'akunu-cli embed' is for"
 exits 3 logits -m "$encoder" --ids 1 --out "$work/l.npy"
 says "is an encoder"
@@ -555,7 +501,7 @@ check "one line about it"
 
 # ---- The prompt cache ----
 long=$(awk 'BEGIN { for (i = 0; i < 14; i++) printf "once upon a time %d ", i }')
-asked="run -m $mixed -n 8 --temp 0 --no-display-prompt"
+asked="run --raw -m $mixed -n 8 --temp 0 --no-display-prompt"
 runs() {
     exits 0 $asked -p "$long$1" -c 256 ${2:-}
 }
@@ -595,12 +541,12 @@ runs ""
 check "a damaged file is not used"
 runs ""
 says "of the prompt cache"
-exits 0 run -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt"
-exits 0 run -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt" --json
+exits 0 run --raw -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt"
+exits 0 run --raw -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt" --json
 grep -q '"n_cached": 0' "$out" && exit_code=1 || exit_code=0
 [ $exit_code -eq 0 ]
 check "--prompt-cache names a file, for short prompts too"
-exits 0 run -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/no/such"
+exits 0 run --raw -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/no/such"
 says "prompt cache: not used"
 [ "$(grep -c "prompt cache" "$err")" -eq 1 ]
 check "one line about it"
@@ -700,7 +646,8 @@ says "16"
 exits 2 bench -m "$model" --profile-out "$work/p.yaml"
 says "--tune"
 exits 3 bench -m "$model" -m "$work/absent.gguf" -p 4 -n 0 -r 1
-prints "| pp4 |"
+says "absent.gguf"
+prints_nothing
 exits 0 bench -m "$model" -p 8 -n 4 -r 1 --breakdown -o json
 json_holds 'all({"attention", "linear output"} < {t["operation"] for t in r["breakdown"]} for r in rows)' \
     'all(t["seconds"] >= 0 and t["wait_seconds"] >= 0 for r in rows for t in r["breakdown"])' \
@@ -752,9 +699,9 @@ check "the same logits with a profile"
 exits_with AKUNU_PROFILE="$work/p.yaml" 0 bench -m "$model" -p 16 -n 0 -r 1 -o json
 json_holds 'rows[0]["n_batch"] == 7'
 printf 'threads: 1\nthreds: 1\n' >"$work/bad.yaml"
-exits 2 run -m "$model" -p x --profile "$work/bad.yaml"
+exits 2 run --raw -m "$model" -p x --profile "$work/bad.yaml"
 says "bad.yaml:2: unknown key 'threds'"
-exits 2 run -m "$model" -p x --profile "$work/absent.yaml"
+exits 2 run --raw -m "$model" -p x --profile "$work/absent.yaml"
 says "absent.yaml"
 printf 'prefetch: {Q4_0: [0, 64]}\n' >"$work/p.yaml"
 exits 0 bench -m "$model" --profile "$work/p.yaml" --profile-show
@@ -792,7 +739,7 @@ says "such.yaml"
 [ "$(cat "$work/code")" = 0 ] && [ ! -s "$err" ]
 check "a closed pipe ends quietly"
 if [ -c /dev/full ]; then
-    for arguments in "run -p x -n 4 -m" "tokenize --ids -p x -m" "inspect -m" "bench -p 4 -n 0 -r 1 -m"; do
+    for arguments in "run --raw -p x -n 4 -m" "tokenize --ids -p x -m" "inspect -m" "bench -p 4 -n 0 -r 1 -m"; do
         # shellcheck disable=SC2086
         "$cli" $arguments "$model" >/dev/full 2>"$err" </dev/null
         [ $? -eq 1 ] && grep -q "cannot write" "$err"
@@ -827,7 +774,7 @@ catches_ctrl_c() {
 pid=$!
 interrupted catches_ctrl_c
 : >"$out"
-"$cli" run -m "$model" -p "once upon" -n 100000000 --ignore-eos -c 100000 --no-display-prompt >"$out" 2>"$err" </dev/null &
+"$cli" run --raw -m "$model" -p "once upon" -n 100000000 --ignore-eos -c 100000 --no-display-prompt >"$out" 2>"$err" </dev/null &
 pid=$!
 interrupted test -s "$out"
 
@@ -838,7 +785,7 @@ if [ "${AK_EMULATED:-}" = 1 ] || ! (ulimit -v 64000 && exec "$cli" --version) >/
 else
     n_refused=0 limit=4000 code=127
     until [ $code -eq 0 ] || [ $limit -gt 64000 ]; do
-        (ulimit -v $limit && exec "$cli" run -m "$model" -p x -n 1 -t 1) >"$out" 2>"$err" </dev/null
+        (ulimit -v $limit && exec "$cli" run --raw -m "$model" -p x -n 1 -t 1) >"$out" 2>"$err" </dev/null
         code=$?
         case $code in
         4)
@@ -855,7 +802,10 @@ else
     done
     [ $n_refused -ge 2 ]
     check "exit code 4 under ulimit -v, $n_refused times"
-    (ulimit -v 1000000 && exec "$cli" run -m "$model" -p x -n 1 -t 1 -c 20000000) >"$out" 2>"$err" </dev/null
+    (ulimit -v 600000 && exec "$cli" run --raw -m "$model" -p x -n 1 -t 300) >"$out" 2>"$err" </dev/null
+    [ $? -eq 4 ]
+    check "exit code 4 for a thread that cannot be started"
+    (ulimit -v 1000000 && exec "$cli" run --raw -m "$model" -p x -n 1 -t 1 -c 20000000) >"$out" 2>"$err" </dev/null
     [ $? -eq 4 ]
     check "exit code 4 for a context that memory cannot hold"
     says "out of memory for the KV cache"
@@ -863,7 +813,7 @@ fi
 
 # ---- The real model, where it is present ----
 if [ -e "$real" ]; then
-    exits 0 run -m "$real" -p "The capital of France is" -n 6 --temp 0 --no-display-prompt
+    exits 0 run --raw -m "$real" -p "The capital of France is" -n 6 --temp 0 --no-display-prompt
     prints "Paris"
     exits 0 tokenize -m "$real" --ids -p "<|im_start|>user"
     prints_line '1 4093'
@@ -872,7 +822,7 @@ if [ -e "$real" ]; then
     # What the README shows, on every machine.
     eval "$(sed -n -E '/^(prompt|set_up)=/p' "$AK_TEST_SOURCE/quickstart")"
     # shellcheck disable=SC2086,SC2154
-    exits 0 run -m "$real" -p "$prompt" $set_up
+    exits 0 run --raw -m "$real" -p "$prompt" $set_up
     tr -s '[:space:]' ' ' <"$out" >"$work/written"
     sed -n '/^quickstart: fetching/,/^prompt /p' "$AK_TEST_SOURCE/README.md" | sed '1d;$d' | tr -s '[:space:]' ' ' >"$work/shown"
     [ -s "$work/shown" ] && [ "$(cat "$work/written")" = "$(sed 's/ $//' "$work/shown")" ]
@@ -884,5 +834,4 @@ else
     echo "skipped: no $real"
 fi
 
-echo "test_cli: $((n_checks - n_failed)) of $n_checks checks passed"
-[ "$n_failed" -eq 0 ]
+finish test_cli

@@ -123,13 +123,14 @@ refused 'model: [a, b]\n' "config.yaml:1: 'model' takes one value, not a list"
 # ---- What is wrong is named ----
 refused 'threads: 2\ntemprature: 1\n' "config.yaml:2: unknown key 'temprature'; did you mean 'temperature'?"
 refused 'ctx_size: 2\n' "did you mean 'ctx-size'?"
-refused 'c: 2\n' "did you mean 'ctx-size'?"
+given 'c: 2\nmodel: tiny\n'
+exits 0 tokenize --ids -p abc
 refused '--temp: 2\n' "did you mean 'temp'?"
 refused 'model: {short: tiny}\n' "'model' is a mapping"
 refused 'modles: {}\n' "did you mean 'models'?"
 refused 'help: true\n' "unknown key 'help'"
 refused 'config: x\n' "unknown key 'config'"
-refused 'zzzzzzzzzz: 1\n' "keys are the long flags"
+refused 'zzzzzzzzzz: 1\n' "keys are the flags"
 refused 'ids: perhaps\n' "config.yaml:1: ids: perhaps: expected true or false"
 refused 'models: {a: {model: tiny, ids: 3}}\n' "config.yaml:1: ids: 3: expected true or false"
 refused 'models: {a: {temp: 3}}\n' "preset 'a' has no model"

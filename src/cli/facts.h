@@ -1,0 +1,25 @@
+/* What a model's file says of the model, without loading it. Used by list.c and show.c. */
+#ifndef AK_CLI_FACTS_H
+#define AK_CLI_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "akunu/akunu.h"
+
+/* Strings live as long as the file; "" where the file does not say. */
+struct cli_facts {
+    struct akunu_file_info info;
+    const char *type;      /* of most bytes: "Q4_K" */
+    uint64_t n_parameters; /* of GGUF files; 0: unknown */
+    uint64_t context;      /* in tokens; 0: unknown */
+    uint64_t width;        /* of the hidden states; 0: unknown */
+};
+
+/* Returns an exit code, after a message unless it is CLI_EXIT_OK. */
+int cli_read_facts(const struct akunu_file *file, struct cli_facts *out);
+
+/* The text of a metadata entry and its bytes; NULL: there is none. */
+const char *cli_find_meta(const struct akunu_file *file, const char *key, size_t *n);
+
+#endif

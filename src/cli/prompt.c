@@ -1,0 +1,75 @@
+/* Renders a conversation by the chat template, and tokenizes it. */
+#include "cli/prompt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/message.h"
+#include "cli/output.h"
+
+int cli_read_system(const struct cli_options *o, struct cli_text *text)
+{
+    *text = (struct cli_text){ 0 };
+    if (o->system_prompt_file)
+        return cli_read_file("-sysf", o->system_prompt_file, text);
+    if (!o->system_prompt || !*o->system_prompt)
+        return CLI_EXIT_OK;
+    text->bytes = strdup(o->system_prompt);
+    text->n = text->bytes ? strlen(text->bytes) : 0;
+    return text->bytes ? CLI_EXIT_OK : cli_fail_memory();
+}
+
+json_t *cli_message(const char *role, const char *text, size_t n)
+{
+    return json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
+}
+
+char *cli_render_prompt(const struct cli_options *o, const struct akunu_template *template,
+                        const json_t *messages, size_t *n)
+{
+    struct akunu_chat input;
+    char *text = json_dumps(messages, JSON_COMPACT);
+    if (!text) {
+        cli_fail_memory();
+        return NULL;
+    }
+    akunu_chat_default(&input, sizeof input);
+    input.messages = text;
+    input.kwargs = o->kwargs;
+    input.add_generation_prompt = true;
+    char *prompt = akunu_template_render(template, &input, n);
+    free(text);
+    if (!prompt)
+        cli_fail_library();
+    return prompt;
+}
+
+/* Most templates write BOS themselves; for the others the model says whether it wants one. */
+static bool wants_bos(const struct akunu_tokenizer *tokenizer)
+{
+    akunu_token first[8];
+    int64_t n = akunu_tokenizer_encode(tokenizer, "", 0, AKUNU_ADD_SPECIAL, first,
+                                       sizeof first / sizeof *first);
+    return n > 0 && first[0] == akunu_tokenizer_bos(tokenizer);
+}
+
+int cli_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *prompt, size_t n,
+                        akunu_token **ids, size_t *n_ids)
+{
+    const struct cli_text text = { (char *)(uintptr_t)prompt, n };
+    int code = cli_tokenize_text(tokenizer, &text, AKUNU_PARSE_SPECIAL, ids, n_ids);
+    if (code != CLI_EXIT_OK)
+        return code;
+    akunu_token bos = akunu_tokenizer_bos(tokenizer);
+    if (wants_bos(tokenizer) && (*n_ids == 0 || (*ids)[0] != bos)) {
+        akunu_token *larger = realloc(*ids, (*n_ids + 1) * sizeof *larger);
+        if (!larger)
+            return cli_fail_memory();
+        *ids = larger;
+        memmove(larger + 1, larger, *n_ids * sizeof *larger);
+        larger[0] = bos;
+        ++*n_ids;
+    }
+    return *n_ids ? CLI_EXIT_OK :
+                    cli_fail("the chat template makes an empty prompt of the conversation");
+}

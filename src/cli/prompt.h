@@ -1,0 +1,33 @@
+/* A conversation as the prompt that the model expects. Used by run.c and chat*.c. */
+#ifndef AK_CLI_PROMPT_H
+#define AK_CLI_PROMPT_H
+
+#include <jansson.h>
+
+#include "akunu/akunu.h"
+#include "cli/input.h"
+#include "cli/load.h"
+#include "cli/options.h"
+
+/* The template that the model has and the flags select; NULL after a message, with the exit code in
+ * *code. */
+struct akunu_template *cli_chat_template(const struct cli_options *options,
+                                         const struct cli_model_session *loaded, int *code);
+
+/* Reads the system message of -sys or -sysf; *text is a string, or has no bytes if there is none.
+ * Free text->bytes. Returns an exit code, after a message unless it is CLI_EXIT_OK. */
+int cli_read_system(const struct cli_options *options, struct cli_text *text);
+
+/* {"role": role, "content": text}; NULL if out of memory. */
+json_t *cli_message(const char *role, const char *text, size_t n);
+
+/* Renders a JSON list of messages, up to where the answer begins; *n its bytes. Free it with
+ * akunu_text_free. NULL after a message. */
+char *cli_render_prompt(const struct cli_options *options, const struct akunu_template *template,
+                        const json_t *messages, size_t *n);
+
+/* Tokenizes a prompt that a template rendered; free *ids. Returns an exit code as above. */
+int cli_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *prompt, size_t n,
+                        akunu_token **ids, size_t *n_ids);
+
+#endif

@@ -1,0 +1,64 @@
+# What tests of akunu-cli share. Sourced, with $cli the program and $work a folder.
+out=$work/out err=$work/err
+n_checks=0 n_failed=0
+
+# check NAME: counts what the last command says; shows its output where it fails.
+check() {
+    status=$?
+    n_checks=$((n_checks + 1))
+    [ $status -eq 0 ] && return 0
+    n_failed=$((n_failed + 1))
+    echo "FAIL $1"
+    head -c 400 "$out" | sed 's/^/    out: /'
+    head -c 400 "$err" | sed 's/^/    err: /'
+    return 0
+}
+
+# exits CODE ARGUMENT...: runs the program with nothing on standard input.
+setting=
+exits() {
+    want=$1
+    shift
+    env ${setting:+"$setting"} "$cli" "$@" >"$out" 2>"$err" </dev/null
+    got=$?
+    [ $got -eq "$want" ]
+    check "exit code $got, want $want: $setting $*"
+}
+
+# exits_with VARIABLE=VALUE CODE ARGUMENT...: the same with something in the environment.
+exits_with() {
+    setting=$1
+    shift
+    exits "$@"
+    setting=
+}
+
+# says WORD, prints WORD: on standard error, on standard output.
+says() {
+    grep -qF -e "$1" "$err"
+    check "standard error has '$1'"
+}
+prints() {
+    grep -qF -e "$1" "$out"
+    check "standard output has '$1'"
+}
+# Standard output is one line that matches the whole pattern.
+prints_line() {
+    [ "$(wc -l <"$out")" -eq 1 ] && grep -qxE -e "$1" "$out"
+    check "standard output is one line like '$1'"
+}
+prints_nothing() {
+    [ ! -s "$out" ]
+    check "standard output is empty"
+}
+says_nothing() {
+    [ ! -s "$err" ]
+    check "standard error is empty"
+}
+
+
+# finish NAME: the last line, and the exit code.
+finish() {
+    echo "$1: $((n_checks - n_failed)) of $n_checks checks passed"
+    [ "$n_failed" -eq 0 ]
+}
