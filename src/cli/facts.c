@@ -3,15 +3,11 @@
 
 #include <string.h>
 
+#include "cli/input.h"
 #include "cli/message.h"
+#include "cli/output.h"
 
 enum { MAX_TYPES = 64 };
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), n_end = strlen(end);
-    return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
 
 const char *cli_find_meta(const struct akunu_file *file, const char *key, size_t *n)
 {
@@ -34,9 +30,10 @@ static void read_sizes(const struct akunu_file *file, struct cli_facts *out)
         uint64_t value = m.type == AKUNU_META_UINT                 ? m.unsigned_integer :
                          m.type == AKUNU_META_INT && m.integer > 0 ? (uint64_t)m.integer :
                                                                      0;
-        if (ends_with(m.key, ".context_length") || ends_with(m.key, "max_position_embeddings"))
+        if (cli_ends_with(m.key, ".context_length") ||
+            cli_ends_with(m.key, "max_position_embeddings"))
             out->context = value;
-        if (ends_with(m.key, ".embedding_length") || strcmp(m.key, "hidden_size") == 0)
+        if (cli_ends_with(m.key, ".embedding_length") || strcmp(m.key, "hidden_size") == 0)
             out->width = value;
     }
 }
@@ -73,4 +70,18 @@ int cli_read_facts(const struct akunu_file *file, struct cli_facts *out)
     out->type = types[best].name;
     read_sizes(file, out);
     return CLI_EXIT_OK;
+}
+
+json_t *cli_json_known(uint64_t value)
+{
+    return value ? cli_json_unsigned(value) : json_null();
+}
+
+json_t *cli_facts_json(const struct cli_facts *f, const char *path)
+{
+    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o}", "path",
+                     cli_json_text(path, strlen(path)), "format", f->info.format, "architecture",
+                     f->info.architecture, "type", f->type, "bytes",
+                     cli_json_unsigned(f->info.bytes), "n_parameters",
+                     cli_json_known(f->n_parameters), "context", cli_json_known(f->context));
 }

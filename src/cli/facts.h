@@ -2,6 +2,7 @@
 #ifndef AK_CLI_FACTS_H
 #define AK_CLI_FACTS_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,13 @@ struct cli_facts {
 
 /* Returns an exit code, after a message unless it is CLI_EXIT_OK. */
 int cli_read_facts(const struct akunu_file *file, struct cli_facts *out);
+
+/* A number, or null for 0. */
+json_t *cli_json_known(uint64_t value);
+
+/* {"path", "format", "architecture", "type", "bytes", "n_parameters", "context"}, with null for
+ * what is unknown; NULL if out of memory. */
+json_t *cli_facts_json(const struct cli_facts *facts, const char *path);
 
 /* The text of a metadata entry and its bytes; NULL: there is none. */
 const char *cli_find_meta(const struct akunu_file *file, const char *key, size_t *n);

@@ -76,6 +76,12 @@ int cli_read_prompt(const struct cli_options *o, const char *what, struct cli_te
     return code;
 }
 
+bool cli_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
 static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' :

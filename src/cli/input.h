@@ -32,6 +32,8 @@ int cli_read_prompt(const struct cli_options *options, const char *what, struct 
  * mean; any other backslash stays. */
 void cli_unescape(char *text);
 
+bool cli_ends_with(const char *text, const char *end);
+
 /* Reads the file that a flag names ("-": standard input) and appends a NUL; as cli_read_text. On
  * failure there is nothing to free. */
 int cli_read_file(const char *flag, const char *path, struct cli_text *out);

@@ -7,6 +7,7 @@
 
 #include "akunu/akunu.h"
 #include "cli/facts.h"
+#include "cli/input.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/output.h"
@@ -54,15 +55,12 @@ static void print_model(struct list *l, const char *name, const char *path,
     char used[32], context[24] = "-";
     int64_t when = last_used(l, path);
     if (l->options->json) {
-        json_array_append_new(
-            l->models,
-            json_pack("{s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name",
-                      cli_json_text(name, strlen(name)), "path", cli_json_text(path, strlen(path)),
-                      "format", f->info.format, "architecture", f->info.architecture, "type",
-                      f->type, "bytes", cli_json_unsigned(f->info.bytes), "n_parameters",
-                      f->n_parameters ? cli_json_unsigned(f->n_parameters) : json_null(), "context",
-                      f->context ? cli_json_unsigned(f->context) : json_null(), "used",
-                      when ? json_integer(when) : json_null()));
+        json_t *value = json_pack("{s:o}", "name", cli_json_text(name, strlen(name)));
+        json_t *facts = cli_facts_json(f, path);
+        json_object_update(value, facts);
+        json_decref(facts);
+        json_object_set_new(value, "used", when ? json_integer(when) : json_null());
+        json_array_append_new(l->models, value);
         return;
     }
     if (f->context)
@@ -71,7 +69,7 @@ static void print_model(struct list *l, const char *name, const char *path,
     int width = 40 - (int)strlen(name);
     cli_output_escaped(&l->out, name, strlen(name));
     cli_output_format(&l->out, "%*s %9.1f MB  %-8s %8s  %s\n", width > 0 ? width : 0, "",
-                      (double)f->info.bytes / 1e6, f->type, context, when ? used : "-");
+                      (double)f->info.bytes / 1e6, f->type, context, used);
 }
 
 static void list_one(const char *file_name, void *user)
@@ -91,9 +89,8 @@ static void list_one(const char *file_name, void *user)
         l->code = cli_fail_memory();
         goto done;
     }
-    size_t n = strlen(name);
-    if (n > 5 && strcmp(name + n - 5, ".gguf") == 0)
-        name[n - 5] = '\0';
+    if (cli_ends_with(name, ".gguf"))
+        name[strlen(name) - strlen(".gguf")] = '\0';
     if (l->n++ == 0 && !l->options->json)
         cli_output_format(&l->out, "%-40s %12s  %-8s %8s  %s\n", "name", "size", "type", "context",
                           "last used");

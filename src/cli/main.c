@@ -92,8 +92,7 @@ int main(int argc, char **argv)
     struct cli_options options;
     int skip = argc > 0 ? 1 + named : 0;
     int code = cli_options_parse(command, argc - skip, argv + skip, &options);
-    if (options.color != CLI_COLOR_AUTO)
-        cli_set_color(options.color == CLI_COLOR_ON);
+    cli_set_color((enum cli_color)options.color);
     if (code == CLI_EXIT_OK)
         code = run_command(command, named, &options);
     cli_options_free(&options);

@@ -26,11 +26,11 @@ int cli_exit_code(enum akunu_status status)
     return CLI_EXIT_FAILURE;
 }
 
-static enum { COLOR_BY_ENVIRONMENT, COLOR_ON, COLOR_OFF } color_choice;
+static enum cli_color color_choice = CLI_COLOR_AUTO;
 
-void cli_set_color(bool on)
+void cli_set_color(enum cli_color color)
 {
-    color_choice = on ? COLOR_ON : COLOR_OFF;
+    color_choice = color;
 }
 
 bool cli_supports_color(FILE *stream)
@@ -38,7 +38,7 @@ bool cli_supports_color(FILE *stream)
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     bool refused =
-        color_choice == COLOR_BY_ENVIRONMENT ? no_color && *no_color : color_choice == COLOR_OFF;
+        color_choice == CLI_COLOR_AUTO ? no_color && *no_color : color_choice == CLI_COLOR_OFF;
     if (refused)
         return false;
     return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;

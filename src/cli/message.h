@@ -47,7 +47,8 @@ void cli_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool cli_supports_color(FILE *stream);
 
 /* --color: on and off count instead of NO_COLOR. */
-void cli_set_color(bool on);
+enum cli_color { CLI_COLOR_AUTO = 0, CLI_COLOR_ON = 1, CLI_COLOR_OFF = 2 };
+void cli_set_color(enum cli_color color);
 
 /* "3 days", "2 hours", "now": how long ago a time in seconds since 1970 was; "-" if it is not
  * positive. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/input.h"
 #include "cli/message.h"
 
 static const char quickstart_model[] = "SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -43,12 +44,6 @@ static bool is_entry(const char *path)
     return lstat(path, &info) == 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), n_end = strlen(end);
-    return n > n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 /* Whether an entry is a model: a GGUF file, of a split one the first part, or a folder with a
  * config.json. */
 static bool is_model(const char *folder, const char *name)
@@ -56,7 +51,7 @@ static bool is_model(const char *folder, const char *name)
     const char *of = strstr(name, "-of-");
     if (name[0] == '.')
         return false;
-    if (ends_with(name, ".gguf"))
+    if (cli_ends_with(name, ".gguf"))
         return !of || of - name < 6 || strspn(of - 5, "0123456789") != 5 ||
                strncmp(of - 5, "00001", 5) == 0;
     char *config = join(folder, name, "/config.json");
@@ -124,58 +119,60 @@ static int find_default(const char *folder, char **path)
                           folder, why_no_folder(folder));
 }
 
-/* Models whose names have a text in them, in any case. */
+/* Models that a name means. */
 struct matches {
-    const char *part;
+    const char *folder, *name;
     size_t n;
-    char *name;      /* the first one */
-    char names[256]; /* all of them, for a message */
+    char *path;      /* of the first one */
+    char names[256]; /* of those whose names have `name` in them, for a message */
 };
 
 static void match(const char *name, void *user)
 {
     struct matches *m = user;
     size_t n = strlen(m->names);
-    if (!strcasestr(name, m->part))
+    if (!strcasestr(name, m->name))
         return;
     if (m->n++ == 0)
-        m->name = strdup(name);
+        m->path = join(m->folder, name, "");
     if (n + strlen(name) + 3 < sizeof m->names) {
         strcat(m->names, n ? ", " : "");
         strcat(m->names, name);
     }
 }
 
-/* Looks for the only model with `name` in its name; *path NULL: there is none. */
-static int find_part(const char *folder, const char *name, char **path)
+/* Looks for an entry of that name, with or without ".gguf", else for models with the name in
+ * theirs, in any case. Free m->path, which is NULL if out of memory or if m->n is 0. */
+static void look_up(const char *folder, const char *name, struct matches *m)
 {
-    struct matches m = { .part = name };
-    *path = NULL;
+    static const char *const suffixes[] = { "", ".gguf" };
+    *m = (struct matches){ .folder = folder, .name = name };
+    for (size_t i = 0; i < 2; i++) {
+        m->path = join(folder, name, suffixes[i]);
+        if (!m->path || is_entry(m->path)) {
+            m->n = 1;
+            return;
+        }
+        free(m->path);
+        m->path = NULL;
+    }
     if (*name)
-        each_in(folder, match, &m);
-    if (m.n == 1 && m.name)
-        *path = join(folder, m.name, "");
-    free(m.name);
-    if (m.n > 1)
-        return cli_fail_usage("-m %s: which one? %s has %s", name, folder, m.names);
-    return m.n == 1 && !*path ? cli_fail_memory() : CLI_EXIT_OK;
+        each_in(folder, match, m);
 }
 
 static int find_named(const char *folder, const char *name, char **path)
 {
-    static const char *const suffixes[] = { "", ".gguf" };
-    for (size_t i = 0; i < 2; i++) {
-        *path = join(folder, name, suffixes[i]);
-        if (!*path)
-            return cli_fail_memory();
-        if (is_entry(*path))
-            return CLI_EXIT_OK;
-        free(*path);
-        *path = NULL;
+    struct matches m;
+    look_up(folder, name, &m);
+    if (m.n == 1 && m.path) {
+        *path = m.path;
+        return CLI_EXIT_OK;
     }
-    int code = find_part(folder, name, path);
-    if (code != CLI_EXIT_OK || *path)
-        return code;
+    free(m.path);
+    if (m.n == 1)
+        return cli_fail_memory();
+    if (m.n > 1)
+        return cli_fail_usage("-m %s: which one? %s has %s", name, folder, m.names);
     cli_fail("-m %s: no such model here or in %s%s, and no preset of that name", name, folder,
              why_no_folder(folder));
     return CLI_EXIT_MODEL;
@@ -183,22 +180,15 @@ static int find_named(const char *folder, const char *name, char **path)
 
 bool cli_is_model(const char *name)
 {
-    char *folder, *path = NULL;
-    bool found = strchr(name, '/') || is_entry(name) || ends_with(name, ".gguf");
-    if (found || !(folder = cli_models_folder()))
-        return found;
-    for (int i = 0; i < 2 && !found; i++) {
-        path = join(folder, name, i ? ".gguf" : "");
-        found = path && is_entry(path);
-        free(path);
-    }
-    struct matches m = { .part = name };
-    if (!found)
-        each_in(folder, match, &m);
-    free(m.name);
-    found = found || m.n > 0;
+    struct matches m = { .n = 0 };
+    char *folder;
+    if (strchr(name, '/') || is_entry(name) || cli_ends_with(name, ".gguf"))
+        return true;
+    if ((folder = cli_models_folder()) != NULL)
+        look_up(folder, name, &m);
+    free(m.path);
     free(folder);
-    return found;
+    return m.n > 0;
 }
 
 int cli_model_path(const char *name, char **path)

@@ -87,7 +87,7 @@ struct cli_options {
     struct cli_texts texts; /* embed's -p */
     bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
-    bool escape, no_escape; /* escapes in texts are the default */
+    bool no_escape;
 
     bool conversation, no_conversation, single_turn;
     const char *system_prompt, *system_prompt_file;
@@ -135,8 +135,6 @@ struct cli_options {
 
 /* The least value of a number that has to be above 0. */
 #define CLI_ABOVE_ZERO 0x1p-20
-
-enum cli_color { CLI_COLOR_AUTO = 0, CLI_COLOR_ON = 1, CLI_COLOR_OFF = 2 };
 
 /* The type of a flag's member. Numbers are in low … high. */
 enum cli_flag_kind {

@@ -5,16 +5,6 @@
 #include "cli/configuration.h"
 #include "cli/message.h"
 
-/* The command's flag for a setting; commands may use one name differently. */
-static size_t flag_of(const struct cli_command *command, const struct cli_setting *s)
-{
-    size_t i = 0;
-    while (i < cli_n_flags && (!(cli_flags[i].commands & command->bit) ||
-                               strcmp(cli_flags[i].name, s->flag->name) != 0))
-        i++;
-    return i;
-}
-
 static struct cli_option_value read_setting(const struct cli_setting *s)
 {
     struct cli_option_value f = { .text = s->values.values[0],
@@ -42,7 +32,8 @@ static int apply(const struct cli_command *command, const struct cli_config *con
 {
     for (size_t k = 0; k < config->n; k++) {
         const struct cli_setting *s = &config->settings[k];
-        size_t i = flag_of(command, s);
+        /* commands may use one name differently */
+        size_t i = cli_find_flag(command->bit, s->flag->name, strlen(s->flag->name));
         if (i == cli_n_flags)
             continue;
         struct cli_option_value f = read_setting(s);
@@ -69,10 +60,7 @@ static const char *model_of(const struct cli_config *config, const char *preset)
 int cli_apply_config(const struct cli_command *command, const struct cli_config *config,
                      struct cli_option_value *values)
 {
-    size_t model = 0;
-    while (model < cli_n_flags && (strcmp(cli_flags[model].name, "model") != 0 ||
-                                   !(cli_flags[model].commands & command->bit)))
-        model++;
+    size_t model = cli_find_flag(command->bit, "model", strlen("model"));
     int code = apply(command, config, NULL, values);
     if (code != CLI_EXIT_OK || model == cli_n_flags || values[model].source == CLI_SOURCE_NONE)
         return code;

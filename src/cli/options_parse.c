@@ -97,13 +97,14 @@ static int read_word(const struct cli_command *command, const char *typed,
                           nearest ? "; did you mean " : "", nearest ? nearest : "", command->name);
 }
 
-/* --help and --version are honored whatever else is wrong, as arguments only. */
-static bool asks_for_help(const struct cli_options *options)
+/* The index of --help or --version among the arguments; cli_n_flags: neither. They are honored
+ * whatever else is wrong. */
+static size_t find_help(const struct cli_options *options)
 {
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if (options->typed[i] && cli_is_help(&cli_flags[i]))
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < cli_n_flags && !(options->typed[i] && cli_is_help(&cli_flags[i])))
+        i++;
+    return i;
 }
 
 bool cli_is_help(const struct cli_flag *flag)
@@ -118,20 +119,6 @@ int cli_add_text(struct cli_option_value *f, const char *text)
         return cli_fail_usage("%s is given more than %d times", f->shown, CLI_MAX_TEXTS);
     f->all.values[f->all.n++] = text;
     return CLI_EXIT_OK;
-}
-
-static bool is_one_of(const char *text, const char *const *words)
-{
-    while (*words && strcmp(*words, text) != 0)
-        words++;
-    return *words != NULL;
-}
-
-bool cli_takes_next(const struct cli_flag *flag, const char *next)
-{
-    if (flag->kind == CLI_FLAG_BOOL || !next)
-        return false;
-    return !flag->otherwise || is_one_of(next, flag->choices);
 }
 
 /* Reads argv[*i], a flag, and its value, which may be the next argument. */
@@ -185,7 +172,7 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
             code = cli_read_operand(command, typed, &operands, values);
         else
             code = read_flag(command, argc, argv, &i, options, values);
-        if (asks_for_help(options))
+        if (find_help(options) < cli_n_flags)
             return code;
     }
     return code == CLI_EXIT_OK ? cli_set_operands(command, &operands, values) : code;
@@ -317,10 +304,9 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv,
     if (code != CLI_EXIT_OK)
         return code;
 
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if (options->typed[i] && cli_is_help(&cli_flags[i]))
-            return cli_set_value(&cli_flags[i], &values[i], options);
-
+    size_t help = find_help(options);
+    if (help < cli_n_flags)
+        return cli_set_value(&cli_flags[help], &values[help], options);
     if (command->bit == CLI_COMPLETION)
         return set_values(values, options);
     cli_read_environment(command, values);

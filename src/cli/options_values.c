@@ -32,6 +32,14 @@ static bool is_one_of(const char *text, const char *const *words, unsigned *inde
     return false;
 }
 
+bool cli_takes_next(const struct cli_flag *flag, const char *next)
+{
+    unsigned index;
+    if (flag->kind == CLI_FLAG_BOOL || !next)
+        return false;
+    return !flag->otherwise || is_one_of(next, flag->choices, &index);
+}
+
 /* Compares without case, so that YAML's words match too. */
 static bool is_word(const char *text, const char *const *words)
 {

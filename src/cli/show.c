@@ -46,14 +46,11 @@ static json_t *sampling_of(const struct akunu_file *file)
 static int print_json(const char *path, const struct akunu_file *file, const struct cli_facts *f,
                       const char *template, size_t n_template, struct cli_output *out)
 {
-    json_t *value = json_pack(
-        "{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
-        cli_json_text(path, strlen(path)), "format", f->info.format, "architecture",
-        f->info.architecture, "type", f->type, "bytes", cli_json_unsigned(f->info.bytes),
-        "n_parameters", f->n_parameters ? cli_json_unsigned(f->n_parameters) : json_null(),
-        "context", f->context ? cli_json_unsigned(f->context) : json_null(), "width",
-        f->width ? cli_json_unsigned(f->width) : json_null(), "sampling", sampling_of(file),
-        "chat_template", template ? cli_json_text(template, n_template) : json_null());
+    json_t *value = cli_facts_json(f, path);
+    json_object_set_new(value, "width", cli_json_known(f->width));
+    json_object_set_new(value, "sampling", sampling_of(file));
+    json_object_set_new(value, "chat_template",
+                        template ? cli_json_text(template, n_template) : json_null());
     for (size_t i = 0; value && i < sizeof about / sizeof *about; i++) {
         size_t n;
         const char *text = cli_find_meta(file, about[i].key, &n);

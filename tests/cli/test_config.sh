@@ -6,37 +6,17 @@ set -u
 cli=${AK_CLI:?} data=${AK_TEST_DATA:?} source=${AK_TEST_SOURCE:?}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-out=$work/out err=$work/err
 unset AKUNU_MODEL AKUNU_THREADS AKUNU_IDS AKUNU_CONFIG AKUNU_CPU AKUNU_BACKEND
 export XDG_CONFIG_HOME="$work/config" AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data"
 mkdir -p "$work/config/akunu" "$work/data/akunu/models" "$work/home"
 cp "$data/model.gguf" "$work/data/akunu/models/tiny.gguf"
 config=$work/config/akunu/config.yaml
-n_checks=0 n_failed=0
+. "$source/tests/cli/checks.sh"
 
+# fail NAME: counts a check that did not hold.
 fail() {
-    n_failed=$((n_failed + 1))
-    echo "FAIL $1"
-    head -c 400 "$out" | sed 's/^/    out: /'
-    head -c 400 "$err" | sed 's/^/    err: /'
-}
-
-# exits CODE ARGUMENT...
-exits() {
-    want=$1
-    shift
-    "$cli" "$@" >"$out" 2>"$err" </dev/null
-    got=$?
-    n_checks=$((n_checks + 1))
-    [ $got -eq "$want" ] || fail "exit code $got, want $want: $* with $(head -c 200 "$config")"
-}
-says() {
-    n_checks=$((n_checks + 1))
-    grep -qF -e "$1" "$err" || fail "standard error has '$1'"
-}
-prints() {
-    n_checks=$((n_checks + 1))
-    grep -qF -e "$1" "$out" || fail "standard output has '$1'"
+    false
+    check "$1"
 }
 # given LINES: the user's file.
 given() {
@@ -181,6 +161,4 @@ sed 's/^#\([a-z ]\)/\1/' "$source/data/config.yaml" | sed '/^[# ]*$/d' | grep -E
 exits 0 tokenize -m tiny -p abc
 [ "$(grep -c : "$config")" -gt 10 ] || fail "the example shows keys"
 
-[ $n_failed -eq 0 ] && echo "$n_checks checks" && exit 0
-echo "$n_failed of $n_checks checks failed"
-exit 1
+finish test_config
