@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "cli/terminal.h"
 
 /* Unless standard output is a terminal, reasoning goes to standard error. */
 static struct cli_output *output_of(struct cli_answer *a)
@@ -14,6 +15,8 @@ static struct cli_output *output_of(struct cli_answer *a)
 
 static void end_line(struct cli_answer *a)
 {
+    cli_wrap_end(&a->wrap);
+    cli_wrap_begin(&a->wrap, a->out);
     if (a->last_byte && a->last_byte != '\n')
         cli_output_text(output_of(a), "\n");
     a->last_byte = '\0';
@@ -35,20 +38,16 @@ static void begin_reasoning(struct cli_answer *a)
     cli_output_text(out, cli_supports_color(out->file) ? "\033[2m" : "[reasoning]\n");
 }
 
-/* Writes text; to a terminal without control characters. */
+/* Writes text; to a terminal in lines of its width, without control characters. */
 static void write_text(struct cli_answer *a, const char *text, size_t n)
 {
     struct cli_output *out = output_of(a);
-    bool terminal = isatty(fileno(out->file));
-    for (size_t i = 0; i < n;) {
-        size_t length = cli_utf8_length(text + i, n - i);
-        unsigned char c = (unsigned char)text[i];
-        length = length ? length : 1;
-        bool is_control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f ||
-                          (length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
-        if (!terminal || !is_control)
-            cli_output_bytes(out, text + i, length);
-        i += length;
+    if (isatty(fileno(out->file))) {
+        a->wrap.out = out;
+        a->wrap.columns = a->no_wrap ? 0 : cli_terminal_columns(out->file);
+        cli_wrap_push(&a->wrap, text, n);
+    } else {
+        cli_output_bytes(out, text, n);
     }
     a->has_text = true;
     a->last_byte = text[n - 1];

@@ -7,9 +7,12 @@
 #include "akunu/akunu.h"
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/wrap.h"
 
 struct cli_answer {
     struct cli_output *out, reasoning_out;
+    struct cli_wrap wrap;
+    bool no_wrap; /* lines are broken by the terminal alone; set it after cli_answer_begin */
     struct akunu_reply *reply;
     bool in_reasoning; /* the last text written was reasoning */
     bool has_text;     /* some text was written */

@@ -56,3 +56,5 @@ akunu_cli_SOURCES += src/cli/sampling.c src/cli/sampling.h
 akunu_cli_SOURCES += src/cli/show.c
 akunu_cli_SOURCES += src/cli/suggest.c
 akunu_cli_SOURCES += src/cli/tokenize.c
+akunu_cli_SOURCES += src/cli/terminal.c src/cli/terminal.h
+akunu_cli_SOURCES += src/cli/wrap.c src/cli/wrap.h

@@ -226,6 +226,7 @@ static int generate(struct cli_run *run)
             cli_answer_begin(&run->answer, run->template, &run->loaded, run->rendered, &run->out);
     if (code != CLI_EXIT_OK)
         return code;
+    run->answer.no_wrap = o->no_wrap;
     if (!run->template && !o->json && !o->no_display_prompt) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
         cli_output_flush(&run->out);

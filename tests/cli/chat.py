@@ -1,104 +1,14 @@
 """Chats with akunu-cli as a person at a terminal does, and as scripts do.
 
-$AK_CLI, $AK_TEST_DATA, $AK_TEST_MODELS: as in test_cli.sh. What the tiny model says
-is not language, so what is looked at is everything around it; with the fetched model
-an answer is read as well.
+What the tiny model says is not language, so what is looked at is everything around it;
+with the fetched model an answer is read as well.
 """
 import json
 import os
-import pty
 import re
-import select
 import subprocess
-import sys
-import tempfile
-import time
 
-CLI = os.environ["AK_CLI"]
-TINY = os.path.join(os.environ["AK_TEST_DATA"], "model.gguf")
-REAL = os.path.join(os.environ.get("AK_TEST_MODELS", ""), "SmolLM2-135M-Instruct.Q4_1.gguf")
-WORK = tempfile.mkdtemp()
-EDITED = "AK_EDITED" in os.environ  # the build has libedit
-# How long anything may take, on a machine that does much else: what is waited for ends the wait.
-PATIENCE = 60 * float(os.environ.get("CK_TIMEOUT_MULTIPLIER") or 1)
-SPEED = rb"\d+ tokens?, [\d.]+ tok/s; prompt \d+ \(\d+ kept\), [\d.]+ tok/s; context \d+ of \d+"
-ENVIRONMENT = dict(os.environ, TERM="xterm", XDG_CONFIG_HOME=WORK, HOME=WORK)
-ENVIRONMENT.pop("NO_COLOR", None)
-
-checks = failures = 0
-
-
-def check(what, good, shown=b""):
-    global checks, failures
-    checks += 1
-    if not good:
-        failures += 1
-        print("FAIL %s\n    %r" % (what, shown[-600:]))
-
-
-class Terminal:
-    """The program in a pseudo-terminal."""
-
-    def __init__(self, *arguments, model=TINY, environment=ENVIRONMENT):
-        self.shown, self.seen = b"", 0
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execve(CLI, [CLI, "run", "-m", model, "-n", "12", "-s", "1", *arguments], environment)
-
-    def read(self, seconds):
-        if not select.select([self.fd], [], [], seconds)[0]:
-            return True
-        try:
-            more = os.read(self.fd, 65536)
-        except OSError:  # what Linux says where the program has gone
-            return False
-        self.shown += more
-        return bool(more)
-
-    def expect(self, pattern, what):
-        """Waits for a pattern in what was not looked at yet; gives what was shown up to it."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            found = re.search(pattern, self.shown[self.seen:])
-            if found or time.monotonic() > end:
-                break
-            if not self.read(0.05):
-                found = re.search(pattern, self.shown[self.seen:])
-                break
-        check(what, found, self.shown[self.seen:])
-        shown = self.shown[self.seen:self.seen + found.end()] if found else b""
-        self.seen += len(shown)
-        return shown
-
-    def prompt(self):
-        return self.expect(rb"\r\n[^\r\n]*>(\x1b\[[0-9;]*m)? (\x1b\[[0-9;]*m)?", "a prompt")
-
-    def type_line(self, text, pattern, what):
-        os.write(self.fd, text)
-        return self.expect(pattern, what)
-
-    def leave(self, what):
-        """Ctrl-D, typed again where it came before the terminal listened for single keys."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            try:
-                os.write(self.fd, b"\x04")
-            except OSError:
-                break
-            if not self.read(0.5):
-                break
-        self.ends(0, what)
-
-    def ends(self, code, what):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and self.read(0.05):
-            pass
-        pid, status = 0, 0
-        while pid == 0 and time.monotonic() < end:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            time.sleep(0.01)
-        check(what, pid and os.waitstatus_to_exitcode(status) == code, self.shown)
-        os.close(self.fd)
+from terminal import CLI, EDITED, ENVIRONMENT, REAL, SPEED, Terminal, WORK, check, finish, run
 
 
 def commands():
@@ -238,10 +148,6 @@ def full():
     t.ends(0, "/exit")
 
 
-def run(text, *arguments, model=TINY):
-    return subprocess.run([CLI, "run", "-m", model, "-n", "8", "--temp", "0", *arguments], input=text, env=ENVIRONMENT, capture_output=True)
-
-
 def piped():
     r = run(b"abc\n/exit\nnever\n", "-cnv")
     check("a script of two lines", r.returncode == 0 and r.stdout.endswith(b"\n") and len(r.stdout) > 1, r.stderr)
@@ -292,7 +198,5 @@ def real():
     check("a second turn keeps the first", r.returncode == 0 and len(re.findall(rb"\(0 kept\)", r.stderr)) == 1, r.stderr)
     check("the model's own template is used", b"ChatML" not in r.stderr, r.stderr)
 
-for part in commands, typing, interrupts, colors, reasoning, full, piped, real:
-    part()
-print("%d of %d checks passed" % (checks - failures, checks))
-sys.exit(failures != 0)
+
+finish(commands, typing, interrupts, colors, reasoning, full, piped, real)

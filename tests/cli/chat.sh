@@ -1,5 +1,5 @@
 #!/bin/sh
-# Conversations in a pseudo-terminal and through pipes: tests/cli/chat.py.
+# Conversations in a pseudo-terminal and through pipes: tests/cli/chat.py and chat_commands.py.
 # Without a python3 that has pseudo-terminals there is nothing to try them with.
 python3 -c 'import pty' 2>/dev/null || {
     [ "${AKUNU_REQUIRE_TOOLS:-}" != 1 ] || { echo "FAIL: no python3, which AKUNU_REQUIRE_TOOLS=1 requires"; exit 1; }
@@ -8,4 +8,8 @@ python3 -c 'import pty' 2>/dev/null || {
 }
 # Under an emulator a read goes on after a signal.
 [ -z "${AK_EMULATED:-}" ] || { echo "no signals under an emulator"; exit 77; }
-exec python3 "${AK_TEST_SOURCE:?}/tests/cli/chat.py"
+failed=0
+for part in chat chat_commands; do
+    python3 -B "${AK_TEST_SOURCE:?}/tests/cli/$part.py" || failed=1
+done
+exit $failed
