@@ -16,6 +16,7 @@ check_PROGRAMS += tests/backend/test_profile
 check_PROGRAMS += tests/backends/test_split
 check_PROGRAMS += tests/base/test_base
 check_PROGRAMS += tests/base/test_utf8
+check_PROGRAMS += tests/cli/test_history
 check_PROGRAMS += tests/cli/test_message
 check_PROGRAMS += tests/cli/test_wrap
 check_PROGRAMS += tests/convert/test_convert
@@ -74,8 +75,9 @@ tests/api/older.stamp: $(akunuinclude_HEADERS) tests/api/older_header.awk
 	done && touch $@
 
 # The command's own sources, of which no library has the functions.
-tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c
+tests_cli_test_history_SOURCES = tests/cli/test_history.c src/cli/history.c
 tests_cli_test_wrap_SOURCES = tests/cli/test_wrap.c src/cli/wrap.c src/cli/output.c src/cli/message.c
+tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c
 
 # By name, for tests/golden/json_schema_suite.py.
 EXTRA_PROGRAMS += tests/grammar/grammar_batch

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/history.h"
 #include "cli/input.h"
 #include "cli/load.h"
 #include "cli/message.h"
@@ -14,6 +15,40 @@
 #include "cli/sampling.h"
 
 static const char prompt[] = "> ", more[] = "... ";
+
+enum { MAX_SHOWN_LINES = 12 };
+
+/* ---- History ------------------------------------------------------------ */
+static void recall(const char *line, void *user)
+{
+    cli_line_remember(user, line);
+}
+
+static void open_history(struct cli_chat *chat)
+{
+    if (!cli_line_has_history(chat->editor) || chat->options->no_history)
+        return;
+    chat->history = cli_history_path();
+    if (chat->history)
+        cli_history_read(chat->history, recall, chat->editor);
+}
+
+/* Keeps a line; after a failure no more. */
+static void remember(struct cli_chat *chat, const char *line)
+{
+    bool created = false;
+    cli_line_remember(chat->editor, line);
+    if (!chat->history)
+        return;
+    int error = cli_history_add(chat->history, line, &created);
+    if (created)
+        cli_aside("what you type is kept in %s (--no-history keeps nothing)", chat->history);
+    if (error != 0) {
+        cli_warn("what you type is not kept: %s: %s", chat->history, strerror(error));
+        free(chat->history);
+        chat->history = NULL;
+    }
+}
 
 /* ---- A message ---------------------------------------------------------- */
 static int append(struct cli_text *text, const char *bytes, size_t n)
@@ -39,12 +74,14 @@ static bool ends_block(const char *line, size_t n)
 }
 
 /* Reads a message of one or several lines: continued by \ at the end of a line, enclosed in """, or
- * pasted together. *result: how it ended. Free text->bytes. */
+ * pasted together. One that begins with a space is a secret: the history gets none of its lines,
+ * and of others no line that does.
+ * *result: how it ended. Free text->bytes. */
 static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_line *result)
 {
     const char *line;
     size_t n;
-    bool block = false, goes_on = true;
+    bool block = false, goes_on = true, secret = false;
     int code = CLI_EXIT_OK;
     for (bool first = true; goes_on && code == CLI_EXIT_OK; first = false) {
         *result = cli_line_read(chat->editor, first ? prompt : more, &line, &n);
@@ -53,7 +90,9 @@ static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_l
         else if (*result == CLI_LINE_NO_MEMORY)
             return cli_fail_memory();
         else if (*result == CLI_LINE_TEXT) {
-            cli_line_remember(chat->editor, line);
+            secret = first ? line[0] == ' ' : secret;
+            if (!secret && line[0] != ' ')
+                remember(chat, line);
             if (first && begins_block(line)) {
                 block = true;
                 line += 3;
@@ -152,7 +191,7 @@ static int set_up_system(struct cli_chat *chat)
     return code;
 }
 
-/* Takes the first message from -p or -f. */
+/* Takes the first message from -p or -f; a person sees it as if it had been typed. */
 static int take_first(struct cli_chat *chat)
 {
     const struct cli_options *o = chat->options;
@@ -160,6 +199,10 @@ static int take_first(struct cli_chat *chat)
     if (!o->prompt && !o->file)
         return CLI_EXIT_OK;
     int code = cli_read_prompt(o, "a message", &text);
+    if (code == CLI_EXIT_OK && cli_line_is_typed(chat->editor)) {
+        fputc('\n', stderr);
+        cli_line_show(prompt, more, text.bytes, text.n, MAX_SHOWN_LINES);
+    }
     if (code == CLI_EXIT_OK)
         code = cli_chat_add(chat, "user", text.bytes, text.n);
     free(text.bytes);
@@ -173,6 +216,7 @@ static int open_chat(struct cli_chat *chat)
     chat->editor = cli_line_editor_new();
     if (!chat->messages || !chat->editor)
         return cli_fail_memory();
+    open_history(chat);
     int code = cli_sampling(o, &chat->sampling);
     if (code == CLI_EXIT_OK)
         code = set_up_system(chat);
@@ -214,6 +258,7 @@ int cli_chat(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = converse(&chat);
     free(chat.context_ids);
+    free(chat.history);
     json_decref(chat.messages);
     akunu_grammar_free(chat.grammar);
     akunu_template_free(chat.template);

@@ -19,6 +19,7 @@ struct cli_chat {
     struct akunu_generation generation; /* each answer sets its seed */
     struct cli_output out;
     struct cli_line_editor *editor;
+    char *history; /* file of what was typed; NULL: none is kept */
     struct akunu_template *template;
     struct akunu_grammar *grammar; /* for every answer; NULL: none */
     json_t *messages;              /* JSON list of messages, as apply-template takes it */

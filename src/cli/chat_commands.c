@@ -154,6 +154,8 @@ static int help(struct cli_chat *chat, const char *argument)
     cli_report(
         "A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", "
         "until another \"\"\".\n"
+        "What is typed during an answer waits for the next prompt; a line that begins with a "
+        "space is not kept in the history.\n"
         "Ctrl-C stops an answer. A message that begins with a slash: put a space before it.");
     return CLI_EXIT_OK;
 }

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "cli/terminal.h"
+#include "cli/wrap.h"
 #include "config.h"
 
 #ifdef HAVE_AK_LIBEDIT
@@ -22,8 +24,8 @@ enum { HISTORY_LINES = 1000 };
 
 struct cli_line_editor {
     bool typed;
-    char *line;      /* getline's buffer */
-    size_t capacity; /* of `line` */
+    char *line;                 /* getline's buffer */
+    size_t capacity;            /* of `line` */
 #ifdef HAVE_AK_LIBEDIT
     EditLine *edit; /* NULL: the terminal edits lines itself */
     History *history;
@@ -35,7 +37,10 @@ struct cli_line_editor {
 static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, const char **text,
                                 size_t *n)
 {
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+    bool unseen = e->typed && poll(&input, 1, 0) > 0; /* typed before the prompt */
     if (e->typed) {
+        cli_terminal_show_typing();
         fputs(prompt, stderr);
         fflush(stderr);
     }
@@ -48,6 +53,8 @@ static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, c
             fputc('\n', stderr);
         return interrupted ? CLI_LINE_INTERRUPTED : no_memory ? CLI_LINE_NO_MEMORY : CLI_LINE_END;
     }
+    if (unseen)
+        fputs(e->line, stderr);
     if (got > 0 && e->line[got - 1] == '\n')
         e->line[--got] = '\0';
     *text = e->line;
@@ -127,6 +134,7 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     int count = 0;
     set_prompt(e, prompt);
     el_resize(e->edit);
+    cli_terminal_show_typing();
     /* before the prompt appears, so that keys typed then arrive one by one */
     el_set(e->edit, EL_PREP_TERM, 1);
     const char *line = el_gets(e->edit, &count);
@@ -185,6 +193,17 @@ static void begin_editing(struct cli_line_editor *e)
 #endif
 
 /* ---- Interface ---------------------------------------------------------- */
+static void hide_typing(const struct cli_line_editor *e)
+{
+#ifdef HAVE_AK_LIBEDIT
+    bool by_line = e->edit == NULL;
+#else
+    bool by_line = true;
+#endif
+    if (e->typed)
+        cli_terminal_hide_typing(by_line);
+}
+
 struct cli_line_editor *cli_line_editor_new(void)
 {
     struct cli_line_editor *e = calloc(1, sizeof *e);
@@ -195,6 +214,7 @@ struct cli_line_editor *cli_line_editor_new(void)
     if (e->typed)
         begin_editing(e);
 #endif
+    hide_typing(e);
     return e;
 }
 
@@ -208,6 +228,7 @@ void cli_line_editor_free(struct cli_line_editor *e)
     if (e->edit)
         el_end(e->edit);
 #endif
+    cli_terminal_show_typing();
     free(e->line);
     free(e);
 }
@@ -220,11 +241,15 @@ bool cli_line_is_typed(const struct cli_line_editor *e)
 enum cli_line cli_line_read(struct cli_line_editor *e, const char *prompt, const char **text,
                             size_t *n)
 {
+    enum cli_line result;
 #ifdef HAVE_AK_LIBEDIT
     if (e->edit)
-        return read_edited(e, prompt, text, n);
+        result = read_edited(e, prompt, text, n);
+    else
 #endif
-    return read_plain(e, prompt, text, n);
+        result = read_plain(e, prompt, text, n);
+    hide_typing(e);
+    return result;
 }
 
 bool cli_line_is_waiting(const struct cli_line_editor *e)
@@ -232,6 +257,16 @@ bool cli_line_is_waiting(const struct cli_line_editor *e)
 #ifdef HAVE_AK_LIBEDIT
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
     return e->edit && poll(&input, 1, 0) > 0 && (input.revents & POLLIN);
+#else
+    (void)e;
+    return false;
+#endif
+}
+
+bool cli_line_has_history(const struct cli_line_editor *e)
+{
+#ifdef HAVE_AK_LIBEDIT
+    return e->history != NULL;
 #else
     (void)e;
     return false;
@@ -248,4 +283,22 @@ void cli_line_remember(struct cli_line_editor *e, const char *text)
     (void)e;
     (void)text;
 #endif
+}
+
+void cli_line_show(const char *prompt, const char *more, const char *text, size_t n,
+                   size_t max_lines)
+{
+    bool bold = cli_supports_color(stderr);
+    struct cli_output out = { .file = stderr };
+    const char *end = text + n;
+    for (size_t i = 0; i < max_lines && text < end; i++) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t n_line = (size_t)((newline ? newline : end) - text);
+        fprintf(stderr, bold ? "\033[1m%s\033[0m" : "%s", i == 0 ? prompt : more);
+        cli_write_plain(&out, text, n_line);
+        fputc('\n', stderr);
+        text += n_line + (newline != NULL);
+    }
+    if (text < end)
+        cli_aside("and %zu bytes more", (size_t)(end - text));
 }

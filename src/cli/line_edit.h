@@ -1,5 +1,6 @@
-/* Line editor: reads lines that a person types, with editing and history if there is a terminal and
- * libedit. Used by chat.c. */
+/* Line editor: reads lines that a person types, with editing and history if there is a terminal
+ * and libedit. What is typed between two calls of cli_line_read is not shown and waits for
+ * the next one. Used by chat*.c. */
 #ifndef AK_CLI_LINE_EDIT_H
 #define AK_CLI_LINE_EDIT_H
 
@@ -32,7 +33,14 @@ enum cli_line cli_line_read(struct cli_line_editor *editor, const char *prompt, 
 /* Whether more input is waiting, as after pasting several lines. */
 bool cli_line_is_waiting(const struct cli_line_editor *editor);
 
-/* Adds a line to the history. */
+/* Whether earlier lines can be recalled. */
+bool cli_line_has_history(const struct cli_line_editor *editor);
+
+/* Adds a line to what can be recalled. */
 void cli_line_remember(struct cli_line_editor *editor, const char *text);
+
+/* Shows a text as if it had been typed at the prompt, at most max_lines of it. */
+void cli_line_show(const char *prompt, const char *more, const char *text, size_t n,
+                   size_t max_lines);
 
 #endif

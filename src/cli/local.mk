@@ -26,6 +26,7 @@ akunu_cli_SOURCES += src/cli/facts.c src/cli/facts.h
 akunu_cli_SOURCES += src/cli/grammar.c
 akunu_cli_SOURCES += src/cli/grammar_check.c
 akunu_cli_SOURCES += src/cli/help.c
+akunu_cli_SOURCES += src/cli/history.c src/cli/history.h
 akunu_cli_SOURCES += src/cli/input.c src/cli/input.h
 akunu_cli_SOURCES += src/cli/inspect.c src/cli/inspect.h
 akunu_cli_SOURCES += src/cli/inspect_json.c

@@ -180,13 +180,22 @@ size_t cli_utf8_length(const char *text, size_t n)
 
 /* ---- Ctrl-C ------------------------------------------------------------- */
 static volatile sig_atomic_t interrupted;
+static void (*volatile at_exit)(void);
 
 static void on_interrupt(int signal_number)
 {
     (void)signal_number;
-    if (interrupted)
+    if (interrupted) {
+        if (at_exit)
+            at_exit();
         _exit(CLI_EXIT_INTERRUPTED);
+    }
     interrupted = 1;
+}
+
+void cli_interrupt_at_exit(void (*fn)(void))
+{
+    at_exit = fn;
 }
 
 void cli_interrupt_install(void)

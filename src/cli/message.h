@@ -67,6 +67,9 @@ size_t cli_utf8_length(const char *text, size_t n);
  * signals. */
 void cli_interrupt_install(void);
 
+/* What a second Ctrl-C does before it ends the program; only what a signal handler may do. */
+void cli_interrupt_at_exit(void (*fn)(void));
+
 /* Whether Ctrl-C was pressed. */
 bool cli_is_interrupted(void);
 

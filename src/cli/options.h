@@ -90,7 +90,7 @@ struct cli_options {
     bool no_escape;
 
     bool conversation, no_conversation, single_turn;
-    bool no_wrap;
+    bool no_wrap, no_history;
     const char *system_prompt, *system_prompt_file;
 
     int64_t seed;           /* -1: a random one */

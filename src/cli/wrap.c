@@ -271,3 +271,11 @@ void cli_wrap_end(struct cli_wrap *w)
         take_partial(w);
     write_rest(w);
 }
+
+void cli_write_plain(struct cli_output *out, const char *text, size_t n)
+{
+    struct cli_wrap w;
+    cli_wrap_begin(&w, out);
+    cli_wrap_push(&w, text, n);
+    cli_wrap_end(&w);
+}

@@ -1,6 +1,7 @@
 /* Wraps a streamed answer at the margin of a terminal: a word that does not fit moves to the next
  * line. The current word is held back until its end, or until it is too long for its line, so
- * nothing shown is ever moved. Used by answer.c.
+ * nothing shown is ever moved. Used by answer.c; line_edit.c drops
+ * control characters by it.
  *
  * Lines that begin with a space or a tab, and those between fences (``` or ~~~), keep their form.
  * Control characters are dropped, because a model could send escape sequences. */
@@ -46,5 +47,8 @@ void cli_wrap_push(struct cli_wrap *wrap, const char *text, size_t n);
 
 /* Writes what is held back. */
 void cli_wrap_end(struct cli_wrap *wrap);
+
+/* Writes a whole text without its control characters, and does not wrap it. */
+void cli_write_plain(struct cli_output *out, const char *text, size_t n);
 
 #endif

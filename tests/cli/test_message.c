@@ -1,8 +1,10 @@
 /* The exit codes that scripts rely on, and what goes with each on standard error. */
 #include "tests/test.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/handles.h"
@@ -91,6 +93,34 @@ START_TEST(own_failures)
 }
 END_TEST
 
+/* ---- Ctrl-C ------------------------------------------------------------- */
+static void restore(void)
+{
+    (void)!write(STDERR_FILENO, "restored", 8);
+}
+
+/* The second Ctrl-C ends the program, and the terminal is as it was before. */
+START_TEST(second_interrupt)
+{
+    int status = -1;
+    catch_stderr();
+    pid_t child = fork();
+    if (child == 0) {
+        cli_interrupt_install();
+        cli_interrupt_at_exit(restore);
+        raise(SIGINT);
+        if (cli_is_interrupted())
+            raise(SIGINT);
+        _exit(1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    const char *said = caught();
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 130);
+    ck_assert_str_eq(said, "restored");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("message");
@@ -99,6 +129,7 @@ int main(void)
     tcase_add_test(tests, unknown_status);
     tcase_add_loop_test(tests, library_failures, 1, N_CODES);
     tcase_add_test(tests, own_failures);
+    tcase_add_test(tests, second_interrupt);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
