@@ -75,8 +75,7 @@ static bool ends_block(const char *line, size_t n)
 
 /* Reads a message of one or several lines: continued by \ at the end of a line, enclosed in """, or
  * pasted together. One that begins with a space is a secret: the history gets none of its lines,
- * and of others no line that does.
- * *result: how it ended. Free text->bytes. */
+ * and of others no line that does. *result: how it ended. Free text->bytes. */
 static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_line *result)
 {
     const char *line;
@@ -125,7 +124,7 @@ static int take(struct cli_chat *chat, const struct cli_text *text)
         return CLI_EXIT_OK;
     if (cli_chat_run_command(chat, text->bytes, &code))
         return code;
-    code = cli_chat_add(chat, "user", text->bytes, text->n);
+    code = cli_chat_add_user(chat, text->bytes, text->n);
     return code == CLI_EXIT_OK ? cli_chat_answer(chat) : code;
 }
 
@@ -174,11 +173,9 @@ static int converse(struct cli_chat *chat)
 
 static void greet(const struct cli_chat *chat)
 {
-    const char *path = chat->loaded.path, *slash = strrchr(path, '/');
     if (cli_line_is_typed(chat->editor))
-        cli_aside("%s, %u tokens of context. /help, Ctrl-D leaves.",
-                  slash && slash[1] ? slash + 1 : path,
-                  akunu_session_context(chat->loaded.session));
+        cli_aside("%s, %u tokens of context. /help, Ctrl-D leaves.", cli_chat_model_name(chat),
+                  akunu_session_context(chat->loaded->session));
 }
 
 static int set_up_system(struct cli_chat *chat)
@@ -216,6 +213,7 @@ static int open_chat(struct cli_chat *chat)
     chat->editor = cli_line_editor_new();
     if (!chat->messages || !chat->editor)
         return cli_fail_memory();
+    cli_line_set_completer(chat->editor, cli_chat_complete, NULL);
     open_history(chat);
     int code = cli_sampling(o, &chat->sampling);
     if (code == CLI_EXIT_OK)
@@ -223,15 +221,7 @@ static int open_chat(struct cli_chat *chat)
     if (code == CLI_EXIT_OK)
         code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &chat->grammar);
     if (code == CLI_EXIT_OK)
-        code = cli_load_model(o, &chat->loaded);
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&chat->loaded, "run");
-    if (code == CLI_EXIT_OK)
-        chat->template = cli_chat_template(o, &chat->loaded, &code);
-    if (code == CLI_EXIT_OK)
-        code = cli_check_bias(&chat->sampling, chat->loaded.model);
-    if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, &chat->loaded, 0);
+        code = cli_chat_open_model(chat, o, chat->loaded, &chat->template);
     chat->generation = o->generation;
     chat->generation.stops = o->stops.values;
     chat->generation.n_stops = o->stops.n;
@@ -240,16 +230,18 @@ static int open_chat(struct cli_chat *chat)
     chat->seed = (int64_t)chat->sampling.params.seed;
     chat->generation.special = true; /* such tokens mark reasoning */
     if (code == CLI_EXIT_OK)
-        code = cli_read_speculation(o, chat->loaded.session, &chat->draft, &chat->generation);
+        code = cli_read_speculation(o, chat->loaded->session, &chat->draft, &chat->generation);
     return code;
 }
 
 int cli_chat(const struct cli_options *o)
 {
-    struct cli_chat chat = { .options = o,
-                             .loaded = { .sequence = -1 },
+    struct cli_options options = *o;
+    struct cli_chat chat = { .options = &options,
+                             .models = { { .sequence = -1 }, { .sequence = -1 } },
                              .draft = { .sequence = -1 },
                              .out = cli_output_stdout() };
+    chat.loaded = &chat.models[0];
     int code = open_chat(&chat);
     if (code == CLI_EXIT_OK) {
         greet(&chat);
@@ -258,12 +250,13 @@ int cli_chat(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = converse(&chat);
     free(chat.context_ids);
+    free(chat.attached.bytes);
     free(chat.history);
     json_decref(chat.messages);
     akunu_grammar_free(chat.grammar);
     akunu_template_free(chat.template);
     cli_line_editor_free(chat.editor);
     cli_unload(&chat.draft);
-    cli_unload(&chat.loaded);
+    cli_unload(chat.loaded);
     return cli_output_end(&chat.out, code);
 }

@@ -2,14 +2,10 @@
 #include "cli/chat.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
-
-struct command {
-    const char *name, *argument, *help;
-    int (*run)(struct cli_chat *chat, const char *argument);
-};
 
 static int help(struct cli_chat *chat, const char *argument);
 
@@ -19,6 +15,8 @@ static int clear(struct cli_chat *chat, const char *argument)
     bool keeps = cli_chat_system(chat) != NULL;
     (void)argument;
     json_array_clear(chat->messages);
+    free(chat->attached.bytes);
+    chat->attached = (struct cli_text){ 0 };
     if (keeps)
         json_array_append(chat->messages, system);
     json_decref(system);
@@ -72,54 +70,25 @@ static int set_system(struct cli_chat *chat, const char *argument)
     return code;
 }
 
+static int needs_file(const char *name)
+{
+    return cli_fail_usage("/%s needs a file's name: /%s %s", name, name,
+                          strcmp(name, "read") == 0 ? "notes.txt" : "talk.json");
+}
+
 static int save(struct cli_chat *chat, const char *argument)
 {
-    if (!*argument)
-        return cli_fail_usage("/save needs a file's name: /save talk.json");
-    int code = cli_chat_save(chat, argument);
-    if (code == CLI_EXIT_OK)
-        cli_aside("saved %zu messages in %s", json_array_size(chat->messages), argument);
-    return code;
+    return *argument ? cli_chat_save(chat, argument) : needs_file("save");
 }
 
 static int load(struct cli_chat *chat, const char *argument)
 {
-    if (!*argument)
-        return cli_fail_usage("/load needs a file's name: /load talk.json");
-    int code = cli_chat_load(chat, argument);
-    if (code == CLI_EXIT_OK)
-        cli_aside("%zu messages from %s", json_array_size(chat->messages), argument);
-    return code;
+    return *argument ? cli_chat_load(chat, argument) : needs_file("load");
 }
 
-static double rate(double n, double seconds)
+static int read_file(struct cli_chat *chat, const char *argument)
 {
-    return seconds > 0.0 ? n / seconds : 0.0;
-}
-
-static int stats(struct cli_chat *chat, const char *argument)
-{
-    const struct akunu_model_info *m = &chat->loaded.info;
-    struct akunu_memory memory;
-    (void)argument;
-    cli_report("model     %s, %s, %.0f million parameters", *m->name ? m->name : m->architecture,
-               m->weight_type, (double)m->n_parameters / 1e6);
-    cli_report("context   %u of %u tokens, %zu messages",
-               akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
-               akunu_session_context(chat->loaded.session), json_array_size(chat->messages));
-    cli_report("prompts   %llu tokens, %.1f tok/s; %llu more were in the cache",
-               (unsigned long long)chat->n_prompt,
-               rate((double)chat->n_prompt, chat->prompt_seconds),
-               (unsigned long long)chat->n_reused);
-    cli_report("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_answers,
-               (unsigned long long)chat->n_generated,
-               rate((double)(chat->n_generated - chat->n_answers), chat->generate_seconds));
-    if (akunu_memory_report(chat->loaded.model, chat->loaded.session, &memory, sizeof memory) ==
-        AKUNU_OK)
-        cli_report("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB",
-                   (double)memory.packed / 1e6, (double)memory.kv / 1e6,
-                   (double)memory.scratch / 1e6);
-    return CLI_EXIT_OK;
+    return *argument ? cli_chat_read(chat, argument) : needs_file("read");
 }
 
 static int leave(struct cli_chat *chat, const char *argument)
@@ -129,33 +98,43 @@ static int leave(struct cli_chat *chat, const char *argument)
     return CLI_EXIT_OK;
 }
 
-static const struct command commands[] = {
-    { "help", "", "this list", help },
-    { "clear", "", "begin a new conversation; the system prompt stays", clear },
-    { "undo", "", "remove the last exchange", undo },
-    { "regen", "", "answer the last message again", regenerate },
-    { "system", "[TEXT]", "show the system prompt, or set it; - takes it away", set_system },
-    { "save", "FILE", "write the conversation as JSON", save },
-    { "load", "FILE", "go on with a conversation that was saved", load },
-    { "stats", "", "speeds, context and memory", stats },
-    { "exit", "", "leave; so does Ctrl-D", leave },
+const struct cli_chat_command cli_chat_commands[] = {
+    { "help", "", "this list", CLI_CHAT_NOTHING, help },
+    { "clear", "", "begin a new conversation; the system prompt stays", CLI_CHAT_NOTHING, clear },
+    { "undo", "", "remove the last exchange", CLI_CHAT_NOTHING, undo },
+    { "regen", "", "answer the last message again", CLI_CHAT_NOTHING, regenerate },
+    { "system", "[TEXT]", "show the system prompt, or set it; - takes it away", CLI_CHAT_TEXT,
+      set_system },
+    { "read", "FILE", "put the text of a file before the next message", CLI_CHAT_FILE, read_file },
+    { "save", "FILE", "write the conversation as JSON", CLI_CHAT_FILE, save },
+    { "load", "FILE", "go on with a conversation that was saved", CLI_CHAT_FILE, load },
+    { "model", "[NAME]", "go on with another model, or list the installed ones", CLI_CHAT_MODEL,
+      cli_chat_change_model },
+    { "set", "[KEY VALUE]", "list how tokens are sampled, or change it: /set temp 0.2",
+      CLI_CHAT_KEY, cli_chat_set },
+    { "show", "[template]", "model, template, context and sampling, or the template's text",
+      CLI_CHAT_WHAT, cli_chat_show },
+    { "stats", "", "speeds, context and memory", CLI_CHAT_NOTHING, cli_chat_stats },
+    { "exit", "", "leave; so does Ctrl-D", CLI_CHAT_NOTHING, leave },
 };
 
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+enum { N_COMMANDS = sizeof cli_chat_commands / sizeof *cli_chat_commands };
+const size_t cli_n_chat_commands = N_COMMANDS;
 
 static int help(struct cli_chat *chat, const char *argument)
 {
     (void)chat;
     (void)argument;
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        cli_report("/%s%s%-*s %s", commands[i].name, *commands[i].argument ? " " : "",
-                   14 - (int)strlen(commands[i].name) - (*commands[i].argument != '\0'),
-                   commands[i].argument, commands[i].help);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const struct cli_chat_command *c = &cli_chat_commands[i];
+        cli_report("/%s%s%-*s %s", c->name, *c->argument ? " " : "",
+                   17 - (int)strlen(c->name) - (*c->argument != '\0'), c->argument, c->help);
+    }
     cli_report(
         "A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", "
         "until another \"\"\".\n"
-        "What is typed during an answer waits for the next prompt; a line that begins with a "
-        "space is not kept in the history.\n"
+        "Tab completes commands. What is typed during an answer waits for the next prompt.\n"
+        "A line that begins with a space is not kept in the history.\n"
         "Ctrl-C stops an answer. A message that begins with a slash: put a space before it.");
     return CLI_EXIT_OK;
 }
@@ -191,9 +170,9 @@ bool cli_chat_run_command(struct cli_chat *chat, const char *line, int *code)
     const char *argument = line + 1 + n;
     argument += strspn(argument, " \t");
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        words[i] = commands[i].name;
+        words[i] = cli_chat_commands[i].name;
         if (strcmp(name, words[i]) == 0) {
-            *code = commands[i].run(chat, argument);
+            *code = cli_chat_commands[i].run(chat, argument);
             return true;
         }
     }

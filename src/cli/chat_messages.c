@@ -1,9 +1,7 @@
-/* The messages of a conversation and their file, a JSON list that apply-template and other programs
- * read. */
+/* The messages of a conversation. */
 #include "cli/chat.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
@@ -50,52 +48,17 @@ void cli_chat_drop_last(struct cli_chat *chat)
     json_array_remove(chat->messages, json_array_size(chat->messages) - 1);
 }
 
-int cli_chat_save(const struct cli_chat *chat, const char *path)
+int cli_chat_add_user(struct cli_chat *chat, const char *text, size_t n)
 {
-    FILE *file = fopen(path, "we");
-    bool good = file && json_dumpf(chat->messages, file, JSON_INDENT(2)) == 0 &&
-                fputc('\n', file) != EOF && fflush(file) == 0;
-    int error = errno;
-    if (file && fclose(file) != 0 && good) {
-        error = errno;
-        good = false;
-    }
-    return good ? CLI_EXIT_OK : cli_fail("cannot write %s: %s", path, strerror(error));
-}
-
-/* What is wrong with a list of messages; NULL: nothing. */
-static const char *fault_of(const json_t *messages)
-{
-    size_t i;
-    const json_t *message;
-    if (!json_is_array(messages))
-        return "it is not a list of messages";
-    json_array_foreach (messages, i, message) {
-        const json_t *content = json_object_get(message, "content");
-        if (!json_is_string(json_object_get(message, "role")))
-            return "a message has no role";
-        if (!json_is_string(content) && !json_is_array(content) && !json_is_null(content))
-            return "a message has no content";
-    }
-    return NULL;
-}
-
-int cli_chat_load(struct cli_chat *chat, const char *path)
-{
-    json_error_t error;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return cli_fail("cannot read %s: %s", path, strerror(errno));
-    json_t *messages = json_loadf(file, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    fclose(file);
-    if (!messages)
-        return cli_fail("%s:%d: no valid JSON: %s", path, error.line, error.text);
-    const char *fault = fault_of(messages);
-    if (fault) {
-        json_decref(messages);
-        return cli_fail("%s holds no conversation: %s", path, fault);
-    }
-    json_decref(chat->messages);
-    chat->messages = messages;
-    return CLI_EXIT_OK;
+    struct cli_text *attached = &chat->attached;
+    if (attached->n == 0)
+        return cli_chat_add(chat, "user", text, n);
+    char *larger = realloc(attached->bytes, attached->n + n + 1);
+    if (!larger)
+        return cli_fail_memory();
+    memcpy(larger + attached->n, text, n);
+    int code = cli_chat_add(chat, "user", larger, attached->n + n);
+    free(larger);
+    *attached = (struct cli_text){ 0 };
+    return code;
 }

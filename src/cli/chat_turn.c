@@ -24,7 +24,7 @@ struct turn {
 static int tokenize(struct turn *turn, const char *prompt, size_t n)
 {
     int code =
-        cli_tokenize_prompt(turn->chat->loaded.tokenizer, prompt, n, &turn->ids, &turn->n_ids);
+        cli_tokenize_prompt(turn->chat->loaded->tokenizer, prompt, n, &turn->ids, &turn->n_ids);
     turn->capacity = turn->n_ids;
     return code;
 }
@@ -38,7 +38,8 @@ static int keep_prefix(struct turn *turn)
     while (n < chat->n_context_ids && n + 1 < turn->n_ids && chat->context_ids[n] == turn->ids[n])
         n++;
     turn->n_kept = n;
-    if (akunu_sequence_rewind(chat->loaded.session, chat->loaded.sequence, (uint32_t)n) == AKUNU_OK)
+    if (akunu_sequence_rewind(chat->loaded->session, chat->loaded->sequence, (uint32_t)n) ==
+        AKUNU_OK)
         return CLI_EXIT_OK;
     return cli_fail_library();
 }
@@ -49,7 +50,7 @@ static int fail_context_full(const struct turn *turn)
         "the message was not sent: the conversation would have %zu tokens, and the "
         "context holds %u. /undo removes the last exchange, /clear starts over, -c sets "
         "the context size",
-        turn->n_ids, akunu_session_context(turn->chat->loaded.session));
+        turn->n_ids, akunu_session_context(turn->chat->loaded->session));
 }
 
 /* ---- The text ----------------------------------------------------------- */
@@ -83,7 +84,8 @@ static bool on_token(akunu_token token, const char *text, size_t n, void *user)
 static bool on_cancel(void *user)
 {
     struct turn *turn = user;
-    uint32_t done = akunu_sequence_length(turn->chat->loaded.session, turn->chat->loaded.sequence);
+    uint32_t done =
+        akunu_sequence_length(turn->chat->loaded->session, turn->chat->loaded->sequence);
     if (done < turn->n_ids)
         cli_progress_show(&turn->progress, "prompt", (double)done / (double)turn->n_ids);
     return cli_is_interrupted();
@@ -104,8 +106,8 @@ static void print_speed(const struct turn *turn, const struct akunu_result *r)
               (unsigned long long)r->n_generated, r->n_generated == 1 ? "" : "s",
               rate((double)n_after_first, r->generate_seconds), (unsigned long long)r->n_prompt,
               turn->n_kept, rate((double)r->n_prompt, r->prompt_seconds),
-              akunu_sequence_length(chat->loaded.session, chat->loaded.sequence),
-              akunu_session_context(chat->loaded.session));
+              akunu_sequence_length(chat->loaded->session, chat->loaded->sequence),
+              akunu_session_context(chat->loaded->session));
 }
 
 /* Updates the conversation and the KV cache's tokens after the answer. */
@@ -122,6 +124,7 @@ static int finish_turn(struct turn *turn, const struct akunu_result *result)
         if (json_array_append(chat->messages, message) != 0)
             code = cli_fail_memory();
         chat->n_answers++;
+        chat->n_turns++;
         chat->seed++;
     }
     json_decref(message);
@@ -138,7 +141,7 @@ static void keep_context(struct turn *turn)
     struct cli_chat *chat = turn->chat;
     free(chat->context_ids);
     chat->context_ids = turn->ids;
-    chat->n_context_ids = akunu_sequence_length(chat->loaded.session, chat->loaded.sequence);
+    chat->n_context_ids = akunu_sequence_length(chat->loaded->session, chat->loaded->sequence);
     turn->ids = NULL;
 }
 
@@ -150,7 +153,7 @@ static int generate(struct turn *turn)
 
     turn->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_generate(
-        chat->loaded.session, chat->loaded.sequence, turn->ids + turn->n_kept,
+        chat->loaded->session, chat->loaded->sequence, turn->ids + turn->n_kept,
         turn->n_ids - turn->n_kept, &chat->generation, on_token, on_cancel, turn, &result);
     cli_progress_end(&turn->progress);
     bool stopped = cli_is_interrupted() || status == AKUNU_ERROR_CANCELLED;
@@ -171,7 +174,7 @@ static int generate(struct turn *turn)
         cli_warn(
             "the context is full (%u tokens), so the answer is cut off: /undo removes the last "
             "exchange, /clear starts over, -c sets the context size",
-            akunu_session_context(chat->loaded.session));
+            akunu_session_context(chat->loaded->session));
     else if (code == CLI_EXIT_OK && !turn->answer.has_text)
         cli_aside("the model gave no answer; the message was removed");
     if (code == CLI_EXIT_OK && result.n_prompt > 0)
@@ -187,12 +190,12 @@ int cli_chat_answer(struct cli_chat *chat)
     char *prompt = cli_render_prompt(chat->options, chat->template, chat->messages, &n);
     if (prompt)
         code = tokenize(&turn, prompt, n);
-    if (code == CLI_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded.session))
+    if (code == CLI_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded->session))
         code = fail_context_full(&turn);
     if (code == CLI_EXIT_OK)
         code = keep_prefix(&turn);
     if (code == CLI_EXIT_OK)
-        code = cli_answer_begin(&turn.answer, chat->template, &chat->loaded, prompt, &chat->out);
+        code = cli_answer_begin(&turn.answer, chat->template, chat->loaded, prompt, &chat->out);
     turn.answer.no_wrap = chat->options->no_wrap;
     if (code == CLI_EXIT_OK)
         code = generate(&turn);
@@ -202,9 +205,4 @@ int cli_chat_answer(struct cli_chat *chat)
     akunu_text_free(prompt);
     free(turn.ids);
     return code;
-}
-
-void cli_chat_forget(struct cli_chat *chat)
-{
-    chat->n_context_ids = 0;
 }

@@ -48,6 +48,9 @@ char *cli_config_keep(struct cli_config *config, const char *text, size_t n);
 
 bool cli_config_has_preset(const struct cli_config *config, const char *name);
 
+/* The model of a preset. */
+const char *cli_config_model(const struct cli_config *config, const char *preset);
+
 /* ---- Option values: options_values.c, options_config.c ------------------ */
 /* The value found for an option, and its source. */
 

@@ -26,6 +26,8 @@ struct cli_line_editor {
     bool typed;
     char *line;                 /* getline's buffer */
     size_t capacity;            /* of `line` */
+    cli_complete_fn *completer; /* NULL: none */
+    void *user;                 /* of the completer */
 #ifdef HAVE_AK_LIBEDIT
     EditLine *edit; /* NULL: the terminal edits lines itself */
     History *history;
@@ -159,6 +161,67 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     return CLI_LINE_TEXT;
 }
 
+/* ---- Completion --------------------------------------------------------- */
+/* Bytes that all words begin with, in whole characters. */
+static size_t common_of(const struct cli_offers *offers)
+{
+    size_t n = strlen(offers->words[0]);
+    for (size_t i = 1; i < offers->n; i++) {
+        size_t same = 0;
+        while (same < n && offers->words[i][same] == offers->words[0][same])
+            same++;
+        n = same;
+    }
+    while (n > 0 && ((unsigned char)offers->words[0][n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
+static void list(const struct cli_offers *offers)
+{
+    char shown[CLI_SHOWN_BYTES];
+    fputc('\n', stderr);
+    for (size_t i = 0; i < offers->n; i++)
+        fprintf(stderr, "%s%s", i > 0 ? "  " : "", cli_show_text(offers->words[i], shown));
+    fputc('\n', stderr);
+}
+
+static void free_offers(struct cli_offers *offers)
+{
+    for (size_t i = 0; i < offers->n; i++)
+        free(offers->words[i]);
+    free(offers->words);
+}
+
+/* Tab: inserts what all offers have in common, or lists them. */
+static unsigned char complete(EditLine *edit, wint_t key)
+{
+    void *user = NULL;
+    struct cli_offers offers = { 0 };
+    unsigned char result = CC_ERROR;
+    (void)key;
+    el_get(edit, EL_CLIENTDATA, &user);
+    struct cli_line_editor *e = user;
+    const LineInfo *line = el_line(edit);
+    size_t n = (size_t)(line->cursor - line->buffer);
+    if (e->completer)
+        e->completer(line->buffer, n, &offers, e->user);
+    if (offers.as_text) {
+        result = el_insertstr(edit, "\t") == 0 ? CC_REFRESH : CC_ERROR;
+    } else if (offers.n > 0) {
+        size_t typed = n - offers.begin, common = common_of(&offers);
+        if (common > typed) {
+            offers.words[0][common] = '\0';
+            result = el_insertstr(edit, offers.words[0] + typed) == 0 ? CC_REFRESH : CC_ERROR;
+        } else if (offers.n > 1) {
+            list(&offers);
+            result = CC_REDISPLAY;
+        }
+    }
+    free_offers(&offers);
+    return result;
+}
+
 /* Uses the locale's characters; without one UTF-8, as files are. */
 static void choose_characters(void)
 {
@@ -182,6 +245,9 @@ static void begin_editing(struct cli_line_editor *e)
     el_set(e->edit, EL_EDITOR, "emacs");
     el_set(e->edit, EL_SIGNAL, 1); /* restores the terminal on any signal */
     el_set(e->edit, EL_GETCFN, read_character);
+    /* the names are wide, since el_set would leak copies of them */
+    el_wset(e->edit, EL_ADDFN, L"akunu-complete", L"complete a command", complete);
+    el_set(e->edit, EL_BIND, "^I", "akunu-complete", NULL);
     el_source(e->edit, NULL); /* the user's ~/.editrc */
     e->history = history_init();
     if (e->history) {
@@ -301,4 +367,26 @@ void cli_line_show(const char *prompt, const char *more, const char *text, size_
     }
     if (text < end)
         cli_aside("and %zu bytes more", (size_t)(end - text));
+}
+
+/* ---- Offers ------------------------------------------------------------- */
+void cli_line_set_completer(struct cli_line_editor *e, cli_complete_fn *fn, void *user)
+{
+    e->completer = fn;
+    e->user = user;
+}
+
+void cli_offer(struct cli_offers *out, const char *typed, size_t n_typed, const char *word,
+               const char *suffix)
+{
+    char *copy = NULL, **larger;
+    if (strncmp(word, typed, n_typed) != 0 || asprintf(&copy, "%s%s", word, suffix) < 0)
+        return;
+    larger = realloc(out->words, (out->n + 1) * sizeof *larger);
+    if (!larger) {
+        free(copy);
+        return;
+    }
+    out->words = larger;
+    out->words[out->n++] = copy;
 }

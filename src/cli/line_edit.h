@@ -1,5 +1,5 @@
-/* Line editor: reads lines that a person types, with editing and history if there is a terminal
- * and libedit. What is typed between two calls of cli_line_read is not shown and waits for
+/* Line editor: reads lines that a person types, with editing, completion and history if there is a
+ * terminal and libedit. What is typed between two calls of cli_line_read is not shown and waits for
  * the next one. Used by chat*.c. */
 #ifndef AK_CLI_LINE_EDIT_H
 #define AK_CLI_LINE_EDIT_H
@@ -42,5 +42,23 @@ void cli_line_remember(struct cli_line_editor *editor, const char *text);
 /* Shows a text as if it had been typed at the prompt, at most max_lines of it. */
 void cli_line_show(const char *prompt, const char *more, const char *text, size_t n,
                    size_t max_lines);
+
+/* ---- Completion --------------------------------------------------------- */
+/* What Tab offers for the line up to the cursor. */
+struct cli_offers {
+    bool as_text; /* Tab is a character of the text here */
+    size_t begin; /* where in the line the words would stand */
+    size_t n;
+    char **words; /* each begins with what the line has from `begin` on */
+};
+
+/* Fills *out, which is empty, for a line of n bytes. */
+typedef void cli_complete_fn(const char *line, size_t n, struct cli_offers *out, void *user);
+void cli_line_set_completer(struct cli_line_editor *editor, cli_complete_fn *fn, void *user);
+
+/* Adds WORD + suffix if it begins with the n_typed bytes at `typed`. Nothing is offered if out of
+ * memory. */
+void cli_offer(struct cli_offers *out, const char *typed, size_t n_typed, const char *word,
+               const char *suffix);
 
 #endif

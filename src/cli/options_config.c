@@ -47,7 +47,7 @@ static int apply(const struct cli_command *command, const struct cli_config *con
     return CLI_EXIT_OK;
 }
 
-static const char *model_of(const struct cli_config *config, const char *preset)
+const char *cli_config_model(const struct cli_config *config, const char *preset)
 {
     const char *model = NULL;
     for (size_t k = 0; k < config->n; k++)
@@ -75,7 +75,7 @@ int cli_apply_config(const struct cli_command *command, const struct cli_config 
         return CLI_EXIT_OK;
 
     /* a preset's own model is a path, whatever selected the preset */
-    const char *path = model_of(config, m->text), *preset = m->text;
+    const char *path = cli_config_model(config, m->text), *preset = m->text;
     enum cli_source source = m->source;
     m->source = CLI_SOURCE_ARGUMENT;
     code = apply(command, config, preset, values);

@@ -1,11 +1,156 @@
-"""What a chat does beside answering: history, and the terminal."""
+"""What a chat does beside answering: models, settings, files, history, completion, and the terminal."""
+import json
 import os
 import re
 import signal
+import subprocess
 import termios
 import time
 
-from terminal import EDITED, ENVIRONMENT, HISTORY, PATIENCE, SPEED, Terminal, WORK, check, finish, run
+from terminal import CLI, EDITED, ENVIRONMENT, HISTORY, MODELS, PATIENCE, SPEED, TINY, Terminal, WORK, check, finish, run
+
+
+def models():
+    """Two models with templates of their own in the models folder, and a damaged one."""
+    os.makedirs(MODELS)
+    os.symlink(TINY, os.path.join(MODELS, "tiny.gguf"))
+    for name, text in ("other", "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"), ("strict", "{{ raise_exception('no such talk') }}"):
+        r = subprocess.run([CLI, "convert", "-m", TINY, "--outfile", os.path.join(MODELS, name + ".gguf"), "--override-kv", "tokenizer.chat_template=str:" + text], env=ENVIRONMENT, capture_output=True)
+        check("a model with the template " + name, r.returncode == 0, r.stderr)
+    with open(os.path.join(MODELS, "broken.gguf"), "wb") as file:
+        file.write(b"GGUF and no more")
+
+
+def another_model():
+    t = Terminal("-sys", "Be brief.")
+    t.prompt()
+    t.type_line(b"abc\r", SPEED, "an answer")
+    t.prompt()
+    shown = t.type_line(b"/model\r", rb"tiny\.gguf", "/model lists models")
+    check("those of the models folder", b"other.gguf" in shown and b"broken.gguf" in shown, shown)
+    t.prompt()
+    t.type_line(b"/model nothing-like-it\r", rb"no such model.*\r\n.*model\.gguf stays", "/model of none")
+    t.prompt()
+    t.type_line(b"/model broken\r", rb"broken\.gguf.*\r\n.*model\.gguf stays", "/model of a damaged file")
+    t.prompt()
+    t.type_line(b"/model strict\r", rb"no such talk.*\r\n.*model\.gguf stays", "/model whose template refuses the conversation")
+    t.prompt()
+    t.type_line(b"more\r", rb"\([1-9]\d* kept\)", "the old model goes on where it was")
+    t.prompt()
+    t.type_line(b"/model other\r", rb"other\.gguf, \d+ tokens of context", "/model")
+    t.prompt()
+    t.type_line(b"/show template\r", rb"\[\{\{ m\.role \}\}\]", "its template")
+    t.prompt()
+    t.type_line(b"once more\r", rb"\(0 kept\)", "an answer by the other model")
+    t.prompt()
+    t.type_line(b"/system\r", rb"Be brief\.", "the system prompt is kept")
+    t.prompt()
+    t.type_line(b"/save ~/models.json\r", rb"saved 7 messages", "so is the conversation")
+    t.prompt()
+    t.type_line(b"/model ./data/akunu/models/tiny.gguf\r", rb"tiny\.gguf, \d+ tokens", "/model of a path")
+    t.prompt()
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    r = run(b"abc\n/model broken\nnever\n", "-cnv")
+    check("a model that is none ends a script", r.returncode == 3 and b"broken.gguf" in r.stderr, r.stderr)
+    r = run(b"/model\n", "-cnv")
+    check("a script may list models", r.returncode == 0 and b"other.gguf" in r.stderr, r.stderr)
+
+
+def settings():
+    t = Terminal("-s", "7")
+    t.prompt()
+    shown = t.type_line(b"/set\r", rb"predict +12\r\n(?s:.*)ignore-eos +off", "/set lists flags of sampling")
+    check("with their values", re.search(rb"seed +7\r\n", shown) and re.search(rb"temp +0\.8\r\n", shown) and b"parallel" not in shown, shown)
+    t.prompt()
+    t.type_line(b"/set temp 0.2\r", rb"temp 0\.2\r?\n|temp 0\.2\x1b", "/set KEY VALUE")
+    t.prompt()
+    t.type_line(b"/set temp\r", rb"\ntemp 0\.2\r\n", "/set KEY")
+    t.prompt()
+    t.type_line(b"/set --top-k=3\r", rb"top-k 3", "/set as a flag is written")
+    t.prompt()
+    t.type_line(b"/set n 4\r", rb"predict 4", "/set by a short name")
+    t.prompt()
+    t.type_line(b"/set ignore-eos\r", rb"ignore-eos on", "/set of a switch")
+    t.prompt()
+    t.type_line(b"/set temp warm\r", rb"--temp warm: expected a number from 0 to 1000", "/set with no number")
+    t.prompt()
+    t.type_line(b"/set top-p 1.5\r", rb"--top-p 1\.5: expected a number from 0 to 1", "/set out of range")
+    t.prompt()
+    t.type_line(b"/set logit-bias x\r", rb"--logit-bias x: expected a token's id", "/set with no bias")
+    t.prompt()
+    t.type_line(b"/set samplers nonsense\r", rb"nonsense", "/set with no sampler")
+    t.prompt()
+    t.type_line(b"/set tmep 1\r", rb"did you mean temp\?", "/set of no flag")
+    t.prompt()
+    t.type_line(b"/set ctx-size 100\r", rb"--ctx-size cannot change during a chat", "/set of another flag")
+    t.prompt()
+    t.type_line(b"abc\r", rb"(?s)\n4 tokens,|cut off after 4 tokens", "what is set holds")
+    t.prompt()
+    t.type_line(b"/set predict 3\r", rb"predict 3", "/set again")
+    t.prompt()
+    t.type_line(b"abc\r", rb"cut off after 3 tokens", "and its note")
+    t.prompt()
+    shown = t.type_line(b"/show\r", rb"sampling  .*\r\n", "/show")
+    for line in rb"model +.*million parameters", rb"file +.*model\.gguf", rb"template +", rb"context +\d+ of \d+ tokens, 4 messages", rb"sampling +predict 3, seed 7, temp 0\.2, top-k 3, top-p 0\.95, min-p 0\.05, ignore-eos on\r\n":
+        check("/show has " + line.decode(), re.search(rb"\n" + line, shown), shown)
+    t.prompt()
+    t.type_line(b"/show nonsense\r", rb"/show nonsense: expected", "/show of nothing")
+    t.prompt()
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    same = [run(b"abc\n" + set_seed + b"abc\n", "-cnv", "--temp", "2", "--ignore-eos") for set_seed in (b"/clear\n/set seed 5\n", b"/clear\n/set seed 5\n")]
+    check("/set seed fixes what follows", same[0].stdout.split(b"\n")[-2] == same[1].stdout.split(b"\n")[-2], same[0].stdout + same[1].stdout)
+    r = run(b"/set temp warm\nabc\n", "-cnv")
+    check("a wrong value ends a script", r.returncode == 2 and b"--temp warm" in r.stderr and r.stdout == b"", r.stderr)
+
+
+def files():
+    notes, other, talk = (os.path.join(WORK, name) for name in ("notes.txt", "other.txt", "kept.json"))
+    for name, text in (notes, b"a note"), (other, b"another\n"), (os.path.join(WORK, "null.bin"), b"a\0b"), (os.path.join(WORK, "empty"), b""):
+        with open(name, "wb") as file:
+            file.write(text)
+    t = Terminal()
+    t.prompt()
+    for argument, why in (b"", rb"/read needs a file"), (b" nonexistent", rb"cannot read nonexistent: No such file"), (b" data", rb"data is a folder, not a file"), (b" /dev/zero", rb"/dev/zero is a pipe or a device"), (b" null.bin", rb"null\.bin is no text"), (b" empty", rb"empty is empty"):
+        t.type_line(b"/read" + argument + b"\r", why, "/read" + argument.decode())
+        t.prompt()
+    t.type_line(b"/read ~/notes.txt\r", rb"notes\.txt goes with the next message: 6 bytes, \d+ tokens", "/read")
+    t.prompt()
+    t.type_line(b"/read other.txt \r", rb"other\.txt goes with the next message", "/read of a second file")
+    t.prompt()
+    t.type_line(b"What is it?\r", SPEED, "the message")
+    t.prompt()
+    t.type_line(b"And now?\r", SPEED, "the next message")
+    t.prompt()
+    t.type_line(b"/save notes.txt\r", rb"notes\.txt is there and holds no conversation, so it is not replaced", "/save over another file")
+    t.prompt()
+    t.type_line(b"/save data\r", rb"data is a folder, not a file", "/save over a folder")
+    t.prompt()
+    t.type_line(b"/save nowhere/kept.json\r", rb"cannot write nowhere/kept\.json: No such file", "/save nowhere")
+    t.prompt()
+    t.type_line(b"/save kept.json\r", rb"saved 4 messages", "/save")
+    t.prompt()
+    os.chmod(talk, 0o640)
+    t.type_line(b"/save kept.json\r", rb"saved 4 messages", "/save over a conversation")
+    t.prompt()
+    t.type_line(b"/load notes.txt\r", rb"notes\.txt:1: no valid JSON", "/load of a text")
+    t.prompt()
+    t.type_line(b"/clear\r", rb"a new conversation", "/clear")
+    t.prompt()
+    t.type_line(b"/load kept.json\r", rb"4 messages from kept\.json", "/load")
+    t.prompt()
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    with open(notes, "rb") as file:
+        check("the other file is as it was", file.read() == b"a note")
+    with open(talk) as file:
+        said = [m["content"] for m in json.load(file) if m["role"] == "user"]
+    check("what is read goes with one message", said == ["a note\n\nanother\n\nWhat is it?", "And now?"], repr(said).encode())
+    check("a file that is replaced keeps its mode", os.stat(talk).st_mode & 0o777 == 0o640)
+    check("nothing else is left", not [name for name in os.listdir(WORK) if name.startswith("kept.json.")])
+    r = subprocess.run([CLI, "apply-template", "-m", TINY, "--messages", talk], env=ENVIRONMENT, capture_output=True)
+    check("apply-template reads what is saved", r.returncode == 0 and b"What is it?" in r.stdout, r.stderr)
 
 
 def history():
@@ -53,6 +198,46 @@ def history():
     t.prompt()
     os.write(t.fd, b"/exit\r")
     t.ends(0, "/exit")
+
+
+def typed(begin, rest):
+    """What is typed and what Tab adds to it, before which libedit may set the column."""
+    return (begin + r"(\r\x1b\[\d+G)?" + rest).encode()
+
+
+def completion():
+    if not EDITED:
+        return
+    os.makedirs(os.path.join(WORK, "files", "folder with spaces"))
+    for name in "talk-one.json", "talk-two.json", ".hidden":
+        open(os.path.join(WORK, "files", name), "w").close()
+    t = Terminal("-n", "1")
+    t.prompt()
+    t.type_line(b"/sta\t", typed("/sta", "ts"), "Tab completes a command")
+    t.type_line(b"\r", rb"KV cache", "and Enter runs it")
+    t.prompt()
+    t.type_line(b"/re\t", rb"regen +read", "Tab lists what there is")
+    t.type_line(b"a\tfiles/t\t", typed("files/t", "alk-"), "Tab completes what files have in common")
+    t.type_line(b"\t", rb"files/talk-one\.json  files/talk-two\.json", "and lists them")
+    os.write(t.fd, b"\x15")
+    t.type_line(b"/load files/f\t", typed("f", "older with spaces/"), "Tab completes a folder")
+    os.write(t.fd, b"\x15")
+    t.type_line(b"/load ~/files/talk-o\t", typed("talk-o", r"ne\.json"), "Tab knows the home folder")
+    os.write(t.fd, b"\x15")
+    t.type_line(b"/model str\t", typed("str", r"ict\.gguf"), "Tab completes a model")
+    os.write(t.fd, b"\x15")
+    t.type_line(b"/set tem\t0.3\r", rb"temp 0\.3", "Tab completes a key")
+    t.prompt()
+    t.type_line(b"/set top-\t", rb"top-k +top-p +top-nsigma", "Tab lists keys")
+    os.write(t.fd, b"\x15")
+    t.type_line(b"a\tb\r", SPEED, "Tab is a tab in a message")
+    t.prompt()
+    t.type_line(b"/save tab.json\r", rb"saved 2 messages", "/save")
+    t.prompt()
+    os.write(t.fd, b"/exit\r")
+    t.ends(0, "/exit")
+    with open(os.path.join(WORK, "tab.json")) as file:
+        check("which is kept", json.load(file)[0]["content"] == "a\tb")
 
 
 def wrapping():
@@ -156,4 +341,4 @@ def first_message():
     check("a program does not get it", b"first words" not in r.stdout + r.stderr, r.stdout + r.stderr)
 
 
-finish(history, wrapping, typed_ahead, terminal_restored, first_message)
+finish(history, models, another_model, settings, files, completion, wrapping, typed_ahead, terminal_restored, first_message)
