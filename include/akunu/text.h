@@ -69,6 +69,31 @@ AKUNU_API enum akunu_status akunu_stream_push(struct akunu_stream *stream, akunu
 AKUNU_API enum akunu_status akunu_stream_end(struct akunu_stream *stream, const char **text,
                                              size_t *n_bytes);
 
+/* ---- Fill-in-the-middle ------------------------------------------------- */
+/* A text with a gap, for models that were trained to fill one (code models above all). */
+struct akunu_infill {
+    size_t size;
+    const char *prefix, *suffix; /* before and after the gap; NULL if their size is 0 */
+    size_t n_prefix_bytes, n_suffix_bytes;
+    /* false: prefix and suffix in the order that the model's family wants; true: the suffix first,
+     * for models of a family that want it otherwise */
+    bool suffix_first;
+    /* of the prompt; 0: any number. A longer one loses the beginning of the prefix and the end of
+     * the suffix: they get three quarters and one, and what one does not need, the other gets. */
+    size_t max_tokens;
+    /* set by akunu_tokenizer_encode_infill: tokens left out for max_tokens */
+    size_t n_prefix_dropped, n_suffix_dropped;
+};
+AKUNU_API void akunu_infill_default(struct akunu_infill *infill, size_t size);
+
+/* Encodes the prompt after which the model writes what fills the gap, until a token that ends a
+ * text. Like akunu_tokenizer_encode with AKUNU_ADD_SPECIAL: at most `capacity` ids are written, and
+ * the number of all is returned, or -1 on failure. Control tokens written in the texts are text.
+ * AKUNU_ERROR_UNSUPPORTED: the model has no tokens for this; the message names those looked for. */
+AKUNU_API int64_t akunu_tokenizer_encode_infill(const struct akunu_tokenizer *tokenizer,
+                                                struct akunu_infill *infill, akunu_token *ids,
+                                                size_t capacity);
+
 /* ---- Grammars ----------------------------------------------------------- */
 /* The texts that a model may write (akunu_sampling.grammar). Immutable; any number of threads may
  * use it. */

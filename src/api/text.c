@@ -101,6 +101,53 @@ int64_t akunu_tokenizer_decode(const struct akunu_tokenizer *tokenizer, const ak
     return (int64_t)n_bytes;
 }
 
+void akunu_infill_default(struct akunu_infill *infill, size_t size)
+{
+    static const struct akunu_infill full = { .size = 0 };
+    ak_api_give_default(infill, size, &full, sizeof full);
+}
+
+static ak_status encode_infill(const struct akunu_tokenizer *tokenizer, struct akunu_infill *infill,
+                               akunu_token *ids, size_t capacity, size_t *n_ids,
+                               struct ak_error *error)
+{
+    struct akunu_infill own = { .size = 0 };
+    if (!infill)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no struct akunu_infill is given");
+    AK_TRY(ak_api_copy_in(&own, sizeof own, infill, "akunu_infill", error));
+    AK_TRY(check(tokenizer,
+                 (own.prefix || own.n_prefix_bytes == 0) &&
+                     (own.suffix || own.n_suffix_bytes == 0) && (ids || capacity == 0),
+                 0, 0, error));
+    if (own.n_prefix_bytes > INT32_MAX || own.n_suffix_bytes > INT32_MAX)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "texts of %zu and %zu bytes around a gap: at most %d are tokenized at once",
+                       own.n_prefix_bytes, own.n_suffix_bytes, INT32_MAX);
+    struct ak_tok_infill inner = { .prefix = { own.prefix, (uint32_t)own.n_prefix_bytes },
+                                   .suffix = { own.suffix, (uint32_t)own.n_suffix_bytes },
+                                   .suffix_first = own.suffix_first,
+                                   .max_tokens = own.max_tokens };
+    AK_TRY(ak_tok_encode_infill(tokenizer->inner, &inner, ids, capacity, n_ids, error));
+    size_t size = infill->size;
+    own.n_prefix_dropped = inner.n_prefix_dropped;
+    own.n_suffix_dropped = inner.n_suffix_dropped;
+    own.size = size;
+    return ak_api_copy_out(infill, size, &own, sizeof own, "akunu_infill", error);
+}
+
+int64_t akunu_tokenizer_encode_infill(const struct akunu_tokenizer *tokenizer,
+                                      struct akunu_infill *infill, akunu_token *ids,
+                                      size_t capacity)
+{
+    struct ak_error error = { 0 };
+    size_t n_ids;
+
+    if (encode_infill(tokenizer, infill, ids, capacity, &n_ids, &error) == AKUNU_OK)
+        return (int64_t)n_ids;
+    ak_api_finish(&error);
+    return -1;
+}
+
 size_t akunu_tokenizer_vocab_size(const struct akunu_tokenizer *tokenizer)
 {
     return tokenizer ? ak_tok_n_tokens(tokenizer->inner) : 0;

@@ -32,6 +32,7 @@ akunu_cli_SOURCES += src/cli/grammar.c
 akunu_cli_SOURCES += src/cli/grammar_check.c
 akunu_cli_SOURCES += src/cli/help.c
 akunu_cli_SOURCES += src/cli/history.c src/cli/history.h
+akunu_cli_SOURCES += src/cli/infill.c
 akunu_cli_SOURCES += src/cli/input.c src/cli/input.h
 akunu_cli_SOURCES += src/cli/inspect.c src/cli/inspect.h
 akunu_cli_SOURCES += src/cli/inspect_json.c

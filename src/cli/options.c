@@ -20,7 +20,10 @@ static const char *const backends[] = { "cpu", "opencl", NULL };
 /* In the order of enum akunu_pooling. */
 static const char *const poolings[] = { "model", "mean", "cls", "last", NULL };
 
-enum { LOADS = CLI_RUN | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED };
+enum {
+    WRITES = CLI_RUN | CLI_INFILL, /* text that is sampled */
+    LOADS = WRITES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED
+};
 
 /* kind of options.def: type of the member and enum cli_flag_kind */
 #define KIND_bool bool : CLI_FLAG_BOOL

@@ -27,9 +27,10 @@ enum cli_command_bit {
     CLI_GRAMMAR_CHECK = 1 << 12,
     CLI_LIST = 1 << 13,
     CLI_SHOW = 1 << 14,
-    CLI_ALL = (1 << 15) - 1,
+    CLI_INFILL = 1 << 15,
+    CLI_ALL = (1 << 16) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
-    CLI_COMPLETION = 1 << 16
+    CLI_COMPLETION = 1 << 30
 };
 
 /* What a command is about to do, as bits of a set: a flag may be for some of these only. */
@@ -88,6 +89,9 @@ struct cli_options {
     bool normalize, no_normalize;
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
     bool no_escape;
+
+    const char *in_prefix, *in_prefix_file, *in_suffix, *in_suffix_file;
+    bool spm_infill;
 
     bool conversation, no_conversation, single_turn;
     bool no_wrap, no_history;
@@ -154,6 +158,8 @@ enum cli_flag_kind {
 enum cli_exclusive_group {
     CLI_EXCLUSIVE_NONE,
     CLI_EXCLUSIVE_INPUT,
+    CLI_EXCLUSIVE_PREFIX,
+    CLI_EXCLUSIVE_SUFFIX,
     CLI_EXCLUSIVE_ESCAPE,
     CLI_EXCLUSIVE_CONVERSATION,
     CLI_EXCLUSIVE_SYSTEM,
@@ -246,6 +252,7 @@ const char *cli_find_nearest(const char *typed, const char *const *words, size_t
 
 int cli_run(const struct cli_options *options);
 int cli_chat(const struct cli_options *options);
+int cli_infill(const struct cli_options *options);
 int cli_tokenize(const struct cli_options *options);
 int cli_detokenize(const struct cli_options *options);
 int cli_inspect(const struct cli_options *options);

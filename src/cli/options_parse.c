@@ -283,11 +283,12 @@ static int unescape(struct cli_options *options, const char **text)
 
 static int unescape_texts(struct cli_options *o)
 {
-    if (o->command != CLI_RUN || o->no_escape)
+    const char **const texts[] = { &o->prompt, &o->system_prompt, &o->in_prefix, &o->in_suffix };
+    int code = CLI_EXIT_OK;
+    if ((o->command != CLI_RUN && o->command != CLI_INFILL) || o->no_escape)
         return CLI_EXIT_OK;
-    int code = unescape(o, &o->prompt);
-    if (code == CLI_EXIT_OK)
-        code = unescape(o, &o->system_prompt);
+    for (size_t i = 0; code == CLI_EXIT_OK && i < sizeof texts / sizeof *texts; i++)
+        code = unescape(o, texts[i]);
     for (size_t i = 0; code == CLI_EXIT_OK && i < o->stops.n; i++)
         code = unescape(o, &o->stops.values[i]);
     return code;

@@ -1,5 +1,6 @@
-/* run: answers a prompt by the model's chat template, or continues it as it is, and streams the
- * text. Conversations are in chat.c, several completions in run_parallel.c. */
+/* run and infill: answers a prompt by the model's chat template, or continues it as it is, or fills
+ * a gap, and streams the text. Conversations are in chat.c, several completions in run_parallel.c,
+ * prompts of infill in infill.c. */
 #include "cli/options.h"
 
 #include <stdlib.h>
@@ -54,9 +55,16 @@ bool cli_run_cancelled(void *user)
     return cli_is_interrupted();
 }
 
+static bool is_infill(const struct cli_run *run)
+{
+    return run->options->command == CLI_INFILL;
+}
+
 static int read_prompt(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
+    if (is_infill(run))
+        return cli_infill_read(run);
     if (!cli_has_input(o))
         return cli_fail_usage(
             "nothing to answer or to continue: give a prompt with -p TEXT, -f FILE or through a "
@@ -227,7 +235,7 @@ static int generate(struct cli_run *run)
     if (code != CLI_EXIT_OK)
         return code;
     run->answer.no_wrap = o->no_wrap;
-    if (!run->template && !o->json && !o->no_display_prompt) {
+    if (!run->template && !o->json && !o->no_display_prompt && !is_infill(run)) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
         cli_output_flush(&run->out);
         run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
@@ -297,6 +305,8 @@ static bool is_chat(const struct cli_options *o)
 static int set_up_template(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
+    if (is_infill(run))
+        return CLI_EXIT_OK;
     bool asked = o->chat_template || o->chat_template_file || o->kwargs || o->system_prompt ||
                  o->system_prompt_file || o->single_turn;
     struct akunu_template *of_model;
@@ -342,15 +352,17 @@ static int open_model(struct cli_run *run)
     int code = cli_load_model(o, &run->loaded);
     run->loaded.max_sequences = (uint32_t)o->n_completions;
     if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&run->loaded, "run");
+        code = cli_need_tokenizer(&run->loaded, is_infill(run) ? "infill" : "run");
     if (code == CLI_EXIT_OK)
         code = set_up_template(run);
     if (code == CLI_EXIT_OK)
         code = cli_check_bias(&run->sampling, run->loaded.model);
-    if (code == CLI_EXIT_OK)
+    if (code == CLI_EXIT_OK && !is_infill(run))
         code = tokenize_prompt(run);
     if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &run->loaded, 0);
+    if (code == CLI_EXIT_OK && is_infill(run))
+        code = cli_infill_tokenize(run);
     if (code == CLI_EXIT_OK && run->n_ids > akunu_session_context(run->loaded.session))
         code = cli_fail("the prompt has %zu tokens and the context holds %u (-c sets its size)",
                         run->n_ids, akunu_session_context(run->loaded.session));
@@ -359,17 +371,8 @@ static int open_model(struct cli_run *run)
     return code;
 }
 
-int cli_run(const struct cli_options *o)
+static int run_once(const struct cli_options *o)
 {
-    for (size_t i = 0; i < o->stops.n; i++)
-        if (!*o->stops.values[i])
-            return cli_fail_usage(
-                "-r \"\": an empty text would end every answer; expected what the "
-                "text is to end before");
-    if (is_chat(o)) {
-        int code = cli_check_mode(o, CLI_MODE_CHAT);
-        return code == CLI_EXIT_OK ? cli_chat(o) : code;
-    }
     struct cli_run run = { .options = o,
                            .loaded = { .sequence = -1 },
                            .draft = { .sequence = -1 },
@@ -387,7 +390,33 @@ int cli_run(const struct cli_options *o)
     akunu_grammar_free(run.grammar);
     free(run.ids);
     free(run.prompt.bytes);
+    free(run.suffix.bytes);
     free(run.text.bytes);
     json_decref(run.logprobs);
     return cli_output_end(&run.out, code);
+}
+
+static int check_stops(const struct cli_options *o)
+{
+    for (size_t i = 0; i < o->stops.n; i++)
+        if (!*o->stops.values[i])
+            return cli_fail_usage(
+                "-r \"\": an empty text would end every answer; expected what the "
+                "text is to end before");
+    return CLI_EXIT_OK;
+}
+
+int cli_run(const struct cli_options *o)
+{
+    int code = check_stops(o);
+    if (code != CLI_EXIT_OK || !is_chat(o))
+        return code == CLI_EXIT_OK ? run_once(o) : code;
+    code = cli_check_mode(o, CLI_MODE_CHAT);
+    return code == CLI_EXIT_OK ? cli_chat(o) : code;
+}
+
+int cli_infill(const struct cli_options *o)
+{
+    int code = check_stops(o);
+    return code == CLI_EXIT_OK ? run_once(o) : code;
 }

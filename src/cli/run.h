@@ -14,13 +14,14 @@ struct cli_run {
     struct cli_model_session loaded, draft;
     struct cli_sampling sampling;
     struct akunu_generation generation;
-    struct akunu_grammar *grammar; /* NULL: any text */
+    struct akunu_grammar *grammar;   /* NULL: any text */
     struct akunu_template *template; /* NULL: the text is continued as it is */
     char *rendered;                  /* prompt that the template made; NULL: none */
-    struct cli_answer answer;        /* where there is a template, but no --json and no -np */
-    json_t *logprobs;              /* per token; NULL: not requested */
+    struct cli_answer answer; /* where there is a template, but no --json and no -np */
+    json_t *logprobs;         /* per token; NULL: not requested */
     struct cli_output out;
-    struct cli_text prompt;
+    struct cli_text prompt; /* infill: the text before the gap */
+    struct cli_text suffix; /* infill: the text after the gap */
     akunu_token *ids;
     size_t n_ids, n_restored; /* tokens of the prompt; restored from the prompt cache */
     struct cli_text text;     /* generated text, kept for --json */
@@ -54,6 +55,11 @@ json_t *cli_run_text(const struct cli_run *run, const struct cli_text *text, jso
 /* A completion as --json prints it. */
 json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
                      const struct akunu_result *result, int64_t seed);
+
+/* infill.c: the texts around a gap. They read them, and make the prompt of them, which the context
+ * of the session limits. Return exit codes. */
+int cli_infill_read(struct cli_run *run);
+int cli_infill_tokenize(struct cli_run *run);
 
 /* -np: several completions. Returns an exit code. */
 int cli_run_parallel(struct cli_run *run);

@@ -51,6 +51,15 @@ static void put_id(struct ak_gguf_writer *w, const char *key, int64_t id, uint32
         ak_gguf_writer_put_u32(w, key, (uint32_t)id);
 }
 
+static const char *const fim_keys[AK_VOCAB_FIM_COUNT] = {
+    [AK_VOCAB_FIM_PREFIX] = "tokenizer.ggml.fim_pre_token_id",
+    [AK_VOCAB_FIM_SUFFIX] = "tokenizer.ggml.fim_suf_token_id",
+    [AK_VOCAB_FIM_MIDDLE] = "tokenizer.ggml.fim_mid_token_id",
+    [AK_VOCAB_FIM_PAD] = "tokenizer.ggml.fim_pad_token_id",
+    [AK_VOCAB_FIM_REPO] = "tokenizer.ggml.fim_rep_token_id",
+    [AK_VOCAB_FIM_FILE] = "tokenizer.ggml.fim_sep_token_id",
+};
+
 static void put_ids(struct ak_gguf_writer *w, const struct ak_provider *p, const struct ak_vocab *v)
 {
     int64_t separator = v->separator >= 0 ? v->separator : find_id(p, v, "sep");
@@ -63,6 +72,8 @@ static void put_ids(struct ak_gguf_writer *w, const struct ak_provider *p, const
     put_id(w, "tokenizer.ggml.mask_token_id", find_id(p, v, "mask"), v->n_tokens);
     put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* GGUF's spelling */
     put_id(w, "tokenizer.ggml.cls_token_id", v->cls, v->n_tokens);
+    for (int i = 0; i < AK_VOCAB_FIM_COUNT; i++)
+        put_id(w, fim_keys[i], v->fim[i], v->n_tokens);
 }
 
 static void put_flag(struct ak_gguf_writer *w, const char *key, int flag)

@@ -51,6 +51,8 @@ void ak_tok_mark_ends(struct ak_tokenizer *t, const struct ak_vocab *vocab)
     const struct ak_tok_special *end = find_control(t, "<|end|>");
     if (end && find_control(t, "<|return|>") && find_control(t, "<|call|>"))
         t->token_flags[end->id] &= (uint8_t)~AK_TOK_END_FLAG;
+    for (int i = AK_VOCAB_FIM_PAD; i < AK_VOCAB_FIM_COUNT; i++)
+        mark_end(t, t->fim[i]);
     mark_end(t, t->eos);
     mark_end(t, vocab->eot);
 }

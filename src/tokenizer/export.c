@@ -319,6 +319,9 @@ static void add_ends(struct exporter *e)
     v->eos = ends ? p->suffix_ids[p->n_suffix - 1] : t->eos;
     v->eot = ends && t->eos >= 0 && t->eos != v->eos ? t->eos : -1;
     v->unknown = t->unknown;
+    for (int i = 0; i < AK_VOCAB_FIM_COUNT; i++)
+        e->out->fim[i] = t->fim[i];
+    v->fim = e->out->fim;
     v->add_bos = t->add_bos || begins;
     v->add_eos = t->add_eos || ends;
     e->out->add_separator = p && p->n_separators > 0 ? p->n_separators > p->n_suffix : -1;

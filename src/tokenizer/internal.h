@@ -37,6 +37,7 @@ struct ak_tokenizer {
     int32_t byte_tokens[256];  /* token of each single byte; -1: none */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
+    int32_t fim[AK_VOCAB_FIM_COUNT]; /* fill-in-the-middle; -1: none */
     struct ak_tok_specials specials;
 
     /* NULL: byte-level or SentencePiece BPE with the members below */
@@ -146,7 +147,10 @@ size_t ak_tok_encode_printable(unsigned char byte, char out[4]);
 /* Copies the text with a space for each ▁; `out` has room for n bytes. Returns the length. */
 uint32_t ak_tok_decode_metaspace(const char *text, size_t n, char *out);
 
-/* Marks the tokens that end a text. */
+/* Fills in t->fim from the file's ids and from the special tokens. */
+void ak_tok_find_fim(struct ak_tokenizer *t, const struct ak_vocab *vocab);
+
+/* Marks the tokens that end a text. t->fim must be filled in. */
 void ak_tok_mark_ends(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 
 static inline uint8_t ak_tok_kind(const struct ak_tokenizer *t, uint32_t id)

@@ -324,6 +324,7 @@ static void mark_ends(struct ak_tokenizer *t, const json_t *generation)
     const struct ak_vocab none = { .eot = -1 };
     const json_t *ids = json_object_get(generation, "eos_token_id");
 
+    ak_tok_find_fim(t, &none);
     ak_tok_mark_ends(t, &none);
     if (!json_is_array(ids))
         mark_end(t, ids);

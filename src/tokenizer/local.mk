@@ -5,6 +5,7 @@ libak_la_SOURCES += \
 	src/tokenizer/decode.c \
 	src/tokenizer/end_tokens.c \
 	src/tokenizer/export.c \
+	src/tokenizer/fim.c \
 	src/tokenizer/internal.h \
 	src/tokenizer/json_model.c \
 	src/tokenizer/json_parts.c \

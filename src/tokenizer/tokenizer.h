@@ -47,6 +47,28 @@ bool ak_tok_is_end(const struct ak_tokenizer *t, int32_t token);
 bool ak_tok_is_control(const struct ak_tokenizer *t, int32_t token);
 int32_t ak_tok_bos(const struct ak_tokenizer *t); /* -1: none */
 
+/* ---- Fill-in-the-middle: fim.c ------------------------------------------ */
+/* Id of a token for fill-in-the-middle: the file's, else the one of a known spelling; -1: none. */
+int32_t ak_tok_fim(const struct ak_tokenizer *t, enum ak_vocab_fim which);
+
+struct ak_tok_infill {
+    struct ak_text prefix, suffix; /* the text before and after the gap */
+    bool suffix_first;             /* even if the model wants the prefix first */
+    size_t max_tokens;             /* of the prompt; 0: any number */
+    /* set by ak_tok_encode_infill: tokens left out of the prefix's beginning, the suffix's end */
+    size_t n_prefix_dropped, n_suffix_dropped;
+};
+
+/* Encodes the prompt after which the model writes what fills the gap: special tokens that precede
+ * a text, then prefix and suffix with their markers, in the order of the model's family. Control
+ * tokens in the texts are text. If the prompt exceeds max_tokens, prefix and suffix are shortened
+ * to three quarters and one; what one does not need, the other gets. AKUNU_ERROR_UNSUPPORTED: the
+ * vocabulary has no such tokens. AKUNU_ERROR_CONTEXT: max_tokens are too few for the markers. */
+ak_status ak_tok_encode_infill(const struct ak_tokenizer *t, struct ak_tok_infill *infill,
+                               int32_t *ids, size_t capacity, size_t *n_ids,
+                               struct ak_error *error);
+
+/* ---- Encoding ----------------------------------------------------------- */
 /* flags: AKUNU_ADD_SPECIAL, AKUNU_PARSE_SPECIAL. Writes at most `capacity` ids; *n_ids is the
  * number of ids of the whole text. */
 ak_status ak_tok_encode(const struct ak_tokenizer *t, const char *text, size_t n_bytes,
@@ -77,6 +99,7 @@ struct ak_tok_export {
     struct ak_text *tokens, *merges;
     float *scores;
     int32_t *types;
+    int64_t fim[AK_VOCAB_FIM_COUNT];
     int add_separator; /* one more separator between two texts; -1: not stated, 0, 1 */
 };
 

@@ -84,6 +84,18 @@ struct ak_text {
     uint32_t n;
 };
 
+/* Tokens for fill-in-the-middle. PREFIX and SUFFIX begin the text before and after the gap, MIDDLE
+ * begins what fills it; the others end it. */
+enum ak_vocab_fim {
+    AK_VOCAB_FIM_PREFIX,
+    AK_VOCAB_FIM_SUFFIX,
+    AK_VOCAB_FIM_MIDDLE,
+    AK_VOCAB_FIM_PAD,
+    AK_VOCAB_FIM_REPO, /* begins the name of a repository */
+    AK_VOCAB_FIM_FILE, /* begins another file */
+    AK_VOCAB_FIM_COUNT
+};
+
 /* The vocabulary of the file. Arrays have n_tokens or n_merges entries, or are NULL. Ids and flags
  * are −1 if the file has none. */
 struct ak_vocab {
@@ -100,6 +112,7 @@ struct ak_vocab {
     int64_t bos, eos, eot, unknown, separator, padding, cls, mask;    /* token ids */
     int add_bos, add_eos, add_space_prefix, remove_extra_whitespaces; /* -1, 0, 1 */
     int lowercase, strip_accents;                                     /* WordPiece: -1, 0, 1 */
+    const int64_t *fim; /* ids by enum ak_vocab_fim; NULL: none */
     /* Unigram: SentencePiece's precompiled character map; n = 0: none */
     struct ak_text charsmap;
 };

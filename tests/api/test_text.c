@@ -103,6 +103,42 @@ START_TEST(tokenizers_refuse)
 }
 END_TEST
 
+START_TEST(infill_prompts)
+{
+    static const char *const markers[] = { "tokenizer.ggml.fim_pre_token_id=int:414",
+                                           "tokenizer.ggml.fim_suf_token_id=int:413",
+                                           "tokenizer.ggml.fim_mid_token_id=int:415", NULL };
+    struct akunu_tokenizer *plain = load();
+    struct akunu_tokenizer *t = akunu_tokenizer_load_with(test_path("model.gguf"), markers);
+    akunu_token ids[6] = { -5, -5, -5, -5, -5, -5 };
+    struct akunu_infill infill;
+    ck_assert_msg(t != NULL, "%s", akunu_last_error());
+    akunu_infill_default(&infill, sizeof infill);
+    infill.prefix = " the";
+    infill.n_prefix_bytes = 4;
+    infill.suffix = " the the";
+    infill.n_suffix_bytes = 8;
+    ck_assert_int_eq(akunu_tokenizer_encode_infill(t, &infill, ids, 5), 6);
+    ck_assert(ids[0] == START && ids[1] == THE && ids[2] == 413 && ids[4] == THE && ids[5] == -5);
+    infill.max_tokens = 5;
+    ck_assert_int_eq(akunu_tokenizer_encode_infill(t, &infill, ids, 6), 5);
+    ck_assert(ids[4] == END && infill.n_prefix_dropped == 0 && infill.n_suffix_dropped == 1);
+    infill.max_tokens = 2;
+    ck_assert_int_eq(akunu_tokenizer_encode_infill(t, &infill, ids, 6), -1);
+    ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_CONTEXT);
+    infill.max_tokens = 0;
+    ck_assert_int_eq(akunu_tokenizer_encode_infill(plain, &infill, ids, 6), -1);
+    ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_UNSUPPORTED);
+    infill.prefix = NULL;
+    ck_assert_int_eq(akunu_tokenizer_encode_infill(t, &infill, ids, 6), -1);
+    ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_tokenizer_encode_infill(t, NULL, ids, 6), -1);
+    ck_assert_int_eq(akunu_tokenizer_encode_infill(NULL, &infill, ids, 6), -1);
+    akunu_tokenizer_free(t);
+    akunu_tokenizer_free(plain);
+}
+END_TEST
+
 START_TEST(streams)
 {
     struct akunu_tokenizer *t = load();
@@ -667,6 +703,7 @@ int main(void)
     suite_add_tcase(suite, t);
     tcase_add_test(t, tokenizers);
     tcase_add_test(t, tokenizers_refuse);
+    tcase_add_test(t, infill_prompts);
     tcase_add_test(t, streams);
     tcase_add_test(t, schemas);
     tcase_add_test(t, checking);

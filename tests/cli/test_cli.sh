@@ -33,7 +33,7 @@ within() {
 
 # ---- Usage ----
 exits 0 --help
-for command in run tokenize detokenize inspect logits perplexity embed convert apply-template grammar-check bench models list show cache completion; do
+for command in run infill tokenize detokenize inspect logits perplexity embed convert apply-template grammar-check bench models list show cache completion; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -48,7 +48,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, tokenize, detokenize, inspect, logits, perplexity, embed, convert, apply-template, grammar-check, bench"
+says "run, infill, tokenize, detokenize, inspect, logits, perplexity, embed, convert, apply-template, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"

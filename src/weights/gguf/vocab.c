@@ -15,6 +15,7 @@ struct ak_gguf_vocab {
     float *scores;
     int32_t *types;
     char *charsmap;
+    int64_t fim[AK_VOCAB_FIM_COUNT];
 };
 
 static void clear(struct ak_gguf_vocab *v)
@@ -204,6 +205,27 @@ static ak_status read_ids(const struct ak_provider *p, struct ak_vocab *v, struc
     return AKUNU_OK;
 }
 
+/* The ids of fill-in-the-middle, the first three also under the names of older files. */
+static ak_status read_fim(const struct ak_provider *p, struct ak_gguf_vocab *v,
+                          struct ak_error *error)
+{
+    static const char *const keys[AK_VOCAB_FIM_COUNT][2] = {
+        { "tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id" },
+        { "tokenizer.ggml.fim_suf_token_id", "tokenizer.ggml.suffix_token_id" },
+        { "tokenizer.ggml.fim_mid_token_id", "tokenizer.ggml.middle_token_id" },
+        { "tokenizer.ggml.fim_pad_token_id" },
+        { "tokenizer.ggml.fim_rep_token_id" },
+        { "tokenizer.ggml.fim_sep_token_id" },
+    };
+    for (size_t i = 0; i < AK_VOCAB_FIM_COUNT; i++) {
+        AK_TRY(read_id(p, keys[i][0], v->arrays.n_tokens, &v->fim[i], error));
+        if (v->fim[i] < 0 && keys[i][1])
+            AK_TRY(read_id(p, keys[i][1], v->arrays.n_tokens, &v->fim[i], error));
+    }
+    v->arrays.fim = v->fim;
+    return AKUNU_OK;
+}
+
 static ak_status read_flag(const struct ak_provider *p, const char *key, int *out,
                            struct ak_error *error)
 {
@@ -274,6 +296,7 @@ static ak_status load(const struct ak_provider *p, struct ak_gguf_vocab *v, stru
     AK_TRY(read_types(p, v, error));
     AK_TRY(read_charsmap(p, v, error));
     AK_TRY(read_ids(p, a, error));
+    AK_TRY(read_fim(p, v, error));
     AK_TRY(read_flags(p, a, error));
     a->tokens = v->tokens;
     a->merges = v->merges;
