@@ -29,6 +29,7 @@ check_PROGRAMS += tests/cpu/test_residual
 check_PROGRAMS += tests/cpu/test_steps
 check_PROGRAMS += tests/generate/test_completion
 check_PROGRAMS += tests/generate/test_parallel
+check_PROGRAMS += tests/generate/test_reasoning
 check_PROGRAMS += tests/generate/test_speculate
 check_PROGRAMS += tests/generate/test_steady
 check_PROGRAMS += tests/generate/test_stops

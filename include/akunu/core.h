@@ -311,6 +311,21 @@ enum akunu_speculation {
 typedef void akunu_logprobs_fn(akunu_token token, float logprob, const struct akunu_logprob *top,
                                size_t n_top, void *user);
 
+/* Reasoning that an answer begins with, between two markers, and its budget. The markers are those
+ * of akunu_reply_find_reasoning (text.h), which also says if the prompt ends inside reasoning. */
+struct akunu_reasoning {
+    size_t size;
+    /* Tokens of reasoning in an answer, without the markers. Then `closing` ends it: its tokens
+     * take the place of sampled ones. Up to there the text is the one without a budget. 0:
+     * reasoning is ended where it begins; -1, the default: no limit. */
+    int64_t budget;
+    const char *begin, *end; /* "<think>", "</think>"; NULL: answers have no reasoning */
+    const char *closing;     /* ends reasoning and begins the content; usually `end` */
+    bool begins_anywhere;    /* `begin` counts in the middle of a text too */
+    bool is_open;            /* the prompt ends inside reasoning */
+};
+AKUNU_API void akunu_reasoning_default(struct akunu_reasoning *reasoning, size_t size);
+
 struct akunu_generation {
     size_t size;
     int64_t max_tokens;                    /* -1: until the text or the context ends */
@@ -340,6 +355,9 @@ struct akunu_generation {
      * sequence is held back. At most 64, of 1 to 1024 bytes. */
     const char *const *stops;
     size_t n_stops;
+
+    /* NULL: reasoning has no budget. A grammar that does not allow `closing` ends the budget. */
+    const struct akunu_reasoning *reasoning;
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation, size_t size);
 

@@ -286,6 +286,12 @@ AKUNU_API const char *akunu_reply_format(const struct akunu_reply *reply);
 /* Name of known format i; NULL past the end. */
 AKUNU_API const char *akunu_reply_format_name(size_t i);
 
+/* Sets the markers of *reasoning (core.h), not its budget, for answers by reply's chat_template to
+ * reply's prompt; begin is NULL if such answers have no reasoning. The strings are the
+ * library's. */
+AKUNU_API enum akunu_status akunu_reply_find_reasoning(const struct akunu_reply_params *reply,
+                                                       struct akunu_reasoning *reasoning);
+
 struct akunu_tool_grammar_params {
     size_t size;
     /* OpenAI's tool_choice: "auto" (also NULL), "none", "required", a tool's name, or the object

@@ -46,6 +46,38 @@ static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *
     return ak_tc_parser_create(&settings, out, error);
 }
 
+static ak_status find_reasoning(const struct akunu_reply_params *given, struct akunu_reasoning *out,
+                                struct ak_error *error)
+{
+    struct akunu_reply_params p;
+    struct akunu_reasoning own;
+    const struct ak_tc_format *format;
+
+    if (!out)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no struct akunu_reasoning is given");
+    akunu_reply_params_default(&p, sizeof p);
+    akunu_reasoning_default(&own, sizeof own);
+    AK_TRY(ak_api_copy_in(&p, sizeof p, given, "akunu_reply_params", error));
+    AK_TRY(ak_api_copy_in(&own, sizeof own, out, "akunu_reasoning", error));
+    AK_TRY(find_format(&p, &format, error));
+    struct ak_tc_reasoning_use found = ak_tc_find_reasoning(format, p.chat_template, p.prompt);
+    own.size = out->size;
+    own.begin = found.begin;
+    own.end = found.end;
+    own.closing = found.closing;
+    own.begins_anywhere = found.begins_anywhere;
+    own.is_open = found.is_open;
+    return ak_api_copy_out(out, out->size, &own, sizeof own, "akunu_reasoning", error);
+}
+
+enum akunu_status akunu_reply_find_reasoning(const struct akunu_reply_params *reply,
+                                             struct akunu_reasoning *reasoning)
+{
+    struct ak_error error = { 0 };
+    find_reasoning(reply, reasoning, &error);
+    return ak_api_finish(&error);
+}
+
 void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params, size_t size)
 {
     static const struct akunu_tool_grammar_params full = { .parallel = true };

@@ -11,11 +11,18 @@ void akunu_generation_default(struct akunu_generation *generation, size_t size)
     ak_api_give_default(generation, size, &full, sizeof full);
 }
 
+void akunu_reasoning_default(struct akunu_reasoning *reasoning, size_t size)
+{
+    static const struct akunu_reasoning full = { .budget = -1 };
+    ak_api_give_default(reasoning, size, &full, sizeof full);
+}
+
 /* A call with copies of its parameters, completed with defaults. */
 struct call {
     struct ak_gen_request request;
     struct akunu_generation generation;
     struct akunu_sampling sampling;
+    struct akunu_reasoning reasoning;
 };
 
 /* Begins the call in both sessions and fills the request except for on_piece. Call end_call in any
@@ -39,6 +46,10 @@ static ak_status begin_call(struct call *c, struct akunu_session *session, const
     AK_TRY(ak_api_copy_in(&c->sampling, sizeof c->sampling, c->generation.sampling,
                           "akunu_sampling", error));
     c->generation.sampling = &c->sampling;
+    akunu_reasoning_default(&c->reasoning, sizeof c->reasoning);
+    AK_TRY(ak_api_copy_in(&c->reasoning, sizeof c->reasoning, c->generation.reasoning,
+                          "akunu_reasoning", error));
+    c->generation.reasoning = &c->reasoning;
     if (c->generation.draft == session)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the draft model's session is the one that generates");

@@ -12,6 +12,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/prompt.h"
 #include "cli/sampling.h"
 
 struct cli_chat {
@@ -25,6 +26,7 @@ struct cli_chat {
     struct cli_line_editor *editor;
     char *history; /* file of what was typed; NULL: none is kept */
     struct akunu_template *template;
+    struct cli_reasoning reasoning;
     struct akunu_grammar *grammar; /* for every answer; NULL: none */
     json_t *messages;              /* JSON list of messages, as apply-template takes it */
     struct cli_text attached;      /* what /read read, for the next message */

@@ -6,7 +6,6 @@
 
 #include "cli/answer.h"
 #include "cli/message.h"
-#include "cli/prompt.h"
 
 /* State of one answer. */
 struct turn {
@@ -189,6 +188,9 @@ int cli_chat_answer(struct cli_chat *chat)
     int code = CLI_EXIT_FAILURE;
     char *prompt = cli_render_prompt(chat->options, chat->template, chat->messages, &n);
     if (prompt)
+        code = cli_reasoning_limit(chat->options, chat->template, chat->loaded->tokenizer, prompt,
+                                   &chat->reasoning, &chat->generation);
+    if (code == CLI_EXIT_OK)
         code = tokenize(&turn, prompt, n);
     if (code == CLI_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded->session))
         code = fail_context_full(&turn);
@@ -202,7 +204,7 @@ int cli_chat_answer(struct cli_chat *chat)
     if (!turn.answer.has_text && cli_chat_is_last(chat, "user"))
         cli_chat_drop_last(chat);
     cli_answer_free(&turn.answer);
-    akunu_text_free(prompt);
+    free(prompt);
     free(turn.ids);
     return code;
 }

@@ -58,6 +58,7 @@ akunu_cli_SOURCES += src/cli/output.c src/cli/output.h
 akunu_cli_SOURCES += src/cli/perplexity.c
 akunu_cli_SOURCES += src/cli/progress.c
 akunu_cli_SOURCES += src/cli/prompt.c src/cli/prompt.h
+akunu_cli_SOURCES += src/cli/reasoning.c
 akunu_cli_SOURCES += src/cli/run.c src/cli/run.h
 akunu_cli_SOURCES += src/cli/sampling.c src/cli/sampling.h
 akunu_cli_SOURCES += src/cli/show.c

@@ -96,6 +96,7 @@ struct cli_options {
     bool conversation, no_conversation, single_turn;
     bool no_wrap, no_history;
     const char *system_prompt, *system_prompt_file;
+    int64_t reasoning_budget; /* -1: none */
 
     int64_t seed;           /* -1: a random one */
     struct cli_texts stops; /* stop sequences */

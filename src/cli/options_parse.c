@@ -17,6 +17,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .command = command->bit,
         .seed = -1,
         .logprobs = -1,
+        .reasoning_budget = -1,
         .n_completions = 1,
         .chunks = -1,
         .n_parallel = { 1, { 1 } },

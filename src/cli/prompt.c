@@ -24,23 +24,59 @@ json_t *cli_message(const char *role, const char *text, size_t n)
     return json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
 }
 
+/* The prompt as the template renders it, from malloc. */
+static char *render(const struct akunu_template *template, const char *messages, const char *kwargs,
+                    size_t *n)
+{
+    struct akunu_chat input;
+    akunu_chat_default(&input, sizeof input);
+    input.messages = messages;
+    input.kwargs = kwargs;
+    input.add_generation_prompt = true;
+    char *prompt = akunu_template_render(template, &input, n), *copy = NULL;
+    if (!prompt)
+        cli_fail_library();
+    else if (!(copy = malloc(*n + 1)))
+        cli_fail_memory();
+    else
+        memcpy(copy, prompt, *n + 1);
+    akunu_text_free(prompt);
+    return copy;
+}
+
+/* The same without reasoning: the template turns it off, or it is opened and closed at once. */
+static char *render_without_reasoning(const struct cli_options *o,
+                                      const struct akunu_template *template, const char *messages,
+                                      size_t *n)
+{
+    size_t n_usual = 0;
+    char *kwargs = cli_reasoning_kwargs(o), *prompt = NULL;
+    char *usual = render(template, messages, o->kwargs, &n_usual);
+    if (!kwargs)
+        cli_fail_memory();
+    else if (usual)
+        prompt = render(template, messages, kwargs, n);
+    bool is_off = prompt && (*n != n_usual || memcmp(prompt, usual, *n) != 0);
+    if (prompt && cli_reasoning_skip(template, &prompt, n, is_off) != CLI_EXIT_OK) {
+        free(prompt);
+        prompt = NULL;
+    }
+    free(usual);
+    free(kwargs);
+    return prompt;
+}
+
 char *cli_render_prompt(const struct cli_options *o, const struct akunu_template *template,
                         const json_t *messages, size_t *n)
 {
-    struct akunu_chat input;
     char *text = json_dumps(messages, JSON_COMPACT);
     if (!text) {
         cli_fail_memory();
         return NULL;
     }
-    akunu_chat_default(&input, sizeof input);
-    input.messages = text;
-    input.kwargs = o->kwargs;
-    input.add_generation_prompt = true;
-    char *prompt = akunu_template_render(template, &input, n);
+    char *prompt = o->reasoning_budget == 0 ? render_without_reasoning(o, template, text, n) :
+                                              render(template, text, o->kwargs, n);
     free(text);
-    if (!prompt)
-        cli_fail_library();
     return prompt;
 }
 

@@ -21,13 +21,37 @@ int cli_read_system(const struct cli_options *options, struct cli_text *text);
 /* {"role": role, "content": text}; NULL if out of memory. */
 json_t *cli_message(const char *role, const char *text, size_t n);
 
-/* Renders a JSON list of messages, up to where the answer begins; *n its bytes. Free it with
- * akunu_text_free. NULL after a message. */
+/* Renders a JSON list of messages, up to where the answer begins, without reasoning if its budget
+ * is 0; *n its bytes. Free it with free. NULL after a message. */
 char *cli_render_prompt(const struct cli_options *options, const struct akunu_template *template,
                         const json_t *messages, size_t *n);
 
 /* Tokenizes a prompt that a template rendered; free *ids. Returns an exit code as above. */
 int cli_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *prompt, size_t n,
                         akunu_token **ids, size_t *n_ids);
+
+/* ---- Reasoning budget: reasoning.c -------------------------------------- */
+/* All zero: nothing was found or reported yet. */
+struct cli_reasoning {
+    struct akunu_reasoning found;
+    bool is_reported; /* that the budget has no effect */
+};
+
+/* Has the answer to `prompt` keep to --reasoning-budget, which has no effect, and says so once, if
+ * the template has no reasoning. *generation will point to *reasoning. Returns an exit code as
+ * above. */
+int cli_reasoning_limit(const struct cli_options *options, const struct akunu_template *template,
+                        const struct akunu_tokenizer *tokenizer, const char *prompt,
+                        struct cli_reasoning *reasoning, struct akunu_generation *generation);
+
+/* --kwargs and, unless it has them, the variables that turn reasoning off; to be freed; NULL: out
+ * of memory. */
+char *cli_reasoning_kwargs(const struct cli_options *options);
+
+/* Appends to a rendered prompt of *n bytes, from malloc, what makes the answer begin after
+ * reasoning: nothing if the template could turn it off (`is_off`) or has none. Returns an exit code
+ * as above. */
+int cli_reasoning_skip(const struct akunu_template *template, char **prompt, size_t *n,
+                       bool is_off);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "cli/load.h"
 #include "cli/message.h"
-#include "cli/prompt.h"
 #include "cli/run.h"
 #include "cli/sampling.h"
 
@@ -106,6 +105,9 @@ static int tokenize_prompt(struct cli_run *run)
         (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
     size_t n = 0;
     int code = run->template ? render_prompt(run, &n) : CLI_EXIT_OK;
+    if (code == CLI_EXIT_OK && run->template)
+        code = cli_reasoning_limit(o, run->template, run->loaded.tokenizer, run->rendered,
+                                   &run->reasoning, &run->generation);
     if (code == CLI_EXIT_OK && run->template)
         return cli_tokenize_prompt(run->loaded.tokenizer, run->rendered, n, &run->ids, &run->n_ids);
     if (code == CLI_EXIT_OK)
@@ -386,7 +388,7 @@ static int run_once(const struct cli_options *o)
     cli_unload(&run.loaded);
     cli_answer_free(&run.answer);
     akunu_template_free(run.template);
-    akunu_text_free(run.rendered);
+    free(run.rendered);
     akunu_grammar_free(run.grammar);
     free(run.ids);
     free(run.prompt.bytes);

@@ -7,6 +7,7 @@
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/prompt.h"
 #include "cli/sampling.h"
 
 struct cli_run {
@@ -17,6 +18,7 @@ struct cli_run {
     struct akunu_grammar *grammar;   /* NULL: any text */
     struct akunu_template *template; /* NULL: the text is continued as it is */
     char *rendered;                  /* prompt that the template made; NULL: none */
+    struct cli_reasoning reasoning;
     struct cli_answer answer; /* where there is a template, but no --json and no -np */
     json_t *logprobs;         /* per token; NULL: not requested */
     struct cli_output out;

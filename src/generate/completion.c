@@ -20,6 +20,7 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
     if (generation->sampling->grammar)
         AK_TRY(ak_session_constraint_begin(model, generation->sampling->grammar->inner,
                                            &c->constraint, error));
+    AK_TRY(ak_gen_reasoning_begin(&c->reasoning, generation->reasoning, model->tokenizer, error));
     c->on_logprobs = generation->on_logprobs;
     if (c->on_logprobs)
         AK_TRY(ak_sample_logprobs_init(&c->logprobs, generation->n_top_logprobs,
@@ -62,10 +63,26 @@ static void record_logprobs(struct ak_gen_completion *c, const float *logits, in
                                                 c->session->model->spec.config.vocab_size, token);
 }
 
+ak_status ak_gen_completion_find_closing(struct ak_gen_completion *c, int32_t *token,
+                                         struct ak_error *error)
+{
+    bool allowed = true;
+    *token = ak_gen_reasoning_forced(&c->reasoning);
+    if (*token >= 0 && c->constraint.matcher)
+        AK_TRY(ak_grammar_matcher_allows(c->constraint.matcher, *token, &allowed, error));
+    if (!allowed) {
+        ak_gen_reasoning_stop(&c->reasoning);
+        *token = -1;
+    }
+    return AKUNU_OK;
+}
+
 ak_status ak_gen_completion_sample(struct ak_gen_completion *c, const float *logits, int32_t *token,
                                    struct ak_error *error)
 {
-    AK_TRY(ak_session_constraint_sample(&c->constraint, c->sampler, logits, token, error));
+    AK_TRY(ak_gen_completion_find_closing(c, token, error));
+    if (*token < 0)
+        AK_TRY(ak_session_constraint_sample(&c->constraint, c->sampler, logits, token, error));
     record_logprobs(c, logits, *token);
     return AKUNU_OK;
 }
@@ -74,7 +91,8 @@ ak_status ak_gen_completion_sample_at(struct ak_gen_completion *c, const float *
                                       uint32_t position, int32_t *token, struct ak_error *error)
 {
     float best = -INFINITY;
-    if (!c->uses_gumbel || c->gumbel.temperature <= 0.0f)
+    if (!c->uses_gumbel || c->gumbel.temperature <= 0.0f ||
+        ak_gen_reasoning_forced(&c->reasoning) >= 0)
         return ak_gen_completion_sample(c, logits, token, error);
     *token = -1;
     for (uint32_t i = 0; i < c->session->model->spec.config.vocab_size; i++) {
@@ -160,6 +178,7 @@ ak_status ak_gen_completion_append(struct ak_gen_completion *c, int32_t token,
     }
     c->result->n_generated++;
     ak_sample_accept(c->sampler, token);
+    AK_TRY(ak_gen_reasoning_add(&c->reasoning, token, error));
     AK_TRY(advance_grammar(c, &complete, error));
     AK_TRY(report_token(c, error));
     if (c->ended)

@@ -4,6 +4,7 @@
 #define AK_GENERATE_COMPLETION_H
 
 #include "base/buffer.h"
+#include "generate/reasoning.h"
 #include "sample/sampler.h"
 #include "session/constraint.h"
 #include "session/session.h"
@@ -45,6 +46,7 @@ struct ak_gen_completion {
     struct ak_tok_stream *stream; /* NULL: the model has no vocabulary */
     struct ak_gen_stops stops;
     struct ak_session_constraint constraint;
+    struct ak_gen_reasoning reasoning;
     bool uses_gumbel;               /* samples by Gumbel scores with the parameters in `gumbel` */
     bool samples_on_backend;        /* the backend samples: no callback needs logits */
     struct ak_gumbel_params gumbel; /* fixed for the text; the noise depends on the position */
@@ -77,7 +79,11 @@ ak_status ak_gen_completion_find_forced(const struct ak_gen_completion *c, uint3
 /* Adds tokens of the context to the sampler's history. */
 void ak_gen_completion_add_context(struct ak_gen_completion *c, const int32_t *ids, size_t n);
 
-/* Samples from logits with the sampler and the grammar. */
+/* The token that the reasoning budget wants next, whatever the logits; -1: any. */
+ak_status ak_gen_completion_find_closing(struct ak_gen_completion *c, int32_t *token,
+                                         struct ak_error *error);
+
+/* Samples from logits with the sampler and the grammar, within the reasoning budget. */
 ak_status ak_gen_completion_sample(struct ak_gen_completion *c, const float *logits, int32_t *token,
                                    struct ak_error *error);
 

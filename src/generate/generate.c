@@ -142,6 +142,9 @@ static ak_status sample_token(struct generation *g, uint32_t i, uint32_t positio
     if (!g->completion.samples_on_backend)
         return ak_gen_completion_sample_at(&g->completion, ak_session_logits(g->session, i),
                                            position, token, error);
+    AK_TRY(ak_gen_completion_find_closing(&g->completion, token, error));
+    if (*token >= 0)
+        return AKUNU_OK;
     *token = sampled[i];
     return *token >= 0 ? AKUNU_OK : ak_sample_fail_empty(error);
 }

@@ -7,6 +7,8 @@ libak_la_SOURCES += \
 	src/generate/generate.h \
 	src/generate/parallel.c \
 	src/generate/prompt_lookup.c \
+	src/generate/reasoning.c \
+	src/generate/reasoning.h \
 	src/generate/speculate.c \
 	src/generate/speculate.h \
 	src/generate/stops.c

@@ -60,3 +60,29 @@ const struct ak_tc_reasoning *ak_tc_find_open_reasoning(const char *prompt)
     }
     return NULL;
 }
+
+struct ak_tc_reasoning_use ak_tc_find_reasoning(const struct ak_tc_format *format,
+                                                const char *chat_template, const char *prompt)
+{
+    const struct ak_tc_reasoning *open = ak_tc_find_open_reasoning(prompt), *t = open;
+
+    if (format->harmony)
+        return (struct ak_tc_reasoning_use){
+            .begin = "<|channel|>analysis<|message|>",
+            .end = "<|end|>",
+            .closing = "<|end|><|start|>assistant<|channel|>final<|message|>",
+            .begins_anywhere = true,
+        };
+    for (size_t i = 0; !t && chat_template && ak_tc_reasoning_at(i); i++) {
+        const struct ak_tc_reasoning *one = ak_tc_reasoning_at(i);
+        if (strstr(chat_template, one->begin) && strstr(chat_template, one->end))
+            t = one;
+    }
+    if (!t)
+        return (struct ak_tc_reasoning_use){ .begin = NULL };
+    return (struct ak_tc_reasoning_use){ .begin = t->begin,
+                                         .end = t->end,
+                                         .closing = t->end,
+                                         .begins_anywhere = t->begins_anywhere,
+                                         .is_open = open != NULL };
+}

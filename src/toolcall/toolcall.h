@@ -80,6 +80,18 @@ const struct ak_tc_reasoning *ak_tc_reasoning_at(size_t i);
 /* The reasoning that the prompt's end leaves open; NULL: none. `prompt` may be NULL. */
 const struct ak_tc_reasoning *ak_tc_find_open_reasoning(const char *prompt);
 
+/* Reasoning of answers by a template. */
+struct ak_tc_reasoning_use {
+    const char *begin, *end; /* markers; NULL: answers have no reasoning */
+    const char *closing;     /* ends reasoning and begins the content; usually `end` */
+    bool begins_anywhere;    /* as in struct ak_tc_reasoning */
+    bool is_open;            /* the prompt ends inside reasoning */
+};
+/* `chat_template` and `prompt` may be NULL. Markers that the template does not have count only if
+ * the prompt's end leaves one of them open. */
+struct ak_tc_reasoning_use ak_tc_find_reasoning(const struct ak_tc_format *format,
+                                                const char *chat_template, const char *prompt);
+
 /* Detects the format by the template, else by tokens of the vocabulary, else returns "generic".
  * Both arguments may be NULL. */
 const struct ak_tc_format *ak_tc_detect_format(const char *chat_template,

@@ -290,6 +290,40 @@ START_TEST(detection)
 }
 END_TEST
 
+/* The reasoning of answers by a template, and whether the prompt begins it. */
+START_TEST(reasoning_of_templates)
+{
+    static const struct {
+        const char *text, *prompt, *begin, *closing;
+        bool is_open, anywhere;
+    } cases[] = {
+        { "{{ '<think>' }} </think>", NULL, "<think>", "</think>", false, false },
+        { "{{ '<think>' }} </think>", "Hi<think>\n", "<think>", "</think>", true, false },
+        { "only <think>", "Hi", NULL, NULL, false, false },
+        { NULL, "Hi<seed:think>", "<seed:think>", "</seed:think>", true, true },
+        { "<|im_start|>assistant", NULL, NULL, NULL, false, false },
+        { "[THINK] [/THINK]", "Hi", "[THINK]", "[/THINK]", false, true },
+        { "<|channel|>final<|message|>", "Hi", "<|channel|>analysis<|message|>",
+          "<|end|><|start|>assistant<|channel|>final<|message|>", false, true },
+    };
+    struct akunu_reply_params params;
+    struct akunu_reasoning found;
+
+    akunu_reply_params_default(&params, sizeof params);
+    akunu_reasoning_default(&found, sizeof found);
+    found.budget = 7;
+    params.chat_template = cases[_i].text;
+    params.prompt = cases[_i].prompt;
+    ck_assert_int_eq(akunu_reply_find_reasoning(&params, &found), AKUNU_OK);
+    ck_assert_pstr_eq(found.begin, cases[_i].begin);
+    ck_assert_pstr_eq(found.closing, cases[_i].closing);
+    ck_assert(found.is_open == cases[_i].is_open);
+    ck_assert(!found.begin || found.begins_anywhere == cases[_i].anywhere);
+    ck_assert_int_eq(found.budget, 7);
+    ck_assert_int_eq(akunu_reply_find_reasoning(&params, NULL), AKUNU_ERROR_ARGUMENT);
+}
+END_TEST
+
 /* A section that the text's end leaves open has calls that are complete all the same, and what
  * stood between them is not content. */
 START_TEST(open_sections)
@@ -387,6 +421,7 @@ static Suite *suite(void)
         n++;
     tcase_add_loop_test(t, goldens, 0, n);
     tcase_add_loop_test(t, detection, 0, 11);
+    tcase_add_loop_test(t, reasoning_of_templates, 0, 7);
     tcase_add_loop_test(t, open_sections, 0, 2);
     tcase_add_test(t, refusals);
     suite_add_tcase(s, t);

@@ -1,0 +1,79 @@
+/* --reasoning-budget: renders the prompt without reasoning if the budget is 0, and has the library
+ * end reasoning that exceeds it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/message.h"
+#include "cli/prompt.h"
+
+/* Variables by which templates turn reasoning off. */
+static const char *const switches[] = { "enable_thinking", "thinking" };
+
+static int find(const struct akunu_template *template, const struct akunu_tokenizer *tokenizer,
+                const char *prompt, struct akunu_reasoning *out)
+{
+    struct akunu_reply_params params;
+    akunu_reply_params_default(&params, sizeof params);
+    params.chat_template = akunu_template_text(template, NULL, false, NULL);
+    params.tokenizer = tokenizer;
+    params.prompt = prompt;
+    return akunu_reply_find_reasoning(&params, out) == AKUNU_OK ? CLI_EXIT_OK : cli_fail_library();
+}
+
+char *cli_reasoning_kwargs(const struct cli_options *o)
+{
+    json_t *kwargs = o->kwargs ? json_loads(o->kwargs, 0, NULL) : json_object();
+    if (o->kwargs && !json_is_object(kwargs)) { /* the template will refuse it */
+        json_decref(kwargs);
+        return strdup(o->kwargs);
+    }
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        if (!json_object_get(kwargs, switches[i]))
+            json_object_set_new(kwargs, switches[i], json_false());
+    char *text = json_dumps(kwargs, JSON_COMPACT);
+    json_decref(kwargs);
+    return text;
+}
+
+int cli_reasoning_skip(const struct akunu_template *template, char **prompt, size_t *n, bool is_off)
+{
+    struct akunu_reasoning found;
+    akunu_reasoning_default(&found, sizeof found);
+    int code = find(template, NULL, *prompt, &found);
+    if (code != CLI_EXIT_OK || !found.begin || (is_off && !found.is_open))
+        return code;
+    bool on_lines = strcmp(found.end, found.closing) == 0; /* as templates write it */
+    const char *const parts[] = { found.is_open ? "" : found.begin, on_lines ? "\n\n" : "",
+                                  found.closing, on_lines ? "\n\n" : "" };
+    size_t n_more = 1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        n_more += strlen(parts[i]);
+    char *larger = realloc(*prompt, *n + n_more);
+    if (!larger)
+        return cli_fail_memory();
+    *prompt = larger;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        memcpy(larger + *n, parts[i], strlen(parts[i]) + 1);
+        *n += strlen(parts[i]);
+    }
+    return CLI_EXIT_OK;
+}
+
+int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template *template,
+                        const struct akunu_tokenizer *tokenizer, const char *prompt,
+                        struct cli_reasoning *reasoning, struct akunu_generation *generation)
+{
+    if (o->reasoning_budget < 0)
+        return CLI_EXIT_OK;
+    akunu_reasoning_default(&reasoning->found, sizeof reasoning->found);
+    reasoning->found.budget = o->reasoning_budget;
+    int code = find(template, tokenizer, prompt, &reasoning->found);
+    if (code == CLI_EXIT_OK && !reasoning->found.begin && !reasoning->is_reported) {
+        cli_aside("--reasoning-budget %lld has no effect: answers by this chat template have no "
+                  "reasoning",
+                  (long long)o->reasoning_budget);
+        reasoning->is_reported = true;
+    }
+    generation->reasoning = &reasoning->found;
+    return code;
+}
