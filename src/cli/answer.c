@@ -59,6 +59,8 @@ static void on_event(const struct akunu_reply_event *event, void *user)
     if (event->n_bytes == 0 ||
         (event->kind != AKUNU_REPLY_REASONING && event->kind != AKUNU_REPLY_CONTENT))
         return;
+    if (a->hide_reasoning && event->kind == AKUNU_REPLY_REASONING)
+        return;
     if (a->in_reasoning && event->kind == AKUNU_REPLY_CONTENT)
         end_reasoning(a);
     if (!a->in_reasoning && event->kind == AKUNU_REPLY_REASONING)

@@ -14,6 +14,7 @@ struct cli_answer {
     struct cli_wrap wrap;
     bool no_wrap; /* lines are broken by the terminal alone; set it after cli_answer_begin */
     struct akunu_reply *reply;
+    bool hide_reasoning; /* set it after cli_answer_begin */
     bool in_reasoning; /* the last text written was reasoning */
     bool has_text;     /* some text was written */
     char last_byte;    /* of the current line; NUL: nothing written */

@@ -427,7 +427,7 @@ int cli_bench(const struct cli_options *o)
 {
     struct cli_bench_context report = { .options = o,
                                         .out = cli_output_stdout(),
-                                        .json = o->json || o->form == CLI_FORM_JSON };
+                                        .json = o->json || o->form >= CLI_FORM_JSON };
     struct extent e = { 0 };
     int code = cli_check_mode(o, o->tune ? CLI_MODE_TUNE : CLI_MODE_MEASURE);
     if (code == CLI_EXIT_OK)

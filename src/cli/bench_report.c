@@ -134,8 +134,10 @@ static void json_print(struct cli_bench_context *c, json_t *row)
         row = NULL;
     }
     json_decref(common);
-    cli_output_text(&c->out, c->n_rows ? ",\n " : "");
+    bool lines = c->options->form == CLI_FORM_JSONL;
+    cli_output_text(&c->out, c->n_rows && !lines ? ",\n " : "");
     cli_json_print(&c->out, row);
+    cli_output_text(&c->out, lines ? "\n" : "");
 }
 
 static void json_row(struct cli_bench_context *c, const struct cli_bench_result *r,
@@ -175,7 +177,7 @@ static void json_load_row(struct cli_bench_context *c, const struct cli_bench_lo
 void cli_bench_begin(struct cli_bench_context *c)
 {
     if (c->json) {
-        cli_output_text(&c->out, "[");
+        cli_output_text(&c->out, c->options->form == CLI_FORM_JSONL ? "" : "[");
     } else if (c->options->form == CLI_FORM_CSV) {
         cli_output_text(&c->out, "test,n_prompt,n_gen,n_depth,avg_ts,stddev_ts,roofline_percent,"
                                  "weight_type,cpu,n_threads,median_ts,"
@@ -251,6 +253,6 @@ void cli_bench_load_row(struct cli_bench_context *c, const struct cli_bench_load
 
 void cli_bench_end(struct cli_bench_context *c)
 {
-    if (c->json)
+    if (c->json && c->options->form != CLI_FORM_JSONL)
         cli_output_text(&c->out, "]\n");
 }

@@ -79,15 +79,10 @@ static struct akunu_template *find_named(const char *name, const struct akunu_te
     return NULL;
 }
 
-struct akunu_template *cli_chat_template(const struct cli_options *o,
-                                         const struct cli_model_session *loaded, int *code)
+static struct akunu_template *choose(const struct cli_options *o, struct akunu_template *of_model,
+                                     int *code)
 {
-    struct akunu_template *of_model = akunu_model_template(loaded->model), *chosen = NULL;
-    *code = CLI_EXIT_OK;
-    if (!of_model) {
-        *code = cli_fail_library();
-        return NULL;
-    }
+    struct akunu_template *chosen = NULL;
     if (!o->chat_template && !o->chat_template_file) {
         if (akunu_template_is_fallback(of_model))
             cli_aside(
@@ -101,5 +96,16 @@ struct akunu_template *cli_chat_template(const struct cli_options *o,
     else
         chosen = find_named(o->chat_template, of_model, code);
     akunu_template_free(of_model);
+    return chosen;
+}
+
+struct akunu_template *cli_chat_template(const struct cli_options *o,
+                                         const struct cli_model_session *loaded, int *code)
+{
+    struct akunu_template *of_model = akunu_model_template(loaded->model);
+    *code = of_model ? CLI_EXIT_OK : cli_fail_library();
+    struct akunu_template *chosen = of_model ? choose(o, of_model, code) : NULL;
+    if (chosen)
+        cli_check_reasoning(o, chosen);
     return chosen;
 }

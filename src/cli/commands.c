@@ -132,6 +132,8 @@ const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;
 
 const struct cli_command *cli_find_command(const char *name)
 {
+    if (strcmp(name, "ls") == 0) /* ollama's */
+        name = "list";
     for (size_t i = 0; i < cli_n_commands; i++)
         if (strcmp(cli_commands[i].name, name) == 0)
             return &cli_commands[i];

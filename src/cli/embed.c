@@ -49,20 +49,29 @@ static int add_text(struct texts *t, size_t *capacity, const char *bytes, size_t
     return CLI_EXIT_OK;
 }
 
-/* One text per line. Empty lines are texts too, so that rows match lines. */
-static int split_lines(struct texts *t, size_t n_bytes)
+/* Adds the texts that the separator ends. Empty ones are texts too, so that rows match lines. */
+static int split(struct texts *t, size_t *capacity, const char *bytes, size_t n_bytes,
+                 const char *separator)
 {
-    size_t capacity = 0;
+    size_t n_separator = strlen(separator);
+    bool lines = strcmp(separator, "\n") == 0;
     int code = CLI_EXIT_OK;
     for (size_t first = 0, next; code == CLI_EXIT_OK && first < n_bytes; first = next) {
-        const char *newline = memchr(t->bytes + first, '\n', n_bytes - first);
-        size_t end = newline ? (size_t)(newline - t->bytes) : n_bytes;
-        next = end + (newline != NULL);
-        if (end > first && t->bytes[end - 1] == '\r')
+        const char *found = memmem(bytes + first, n_bytes - first, separator, n_separator);
+        size_t end = found ? (size_t)(found - bytes) : n_bytes;
+        next = found ? end + n_separator : n_bytes;
+        if (lines && end > first && bytes[end - 1] == '\r')
             end--;
-        code = add_text(t, &capacity, t->bytes + first, end - first);
+        code = add_text(t, capacity, bytes + first, end - first);
     }
     return code;
+}
+
+static int add_argument(const struct cli_options *o, struct texts *t, size_t *capacity,
+                        const char *text)
+{
+    return o->separator ? split(t, capacity, text, strlen(text), o->separator) :
+                          add_text(t, capacity, text, strlen(text));
 }
 
 static int read_texts(const struct cli_options *o, struct texts *t)
@@ -71,7 +80,7 @@ static int read_texts(const struct cli_options *o, struct texts *t)
     size_t capacity = 0;
     int code = CLI_EXIT_OK;
     for (size_t i = 0; code == CLI_EXIT_OK && i < o->texts.n; i++)
-        code = add_text(t, &capacity, o->texts.values[i], strlen(o->texts.values[i]));
+        code = add_argument(o, t, &capacity, o->texts.values[i]);
     if (o->texts.n > 0)
         return code;
     code = cli_read_text(o, "a text", &file);
@@ -79,7 +88,7 @@ static int read_texts(const struct cli_options *o, struct texts *t)
         return code;
     t->bytes = file.bytes;
     t->file = o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input";
-    code = split_lines(t, file.n);
+    code = split(t, &capacity, t->bytes, file.n, o->separator ? o->separator : "\n");
     return code == CLI_EXIT_OK && t->n == 0 ? cli_fail_usage("%s has no text", t->file) : code;
 }
 
@@ -191,9 +200,9 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
                      struct cli_model_session *loaded, struct sink *sink)
 {
     struct akunu_embedding embedding = o->embedding;
-    embedding.normalize = o->normalize    ? AKUNU_NORMALIZE_L2 :
-                          o->no_normalize ? AKUNU_NORMALIZE_NONE :
-                                            AKUNU_NORMALIZE_MODEL;
+    embedding.normalize = o->normalize || o->embd_normalize == 2    ? AKUNU_NORMALIZE_L2 :
+                          o->no_normalize || o->embd_normalize == 1 ? AKUNU_NORMALIZE_NONE :
+                                                                      AKUNU_NORMALIZE_MODEL;
     float *rows = malloc((t->n < AT_ONCE ? t->n : AT_ONCE) * sink->width * sizeof *rows);
     if (!rows)
         return cli_fail_memory();
@@ -221,6 +230,8 @@ int cli_embed(const struct cli_options *o)
         return cli_fail_usage("--out and --json: only one of them can be given");
     if (o->normalize && o->no_normalize)
         return cli_fail_usage("--normalize and --no-normalize: only one of them can be given");
+    if (o->separator && !*o->separator)
+        return cli_fail_usage("--embd-separator \"\": expected the text that ends a text");
     int code = read_texts(o, &texts);
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &loaded);

@@ -37,6 +37,7 @@ akunu_cli_SOURCES += src/cli/input.c src/cli/input.h
 akunu_cli_SOURCES += src/cli/inspect.c src/cli/inspect.h
 akunu_cli_SOURCES += src/cli/inspect_json.c
 akunu_cli_SOURCES += src/cli/inspect_text.c
+akunu_cli_SOURCES += src/cli/instead.c
 akunu_cli_SOURCES += src/cli/json.c
 akunu_cli_SOURCES += src/cli/line_edit.c src/cli/line_edit.h
 akunu_cli_SOURCES += src/cli/list.c

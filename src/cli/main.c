@@ -85,6 +85,9 @@ int main(int argc, char **argv)
         memmove(argv + 2, argv + 1, (size_t)(word - 1) * sizeof *argv);
     } else {
         word = find_word(~0u, argc, argv);
+        const char *instead = word == 1 && argc > 1 ? cli_instead_of_command(argv[1]) : NULL;
+        if (instead)
+            return cli_fail_usage("'%s': %s", argv[1], instead);
         if (word < argc && !is_operand_of_run(argv[word], word > 1))
             return unknown_command(argv[word]);
     }

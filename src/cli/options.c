@@ -13,7 +13,12 @@ static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", N
 /* In the order of enum cli_color. */
 static const char *const colors[] = { "auto", "on", "off", NULL };
 static const char *const switches[] = { "on", "off", "auto", "1", "0", NULL };
-static const char *const forms[] = { "md", "csv", "json", NULL };
+static const char *const forms[] = { "md", "csv", "json", "jsonl", NULL };
+/* In the order of embd_normalize. */
+static const char *const norms[] = { "model", "-1", "2", NULL };
+static const char *const embd_forms[] = { "raw", NULL };
+static const char *const reasonings[] = { "on",  "off",    "true", "false",
+                                          "low", "medium", "high", NULL };
 
 static const char *const templates[] = { "chatml", "gemma", "llama3", "phi3", "zephyr", NULL };
 static const char *const backends[] = { "cpu", "opencl", NULL };

@@ -44,9 +44,9 @@ enum cli_mode {
     CLI_MODE_PRUNE = 1 << 6     /* cache prune */
 };
 
-enum { CLI_MAX_FLAGS = 192 };
+enum { CLI_MAX_FLAGS = 256 };
 
-enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2 };
+enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2, CLI_FORM_JSONL = 3 };
 
 /* Several integers in one value: "128,512". */
 enum { CLI_MAX_LIST = 16 };
@@ -87,6 +87,8 @@ struct cli_options {
     const char *prompt, *file, *ids;
     struct cli_texts texts; /* embed's -p */
     bool normalize, no_normalize;
+    const char *separator; /* embed: what ends a text; NULL: a newline in files */
+    unsigned embd_normalize; /* 0: not given, 1: no, 2: yes */
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
     bool no_escape;
 
@@ -97,6 +99,8 @@ struct cli_options {
     bool no_wrap, no_history;
     const char *system_prompt, *system_prompt_file;
     int64_t reasoning_budget; /* -1: none */
+    const char *reasoning;    /* NULL: as the template has it */
+    bool hide_reasoning, special;
 
     int64_t seed;           /* -1: a random one */
     struct cli_texts stops; /* stop sequences */
@@ -137,6 +141,7 @@ struct cli_options {
     bool accepted;
     const char *accepted_text;
     int64_t accepted_number;
+    unsigned accepted_choice;
 };
 
 /* The least value of a number that has to be above 0. */
@@ -247,6 +252,11 @@ void cli_print_machine(struct cli_output *out);
 
 /* The word of `words` (n of them) that `typed` probably means; NULL: none is near. */
 const char *cli_find_nearest(const char *typed, const char *const *words, size_t n);
+
+/* What to do instead of a flag or of a command that llama.cpp or ollama has and akunu-cli has not;
+ * NULL: none of theirs. A flag's name is the n bytes after its dashes. */
+const char *cli_instead_of_flag(const char *name, size_t n);
+const char *cli_instead_of_command(const char *name);
 
 /* ---- Commands ----------------------------------------------------------- */
 /* One function per command; each returns the exit code. */

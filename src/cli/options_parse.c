@@ -55,6 +55,9 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     char text[64];
     int shown = (int)(name - typed) + (int)n;
 
+    const char *instead = cli_instead_of_flag(name, n);
+    if (instead)
+        return cli_fail_usage("%.*s: %s", shown, typed, instead);
     size_t elsewhere = cli_find_flag(CLI_ALL, name, n);
     if (elsewhere < cli_n_flags)
         for (size_t i = 0; i < cli_n_commands; i++)
@@ -136,6 +139,8 @@ static int read_flag(const struct cli_command *command, int argc, char **argv, i
 
     const struct cli_flag *flag = &cli_flags[index];
     struct cli_option_value *f = &values[index];
+    if (flag->refusal)
+        return cli_fail_usage("%.*s: %s", (int)(name - typed) + (int)n, typed, flag->refusal);
     size_t n_shown = (size_t)(name - typed) + n; /* shorter than CLI_ENV_BYTES: a known name */
     memcpy(f->shown, typed, n_shown);
     f->shown[n_shown] = '\0';
@@ -286,6 +291,8 @@ static int unescape_texts(struct cli_options *o)
 {
     const char **const texts[] = { &o->prompt, &o->system_prompt, &o->in_prefix, &o->in_suffix };
     int code = CLI_EXIT_OK;
+    if (o->command == CLI_EMBED)
+        return unescape(o, &o->separator);
     if ((o->command != CLI_RUN && o->command != CLI_INFILL) || o->no_escape)
         return CLI_EXIT_OK;
     for (size_t i = 0; code == CLI_EXIT_OK && i < sizeof texts / sizeof *texts; i++)

@@ -50,7 +50,7 @@ static char *render_without_reasoning(const struct cli_options *o,
                                       size_t *n)
 {
     size_t n_usual = 0;
-    char *kwargs = cli_reasoning_kwargs(o), *prompt = NULL;
+    char *kwargs = cli_reasoning_kwargs(o, "off"), *prompt = NULL;
     char *usual = render(template, messages, o->kwargs, &n_usual);
     if (!kwargs)
         cli_fail_memory();
@@ -74,8 +74,11 @@ char *cli_render_prompt(const struct cli_options *o, const struct akunu_template
         cli_fail_memory();
         return NULL;
     }
-    char *prompt = o->reasoning_budget == 0 ? render_without_reasoning(o, template, text, n) :
-                                              render(template, text, o->kwargs, n);
+    char *kwargs = o->reasoning ? cli_reasoning_kwargs(o, o->reasoning) : NULL;
+    char *prompt = o->reasoning_budget == 0 ?
+                       render_without_reasoning(o, template, text, n) :
+                       render(template, text, kwargs ? kwargs : o->kwargs, n);
+    free(kwargs);
     free(text);
     return prompt;
 }

@@ -30,7 +30,9 @@ char *cli_render_prompt(const struct cli_options *options, const struct akunu_te
 int cli_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *prompt, size_t n,
                         akunu_token **ids, size_t *n_ids);
 
-/* ---- Reasoning budget: reasoning.c -------------------------------------- */
+/* ---- Reasoning: reasoning.c ---------------------------------------------- */
+/* Says so if --reasoning is given and the template has no variable for it. */
+void cli_check_reasoning(const struct cli_options *options, const struct akunu_template *template);
 /* All zero: nothing was found or reported yet. */
 struct cli_reasoning {
     struct akunu_reasoning found;
@@ -44,9 +46,9 @@ int cli_reasoning_limit(const struct cli_options *options, const struct akunu_te
                         const struct akunu_tokenizer *tokenizer, const char *prompt,
                         struct cli_reasoning *reasoning, struct akunu_generation *generation);
 
-/* --kwargs and, unless it has them, the variables that turn reasoning off; to be freed; NULL: out
- * of memory. */
-char *cli_reasoning_kwargs(const struct cli_options *options);
+/* --kwargs and, unless it has them, the variables that turn reasoning on, off, or to an effort: a value
+ * of --reasoning. To be freed; NULL: out of memory. */
+char *cli_reasoning_kwargs(const struct cli_options *options, const char *when);
 
 /* Appends to a rendered prompt of *n bytes, from malloc, what makes the answer begin after
  * reasoning: nothing if the template could turn it off (`is_off`) or has none. Returns an exit code

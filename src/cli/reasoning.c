@@ -1,13 +1,24 @@
-/* --reasoning-budget: renders the prompt without reasoning if the budget is 0, and has the library
- * end reasoning that exceeds it. */
+/* --reasoning and --reasoning-budget: the variables by which chat templates turn reasoning on, off,
+ * or to an effort; a prompt without reasoning if the budget is 0; and the library ends reasoning
+ * that exceeds the budget. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/message.h"
 #include "cli/prompt.h"
 
-/* Variables by which templates turn reasoning off. */
+/* Variables by which templates turn reasoning on and off. */
 static const char *const switches[] = { "enable_thinking", "thinking" };
+
+static bool is_effort(const char *when)
+{
+    return strcmp(when, "low") == 0 || strcmp(when, "medium") == 0 || strcmp(when, "high") == 0;
+}
+
+static bool is_on(const char *when)
+{
+    return strcmp(when, "on") == 0 || strcmp(when, "true") == 0;
+}
 
 static int find(const struct akunu_template *template, const struct akunu_tokenizer *tokenizer,
                 const char *prompt, struct akunu_reasoning *out)
@@ -20,19 +31,30 @@ static int find(const struct akunu_template *template, const struct akunu_tokeni
     return akunu_reply_find_reasoning(&params, out) == AKUNU_OK ? CLI_EXIT_OK : cli_fail_library();
 }
 
-char *cli_reasoning_kwargs(const struct cli_options *o)
+char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
 {
     json_t *kwargs = o->kwargs ? json_loads(o->kwargs, 0, NULL) : json_object();
     if (o->kwargs && !json_is_object(kwargs)) { /* the template will refuse it */
         json_decref(kwargs);
         return strdup(o->kwargs);
     }
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
-        if (!json_object_get(kwargs, switches[i]))
-            json_object_set_new(kwargs, switches[i], json_false());
-    char *text = json_dumps(kwargs, JSON_COMPACT);
+    json_t *all = is_effort(when) ? json_pack("{s:s}", "reasoning_effort", when) : json_object();
+    for (size_t i = 0; !is_effort(when) && i < sizeof switches / sizeof *switches; i++)
+        json_object_set_new(all, switches[i], json_boolean(is_on(when)));
+    json_object_update(all, kwargs);
+    char *text = json_dumps(all, JSON_COMPACT);
+    json_decref(all);
     json_decref(kwargs);
     return text;
+}
+
+void cli_check_reasoning(const struct cli_options *o, const struct akunu_template *template)
+{
+    const char *text = akunu_template_text(template, NULL, false, NULL);
+    if (!o->reasoning || !text)
+        return;
+    if (!strstr(text, is_effort(o->reasoning) ? "reasoning_effort" : "thinking"))
+        cli_aside("--reasoning %s: the chat template has no variable for it", o->reasoning);
 }
 
 int cli_reasoning_skip(const struct akunu_template *template, char **prompt, size_t *n, bool is_off)

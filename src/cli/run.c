@@ -205,7 +205,7 @@ json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
         cli_json_real(r->prompt_seconds), "generate_seconds", cli_json_real(r->generate_seconds),
         "load_seconds", cli_json_real(run->loaded.load_seconds), "seed", (json_int_t)seed,
         "n_drafted", (json_int_t)r->n_drafted, "n_accepted", (json_int_t)r->n_accepted);
-    if (value && reasoning)
+    if (value && reasoning && !run->options->hide_reasoning)
         json_object_set(value, "reasoning", reasoning);
     json_decref(reasoning);
     if (value && run->logprobs && json_object_set(value, "logprobs", run->logprobs) != 0) {
@@ -234,6 +234,7 @@ static int generate(struct cli_run *run)
     if (run->template && !o->json)
         code =
             cli_answer_begin(&run->answer, run->template, &run->loaded, run->rendered, &run->out);
+    run->answer.hide_reasoning = o->hide_reasoning;
     if (code != CLI_EXIT_OK)
         return code;
     run->answer.no_wrap = o->no_wrap;
@@ -309,8 +310,8 @@ static int set_up_template(struct cli_run *run)
     const struct cli_options *o = run->options;
     if (is_infill(run))
         return CLI_EXIT_OK;
-    bool asked = o->chat_template || o->chat_template_file || o->kwargs || o->system_prompt ||
-                 o->system_prompt_file || o->single_turn;
+    bool asked = o->chat_template || o->chat_template_file || o->kwargs || o->reasoning ||
+                 o->system_prompt || o->system_prompt_file || o->single_turn;
     struct akunu_template *of_model;
     int code = CLI_EXIT_OK;
     if (!o->no_conversation && (of_model = akunu_model_template(run->loaded.model)) != NULL) {
@@ -322,7 +323,7 @@ static int set_up_template(struct cli_run *run)
         code = cli_check_mode(o, run->template ? CLI_MODE_ANSWER : CLI_MODE_CONTINUE);
     if (code == CLI_EXIT_OK && run->template)
         cli_aside("answered by the chat template; --raw continues the text as it is");
-    run->generation.special = run->template != NULL; /* such tokens mark reasoning */
+    run->generation.special = run->template || o->special; /* such tokens mark reasoning */
     return code;
 }
 
