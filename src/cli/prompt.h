@@ -46,8 +46,8 @@ int cli_reasoning_limit(const struct cli_options *options, const struct akunu_te
                         const struct akunu_tokenizer *tokenizer, const char *prompt,
                         struct cli_reasoning *reasoning, struct akunu_generation *generation);
 
-/* --kwargs and, unless it has them, the variables that turn reasoning on, off, or to an effort: a value
- * of --reasoning. To be freed; NULL: out of memory. */
+/* --kwargs and, unless it has them, the variables that turn reasoning on, off, or to an effort, as
+ * --reasoning does. To be freed; NULL: out of memory. */
 char *cli_reasoning_kwargs(const struct cli_options *options, const char *when);
 
 /* Appends to a rendered prompt of *n bytes, from malloc, what makes the answer begin after
