@@ -172,7 +172,9 @@ AKUNU_API const char *akunu_template_text(const struct akunu_template *chat, con
 
 struct akunu_chat {
     size_t size;
-    const char *messages;  /* JSON list of messages: [{"role": "user", "content": "Hi"}, …] */
+    /* JSON list of messages: [{"role": "user", "content": "Hi"}, …]. "content": null is None in the
+     * template; any other member of a message that is null counts as absent */
+    const char *messages;
     const char *tools;     /* a list of objects, NULL: none */
     const char *documents; /* a list of objects, NULL: none */
     /* JSON object of variables for the template, special tokens included: {"enable_thinking":

@@ -14,23 +14,24 @@ static const struct {
     const char *name, *text;
 } known[] = {
     { "chatml",
-      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}<|im_end|>\n"
+      "{% endfor %}"
       "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}" },
     { "gemma",
       "{{ bos_token }}{% set lead = '' %}{% if messages[0].role == 'system' %}{% set lead = "
-      "messages[0].content + '\n\n' %}"
+      "messages[0].content + '\n\n' if messages[0].content else '' %}"
       "{% set messages = messages[1:] %}{% endif %}"
       "{% for m in messages %}<start_of_turn>{{ 'model' if m.role == 'assistant' else m.role }}\n"
-      "{{ lead if loop.first }}{{ m.content | trim }}<end_of_turn>\n{% endfor %}"
+      "{{ lead if loop.first }}{{ (m.content or '') | trim }}<end_of_turn>\n{% endfor %}"
       "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}" },
     { "llama3", "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m.role "
-                "}}<|end_header_id|>\n\n{{ m.content | trim }}<|eot_id|>"
+                "}}<|end_header_id|>\n\n{{ (m.content or '') | trim }}<|eot_id|>"
                 "{% endfor %}{% if add_generation_prompt "
                 "%}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}" },
-    { "phi3", "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
+    { "phi3", "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content or '' }}<|end|>\n{% endfor %}"
               "{% if add_generation_prompt %}<|assistant|>\n{% endif %}" },
     { "zephyr",
-      "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}{{ eos_token }}\n{% endfor %}"
+      "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content or '' }}{{ eos_token }}\n{% endfor %}"
       "{% if add_generation_prompt %}<|assistant|>\n{% endif %}" },
 };
 

@@ -55,8 +55,16 @@ static const json_t *get_reasoning(const json_t *message)
     return found;
 }
 
-/* A copy of the message without null members, which templates take for present, and with its
- * reasoning as "thinking" and as "reasoning_content". */
+/* Whether the template sees a member of a message. Null content is None, as in transformers: many
+ * templates read it without asking whether it is there. Another null member counts as absent,
+ * because many templates take any tool_calls that are defined for a list. */
+static bool is_seen(const char *key, const json_t *member)
+{
+    return !json_is_null(member) || strcmp(key, "content") == 0;
+}
+
+/* A copy of the message with the members that the template sees, and its reasoning as "thinking"
+ * and as "reasoning_content". */
 static json_t *clean_message(const json_t *message)
 {
     const char *key;
@@ -64,7 +72,7 @@ static json_t *clean_message(const json_t *message)
     json_t *member, *clean = json_object(), *from = (json_t *)(uintptr_t)message;
     bool fine = clean != NULL;
     json_object_foreach (from, key, member)
-        if (fine && !json_is_null(member))
+        if (fine && is_seen(key, member))
             fine = json_object_set(clean, key, member) == 0;
     const json_t *reasoning = fine ? get_reasoning(clean) : NULL;
     json_t *complete = reasoning ? json_object() : NULL;

@@ -181,6 +181,21 @@ def piped():
     for name in "chatml", "gemma", "llama3", "phi3", "zephyr":
         r = run(b"abc\ndef\n", "-cnv", "--chat-template", name, "-sys", "Be brief.")
         check("--chat-template " + name, r.returncode == 0, r.stderr)
+    null_content()
+
+
+def null_content():
+    """A message beside tool calls, as OpenAI's clients save it."""
+    talk = os.path.join(WORK, "null.json")
+    messages = [{"role": "system", "content": None}, {"role": "assistant", "content": None, "tool_calls": None}, {"role": "user", "content": "a"}]
+    with open(talk, "w") as file:
+        json.dump(messages, file)
+    script = b"/load " + talk.encode() + b"\n/regen\n"
+    r = run(script, "-cnv", "--chat-template", "{{ raise_exception(messages[1]|tojson) }}")
+    check("/load keeps null content", b'{"role": "assistant", "content": null}' in r.stderr, r.stderr)
+    for name in "chatml", "gemma", "llama3", "phi3", "zephyr":
+        r = run(script, "-cnv", "--chat-template", name)
+        check("null content with --chat-template " + name, r.returncode == 0, r.stderr)
 
 
 def real():

@@ -187,6 +187,15 @@ exits 0 apply-template -m "$data/models/gemma.gguf" --chat-template-file "$work/
 says_nothing
 "$cli" apply-template --chat-template-file "$work/template.jinja" --messages - <"$work/messages.json" >"$out" 2>"$err"
 check "messages of a pipe"
+# null content is None, another null member is absent, null within arguments and schemas is null
+cat >"$work/null.json" <<'END'
+[{"role": "assistant", "content": null, "refusal": null, "tool_calls": [{"function": {"name": "f", "arguments": {"x": null}}}]}, {"role": "user", "content": "", "tool_calls": null}]
+END
+echo '[{"name": "f", "parameters": {"default": null}}]' >"$work/null_tools.json"
+printf '%s' '{% for m in messages %}{{ m.content is none }} {{ m.refusal is defined }} {{ "tool_calls" in m }}{% for c in m.tool_calls %} {{ c.function.arguments|tojson }}{% endfor %};{% endfor %}{{ tools|tojson }}' >"$work/null.jinja"
+exits 0 apply-template --chat-template-file "$work/null.jinja" --messages "$work/null.json" --tools "$work/null_tools.json"
+printf '%s' 'True False True {"x": null};False False False;[{"name": "f", "parameters": {"default": null}}]' | cmp -s - "$out"
+check "null members of a message, of arguments and of a schema"
 exits 2 apply-template -m "$model"
 says "--messages"
 exits 2 apply-template -m "$model" --messages "$work/none.json"

@@ -11,11 +11,11 @@
 
 enum { NOW = 1721999109 }; /* 2024-07-26 13:05:09 UTC */
 
-static json_t *read_cases(void)
+static json_t *read_cases(const char *name)
 {
     char path[4096];
     json_error_t why;
-    snprintf(path, sizeof path, "%s/jinja/cases.json", getenv("AK_TEST_DATA"));
+    snprintf(path, sizeof path, "%s/jinja/%s", getenv("AK_TEST_DATA"), name);
     json_t *root = json_load_file(path, JSON_ALLOW_NUL, &why);
     ck_assert_msg(root != NULL, "%s: %s", path, why.text);
     return root;
@@ -63,7 +63,7 @@ static void check_case(const json_t *one, const json_t *variables, size_t i)
 
 START_TEST(as_jinja2)
 {
-    json_t *root = read_cases();
+    json_t *root = read_cases("cases.json");
     const json_t *cases = json_object_get(root, "cases");
     setenv("TZ", "UTC", 1);
     tzset();
@@ -262,6 +262,44 @@ START_TEST(sees_what_transformers_gives)
 }
 END_TEST
 
+/* Null members of messages, of arguments and of schemas: tests/golden/null_content.py. */
+START_TEST(sees_null_as_transformers_does)
+{
+    json_t *root = read_cases("null_content.json");
+    const json_t *conversations = json_object_get(root, "conversations"),
+                 *templates = json_object_get(root, "templates"),
+                 *outputs = json_object_get(root, "outputs");
+    size_t n = json_array_size(templates), n_rendered = 0;
+    char *tools = json_dumps(json_object_get(root, "tools"), 0);
+    ck_assert_uint_eq(json_array_size(outputs), json_array_size(conversations) * n);
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        char *messages = json_dumps(json_array_get(conversations, i / n), 0);
+        const char *want = json_string_value(json_array_get(outputs, i));
+        struct akunu_chat chat = chat_of(messages);
+        chat.tools = tools;
+        chat.add_generation_prompt = false;
+        check_chat(json_string_value(json_array_get(templates, i % n)), &chat, want);
+        n_rendered += want != NULL;
+        free(messages);
+    }
+    ck_assert_uint_gt(n_rendered, 200);
+    free(tools);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(null_members)
+{
+    struct akunu_chat chat =
+        chat_of("[{\"role\": \"assistant\", \"content\": null, \"tool_calls\": null, "
+                "\"refusal\": null, \"name\": null, \"reasoning\": null}]");
+    check_chat("{{ messages }}", &chat, "[{'role': 'assistant', 'content': None}]");
+    chat.continue_final_message = "content";
+    chat.add_generation_prompt = false;
+    check_fails("{{ messages[0].content }}", &chat, "is null, where a string is expected");
+}
+END_TEST
+
 START_TEST(goes_on_with_the_last_message)
 {
     static const char template[] = "{% for m in messages %}<{{ m.role }}>{{ m.content|trim if trim "
@@ -333,6 +371,12 @@ START_TEST(knows_a_model_s_templates)
     char *text = akunu_template_render(none, &chat, NULL);
     ck_assert_str_eq(text, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
     akunu_text_free(text);
+    chat.messages = "[{\"role\": \"user\", \"content\": null}, {\"role\": \"user\", \"content\": "
+                    "[{\"type\": \"text\", \"text\": \"Hi\"}]}]";
+    text = akunu_template_render(none, &chat, NULL);
+    ck_assert_str_eq(text, "<|im_start|>user\n<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+                           "<|im_start|>assistant\n");
+    akunu_text_free(text);
 
     ck_assert(akunu_template_name(several, 1) && !akunu_template_name(several, 2));
     size_t n;
@@ -367,6 +411,8 @@ int main(void)
     tcase_add_test(tcase, ends_at_a_depth_of_text);
     tcase_add_test(tcase, refuses_what_is_not_a_chat_template);
     tcase_add_test(tcase, sees_what_transformers_gives);
+    tcase_add_test(tcase, sees_null_as_transformers_does);
+    tcase_add_test(tcase, null_members);
     tcase_add_test(tcase, goes_on_with_the_last_message);
     tcase_add_test(tcase, refuses_what_is_no_conversation);
     tcase_add_test(tcase, knows_a_model_s_templates);
