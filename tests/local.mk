@@ -49,6 +49,7 @@ check_PROGRAMS += tests/session/test_embed
 check_PROGRAMS += tests/session/test_kv
 check_PROGRAMS += tests/session/test_load
 check_PROGRAMS += tests/session/test_session
+check_PROGRAMS += tests/store/test_evict
 check_PROGRAMS += tests/template/test_jinja
 check_PROGRAMS += tests/tokenizer/test_fim
 check_PROGRAMS += tests/tokenizer/test_tokenizer

@@ -53,7 +53,14 @@ AKUNU_API const char *akunu_version(void);
 /* One line about the build: compiler, ISA bundles built, optional libraries. */
 AKUNU_API const char *akunu_build_info(void);
 
-enum akunu_log_level { AKUNU_LOG_DEBUG = 0, AKUNU_LOG_INFO = 1, AKUNU_LOG_WARN = 2 };
+enum akunu_log_level {
+    AKUNU_LOG_DEBUG = 0,
+    AKUNU_LOG_INFO = 1,
+    AKUNU_LOG_WARN = 2,
+    /* nothing is wrong, but a person should know: what is kept on disk for the first time, and what
+     * the cache's limit removed */
+    AKUNU_LOG_NOTICE = 3
+};
 
 /* A log line without newline. Called by the thread that called the library. */
 typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *user);
@@ -126,6 +133,9 @@ struct akunu_load_params {
     /* layers on the device: the last ones, with the output; the CPU runs the others. -1 (default):
      * all; 0: none */
     int n_gpu_layers;
+    /* bytes that all packed weights in the cache folder may take: the least recently used are
+     * removed, none that a process has mapped. 0: a fifth of the disk; UINT64_MAX: no limit */
+    uint64_t cache_limit;
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
 

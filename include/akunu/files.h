@@ -130,8 +130,9 @@ AKUNU_API enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *
 /* The first load of a model packs its weights into a file of the cache folder, and later loads map
  * that file. If that is impossible (a full disk, a read-only folder), weights are packed in memory
  * and the log says why in one line; results are the same bits. Processes that load a model at the
- * same time build the file once. The folder also holds the prompts of akunu_sequence_keep. Files
- * may be removed at any time, even while in use. */
+ * same time build the file once. The folder also holds the prompts of akunu_sequence_keep. Packed
+ * weights and prompts have a limit each (akunu_load_params.cache_limit,
+ * akunu_prompt_cache.max_bytes). Files may be removed at any time, even while in use. */
 struct akunu_cache;
 
 enum akunu_cache_state {
@@ -184,7 +185,7 @@ struct akunu_prompt_cache {
     size_t size;
     const char *dir;  /* NULL: the folder of the packed weights */
     const char *file; /* one file instead of the folder; NULL: none */
-    /* of all prompts in the folder (2 GiB); the least recently used are evicted */
+    /* of all prompts in the folder (2 GB); the least recently used are evicted */
     uint64_t max_bytes;
     uint32_t min_tokens; /* shorter prompts are neither looked up nor kept (128) */
 };

@@ -5,8 +5,7 @@
 
 void akunu_prompt_cache_default(struct akunu_prompt_cache *cache, size_t size)
 {
-    static const struct akunu_prompt_cache full = { .max_bytes = UINT64_C(2) << 30,
-                                                    .min_tokens = 128 };
+    static const struct akunu_prompt_cache full = { .max_bytes = 2000000000, .min_tokens = 128 };
     ak_api_give_default(cache, size, &full, sizeof full);
 }
 

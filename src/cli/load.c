@@ -17,14 +17,28 @@ static bool on_progress(enum akunu_load_stage stage, double fraction, void *user
     return !cli_is_interrupted();
 }
 
-static void on_log(enum akunu_log_level level, const char *line, void *user)
+/* `advice` follows a notice about the cache. */
+static void show_line(enum akunu_log_level level, const char *line, const char *advice,
+                      struct cli_model_session *loaded)
 {
-    struct cli_model_session *loaded = user;
     cli_progress_end(&loaded->progress);
-    if (level >= AKUNU_LOG_WARN)
+    if (level == AKUNU_LOG_NOTICE)
+        cli_aside("%s (%s; 'akunu-cli cache' lists and removes them)", line, advice);
+    else if (level == AKUNU_LOG_WARN)
         cli_warn("%s", line);
     else if (loaded->verbose)
         cli_aside("%s", line);
+}
+
+static void on_load_log(enum akunu_log_level level, const char *line, void *user)
+{
+    show_line(level, line, "--no-cache keeps none, --cache-limit says how much", user);
+}
+
+static void on_session_log(enum akunu_log_level level, const char *line, void *user)
+{
+    show_line(level, line, "--no-prompt-cache keeps none, --prompt-cache-limit says how much",
+              user);
 }
 
 int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
@@ -42,8 +56,9 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     params.n_threads = o->session.n_threads;
     params.override_kv = o->override_kv.values;
     params.progress = on_progress;
-    params.log = on_log;
+    params.log = on_load_log;
     params.user = out;
+    params.cache_limit = (uint64_t)((double)o->cache_limit * 1e9);
 
     out->model = akunu_model_load(out->path, &params);
     cli_progress_end(&out->progress);
@@ -82,7 +97,7 @@ int cli_open_session(const struct cli_options *o, struct cli_model_session *load
     if (params.context == 0)
         params.context = context;
     params.max_sequences = loaded->max_sequences;
-    params.log = on_log;
+    params.log = on_session_log;
     params.user = loaded;
 
     loaded->session = akunu_session_new(loaded->model, &params);

@@ -113,6 +113,7 @@ struct cli_options {
     bool schema_lax;
     const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;
+    float cache_limit, prompt_cache_limit; /* GB; 0: the library's */
     const char *draft_model;
 
     const char *out;

@@ -277,6 +277,8 @@ static bool init_prompt_cache(const struct cli_options *o, struct akunu_prompt_c
     cache->file = o->prompt_cache;
     if (cache->file)
         cache->min_tokens = 0;
+    if (o->prompt_cache_limit > 0)
+        cache->max_bytes = (uint64_t)((double)o->prompt_cache_limit * 1e9);
     return !o->no_prompt_cache && (cache->file || !o->load.no_cache);
 }
 

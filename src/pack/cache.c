@@ -17,8 +17,6 @@
 
 enum { POLL_MS = 20, STUCK_MS = 15000 };
 
-static const double mebibyte = 1024.0 * 1024.0;
-
 struct cache {
     struct ak_pack_job *job;
     const struct ak_pack_cache_options *options;
@@ -44,10 +42,12 @@ static void log_fallback(const struct cache *c, const char *why)
                 c->path ? " in " : "", c->path ? ak_show_path(c->path, shown) : "", why);
 }
 
-/* Maps the cache file and points the weights into it. */
+/* Maps the cache file and points the weights into it. The lock protects it from eviction while it
+ * is mapped: the map keeps the open file, and with it the lock, beyond close(). */
 static bool map_cache(const struct cache *c, int fd)
 {
     struct ak_weights *w = c->job->weights;
+    (void)flock(fd, LOCK_SH | LOCK_NB);
     w->block = ak_map_shared(fd, AK_STORE_BLOCK_OFFSET, w->block_bytes);
     if (!w->block)
         return false;
@@ -102,6 +102,38 @@ static bool wait_for_writer(struct cache *c)
     return false;
 }
 
+static uint64_t limit_of(const struct cache *c)
+{
+    return c->options->limit ? c->options->limit : ak_store_default_limit(c->dir);
+}
+
+static void log_limit(const struct cache *c)
+{
+    char size[AK_STORE_SIZE_BYTES], limit[AK_STORE_SIZE_BYTES], why[128];
+    snprintf(why, sizeof why, "they take %s, and all of them may take %s (the cache limit)",
+             ak_store_show_size(c->job->weights->block_bytes, size),
+             ak_store_show_size(limit_of(c), limit));
+    log_fallback(c, why);
+}
+
+static void log_built(const struct cache *c, bool first)
+{
+    char size[AK_STORE_SIZE_BYTES], limit[AK_STORE_SIZE_BYTES], shown[AK_SHOW_BYTES];
+    const struct ak_log *log = c->options->log;
+    ak_store_show_size(c->job->weights->block_bytes, size);
+    if (c->damaged)
+        ak_log_line(log, AKUNU_LOG_WARN,
+                    "the cache of the packed weights was damaged: it is packed anew as %s",
+                    c->name);
+    else if (first)
+        ak_log_line(log, AKUNU_LOG_NOTICE,
+                    "packed weights are kept for later starts: %s in %s, where they may take %s",
+                    size, ak_show_path(c->path, shown), ak_store_show_size(limit_of(c), limit));
+    else
+        ak_log_line(log, AKUNU_LOG_INFO, "packed weights: %s, cached for the next start as %s",
+                    size, c->name);
+}
+
 static void fill_header(const struct cache *c, struct ak_store_header *header)
 {
     *header = (struct ak_store_header){ .kind = AK_STORE_PACKED,
@@ -117,11 +149,14 @@ static bool build_cache(struct cache *c, int fd)
     struct ak_store_writer build = {
         .dir = c->dir, .fd = fd, .temp_name = c->temp_name, .name = c->name
     };
-    const char *why =
-        ak_store_check_space(c->dir, c->job->weights->block_bytes, c->options->available_memory);
-    if (why) {
+    uint64_t bytes = c->job->weights->block_bytes, limit = limit_of(c);
+    const char *why = ak_store_check_space(c->dir, bytes, c->options->available_memory);
+    if (why || bytes > limit) {
         unlinkat(c->dir, c->temp_name, 0);
-        log_fallback(c, why);
+        if (why)
+            log_fallback(c, why);
+        else
+            log_limit(c);
         return false;
     }
     fill_header(c, &build.header);
@@ -133,15 +168,10 @@ static bool build_cache(struct cache *c, int fd)
             log_fallback(c, why);
         return false;
     }
-    ak_store_evict(c->dir, c->name, &build.header);
-    if (c->damaged)
-        ak_log_line(c->options->log, AKUNU_LOG_WARN,
-                    "the cache of the packed weights was damaged: it is packed anew as %s",
-                    c->name);
-    else
-        ak_log_line(c->options->log, AKUNU_LOG_INFO,
-                    "packed weights: %.1f MiB, cached for the next start as %s",
-                    (double)build.header.block_bytes / mebibyte, c->name);
+    log_built(c, ak_store_is_first(c->dir, AK_STORE_PACKED, c->name));
+    ak_store_evict_replaced(c->dir, c->name, &build.header);
+    ak_store_evict_oldest(c->dir, AK_STORE_PACKED, c->name, limit, c->options->log,
+                          AKUNU_LOG_NOTICE);
     return map_cache(c, fd);
 }
 

@@ -13,6 +13,7 @@
 struct ak_pack_cache_options {
     const char *dir;           /* NULL: ak_store_default_dir() */
     uint64_t available_memory; /* bytes, for the check of space if the folder is in memory */
+    uint64_t limit;            /* bytes of all packed weights; 0: ak_store_default_limit() */
     const struct ak_log *log;
 };
 

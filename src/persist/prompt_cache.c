@@ -85,45 +85,28 @@ static bool find_prompt(int dir, const struct ak_session *s, const int32_t *ids,
     return *common > 0;
 }
 
-/* Removes texts that are a prefix of the new one, then the least recently used ones until all take
- * at most bytes_max. */
-static void evict_prompts(int dir, const struct ak_session *s, const char *keep, const int32_t *ids,
-                          uint32_t n, uint64_t bytes_max)
+/* Removes texts that are a prefix of the new one. */
+static void evict_prefixes(int dir, const struct ak_session *s, const char *keep,
+                           const int32_t *ids, uint32_t n)
 {
     struct ak_store_entry *entries;
     struct ak_store_key key;
     size_t n_entries;
-    uint64_t bytes = 0;
     const char *why;
     ak_save_key(s, &key);
     if (ak_store_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
         return;
     for (size_t i = 0; i < n_entries; i++) {
-        struct ak_store_entry *e = &entries[i];
+        const struct ak_store_entry *e = &entries[i];
         struct ak_save_file saved;
         if (strcmp(e->name, keep) != 0 && is_ours(e, &key) &&
             ak_save_open(ak_store_open_file(dir, e->name), s, &key, &saved, &why)) {
             bool beginning =
                 saved.n_tokens <= n && ak_save_count_common(&saved, ids, n) == saved.n_tokens;
             ak_save_close(&saved);
-            if (beginning && ak_store_remove(dir, e->name))
-                e->bytes = 0;
+            if (beginning)
+                (void)ak_store_remove(dir, e->name); /* another process may have done so */
         }
-        bytes += e->kind == AK_STORE_PROMPT ? e->bytes : 0;
-    }
-    while (bytes > bytes_max) {
-        struct ak_store_entry *oldest = NULL;
-        for (size_t i = 0; i < n_entries; i++) {
-            struct ak_store_entry *e = &entries[i];
-            bool may_go = e->kind == AK_STORE_PROMPT && e->bytes > 0 && strcmp(e->name, keep) != 0;
-            if (may_go && (!oldest || e->used < oldest->used))
-                oldest = e;
-        }
-        if (!oldest)
-            break;
-        (void)ak_store_remove(dir, oldest->name); /* it may be gone or in use */
-        bytes -= oldest->bytes;
-        oldest->bytes = 0;
     }
     ak_free(entries);
 }
@@ -343,6 +326,20 @@ ak_status ak_prompt_cache_restore(struct ak_session *s, int32_t sequence, const 
     return AKUNU_OK;
 }
 
+/* Says once per folder that it holds prompts. */
+static void log_first(const struct ak_session *s, const char *dir, uint32_t n, uint64_t bytes_max)
+{
+    char size[AK_STORE_SIZE_BYTES], limit[AK_STORE_SIZE_BYTES], shown[AK_SHOW_BYTES];
+    char *path = dir ? ak_strndup(dir, strlen(dir)) : ak_store_default_dir();
+    ak_log_line(&s->log, AKUNU_LOG_NOTICE,
+                "prompts are kept for later runs: this one of %u tokens, %s, in %s, where they "
+                "may take %s",
+                (unsigned)n, ak_store_show_size(ak_save_bytes(s, n), size),
+                path ? ak_show_path(path, shown) : "the cache folder",
+                ak_store_show_size(bytes_max, limit));
+    ak_free(path);
+}
+
 static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n,
                            const struct akunu_prompt_cache *cache)
 {
@@ -353,10 +350,15 @@ static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n,
     if (dir < 0)
         return;
     make_names(s, ids, n, name, temp_name);
-    if (ak_save_bytes(s, n) > cache->max_bytes)
+    if (ak_save_bytes(s, n) > cache->max_bytes) {
         why = "it would take more than all kept prompts may";
-    else if (write_text(dir, s, sequence, n, name, temp_name, &why))
-        evict_prompts(dir, s, name, ids, n, cache->max_bytes);
+    } else if (write_text(dir, s, sequence, n, name, temp_name, &why)) {
+        if (ak_store_is_first(dir, AK_STORE_PROMPT, name))
+            log_first(s, cache->dir, n, cache->max_bytes);
+        evict_prefixes(dir, s, name, ids, n);
+        ak_store_evict_oldest(dir, AK_STORE_PROMPT, name, cache->max_bytes, &s->log,
+                              AKUNU_LOG_INFO);
+    }
     if (why)
         log_fallback(s, "this prompt", why);
     close(dir);

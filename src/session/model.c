@@ -186,6 +186,7 @@ static ak_status pack_weights(struct loader *l)
     } else {
         struct ak_pack_cache_options options = { .dir = l->params->cache_dir,
                                                  .available_memory = ak_available_memory(),
+                                                 .limit = l->params->cache_limit,
                                                  .log = &l->log };
         AK_TRY(ak_pack_cache_weights(&job, &options, l->error));
         ak_model_calibrate(l->model->backend, &l->model->weights, l->pool, l->params->cache_dir,

@@ -216,17 +216,10 @@ ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n, str
     return status;
 }
 
-bool ak_store_remove(int dir, const char *name)
+/* Under the file's lock, so that nobody starts to write or to map it meanwhile. */
+static bool remove_locked(int dir, const char *name, int flags)
 {
-    struct parsed_name parsed;
-    if (!parse_name(name, &parsed)) {
-        errno = EINVAL;
-        return false;
-    }
-    if (!parsed.is_temp)
-        return unlinkat(dir, name, 0) == 0;
-    /* Under its lock, so that nobody starts to write it meanwhile. */
-    int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(fd);
         errno = EBUSY;
@@ -240,19 +233,24 @@ bool ak_store_remove(int dir, const char *name)
     return removed;
 }
 
-void ak_store_evict(int dir, const char *keep, const struct ak_store_header *header)
+static bool remove_file(int dir, const char *name, bool unused)
 {
-    struct ak_store_entry *entries;
-    size_t n;
-    if (ak_store_list(dir, &entries, &n, NULL) != AKUNU_OK)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        const struct ak_store_entry *e = &entries[i];
-        bool replaced = e->built > 0 && e->kind == AK_STORE_PACKED && header->source[0] != '\0' &&
-                        strcmp(e->header.source, header->source) == 0 &&
-                        strcmp(e->header.backend, header->backend) == 0;
-        if (strcmp(e->name, keep) != 0 && (e->state == AKUNU_CACHE_UNFINISHED || replaced))
-            (void)ak_store_remove(dir, e->name);
+    struct parsed_name parsed;
+    if (!parse_name(name, &parsed)) {
+        errno = EINVAL;
+        return false;
     }
-    ak_free(entries);
+    if (parsed.is_temp)
+        return remove_locked(dir, name, O_RDWR);
+    return unused ? remove_locked(dir, name, O_RDONLY) : unlinkat(dir, name, 0) == 0;
+}
+
+bool ak_store_remove(int dir, const char *name)
+{
+    return remove_file(dir, name, false);
+}
+
+bool ak_store_remove_unused(int dir, const char *name)
+{
+    return remove_file(dir, name, true);
 }

@@ -22,10 +22,14 @@
  *
  * The header is written last, after a sync of the block: it is the ready marker. The file's time of
  * change is set to the time of building in whole seconds: a file that was written to since then is
- * known to be damaged. */
+ * known to be damaged.
+ *
+ * Whoever maps packed weights holds a shared lock (flock), so that the limit of the folder removes
+ * nothing that is in use. */
 #ifndef AK_STORE_STORE_H
 #define AK_STORE_STORE_H
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "weights/provider.h"
 
@@ -134,8 +138,28 @@ ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n,
 /* Removes a file. False: it is being written (errno EBUSY) or cannot be removed. */
 bool ak_store_remove(int dir, const char *name);
 
-/* Evicts: removes every abandoned temporary file, and the packed caches that `keep` replaces, those
- * of the same model file and backend. */
-void ak_store_evict(int dir, const char *keep, const struct ak_store_header *header);
+/* As ak_store_remove, unless a process has locked the file (errno EBUSY). Packed weights are locked
+ * while a process has them mapped. */
+bool ak_store_remove_unused(int dir, const char *name);
+
+/* ---- Evicting (evict.c) ------------------------------------------------- */
+/* Removes every abandoned temporary file, and the packed caches that `keep` replaces, those of the
+ * same model file and backend. */
+void ak_store_evict_replaced(int dir, const char *keep, const struct ak_store_header *header);
+
+/* Bytes that all packed weights may take unless the host says otherwise: a fifth of the disk. */
+uint64_t ak_store_default_limit(int dir);
+
+/* Removes the least recently used files of a kind until all of it take at most `bytes_max`. Neither
+ * `keep` nor a file in use is removed. Logs each removal at `level`. */
+void ak_store_evict_oldest(int dir, enum ak_store_kind kind, const char *keep, uint64_t bytes_max,
+                           const struct ak_log *log, enum akunu_log_level level);
+
+/* True if the folder has no file of this kind except `name`. */
+bool ak_store_is_first(int dir, enum ak_store_kind kind, const char *name);
+
+/* "0.4 kB", "12.3 MB", "4.5 GB" */
+enum { AK_STORE_SIZE_BYTES = 32 };
+const char *ak_store_show_size(uint64_t bytes, char out[AK_STORE_SIZE_BYTES]);
 
 #endif

@@ -69,7 +69,7 @@ START_TEST(defaults)
     akunu_load_params_default(&l, sizeof l);
     ck_assert(!l.cpu && !l.n_threads && !l.strict && !l.warm_up && !l.no_cache && !l.cache_dir &&
               !l.progress && !l.log && !l.profile && !l.relaxed && l.prefill == 0 &&
-              !l.override_kv && !l.backend && !l.device && l.n_gpu_layers == -1);
+              !l.override_kv && !l.backend && !l.device && l.n_gpu_layers == -1 && !l.cache_limit);
     akunu_session_params_default(&s, sizeof s);
     ck_assert(!s.context && !s.batch && !s.max_sequences && !s.n_threads &&
               s.k_type == AKUNU_KV_F16 && s.v_type == AKUNU_KV_F16 && !s.log && !s.cpus);
@@ -80,7 +80,7 @@ START_TEST(defaults)
               !g.draft_max && !g.draft_min && g.draft_p_min == 0.0f && !g.on_logprobs &&
               !g.n_top_logprobs && !g.stops && !g.n_stops);
     akunu_prompt_cache_default(&c, sizeof c);
-    ck_assert(!c.dir && !c.file && c.max_bytes == UINT64_C(2147483648) && c.min_tokens == 128);
+    ck_assert(!c.dir && !c.file && c.max_bytes == 2000000000 && c.min_tokens == 128);
     akunu_sampling_default(&p, sizeof p);
     ck_assert(p.temperature == 0.8f && p.top_k == 40 && p.top_p == 0.95f && p.min_p == 0.05f &&
               p.repeat_penalty == 1.0f && p.repeat_last_n == 64 && p.presence_penalty == 0.0f &&

@@ -476,8 +476,26 @@ same_logits() {
 }
 exits 0 cache list
 prints "nothing in $work/packed"
+# a limit that the model exceeds, by flag, environment and configuration
+same_logits --cache-limit 0.00001
+says "no cache of the packed weights in $work/packed: they take "
+says "and all of them may take 10.0 kB (the cache limit)"
+exits_with AKUNU_CACHE_LIMIT=0.00001 0 logits -m "$mixed" --ids "$ids" --out "$work/l.npy"
+says "(the cache limit)"
+echo 'cache-limit: 0.00001' >"$work/limit.yaml"
+same_logits --config "$work/limit.yaml"
+says "(the cache limit)"
+exits 2 logits -m "$mixed" --ids "$ids" --out "$work/l.npy" --cache-limit 0
+says "--cache-limit"
+exits 0 cache list
+prints "nothing in $work/packed"
+# what is kept is said once
 same_logits
-says_nothing
+says "packed weights are kept for later starts: "
+says "B in $work/packed, where they may take "
+says "--no-cache keeps none"
+[ "$(wc -l <"$err")" -eq 1 ]
+check "one line about it"
 same_logits
 says_nothing
 exits 0 cache
@@ -529,18 +547,27 @@ runs "" --no-cache
 exits 0 cache list
 ! grep -q "a prompt of" "$out"
 check "nor does --no-cache"
+runs "" "--prompt-cache-limit 0.00001"
+says "it would take more than all kept prompts may"
 runs ""
 ! grep -q "of the prompt cache" "$err"
 check "the first time is a cold one"
+says "prompts are kept for later runs: this one of "
+says " in $work/packed, where they may take 2.0 GB"
+says "--no-prompt-cache keeps none"
 exits 0 cache list
 prints "a prompt of"
 for more in "" " the end"; do
     prompt_of "$more"
     runs "$more"
+    ! grep -q "prompts are kept" "$err"
+    check "that is said once"
     says "of the prompt cache"
     cmp -s "$out" "$work/cold"
     check "a kept prompt gives the same text"
 done
+[ "$(stat -c %a "$work/packed" "$work"/packed/*.p* | sort -u | tr '\n' ' ')" = "600 700 " ]
+check "only the user can read what is kept"
 for file in "$work"/packed/*.prompt; do printf x | dd of="$file" bs=1 seek=20000 conv=notrunc 2>/dev/null; done
 exits 0 cache list
 prints "damaged"
@@ -551,6 +578,8 @@ check "a damaged file is not used"
 runs ""
 says "of the prompt cache"
 exits 0 run --raw -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt"
+! grep -q "kept" "$err"
+check "nothing is said about a file that the user names"
 exits 0 run --raw -m "$mixed" -n 4 --temp 0 -p "once upon" --prompt-cache "$work/one.prompt" --json
 grep -q '"n_cached": 0' "$out" && exit_code=1 || exit_code=0
 [ $exit_code -eq 0 ]

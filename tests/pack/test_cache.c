@@ -97,14 +97,18 @@ static void disturb(int at, int error)
 }
 
 /* ---- Loads -------------------------------------------------------------- */
-static char folder[64]; /* the cache folder of this test */
-static char said[1024]; /* the warnings of the last load */
+static char folder[64];    /* the cache folder of this test */
+static char said[1024];    /* the warnings of the last load */
+static char noticed[1024]; /* its last notice */
+static uint64_t cache_limit;
 
 static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
     (void)user;
     if (level == AKUNU_LOG_WARN)
         snprintf(said, sizeof said, "%s", line);
+    if (level == AKUNU_LOG_NOTICE)
+        snprintf(noticed, sizeof noticed, "%s", line);
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -161,7 +165,8 @@ static struct akunu_load_params params_for(const char *dir)
     params.cache_dir = dir;
     params.no_cache = !dir;
     params.log = on_log;
-    said[0] = '\0';
+    params.cache_limit = cache_limit;
+    said[0] = noticed[0] = '\0';
     return params;
 }
 
@@ -593,6 +598,66 @@ START_TEST(stale)
 }
 END_TEST
 
+/* ---- Notices and the limit ---------------------------------------------- */
+/* Says once per folder that something is kept. */
+START_TEST(first_one_noticed)
+{
+    struct outcome out;
+    ck_assert(load_mixed(folder));
+    ck_assert_msg(strstr(noticed, "packed weights are kept for later starts: ") &&
+                      strstr(noticed, folder) && strstr(noticed, "where they may take "),
+                  "%s", noticed);
+    ck_assert(load_mixed(folder));
+    ck_assert_str_eq(noticed, "");
+    load_path(copy_mixed(), folder, &out);
+    ck_assert_str_eq(noticed, "");
+    ck_assert_uint_eq(count(folder, AKUNU_CACHE_READY), 2);
+}
+END_TEST
+
+static struct akunu_model *load_only(const char *path)
+{
+    struct akunu_load_params params = params_for(folder);
+    struct akunu_model *model = akunu_model_load(path, &params);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    return model;
+}
+
+/* Two models, and a limit for one of them. */
+START_TEST(limited)
+{
+    char path[4096];
+    struct outcome out;
+    struct stat st;
+    struct akunu_model *model = load_only(golden_path("mixed", ".gguf", path));
+    ck_assert_int_eq(stat(only_file(), &st), 0);
+    cache_limit = (uint64_t)st.st_blocks * 512 * 3 / 2;
+    const char *copy = copy_mixed();
+    load_path(copy, folder, &out); /* the first one is in use */
+    ck_assert_uint_eq(count(folder, AKUNU_CACHE_READY), 2);
+    ck_assert_str_eq(noticed, "");
+    akunu_model_free(model);
+
+    struct timespec times[2] = { { .tv_sec = 1600000000 }, { .tv_sec = 1600000000 } };
+    ck_assert_int_eq(utimensat(AT_FDCWD, copy, times, 0), 0); /* packed anew */
+    load_path(copy, folder, &out);
+    ck_assert_uint_eq(count(folder, 0), 1);
+    ck_assert_uint_eq(count(folder, AKUNU_CACHE_READY), 1);
+    ck_assert_msg(strstr(noticed, "removed the packed weights of ") &&
+                      strstr(noticed, "mixed.gguf"),
+                  "%s", noticed);
+
+    cache_limit = 1000;
+    ck_assert(!load_mixed(folder));
+    ck_assert_msg(strstr(said, ", and all of them may take 1.0 kB (the cache limit)"), "%s", said);
+    ck_assert_uint_eq(count(folder, 0), 1);
+    cache_limit = UINT64_MAX;
+    ck_assert(load_mixed(folder));
+    ck_assert_uint_eq(count(folder, 0), 2);
+    cache_limit = 0;
+}
+END_TEST
+
 /* ---- Processes ---------------------------------------------------------- */
 START_TEST(at_once)
 {
@@ -968,6 +1033,8 @@ int main(void)
     tcase_add_test(tests, foreign);
     tcase_add_test(tests, in_the_way);
     tcase_add_test(tests, stale);
+    tcase_add_test(tests, first_one_noticed);
+    tcase_add_test(tests, limited);
     tcase_add_test(tests, parts);
     tcase_add_test(tests, cancelled);
     tcase_add_test(tests, default_folder);

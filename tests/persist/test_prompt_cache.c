@@ -22,15 +22,16 @@ struct fixture {
     struct akunu_session *session;
     size_t n_vocab;
     char log[512];
-    int n_warnings;
+    int n_warnings, n_notices;
 };
 
 static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
     struct fixture *f = user;
+    f->n_notices += level == AKUNU_LOG_NOTICE;
     if (level < AKUNU_LOG_WARN)
         return;
-    f->n_warnings++;
+    f->n_warnings += level == AKUNU_LOG_WARN;
     snprintf(f->log, sizeof f->log, "%s", line);
 }
 
@@ -555,6 +556,30 @@ START_TEST(least_lengths)
 }
 END_TEST
 
+/* Says once per folder that prompts are kept; never of a file that the caller names. */
+START_TEST(noticed)
+{
+    struct fixture f;
+    akunu_token ids[2][PROMPT];
+    set_up(&f);
+    struct akunu_prompt_cache cache = cache_of(&f), own = cache;
+    for (int i = 0; i < 2; i++)
+        text_of(&f, i, 0, ids[i]);
+    own.file = f.file;
+    keep(&f, &own, ids[0], 100);
+    ck_assert_int_eq(f.n_notices, 0);
+    keep(&f, &cache, ids[0], 100);
+    ck_assert_int_eq(f.n_notices, 1);
+    ck_assert_msg(strstr(f.log, "prompts are kept for later runs: this one of 100 tokens, ") &&
+                      strstr(f.log, f.dir) && strstr(f.log, "where they may take 2.0 GB"),
+                  "%s", f.log);
+    keep(&f, &cache, ids[1], 100);
+    ck_assert_int_eq(f.n_notices, 1);
+    ck_assert_int_eq(f.n_warnings, 0);
+    tear_down(&f);
+}
+END_TEST
+
 /* Those that were not used for longest go first. */
 START_TEST(bounded)
 {
@@ -873,6 +898,7 @@ int main(void)
     tcase_add_test(tests, longer_texts);
     tcase_add_test(tests, longest_beginning);
     tcase_add_test(tests, least_lengths);
+    tcase_add_test(tests, noticed);
     tcase_add_test(tests, bounded);
     tcase_add_test(tests, damaged);
     tcase_add_test(tests, folders_that_cannot_be_used);
