@@ -105,6 +105,27 @@ enum akunu_prefill {
     AKUNU_PREFILL_BLAS = 2 /* OpenBLAS, if found, on weights as floats; rounds differently */
 };
 
+enum akunu_rope_scaling {
+    AKUNU_ROPE_SCALING_MODEL = 0, /* the model's; linear if it has none */
+    AKUNU_ROPE_SCALING_NONE = 1,
+    AKUNU_ROPE_SCALING_LINEAR = 2, /* position interpolation */
+    AKUNU_ROPE_SCALING_YARN = 3
+};
+
+/* Rotary positions: values that replace the model's, with llama.cpp's names and meanings. A model's
+ * own divisors (Llama 3.1, LongRoPE) stay, and the scaling comes on top of them. */
+struct akunu_rope {
+    enum akunu_rope_scaling scaling;
+    float freq_base;        /* 0: the model's */
+    float freq_scale;       /* 1 / the factor of the context; 0: the model's */
+    uint32_t yarn_orig_ctx; /* tokens of the unscaled context; 0: the model's */
+    /* share of the unscaled frequency in pairs that turn often; below 0: 1 for YaRN, else 0 */
+    float yarn_ext_factor;
+    /* multiplies cosine and sine, beside the factors of the model and of YaRN; below 0: 1 */
+    float yarn_attn_factor;
+    float yarn_beta_fast, yarn_beta_slow; /* below 0: the model's, else 32 and 1 */
+};
+
 /* $NAME: the environment variable, then the default. */
 struct akunu_load_params {
     size_t size;
@@ -136,6 +157,7 @@ struct akunu_load_params {
     /* bytes that all packed weights in the cache folder may take: the least recently used are
      * removed, none that a process has mapped. 0: a fifth of the disk; UINT64_MAX: no limit */
     uint64_t cache_limit;
+    struct akunu_rope rope; /* AKUNU_ERROR_UNSUPPORTED for models without rotary positions */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
 

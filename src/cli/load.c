@@ -55,6 +55,8 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
         params.n_gpu_layers = defaults.n_gpu_layers; /* there is no device to put them on */
     params.n_threads = o->session.n_threads;
     params.override_kv = o->override_kv.values;
+    if (o->rope_scale > 0.0f)
+        params.rope.freq_scale = 1.0f / o->rope_scale;
     params.progress = on_progress;
     params.log = on_load_log;
     params.user = out;
@@ -163,8 +165,12 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
         return cli_fail_usage(
             "--model-draft %s: --spec-type says that no draft model is to be used", o->draft_model);
     struct cli_options of_draft = *o;
+    struct akunu_load_params defaults;
+    akunu_load_params_default(&defaults, sizeof defaults);
     of_draft.model = o->draft_model;
-    of_draft.override_kv = (struct cli_texts){ 0 };
+    of_draft.override_kv = (struct cli_texts){ 0 }; /* these are about the other model */
+    of_draft.load.rope = defaults.rope;
+    of_draft.rope_scale = 0.0f;
     of_draft.session.context = akunu_session_context(session);
     int code = cli_load_model(&of_draft, draft);
     if (code == CLI_EXIT_OK)

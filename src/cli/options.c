@@ -7,6 +7,8 @@
 static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL };
 /* In the order of enum akunu_prefill. */
 static const char *const prefills[] = { "auto", "own", "blas", NULL };
+/* In the order of enum akunu_rope_scaling. */
+static const char *const rope_scalings[] = { "model", "none", "linear", "yarn", NULL };
 /* In the order of enum akunu_speculation. */
 static const char *const speculations[] = { "auto", "none", "ngram-simple", "draft-simple", NULL };
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };

@@ -83,6 +83,7 @@ struct cli_options {
     struct cli_texts models; /* bench's -m */
     struct cli_texts override_kv;
     bool list_devices;
+    float rope_scale; /* inverse of load.rope.freq_scale; 0: not given */
 
     const char *prompt, *file, *ids;
     struct cli_texts texts; /* embed's -p */
@@ -173,6 +174,7 @@ enum cli_exclusive_group {
     CLI_EXCLUSIVE_TEMPLATE,
     CLI_EXCLUSIVE_SAMPLERS,
     CLI_EXCLUSIVE_GRAMMAR,
+    CLI_EXCLUSIVE_ROPE_SCALE,
     CLI_EXCLUSIVE_COUNT
 };
 

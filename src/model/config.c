@@ -165,6 +165,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_fast", 32.0f, &rope->beta_fast, error));
     AK_TRY(read_float(p, config, "rope.scaling.yarn_beta_slow", 1.0f, &rope->beta_slow, error));
     AK_TRY(read_float(p, config, "rope.scaling.attn_factor", 1.0f, &rope->magnitude, error));
+    rope->extrapolation = 1.0f;
     if (rope->original_context == 0 && config->naming == AK_PROVIDER_NAMING_HF)
         rope->original_context = config->context;
     if (find_key(p, config, "rope.scaling.type", key))

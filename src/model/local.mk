@@ -42,6 +42,7 @@ libak_la_SOURCES += \
 	src/model/registry.c \
 	src/model/roberta.c \
 	src/model/rope.c \
+	src/model/rope_override.c \
 	src/model/shared_expert.def \
 	src/model/smollm3.c \
 	src/model/validate.c

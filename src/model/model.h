@@ -50,6 +50,8 @@ struct ak_spec_rope {
     float factor, low_freq_factor, high_freq_factor;
     /* magnitude: factor of cosine and sine beside the scaling's own; beta_*: YaRN */
     float beta_fast, beta_slow, magnitude;
+    /* YaRN: share of the unscaled frequency in pairs that turn often */
+    float extrapolation;
     bool unrounded; /* YaRN: the ramp's ends are not rounded to whole pairs */
     uint32_t original_context;
 };
@@ -220,6 +222,9 @@ struct ak_spec_pooling {
 struct ak_spec {
     struct ak_spec_config config;
     struct ak_spec_rope rope;
+    /* the user's scaling, on top of Llama 3's or LongRoPE's divisors in `rope`; magnitude 0:
+     * none */
+    struct ak_spec_rope added_rope;
     const struct ak_family *family;
     struct ak_spec_descriptor descriptor;
     struct ak_spec_pooling pooling;
@@ -270,6 +275,9 @@ ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
                            struct ak_error *error);
 /* Runs all of these stages. The caller passes *out to ak_spec_clear(), after a failure too. */
 ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error);
+/* Replaces values of the rotation by those that the user asks for, before ak_spec_init_rope(). */
+ak_status ak_spec_override_rope(struct ak_spec *spec, const struct akunu_rope *asked,
+                                struct ak_error *error);
 /* Allocates inverse_frequencies and, for LongRoPE, short_frequencies; applies the file's
  * divisors. */
 ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
@@ -287,6 +295,9 @@ uint32_t ak_spec_gguf_pooling(enum akunu_pooling kind);
 bool ak_spec_has_rope_divisors(const struct ak_spec *spec, enum ak_role role);
 ak_status ak_spec_get_rope_divisors(const struct ak_provider *p, const struct ak_spec *spec,
                                     enum ak_role role, float *out, struct ak_error *error);
+
+/* Number of rotary tables in use; 0: no layer is rotated. */
+uint32_t ak_spec_count_rotations(const struct ak_spec_descriptor *d);
 
 /* YaRN's own factor of cosine and sine. */
 float ak_spec_yarn_magnitude(float factor);

@@ -52,6 +52,8 @@ static double scale_yarn(double frequency, uint32_t pair, const struct ak_spec_c
     high = fmin(rope->unrounded ? high : ceil(high), (double)config->rope_dims - 1.0);
     double ramp = ((double)pair - low) / fmax(high - low, 0.001);
     ramp = fmin(fmax(ramp, 0.0), 1.0);
+    if (rope->extrapolation != 1.0f)
+        ramp = 1.0 - (1.0 - ramp) * (double)rope->extrapolation;
     return frequency * (1.0 - ramp) + frequency / (double)rope->factor * ramp;
 }
 
@@ -153,7 +155,7 @@ static float compute_magnitude(const struct ak_spec_rope *rope)
            (rope->scaling == AK_SPEC_ROPE_YARN ? ak_spec_yarn_magnitude(rope->factor) : 1.0f);
 }
 
-static uint32_t count_tables(const struct ak_spec_descriptor *d)
+uint32_t ak_spec_count_rotations(const struct ak_spec_descriptor *d)
 {
     uint32_t local = d->local.rotation == AK_SPEC_ROTATE_NONE ? 0 : (uint32_t)d->local.rotation + 1;
     uint32_t global = d->global_every == 0 || d->global.rotation == AK_SPEC_ROTATE_NONE ?
@@ -198,7 +200,7 @@ ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
     static const struct ak_spec_rope plain = { .scaling = AK_SPEC_ROPE_PLAIN, .magnitude = 1.0f };
     const struct ak_spec_config *config = &spec->config;
     uint32_t n_pairs = config->rope_dims / 2;
-    spec->n_rotations = count_tables(&spec->descriptor);
+    spec->n_rotations = ak_spec_count_rotations(&spec->descriptor);
     spec->inverse_frequencies =
         ak_alloc((size_t)AK_SPEC_ROPE_TABLES_MAX * n_pairs, sizeof *spec->inverse_frequencies);
     if (!spec->inverse_frequencies)
@@ -206,12 +208,15 @@ ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
     for (uint32_t table = 0; table < spec->n_rotations; table++) {
         bool local = table == AK_SPEC_ROTATE_LOCAL;
         double base = (double)(local ? spec->descriptor.local_rope_base : config->rope_base);
-        const struct ak_spec_rope *rope = local ? &plain : &spec->rope;
-        spec->magnitude[table] = compute_magnitude(rope);
+        bool added = !local && spec->added_rope.magnitude > 0.0f;
+        const struct ak_spec_rope *rope = local ? &plain : &spec->rope,
+                                  *added_rope = added ? &spec->added_rope : &plain;
+        spec->magnitude[table] = compute_magnitude(rope) * compute_magnitude(added_rope);
         for (uint32_t i = 0; i < n_pairs; i++) {
             double frequency = ak_pow(base, -2.0 * (double)i / (double)config->rope_dims);
+            frequency = scale_frequency(frequency, i, config, rope);
             spec->inverse_frequencies[table * n_pairs + i] =
-                (float)scale_frequency(frequency, i, config, rope);
+                (float)scale_frequency(frequency, i, config, added_rope);
         }
     }
     return spec->n_rotations > 0 ? apply_divisors(p, spec, n_pairs, error) : AKUNU_OK;

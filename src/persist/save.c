@@ -53,6 +53,26 @@ static void add_override(struct ak_sha256 *h, const struct ak_meta *meta)
     }
 }
 
+static void add_float(struct ak_sha256 *h, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    add_number(h, bits);
+}
+
+/* Keys are kept rotated. */
+static void add_rope(struct ak_sha256 *h, const struct akunu_rope *rope)
+{
+    add_number(h, (uint64_t)rope->scaling);
+    add_number(h, rope->yarn_orig_ctx);
+    add_float(h, rope->freq_base);
+    add_float(h, rope->freq_scale);
+    add_float(h, rope->yarn_ext_factor);
+    add_float(h, rope->yarn_attn_factor);
+    add_float(h, rope->yarn_beta_fast);
+    add_float(h, rope->yarn_beta_slow);
+}
+
 void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
 {
     const struct ak_model *m = s->model;
@@ -71,6 +91,7 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
     add_number(&h, source.hash[1]);
     for (size_t i = 0; ak_meta_overrides_at(m->provider->overrides, i, &meta); i++)
         add_override(&h, &meta);
+    add_rope(&h, &m->rope);
     add_number(&h, shape->n_layers);
     add_number(&h, shape->n_kv_heads);
     add_number(&h, shape->head_dim);

@@ -83,6 +83,8 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
     AK_TRY(ak_spec_validate_config(&m->spec.config, &m->spec.rope, l->error));
     AK_TRY(ak_spec_describe(m->provider, &m->spec, l->error));
+    AK_TRY(ak_spec_override_rope(&m->spec, &l->params->rope, l->error));
+    m->rope = l->params->rope;
     AK_TRY(ak_spec_read_pooling(m->provider, &m->spec, &m->spec.pooling, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
     return report(l, AKUNU_STAGE_PROFILE, 1.0);

@@ -19,6 +19,7 @@ struct ak_model {
     struct ak_backend *backend;
     struct ak_provider *provider;
     struct ak_spec spec;
+    struct akunu_rope rope; /* what the user asked for in place of the file's values */
     struct ak_binding binding;
     struct ak_weights weights;
     struct ak_tokenizer *tokenizer;   /* NULL: the file has no vocabulary */

@@ -371,6 +371,52 @@ START_TEST(overrides_are_told_apart)
 }
 END_TEST
 
+/* Every value of the rotation that users give in place of the model's. */
+START_TEST(rotations_are_told_apart)
+{
+    static const struct {
+        size_t offset;
+        float value;
+    } values[] = {
+        { offsetof(struct akunu_rope, freq_base), 500.0f },
+        { offsetof(struct akunu_rope, freq_scale), 0.5f },
+        { offsetof(struct akunu_rope, yarn_ext_factor), 0.5f },
+        { offsetof(struct akunu_rope, yarn_attn_factor), 1.5f },
+        { offsetof(struct akunu_rope, yarn_beta_fast), 16.0f },
+        { offsetof(struct akunu_rope, yarn_beta_slow), 2.0f },
+    };
+    enum { N_VALUES = sizeof values / sizeof *values, SCALING = N_VALUES, CONTEXT, OWN };
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    char path[4096];
+    set_up_with(&f, "qwen3", AKUNU_KV_F16);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    text_of(&f, 0, 0, ids);
+    for (size_t kind = 0; kind <= OWN; kind++) {
+        struct akunu_load_params params;
+        akunu_load_params_default(&params, sizeof params);
+        params.n_threads = 1;
+        params.no_cache = true;
+        if (kind < N_VALUES)
+            memcpy((char *)&params.rope + values[kind].offset, &values[kind].value, sizeof(float));
+        else if (kind == SCALING)
+            params.rope.scaling = AKUNU_ROPE_SCALING_LINEAR;
+        else if (kind == CONTEXT)
+            params.rope.yarn_orig_ctx = 100;
+        struct akunu_model *model = akunu_model_load(golden_path("qwen3", ".gguf", path), &params);
+        ck_assert_msg(model != NULL, "%s", akunu_last_error());
+        struct akunu_session *session = open_session(&f, model, AKUNU_KV_F16, 1);
+        ck_assert_msg(check_same(&f, session, &cache, ids, SHORT) == 0, "kind %zu", kind);
+        keep_with(&f, session, &cache, ids);
+        ck_assert_uint_eq(check_same(&f, session, &cache, ids, SHORT), SHORT - 1);
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    ck_assert_int_eq(n_prompts(&f), OWN + 1);
+    tear_down(&f);
+}
+END_TEST
+
 static void write_copy(const char *path, const uint8_t *bytes, size_t n,
                        const struct timespec times[2])
 {
@@ -893,6 +939,7 @@ int main(void)
     tcase_set_timeout(told_apart, 300);
     tcase_add_test(told_apart, types_are_told_apart);
     tcase_add_loop_test(told_apart, overrides_are_told_apart, 0, N_OVERRIDES);
+    tcase_add_test(told_apart, rotations_are_told_apart);
     tcase_add_loop_test(told_apart, weights_are_told_apart, 0, 2);
     tcase_add_test(told_apart, rounding_is_told_apart);
     tcase_add_test(tests, longer_texts);
