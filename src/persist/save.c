@@ -92,6 +92,8 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
     for (size_t i = 0; ak_meta_overrides_at(m->provider->overrides, i, &meta); i++)
         add_override(&h, &meta);
     add_rope(&h, &m->rope);
+    /* LongRoPE: sessions of short contexts have frequencies of their own */
+    add_number(&h, m->spec.short_frequencies && s->kv.context <= m->spec.rope.original_context);
     add_number(&h, shape->n_layers);
     add_number(&h, shape->n_kv_heads);
     add_number(&h, shape->head_dim);

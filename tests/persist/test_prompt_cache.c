@@ -417,6 +417,34 @@ START_TEST(rotations_are_told_apart)
 }
 END_TEST
 
+/* LongRoPE rotates keys in another way where the context is at most the original one, 16. */
+START_TEST(contexts_are_told_apart)
+{
+    enum { N = 12 };
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    set_up_with(&f, "phi3", AKUNU_KV_F16);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    text_of(&f, 0, 0, ids);
+    for (uint32_t context = 16; context <= 48; context += 16) {
+        struct akunu_session_params params = golden_params(1, 32, AKUNU_KV_F16);
+        params.context = context;
+        params.max_sequences = 1;
+        struct akunu_session *session = akunu_session_new(f.model, &params);
+        ck_assert_msg(session != NULL, "%s", akunu_last_error());
+        ck_assert_uint_eq(count_restored(session, &cache, ids, N), context < 48 ? 0 : N - 1);
+        float *logits = malloc(f.n_vocab * sizeof *logits);
+        akunu_sequence sequence;
+        run(&f, session, NULL, ids, N, logits, &sequence);
+        ck_assert_int_eq(akunu_sequence_keep(session, sequence, N, &cache), AKUNU_OK);
+        akunu_session_free(session);
+        free(logits);
+    }
+    ck_assert_int_eq(n_prompts(&f), 2);
+    tear_down(&f);
+}
+END_TEST
+
 static void write_copy(const char *path, const uint8_t *bytes, size_t n,
                        const struct timespec times[2])
 {
@@ -940,6 +968,7 @@ int main(void)
     tcase_add_test(told_apart, types_are_told_apart);
     tcase_add_loop_test(told_apart, overrides_are_told_apart, 0, N_OVERRIDES);
     tcase_add_test(told_apart, rotations_are_told_apart);
+    tcase_add_test(told_apart, contexts_are_told_apart);
     tcase_add_loop_test(told_apart, weights_are_told_apart, 0, 2);
     tcase_add_test(told_apart, rounding_is_told_apart);
     tcase_add_test(tests, longer_texts);
