@@ -435,6 +435,7 @@ static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
         break;
     case AK_OP_ADD:
         r->n = c->params.add.n;
+        r->out_at += c->params.add.at;
         r->value = c->params.add.scale;
         break;
     case AK_OP_DIVIDE:

@@ -6,6 +6,7 @@ noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake
 	tests/api/failure.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
+check_PROGRAMS += tests/api/test_adapter
 check_PROGRAMS += tests/api/test_core
 check_PROGRAMS += tests/api/test_files
 check_PROGRAMS += tests/api/test_lifetime
@@ -37,6 +38,7 @@ check_PROGRAMS += tests/generate/test_stops
 check_PROGRAMS += tests/grammar/test_grammar
 check_PROGRAMS += tests/op/test_role
 check_PROGRAMS += tests/opencl/test_opencl
+check_PROGRAMS += tests/pack/test_adapter
 check_PROGRAMS += tests/pack/test_cache
 check_PROGRAMS += tests/persist/test_prompt_cache
 check_PROGRAMS += tests/quant/test_quant

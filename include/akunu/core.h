@@ -126,6 +126,12 @@ struct akunu_rope {
     float yarn_beta_fast, yarn_beta_slow; /* below 0: the model's, else 32 and 1 */
 };
 
+/* LoRA adapter: a GGUF file or a PEFT folder. */
+struct akunu_adapter {
+    const char *path;
+    float scale; /* multiplies what it adds; 0: it is checked, and not used */
+};
+
 /* $NAME: the environment variable, then the default. */
 struct akunu_load_params {
     size_t size;
@@ -158,6 +164,11 @@ struct akunu_load_params {
      * removed, none that a process has mapped. 0: a fifth of the disk; UINT64_MAX: no limit */
     uint64_t cache_limit;
     struct akunu_rope rope; /* AKUNU_ERROR_UNSUPPORTED for models without rotary positions */
+    /* adapters, of which the sum is added. They run beside the model's weights, which stay as they
+     * are. AKUNU_ERROR_FORMAT: not an adapter, or of other sizes than the model;
+     * AKUNU_ERROR_UNSUPPORTED: not a plain LoRA, or for another architecture */
+    const struct akunu_adapter *adapters;
+    size_t n_adapters;
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
 

@@ -115,9 +115,11 @@ static void add_linear(const struct ak_pack_weight *packed, struct totals *total
         rows += packed->parts[i].rows;
         stored += view_bytes(packed->parts[i].view);
     }
+    totals->token_bytes += ak_pack_read_bytes(packed);
+    if (packed->linear == AK_OP_LINEAR_ADAPTER)
+        return;
     totals->by_type[packed->type] += stored;
     totals->names[packed->type] = stored_name(packed->parts[0].view);
-    totals->token_bytes += ak_pack_read_bytes(packed);
     struct ak_backend_type_info cpu;
     ak_backend_list()[0]->type_info(packed->type, &cpu);
     if (packed->layer != AK_ROLE_NO_LAYER) {
@@ -231,7 +233,7 @@ enum akunu_status akunu_memory_report(const struct akunu_model *model,
         return ak_api_finish(&error);
     struct akunu_memory full = {
         .mapped = ak_provider_bytes(m->provider),
-        .packed = m->weights.block_bytes + m->weights.vector_bytes,
+        .packed = m->weights.block_bytes + m->weights.vector_bytes + m->weights.adapter_bytes,
         .kv = s ? s->kv.pool_bytes : 0,
         .scratch = s ? ak_session_scratch_bytes(s) : 0,
         .tokenizer = m->tokenizer ? ak_tok_memory_bytes(m->tokenizer) : 0,

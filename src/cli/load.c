@@ -61,8 +61,15 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     params.log = on_load_log;
     params.user = out;
     params.cache_limit = (uint64_t)((double)o->cache_limit * 1e9);
+    struct cli_adapters adapters;
+    code = cli_adapters_read(&o->adapters, &adapters);
+    if (code != CLI_EXIT_OK)
+        return code;
+    params.adapters = adapters.list;
+    params.n_adapters = adapters.n;
 
     out->model = akunu_model_load(out->path, &params);
+    cli_adapters_free(&adapters);
     cli_progress_end(&out->progress);
     if (!out->model)
         return cli_fail_library();
@@ -169,6 +176,7 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
     akunu_load_params_default(&defaults, sizeof defaults);
     of_draft.model = o->draft_model;
     of_draft.override_kv = (struct cli_texts){ 0 }; /* these are about the other model */
+    of_draft.adapters = (struct cli_texts){ 0 };
     of_draft.load.rope = defaults.rope;
     of_draft.rope_scale = 0.0f;
     of_draft.session.context = akunu_session_context(session);

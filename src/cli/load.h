@@ -40,6 +40,18 @@ void cli_unload(struct cli_model_session *loaded);
 /* Loads the vocabulary of -m alone; free *out if CLI_EXIT_OK is returned. */
 int cli_load_tokenizer(const struct cli_options *options, struct akunu_tokenizer **out);
 
+/* ---- Adapters: adapters.c ----------------------------------------------- */
+enum { CLI_MAX_ADAPTERS = 64 };
+struct cli_adapters {
+    struct akunu_adapter list[CLI_MAX_ADAPTERS];
+    size_t n;
+};
+
+/* Reads the values of --lora. Returns CLI_EXIT_OK, and *out is to be freed; or another code after a
+ * message. */
+int cli_adapters_read(const struct cli_texts *texts, struct cli_adapters *out);
+void cli_adapters_free(struct cli_adapters *adapters);
+
 /* ---- Model paths: model_path.c ------------------------------------------ */
 /* Resolves the name given to -m. */
 

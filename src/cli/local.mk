@@ -1,4 +1,5 @@
 # One line a topic.
+akunu_cli_SOURCES += src/cli/adapters.c
 akunu_cli_SOURCES += src/cli/answer.c src/cli/answer.h
 akunu_cli_SOURCES += src/cli/apply_template.c
 akunu_cli_SOURCES += src/cli/bench.c src/cli/bench.h

@@ -82,6 +82,7 @@ struct cli_options {
     const char *model;
     struct cli_texts models; /* bench's -m */
     struct cli_texts override_kv;
+    struct cli_texts adapters; /* FILE[:SCALE],… */
     bool list_devices;
     float rope_scale; /* inverse of load.rope.freq_scale; 0: not given */
 

@@ -79,15 +79,16 @@ static void step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     const struct ak_command *c = step->command;
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
     float scale = c->params.add.scale;
-    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->row_set);
+    uint32_t begin, end, n_rows = ak_cpu_rows(p, step->row_set), at = c->params.add.at;
     ak_cpu_chunk_rows(p, c->params.add.n, thread, &begin, &end);
     for (size_t t = 0; t < n_rows && end > begin; t++) {
-        prefetch_part(p, c->out, t, n_rows, begin, end);
+        const float *in = thread_part(p, c->in, t, begin);
+        float *out = thread_part(p, c->out, t, at + begin);
+        prefetch_part(p, c->out, t, n_rows, at + begin, at + end);
         if (scale == 1.0f)
-            k->add(thread_part(p, c->out, t, begin), thread_part(p, c->in, t, begin), end - begin);
+            k->add(out, in, end - begin);
         else
-            k->add_scaled(thread_part(p, c->out, t, begin), thread_part(p, c->in, t, begin), scale,
-                          end - begin);
+            k->add_scaled(out, in, scale, end - begin);
     }
 }
 

@@ -124,6 +124,8 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         fprintf(f, " %s n=%u", activations[c->params.activate.activation], c->params.activate.n);
         break;
     case AK_OP_ADD:
+        if (c->params.add.at > 0)
+            fprintf(f, " at=%u", c->params.add.at);
         fprintf(f, " n=%u", c->params.add.n);
         dump_nonzero(f, "scale", c->params.add.scale == 1.0f ? 0.0f : c->params.add.scale);
         break;

@@ -75,6 +75,28 @@ static bool linear_part(const void *weights, uint32_t packed, uint32_t i,
     return true;
 }
 
+static bool linear_adapter(const void *weights, enum ak_op_linear linear, int layer, uint32_t i,
+                           struct ak_weight_adapter *out)
+{
+    const struct ak_weights *w = weights;
+    uint32_t first, n;
+    ak_pack_find_linear(w, linear, layer, &first, &n);
+    for (uint32_t j = 0; j < w->n_adapters; j++) {
+        const struct ak_pack_adapter *adapter = &w->adapters[j];
+        if (adapter->packed < first || adapter->packed >= first + n || i-- > 0)
+            continue;
+        const struct ak_pack_part *part = &w->packed[adapter->packed].parts[adapter->part];
+        *out = (struct ak_weight_adapter){ .a = adapter->a,
+                                           .b = adapter->b,
+                                           .rank = w->packed[adapter->b].cols,
+                                           .offset = part->output_offset,
+                                           .n = part->rows,
+                                           .scale = adapter->scale };
+        return true;
+    }
+    return false;
+}
+
 /* ---- Table -------------------------------------------------------------- */
 ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights,
                          enum ak_build_variant variant, struct ak_table *out,
@@ -87,7 +109,8 @@ ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *we
                                        .vector_elems = vector_elems,
                                        .find_linear = find_linear,
                                        .linear_width = linear_width,
-                                       .linear_part = linear_part };
+                                       .linear_part = linear_part,
+                                       .linear_adapter = linear_adapter };
     struct ak_build_list list;
     *out = (struct ak_table){ 0 };
     AK_TRY(ak_build_commands(spec, &map, variant, &list, error));

@@ -141,6 +141,41 @@ void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linea
     add_command(b, c);
 }
 
+/* Emits y += scale · b · (a · x) for each adapter of an operator. The products with x come first,
+ * so that they share the activations of the operator's own. */
+static void add_adapters(struct ak_builder *b, ak_build_value x, ak_build_value y,
+                         enum ak_op_linear linear, int layer)
+{
+    const struct ak_weight_map *map = b->map;
+    struct ak_weight_adapter adapter;
+    uint32_t last = AK_OP_NONE; /* parts of a merged tensor share their a */
+    ak_build_value first = b->list->n_slots;
+    if (!map->linear_adapter)
+        return;
+    for (uint32_t i = 0; map->linear_adapter(map->weights, linear, layer, i, &adapter); i++) {
+        if (adapter.a == last)
+            continue;
+        struct ak_command c =
+            command_of(AK_OP_LINEAR, layer, x, add_slot(b, adapter.rank, row_set_of(b, x)));
+        c.weight = last = adapter.a;
+        add_command(b, c);
+    }
+    last = AK_OP_NONE;
+    for (uint32_t i = 0; map->linear_adapter(map->weights, linear, layer, i, &adapter); i++) {
+        first += last != AK_OP_NONE && adapter.a != last;
+        last = adapter.a;
+        ak_build_value z = add_slot(b, adapter.n, row_set_of(b, x));
+        struct ak_command c = command_of(AK_OP_LINEAR, layer, first, z);
+        c.weight = adapter.b;
+        add_command(b, c);
+        c = command_of(AK_OP_ADD, layer, z, y);
+        c.params.add = (struct ak_op_add_params){ .scale = adapter.scale,
+                                                  .at = adapter.offset,
+                                                  .n = adapter.n };
+        add_command(b, c);
+    }
+}
+
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                                int layer)
 {
@@ -157,6 +192,7 @@ ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_o
         c.params.linear.offset = part.offset;
         add_command(b, c);
     }
+    add_adapters(b, x, out, linear, layer);
     return out;
 }
 

@@ -22,6 +22,13 @@ struct ak_weight_part {
     uint32_t bias;   /* vector slot of the packed weight's bias; AK_OP_NONE: none */
 };
 
+/* What an adapter adds to n elements, from `offset` on, of an operator's output:
+ * scale · b · a · x, with a and b packed weights. */
+struct ak_weight_adapter {
+    uint32_t a, b, rank, offset, n;
+    float scale;
+};
+
 /* Access to a model's packed weights. dispatch/table.c fills it in, because packing comes after
  * this layer. */
 struct ak_weight_map {
@@ -38,6 +45,9 @@ struct ak_weight_map {
     /* part `i` of a packed weight: false past the last one */
     bool (*linear_part)(const void *weights, uint32_t packed, uint32_t i,
                         struct ak_weight_part *out);
+    /* adapter `i` of an operator: false past the last one. NULL: there are none */
+    bool (*linear_adapter)(const void *weights, enum ak_op_linear linear, int layer, uint32_t i,
+                           struct ak_weight_adapter *out);
 };
 
 /* What a pass gives: logits, tokens sampled from them, or the hidden states before the
@@ -79,7 +89,7 @@ void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linea
                         uint32_t part, enum ak_role weight, int layer, float eps);
 
 /* Output of a linear operator: all of its parts that the model has, side by side, each starting at
- * a multiple of 16 elements. Adds biases if the model has them. */
+ * a multiple of 16 elements. Adds biases if the model has them, and what adapters add. */
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                                int layer);
 

@@ -1,4 +1,5 @@
 libak_la_SOURCES += \
+	src/pack/adapter.c \
 	src/pack/bind.c \
 	src/pack/bind.h \
 	src/pack/bind_experts.c \

@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/thread.h"
+#include "weights/adapter.h"
 
 /* ---- Bind: every declared weight by exact name and shape ---------------- */
 struct ak_binding {
@@ -74,14 +75,25 @@ struct ak_pack_vector {
     float *data;
 };
 
+/* LoRA: what an adapter adds to a part of a packed weight, scale · b · a · x. */
+struct ak_pack_adapter {
+    uint32_t packed, part; /* the part's rows are those of b */
+    uint32_t a, b;         /* packed weights of AK_OP_LINEAR_ADAPTER */
+    float scale;
+};
+
 struct ak_weights {
-    struct ak_pack_weight *packed;
+    struct ak_pack_weight *packed; /* the model's, then adapters' */
     uint32_t n_packed;
     struct ak_pack_vector *vectors;
     uint32_t n_vectors;
     uint32_t *first_packed; /* [AK_OP_LINEAR_COUNT][layers]: first packed weight of each operator */
     uint32_t *widths;       /* same indices: output elements, parts padded to 16 */
     uint32_t n_layers;
+    struct ak_pack_adapter *adapters; /* in the order in which they are added */
+    uint32_t n_adapters;
+    struct ak_pack_adapter_block *adapter_blocks; /* values of the adapters (adapter.c) */
+    uint64_t adapter_bytes;
     const struct ak_view *embedding;
     /* [context, width]; NULL: no learned positions */
     const struct ak_view *positions;
@@ -99,6 +111,15 @@ struct ak_weights {
  * vectors as float32. Reads no weights. */
 ak_status ak_pack_plan(const struct ak_binding *binding, struct ak_backend *backend,
                        struct ak_weights *out, struct ak_error *error);
+
+/* Adds an adapter, with float32 copies of its matrices, to planned weights that are not packed yet.
+ * With the scale 0 it is only checked. Messages name the adapter's tensor. AKUNU_ERROR_FORMAT:
+ * another shape than the model's; AKUNU_ERROR_UNSUPPORTED: another architecture, or a weight that
+ * cannot have an adapter. */
+ak_status ak_pack_add_adapter(struct ak_weights *w, const struct ak_spec *spec,
+                              const struct ak_adapter *adapter, float scale,
+                              struct ak_error *error);
+void ak_pack_clear_adapters(struct ak_weights *w);
 
 /* Row `row` of a view of vectors (one, or one per expert) as floats; composed if quantized. */
 void ak_pack_read_vector(const struct ak_view *view, size_t row, float *out);

@@ -15,7 +15,8 @@ enum {
 /* Operators of layers come first, layer by layer; the others last. */
 static bool is_per_layer(enum ak_op_linear linear)
 {
-    return ak_role_has_layer(ak_op_linear_info(linear)->parts[0].weight);
+    const struct ak_op_linear_info *info = ak_op_linear_info(linear);
+    return info->n_parts > 0 && ak_role_has_layer(info->parts[0].weight);
 }
 
 static uint32_t operator_index(const struct ak_weights *w, enum ak_op_linear linear, int layer)
@@ -353,6 +354,7 @@ void ak_pack_clear(struct ak_weights *w)
         ak_pages_free(w->block, w->block_bytes);
     if (w->vector_block)
         ak_pages_free(w->vector_block, w->vector_capacity);
+    ak_pack_clear_adapters(w);
     ak_free(w->packed);
     ak_free(w->vectors);
     ak_free(w->first_packed);

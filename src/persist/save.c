@@ -73,6 +73,15 @@ static void add_rope(struct ak_sha256 *h, const struct akunu_rope *rope)
     add_float(h, rope->yarn_beta_slow);
 }
 
+static void add_adapter(struct ak_sha256 *h, const struct ak_model_adapter *adapter)
+{
+    add_number(h, adapter->bytes);
+    add_number(h, (uint64_t)adapter->mtime_ns);
+    add_number(h, adapter->hash[0]);
+    add_number(h, adapter->hash[1]);
+    add_float(h, adapter->scale);
+}
+
 void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
 {
     const struct ak_model *m = s->model;
@@ -94,6 +103,8 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
     add_rope(&h, &m->rope);
     /* LongRoPE: sessions of short contexts have frequencies of their own */
     add_number(&h, m->spec.short_frequencies && s->kv.context <= m->spec.rope.original_context);
+    for (size_t i = 0; i < m->n_adapters; i++)
+        add_adapter(&h, &m->adapters[i]);
     add_number(&h, shape->n_layers);
     add_number(&h, shape->n_kv_heads);
     add_number(&h, shape->head_dim);

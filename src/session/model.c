@@ -2,12 +2,14 @@
  * tables, packing, warm-up. Messages about the file's content begin with its name. */
 #include "session/model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backends/list.h"
 #include "base/available.h"
 #include "base/mem.h"
 #include "base/system.h"
+#include "base/utf8.h"
 #include "pack/cache.h"
 #include "session/calibration.h"
 #include "session/constraint.h"
@@ -119,6 +121,53 @@ static ak_status bind_weights(struct loader *l)
     AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
     return report(l, AKUNU_STAGE_VALIDATE, 1.0);
+}
+
+/* Checks an adapter and, unless its scale is 0, adds it to the planned weights. */
+static ak_status add_adapter(struct loader *l, const struct akunu_adapter *asked)
+{
+    struct ak_model *m = l->model;
+    struct ak_adapter adapter;
+    char shown[AK_SHOW_BYTES];
+    if (!asked->path)
+        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT, "an adapter has no path");
+    ak_show_path(asked->path, shown);
+    if (!isfinite(asked->scale))
+        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT,
+                       "%s: the adapter's scale is %g; expected a finite number", shown,
+                       (double)asked->scale);
+    ak_status status = ak_adapter_open(asked->path, &adapter, l->error);
+    if (status == AKUNU_OK) {
+        status = ak_pack_add_adapter(&m->weights, &m->spec, &adapter, asked->scale, l->error);
+        if (status != AKUNU_OK)
+            ak_error_prefix(l->error, shown);
+        if (status == AKUNU_OK && asked->scale != 0.0f)
+            m->adapters[m->n_adapters++] =
+                (struct ak_model_adapter){ .bytes = adapter.fingerprint.bytes,
+                                           .hash = { adapter.fingerprint.hash[0],
+                                                     adapter.fingerprint.hash[1] },
+                                           .mtime_ns = adapter.fingerprint.mtime_ns,
+                                           .scale = asked->scale };
+    }
+    ak_adapter_close(&adapter);
+    return status;
+}
+
+static ak_status add_adapters(struct loader *l)
+{
+    const struct akunu_load_params *params = l->params;
+    if (params->n_adapters == 0)
+        return AKUNU_OK;
+    if (!params->adapters)
+        return ak_fail(l->error, AKUNU_ERROR_ARGUMENT, "%zu adapters, and no list of them",
+                       params->n_adapters);
+    l->model->adapters = ak_alloc(params->n_adapters, sizeof *l->model->adapters);
+    if (!l->model->adapters)
+        return ak_fail_memory(l->error, "a list of adapters",
+                              params->n_adapters * sizeof *l->model->adapters);
+    for (size_t i = 0; i < params->n_adapters; i++)
+        AK_TRY(add_adapter(l, &params->adapters[i]));
+    return AKUNU_OK;
 }
 
 static ak_status make_tokenizer(struct loader *l)
@@ -261,6 +310,7 @@ static ak_status load(struct loader *l)
         ak_error_prefix(l->error, get_file_name(l->path));
         return status;
     }
+    AK_TRY(add_adapters(l));
     AK_TRY(build_tables(l));
     AK_TRY(pack_weights(l));
     if (l->params->warm_up)
@@ -310,6 +360,7 @@ void ak_model_free(struct ak_model *m)
     ak_model_trie_free(m->token_trie);
     ak_tok_free(m->tokenizer);
     ak_provider_close(m->provider);
+    ak_free(m->adapters);
     ak_free(m->profile_text);
     ak_free(m);
 }

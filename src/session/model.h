@@ -11,6 +11,13 @@
 
 struct ak_model_trie;
 
+/* Identifies an adapter in use, for cache keys. */
+struct ak_model_adapter {
+    uint64_t bytes, hash[2];
+    int64_t mtime_ns;
+    float scale;
+};
+
 struct ak_model {
     struct ak_refs refs;
     struct ak_backend_profile profile; /* measured values below the user's */
@@ -20,6 +27,8 @@ struct ak_model {
     struct ak_provider *provider;
     struct ak_spec spec;
     struct akunu_rope rope; /* what the user asked for in place of the file's values */
+    struct ak_model_adapter *adapters;
+    size_t n_adapters;
     struct ak_binding binding;
     struct ak_weights weights;
     struct ak_tokenizer *tokenizer;   /* NULL: the file has no vocabulary */

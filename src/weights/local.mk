@@ -1,4 +1,6 @@
 libak_la_SOURCES += \
+	src/weights/adapter.c \
+	src/weights/adapter.h \
 	src/weights/composed.c \
 	src/weights/composed.h \
 	src/weights/copies.c \
@@ -32,6 +34,7 @@ libak_la_SOURCES += \
 	src/weights/npy/npy.c \
 	src/weights/npy/npy.h \
 	src/weights/override.c \
+	src/weights/peft.c \
 	src/weights/provider.c \
 	src/weights/provider.h \
 	src/weights/stream.c \

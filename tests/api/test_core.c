@@ -70,6 +70,7 @@ START_TEST(defaults)
     ck_assert(!l.cpu && !l.n_threads && !l.strict && !l.warm_up && !l.no_cache && !l.cache_dir &&
               !l.progress && !l.log && !l.profile && !l.relaxed && l.prefill == 0 &&
               !l.override_kv && !l.backend && !l.device && l.n_gpu_layers == -1 && !l.cache_limit);
+    ck_assert(!l.adapters && !l.n_adapters);
     ck_assert(l.rope.scaling == AKUNU_ROPE_SCALING_MODEL && l.rope.freq_base == 0.0f &&
               l.rope.freq_scale == 0.0f && !l.rope.yarn_orig_ctx &&
               l.rope.yarn_ext_factor == -1.0f && l.rope.yarn_attn_factor == -1.0f &&

@@ -11,7 +11,7 @@ static void fine(ak_status status, const struct ak_error *error)
     ck_assert_msg(status == AKUNU_OK, "%s", error->message);
 }
 
-static struct ak_model *load(const char *name)
+static struct ak_model *load(const char *name, const struct akunu_adapter *adapter)
 {
     char path[4096];
     struct ak_error error = { 0 };
@@ -21,6 +21,8 @@ static struct ak_model *load(const char *name)
     params.no_cache = true;
     params.n_threads = 2;
     params.backend = "cpu";
+    params.adapters = adapter;
+    params.n_adapters = adapter ? 1 : 0;
     fine(ak_model_load(golden_path(name, ".gguf", path), &params, &model, &error), &error);
     return model;
 }
@@ -36,7 +38,8 @@ static struct ak_backend *open_cpu(void)
 }
 
 /* The same model, whose layers from `split_layer` on are another backend's. */
-static struct ak_model *split_model(struct ak_model *model, uint32_t split_layer)
+static struct ak_model *split_model(struct ak_model *model, uint32_t split_layer,
+                                    const struct akunu_adapter *adapter)
 {
     struct ak_error error = { 0 };
     struct ak_model *split = calloc(1, sizeof *split);
@@ -46,6 +49,13 @@ static struct ak_model *split_model(struct ak_model *model, uint32_t split_layer
                                &error),
          &error);
     fine(ak_pack_plan(&model->binding, split->backend, &split->weights, &error), &error);
+    if (adapter) {
+        struct ak_adapter opened;
+        fine(ak_adapter_open(adapter->path, &opened, &error), &error);
+        fine(ak_pack_add_adapter(&split->weights, &model->spec, &opened, adapter->scale, &error),
+             &error);
+        ak_adapter_close(&opened);
+    }
     struct ak_pack_job job = { .weights = &split->weights, .backend = split->backend };
     fine(ak_pool_create(1, &job.pool, &error), &error);
     fine(ak_pack_weights(&job, &error), &error);
@@ -115,37 +125,49 @@ static void embed(struct ak_model *model, const akunu_token *ids, float *out)
     ak_session_free(session);
 }
 
-START_TEST(same_bits)
+/* The model on one backend, and split before each layer. */
+static void check_splits(const char *name, const struct akunu_adapter *adapter)
 {
     static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
     struct golden_text text;
     akunu_token ids[N];
     int32_t sampled, sampled_again;
     struct ak_backend_counts counts, counts_again;
-    struct ak_model *model = load(golden_at(_i)->name);
+    struct ak_model *model = load(name, adapter);
     ck_assert_uint_le(model->spec.config.width, 512);
-    golden_read_text(golden_at(_i)->name, &text);
+    golden_read_text(name, &text);
     for (size_t i = 0; i < N; i++)
         ids[i] = text.ids[i % (text.n_prompt + text.n_greedy)];
     run_text(model, ids, want, &sampled, &counts);
     embed(model, ids, pooled[0]);
     for (uint32_t split_layer = 1; split_layer < model->spec.config.n_layers; split_layer++) {
-        struct ak_model *split = split_model(model, split_layer);
+        struct ak_model *split = split_model(model, split_layer, adapter);
         run_text(split, ids, got, &sampled_again, &counts_again);
         embed(split, ids, again[0]);
         ck_assert_msg(memcmp(want, got, 3 * model->spec.config.vocab_size * sizeof *want) == 0,
-                      "%s, split before layer %u: other logits", golden_at(_i)->name,
-                      (unsigned)split_layer);
+                      "%s, split before layer %u: other logits", name, (unsigned)split_layer);
         ck_assert_int_eq(sampled, sampled_again);
         ck_assert_uint_eq(counts.gemv, counts_again.gemv);
         ck_assert_uint_eq(counts.skinny, counts_again.skinny);
         ck_assert_uint_eq(counts.gemm, counts_again.gemm);
         ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0,
-                      "%s, split before layer %u: another embedding", golden_at(_i)->name,
-                      (unsigned)split_layer);
+                      "%s, split before layer %u: another embedding", name, (unsigned)split_layer);
         free_split(split);
     }
     ak_model_free(model);
+}
+
+START_TEST(same_bits)
+{
+    check_splits(golden_at(_i)->name, NULL);
+}
+END_TEST
+
+START_TEST(adapters)
+{
+    char path[4096];
+    struct akunu_adapter adapter = { golden_path("../adapters/", "llama.gguf", path), 1 };
+    check_splits("llama-f32", &adapter);
 }
 END_TEST
 
@@ -164,7 +186,7 @@ START_TEST(encoders)
     for (int i = 0; i < 32; i++)
         ids[i] = i + 5;
     embed(model, ids, want[0]);
-    struct ak_model *split = split_model(model, 1);
+    struct ak_model *split = split_model(model, 1, NULL);
     embed(split, ids, got[0]);
     ck_assert_mem_eq(want, got, 2 * model->spec.config.width * sizeof(float));
     free_split(split);
@@ -236,6 +258,7 @@ int main(void)
     TCase *tests = tcase_create("split");
     tcase_set_timeout(tests, 600);
     tcase_add_loop_test(tests, same_bits, 0, golden_count());
+    tcase_add_test(tests, adapters);
     tcase_add_test(tests, encoders);
     tcase_add_test(tests, capacity);
     suite_add_tcase(suite, tests);

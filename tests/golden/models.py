@@ -23,10 +23,12 @@ TYPES = {"attn_q": "q4_1", "attn_k": "q5_0", "attn_v": "q8_0", "attn_output": "q
          "ffn_down": "q5_1", "output.weight": "q5_k", "token_embd": "q3_k"}
 
 
-def forward(path, ids):
-    """Logits [T, vocab] of a GGUF of the architecture llama (rotation of neighbors)."""
+def forward(path, ids, change=None):
+    """Logits [T, vocab] of a GGUF of the architecture llama (rotation of neighbors); `change` edits its weights first."""
     reader = gguf.GGUFReader(path)
     weights = {t.name: gguf.quants.dequantize(t.data, t.tensor_type).astype(np.float64).reshape(t.shape[::-1]) for t in reader.tensors}
+    if change:
+        change(weights)
     meta = {k.removeprefix("llama."): f.contents() for k, f in reader.fields.items() if k.startswith("llama.")}
     heads, kv_heads, eps = meta["attention.head_count"], meta["attention.head_count_kv"], meta["attention.layer_norm_rms_epsilon"]
     dim, n = meta["attention.key_length"], len(ids)

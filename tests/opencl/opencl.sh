@@ -37,7 +37,7 @@ cat "$work/out"
 grep -q "no such thing" "$work/out" || fail "names the device that is not there"
 
 AKUNU_TEST_DEVICE=1 ./tests/opencl/test_opencl_host || failed=1
-for program in session/test_load api/test_model weights/test_hf_quant; do
+for program in session/test_load api/test_model api/test_adapter pack/test_adapter weights/test_hf_quant; do
     AKUNU_BACKEND=opencl AKUNU_TEST_FEW=1 CK_RUN_CASE=any "./tests/$program" || failed=1
 done
 exit $failed

@@ -445,6 +445,53 @@ START_TEST(contexts_are_told_apart)
 }
 END_TEST
 
+/* Adapters, their scales, and their order, which is that of sums. */
+START_TEST(adapters_are_told_apart)
+{
+    char paths[2][4096], path[4096];
+    golden_path("../adapters/", "llama.gguf", paths[0]);
+    golden_path("../adapters/", "llama-peft", paths[1]);
+    const struct {
+        size_t n;
+        struct akunu_adapter adapters[2];
+        bool is_base;
+    } kinds[] = { { 0, { { 0 } }, false },
+                  { 1, { { paths[0], 1 } }, false },
+                  { 1, { { paths[1], 1 } }, false },
+                  { 1, { { paths[0], 0.5f } }, false },
+                  { 2, { { paths[0], 1 }, { paths[1], 1 } }, false },
+                  { 2, { { paths[1], 1 }, { paths[0], 1 } }, false },
+                  { 2, { { paths[0], 0 }, { paths[1], 0 } }, true } };
+    enum { N_MODELS = sizeof kinds / sizeof *kinds };
+    struct fixture f;
+    akunu_token ids[PROMPT];
+    set_up_with(&f, "llama-f32", AKUNU_KV_F16);
+    struct akunu_prompt_cache cache = cache_of(&f);
+    text_of(&f, 0, 0, ids);
+    for (size_t kind = 0; kind < N_MODELS; kind++) {
+        struct akunu_load_params params;
+        akunu_load_params_default(&params, sizeof params);
+        params.n_threads = 1;
+        params.no_cache = true;
+        params.adapters = kinds[kind].adapters;
+        params.n_adapters = kinds[kind].n;
+        struct akunu_model *model =
+            akunu_model_load(golden_path("llama-f32", ".gguf", path), &params);
+        ck_assert_msg(model != NULL, "%s", akunu_last_error());
+        struct akunu_session *session = open_session(&f, model, AKUNU_KV_F16, 1);
+        ck_assert_msg(check_same(&f, session, &cache, ids, SHORT) ==
+                          (kinds[kind].is_base ? SHORT - 1 : 0),
+                      "kind %zu", kind);
+        keep_with(&f, session, &cache, ids);
+        ck_assert_uint_eq(check_same(&f, session, &cache, ids, SHORT), SHORT - 1);
+        akunu_session_free(session);
+        akunu_model_free(model);
+    }
+    ck_assert_int_eq(n_prompts(&f), N_MODELS - 1);
+    tear_down(&f);
+}
+END_TEST
+
 static void write_copy(const char *path, const uint8_t *bytes, size_t n,
                        const struct timespec times[2])
 {
@@ -968,6 +1015,7 @@ int main(void)
     tcase_add_test(told_apart, types_are_told_apart);
     tcase_add_loop_test(told_apart, overrides_are_told_apart, 0, N_OVERRIDES);
     tcase_add_test(told_apart, rotations_are_told_apart);
+    tcase_add_test(told_apart, adapters_are_told_apart);
     tcase_add_test(told_apart, contexts_are_told_apart);
     tcase_add_loop_test(told_apart, weights_are_told_apart, 0, 2);
     tcase_add_test(told_apart, rounding_is_told_apart);

@@ -905,6 +905,33 @@ START_TEST(same_logits)
 }
 END_TEST
 
+/* Adapters of both naming conventions, whose rows are in another order where GGUF permutes the
+ * model's. */
+START_TEST(same_logits_with_adapters)
+{
+    static float a[GOLDEN_TOKENS * GOLDEN_VOCAB], b[GOLDEN_TOKENS * GOLDEN_VOCAB];
+    static const char *const names[] = { "llama.gguf", "llama-peft" };
+    struct test_folder folder = test_folder_begin();
+    char path[4096], of_adapter[4096];
+    convert("llama-f32", &folder, 0);
+    struct akunu_adapter adapter = { golden_path("../adapters/", names[_i], of_adapter), 1 };
+    struct akunu_load_params params;
+    akunu_load_params_default(&params, sizeof params);
+    params.no_cache = true;
+    params.adapters = &adapter;
+    params.n_adapters = 1;
+    struct akunu_model *gguf = akunu_model_load(golden_path("llama-f32", ".gguf", path), &params),
+                       *hf = akunu_model_load(folder.path, &params);
+    ck_assert_msg(gguf && hf, "%s", akunu_last_error());
+    run(gguf, "llama-f32", a);
+    run(hf, "llama-f32", b);
+    check_near(names[_i], a, b, 1e-11);
+    akunu_model_free(gguf);
+    akunu_model_free(hf);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* ---- Folders that transformers saved ------------------------------------ */
 static const char *stored_name(int i)
 {
@@ -1394,6 +1421,7 @@ int main(void)
     tcase_add_test(tests, hostile_headers);
     tcase_add_test(tests, hostile_configs);
     tcase_add_loop_test(tests, same_logits, 0, 2 * N_FOLDER_GOLDENS);
+    tcase_add_loop_test(tests, same_logits_with_adapters, 0, 2);
     tcase_add_loop_test(tests, converted, 0, N_FOLDER_GOLDENS + N_STORED_FOLDERS);
     tcase_add_loop_test(tests, shapes_alone, 0, 3);
     tcase_add_loop_test(tests, stored_folders, 0, N_STORED_FOLDERS);
