@@ -56,6 +56,27 @@ AKUNU_API bool akunu_tokenizer_is_control(const struct akunu_tokenizer *tokenize
 /* The model's beginning-of-sequence token; -1: it has none. */
 AKUNU_API akunu_token akunu_tokenizer_bos(const struct akunu_tokenizer *tokenizer);
 
+/* Special tokens by their purpose. */
+enum akunu_special_token {
+    AKUNU_TOKEN_BOS = 1, /* begins a text */
+    AKUNU_TOKEN_EOS = 2, /* ends a text */
+    AKUNU_TOKEN_EOT = 3, /* ends a turn of a conversation; may be the same token as EOS */
+    AKUNU_TOKEN_PAD = 4, /* fills up short texts in batches of other programs */
+    /* Fill-in-the-middle. A prompt is PREFIX, the text before the gap, SUFFIX, the text after it,
+     * MIDDLE; some models expect the suffix first. The model then writes the middle. */
+    AKUNU_TOKEN_FIM_PREFIX = 5,
+    AKUNU_TOKEN_FIM_SUFFIX = 6,
+    AKUNU_TOKEN_FIM_MIDDLE = 7,
+    AKUNU_TOKEN_FIM_PAD = 8,
+    AKUNU_TOKEN_FIM_REPO = 9, /* before the name of a repository */
+    AKUNU_TOKEN_FIM_FILE = 10 /* before the name of a file */
+};
+
+/* The special token for a purpose, as the model's files say, else found by its usual names; -1: the
+ * model has none. A text may end with other tokens too: akunu_tokenizer_is_end knows them all. */
+AKUNU_API akunu_token akunu_tokenizer_special(const struct akunu_tokenizer *tokenizer,
+                                              enum akunu_special_token purpose);
+
 /* Converts a stream of tokens to text; never splits a UTF-8 character. */
 struct akunu_stream;
 AKUNU_API struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer,

@@ -168,6 +168,12 @@ akunu_token akunu_tokenizer_bos(const struct akunu_tokenizer *tokenizer)
     return tokenizer ? ak_tok_bos(tokenizer->inner) : -1;
 }
 
+akunu_token akunu_tokenizer_special(const struct akunu_tokenizer *tokenizer,
+                                    enum akunu_special_token purpose)
+{
+    return tokenizer ? ak_tok_special(tokenizer->inner, purpose) : -1;
+}
+
 struct akunu_stream {
     struct ak_tok_stream *inner;
 };

@@ -27,10 +27,10 @@ static const struct family {
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Spellings of the tokens after which a model goes on with something else. */
-enum { SPELLINGS_MAX = 4 };
+enum { SPELLINGS_MAX = 5 };
 static const char *const endings[AK_VOCAB_FIM_COUNT][SPELLINGS_MAX] = {
     [AK_VOCAB_FIM_PAD] = { "<|fim_pad|>", "<fim_pad>", "<fim-pad>" },
-    [AK_VOCAB_FIM_REPO] = { "<|repo_name|>", "<repo_name>", "<reponame>" },
+    [AK_VOCAB_FIM_REPO] = { "<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<reponame>", "<fim-repo>" },
     [AK_VOCAB_FIM_FILE] = { "<|file_sep|>", "<|file_separator|>", "<file_sep>", "<filename>" },
 };
 

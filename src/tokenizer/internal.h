@@ -33,9 +33,9 @@ struct ak_tokenizer {
     bool byte_level; /* byte-level BPE, else SentencePiece BPE */
     /* what each token decodes to: a space is a space, however the vocabulary writes it */
     struct ak_tok_bytes token_bytes;
-    uint8_t *token_flags;      /* per token */
-    int32_t byte_tokens[256];  /* token of each single byte; -1: none */
-    int32_t bos, eos, unknown; /* -1: none */
+    uint8_t *token_flags;                    /* per token */
+    int32_t byte_tokens[256];                /* token of each single byte; -1: none */
+    int32_t bos, eos, eot, padding, unknown; /* -1: none */
     bool add_bos, add_eos;
     int32_t fim[AK_VOCAB_FIM_COUNT]; /* fill-in-the-middle; -1: none */
     struct ak_tok_specials specials;
@@ -152,6 +152,10 @@ void ak_tok_find_fim(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 
 /* Marks the tokens that end a text. t->fim must be filled in. */
 void ak_tok_mark_ends(struct ak_tokenizer *t, const struct ak_vocab *vocab);
+
+/* special_tokens.c: finds the tokens for end of turn and padding. Call it after the ends are
+ * marked. */
+void ak_tok_find_special_tokens(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 
 static inline uint8_t ak_tok_kind(const struct ak_tokenizer *t, uint32_t id)
 {

@@ -319,17 +319,20 @@ static void mark_end(struct ak_tokenizer *t, const json_t *id)
         t->token_flags[value] |= AK_TOK_END_FLAG;
 }
 
-static void mark_ends(struct ak_tokenizer *t, const json_t *generation)
+/* Marks the ends and finds the other special tokens. */
+static void find_specials(struct ak_tokenizer *t, const json_t *config, const json_t *generation)
 {
-    const struct ak_vocab none = { .eot = -1 };
+    struct ak_vocab named = ak_vocab_none;
     const json_t *ids = json_object_get(generation, "eos_token_id");
 
-    ak_tok_find_fim(t, &none);
-    ak_tok_mark_ends(t, &none);
+    ak_tok_find_fim(t, &named);
+    ak_tok_mark_ends(t, &named);
     if (!json_is_array(ids))
         mark_end(t, ids);
     for (size_t i = 0; i < json_array_size(ids); i++)
         mark_end(t, json_array_get(ids, i));
+    named.padding = find_token(t, config, "pad_token");
+    ak_tok_find_special_tokens(t, &named);
 }
 
 static ak_status parse(struct ak_text bytes, const char *name, json_t **out, struct ak_error *error)
@@ -357,7 +360,7 @@ static ak_status load_all(struct ak_tok_json_loader *m, const struct ak_tok_file
         m->t->eos = find_token(m->t, config, "eos_token");
         if (m->t->bos < 0 && m->t->pipeline->n_prefix > 0)
             m->t->bos = m->t->pipeline->prefix_ids[0];
-        mark_ends(m->t, generation);
+        find_specials(m->t, config, generation);
     }
     json_decref(config);
     json_decref(generation);

@@ -23,6 +23,7 @@ libak_la_SOURCES += \
 	src/tokenizer/regex.c \
 	src/tokenizer/rules.c \
 	src/tokenizer/sentencepiece.c \
+	src/tokenizer/special_tokens.c \
 	src/tokenizer/specials.c \
 	src/tokenizer/split.c \
 	src/tokenizer/spm.c \

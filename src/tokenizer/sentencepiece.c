@@ -233,15 +233,13 @@ static ak_status read_model(struct reader r, struct model *m, struct ak_error *e
 ak_status ak_tok_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out,
                                     struct ak_error *error)
 {
-    struct model m = { .type = TYPE_UNIGRAM };
+    struct model m = { .type = TYPE_UNIGRAM, .vocab = ak_vocab_none };
 
     /* Defaults of sentencepiece_model.proto. The format does not state which tokens are added: BPE
      * models by convention add BOS, Unigram models EOS. */
     m.vocab.unknown = 0;
     m.vocab.bos = 1;
     m.vocab.eos = 2;
-    m.vocab.eot = m.vocab.separator = m.vocab.padding = m.vocab.cls = m.vocab.mask = -1;
-    m.vocab.add_bos = m.vocab.add_eos = m.vocab.lowercase = m.vocab.strip_accents = -1;
     m.vocab.add_space_prefix = m.vocab.remove_extra_whitespaces = 1;
     *out = NULL;
     ak_status status = read_model((struct reader){ bytes.bytes, bytes.bytes + bytes.n }, &m, error);

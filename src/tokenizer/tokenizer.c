@@ -197,6 +197,7 @@ static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, stru
     AK_TRY(load_specials(t, vocab, error));
     ak_tok_find_fim(t, vocab);
     ak_tok_mark_ends(t, vocab);
+    ak_tok_find_special_tokens(t, vocab);
     return AKUNU_OK;
 }
 

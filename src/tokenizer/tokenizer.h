@@ -46,6 +46,7 @@ uint64_t ak_tok_memory_bytes(const struct ak_tokenizer *t); /* heap bytes held *
 bool ak_tok_is_end(const struct ak_tokenizer *t, int32_t token);
 bool ak_tok_is_control(const struct ak_tokenizer *t, int32_t token);
 int32_t ak_tok_bos(const struct ak_tokenizer *t); /* -1: none */
+int32_t ak_tok_special(const struct ak_tokenizer *t, enum akunu_special_token purpose); /* same */
 
 /* ---- Fill-in-the-middle: fim.c ------------------------------------------ */
 /* Id of a token for fill-in-the-middle: the file's, else the one of a known spelling; -1: none. */

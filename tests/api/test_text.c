@@ -136,6 +136,24 @@ START_TEST(infill_prompts)
     ck_assert_int_eq(akunu_tokenizer_encode_infill(NULL, &infill, ids, 6), -1);
     akunu_tokenizer_free(t);
     akunu_tokenizer_free(plain);
+START_TEST(special_tokens)
+{
+    static const char *const stated[] = { "tokenizer.ggml.eos_token_id=int:414",
+                                          "tokenizer.ggml.padding_token_id=int:413",
+                                          "tokenizer.ggml.prefix_token_id=int:8",
+                                          "tokenizer.ggml.middle_token_id=int:9",
+                                          "tokenizer.ggml.fim_mid_token_id=int:10",
+                                          "tokenizer.ggml.fim_suf_token_id=int:416", /* none */
+                                          NULL };
+    static const akunu_token expected[] = { -1, -1, START, END, 413, 8, -1, 10, -1, -1, -1, -1 };
+    struct akunu_tokenizer *t = akunu_tokenizer_load_with(test_path("model.gguf"), stated);
+    ck_assert_msg(t != NULL, "%s", akunu_last_error());
+    for (int i = -1; i < (int)(sizeof expected / sizeof *expected); i++) {
+        akunu_token found = akunu_tokenizer_special(t, (enum akunu_special_token)i);
+        ck_assert_msg(found == (i < 0 ? -1 : expected[i]), "%d: %d", i, found);
+        ck_assert_int_eq(akunu_tokenizer_special(NULL, (enum akunu_special_token)i), -1);
+    }
+    akunu_tokenizer_free(t);
 }
 END_TEST
 
@@ -704,6 +722,7 @@ int main(void)
     tcase_add_test(t, tokenizers);
     tcase_add_test(t, tokenizers_refuse);
     tcase_add_test(t, infill_prompts);
+    tcase_add_test(t, special_tokens);
     tcase_add_test(t, streams);
     tcase_add_test(t, schemas);
     tcase_add_test(t, checking);

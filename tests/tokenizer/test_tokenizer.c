@@ -723,6 +723,47 @@ START_TEST(ends_of_harmony)
 }
 END_TEST
 
+/* What the file states comes first, then names; a name that ends no text is no end of a turn, and an
+ * ordinary token is no marker. */
+START_TEST(special_tokens_by_name)
+{
+    static const struct ak_text tokens[] = {
+        { "<|end|>", 7 },       { "<|return|>", 10 },    { "<|call|>", 8 },
+        { "<fim-prefix>", 12 }, { "<fim_prefix>", 12 },  { "<fim_suffix>", 12 },
+        { "<|file_sep|>", 12 }, { "<|repo_name|>", 13 }, { "<fim_middle>", 12 },
+    };
+    static const int64_t stated[AK_VOCAB_FIM_COUNT] = { 3, -1, -1, -1, -1, -1 };
+    int32_t types[] = { 3, 3, 3, 3, 3, 4, 3, 3, 3 };
+    struct ak_vocab vocab = ak_vocab_none;
+    vocab.model = text_of("gpt2");
+    vocab.pre = text_of("gpt-2");
+    vocab.tokens = tokens;
+    vocab.types = types;
+    vocab.merges = tokens; /* none */
+    vocab.n_tokens = 9;
+    vocab.padding = 9; /* outside */
+    struct ak_tokenizer *t = create(&vocab);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_EOT), 1);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_PAD), -1);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_FIM_PREFIX), 4);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_FIM_SUFFIX), 5);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_FIM_MIDDLE), 8);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_FIM_REPO), 7);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_FIM_FILE), 6);
+    ak_tok_free(t);
+    vocab.eot = 2;
+    vocab.fim = stated;
+    types[8] = 1;
+    vocab.padding = 8;
+    t = create(&vocab);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_EOT), 2);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_PAD), 8);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_FIM_PREFIX), 3);
+    ck_assert_int_eq(ak_tok_special(t, AKUNU_TOKEN_FIM_SUFFIX), -1);
+    ak_tok_free(t);
+}
+END_TEST
+
 /* ---- SentencePiece by hand ---------------------------------------------- */
 /* The whole array, and its beginning without pieces that span words. */
 static const struct ak_text hand_tokens[] = {
@@ -940,6 +981,7 @@ int main(void)
     tcase_add_test(tcase, what_is_added);
     tcase_add_test(tcase, what_ends_a_text);
     tcase_add_test(tcase, ends_of_harmony);
+    tcase_add_test(tcase, special_tokens_by_name);
     tcase_add_test(tcase, sentencepiece_rules);
     tcase_add_test(tcase, merges_that_are_there_twice);
     tcase_add_test(tcase, merges_without_a_token);

@@ -271,15 +271,21 @@ START_TEST(files_beside_it)
         .tokenizer = text_of(
             WITH("\"added_tokens\":[{\"id\":2,\"content\":\"<s>\",\"special\":true},{\"id\":3,"
                  "\"content\":\"<e>\","
-                 "\"special\":true},{\"id\":4,\"content\":\"<|im_end|>\",\"special\":true}]")),
-        .config = text_of("{\"bos_token\":\"<s>\",\"eos_token\":{\"content\":\"<e>\"}}"),
+                 "\"special\":true},{\"id\":4,\"content\":\"<|im_end|>\",\"special\":true},"
+                 "{\"id\":5,\"content\":\"[PREFIX]\",\"normalized\":true},"
+                 "{\"id\":6,\"content\":\"[SUFFIX]\",\"normalized\":false}]")),
+        .config = text_of("{\"bos_token\":\"<s>\",\"eos_token\":{\"content\":\"<e>\"},"
+                          "\"pad_token\":\"<e>\"}"),
         .generation = text_of("{\"eos_token_id\":[0,77]}"),
     };
     struct ak_tokenizer *t;
     struct ak_error error = { 0 };
 
     ck_assert_msg(ak_tok_from_json(&files, &t, &error) == AKUNU_OK, "%s", error.message);
+    static const int32_t special[] = { -1, 2, 3, 4, 3, 5, 6, -1, -1, -1, -1, -1 };
     ck_assert_int_eq(ak_tok_bos(t), 2);
+    for (int i = 0; i < 12; i++)
+        ck_assert_int_eq(ak_tok_special(t, (enum akunu_special_token)i), special[i]);
     for (int32_t id = 0; id < 5; id++) {
         ck_assert(ak_tok_is_end(t, id) == (id == 0 || id >= 3));
         ck_assert(ak_tok_is_control(t, id) == (id >= 2));
