@@ -7,6 +7,7 @@ noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
 check_PROGRAMS += tests/api/test_adapter
+check_PROGRAMS += tests/api/test_complete
 check_PROGRAMS += tests/api/test_core
 check_PROGRAMS += tests/api/test_files
 check_PROGRAMS += tests/api/test_lifetime

@@ -422,6 +422,8 @@ struct akunu_result {
     double prompt_seconds;          /* until the first token is sampled */
     double generate_seconds;        /* from then on */
     uint64_t n_drafted, n_accepted; /* drafted tokens, and those accepted */
+    /* akunu_session_complete: tokens of the prompt that were in the sequence, and not run again */
+    uint64_t n_kept;
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is allocated per token. A token

@@ -222,6 +222,43 @@ AKUNU_API char *akunu_template_render(const struct akunu_template *chat,
 /* Frees a text returned to the caller. NULL allowed. */
 AKUNU_API void akunu_text_free(char *text);
 
+/* ---- Text in, text out -------------------------------------------------- */
+/* What a text is to the model. */
+enum akunu_prompt_form {
+    AKUNU_PROMPT_AUTO = 0,    /* a message if the model has a chat template, else raw */
+    AKUNU_PROMPT_MESSAGE = 1, /* a user's message, which the model answers */
+    AKUNU_PROMPT_RAW = 2      /* the beginning of a text, which the model continues */
+};
+
+struct akunu_completion {
+    size_t size;
+    enum akunu_prompt_form form;   /* AKUNU_PROMPT_AUTO */
+    const char *system;            /* system message before the user's, ends with NUL; NULL: none */
+    const struct akunu_chat *chat; /* a whole conversation in place of a text; NULL: a text */
+    const struct akunu_template *chat_template; /* NULL: the model's */
+    const struct akunu_generation *generation;  /* NULL: defaults */
+};
+AKUNU_API void akunu_completion_default(struct akunu_completion *completion, size_t size);
+
+/* Answers or continues a text of n_bytes bytes, or a conversation: makes the prompt, tokenizes it,
+ * runs it and generates. completion may be NULL: defaults. With completion->chat, text is NULL and
+ * n_bytes 0. Control tokens written in a text become those tokens.
+ *
+ * Pass the whole text or conversation each time. Tokens at the beginning of the sequence that equal
+ * the prompt's are kept, its other tokens are removed, and the rest of the prompt is run. sequence
+ * -1: one that the call makes and frees.
+ *
+ * on_piece, cancel, user and result are those of akunu_session_generate.
+ * AKUNU_ERROR_ARGUMENT: a text and a conversation, or neither; a system message without a user's; a
+ * message is not UTF-8; an empty prompt. AKUNU_ERROR_CONTEXT: the message has both counts.
+ * AKUNU_ERROR_UNSUPPORTED: the model has no vocabulary, or is an encoder. Also every error of
+ * akunu_template_render. */
+AKUNU_API enum akunu_status
+akunu_session_complete(struct akunu_session *session, akunu_sequence sequence, const char *text,
+                       size_t n_bytes, const struct akunu_completion *completion,
+                       akunu_piece_fn *on_piece, akunu_cancel_fn *cancel, void *user,
+                       struct akunu_result *result);
+
 /* ---- Tool calls and reasoning ------------------------------------------- */
 /* Parses a reply while it is generated: reasoning, content, and tool calls in the model's format.
  *

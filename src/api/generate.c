@@ -1,5 +1,5 @@
-/* akunu_session_generate and akunu_session_generate_parallel: completes the parameters
- * with defaults and begins the call in both sessions. */
+/* akunu_session_generate, akunu_session_generate_parallel and akunu_session_complete: completes the
+ * parameters with defaults and begins the call in both sessions. */
 #include "generate/generate.h"
 
 #include "api/handles.h"
@@ -137,5 +137,77 @@ enum akunu_status akunu_session_generate_parallel(
     }
     if (begin_call(&call, session, ids, n_ids, generation, cancel, user, &error) == AKUNU_OK)
         run_parallel(&call.request, n, on_piece, sequences, results, &error);
+    return end_call(&call, session, &error);
+}
+
+/* ---- Text in, text out -------------------------------------------------- */
+void akunu_completion_default(struct akunu_completion *completion, size_t size)
+{
+    static const struct akunu_completion full = { .form = AKUNU_PROMPT_AUTO };
+    ak_api_give_default(completion, size, &full, sizeof full);
+}
+
+/* Removes what the sequence has after its common beginning with the prompt. The prompt's last token
+ * always runs, for its logits. */
+static ak_status keep_prefix(struct ak_gen_request *request, uint64_t *n_kept,
+                             struct ak_error *error)
+{
+    const struct ak_session_kv_sequence *found;
+    AK_TRY(ak_session_find(request->session, request->sequence, &found, error));
+    uint32_t n = 0;
+    while (n < found->length && n + 1 < request->n_ids && found->tokens[n] == request->ids[n])
+        n++;
+    AK_TRY(ak_session_rewind(request->session, request->sequence, n, error));
+    request->ids += n;
+    request->n_ids -= n;
+    *n_kept = n;
+    return AKUNU_OK;
+}
+
+static ak_status complete(struct ak_gen_request *request, struct akunu_result *full,
+                          struct ak_error *error)
+{
+    int32_t own = -1;
+    uint64_t n_kept = 0;
+    if (request->sequence < 0) {
+        AK_TRY(ak_session_sequence_new(request->session, &own, error));
+        request->sequence = own;
+    }
+    ak_status status = keep_prefix(request, &n_kept, error);
+    if (status == AKUNU_OK) {
+        status = ak_gen_run(request, full, error);
+        full->n_kept = n_kept;
+    }
+    if (own >= 0)
+        ak_session_kv_sequence_free(&request->session->kv, own);
+    return status;
+}
+
+enum akunu_status akunu_session_complete(struct akunu_session *session, akunu_sequence sequence,
+                                         const char *text, size_t n_bytes,
+                                         const struct akunu_completion *completion,
+                                         akunu_piece_fn *on_piece, akunu_cancel_fn *cancel,
+                                         void *user, struct akunu_result *result)
+{
+    struct ak_error error = { 0 };
+    struct akunu_result full = { .stop = AKUNU_STOP_CALLBACK };
+    struct akunu_completion copy;
+    struct call call;
+    int32_t *ids = NULL;
+    size_t n_ids = 0;
+    akunu_completion_default(&copy, sizeof copy);
+    if (give_results(result, &full, 1, &error) != AKUNU_OK ||
+        ak_api_copy_in(&copy, sizeof copy, completion, "akunu_completion", &error) != AKUNU_OK)
+        return ak_api_finish(&error);
+    if (begin_call(&call, session, NULL, 0, copy.generation, cancel, user, &error) == AKUNU_OK &&
+        ak_api_make_prompt(session, text, n_bytes, &copy, &ids, &n_ids, &error) == AKUNU_OK) {
+        call.request.sequence = sequence;
+        call.request.on_piece = on_piece;
+        call.request.ids = ids;
+        call.request.n_ids = n_ids;
+        complete(&call.request, &full, &error);
+        give_results(result, &full, 1, NULL);
+    }
+    ak_free(ids);
     return end_call(&call, session, &error);
 }

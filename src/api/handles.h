@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "session/model.h"
 #include "session/session.h"
+#include "template/template.h"
 #include "tokenizer/tokenizer.h"
 #include "weights/provider.h"
 
@@ -24,7 +25,8 @@ struct akunu_model {
 
 struct akunu_session {
     struct ak_session *inner;
-    _Atomic int state; /* session.c */
+    struct ak_tmpl_set *templates; /* the model's, for prompt.c; NULL: not read yet */
+    _Atomic int state;             /* session.c */
 };
 
 /* Begins a call. Returns the session behind the handle; NULL, with the error set, if the handle is
@@ -37,6 +39,12 @@ enum akunu_status ak_api_end(struct akunu_session *session, const struct ak_sess
 
 /* A handle that borrows a provider, which must outlive it; NULL if out of memory. */
 struct akunu_file *ak_api_lend_file(struct ak_provider *provider);
+
+/* ---- Prompts: prompt.c -------------------------------------------------- */
+/* Makes the ids of the prompt that akunu_session_complete runs. The caller frees *ids. */
+ak_status ak_api_make_prompt(struct akunu_session *session, const char *text, size_t n_bytes,
+                             const struct akunu_completion *completion, int32_t **ids,
+                             size_t *n_ids, struct ak_error *error);
 
 /* ---- Errors: error.c ---------------------------------------------------- */
 /* The last error of the calling thread. */

@@ -9,6 +9,7 @@ libak_la_SOURCES += \
 	src/api/handles.h \
 	src/api/model.c \
 	src/api/profile.c \
+	src/api/prompt.c \
 	src/api/prompt_cache.c \
 	src/api/registry.c \
 	src/api/roofline.c \

@@ -42,6 +42,7 @@ struct akunu_session *akunu_session_new(const struct akunu_model *model,
 
 static void destroy(struct akunu_session *session)
 {
+    ak_tmpl_free(session->templates);
     ak_session_free(session->inner);
     ak_free(session);
 }

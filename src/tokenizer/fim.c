@@ -30,7 +30,8 @@ enum { N_FAMILIES = sizeof families / sizeof *families };
 enum { SPELLINGS_MAX = 5 };
 static const char *const endings[AK_VOCAB_FIM_COUNT][SPELLINGS_MAX] = {
     [AK_VOCAB_FIM_PAD] = { "<|fim_pad|>", "<fim_pad>", "<fim-pad>" },
-    [AK_VOCAB_FIM_REPO] = { "<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<reponame>", "<fim-repo>" },
+    [AK_VOCAB_FIM_REPO] = { "<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<reponame>",
+                            "<fim-repo>" },
     [AK_VOCAB_FIM_FILE] = { "<|file_sep|>", "<|file_separator|>", "<file_sep>", "<filename>" },
 };
 

@@ -148,6 +148,8 @@ static void try_all(struct listener *l)
     ck_assert_int_eq(
         akunu_session_generate_parallel(s, sequences, 2, &id, 1, NULL, NULL, NULL, NULL, NULL),
         AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(akunu_session_complete(s, l->sequence, "a", 1, NULL, NULL, NULL, NULL, NULL),
+                     AKUNU_ERROR_BUSY);
     ck_assert_int_eq(akunu_session_embed(s, &text, 1, NULL, NULL, NULL, out), AKUNU_ERROR_BUSY);
     ck_assert_ptr_null(akunu_session_logits(s, 0));
     ck_assert_int_eq(akunu_sequence_new(s), -1);

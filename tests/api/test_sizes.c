@@ -57,6 +57,12 @@ static bool count_piece(akunu_token token, const char *text, size_t n_bytes, voi
     return true;
 }
 
+static bool stop_at_once(akunu_token token, const char *text, size_t n_bytes, void *user)
+{
+    count_piece(token, text, n_bytes, user);
+    return false;
+}
+
 START_TEST(generating)
 {
     const akunu_token ids[] = { 5, 6, 7 };
@@ -87,6 +93,14 @@ START_TEST(generating)
     ck_assert_uint_eq(result->size, sizeof *result);
     ck_assert_uint_eq(result->n_prompt, 3);
     ck_assert_int_ge(n_pieces, (int)result->n_generated);
+
+    WITH_DEFAULTS(completion, completion);
+    ck_assert(completion->form == AKUNU_PROMPT_AUTO && !completion->system);
+    n_pieces = 0;
+    ck_assert_msg(akunu_session_complete(session, sequence, "a", 1, completion, stop_at_once, NULL,
+                                         &n_pieces, result) == AKUNU_OK,
+                  "%s", akunu_last_error());
+    ck_assert(n_pieces == 1 && result->n_generated == 1);
 
     WITH_DEFAULTS(embedding, embedding);
     FILLED_BY_LIBRARY(model_info, info);
