@@ -369,6 +369,11 @@ struct akunu_reasoning {
 };
 AKUNU_API void akunu_reasoning_default(struct akunu_reasoning *reasoning, size_t size);
 
+/* The n_vocab logits from which a token of completion number `index` is sampled (0 unless there are
+ * parallel completions). The function may change them: INFINITY forces a token, -INFINITY forbids
+ * it. Valid until it returns. */
+typedef void akunu_logits_fn(size_t index, float *logits, size_t n_vocab, void *user);
+
 struct akunu_generation {
     size_t size;
     int64_t max_tokens;                    /* -1: until the text or the context ends */
@@ -401,6 +406,11 @@ struct akunu_generation {
 
     /* NULL: reasoning has no budget. A grammar that does not allow `closing` ends the budget. */
     const struct akunu_reasoning *reasoning;
+
+    /* Unless NULL, called once for each token, in the order of the text, before the grammar, the
+     * bias and the samplers. It gets the same `user`. A function that changes nothing leaves the
+     * text the same. Log-probabilities are those of the logits before it. */
+    akunu_logits_fn *on_logits;
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation, size_t size);
 

@@ -92,6 +92,11 @@ struct akunu_sampler;
 AKUNU_API struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model,
                                                   const struct akunu_sampling *sampling);
 AKUNU_API void akunu_sampler_free(struct akunu_sampler *sampler);
+/* A copy in the same state, grammar included: both sample the same from the same logits. NULL if
+ * out of memory, or if sampler is NULL. */
+AKUNU_API struct akunu_sampler *akunu_sampler_clone(const struct akunu_sampler *sampler);
+/* Returns to the state after akunu_sampler_new, with the same seed: for the next text. */
+AKUNU_API enum akunu_status akunu_sampler_reset(struct akunu_sampler *sampler);
 /* The seed in use, to reproduce a text. */
 AKUNU_API uint64_t akunu_sampler_seed(const struct akunu_sampler *sampler);
 /* Adds a token of the context, for the penalties. */

@@ -1,8 +1,9 @@
-/* Samplers behind handles, for programs that run passes themselves: sample, accept,
+/* Samplers behind handles, for programs that run passes themselves: sample, accept, clone, reset,
  * log-probabilities. */
 #include <string.h>
 
 #include "api/handles.h"
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "sample/sampler.h"
 #include "session/constraint.h"
@@ -10,6 +11,8 @@
 struct akunu_sampler {
     struct ak_sampler *inner;
     struct ak_session_constraint constraint;
+    struct ak_grammar *grammar; /* the constraint's, which keeps it alive; NULL: none */
+    struct ak_buffer text;      /* with a grammar: the sampled tokens, from which clones catch up */
 };
 
 void akunu_sampling_default(struct akunu_sampling *sampling, size_t size)
@@ -63,6 +66,7 @@ static ak_status create(const struct akunu_model *model, const struct akunu_samp
     if (sampling.grammar)
         AK_TRY(ak_session_constraint_begin(model->inner, sampling.grammar->inner,
                                            &sampler->constraint, error));
+    sampler->grammar = sampling.grammar ? sampling.grammar->inner : NULL;
     return ak_sample_create(&sampling, model->inner->spec.config.vocab_size,
                             model->inner->tokenizer, &sampler->inner, error);
 }
@@ -88,8 +92,66 @@ void akunu_sampler_free(struct akunu_sampler *sampler)
     if (!sampler)
         return;
     ak_session_constraint_end(&sampler->constraint);
+    ak_buffer_free(&sampler->text);
     ak_sample_free(sampler->inner);
     ak_free(sampler);
+}
+
+/* Adds a token to the text that the grammar has seen. */
+static ak_status accept_text(struct akunu_sampler *sampler, int32_t token, struct ak_error *error)
+{
+    bool allowed;
+    if (!sampler->grammar)
+        return AKUNU_OK;
+    AK_TRY(ak_buffer_add(&sampler->text, (const char *)&token, sizeof token, error));
+    return ak_grammar_matcher_accept_token(sampler->constraint.matcher, token, &allowed, error);
+}
+
+static ak_status copy_state(const struct akunu_sampler *sampler, struct akunu_sampler *out,
+                            struct ak_error *error)
+{
+    AK_TRY(ak_sample_clone(sampler->inner, &out->inner, error));
+    out->grammar = sampler->grammar;
+    if (out->grammar)
+        AK_TRY(ak_session_constraint_begin(sampler->constraint.model, out->grammar,
+                                           &out->constraint, error));
+    for (size_t at = 0; at < sampler->text.n; at += sizeof(int32_t)) {
+        int32_t token;
+        memcpy(&token, sampler->text.bytes + at, sizeof token);
+        AK_TRY(accept_text(out, token, error));
+    }
+    return AKUNU_OK;
+}
+
+struct akunu_sampler *akunu_sampler_clone(const struct akunu_sampler *sampler)
+{
+    struct ak_error error = { 0 };
+    struct akunu_sampler *out = ak_alloc(1, sizeof *out);
+    if (!out)
+        ak_fail_memory(&error, "a sampler", sizeof *out);
+    else if (!sampler)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the sampler is NULL");
+    else
+        copy_state(sampler, out, &error);
+    if (error.status == AKUNU_OK)
+        return out;
+    ak_api_finish(&error);
+    akunu_sampler_free(out);
+    return NULL;
+}
+
+enum akunu_status akunu_sampler_reset(struct akunu_sampler *sampler)
+{
+    struct ak_error error = { 0 };
+    if (!sampler) {
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the sampler is NULL");
+        return ak_api_finish(&error);
+    }
+    ak_sample_reset(sampler->inner);
+    sampler->text.n = 0;
+    if (sampler->grammar)
+        ak_grammar_matcher_reset(sampler->constraint.matcher, &error);
+    return ak_api_finish(&error);
 }
 
 uint64_t akunu_sampler_seed(const struct akunu_sampler *sampler)
@@ -106,12 +168,9 @@ void akunu_sampler_accept(struct akunu_sampler *sampler, akunu_token token)
 static ak_status sample(struct akunu_sampler *sampler, const float *logits, int32_t *token,
                         struct ak_error *error)
 {
-    bool allowed;
     AK_TRY(
         ak_session_constraint_sample(&sampler->constraint, sampler->inner, logits, token, error));
-    return sampler->constraint.matcher ? ak_grammar_matcher_accept_token(
-                                             sampler->constraint.matcher, *token, &allowed, error) :
-                                         AKUNU_OK;
+    return accept_text(sampler, *token, error);
 }
 
 akunu_token akunu_sampler_sample(struct akunu_sampler *sampler, const float *logits)

@@ -3,6 +3,7 @@
 #include "generate/completion.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/gumbel.h"
 
@@ -25,8 +26,13 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
     if (c->on_logprobs)
         AK_TRY(ak_sample_logprobs_init(&c->logprobs, generation->n_top_logprobs,
                                        model->spec.config.vocab_size, error));
+    c->on_logits = generation->on_logits;
+    if (c->on_logits)
+        c->edited_logits = ak_alloc(model->spec.config.vocab_size, sizeof *c->edited_logits);
+    if (c->on_logits && !c->edited_logits)
+        return ak_fail_memory(error, "logits", model->spec.config.vocab_size * sizeof(float));
     c->uses_gumbel = ak_sample_matches_gumbel(c->sampler) && !c->constraint.matcher;
-    c->samples_on_backend = c->uses_gumbel && !c->on_logprobs;
+    c->samples_on_backend = c->uses_gumbel && !c->on_logprobs && !c->on_logits;
     c->gumbel = (struct ak_gumbel_params){ .temperature = generation->sampling->temperature,
                                            .seed = ak_sample_random_bits(c->sampler) };
     return AKUNU_OK;
@@ -34,7 +40,7 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
 
 uint32_t ak_gen_completion_n_best(const struct ak_gen_completion *c)
 {
-    if (c->on_logprobs || c->constraint.matcher)
+    if (c->on_logprobs || c->on_logits || c->constraint.matcher)
         return 0;
     if (c->uses_gumbel)
         return c->gumbel.temperature > 0.0f ? 0 : 1;
@@ -48,6 +54,7 @@ void ak_gen_completion_clear(struct ak_gen_completion *c)
     ak_gen_stops_clear(&c->stops);
     ak_sample_free(c->sampler);
     ak_sample_logprobs_release(&c->logprobs);
+    ak_free(c->edited_logits);
 }
 
 void ak_gen_completion_add_context(struct ak_gen_completion *c, const int32_t *ids, size_t n)
@@ -77,12 +84,24 @@ ak_status ak_gen_completion_find_closing(struct ak_gen_completion *c, int32_t *t
     return AKUNU_OK;
 }
 
+/* The logits as the host changes them. */
+static const float *edit_logits(struct ak_gen_completion *c, const float *logits)
+{
+    size_t n_vocab = c->session->model->spec.config.vocab_size;
+    if (!c->on_logits)
+        return logits;
+    memcpy(c->edited_logits, logits, n_vocab * sizeof *logits);
+    c->on_logits(c->index, c->edited_logits, n_vocab, c->host_user);
+    return c->edited_logits;
+}
+
 ak_status ak_gen_completion_sample(struct ak_gen_completion *c, const float *logits, int32_t *token,
                                    struct ak_error *error)
 {
     AK_TRY(ak_gen_completion_find_closing(c, token, error));
     if (*token < 0)
-        AK_TRY(ak_session_constraint_sample(&c->constraint, c->sampler, logits, token, error));
+        AK_TRY(ak_session_constraint_sample(&c->constraint, c->sampler, edit_logits(c, logits),
+                                            token, error));
     record_logprobs(c, logits, *token);
     return AKUNU_OK;
 }
@@ -95,9 +114,10 @@ ak_status ak_gen_completion_sample_at(struct ak_gen_completion *c, const float *
         ak_gen_reasoning_forced(&c->reasoning) >= 0)
         return ak_gen_completion_sample(c, logits, token, error);
     *token = -1;
+    const float *edited = edit_logits(c, logits);
     for (uint32_t i = 0; i < c->session->model->spec.config.vocab_size; i++) {
         float score =
-            ak_gumbel_score(logits[i], c->gumbel.temperature, c->gumbel.seed, position, i);
+            ak_gumbel_score(edited[i], c->gumbel.temperature, c->gumbel.seed, position, i);
         if (score > best) {
             best = score;
             *token = (int32_t)i;
@@ -142,7 +162,7 @@ static ak_status report_token(struct ak_gen_completion *c, struct ak_error *erro
         AK_TRY(ak_tok_stream_push(c->stream, c->token, &text, &n_bytes, error));
     AK_TRY(ak_gen_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
     if (c->on_logprobs)
-        c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->logprobs_user);
+        c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->host_user);
     if (c->on_piece && !c->on_piece(c->token, text, n_bytes, c->user))
         end_text(c, AKUNU_STOP_CALLBACK);
     else if (stopped)

@@ -52,10 +52,13 @@ struct ak_gen_completion {
     struct ak_gumbel_params gumbel; /* fixed for the text; the noise depends on the position */
     akunu_piece_fn *on_piece;       /* NULL allowed */
     akunu_logprobs_fn *on_logprobs; /* NULL allowed */
-    void *user;
+    akunu_logits_fn *on_logits;     /* NULL allowed */
+    void *user;                     /* of on_piece */
+    void *host_user;                /* of the other callbacks */
+    size_t index;                   /* number of a parallel completion; else 0 */
+    float *edited_logits;           /* [vocabulary], for on_logits; NULL without it */
     struct ak_sample_logprobs logprobs; /* of the token sampled last, if requested */
     float logprob;
-    void *logprobs_user;
     int32_t token; /* sampled last; not in the sequence yet */
     bool ended;    /* result->stop says why */
     struct akunu_result *result;

@@ -247,7 +247,7 @@ ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *
                         .sequence = request->sequence,
                         .on_piece = request->on_piece,
                         .user = request->user,
-                        .logprobs_user = request->user,
+                        .host_user = request->user,
                         .result = result },
     };
     *result = (struct akunu_result){ .size = sizeof *result, .stop = AKUNU_STOP_CALLBACK };

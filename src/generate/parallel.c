@@ -156,7 +156,8 @@ static void init_completions(struct parallel *c, akunu_completion_fn *on_choice,
                                                         .sequence = i == 0 ? first : -1,
                                                         .on_piece = on_choice ? on_piece : NULL,
                                                         .user = &c->callbacks[i],
-                                                        .logprobs_user = c->request->user,
+                                                        .host_user = c->request->user,
+                                                        .index = i,
                                                         .result = &results[i] };
     }
 }

@@ -3,6 +3,7 @@ libak_la_SOURCES += \
 	src/sample/candidates.c \
 	src/sample/candidates.h \
 	src/sample/chain.c \
+	src/sample/clone.c \
 	src/sample/distribution.c \
 	src/sample/dry.c \
 	src/sample/dry_breakers.c \

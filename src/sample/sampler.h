@@ -29,6 +29,11 @@ ak_status ak_sample_create(const struct akunu_sampling *sampling, uint32_t n_voc
                            const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
                            struct ak_error *error);
 void ak_sample_free(struct ak_sampler *s); /* NULL allowed */
+/* A copy in the same state. The caller frees *out. */
+ak_status ak_sample_clone(const struct ak_sampler *s, struct ak_sampler **out,
+                          struct ak_error *error);
+/* Returns to the state after creation, with the same seed. */
+void ak_sample_reset(struct ak_sampler *s);
 
 uint64_t ak_sample_seed(const struct ak_sampler *s);
 
