@@ -14,6 +14,7 @@ check_PROGRAMS += tests/api/test_lifetime
 check_PROGRAMS += tests/api/test_model
 check_PROGRAMS += tests/api/test_rope
 check_PROGRAMS += tests/api/test_sampler
+check_PROGRAMS += tests/api/test_shared
 check_PROGRAMS += tests/api/test_sizes
 check_PROGRAMS += tests/api/test_text
 check_PROGRAMS += tests/backend/test_profile

@@ -175,6 +175,12 @@ AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_
 /* Loads the model at `path`. params may be NULL. */
 AKUNU_API struct akunu_model *akunu_model_load(const char *path,
                                                const struct akunu_load_params *params);
+/* The same from a file that is open for reading, whatever its name: a GGUF file in one part, read
+ * from its beginning wherever the descriptor stands. The descriptor stays the caller's, who may
+ * close it after the call. A file without a name (deleted, or a memfd) is packed into memory,
+ * without the packed cache. AKUNU_ERROR_ARGUMENT: fd is not open. AKUNU_ERROR_FORMAT: not a regular
+ * file, not readable, or not GGUF. AKUNU_ERROR_UNSUPPORTED: a part of a split file. */
+AKUNU_API struct akunu_model *akunu_model_load_fd(int fd, const struct akunu_load_params *params);
 /* What was made from the model keeps working. */
 AKUNU_API void akunu_model_free(struct akunu_model *model);
 
@@ -221,6 +227,22 @@ AKUNU_API const struct akunu_tokenizer *akunu_model_tokenizer(const struct akunu
 /* The file it came from, for its metadata and tensors. Lives with the model. */
 AKUNU_API const struct akunu_file *akunu_model_file(const struct akunu_model *model);
 
+/* ---- Thread pools ------------------------------------------------------- */
+/* Threads that several sessions share (akunu_session_params.pool), so that ten sessions do not
+ * start ten times as many threads as there are cores. Sessions that share a pool run one pass at a
+ * time: the others wait for it, also in other threads. The calling thread works too, as thread 0.
+ * Any number of threads may use a pool at once. */
+struct akunu_pool;
+
+/* n_threads includes the calling thread; 0: $AKUNU_THREADS, the physical cores. cpus as in
+ * akunu_session_params, NULL allowed. AKUNU_ERROR_ARGUMENT: more than 4096 threads, or a CPU that
+ * this process lacks. AKUNU_ERROR_MEMORY: a thread cannot be started. */
+AKUNU_API struct akunu_pool *akunu_pool_new(unsigned n_threads, const char *cpus);
+/* Sessions that use the pool keep it alive. */
+AKUNU_API void akunu_pool_free(struct akunu_pool *pool);
+/* Number of threads; 0: pool is NULL. */
+AKUNU_API unsigned akunu_pool_threads(const struct akunu_pool *pool);
+
 /* ---- Sessions ----------------------------------------------------------- */
 /* Sequences, their KV cache, and the memory of a pass. A session runs one call at a time: another,
  * from a callback or from another thread, fails with AKUNU_ERROR_BUSY and changes nothing.
@@ -249,6 +271,9 @@ struct akunu_session_params {
     /* CPUs to pin threads to, as "0-3,8": thread i to entry i. Thread 0 is the calling thread,
      * which the caller pins. NULL: no pinning */
     const char *cpus;
+    /* threads shared with other sessions; n_threads is then 0 or the pool's, and cpus NULL. NULL:
+     * threads of its own */
+    struct akunu_pool *pool;
 };
 AKUNU_API void akunu_session_params_default(struct akunu_session_params *params, size_t size);
 /* params may be NULL. The session keeps the model alive. */

@@ -8,6 +8,7 @@ libak_la_SOURCES += \
 	src/api/grammar.c \
 	src/api/handles.h \
 	src/api/model.c \
+	src/api/pool.c \
 	src/api/profile.c \
 	src/api/prompt.c \
 	src/api/prompt_cache.c \

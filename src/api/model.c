@@ -1,4 +1,5 @@
-/* akunu_model_load, akunu_model_free and what a model is: architecture, sizes, types and bytes. */
+/* akunu_model_load, akunu_model_load_fd, akunu_model_free and what a model is: architecture, sizes,
+ * types and bytes. */
 #include "api/handles.h"
 
 #include "backends/list.h"
@@ -41,15 +42,15 @@ void akunu_load_params_default(struct akunu_load_params *params, size_t size)
     ak_api_give_default(params, size, &full, sizeof full);
 }
 
-static ak_status load(const char *path, const struct akunu_load_params *given,
+/* path NULL: the file of descriptor `fd`. */
+static ak_status load(const char *path, int fd, const struct akunu_load_params *given,
                       struct akunu_model *model, struct ak_error *error)
 {
     struct akunu_load_params params;
     akunu_load_params_default(&params, sizeof params);
-    if (!path)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_load_params", error));
-    AK_TRY(ak_model_load(path, &params, &model->inner, error));
+    AK_TRY(path ? ak_model_load(path, &params, &model->inner, error) :
+                  ak_model_load_fd(fd, &params, &model->inner, error));
 
     const struct ak_spec_config *config = &model->inner->spec.config;
     model->tokenizer.inner = model->inner->tokenizer;
@@ -61,19 +62,35 @@ static ak_status load(const char *path, const struct akunu_load_params *given,
     return AKUNU_OK;
 }
 
-struct akunu_model *akunu_model_load(const char *path, const struct akunu_load_params *params)
+static struct akunu_model *load_handle(const char *path, int fd,
+                                       const struct akunu_load_params *params)
 {
     struct ak_error error = { 0 };
     struct akunu_model *model = ak_alloc(1, sizeof *model);
     if (!model)
         ak_fail_memory(&error, "a model", sizeof *model);
     else
-        load(path, params, model, &error);
+        load(path, fd, params, model, &error);
     if (error.status == AKUNU_OK)
         return model;
     ak_api_finish(&error);
     akunu_model_free(model);
     return NULL;
+}
+
+struct akunu_model *akunu_model_load(const char *path, const struct akunu_load_params *params)
+{
+    struct ak_error error = { 0 };
+    if (path)
+        return load_handle(path, -1, params);
+    ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no path is given");
+    ak_api_finish(&error);
+    return NULL;
+}
+
+struct akunu_model *akunu_model_load_fd(int fd, const struct akunu_load_params *params)
+{
+    return load_handle(NULL, fd, params);
 }
 
 void akunu_model_free(struct akunu_model *model)

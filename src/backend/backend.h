@@ -56,9 +56,11 @@ uint64_t ak_kv_state_offset(const struct ak_kv_shape *shape, uint32_t sequence);
 struct ak_backend_table_options {
     unsigned n_threads;
     const struct ak_cpus *cpus; /* CPUs to pin threads to; NULL: the system places them */
-    uint32_t context;           /* tokens of a sequence, at most */
-    uint32_t max_tokens;        /* tokens of a pass, at most */
-    uint32_t max_logits;        /* rows of logits of a pass, at most */
+    /* shared pool of n_threads, pinned already; NULL: the table gets a pool of its own */
+    struct ak_pool *pool;
+    uint32_t context;    /* tokens of a sequence, at most */
+    uint32_t max_tokens; /* tokens of a pass, at most */
+    uint32_t max_logits; /* rows of logits of a pass, at most */
     struct ak_kv_shape kv;
 };
 

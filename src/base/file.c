@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -72,6 +74,7 @@ static ak_status map_file(int fd, const char *path, struct ak_file *file, struct
     file->bytes = (uint64_t)st.st_size;
     file->device = (uint64_t)st.st_dev;
     file->inode = (uint64_t)st.st_ino;
+    file->has_name = st.st_nlink > 0;
     file->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     if (file->bytes == 0)
         return AKUNU_OK;
@@ -105,6 +108,40 @@ ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *e
     ak_status status = map_file(fd, path, out, error);
     if (!out->data)
         close(fd);
+    if (status != AKUNU_OK)
+        ak_file_close(out);
+    return status;
+}
+
+/* The name that the system knows for a descriptor. */
+static void name_descriptor(int fd, char name[PATH_MAX])
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, name, PATH_MAX - 1);
+    if (n > 0)
+        name[n] = '\0';
+    else
+        snprintf(name, PATH_MAX, "descriptor %d", fd);
+}
+
+ak_status ak_file_open_fd(int fd, struct ak_file *out, struct ak_error *error)
+{
+    *out = (struct ak_file){ 0 };
+    char name[PATH_MAX], shown[AK_SHOW_BYTES];
+    int mode = fcntl(fd, F_GETFL);
+    if (mode < 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%d is not an open file descriptor", fd);
+    name_descriptor(fd, name);
+    if ((mode & O_ACCMODE) == O_WRONLY)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the descriptor is not open for reading",
+                       ak_show_path(name, shown));
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return fail_open(name, errno, error);
+    ak_status status = map_file(own, name, out, error);
+    if (!out->data)
+        close(own);
     if (status != AKUNU_OK)
         ak_file_close(out);
     return status;

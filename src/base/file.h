@@ -15,12 +15,18 @@ struct ak_file {
     uint64_t bytes;
     int64_t mtime_ns;       /* with `bytes`: part of the fingerprint for caches */
     uint64_t device, inode; /* identify the file, whatever its path */
+    bool has_name;          /* false: deleted, or never in a folder */
     int fd;                 /* −1: released by ak_file_release; unused if data is NULL */
 };
 
 /* Maps `path`. AKUNU_ERROR_FORMAT: it cannot be opened, or is not a regular file (the message
  * names its kind). Never blocks on a pipe. On failure *out is all zero. */
 ak_status ak_file_open(const char *path, struct ak_file *out, struct ak_error *error);
+
+/* Maps the file of a descriptor, which stays the caller's. `path` is the system's name of the file;
+ * if unknown, "descriptor N". AKUNU_ERROR_ARGUMENT: not open. AKUNU_ERROR_FORMAT: not a regular
+ * file, or not open for reading. */
+ak_status ak_file_open_fd(int fd, struct ak_file *out, struct ak_error *error);
 
 /* Accepts an all-zero struct. */
 void ak_file_close(struct ak_file *file);

@@ -15,6 +15,7 @@
 
 #include "base/chip.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/system.h"
 
 /* A pool counts phases. Thread 0 opens a phase by storing its number in `opened`; each worker
@@ -50,6 +51,9 @@ struct worker {
 
 struct ak_pool {
     struct signal opened;
+    struct ak_refs refs;
+    bool is_shared;
+    pthread_mutex_t lock; /* held while a region of a shared pool runs */
     uint32_t phase;
     ak_task *task; /* NULL: the workers return */
     void *context;
@@ -188,6 +192,7 @@ ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_err
     if (!pool)
         return ak_fail_memory(error, "a thread pool", sizeof *pool);
     pthread_once(&once, measure_pause);
+    pthread_mutex_init(&pool->lock, NULL);
     pool->n_threads = n_threads;
     pool->backoff.spins = spin_limits.first;
 
@@ -205,15 +210,27 @@ ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_err
     return AKUNU_OK;
 }
 
+struct ak_pool *ak_pool_ref(struct ak_pool *pool)
+{
+    ak_refs_take(&pool->refs);
+    return pool;
+}
+
+void ak_pool_share(struct ak_pool *pool)
+{
+    pool->is_shared = true;
+}
+
 void ak_pool_free(struct ak_pool *pool)
 {
-    if (!pool)
+    if (!pool || !ak_refs_drop(&pool->refs))
         return;
     pool->task = NULL;
     if (pool->n_started > 0)
         open_phase(pool);
     for (unsigned i = 1; i <= pool->n_started; i++)
         pthread_join(pool->workers[i].handle, NULL);
+    pthread_mutex_destroy(&pool->lock);
     ak_free(pool->workers);
     ak_free(pool);
 }
@@ -251,15 +268,20 @@ unsigned ak_pool_threads(const struct ak_pool *pool)
 
 void ak_pool_run(struct ak_pool *pool, ak_task *task, void *context)
 {
+    bool locked = pool->is_shared;
+    if (locked)
+        pthread_mutex_lock(&pool->lock);
     if (pool->n_threads == 1) {
         task(context, 0);
-        return;
+    } else {
+        pool->task = task;
+        pool->context = context;
+        open_phase(pool);
+        task(context, 0);
+        wait_until_closed(pool);
     }
-    pool->task = task;
-    pool->context = context;
-    open_phase(pool);
-    task(context, 0);
-    wait_until_closed(pool);
+    if (locked)
+        pthread_mutex_unlock(&pool->lock);
 }
 
 void ak_pool_barrier(struct ak_pool *pool, unsigned thread)

@@ -3,7 +3,7 @@
  *
  * The calling thread is thread 0 of every region. Between regions and at barriers a thread spins
  * for a moment, then sleeps on a futex, so that an oversubscribed machine makes progress. One
- * region runs at a time; a pool belongs to one calling thread. */
+ * region runs at a time; a pool belongs to one calling thread unless it is shared. */
 #ifndef AK_BASE_THREAD_H
 #define AK_BASE_THREAD_H
 
@@ -19,7 +19,18 @@ typedef void ak_task(void *context, unsigned thread);
 
 /* n_threads ≥ 1. The caller owns *out after success. */
 ak_status ak_pool_create(unsigned n_threads, struct ak_pool **out, struct ak_error *error);
+/* One more owner of the pool, who frees it too. */
+struct ak_pool *ak_pool_ref(struct ak_pool *pool);
 void ak_pool_free(struct ak_pool *pool); /* NULL allowed */
+
+/* From now on several threads may run regions of the pool: one waits for the other. */
+void ak_pool_share(struct ak_pool *pool);
+
+/* The pool behind a public handle, which is the pool itself. */
+static inline struct ak_pool *ak_pool_of(struct akunu_pool *handle)
+{
+    return (struct ak_pool *)handle;
+}
 unsigned ak_pool_threads(const struct ak_pool *pool);
 
 /* Runs `task` on all threads; returns when all have returned. */

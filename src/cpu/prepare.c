@@ -263,6 +263,20 @@ static uint32_t gemm_unit(const struct ak_cpu *cpu, const struct ak_weights *w, 
     return AK_PANEL_ROWS_MAX;
 }
 
+/* The shared pool, or a new one. The caller frees *out, also after a failure. */
+static ak_status get_pool(const struct ak_backend_table_options *options, struct ak_pool **out,
+                          struct ak_error *error)
+{
+    *out = options->pool ? ak_pool_ref(options->pool) : NULL;
+    if (*out)
+        return AKUNU_OK;
+    AK_TRY(ak_pool_create(options->n_threads, out, error));
+    if (options->cpus)
+        return ak_pool_pin(*out, options->cpus, error);
+    ak_pool_pin_numa(*out);
+    return AKUNU_OK;
+}
+
 ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_backend_table_options *options, void *kv,
@@ -310,11 +324,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     if (spec->descriptor.alibi)
         fill_alibi(p);
     ak_cpu_plan_steps(p);
-    status = ak_pool_create(options->n_threads, &p->pool, error);
-    if (status == AKUNU_OK && options->cpus)
-        status = ak_pool_pin(p->pool, options->cpus, error);
-    else if (status == AKUNU_OK)
-        ak_pool_pin_numa(p->pool);
+    status = get_pool(options, &p->pool, error);
     if (status != AKUNU_OK)
         goto fail;
     *out = (struct ak_backend_table *)p;

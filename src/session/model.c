@@ -17,7 +17,8 @@
 
 /* State of one load. */
 struct loader {
-    const char *path;
+    const char *path; /* NULL until the descriptor's file is open */
+    int fd;           /* -1: `path` is opened */
     const struct akunu_load_params *params;
     struct ak_log log;
     struct ak_model *model;
@@ -69,7 +70,10 @@ static ak_status open_backend(struct loader *l)
 
 static ak_status open_file(struct loader *l)
 {
-    AK_TRY(ak_provider_open(l->path, &l->model->provider, l->error));
+    AK_TRY(l->fd < 0 ? ak_provider_open(l->path, &l->model->provider, l->error) :
+                       ak_provider_open_fd(l->fd, &l->model->provider, l->error));
+    if (l->fd >= 0)
+        l->path = ak_provider_part(l->model->provider, 0)->path;
     for (const char *const *text = l->params->override_kv; text && *text; text++)
         AK_TRY(ak_provider_override(l->model->provider, *text, l->error));
     AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));
@@ -232,7 +236,9 @@ static ak_status pack_weights(struct loader *l)
                                .pool = l->pool,
                                .progress = on_packed,
                                .user = l };
-    if (l->params->no_cache) {
+    /* a file without a name is not opened again */
+    bool has_name = l->fd < 0 || ak_provider_part(l->model->provider, 0)->has_name;
+    if (l->params->no_cache || !has_name) {
         AK_TRY(ak_pack_weights(&job, l->error));
     } else {
         struct ak_pack_cache_options options = { .dir = l->params->cache_dir,
@@ -319,12 +325,14 @@ static ak_status load(struct loader *l)
     return report(l, AKUNU_STAGE_READY, 1.0);
 }
 
-ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
-                        struct ak_model **out, struct ak_error *error)
+static ak_status load_from(const char *path, int fd, const struct akunu_load_params *params,
+                           struct ak_model **out, struct ak_error *error)
 {
-    struct loader l = {
-        .path = path, .params = params, .log = { params->log, params->user }, .error = error
-    };
+    struct loader l = { .path = path,
+                        .fd = fd,
+                        .params = params,
+                        .log = { params->log, params->user },
+                        .error = error };
     l.model = ak_alloc(1, sizeof *l.model);
     if (!l.model)
         return ak_fail_memory(error, "a model", sizeof *l.model);
@@ -337,6 +345,20 @@ ak_status ak_model_load(const char *path, const struct akunu_load_params *params
     }
     *out = l.model;
     return AKUNU_OK;
+}
+
+ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
+                        struct ak_model **out, struct ak_error *error)
+{
+    return load_from(path, -1, params, out, error);
+}
+
+ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struct ak_model **out,
+                           struct ak_error *error)
+{
+    if (fd < 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%d is not an open file descriptor", fd);
+    return load_from(NULL, fd, params, out, error);
 }
 
 struct ak_model *ak_model_ref(struct ak_model *m)

@@ -41,6 +41,9 @@ struct ak_model {
  * after success; on failure everything is released. */
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
                         struct ak_model **out, struct ak_error *error);
+/* The same for a GGUF file that is open; the descriptor stays the caller's. */
+ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struct ak_model **out,
+                           struct ak_error *error);
 /* One more owner of the model, who frees it too. */
 struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */

@@ -151,6 +151,32 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
     return AKUNU_OK;
 }
 
+/* Threads of the session's own, or those of a shared pool. */
+static ak_status choose_threads(struct ak_session *s, const struct akunu_session_params *params,
+                                struct ak_error *error)
+{
+    if (!params->pool) {
+        if (params->cpus) {
+            AK_TRY(ak_cpus_parse(params->cpus, &s->cpus, error));
+            s->options.cpus = &s->cpus;
+        }
+        return ak_session_choose_threads(params->n_threads, &s->model->profile,
+                                         &s->options.n_threads, error);
+    }
+    unsigned n = ak_pool_threads(ak_pool_of(params->pool));
+    if (params->n_threads != 0 && params->n_threads != n)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "n_threads is %u, and the pool has %u: 0 means the pool's",
+                       params->n_threads, n);
+    if (params->cpus)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "cpus is '%.100s', but the threads of a pool are pinned by akunu_pool_new",
+                       params->cpus);
+    s->options.n_threads = n;
+    s->options.pool = ak_pool_ref(ak_pool_of(params->pool));
+    return AKUNU_OK;
+}
+
 static ak_status init_session(struct ak_session *s, const struct akunu_session_params *params,
                               struct ak_error *error)
 {
@@ -164,15 +190,10 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible",
                        (unsigned)n_sequences, SEQUENCES_MAX);
     AK_TRY(check_kv_types(params, config->head_dim, error));
-    if (params->cpus) {
-        AK_TRY(ak_cpus_parse(params->cpus, &s->cpus, error));
-        s->options.cpus = &s->cpus;
-    }
+    AK_TRY(choose_threads(s, params, error));
 
     struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, params->k_type, params->v_type);
     shape.n_states = n_sequences;
-    AK_TRY(ak_session_choose_threads(params->n_threads, &s->model->profile, &s->options.n_threads,
-                                     error));
     AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
     s->cost_model.token_price = ak_backend_profile_token_price(&s->model->profile);
     s->pass_target =
@@ -236,6 +257,7 @@ void ak_session_free(struct ak_session *s)
     ak_free(s->order);
     ak_free(s->text_sequences);
     ak_free(s->sums);
+    ak_pool_free(s->options.pool);
     ak_model_free(s->model);
     ak_free(s);
 }

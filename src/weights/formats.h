@@ -12,6 +12,9 @@
 extern const struct ak_provider_format ak_gguf_format, ak_hf_format, ak_whisper_format,
     ak_hf_npy_format, ak_npy_format;
 
+/* gguf/gguf.c. Opens the GGUF file of a descriptor. Messages begin with its name. */
+ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *error);
+
 /* unknown.c. Fills `error` with what was found at `path`, which no format opens, and with what is
  * accepted. */
 ak_status ak_provider_fail_unknown_format(const char *path, struct ak_error *error);

@@ -188,6 +188,8 @@ const struct ak_provider_format *ak_provider_format_at(size_t i);
 /* Detects the format at `path` by content and opens it. The caller owns *out after success. Error
  * messages begin with the path; those of the functions below do not. */
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
+/* The same for a GGUF file that is open; the descriptor stays the caller's. */
+ak_status ak_provider_open_fd(int fd, struct ak_provider **out, struct ak_error *error);
 void ak_provider_close(struct ak_provider *p); /* NULL allowed */
 
 /* Replaces or adds a metadata value: "KEY=TYPE:VALUE" with TYPE int, float, bool or str, as in

@@ -50,25 +50,39 @@ static ak_status index_tensors(struct ak_gguf *g, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status open_gguf(const char *path, struct ak_provider **out, struct ak_error *error)
+static ak_status open_file(const char *path, int fd, struct ak_provider **out,
+                           struct ak_error *error)
 {
+    char shown[AK_SHOW_BYTES];
     *out = NULL;
     struct ak_gguf *g = ak_alloc(1, sizeof *g);
     if (!g)
         return ak_fail_memory(error, "a GGUF file", sizeof *g);
     g->provider.format = &ak_gguf_format;
 
-    ak_status status = ak_gguf_open_parts(g, path, error);
+    ak_status status = ak_gguf_open_parts(g, path, fd, error);
     if (status == AKUNU_OK)
         status = index_tensors(g, error);
     if (status == AKUNU_OK)
         status = ak_gguf_vocab_create(&g->vocab, error);
     if (status != AKUNU_OK) {
+        if (!path && g->n_parts > 0) /* with a path, the caller names the file */
+            ak_error_prefix(error, ak_show_path(g->parts[0].file.path, shown));
         close_provider(&g->provider);
         return status;
     }
     *out = &g->provider;
     return AKUNU_OK;
+}
+
+static ak_status open_gguf(const char *path, struct ak_provider **out, struct ak_error *error)
+{
+    return open_file(path, -1, out, error);
+}
+
+ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *error)
+{
+    return open_file(NULL, fd, out, error);
 }
 
 static const void *data_of(const struct ak_gguf *g, const struct ak_gguf_tensor *t)

@@ -160,8 +160,9 @@ ak_status ak_gguf_place_tensors(struct ak_gguf *g, const struct ak_gguf_part *pa
                                 struct ak_error *error);
 
 /* Opens the file at `path` and, if it is the first part of a split file, the other parts beside it.
- * After a failure too, g owns what was opened. */
-ak_status ak_gguf_open_parts(struct ak_gguf *g, const char *path, struct ak_error *error);
+ * path NULL: the file of descriptor `fd`; a split one is AKUNU_ERROR_UNSUPPORTED. After a failure
+ * too, g owns what was opened. */
+ak_status ak_gguf_open_parts(struct ak_gguf *g, const char *path, int fd, struct ak_error *error);
 
 /* The first call of ak_gguf_vocab_get fills `vocab`, under a lock. */
 ak_status ak_gguf_vocab_create(struct ak_gguf_vocab **out, struct ak_error *error);

@@ -162,14 +162,35 @@ static ak_status open_rest(struct ak_gguf *g, const char *path, const struct spl
     return AKUNU_OK;
 }
 
-ak_status ak_gguf_open_parts(struct ak_gguf *g, const char *path, struct ak_error *error)
+/* Opens the file of a descriptor as the first part. */
+static ak_status open_descriptor(struct ak_gguf *g, int fd, struct ak_error *error)
+{
+    const struct ak_file *file = &g->parts[0].file;
+    char shown[AK_SHOW_BYTES];
+    AK_TRY(ak_file_open_fd(fd, &g->parts[0].file, error));
+    g->n_parts = 1;
+    if (file->bytes < 4 || memcmp(file->data, "GGUF", 4) != 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "begins with \"%s\", where a GGUF file is expected: other formats are "
+                       "opened by their path",
+                       ak_show(file->data, file->bytes < 4 ? file->bytes : 4, shown));
+    return AKUNU_OK;
+}
+
+ak_status ak_gguf_open_parts(struct ak_gguf *g, const char *path, int fd, struct ak_error *error)
 {
     struct split split;
     g->parts = ak_alloc(1, sizeof *g->parts);
     if (!g->parts)
         return ak_fail_memory(error, "a GGUF file", sizeof *g->parts);
-    AK_TRY(open_part(g, path, 0, error));
+    AK_TRY(path ? open_part(g, path, 0, error) : open_descriptor(g, fd, error));
     AK_TRY(ak_gguf_read_part(g, 0, &g->metadata, error));
     AK_TRY(read_split(&g->metadata, &split, error));
+    if (split.count > 1 && !path)
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "this is part %u of a split file of %u, and one descriptor has one part: open "
+            "the first part by its path",
+            split.no + 1, split.count);
     return split.count > 1 ? open_rest(g, path, &split, error) : AKUNU_OK;
 }
