@@ -18,12 +18,6 @@ static const char tools[] =
     "\"b\": {\"type\": \"integer\"}},"
     " \"required\": [\"a\", \"b\"], \"additionalProperties\": false}}}]";
 
-static int complain(void)
-{
-    fprintf(stderr, "tools: %s\n", akunu_last_error());
-    return 1;
-}
-
 /* What the model says is printed as it comes, a call when it is complete. */
 static void print_event(const struct akunu_reply_event *event, void *user)
 {
@@ -48,28 +42,90 @@ static bool push_piece(akunu_token token, const char *text, size_t n_bytes, void
     return akunu_reply_push(reply, text, n_bytes) == AKUNU_OK;
 }
 
-/* The question and the tools in the form that the model knows. */
-static char *render(const struct akunu_template *chat_template, const char *question)
+/* A JSON list of one message; the caller frees it. */
+static char *make_messages(const char *question)
 {
-    size_t n = strlen(question), n_messages = 2 * n + 64;
-    char *messages = malloc(n_messages), *at = messages;
+    static const char head[] = "[{\"role\": \"user\", \"content\": \"", tail[] = "\"}]";
+    char *messages = malloc(sizeof head + 2 * strlen(question) + sizeof tail), *at = messages;
     if (!messages)
         return NULL;
-    at += sprintf(at, "[{\"role\": \"user\", \"content\": \"");
+    at += sprintf(at, "%s", head);
     for (; *question; question++) {
         if (*question == '"' || *question == '\\')
             *at++ = '\\';
         *at++ = (unsigned char)*question < ' ' ? ' ' : *question;
     }
-    strcpy(at, "\"}]");
+    strcpy(at, tail);
+    return messages;
+}
 
+/* What one answer needs. */
+struct answer {
+    struct akunu_session *session;
+    const struct akunu_template *chat_template;
     struct akunu_chat chat;
-    akunu_chat_default(&chat, sizeof chat);
-    chat.messages = messages;
-    chat.tools = tools;
-    char *prompt = akunu_template_render(chat_template, &chat, NULL);
+    struct akunu_reply *reply;
+    struct akunu_grammar *grammar;
+};
+
+/* The same parameters tell the reader of calls and the grammar how this model writes them. */
+static bool begin_answer(struct answer *a, const struct akunu_tokenizer *tokenizer,
+                         const char *prompt, const char *choice)
+{
+    struct akunu_reply_params params;
+    struct akunu_tool_grammar_params calls;
+    akunu_reply_params_default(&params, sizeof params);
+    params.chat_template = akunu_template_text(a->chat_template, NULL, true, NULL);
+    params.tokenizer = tokenizer;
+    params.prompt = prompt;
+    params.tools = tools;
+    akunu_tool_grammar_params_default(&calls, sizeof calls);
+    calls.choice = choice;
+    a->reply = akunu_reply_new(&params, print_event, NULL);
+    return a->reply && akunu_grammar_from_tools(&params, &calls, &a->grammar) == AKUNU_OK;
+}
+
+static bool run_answer(struct answer *a)
+{
+    struct akunu_completion completion;
+    struct akunu_generation generation;
+    struct akunu_sampling sampling;
+    struct akunu_result result = { .size = sizeof result };
+    akunu_completion_default(&completion, sizeof completion);
+    akunu_generation_default(&generation, sizeof generation);
+    akunu_sampling_default(&sampling, sizeof sampling);
+    completion.chat = &a->chat;
+    completion.chat_template = a->chat_template;
+    completion.generation = &generation;
+    generation.sampling = &sampling;
+    generation.max_tokens = 128;
+    generation.special = true; /* what marks a call may be a control token */
+    sampling.temperature = 0.0f;
+    sampling.grammar = a->grammar;
+    if (akunu_session_complete(a->session, -1, NULL, 0, &completion, push_piece, NULL, a->reply,
+                               &result) != AKUNU_OK ||
+        akunu_reply_end(a->reply) != AKUNU_OK)
+        return false;
+    printf("\n%s%s\n", akunu_reply_message(a->reply),
+           result.stop == AKUNU_STOP_LENGTH ? "\n(cut after 128 tokens)" : "");
+    return true;
+}
+
+static bool ask(struct answer *a, const struct akunu_tokenizer *tokenizer, const char *question,
+                const char *choice)
+{
+    char *messages = make_messages(question), *prompt = NULL;
+    akunu_chat_default(&a->chat, sizeof a->chat);
+    a->chat.messages = messages;
+    a->chat.tools = tools;
+    if (messages)
+        prompt = akunu_template_render(a->chat_template, &a->chat, NULL);
+    bool good = prompt && begin_answer(a, tokenizer, prompt, choice) && run_answer(a);
+    akunu_reply_free(a->reply);
+    akunu_grammar_free(a->grammar);
+    akunu_text_free(prompt);
     free(messages);
-    return prompt;
+    return good;
 }
 
 int main(int argc, char **argv)
@@ -79,64 +135,15 @@ int main(int argc, char **argv)
         return 2;
     }
     struct akunu_model *model = akunu_model_load(argv[1], NULL);
-    if (!model)
-        return complain();
-    struct akunu_session *session = akunu_session_new(model, NULL);
-    struct akunu_template *chat_template = akunu_model_template(model);
-    char *prompt = session && chat_template ? render(chat_template, argv[2]) : NULL;
-    if (!prompt)
-        return complain();
-    akunu_sequence sequence = akunu_sequence_new(session);
-
-    const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
-    /* counts */
-    int64_t n =
-        akunu_tokenizer_encode(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, NULL, 0);
-    akunu_token *ids = n > 0 ? calloc((size_t)n, sizeof *ids) : NULL;
-    if (!ids)
-        return complain();
-    akunu_tokenizer_encode(tokenizer, prompt, strlen(prompt), AKUNU_PARSE_SPECIAL, ids, (size_t)n);
-
-    /* The same parameters tell the reader of calls and the grammar how this model writes them. */
-    struct akunu_reply_params params;
-    akunu_reply_params_default(&params, sizeof params);
-    params.chat_template = akunu_template_text(chat_template, NULL, true, NULL);
-    params.tokenizer = tokenizer;
-    params.prompt = prompt;
-    params.tools = tools;
-    struct akunu_reply *reply = akunu_reply_new(&params, print_event, NULL);
-
-    struct akunu_tool_grammar_params calls;
-    struct akunu_grammar *grammar = NULL;
-    akunu_tool_grammar_params_default(&calls, sizeof calls);
-    calls.choice = argc == 4 ? argv[3] : "auto";
-    if (!reply || akunu_grammar_from_tools(&params, &calls, &grammar) != AKUNU_OK)
-        return complain();
-
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
-    struct akunu_result result = { .size = sizeof result };
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_sampling_default(&sampling, sizeof sampling);
-    generation.sampling = &sampling;
-    generation.max_tokens = 128;
-    generation.special = true; /* what marks a call may be a control token */
-    sampling.temperature = 0.0f;
-    sampling.grammar = grammar;
-    if (akunu_session_generate(session, sequence, ids, (size_t)n, &generation, push_piece, NULL,
-                               reply, &result) != AKUNU_OK ||
-        akunu_reply_end(reply) != AKUNU_OK)
-        return complain();
-    printf("\n%s%s\n", akunu_reply_message(reply),
-           result.stop == AKUNU_STOP_LENGTH ? "\n(cut after 128 tokens)" : "");
-
-    akunu_reply_free(reply);
-    free(ids);
-    akunu_text_free(prompt);
+    struct akunu_template *chat_template = model ? akunu_model_template(model) : NULL;
+    struct answer a = { .chat_template = chat_template };
+    a.session = chat_template ? akunu_session_new(model, NULL) : NULL;
+    bool good =
+        a.session && ask(&a, akunu_model_tokenizer(model), argv[2], argc == 4 ? argv[3] : "auto");
+    if (!good)
+        fprintf(stderr, "tools: %s\n", akunu_last_error());
+    akunu_session_free(a.session);
     akunu_template_free(chat_template);
-    akunu_sequence_free(session, sequence);
-    akunu_session_free(session);
     akunu_model_free(model);
-    akunu_grammar_free(grammar);
-    return 0;
+    return good ? 0 : 1;
 }

@@ -91,6 +91,26 @@ tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c
 # By name, for tests/golden/json_schema_suite.py.
 EXTRA_PROGRAMS += tests/grammar/grammar_batch
 
+# The examples, which tests/api/examples.sh runs; leaks.c counts what they leave allocated.
+ak_examples = examples/batch examples/chat examples/embed examples/json examples/simple examples/tools
+EXTRA_PROGRAMS += $(ak_examples)
+check_DATA += $(ak_examples)
+CLEANFILES += $(ak_examples)
+ak_example_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc \
+	-Wl,--wrap=free
+examples_batch_SOURCES = examples/batch.c tests/api/leaks.c
+examples_batch_LDFLAGS = $(ak_example_ldflags)
+examples_chat_SOURCES = examples/chat.c tests/api/leaks.c
+examples_chat_LDFLAGS = $(ak_example_ldflags)
+examples_embed_SOURCES = examples/embed.c tests/api/leaks.c
+examples_embed_LDFLAGS = $(ak_example_ldflags)
+examples_json_SOURCES = examples/json.c tests/api/leaks.c
+examples_json_LDFLAGS = $(ak_example_ldflags)
+examples_simple_SOURCES = examples/simple.c tests/api/leaks.c
+examples_simple_LDFLAGS = $(ak_example_ldflags)
+examples_tools_SOURCES = examples/tools.c tests/api/leaks.c
+examples_tools_LDFLAGS = $(ak_example_ldflags)
+
 # Calls that fail or are counted at will.
 tests_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=pwrite -Wl,--wrap=fallocate -Wl,--wrap=fsync -Wl,--wrap=futimens -Wl,--wrap=renameat

@@ -13,6 +13,10 @@
  *
  *     model   = akunu_model_load(path, NULL);          shared, immutable
  *     session = akunu_session_new(model, NULL);        one thread's, mutable
+ *     akunu_session_complete(session, -1, text, n_bytes, NULL, on_piece, NULL, user, NULL);
+ *
+ * Or, by tokens:
+ *
  *     seq     = akunu_sequence_new(session);           one conversation
  *     n_ids   = akunu_tokenizer_encode(akunu_model_tokenizer(model), text, n_bytes,
  *                                      AKUNU_ADD_SPECIAL, ids, capacity);
@@ -20,6 +24,8 @@
  *     akunu_session_embed(session, texts, n_texts, NULL, NULL, NULL, out);   or embeddings
  *     akunu_session_free(session);
  *     akunu_model_free(model);
+ *
+ * docs/c-api.md shows how to chat, batch, constrain, embed, cancel and share threads.
  *
  * Errors. On failure a status is not AKUNU_OK, a pointer is NULL, and a number is -1 unless its
  * comment says otherwise. akunu_last_error() then returns the calling thread's message, which says
