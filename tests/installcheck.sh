@@ -1,9 +1,9 @@
 #!/bin/sh
 # Uses the installed library as a stranger would: through
 # akunu.pc and CMake, in C11 and C++17, shared and static; and looks at what it exports.
-# usage: installcheck.sh DESTDIR PREFIX BINDIR LIBDIR MANDIR SOURCE-ROOT
+# usage: installcheck.sh DESTDIR PREFIX BINDIR LIBDIR MANDIR DOCDIR SOURCE-ROOT
 set -eu
-destdir=$1 prefix=$2 bindir=$destdir$3 libdir=$destdir$4 mandir=$destdir$5 source=$6
+destdir=$1 prefix=$2 bindir=$destdir$3 libdir=$destdir$4 mandir=$destdir$5 examples=$destdir$6/examples source=$7
 : "${CC:=cc}" "${CXX:=c++}" "${CFLAGS:=}" "${AK_LDFLAGS:=}" "${PKG_CONFIG:=pkg-config}"
 warnings="-Wall -Wextra -Wpedantic -Werror"
 
@@ -53,9 +53,9 @@ try() {
     shift
     # Flags are lists of words.
     # shellcheck disable=SC2046,SC2086
-    for example in simple tools; do
-        $CC -std=c11 $warnings $CFLAGS $(pc --cflags) "$source/examples/$example.c" -o "$work/$example-$name" $AK_LDFLAGS "$@"
-        generates "$work/$example-$name"
+    for example in batch chat embed json simple tools; do
+        $CC -std=c11 $warnings $CFLAGS $(pc --cflags) "$examples/$example.c" -o "$work/$example-$name" $AK_LDFLAGS "$@" -lm
+        [ $example = chat ] || generates "$work/$example-$name"
     done
     if command -v "$CXX" >/dev/null; then
         # shellcheck disable=SC2046,SC2086
@@ -67,6 +67,16 @@ try() {
         echo "installcheck: $name: C11 (no C++ compiler: C++17 not tried)"
     fi
 }
+
+# Who links the shared library needs nothing of what it was built with, not even its packages' files.
+alone=$(PKG_CONFIG_LIBDIR=$libdir/pkgconfig PKG_CONFIG_PATH='' $PKG_CONFIG --define-variable=prefix="$destdir$prefix" \
+    --cflags --libs akunu 2>&1) || fail "akunu.pc does not serve alone: $alone"
+for flag in $alone; do
+    case $flag in
+    -I"$destdir$prefix"/* | -L"$libdir" | -lakunu) ;;
+    *) fail "akunu.pc gives $flag to those who link the shared library" ;;
+    esac
+done
 
 # Each header stands alone.
 for header in core files measure sample text; do
