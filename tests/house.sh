@@ -25,9 +25,12 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 99' HUP INT TERM
 
 find src opencl include -name '*.[ch]' -o -name '*.def' -o -name '*.cl' | sort >"$work/code"
-find tests bench examples -name '*.[ch]' ! -path 'tests/golden/*' | sort >"$work/tests"
+{
+    find tests bench examples -name '*.[ch]' ! -path 'tests/golden/*'
+    find python -name '*.py' ! -path 'python/build/*'
+} | sort >"$work/tests"
 # Numbers, data of others and what programs wrote say nothing about the project.
-find docs man data bench examples tests README.md src/README.md configure.ac Makefile.am m4 -type f ! -path 'm4/l*' \
+find docs man data bench examples tests README.md python/README.md src/README.md configure.ac Makefile.am m4 -type f ! -path 'm4/l*' \
     ! -name '*.[ch]' ! -path 'tests/data/*' ! -path 'tests/golden/*.json' ! -path 'tests/fuzz/corpus/*' \
     ! -path 'tests/mutants/*.patch' ! -name words.txt ! -name '*house*' | sort >"$work/texts"
 

@@ -10,13 +10,14 @@ trap 'exit 99' HUP INT TERM
 # One header, one source and a list of each kind are enough.
 mkdir -p "$copy/tests" "$copy/src/base" "$copy/src/quant" "$copy/src/cpu/avx2" "$copy/include/akunu" "$copy/opencl" "$copy/docs"
 cd "$copy" || exit 99
-for folder in man data bench examples m4; do
+for folder in man data bench examples m4 python; do
     mkdir "$folder"
 done
 cp "$root/tests/house.sh" "$root/tests/words.txt" tests
 chmod u+w tests/*
 : >tests/house.exceptions
 : >README.md
+: >python/README.md
 : >src/README.md
 cat >src/layers.txt <<'END'
 base < quant < cpu

@@ -1,0 +1,1238 @@
+"""The public header in ctypes. Made by python/declare.py: do not edit."""
+
+from __future__ import annotations
+
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from typing import Any, Dict, Optional
+
+AKUNU_VERSION_MAJOR = 0
+AKUNU_VERSION_MINOR = 1
+AKUNU_VERSION_PATCH = 0
+AKUNU_OK = 0
+AKUNU_ERROR_ARGUMENT = 1
+AKUNU_ERROR_FORMAT = 2
+AKUNU_ERROR_UNSUPPORTED = 3
+AKUNU_ERROR_MEMORY = 4
+AKUNU_ERROR_CONTEXT = 5
+AKUNU_ERROR_IO = 6
+AKUNU_ERROR_CANCELLED = 7
+AKUNU_ERROR_SYSTEM = 8
+AKUNU_ERROR_NUMERIC = 9
+AKUNU_ERROR_BUSY = 10
+AKUNU_LOG_DEBUG = 0
+AKUNU_LOG_INFO = 1
+AKUNU_LOG_WARN = 2
+AKUNU_LOG_NOTICE = 3
+AKUNU_STAGE_BACKEND = 1
+AKUNU_STAGE_KERNELS = 2
+AKUNU_STAGE_FORMAT = 3
+AKUNU_STAGE_OPEN = 4
+AKUNU_STAGE_CONFIG = 5
+AKUNU_STAGE_ARCHITECTURE = 6
+AKUNU_STAGE_PROFILE = 7
+AKUNU_STAGE_QUIRKS = 8
+AKUNU_STAGE_ROPE = 9
+AKUNU_STAGE_VALIDATE = 10
+AKUNU_STAGE_TOKENIZER = 11
+AKUNU_STAGE_KV = 12
+AKUNU_STAGE_SCRATCH = 13
+AKUNU_STAGE_TABLE = 14
+AKUNU_STAGE_SAMPLED_TABLE = 15
+AKUNU_STAGE_WEIGHTS = 16
+AKUNU_STAGE_WARMUP = 17
+AKUNU_STAGE_READY = 18
+AKUNU_PREFILL_AUTO = 0
+AKUNU_PREFILL_OWN = 1
+AKUNU_PREFILL_BLAS = 2
+AKUNU_ROPE_SCALING_MODEL = 0
+AKUNU_ROPE_SCALING_NONE = 1
+AKUNU_ROPE_SCALING_LINEAR = 2
+AKUNU_ROPE_SCALING_YARN = 3
+AKUNU_POOLING_MODEL = 0
+AKUNU_POOLING_MEAN = 1
+AKUNU_POOLING_CLS = 2
+AKUNU_POOLING_LAST = 3
+AKUNU_NORMALIZE_MODEL = 0
+AKUNU_NORMALIZE_NONE = 1
+AKUNU_NORMALIZE_L2 = 2
+AKUNU_KV_F16 = 0
+AKUNU_KV_F32 = 1
+AKUNU_KV_BF16 = 2
+AKUNU_KV_Q8_0 = 3
+AKUNU_KV_Q4_0 = 4
+AKUNU_SPECULATION_AUTO = 0
+AKUNU_SPECULATION_NONE = 1
+AKUNU_SPECULATION_NGRAM = 2
+AKUNU_SPECULATION_DRAFT = 3
+AKUNU_STOP_END = 1
+AKUNU_STOP_LENGTH = 2
+AKUNU_STOP_CONTEXT = 3
+AKUNU_STOP_CALLBACK = 4
+AKUNU_STOP_TEXT = 5
+AKUNU_ADD_SPECIAL = 1
+AKUNU_PARSE_SPECIAL = 2
+AKUNU_SKIP_SPECIAL = 1
+AKUNU_CONTINUE = 2
+AKUNU_TOKEN_BOS = 1
+AKUNU_TOKEN_EOS = 2
+AKUNU_TOKEN_EOT = 3
+AKUNU_TOKEN_PAD = 4
+AKUNU_TOKEN_FIM_PREFIX = 5
+AKUNU_TOKEN_FIM_SUFFIX = 6
+AKUNU_TOKEN_FIM_MIDDLE = 7
+AKUNU_TOKEN_FIM_PAD = 8
+AKUNU_TOKEN_FIM_REPO = 9
+AKUNU_TOKEN_FIM_FILE = 10
+AKUNU_SCHEMA_WRITING = 0
+AKUNU_SCHEMA_READING = 1
+AKUNU_PROMPT_AUTO = 0
+AKUNU_PROMPT_MESSAGE = 1
+AKUNU_PROMPT_RAW = 2
+AKUNU_REPLY_REASONING = 1
+AKUNU_REPLY_CONTENT = 2
+AKUNU_REPLY_CALL = 3
+AKUNU_REPLY_ARGUMENTS = 4
+AKUNU_REPLY_CALL_END = 5
+AKUNU_REPLY_BROKEN = 6
+AKUNU_META_BOOL = 1
+AKUNU_META_INT = 2
+AKUNU_META_UINT = 3
+AKUNU_META_FLOAT = 4
+AKUNU_META_STRING = 5
+AKUNU_META_ARRAY = 6
+AKUNU_CACHE_READY = 1
+AKUNU_CACHE_STALE = 2
+AKUNU_CACHE_DAMAGED = 3
+AKUNU_CACHE_UNFINISHED = 4
+AKUNU_CACHE_BUILDING = 5
+AKUNU_MEASURE_READ = 1
+AKUNU_MEASURE_INT8 = 2
+AKUNU_MEASURE_F32 = 4
+AKUNU_MEASURE_BF16 = 8
+AKUNU_MEASURE_CLOCK = 16
+AKUNU_MEASURE_ALL = 31
+
+
+class akunu_rope(Structure):
+    scaling: int
+    freq_base: float
+    freq_scale: float
+    yarn_orig_ctx: int
+    yarn_ext_factor: float
+    yarn_attn_factor: float
+    yarn_beta_fast: float
+    yarn_beta_slow: float
+
+
+class akunu_adapter(Structure):
+    path: Optional[bytes]
+    scale: float
+
+
+class akunu_load_params(Structure):
+    size: int
+    cpu: Optional[bytes]
+    n_threads: int
+    strict: bool
+    warm_up: bool
+    no_cache: bool
+    cache_dir: Optional[bytes]
+    progress: Any
+    log: Any
+    user: Optional[int]
+    profile: Optional[bytes]
+    relaxed: bool
+    prefill: int
+    override_kv: Any
+    backend: Optional[bytes]
+    device: Optional[bytes]
+    n_gpu_layers: int
+    cache_limit: int
+    rope: Any
+    adapters: Any
+    n_adapters: int
+
+
+class akunu_model_info(Structure):
+    name: Optional[bytes]
+    architecture: Optional[bytes]
+    format: Optional[bytes]
+    weight_type: Optional[bytes]
+    cpu: Optional[bytes]
+    n_layers: int
+    width: int
+    n_heads: int
+    n_kv_heads: int
+    head_dim: int
+    ffn_width: int
+    vocab_size: int
+    context: int
+    n_parameters: int
+    token_weight_bytes: int
+    matrix_parameters: int
+    float_parameters: int
+    encoder: bool
+    pooling: int
+    normalized: bool
+
+
+class akunu_session_params(Structure):
+    size: int
+    context: int
+    batch: int
+    max_sequences: int
+    n_threads: int
+    k_type: int
+    v_type: int
+    log: Any
+    user: Optional[int]
+    cpus: Optional[bytes]
+    pool: Optional[int]
+
+
+class akunu_batch_token(Structure):
+    token: int
+    sequence: int
+    logits: bool
+
+
+class akunu_embedding(Structure):
+    size: int
+    pooling: int
+    normalize: int
+
+
+class akunu_ids(Structure):
+    ids: Any
+    n: int
+
+
+class akunu_reasoning(Structure):
+    size: int
+    budget: int
+    begin: Optional[bytes]
+    end: Optional[bytes]
+    closing: Optional[bytes]
+    begins_anywhere: bool
+    is_open: bool
+
+
+class akunu_generation(Structure):
+    size: int
+    max_tokens: int
+    sampling: Any
+    special: bool
+    speculation: int
+    draft: Optional[int]
+    draft_sequence: int
+    draft_max: int
+    draft_min: int
+    draft_p_min: float
+    on_logprobs: Any
+    n_top_logprobs: int
+    stops: Any
+    n_stops: int
+    reasoning: Any
+    on_logits: Any
+
+
+class akunu_result(Structure):
+    size: int
+    stop: int
+    n_prompt: int
+    n_generated: int
+    prompt_seconds: float
+    generate_seconds: float
+    n_drafted: int
+    n_accepted: int
+    n_kept: int
+
+
+class akunu_logit_bias(Structure):
+    token: int
+    bias: float
+
+
+class akunu_sampling(Structure):
+    size: int
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repeat_penalty: float
+    repeat_last_n: int
+    presence_penalty: float
+    frequency_penalty: float
+    seed: int
+    ignore_end: bool
+    samplers: Optional[bytes]
+    sampler_seq: Optional[bytes]
+    dynatemp_range: float
+    dynatemp_exponent: float
+    typical_p: float
+    top_n_sigma: float
+    xtc_probability: float
+    xtc_threshold: float
+    dry_multiplier: float
+    dry_base: float
+    dry_allowed_length: int
+    dry_penalty_last_n: int
+    dry_sequence_breakers: Any
+    mirostat: int
+    mirostat_tau: float
+    mirostat_eta: float
+    adaptive_target: float
+    adaptive_decay: float
+    logit_bias: Any
+    n_logit_bias: int
+    grammar: Optional[int]
+
+
+class akunu_logprob(Structure):
+    token: int
+    logprob: float
+
+
+class akunu_infill(Structure):
+    size: int
+    prefix: Optional[bytes]
+    suffix: Optional[bytes]
+    n_prefix_bytes: int
+    n_suffix_bytes: int
+    suffix_first: bool
+    max_tokens: int
+    n_prefix_dropped: int
+    n_suffix_dropped: int
+
+
+class akunu_schema_params(Structure):
+    size: int
+    form: int
+    lax: bool
+    log: Any
+    user: Optional[int]
+
+
+class akunu_chat(Structure):
+    size: int
+    messages: Optional[bytes]
+    tools: Optional[bytes]
+    documents: Optional[bytes]
+    kwargs: Optional[bytes]
+    name: Optional[bytes]
+    add_generation_prompt: bool
+    continue_final_message: Optional[bytes]
+    bos_token: Optional[bytes]
+    eos_token: Optional[bytes]
+    now: int
+
+
+class akunu_completion(Structure):
+    size: int
+    form: int
+    system: Optional[bytes]
+    chat: Any
+    chat_template: Optional[int]
+    generation: Any
+
+
+class akunu_reply_params(Structure):
+    size: int
+    format: Optional[bytes]
+    chat_template: Optional[bytes]
+    tokenizer: Optional[int]
+    prompt: Optional[bytes]
+    tools: Optional[bytes]
+    calls: bool
+    reasoning: bool
+    seed: int
+
+
+class akunu_reply_event(Structure):
+    size: int
+    kind: int
+    text: Optional[int]
+    n_bytes: int
+    call: int
+    id: Optional[bytes]
+
+
+class akunu_tool_grammar_params(Structure):
+    size: int
+    choice: Optional[bytes]
+    parallel: bool
+    lax: bool
+    log: Any
+    user: Optional[int]
+
+
+class akunu_file_info(Structure):
+    format: Optional[bytes]
+    architecture: Optional[bytes]
+    n_tensors: int
+    n_metadata: int
+    bytes: int
+
+
+class akunu_tensor_info(Structure):
+    name: Optional[bytes]
+    canonical: Optional[bytes]
+    type: Optional[bytes]
+    n_dims: int
+    shape: Any
+    bytes: int
+    offset: int
+
+
+class akunu_meta(Structure):
+    key: Optional[bytes]
+    type: int
+    element_type: int
+    n: int
+    boolean: bool
+    integer: int
+    unsigned_integer: int
+    number: float
+    string: Optional[int]
+
+
+class akunu_format_info(Structure):
+    name: Optional[bytes]
+    about: Optional[bytes]
+
+
+class akunu_architecture_info(Structure):
+    name: Optional[bytes]
+    about: Optional[bytes]
+    names: Any
+    experts: bool
+
+
+class akunu_type_info(Structure):
+    name: Optional[bytes]
+    block_elems: int
+    block_bytes: int
+    integers: bool
+    packed: bool
+
+
+class akunu_quantization_info(Structure):
+    name: Optional[bytes]
+    about: Optional[bytes]
+
+
+class akunu_device_info(Structure):
+    backend: bytes
+    name: bytes
+    vendor: bytes
+    version: bytes
+    driver: bytes
+    features: bytes
+    memory: int
+    max_allocation: int
+    units: int
+    mhz: int
+    usable: bool
+
+
+class akunu_cache_entry(Structure):
+    file: Optional[bytes]
+    model: Optional[bytes]
+    backend: Optional[bytes]
+    state: int
+    bytes: int
+    built: int
+    used: int
+    n_tokens: int
+
+
+class akunu_prompt_cache(Structure):
+    size: int
+    dir: Optional[bytes]
+    file: Optional[bytes]
+    max_bytes: int
+    min_tokens: int
+
+
+class akunu_convert_params(Structure):
+    size: int
+    type: Optional[bytes]
+    pre: Optional[bytes]
+    overwrite: bool
+    override_kv: Any
+    progress: Any
+    log: Any
+    user: Optional[int]
+
+
+class akunu_chip(Structure):
+    name: bytes
+    cores: int
+    hardware_threads: int
+    numa_nodes: int
+    l1d_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    memory_bytes: int
+
+
+class akunu_roofline(Structure):
+    read_bytes_per_second: float
+    int8_ops_per_second: float
+    f32_ops_per_second: float
+    bf16_ops_per_second: float
+    clock_hz: float
+
+
+class akunu_profile(Structure):
+    size: int
+    threads: int
+    prefill_chunk: int
+    skinny_scale32: int
+    skinny_scale256: int
+    skinny_float: int
+    blas_scale32: bool
+    blas_scale256: bool
+    blas_float: bool
+
+
+class akunu_memory(Structure):
+    mapped: int
+    packed: int
+    kv: int
+    scratch: int
+    tokenizer: int
+    table: int
+    cached: int
+
+
+class akunu_counters(Structure):
+    passes: int
+    tokens: int
+    gemv: int
+    skinny: int
+    gemm: int
+
+
+class akunu_time(Structure):
+    name: Optional[bytes]
+    calls: int
+    seconds: float
+    wait_seconds: float
+    bytes: float
+    ops: float
+
+
+akunu_log_fn = CFUNCTYPE(
+    None, c_int, c_void_p, c_void_p
+)
+akunu_progress_fn = CFUNCTYPE(
+    c_bool, c_int, c_double, c_void_p
+)
+akunu_cancel_fn = CFUNCTYPE(
+    c_bool, c_void_p
+)
+akunu_logprobs_fn = CFUNCTYPE(
+    None, c_int32, c_float, POINTER(akunu_logprob), c_size_t, c_void_p
+)
+akunu_logits_fn = CFUNCTYPE(
+    None, c_size_t, POINTER(c_float), c_size_t, c_void_p
+)
+akunu_piece_fn = CFUNCTYPE(
+    c_bool, c_int32, c_void_p, c_size_t, c_void_p
+)
+akunu_completion_fn = CFUNCTYPE(
+    c_bool, c_size_t, c_int32, c_void_p, c_size_t, c_void_p
+)
+akunu_reply_fn = CFUNCTYPE(
+    None, POINTER(akunu_reply_event), c_void_p
+)
+akunu_convert_fn = CFUNCTYPE(
+    c_bool, c_double, c_void_p
+)
+akunu_tune_fn = CFUNCTYPE(
+    c_bool, c_double, c_void_p
+)
+
+akunu_rope._fields_ = [
+    ("scaling", c_int),
+    ("freq_base", c_float),
+    ("freq_scale", c_float),
+    ("yarn_orig_ctx", c_uint32),
+    ("yarn_ext_factor", c_float),
+    ("yarn_attn_factor", c_float),
+    ("yarn_beta_fast", c_float),
+    ("yarn_beta_slow", c_float),
+]
+
+akunu_adapter._fields_ = [
+    ("path", c_char_p),
+    ("scale", c_float),
+]
+
+akunu_load_params._fields_ = [
+    ("size", c_size_t),
+    ("cpu", c_char_p),
+    ("n_threads", c_uint),
+    ("strict", c_bool),
+    ("warm_up", c_bool),
+    ("no_cache", c_bool),
+    ("cache_dir", c_char_p),
+    ("progress", akunu_progress_fn),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+    ("profile", c_char_p),
+    ("relaxed", c_bool),
+    ("prefill", c_int),
+    ("override_kv", POINTER(c_char_p)),
+    ("backend", c_char_p),
+    ("device", c_char_p),
+    ("n_gpu_layers", c_int),
+    ("cache_limit", c_uint64),
+    ("rope", akunu_rope),
+    ("adapters", POINTER(akunu_adapter)),
+    ("n_adapters", c_size_t),
+]
+
+akunu_model_info._fields_ = [
+    ("name", c_char_p),
+    ("architecture", c_char_p),
+    ("format", c_char_p),
+    ("weight_type", c_char_p),
+    ("cpu", c_char_p),
+    ("n_layers", c_uint32),
+    ("width", c_uint32),
+    ("n_heads", c_uint32),
+    ("n_kv_heads", c_uint32),
+    ("head_dim", c_uint32),
+    ("ffn_width", c_uint32),
+    ("vocab_size", c_uint32),
+    ("context", c_uint32),
+    ("n_parameters", c_uint64),
+    ("token_weight_bytes", c_uint64),
+    ("matrix_parameters", c_uint64),
+    ("float_parameters", c_uint64),
+    ("encoder", c_bool),
+    ("pooling", c_int),
+    ("normalized", c_bool),
+]
+
+akunu_session_params._fields_ = [
+    ("size", c_size_t),
+    ("context", c_uint32),
+    ("batch", c_uint32),
+    ("max_sequences", c_uint32),
+    ("n_threads", c_uint),
+    ("k_type", c_int),
+    ("v_type", c_int),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+    ("cpus", c_char_p),
+    ("pool", c_void_p),
+]
+
+akunu_batch_token._fields_ = [
+    ("token", c_int32),
+    ("sequence", c_int32),
+    ("logits", c_bool),
+]
+
+akunu_embedding._fields_ = [
+    ("size", c_size_t),
+    ("pooling", c_int),
+    ("normalize", c_int),
+]
+
+akunu_ids._fields_ = [
+    ("ids", POINTER(c_int32)),
+    ("n", c_size_t),
+]
+
+akunu_reasoning._fields_ = [
+    ("size", c_size_t),
+    ("budget", c_int64),
+    ("begin", c_char_p),
+    ("end", c_char_p),
+    ("closing", c_char_p),
+    ("begins_anywhere", c_bool),
+    ("is_open", c_bool),
+]
+
+akunu_generation._fields_ = [
+    ("size", c_size_t),
+    ("max_tokens", c_int64),
+    ("sampling", POINTER(akunu_sampling)),
+    ("special", c_bool),
+    ("speculation", c_int),
+    ("draft", c_void_p),
+    ("draft_sequence", c_int32),
+    ("draft_max", c_uint32),
+    ("draft_min", c_uint32),
+    ("draft_p_min", c_float),
+    ("on_logprobs", akunu_logprobs_fn),
+    ("n_top_logprobs", c_uint32),
+    ("stops", POINTER(c_char_p)),
+    ("n_stops", c_size_t),
+    ("reasoning", POINTER(akunu_reasoning)),
+    ("on_logits", akunu_logits_fn),
+]
+
+akunu_result._fields_ = [
+    ("size", c_size_t),
+    ("stop", c_int),
+    ("n_prompt", c_uint64),
+    ("n_generated", c_uint64),
+    ("prompt_seconds", c_double),
+    ("generate_seconds", c_double),
+    ("n_drafted", c_uint64),
+    ("n_accepted", c_uint64),
+    ("n_kept", c_uint64),
+]
+
+akunu_logit_bias._fields_ = [
+    ("token", c_int32),
+    ("bias", c_float),
+]
+
+akunu_sampling._fields_ = [
+    ("size", c_size_t),
+    ("temperature", c_float),
+    ("top_k", c_int32),
+    ("top_p", c_float),
+    ("min_p", c_float),
+    ("repeat_penalty", c_float),
+    ("repeat_last_n", c_int32),
+    ("presence_penalty", c_float),
+    ("frequency_penalty", c_float),
+    ("seed", c_uint64),
+    ("ignore_end", c_bool),
+    ("samplers", c_char_p),
+    ("sampler_seq", c_char_p),
+    ("dynatemp_range", c_float),
+    ("dynatemp_exponent", c_float),
+    ("typical_p", c_float),
+    ("top_n_sigma", c_float),
+    ("xtc_probability", c_float),
+    ("xtc_threshold", c_float),
+    ("dry_multiplier", c_float),
+    ("dry_base", c_float),
+    ("dry_allowed_length", c_int32),
+    ("dry_penalty_last_n", c_int32),
+    ("dry_sequence_breakers", POINTER(c_char_p)),
+    ("mirostat", c_int32),
+    ("mirostat_tau", c_float),
+    ("mirostat_eta", c_float),
+    ("adaptive_target", c_float),
+    ("adaptive_decay", c_float),
+    ("logit_bias", POINTER(akunu_logit_bias)),
+    ("n_logit_bias", c_size_t),
+    ("grammar", c_void_p),
+]
+
+akunu_logprob._fields_ = [
+    ("token", c_int32),
+    ("logprob", c_float),
+]
+
+akunu_infill._fields_ = [
+    ("size", c_size_t),
+    ("prefix", c_char_p),
+    ("suffix", c_char_p),
+    ("n_prefix_bytes", c_size_t),
+    ("n_suffix_bytes", c_size_t),
+    ("suffix_first", c_bool),
+    ("max_tokens", c_size_t),
+    ("n_prefix_dropped", c_size_t),
+    ("n_suffix_dropped", c_size_t),
+]
+
+akunu_schema_params._fields_ = [
+    ("size", c_size_t),
+    ("form", c_int),
+    ("lax", c_bool),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+]
+
+akunu_chat._fields_ = [
+    ("size", c_size_t),
+    ("messages", c_char_p),
+    ("tools", c_char_p),
+    ("documents", c_char_p),
+    ("kwargs", c_char_p),
+    ("name", c_char_p),
+    ("add_generation_prompt", c_bool),
+    ("continue_final_message", c_char_p),
+    ("bos_token", c_char_p),
+    ("eos_token", c_char_p),
+    ("now", c_int64),
+]
+
+akunu_completion._fields_ = [
+    ("size", c_size_t),
+    ("form", c_int),
+    ("system", c_char_p),
+    ("chat", POINTER(akunu_chat)),
+    ("chat_template", c_void_p),
+    ("generation", POINTER(akunu_generation)),
+]
+
+akunu_reply_params._fields_ = [
+    ("size", c_size_t),
+    ("format", c_char_p),
+    ("chat_template", c_char_p),
+    ("tokenizer", c_void_p),
+    ("prompt", c_char_p),
+    ("tools", c_char_p),
+    ("calls", c_bool),
+    ("reasoning", c_bool),
+    ("seed", c_uint64),
+]
+
+akunu_reply_event._fields_ = [
+    ("size", c_size_t),
+    ("kind", c_int),
+    ("text", c_void_p),
+    ("n_bytes", c_size_t),
+    ("call", c_size_t),
+    ("id", c_char_p),
+]
+
+akunu_tool_grammar_params._fields_ = [
+    ("size", c_size_t),
+    ("choice", c_char_p),
+    ("parallel", c_bool),
+    ("lax", c_bool),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+]
+
+akunu_file_info._fields_ = [
+    ("format", c_char_p),
+    ("architecture", c_char_p),
+    ("n_tensors", c_size_t),
+    ("n_metadata", c_size_t),
+    ("bytes", c_uint64),
+]
+
+akunu_tensor_info._fields_ = [
+    ("name", c_char_p),
+    ("canonical", c_char_p),
+    ("type", c_char_p),
+    ("n_dims", c_uint),
+    ("shape", c_uint64 * 4),
+    ("bytes", c_uint64),
+    ("offset", c_uint64),
+]
+
+akunu_meta._fields_ = [
+    ("key", c_char_p),
+    ("type", c_int),
+    ("element_type", c_int),
+    ("n", c_uint64),
+    ("boolean", c_bool),
+    ("integer", c_int64),
+    ("unsigned_integer", c_uint64),
+    ("number", c_double),
+    ("string", c_void_p),
+]
+
+akunu_format_info._fields_ = [
+    ("name", c_char_p),
+    ("about", c_char_p),
+]
+
+akunu_architecture_info._fields_ = [
+    ("name", c_char_p),
+    ("about", c_char_p),
+    ("names", POINTER(c_char_p)),
+    ("experts", c_bool),
+]
+
+akunu_type_info._fields_ = [
+    ("name", c_char_p),
+    ("block_elems", c_uint),
+    ("block_bytes", c_uint),
+    ("integers", c_bool),
+    ("packed", c_bool),
+]
+
+akunu_quantization_info._fields_ = [
+    ("name", c_char_p),
+    ("about", c_char_p),
+]
+
+akunu_device_info._fields_ = [
+    ("backend", c_char * 16),
+    ("name", c_char * 128),
+    ("vendor", c_char * 128),
+    ("version", c_char * 128),
+    ("driver", c_char * 128),
+    ("features", c_char * 128),
+    ("memory", c_uint64),
+    ("max_allocation", c_uint64),
+    ("units", c_uint),
+    ("mhz", c_uint),
+    ("usable", c_bool),
+]
+
+akunu_cache_entry._fields_ = [
+    ("file", c_char_p),
+    ("model", c_char_p),
+    ("backend", c_char_p),
+    ("state", c_int),
+    ("bytes", c_uint64),
+    ("built", c_int64),
+    ("used", c_int64),
+    ("n_tokens", c_uint64),
+]
+
+akunu_prompt_cache._fields_ = [
+    ("size", c_size_t),
+    ("dir", c_char_p),
+    ("file", c_char_p),
+    ("max_bytes", c_uint64),
+    ("min_tokens", c_uint32),
+]
+
+akunu_convert_params._fields_ = [
+    ("size", c_size_t),
+    ("type", c_char_p),
+    ("pre", c_char_p),
+    ("overwrite", c_bool),
+    ("override_kv", POINTER(c_char_p)),
+    ("progress", akunu_convert_fn),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+]
+
+akunu_chip._fields_ = [
+    ("name", c_char * 64),
+    ("cores", c_uint32),
+    ("hardware_threads", c_uint32),
+    ("numa_nodes", c_uint32),
+    ("l1d_bytes", c_uint64),
+    ("l2_bytes", c_uint64),
+    ("l3_bytes", c_uint64),
+    ("memory_bytes", c_uint64),
+]
+
+akunu_roofline._fields_ = [
+    ("read_bytes_per_second", c_double),
+    ("int8_ops_per_second", c_double),
+    ("f32_ops_per_second", c_double),
+    ("bf16_ops_per_second", c_double),
+    ("clock_hz", c_double),
+]
+
+akunu_profile._fields_ = [
+    ("size", c_size_t),
+    ("threads", c_uint32),
+    ("prefill_chunk", c_uint32),
+    ("skinny_scale32", c_uint32),
+    ("skinny_scale256", c_uint32),
+    ("skinny_float", c_uint32),
+    ("blas_scale32", c_bool),
+    ("blas_scale256", c_bool),
+    ("blas_float", c_bool),
+]
+
+akunu_memory._fields_ = [
+    ("mapped", c_uint64),
+    ("packed", c_uint64),
+    ("kv", c_uint64),
+    ("scratch", c_uint64),
+    ("tokenizer", c_uint64),
+    ("table", c_uint64),
+    ("cached", c_uint64),
+]
+
+akunu_counters._fields_ = [
+    ("passes", c_uint64),
+    ("tokens", c_uint64),
+    ("gemv", c_uint64),
+    ("skinny", c_uint64),
+    ("gemm", c_uint64),
+]
+
+akunu_time._fields_ = [
+    ("name", c_char_p),
+    ("calls", c_uint64),
+    ("seconds", c_double),
+    ("wait_seconds", c_double),
+    ("bytes", c_double),
+    ("ops", c_double),
+]
+
+# Result and parameters of each function.
+FUNCTIONS: Dict[str, Any] = {
+    "akunu_status_name": (c_char_p, [c_int]),
+    "akunu_last_error": (c_char_p, []),
+    "akunu_last_status": (c_int, []),
+    "akunu_version": (c_char_p, []),
+    "akunu_build_info": (c_char_p, []),
+    "akunu_load_stage_name": (c_char_p, [c_int]),
+    "akunu_load_params_default": (None, [POINTER(akunu_load_params), c_size_t]),
+    "akunu_model_load": (c_void_p, [c_char_p, POINTER(akunu_load_params)]),
+    "akunu_model_load_fd": (c_void_p, [c_int, POINTER(akunu_load_params)]),
+    "akunu_model_free": (None, [c_void_p]),
+    "akunu_model_get_info": (c_int, [c_void_p, POINTER(akunu_model_info), c_size_t]),
+    "akunu_model_tokenizer": (c_void_p, [c_void_p]),
+    "akunu_model_file": (c_void_p, [c_void_p]),
+    "akunu_pool_new": (c_void_p, [c_uint, c_char_p]),
+    "akunu_pool_free": (None, [c_void_p]),
+    "akunu_pool_threads": (c_uint, [c_void_p]),
+    "akunu_session_params_default": (None, [POINTER(akunu_session_params), c_size_t]),
+    "akunu_session_new": (c_void_p, [c_void_p, POINTER(akunu_session_params)]),
+    "akunu_session_free": (None, [c_void_p]),
+    "akunu_session_context": (c_uint32, [c_void_p]),
+    "akunu_session_batch": (c_uint32, [c_void_p]),
+    "akunu_session_threads": (c_uint, [c_void_p]),
+    "akunu_sequence_new": (c_int32, [c_void_p]),
+    "akunu_sequence_free": (None, [c_void_p, c_int32]),
+    "akunu_sequence_length": (c_uint32, [c_void_p, c_int32]),
+    "akunu_sequence_rewind": (c_int, [c_void_p, c_int32, c_uint32]),
+    "akunu_sequence_fork": (c_int32, [c_void_p, c_int32, c_uint32]),
+    "akunu_session_decode": (c_int, [c_void_p, POINTER(akunu_batch_token), c_size_t]),
+    "akunu_session_logits": (POINTER(c_float), [c_void_p, c_size_t]),
+    "akunu_session_prefill": (c_int, [
+        c_void_p,
+        c_int32,
+        POINTER(c_int32),
+        c_size_t,
+        akunu_cancel_fn,
+        c_void_p,
+        POINTER(c_size_t),
+    ]),
+    "akunu_embedding_default": (None, [POINTER(akunu_embedding), c_size_t]),
+    "akunu_session_embed": (c_int, [
+        c_void_p,
+        POINTER(akunu_ids),
+        c_size_t,
+        POINTER(akunu_embedding),
+        akunu_cancel_fn,
+        c_void_p,
+        POINTER(c_float),
+    ]),
+    "akunu_reasoning_default": (None, [POINTER(akunu_reasoning), c_size_t]),
+    "akunu_generation_default": (None, [POINTER(akunu_generation), c_size_t]),
+    "akunu_session_generate": (c_int, [
+        c_void_p,
+        c_int32,
+        POINTER(c_int32),
+        c_size_t,
+        POINTER(akunu_generation),
+        akunu_piece_fn,
+        akunu_cancel_fn,
+        c_void_p,
+        POINTER(akunu_result),
+    ]),
+    "akunu_session_generate_parallel": (c_int, [
+        c_void_p,
+        POINTER(c_int32),
+        c_size_t,
+        POINTER(c_int32),
+        c_size_t,
+        POINTER(akunu_generation),
+        akunu_completion_fn,
+        akunu_cancel_fn,
+        c_void_p,
+        POINTER(akunu_result),
+    ]),
+    "akunu_sampling_default": (None, [POINTER(akunu_sampling), c_size_t]),
+    "akunu_sampling_check": (c_int, [POINTER(akunu_sampling)]),
+    "akunu_sampler_new": (c_void_p, [c_void_p, POINTER(akunu_sampling)]),
+    "akunu_sampler_free": (None, [c_void_p]),
+    "akunu_sampler_clone": (c_void_p, [c_void_p]),
+    "akunu_sampler_reset": (c_int, [c_void_p]),
+    "akunu_sampler_seed": (c_uint64, [c_void_p]),
+    "akunu_sampler_accept": (None, [c_void_p, c_int32]),
+    "akunu_sampler_sample": (c_int32, [c_void_p, POINTER(c_float)]),
+    "akunu_logprobs_compute": (c_int, [
+        POINTER(c_float),
+        c_size_t,
+        c_int32,
+        POINTER(c_float),
+        POINTER(akunu_logprob),
+        c_size_t,
+    ]),
+    "akunu_tokenizer_load": (c_void_p, [c_char_p]),
+    "akunu_tokenizer_load_with": (c_void_p, [c_char_p, POINTER(c_char_p)]),
+    "akunu_tokenizer_free": (None, [c_void_p]),
+    "akunu_tokenizer_encode": (c_int64, [
+        c_void_p,
+        c_char_p,
+        c_size_t,
+        c_uint,
+        POINTER(c_int32),
+        c_size_t,
+    ]),
+    "akunu_tokenizer_decode": (c_int64, [
+        c_void_p,
+        POINTER(c_int32),
+        c_size_t,
+        c_uint,
+        c_void_p,
+        c_size_t,
+    ]),
+    "akunu_tokenizer_vocab_size": (c_size_t, [c_void_p]),
+    "akunu_tokenizer_is_end": (c_bool, [c_void_p, c_int32]),
+    "akunu_tokenizer_is_control": (c_bool, [c_void_p, c_int32]),
+    "akunu_tokenizer_bos": (c_int32, [c_void_p]),
+    "akunu_tokenizer_special": (c_int32, [c_void_p, c_int]),
+    "akunu_stream_new": (c_void_p, [c_void_p, c_uint]),
+    "akunu_stream_free": (None, [c_void_p]),
+    "akunu_stream_push": (c_int, [c_void_p, c_int32, POINTER(c_char_p), POINTER(c_size_t)]),
+    "akunu_stream_end": (c_int, [c_void_p, POINTER(c_char_p), POINTER(c_size_t)]),
+    "akunu_infill_default": (None, [POINTER(akunu_infill), c_size_t]),
+    "akunu_tokenizer_encode_infill": (c_int64, [
+        c_void_p,
+        POINTER(akunu_infill),
+        POINTER(c_int32),
+        c_size_t,
+    ]),
+    "akunu_grammar_parse": (c_void_p, [c_char_p, c_size_t]),
+    "akunu_schema_params_default": (None, [POINTER(akunu_schema_params), c_size_t]),
+    "akunu_grammar_from_schema": (c_void_p, [c_char_p, c_size_t, POINTER(akunu_schema_params)]),
+    "akunu_grammar_make_lazy": (c_void_p, [c_void_p, POINTER(c_char_p), c_bool]),
+    "akunu_grammar_free": (None, [c_void_p]),
+    "akunu_grammar_check": (c_int, [
+        c_void_p,
+        c_void_p,
+        c_char_p,
+        c_size_t,
+        POINTER(c_bool),
+        POINTER(c_size_t),
+    ]),
+    "akunu_template_load": (c_void_p, [c_char_p, POINTER(c_char_p)]),
+    "akunu_model_template": (c_void_p, [c_void_p]),
+    "akunu_template_parse": (c_void_p, [c_char_p, c_size_t, c_void_p]),
+    "akunu_template_free": (None, [c_void_p]),
+    "akunu_template_is_fallback": (c_bool, [c_void_p]),
+    "akunu_template_name": (c_char_p, [c_void_p, c_size_t]),
+    "akunu_template_text": (c_char_p, [c_void_p, c_char_p, c_bool, POINTER(c_size_t)]),
+    "akunu_chat_default": (None, [POINTER(akunu_chat), c_size_t]),
+    "akunu_template_render": (c_void_p, [c_void_p, POINTER(akunu_chat), POINTER(c_size_t)]),
+    "akunu_text_free": (None, [c_void_p]),
+    "akunu_completion_default": (None, [POINTER(akunu_completion), c_size_t]),
+    "akunu_session_complete": (c_int, [
+        c_void_p,
+        c_int32,
+        c_char_p,
+        c_size_t,
+        POINTER(akunu_completion),
+        akunu_piece_fn,
+        akunu_cancel_fn,
+        c_void_p,
+        POINTER(akunu_result),
+    ]),
+    "akunu_reply_params_default": (None, [POINTER(akunu_reply_params), c_size_t]),
+    "akunu_reply_new": (c_void_p, [POINTER(akunu_reply_params), akunu_reply_fn, c_void_p]),
+    "akunu_reply_free": (None, [c_void_p]),
+    "akunu_reply_push": (c_int, [c_void_p, c_char_p, c_size_t]),
+    "akunu_reply_end": (c_int, [c_void_p]),
+    "akunu_reply_message": (c_char_p, [c_void_p]),
+    "akunu_reply_notes": (c_char_p, [c_void_p]),
+    "akunu_reply_format": (c_char_p, [c_void_p]),
+    "akunu_reply_format_name": (c_char_p, [c_size_t]),
+    "akunu_reply_find_reasoning": (c_int, [POINTER(akunu_reply_params), POINTER(akunu_reasoning)]),
+    "akunu_tool_grammar_params_default": (None, [POINTER(akunu_tool_grammar_params), c_size_t]),
+    "akunu_grammar_from_tools": (c_int, [
+        POINTER(akunu_reply_params),
+        POINTER(akunu_tool_grammar_params),
+        POINTER(c_void_p),
+    ]),
+    "akunu_file_open": (c_void_p, [c_char_p]),
+    "akunu_file_open_with": (c_void_p, [c_char_p, POINTER(c_char_p)]),
+    "akunu_file_free": (None, [c_void_p]),
+    "akunu_file_get_info": (c_int, [c_void_p, POINTER(akunu_file_info), c_size_t]),
+    "akunu_file_tensor": (c_int, [c_void_p, c_size_t, POINTER(akunu_tensor_info), c_size_t]),
+    "akunu_file_read_f32": (c_int, [c_void_p, c_size_t, c_uint64, c_uint64, POINTER(c_float)]),
+    "akunu_file_sha256_f32": (c_int, [c_void_p, c_size_t, c_void_p]),
+    "akunu_file_meta": (c_int, [c_void_p, c_size_t, POINTER(akunu_meta), c_size_t]),
+    "akunu_file_meta_element": (c_int, [
+        c_void_p,
+        c_size_t,
+        c_uint64,
+        POINTER(akunu_meta),
+        c_size_t,
+    ]),
+    "akunu_format_at": (c_int, [c_size_t, POINTER(akunu_format_info), c_size_t]),
+    "akunu_architecture_at": (c_int, [c_size_t, POINTER(akunu_architecture_info), c_size_t]),
+    "akunu_type_at": (c_int, [c_size_t, POINTER(akunu_type_info), c_size_t]),
+    "akunu_quantization_at": (c_int, [c_size_t, POINTER(akunu_quantization_info), c_size_t]),
+    "akunu_device_at": (c_int, [c_size_t, POINTER(akunu_device_info), c_size_t]),
+    "akunu_cache_state_name": (c_char_p, [c_int]),
+    "akunu_cache_open": (c_void_p, [c_char_p]),
+    "akunu_cache_free": (None, [c_void_p]),
+    "akunu_cache_path": (c_char_p, [c_void_p]),
+    "akunu_cache_count": (c_size_t, [c_void_p]),
+    "akunu_cache_get_entry": (c_int, [c_void_p, c_size_t, POINTER(akunu_cache_entry), c_size_t]),
+    "akunu_cache_remove": (c_int, [c_void_p, c_size_t]),
+    "akunu_sequence_save": (c_int, [c_void_p, c_int32, c_char_p]),
+    "akunu_sequence_load": (c_int, [c_void_p, c_int32, c_char_p]),
+    "akunu_prompt_cache_default": (None, [POINTER(akunu_prompt_cache), c_size_t]),
+    "akunu_sequence_restore": (c_int, [
+        c_void_p,
+        c_int32,
+        POINTER(c_int32),
+        c_size_t,
+        POINTER(akunu_prompt_cache),
+        POINTER(c_size_t),
+    ]),
+    "akunu_sequence_keep": (c_int, [c_void_p, c_int32, c_size_t, POINTER(akunu_prompt_cache)]),
+    "akunu_convert_params_default": (None, [POINTER(akunu_convert_params), c_size_t]),
+    "akunu_file_convert": (c_int, [c_char_p, c_char_p, POINTER(akunu_convert_params)]),
+    "akunu_cpu_best": (c_char_p, []),
+    "akunu_cpu_name": (c_char_p, [c_size_t]),
+    "akunu_chip_get": (c_int, [POINTER(akunu_chip), c_size_t]),
+    "akunu_roofline_measure": (c_int, [
+        c_char_p,
+        c_uint,
+        c_uint,
+        POINTER(akunu_roofline),
+        c_size_t,
+    ]),
+    "akunu_roofline_measure_model": (c_int, [
+        c_void_p,
+        c_uint,
+        c_uint,
+        POINTER(akunu_roofline),
+        c_size_t,
+    ]),
+    "akunu_roofline_measure_all": (c_int, [c_uint, POINTER(akunu_roofline), c_size_t]),
+    "akunu_profile_default": (None, [POINTER(akunu_profile), c_size_t]),
+    "akunu_profile_tune": (c_int, [
+        c_char_p,
+        c_uint,
+        c_uint,
+        akunu_tune_fn,
+        c_void_p,
+        POINTER(akunu_profile),
+        c_size_t,
+    ]),
+    "akunu_profile_write": (c_int, [POINTER(akunu_profile), c_char_p]),
+    "akunu_model_profile": (c_char_p, [c_void_p]),
+    "akunu_model_dump": (c_char_p, [c_void_p, c_bool]),
+    "akunu_memory_report": (c_int, [c_void_p, c_void_p, POINTER(akunu_memory), c_size_t]),
+    "akunu_session_counters": (c_int, [c_void_p, POINTER(akunu_counters), c_size_t]),
+    "akunu_session_time": (c_int, [c_void_p, c_bool]),
+    "akunu_session_time_at": (c_int, [c_void_p, c_size_t, POINTER(akunu_time), c_size_t]),
+}
