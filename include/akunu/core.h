@@ -119,11 +119,11 @@ struct akunu_rope {
     float freq_base;        /* 0: the model's */
     float freq_scale;       /* 1 / the factor of the context; 0: the model's */
     uint32_t yarn_orig_ctx; /* tokens of the unscaled context; 0: the model's */
-    /* share of the unscaled frequency in pairs that turn often; below 0: 1 for YaRN, else 0 */
+    /* share of the unscaled frequency in pairs that turn often; 0: 1 for YaRN; below 0: none */
     float yarn_ext_factor;
-    /* multiplies cosine and sine, beside the factors of the model and of YaRN; below 0: 1 */
+    /* multiplies cosine and sine, beside the factors of the model and of YaRN; 0: 1 */
     float yarn_attn_factor;
-    float yarn_beta_fast, yarn_beta_slow; /* below 0: the model's, else 32 and 1 */
+    float yarn_beta_fast, yarn_beta_slow; /* 0: the model's, else 32 and 1 */
 };
 
 /* LoRA adapter: a GGUF file or a PEFT folder. */

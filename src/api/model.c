@@ -34,11 +34,7 @@ const char *akunu_load_stage_name(enum akunu_load_stage stage)
 
 void akunu_load_params_default(struct akunu_load_params *params, size_t size)
 {
-    static const struct akunu_load_params full = { .n_gpu_layers = -1,
-                                                   .rope = { .yarn_ext_factor = -1.0f,
-                                                             .yarn_attn_factor = -1.0f,
-                                                             .yarn_beta_fast = -1.0f,
-                                                             .yarn_beta_slow = -1.0f } };
+    static const struct akunu_load_params full = { .n_gpu_layers = -1 };
     ak_api_give_default(params, size, &full, sizeof full);
 }
 

@@ -57,6 +57,8 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     params.override_kv = o->override_kv.values;
     if (o->rope_scale > 0.0f)
         params.rope.freq_scale = 1.0f / o->rope_scale;
+    if (o->yarn_ext_factor >= 0.0f)
+        params.rope.yarn_ext_factor = o->yarn_ext_factor > 0.0f ? o->yarn_ext_factor : -1.0f;
     params.progress = on_progress;
     params.log = on_load_log;
     params.user = out;
@@ -179,6 +181,7 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
     of_draft.adapters = (struct cli_texts){ 0 };
     of_draft.load.rope = defaults.rope;
     of_draft.rope_scale = 0.0f;
+    of_draft.yarn_ext_factor = -1.0f;
     of_draft.session.context = akunu_session_context(session);
     int code = cli_load_model(&of_draft, draft);
     if (code == CLI_EXIT_OK)

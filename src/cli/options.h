@@ -84,7 +84,8 @@ struct cli_options {
     struct cli_texts override_kv;
     struct cli_texts adapters; /* FILE[:SCALE],… */
     bool list_devices;
-    float rope_scale; /* inverse of load.rope.freq_scale; 0: not given */
+    float rope_scale;      /* inverse of load.rope.freq_scale; 0: not given */
+    float yarn_ext_factor; /* as llama.cpp has it; below 0: not given */
 
     const char *prompt, *file, *ids;
     struct cli_texts texts; /* embed's -p */

@@ -26,6 +26,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .depth = { 1, { 0 } },
         .repetitions = 5,
         .older_than = -1,
+        .yarn_ext_factor = -1.0f,
         .word = command->words ? command->words[0] : NULL,
     };
     akunu_load_params_default(&o->load, sizeof o->load);

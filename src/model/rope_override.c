@@ -7,13 +7,13 @@ static bool is_asked(const struct akunu_rope *asked)
 {
     return asked->scaling != AKUNU_ROPE_SCALING_MODEL || asked->freq_base != 0.0f ||
            asked->freq_scale != 0.0f || asked->yarn_orig_ctx != 0 ||
-           !(asked->yarn_ext_factor < 0.0f) || !(asked->yarn_attn_factor < 0.0f) ||
-           !(asked->yarn_beta_fast < 0.0f) || !(asked->yarn_beta_slow < 0.0f);
+           asked->yarn_ext_factor != 0.0f || asked->yarn_attn_factor != 0.0f ||
+           asked->yarn_beta_fast != 0.0f || asked->yarn_beta_slow != 0.0f;
 }
 
-static ak_status check_positive(const char *name, float value, bool is_set, struct ak_error *error)
+static ak_status check_positive(const char *name, float value, struct ak_error *error)
 {
-    if (!is_set || (isfinite(value) && value > 0.0f))
+    if (value == 0.0f || (isfinite(value) && value > 0.0f))
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s is %g; expected a positive number", name,
                    (double)value);
@@ -25,20 +25,17 @@ static ak_status check_values(const struct akunu_rope *asked, struct ak_error *e
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "rope scaling is %d; expected 0 to 3 (enum akunu_rope_scaling)",
                        (int)asked->scaling);
-    AK_TRY(check_positive("rope freq_base", asked->freq_base, asked->freq_base != 0.0f, error));
-    AK_TRY(check_positive("rope freq_scale", asked->freq_scale, asked->freq_scale != 0.0f, error));
+    AK_TRY(check_positive("rope freq_base", asked->freq_base, error));
+    AK_TRY(check_positive("rope freq_scale", asked->freq_scale, error));
     if (asked->freq_scale > 0.0f && !isfinite(1.0f / asked->freq_scale))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "rope freq_scale is %g, which is too small",
                        (double)asked->freq_scale);
     if (!(asked->yarn_ext_factor <= 1.0f))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "yarn_ext_factor is %g; expected at most 1",
                        (double)asked->yarn_ext_factor);
-    AK_TRY(check_positive("yarn_attn_factor", asked->yarn_attn_factor,
-                          !(asked->yarn_attn_factor < 0.0f), error));
-    AK_TRY(check_positive("yarn_beta_fast", asked->yarn_beta_fast, !(asked->yarn_beta_fast < 0.0f),
-                          error));
-    return check_positive("yarn_beta_slow", asked->yarn_beta_slow, !(asked->yarn_beta_slow < 0.0f),
-                          error);
+    AK_TRY(check_positive("yarn_attn_factor", asked->yarn_attn_factor, error));
+    AK_TRY(check_positive("yarn_beta_fast", asked->yarn_beta_fast, error));
+    return check_positive("yarn_beta_slow", asked->yarn_beta_slow, error);
 }
 
 /* llama.cpp's rules: a scale without a type is linear; YaRN with nothing extrapolated is linear
@@ -53,18 +50,18 @@ static void set_scaling(struct ak_spec_rope *rope, const struct akunu_rope *aske
         rope->factor = 1.0f / asked->freq_scale;
     else if (rope->scaling == AK_SPEC_ROPE_PLAIN)
         rope->factor = 1.0f;
-    if (asked->yarn_ext_factor >= 0.0f)
+    if (asked->yarn_ext_factor > 0.0f)
         rope->extrapolation = asked->yarn_ext_factor;
-    else if (!yarn)
+    else if (asked->yarn_ext_factor < 0.0f || !yarn)
         rope->extrapolation = 0.0f;
     rope->scaling = rope->extrapolation > 0.0f ? AK_SPEC_ROPE_YARN : AK_SPEC_ROPE_LINEAR;
     if (rope->factor == 1.0f)
         rope->scaling = AK_SPEC_ROPE_PLAIN;
-    if (asked->yarn_attn_factor >= 0.0f)
+    if (asked->yarn_attn_factor > 0.0f)
         rope->magnitude *= asked->yarn_attn_factor;
-    if (asked->yarn_beta_fast >= 0.0f)
+    if (asked->yarn_beta_fast > 0.0f)
         rope->beta_fast = asked->yarn_beta_fast;
-    if (asked->yarn_beta_slow >= 0.0f)
+    if (asked->yarn_beta_slow > 0.0f)
         rope->beta_slow = asked->yarn_beta_slow;
 }
 

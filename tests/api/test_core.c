@@ -71,10 +71,8 @@ START_TEST(defaults)
               !l.progress && !l.log && !l.profile && !l.relaxed && l.prefill == 0 &&
               !l.override_kv && !l.backend && !l.device && l.n_gpu_layers == -1 && !l.cache_limit);
     ck_assert(!l.adapters && !l.n_adapters);
-    ck_assert(l.rope.scaling == AKUNU_ROPE_SCALING_MODEL && l.rope.freq_base == 0.0f &&
-              l.rope.freq_scale == 0.0f && !l.rope.yarn_orig_ctx &&
-              l.rope.yarn_ext_factor == -1.0f && l.rope.yarn_attn_factor == -1.0f &&
-              l.rope.yarn_beta_fast == -1.0f && l.rope.yarn_beta_slow == -1.0f);
+    const struct akunu_rope none = { .scaling = AKUNU_ROPE_SCALING_MODEL };
+    ck_assert_mem_eq(&l.rope, &none, sizeof none);
     akunu_session_params_default(&s, sizeof s);
     ck_assert(!s.context && !s.batch && !s.max_sequences && !s.n_threads &&
               s.k_type == AKUNU_KV_F16 && s.v_type == AKUNU_KV_F16 && !s.log && !s.cpus);

@@ -55,34 +55,24 @@ static float *run(struct akunu_model *model, const char *name)
     return out;
 }
 
-/* In rope.py's order. An unset value of YaRN is below 0. */
-#define UNSET                                                                                      \
-    .yarn_ext_factor = -1, .yarn_attn_factor = -1, .yarn_beta_fast = -1, .yarn_beta_slow = -1
+/* In rope.py's order. */
 #define LLAMA "llama.rope.scaling."
 static const struct {
     struct akunu_rope rope;
     const char *override_kv[6];
 } cases[] = {
-    { { .freq_scale = 0.25f, UNSET }, { NULL } },
-    { { .scaling = AKUNU_ROPE_SCALING_YARN, .freq_scale = 0.25f, .yarn_orig_ctx = 64, UNSET },
-      { NULL } },
+    { { .freq_scale = 0.25f }, { NULL } },
+    { { .scaling = AKUNU_ROPE_SCALING_YARN, .freq_scale = 0.25f, .yarn_orig_ctx = 64 }, { NULL } },
     { { .scaling = AKUNU_ROPE_SCALING_YARN,
         .freq_scale = 0.125f,
         .freq_base = 10000.0f,
         .yarn_orig_ctx = 200,
-        .yarn_ext_factor = -1,
         .yarn_attn_factor = 1.25f,
         .yarn_beta_fast = 4.0f,
         .yarn_beta_slow = 0.5f },
       { NULL } },
-    { { .freq_scale = 0.25f,
-        .yarn_orig_ctx = 64,
-        .yarn_ext_factor = 0.5f,
-        .yarn_attn_factor = -1,
-        .yarn_beta_fast = -1,
-        .yarn_beta_slow = -1 },
-      { NULL } },
-    { { .scaling = AKUNU_ROPE_SCALING_LINEAR, .freq_scale = 0.5f, UNSET },
+    { { .freq_scale = 0.25f, .yarn_orig_ctx = 64, .yarn_ext_factor = 0.5f }, { NULL } },
+    { { .scaling = AKUNU_ROPE_SCALING_LINEAR, .freq_scale = 0.5f },
       { LLAMA "type=str:llama3", LLAMA "factor=float:8", LLAMA "low_freq_factor=float:1",
         LLAMA "high_freq_factor=float:4", LLAMA "original_context_length=int:128", NULL } },
 };
@@ -111,43 +101,34 @@ static const struct {
     const char *same[6];
 } equals[] = {
     { { NULL },
-      { .freq_scale = 0.25f, UNSET },
+      { .freq_scale = 0.25f },
       { LLAMA "type=str:linear", LLAMA "factor=float:4", NULL } },
     { { LLAMA "type=str:linear", LLAMA "factor=float:4", NULL },
-      { .freq_scale = 0.5f, UNSET },
+      { .freq_scale = 0.5f },
       { LLAMA "type=str:linear", LLAMA "factor=float:2", NULL } },
     { { LLAMA "type=str:linear", LLAMA "factor=float:4", NULL },
-      { .scaling = AKUNU_ROPE_SCALING_NONE, .freq_scale = 0.5f, UNSET },
+      { .scaling = AKUNU_ROPE_SCALING_NONE, .freq_scale = 0.5f },
       { NULL } },
     /* the factor stays if another type alone is asked for */
     { { LLAMA "type=str:linear", LLAMA "factor=float:4", NULL },
-      { .scaling = AKUNU_ROPE_SCALING_YARN, UNSET },
+      { .scaling = AKUNU_ROPE_SCALING_YARN },
       { LLAMA "type=str:yarn", LLAMA "factor=float:4", LLAMA "original_context_length=int:256",
         NULL } },
     { { LLAMA "type=str:yarn", LLAMA "factor=float:4", LLAMA "original_context_length=int:64",
         NULL },
-      { .scaling = AKUNU_ROPE_SCALING_LINEAR, UNSET },
+      { .scaling = AKUNU_ROPE_SCALING_LINEAR },
       { LLAMA "type=str:linear", LLAMA "factor=float:4", NULL } },
     { { LLAMA "type=str:yarn", LLAMA "factor=float:4", LLAMA "original_context_length=int:64",
         NULL },
-      { .yarn_orig_ctx = 32,
-        .yarn_ext_factor = -1,
-        .yarn_attn_factor = -1,
-        .yarn_beta_fast = 16,
-        .yarn_beta_slow = 2 },
+      { .yarn_orig_ctx = 32, .yarn_beta_fast = 16, .yarn_beta_slow = 2 },
       { LLAMA "type=str:yarn", LLAMA "factor=float:4", LLAMA "original_context_length=int:32",
         LLAMA "yarn_beta_fast=float:16", LLAMA "yarn_beta_slow=float:2", NULL } },
     /* nothing extrapolated: linear */
     { { NULL },
-      { .scaling = AKUNU_ROPE_SCALING_YARN,
-        .freq_scale = 0.25f,
-        .yarn_ext_factor = 0,
-        .yarn_attn_factor = -1,
-        .yarn_beta_fast = -1,
-        .yarn_beta_slow = -1 },
+      { .scaling = AKUNU_ROPE_SCALING_YARN, .freq_scale = 0.25f, .yarn_ext_factor = -1 },
       { LLAMA "type=str:linear", LLAMA "factor=float:4", NULL } },
-    { { NULL }, { .freq_base = 1000.0f, UNSET }, { "llama.rope.freq_base=float:1000", NULL } },
-    { { NULL }, { UNSET }, { NULL } },
+    { { NULL }, { .freq_base = 1000.0f }, { "llama.rope.freq_base=float:1000", NULL } },
+    { { NULL }, { .freq_base = 0 }, { NULL } },
 };
 enum { N_EQUALS = sizeof equals / sizeof *equals };
 
@@ -165,8 +146,7 @@ END_TEST
 /* A table for local attention keeps its base and is never scaled: the first layers of Gemma 3. */
 START_TEST(local_tables_stay)
 {
-    static const struct akunu_rope scaled = { .freq_scale = 0.25f, UNSET },
-                                   based = { .freq_base = 5e5f, UNSET };
+    static const struct akunu_rope scaled = { .freq_scale = 0.25f }, based = { .freq_base = 5e5f };
     static const char *const by_factor[] = { "gemma3.rope.scaling.type=str:linear",
                                              "gemma3.rope.scaling.factor=float:4", NULL },
                              *const by_base[] = { "gemma3.rope.freq_base=float:5e5", NULL };
@@ -186,31 +166,21 @@ START_TEST(refused)
         struct akunu_rope rope;
         const char *said;
     } wrong[] = {
-        { { .freq_base = -1, UNSET }, "rope freq_base is -1; expected a positive number" },
-        { { .freq_scale = -2, UNSET }, "rope freq_scale is -2" },
-        { { .freq_scale = 1e-42f, UNSET }, "too small" },
-        { { .scaling = (enum akunu_rope_scaling)4, UNSET }, "rope scaling is 4; expected 0 to 3" },
-        { { .yarn_ext_factor = 2,
-            .yarn_attn_factor = -1,
-            .yarn_beta_fast = -1,
-            .yarn_beta_slow = -1 },
-          "yarn_ext_factor is 2; expected at most 1" },
-        { { .yarn_ext_factor = -1,
-            .yarn_attn_factor = NAN,
-            .yarn_beta_fast = -1,
-            .yarn_beta_slow = -1 },
+        { { .freq_base = -1 }, "rope freq_base is -1; expected a positive number" },
+        { { .freq_scale = -2 }, "rope freq_scale is -2" },
+        { { .freq_scale = 1e-42f }, "too small" },
+        { { .scaling = (enum akunu_rope_scaling)4 }, "rope scaling is 4; expected 0 to 3" },
+        { { .yarn_ext_factor = 2 }, "yarn_ext_factor is 2; expected at most 1" },
+        { {
+              .yarn_attn_factor = NAN,
+          },
           "yarn_attn_factor is nan" },
-        { { .yarn_ext_factor = -1,
-            .yarn_attn_factor = -1,
-            .yarn_beta_fast = 0,
-            .yarn_beta_slow = -1 },
-          "yarn_beta_fast is 0" },
-        { { .yarn_ext_factor = -1,
-            .yarn_attn_factor = -1,
-            .yarn_beta_fast = -1,
-            .yarn_beta_slow = INFINITY },
-          "yarn_beta_slow is inf" },
-        { { .scaling = AKUNU_ROPE_SCALING_YARN, .freq_scale = 0.5f, .freq_base = 1, UNSET },
+        { {
+              .yarn_beta_fast = -3,
+          },
+          "yarn_beta_fast is -3" },
+        { { .yarn_beta_slow = INFINITY }, "yarn_beta_slow is inf" },
+        { { .scaling = AKUNU_ROPE_SCALING_YARN, .freq_scale = 0.5f, .freq_base = 1 },
           "expected more than 1 for YaRN" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -218,7 +188,7 @@ START_TEST(refused)
         ck_assert_ptr_null(load("llama-f32", &wrong[i].rope, NULL));
         failed_with(AKUNU_ERROR_ARGUMENT, wrong[i].said);
     }
-    static const struct akunu_rope scaled = { .freq_scale = 0.5f, UNSET };
+    static const struct akunu_rope scaled = { .freq_scale = 0.5f };
     forget();
     ck_assert_ptr_null(load("gpt2", &scaled, NULL));
     failed_with(AKUNU_ERROR_UNSUPPORTED, "the architecture \"gpt2\" has no rotary positions");

@@ -69,7 +69,7 @@ says "--rope-scaling"
 exits 2 logits -m "$model" --ids 1 --out "$work/x" --rope-scale 0
 says "--rope-scale"
 exits 2 logits -m "$model" --ids 1 --out "$work/x" --yarn-beta-fast 0
-says "yarn_beta_fast is 0; expected a positive number"
+says "--yarn-beta-fast"
 exits 3 logits -m "$data/models/gpt2.gguf" --ids 1 --out "$work/x" --rope-scale 2
 says 'gpt2.gguf: the architecture "gpt2" has no rotary positions'
 
