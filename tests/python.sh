@@ -23,5 +23,8 @@ case $(nm -D "$AKUNU_LIBRARY" 2>/dev/null) in
 *__asan_init* | *__tsan_init*) skip "a sanitizer watches the library" ;;
 esac
 export AKUNU_LIBRARY PYTHONPATH="$source/python" PYTHONDONTWRITEBYTECODE=1
-cd "$source/python/tests" || exit 99
+cd "$source/python" || exit 99
+# Types, if there is a program that checks them.
+! "$PYTHON" -c 'import mypy' 2>/dev/null || "$PYTHON" -m mypy --cache-dir=/dev/null || exit 1
+cd tests || exit 99
 exec "$PYTHON" -W error::ResourceWarning -m unittest discover ${AK_TEST_VERBOSE:+-v} -p 'test_*.py'

@@ -83,15 +83,15 @@ class Work:
     # ---- In the reader's thread ----------------------------------------------------------------
     def _read(self) -> Generator[Any, None, None]:
         session = self._session
-        session._begin(self.call)
         try:
+            session._begin(self.call)
             for item in self.call.items():
                 if not session._log.take(item):
                     self.note(item)
                     yield item
         finally:
             self.ended = True
-            session._end()
+            session._end(self.call)
 
     def note(self, item: Any) -> None:
         self.texts.append(item)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Type
+from typing import Union
 
 from . import _abi
 from ._call import Call
@@ -61,8 +61,7 @@ class Session:
         self._handle: Optional[Handle] = None
         self.model = model
         self._log = LogSink(log)
-        self._lock = threading.Lock()  # held during a call
-        self._current: Optional[Call[Any]] = None
+        self._holder: Dict[str, Call[Any]] = {}  # the call that runs, as "call"
         self._sequence = -1
         self._ids: List[int] = []  # the text that the sequence holds
         params = default(
@@ -94,7 +93,7 @@ class Session:
     def close(self) -> None:
         """Ends a generation that is not read to its end, and frees the session; arrays of logits()
         stay valid. It may be called again, and by another thread."""
-        call = self._current
+        call = self._holder.get("call")
         if call is not None:
             call.close()
         self._handle = None
@@ -134,26 +133,29 @@ class Session:
 
     # ---- One call at a time --------------------------------------------------------------------
     def _begin(self, call: Call[Any]) -> None:
-        if not self._lock.acquire(blocking=False):
+        # One operation, so that neither a thread nor Ctrl-C comes in between.
+        if self._holder.setdefault("call", call) is not call:
             raise BusyError(
                 "the session is in use by another call: read a generation to its end or close() "
                 "it, and let other threads wait",
                 Status.BUSY,
             )
-        self._current = self._log.call = call
+        self._log.call = call
 
-    def _end(self) -> None:
-        self._current = self._log.call = None
-        self._lock.release()
+    def _end(self, call: Call[Any]) -> None:
+        """Frees the session, unless it is another call's."""
+        if self._holder.get("call") is call:
+            self._log.call = None
+            del self._holder["call"]
 
     def _run(self, body: Callable[[Call[Any]], Any]) -> Any:
         """Runs a call that has no items but log lines, and returns its result."""
         call: Call[Any] = Call(body)
-        self._begin(call)
         try:
+            self._begin(call)
             return call.run(self._log.take)
         finally:
-            self._end()
+            self._end(call)
 
     def _rewind(self, n: int) -> None:
         """Truncates the text to n tokens, in a call."""

@@ -9,6 +9,8 @@ from support import MODEL, ROOT, run_python
 
 START = f"""if True:
     import os, signal, sys, threading, time
+    # Ctrl-C as in a terminal: background jobs of a script ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     import akunu
     model = akunu.Model({str(MODEL)!r}, cache=False, threads=1)
     session = model.session(threads=1)

@@ -1,5 +1,5 @@
-/* Special tokens by their purpose. Files state few of them; the end of a turn is also known by name,
- * and fim.c finds those for fill-in-the-middle. */
+/* Special tokens by their purpose. Files state few of them; the end of a turn is also known by its
+ * name, and fim.c finds those for fill-in-the-middle. */
 #include "tokenizer/internal.h"
 
 /* The end of a turn; the first one that the vocabulary has counts. */

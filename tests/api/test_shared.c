@@ -110,12 +110,12 @@ START_TEST(descriptors)
     ck_assert(fd >= 0 && lseek(fd, 100, SEEK_SET) == 100);
     struct akunu_model *model = akunu_model_load_fd(fd, &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
-    ck_assert_int_eq(lseek(fd, 0, SEEK_CUR), 100);
-    ck_assert_int_eq(close(fd), 0);
     ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
     ck_assert_str_eq(info.format, "gguf");
     ck_assert_uint_eq(count_files(dir), 1);
     check_text(model);
+    ck_assert_int_eq(lseek(fd, 0, SEEK_CUR), 100);
+    ck_assert_int_eq(close(fd), 0);
 
     /* a file without a name fills no cache */
     fd = memfd_create("model", MFD_CLOEXEC);

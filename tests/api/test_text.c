@@ -136,6 +136,9 @@ START_TEST(infill_prompts)
     ck_assert_int_eq(akunu_tokenizer_encode_infill(NULL, &infill, ids, 6), -1);
     akunu_tokenizer_free(t);
     akunu_tokenizer_free(plain);
+}
+END_TEST
+
 START_TEST(special_tokens)
 {
     static const char *const stated[] = { "tokenizer.ggml.eos_token_id=int:414",

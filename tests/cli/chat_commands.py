@@ -302,8 +302,8 @@ def terminal_restored():
     for what, keys, code in ("SIGTERM", signal.SIGTERM, -signal.SIGTERM), ("SIGHUP", signal.SIGHUP, -signal.SIGHUP), ("the end", b"/exit\r", 0):
         ends = keys == b"/exit\r"
         t = Terminal("-n", "12" if ends else "-1", "--ignore-eos", "-c", "4096")
-        slave = os.open(os.readlink("/proc/%d/fd/0" % t.pid), os.O_RDWR | os.O_NOCTTY)
         t.prompt()
+        slave = os.open(os.readlink("/proc/%d/fd/0" % t.pid), os.O_RDWR | os.O_NOCTTY)
         t.type_line(b"abc\r", SPEED if ends else rb"abc\r\n[^$]{20}", "an answer")
         if isinstance(keys, bytes):
             os.write(t.fd, keys)

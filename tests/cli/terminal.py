@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -46,6 +47,8 @@ class Terminal:
         self.shown, self.seen = b"", 0
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            for ignored in signal.SIGHUP, signal.SIGINT:  # as nohup and background jobs have it
+                signal.signal(ignored, signal.SIG_DFL)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24 if columns else 0, columns, 0, 0))
             os.chdir(WORK)
             os.execve(CLI, [CLI, "run", "-m", model, "-n", "12", "-s", "1", *arguments], environment)

@@ -723,8 +723,8 @@ START_TEST(ends_of_harmony)
 }
 END_TEST
 
-/* What the file states comes first, then names; a name that ends no text is no end of a turn, and an
- * ordinary token is no marker. */
+/* What the file states comes first, then names; a name that ends no text is no end of a turn, and
+ * an ordinary token is no marker. */
 START_TEST(special_tokens_by_name)
 {
     static const struct ak_text tokens[] = {
