@@ -586,11 +586,16 @@ START_TEST(drafts)
 {
     const akunu_token id = 5;
     struct akunu_generation g;
+    struct akunu_sampling sampling;
     struct akunu_model *model = load("model.gguf");
     struct akunu_session *s = open_session(model), *draft = open_session(model);
     akunu_sequence a = akunu_sequence_new(s), b = akunu_sequence_new(draft);
     akunu_generation_default(&g, sizeof g);
-    g.max_tokens = 4;
+    akunu_sampling_default(&sampling, sizeof sampling);
+    sampling.ignore_end = true;
+    g.sampling = &sampling;
+    g.speculation = AKUNU_SPECULATION_DRAFT;
+    g.max_tokens = 64; /* after 32 passes the draft model is tried, however slow it is */
     g.draft = draft;
     g.draft_sequence = b + 1;
     ck_assert_int_eq(akunu_session_generate(s, a, &id, 1, &g, NULL, NULL, NULL, NULL),
