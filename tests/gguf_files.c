@@ -34,7 +34,8 @@ void test_append(struct test_bytes *bytes, const void *data, size_t n)
         bytes->data = realloc(bytes->data, bytes->capacity);
         ck_assert_ptr_nonnull(bytes->data);
     }
-    memcpy(bytes->data + bytes->n, data, n);
+    if (n > 0)
+        memcpy(bytes->data + bytes->n, data, n);
     bytes->n += n;
     bytes->data[bytes->n] = 0;
 }

@@ -461,6 +461,7 @@ int cli_bench(const struct cli_options *o)
         one.session.batch = (uint32_t)find_largest(&o->batches);
         code = run_model(&one, &e, &report);
     }
+    report.options = o; /* run_model had it point to `one` */
     if (code == CLI_EXIT_OK)
         cli_bench_end(&report);
     if (fclose(report.tables.file) != 0)
