@@ -36,18 +36,10 @@ static const char *const endings[AK_VOCAB_FIM_COUNT][SPELLINGS_MAX] = {
 };
 
 /* ---- The tokens --------------------------------------------------------- */
-static int32_t find_special(const struct ak_tokenizer *t, const char *name)
-{
-    const struct ak_tok_special *found = ak_tok_specials_find(&t->specials, name);
-    if (!found && t->pipeline)
-        found = ak_tok_specials_find(&t->pipeline->normalized_specials, name);
-    return found ? found->id : -1;
-}
-
 static bool has_family(const struct ak_tokenizer *t, const struct family *f)
 {
     for (int i = 0; i < 3; i++)
-        if (f->markers[i] && find_special(t, f->markers[i]) < 0)
+        if (f->markers[i] && ak_tok_find_special(t, f->markers[i]) < 0)
             return false;
     return true;
 }
@@ -56,7 +48,7 @@ static void set_markers(struct ak_tokenizer *t, const struct family *f)
 {
     for (int i = 0; i < 3; i++)
         if (t->fim[i] < 0 && f->markers[i])
-            t->fim[i] = find_special(t, f->markers[i]);
+            t->fim[i] = ak_tok_find_special(t, f->markers[i]);
 }
 
 void ak_tok_find_fim(struct ak_tokenizer *t, const struct ak_vocab *vocab)
@@ -72,7 +64,7 @@ void ak_tok_find_fim(struct ak_tokenizer *t, const struct ak_vocab *vocab)
         return;
     for (int i = AK_VOCAB_FIM_PAD; i < AK_VOCAB_FIM_COUNT; i++)
         for (int k = 0; k < SPELLINGS_MAX && t->fim[i] < 0 && endings[i][k]; k++)
-            t->fim[i] = find_special(t, endings[i][k]);
+            t->fim[i] = ak_tok_find_special(t, endings[i][k]);
 }
 
 int32_t ak_tok_fim(const struct ak_tokenizer *t, enum ak_vocab_fim which)
@@ -92,7 +84,7 @@ static struct ak_text written(const struct ak_tokenizer *t, int32_t id)
 static const struct family *find_family(const struct ak_tokenizer *t)
 {
     for (size_t i = 0; i < N_FAMILIES; i++)
-        if (find_special(t, families[i].markers[0]) == t->fim[AK_VOCAB_FIM_PREFIX])
+        if (ak_tok_find_special(t, families[i].markers[0]) == t->fim[AK_VOCAB_FIM_PREFIX])
             return &families[i];
     return &families[0];
 }

@@ -153,7 +153,11 @@ void ak_tok_find_fim(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 /* Marks the tokens that end a text. t->fim must be filled in. */
 void ak_tok_mark_ends(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 
-/* special_tokens.c: finds the tokens for end of turn and padding. Call it after the ends are
+/* ---- Special tokens: special_tokens.c ----------------------------------- */
+/* The special or added token of this name; -1: none. */
+int32_t ak_tok_find_special(const struct ak_tokenizer *t, const char *name);
+
+/* Finds the tokens for end of turn and padding. Call it after the ends are
  * marked. */
 void ak_tok_find_special_tokens(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 

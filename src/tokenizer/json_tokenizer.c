@@ -294,21 +294,14 @@ static ak_status load(struct ak_tok_json_loader *m)
 }
 
 /* ---- Files beside it ---------------------------------------------------- */
-static const struct ak_tok_special *find_special(const struct ak_tokenizer *t, const char *name)
-{
-    const struct ak_tok_special *special = ak_tok_specials_find(&t->specials, name);
-    return special ? special : ak_tok_specials_find(&t->pipeline->normalized_specials, name);
-}
-
 /* The token under `key` of tokenizer_config.json, a string or an added token. */
 static int32_t find_token(const struct ak_tokenizer *t, const json_t *config, const char *key)
 {
     const json_t *value = json_object_get(config, key);
     const char *name =
         json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
-    const struct ak_tok_special *special = name ? find_special(t, name) : NULL;
 
-    return special ? special->id : -1;
+    return name ? ak_tok_find_special(t, name) : -1;
 }
 
 static void mark_end(struct ak_tokenizer *t, const json_t *id)

@@ -7,7 +7,7 @@ static const char *const turn_ends[] = { "<|eot_id|>",  "<|im_end|>", "<end_of_t
                                          "<|end|>",     "<|return|>", "<end_of_utterance>",
                                          "<EOT>",       "▁<EOT>",     "[EOT]" };
 
-static int32_t find_name(const struct ak_tokenizer *t, const char *name)
+int32_t ak_tok_find_special(const struct ak_tokenizer *t, const char *name)
 {
     const struct ak_tok_special *found = ak_tok_specials_find(&t->specials, name);
     if (!found && t->pipeline)
@@ -25,7 +25,7 @@ void ak_tok_find_special_tokens(struct ak_tokenizer *t, const struct ak_vocab *v
     t->padding = check_id(t, vocab->padding);
     t->eot = check_id(t, vocab->eot);
     for (size_t i = 0; i < sizeof turn_ends / sizeof *turn_ends && t->eot < 0; i++) {
-        int32_t found = find_name(t, turn_ends[i]);
+        int32_t found = ak_tok_find_special(t, turn_ends[i]);
         if (found >= 0 && ak_tok_is_end(t, found)) /* in the harmony format <|end|> ends no turn */
             t->eot = found;
     }
