@@ -98,11 +98,6 @@ int cli_chat_show(struct cli_chat *chat, const char *argument)
 }
 
 /* ---- /stats ------------------------------------------------------------- */
-static double rate(double n, double seconds)
-{
-    return seconds > 0.0 ? n / seconds : 0.0;
-}
-
 int cli_chat_stats(struct cli_chat *chat, const char *argument)
 {
     struct akunu_memory memory;
@@ -111,11 +106,11 @@ int cli_chat_stats(struct cli_chat *chat, const char *argument)
     show_context(chat);
     cli_report("prompts   %llu tokens, %.1f tok/s; %llu more were in the cache",
                (unsigned long long)chat->n_prompt,
-               rate((double)chat->n_prompt, chat->prompt_seconds),
+               cli_rate((double)chat->n_prompt, chat->prompt_seconds),
                (unsigned long long)chat->n_reused);
     cli_report("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_turns,
                (unsigned long long)chat->n_generated,
-               rate((double)(chat->n_generated - chat->n_turns), chat->generate_seconds));
+               cli_rate((double)(chat->n_generated - chat->n_turns), chat->generate_seconds));
     if (akunu_memory_report(chat->loaded->model, chat->loaded->session, &memory, sizeof memory) ==
         AKUNU_OK)
         cli_report("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB",

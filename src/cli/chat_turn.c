@@ -91,11 +91,6 @@ static bool on_cancel(void *user)
 }
 
 /* ---- The answer --------------------------------------------------------- */
-static double rate(double n, double seconds)
-{
-    return seconds > 0.0 ? n / seconds : 0.0;
-}
-
 static void print_speed(const struct turn *turn, const struct akunu_result *r)
 {
     const struct cli_chat *chat = turn->chat;
@@ -103,8 +98,8 @@ static void print_speed(const struct turn *turn, const struct akunu_result *r)
     uint64_t n_after_first = r->n_generated ? r->n_generated - 1 : 0;
     cli_aside("%llu token%s, %.1f tok/s; prompt %llu (%zu kept), %.1f tok/s; context %u of %u",
               (unsigned long long)r->n_generated, r->n_generated == 1 ? "" : "s",
-              rate((double)n_after_first, r->generate_seconds), (unsigned long long)r->n_prompt,
-              turn->n_kept, rate((double)r->n_prompt, r->prompt_seconds),
+              cli_rate((double)n_after_first, r->generate_seconds), (unsigned long long)r->n_prompt,
+              turn->n_kept, cli_rate((double)r->n_prompt, r->prompt_seconds),
               akunu_sequence_length(chat->loaded->session, chat->loaded->sequence),
               akunu_session_context(chat->loaded->session));
 }

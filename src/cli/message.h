@@ -50,6 +50,12 @@ bool cli_supports_color(FILE *stream);
 enum cli_color { CLI_COLOR_AUTO = 0, CLI_COLOR_ON = 1, CLI_COLOR_OFF = 2 };
 void cli_set_color(enum cli_color color);
 
+/* Tokens per second; 0 if no time passed. */
+static inline double cli_rate(double n_tokens, double seconds)
+{
+    return seconds > 0.0 ? n_tokens / seconds : 0.0;
+}
+
 /* "3 days", "2 hours", "now": how long ago a time in seconds since 1970 was; "-" if it is not
  * positive. */
 void cli_format_age(int64_t since, char *out, size_t capacity);

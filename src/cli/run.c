@@ -141,11 +141,6 @@ static int begin_logprobs(struct cli_run *run)
     return run->logprobs ? CLI_EXIT_OK : cli_fail_memory();
 }
 
-static double rate(uint64_t n, double seconds)
-{
-    return seconds > 0.0 ? (double)n / seconds : 0.0;
-}
-
 /* Prints the dimmed last line, on a line of its own. */
 static void print_speed(const struct cli_run *run, const struct akunu_result *r)
 {
@@ -159,10 +154,11 @@ static void print_speed(const struct cli_run *run, const struct akunu_result *r)
         snprintf(seed, sizeof seed, ", seed %lld", (long long)run->seed);
     if (r->n_generated > 1) /* the first token comes with the prompt */
         snprintf(speed, sizeof speed, ", %.1f tok/s",
-                 rate(r->n_generated - 1, r->generate_seconds));
+                 cli_rate((double)(r->n_generated - 1), r->generate_seconds));
     fputc('\n', stderr);
     cli_aside("prompt %llu tokens%s, %.1f tok/s; generated %llu%s%s; load %.2f s%s",
-              (unsigned long long)r->n_prompt, restored, rate(r->n_prompt, r->prompt_seconds),
+              (unsigned long long)r->n_prompt, restored,
+              cli_rate((double)r->n_prompt, r->prompt_seconds),
               (unsigned long long)r->n_generated, speed, drafted, run->loaded.load_seconds, seed);
 }
 
