@@ -168,10 +168,16 @@ static bool build_cache(struct cache *c, int fd)
             log_fallback(c, why);
         return false;
     }
-    log_built(c, ak_store_is_first(c->dir, AK_STORE_PACKED, c->name));
-    ak_store_evict_replaced(c->dir, c->name, &build.header);
-    ak_store_evict_oldest(c->dir, AK_STORE_PACKED, c->name, limit, c->options->log,
-                          AKUNU_LOG_NOTICE);
+    struct ak_store_entry *entries = NULL;
+    size_t n = 0;
+    bool listed = ak_store_list(c->dir, &entries, &n, NULL) == AKUNU_OK;
+    log_built(c, listed && ak_store_is_first(entries, n, AK_STORE_PACKED, c->name));
+    if (listed) {
+        ak_store_evict_replaced(c->dir, entries, n, c->name, &build.header);
+        ak_store_evict_oldest(c->dir, entries, n, AK_STORE_PACKED, c->name, limit,
+                              c->options->log, AKUNU_LOG_NOTICE);
+        ak_free(entries);
+    }
     return map_cache(c, fd);
 }
 

@@ -86,29 +86,25 @@ static bool find_prompt(int dir, const struct ak_session *s, const int32_t *ids,
 }
 
 /* Removes texts that are a prefix of the new one. */
-static void evict_prefixes(int dir, const struct ak_session *s, const char *keep,
-                           const int32_t *ids, uint32_t n)
+static void evict_prefixes(int dir, struct ak_store_entry *entries, size_t n_entries,
+                           const struct ak_session *s, const char *keep, const int32_t *ids,
+                           uint32_t n)
 {
-    struct ak_store_entry *entries;
     struct ak_store_key key;
-    size_t n_entries;
     const char *why;
     ak_save_key(s, &key);
-    if (ak_store_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
-        return;
     for (size_t i = 0; i < n_entries; i++) {
-        const struct ak_store_entry *e = &entries[i];
+        struct ak_store_entry *e = &entries[i];
         struct ak_save_file saved;
         if (strcmp(e->name, keep) != 0 && is_ours(e, &key) &&
             ak_save_open(ak_store_open_file(dir, e->name), s, &key, &saved, &why)) {
             bool beginning =
                 saved.n_tokens <= n && ak_save_count_common(&saved, ids, n) == saved.n_tokens;
             ak_save_close(&saved);
-            if (beginning)
-                (void)ak_store_remove(dir, e->name); /* another process may have done so */
+            if (beginning && ak_store_remove(dir, e->name))
+                e->bytes = 0;
         }
     }
-    ak_free(entries);
 }
 
 /* File names from the hash of key and text, so the same text of the same model has the same
@@ -340,6 +336,22 @@ static void log_first(const struct ak_session *s, const char *dir, uint32_t n, u
     ak_free(path);
 }
 
+/* After a new file: says so once per folder, and removes what it makes superfluous. */
+static void tidy(int dir, const struct ak_session *s, const char *name, const int32_t *ids,
+                 uint32_t n, const struct akunu_prompt_cache *cache)
+{
+    struct ak_store_entry *entries;
+    size_t n_entries;
+    if (ak_store_list(dir, &entries, &n_entries, NULL) != AKUNU_OK)
+        return;
+    if (ak_store_is_first(entries, n_entries, AK_STORE_PROMPT, name))
+        log_first(s, cache->dir, n, cache->max_bytes);
+    evict_prefixes(dir, entries, n_entries, s, name, ids, n);
+    ak_store_evict_oldest(dir, entries, n_entries, AK_STORE_PROMPT, name, cache->max_bytes,
+                          &s->log, AKUNU_LOG_INFO);
+    ak_free(entries);
+}
+
 static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n,
                            const struct akunu_prompt_cache *cache)
 {
@@ -353,11 +365,7 @@ static void keep_in_folder(struct ak_session *s, int32_t sequence, uint32_t n,
     if (ak_save_bytes(s, n) > cache->max_bytes) {
         why = "it would take more than all kept prompts may";
     } else if (write_text(dir, s, sequence, n, name, temp_name, &why)) {
-        if (ak_store_is_first(dir, AK_STORE_PROMPT, name))
-            log_first(s, cache->dir, n, cache->max_bytes);
-        evict_prefixes(dir, s, name, ids, n);
-        ak_store_evict_oldest(dir, AK_STORE_PROMPT, name, cache->max_bytes, &s->log,
-                              AKUNU_LOG_INFO);
+        tidy(dir, s, name, ids, n, cache);
     }
     if (why)
         log_fallback(s, "this prompt", why);

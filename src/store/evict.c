@@ -6,27 +6,23 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "store/store.h"
 
 enum { DISK_SHARE = 5, DAY = 24 * 60 * 60 };
 
-void ak_store_evict_replaced(int dir, const char *keep, const struct ak_store_header *header)
+void ak_store_evict_replaced(int dir, struct ak_store_entry *entries, size_t n, const char *keep,
+                             const struct ak_store_header *header)
 {
-    struct ak_store_entry *entries;
-    size_t n;
-    if (ak_store_list(dir, &entries, &n, NULL) != AKUNU_OK)
-        return;
     for (size_t i = 0; i < n; i++) {
-        const struct ak_store_entry *e = &entries[i];
+        struct ak_store_entry *e = &entries[i];
         bool replaced = e->built > 0 && e->kind == AK_STORE_PACKED && header->source[0] != '\0' &&
                         strcmp(e->header.source, header->source) == 0 &&
                         strcmp(e->header.backend, header->backend) == 0;
-        if (strcmp(e->name, keep) != 0 && (e->state == AKUNU_CACHE_UNFINISHED || replaced))
-            (void)ak_store_remove(dir, e->name);
+        if (strcmp(e->name, keep) != 0 && (e->state == AKUNU_CACHE_UNFINISHED || replaced) &&
+            ak_store_remove(dir, e->name))
+            e->bytes = 0;
     }
-    ak_free(entries);
 }
 
 /* Packed weights are about as large as the model they come from. A fifth of the disk holds those of
@@ -77,14 +73,12 @@ static struct ak_store_entry *find_oldest(struct ak_store_entry *entries, size_t
     return oldest;
 }
 
-void ak_store_evict_oldest(int dir, enum ak_store_kind kind, const char *keep, uint64_t bytes_max,
+void ak_store_evict_oldest(int dir, struct ak_store_entry *entries, size_t n,
+                           enum ak_store_kind kind, const char *keep, uint64_t bytes_max,
                            const struct ak_log *log, enum akunu_log_level level)
 {
-    struct ak_store_entry *entries, *oldest;
-    size_t n;
+    struct ak_store_entry *oldest;
     uint64_t bytes = 0;
-    if (ak_store_list(dir, &entries, &n, NULL) != AKUNU_OK)
-        return;
     for (size_t i = 0; i < n; i++)
         bytes += entries[i].kind == kind ? entries[i].bytes : 0;
     while (bytes > bytes_max && (oldest = find_oldest(entries, n, kind, keep)) != NULL) {
@@ -95,22 +89,16 @@ void ak_store_evict_oldest(int dir, enum ak_store_kind kind, const char *keep, u
             bytes -= oldest->bytes;
         oldest->bytes = 0; /* it is gone, or in use: not tried again */
     }
-    ak_free(entries);
 }
 
-bool ak_store_is_first(int dir, enum ak_store_kind kind, const char *name)
+bool ak_store_is_first(const struct ak_store_entry *entries, size_t n, enum ak_store_kind kind,
+                       const char *name)
 {
-    struct ak_store_entry *entries;
-    size_t n;
-    if (ak_store_list(dir, &entries, &n, NULL) != AKUNU_OK)
-        return false;
-    bool first = true;
     for (size_t i = 0; i < n; i++) {
         bool temp =
             entries[i].state == AKUNU_CACHE_UNFINISHED || entries[i].state == AKUNU_CACHE_BUILDING;
         if (entries[i].kind == kind && !temp && strcmp(entries[i].name, name) != 0)
-            first = false;
+            return false;
     }
-    ak_free(entries);
-    return first;
+    return true;
 }

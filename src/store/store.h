@@ -143,20 +143,25 @@ bool ak_store_remove(int dir, const char *name);
 bool ak_store_remove_unused(int dir, const char *name);
 
 /* ---- Evicting (evict.c) ------------------------------------------------- */
+/* The entries are those of ak_store_list; what is removed has bytes 0 afterwards. */
+
 /* Removes every abandoned temporary file, and the packed caches that `keep` replaces, those of the
  * same model file and backend. */
-void ak_store_evict_replaced(int dir, const char *keep, const struct ak_store_header *header);
+void ak_store_evict_replaced(int dir, struct ak_store_entry *entries, size_t n, const char *keep,
+                             const struct ak_store_header *header);
 
 /* Bytes that all packed weights may take unless the host says otherwise: a fifth of the disk. */
 uint64_t ak_store_default_limit(int dir);
 
 /* Removes the least recently used files of a kind until all of it take at most `bytes_max`. Neither
  * `keep` nor a file in use is removed. Logs each removal at `level`. */
-void ak_store_evict_oldest(int dir, enum ak_store_kind kind, const char *keep, uint64_t bytes_max,
+void ak_store_evict_oldest(int dir, struct ak_store_entry *entries, size_t n,
+                           enum ak_store_kind kind, const char *keep, uint64_t bytes_max,
                            const struct ak_log *log, enum akunu_log_level level);
 
 /* True if the folder has no file of this kind except `name`. */
-bool ak_store_is_first(int dir, enum ak_store_kind kind, const char *name);
+bool ak_store_is_first(const struct ak_store_entry *entries, size_t n, enum ak_store_kind kind,
+                       const char *name);
 
 /* "0.4 kB", "12.3 MB", "4.5 GB" */
 enum { AK_STORE_SIZE_BYTES = 32 };
