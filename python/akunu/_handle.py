@@ -4,9 +4,30 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any
+from types import TracebackType
+from typing import Any, Optional, Type, TypeVar
 
 from ._errors import AkunuError
+
+_C = TypeVar("_C", bound="Closing")
+
+
+class Closing:
+    """What `with` closes at its end."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: _C) -> _C:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
 
 
 class Handle:

@@ -8,13 +8,11 @@ import json
 import os
 import threading
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Type
-from typing import Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _abi
 from ._call import Call
-from ._handle import Handle
+from ._handle import Closing, Handle
 from ._library import (
     c_string,
     check_count,
@@ -104,7 +102,7 @@ def make_overrides(override_kv: Mapping[str, Override]) -> Any:
     return c_strings([write(k, v) for k, v in override_kv.items()], "override_kv", end=True)
 
 
-class Model:
+class Model(Closing):
     """A loaded model: immutable, and shared by any number of threads and sessions.
 
     path: a GGUF file or a Hugging Face folder. The parameters are those of struct
@@ -178,17 +176,6 @@ class Model:
     def close(self) -> None:
         """Frees the model, once its sessions are closed too. It may be called again."""
         self._handle = self._template = None
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<akunu.Model {self.path!r}{' closed' if self._handle is None else ''}>"

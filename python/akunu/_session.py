@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Type
-from typing import Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _abi
 from ._call import Call
 from ._errors import BusyError, Status
-from ._handle import Handle
+from ._handle import Closing, Handle
 from ._library import check, check_count, check_pointer, choose, default, lib
 from ._model import POOLING, LogFunction, LogSink, Model, c_tokens
 from ._reply import Generation, Reply, ReplyWork, Work
@@ -31,7 +29,7 @@ Prompt = Union[str, Sequence[int]]
 Text = Union[str, Sequence[int]]
 
 
-class Session:
+class Session(Closing):
     """A KV cache that holds one text, and the memory to continue it.
 
     The parameters are those of struct akunu_session_params (akunu/core.h); 0 leaves the choice to
@@ -97,17 +95,6 @@ class Session:
         if call is not None:
             call.close()
         self._handle = None
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<akunu.Session of {self.model!r}{' closed' if self._handle is None else ''}>"
