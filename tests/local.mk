@@ -3,7 +3,7 @@
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
 noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/process.h \
-	tests/api/failure.h tests/convert/models.h
+	tests/api/failure.h tests/api/session.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
 check_PROGRAMS += tests/api/test_adapter

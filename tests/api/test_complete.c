@@ -1,6 +1,7 @@
 /* akunu_session_complete: what becomes the prompt, what the sequence keeps, and what is refused.
  * Its texts are those that akunu_session_generate makes of the same tokens. */
 #include "tests/api/failure.h"
+#include "tests/api/session.h"
 #include "tests/gguf_files.h"
 #include "tests/golden_model.h"
 
@@ -18,18 +19,6 @@ static struct akunu_model *load(const char *name, const char *const *override_kv
     struct akunu_model *model = akunu_model_load(test_path(name), &params);
     ck_assert_msg(model != NULL, "%s: %s", name, akunu_last_error());
     return model;
-}
-
-static struct akunu_session *open_session(const struct akunu_model *model)
-{
-    struct akunu_session_params params;
-    akunu_session_params_default(&params, sizeof params);
-    params.context = TOKENS_MAX;
-    params.max_sequences = 2;
-    params.n_threads = 1;
-    struct akunu_session *session = akunu_session_new(model, &params);
-    ck_assert_msg(session != NULL, "%s", akunu_last_error());
-    return session;
 }
 
 /* What a call reported. */

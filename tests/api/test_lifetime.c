@@ -1,5 +1,5 @@
 /* How long handles live and who may use them: freed in any order, and one call per session. */
-#include "tests/test.h"
+#include "tests/api/session.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,18 +15,6 @@ static struct akunu_model *load(void)
     struct akunu_model *model = akunu_model_load(path, NULL);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     return model;
-}
-
-static struct akunu_session *open_session(const struct akunu_model *model)
-{
-    struct akunu_session_params params;
-    akunu_session_params_default(&params, sizeof params);
-    params.context = 256;
-    params.max_sequences = 2;
-    params.n_threads = 1;
-    struct akunu_session *session = akunu_session_new(model, &params);
-    ck_assert_msg(session != NULL, "%s", akunu_last_error());
-    return session;
 }
 
 /* ---- Free orders -------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* akunu_sampler_clone and akunu_sampler_reset, for every kind of state that a sampler has, and the
  * callback that changes logits (akunu_generation.on_logits). */
 #include "tests/api/failure.h"
+#include "tests/api/session.h"
 #include "tests/gguf_files.h"
 
 #include <math.h>
@@ -156,18 +157,6 @@ static void on_logprobs(akunu_token token, float logprob, const struct akunu_log
 {
     (void)token, (void)top, (void)n_top;
     ((struct host *)user)->logprob = logprob;
-}
-
-static struct akunu_session *open_session(const struct akunu_model *model)
-{
-    struct akunu_session_params params;
-    akunu_session_params_default(&params, sizeof params);
-    params.context = 256;
-    params.max_sequences = 2;
-    params.n_threads = 1;
-    struct akunu_session *session = akunu_session_new(model, &params);
-    ck_assert_msg(session != NULL, "%s", akunu_last_error());
-    return session;
 }
 
 static void generate(struct host *h, const struct akunu_generation *g)

@@ -1,4 +1,12 @@
-# What tests of akunu-cli share. Sourced, with $cli the program and $work a folder.
+# What tests of akunu-cli share, sourced as the first thing: $cli is the program, $data the models of
+# the tests, $work a folder that is removed at the end.
+set -u
+cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
+[ -x "$cli" ] || { echo "no program $cli"; exit 1; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
+export AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data" XDG_CONFIG_HOME="$work/config"
 out=$work/out err=$work/err
 n_checks=0 n_failed=0
 
@@ -56,6 +64,20 @@ says_nothing() {
     check "standard error is empty"
 }
 
+# logits NAME FLAG...: the logits of $ids, in $work/NAME.npy; same, differs: those of two names.
+logits() {
+    name=$1
+    shift
+    exits 0 logits -m "$model" --ids "$ids" --out "$work/$name.npy" "$@"
+}
+same() {
+    cmp -s "$work/$1.npy" "$work/$2.npy"
+    check "$1 has the logits of $2"
+}
+differs() {
+    ! cmp -s "$work/$1.npy" "$work/$2.npy"
+    check "$1 has other logits than $2"
+}
 
 # finish NAME: the last line, and the exit code.
 finish() {

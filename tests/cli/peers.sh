@@ -4,13 +4,7 @@
 # tiny model. They do what their authors meant, or say why not; then flags and commands that
 # have no counterpart.
 # $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$AK_TEST_SOURCE/tests/cli/checks.sh"
-unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
-export AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data" XDG_CONFIG_HOME="$work/config"
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 
 # ---- The programs, the models and the files that the command lines name ----
 # program NAME ARGUMENT...

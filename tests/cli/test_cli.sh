@@ -4,20 +4,12 @@
 # $AK_CLI: the program. $AK_TEST_DATA: holds model.gguf, a tiny model with a
 # byte-level vocabulary, and models/llama-f32.gguf, one that wants BOS.
 # $AK_TEST_MODELS: where fetched models lie. AKUNU_TEST_FULL=1: more of the same kinds.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 model=$data/model.gguf
 bos_model=$data/models/llama-f32.gguf bos=411
 real=${AK_TEST_MODELS:-/nonexistent}/SmolLM2-135M-Instruct.Q4_1.gguf
 
-[ -x "$cli" ] || { echo "no program $cli"; exit 1; }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
-export AKUNU_CACHE_DIR="$work/packed"
 export XDG_DATA_HOME="$work/empty"
-
-. "$AK_TEST_SOURCE/tests/cli/checks.sh"
 
 # within SECONDS COMMAND...: waits until the command succeeds; after that many seconds, times
 # CK_TIMEOUT_MULTIPLIER, it fails.

@@ -2,16 +2,12 @@
 # Configuration files and presets of akunu-cli: which value
 # wins, and what is said of a bad file.
 # $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?} source=${AK_TEST_SOURCE:?}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-unset AKUNU_MODEL AKUNU_THREADS AKUNU_IDS AKUNU_CONFIG AKUNU_CPU AKUNU_BACKEND
-export XDG_CONFIG_HOME="$work/config" AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data"
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
+source=$AK_TEST_SOURCE
+unset AKUNU_IDS AKUNU_CONFIG AKUNU_CPU AKUNU_BACKEND
 mkdir -p "$work/config/akunu" "$work/data/akunu/models" "$work/home"
 cp "$data/model.gguf" "$work/data/akunu/models/tiny.gguf"
 config=$work/config/akunu/config.yaml
-. "$source/tests/cli/checks.sh"
 
 # fail NAME: counts a check that did not hold.
 fail() {

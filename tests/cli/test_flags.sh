@@ -2,13 +2,7 @@
 # Flags as people who know llama.cpp and ollama type them: modes, escapes, arguments without a
 # flag, every spelling in the environment, and flags that ask for what is so anyway.
 # $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$AK_TEST_SOURCE/tests/cli/checks.sh"
-unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
-export AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data" XDG_CONFIG_HOME="$work/config"
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 mkdir -p "$work/data/akunu/models"
 model=$data/model.gguf                # with a chat template
 plain=$work/plain.gguf # without one

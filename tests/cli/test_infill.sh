@@ -2,13 +2,7 @@
 # infill: the text that fills the gap between two others.
 # $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh. The tiny model has three control
 # tokens, which --override-kv makes the markers of prefix, suffix and middle.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$AK_TEST_SOURCE/tests/cli/checks.sh"
-unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
-export AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data" XDG_CONFIG_HOME="$work/config"
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 model=$data/model.gguf
 keys=tokenizer.ggml
 fim="--override-kv $keys.fim_pre_token_id=int:414 --override-kv $keys.fim_suf_token_id=int:413 --override-kv $keys.fim_mid_token_id=int:415"

@@ -1,29 +1,9 @@
 #!/bin/sh
 # --lora: adapters by the command. $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$AK_TEST_SOURCE/tests/cli/checks.sh"
-export AKUNU_CACHE_DIR="$work/packed" XDG_CONFIG_HOME="$work/config"
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 model=$data/models/llama-f32.gguf
 gguf=$data/adapters/llama.gguf peft=$data/adapters/llama-peft
 ids=$(sed -n 's/^prompt [0-9]* //p' "$data/models/llama-f32.txt")
-
-# logits NAME FLAG...: logits of the prompt, in $work/NAME.npy
-logits() {
-    name=$1
-    shift
-    exits 0 logits -m "$model" --ids "$ids" --out "$work/$name.npy" "$@"
-}
-same() {
-    cmp -s "$work/$1.npy" "$work/$2.npy"
-    check "$1 has the logits of $2"
-}
-differs() {
-    ! cmp -s "$work/$1.npy" "$work/$2.npy"
-    check "$1 has other logits than $2"
-}
 
 logits plain
 logits gguf --lora "$gguf"

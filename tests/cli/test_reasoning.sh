@@ -2,13 +2,7 @@
 # --reasoning-budget: after so many tokens of reasoning the answer begins.
 # $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh. The tiny model never ends reasoning by
 # itself, and its answers are no language; templates of the command line have it reason.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$AK_TEST_SOURCE/tests/cli/checks.sh"
-unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
-export AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/data" XDG_CONFIG_HOME="$work/config"
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 model=$data/model.gguf
 
 messages='{% for m in messages %}{{ m.content }}{% endfor %}'
