@@ -24,7 +24,7 @@ case $(nm -D "$AKUNU_LIBRARY" 2>/dev/null) in
 esac
 export AKUNU_LIBRARY PYTHONPATH="$source/python" PYTHONDONTWRITEBYTECODE=1
 cd "$source/python" || exit 99
-# Types, if there is a program that checks them.
-! "$PYTHON" -c 'import mypy' 2>/dev/null || "$PYTHON" -m mypy --cache-dir=/dev/null || exit 1
+# Types, if there is a program that checks them, and NumPy, whose types it needs.
+! "$PYTHON" -c 'import mypy, numpy' 2>/dev/null || "$PYTHON" -m mypy --cache-dir=/dev/null || exit 1
 cd tests || exit 99
 exec "$PYTHON" -W error::ResourceWarning -m unittest discover ${AK_TEST_VERBOSE:+-v} -p 'test_*.py'
