@@ -363,6 +363,8 @@ struct akunu_tool_grammar_params {
     bool lax;
     akunu_log_fn *log; /* NULL allowed */
     void *user;
+    /* what a reply without calls must be, after its reasoning; NULL: any text */
+    const struct akunu_grammar *content;
 };
 AKUNU_API void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params,
                                                  size_t size);
@@ -371,8 +373,9 @@ AKUNU_API void akunu_tool_grammar_params_default(struct akunu_tool_grammar_param
  * allow, in the format that akunu_reply parses. `reply` has the format, as in akunu_reply_new, and
  * the tools. With "auto" any text is allowed: the grammar starts at any marker of a call, or with
  * the reply if the format has no marker, and ends with the call. With "required" or a name only
- * reasoning may precede the call. calls NULL: defaults. *out is NULL if there is nothing to
- * constrain: no tools, or "none". AKUNU_ERROR_UNSUPPORTED: the message names the keyword. */
+ * reasoning may precede the call. With `content`, "auto" allows reasoning, and then a text of that
+ * grammar or calls. calls NULL: defaults. *out is NULL if there is nothing to constrain: no
+ * `content`, and no tools or "none". AKUNU_ERROR_UNSUPPORTED: the message names the keyword. */
 AKUNU_API enum akunu_status akunu_grammar_from_tools(const struct akunu_reply_params *reply,
                                                      const struct akunu_tool_grammar_params *calls,
                                                      struct akunu_grammar **out);

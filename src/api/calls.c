@@ -101,6 +101,7 @@ static ak_status create_grammar(const struct akunu_reply_params *reply,
     rules.chat_template = p.chat_template;
     rules.prompt = p.prompt;
     rules.tools = p.tools;
+    rules.content = c.content ? c.content->inner : NULL;
     rules.choice = c.choice;
     rules.parallel = c.parallel;
     rules.lax = c.lax;

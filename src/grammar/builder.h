@@ -33,6 +33,9 @@ struct ak_gb_list {
 void ak_gb_append(struct ak_grammar_builder *b, struct ak_gb_list *list, uint32_t expr);
 
 void ak_gb_begin(struct ak_grammar_builder *b, struct ak_error *error);
+/* copy.c: begins with a copy of a finished grammar, whose expressions keep their indices. */
+void ak_gb_begin_copy(struct ak_grammar_builder *b, const struct ak_grammar *from,
+                      struct ak_error *error);
 /* Frees an unfinished grammar; also allowed after a failed begin. */
 void ak_gb_drop(struct ak_grammar_builder *b);
 

@@ -4,6 +4,7 @@ libak_la_SOURCES += \
 	src/grammar/chars.c \
 	src/grammar/chars.h \
 	src/grammar/classes.c \
+	src/grammar/copy.c \
 	src/grammar/dfa.c \
 	src/grammar/dfa.h \
 	src/grammar/finalize.c \

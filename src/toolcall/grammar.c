@@ -273,12 +273,15 @@ static uint32_t build_harmony(struct ak_tc_builder *r, enum choice choice)
     uint32_t more =
         ak_gb_concat(b, ak_tc_build_marker(r, "<|start|>assistant"), ak_gb_rule_ref(b, next));
     uint32_t before = ak_tc_build_until(r, "<|end|>", more);
-    uint32_t expr = build_any_call(r, build_harmony_call);
+    uint32_t expr = choice != CHOICE_NONE ? build_any_call(r, build_harmony_call) : AK_GB_NOTHING;
 
     expr = ak_gb_either(b, expr, build_message(r, "analysis", before));
     expr = ak_gb_either(b, expr, build_message(r, "commentary", before));
-    if (choice == CHOICE_AUTO)
-        expr = ak_gb_either(b, expr, build_message(r, "final", build_any_bytes(r)));
+    if (choice != CHOICE_REQUIRED)
+        expr = ak_gb_either(
+            b, expr,
+            build_message(r, "final",
+                          r->params->content ? r->params->content->root : build_any_bytes(r)));
     ak_gb_define_rule(b, next, expr);
     return ak_gb_rule_ref(b, next);
 }
@@ -290,12 +293,13 @@ static bool template_has(const struct ak_tc_builder *r, const struct ak_tc_reaso
            strstr(r->params->chat_template, t->end);
 }
 
-/* Only calls, after reasoning: required if the prompt began it, optional if the template has it. */
-static uint32_t build_required(struct ak_tc_builder *r)
+/* Only `then`, after reasoning: required if the prompt began it, optional if the template has
+ * it. */
+static uint32_t build_after_reasoning(struct ak_tc_builder *r, uint32_t then)
 {
     struct ak_grammar_builder *b = &r->gb;
     const struct ak_tc_reasoning *t = ak_tc_find_open_reasoning(r->params->prompt);
-    uint32_t then = ak_tc_build_calls(r, NULL), expr = then;
+    uint32_t expr = then;
 
     if (t)
         return ak_tc_build_reasoning(r, t, &then);
@@ -313,8 +317,13 @@ static uint32_t build_root(struct ak_tc_builder *r, enum choice choice)
 
     if (r->params->format->harmony)
         return build_harmony(r, choice);
+    uint32_t calls = choice == CHOICE_REQUIRED || (r->params->content && choice != CHOICE_NONE) ?
+                         ak_tc_build_calls(r, NULL) :
+                         AK_GB_NOTHING;
     if (choice == CHOICE_REQUIRED)
-        return build_required(r);
+        return build_after_reasoning(r, calls);
+    if (r->params->content)
+        return build_after_reasoning(r, ak_gb_either(&r->gb, calls, r->params->content->root));
     uint32_t text = ak_tc_build_text(r);
     return t ? ak_tc_build_reasoning(r, t, NULL) : text;
 }
@@ -324,15 +333,20 @@ ak_status ak_tc_build_grammar(const struct ak_tc_grammar_params *params, struct 
 {
     struct ak_tc_builder r = { .params = params, .syntax = &params->format->syntaxes[0] };
     struct ak_tc_tools tools;
-    enum choice choice;
+    enum choice choice = CHOICE_NONE;
     json_t *named = NULL;
 
     *out = NULL;
     ak_status status = ak_tc_tools_parse(params->tools, &tools, error);
     if (status == AKUNU_OK)
         status = read_choice(params->choice, &choice, &named, error);
-    if (status == AKUNU_OK && json_array_size(tools.list) && choice != CHOICE_NONE) {
-        ak_gb_begin(&r.gb, error);
+    if (status == AKUNU_OK && !json_array_size(tools.list))
+        choice = CHOICE_NONE;
+    if (status == AKUNU_OK && (params->content || choice != CHOICE_NONE)) {
+        if (params->content)
+            ak_gb_begin_copy(&r.gb, params->content, error);
+        else
+            ak_gb_begin(&r.gb, error);
         r.tools = &tools;
         r.named_tool = named;
         status = ak_gb_finish(&r.gb, build_root(&r, choice), out);

@@ -168,13 +168,16 @@ const struct ak_tc_format *ak_tc_parser_format(const struct ak_tc_parser *r);
  *               format without markers the beginning of the text decides
  *     required  reasoning, if the template has it, then only calls
  *
+ * With a grammar of the content, `auto` allows reasoning, then a text of it or calls.
+ *
  * The parser accepts whatever the grammar allows, as calls that match the schemas. */
 struct ak_tc_grammar_params {
     const struct ak_tc_format *format;
     /* NULL: markers are plain text. Not used after ak_tc_build_grammar. */
     const struct ak_tokenizer *tokenizer;
     const char *chat_template, *prompt; /* to detect reasoning; NULL allowed */
-    const char *tools;                  /* JSON text */
+    const char *tools;                  /* JSON text; NULL: none */
+    const struct ak_grammar *content;   /* of a reply without calls; NULL: any text */
     /* NULL, "auto", "none", "required", the name of a tool, or OpenAI's object that names one */
     const char *choice;
     bool parallel; /* allow more than one call */
@@ -183,7 +186,8 @@ struct ak_tc_grammar_params {
     struct ak_log log; /* reports these */
 };
 
-/* *out is NULL, without an error, if there is nothing to constrain: no tools, or "none".
+/* *out is NULL, without an error, if there is nothing to constrain: no content, and no tools or
+ * "none".
  * AKUNU_ERROR_UNSUPPORTED: a constraint cannot be expressed; the message names it. */
 ak_status ak_tc_build_grammar(const struct ak_tc_grammar_params *rules, struct ak_grammar **out,
                               struct ak_error *error);

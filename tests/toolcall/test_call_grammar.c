@@ -315,6 +315,85 @@ START_TEST(written_texts_are_allowed)
 }
 END_TEST
 
+static struct ak_grammar *build_content(void)
+{
+    static const char gbnf[] = "root ::= \"yes\" [a-z]+ | \"no\"";
+    struct ak_grammar *g;
+    ck_assert_int_eq(ak_grammar_from_gbnf(gbnf, sizeof gbnf - 1, &g, NULL), AKUNU_OK);
+    return g;
+}
+
+/* With a grammar of the content, every text is of that grammar or has calls. */
+START_TEST(content_or_calls)
+{
+    const struct ak_tc_format *format = ak_tc_format_at((size_t)_i);
+    struct ak_tc_grammar_params given = rules(format->name, "auto");
+    struct ak_grammar *content = build_content();
+    given.content = content;
+    struct ak_grammar *g = build(&given);
+    unsigned state = 9, n_calls = 0, n_contents = 0;
+
+    for (int k = 0; k < 60; k++) {
+        char text[2048];
+        size_t n = sample(g, &state, text, sizeof text), i;
+        json_t *call;
+        if (n == 0)
+            continue;
+        json_t *message = parse(format, text, n), *calls = json_object_get(message, "tool_calls");
+        json_array_foreach (calls, i, call)
+            check_call(format->name, text, call);
+        n_calls += json_array_size(calls) > 0;
+        if (json_array_size(calls) == 0 && !format->harmony) {
+            ck_assert_msg(accepts(content, json_string_value(json_object_get(message, "content"))),
+                          "%s: %.*s", format->name, (int)n, text);
+            n_contents++;
+        }
+        json_decref(message);
+    }
+    ck_assert_msg(n_calls > 0 && (n_contents > 0 || format->harmony), "%s: %u and %u", format->name,
+                  n_calls, n_contents);
+    ak_grammar_free(g);
+    ak_grammar_free(content);
+}
+END_TEST
+
+/* Reasoning comes before the content: it must end if the prompt began it. */
+START_TEST(content_after_reasoning)
+{
+    struct ak_tc_grammar_params given = rules("hermes", "none");
+    struct ak_grammar *content = build_content();
+    given.content = content;
+    struct ak_grammar *g = build(&given);
+    ck_assert(accepts(g, "yesz") && accepts(g, "no"));
+    ck_assert(!accepts(g, "yes") && !accepts(g, "not") && !accepts(g, "<think>a</think>no"));
+    ck_assert(!accepts(g, "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>"));
+    ak_grammar_free(g);
+
+    given.chat_template = "<think></think>";
+    g = build(&given);
+    ck_assert(accepts(g, "no") && accepts(g, "<think>a</think>\n\nno"));
+    ck_assert(!accepts(g, "<think>no") && !accepts(g, "<think>a</think>a"));
+    ak_grammar_free(g);
+
+    given.prompt = "<|im_start|>assistant\n<think>\n";
+    given.tools = NULL;
+    given.choice = NULL;
+    g = build(&given);
+    ck_assert(accepts(g, "no, a</think>\nyesno"));
+    ck_assert(!accepts(g, "no") && !accepts(g, "a</think>a"));
+    ak_grammar_free(g);
+
+    given = rules("harmony", "auto");
+    given.content = content;
+    g = build(&given);
+    ck_assert(accepts(g, "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final"
+                         "<|message|>no"));
+    ck_assert(!accepts(g, "<|channel|>final<|message|>a"));
+    ak_grammar_free(g);
+    ak_grammar_free(content);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("call grammar");
@@ -326,6 +405,8 @@ static Suite *suite(void)
     tcase_add_loop_test(t, sampled_texts_are_calls, 0, n);
     tcase_add_loop_test(t, sampled_texts_with_calls, 0, n);
     tcase_add_loop_test(t, written_texts_are_allowed, 0, n);
+    tcase_add_loop_test(t, content_or_calls, 0, n);
+    tcase_add_test(t, content_after_reasoning);
     suite_add_tcase(s, t);
     return s;
 }
