@@ -381,6 +381,7 @@ class akunu_tool_grammar_params(Structure):
     lax: bool
     log: Any
     user: Optional[int]
+    content: Optional[int]
 
 
 class akunu_file_info(Structure):
@@ -822,6 +823,7 @@ akunu_tool_grammar_params._fields_ = [
     ("lax", c_bool),
     ("log", akunu_log_fn),
     ("user", c_void_p),
+    ("content", c_void_p),
 ]
 
 akunu_file_info._fields_ = [

@@ -53,9 +53,8 @@ static void write_text(struct cli_answer *a, const char *text, size_t n)
     a->last_byte = text[n - 1];
 }
 
-static void on_event(const struct akunu_reply_event *event, void *user)
+void cli_answer_write(struct cli_answer *a, const struct akunu_reply_event *event)
 {
-    struct cli_answer *a = user;
     if (event->n_bytes == 0 ||
         (event->kind != AKUNU_REPLY_REASONING && event->kind != AKUNU_REPLY_CONTENT))
         return;
@@ -66,6 +65,20 @@ static void on_event(const struct akunu_reply_event *event, void *user)
     if (!a->in_reasoning && event->kind == AKUNU_REPLY_REASONING)
         begin_reasoning(a);
     write_text(a, event->text, event->n_bytes);
+}
+
+void cli_answer_write_line(struct cli_answer *a, const char *text, size_t n)
+{
+    if (a->in_reasoning)
+        end_reasoning(a);
+    end_line(a);
+    write_text(a, text, n);
+    end_line(a);
+}
+
+static void on_event(const struct akunu_reply_event *event, void *user)
+{
+    cli_answer_write(user, event);
 }
 
 static struct akunu_reply *new_reply(const struct akunu_template *template,

@@ -1,6 +1,6 @@
 /* An answer while it is generated: content goes to standard output, and reasoning, which is no
  * result, is dimmed there, or goes to standard error if standard output is not a terminal. Used by
- * run.c, for one answer, and chat_turn.c. */
+ * run.c, for one answer, by chat_turn.c, and by reply.c, which has a parser of its own. */
 #ifndef AK_CLI_ANSWER_H
 #define AK_CLI_ANSWER_H
 
@@ -32,6 +32,12 @@ bool cli_answer_push(struct cli_answer *answer, const char *text, size_t n);
 
 /* Ends the text and its last line; false if out of memory. */
 bool cli_answer_end(struct cli_answer *answer);
+
+/* Writes what an event of a parser says: a piece of reasoning or of content. */
+void cli_answer_write(struct cli_answer *answer, const struct akunu_reply_event *event);
+
+/* Writes n ≥ 1 bytes as a line of their own. */
+void cli_answer_write_line(struct cli_answer *answer, const char *text, size_t n);
 
 /* The whole answer of n bytes as a message, {"role", "content", "reasoning_content"}; NULL if out
  * of memory. */

@@ -71,7 +71,7 @@ static int run_command(const struct cli_command *command, bool named,
     if (options->help)
         return named ? cli_help_command(command) : cli_help();
     if (options->list_devices)
-        return cli_list_devices();
+        return cli_list_devices(options);
     return command->run(options);
 }
 

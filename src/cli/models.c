@@ -174,21 +174,43 @@ int cli_models(const struct cli_options *o)
 }
 
 /* ---- Devices ------------------------------------------------------------ */
-int cli_list_devices(void)
+static void print_device(size_t i, const struct akunu_device_info *d, struct cli_output *out)
+{
+    cli_output_format(out, "%zu  %s (%s)%s\n", i, d->name, d->backend,
+                      d->usable ? "" : ", not usable");
+    cli_output_format(out, "   %s, driver %s, %s\n", d->vendor, d->driver, d->version);
+    cli_output_format(
+        out, "   memory %.1f GB, largest allocation %.1f GB; %u compute units, %u MHz; %s\n",
+        (double)d->memory / 1e9, (double)d->max_allocation / 1e9, d->units, d->mhz, d->features);
+}
+
+static json_t *device_json(size_t i, const struct akunu_device_info *d)
+{
+    return json_pack("{s:I, s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:s}", "number",
+                     (json_int_t)i, "name", d->name, "backend", d->backend, "usable",
+                     (int)d->usable, "vendor", d->vendor, "driver", d->driver, "version",
+                     d->version, "memory", cli_json_unsigned(d->memory), "max_allocation",
+                     cli_json_unsigned(d->max_allocation), "units", (json_int_t)d->units, "mhz",
+                     (json_int_t)d->mhz, "features", d->features);
+}
+
+int cli_list_devices(const struct cli_options *o)
 {
     struct akunu_device_info d;
     struct cli_output out = cli_output_stdout();
-    enum akunu_status status;
+    json_t *devices = o->json ? json_array() : NULL;
     size_t i = 0;
-    for (; (status = akunu_device_at(i, &d, sizeof d)) == AKUNU_OK; i++) {
-        cli_output_format(&out, "%zu  %s (%s)%s\n", i, d.name, d.backend,
-                          d.usable ? "" : ", not usable");
-        cli_output_format(&out, "   %s, driver %s, %s\n", d.vendor, d.driver, d.version);
-        cli_output_format(
-            &out, "   memory %.1f GB, largest allocation %.1f GB; %u compute units, %u MHz; %s\n",
-            (double)d.memory / 1e9, (double)d.max_allocation / 1e9, d.units, d.mhz, d.features);
+    for (; akunu_device_at(i, &d, sizeof d) == AKUNU_OK; i++) {
+        if (o->json)
+            json_array_append_new(devices, device_json(i, &d));
+        else
+            print_device(i, &d, &out);
     }
-    if (i == 0)
+    if (o->json) {
+        if (cli_json_print(&out, devices))
+            cli_output_text(&out, "\n");
+    } else if (i == 0) {
         cli_output_format(&out, "no OpenCL device: %s\n", akunu_last_error());
+    }
     return cli_output_end(&out, CLI_EXIT_OK);
 }

@@ -27,8 +27,11 @@ static const char *const backends[] = { "cpu", "opencl", NULL };
 /* In the order of enum akunu_pooling. */
 static const char *const poolings[] = { "model", "mean", "cls", "last", NULL };
 
+static const char *const tool_choices[] = { "auto", "none", "required", NULL };
+
 enum {
-    WRITES = CLI_RUN | CLI_INFILL, /* text that is sampled */
+    ANSWERS = CLI_RUN | CLI_CHAT,  /* by the chat template */
+    WRITES = ANSWERS | CLI_INFILL, /* text that is sampled */
     LOADS = WRITES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED
 };
 

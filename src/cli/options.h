@@ -28,7 +28,8 @@ enum cli_command_bit {
     CLI_LIST = 1 << 13,
     CLI_SHOW = 1 << 14,
     CLI_INFILL = 1 << 15,
-    CLI_ALL = (1 << 16) - 1,
+    CLI_CHAT = 1 << 16,
+    CLI_ALL = (1 << 17) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -132,6 +133,8 @@ struct cli_options {
 
     const char *chat_template, *chat_template_file;
     const char *messages, *tools, *documents; /* files */
+    const char *tool_choice;                  /* NULL: auto */
+    bool stream;
     const char *kwargs, *bos_token, *eos_token;
     const char *continue_message; /* field to continue */
     bool no_generation_prompt;
@@ -269,6 +272,7 @@ const char *cli_instead_of_command(const char *name);
 int cli_run(const struct cli_options *options);
 int cli_chat(const struct cli_options *options);
 int cli_infill(const struct cli_options *options);
+int cli_reply(const struct cli_options *options); /* chat */
 int cli_tokenize(const struct cli_options *options);
 int cli_detokenize(const struct cli_options *options);
 int cli_inspect(const struct cli_options *options);
@@ -287,6 +291,6 @@ int cli_completion(const struct cli_options *options);
 int cli_grammar_check(const struct cli_options *options);
 
 /* --list-devices of any command that loads a model. */
-int cli_list_devices(void);
+int cli_list_devices(const struct cli_options *options);
 
 #endif

@@ -294,7 +294,7 @@ static int unescape_texts(struct cli_options *o)
     int code = CLI_EXIT_OK;
     if (o->command == CLI_EMBED)
         return unescape(o, &o->separator);
-    if ((o->command != CLI_RUN && o->command != CLI_INFILL) || o->no_escape)
+    if (!(o->command & (CLI_RUN | CLI_INFILL | CLI_CHAT)) || o->no_escape)
         return CLI_EXIT_OK;
     for (size_t i = 0; code == CLI_EXIT_OK && i < sizeof texts / sizeof *texts; i++)
         code = unescape(o, texts[i]);

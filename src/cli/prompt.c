@@ -24,17 +24,38 @@ json_t *cli_message(const char *role, const char *text, size_t n)
     return json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
 }
 
-/* The prompt as the template renders it, from malloc. */
-static char *render(const struct akunu_template *template, const char *messages, const char *kwargs,
-                    size_t *n)
+static enum akunu_status try_render(const struct akunu_template *template, const char *messages,
+                                    const char *tools, const char *kwargs, char **prompt, size_t *n)
 {
     struct akunu_chat input;
     akunu_chat_default(&input, sizeof input);
     input.messages = messages;
+    input.tools = tools;
     input.kwargs = kwargs;
     input.add_generation_prompt = true;
-    char *prompt = akunu_template_render(template, &input, n), *copy = NULL;
-    if (!prompt)
+    *prompt = akunu_template_render(template, &input, n);
+    return *prompt ? AKUNU_OK : akunu_last_status();
+}
+
+enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu_template *template,
+                                 const json_t *messages, const char *tools, char **prompt,
+                                 size_t *n)
+{
+    char *text = json_dumps(messages, JSON_COMPACT);
+    *prompt = NULL;
+    if (!text)
+        return AKUNU_ERROR_MEMORY;
+    enum akunu_status status = try_render(template, text, tools, o->kwargs, prompt, n);
+    free(text);
+    return status;
+}
+
+/* The prompt as the template renders it, from malloc; NULL after a message. */
+static char *render(const struct akunu_template *template, const char *messages, const char *kwargs,
+                    size_t *n)
+{
+    char *prompt, *copy = NULL;
+    if (try_render(template, messages, NULL, kwargs, &prompt, n) != AKUNU_OK)
         cli_fail_library();
     else if (!(copy = malloc(*n + 1)))
         cli_fail_memory();
@@ -111,4 +132,16 @@ int cli_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *pro
     }
     return *n_ids ? CLI_EXIT_OK :
                     cli_fail("the chat template makes an empty prompt of the conversation");
+}
+
+bool cli_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
+{
+    akunu_prompt_cache_default(cache, sizeof *cache);
+    cache->dir = o->load.cache_dir;
+    cache->file = o->prompt_cache;
+    if (cache->file)
+        cache->min_tokens = 0;
+    if (o->prompt_cache_limit > 0)
+        cache->max_bytes = (uint64_t)((double)o->prompt_cache_limit * 1e9);
+    return !o->no_prompt_cache && (cache->file || !o->load.no_cache);
 }

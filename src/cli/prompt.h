@@ -1,4 +1,4 @@
-/* A conversation as the prompt that the model expects. Used by run.c and chat*.c. */
+/* A conversation as the prompt that the model expects. Used by run.c, chat*.c and reply*.c. */
 #ifndef AK_CLI_PROMPT_H
 #define AK_CLI_PROMPT_H
 
@@ -26,13 +26,24 @@ json_t *cli_message(const char *role, const char *text, size_t n);
 char *cli_render_prompt(const struct cli_options *options, const struct akunu_template *template,
                         const json_t *messages, size_t *n);
 
+/* Renders it with a JSON list of tools (NULL: none), without a message: the library has it, unless
+ * AKUNU_ERROR_MEMORY is returned. Free *prompt with akunu_text_free. */
+enum akunu_status cli_try_render(const struct cli_options *options,
+                                 const struct akunu_template *template, const json_t *messages,
+                                 const char *tools, char **prompt, size_t *n);
+
 /* Tokenizes a prompt that a template rendered; free *ids. Returns an exit code as above. */
 int cli_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *prompt, size_t n,
                         akunu_token **ids, size_t *n_ids);
 
+/* The prompt cache that the flags ask for; false: none. --no-cache disables it, unless a file is
+ * named. */
+bool cli_prompt_cache(const struct cli_options *options, struct akunu_prompt_cache *cache);
+
 /* ---- Reasoning: reasoning.c ---------------------------------------------- */
 /* Says so if --reasoning is given and the template has no variable for it. */
 void cli_check_reasoning(const struct cli_options *options, const struct akunu_template *template);
+
 /* All zero: nothing was found or reported yet. */
 struct cli_reasoning {
     struct akunu_reasoning found;

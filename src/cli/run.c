@@ -265,24 +265,11 @@ static int generate(struct cli_run *run)
     return code;
 }
 
-/* Sets the prompt cache; false: none. --no-cache disables it, unless a file is named. */
-static bool init_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
-{
-    akunu_prompt_cache_default(cache, sizeof *cache);
-    cache->dir = o->load.cache_dir;
-    cache->file = o->prompt_cache;
-    if (cache->file)
-        cache->min_tokens = 0;
-    if (o->prompt_cache_limit > 0)
-        cache->max_bytes = (uint64_t)((double)o->prompt_cache_limit * 1e9);
-    return !o->no_prompt_cache && (cache->file || !o->load.no_cache);
-}
-
 /* Generates, starting after the prefix of the prompt that was restored. */
 static int generate_from_cache(struct cli_run *run)
 {
     struct akunu_prompt_cache cache;
-    bool cached = init_prompt_cache(run->options, &cache);
+    bool cached = cli_prompt_cache(run->options, &cache);
     if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence, run->ids,
                                          run->n_ids, &cache, &run->n_restored) != AKUNU_OK)
         return cli_fail_library();
