@@ -81,9 +81,9 @@ static void on_event(const struct akunu_reply_event *event, void *user)
     cli_answer_write(user, event);
 }
 
-static struct akunu_reply *new_reply(const struct akunu_template *template,
-                                     const struct cli_model_session *loaded, const char *prompt,
-                                     akunu_reply_fn *fn, void *user)
+static struct akunu_reply_params params_of(const struct akunu_template *template,
+                                           const struct cli_model_session *loaded,
+                                           const char *prompt)
 {
     struct akunu_reply_params params;
     akunu_reply_params_default(&params, sizeof params);
@@ -91,7 +91,31 @@ static struct akunu_reply *new_reply(const struct akunu_template *template,
     params.tokenizer = loaded->tokenizer;
     params.prompt = prompt;
     params.calls = false;
+    return params;
+}
+
+static struct akunu_reply *new_reply(const struct akunu_template *template,
+                                     const struct cli_model_session *loaded, const char *prompt,
+                                     akunu_reply_fn *fn, void *user)
+{
+    struct akunu_reply_params params = params_of(template, loaded, prompt);
     return akunu_reply_new(&params, fn, user);
+}
+
+int cli_answer_grammar(const struct akunu_template *template,
+                       const struct cli_model_session *loaded, const char *prompt,
+                       struct akunu_grammar **grammar)
+{
+    struct akunu_reply_params params = params_of(template, loaded, prompt);
+    struct akunu_tool_grammar_params calls;
+    struct akunu_grammar *whole;
+    akunu_tool_grammar_params_default(&calls, sizeof calls);
+    calls.content = *grammar;
+    if (akunu_grammar_from_tools(&params, &calls, &whole) != AKUNU_OK)
+        return cli_fail_library();
+    akunu_grammar_free(*grammar);
+    *grammar = whole;
+    return CLI_EXIT_OK;
 }
 
 int cli_answer_begin(struct cli_answer *a, const struct akunu_template *template,

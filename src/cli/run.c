@@ -330,7 +330,6 @@ static int set_up(struct cli_run *run)
         code = read_prompt(run);
     if (code == CLI_EXIT_OK)
         code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &run->grammar);
-    run->sampling.params.grammar = run->grammar;
     return code;
 }
 
@@ -347,6 +346,9 @@ static int open_model(struct cli_run *run)
         code = cli_check_bias(&run->sampling, run->loaded.model);
     if (code == CLI_EXIT_OK && !is_infill(run))
         code = tokenize_prompt(run);
+    if (code == CLI_EXIT_OK && run->template && o->json_schema) /* JSON comes after reasoning */
+        code = cli_answer_grammar(run->template, &run->loaded, run->rendered, &run->grammar);
+    run->sampling.params.grammar = run->grammar;
     if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &run->loaded, 0);
     if (code == CLI_EXIT_OK && is_infill(run))

@@ -212,6 +212,9 @@ both() {
 " >"$work/thinking.jinja"
     exits 0 chat -m "$model" --chat-template-file "$work/thinking.jinja" --messages "$work/hi.json" -j '{"const": "é"}' -n 20 -s 1 --json
     holds 'v["reasoning"] and not v["content"]' 'v["finish_reason"] == "length"'
+    exits 0 run -m "$model" --chat-template-file "$work/thinking.jinja" -p Hi -j '{"const": "é"}' -n 20 -s 1 --json
+    valid run
+    holds 'v["reasoning"] and not v["text"]' 'v["stop"] == "length"'
     # The template shows no tools.
     exits 0 chat -m "$model" --chat-template chatml --messages "$work/hi.json" --tools "$work/tools.json" -n 1 --json
     says "does not show tools"
