@@ -73,18 +73,35 @@ static char *prompt_of(EditLine *edit)
     return ((struct cli_line_editor *)editor)->prompt;
 }
 
+/* Signals that libedit answers by drawing, in its handler: a new size of the terminal frees what it
+ * draws from. They are blocked except during the wait for a key. */
+static const int redrawing[] = { SIGWINCH, SIGCONT };
+
+static sigset_t block_redrawing(void)
+{
+    sigset_t set, before;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof redrawing / sizeof *redrawing; i++)
+        sigaddset(&set, redrawing[i]);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    return before;
+}
+
 /* Waits for a byte. Ctrl-C is unblocked only during the wait, so none is lost between the check and
  * the wait. */
 static ssize_t read_byte(char *out)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-    sigset_t interrupt, before;
+    sigset_t interrupt, before, during;
     int ready = -1;
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     sigprocmask(SIG_BLOCK, &interrupt, &before);
+    during = before;
+    for (size_t i = 0; i < sizeof redrawing / sizeof *redrawing; i++)
+        sigdelset(&during, redrawing[i]);
     while (!cli_is_interrupted() && ready < 0) {
-        ready = ppoll(&input, 1, NULL, &before);
+        ready = ppoll(&input, 1, NULL, &during);
         if (ready < 0 && errno != EINTR)
             break;
     }
@@ -139,7 +156,9 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     cli_terminal_show_typing();
     /* before the prompt appears, so that keys typed then arrive one by one */
     el_set(e->edit, EL_PREP_TERM, 1);
+    sigset_t before = block_redrawing();
     const char *line = el_gets(e->edit, &count);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (cli_is_interrupted()) {
         const LineInfo *typed = el_line(e->edit);
         bool dropped = typed && typed->lastchar > typed->buffer;

@@ -280,6 +280,23 @@ def wrapping():
     check("a program gets lines as they are", r.stdout == text.encode() + b"\n", r.stdout)
 
 
+def resized_while_drawing():
+    """New sizes come while libedit draws, which then reads rows that it has freed."""
+    t = Terminal("--grammar", 'root ::= "ok"', columns=80)
+    t.prompt()
+    for i in range(1500):
+        t.resize(20 if i % 2 else 80)
+        try:
+            if i % 20 == 0:
+                os.write(t.fd, b"abc\r")
+            if not t.read(0.001):
+                break
+        except OSError:
+            break
+    t.leave("many sizes while it draws")
+    check("nothing but what was written appears", t.shown.isascii(), t.shown)
+
+
 def typed_ahead():
     for environment in {}, {"TERM": "dumb"}:
         enter = b"\n" if environment else b"\r"
@@ -341,4 +358,4 @@ def first_message():
     check("a program does not get it", b"first words" not in r.stdout + r.stderr, r.stdout + r.stderr)
 
 
-finish(history, models, another_model, settings, files, completion, wrapping, typed_ahead, terminal_restored, first_message)
+finish(history, models, another_model, settings, files, completion, wrapping, resized_while_drawing, typed_ahead, terminal_restored, first_message)
