@@ -21,7 +21,7 @@ static bool on_progress(double fraction, void *user)
 static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
     struct work *work = user;
-    cli_progress_end(&work->progress);
+    cli_progress_clear(&work->progress);
     if (level >= AKUNU_LOG_WARN)
         cli_warn("%s", line);
     else if (work->verbose)

@@ -21,7 +21,7 @@ static bool on_progress(enum akunu_load_stage stage, double fraction, void *user
 static void show_line(enum akunu_log_level level, const char *line, const char *advice,
                       struct cli_model_session *loaded)
 {
-    cli_progress_end(&loaded->progress);
+    cli_progress_clear(&loaded->progress);
     if (level == AKUNU_LOG_NOTICE)
         cli_aside("%s (%s; 'akunu-cli cache' lists and removes them)", line, advice);
     else if (level == AKUNU_LOG_WARN)

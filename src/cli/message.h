@@ -89,7 +89,7 @@ void cli_interrupt_clear(void);
 double cli_seconds(void);
 
 struct cli_progress {
-    bool enabled; /* standard error is a terminal */
+    bool enabled; /* standard error is a terminal, and the work has not ended */
     bool shown;
     double started, drawn;
 };
@@ -100,7 +100,10 @@ struct cli_progress cli_progress_begin(void);
  * per second. `fraction` is 0 … 1. */
 void cli_progress_show(struct cli_progress *progress, const char *what, double fraction);
 
-/* Clears the line. */
+/* Clears the line, for a message. */
+void cli_progress_clear(struct cli_progress *progress);
+
+/* Clears the line for good: more of the work shows none. */
 void cli_progress_end(struct cli_progress *progress);
 
 #endif

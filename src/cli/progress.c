@@ -32,9 +32,15 @@ void cli_progress_show(struct cli_progress *p, const char *what, double fraction
     p->shown = true;
 }
 
-void cli_progress_end(struct cli_progress *p)
+void cli_progress_clear(struct cli_progress *p)
 {
     if (p->shown) /* spaces, for terminals without escape sequences */
         fprintf(stderr, "\r%60s\r", "");
     p->shown = false;
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+    cli_progress_clear(p);
+    p->enabled = false;
 }

@@ -30,9 +30,7 @@ static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
 {
     struct cli_run *run = user;
     (void)token;
-    if (!run->started)
-        cli_progress_end(&run->progress);
-    run->started = true;
+    cli_progress_end(&run->progress);
     if (run->options->json)
         return cli_run_keep(run, &run->text, text, n);
     if (run->template) {
@@ -49,8 +47,7 @@ bool cli_run_cancelled(void *user)
 {
     struct cli_run *run = user;
     uint32_t done = akunu_sequence_length(run->loaded.session, run->loaded.sequence);
-    if (!run->started)
-        cli_progress_show(&run->progress, "prompt", (double)done / (double)run->n_ids);
+    cli_progress_show(&run->progress, "prompt", (double)done / (double)run->n_ids);
     return cli_is_interrupted();
 }
 

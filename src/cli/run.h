@@ -28,7 +28,6 @@ struct cli_run {
     size_t n_ids, n_restored; /* tokens of the prompt; restored from the prompt cache */
     struct cli_text text;     /* generated text, kept for --json */
     int64_t seed;
-    bool started; /* the first token was generated */
     bool no_memory;
     char last; /* last byte on standard output */
     struct cli_progress progress;

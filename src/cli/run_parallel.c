@@ -17,9 +17,7 @@ static bool on_piece(size_t completion, akunu_token token, const char *text, siz
 {
     struct parallel *c = user;
     (void)token;
-    if (!c->run->started)
-        cli_progress_end(&c->run->progress);
-    c->run->started = true;
+    cli_progress_end(&c->run->progress);
     return cli_run_keep(c->run, &c->texts[completion], text, n);
 }
 
