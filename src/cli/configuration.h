@@ -109,6 +109,9 @@ int cli_set_operands(const struct cli_command *command, const struct cli_operand
 int cli_fail_value(const struct cli_option_value *value, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Whether the value means the flag's default, as -1 does for -t. */
+bool cli_means_default(const struct cli_flag *flag, const struct cli_option_value *value);
+
 /* Sets the flag's member in `options`. Returns an exit code, after a message unless it is
  * CLI_EXIT_OK. */
 int cli_set_value(const struct cli_flag *flag, const struct cli_option_value *values,

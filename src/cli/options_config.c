@@ -24,7 +24,7 @@ static int check(const struct cli_flag *flag, const struct cli_option_value *f)
     if (f->all.n > 1 && flag->kind != CLI_FLAG_LIST && flag->kind != CLI_FLAG_TEXTS)
         return cli_fail_usage("%s:%lu: '%s' takes one value, not a list", f->file, f->line,
                               f->shown);
-    return cli_set_value(flag, f, &scratch);
+    return cli_means_default(flag, f) ? CLI_EXIT_OK : cli_set_value(flag, f, &scratch);
 }
 
 static int apply(const struct cli_command *command, const struct cli_config *config,

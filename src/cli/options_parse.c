@@ -255,9 +255,7 @@ static int set_value(const struct cli_flag *flag, const struct cli_option_value 
         return cli_fail_usage("%s: %s", f->shown, flag->refusal);
     if (flag->note && f->source == CLI_SOURCE_ARGUMENT)
         cli_aside("%s: %s", f->shown, flag->note);
-    if (flag->as_default && strcmp(f->text, flag->as_default) == 0)
-        return CLI_EXIT_OK;
-    return cli_set_value(flag, f, options);
+    return cli_means_default(flag, f) ? CLI_EXIT_OK : cli_set_value(flag, f, options);
 }
 
 /* Sets all members; stops at the first wrong value, so there is one message. */

@@ -133,6 +133,11 @@ static int set_real(const struct cli_flag *flag, const struct cli_option_value *
     return CLI_EXIT_OK;
 }
 
+bool cli_means_default(const struct cli_flag *flag, const struct cli_option_value *f)
+{
+    return flag->as_default && strcmp(f->text, flag->as_default) == 0;
+}
+
 int cli_set_value(const struct cli_flag *flag, const struct cli_option_value *f,
                   struct cli_options *options)
 {

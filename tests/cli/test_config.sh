@@ -126,6 +126,8 @@ given 'threads: many\n'
 exits 2 run -m tiny -p abc
 says "config.yaml:1: threads: many: expected a whole number from 1 to 1024"
 exits 0 tokenize -m tiny -p abc # it has no threads
+given 'threads: -1\npredict: -2\ndevice: none\nrope-freq-base: 0\n' # as on the command line: the defaults
+exits 0 run --raw -m tiny -p abc --temp 0 -n 2
 given 'cpu: z80\n'
 exits 2 run -m tiny -p abc
 says "config.yaml:1: cpu: z80: this machine or build does not have it"
