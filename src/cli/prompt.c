@@ -24,8 +24,9 @@ json_t *cli_message(const char *role, const char *text, size_t n)
     return json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
 }
 
-static enum akunu_status try_render(const struct akunu_template *template, const char *messages,
-                                    const char *tools, const char *kwargs, char **prompt, size_t *n)
+/* Renders a conversation with these variables; *prompt comes from malloc. */
+static enum akunu_status render(const struct akunu_template *template, const char *messages,
+                                const char *tools, const char *kwargs, char **prompt, size_t *n)
 {
     struct akunu_chat input;
     akunu_chat_default(&input, sizeof input);
@@ -33,8 +34,36 @@ static enum akunu_status try_render(const struct akunu_template *template, const
     input.tools = tools;
     input.kwargs = kwargs;
     input.add_generation_prompt = true;
-    *prompt = akunu_template_render(template, &input, n);
-    return *prompt ? AKUNU_OK : akunu_last_status();
+    *prompt = NULL;
+    char *text = akunu_template_render(template, &input, n);
+    if (!text)
+        return akunu_last_status();
+    if ((*prompt = malloc(*n + 1)))
+        memcpy(*prompt, text, *n + 1);
+    akunu_text_free(text);
+    return *prompt ? AKUNU_OK : AKUNU_ERROR_MEMORY;
+}
+
+/* The same without reasoning: the template turns it off, or it is opened and closed at once. */
+static enum akunu_status render_without_reasoning(const struct cli_options *o,
+                                                  const struct akunu_template *template,
+                                                  const char *messages, const char *tools,
+                                                  char **prompt, size_t *n)
+{
+    size_t n_usual = 0;
+    char *usual = NULL, *kwargs = cli_reasoning_kwargs(o, "off");
+    enum akunu_status status =
+        kwargs ? render(template, messages, tools, o->kwargs, &usual, &n_usual) :
+                 AKUNU_ERROR_MEMORY;
+    if (status == AKUNU_OK)
+        status = render(template, messages, tools, kwargs, prompt, n);
+    if (status == AKUNU_OK) {
+        bool is_off = *n != n_usual || memcmp(*prompt, usual, *n) != 0;
+        status = cli_reasoning_skip(template, prompt, n, is_off);
+    }
+    free(usual);
+    free(kwargs);
+    return status;
 }
 
 enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu_template *template,
@@ -42,65 +71,31 @@ enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu
                                  size_t *n)
 {
     char *text = json_dumps(messages, JSON_COMPACT);
+    char *kwargs = o->reasoning ? cli_reasoning_kwargs(o, o->reasoning) : NULL;
+    enum akunu_status status = AKUNU_ERROR_MEMORY;
     *prompt = NULL;
-    if (!text)
-        return AKUNU_ERROR_MEMORY;
-    enum akunu_status status = try_render(template, text, tools, o->kwargs, prompt, n);
-    free(text);
-    return status;
-}
-
-/* The prompt as the template renders it, from malloc; NULL after a message. */
-static char *render(const struct akunu_template *template, const char *messages, const char *kwargs,
-                    size_t *n)
-{
-    char *prompt, *copy = NULL;
-    if (try_render(template, messages, NULL, kwargs, &prompt, n) != AKUNU_OK)
-        cli_fail_library();
-    else if (!(copy = malloc(*n + 1)))
-        cli_fail_memory();
-    else
-        memcpy(copy, prompt, *n + 1);
-    akunu_text_free(prompt);
-    return copy;
-}
-
-/* The same without reasoning: the template turns it off, or it is opened and closed at once. */
-static char *render_without_reasoning(const struct cli_options *o,
-                                      const struct akunu_template *template, const char *messages,
-                                      size_t *n)
-{
-    size_t n_usual = 0;
-    char *kwargs = cli_reasoning_kwargs(o, "off"), *prompt = NULL;
-    char *usual = render(template, messages, o->kwargs, &n_usual);
-    if (!kwargs)
-        cli_fail_memory();
-    else if (usual)
-        prompt = render(template, messages, kwargs, n);
-    bool is_off = prompt && (*n != n_usual || memcmp(prompt, usual, *n) != 0);
-    if (prompt && cli_reasoning_skip(template, &prompt, n, is_off) != CLI_EXIT_OK) {
-        free(prompt);
-        prompt = NULL;
-    }
-    free(usual);
+    if (text && o->reasoning_budget == 0)
+        status = render_without_reasoning(o, template, text, tools, prompt, n);
+    else if (text)
+        status = render(template, text, tools, kwargs ? kwargs : o->kwargs, prompt, n);
     free(kwargs);
-    return prompt;
+    free(text);
+    if (status != AKUNU_OK) {
+        free(*prompt);
+        *prompt = NULL;
+    }
+    return status;
 }
 
 char *cli_render_prompt(const struct cli_options *o, const struct akunu_template *template,
                         const json_t *messages, size_t *n)
 {
-    char *text = json_dumps(messages, JSON_COMPACT);
-    if (!text) {
+    char *prompt;
+    enum akunu_status status = cli_try_render(o, template, messages, NULL, &prompt, n);
+    if (status == AKUNU_ERROR_MEMORY)
         cli_fail_memory();
-        return NULL;
-    }
-    char *kwargs = o->reasoning ? cli_reasoning_kwargs(o, o->reasoning) : NULL;
-    char *prompt = o->reasoning_budget == 0 ?
-                       render_without_reasoning(o, template, text, n) :
-                       render(template, text, kwargs ? kwargs : o->kwargs, n);
-    free(kwargs);
-    free(text);
+    else if (status != AKUNU_OK)
+        cli_fail_library();
     return prompt;
 }
 

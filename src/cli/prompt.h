@@ -21,13 +21,14 @@ int cli_read_system(const struct cli_options *options, struct cli_text *text);
 /* {"role": role, "content": text}; NULL if out of memory. */
 json_t *cli_message(const char *role, const char *text, size_t n);
 
-/* Renders a JSON list of messages, up to where the answer begins, without reasoning if its budget
- * is 0; *n its bytes. Free it with free. NULL after a message. */
+/* Renders a JSON list of messages, up to where the answer begins, as --kwargs and --reasoning ask
+ * for it, and without reasoning if its budget is 0; *n its bytes. Free it with free. NULL after a
+ * message. */
 char *cli_render_prompt(const struct cli_options *options, const struct akunu_template *template,
                         const json_t *messages, size_t *n);
 
-/* Renders it with a JSON list of tools (NULL: none), without a message: the library has it, unless
- * AKUNU_ERROR_MEMORY is returned. Free *prompt with akunu_text_free. */
+/* The same with a JSON list of tools (NULL: none) and without a message: the library has it, unless
+ * AKUNU_ERROR_MEMORY is returned. */
 enum akunu_status cli_try_render(const struct cli_options *options,
                                  const struct akunu_template *template, const json_t *messages,
                                  const char *tools, char **prompt, size_t *n);
@@ -62,9 +63,9 @@ int cli_reasoning_limit(const struct cli_options *options, const struct akunu_te
 char *cli_reasoning_kwargs(const struct cli_options *options, const char *when);
 
 /* Appends to a rendered prompt of *n bytes, from malloc, what makes the answer begin after
- * reasoning: nothing if the template could turn it off (`is_off`) or has none. Returns an exit code
- * as above. */
-int cli_reasoning_skip(const struct akunu_template *template, char **prompt, size_t *n,
-                       bool is_off);
+ * reasoning: nothing if the template could turn it off (`is_off`) or has none. The library has the
+ * message of an error, unless it is AKUNU_ERROR_MEMORY. */
+enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char **prompt,
+                                     size_t *n, bool is_off);
 
 #endif

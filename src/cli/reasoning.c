@@ -20,15 +20,16 @@ static bool is_on(const char *when)
     return strcmp(when, "on") == 0 || strcmp(when, "true") == 0;
 }
 
-static int find(const struct akunu_template *template, const struct akunu_tokenizer *tokenizer,
-                const char *prompt, struct akunu_reasoning *out)
+static enum akunu_status find(const struct akunu_template *template,
+                              const struct akunu_tokenizer *tokenizer, const char *prompt,
+                              struct akunu_reasoning *out)
 {
     struct akunu_reply_params params;
     akunu_reply_params_default(&params, sizeof params);
     params.chat_template = akunu_template_text(template, NULL, false, NULL);
     params.tokenizer = tokenizer;
     params.prompt = prompt;
-    return akunu_reply_find_reasoning(&params, out) == AKUNU_OK ? CLI_EXIT_OK : cli_fail_library();
+    return akunu_reply_find_reasoning(&params, out);
 }
 
 char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
@@ -57,13 +58,14 @@ void cli_check_reasoning(const struct cli_options *o, const struct akunu_templat
         cli_aside("--reasoning %s: the chat template has no variable for it", o->reasoning);
 }
 
-int cli_reasoning_skip(const struct akunu_template *template, char **prompt, size_t *n, bool is_off)
+enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char **prompt,
+                                     size_t *n, bool is_off)
 {
     struct akunu_reasoning found;
     akunu_reasoning_default(&found, sizeof found);
-    int code = find(template, NULL, *prompt, &found);
-    if (code != CLI_EXIT_OK || !found.begin || (is_off && !found.is_open))
-        return code;
+    enum akunu_status status = find(template, NULL, *prompt, &found);
+    if (status != AKUNU_OK || !found.begin || (is_off && !found.is_open))
+        return status;
     bool on_lines = strcmp(found.end, found.closing) == 0; /* as templates write it */
     const char *const parts[] = { found.is_open ? "" : found.begin, on_lines ? "\n\n" : "",
                                   found.closing, on_lines ? "\n\n" : "" };
@@ -72,13 +74,13 @@ int cli_reasoning_skip(const struct akunu_template *template, char **prompt, siz
         n_more += strlen(parts[i]);
     char *larger = realloc(*prompt, *n + n_more);
     if (!larger)
-        return cli_fail_memory();
+        return AKUNU_ERROR_MEMORY;
     *prompt = larger;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         memcpy(larger + *n, parts[i], strlen(parts[i]) + 1);
         *n += strlen(parts[i]);
     }
-    return CLI_EXIT_OK;
+    return AKUNU_OK;
 }
 
 int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template *template,
@@ -89,13 +91,14 @@ int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template
         return CLI_EXIT_OK;
     akunu_reasoning_default(&reasoning->found, sizeof reasoning->found);
     reasoning->found.budget = o->reasoning_budget;
-    int code = find(template, tokenizer, prompt, &reasoning->found);
-    if (code == CLI_EXIT_OK && !reasoning->found.begin && !reasoning->is_reported) {
+    if (find(template, tokenizer, prompt, &reasoning->found) != AKUNU_OK)
+        return cli_fail_library();
+    if (!reasoning->found.begin && !reasoning->is_reported) {
         cli_aside("--reasoning-budget %lld has no effect: answers by this chat template have no "
                   "reasoning",
                   (long long)o->reasoning_budget);
         reasoning->is_reported = true;
     }
     generation->reasoning = &reasoning->found;
-    return code;
+    return CLI_EXIT_OK;
 }

@@ -6,7 +6,6 @@
 
 #include "cli/input.h"
 #include "cli/message.h"
-#include "cli/prompt.h"
 
 /* ---- The text ----------------------------------------------------------- */
 /* Without --json a call is a line: its name and its arguments. Between the tokens of JSON a space
@@ -30,7 +29,7 @@ static void on_event(const struct akunu_reply_event *event, void *user)
 {
     struct cli_reply *r = user;
     cli_reply_follow_call(r, event);
-    if (r->no_memory)
+    if (r->no_memory || (r->options->hide_reasoning && event->kind == AKUNU_REPLY_REASONING))
         return;
     if (r->options->stream)
         cli_reply_print_event(r, event);
@@ -44,9 +43,7 @@ static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
 {
     struct cli_reply *r = user;
     (void)token;
-    if (!r->started)
-        cli_progress_end(&r->progress);
-    r->started = true;
+    cli_progress_end(&r->progress);
     if (!cli_answer_push(&r->answer, text, n))
         r->no_memory = true;
     return !r->no_memory && cli_output_flush(&r->out) && !cli_is_interrupted();
@@ -56,8 +53,7 @@ static bool on_cancel(void *user)
 {
     struct cli_reply *r = user;
     uint32_t done = akunu_sequence_length(r->loaded.session, r->loaded.sequence);
-    if (!r->started)
-        cli_progress_show(&r->progress, "prompt", (double)done / (double)r->n_ids);
+    cli_progress_show(&r->progress, "prompt", (double)done / (double)r->n_ids);
     return cli_is_interrupted();
 }
 
@@ -206,6 +202,9 @@ static int open_model(struct cli_reply *r)
     if (code == CLI_EXIT_OK)
         code = begin_answer(r);
     if (code == CLI_EXIT_OK)
+        code = cli_reasoning_limit(o, r->template, r->loaded.tokenizer, r->prompt, &r->reasoning,
+                                   &r->generation);
+    if (code == CLI_EXIT_OK)
         code = cli_open_session(o, &r->loaded, 0);
     if (code == CLI_EXIT_OK && r->n_ids > akunu_session_context(r->loaded.session))
         code =
@@ -242,7 +241,7 @@ int cli_reply(const struct cli_options *o)
     cli_unload(&r.loaded);
     cli_answer_free(&r.answer);
     akunu_template_free(r.template);
-    akunu_text_free(r.prompt);
+    free(r.prompt);
     akunu_grammar_free(r.grammar);
     akunu_grammar_free(r.content);
     json_decref(r.messages);

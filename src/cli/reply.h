@@ -10,6 +10,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/prompt.h"
 #include "cli/sampling.h"
 
 struct cli_reply {
@@ -28,8 +29,8 @@ struct cli_reply {
     size_t n_ids, n_restored; /* tokens of the prompt; restored from the prompt cache */
     struct cli_answer answer; /* its parser looks for calls too */
     json_t *call;             /* the call that has begun; NULL: none */
+    struct cli_reasoning reasoning;
     struct cli_progress progress;
-    bool started; /* the first token was generated */
     bool no_memory;
 };
 

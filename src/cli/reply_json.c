@@ -56,7 +56,7 @@ static json_t *usage_of(const struct cli_reply *r, const struct akunu_result *re
 /* Tokens per second; null if nothing was measured. */
 static json_t *rate(uint64_t n, double seconds)
 {
-    return n > 0 && seconds > 0.0 ? json_real((double)n / seconds) : json_null();
+    return n > 0 && seconds > 0.0 ? json_real(cli_rate((double)n, seconds)) : json_null();
 }
 
 static json_t *timings_of(const struct cli_reply *r, const struct akunu_result *result)
@@ -85,6 +85,8 @@ void cli_reply_print_end(struct cli_reply *r, const struct akunu_result *result,
 {
     /* without a reply Ctrl-C came before the prompt was run */
     json_t *message = r->answer.reply ? cli_answer_message(&r->answer) : json_object();
+    if (r->options->hide_reasoning)
+        json_object_del(message, "reasoning_content");
     bool calls = json_object_get(message, "tool_calls") != NULL;
     json_t *end =
         json_pack("{s:s, s:o, s:o, s:I}", "finish_reason", finish_reason(result, calls, cancelled),

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/message.h"
-#include "cli/prompt.h"
 
 /* A role that most templates do not know and then leave out. */
 static int name_developer_system(const struct cli_reply *r)
@@ -85,7 +84,7 @@ static void check_tools_shown(const struct cli_reply *r, size_t n)
     if (n_without == n && memcmp(without, r->prompt, n) == 0)
         cli_warn("--tools %s: the chat template does not show tools to the model",
                  r->options->tools);
-    akunu_text_free(without);
+    free(without);
 }
 
 int cli_reply_make_prompt(struct cli_reply *r)

@@ -3,17 +3,12 @@
 # $AK_CLI, $AK_TEST_DATA, $AK_TEST_MODELS: as in test_cli.sh. The schemas are checked by
 # grammar-check, and each has to refuse the same output with a field too many. What python3 reads
 # is skipped where there is none.
-set -u
-cli=${AK_CLI:?} data=${AK_TEST_DATA:?} source=${AK_TEST_SOURCE:?}
+. "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
+source=$AK_TEST_SOURCE
 model=$data/model.gguf
 real=${AK_TEST_MODELS:-/nonexistent}/SmolLM2-135M-Instruct.Q4_1.gguf
 schemas=$source/docs/schemas
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-unset NO_COLOR AKUNU_MODEL AKUNU_THREADS
-export AKUNU_CACHE_DIR="$work/packed" XDG_DATA_HOME="$work/share" AKUNU_THREADS=1
-
-. "$source/tests/cli/checks.sh"
+export AKUNU_THREADS=1
 
 python3 -c '' 2>/dev/null && python=python3 || python=
 [ -n "$python" ] || [ "${AKUNU_REQUIRE_TOOLS:-}" != 1 ] || { echo "FAIL: no python3, which AKUNU_REQUIRE_TOOLS=1 requires"; exit 1; }
@@ -94,9 +89,9 @@ for file in "$model" "$data/models/gemma.gguf"; do
 done
 exits 0 list --json
 matches "$out" list
-mkdir -p "$work/share/akunu/models"
-cp "$model" "$work/share/akunu/models/tiny.gguf"
-echo none >"$work/share/akunu/models/broken.gguf"
+mkdir -p "$work/data/akunu/models"
+cp "$model" "$work/data/akunu/models/tiny.gguf"
+echo none >"$work/data/akunu/models/broken.gguf"
 exits 0 list --json
 valid list
 grep -q '"error"' "$out" && grep -q '"tiny"' "$out"
@@ -124,6 +119,11 @@ says "--json has no effect"
 exits 0 run --raw -m "$model" -p "once upon" -n 3 --json --logprobs 2
 valid run
 exits 0 run -m "$model" --chat-template chatml -p "Hi" -n 3 -np 2 --json
+valid run
+for id in pre:414 suf:413 mid:415; do
+    set -- "$@" --override-kv "tokenizer.ggml.fim_${id%:*}_token_id=int:${id#*:}"
+done
+exits 0 infill -m "$model" "$@" --in-prefix "int add(" --in-suffix "return a;" -n 3 --json
 valid run
 exits 0 cache list --json
 valid cache-list

@@ -103,6 +103,32 @@ member() {
     "$cli" run -cnv -m "$model" --temp 0 -n 4 --reasoning-budget 4 <"$work/lines" >"$out" 2>"$err"
     [ "$(grep -c 'has no effect' "$err")" -eq 1 ]
     check "no effect is said once"
+
+    # ---- The conversation of a file ----
+    printf '[{"role": "user", "content": "once"}]' >"$work/messages.json"
+    reply="chat -m $model --messages $work/messages.json --temp 0 -n 24 --ignore-eos"
+    exits 0 $reply --json --chat-template "$always" --reasoning-budget 6
+    [ "$(member reasoning)" = "$begun" ] && [ "$(member content)" = "$answer" ]
+    check "the same reasoning and answer as of run"
+    exits 0 $reply --json --chat-template "$turned_off" --reasoning-budget 0
+    [ -z "$(member reasoning)" ] && [ "$(member content)" = "$turned" ]
+    check "none, and the same answer"
+    exits 0 $reply --json --chat-template "$turned_off" --reasoning off
+    [ "$(member content)" = "$turned" ]
+    check "turned off by the template's variable"
+    exits 0 $reply --json --chat-template "$by_model" --reasoning-budget 3
+    exits 0 $reply --json --reasoning-budget 3
+    says "--reasoning-budget 3 has no effect"
+    exits 0 $reply --json --chat-template "$always" --reasoning-budget 6 --hide-reasoning
+    prints '"reasoning": null'
+    [ "$(member content)" = "$answer" ]
+    check "hidden in JSON"
+    exits 0 $reply --json --stream --chat-template "$always" --reasoning-budget 6 --hide-reasoning
+    ! grep -q reasoning "$out"
+    check "hidden in the lines"
+    exits 0 $reply --chat-template "$always" --reasoning-budget 6 --hide-reasoning
+    [ -s "$out" ] && ! grep -qF '[reasoning]' "$err"
+    check "hidden in text"
 }
 
 finish test_reasoning
