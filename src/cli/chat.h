@@ -115,6 +115,6 @@ extern const size_t cli_n_chat_commands;
 bool cli_chat_run_command(struct cli_chat *chat, const char *line, int *code);
 
 /* What Tab offers; `user` is not used. */
-void cli_chat_complete(const char *line, size_t n, struct cli_offers *out, void *user);
+void cli_chat_complete(const char *line, size_t n, struct cli_candidates *out, void *user);
 
 #endif

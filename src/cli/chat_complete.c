@@ -10,9 +10,9 @@
 
 #include "cli/message.h"
 
-/* The argument typed so far, and where the offers go. */
+/* The argument typed so far, and where the candidates go. */
 struct typed {
-    struct cli_offers *out;
+    struct cli_candidates *out;
     const char *text;
     size_t n;
 };
@@ -25,9 +25,9 @@ static bool has_controls(const char *name)
     return *name != '\0';
 }
 
-/* Offers FOLDER/NAME as typed; folders end with a slash. `real` is the folder to open. */
-static void offer_entry(const struct typed *t, const char *folder, const char *real,
-                        const char *name)
+/* Adds FOLDER/NAME as typed; folders end with a slash. `real` is the folder to open. */
+static void add_entry(const struct typed *t, const char *folder, const char *real,
+                      const char *name)
 {
     struct stat info;
     char *path = NULL, *shown = NULL;
@@ -36,13 +36,13 @@ static void offer_entry(const struct typed *t, const char *folder, const char *r
     if (asprintf(&shown, "%s%s", folder, name) < 0)
         shown = NULL;
     if (path && shown)
-        cli_offer(t->out, t->text, t->n, shown,
-                  stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? "/" : "");
+        cli_candidates_add(t->out, t->text, t->n, shown,
+                           stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? "/" : "");
     free(path);
     free(shown);
 }
 
-static void offer_files(const struct typed *t)
+static void add_files(const struct typed *t)
 {
     char *text = strndup(t->text, t->n), *folder = NULL, *real = NULL;
     const char *slash = text ? strrchr(text, '/') : NULL;
@@ -57,7 +57,7 @@ static void offer_files(const struct typed *t)
         const char *name = entries[i]->d_name;
         bool is_hidden = name[0] == '.' && *begin != '.';
         if (!is_hidden && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !has_controls(name))
-            offer_entry(t, folder, real, name);
+            add_entry(t, folder, real, name);
         free(entries[i]);
     }
     free(entries);
@@ -67,45 +67,45 @@ static void offer_files(const struct typed *t)
 }
 
 /* ---- Names -------------------------------------------------------------- */
-static void offer_model(const char *name, void *user)
+static void add_model(const char *name, void *user)
 {
     const struct typed *t = user;
     if (!has_controls(name))
-        cli_offer(t->out, t->text, t->n, name, "");
+        cli_candidates_add(t->out, t->text, t->n, name, "");
 }
 
-static void offer_keys(const struct typed *t)
+static void add_keys(const struct typed *t)
 {
     for (size_t i = 0; i < cli_n_flags; i++)
         if (cli_chat_can_set(&cli_flags[i]))
-            cli_offer(t->out, t->text, t->n, cli_flags[i].name,
-                      cli_flags[i].kind == CLI_FLAG_BOOL ? "" : " ");
+            cli_candidates_add(t->out, t->text, t->n, cli_flags[i].name,
+                               cli_flags[i].kind == CLI_FLAG_BOOL ? "" : " ");
 }
 
-static void offer_commands(const struct typed *t)
+static void add_commands(const struct typed *t)
 {
     for (size_t i = 0; i < cli_n_chat_commands; i++) {
         const struct cli_chat_command *c = &cli_chat_commands[i];
-        cli_offer(t->out, t->text, t->n, c->name, c->kind == CLI_CHAT_NOTHING ? "" : " ");
+        cli_candidates_add(t->out, t->text, t->n, c->name, c->kind == CLI_CHAT_NOTHING ? "" : " ");
     }
 }
 
-static void offer_argument(enum cli_chat_argument kind, struct typed *t)
+static void add_argument(enum cli_chat_argument kind, struct typed *t)
 {
     switch (kind) {
     case CLI_CHAT_NOTHING:
     case CLI_CHAT_TEXT: break;
-    case CLI_CHAT_FILE: offer_files(t); break;
+    case CLI_CHAT_FILE: add_files(t); break;
     case CLI_CHAT_MODEL:
-        cli_visit_models(offer_model, t);
-        offer_files(t);
+        cli_visit_models(add_model, t);
+        add_files(t);
         break;
-    case CLI_CHAT_KEY: offer_keys(t); break;
-    case CLI_CHAT_WHAT: cli_offer(t->out, t->text, t->n, "template", ""); break;
+    case CLI_CHAT_KEY: add_keys(t); break;
+    case CLI_CHAT_WHAT: cli_candidates_add(t->out, t->text, t->n, "template", ""); break;
     }
 }
 
-void cli_chat_complete(const char *line, size_t n, struct cli_offers *out, void *user)
+void cli_chat_complete(const char *line, size_t n, struct cli_candidates *out, void *user)
 {
     const char *space = n > 0 ? memchr(line, ' ', n) : NULL;
     size_t n_word = space ? (size_t)(space - line) : n;
@@ -116,7 +116,7 @@ void cli_chat_complete(const char *line, size_t n, struct cli_offers *out, void 
     out->begin = 1;
     struct typed typed = { .out = out, .text = line + 1, .n = n - 1 };
     if (!space) {
-        offer_commands(&typed);
+        add_commands(&typed);
         return;
     }
     for (size_t i = 0; i < cli_n_chat_commands; i++) {
@@ -128,6 +128,6 @@ void cli_chat_complete(const char *line, size_t n, struct cli_offers *out, void 
             out->begin++;
         typed.text = line + out->begin;
         typed.n = n - out->begin;
-        offer_argument(c->kind, &typed);
+        add_argument(c->kind, &typed);
     }
 }

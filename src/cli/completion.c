@@ -10,17 +10,18 @@
 #include "cli/message.h"
 #include "cli/options.h"
 
-enum cli_offer cli_find_offer(const struct cli_flag *flag)
+enum cli_completion_kind cli_find_completion_kind(const struct cli_flag *flag)
 {
     if (strcmp(flag->name, "model") == 0)
-        return CLI_OFFER_MODELS;
+        return CLI_COMPLETION_MODELS;
     if (strcmp(flag->name, "cpu") == 0)
-        return CLI_OFFER_CPUS;
+        return CLI_COMPLETION_CPUS;
     if (flag->choices)
-        return CLI_OFFER_CHOICES;
+        return CLI_COMPLETION_CHOICES;
     if (flag->value && strcmp(flag->value, "FILE") == 0)
-        return CLI_OFFER_FILES;
-    return flag->value && strcmp(flag->value, "DIR") == 0 ? CLI_OFFER_FOLDERS : CLI_OFFER_NOTHING;
+        return CLI_COMPLETION_FILES;
+    return flag->value && strcmp(flag->value, "DIR") == 0 ? CLI_COMPLETION_FOLDERS
+                                                          : CLI_COMPLETION_NOTHING;
 }
 
 static void put_presets(struct cli_output *out)

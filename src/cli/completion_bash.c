@@ -45,21 +45,21 @@ static const char tail[] =
 
 static void put_value(struct cli_output *out, const struct cli_flag *flag)
 {
-    static const char *const names[] = { [CLI_OFFER_NOTHING] = "none",
-                                         [CLI_OFFER_FILES] = "files",
-                                         [CLI_OFFER_FOLDERS] = "folders",
-                                         [CLI_OFFER_MODELS] = "models",
-                                         [CLI_OFFER_CPUS] = "cpus" };
-    enum cli_offer offer = cli_find_offer(flag);
+    static const char *const names[] = { [CLI_COMPLETION_NOTHING] = "none",
+                                         [CLI_COMPLETION_FILES] = "files",
+                                         [CLI_COMPLETION_FOLDERS] = "folders",
+                                         [CLI_COMPLETION_MODELS] = "models",
+                                         [CLI_COMPLETION_CPUS] = "cpus" };
+    enum cli_completion_kind kind = cli_find_completion_kind(flag);
     cli_output_format(out, "        --%s", flag->name);
     if (flag->alias)
         cli_output_format(out, "|--%s", flag->alias);
     if (flag->brief)
         cli_output_format(out, "|-%s", flag->brief);
     cli_output_text(out, ") value='");
-    if (offer != CLI_OFFER_CHOICES)
-        cli_output_text(out, names[offer]);
-    for (size_t i = 0; offer == CLI_OFFER_CHOICES && flag->choices[i]; i++)
+    if (kind != CLI_COMPLETION_CHOICES)
+        cli_output_text(out, names[kind]);
+    for (size_t i = 0; kind == CLI_COMPLETION_CHOICES && flag->choices[i]; i++)
         cli_output_format(out, "%s%s", i ? " " : "", flag->choices[i]);
     cli_output_text(out, "' ;;\n");
 }

@@ -35,13 +35,17 @@ static void put_quoted(struct cli_output *out, const char *text)
 
 static void put_value(struct cli_output *out, const struct cli_flag *flag)
 {
-    switch (cli_find_offer(flag)) {
-    case CLI_OFFER_FILES: cli_output_text(out, " -r -F"); return;
-    case CLI_OFFER_FOLDERS: cli_output_text(out, " -x -a '(__fish_complete_directories)'"); return;
-    case CLI_OFFER_MODELS: cli_output_text(out, " -r -F -a '(__akunu_cli_words models)'"); return;
-    case CLI_OFFER_CPUS: cli_output_text(out, " -x -a '(__akunu_cli_words cpus)'"); return;
-    case CLI_OFFER_NOTHING: cli_output_text(out, " -x"); return;
-    case CLI_OFFER_CHOICES: break;
+    switch (cli_find_completion_kind(flag)) {
+    case CLI_COMPLETION_FILES: cli_output_text(out, " -r -F"); return;
+    case CLI_COMPLETION_FOLDERS:
+        cli_output_text(out, " -x -a '(__fish_complete_directories)'");
+        return;
+    case CLI_COMPLETION_MODELS:
+        cli_output_text(out, " -r -F -a '(__akunu_cli_words models)'");
+        return;
+    case CLI_COMPLETION_CPUS: cli_output_text(out, " -x -a '(__akunu_cli_words cpus)'"); return;
+    case CLI_COMPLETION_NOTHING: cli_output_text(out, " -x"); return;
+    case CLI_COMPLETION_CHOICES: break;
     }
     cli_output_text(out, " -x -a '");
     for (size_t i = 0; flag->choices[i]; i++)

@@ -58,13 +58,13 @@ static void put_quoted(struct cli_output *out, const char *text, const char *spe
 
 static void put_action(struct cli_output *out, const struct cli_flag *flag)
 {
-    switch (cli_find_offer(flag)) {
-    case CLI_OFFER_FILES: cli_output_text(out, ":_files"); return;
-    case CLI_OFFER_FOLDERS: cli_output_text(out, ":_files -/"); return;
-    case CLI_OFFER_MODELS: cli_output_text(out, ":_akunu_cli_models"); return;
-    case CLI_OFFER_CPUS: cli_output_text(out, ":_akunu_cli_cpus"); return;
-    case CLI_OFFER_NOTHING: cli_output_text(out, ": "); return;
-    case CLI_OFFER_CHOICES: break;
+    switch (cli_find_completion_kind(flag)) {
+    case CLI_COMPLETION_FILES: cli_output_text(out, ":_files"); return;
+    case CLI_COMPLETION_FOLDERS: cli_output_text(out, ":_files -/"); return;
+    case CLI_COMPLETION_MODELS: cli_output_text(out, ":_akunu_cli_models"); return;
+    case CLI_COMPLETION_CPUS: cli_output_text(out, ":_akunu_cli_cpus"); return;
+    case CLI_COMPLETION_NOTHING: cli_output_text(out, ": "); return;
+    case CLI_COMPLETION_CHOICES: break;
     }
     cli_output_text(out, ":(");
     for (size_t i = 0; flag->choices[i]; i++)

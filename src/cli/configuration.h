@@ -1,6 +1,7 @@
 /* Configuration files: YAML with long flags as keys, and presets of models. They set flags that
  * neither the command line nor an environment variable sets. Also the values found for flags, from
- * any source. Used by options_*.c, which parse flags, and by completion.c.
+ * any source. Used by options_*.c, which read flags, by main.c and completion.c, and by
+ * chat_model.c and chat_settings.c, which change flags during a chat.
  *
  *     threads: 8
  *     models:

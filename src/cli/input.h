@@ -1,5 +1,5 @@
 /* Input of commands: texts and ids from flags, files and standard input, and numbers from text.
- * Used by every command that reads a prompt, a text or ids, and by the parser of flags. */
+ * Used by every command that reads a prompt, a text or ids, and by options*.c. */
 #ifndef AK_CLI_INPUT_H
 #define AK_CLI_INPUT_H
 

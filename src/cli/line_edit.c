@@ -182,41 +182,41 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
 
 /* ---- Completion --------------------------------------------------------- */
 /* Bytes that all words begin with, in whole characters. */
-static size_t common_of(const struct cli_offers *offers)
+static size_t common_of(const struct cli_candidates *c)
 {
-    size_t n = strlen(offers->words[0]);
-    for (size_t i = 1; i < offers->n; i++) {
+    size_t n = strlen(c->words[0]);
+    for (size_t i = 1; i < c->n; i++) {
         size_t same = 0;
-        while (same < n && offers->words[i][same] == offers->words[0][same])
+        while (same < n && c->words[i][same] == c->words[0][same])
             same++;
         n = same;
     }
-    while (n > 0 && ((unsigned char)offers->words[0][n] & 0xc0) == 0x80)
+    while (n > 0 && ((unsigned char)c->words[0][n] & 0xc0) == 0x80)
         n--;
     return n;
 }
 
-static void list(const struct cli_offers *offers)
+static void list(const struct cli_candidates *c)
 {
     char shown[CLI_SHOWN_BYTES];
     fputc('\n', stderr);
-    for (size_t i = 0; i < offers->n; i++)
-        fprintf(stderr, "%s%s", i > 0 ? "  " : "", cli_show_text(offers->words[i], shown));
+    for (size_t i = 0; i < c->n; i++)
+        fprintf(stderr, "%s%s", i > 0 ? "  " : "", cli_show_text(c->words[i], shown));
     fputc('\n', stderr);
 }
 
-static void free_offers(struct cli_offers *offers)
+static void free_candidates(struct cli_candidates *c)
 {
-    for (size_t i = 0; i < offers->n; i++)
-        free(offers->words[i]);
-    free(offers->words);
+    for (size_t i = 0; i < c->n; i++)
+        free(c->words[i]);
+    free(c->words);
 }
 
-/* Tab: inserts what all offers have in common, or lists them. */
+/* Tab: inserts the common beginning of all candidates, or lists them. */
 static unsigned char complete(EditLine *edit, wint_t key)
 {
     void *user = NULL;
-    struct cli_offers offers = { 0 };
+    struct cli_candidates found = { 0 };
     unsigned char result = CC_ERROR;
     (void)key;
     el_get(edit, EL_CLIENTDATA, &user);
@@ -224,20 +224,20 @@ static unsigned char complete(EditLine *edit, wint_t key)
     const LineInfo *line = el_line(edit);
     size_t n = (size_t)(line->cursor - line->buffer);
     if (e->completer)
-        e->completer(line->buffer, n, &offers, e->user);
-    if (offers.as_text) {
+        e->completer(line->buffer, n, &found, e->user);
+    if (found.as_text) {
         result = el_insertstr(edit, "\t") == 0 ? CC_REFRESH : CC_ERROR;
-    } else if (offers.n > 0) {
-        size_t typed = n - offers.begin, common = common_of(&offers);
+    } else if (found.n > 0) {
+        size_t typed = n - found.begin, common = common_of(&found);
         if (common > typed) {
-            offers.words[0][common] = '\0';
-            result = el_insertstr(edit, offers.words[0] + typed) == 0 ? CC_REFRESH : CC_ERROR;
-        } else if (offers.n > 1) {
-            list(&offers);
+            found.words[0][common] = '\0';
+            result = el_insertstr(edit, found.words[0] + typed) == 0 ? CC_REFRESH : CC_ERROR;
+        } else if (found.n > 1) {
+            list(&found);
             result = CC_REDISPLAY;
         }
     }
-    free_offers(&offers);
+    free_candidates(&found);
     return result;
 }
 
@@ -388,15 +388,15 @@ void cli_line_show(const char *prompt, const char *more, const char *text, size_
         cli_aside("and %zu bytes more", (size_t)(end - text));
 }
 
-/* ---- Offers ------------------------------------------------------------- */
+/* ---- Candidates --------------------------------------------------------- */
 void cli_line_set_completer(struct cli_line_editor *e, cli_complete_fn *fn, void *user)
 {
     e->completer = fn;
     e->user = user;
 }
 
-void cli_offer(struct cli_offers *out, const char *typed, size_t n_typed, const char *word,
-               const char *suffix)
+void cli_candidates_add(struct cli_candidates *out, const char *typed, size_t n_typed,
+                        const char *word, const char *suffix)
 {
     char *copy = NULL, **larger;
     if (strncmp(word, typed, n_typed) != 0 || asprintf(&copy, "%s%s", word, suffix) < 0)

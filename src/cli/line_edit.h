@@ -1,6 +1,6 @@
-/* Line editor: reads lines that a person types, with editing, completion and history if there is a
- * terminal and libedit. What is typed between two calls of cli_line_read is not shown and waits for
- * the next one. Used by chat*.c. */
+/* Line editor of interactive chats: reads lines of standard input. At a terminal and with libedit,
+ * they can be edited and completed, and earlier ones recalled. Text typed between two calls of
+ * cli_line_read is not shown; the next call reads it. Used by chat*.c. */
 #ifndef AK_CLI_LINE_EDIT_H
 #define AK_CLI_LINE_EDIT_H
 
@@ -12,8 +12,8 @@ struct cli_line_editor;
 enum cli_line {
     CLI_LINE_TEXT,
     CLI_LINE_END,         /* end of input, or Ctrl-D on an empty line */
-    CLI_LINE_INTERRUPTED, /* Ctrl-C */
-    CLI_LINE_DROPPED,     /* Ctrl-C, and the typed text is dropped */
+    CLI_LINE_INTERRUPTED, /* Ctrl-C; without libedit also if text was typed */
+    CLI_LINE_DROPPED,     /* Ctrl-C while the line has text, which is dropped; libedit only */
     CLI_LINE_NO_MEMORY
 };
 
@@ -44,21 +44,20 @@ void cli_line_show(const char *prompt, const char *more, const char *text, size_
                    size_t max_lines);
 
 /* ---- Completion --------------------------------------------------------- */
-/* What Tab offers for the line up to the cursor. */
-struct cli_offers {
-    bool as_text; /* Tab is a character of the text here */
-    size_t begin; /* where in the line the words would stand */
+/* Words that Tab completes the line to, as it is up to the cursor. */
+struct cli_candidates {
+    bool as_text; /* Tab inserts a tab here, and completes nothing */
+    size_t begin; /* where in the line the words begin */
     size_t n;
     char **words; /* each begins with what the line has from `begin` on */
 };
 
 /* Fills *out, which is empty, for a line of n bytes. */
-typedef void cli_complete_fn(const char *line, size_t n, struct cli_offers *out, void *user);
+typedef void cli_complete_fn(const char *line, size_t n, struct cli_candidates *out, void *user);
 void cli_line_set_completer(struct cli_line_editor *editor, cli_complete_fn *fn, void *user);
 
-/* Adds WORD + suffix if it begins with the n_typed bytes at `typed`. Nothing is offered if out of
- * memory. */
-void cli_offer(struct cli_offers *out, const char *typed, size_t n_typed, const char *word,
-               const char *suffix);
+/* Adds word + suffix if the word begins with the n_typed bytes at `typed`, and memory suffices. */
+void cli_candidates_add(struct cli_candidates *out, const char *typed, size_t n_typed,
+                        const char *word, const char *suffix);
 
 #endif

@@ -1,4 +1,5 @@
-/* State of the run command. Used by run.c, for one completion, and run_parallel.c, for several. */
+/* State of the run and infill commands, which complete a text, answer a message or fill a gap. Used
+ * by run.c, which runs both commands, run_parallel.c (several completions) and infill.c. */
 #ifndef AK_CLI_RUN_H
 #define AK_CLI_RUN_H
 
@@ -57,9 +58,12 @@ json_t *cli_run_text(const struct cli_run *run, const struct cli_text *text, jso
 json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
                      const struct akunu_result *result, int64_t seed);
 
-/* infill.c: the texts around a gap. They read them, and make the prompt of them, which the context
- * of the session limits. Return exit codes. */
+/* infill.c. Reads the texts before and after the gap into run->prompt and run->suffix. Returns an
+ * exit code. */
 int cli_infill_read(struct cli_run *run);
+
+/* Makes run->ids, the prompt, of both texts, shortened to the session's context. Returns an exit
+ * code. */
 int cli_infill_tokenize(struct cli_run *run);
 
 /* -np: several completions. Returns an exit code. */

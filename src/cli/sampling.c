@@ -11,7 +11,8 @@
 #include "cli/message.h"
 #include "cli/output.h"
 
-int64_t cli_random_seed(void)
+/* A random seed short enough to type. */
+static int64_t make_random_seed(void)
 {
     uint32_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
@@ -86,7 +87,7 @@ int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
 {
     struct akunu_sampling *p = &s->params;
     *p = o->sampling;
-    p->seed = (uint64_t)(o->seed >= 0 ? o->seed : cli_random_seed());
+    p->seed = (uint64_t)(o->seed >= 0 ? o->seed : make_random_seed());
     int code = set_bias(o, s);
     if (code == CLI_EXIT_OK)
         code = set_breakers(o, s);

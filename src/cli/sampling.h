@@ -1,5 +1,5 @@
 /* Converts sampling and grammar flags to the library's parameters, and log-probabilities to JSON.
- * Used by run.c, chat.c and grammar_check.c. */
+ * Used by run.c, reply.c, chat*.c, grammar.c and grammar_check.c. */
 #ifndef AK_CLI_SAMPLING_H
 #define AK_CLI_SAMPLING_H
 
@@ -24,9 +24,6 @@ int cli_sampling(const struct cli_options *options, struct cli_sampling *out);
 /* Checks that the biased tokens are in the vocabulary: CLI_EXIT_OK, or CLI_EXIT_USAGE after a
  * message. */
 int cli_check_bias(const struct cli_sampling *sampling, const struct akunu_model *model);
-
-/* A random seed short enough to type. */
-int64_t cli_random_seed(void);
 
 /* Log-probabilities of one token as an object; NULL if out of memory. */
 json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
