@@ -1,5 +1,6 @@
 /* LoRA adapter file: pairs of small matrices, each of which adds factor · b · a to a weight. It is
- * a GGUF file (adapter.c) or a PEFT folder (peft.c). pack/adapter.c binds the pairs to a model. */
+ * a GGUF file (adapter.c) or a PEFT folder (peft.c). session/ opens it, and pack/adapter.c binds
+ * the pairs to a model. */
 #ifndef AK_WEIGHTS_ADAPTER_H
 #define AK_WEIGHTS_ADAPTER_H
 

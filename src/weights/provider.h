@@ -1,6 +1,8 @@
 /* Provider: an opened model file, read in the same way whatever its format. The formats in weights/
- * implement it. model/, pack/, tokenizer/ and convert/ read models through it. Once its overrides
- * are set, a provider is immutable and thread-safe. */
+ * implement it. model/, pack/, tokenizer/, template/, convert/, session/, persist/ and api/ read
+ * models through it; bench/ reads vocabularies. store/ takes its fingerprint; cpu/, opencl/,
+ * backend/ and dispatch/ use tensor views. Once its overrides are set, a provider is immutable and
+ * thread-safe. */
 #ifndef AK_WEIGHTS_PROVIDER_H
 #define AK_WEIGHTS_PROVIDER_H
 

@@ -63,7 +63,7 @@ struct ak_gguf_names {
 
 /* Positions of every AK_GGUF_STRIDE-th string of arrays, for access by index. */
 enum { AK_GGUF_STRIDE = 64 };
-struct ak_gguf_marks {
+struct ak_gguf_string_index {
     const uint8_t **strings;
     size_t n, capacity;
 };
@@ -73,14 +73,14 @@ struct ak_gguf_entry {
     size_t key; /* in names */
     uint32_t kind;
     const uint8_t *value;
-    size_t first_mark; /* array of strings: its first mark */
+    size_t first_string; /* array of strings: where its positions begin in string_index */
 };
 
 struct ak_gguf_metadata {
     struct ak_gguf_names names;
     struct ak_gguf_entry *entries;
     size_t n, capacity;
-    struct ak_gguf_marks marks;
+    struct ak_gguf_string_index string_index;
     struct ak_name_index index;
 };
 
@@ -139,7 +139,7 @@ bool ak_gguf_texts(const struct ak_meta *array, struct ak_text *out);
 
 /* Skips a value of `kind`, and checks everything that later reads rely on. */
 ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key,
-                              struct ak_gguf_marks *marks, struct ak_error *error);
+                              struct ak_gguf_string_index *string_index, struct ak_error *error);
 
 /* A tensor's entry in the file, unchecked. */
 struct ak_gguf_raw_tensor {

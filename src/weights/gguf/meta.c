@@ -113,7 +113,7 @@ bool ak_gguf_element(const struct ak_gguf_metadata *m, const struct ak_meta *arr
     }
     const struct ak_gguf_entry *entry = kind == AK_GGUF_STRING ? entry_of(m, header) : NULL;
     if (entry && i >= AK_GGUF_STRIDE) {
-        next = m->marks.strings[entry->first_mark + i / AK_GGUF_STRIDE - 1];
+        next = m->string_index.strings[entry->first_string + i / AK_GGUF_STRIDE - 1];
         i %= AK_GGUF_STRIDE;
     }
     for (; i > 0; i--)

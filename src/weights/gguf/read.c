@@ -121,8 +121,9 @@ static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count,
     if (!ak_cursor_read_u32(c, &entry->kind))
         return fail_truncated(c, "metadata entry", i, count, error);
     entry->value = c->next;
-    entry->first_mark = m->marks.n;
-    AK_TRY(ak_gguf_check_value(c, entry->kind, m->names.bytes + entry->key, &m->marks, error));
+    entry->first_string = m->string_index.n;
+    AK_TRY(ak_gguf_check_value(c, entry->kind, m->names.bytes + entry->key, &m->string_index,
+                               error));
     m->n++;
     return AKUNU_OK;
 }
@@ -227,6 +228,6 @@ void ak_gguf_metadata_free(struct ak_gguf_metadata *m)
     ak_name_index_free(&m->index);
     ak_free(m->names.bytes);
     ak_free(m->entries);
-    ak_free(m->marks.strings);
+    ak_free(m->string_index.strings);
     *m = (struct ak_gguf_metadata){ 0 };
 }

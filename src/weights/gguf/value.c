@@ -27,7 +27,7 @@ const struct ak_gguf_kind_info ak_gguf_kinds[AK_GGUF_KINDS] = {
 struct check {
     struct ak_cursor *c;
     const char *key; /* escaped for messages */
-    struct ak_gguf_marks *marks;
+    struct ak_gguf_string_index *string_index;
     struct ak_error *error;
 };
 
@@ -82,9 +82,9 @@ static ak_status check_fixed(const struct check *k, uint32_t kind, uint64_t n)
     return kind == AK_GGUF_BOOL ? check_bools(k, bytes, n) : AKUNU_OK;
 }
 
-static ak_status add_mark(const struct check *k)
+static ak_status add_string(const struct check *k)
 {
-    struct ak_gguf_marks *m = k->marks;
+    struct ak_gguf_string_index *m = k->string_index;
     void *strings = m->strings;
     AK_TRY(ak_gguf_reserve(&strings, &m->capacity, m->n + 1, sizeof *m->strings, k->error));
     m->strings = strings;
@@ -111,7 +111,7 @@ static ak_status check_array(const struct check *k, unsigned nesting)
         return check_fixed(k, kind, n);
     for (uint64_t i = 0; i < n; i++) {
         if (kind == AK_GGUF_STRING && nesting == 0 && i > 0 && i % AK_GGUF_STRIDE == 0)
-            AK_TRY(add_mark(k));
+            AK_TRY(add_string(k));
         AK_TRY(check_value(k, kind, nesting + 1));
     }
     return AKUNU_OK;
@@ -128,9 +128,9 @@ static ak_status check_value(const struct check *k, uint32_t kind, unsigned nest
 }
 
 ak_status ak_gguf_check_value(struct ak_cursor *c, uint32_t kind, const char *key,
-                              struct ak_gguf_marks *marks, struct ak_error *error)
+                              struct ak_gguf_string_index *string_index, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    struct check k = { c, ak_show(key, strlen(key), shown), marks, error };
+    struct check k = { c, ak_show(key, strlen(key), shown), string_index, error };
     return check_value(&k, kind, 0);
 }
