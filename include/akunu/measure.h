@@ -67,9 +67,8 @@ AKUNU_API enum akunu_status akunu_roofline_measure_all(unsigned n_threads,
 
 /* ---- Chip profiles ------------------------------------------------------ */
 /* A chip profile: the best settings of a machine. A member that is 0 has its default, which its
- * comment gives. akunu_profile_write saves it as
- * YAML, which akunu_model_load reads (akunu_load_params.profile). It changes no bit of a result,
- * unless rounding is relaxed. */
+ * comment gives. akunu_profile_write saves it as YAML, which akunu_model_load reads
+ * (akunu_load_params.profile). It changes no bit of a result, unless rounding is relaxed. */
 struct akunu_profile {
     size_t size;
     uint32_t threads;       /* default: the number of physical cores */
@@ -96,8 +95,8 @@ AKUNU_API enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threa
 AKUNU_API enum akunu_status akunu_profile_write(const struct akunu_profile *profile,
                                                 const char *path);
 
-/* The chip profile that a loaded model uses, as the text of a file: what was measured when a model
- * was first loaded here, under what the user's profile sets. Lives with the model. */
+/* The chip profile in use, as YAML: the user's settings, completed by values measured at the first
+ * load on this machine. Lives with the model. */
 AKUNU_API const char *akunu_model_profile(const struct akunu_model *model);
 
 /* ---- A model and a session ---------------------------------------------- */

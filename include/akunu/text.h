@@ -1,5 +1,6 @@
 /* akunu/text.h: the part of the public API that handles text: tokenizers, grammars, chat templates,
- * and replies with tool calls. Included by akunu.h; compiles alone. */
+ * replies with tool calls, fill-in-the-middle, and the completion of a text or a conversation
+ * (akunu_session_complete). Included by akunu.h; compiles alone. */
 #ifndef AKUNU_TEXT_H
 #define AKUNU_TEXT_H
 
@@ -100,7 +101,8 @@ struct akunu_infill {
      * for models of a family that want it otherwise */
     bool suffix_first;
     /* of the prompt; 0: any number. A longer one loses the beginning of the prefix and the end of
-     * the suffix: they get three quarters and one, and what one does not need, the other gets. */
+     * the suffix. Prefix and suffix share what remains beside control tokens 3:1; what one leaves
+     * unused goes to the other. */
     size_t max_tokens;
     /* set by akunu_tokenizer_encode_infill: tokens left out for max_tokens */
     size_t n_prefix_dropped, n_suffix_dropped;
