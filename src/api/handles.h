@@ -1,6 +1,6 @@
-/* Handles of models, sessions and tokenizers, and helpers of the public calls. The helpers guard
- * sessions, keep a thread's last error, and copy structs between versions of the library. Used
- * throughout api/. Most other handles are defined beside their calls. */
+/* Handles of models, sessions and tokenizers, and helpers of the public calls. The helpers let one
+ * call at a time use a session, keep a thread's last error, and copy structs between versions of
+ * the library. Used throughout api/. Most other handles are defined beside their calls. */
 #ifndef AK_API_HANDLES_H
 #define AK_API_HANDLES_H
 
@@ -26,7 +26,7 @@ struct akunu_model {
 struct akunu_session {
     struct ak_session *inner;
     struct ak_tmpl_set *templates; /* the model's, for prompt.c; NULL: not read yet */
-    _Atomic int state;             /* session.c */
+    _Atomic int state;             /* idle, in a call, or freed during it: enum of session.c */
 };
 
 /* Begins a call. Returns the session behind the handle; NULL, with the error set, if the handle is

@@ -32,7 +32,7 @@ struct akunu_pool *akunu_pool_new(unsigned n_threads, const char *cpus)
 
 void akunu_pool_free(struct akunu_pool *pool)
 {
-    ak_pool_free(ak_pool_of(pool));
+    ak_pool_free(ak_pool_from_handle(pool));
 }
 
 unsigned akunu_pool_threads(const struct akunu_pool *pool)

@@ -1,7 +1,8 @@
 /* Backend interface: the vtable that executes dispatch tables, the geometry of a KV pool, and the
  * batch of a pass. It hides whether the CPU, a device or both run a model. Implemented by cpu/,
  * opencl/ and backends/split.c. pack/ packs through it, session/ runs passes, persist/ saves and
- * restores KV pages, api/ asks for devices and measurements. */
+ * restores KV pages, api/ asks for devices and measurements, bench/ times backends. generate/ uses
+ * only struct ak_gumbel_params. */
 #ifndef AK_BACKEND_BACKEND_H
 #define AK_BACKEND_BACKEND_H
 

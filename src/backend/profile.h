@@ -2,7 +2,8 @@
  * user's file overrides the system's, value by value. A profile never changes results, unless
  * rounding is relaxed. session/ reads it, cpu/ applies its kernel limits, api/profile.c writes it.
  * cpu/tune.c and cli/bench_tune.c measure values on request, cpu/calibrate.c at a model's first
- * load; session/calibration.c keeps those. Also AK_SKINNY_MAX, for session/, generate/ and cpu/. */
+ * load; session/calibration.c keeps those. Also AK_SKINNY_MAX, for session/, generate/, cpu/ and
+ * bench/. */
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 

@@ -1,5 +1,6 @@
-/* Memory available to this process. session/ sizes the KV cache by it. The packed cache and the
- * prompt cache check it before they write to a folder in memory (tmpfs). */
+/* Memory available to this process. session/ sizes the KV cache by it. The packed cache
+ * (session/model.c) and the prompt cache (persist/) check it before they write to a folder in
+ * memory (tmpfs). */
 #ifndef AK_BASE_AVAILABLE_H
 #define AK_BASE_AVAILABLE_H
 

@@ -1,5 +1,6 @@
 /* Read-only mapped files, and a bounds-checked cursor over bytes, so that damaged files are never
- * read past their end. Used by all model formats; chip profiles are read through it too. */
+ * read past their end. Used by weights/ for all model formats, and by backend/ for chip profiles.
+ * pack/, convert/ and opencl/ use only its memory advice. */
 #ifndef AK_BASE_FILE_H
 #define AK_BASE_FILE_H
 

@@ -1,6 +1,6 @@
 /* JSON parser: jansson with limits on depth and number of values, because its input is not trusted.
- * The library parses every complete JSON text with it. Used by weights/, tokenizer/,
- * grammar/schema/, toolcall/ and others. */
+ * The library parses every complete JSON text with it. Used by weights/, model/, tokenizer/,
+ * template/, grammar/schema/, toolcall/ and convert/. */
 #ifndef AK_BASE_JSON_H
 #define AK_BASE_JSON_H
 

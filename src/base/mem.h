@@ -1,5 +1,5 @@
-/* Memory: sizes with overflow checks, zeroed allocations, aligned blocks, mapped blocks.
- * The library allocates through this header only. */
+/* Memory: sizes with overflow checks, zeroed allocations, aligned blocks, mapped blocks. The
+ * library allocates through this header only. Used by nearly all folders and by bench/. */
 #ifndef AK_BASE_MEM_H
 #define AK_BASE_MEM_H
 

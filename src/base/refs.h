@@ -1,6 +1,6 @@
-/* Reference count of an object with several owners: a model, a tokenizer or a grammar. It lets
- * programs free handles in any order. An all-zero count means one owner. Used by session/,
- * tokenizer/ and grammar/. */
+/* Reference count of an object with several owners: a model, a tokenizer, a grammar or a thread
+ * pool. It lets programs free handles in any order. An all-zero count means one owner. Used by
+ * session/, tokenizer/, grammar/ and base/thread.c. */
 #ifndef AK_BASE_REFS_H
 #define AK_BASE_REFS_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct ak_refs {
-    _Atomic unsigned n_others; /* owners but one */
+    _Atomic unsigned n_others; /* owners minus 1, so that zeros mean one owner */
 };
 
 static inline void ak_refs_take(struct ak_refs *refs)

@@ -1,5 +1,7 @@
 /* Thread pool for short parallel regions: passes of the CPU backend, and packing. Also lists of
- * CPUs to pin its threads to, and the number of cores. Used by cpu/, pack/ and session/.
+ * CPUs to pin its threads to, and the number of cores. Used by cpu/, pack/ and session/, by
+ * api/pool.c (pools that sessions share), by bench/ and base/chip.c. backend/ uses only the lists
+ * of CPUs.
  *
  * The calling thread is thread 0 of every region. Between regions and at barriers a thread spins
  * for a moment, then sleeps on a futex, so that an oversubscribed machine makes progress. One
@@ -27,7 +29,7 @@ void ak_pool_free(struct ak_pool *pool); /* NULL allowed */
 void ak_pool_share(struct ak_pool *pool);
 
 /* The pool behind a public handle, which is the pool itself. */
-static inline struct ak_pool *ak_pool_of(struct akunu_pool *handle)
+static inline struct ak_pool *ak_pool_from_handle(struct akunu_pool *handle)
 {
     return (struct ak_pool *)handle;
 }

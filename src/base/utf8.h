@@ -1,6 +1,6 @@
 /* UTF-8 (The Unicode Standard, table 3-7). Text of files and users may be malformed, so it is
- * validated while it is decoded, and escaped before a message shows it. Used mainly by weights/,
- * tokenizer/, grammar/ and template/. */
+ * validated while it is decoded, and escaped before a message shows it. Used by nearly all folders:
+ * weights/, tokenizer/, grammar/ and template/ decode with it, others show text in messages. */
 #ifndef AK_BASE_UTF8_H
 #define AK_BASE_UTF8_H
 
@@ -21,6 +21,7 @@ struct ak_utf8 ak_utf8_next(const char *text, size_t n);
 
 /* Length of the longest prefix that is valid UTF-8. */
 size_t ak_utf8_valid_bytes(const char *text, size_t n);
+bool ak_is_utf8(const void *bytes, size_t n);
 
 /* ---- Text for messages -------------------------------------------------- */
 enum { AK_SHOW_BYTES = 512 };
@@ -31,7 +32,5 @@ const char *ak_show(const void *bytes, size_t n, char *out);
 
 /* The same for a path with a NUL; a long one keeps its last 300 bytes or so. */
 const char *ak_show_path(const char *path, char *out);
-
-bool ak_is_utf8(const void *bytes, size_t n);
 
 #endif

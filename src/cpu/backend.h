@@ -1,5 +1,6 @@
-/* Interface of the CPU backend: vtable, measurement of rooflines, tuning of chip profiles. Used by
- * backends/list.c, which lists the vtable, and by bench/. */
+/* Interface of the CPU backend: vtable, measurement of rooflines, tuning of chip profiles.
+ * Implemented by backend.c, roofline.c, tune.c and calibrate.c. Used by backends/list.c, which
+ * lists the vtable, and by bench/. */
 #ifndef AK_CPU_BACKEND_H
 #define AK_CPU_BACKEND_H
 

@@ -1,6 +1,7 @@
 /* The dispatch table: the flat command list of one pass, with its activation slots planned by
- * liveness into one arena per row set. session/ builds it once per variant at load; backends turn
- * it into steps or launches. */
+ * liveness into one arena per row set. session/ builds it once per variant at load. cpu/ turns it
+ * into steps, opencl/ into launches, and backends/ splits it between two backends. api/ reports its
+ * size; bench/ makes tables of its own. */
 #ifndef AK_DISPATCH_TABLE_H
 #define AK_DISPATCH_TABLE_H
 

@@ -1,5 +1,5 @@
-/* Matcher: constrains a text, or the tokens of a model, to a grammar. Used by session/, generate/
- * and api/, and by the schema compiler to test values.
+/* Matcher: constrains a text, or the tokens of a model, to a grammar. Used by session/, generate/,
+ * api/ and bench/, and by the schema compiler to test values.
  *
  *     grammar + token trie → matcher → mask → sampler → token → matcher …
  *

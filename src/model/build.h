@@ -1,6 +1,6 @@
 /* Builder of command lists. An architecture's emit function calls one function per operation, in
  * order, and the builder makes the flat command list of a pass. dispatch/table.c starts it, then
- * plans the memory of the slots.
+ * plans the memory of the slots; session/ names the variants to build.
  *
  * Values are activation slots. The first failure is kept: later calls do nothing and the build ends
  * with its message, so emission needs no checks. */

@@ -1,6 +1,7 @@
-/* Commands: ops with operands and parameters. A dispatch table is a flat list of them; operands
- * are activation slots, weight slots and the KV cache. model/ emits the commands, dispatch/ plans
- * their slots, backends run them. Nothing writes them while they run. */
+/* Commands: ops with operands and parameters. A dispatch table is a flat list of them; operands are
+ * activation slots, weight slots and the KV cache. model/ emits the commands, dispatch/ plans their
+ * slots, cpu/ and opencl/ run them, and bench/ times some. pack/ finds in it which weights one
+ * command reads. Nothing writes them while they run. */
 #ifndef AK_OP_OP_H
 #define AK_OP_OP_H
 

@@ -1,6 +1,7 @@
-/* Roles: what a tensor is for. A role and a layer identify one tensor of a model, whatever its
- * name in the file. weights/ finds tensors by role, model/ declares the roles of an architecture,
- * and pack/, dispatch/ and convert/ look up weights by role. */
+/* Roles: what a tensor is for. A role and a layer identify one tensor of a model, whatever its name
+ * in the file. weights/ finds tensors by role, model/ declares the roles of an architecture, and
+ * pack/, dispatch/ and convert/ look up weights by role. api/ shows the names of roles; backends/,
+ * opencl/ and bench/ use only AK_ROLE_NO_LAYER. */
 #ifndef AK_OP_ROLE_H
 #define AK_OP_ROLE_H
 

@@ -1,6 +1,6 @@
 /* Types of stored weights: name, block size, and reference conversions that define their values.
- * Used by everything that reads weights: weights/, convert/, pack/, dispatch/, cpu/ and opencl/.
- * backend/ and session/ use them for the types of KV caches. */
+ * Used by everything that reads weights: weights/, convert/, pack/, model/, dispatch/, cpu/,
+ * opencl/ and bench/. api/ lists them. backend/ and session/ use them for KV caches. */
 #ifndef AK_QUANT_TYPE_H
 #define AK_QUANT_TYPE_H
 

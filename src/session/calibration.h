@@ -1,5 +1,5 @@
 /* Calibration of the backend at load, and its result in the cache folder: a machine is measured
- * once. Used by model.c. */
+ * once. Used by session/model.c. */
 #ifndef AK_SESSION_CALIBRATION_H
 #define AK_SESSION_CALIBRATION_H
 

@@ -163,7 +163,7 @@ static ak_status choose_threads(struct ak_session *s, const struct akunu_session
         return ak_session_choose_threads(params->n_threads, &s->model->profile,
                                          &s->options.n_threads, error);
     }
-    unsigned n = ak_pool_threads(ak_pool_of(params->pool));
+    unsigned n = ak_pool_threads(ak_pool_from_handle(params->pool));
     if (params->n_threads != 0 && params->n_threads != n)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "n_threads is %u, and the pool has %u: 0 means the pool's",
@@ -173,7 +173,7 @@ static ak_status choose_threads(struct ak_session *s, const struct akunu_session
                        "cpus is '%.100s', but the threads of a pool are pinned by akunu_pool_new",
                        params->cpus);
     s->options.n_threads = n;
-    s->options.pool = ak_pool_ref(ak_pool_of(params->pool));
+    s->options.pool = ak_pool_ref(ak_pool_from_handle(params->pool));
     return AKUNU_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Hugging Face checkpoints as a provider: a folder of SafeTensors files with config.json, one such
  * file beside its config.json, or a folder of NumPy arrays with the same sidecars. Shared by all
- * files of this folder; the quantization schemes (mlx.c, gptq.c, awq.c, …) are listed in quant.h.
+ * files of this folder, and used by weights/peft.c; the quantization schemes (mlx.c, gptq.c, awq.c,
+ * …) are listed in quant.h.
  *
  *     hf.c            the provider's functions
  *     folder.c        the files of a checkpoint
