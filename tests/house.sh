@@ -7,6 +7,7 @@
 #   cycle      folders that include each other in a circle
 #   reference  a document, a file or a row of a table (A7) that the project does not have
 #   comment    a source whose first line is not a comment
+#   user       a folder that includes a header whose comment at the top does not name it
 #   column     a line over 100 columns
 #   word       a phrase of tests/words.txt
 #   isa        instruction sets that one list has and another has not
@@ -222,6 +223,35 @@ check_comment() {
     xargs awk 'FNR == 1 && !/^(\/\*|\/\/)/ { printf "comment %s: no comment at its top\n", FILENAME }' <"$work/code"
 }
 
+# "Used everywhere" and "nearly all folders" name them all. Tests need no name.
+check_user() {
+    { cat "$work/code"; grep '^bench/' "$work/tests"; } | xargs awk "$order"'
+    function folder(path) {
+        return path ~ /^src\// ? layer(path) : substr(path, 1, index(path, "/") - 1)
+    }
+    FNR == 1 { is_top = 1 }
+    is_top {
+        line = $0
+        sub(/^ \* ?/, "", line)
+        top[FILENAME] = top[FILENAME] " " line
+        is_top = !/\*\//
+    }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+        split($0, quoted, "\"")
+        user[quoted[2], folder(FILENAME)]
+    }
+    END {
+        for (pair in user) {
+            split(pair, part, SUBSEP)
+            header = (part[1] ~ /^opencl\// ? "" : "src/") part[1]
+            if (header in top && part[2] != folder(header) && header ~ /\.h$/ &&
+                top[header] !~ /Used everywhere|nearly all folders/ &&
+                top[header] !~ ("(^|[^a-z_])" part[2] "/"))
+                printf "user %s: its comment does not name %s/\n", header, part[2]
+        }
+    }'
+}
+
 check_column() {
     cat "$work/code" "$work/tests" | xargs grep -nE '^.{101,}' |
         awk -F: '{ printf "column %s: line %d is over 100 columns\n", $1, $2 }'
@@ -251,7 +281,7 @@ check_vendor() {
         awk -F: '{ printf "vendor %s: line %d\n", $1, $2 }'
 }
 
-for check in tag include symbol cycle reference comment column word isa vendor; do
+for check in tag include symbol cycle reference comment user column word isa vendor; do
     "check_$check"
 done | sort -u >"$work/found"
 

@@ -24,7 +24,7 @@ base < quant < cpu
 cli
 END
 cat >src/base/buffer.h <<'END'
-/* A buffer. */
+/* A buffer. Used by quant/. */
 struct ak_buffer {
     char *bytes;
 };
@@ -113,6 +113,9 @@ finds reference README.md
 mend
 sed -i 1d src/base/error.c
 finds comment src/base/error.c
+mend
+sed -i '1s,quant,cpu,' src/base/buffer.h
+finds user src/base/buffer.h
 mend
 sed -i "1s,.*,/* $(printf '%098d' 0) */," src/base/error.c
 finds column src/base/error.c
