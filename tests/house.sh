@@ -31,7 +31,7 @@ find src opencl include -name '*.[ch]' -o -name '*.def' -o -name '*.cl' | sort >
     find python -name '*.py' ! -path 'python/build/*'
 } | sort >"$work/tests"
 # Numbers, data of others and what programs wrote say nothing about the project.
-find docs man data bench examples tests README.md python/README.md src/README.md configure.ac Makefile.am m4 -type f ! -path 'm4/l*' \
+find docs man data bench examples tests README.md python/README.md src/README.md src/TERMS.md configure.ac Makefile.am m4 -type f ! -path 'm4/l*' \
     ! -name '*.[ch]' ! -path 'tests/data/*' ! -path 'tests/golden/*.json' ! -path 'tests/fuzz/corpus/*' \
     ! -path 'tests/mutants/*.patch' ! -name words.txt ! -name '*house*' | sort >"$work/texts"
 

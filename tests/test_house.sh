@@ -19,6 +19,7 @@ chmod u+w tests/*
 : >README.md
 : >python/README.md
 : >src/README.md
+: >src/TERMS.md
 cat >src/layers.txt <<'END'
 base < quant < cpu
 cli

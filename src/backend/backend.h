@@ -16,6 +16,7 @@ struct ak_table;           /* dispatch/table.h */
 struct ak_weights;         /* pack/pack.h */
 struct ak_backend_profile; /* backend/profile.h */
 
+/* Backend options: what is chosen when a backend is opened. */
 struct ak_backend_options {
     const char *cpu;                              /* ISA bundle; NULL: the best */
     const struct ak_backend_profile *cpu_profile; /* copied; NULL: defaults */

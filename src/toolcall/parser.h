@@ -14,12 +14,13 @@
 #include "toolcall/toolcall.h"
 
 enum ak_tc_result {
-    AK_TC_NEED_MORE,
+    AK_TC_NEED_MORE, /* need more input: the text ends too early */
     AK_TC_CONTINUE,
     AK_TC_MALFORMED,
     AK_TC_FAILED /* out of memory: r->error */
 };
 
+/* Parser state: the part of a reply that the unread text belongs to. */
 enum ak_tc_state {
     AK_TC_STATE_TEXT,      /* content.c: in reasoning or content */
     AK_TC_STATE_HEADER,    /* harmony.c: before or in the header of a message */

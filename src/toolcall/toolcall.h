@@ -1,7 +1,7 @@
 /* Tool calls: the table of formats in which models write them, the tools of a request, the parser
  * of replies and the grammar that constrains a reply to valid calls. Used by api/calls.c.
  *
- * A format has syntaxes. A syntax names the markers around a call and inside it:
+ * A tool-call format has syntaxes. A syntax names the markers around a call and inside it:
  *
  *     section { begin [name name_end] arguments end } section_end
  *
