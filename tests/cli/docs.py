@@ -4,8 +4,8 @@ A block marked `sh` has a command per line. A block marked `console` has command
 is typed into them after "> " and "... ", and lines that the output must have, in this order:
 numbers, spaces and line breaks may differ, and … stands for any text. A command must exit with 0
 unless one of these lines is a message. Commands in running text count too. Blocks
-marked `json` and `yaml` must be valid, as a value and as a configuration. Other blocks are no
-commands, and say so by their mark.
+marked `json` and `yaml` must be valid, as a value and as a configuration; in one marked `jsonl` each
+line is a value. Other blocks are no commands, and say so by their mark.
 
 A tiny model has the names of the models that the pages use. Blocks with the words of the model that
 `quickstart` fetches need it ($AK_TEST_MODELS, as in test_cli.sh); AKUNU_TEST_FEW=1: not those.
@@ -280,9 +280,10 @@ def run_block(where, mark, text):
             run_command(where, command.strip())
     elif mark == "console":
         run_console(where, text)
-    elif mark == "json":
+    elif mark in ("json", "jsonl"):
         try:
-            json.loads(text)
+            for value in text.splitlines() if mark == "jsonl" else [text]:
+                json.loads(value)
         except ValueError as error:
             check(where, "is JSON", False, str(error))
     elif mark == "yaml":
