@@ -1,6 +1,7 @@
 /* UTF-8 (The Unicode Standard, table 3-7). Text of files and users may be malformed, so it is
  * validated while it is decoded, and escaped before a message shows it. Used by nearly all folders:
- * weights/, tokenizer/, grammar/ and template/ decode with it, others show text in messages. */
+ * weights/, tokenizer/, grammar/, template/ and toolcall/ decode or validate with it, most others
+ * only show text in messages. */
 #ifndef AK_BASE_UTF8_H
 #define AK_BASE_UTF8_H
 

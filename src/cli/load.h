@@ -1,5 +1,6 @@
-/* Loads the models that the flags select: a model with its session, and a draft model. Also
- * resolves model names to paths. Used by every command that takes a model. */
+/* Loads the models that the flags select, with their LoRA adapters: a model with its session, and a
+ * draft model. Also resolves names of models and lists the models folder. Used by every command
+ * that takes a model, by list and completion, and by main.c, which recognizes a model's name. */
 #ifndef AK_CLI_LOAD_H
 #define AK_CLI_LOAD_H
 

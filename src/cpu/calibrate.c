@@ -1,7 +1,6 @@
-/* Calibration: measures, on a model's own weights, what chip profiles hold and no table can know:
- * how far ahead this machine wants each type's weight stream prefetched, from how many tokens on
- * GEMM overtakes skinny GEMM, and what one more token costs in a pass of few. Takes at most 0.2 s;
- * the results never change a bit. */
+/* Calibration: measures, on a model's own weights, the prefetch distance of each weight type, the
+ * number of tokens from which GEMM is faster than skinny GEMM, and the cost of one more token in a
+ * small pass. Takes at most 0.2 s. What a model computes does not depend on it, to the last bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

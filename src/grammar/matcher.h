@@ -3,9 +3,8 @@
  *
  *     grammar + token trie → matcher → mask → sampler → token → matcher …
  *
- * A state is a set of configurations, each a stack of expressions still to come. Stacks share tails
- * and are hash-consed, equal sets are one state, and transitions are cached. Masks are cached by
- * state.
+ * A state is a set of stacks, each of the expressions still to come. Stacks share tails: equal
+ * stacks are stored once, and so are equal sets. Transitions and masks are cached for each state.
  *
  * A matcher belongs to one thread; grammars and tries may be shared. */
 #ifndef AK_GRAMMAR_MATCHER_H

@@ -1,7 +1,8 @@
-/* Binding, fusing and packing of a model's weights, so that nothing after this looks up names.
- * session/ runs it at load. The result is struct ak_weights: dispatch/ builds commands over its
- * slots, cpu/ and opencl/ read its bytes, backends/ divides them between two backends, api/ counts
- * them, and bench/ packs weights of its own. convert/ reads bound weights without packing them. */
+/* Binds, fuses and packs the weights of a model, so that later stages look up no names. session/
+ * runs it at load. The result is struct ak_weights: dispatch/ builds commands over its slots, cpu/
+ * and opencl/ read the packed bytes, backends/ divides the weights between two backends, api/ sums
+ * their sizes, and bench/ packs weights of its own. convert/ reads bound weights without packing
+ * them. */
 #ifndef AK_PACK_PACK_H
 #define AK_PACK_PACK_H
 

@@ -1,5 +1,5 @@
-/* Exponential and error function on vectors of four floats, with the bits of base/math.h, and a
- * horizontal sum. Used by attn.c and dot_rows.c, and through vec.h by cpu/tmpl. */
+/* exp and erf on four floats, bit-identical to base/math.h since results must not depend on the
+ * ISA, and a horizontal sum. Used by attn.c, dot_rows.c and, through vec.h, by cpu/tmpl. */
 #ifndef AK_CPU_NEON_FLOATS_H
 #define AK_CPU_NEON_FLOATS_H
 
