@@ -222,11 +222,8 @@ static int open_chat(struct cli_chat *chat)
         code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &chat->grammar);
     if (code == CLI_EXIT_OK)
         code = cli_chat_open_model(chat, o, chat->loaded, &chat->template);
-    chat->generation = o->generation;
-    chat->generation.stops = o->stops.values;
-    chat->generation.n_stops = o->stops.n;
+    chat->generation = cli_generation(o, &chat->sampling);
     chat->sampling.params.grammar = chat->grammar;
-    chat->generation.sampling = &chat->sampling.params;
     chat->seed = (int64_t)chat->sampling.params.seed;
     chat->generation.special = true; /* such tokens mark reasoning */
     if (code == CLI_EXIT_OK)

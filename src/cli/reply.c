@@ -159,11 +159,7 @@ static int check_flags(const struct cli_options *o)
         return cli_fail_usage("--tool-choice %s needs --tools FILE", o->tool_choice);
     if (o->tools && strcmp(o->tools, "-") == 0 && strcmp(o->messages, "-") == 0)
         return cli_fail_usage("--messages - and --tools -: only one of them can be standard input");
-    for (size_t i = 0; i < o->stops.n; i++)
-        if (!*o->stops.values[i])
-            return cli_fail_usage("-r \"\": an empty text would end every answer; expected what "
-                                  "the text is to end before");
-    return CLI_EXIT_OK;
+    return cli_check_stops(o);
 }
 
 /* Reads all that needs no model. */
@@ -179,10 +175,7 @@ static int set_up(struct cli_reply *r)
         code = cli_reply_read_tools(r);
     if (code == CLI_EXIT_OK)
         code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &r->content);
-    r->generation = o->generation;
-    r->generation.stops = o->stops.values;
-    r->generation.n_stops = o->stops.n;
-    r->generation.sampling = &r->sampling.params;
+    r->generation = cli_generation(o, &r->sampling);
     r->generation.special = true; /* such tokens mark reasoning and calls */
     return code;
 }

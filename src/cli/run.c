@@ -317,10 +317,7 @@ static int set_up(struct cli_run *run)
     if (code == CLI_EXIT_OK)
         code = cli_sampling(o, &run->sampling);
     run->seed = (int64_t)run->sampling.params.seed;
-    run->generation = o->generation;
-    run->generation.stops = o->stops.values;
-    run->generation.n_stops = o->stops.n;
-    run->generation.sampling = &run->sampling.params;
+    run->generation = cli_generation(o, &run->sampling);
     if (code == CLI_EXIT_OK)
         code = begin_logprobs(run);
     if (code == CLI_EXIT_OK)
@@ -383,19 +380,9 @@ static int run_once(const struct cli_options *o)
     return cli_output_end(&run.out, code);
 }
 
-static int check_stops(const struct cli_options *o)
-{
-    for (size_t i = 0; i < o->stops.n; i++)
-        if (!*o->stops.values[i])
-            return cli_fail_usage(
-                "-r \"\": an empty text would end every answer; expected what the "
-                "text is to end before");
-    return CLI_EXIT_OK;
-}
-
 int cli_run(const struct cli_options *o)
 {
-    int code = check_stops(o);
+    int code = cli_check_stops(o);
     if (code != CLI_EXIT_OK || !is_chat(o))
         return code == CLI_EXIT_OK ? run_once(o) : code;
     code = cli_check_mode(o, CLI_MODE_CHAT);
@@ -404,6 +391,6 @@ int cli_run(const struct cli_options *o)
 
 int cli_infill(const struct cli_options *o)
 {
-    int code = check_stops(o);
+    int code = cli_check_stops(o);
     return code == CLI_EXIT_OK ? run_once(o) : code;
 }

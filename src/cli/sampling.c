@@ -108,6 +108,26 @@ int cli_check_bias(const struct cli_sampling *s, const struct akunu_model *model
     return CLI_EXIT_OK;
 }
 
+int cli_check_stops(const struct cli_options *o)
+{
+    for (size_t i = 0; i < o->stops.n; i++)
+        if (!*o->stops.values[i])
+            return cli_fail_usage(
+                "-r \"\": an empty text would end every answer; expected what the "
+                "text is to end before");
+    return CLI_EXIT_OK;
+}
+
+struct akunu_generation cli_generation(const struct cli_options *o,
+                                       const struct cli_sampling *sampling)
+{
+    struct akunu_generation generation = o->generation;
+    generation.stops = o->stops.values;
+    generation.n_stops = o->stops.n;
+    generation.sampling = &sampling->params;
+    return generation;
+}
+
 static json_t *token_text(const struct akunu_tokenizer *tokenizer, akunu_token token)
 {
     char text[512];

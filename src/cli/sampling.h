@@ -25,6 +25,13 @@ int cli_sampling(const struct cli_options *options, struct cli_sampling *out);
  * message. */
 int cli_check_bias(const struct cli_sampling *sampling, const struct akunu_model *model);
 
+/* Checks that no stop sequence is empty. Returns as above. */
+int cli_check_stops(const struct cli_options *options);
+
+/* The generation that the flags ask for. It points to the options and to *sampling. */
+struct akunu_generation cli_generation(const struct cli_options *options,
+                                       const struct cli_sampling *sampling);
+
 /* Log-probabilities of one token as an object; NULL if out of memory. */
 json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
                           const struct akunu_logprob *top, size_t n_top);

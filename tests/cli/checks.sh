@@ -41,6 +41,18 @@ exits_with() {
     setting=
 }
 
+# within SECONDS COMMAND...: waits until the command succeeds; after that many seconds, times
+# CK_TIMEOUT_MULTIPLIER, it fails.
+within() {
+    left=$(awk -v s="$1" -v m="${CK_TIMEOUT_MULTIPLIER:-1}" 'BEGIN { printf "%d", 20 * s * m }')
+    shift
+    until "$@"; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return 1
+        sleep 0.05
+    done
+}
+
 # says WORD, prints WORD: on standard error, on standard output.
 says() {
     grep -qF -e "$1" "$err"

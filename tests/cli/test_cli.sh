@@ -11,18 +11,6 @@ real=${AK_TEST_MODELS:-/nonexistent}/SmolLM2-135M-Instruct.Q4_1.gguf
 
 export XDG_DATA_HOME="$work/empty"
 
-# within SECONDS COMMAND...: waits until the command succeeds; after that many seconds, times
-# CK_TIMEOUT_MULTIPLIER, it fails.
-within() {
-    left=$(awk -v s="$1" -v m="${CK_TIMEOUT_MULTIPLIER:-1}" 'BEGIN { printf "%d", 20 * s * m }')
-    shift
-    until "$@"; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || return 1
-        sleep 0.05
-    done
-}
-
 # ---- Usage ----
 exits 0 --help
 for command in run chat infill tokenize detokenize inspect logits perplexity embed convert apply-template grammar-check bench models list show cache completion; do

@@ -273,15 +273,6 @@ out=$work/cached.0 holds "v['content'] == json.load(open('$work/cached.1'))['con
 out=$work/out
 
 # ---- Ctrl-C ----
-within() {
-    left=$(awk -v s="$1" -v m="${CK_TIMEOUT_MULTIPLIER:-1}" 'BEGIN { printf "%d", 20 * s * m }')
-    shift
-    until "$@"; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || return 1
-        sleep 0.05
-    done
-}
 catches_ctrl_c() {
     grep -q '^SigCgt:.*[2367abefABEF]$' /proc/$pid/status
 }
