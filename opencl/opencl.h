@@ -1,11 +1,11 @@
 /* Internals of the OpenCL backend, private to this folder. A dispatch table becomes a list of
- * launches: kernels with bound arguments. A pass enqueues them on an in-order queue; a pass of one
- * token all at once, if the device has command buffers (record.c).
+ * launches: kernels with bound arguments. A pass enqueues them on an in-order queue. Those of a
+ * pass of one token are recorded once, as a command buffer, if the device has these (record.c).
  *
  * Data that changes from pass to pass is in the pass buffer (kernels/shared.h): numbers of rows,
- * positions and page tables. Rotation angles and the tokens' embedding rows, which the host reads
- * from the file as the CPU does, have buffers of their own. Everything else stays on the device: a
- * pass of the sampled table returns one token. */
+ * positions and page tables. Two things have buffers of their own: rotation angles, and the tokens'
+ * embedding rows, which the host reads from the file as the CPU backend does. Everything else stays
+ * on the device: a pass of the sampled table returns one token per row of logits. */
 #ifndef AK_OPENCL_OPENCL_H
 #define AK_OPENCL_OPENCL_H
 

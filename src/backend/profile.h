@@ -1,9 +1,9 @@
-/* Chip profile: tuned thread, chunk and kernel limits of a machine, read from YAML files. The
- * user's file overrides the system's, value by value. A profile never changes results, unless
- * rounding is relaxed. session/ reads it, cpu/ applies its kernel limits, api/profile.c writes it.
- * cpu/tune.c and cli/bench_tune.c measure values on request, cpu/calibrate.c at a model's first
- * load; session/calibration.c keeps those. Also AK_SKINNY_MAX, for session/, generate/, cpu/ and
- * bench/. */
+/* Chip profile: tuned values of a machine, read from YAML files: threads, prompt chunk, limits of
+ * kernels, prefetch distances, cost of a token. The user's file overrides the system's, value by
+ * value. A profile never changes results, unless rounding is relaxed. session/ reads it, cpu/
+ * applies its kernel limits, api/profile.c writes it. cpu/tune.c and cli/bench_tune.c measure on
+ * request. cpu/calibrate.c measures at a model's first load, and session/calibration.c keeps its
+ * values in the cache folder. Also AK_SKINNY_MAX, for session/, generate/, cpu/ and bench/. */
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 

@@ -1,4 +1,5 @@
-/* What a model's file says of the model, without loading it. Used by list.c and show.c. */
+/* Facts of a model's file, read without loading the model: main type of its weights, parameters,
+ * context, width; also as JSON. Used by list.c and show.c. */
 #ifndef AK_CLI_FACTS_H
 #define AK_CLI_FACTS_H
 

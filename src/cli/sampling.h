@@ -1,5 +1,6 @@
-/* Converts sampling and grammar flags to the library's parameters, and log-probabilities to JSON.
- * Used by run.c, reply.c, chat*.c, grammar.c and grammar_check.c. */
+/* Converts sampling and grammar flags to the library's parameters and checks them; writes
+ * log-probabilities as JSON. Implemented by sampling.c and grammar.c. Used by run.c, reply.c,
+ * chat*.c and grammar_check.c. */
 #ifndef AK_CLI_SAMPLING_H
 #define AK_CLI_SAMPLING_H
 

@@ -25,9 +25,9 @@ enum {
     AK_PANEL_BF16_TOKEN_STEP = 16 /* as AK_PANEL_TOKEN_STEP, for BF16 */
 };
 
-/* y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles tile rows and n = 1 …
- * AK_SKINNY_MAX tokens. `activations` are ak_cpu_act32 or ak_cpu_act256 of k elements per token;
- * tokens are act_bytes apart. `distance`: prefetch distance in bytes; 0: none. */
+/* GEMV and skinny GEMM: y[t·y_stride + 16·i + r] = row r of tile row i times token t, for n_tiles
+ * tile rows and n = 1 … AK_SKINNY_MAX tokens. `activations` are ak_cpu_act32 or ak_cpu_act256 of k
+ * elements per token; tokens are act_bytes apart. `distance`: of prefetch, in bytes; 0: none. */
 typedef void ak_dot_tiles_fn(const uint8_t *restrict tiles, size_t n_tiles, size_t k,
                              const uint8_t *restrict activations, size_t act_bytes, size_t n,
                              float *restrict y, size_t y_stride, size_t distance);

@@ -1,6 +1,6 @@
 /* Grammar constraint of a model's text: samples among the tokens that the matcher allows. Used by
- * generate/completion.c and api/sampling.c. Also a model's token trie, which model.c creates and
- * frees. */
+ * generate/completion.c and api/sampling.c. Also the token trie that all matchers of a model
+ * share; model.c creates and frees it. */
 #ifndef AK_SESSION_CONSTRAINT_H
 #define AK_SESSION_CONSTRAINT_H
 

@@ -55,7 +55,7 @@ struct ak_tok_char_rule {
     const char *names;          /* each between spaces */
     const char *pattern;        /* NULL: words are separated by whitespace, which is dropped */
     bool uses_metaspace;        /* spaces become ▁ */
-    bool ignore_newline_merges; /* a word of newlines that is a token stays whole */
+    bool ignore_newline_merges; /* as in pipeline.h */
     bool adds_bos;              /* whatever the file states */
 };
 

@@ -1,6 +1,7 @@
-/* Macros for AMX's tile unit: eight registers of up to 16 rows of 64 bytes, numbered by constants
- * (Intel SDM, volume 2, "TDPBSUD", "TDPBF16PS"). The kernels of amx/ include it as <tile_unit.h>,
- * so that tests can replace it by a model in plain C (tests/cpu/amx). */
+/* Macros for AMX's tile unit: eight registers of up to 16 rows of 64 bytes, numbered by
+ * constants of the instructions (Intel SDM, volume 2, "TDPBSSD", "TDPBSUD", "TDPBF16PS"). The
+ * kernels of amx/ include it as <tile_unit.h>, so that tests can replace it by a model in plain C
+ * (tests/cpu/amx). */
 #ifndef AK_CPU_AMX_TILE_UNIT_H
 #define AK_CPU_AMX_TILE_UNIT_H
 

@@ -3,11 +3,11 @@
  * tmpl/tiles_v256.h as AK_STEP_H, for dot32_v256.c and dot256_v256.c.
  *
  * A word is a vector with four unsigned numbers of a row, k … k + 3, in each 32-bit lane (half an
- * interleaved line of layout.h). vpmaddubsw multiplies
- * them with four signed activations and adds pairs of products in 16 bits, with saturation. Partial
- * sums, also of 16 bits, accumulate as many words as fit; vpmaddwd adds them to 32 bits, times a
- * scale if there is one. Activations are within ±127, so a word of numbers up to `max` adds at most
- * 2 · max · 127 to a half lane, and the largest sum stays below 32768:
+ * interleaved line of layout.h). vpmaddubsw multiplies them with four signed activations and adds
+ * pairs of products in 16 bits, with saturation. Partial sums, also of 16 bits, accumulate as many
+ * words as fit; vpmaddwd adds them to 32 bits, times a scale if there is one. Activations are
+ * within ±127, so a word of numbers up to `max` adds at most 2 · max · 127 to a half lane, and the
+ * largest sum stays below 32768:
  *
  *   max   words   largest sum
  *    15       8         30480

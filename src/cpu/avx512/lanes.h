@@ -1,5 +1,6 @@
-/* Inline functions on vectors of 16 lanes: loads, broadcasts, transposition, horizontal sums, exp
- * and erf, bit-identical to base/math.h. Shared by the AVX-512, AVX512-BF16 and AMX sources. */
+/* Inline functions on vectors of 16 lanes: loads, broadcasts, transposition, horizontal sums;
+ * exp and erf, both bit-identical to base/math.h. Shared by the AVX-512, AVX512-BF16 and AMX
+ * sources. */
 #ifndef AK_CPU_AVX512_LANES_H
 #define AK_CPU_AVX512_LANES_H
 

@@ -1,7 +1,6 @@
-/* AVX-VNNI's multiply step, with the interface of cpu/avx2/step.h: vpdpbusd adds a word's four
- * products to a 32-bit sum, so nothing saturates and only scales need partial sums. 8-bit numbers
- * are unsigned like all others, with their offset included. Included by tmpl/tiles_v256.h as
- * AK_STEP_H. */
+/* AVX-VNNI's multiply step, in place of AVX2's (cpu/avx2/step.h): adds products of weights and
+ * activations to integer sums. vpdpbusd adds the four products of a lane to 32 bits, so nothing
+ * saturates. Included by tmpl/tiles_v256.h as AK_STEP_H, for dot32_v256.c and dot256_v256.c. */
 #ifndef AK_CPU_AVXVNNI_STEP_H
 #define AK_CPU_AVXVNNI_STEP_H
 
@@ -13,6 +12,7 @@ AK_KERNEL size_t words_together(unsigned max, size_t words)
     return words;
 }
 
+/* `partial` starts from `sum`, so that add_partial has nothing to add. */
 AK_KERNEL __m256i add_word(bool first, __m256i sum, __m256i partial, __m256i word,
                            __m256i activations)
 {
@@ -30,6 +30,7 @@ AK_KERNEL __m256i add_scaled_partial(__m256i sum, __m256i partial, __m256i scale
     return _mm256_add_epi32(sum, _mm256_mullo_epi32(partial, _mm256_srai_epi32(scale, 16)));
 }
 
+/* Added to wide numbers: vpdpbusd takes unsigned ones. */
 enum { WIDE_BIAS = 128 };
 
 typedef struct {
