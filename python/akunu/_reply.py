@@ -155,6 +155,10 @@ class Generation(Iterator[str]):
     def __del__(self) -> None:
         self._work.close()
 
+    def __repr__(self) -> str:
+        more = "" if self._work.ended else ", read() makes the rest"
+        return f"<akunu.{type(self).__name__} {self.text!r}{more}>"
+
     def __iter__(self) -> Iterator[str]:
         return self
 

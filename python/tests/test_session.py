@@ -75,7 +75,9 @@ class Generating(WithModel):
     def test_pieces_make_the_text(self) -> None:
         made = self.session.generate("abc", max_tokens=12, **GREEDY)
         self.assertIsNone(made.stop_reason)
+        self.assertEqual(repr(made), "<akunu.Generation '', read() makes the rest>")
         pieces = list(made)
+        self.assertEqual(repr(made), f"<akunu.Generation {made.text!r}>")
         self.assertEqual("".join(pieces), made.text)
         self.assertEqual(made.text, self.make())
         self.assertEqual(made.stop_reason, "length")
