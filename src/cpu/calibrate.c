@@ -16,9 +16,9 @@ enum {
     REGION_BYTES_MIN = 8 << 20, /* less stays in a cache, and says nothing about large models */
     SLICE_BYTES = 1 << 20,      /* per thread and measurement: 25 to 100 µs */
     GEMM_SLICE_BYTES = 1 << 17,
-    ROUNDS = 16,
-    WINS_MIN = 13, /* rounds: of two equal distances one has as many once in a hundred times */
-    TOKENS = 4     /* of the skinny passes that prefetch distances are measured with */
+    ROUNDS = 16, /* after each 16 it is asked whether they suffice */
+    ROUNDS_MAX = 64,
+    TOKENS = 4 /* of the skinny passes that prefetch distances are measured with */
 };
 static const uint32_t distances[] = { AK_BACKEND_PREFETCH_OFF, 1024, 2048, 4096, 8192, 16384 };
 static const uint32_t counts[] = { 4, 6, 8, 10, 12, 14, 16 };
@@ -126,37 +126,69 @@ static void set_slice(struct probe *p, size_t bytes)
     p->n_units = ak_min_size(p->region->n, ak_max_size(all / unit, ak_pool_threads(p->pool)));
 }
 
-/* The prefetch distance for passes of n tokens: the default, or the fastest of those that beat it
- * in nearly all rounds. 0: the budget ended before it was known. Candidates alternate, slice by
- * slice, so that none meets data that another left in a cache. */
+/* Whether a distance is faster than the default by gain_min: 1, -1 if it is not, 0 if that is not
+ * known yet. `ratios` are its times divided by the default's, of the same rounds; they are sorted.
+ * A sign test bounds their median; a bound is wrong once in a hundred times. */
+static int is_faster(double *ratios, size_t n)
+{
+    size_t k = (size_t)((double)n / 2 - 1.163 * sqrt((double)n));
+    qsort(ratios, n, sizeof *ratios, compare);
+    return ratios[n - 1 - k] < 1.0 - gain_min ? 1 : ratios[k] > 1.0 - gain_min ? -1 : 0;
+}
+
+/* Times a slice with each distance that is not rejected, and with the default before and after
+ * them; stores the ratios. */
+static void time_round(struct probe *p, size_t round, uint32_t standard, const bool *is_rejected,
+                       double ratios[N_DISTANCES][ROUNDS_MAX])
+{
+    p->distance = ak_backend_prefetch_bytes(standard);
+    double around = time_slice(p);
+    for (size_t i = 0; i < N_DISTANCES; i++) {
+        size_t candidate = (i + round) % N_DISTANCES;
+        p->distance = ak_backend_prefetch_bytes(distances[candidate]);
+        if (!is_rejected[candidate])
+            ratios[candidate][round] = time_slice(p);
+    }
+    p->distance = ak_backend_prefetch_bytes(standard);
+    around = (around + time_slice(p)) / 2;
+    for (size_t i = 0; i < N_DISTANCES; i++)
+        ratios[i][round] /= around;
+}
+
+/* The prefetch distance for passes of n tokens: the default, or the one that beats it the most. 0:
+ * the budget ended before it was known. Memory bandwidth changes within milliseconds, so only times
+ * of the same round are compared, and rounds go on, with the distances that may still win, until
+ * all are known to be faster than the default or not. Distances take turns, slice by slice, so that
+ * none meets data that another left in a cache. */
 static uint32_t choose_distance(struct probe *p, size_t n)
 {
-    double samples[N_DISTANCES][ROUNDS], best = INFINITY;
-    uint32_t fallback = ak_backend_prefetch_default(p->region->type, n), chosen = fallback;
-    size_t wins[N_DISTANCES] = { 0 }, standard = 0;
-    while (standard + 1 < N_DISTANCES && distances[standard] != fallback)
-        standard++;
+    double ratios[N_DISTANCES][ROUNDS_MAX] = { { 0 } }, best = 1.0 - gain_min;
+    uint32_t standard = ak_backend_prefetch_default(p->region->type, n), chosen = standard;
+    bool is_rejected[N_DISTANCES], is_known = false;
+    size_t round = 0;
+    for (size_t i = 0; i < N_DISTANCES; i++)
+        is_rejected[i] = distances[i] == standard;
     p->n_tokens = n;
     p->is_skinny = true;
     set_slice(p, SLICE_BYTES);
-    for (size_t round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < N_DISTANCES; i++) {
-            size_t candidate = (i + round) % N_DISTANCES;
-            p->distance = ak_backend_prefetch_bytes(distances[candidate]);
-            samples[candidate][round] = time_slice(p);
-        }
+    while (!is_known && round < ROUNDS_MAX) {
+        time_round(p, round, standard, is_rejected, ratios);
         if (ak_seconds() > p->end)
             return 0;
-        for (size_t i = 0; i < N_DISTANCES; i++)
-            wins[i] += samples[i][round] < samples[standard][round] * (1.0 - gain_min);
-    }
-    for (size_t i = 0; i < N_DISTANCES; i++) {
-        double seconds = median(samples[i], ROUNDS);
-        if (wins[i] >= WINS_MIN && seconds < best) {
-            best = seconds;
-            chosen = distances[i];
+        if (++round % ROUNDS != 0)
+            continue;
+        is_known = true;
+        for (size_t i = 0; i < N_DISTANCES; i++) {
+            int faster = is_rejected[i] ? -1 : is_faster(ratios[i], round);
+            is_rejected[i] = faster < 0;
+            is_known = is_known && faster != 0;
         }
     }
+    for (size_t i = 0; i < N_DISTANCES; i++)
+        if (!is_rejected[i] && ratios[i][round / 2] < best) {
+            best = ratios[i][round / 2];
+            chosen = distances[i];
+        }
     return chosen;
 }
 
@@ -188,20 +220,20 @@ static uint32_t choose_skinny_max(struct probe *p)
 static uint32_t measure_token_price(struct probe *p, const struct ak_backend_profile *profile)
 {
     static const size_t tokens[] = { 1, TOKENS };
-    double samples[2][ROUNDS];
+    double seconds[2], ratios[ROUNDS];
     p->is_skinny = true;
     set_slice(p, SLICE_BYTES);
     for (size_t round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < 2; i++) {
             p->n_tokens = tokens[i];
             p->distance = ak_backend_profile_prefetch(profile, p->region->type, tokens[i]);
-            samples[i][round] = time_slice(p);
+            seconds[i] = time_slice(p);
         }
+        ratios[round] = seconds[1] / seconds[0];
         if (ak_seconds() > p->end)
             return 0;
     }
-    double median_one = median(samples[0], ROUNDS), median_skinny = median(samples[1], ROUNDS);
-    double price = 1000.0 * (median_skinny / median_one - 1.0) / (TOKENS - 1);
+    double price = 1000.0 * (median(ratios, ROUNDS) - 1.0) / (TOKENS - 1);
     return price < 1.0 ? 1 : price > 1000.0 ? 1000 : (uint32_t)price;
 }
 
