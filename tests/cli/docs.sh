@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every command of README.md and docs/: tests/cli/docs.py runs it. AKUNU_TEST_DOCS=0
-# leaves them out, where another build of the same sources runs them.
+# Every command of README.md and docs/: tests/cli/docs.py runs it.
+# AKUNU_TEST_DOCS=0: skipped.
 [ "${AKUNU_TEST_DOCS:-}" != 0 ] || { echo "SKIPPED: AKUNU_TEST_DOCS=0"; exit 77; }
 python3 -c '' 2>/dev/null || {
     [ "${AKUNU_REQUIRE_TOOLS:-}" != 1 ] || { echo "FAIL: no python3, which AKUNU_REQUIRE_TOOLS=1 requires"; exit 1; }

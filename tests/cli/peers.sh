@@ -3,7 +3,8 @@
 # of the program leads to akunu-cli, as docs/coming-from.md tells, and their model names lead to a
 # tiny model. They do what their authors meant, or say why not; then flags and commands that
 # have no counterpart.
-# $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh.
+# $AK_CLI, $AK_TEST_DATA, $AK_TEST_SOURCE: as in test_cli.sh. AKUNU_TEST_DOCS=0: skipped.
+[ "${AKUNU_TEST_DOCS:-}" != 0 ] || { echo "SKIPPED: AKUNU_TEST_DOCS=0"; exit 77; }
 . "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 
 # ---- The programs, the models and the files that the command lines name ----
