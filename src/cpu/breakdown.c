@@ -1,5 +1,7 @@
 /* Times of the steps of passes, by kind of operation: what akunu-cli bench --breakdown shows. Off,
  * a step costs one test of a pointer. */
+#include <math.h>
+
 #include "base/mem.h"
 #include "base/system.h"
 #include "cpu/cpu.h"
@@ -62,15 +64,20 @@ static void count_linear(struct ak_cpu_times *t, const struct ak_cpu_prepared *p
                     ak_cpu_rows(p, step->row_set) * ak_cpu_n_terms(packed);
 }
 
-/* Keys and values that are read, and the products with them. */
+/* Keys and values that the tokens of a block read, and the products with those that each sees. */
 static void count_attention(struct ak_cpu_times *t, const struct ak_cpu_prepared *p, unsigned kind,
                             const struct ak_op_attention_params *a)
 {
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         const struct ak_cpu_token_block *block = &p->blocks[i];
-        double tokens = a->window && a->window < block->end ? a->window : block->end;
-        t->bytes[kind] += tokens / AK_KV_PAGE_TOKENS * (double)p->kv_head_bytes * a->n_kv_heads;
-        t->ops[kind] += 4.0 * tokens * block->n * a->head_dim * a->n_heads;
+        uint32_t end = a->bidirectional ? block->end : p->batch->positions[block->first] + block->n;
+        double read = end, seen = a->bidirectional ? end : end - (block->n - 1) / 2.0;
+        if (a->window) {
+            read = fmin(read, (double)a->window + block->n - 1);
+            seen = fmin(seen, a->window);
+        }
+        t->bytes[kind] += read / AK_KV_PAGE_TOKENS * (double)p->kv_head_bytes * a->n_kv_heads;
+        t->ops[kind] += 4.0 * seen * block->n * a->head_dim * a->n_heads;
     }
 }
 

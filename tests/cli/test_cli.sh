@@ -670,6 +670,8 @@ exits 0 bench -m "$model" -p 8 -n 4 -r 1 --breakdown -o json
 json_holds 'all({"attention", "linear output"} < {t["operation"] for t in r["breakdown"]} for r in rows)' \
     'all(t["seconds"] >= 0 and t["wait_seconds"] >= 0 for r in rows for t in r["breakdown"])' \
     'all(t["bytes"] > 0 and t["ops"] > 0 for r in rows for t in r["breakdown"] if "linear" in t["operation"])'
+exits 0 bench -m "$model" -p 8,16 -n 0 -r 1 --breakdown -o json # 1 + … + 8 and 1 + … + 16 keys
+json_holds '(lambda short, long: round(136 * short / long) == 36)(*(t["ops"] for r in rows for t in r["breakdown"] if t["operation"] == "attention"))'
 exits 0 bench -m "$model" -p 0 -n 4 -r 1 --breakdown
 prints "tg4, per pass: "
 prints "| linear output "
