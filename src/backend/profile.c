@@ -32,6 +32,7 @@ struct reader {
     yaml_parser_t parser;
     yaml_event_t event; /* the current one */
     const char *name;
+    char *machine; /* [AK_CHIP_IDENTITY_BYTES] */
     struct ak_error *error;
 };
 
@@ -106,6 +107,19 @@ static ak_status read_prefill(struct reader *r, bool *blas)
         return AKUNU_OK;
     return ak_fail(r->error, AKUNU_ERROR_ARGUMENT, "%s:%lu: prefill is '%s': expected own or blas",
                    r->name, line_of(r), shown(r, text));
+}
+
+static ak_status read_machine(struct reader *r)
+{
+    char text[AK_SHOW_BYTES];
+    AK_TRY(next(r));
+    if (r->event.type != YAML_SCALAR_EVENT || r->event.data.scalar.length >= AK_CHIP_IDENTITY_BYTES)
+        return ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
+                       "%s:%lu: machine is '%s': expected the name of a processor", r->name,
+                       line_of(r), shown(r, text));
+    memcpy(r->machine, r->event.data.scalar.value, r->event.data.scalar.length);
+    r->machine[r->event.data.scalar.length] = '\0';
+    return AKUNU_OK;
 }
 
 static ak_status unknown_key(struct reader *r, const char *known)
@@ -224,6 +238,9 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
         } else if (is_word(r, "token_price")) {
             AK_TRY(see(r, "token_price", 3 + AK_BACKEND_PROFILE_CLASSES, &seen));
             AK_TRY(read_number(r, "token_price", PRICE_MAX, &p->token_price));
+        } else if (is_word(r, "machine")) {
+            AK_TRY(see(r, "machine", 4 + AK_BACKEND_PROFILE_CLASSES, &seen));
+            AK_TRY(read_machine(r));
         } else if (is_word(r, "prefetch")) {
             AK_TRY(see(r, "prefetch", 2 + AK_BACKEND_PROFILE_CLASSES, &seen));
             AK_TRY(read_prefetch(r, p->prefetch));
@@ -231,8 +248,8 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
             AK_TRY(see(r, class_names[class], 2 + (unsigned)class, &seen));
             AK_TRY(read_class(r, class_names[class], &p->skinny_max[class], &p->blas[class]));
         } else {
-            return unknown_key(
-                r, "threads, prefill_chunk, token_price, scale32, scale256, float, prefetch");
+            return unknown_key(r, "machine, threads, prefill_chunk, token_price, scale32, "
+                                  "scale256, float, prefetch");
         }
     }
 }
@@ -257,10 +274,12 @@ static ak_status read_stream(struct reader *r, struct ak_backend_profile *p)
 }
 
 ak_status ak_backend_profile_parse(const char *name, const void *text, size_t bytes,
-                                   struct ak_backend_profile *profile, struct ak_error *error)
+                                   struct ak_backend_profile *profile,
+                                   char machine[AK_CHIP_IDENTITY_BYTES], struct ak_error *error)
 {
     struct ak_backend_profile read = *profile;
-    struct reader r = { .name = name, .error = error };
+    struct reader r = { .name = name, .machine = machine, .error = error };
+    machine[0] = '\0';
     if (bytes > FILE_BYTES_MAX)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: %zu bytes; a chip profile has at most %d",
                        name, bytes, FILE_BYTES_MAX);
@@ -276,11 +295,13 @@ ak_status ak_backend_profile_parse(const char *name, const void *text, size_t by
 }
 
 /* ---- Files -------------------------------------------------------------- */
-ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *profile,
-                                  struct ak_error *error)
+ak_status ak_backend_profile_read(const char *path, const struct ak_log *log,
+                                  struct ak_backend_profile *profile, struct ak_error *error)
 {
     struct ak_file file;
-    char name[AK_SHOW_BYTES];
+    struct ak_chip chip;
+    struct ak_backend_profile read = *profile;
+    char name[AK_SHOW_BYTES], shown_machine[AK_SHOW_BYTES], machine[AK_CHIP_IDENTITY_BYTES];
     ak_status status = ak_file_open(path, &file, error);
     if (status == AKUNU_ERROR_FORMAT) {
         status = AKUNU_ERROR_ARGUMENT; /* a profile, not a model, is at fault */
@@ -290,35 +311,41 @@ ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *p
     if (status == AKUNU_OK)
         status = ak_backend_profile_parse(ak_show_path(path, name), file.data,
                                           file.bytes < SIZE_MAX ? (size_t)file.bytes : SIZE_MAX,
-                                          profile, error);
+                                          &read, machine, error);
     ak_file_close(&file);
-    return status;
+    if (status != AKUNU_OK)
+        return status;
+    if (machine[0])
+        ak_chip_detect(&chip);
+    if (machine[0] && strcmp(machine, chip.identity) != 0) {
+        ak_log_line(log, AKUNU_LOG_WARN,
+                    "profile ignored: %s is for another machine, %s; this is %s", name,
+                    ak_show(machine, strlen(machine), shown_machine), chip.identity);
+        return AKUNU_OK;
+    }
+    ak_log_line(log, AKUNU_LOG_INFO, "profile: %s", name);
+    *profile = read;
+    return AKUNU_OK;
 }
 
 static ak_status read_where_present(const char *folder, const char *below, const struct ak_log *log,
                                     struct ak_backend_profile *out, struct ak_error *error)
 {
-    char path[PATH_BYTES], name[AK_SHOW_BYTES];
+    char path[PATH_BYTES];
     struct stat found;
     int n = snprintf(path, sizeof path, "%s%s", folder, below);
     if (n < 0 || (size_t)n >= sizeof path || stat(path, &found) != 0)
         return AKUNU_OK;
-    AK_TRY(ak_backend_profile_read(path, out, error));
-    ak_log_line(log, AKUNU_LOG_INFO, "profile: %s", ak_show_path(path, name));
-    return AKUNU_OK;
+    return ak_backend_profile_read(path, log, out, error);
 }
 
 ak_status ak_backend_profile_find(const char *path, const struct ak_log *log,
                                   struct ak_backend_profile *out, struct ak_error *error)
 {
     const char *config = ak_env("XDG_CONFIG_HOME"), *home = ak_env("HOME");
-    char name[AK_SHOW_BYTES];
     *out = (struct ak_backend_profile){ 0 };
-    if (path) {
-        AK_TRY(ak_backend_profile_read(path, out, error));
-        ak_log_line(log, AKUNU_LOG_INFO, "profile: %s", ak_show_path(path, name));
-        return AKUNU_OK;
-    }
+    if (path)
+        return ak_backend_profile_read(path, log, out, error);
     AK_TRY(read_where_present(AK_SYSCONFDIR, "/akunu/profile.yaml", log, out, error));
     if (config)
         return read_where_present(config, "/akunu/profile.yaml", log, out, error);
@@ -367,8 +394,10 @@ ak_status ak_backend_profile_print(const struct ak_backend_profile *p, char **te
     if (!f)
         return ak_fail_memory(error, "a chip profile", 0);
     ak_chip_detect(&chip);
-    fprintf(f, "# Chip profile of akunu: %s, %u cores.\n# What is missing has its default.\n",
-            chip.name, chip.cores);
+    fprintf(f,
+            "# Chip profile of akunu. What is missing has its default. Other machines ignore it, "
+            "unless\n# `machine` is missing.\nmachine: \"%s\"\n",
+            chip.identity);
     if (p->threads)
         fprintf(f, "threads: %u\n", (unsigned)p->threads);
     if (p->prefill_chunk)
@@ -398,8 +427,9 @@ ak_status ak_backend_profile_print(const struct ak_backend_profile *p, char **te
 static ak_status write_text(const char *text, size_t n, const char *path, struct ak_error *error)
 {
     char temporary[PATH_BYTES], name[AK_SHOW_BYTES];
+    char machine[AK_CHIP_IDENTITY_BYTES];
     struct ak_backend_profile check = { 0 };
-    AK_TRY(ak_backend_profile_parse("the profile to write", text, n, &check, error));
+    AK_TRY(ak_backend_profile_parse("the profile to write", text, n, &check, machine, error));
     int length = snprintf(temporary, sizeof temporary, "%s.%ld.new", path, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof temporary)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: the path is too long",

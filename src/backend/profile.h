@@ -7,6 +7,7 @@
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 
+#include "base/chip.h"
 #include "base/error.h"
 #include "quant/type.h"
 
@@ -77,6 +78,7 @@ static inline double ak_backend_profile_token_price(const struct ak_backend_prof
 /* ---- Files (profile.c) -------------------------------------------------- */
 /* YAML, as akunu-cli bench --tune writes it:
  *
+ *     machine: "AMD EPYC, family 25, model 17"   ak_chip.identity; another machine ignores the file
  *     threads: 2             1 … 1024
  *     prefill_chunk: 256     1 … 65536
  *     token_price: 60        1 … 1000
@@ -92,14 +94,16 @@ static inline double ak_backend_profile_token_price(const struct ak_backend_prof
  * All keys are optional. AKUNU_ERROR_ARGUMENT for unknown or repeated keys and bad values, with the
  * line and what is expected. */
 
-/* Sets what the `bytes` of `text` give in *profile; after a failure *profile is unchanged. `name`
- * is the file's name in messages. */
+/* Sets what the `bytes` of `text` give in *profile, and `machine`, empty for any; after a failure
+ * *profile is unchanged. `name` is the file's name in messages. */
 ak_status ak_backend_profile_parse(const char *name, const void *text, size_t bytes,
-                                   struct ak_backend_profile *profile, struct ak_error *error);
+                                   struct ak_backend_profile *profile,
+                                   char machine[AK_CHIP_IDENTITY_BYTES], struct ak_error *error);
 
-/* The same from a file. */
-ak_status ak_backend_profile_read(const char *path, struct ak_backend_profile *profile,
-                                  struct ak_error *error);
+/* The same from a file. Logs that it was read, or a warning that it is for another machine: then
+ * *profile is unchanged. */
+ak_status ak_backend_profile_read(const char *path, const struct ak_log *log,
+                                  struct ak_backend_profile *profile, struct ak_error *error);
 
 /* Reads the file at `path` into *out. NULL: the system's file, then the user's, if they exist. Logs
  * which it read. */

@@ -29,19 +29,47 @@ static void copy_name(const char *from, char out[AK_CHIP_NAME_BYTES])
     out[n] = '\0';
 }
 
-/* "model name : …" on x86, else uname's machine, as "aarch64". */
-static void find_name(char out[AK_CHIP_NAME_BYTES])
+/* What /proc/cpuinfo says of the first CPU in a line "key : value"; NULL: no such line. */
+static const char *find_value(const char *cpuinfo, const char *key)
 {
-    char text[4096];
+    size_t n = strlen(key);
+    for (const char *line = cpuinfo; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *colon = line + n;
+        if (strncmp(line, key, n) != 0)
+            continue;
+        colon += strspn(colon, " \t");
+        if (*colon == ':')
+            return colon + 1;
+    }
+    return NULL;
+}
+
+/* The name is "model name" on x86, else uname's machine, as "aarch64". */
+static void find_name(struct ak_chip *chip)
+{
+    static const struct {
+        const char *key, *shown;
+    } fields[] = { { "cpu family", "family" }, { "model", "model" }, { "CPU part", "part" } };
+    char text[4096], value[AK_CHIP_NAME_BYTES], *end = chip->identity;
+    const char *stop = end + sizeof chip->identity;
     struct utsname system;
     ak_system_read("/proc/cpuinfo", text, sizeof text);
-    const char *line = strstr(text, "model name");
-    const char *colon = line ? strchr(line, ':') : NULL;
-    out[0] = '\0';
-    if (colon)
-        copy_name(colon + 1, out);
+    const char *name = find_value(text, "model name");
+    if (name)
+        copy_name(name, chip->name);
     else if (uname(&system) == 0)
-        copy_name(system.machine, out);
+        copy_name(system.machine, chip->name);
+    for (const char *at = chip->name; *at; at++)
+        if (*at != '"' && *at != '\\')
+            *end++ = *at;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const char *found = find_value(text, fields[i].key);
+        if (!found)
+            continue;
+        copy_name(found, value);
+        end += snprintf(end, (size_t)(stop - end), ", %s %.8s", fields[i].shown, value);
+    }
 }
 
 /* Parses a size such as "48K" or "32M"; 0: not a size. */
@@ -121,7 +149,7 @@ void ak_chip_detect(struct ak_chip *out)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     out->hardware_threads = ak_hardware_threads();
     out->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-    find_name(out->name);
+    find_name(out);
     find_caches(out);
 }
 

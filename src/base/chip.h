@@ -8,13 +8,16 @@
 #include <sched.h>
 #include <stdint.h>
 
-enum { AK_CHIP_NAME_BYTES = 64 };
+enum { AK_CHIP_NAME_BYTES = 64, AK_CHIP_IDENTITY_BYTES = 128 };
 
 struct ak_chip {
     char name[AK_CHIP_NAME_BYTES]; /* "AMD EPYC 9354"; "": unknown */
-    unsigned cores;                /* physical cores that this process may run on */
-    unsigned hardware_threads;     /* of these cores */
-    unsigned numa_nodes;           /* at least 1 */
+    /* the name and what tells generations apart that have the same, as virtual ones do: "AMD EPYC,
+     * family 25, model 17", "aarch64, part 0xd40"; printable, without quotes and backslashes */
+    char identity[AK_CHIP_IDENTITY_BYTES];
+    unsigned cores;            /* physical cores that this process may run on */
+    unsigned hardware_threads; /* of these cores */
+    unsigned numa_nodes;       /* at least 1 */
     /* caches of the first core, private or shared; 0: none, or unknown */
     uint64_t l1d_bytes, l2_bytes, l3_bytes;
     uint64_t l3_total_bytes; /* sum of all L3 caches */

@@ -22,7 +22,7 @@ static bool make_path(const struct ak_backend *backend, unsigned threads, const 
     struct ak_sha256 hash;
     char text[KEY_TEXT_BYTES], hex[AK_SHA256_HEX_BYTES];
     ak_chip_detect(&chip);
-    int n = snprintf(text, sizeof text, "%s\n%s\n%u\n%d.%d.%d", chip.name,
+    int n = snprintf(text, sizeof text, "%s\n%s\n%u\n%d.%d.%d", chip.identity,
                      backend->ops->describe(backend), threads, AKUNU_VERSION_MAJOR,
                      AKUNU_VERSION_MINOR, AKUNU_VERSION_PATCH);
     ak_sha256_begin(&hash);
@@ -37,12 +37,7 @@ static void read_measured(const char *path, const struct ak_log *log,
 {
     struct ak_error error = { 0 };
     struct stat found;
-    char name[AK_SHOW_BYTES];
-    if (stat(path, &found) != 0)
-        return;
-    if (ak_backend_profile_read(path, measured, &error) == AKUNU_OK)
-        ak_log_line(log, AKUNU_LOG_INFO, "measured profile: %s", ak_show_path(path, name));
-    else
+    if (stat(path, &found) == 0 && ak_backend_profile_read(path, log, measured, &error) != AKUNU_OK)
         ak_log_line(log, AKUNU_LOG_WARN, "the measured profile is damaged and made again: %s",
                     error.message);
 }

@@ -12,16 +12,19 @@
 #include "base/chip.h"
 #include "base/mem.h"
 
+static char machine[AK_CHIP_IDENTITY_BYTES]; /* of what was parsed last */
+
 static ak_status parse(const char *text, struct ak_backend_profile *profile, struct ak_error *error)
 {
     memset(error, 0, sizeof *error);
-    return ak_backend_profile_parse("p.yaml", text, strlen(text), profile, error);
+    return ak_backend_profile_parse("p.yaml", text, strlen(text), profile, machine, error);
 }
 
 static const char whole[] = "# a comment\n"
                             "threads: 3\n"
                             "prefill_chunk: 256\n"
                             "token_price: 75\n"
+                            "machine: \"A, 1\"\n"
                             "scale32:\n  small_n: 5\n  prefill: own\n"
                             "scale256: { small_n: 16 }\n"
                             "float:\n  small_n: \"1\"\n"
@@ -32,6 +35,7 @@ START_TEST(good)
     struct ak_backend_profile p = { .threads = 9, .prefill_chunk = 9 };
     struct ak_error error;
     ck_assert_int_eq(parse(whole, &p, &error), AKUNU_OK);
+    ck_assert_str_eq(machine, "A, 1");
     ck_assert_uint_eq(p.threads, 3);
     ck_assert_uint_eq(p.prefill_chunk, 256);
     ck_assert_double_eq(ak_backend_profile_token_price(&p), 0.075);
@@ -47,11 +51,15 @@ START_TEST(good)
     ck_assert_int_eq(ak_backend_profile_print(&p, &text, &error), AKUNU_OK);
     ck_assert_int_eq(parse(text, &printed, &error), AKUNU_OK);
     ck_assert_mem_eq(&printed, &p, sizeof p);
+    struct ak_chip chip;
+    ak_chip_detect(&chip);
+    ck_assert_str_eq(machine, chip.identity);
     ak_free(text);
     /* a later file overrides key by key */
     ck_assert_int_eq(parse("scale32: {small_n: 7}\n", &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 7);
     ck_assert_uint_eq(p.threads, 3);
+    ck_assert_str_eq(machine, "");
 }
 END_TEST
 
@@ -70,6 +78,8 @@ START_TEST(nothing)
     }
 }
 END_TEST
+
+#define LONG "0123456789abcdef0123456789abcdef"
 
 START_TEST(refused)
 {
@@ -103,6 +113,9 @@ START_TEST(refused)
         { "prefetch: {Q4_K: [1, 2, 3]}\n", { "Q4_K", "more than two", "" } },
         { "prefetch: {Q4_K: [0, 1048577]}\n", { "Q4_K", "'1048577'", "0 to 1048576" } },
         { "prefetch: {Q4_K: [0, 0], Q4_K: [1, 1]}\n", { "Q4_K", "twice", "" } },
+        { "machine: [A]\n", { "machine", "a list", "processor" } },
+        { "machine: A\nmachine: A\n", { "p.yaml:2:", "machine", "twice" } },
+        { "machine: " LONG LONG LONG LONG "\n", { "machine", "0123456789", "processor" } },
         { "- threads\n", { "p.yaml:1:", "keys", "" } },
         { "threads\n", { "'threads'", "keys", "" } },
         { "threads: &a 1\nprefill_chunk: *a\n", { "p.yaml:2:", "an alias", "1 to 65536" } },
@@ -136,7 +149,7 @@ START_TEST(truncated)
         char *text = malloc(n ? n : 1); /* its end is the end of what may be read */
         ck_assert_ptr_nonnull(text);
         memcpy(text, whole, n);
-        ak_status status = ak_backend_profile_parse("p.yaml", text, n, &p, &error);
+        ak_status status = ak_backend_profile_parse("p.yaml", text, n, &p, machine, &error);
         ck_assert(status == AKUNU_OK || status == AKUNU_ERROR_ARGUMENT);
         n_good += status == AKUNU_OK;
         free(text);
@@ -182,12 +195,44 @@ START_TEST(huge)
     ck_assert_ptr_nonnull(text);
     memset(text, '#', n);
     write_file(f.file, text, n);
-    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, NULL, &p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "65536"));
     memset(text, '[', n); /* depth */
-    ck_assert_int_eq(ak_backend_profile_parse("p.yaml", text, 60000, &p, &error),
+    ck_assert_int_eq(ak_backend_profile_parse("p.yaml", text, 60000, &p, machine, &error),
                      AKUNU_ERROR_ARGUMENT);
     free(text);
+    remove_folder(&f);
+}
+END_TEST
+
+static void keep_warning(enum akunu_log_level level, const char *text, void *user)
+{
+    if (level == AKUNU_LOG_WARN)
+        snprintf(user, 1024, "%s", text);
+}
+
+START_TEST(other_machine)
+{
+    struct folder f = new_folder();
+    struct ak_backend_profile p = { .threads = 7 };
+    struct ak_error error = { 0 };
+    struct ak_chip chip;
+    char warning[1024] = "", text[256];
+    const struct ak_log log = { .fn = keep_warning, .user = warning };
+    ak_chip_detect(&chip);
+    ck_assert_uint_ge(strlen(chip.identity), strlen(chip.name));
+    snprintf(text, sizeof text, "machine: a toaster\nthreads: 3\n");
+    write_file(f.file, text, strlen(text));
+    ck_assert_int_eq(ak_backend_profile_read(f.file, &log, &p, &error), AKUNU_OK);
+    ck_assert_uint_eq(p.threads, 7);
+    ck_assert_ptr_nonnull(strstr(warning, "a toaster"));
+    ck_assert_ptr_nonnull(strstr(warning, chip.identity));
+    warning[0] = '\0';
+    snprintf(text, sizeof text, "threads: 3\nmachine: \"%s\"\n", chip.identity);
+    write_file(f.file, text, strlen(text));
+    ck_assert_int_eq(ak_backend_profile_read(f.file, &log, &p, &error), AKUNU_OK);
+    ck_assert_uint_eq(p.threads, 3);
+    ck_assert_str_eq(warning, "");
     remove_folder(&f);
 }
 END_TEST
@@ -197,11 +242,11 @@ START_TEST(no_file)
     struct folder f = new_folder();
     struct ak_backend_profile p = { 0 };
     struct ak_error error = { 0 };
-    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, NULL, &p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "profile.yaml"));
     ck_assert_int_eq(error.status, AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(mkfifo(f.file, 0600), 0);
-    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, NULL, &p, &error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.message, "pipe"));
     remove_folder(&f);
 }
@@ -260,7 +305,7 @@ START_TEST(written)
     struct ak_backend_profile p = { 0 };
     struct ak_error error = { 0 };
     ck_assert_int_eq(akunu_profile_write(&given, f.file), AKUNU_OK);
-    ck_assert_int_eq(ak_backend_profile_read(f.file, &p, &error), AKUNU_OK);
+    ck_assert_int_eq(ak_backend_profile_read(f.file, NULL, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.threads, 2);
     ck_assert_uint_eq(p.prefill_chunk, 0);
     ck_assert_uint_eq(p.skinny_max[AK_BACKEND_PROFILE_SCALE32], 7);
@@ -453,6 +498,7 @@ int main(void)
     tcase_add_test(t, refused);
     tcase_add_test(t, truncated);
     tcase_add_test(t, huge);
+    tcase_add_test(t, other_machine);
     tcase_add_test(t, no_file);
     tcase_add_test(t, search);
     tcase_add_test(t, written);
