@@ -91,7 +91,8 @@ AKUNU_API enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threa
                                                akunu_tune_fn *progress, void *user,
                                                struct akunu_profile *out, size_t size);
 
-/* Writes the file at `path` atomically; fields that are 0 are omitted. */
+/* Writes the file at `path` atomically; fields that are 0 are omitted. The file names this machine:
+ * another one ignores it, with a warning in its log. */
 AKUNU_API enum akunu_status akunu_profile_write(const struct akunu_profile *profile,
                                                 const char *path);
 

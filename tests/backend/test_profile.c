@@ -221,8 +221,8 @@ START_TEST(other_machine)
     const struct ak_log log = { .fn = keep_warning, .user = warning };
     ak_chip_detect(&chip);
     ck_assert_uint_ge(strlen(chip.identity), strlen(chip.name));
-    snprintf(text, sizeof text, "machine: a toaster\nthreads: 3\n");
-    write_file(f.file, text, strlen(text));
+    static const char toaster[] = "machine: a toaster\nthreads: 3\n";
+    write_file(f.file, toaster, strlen(toaster));
     ck_assert_int_eq(ak_backend_profile_read(f.file, &log, &p, &error), AKUNU_OK);
     ck_assert_uint_eq(p.threads, 7);
     ck_assert_ptr_nonnull(strstr(warning, "a toaster"));
