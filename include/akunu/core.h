@@ -439,7 +439,7 @@ struct akunu_generation {
 };
 AKUNU_API void akunu_generation_default(struct akunu_generation *generation, size_t size);
 
-/* A new token and the characters that it completed (maybe none). Return false to stop. */
+/* Callback: a new token and the characters that it completed (maybe none). Return false to stop. */
 typedef bool akunu_piece_fn(akunu_token token, const char *text, size_t n_bytes, void *user);
 
 enum akunu_stop {

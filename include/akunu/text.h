@@ -321,7 +321,7 @@ struct akunu_reply_event {
     const char *id; /* for AKUNU_REPLY_CALL, NUL-terminated; else NULL */
 };
 
-/* An event is valid until the function returns. */
+/* Callback of a reply parser. An event is valid until the function returns. */
 typedef void akunu_reply_fn(const struct akunu_reply_event *event, void *user);
 
 /* params NULL: defaults. on_event NULL: no events, only the message. Everything in params is

@@ -1,5 +1,6 @@
-/* State of the chat command: one reply to a conversation that a program wrote, as text or as JSON.
- * Used by reply*.c only; commands.c starts it with cli_reply (options.h). */
+/* State of the chat command. It reads a conversation, written by a program as JSON, and prints the
+ * model's reply as text or as JSON. Used by reply*.c only; commands.c starts it with cli_reply
+ * (options.h). */
 #ifndef AK_CLI_REPLY_H
 #define AK_CLI_REPLY_H
 

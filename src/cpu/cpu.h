@@ -3,10 +3,10 @@
  * Shared by the sources directly in src/cpu, bench/kernels.c and tests/cpu/.
  *
  * The rows of a stage's weights are split into chunks. A thread has the same chunks in every pass.
- * It runs all steps of the stage on them, for GEMM chunk by chunk: the residual addition and the
- * activation function need no barrier and find the rows in cache. Idle threads steal only the last
- * chunks. The activations of a product, which are the token vectors it reads (layout.h), are
- * quantized by every thread for itself for skinny GEMM; for GEMM the threads split that work. */
+ * It runs all steps of the stage on them, for GEMM chunk by chunk, so that the residual addition
+ * and the activation function need no barrier and their rows are still in cache. Idle threads steal
+ * only the last chunks. Activations are the token vectors that a product reads (layout.h): for
+ * skinny GEMM each thread quantizes its own copy of them, for GEMM the threads share the work. */
 #ifndef AK_CPU_CPU_H
 #define AK_CPU_CPU_H
 

@@ -1,5 +1,6 @@
-/* Helpers of binding: they check shapes, own the copies that views need, transpose matrices and
- * find experts' weights. Private to bind.c and bind_experts.c. */
+/* Helpers that bind a file's tensors to the roles of the model (op/role.h): they check shapes,
+ * transpose matrices, find experts' weights and keep copies where a weight is no view of the file.
+ * Private to bind.c and bind_experts.c. */
 #ifndef AK_PACK_BIND_H
 #define AK_PACK_BIND_H
 

@@ -1,5 +1,6 @@
-/* Lexer and parser of templates: tokens, and the functions that turn them into nodes (node.h).
- * Private to lexer.c, parser.c (statements), expression.c (expressions) and string.c (literals). */
+/* Lexer and parser of Jinja templates: lexical tokens, and the functions that turn them into nodes
+ * (node.h). Private to lexer.c, parser.c (statements), expression.c (expressions) and string.c
+ * (literals). */
 #ifndef AK_TEMPLATE_JINJA_PARSER_H
 #define AK_TEMPLATE_JINJA_PARSER_H
 
