@@ -12,6 +12,8 @@
  *   x → norm → q k v, z → convolution of q k v → state → norm · SiLU(z) → output → + x
  *         └──→ beta, alpha ───────────────────────↑
  *
+ * The last feed-forward network is computed for the rows whose logits are wanted: of a prompt, one.
+ *
  * The descriptor decides the rest: kinds and places of norms, scales, caps, and the layers' windows
  * and rotations. */
 #include <math.h>
@@ -203,12 +205,17 @@ void ak_build_decoder(struct ak_builder *b, const struct ak_spec *spec)
     ak_build_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
         ak_build_add(b, x, build_mixer(b, spec, x, layer), d->residual_scale);
-        if (d->has_experts)
+        if (d->has_experts) {
             add_experts(b, spec, x, layer);
-        else
-            ak_build_add(b, x, build_feed_forward(b, spec, x, layer), d->residual_scale);
+            continue;
+        }
+        if (layer + 1 == (int)spec->config.n_layers)
+            x = ak_build_select(b, x);
+        ak_build_add(b, x, build_feed_forward(b, spec, x, layer), d->residual_scale);
     }
-    ak_build_value wanted = build_norm(b, spec, ak_build_select(b, x), d->output_norm,
-                                       AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER);
+    if (d->has_experts) /* the rows of experts are those of all tokens */
+        x = ak_build_select(b, x);
+    ak_build_value wanted =
+        build_norm(b, spec, x, d->output_norm, AK_ROLE_OUTPUT_NORM_BIAS, AK_ROLE_NO_LAYER);
     ak_build_logits(b, wanted, d->logit_divisor, d->logit_cap);
 }
