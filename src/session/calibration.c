@@ -57,22 +57,26 @@ static void write_measured(const char *dir, const char *path, const struct ak_lo
 }
 
 void ak_model_calibrate(struct ak_backend *backend, const struct ak_weights *weights,
-                        struct ak_pool *pool, const char *dir, const struct ak_log *log,
-                        struct ak_backend_profile *profile)
+                        struct ak_pool *pool, const struct akunu_load_params *params,
+                        const struct ak_log *log, struct ak_backend_profile *profile)
 {
     struct ak_error error = { 0 };
     struct ak_backend_profile measured = { 0 }, before;
-    char path[PATH_BYTES], *own = dir ? NULL : ak_store_default_dir();
-    if (backend->ops->calibrate && (dir || own) &&
-        make_path(backend, ak_pool_threads(pool), dir ? dir : own, path)) {
+    char path[PATH_BYTES], *own = NULL;
+    const char *dir = NULL;
+    if (!backend->ops->calibrate)
+        return;
+    if (!params->no_cache)
+        dir = params->cache_dir ? params->cache_dir : (own = ak_store_default_dir());
+    bool has_path = dir && make_path(backend, ak_pool_threads(pool), dir, path);
+    if (has_path)
         read_measured(path, log, &measured);
-        memcpy(&before, &measured, sizeof before);
-        if (backend->ops->calibrate(backend, weights, pool, profile, &measured, &error) != AKUNU_OK)
-            ak_log_line(log, AKUNU_LOG_WARN, "calibration: %s", error.message);
-        if (memcmp(&before, &measured, sizeof before) != 0)
-            write_measured(dir ? dir : own, path, log, &measured);
-        ak_backend_profile_merge(&measured, profile);
-        *profile = measured;
-    }
+    memcpy(&before, &measured, sizeof before);
+    if (backend->ops->calibrate(backend, weights, pool, profile, &measured, &error) != AKUNU_OK)
+        ak_log_line(log, AKUNU_LOG_WARN, "calibration: %s", error.message);
+    if (has_path && memcmp(&before, &measured, sizeof before) != 0)
+        write_measured(dir, path, log, &measured);
+    ak_backend_profile_merge(&measured, profile);
+    *profile = measured;
     ak_free(own);
 }

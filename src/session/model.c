@@ -246,9 +246,9 @@ static ak_status pack_weights(struct loader *l)
                                                  .limit = l->params->cache_limit,
                                                  .log = &l->log };
         AK_TRY(ak_pack_cache_weights(&job, &options, l->error));
-        ak_model_calibrate(l->model->backend, &l->model->weights, l->pool, l->params->cache_dir,
-                           &l->log, &l->model->profile);
     }
+    ak_model_calibrate(l->model->backend, &l->model->weights, l->pool, l->params, &l->log,
+                       &l->model->profile);
     AK_TRY(ak_backend_profile_print(&l->model->profile, &l->model->profile_text, l->error));
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
 }

@@ -1,5 +1,5 @@
 /* Calibration: what is measured at the first load of a model is kept, read by later loads, made
- * again if damaged, and never changes a bit. */
+ * again if damaged, and never changes a bit. Without a cache each load measures, and keeps none. */
 #include "session/model.h"
 
 #include "tests/test.h"
@@ -47,7 +47,8 @@ static void write_text(const char *path, const char *text)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* Loads the model, and copies some logits of a token, and the chip profile that it used. */
+/* Loads the model, and copies some logits of a token, and the chip profile that it used. `cache`
+ * NULL: no cache. */
 static void load(const char *path, const char *cache, float logits[LOGITS],
                  struct ak_backend_profile *profile)
 {
@@ -60,6 +61,7 @@ static void load(const char *path, const char *cache, float logits[LOGITS],
     size_t last;
     akunu_load_params_default(&params, sizeof params);
     params.cache_dir = cache;
+    params.no_cache = !cache;
     params.n_threads = 2;
     ck_assert_msg(ak_model_load(path, &params, &model, &error) == AKUNU_OK, "%s", error.message);
     *profile = model->profile;
@@ -113,6 +115,10 @@ START_TEST(measured_once)
 
         write_text(path, "prefetch: [\xff");
         load(model, cache, again, &used);
+        ck_assert_mem_eq(first, again, sizeof first);
+
+        load(model, NULL, again, &used);
+        ck_assert(!is_complete(&measured) || used.prefetch[AK_QUANT_Q4_1][0]);
         ck_assert_mem_eq(first, again, sizeof first);
     }
     snprintf(command, sizeof command, "rm -rf %s", cache);
