@@ -76,9 +76,9 @@ AK_KERNEL void block_sums(enum ak_quant_type type, const struct ak_avx512_block 
             sums[t] = _mm512_add_epi32(sums[t], _mm512_srai_epi32(times16[t], 4));
 }
 
-/* A tile row. Its lines are prefetched `distance` bytes ahead. With distance 0 only a tile's scales
- * are, so that they arrive before its quants, in address order: any other order gets a third of the
- * memory bandwidth. */
+/* A tile row. Its lines are prefetched `distance` bytes ahead. With distance 0 a tile's scales are
+ * loaded before its quants, in address order: any other order gets a third of the memory
+ * bandwidth. */
 struct tile_row {
     const uint8_t *at;
     size_t distance;
@@ -98,7 +98,7 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, struct tile_row w
     for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
         struct ak_avx512_block at = first_block(stored_type(type), w.at, blocks);
-        ak_cpu_prefetch(w.at, (size_t)(at.lines - w.at), w.distance);
+        ak_cpu_load_first_lines(w.at, (size_t)(at.lines - w.at), w.distance);
         for (size_t b = 0; b < blocks;
              b++, activations += sizeof(struct ak_cpu_act32), next_block(type, &at)) {
             __m512i sums[TOKENS_MAX];

@@ -280,6 +280,9 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, struct weights
         acc[t][0] = _mm256_loadu_ps(y + t * y_stride);
         acc[t][1] = _mm256_loadu_ps(y + t * y_stride + 8);
     }
+    if (!is_panel && !w.distance)
+        ak_cpu_load_first_lines(
+            w.at, (size_t)(find_block(type, is_panel, w.at, n_blocks, 0).lines - w.at), 0);
     for (size_t b = 0; b < n_blocks; b++, activations += sizeof(struct ak_cpu_act32)) {
         struct ak_avx2_block at = find_block(type, is_panel, w.at, n_blocks, b);
         if (!is_panel && w.distance)
