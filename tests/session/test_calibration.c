@@ -11,7 +11,7 @@
 
 #include "session/session.h"
 
-enum { PATH_BYTES = 4096, LOGITS = 1000 };
+enum { PATH_BYTES = 4096, LOGITS = 1000, LOADS_MAX = 5 };
 
 /* False: the model is missing. */
 static bool find_model(char path[PATH_BYTES])
@@ -117,7 +117,10 @@ START_TEST(measured_once)
         load(model, cache, again, &used);
         ck_assert_mem_eq(first, again, sizeof first);
 
-        load(model, NULL, again, &used);
+        /* other programs may take the time of one load */
+        used.prefetch[AK_QUANT_Q4_1][0] = 0;
+        for (int i = 0; i < LOADS_MAX && !used.prefetch[AK_QUANT_Q4_1][0]; i++)
+            load(model, NULL, again, &used);
         ck_assert(!is_complete(&measured) || used.prefetch[AK_QUANT_Q4_1][0]);
         ck_assert_mem_eq(first, again, sizeof first);
     }
