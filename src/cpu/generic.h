@@ -55,15 +55,11 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
         __builtin_prefetch((const void *)((uintptr_t)p + distance + i), 0, 2);
 }
 
-/* Brings the first lines of a tile, its scales, into the cache before its quants are read: by
- * prefetches or, with distance 0, by loads. Prefetches in place of these loads left 40 % of the
- * memory bandwidth on Zen 4 (bench/NOTES.md). */
-AK_KERNEL void ak_cpu_load_first_lines(const uint8_t *p, size_t bytes, size_t distance)
+/* Reads lines into the cache in address order: where nothing is prefetched, those of a tile's
+ * scales, before its quants. Prefetches in place of these loads left 40 % of the memory bandwidth
+ * on Zen 4 (bench/NOTES.md). */
+AK_KERNEL void ak_cpu_load_lines(const uint8_t *p, size_t bytes)
 {
-    if (distance) {
-        ak_cpu_prefetch(p, bytes, distance);
-        return;
-    }
     for (size_t i = 0; i < bytes; i += AK_LINE_BYTES) {
         uint8_t byte = p[i];
         __asm__ volatile("" : : "r"(byte));

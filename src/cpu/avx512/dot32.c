@@ -98,7 +98,10 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, struct tile_row w
     for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
         struct ak_avx512_block at = first_block(stored_type(type), w.at, blocks);
-        ak_cpu_load_first_lines(w.at, (size_t)(at.lines - w.at), w.distance);
+        if (w.distance)
+            ak_cpu_prefetch(w.at, (size_t)(at.lines - w.at), w.distance);
+        else
+            ak_cpu_load_lines(w.at, (size_t)(at.lines - w.at));
         for (size_t b = 0; b < blocks;
              b++, activations += sizeof(struct ak_cpu_act32), next_block(type, &at)) {
             __m512i sums[TOKENS_MAX];

@@ -259,7 +259,8 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak
     }
 }
 
-/* A tile or a panel, and how far ahead a tile is prefetched, in bytes; 0: not. */
+/* A tile or a panel, and how far ahead a tile is prefetched, in bytes; 0: not, and its scales are
+ * loaded before its quants. */
 struct weights {
     const uint8_t *at;
     size_t distance;
@@ -281,8 +282,8 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, struct weights
         acc[t][1] = _mm256_loadu_ps(y + t * y_stride + 8);
     }
     if (!is_panel && !w.distance)
-        ak_cpu_load_first_lines(
-            w.at, (size_t)(find_block(type, is_panel, w.at, n_blocks, 0).lines - w.at), 0);
+        ak_cpu_load_lines(w.at,
+                          (size_t)(find_block(type, false, w.at, n_blocks, 0).lines - w.at));
     for (size_t b = 0; b < n_blocks; b++, activations += sizeof(struct ak_cpu_act32)) {
         struct ak_avx2_block at = find_block(type, is_panel, w.at, n_blocks, b);
         if (!is_panel && w.distance)
