@@ -53,7 +53,7 @@ try() {
     shift
     # Flags are lists of words.
     # shellcheck disable=SC2046,SC2086
-    for example in batch chat embed json simple tools; do
+    for example in batch chat embed json schedule simple tools; do
         $CC -std=c11 $warnings $CFLAGS $(pc --cflags) "$examples/$example.c" -o "$work/$example-$name" $AK_LDFLAGS "$@" -lm
         [ $example = chat ] || generates "$work/$example-$name"
     done
@@ -79,7 +79,7 @@ for flag in $alone; do
 done
 
 # Each header stands alone.
-for header in core files measure sample text; do
+for header in core files measure sample schedule text; do
     echo "#include <akunu/$header.h>" >"$work/$header.c"
     # shellcheck disable=SC2046,SC2086
     $CC -std=c11 $warnings $(pc --cflags) -fsyntax-only "$work/$header.c" || fail "akunu/$header.h does not compile as C11"

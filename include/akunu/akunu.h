@@ -8,6 +8,7 @@
  *     sample.h    how the next token is sampled
  *     text.h      tokenizers, grammars, chat templates, tool calls, completing texts
  *     files.h     looking into files, the cache, saved sequences, converting
+ *     schedule.h  many requests at once
  *     measure.h   the machine, rooflines, chip profiles, memory, counters
  *
  * Outline of a program:
@@ -54,6 +55,7 @@
 #include "akunu/files.h"
 #include "akunu/measure.h"
 #include "akunu/sample.h"
+#include "akunu/schedule.h"
 #include "akunu/text.h"
 
 #endif

@@ -122,6 +122,9 @@ AKUNU_CACHE_STALE = 2
 AKUNU_CACHE_DAMAGED = 3
 AKUNU_CACHE_UNFINISHED = 4
 AKUNU_CACHE_BUILDING = 5
+AKUNU_REQUEST_PROMPT = 1
+AKUNU_REQUEST_TOKEN = 2
+AKUNU_REQUEST_END = 3
 AKUNU_MEASURE_READ = 1
 AKUNU_MEASURE_INT8 = 2
 AKUNU_MEASURE_F32 = 4
@@ -483,6 +486,61 @@ class akunu_convert_params(Structure):
     user: Optional[int]
 
 
+class akunu_request_event(Structure):
+    size: int
+    kind: int
+    request: int
+    index: int
+    token: int
+    prompt_index: int
+    text: Optional[bytes]
+    n_bytes: int
+    logprob: float
+    top: Any
+    n_top: int
+    status: int
+    message: Optional[bytes]
+    result: Any
+    n_open: int
+
+
+class akunu_request(Structure):
+    size: int
+    ids: Any
+    n_ids: int
+    n: int
+    generation: Any
+    logprobs: bool
+    prompt_logprobs: bool
+    client: int
+    timeout: float
+    on_event: Any
+    user: Optional[int]
+
+
+class akunu_scheduler_params(Structure):
+    size: int
+    max_waiting: int
+    max_pass_ratio: float
+    no_prefix_cache: bool
+
+
+class akunu_scheduler_stats(Structure):
+    n_requests: int
+    n_cancelled: int
+    n_prompt_tokens: int
+    n_cached_tokens: int
+    n_generated: int
+    n_passes: int
+    n_preempted: int
+    n_running: int
+    n_waiting: int
+    n_pages: int
+    n_used_pages: int
+    n_cached_pages: int
+    page_bytes: int
+
+
 class akunu_chip(Structure):
     name: bytes
     cores: int
@@ -567,6 +625,9 @@ akunu_reply_fn = CFUNCTYPE(
 )
 akunu_convert_fn = CFUNCTYPE(
     c_bool, c_double, c_void_p
+)
+akunu_request_fn = CFUNCTYPE(
+    c_bool, POINTER(akunu_request_event), c_void_p
 )
 akunu_tune_fn = CFUNCTYPE(
     c_bool, c_double, c_void_p
@@ -925,6 +986,61 @@ akunu_convert_params._fields_ = [
     ("user", c_void_p),
 ]
 
+akunu_request_event._fields_ = [
+    ("size", c_size_t),
+    ("kind", c_int),
+    ("request", c_uint64),
+    ("index", c_size_t),
+    ("token", c_int32),
+    ("prompt_index", c_size_t),
+    ("text", c_char_p),
+    ("n_bytes", c_size_t),
+    ("logprob", c_float),
+    ("top", POINTER(akunu_logprob)),
+    ("n_top", c_size_t),
+    ("status", c_int),
+    ("message", c_char_p),
+    ("result", POINTER(akunu_result)),
+    ("n_open", c_size_t),
+]
+
+akunu_request._fields_ = [
+    ("size", c_size_t),
+    ("ids", POINTER(c_int32)),
+    ("n_ids", c_size_t),
+    ("n", c_size_t),
+    ("generation", POINTER(akunu_generation)),
+    ("logprobs", c_bool),
+    ("prompt_logprobs", c_bool),
+    ("client", c_uint64),
+    ("timeout", c_double),
+    ("on_event", akunu_request_fn),
+    ("user", c_void_p),
+]
+
+akunu_scheduler_params._fields_ = [
+    ("size", c_size_t),
+    ("max_waiting", c_uint32),
+    ("max_pass_ratio", c_double),
+    ("no_prefix_cache", c_bool),
+]
+
+akunu_scheduler_stats._fields_ = [
+    ("n_requests", c_uint64),
+    ("n_cancelled", c_uint64),
+    ("n_prompt_tokens", c_uint64),
+    ("n_cached_tokens", c_uint64),
+    ("n_generated", c_uint64),
+    ("n_passes", c_uint64),
+    ("n_preempted", c_uint64),
+    ("n_running", c_uint32),
+    ("n_waiting", c_uint32),
+    ("n_pages", c_uint32),
+    ("n_used_pages", c_uint32),
+    ("n_cached_pages", c_uint32),
+    ("page_bytes", c_uint64),
+]
+
 akunu_chip._fields_ = [
     ("name", c_char * 64),
     ("cores", c_uint32),
@@ -1202,6 +1318,19 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_sequence_keep": (c_int, [c_void_p, c_int32, c_size_t, POINTER(akunu_prompt_cache)]),
     "akunu_convert_params_default": (None, [POINTER(akunu_convert_params), c_size_t]),
     "akunu_file_convert": (c_int, [c_char_p, c_char_p, POINTER(akunu_convert_params)]),
+    "akunu_request_default": (None, [POINTER(akunu_request), c_size_t]),
+    "akunu_scheduler_params_default": (None, [POINTER(akunu_scheduler_params), c_size_t]),
+    "akunu_scheduler_new": (c_void_p, [
+        c_void_p,
+        POINTER(akunu_session_params),
+        POINTER(akunu_scheduler_params),
+    ]),
+    "akunu_scheduler_free": (None, [c_void_p]),
+    "akunu_scheduler_submit": (c_int, [c_void_p, POINTER(akunu_request), POINTER(c_uint64)]),
+    "akunu_scheduler_cancel": (None, [c_void_p, c_uint64]),
+    "akunu_scheduler_pause": (None, [c_void_p, c_uint64, c_bool]),
+    "akunu_scheduler_context": (c_uint32, [c_void_p]),
+    "akunu_scheduler_get_stats": (c_int, [c_void_p, POINTER(akunu_scheduler_stats), c_size_t]),
     "akunu_cpu_best": (c_char_p, []),
     "akunu_cpu_name": (c_char_p, [c_size_t]),
     "akunu_chip_get": (c_int, [POINTER(akunu_chip), c_size_t]),

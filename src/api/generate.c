@@ -17,12 +17,27 @@ void akunu_reasoning_default(struct akunu_reasoning *reasoning, size_t size)
     ak_api_give_default(reasoning, size, &full, sizeof full);
 }
 
+ak_status ak_api_copy_generation(struct ak_api_generation *out,
+                                 const struct akunu_generation *given, struct ak_error *error)
+{
+    akunu_generation_default(&out->generation, sizeof out->generation);
+    akunu_sampling_default(&out->sampling, sizeof out->sampling);
+    akunu_reasoning_default(&out->reasoning, sizeof out->reasoning);
+    AK_TRY(
+        ak_api_copy_in(&out->generation, sizeof out->generation, given, "akunu_generation", error));
+    AK_TRY(ak_api_copy_in(&out->sampling, sizeof out->sampling, out->generation.sampling,
+                          "akunu_sampling", error));
+    AK_TRY(ak_api_copy_in(&out->reasoning, sizeof out->reasoning, out->generation.reasoning,
+                          "akunu_reasoning", error));
+    out->generation.sampling = &out->sampling;
+    out->generation.reasoning = &out->reasoning;
+    return AKUNU_OK;
+}
+
 /* A call with copies of its parameters, completed with defaults. */
 struct call {
     struct ak_gen_request request;
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
-    struct akunu_reasoning reasoning;
+    struct ak_api_generation own;
 };
 
 /* Begins the call in both sessions and fills the request except for on_piece. Call end_call in any
@@ -31,30 +46,21 @@ static ak_status begin_call(struct call *c, struct akunu_session *session, const
                             size_t n_ids, const struct akunu_generation *generation,
                             akunu_cancel_fn *cancel, void *user, struct ak_error *error)
 {
-    akunu_generation_default(&c->generation, sizeof c->generation);
-    akunu_sampling_default(&c->sampling, sizeof c->sampling);
+    c->own.generation.draft = NULL;
     c->request = (struct ak_gen_request){ .session = ak_api_begin(session, error),
                                           .ids = ids,
                                           .n_ids = n_ids,
-                                          .generation = &c->generation,
+                                          .generation = &c->own.generation,
                                           .cancel = cancel,
                                           .user = user };
     if (!c->request.session)
         return error->status;
-    AK_TRY(ak_api_copy_in(&c->generation, sizeof c->generation, generation, "akunu_generation",
-                          error));
-    AK_TRY(ak_api_copy_in(&c->sampling, sizeof c->sampling, c->generation.sampling,
-                          "akunu_sampling", error));
-    c->generation.sampling = &c->sampling;
-    akunu_reasoning_default(&c->reasoning, sizeof c->reasoning);
-    AK_TRY(ak_api_copy_in(&c->reasoning, sizeof c->reasoning, c->generation.reasoning,
-                          "akunu_reasoning", error));
-    c->generation.reasoning = &c->reasoning;
-    if (c->generation.draft == session)
+    AK_TRY(ak_api_copy_generation(&c->own, generation, error));
+    if (c->own.generation.draft == session)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the draft model's session is the one that generates");
-    if (c->generation.draft) {
-        c->request.draft = ak_api_begin(c->generation.draft, error);
+    if (c->own.generation.draft) {
+        c->request.draft = ak_api_begin(c->own.generation.draft, error);
         if (!c->request.draft)
             return error->status;
     }
@@ -64,7 +70,7 @@ static ak_status begin_call(struct call *c, struct akunu_session *session, const
 static enum akunu_status end_call(const struct call *c, struct akunu_session *session,
                                   const struct ak_error *error)
 {
-    ak_api_end(c->generation.draft, c->request.draft, error);
+    ak_api_end(c->own.generation.draft, c->request.draft, error);
     return ak_api_end(session, c->request.session, error);
 }
 

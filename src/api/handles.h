@@ -47,6 +47,17 @@ ak_status ak_api_make_prompt(struct akunu_session *session, const char *text, si
                              const struct akunu_completion *completion, int32_t **ids,
                              size_t *n_ids, struct ak_error *error);
 
+/* ---- Generating: generate.c --------------------------------------------- */
+/* Parameters of akunu_session_generate, completed with defaults. */
+struct ak_api_generation {
+    struct akunu_generation generation; /* points to the other two */
+    struct akunu_sampling sampling;
+    struct akunu_reasoning reasoning;
+};
+/* `given` NULL: all defaults. */
+ak_status ak_api_copy_generation(struct ak_api_generation *out,
+                                 const struct akunu_generation *given, struct ak_error *error);
+
 /* ---- Errors: error.c ---------------------------------------------------- */
 /* The last error of the calling thread. */
 

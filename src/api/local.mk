@@ -15,6 +15,7 @@ libak_la_SOURCES += \
 	src/api/registry.c \
 	src/api/roofline.c \
 	src/api/sampling.c \
+	src/api/schedule.c \
 	src/api/session.c \
 	src/api/text.c \
 	src/api/version.c

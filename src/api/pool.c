@@ -3,31 +3,14 @@
 
 #include "backend/profile.h"
 
-static ak_status create(unsigned n_threads, const char *cpus, struct ak_pool **out,
-                        struct ak_error *error)
-{
-    const struct ak_backend_profile no_profile = { 0 };
-    struct ak_cpus list;
-    if (cpus)
-        AK_TRY(ak_cpus_parse(cpus, &list, error));
-    AK_TRY(ak_session_choose_threads(n_threads, &no_profile, &n_threads, error));
-    AK_TRY(ak_pool_create(n_threads, out, error));
-    ak_pool_share(*out);
-    if (cpus)
-        return ak_pool_pin(*out, &list, error);
-    ak_pool_pin_numa(*out);
-    return AKUNU_OK;
-}
-
 struct akunu_pool *akunu_pool_new(unsigned n_threads, const char *cpus)
 {
+    const struct ak_backend_profile no_profile = { 0 };
     struct ak_error error = { 0 };
-    struct ak_pool *pool = NULL;
-    if (create(n_threads, cpus, &pool, &error) == AKUNU_OK)
-        return (struct akunu_pool *)pool;
+    struct ak_pool *pool;
+    ak_session_create_pool(n_threads, cpus, &no_profile, &pool, &error);
     ak_api_finish(&error);
-    ak_pool_free(pool);
-    return NULL;
+    return (struct akunu_pool *)pool;
 }
 
 void akunu_pool_free(struct akunu_pool *pool)

@@ -88,7 +88,13 @@ static uint32_t take_page(struct ak_session_kv *kv)
     return page;
 }
 
-static void drop_page(struct ak_session_kv *kv, uint32_t page)
+void ak_session_kv_hold_page(struct ak_session_kv *kv, uint32_t page)
+{
+    assert(kv->references[page] > 0);
+    kv->references[page]++;
+}
+
+void ak_session_kv_release_page(struct ak_session_kv *kv, uint32_t page)
 {
     assert(kv->references[page] > 0);
     if (--kv->references[page] == 0)
@@ -150,7 +156,7 @@ void ak_session_kv_extend(struct ak_session_kv *kv, int32_t sequence, const int3
         uint32_t *page = &s->pages[s->length / AK_KV_PAGE_TOKENS];
         uint32_t shared = *page;
         *page = copy_page(kv, shared);
-        drop_page(kv, shared);
+        ak_session_kv_release_page(kv, shared);
     }
     for (uint32_t i = count_pages(s->length); i < count_pages(s->length + n); i++)
         s->pages[i] = take_page(kv);
@@ -171,7 +177,7 @@ void ak_session_kv_rewind(struct ak_session_kv *kv, int32_t sequence, uint32_t l
     assert(s->used && length <= s->length);
     /* last page first, so that pages are reused in the same order */
     for (uint32_t i = count_pages(s->length); i > count_pages(length); i--)
-        drop_page(kv, s->pages[i - 1]);
+        ak_session_kv_release_page(kv, s->pages[i - 1]);
     s->length = length;
 }
 
@@ -189,7 +195,7 @@ int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t 
     struct ak_session_kv_sequence *to = &kv->sequences[fork];
     for (uint32_t i = 0; i < whole; i++) {
         to->pages[i] = from->pages[i];
-        kv->references[to->pages[i]]++;
+        ak_session_kv_hold_page(kv, to->pages[i]);
     }
     if (partial)
         to->pages[whole] = copy_page(kv, from->pages[whole]);
@@ -201,4 +207,17 @@ int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t 
         kv->backend->ops->copy_state(kv->backend, kv->pool, &kv->shape, (uint32_t)fork,
                                      (uint32_t)sequence);
     return fork;
+}
+
+void ak_session_kv_share(struct ak_session_kv *kv, int32_t sequence, uint32_t page,
+                         const int32_t *tokens, uint32_t n)
+{
+    struct ak_session_kv_sequence *s = &kv->sequences[sequence];
+    assert(s->used && s->length % AK_KV_PAGE_TOKENS == 0);
+    assert(n > 0 && n <= AK_KV_PAGE_TOKENS && n <= kv->context - s->length);
+    ak_session_kv_hold_page(kv, page);
+    s->pages[s->length / AK_KV_PAGE_TOKENS] = page;
+    memcpy(s->tokens + s->length, tokens, n * sizeof *tokens);
+    s->length += n;
+    s->state_length = s->length;
 }

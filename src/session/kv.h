@@ -1,5 +1,5 @@
 /* The KV cache: a pool of pages and one page table per sequence. Used by session/, generate/,
- * persist/ and api/.
+ * persist/, schedule/ and api/.
  *
  * A page holds AK_KV_PAGE_TOKENS tokens of all layers. Sequences share pages by reference; a shared
  * page is copied before it is written. Everything is allocated at creation; in host memory, pages
@@ -69,5 +69,13 @@ void ak_session_kv_rewind(struct ak_session_kv *kv, int32_t sequence, uint32_t l
 /* Opens a sequence with the first `length` tokens of another; -1: no sequence or no page is
  * free. */
 int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t length);
+
+/* One more reference to a page that is in use, and one fewer: without any, the page is free. */
+void ak_session_kv_hold_page(struct ak_session_kv *kv, uint32_t page);
+void ak_session_kv_release_page(struct ak_session_kv *kv, uint32_t page);
+/* Appends n tokens, at most AK_KV_PAGE_TOKENS, whose keys and values `page` begins with; the page
+ * becomes shared. The sequence's last page must be full. */
+void ak_session_kv_share(struct ak_session_kv *kv, int32_t sequence, uint32_t page,
+                         const int32_t *tokens, uint32_t n);
 
 #endif

@@ -32,6 +32,29 @@ ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_prof
     return AKUNU_OK;
 }
 
+ak_status ak_session_create_pool(unsigned n_threads, const char *cpus,
+                                 const struct ak_backend_profile *profile, struct ak_pool **out,
+                                 struct ak_error *error)
+{
+    struct ak_cpus list;
+    *out = NULL;
+    if (cpus)
+        AK_TRY(ak_cpus_parse(cpus, &list, error));
+    AK_TRY(ak_session_choose_threads(n_threads, profile, &n_threads, error));
+    AK_TRY(ak_pool_create(n_threads, out, error));
+    ak_pool_share(*out);
+    if (!cpus) {
+        ak_pool_pin_numa(*out);
+        return AKUNU_OK;
+    }
+    ak_status status = ak_pool_pin(*out, &list, error);
+    if (status != AKUNU_OK) {
+        ak_pool_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 static uint32_t own_context(const struct ak_spec *spec)
 {
     /* an encoder runs a text in one pass */

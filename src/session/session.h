@@ -1,5 +1,5 @@
 /* Session: runs a model. It holds sequences in KV pages, and runs the passes that extend them. Used
- * by generate/, persist/ and api/.
+ * by generate/, persist/, schedule/ and api/.
  *
  * A session belongs to one thread at a time; the model is shared and only read. All memory is
  * allocated at creation, except for the sampled and the hidden table: each is prepared once, when
@@ -66,6 +66,11 @@ struct ak_session {
  * of physical cores. */
 ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_profile *profile,
                                     unsigned *out, struct ak_error *error);
+
+/* Threads that sessions share, as akunu_pool_new makes them; their number as above. */
+ak_status ak_session_create_pool(unsigned n_threads, const char *cpus,
+                                 const struct ak_backend_profile *profile, struct ak_pool **out,
+                                 struct ak_error *error);
 
 /* Fields of `params` that are 0 take their defaults; the values used go to its log. The caller owns
  * *out after success. */

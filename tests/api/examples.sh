@@ -68,6 +68,13 @@ check 1 '' 'batch: .*256' batch "$model" "$long"
 check 1 '' 'batch: /nowhere' batch /nowhere "Once upon"
 check 2 '' 'usage: batch' batch "$model"
 
+check 0 '^Once upon' '' schedule "$model" "Once upon" "The sea" "In the"
+check 0 '^The sea' '' schedule "$model" "Once upon" "The sea" "In the"
+check 1 '' 'schedule: .*no tokens' schedule "$model" "Once upon" ""
+check 1 '' 'schedule: .*256' schedule "$model" "$long"
+check 1 '' 'schedule: /nowhere' schedule /nowhere "Once upon"
+check 2 '' 'usage: schedule' schedule "$model"
+
 check 0 '"role": *"assistant"' '' tools "$model" "Add 1 and 2."
 check 0 '^call add' '' tools "$model" "Add 1 and 2." add
 check 1 '' 'tools: ' tools "$model" "Add 1 and 2." subtract

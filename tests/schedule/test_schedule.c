@@ -1,0 +1,727 @@
+/* The scheduler, step by step, over a backend whose logits depend on every token before them: each
+ * text is the one that is generated alone, whatever else runs. With a clock that follows from what
+ * ran. */
+#include "schedule/schedule.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/fake_backend.h"
+#include "base/random.h"
+#include "generate/generate.h"
+
+enum { CONTEXT = 1024, BATCH = 64, REQUESTS = 24, COMPLETIONS = 3, TOKENS_MAX = 300 };
+
+/* What a completion reported. */
+struct text {
+    akunu_token tokens[TOKENS_MAX];
+    float logprobs[TOKENS_MAX];
+    size_t n, n_prompt, stop_after; /* 0: never */
+    float prompt_logprobs[CONTEXT];
+    bool ended;
+    enum akunu_status status;
+    char message[200];
+    struct akunu_result result;
+    uint64_t ended_as; /* number of the end, over all requests */
+};
+
+struct fixture {
+    struct fake_backend backend;
+    struct ak_model model;
+    struct akunu_session_params params;
+    struct ak_sched_options options;
+    struct ak_sched *sched;
+    struct ak_error error;
+    double now;
+    uint64_t n_ended;
+    struct text texts[REQUESTS][COMPLETIONS];
+};
+
+/* A request as the tests ask for it. */
+struct asked {
+    struct akunu_request request;
+    struct akunu_generation generation;
+    struct akunu_sampling sampling;
+    int32_t ids[CONTEXT];
+};
+
+/* A pass takes a second, and a hundredth for each of its tokens. */
+static double clock_of(void *user)
+{
+    const struct fixture *f = user;
+    const struct ak_session *s = f->sched ? ak_sched_session(f->sched) : NULL;
+    return f->now + (s ? (double)s->n_passes + 0.01 * (double)s->n_tokens : 0.0);
+}
+
+static struct fixture *fixture_new(void)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    ck_assert_ptr_nonnull(f);
+    f->backend.base.ops = &fake_ops;
+    f->model.backend = &f->backend.base;
+    f->model.spec.config = (struct ak_spec_config){
+        .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .vocab_size = FAKE_VOCAB, .context = CONTEXT
+    };
+    f->params = (struct akunu_session_params){ .size = sizeof f->params,
+                                               .context = CONTEXT,
+                                               .batch = BATCH,
+                                               .max_sequences = 4,
+                                               .n_threads = 1,
+                                               .k_type = AKUNU_KV_F32,
+                                               .v_type = AKUNU_KV_F32 };
+    f->options = (struct ak_sched_options){
+        .max_waiting = REQUESTS, .max_pass_ratio = 4.0, .clock = clock_of, .clock_user = f
+    };
+    return f;
+}
+
+static void start(struct fixture *f)
+{
+    ck_assert_msg(ak_sched_create(&f->model, &f->params, &f->options, &f->sched, &f->error) ==
+                      AKUNU_OK,
+                  "%s", f->error.message);
+}
+
+static void fixture_free(struct fixture *f)
+{
+    ak_sched_free(f->sched);
+    ck_assert_uint_eq(f->backend.allocated, 0);
+    ck_assert_int_eq(f->backend.n_prepared, 0);
+    free(f);
+}
+
+/* The user of request `number` is its first text. */
+static bool on_event(const struct akunu_request_event *event, void *user)
+{
+    struct text *text = (struct text *)user + event->index;
+    ck_assert_uint_eq(event->size, sizeof *event);
+    ck_assert(!text->ended);
+    switch (event->kind) {
+    case AKUNU_REQUEST_PROMPT:
+        ck_assert_uint_eq(event->prompt_index, text->n_prompt);
+        text->prompt_logprobs[text->n_prompt++] = event->logprob;
+        return true;
+    case AKUNU_REQUEST_TOKEN:
+        ck_assert_uint_lt(text->n, TOKENS_MAX);
+        text->logprobs[text->n] = event->logprob;
+        text->tokens[text->n++] = event->token;
+        return text->n != text->stop_after;
+    case AKUNU_REQUEST_END: break;
+    }
+    text->ended = true;
+    text->status = event->status;
+    text->result = *event->result;
+    snprintf(text->message, sizeof text->message, "%s", event->message);
+    return true;
+}
+
+/* Text `text` from token `at` on; texts 0 to 3 begin with the same 150 tokens. */
+static int32_t id(int text, uint32_t at)
+{
+    return (int32_t)(fake_mix((uint64_t)(text < 4 && at < 150 ? 100 : text) + 5, at) % FAKE_VOCAB);
+}
+
+static void ask(struct asked *a, struct text *texts, int text, uint32_t n_ids, int64_t max_tokens)
+{
+    *a = (struct asked){ 0 };
+    a->sampling = (struct akunu_sampling){ .size = sizeof a->sampling,
+                                           .top_p = 1.0f,
+                                           .repeat_penalty = 1.0f,
+                                           .typical_p = 1.0f,
+                                           .top_n_sigma = -1.0f,
+                                           .dynatemp_exponent = 1.0f,
+                                           .dry_base = 1.75f,
+                                           .adaptive_target = -1.0f,
+                                           .mirostat_tau = 5.0f,
+                                           .mirostat_eta = 0.1f,
+                                           .xtc_threshold = 0.1f,
+                                           .seed = 7 };
+    a->generation =
+        (struct akunu_generation){ .size = sizeof a->generation, .max_tokens = max_tokens };
+    for (uint32_t i = 0; i < n_ids; i++)
+        a->ids[i] = id(text, i);
+    a->request = (struct akunu_request){
+        .size = sizeof a->request, .n_ids = n_ids, .n = 1, .on_event = on_event, .user = texts
+    };
+}
+
+static ak_status submit(struct fixture *f, struct asked *a, uint64_t *id)
+{
+    a->request.ids = a->ids;
+    a->generation.sampling = &a->sampling;
+    a->request.generation = &a->generation;
+    ak_status status = ak_sched_submit(f->sched, &a->request, id, &f->error);
+    memset(a->ids, 0, sizeof a->ids); /* it has copies */
+    return status;
+}
+
+static void submit_ok(struct fixture *f, struct asked *a, uint64_t *id)
+{
+    ck_assert_msg(submit(f, a, id) == AKUNU_OK, "%s", f->error.message);
+}
+
+static void run_all(struct fixture *f)
+{
+    for (int i = 0; ak_sched_step(f->sched); i++)
+        ck_assert_int_lt(i, 100000);
+}
+
+/* ---- As if alone -------------------------------------------------------- */
+static bool record_alone(akunu_token token, const char *text, size_t n_bytes, void *user)
+{
+    struct text *alone = user;
+    (void)text, (void)n_bytes;
+    alone->tokens[alone->n++] = token;
+    return alone->n != alone->stop_after;
+}
+
+static void record_logprob(akunu_token token, float logprob, const struct akunu_logprob *top,
+                           size_t n_top, void *user)
+{
+    struct text *alone = user;
+    (void)token, (void)top, (void)n_top;
+    alone->logprobs[alone->n] = logprob;
+}
+
+/* Generates what the completion of a request should be, in a session of its own. */
+static void generate_alone(struct fixture *f, const struct asked *a, const int32_t *ids,
+                           size_t completion, struct text *alone)
+{
+    struct ak_session *session;
+    struct akunu_generation generation = a->generation;
+    struct akunu_sampling sampling = a->sampling;
+    struct ak_gen_request request = { .ids = ids,
+                                      .n_ids = a->request.n_ids,
+                                      .generation = &generation,
+                                      .on_piece = record_alone,
+                                      .user = alone };
+    sampling.seed += completion;
+    generation.sampling = &sampling;
+    generation.speculation = AKUNU_SPECULATION_NONE;
+    generation.on_logprobs = record_logprob; /* the backend does not sample then */
+    ck_assert_int_eq(ak_session_create(&f->model, &f->params, &session, &f->error), AKUNU_OK);
+    ck_assert_int_eq(ak_session_sequence_new(session, &request.sequence, &f->error), AKUNU_OK);
+    request.session = session;
+    ck_assert_msg(ak_gen_run(&request, &alone->result, &f->error) == AKUNU_OK, "%s",
+                  f->error.message);
+    ak_session_free(session);
+}
+
+static void check_alone(struct fixture *f, const struct asked *a, int text, struct text *got)
+{
+    int32_t ids[CONTEXT];
+    for (uint32_t i = 0; i < a->request.n_ids; i++)
+        ids[i] = id(text, i);
+    for (size_t completion = 0; completion < a->request.n; completion++, got++) {
+        static struct text alone;
+        alone = (struct text){ .stop_after = got->stop_after };
+        generate_alone(f, a, ids, completion, &alone);
+        ck_assert_msg(got->ended && got->status == AKUNU_OK, "%s", got->message);
+        ck_assert_uint_eq(got->n, alone.n);
+        ck_assert_mem_eq(got->tokens, alone.tokens, alone.n * sizeof *alone.tokens);
+        if (a->request.logprobs)
+            ck_assert_mem_eq(got->logprobs, alone.logprobs, alone.n * sizeof *alone.logprobs);
+        ck_assert_int_eq(got->result.stop, alone.result.stop);
+        ck_assert_uint_eq(got->result.n_generated, alone.result.n_generated);
+        ck_assert_uint_eq(got->result.n_prompt + got->result.n_kept, alone.result.n_prompt);
+    }
+}
+
+static void ask_at_random(struct asked *a, struct fixture *f, int number, struct ak_random *random)
+{
+    uint32_t bits = (uint32_t)(ak_random_bits(random) >> 32), mode = bits >> 4 & 3;
+    ask(a, f->texts[number], number % 8, 1 + bits % (bits & 8 ? 400 : 160), bits >> 8 & 63);
+    a->request.client = bits >> 14 & 3;
+    a->request.n = 1 + (bits >> 16 & 3) % COMPLETIONS;
+    a->request.logprobs = bits >> 18 & 1;
+    a->sampling.temperature = mode == 0 ? 0.0f : 0.9f;
+    a->sampling.top_k = mode == 1 ? 40 : 0;
+    a->sampling.repeat_penalty = mode == 2 ? 1.3f : 1.0f;
+    f->texts[number][a->request.n - 1].stop_after = bits >> 20 & 1 ? 9 : 0;
+}
+
+/* Random requests come at random times; rounds differ in pages, sequences and the cache. */
+START_TEST(as_if_alone)
+{
+    static struct asked asked[REQUESTS], copies[REQUESTS];
+    struct fixture *f = fixture_new();
+    struct ak_random random;
+    ak_random_seed(&random, (uint64_t)_i);
+    f->params.max_sequences = 1 + (uint32_t)_i % 5;
+    f->params.context = _i % 3 == 0 ? CONTEXT : 470;
+    f->params.n_threads = 1 + (unsigned)_i % 2;
+    f->options.no_prefix_cache = _i % 4 == 3;
+    start(f);
+    for (int i = 0; i < REQUESTS; i++) {
+        ask_at_random(&asked[i], f, i, &random);
+        copies[i] = asked[i];
+        submit_ok(f, &asked[i], NULL);
+        for (uint64_t steps = ak_random_bits(&random) % 20; steps > 0; steps--)
+            ak_sched_step(f->sched);
+    }
+    run_all(f);
+    for (int i = 0; i < REQUESTS; i++)
+        check_alone(f, &copies[i], i % 8, f->texts[i]);
+    struct akunu_scheduler_stats stats;
+    ak_sched_get_stats(f->sched, &stats);
+    ck_assert_uint_eq(stats.n_requests, REQUESTS);
+    ck_assert_uint_eq(stats.n_running + stats.n_waiting, 0);
+    ck_assert_uint_eq(stats.n_used_pages, 0);
+    ck_assert(f->options.no_prefix_cache == (stats.n_cached_tokens == 0));
+    fixture_free(f);
+}
+END_TEST
+
+/* Two long texts in a context for little more than one: the younger one makes way, and both are
+ * as if alone. */
+START_TEST(preempted)
+{
+    static struct asked a[2], copies[2];
+    struct fixture *f = fixture_new();
+    f->params.context = 320;
+    f->params.max_sequences = 2;
+    start(f);
+    for (int i = 0; i < 2; i++) {
+        ask(&a[i], f->texts[i], i + 4, 100, 200);
+        copies[i] = a[i];
+        submit_ok(f, &a[i], NULL);
+    }
+    run_all(f);
+    struct akunu_scheduler_stats stats;
+    ak_sched_get_stats(f->sched, &stats);
+    ck_assert_uint_gt(stats.n_preempted, 0);
+    for (int i = 0; i < 2; i++)
+        check_alone(f, &copies[i], i + 4, f->texts[i]);
+    fixture_free(f);
+}
+END_TEST
+
+/* One sequence whose last page the cache holds too, in a full context. */
+START_TEST(full_context)
+{
+    static struct asked a, copy;
+    struct fixture *f = fixture_new();
+    f->params.context = 256;
+    f->params.max_sequences = 1;
+    start(f);
+    for (int i = 0; i < 2; i++) {
+        ask(&a, f->texts[i], 5, 230, -1);
+        copy = a;
+        submit_ok(f, &a, NULL);
+        run_all(f);
+        check_alone(f, &copy, 5, f->texts[i]);
+        ck_assert_int_eq(f->texts[i][0].result.stop, AKUNU_STOP_CONTEXT);
+    }
+    ck_assert_uint_eq(f->texts[1][0].result.n_kept, 229);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Prefix cache ------------------------------------------------------- */
+START_TEST(prefix_is_kept)
+{
+    static struct asked a, copy;
+    struct fixture *f = fixture_new();
+    start(f);
+    static const struct {
+        int text;
+        uint32_t n_ids, n_kept;
+    } rounds[] = { { 0, 200, 0 }, { 0, 200, 199 }, { 1, 180, 150 }, { 6, 90, 0 }, { 0, 64, 63 } };
+    for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
+        ask(&a, f->texts[i], rounds[i].text, rounds[i].n_ids, 5);
+        copy = a;
+        submit_ok(f, &a, NULL);
+        run_all(f);
+        ck_assert_uint_eq(f->texts[i][0].result.n_kept, rounds[i].n_kept);
+        check_alone(f, &copy, rounds[i].text, f->texts[i]);
+    }
+    fixture_free(f);
+}
+END_TEST
+
+/* Completions run their prompt once, and so do requests side by side. */
+START_TEST(prompt_runs_once)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    start(f);
+    ask(&a, f->texts[0], 0, 200, 4);
+    a.request.n = 3;
+    submit_ok(f, &a, NULL);
+    run_all(f);
+    ck_assert_uint_eq(f->texts[0][1].result.n_prompt, 1);
+    ck_assert_uint_eq(f->texts[0][2].result.n_prompt, 1);
+    for (int i = 1; i < 4; i++) {
+        ask(&a, f->texts[i], 7, 300, 4);
+        submit_ok(f, &a, NULL);
+    }
+    run_all(f);
+    uint64_t n = 0;
+    for (int i = 1; i < 4; i++)
+        n += f->texts[i][0].result.n_prompt;
+    ck_assert_uint_le(n, 300 + 2 * 64);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Passes ------------------------------------------------------------- */
+/* While texts grow, a pass takes at most four times as long as without a prompt. */
+START_TEST(passes_stay_short)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    f->params.batch = 900;
+    f->params.context = 4096;
+    start(f);
+    const struct ak_session *s = ak_sched_session(f->sched);
+    for (int i = 0; i < 3; i++) {
+        ask(&a, f->texts[i], 4 + i, 20, 250);
+        submit_ok(f, &a, NULL);
+    }
+    for (int i = 0; i < 20; i++)
+        ak_sched_step(f->sched);
+    ask(&a, f->texts[3], 8, 1000, 4);
+    submit_ok(f, &a, NULL);
+    uint64_t largest = 0, passes = 0;
+    while (!f->texts[3][0].ended) {
+        uint64_t before = s->n_tokens;
+        ck_assert(ak_sched_step(f->sched));
+        largest = s->n_tokens - before > largest ? s->n_tokens - before : largest;
+        passes++;
+    }
+    /* a pass of 3 takes 1.03 s: 4.12 s are 312 tokens beside what a pass itself costs */
+    ck_assert_uint_le(largest, 320);
+    ck_assert_uint_le(passes, 12);
+    ck_assert(!f->texts[0][0].ended);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Queue -------------------------------------------------------------- */
+static bool on_order(const struct akunu_request_event *event, void *user)
+{
+    char **at = user;
+    if (event->kind == AKUNU_REQUEST_END)
+        *(*at)++ = (char)('0' + event->request);
+    return true;
+}
+
+START_TEST(clients_take_turns)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    char order[16] = "", *at = order;
+    f->params.max_sequences = 1;
+    start(f);
+    for (int i = 0; i < 6; i++) { /* 1 to 4 of one client, 5 of another, 6 of a third */
+        ask(&a, NULL, i, 10, 2);
+        a.request.client = i < 4 ? 1 : (uint64_t)i;
+        a.request.on_event = on_order;
+        a.request.user = &at;
+        submit_ok(f, &a, NULL);
+    }
+    run_all(f);
+    ck_assert_str_eq(order, "156234");
+    fixture_free(f);
+}
+END_TEST
+
+START_TEST(queue_is_bounded)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    f->params.max_sequences = 1;
+    f->options.max_waiting = 2;
+    start(f);
+    for (int i = 0; i < 3; i++) {
+        ask(&a, f->texts[i], i, 10, 50);
+        submit_ok(f, &a, NULL);
+        ak_sched_step(f->sched); /* the first one starts */
+    }
+    ask(&a, f->texts[3], 3, 10, 2);
+    ck_assert_int_eq(submit(f, &a, NULL), AKUNU_ERROR_BUSY);
+    ck_assert_str_eq(f->error.message, "2 requests wait already, as many as may");
+    run_all(f);
+    ask(&a, f->texts[3], 3, 10, 2);
+    submit_ok(f, &a, NULL);
+    run_all(f);
+    ck_assert(f->texts[3][0].ended);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Ends --------------------------------------------------------------- */
+static void check_cancelled(const struct text *text, const char *message)
+{
+    ck_assert(text->ended);
+    ck_assert_int_eq(text->status, AKUNU_ERROR_CANCELLED);
+    ck_assert_str_eq(text->message, message);
+}
+
+/* In the queue, in the prompt, in the text; by another completion's callback it is not. */
+START_TEST(cancelled)
+{
+    static struct asked a, copy;
+    struct fixture *f = fixture_new();
+    uint64_t ids[4];
+    f->params.max_sequences = 2;
+    start(f);
+    ask(&a, f->texts[0], 4, 20, 100);
+    copy = a;
+    submit_ok(f, &a, &ids[0]);
+    ask(&a, f->texts[1], 5, 10, 100);
+    submit_ok(f, &a, &ids[1]);
+    for (int i = 0; i < 6; i++)
+        ak_sched_step(f->sched);
+    ask(&a, f->texts[2], 6, 400, 100);
+    submit_ok(f, &a, &ids[2]);
+    ak_sched_step(f->sched);
+    ak_sched_cancel(f->sched, ids[2]);
+    ak_sched_step(f->sched);
+    check_cancelled(f->texts[2], "cancelled after 0 tokens");
+    size_t n = f->texts[1][0].n;
+    ck_assert_uint_gt(n, 0);
+    ak_sched_cancel(f->sched, ids[1]);
+    ask(&a, f->texts[3], 7, 400, 100);
+    submit_ok(f, &a, &ids[3]);
+    ak_sched_step(f->sched);
+    ck_assert_uint_eq(f->texts[1][0].n, n);
+    ck_assert_int_eq(f->texts[1][0].status, AKUNU_ERROR_CANCELLED);
+    ck_assert_uint_eq(f->texts[3][0].n, 0);
+    ak_sched_cancel(f->sched, ids[3]);
+    ak_sched_cancel(f->sched, 99);
+    run_all(f);
+    check_cancelled(f->texts[3], "cancelled after 0 tokens");
+    check_alone(f, &copy, 4, f->texts[0]);
+    struct akunu_scheduler_stats stats;
+    ak_sched_get_stats(f->sched, &stats);
+    ck_assert_uint_eq(stats.n_cancelled, 3);
+    fixture_free(f);
+}
+END_TEST
+
+START_TEST(late)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    f->params.max_sequences = 1;
+    start(f);
+    ask(&a, f->texts[0], 4, 20, 250);
+    a.request.timeout = 30.0;
+    submit_ok(f, &a, NULL);
+    ask(&a, f->texts[1], 5, 20, 3);
+    a.request.timeout = 20.0;
+    submit_ok(f, &a, NULL);
+    run_all(f);
+    ck_assert_uint_gt(f->texts[0][0].n, 20);
+    ck_assert_uint_lt(f->texts[0][0].n, 40);
+    ck_assert(strstr(f->texts[0][0].message, "the time-out of 30 s passed after") != NULL);
+    check_cancelled(f->texts[1], "the time-out of 20 s passed after 0 tokens");
+    fixture_free(f);
+}
+END_TEST
+
+/* A paused request makes way for others, and goes on where it was. */
+START_TEST(paused)
+{
+    static struct asked a[2], copies[2];
+    struct fixture *f = fixture_new();
+    uint64_t first;
+    f->params.max_sequences = 1;
+    start(f);
+    for (int i = 0; i < 2; i++) {
+        ask(&a[i], f->texts[i], 4 + i, 100, 60);
+        copies[i] = a[i];
+        submit_ok(f, &a[i], i == 0 ? &first : NULL);
+    }
+    for (int i = 0; i < 10; i++)
+        ak_sched_step(f->sched);
+    size_t n = f->texts[0][0].n;
+    ak_sched_pause(f->sched, first, true);
+    run_all(f);
+    ck_assert_uint_eq(f->texts[0][0].n, n);
+    ck_assert(f->texts[1][0].ended);
+    ak_sched_pause(f->sched, first, false);
+    run_all(f);
+    for (int i = 0; i < 2; i++)
+        check_alone(f, &copies[i], 4 + i, f->texts[i]);
+    fixture_free(f);
+}
+END_TEST
+
+/* What runs when the scheduler is freed ends, and so does what waits. */
+START_TEST(freed)
+{
+    static struct asked a;
+    static struct text texts[3][COMPLETIONS];
+    struct fixture *f = fixture_new();
+    memset(texts, 0, sizeof texts);
+    f->params.max_sequences = 1;
+    start(f);
+    for (int i = 0; i < 3; i++) {
+        ask(&a, texts[i], i, 10, 50);
+        a.request.n = 2;
+        submit_ok(f, &a, NULL);
+        if (i < 2)
+            ak_sched_step(f->sched);
+    }
+    ak_sched_free(f->sched);
+    f->sched = NULL;
+    for (int i = 0; i < 3; i++)
+        for (int completion = 0; completion < 2; completion++)
+            check_cancelled(&texts[i][completion], "the scheduler was freed");
+    fixture_free(f);
+}
+END_TEST
+
+/* A device that fails ends the requests of the pass, and no others. */
+START_TEST(lost_pass)
+{
+    static struct asked a, copy;
+    struct fixture *f = fixture_new();
+    f->params.max_sequences = 1;
+    start(f);
+    for (int i = 0; i < 2; i++) {
+        ask(&a, f->texts[i], i, 10, 20);
+        copy = a;
+        submit_ok(f, &a, NULL);
+    }
+    ak_sched_step(f->sched);
+    f->backend.lose_pass = true;
+    ak_sched_step(f->sched);
+    f->backend.lose_pass = false;
+    ck_assert_int_eq(f->texts[0][0].status, AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_str_eq(f->texts[0][0].message, "the device is lost");
+    run_all(f);
+    check_alone(f, &copy, 1, f->texts[1]);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Prompts ------------------------------------------------------------ */
+static float logprob_of(const int32_t *ids, uint32_t n)
+{
+    double sum = 0.0;
+    for (uint32_t v = 0; v < FAKE_VOCAB; v++)
+        sum += exp((double)fake_logit(ids, n, v));
+    return (float)((double)fake_logit(ids, n, (uint32_t)ids[n]) - log(sum));
+}
+
+/* Also of a prompt that the cache has, and if the request is preempted in it. */
+START_TEST(prompt_logprobs)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    f->params.context = 420;
+    f->params.max_sequences = 2;
+    start(f);
+    for (int i = 0; i < 3; i++) {
+        if (i == 2) {
+            ask(&a, f->texts[3], 4, 130, 160);
+            submit_ok(f, &a, NULL);
+            for (int k = 0; k < 100; k++)
+                ak_sched_step(f->sched);
+        }
+        ask(&a, f->texts[i], 5, 200, i == 0 ? 0 : 3);
+        a.request.prompt_logprobs = true;
+        submit_ok(f, &a, NULL);
+        run_all(f);
+        ck_assert_int_eq(f->texts[i][0].status, AKUNU_OK);
+        ck_assert_uint_eq(f->texts[i][0].n_prompt, 200);
+        ck_assert_uint_eq(f->texts[i][0].result.n_generated, i == 0 ? 0 : 3);
+        ck_assert(isnan(f->texts[i][0].prompt_logprobs[0]));
+        int32_t ids[200];
+        for (uint32_t at = 0; at < 200; at++)
+            ids[at] = id(5, at);
+        for (uint32_t at = 1; at < 200; at++)
+            ck_assert_float_eq_tol(f->texts[i][0].prompt_logprobs[at], logprob_of(ids, at), 1e-5f);
+    }
+    ck_assert_int_eq(f->texts[0][0].result.stop, AKUNU_STOP_LENGTH);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Refusals ----------------------------------------------------------- */
+static void refuses(struct fixture *f, struct asked *a, enum akunu_status status,
+                    const char *message)
+{
+    f->error = (struct ak_error){ 0 };
+    a->request.ids = a->request.ids ? a->ids : NULL;
+    a->generation.sampling = &a->sampling;
+    a->request.generation = &a->generation;
+    ck_assert_int_eq(ak_sched_submit(f->sched, &a->request, NULL, &f->error), status);
+    ck_assert_str_eq(f->error.message, message);
+    ask(a, f->texts[0], 0, 10, 5);
+    a->request.ids = a->ids;
+}
+
+START_TEST(refusals)
+{
+    static struct asked a;
+    static const char *const stops[] = { "" };
+    struct fixture *f = fixture_new();
+    start(f);
+    ask(&a, f->texts[0], 0, 10, 5);
+    refuses(f, &a, AKUNU_ERROR_ARGUMENT, "the prompt has no tokens");
+    a.request.n_ids = CONTEXT + 1;
+    refuses(f, &a, AKUNU_ERROR_CONTEXT,
+            "the prompt is too long: it has 1025 tokens, and the context holds 1024");
+    a.ids[3] = FAKE_VOCAB;
+    refuses(f, &a, AKUNU_ERROR_ARGUMENT, "token 3 is 97, and the vocabulary has 97");
+    a.request.n = 0;
+    refuses(f, &a, AKUNU_ERROR_ARGUMENT, "0 completions: 1 to 1024 are possible");
+    a.request.timeout = -1.0;
+    refuses(f, &a, AKUNU_ERROR_ARGUMENT, "the time-out is -1 seconds: 0 or more are expected");
+    a.request.on_event = NULL;
+    refuses(f, &a, AKUNU_ERROR_ARGUMENT, "the request has no callback for its events");
+    a.generation.speculation = AKUNU_SPECULATION_NGRAM;
+    refuses(f, &a, AKUNU_ERROR_UNSUPPORTED,
+            "a scheduler runs no speculation, and a kind of it was asked for");
+    a.generation.on_logprobs = record_logprob;
+    refuses(f, &a, AKUNU_ERROR_UNSUPPORTED,
+            "a scheduler calls neither on_logprobs nor on_logits: its events have the "
+            "log-probabilities");
+    a.generation.n_stops = 1;
+    refuses(f, &a, AKUNU_ERROR_ARGUMENT, "1 stop sequences: at most 64 are expected");
+    a.generation.n_stops = 1;
+    a.generation.stops = stops;
+    refuses(f, &a, AKUNU_ERROR_ARGUMENT, "stop sequence 1 has 0 bytes: 1 to 1024 are expected");
+    ck_assert(!ak_sched_step(f->sched));
+    fixture_free(f);
+    f = fixture_new();
+    f->params.batch = 8;
+    f->params.max_sequences = 9;
+    ck_assert_int_eq(ak_sched_create(&f->model, &f->params, &f->options, &f->sched, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(f->error.message, "max_sequences is 9, and a pass has at most 8 tokens");
+    fixture_free(f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("schedule");
+    TCase *tcase = tcase_create("schedule");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, as_if_alone, 0, 24);
+    tcase_add_test(tcase, preempted);
+    tcase_add_test(tcase, full_context);
+    tcase_add_test(tcase, prefix_is_kept);
+    tcase_add_test(tcase, prompt_runs_once);
+    tcase_add_test(tcase, passes_stay_short);
+    tcase_add_test(tcase, clients_take_turns);
+    tcase_add_test(tcase, queue_is_bounded);
+    tcase_add_test(tcase, cancelled);
+    tcase_add_test(tcase, late);
+    tcase_add_test(tcase, paused);
+    tcase_add_test(tcase, freed);
+    tcase_add_test(tcase, lost_pass);
+    tcase_add_test(tcase, prompt_logprobs);
+    tcase_add_test(tcase, refusals);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
