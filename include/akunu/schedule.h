@@ -5,6 +5,7 @@
 #define AKUNU_SCHEDULE_H
 
 #include "akunu/core.h"
+#include "akunu/files.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,6 +80,10 @@ struct akunu_scheduler_params {
      * passes without (4). At least 1. */
     double max_pass_ratio;
     bool no_prefix_cache; /* false; true: no prompt reuses the pages of earlier texts */
+    /* Where texts are kept, and found again by a later scheduler: after 30 seconds without work,
+     * and when this one is freed. NULL: nowhere. AKUNU_ERROR_UNSUPPORTED as in akunu_sequence_save
+     */
+    const struct akunu_prompt_cache *prompts;
 };
 AKUNU_API void akunu_scheduler_params_default(struct akunu_scheduler_params *params, size_t size);
 

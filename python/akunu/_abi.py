@@ -523,6 +523,7 @@ class akunu_scheduler_params(Structure):
     max_waiting: int
     max_pass_ratio: float
     no_prefix_cache: bool
+    prompts: Any
 
 
 class akunu_scheduler_stats(Structure):
@@ -1023,6 +1024,7 @@ akunu_scheduler_params._fields_ = [
     ("max_waiting", c_uint32),
     ("max_pass_ratio", c_double),
     ("no_prefix_cache", c_bool),
+    ("prompts", POINTER(akunu_prompt_cache)),
 ]
 
 akunu_scheduler_stats._fields_ = [

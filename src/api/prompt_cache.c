@@ -49,7 +49,7 @@ enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_se
         ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                 "the ids, or where the number of restored tokens goes, are NULL");
     else if (s && ak_api_copy_in(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
-        ak_prompt_cache_restore(s, sequence, ids, n_ids, &own, n_restored, &error);
+        ak_prompt_cache_restore(s, sequence, ids, n_ids, 0, &own, n_restored, &error);
     return ak_api_end(session, s, &error);
 }
 

@@ -36,9 +36,13 @@ static ak_status create(const struct akunu_model *model,
     if (!(p.max_pass_ratio >= 1.0))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_pass_ratio is %g: 1 or more is expected",
                        p.max_pass_ratio);
+    struct akunu_prompt_cache prompts;
+    akunu_prompt_cache_default(&prompts, sizeof prompts);
+    AK_TRY(ak_api_copy_in(&prompts, sizeof prompts, p.prompts, "akunu_prompt_cache", error));
     struct ak_sched_options options = { .max_waiting = p.max_waiting,
                                         .max_pass_ratio = p.max_pass_ratio,
-                                        .no_prefix_cache = p.no_prefix_cache };
+                                        .no_prefix_cache = p.no_prefix_cache,
+                                        .prompts = p.prompts ? &prompts : NULL };
     AK_TRY(ak_sched_create(model->inner, &session, &options, out, error));
     return ak_sched_start(*out, error);
 }

@@ -295,8 +295,9 @@ static void discard_file(const struct ak_session *s, const struct akunu_prompt_c
 }
 
 ak_status ak_prompt_cache_restore(struct ak_session *s, int32_t sequence, const int32_t *ids,
-                                  size_t n_ids, const struct akunu_prompt_cache *cache,
-                                  size_t *n_restored, struct ak_error *error)
+                                  size_t n_ids, size_t n_min,
+                                  const struct akunu_prompt_cache *cache, size_t *n_restored,
+                                  struct ak_error *error)
 {
     struct ak_save_file best;
     uint32_t common = 0;
@@ -307,7 +308,7 @@ ak_status ak_prompt_cache_restore(struct ak_session *s, int32_t sequence, const 
         return AKUNU_OK;
     if (!open_best(s, cache, ids, n_ids - 1, true, &best, &common))
         return AKUNU_OK;
-    if (common > 0 && has_capacity(s, sequence, common)) {
+    if (common > 0 && common >= n_min && has_capacity(s, sequence, common)) {
         if (ak_save_read(&best, s, sequence, common, &why)) {
             *n_restored = common;
             touch_file(best.fd);

@@ -1,5 +1,6 @@
 /* Saved sequences: tokens, keys and values of a text in a file, so that a later session need not
- * run the text again. Also the prompt cache on top of them. Used by api/prompt_cache.c.
+ * run the text again. Also the prompt cache on top of them. Used by api/prompt_cache.c and
+ * schedule/kept.c.
  *
  * After the header (store/store.h) come the tokens as int32, at the next multiple of 64 bytes the
  * 128-bit hash of each page, and at the next multiple of 4096 the pages of the KV pool, unchanged.
@@ -58,10 +59,12 @@ uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n);
  * instead of computing them, bit for bit the same. */
 
 /* As akunu_sequence_restore and akunu_sequence_keep; all fields of `cache` are set. If a file
- * cannot be used, the prompt is run instead and the log has one line. */
+ * cannot be used, the prompt is run instead and the log has one line. Fewer than n_min tokens are
+ * not restored. */
 ak_status ak_prompt_cache_restore(struct ak_session *s, int32_t sequence, const int32_t *ids,
-                                  size_t n_ids, const struct akunu_prompt_cache *cache,
-                                  size_t *n_restored, struct ak_error *error);
+                                  size_t n_ids, size_t n_min,
+                                  const struct akunu_prompt_cache *cache, size_t *n_restored,
+                                  struct ak_error *error);
 ak_status ak_prompt_cache_keep(struct ak_session *s, int32_t sequence, size_t n_tokens,
                                const struct akunu_prompt_cache *cache, struct ak_error *error);
 

@@ -47,6 +47,7 @@ struct ak_sched_task {
     uint32_t n_ids, capacity;
     bool has_sampled; /* at least one token of the text is sampled */
     bool has_ended;
+    bool was_looked_up; /* on disk */
     /* log-probabilities of the prompt: scratch, and how many tokens were reported */
     struct ak_sample_logprobs prompt_logprobs;
     uint32_t n_reported;
@@ -70,6 +71,9 @@ struct ak_sched {
     struct ak_sched_options options;
     struct ak_sched_tree tree;
     bool has_tree;
+    struct akunu_prompt_cache prompts; /* with the strings below */
+    char *prompt_dir, *prompt_file;
+    bool has_prompts;
 
     /* of the owner */
     struct ak_sched_task *queue;    /* tasks that wait, in their order */
@@ -160,6 +164,14 @@ bool ak_sched_preempt(struct ak_sched *s);
 void ak_sched_stop_running(struct ak_sched *s, struct ak_sched_task *t);
 /* Takes more of a running task's text from the tree, if the tree has got it meanwhile. */
 void ak_sched_share_prefix(struct ak_sched *s, struct ak_sched_task *t);
+
+/* ---- Texts on disk: kept.c ---------------------------------------------- */
+/* Copies where texts are kept; `prompts` NULL: nowhere. */
+ak_status ak_sched_open_prompts(struct ak_sched *s, const struct akunu_prompt_cache *prompts,
+                                struct ak_error *error);
+void ak_sched_close_prompts(struct ak_sched *s);
+/* Reads the beginning of a task's text from disk, once, if it has much more than the tree gave. */
+void ak_sched_restore_prefix(struct ak_sched *s, struct ak_sched_task *t);
 
 /* ---- Pass: pass.c ------------------------------------------------------- */
 /* Chooses the tokens of the next pass: s->pass, and n_run and first of each task. 0: none. */

@@ -1,5 +1,6 @@
 libak_la_SOURCES += \
 	src/schedule/internal.h \
+	src/schedule/kept.c \
 	src/schedule/pages.c \
 	src/schedule/pass.c \
 	src/schedule/prefix_tree.c \

@@ -125,6 +125,7 @@ static bool start_task(struct ak_sched *s, struct ak_sched_task *t)
     t->completion.sequence = t->sequence;
     uint64_t n_kept = t->result.n_kept;
     ak_sched_share_prefix(s, t);
+    ak_sched_restore_prefix(s, t);
     if (!has_pages(s, t)) {
         t->result.n_kept = n_kept;
         free_sequence(s, t);

@@ -11,7 +11,8 @@ struct ak_sched_node {
     struct ak_sched_node *parent, *children, *sibling;
     struct ak_sched_node *newer, *older;
     uint32_t page;
-    uint32_t n; /* tokens; fewer than AK_KV_PAGE_TOKENS only in a leaf */
+    uint32_t n;     /* tokens; fewer than AK_KV_PAGE_TOKENS only in a leaf */
+    bool was_given; /* by ak_sched_tree_give, as the end of a text */
     int32_t ids[AK_KV_PAGE_TOKENS];
 };
 
@@ -145,6 +146,7 @@ static struct ak_sched_node *add_page(struct ak_sched_tree *t, struct ak_sched_n
     ak_session_kv_hold_page(t->kv, page);
     node->page = page;
     node->n = n;
+    node->was_given = false;
     memcpy(node->ids, ids, n * sizeof *ids);
     return node;
 }
@@ -164,6 +166,44 @@ void ak_sched_tree_add(struct ak_sched_tree *t, int32_t sequence, bool partial)
         last = node;
     }
     touch(t, last);
+}
+
+/* ---- Giving ------------------------------------------------------------- */
+static uint32_t count_tokens(const struct ak_sched_node *node)
+{
+    uint32_t n = 0;
+    for (; node; node = node->parent)
+        n += node->n;
+    return n;
+}
+
+/* Shares the pages of a text from its first node on. */
+static void share_text(struct ak_sched_tree *t, const struct ak_sched_node *last, int32_t sequence)
+{
+    uint32_t depth = 0;
+    for (const struct ak_sched_node *node = last; node; node = node->parent)
+        depth++;
+    while (depth > 0) {
+        const struct ak_sched_node *node = last;
+        depth--;
+        for (uint32_t i = 0; i < depth; i++)
+            node = node->parent;
+        ak_session_kv_share(t->kv, sequence, node->page, node->ids, node->n);
+    }
+}
+
+bool ak_sched_tree_give(struct ak_sched_tree *t, int32_t sequence, uint32_t n_min)
+{
+    for (struct ak_sched_node *node = t->oldest; node; node = node->newer) {
+        if (node->children || node->was_given)
+            continue;
+        node->was_given = true;
+        if (count_tokens(node) < n_min)
+            continue;
+        share_text(t, node, sequence);
+        return true;
+    }
+    return false;
 }
 
 /* ---- Eviction ----------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Prefix cache: a radix tree over KV pages. A node is a page and the tokens whose keys and values
  * it holds, so the path to a node spells a text. A prompt with the same beginning shares the pages
- * instead of computing them. Used by schedule/pages.c and schedule/run.c.
+ * instead of computing them. Used by schedule/pages.c, schedule/run.c
+ * and schedule/kept.c.
  *
  * The tree holds a reference to each of its pages. A page that nothing else holds can be evicted.
  * Not for models with recurrent state, which pages do not have. */
@@ -34,6 +35,10 @@ void ak_sched_tree_add(struct ak_sched_tree *t, int32_t sequence, bool partial);
 /* Frees the page that was not used for the longest time and that no sequence holds. False: there is
  * none. */
 bool ak_sched_tree_evict(struct ak_sched_tree *t);
+
+/* Fills an empty sequence with a text that no other continues and that was not given before; false:
+ * there is none of n_min tokens or more. */
+bool ak_sched_tree_give(struct ak_sched_tree *t, int32_t sequence, uint32_t n_min);
 
 /* Pages that ak_sched_tree_evict can free, one after the other. */
 uint32_t ak_sched_tree_count_evictable(const struct ak_sched_tree *t);

@@ -12,6 +12,7 @@
  *     pass.c        what runs in a pass, and for how long
  *     run.c         a step
  *     prefix_tree.c pages of earlier texts
+ *     kept.c        the same on disk
  *
  * No decision of the scheduler changes a text: passes give the same bits however tokens are
  * divided among them. */
@@ -29,7 +30,8 @@ struct ak_sched_options {
     uint32_t max_waiting;
     double max_pass_ratio;
     bool no_prefix_cache;
-    ak_sched_clock_fn *clock; /* NULL: the system's */
+    const struct akunu_prompt_cache *prompts; /* where texts are kept on disk; NULL: nowhere */
+    ak_sched_clock_fn *clock;                 /* NULL: the system's */
     void *clock_user;
 };
 
@@ -45,6 +47,10 @@ ak_status ak_sched_start(struct ak_sched *s, struct ak_error *error);
 
 /* Runs at most one pass. False: there is nothing to do until another call. By the owner. */
 bool ak_sched_step(struct ak_sched *s);
+
+/* Keeps a text of the prefix cache on disk. False: there is none left. By the owner, when nothing
+ * else is to be done. */
+bool ak_sched_keep_text(struct ak_sched *s);
 
 /* All fields of `request` and of its generation, sampling and reasoning are set. */
 ak_status ak_sched_submit(struct ak_sched *s, const struct akunu_request *request, uint64_t *id,

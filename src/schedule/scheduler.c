@@ -76,6 +76,8 @@ ak_status ak_sched_create(struct ak_model *model, const struct akunu_session_par
     ak_status status = create_session(s, model, params, error);
     if (status == AKUNU_OK)
         status = allocate(s, error);
+    if (status == AKUNU_OK)
+        status = ak_sched_open_prompts(s, options->prompts, error);
     if (status != AKUNU_OK) {
         ak_sched_free(s);
         return status;
@@ -97,26 +99,25 @@ static double earliest_deadline(const struct ak_sched *s)
     return earliest;
 }
 
-/* Waits until there is news or a deadline has come; false: the scheduler stops. */
-static bool wait_for_news(struct ak_sched *s)
+/* Waits for news, a deadline, or until `seconds` have passed; true: they have. */
+static bool wait_for_news(struct ak_sched *s, double seconds)
 {
     pthread_mutex_lock(&s->lock);
-    double deadline = earliest_deadline(s);
+    double deadline = earliest_deadline(s) - ak_sched_now(s);
+    double left = deadline < seconds ? fmax(deadline, 0.0) : seconds;
     int code = 0;
-    while (!s->has_news && !s->stops && code != ETIMEDOUT) {
-        if (deadline == INFINITY) {
+    if (left == INFINITY) {
+        while (!s->has_news && !s->stops)
             pthread_cond_wait(&s->changed, &s->lock);
-        } else {
-            double left = deadline - ak_sched_now(s),
-                   until = ak_seconds() + (left > 0.0 ? left : 0.0);
-            struct timespec at = { .tv_sec = (time_t)until };
-            at.tv_nsec = (long)((until - (double)at.tv_sec) * 1e9);
+    } else {
+        double until = ak_seconds() + left;
+        struct timespec at = { .tv_sec = (time_t)until };
+        at.tv_nsec = (long)((until - (double)at.tv_sec) * 1e9);
+        while (!s->has_news && !s->stops && code != ETIMEDOUT)
             code = pthread_cond_timedwait(&s->changed, &s->lock, &at);
-        }
     }
-    bool goes_on = !s->stops;
     pthread_mutex_unlock(&s->lock);
-    return goes_on;
+    return code == ETIMEDOUT && left == seconds;
 }
 
 static bool stops(struct ak_sched *s)
@@ -129,10 +130,15 @@ static bool stops(struct ak_sched *s)
 
 static void *run_thread(void *context)
 {
+    const double idle_seconds = 30.0; /* then texts are kept: a chat goes on before that */
     struct ak_sched *s = context;
-    while (!stops(s))
-        if (!ak_sched_step(s) && !wait_for_news(s))
-            break;
+    bool is_idle = false;
+    while (!stops(s)) {
+        if (ak_sched_step(s))
+            is_idle = false;
+        else if (!is_idle || !ak_sched_keep_text(s))
+            is_idle = wait_for_news(s, s->has_prompts && !is_idle ? idle_seconds : INFINITY);
+    }
     return NULL;
 }
 
@@ -173,6 +179,9 @@ void ak_sched_free(struct ak_sched *s)
         pthread_join(s->thread, NULL);
     if (s->running && s->sampling && s->pass)
         end_all(s);
+    while (s->has_prompts && ak_sched_keep_text(s))
+        continue;
+    ak_sched_close_prompts(s);
     ak_sched_tree_clear(&s->tree);
     ak_session_free(s->session);
     ak_pool_free(s->pool);

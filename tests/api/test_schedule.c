@@ -229,6 +229,75 @@ START_TEST(freed_at_work)
 }
 END_TEST
 
+/* ---- Kept texts --------------------------------------------------------- */
+static void remove_all(const char *dir)
+{
+    char command[4200];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static uint64_t run_kept(const struct akunu_model *model, const char *dir, const struct asked *a,
+                         struct text *t)
+{
+    struct akunu_session_params session = golden_params(1, 64, AKUNU_KV_F16);
+    struct akunu_scheduler_params params;
+    struct akunu_prompt_cache prompts;
+    akunu_scheduler_params_default(&params, sizeof params);
+    akunu_prompt_cache_default(&prompts, sizeof prompts);
+    prompts.dir = dir;
+    prompts.min_tokens = 64;
+    params.prompts = &prompts;
+    struct akunu_scheduler *scheduler = akunu_scheduler_new(model, &session, &params);
+    ck_assert_msg(scheduler != NULL, "%s", akunu_last_error());
+    ck_assert_int_eq(submit(scheduler, a, t, NULL), AKUNU_OK);
+    wait_for(t);
+    ck_assert_msg(t->status == AKUNU_OK, "%s", t->message);
+    struct akunu_scheduler_stats stats;
+    do
+        ck_assert_int_eq(akunu_scheduler_get_stats(scheduler, &stats, sizeof stats), AKUNU_OK);
+    while (stats.n_requests == 0);
+    akunu_scheduler_free(scheduler);
+    return stats.n_cached_tokens;
+}
+
+/* What a scheduler leaves on disk, the next one finds, with the same text; a damaged file is
+ * skipped, and made again. */
+START_TEST(kept_on_disk)
+{
+    static struct text texts[4];
+    akunu_token ids[200];
+    struct asked a;
+    struct golden_text text;
+    char dir[] = "/tmp/akunu-schedule-XXXXXX", command[4200];
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    golden_read_text("qwen2", &text);
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    for (int i = 0; i < 200; i++)
+        ids[i] = 20 + i;
+    ask(&a, &text, 0, NULL);
+    a.ids = ids;
+    a.n_ids = 200;
+    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[0]), 0);
+    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[1]), 199);
+    snprintf(
+        command, sizeof command,
+        "for f in '%s'/*; do printf x | dd of=$f bs=1 seek=50000 conv=notrunc 2>/dev/null; done",
+        dir);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[2]), 0);
+    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[3]), 199);
+    for (int i = 1; i < 4; i++) {
+        ck_assert_uint_eq(texts[i].n, texts[0].n);
+        ck_assert_mem_eq(texts[i].tokens, texts[0].tokens, texts[0].n * sizeof *texts[0].tokens);
+        ck_assert_mem_eq(texts[i].logprobs, texts[0].logprobs,
+                         texts[0].n * sizeof *texts[0].logprobs);
+    }
+    akunu_model_free(model);
+    remove_all(dir);
+}
+END_TEST
+
 /* A time-out ends a paused request, which no pass wakes. */
 START_TEST(late)
 {
@@ -295,6 +364,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, as_if_alone, 0, N_GOLDEN_KINDS);
     tcase_add_test(tests, freed_at_work);
+    tcase_add_test(tests, kept_on_disk);
     tcase_add_test(tests, late);
     tcase_add_test(tests, refusals);
     suite_add_tcase(suite, tests);
