@@ -3,6 +3,12 @@
 dist_man_MANS = man/akunu-cli.1
 EXTRA_DIST += man/flags.sh man/help.awk man/markdown.awk man/page.awk man/unwrap.awk
 
+if HAVE_MICROHTTPD
+dist_man_MANS += man/akunu-server.1
+else
+EXTRA_DIST += man/akunu-server.1
+endif
+
 if RUNNABLE
 ak_pages = man/akunu-cli-run.1 man/akunu-cli-chat.1 man/akunu-cli-tokenize.1 man/akunu-cli-detokenize.1 man/akunu-cli-inspect.1 \
 	man/akunu-cli-logits.1 man/akunu-cli-perplexity.1 man/akunu-cli-embed.1 man/akunu-cli-convert.1 man/akunu-cli-bench.1 \

@@ -158,19 +158,26 @@ check_symbol() {
         from = layer(path)
         name = $NF
         if ($(NF - 1) ~ /^[TDBRVW]$/)
-            home[name] = from
+            homes[name] = homes[name] " " from # two programs may each have their own
         else if ($(NF - 1) == "U" && name ~ /^(ak_|cli_)/)
             users[name] = users[name] " " from
-        else if ($(NF - 1) == "U" && name ~ /^akunu_/ && from != "cli")
+        else if ($(NF - 1) == "U" && name ~ /^akunu_/ && from != "cli" && from != "server")
             users[name] = users[name] " " from
+    }
+    function is_home_below(name, user,    home, n, i) {
+        n = split(homes[name], home, " ")
+        for (i = 1; i <= n; i++)
+            if (is_below(home[i], user))
+                return 1
+        return n == 0
     }
     END {
         for (name in users) {
             n = split(users[name], user, " ")
             for (i = 1; i <= n; i++)
-                if (name in home && user[i] in may && !is_below(home[name], user[i]) && !((name, user[i]) in reported)) {
+                if (user[i] in may && !is_home_below(name, user[i]) && !((name, user[i]) in reported)) {
                     reported[name, user[i]]
-                    printf "symbol %s: %s calls what %s has\n", name, user[i], home[name]
+                    printf "symbol %s: %s calls what%s has\n", name, user[i], homes[name]
                 }
         }
     }'

@@ -3,7 +3,7 @@
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
 noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/process.h \
-	tests/api/failure.h tests/api/session.h tests/convert/models.h
+	tests/api/failure.h tests/api/session.h tests/server/client.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
 check_PROGRAMS += tests/api/test_adapter
@@ -51,6 +51,7 @@ check_PROGRAMS += tests/sample/test_sampler
 check_PROGRAMS += tests/sample/test_samplers
 check_PROGRAMS += tests/sample/test_sampling
 check_PROGRAMS += tests/schedule/test_schedule
+check_PROGRAMS += tests/server/test_server
 check_PROGRAMS += tests/session/test_calibration
 check_PROGRAMS += tests/session/test_constraint
 check_PROGRAMS += tests/session/test_embed

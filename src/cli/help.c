@@ -71,6 +71,15 @@ static const char *const more[] = {
     "memory, 130 interrupted.",
 };
 
+const char *cli_command_title(const struct cli_command *command)
+{
+    static char title[64];
+    if (command->bit == CLI_SERVER)
+        return "akunu-server";
+    snprintf(title, sizeof title, "akunu-cli %s", command->name);
+    return title;
+}
+
 int cli_help(void)
 {
     struct cli_output out = cli_output_stdout();
@@ -109,7 +118,7 @@ int cli_help_command(const struct cli_command *command)
 {
     struct cli_output out = cli_output_stdout();
     const char *group = "";
-    cli_output_format(&out, "akunu-cli %s: %s\n", command->name, command->summary);
+    cli_output_format(&out, "%s: %s\n", cli_command_title(command), command->summary);
     if (command->words) {
         print_heading(&out, "Usage");
         for (size_t i = 0; command->words[i]; i++)
@@ -154,7 +163,7 @@ int cli_version(void)
 {
     struct cli_output out = cli_output_stdout();
     const char *name;
-    cli_output_format(&out, "akunu-cli %s\n", akunu_version());
+    cli_output_format(&out, "%s %s\n", cli_program(), akunu_version());
     cli_output_format(&out, "build: %s; jansson %s\n", akunu_build_info(), jansson_version_str());
     cli_output_text(&out, "instruction sets:");
     for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)

@@ -1,5 +1,6 @@
 /* Input of commands: texts and ids from flags, files and standard input, and numbers from text.
- * Used by every command that reads a prompt, a text or ids, and by options*.c. */
+ * Used by every command that reads a prompt, a text or ids, by options*.c
+ * and by server/. */
 #ifndef AK_CLI_INPUT_H
 #define AK_CLI_INPUT_H
 

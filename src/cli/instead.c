@@ -12,8 +12,8 @@ struct instead {
 
 static const char no_media[] = "images and audio are not supported";
 static const char no_vectors[] = "control vectors are not supported";
-static const char no_server[] = "there is no server: a command loads the model that it uses, and "
-                                "the model leaves the memory with it";
+static const char no_server[] = "a command loads the model that it uses, and the model leaves the "
+                                "memory with it; akunu-server serves one over HTTP";
 static const char one_score[] = "the perplexity is the only score";
 static const char whole_layers[] = "-ngl sets how many layers a device runs, each with all tensors";
 static const char pinning[] = "-Cr 0-3 pins the threads to CPUs";

@@ -1,6 +1,7 @@
 /* Loads the models that the flags select, with their LoRA adapters: a model with its session, and a
  * draft model. Also resolves names of models and lists the models folder. Used by every command
- * that takes a model, by list and completion, and by main.c, which recognizes a model's name. */
+ * that takes a model, by list and completion, by main.c, which recognizes a model's name, and by
+ * server/. */
 #ifndef AK_CLI_LOAD_H
 #define AK_CLI_LOAD_H
 

@@ -44,13 +44,26 @@ bool cli_supports_color(FILE *stream)
     return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-/* `color` is an SGR number: 31 red, 33 yellow, 2 dim. */
+static const char *program = "akunu-cli";
+
+void cli_set_program(const char *name)
+{
+    program = name;
+}
+
+const char *cli_program(void)
+{
+    return program;
+}
+
+/* `color` is an SGR number: 31 red, 33 yellow, 2 dim. `prefix` NULL: none. */
 static void print_message(int color, const char *prefix, const char *format, va_list arguments)
 {
     bool use_color = cli_supports_color(stderr);
     if (use_color)
         fprintf(stderr, "\033[%dm", color);
-    fputs(prefix, stderr);
+    if (prefix)
+        fprintf(stderr, "%s: ", prefix);
     vfprintf(stderr, format, arguments);
     fputs(use_color ? "\033[0m\n" : "\n", stderr);
 }
@@ -59,7 +72,7 @@ int cli_fail_usage(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_message(31, "akunu-cli: ", format, arguments);
+    print_message(31, program, format, arguments);
     va_end(arguments);
     return CLI_EXIT_USAGE;
 }
@@ -68,7 +81,7 @@ int cli_fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_message(31, "akunu-cli: ", format, arguments);
+    print_message(31, program, format, arguments);
     va_end(arguments);
     return CLI_EXIT_FAILURE;
 }
@@ -115,7 +128,7 @@ void cli_warn(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_message(33, "akunu-cli: ", format, arguments);
+    print_message(33, program, format, arguments);
     va_end(arguments);
 }
 
@@ -123,7 +136,7 @@ void cli_aside(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_message(2, "", format, arguments);
+    print_message(2, NULL, format, arguments);
     va_end(arguments);
 }
 

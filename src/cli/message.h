@@ -1,5 +1,5 @@
 /* Messages on standard error, exit codes, Ctrl-C and progress, so that all commands behave alike.
- * Used by every command. */
+ * Used by every command and by server/. */
 #ifndef AK_CLI_MESSAGE_H
 #define AK_CLI_MESSAGE_H
 
@@ -22,6 +22,10 @@ enum cli_exit {
 
 /* Maps the library's statuses to exit codes; nothing else does. */
 int cli_exit_code(enum akunu_status status);
+
+/* The program's name in messages: akunu-cli unless another was set. `name` must stay. */
+void cli_set_program(const char *name);
+const char *cli_program(void);
 
 /* Prints one line "akunu-cli: …" on standard error and returns the exit code of its name. */
 int cli_fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

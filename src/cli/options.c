@@ -32,7 +32,9 @@ static const char *const tool_choices[] = { "auto", "none", "required", NULL };
 enum {
     ANSWERS = CLI_RUN | CLI_CHAT,  /* by the chat template */
     WRITES = ANSWERS | CLI_INFILL, /* text that is sampled */
-    LOADS = WRITES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED
+    SAMPLES = WRITES | CLI_SERVER,
+    TEMPLATED = ANSWERS | CLI_SERVER,
+    LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED
 };
 
 /* kind of options.def: type of the member and enum cli_flag_kind */

@@ -1,6 +1,6 @@
-/* Flags and commands of akunu-cli. options.def has the flags of every command in one table, which
- * drives parsing, --help, the AKUNU_… environment, the keys of configuration files, completion and
- * suggestions. Used throughout cli/. */
+/* Flags and commands of akunu-cli, and the flags of akunu-server. options.def has the flags of
+ * every command in one table, which drives parsing, --help, the AKUNU_… environment, the keys of
+ * configuration files, completion and suggestions. Used throughout cli/ and by server/. */
 #ifndef AK_CLI_OPTIONS_H
 #define AK_CLI_OPTIONS_H
 
@@ -29,7 +29,8 @@ enum cli_command_bit {
     CLI_SHOW = 1 << 14,
     CLI_INFILL = 1 << 15,
     CLI_CHAT = 1 << 16,
-    CLI_ALL = (1 << 17) - 1,
+    CLI_SERVER = 1 << 17, /* akunu-server, a program of its own */
+    CLI_ALL = (1 << 18) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -139,6 +140,10 @@ struct cli_options {
     const char *continue_message; /* field to continue */
     bool no_generation_prompt;
 
+    const char *host, *alias, *api_key, *api_key_file, *cors_origins, *allowed_hosts;
+    int64_t port, n_sequences, queue, timeout, max_body;
+    bool metrics;
+
     bool all;
     int64_t older_than; /* days; -1: not given */
 
@@ -234,6 +239,9 @@ struct cli_command {
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_n_commands;
+
+/* "akunu-cli run"; of akunu-server only the program. */
+const char *cli_command_title(const struct cli_command *command);
 
 /* NULL if there is no such command. */
 const struct cli_command *cli_find_command(const char *name);

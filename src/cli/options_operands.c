@@ -28,14 +28,15 @@ static int fail_unexpected(const struct cli_command *command, const char *text)
 {
     char shown[CLI_SHOWN_BYTES];
     if (!command->operands[0])
-        return cli_fail_usage(
-            "unexpected argument '%s': '%s' takes flags only (akunu-cli %s --help)",
-            cli_show_text(text, shown), command->name, command->name);
+        return cli_fail_usage("unexpected argument '%s': '%s' takes flags only (%s --help)",
+                              cli_show_text(text, shown), command->name,
+                              cli_command_title(command));
     return cli_fail_usage("unexpected argument '%s': '%s' takes --%s%s%s without the flag "
-                          "(akunu-cli %s --help)",
+                          "(%s --help)",
                           cli_show_text(text, shown), command->name, command->operands[0],
                           command->operands[1] ? " and --" : "",
-                          command->operands[1] ? command->operands[1] : "", command->name);
+                          command->operands[1] ? command->operands[1] : "",
+                          cli_command_title(command));
 }
 
 /* Whether the command takes any number of its one operand. */

@@ -26,6 +26,11 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .depth = { 1, { 0 } },
         .repetitions = 5,
         .older_than = -1,
+        .port = 8080,
+        .n_sequences = 16,
+        .queue = 256,
+        .timeout = 600,
+        .max_body = 32 << 20,
         .yarn_ext_factor = -1.0f,
         .word = command->words ? command->words[0] : NULL,
     };
@@ -63,9 +68,9 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     if (elsewhere < cli_n_flags)
         for (size_t i = 0; i < cli_n_commands; i++)
             if (cli_flags[elsewhere].commands & cli_commands[i].bit)
-                return cli_fail_usage("%.*s is a flag of '%s', not of '%s' (akunu-cli %s --help)",
-                                      shown, typed, cli_commands[i].name, command->name,
-                                      command->name);
+                return cli_fail_usage("%.*s is a flag of '%s', not of '%s' (%s --help)", shown,
+                                      typed, cli_commands[i].name, command->name,
+                                      cli_command_title(command));
 
     for (size_t i = 0; i < cli_n_flags; i++)
         if (cli_flags[i].commands & command->bit) {
@@ -82,8 +87,8 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     if (nearest)
         return cli_fail_usage("unknown flag %.*s of '%s'; did you mean --%s?", shown, typed,
                               command->name, nearest);
-    return cli_fail_usage("unknown flag %.*s of '%s' (akunu-cli %s --help lists them)", shown,
-                          typed, command->name, command->name);
+    return cli_fail_usage("unknown flag %.*s of '%s' (%s --help lists them)", shown, typed,
+                          command->name, cli_command_title(command));
 }
 
 /* Reads a word that selects what the command does. */
@@ -98,8 +103,9 @@ static int read_word(const struct cli_command *command, const char *typed,
         return CLI_EXIT_OK;
     }
     const char *nearest = cli_find_nearest(typed, command->words, n);
-    return cli_fail_usage("'%s' does not know '%s'%s%s (akunu-cli %s --help)", command->name, typed,
-                          nearest ? "; did you mean " : "", nearest ? nearest : "", command->name);
+    return cli_fail_usage("'%s' does not know '%s'%s%s (%s --help)", command->name, typed,
+                          nearest ? "; did you mean " : "", nearest ? nearest : "",
+                          cli_command_title(command));
 }
 
 /* The index of --help or --version among the arguments; cli_n_flags: neither. They are honored

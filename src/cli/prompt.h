@@ -1,5 +1,5 @@
-/* A conversation as the prompt that the model expects. Used by run.c, chat*.c, reply*.c and
- * reasoning.c. */
+/* A conversation as the prompt that the model expects. Used by run.c, chat*.c, reply*.c,
+ * reasoning.c and server/. */
 #ifndef AK_CLI_PROMPT_H
 #define AK_CLI_PROMPT_H
 

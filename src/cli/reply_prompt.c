@@ -5,47 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/conversation.h"
 #include "cli/message.h"
-
-/* A role that most templates do not know and then leave out. */
-static int name_developer_system(const struct cli_reply *r)
-{
-    const char *text = akunu_template_text(r->template, NULL, r->tools != NULL, NULL);
-    for (size_t i = 0; i < json_array_size(r->messages); i++) {
-        json_t *message = json_array_get(r->messages, i);
-        const char *role = json_string_value(json_object_get(message, "role"));
-        if (strcmp(role, "developer") == 0 && !(text && strstr(text, "developer")) &&
-            json_object_set_new(message, "role", json_string("system")) != 0)
-            return cli_fail_memory();
-    }
-    return CLI_EXIT_OK;
-}
-
-/* Makes objects of arguments that are JSON text, as OpenAI writes them: most templates print an
- * object as JSON, and text as a string in quotes. *changed: there were such arguments. False: out
- * of memory. */
-static bool parse_arguments(json_t *messages, bool *changed)
-{
-    for (size_t i = 0; i < json_array_size(messages); i++) {
-        const json_t *calls = json_object_get(json_array_get(messages, i), "tool_calls");
-        for (size_t k = 0; k < json_array_size(calls); k++) {
-            json_t *function = json_object_get(json_array_get(calls, k), "function");
-            const json_t *text = json_object_get(function, "arguments");
-            json_t *arguments = !json_is_string(text) ?
-                                    NULL :
-                                    json_loadb(json_string_value(text), json_string_length(text),
-                                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-            if (!json_is_object(arguments)) {
-                json_decref(arguments);
-                continue;
-            }
-            *changed = true;
-            if (json_object_set_new(function, "arguments", arguments) != 0)
-                return false;
-        }
-    }
-    return true;
-}
 
 static int fail_render(enum akunu_status status)
 {
@@ -61,7 +22,7 @@ static int render(struct cli_reply *r, size_t *n)
 {
     json_t *parsed = json_deep_copy(r->messages);
     bool changed = false;
-    if (!parsed || !parse_arguments(parsed, &changed)) {
+    if (!parsed || !cli_conversation_parse_arguments(parsed, &changed)) {
         json_decref(parsed);
         return cli_fail_memory();
     }
@@ -90,9 +51,9 @@ static void check_tools_shown(const struct cli_reply *r, size_t n)
 int cli_reply_make_prompt(struct cli_reply *r)
 {
     size_t n = 0;
-    int code = name_developer_system(r);
-    if (code == CLI_EXIT_OK)
-        code = render(r, &n);
+    const char *text = akunu_template_text(r->template, NULL, r->tools != NULL, NULL);
+    int code =
+        cli_conversation_name_developer(r->messages, text) ? render(r, &n) : cli_fail_memory();
     if (code != CLI_EXIT_OK)
         return code;
     check_tools_shown(r, n);

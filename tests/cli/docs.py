@@ -40,6 +40,8 @@ NOT_RUN = {
     "cc examples/simple.c": "needs what make install installs; make installcheck runs it",
     "./simple": "is what cc builds there",
     "bash .ci/run": "runs all tests",
+    "akunu-server": "serves until a signal; tests/server runs it",
+    "curl": "needs a server",
     "akunu-cli bench --tune": "measures for minutes",
     "akunu-cli run -m model.gguf --lora": "needs adapters of that model; test_lora.sh has some",
     "akunu-cli bench --backend opencl": "needs a device",

@@ -133,7 +133,7 @@ exits 2 run -m tiny -p abc
 says "config.yaml:1: cpu: z80: this machine or build does not have it"
 
 # ---- Hostile ones ----
-refused 'a: &a [x]\ntemp: *a\n' "unknown key 'a'"
+refused 'aa: &a [x]\ntemp: *a\n' "unknown key 'aa'"
 refused 'temp: &a 1\ntop-k: *a\n' "an alias"
 refused 'temp: {? {? {? {}}}}\n' "a mapping"
 refused 'temp: "\\0"\n' "has a NUL"

@@ -1,0 +1,120 @@
+/* A job: an exchange whose answer is generated. It has one or more requests to the scheduler, each
+ * with one or more completions; all completions of all requests are its parts. Used by the APIs,
+ * openai_*.c, which turn events into their own form. */
+#ifndef AK_SERVER_JOB_H
+#define AK_SERVER_JOB_H
+
+#include "server/server.h"
+
+/* What the scheduler reported, copied for the thread of http_run. */
+struct server_event {
+    struct server_event *next;
+    struct server_source *source;
+    enum akunu_request_event_kind kind;
+    size_t index; /* of the completion in its request */
+    akunu_token token;
+    size_t prompt_index;
+    float logprob;
+    struct akunu_logprob *top; /* [n_top] */
+    size_t n_top;
+    enum akunu_status status;
+    struct akunu_result result;
+    size_t n_open;
+    double time;
+    size_t n_bytes;
+    char text[]; /* n_bytes of text, and a NUL; of AKUNU_REQUEST_END the message */
+};
+
+struct server_text {
+    char *bytes; /* ends with NUL; NULL: empty */
+    size_t n, capacity;
+};
+/* False: out of memory. */
+bool server_text_add(struct server_text *t, const char *bytes, size_t n);
+
+struct server_part {
+    struct server_job *job;
+    size_t index;
+    struct akunu_reply *reply; /* chat: the parser; NULL: a text as it is */
+    json_t *logprobs;          /* of tokens that were not reported yet */
+    struct server_text text;   /* completions without a stream */
+    size_t n_calls;            /* chat: that have begun */
+    const char *finish;        /* why it ended; NULL: it goes on */
+    double last_token;         /* when; 0: there was none */
+};
+
+/* A request to the scheduler. */
+struct server_source {
+    struct server_job *job;
+    uint64_t id;
+    size_t first; /* part of its first completion */
+    bool is_submitted, has_ended;
+    size_t n_prompt;
+};
+
+struct server_style {
+    void (*token)(struct server_part *part, const struct server_event *event);
+    void (*prompt)(struct server_part *part, const struct server_event *event); /* NULL: none */
+    void (*end)(struct server_part *part, const struct server_event *event);
+    void (*done)(struct server_job *job); /* all have ended: complete the answer */
+    void (*release)(struct server_job *job);
+};
+
+struct server_job {
+    struct server_job *next, **link;
+    struct server *server;
+    struct http_exchange *x; /* NULL: the client is gone */
+    const struct server_style *style;
+    void *own; /* of the style */
+    char id[48];
+    int64_t created;
+    bool stream, include_usage, is_paused, no_memory;
+    _Atomic bool lost_event; /* the scheduler's thread had no memory for one */
+    int64_t n_top;           /* -1: no log-probabilities */
+    struct server_source *sources;
+    size_t n_sources, n_open; /* n_open: sources that have not ended */
+    struct server_part *parts;
+    size_t n_parts;
+    uint64_t n_prompt, n_cached, n_generated; /* of those that have ended */
+    enum akunu_status status;                 /* of the first that failed */
+    char message[512];
+};
+
+/* A job with n_sources requests of n completions; NULL: it has answered with an error. The
+ * exchange's data is the job from now on. */
+struct server_job *server_job_new(struct server *s, struct http_exchange *x,
+                                  const struct server_style *style, const char *prefix,
+                                  const struct server_params *params, size_t n_sources);
+/* Submits request i, with `params` and a prompt. False: it has answered, and freed the job. */
+bool server_job_submit(struct server_job *job, size_t i, const struct server_params *params,
+                       const akunu_token *ids, size_t n_ids, bool prompt_logprobs);
+/* Frees a job of which nothing was submitted. */
+void server_job_free(struct server_job *job);
+
+/* The exchange of a job has ended. */
+void server_job_leave(struct server_job *job);
+/* The client has read what was written. */
+void server_job_drained(struct server_job *job);
+/* Hands all events that have come to their jobs. */
+void server_take_events(struct server *s);
+void server_cancel_jobs(struct server *s);
+
+/* ---- Server-sent events: sse.c ------------------------------------------ */
+/* Writes "data: VALUE", and frees the value. Begins the stream before the first one. */
+void server_sse_write(struct server_job *job, json_t *value);
+/* Writes "data: [DONE]" and ends the stream. */
+void server_sse_end(struct server_job *job);
+
+/* ---- Shared by the APIs: openai.c --------------------------------------- */
+/* {"prompt_tokens": …, …} over all requests of the job. */
+json_t *server_usage(const struct server_job *job);
+/* Why a completion ended, in OpenAI's words. */
+const char *server_finish_reason(const struct akunu_result *result);
+/* Text of one token; `bytes` also gets its bytes as a list, unless NULL. */
+json_t *server_token_text(const struct server *s, akunu_token token, json_t **bytes);
+/* Whether a request names a model that is not here: then it has answered. */
+bool server_refuses_model(struct server *s, struct http_exchange *x, const json_t *body);
+/* Answers a job that failed before its stream began; false: it did not fail, or streams. */
+bool server_job_failed(struct server_job *job);
+
+#endif

@@ -1,0 +1,19 @@
+akunu_server_SOURCES += \
+	src/server/answer.c \
+	src/server/http.c \
+	src/server/http.h \
+	src/server/job.c \
+	src/server/job.h \
+	src/server/json_in.c \
+	src/server/keys.c \
+	src/server/main.c \
+	src/server/metrics.c \
+	src/server/models.c \
+	src/server/native.c \
+	src/server/openai.c \
+	src/server/openai_chat.c \
+	src/server/openai_completions.c \
+	src/server/params.c \
+	src/server/route.c \
+	src/server/server.h \
+	src/server/sse.c

@@ -1,0 +1,238 @@
+/* akunu-server: reads the flags, listens, loads the model beside that, and serves until a signal
+ * ends it. */
+#include "server/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/prompt.h"
+#include "server/job.h"
+
+/* The only command of this program; src/cli/options.def has its flags. */
+static int serve(const struct cli_options *options);
+
+const struct cli_command cli_commands[] = {
+    { "server",
+      CLI_SERVER,
+      serve,
+      "serve a model over HTTP",
+      "akunu-server -m model.gguf --port 8080",
+      NULL,
+      { "model" } },
+};
+const size_t cli_n_commands = 1;
+
+const struct cli_command *cli_find_command(const char *name)
+{
+    return strcmp(name, cli_commands[0].name) == 0 ? &cli_commands[0] : NULL;
+}
+
+/* ---- The model ---------------------------------------------------------- */
+/* The last part of a path, without ".gguf". */
+static void name_model(struct server *s)
+{
+    const char *slash = strrchr(s->loaded.path, '/');
+    const char *name = s->options->alias ? s->options->alias : slash ? slash + 1 : s->loaded.path;
+    snprintf(s->id, sizeof s->id, "%s", name);
+}
+
+static int open_scheduler(struct server *s)
+{
+    const struct cli_options *o = s->options;
+    struct akunu_session_params session = o->session;
+    struct akunu_scheduler_params params;
+    struct akunu_prompt_cache prompts;
+    akunu_scheduler_params_default(&params, sizeof params);
+    session.max_sequences = (uint32_t)o->n_sequences;
+    params.max_waiting = (uint32_t)o->queue;
+    if (cli_prompt_cache(o, &prompts))
+        params.prompts = &prompts;
+    s->scheduler = akunu_scheduler_new(s->loaded.model, &session, &params);
+    if (!s->scheduler && params.prompts && akunu_last_status() == AKUNU_ERROR_UNSUPPORTED) {
+        params.prompts = NULL; /* of recurrent models and devices nothing can be kept */
+        s->scheduler = akunu_scheduler_new(s->loaded.model, &session, &params);
+    }
+    return s->scheduler ? CLI_EXIT_OK : cli_fail_library();
+}
+
+static int load(struct server *s)
+{
+    int code = cli_load_model(s->options, &s->loaded);
+    if (code == CLI_EXIT_OK)
+        code = cli_need_tokenizer(&s->loaded, "server");
+    if (code == CLI_EXIT_OK)
+        s->template = cli_chat_template(s->options, &s->loaded, &code);
+    if (code == CLI_EXIT_OK)
+        code = open_scheduler(s);
+    if (code != CLI_EXIT_OK)
+        return code;
+    s->template_text = akunu_template_text(s->template, NULL, false, NULL);
+    name_model(s);
+    return CLI_EXIT_OK;
+}
+
+static void *run_loader(void *user)
+{
+    struct server *s = user;
+    s->exit_code = load(s);
+    s->state = s->exit_code == CLI_EXIT_OK ? SERVER_READY : SERVER_FAILED;
+    http_wake(s->http);
+    return NULL;
+}
+
+/* ---- Handlers of http.h ------------------------------------------------- */
+static bool on_check(struct http_exchange *x, void *user)
+{
+    return server_check(x, user);
+}
+
+static void on_request(struct http_exchange *x, void *user)
+{
+    server_route(x, user);
+}
+
+static void stop_if_done(struct server *s)
+{
+    if (s->state == SERVER_FAILED || (s->drains && !s->jobs && http_count_exchanges(s->http) == 0))
+        http_stop(s->http);
+}
+
+static void on_end(struct http_exchange *x, bool client_gone, void *user)
+{
+    struct server_job *job = http_data(x);
+    server_count_answer(x, user);
+    server_log_exchange(user, x, client_gone);
+    if (job)
+        server_job_leave(job);
+    stop_if_done(user);
+}
+
+static void on_drained(struct http_exchange *x, void *user)
+{
+    (void)user;
+    if (http_data(x))
+        server_job_drained(http_data(x));
+}
+
+static void on_wake(void *user)
+{
+    static bool reported;
+    struct server *s = user;
+    if (s->state == SERVER_READY && !reported) {
+        reported = true;
+        cli_report("%s, %u tokens of context, %lld texts at once: http://%s", s->id,
+                   akunu_scheduler_context(s->scheduler), (long long)s->options->n_sequences,
+                   http_address(s->http));
+    }
+    server_take_events(s);
+    stop_if_done(s);
+}
+
+static void on_tick(void *user)
+{
+    stop_if_done(user);
+}
+
+static void reload(struct server *s)
+{
+    struct server_keys keys;
+    char why[CLI_SHOWN_BYTES * 4];
+    if (server_read_keys(s->options, &keys, why)) {
+        server_free_keys(&s->keys);
+        s->keys = keys;
+        cli_report("the keys were read again: %zu", keys.n);
+    } else {
+        cli_warn("%s; the keys stay as they were", why);
+    }
+}
+
+/* The first SIGTERM lets running requests end, the second ends them. */
+static void on_signal(int number, void *user)
+{
+    struct server *s = user;
+    if (number == SIGHUP) {
+        reload(s);
+        return;
+    }
+    if (s->drains || s->state != SERVER_READY) {
+        http_stop(s->http);
+        return;
+    }
+    s->drains = true;
+    cli_report("shutting down: running requests end, new ones are refused");
+    stop_if_done(s);
+}
+
+/* ---- Serving ------------------------------------------------------------ */
+static int listen_and_run(struct server *s)
+{
+    const struct cli_options *o = s->options;
+    const struct http_handlers handlers = { on_check, on_request, on_end,    on_drained,
+                                            on_wake,  on_tick,    on_signal, s };
+    const struct http_params params = { .host = o->host ? o->host : "127.0.0.1",
+                                        .port = (unsigned)o->port,
+                                        .max_body = (size_t)o->max_body,
+                                        .timeout = (double)o->timeout };
+    const char *why;
+    s->http = http_new(&params, &handlers, &why);
+    if (!s->http)
+        return cli_fail("%s", why);
+    if (pthread_create(&s->loader, NULL, run_loader, s) != 0)
+        return cli_fail("the model's thread cannot be started");
+    bool good = http_run(s->http, &why);
+    server_cancel_jobs(s);
+    pthread_join(s->loader, NULL);
+    return good ? s->exit_code : cli_fail("%s", why);
+}
+
+static void close_server(struct server *s)
+{
+    akunu_scheduler_free(s->scheduler); /* its last events are for the jobs */
+    s->scheduler = NULL;
+    if (s->http)
+        server_take_events(s);
+    http_free(s->http);
+    akunu_template_free(s->template);
+    cli_unload(&s->loaded);
+    server_free_keys(&s->keys);
+    free(s->n_requests);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static int serve(const struct cli_options *o)
+{
+    struct server s = { .options = o,
+                        .loaded = { .sequence = -1 },
+                        .created = (int64_t)time(NULL) };
+    char why[CLI_SHOWN_BYTES * 4];
+    pthread_mutex_init(&s.lock, NULL);
+    s.last_event = &s.first_event;
+    s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
+    int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();
+    if (code == CLI_EXIT_OK && !server_read_keys(o, &s.keys, why))
+        code = cli_fail_usage("%s", why);
+    if (code == CLI_EXIT_OK)
+        code = listen_and_run(&s);
+    close_server(&s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli_options options;
+    cli_set_program("akunu-server");
+    signal(SIGPIPE, SIG_IGN);
+    int code = cli_options_parse(&cli_commands[0], argc > 0 ? argc - 1 : 0, argv + 1, &options);
+    cli_set_color((enum cli_color)options.color);
+    if (code == CLI_EXIT_OK && options.version)
+        code = cli_version();
+    else if (code == CLI_EXIT_OK && options.help)
+        code = cli_help_command(&cli_commands[0]);
+    else if (code == CLI_EXIT_OK)
+        code = serve(&options);
+    cli_options_free(&options);
+    return code;
+}

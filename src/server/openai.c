@@ -1,0 +1,66 @@
+/* What the OpenAI APIs have in common: usage, reasons, tokens, models, failures. */
+#include "server/job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output.h"
+
+json_t *server_usage(const struct server_job *job)
+{
+    json_int_t n_prompt = (json_int_t)job->n_prompt, n_generated = (json_int_t)job->n_generated;
+    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", n_prompt, "completion_tokens",
+                     n_generated, "total_tokens", n_prompt + n_generated, "prompt_tokens_details",
+                     "cached_tokens", (json_int_t)job->n_cached);
+}
+
+const char *server_finish_reason(const struct akunu_result *result)
+{
+    bool full = result->stop == AKUNU_STOP_LENGTH || result->stop == AKUNU_STOP_CONTEXT;
+    return full ? "length" : "stop";
+}
+
+json_t *server_token_text(const struct server *s, akunu_token token, json_t **bytes)
+{
+    char text[1024];
+    int64_t n =
+        akunu_tokenizer_decode(s->loaded.tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
+    n = n < 0 ? 0 : n < (int64_t)sizeof text ? n : (int64_t)sizeof text;
+    if (bytes) {
+        *bytes = json_array();
+        for (int64_t i = 0; i < n; i++)
+            json_array_append_new(*bytes, json_integer((unsigned char)text[i]));
+    }
+    return cli_json_text(text, (size_t)n);
+}
+
+bool server_refuses_model(struct server *s, struct http_exchange *x, const json_t *body)
+{
+    const char *name = NULL;
+    (void)s; /* one model: whatever is asked for, it answers */
+    return !server_get_string(x, body, "model", &name);
+}
+
+static unsigned code_of(enum akunu_status status)
+{
+    switch (status) {
+    case AKUNU_ERROR_MEMORY: return 503;
+    case AKUNU_ERROR_CANCELLED: return 503;
+    case AKUNU_ERROR_CONTEXT: return 400;
+    default: return 500;
+    }
+}
+
+bool server_job_failed(struct server_job *job)
+{
+    if (job->status == AKUNU_OK)
+        return false;
+    unsigned code = code_of(job->status);
+    if (http_code(job->x) == 0) {
+        server_fail(job->x, code, NULL, NULL, "%s", job->message);
+        return true;
+    }
+    server_sse_write(job, server_error(code, NULL, NULL, job->message));
+    server_sse_end(job);
+    return true;
+}

@@ -1,0 +1,330 @@
+/* POST /v1/completions: texts, or ids, that are continued as they are. One request may have many
+ * prompts; choice p · n + i is completion i of prompt p. With echo the prompt comes first, with the
+ * log-probabilities of its tokens if any are asked for. */
+#include "server/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/conversation.h"
+#include "cli/output.h"
+
+struct prompt {
+    akunu_token *ids;
+    size_t n;
+};
+
+/* What the answer needs of the request. */
+struct completion_answer {
+    bool echo, is_scored; /* is_scored: prompts have log-probabilities */
+    struct prompt *prompts;
+    size_t n_prompts;
+    struct offsets {
+        json_t *tokens, *logprobs, *top, *text; /* lists of `logprobs`; NULL: nothing yet */
+        size_t n_bytes;                         /* of text so far */
+    } * offsets;                                /* by part */
+};
+
+/* ---- Prompts ------------------------------------------------------------ */
+static bool fail_prompt(struct http_exchange *x, const json_t *found)
+{
+    server_fail_member(x, "prompt", found,
+                       "a text, a list of token ids, or a list of texts or of such lists");
+    return false;
+}
+
+static bool read_text(struct server *s, struct http_exchange *x, const json_t *text,
+                      struct prompt *out)
+{
+    const char *bytes = json_string_value(text);
+    size_t n_bytes = json_string_length(text);
+    unsigned flags = AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL;
+    int64_t n = akunu_tokenizer_encode(s->loaded.tokenizer, bytes, n_bytes, flags, NULL, 0);
+    out->ids = n >= 0 ? malloc(((size_t)n + 1) * sizeof *out->ids) : NULL;
+    if (!out->ids) {
+        server_fail_memory(x);
+        return false;
+    }
+    akunu_tokenizer_encode(s->loaded.tokenizer, bytes, n_bytes, flags, out->ids, (size_t)n);
+    out->n = (size_t)n;
+    akunu_token bos = akunu_tokenizer_bos(s->loaded.tokenizer);
+    if (n == 0 && bos >= 0) /* an empty text is the beginning of any */
+        out->ids[out->n++] = bos;
+    return true;
+}
+
+static bool read_ids(struct http_exchange *x, const json_t *list, struct prompt *out)
+{
+    size_t n = json_array_size(list);
+    out->ids = malloc((n + 1) * sizeof *out->ids);
+    if (!out->ids) {
+        server_fail_memory(x);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *id = json_array_get(list, i);
+        json_int_t value = json_integer_value(id);
+        if (!json_is_integer(id) || value < 0 || value > INT32_MAX)
+            return fail_prompt(x, id);
+        out->ids[i] = (akunu_token)value;
+    }
+    out->n = n;
+    return true;
+}
+
+static bool read_prompt(struct server *s, struct http_exchange *x, const json_t *one,
+                        struct prompt *out)
+{
+    if (json_is_string(one))
+        return read_text(s, x, one, out);
+    if (json_is_array(one) && json_array_size(one) > 0)
+        return read_ids(x, one, out);
+    return fail_prompt(x, one);
+}
+
+static bool read_prompts(struct server *s, struct http_exchange *x, const json_t *body,
+                         struct completion_answer *a)
+{
+    const json_t *found = json_object_get(body, "prompt");
+    bool many = json_is_array(found) && json_array_size(found) > 0 &&
+                !json_is_integer(json_array_get(found, 0));
+    size_t n = many ? json_array_size(found) : 1;
+    if (!json_is_string(found) && !(json_is_array(found) && json_array_size(found) > 0))
+        return fail_prompt(x, found);
+    a->prompts = calloc(n, sizeof *a->prompts);
+    if (!a->prompts) {
+        server_fail_memory(x);
+        return false;
+    }
+    a->n_prompts = n;
+    for (size_t i = 0; i < n; i++)
+        if (!read_prompt(s, x, many ? json_array_get(found, i) : found, &a->prompts[i]))
+            return false;
+    return true;
+}
+
+static void release_answer(struct completion_answer *a, size_t n_parts)
+{
+    for (size_t i = 0; a->prompts && i < a->n_prompts; i++)
+        free(a->prompts[i].ids);
+    for (size_t i = 0; a->offsets && i < n_parts; i++) {
+        json_decref(a->offsets[i].tokens);
+        json_decref(a->offsets[i].logprobs);
+        json_decref(a->offsets[i].top);
+        json_decref(a->offsets[i].text);
+    }
+    free(a->prompts);
+    free(a->offsets);
+    free(a);
+}
+
+static void release(struct server_job *job)
+{
+    if (job->own)
+        release_answer(job->own, job->n_parts);
+}
+
+/* ---- Log-probabilities -------------------------------------------------- */
+/* {"token": logprob, …} of the most likely tokens; null without any. */
+static json_t *top_of(const struct server *s, const struct server_event *event)
+{
+    if (event->n_top == 0)
+        return json_null();
+    json_t *top = json_object();
+    for (size_t i = 0; i < event->n_top && event->top[i].token >= 0; i++) {
+        json_t *text = server_token_text(s, event->top[i].token, NULL);
+        json_object_setn_new(top, json_string_value(text), json_string_length(text),
+                             cli_json_real((double)event->top[i].logprob));
+        json_decref(text);
+    }
+    return top;
+}
+
+static void add_logprobs(struct server_part *part, const struct server_event *event)
+{
+    struct completion_answer *a = part->job->own;
+    struct offsets *o = &a->offsets[part->index];
+    if (part->job->n_top < 0 || event->token < 0)
+        return;
+    if (!o->tokens) {
+        o->tokens = json_array();
+        o->logprobs = json_array();
+        o->top = json_array();
+        o->text = json_array();
+    }
+    json_t *text = server_token_text(part->job->server, event->token, NULL);
+    json_array_append_new(o->text, json_integer((json_int_t)o->n_bytes));
+    o->n_bytes += json_string_length(text);
+    json_array_append_new(o->logprobs, cli_json_real((double)event->logprob));
+    json_array_append_new(o->top, top_of(part->job->server, event));
+    if (json_array_append_new(o->tokens, text) != 0)
+        part->job->no_memory = true;
+}
+
+/* What was not reported yet; null if no log-probabilities are asked for. */
+static json_t *take_logprobs(struct server_part *part)
+{
+    struct completion_answer *a = part->job->own;
+    struct offsets *o = &a->offsets[part->index], empty = { .n_bytes = o->n_bytes }, all = *o;
+    if (part->job->n_top < 0)
+        return json_null();
+    *o = empty;
+    return json_pack("{s:o, s:o, s:o, s:o}", "tokens", all.tokens ? all.tokens : json_array(),
+                     "token_logprobs", all.logprobs ? all.logprobs : json_array(), "top_logprobs",
+                     all.top ? all.top : json_array(), "text_offset",
+                     all.text ? all.text : json_array());
+}
+
+/* ---- Text --------------------------------------------------------------- */
+static json_t *choice_of(struct server_part *part, json_t *text, const char *finish)
+{
+    return json_pack("{s:I, s:o, s:o, s:s?}", "index", (json_int_t)part->index, "text", text,
+                     "logprobs", take_logprobs(part), "finish_reason", finish);
+}
+
+static json_t *completion(const struct server_job *job, json_t *choices)
+{
+    return json_pack("{s:s, s:s, s:I, s:s, s:o}", "id", job->id, "object", "text_completion",
+                     "created", (json_int_t)job->created, "model", job->server->id, "choices",
+                     choices);
+}
+
+static void add_text(struct server_part *part, const char *text, size_t n)
+{
+    if (part->job->stream)
+        server_sse_write(
+            part->job,
+            completion(part->job, json_pack("[o]", choice_of(part, cli_json_text(text, n), NULL))));
+    else if (!server_text_add(&part->text, text, n))
+        part->job->no_memory = true;
+}
+
+/* The text of a prompt, for echo. */
+static void add_prompt(struct server_part *part)
+{
+    const struct completion_answer *a = part->job->own;
+    const struct prompt *p = &a->prompts[part->index / (part->job->n_parts / a->n_prompts)];
+    const struct akunu_tokenizer *tokenizer = part->job->server->loaded.tokenizer;
+    unsigned flags = AKUNU_SKIP_SPECIAL;
+    int64_t n = akunu_tokenizer_decode(tokenizer, p->ids, p->n, flags, NULL, 0);
+    char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    if (text) {
+        akunu_tokenizer_decode(tokenizer, p->ids, p->n, flags, text, (size_t)n);
+        add_text(part, text, (size_t)n);
+    } else {
+        part->job->no_memory = true;
+    }
+    free(text);
+}
+
+static void on_token(struct server_part *part, const struct server_event *event)
+{
+    add_logprobs(part, event);
+    if (event->n_bytes > 0)
+        add_text(part, event->text, event->n_bytes);
+}
+
+static void on_end(struct server_part *part, const struct server_event *event)
+{
+    part->finish = server_finish_reason(&event->result);
+    if (part->job->stream)
+        server_sse_write(part->job,
+                         completion(part->job, json_pack("[o]", choice_of(part, json_string(""),
+                                                                          part->finish))));
+}
+
+static void end_stream(struct server_job *job)
+{
+    if (job->include_usage) {
+        json_t *last = completion(job, json_array());
+        json_object_set_new(last, "usage", server_usage(job));
+        server_sse_write(job, last);
+    }
+    server_sse_end(job);
+}
+
+static void on_done(struct server_job *job)
+{
+    json_t *choices = json_array();
+    if (server_job_failed(job) || job->stream) {
+        json_decref(choices);
+        if (job->status == AKUNU_OK)
+            end_stream(job);
+        return;
+    }
+    for (size_t i = 0; i < job->n_parts; i++) {
+        struct server_part *part = &job->parts[i];
+        json_array_append_new(
+            choices, choice_of(part, cli_json_text(part->text.bytes, part->text.n), part->finish));
+    }
+    json_t *answer = completion(job, choices);
+    json_object_set_new(answer, "usage", server_usage(job));
+    server_answer(job->x, 200, json_array_size(choices) == job->n_parts ? answer : NULL);
+}
+
+static const struct server_style style = {
+    .token = on_token, .prompt = add_logprobs, .end = on_end, .done = on_done, .release = release
+};
+
+/* ---- The request -------------------------------------------------------- */
+static bool read_options(struct http_exchange *x, const json_t *body, struct server_params *p,
+                         struct completion_answer *a)
+{
+    const char *suffix = NULL;
+    int64_t n_top = -1;
+    if (!server_get_bool(x, body, "echo", &a->echo) ||
+        !server_get_string(x, body, "suffix", &suffix) ||
+        !server_get_integer(x, body, "logprobs", 0, 100, &n_top))
+        return false;
+    if (suffix) {
+        server_fail(x, 400, "suffix", NULL, "suffix is not supported: /infill fills gaps");
+        return false;
+    }
+    p->n_top = n_top;
+    p->generation.n_top_logprobs = (uint32_t)(n_top > 0 ? n_top : 0);
+    a->is_scored = a->echo && n_top >= 0;
+    return true;
+}
+
+static bool submit_all(struct server *s, struct http_exchange *x, const struct server_params *p,
+                       struct completion_answer *a)
+{
+    struct server_job *job = server_job_new(s, x, &style, "cmpl-", p, a->n_prompts);
+    if (!job) {
+        release_answer(a, 0);
+        return false;
+    }
+    job->own = a;
+    a->offsets = calloc(job->n_parts, sizeof *a->offsets);
+    if (!a->offsets) {
+        server_fail_memory(x);
+        server_job_free(job);
+        return false;
+    }
+    for (size_t i = 0; i < a->n_prompts; i++)
+        if (!server_job_submit(job, i, p, a->prompts[i].ids, a->prompts[i].n, a->is_scored))
+            return false;
+    for (size_t i = 0; a->echo && i < job->n_parts; i++)
+        add_prompt(&job->parts[i]);
+    return true;
+}
+
+void server_completions(struct server *s, struct http_exchange *x)
+{
+    struct server_params params;
+    struct completion_answer *a = calloc(1, sizeof *a);
+    json_t *body = server_read_object(x);
+    bool good = body && a;
+    if (body && !a)
+        server_fail_memory(x);
+    good = good && !server_refuses_model(s, x, body) && server_read_params(s, x, body, &params);
+    if (good && params.generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
+        params.generation.max_tokens = 16; /* OpenAI's default */
+    good = good && read_options(x, body, &params, a) && read_prompts(s, x, body, a);
+    if (good)
+        submit_all(s, x, &params, a);
+    else if (a)
+        release_answer(a, 0);
+    json_decref(body);
+}

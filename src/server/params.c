@@ -1,0 +1,219 @@
+/* Sampling parameters of a request, under the names of OpenAI and of llama-server. */
+#include "server/server.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/sampling.h"
+
+/* Members that are numbers of struct akunu_sampling. */
+struct real_member {
+    const char *name;
+    size_t offset;
+    double low, high;
+};
+struct integer_member {
+    const char *name;
+    size_t offset;
+    int64_t low, high;
+};
+
+#define REAL(name, member, low, high)                                                              \
+    {                                                                                              \
+        name, offsetof(struct akunu_sampling, member), low, high                                   \
+    }
+
+static const struct real_member reals[] = {
+    REAL("temperature", temperature, 0.0, 100.0),
+    REAL("top_p", top_p, 0.0, 1.0),
+    REAL("min_p", min_p, 0.0, 1.0),
+    REAL("typical_p", typical_p, 0.0, 1.0),
+    REAL("presence_penalty", presence_penalty, -100.0, 100.0),
+    REAL("frequency_penalty", frequency_penalty, -100.0, 100.0),
+    REAL("repeat_penalty", repeat_penalty, 0.0, 100.0),
+    REAL("repetition_penalty", repeat_penalty, 0.0, 100.0),
+    REAL("top_n_sigma", top_n_sigma, -1.0, 1000.0),
+    REAL("dynatemp_range", dynatemp_range, 0.0, 100.0),
+    REAL("dynatemp_exponent", dynatemp_exponent, 0.0, 100.0),
+    REAL("xtc_probability", xtc_probability, 0.0, 1.0),
+    REAL("xtc_threshold", xtc_threshold, 0.0, 1.0),
+    REAL("dry_multiplier", dry_multiplier, 0.0, 100.0),
+    REAL("dry_base", dry_base, 0.0, 100.0),
+    REAL("mirostat_tau", mirostat_tau, 0.0, 100.0),
+    REAL("mirostat_eta", mirostat_eta, 0.0, 100.0),
+    REAL("adaptive_target", adaptive_target, -1.0, 1.0),
+    REAL("adaptive_decay", adaptive_decay, 0.0, 1.0),
+};
+
+static const struct integer_member integers[] = {
+    REAL("top_k", top_k, INT32_MIN, INT32_MAX),
+    REAL("repeat_last_n", repeat_last_n, -1, INT32_MAX),
+    REAL("dry_allowed_length", dry_allowed_length, INT32_MIN, INT32_MAX),
+    REAL("dry_penalty_last_n", dry_penalty_last_n, INT32_MIN, INT32_MAX),
+    REAL("mirostat", mirostat, 0, 2),
+};
+
+static bool read_numbers(struct http_exchange *x, const json_t *body, struct akunu_sampling *p)
+{
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+        float *member = (float *)(void *)((char *)p + reals[i].offset);
+        double value = (double)*member;
+        if (!server_get_real(x, body, reals[i].name, reals[i].low, reals[i].high, &value))
+            return false;
+        *member = (float)value;
+    }
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+        int32_t *member = (int32_t *)(void *)((char *)p + integers[i].offset);
+        int64_t value = *member;
+        if (!server_get_integer(x, body, integers[i].name, integers[i].low, integers[i].high,
+                                &value))
+            return false;
+        *member = (int32_t)value;
+    }
+    return true;
+}
+
+/* ---- Seeds, bias, stops ------------------------------------------------- */
+/* A seed that JSON can carry exactly; null and -1 ask for a random one. */
+static bool read_seed(struct http_exchange *x, const json_t *body, struct akunu_sampling *p)
+{
+    int64_t seed = -1;
+    if (!server_get_integer(x, body, "seed", -1, INT64_MAX, &seed))
+        return false;
+    if (seed >= 0)
+        p->seed = (uint64_t)seed;
+    return true;
+}
+
+static bool add_bias(struct server_params *p, const char *id, int64_t number, const json_t *value)
+{
+    size_t n = p->sampling.n_logit_bias;
+    if (id) {
+        char *end;
+        number = strtoll(id, &end, 10);
+        if (end == id || *end)
+            return false;
+    }
+    if (number < 0 || number > INT32_MAX || n == sizeof p->bias / sizeof *p->bias ||
+        !(json_is_number(value) || json_is_false(value)))
+        return false;
+    float bias = json_is_false(value) ? -INFINITY : (float)json_number_value(value);
+    p->bias[n] = (struct akunu_logit_bias){ .token = (akunu_token)number, .bias = bias };
+    p->sampling.n_logit_bias = n + 1;
+    return true;
+}
+
+/* {"15043": 1.5}, as OpenAI has it, or [[15043, 1.5], [15044, false]] as llama-server. */
+static bool read_bias(struct http_exchange *x, const json_t *body, struct server_params *p)
+{
+    const json_t *found = json_object_get(body, "logit_bias"), *value;
+    const char *id;
+    bool good = !found || json_is_null(found) || json_is_object(found) || json_is_array(found);
+    if (found && !json_is_null(found)) {
+        p->sampling.logit_bias = p->bias;
+        p->sampling.n_logit_bias = 0;
+    }
+    json_object_foreach ((json_t *)(uintptr_t)found, id, value)
+        good = good && add_bias(p, id, 0, value);
+    for (size_t i = 0; good && i < json_array_size(found); i++) {
+        const json_t *pair = json_array_get(found, i), *token = json_array_get(pair, 0);
+        good = json_array_size(pair) == 2 && json_is_integer(token) &&
+               add_bias(p, NULL, json_integer_value(token), json_array_get(pair, 1));
+    }
+    if (!good)
+        server_fail_member(x, "logit_bias", found,
+                           "an object of token ids and what is added to their logits");
+    return good;
+}
+
+static bool read_stops(struct http_exchange *x, const json_t *body, struct server_params *p)
+{
+    const json_t *found = json_object_get(body, "stop");
+    size_t n = json_is_array(found) ? json_array_size(found) : json_is_string(found), i = 0;
+    bool good = !found || json_is_null(found) || json_is_string(found) || json_is_array(found);
+    good = good && n <= sizeof p->stops / sizeof *p->stops;
+    for (; good && i < n; i++) {
+        const json_t *stop = json_is_array(found) ? json_array_get(found, i) : found;
+        p->stops[i] = json_string_value(stop);
+        good = json_string_length(stop) > 0 && strlen(p->stops[i]) == json_string_length(stop);
+    }
+    if (!good) {
+        server_fail_member(x, "stop", found, "a text of 1 to 1024 bytes, or a list of at most 64");
+        return false;
+    }
+    if (n > 0) {
+        p->generation.stops = p->stops;
+        p->generation.n_stops = n;
+    }
+    return true;
+}
+
+/* ---- All of it ---------------------------------------------------------- */
+/* The first of several names that the body has. */
+static bool read_max_tokens(struct http_exchange *x, const json_t *body, int64_t *out)
+{
+    static const char *const names[] = { "n_predict", "max_tokens", "max_completion_tokens" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!server_get_integer(x, body, names[i], -1, INT64_MAX, out))
+            return false;
+    return true;
+}
+
+static bool read_stream(struct http_exchange *x, const json_t *body, struct server_params *p)
+{
+    const json_t *options = json_object_get(body, "stream_options");
+    if (!server_get_bool(x, body, "stream", &p->stream))
+        return false;
+    if (options && !json_is_null(options) && !json_is_object(options)) {
+        server_fail_member(x, "stream_options", options, "an object");
+        return false;
+    }
+    return server_get_bool(x, options, "include_usage", &p->include_usage);
+}
+
+static bool refuse_best_of(struct http_exchange *x, const json_t *body, int64_t n)
+{
+    int64_t best_of = n;
+    if (!server_get_integer(x, body, "best_of", 1, INT32_MAX, &best_of))
+        return false;
+    if (best_of > n) {
+        server_fail(x, 400, "best_of", NULL, "best_of is %lld: only as many as n are generated",
+                    (long long)best_of);
+        return false;
+    }
+    return true;
+}
+
+bool server_read_params(struct server *s, struct http_exchange *x, const json_t *body,
+                        struct server_params *p)
+{
+    static struct cli_sampling flags; /* the request points into it until it is submitted */
+    if (cli_sampling(s->options, &flags) != CLI_EXIT_OK) {
+        server_fail(x, 500, NULL, NULL, "the server's sampling flags are wrong");
+        return false;
+    }
+    p->sampling = flags.params;
+    p->generation = cli_generation(s->options, &flags);
+    p->generation.sampling = &p->sampling;
+    p->generation.speculation = AKUNU_SPECULATION_AUTO;
+    p->n = 1;
+    p->n_top = -1;
+    p->stream = p->include_usage = false;
+    p->timeout = (double)s->options->timeout;
+    bool ignore = p->sampling.ignore_end;
+    if (!read_numbers(x, body, &p->sampling) || !read_seed(x, body, &p->sampling) ||
+        !read_bias(x, body, p) || !read_stops(x, body, p) ||
+        !read_max_tokens(x, body, &p->generation.max_tokens) || !read_stream(x, body, p) ||
+        !server_get_integer(x, body, "n", 1, 128, &p->n) || !refuse_best_of(x, body, p->n) ||
+        !server_get_string(x, body, "samplers", &p->sampling.samplers) ||
+        !server_get_bool(x, body, "ignore_eos", &ignore))
+        return false;
+    p->sampling.ignore_end = ignore;
+    if (akunu_sampling_check(&p->sampling) != AKUNU_OK) {
+        server_fail_library(x, NULL);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,139 @@
+/* State of akunu-server, and what the files that answer requests share. All of it belongs to the
+ * thread of http_run; the scheduler's thread only adds to the list of events, and the loader's
+ * thread fills in the model before `state` says that it is ready. */
+#ifndef AK_SERVER_SERVER_H
+#define AK_SERVER_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <jansson.h>
+
+#include "akunu/akunu.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "server/http.h"
+
+enum server_state { SERVER_LOADING = 0, SERVER_READY = 1, SERVER_FAILED = 2 };
+
+enum { SERVER_ID_BYTES = 256, SERVER_KEYS_MAX = 256, SERVER_CODES_MAX = 16 };
+
+/* API keys. None: requests need none. */
+struct server_keys {
+    char *values[SERVER_KEYS_MAX];
+    size_t n;
+};
+
+/* Distribution of seconds, as Prometheus counts it. */
+enum { SERVER_BUCKETS = 14 };
+struct server_histogram {
+    uint64_t counts[SERVER_BUCKETS + 1], n;
+    double sum;
+};
+
+struct server_route;
+struct server_event;
+struct server_job;
+
+struct server {
+    const struct cli_options *options;
+    struct http_server *http;
+    struct server_keys keys;
+    _Atomic int state; /* enum server_state */
+    int exit_code;     /* of a load that failed */
+    pthread_t loader;
+    bool drains;
+    int64_t created; /* when the program started, in seconds since 1970 */
+
+    struct cli_model_session loaded;
+    struct akunu_template *template;
+    const char *template_text;
+    struct akunu_scheduler *scheduler;
+    char id[SERVER_ID_BYTES]; /* the model's, for clients */
+
+    struct server_job *jobs; /* that have not ended */
+    uint64_t n_jobs;         /* so far, for ids */
+    pthread_mutex_t lock;
+    struct server_event *first_event, **last_event; /* under the lock; in their order */
+
+    uint64_t *n_requests; /* [route][SERVER_CODES_MAX]: by route and code */
+    struct server_histogram first_token, next_token;
+};
+
+/* ---- Answers: answer.c -------------------------------------------------- */
+/* Answers with a JSON value, which is freed; NULL: out of memory. */
+void server_answer(struct http_exchange *x, unsigned code, json_t *value);
+
+/* Answers with an OpenAI error. `param` and `code_name` may be NULL. */
+void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+void server_fail_memory(struct http_exchange *x);
+/* Answers with the message of the library's last failed call, which was about `param`. */
+void server_fail_library(struct http_exchange *x, const char *param);
+/* The object of an error. */
+json_t *server_error(unsigned code, const char *param, const char *code_name, const char *message);
+
+/* ---- Requests: json_in.c ------------------------------------------------ */
+/* The body as a JSON object, whose levels, keys and size are bounded; NULL: it has answered. Free
+ * it with json_decref. */
+json_t *server_read_object(struct http_exchange *x);
+
+/* Members of a body. They answer with a 400 that names the member, and return false, if it has
+ * another type or is out of range. A member that is missing or null leaves *out as it is. */
+bool server_get_bool(struct http_exchange *x, const json_t *body, const char *name, bool *out);
+bool server_get_integer(struct http_exchange *x, const json_t *body, const char *name, int64_t low,
+                        int64_t high, int64_t *out);
+bool server_get_real(struct http_exchange *x, const json_t *body, const char *name, double low,
+                     double high, double *out);
+bool server_get_string(struct http_exchange *x, const json_t *body, const char *name,
+                       const char **out);
+/* Answers with a 400: the member has another kind of value. */
+void server_fail_member(struct http_exchange *x, const char *name, const json_t *found,
+                        const char *expected);
+
+/* ---- Sampling: params.c ------------------------------------------------- */
+/* What a request asks for beside its prompt. It points into the body and must not be copied. */
+struct server_params {
+    struct akunu_sampling sampling;
+    struct akunu_generation generation;
+    struct akunu_reasoning reasoning;
+    struct akunu_logit_bias bias[CLI_MAX_TEXTS * 16];
+    const char *stops[64];
+    int64_t n, n_top; /* completions; most likely tokens per token, -1: no log-probabilities */
+    bool stream, include_usage;
+    double timeout;
+};
+/* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
+bool server_read_params(struct server *s, struct http_exchange *x, const json_t *body,
+                        struct server_params *out);
+
+/* ---- Routes: route.c ---------------------------------------------------- */
+bool server_check(struct http_exchange *x, struct server *s);
+void server_route(struct http_exchange *x, struct server *s);
+void server_count_answer(struct http_exchange *x, struct server *s);
+size_t server_count_routes(void);
+/* "POST /v1/completions"; NULL past the end. */
+const char *server_route_name(size_t i);
+
+typedef void server_handler(struct server *s, struct http_exchange *x);
+server_handler server_chat_completions, server_completions;                     /* openai_*.c */
+server_handler server_models, server_model;                                     /* models.c */
+server_handler server_health, server_props, server_tokenize, server_detokenize, /* native.c */
+    server_apply_template;
+server_handler server_metrics; /* metrics.c */
+
+/* ---- Keys: keys.c ------------------------------------------------------- */
+/* Reads the flags' keys and the key file. False: *why has a message. */
+bool server_read_keys(const struct cli_options *options, struct server_keys *out,
+                      char why[CLI_SHOWN_BYTES * 4]);
+void server_free_keys(struct server_keys *keys);
+bool server_has_key(const struct server_keys *keys, const char *given);
+
+/* ---- Metrics: metrics.c ------------------------------------------------- */
+void server_observe(struct server_histogram *h, double seconds);
+
+/* ---- Log: answer.c ------------------------------------------------------ */
+/* A line about an exchange that ended: no text, no key and no path of this machine. */
+void server_log_exchange(struct server *s, struct http_exchange *x, bool client_gone);
+
+#endif

@@ -1,0 +1,216 @@
+/* A server as a child process, and an HTTP client that sends what it is told, byte by byte. Used by
+ * test_server.c. */
+#ifndef TESTS_SERVER_CLIENT_H
+#define TESTS_SERVER_CLIENT_H
+
+#include "tests/test.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct child {
+    pid_t pid;
+    int port, errors; /* errors: its standard error */
+};
+
+static void nap(double seconds)
+{
+    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+    nanosleep(&t, NULL);
+}
+
+/* Reads standard error up to the line that has the address. */
+static int read_port(int fd)
+{
+    static char text[8192];
+    size_t n = 0;
+    for (;;) {
+        ssize_t got = read(fd, text + n, sizeof text - 1 - n);
+        ck_assert_msg(got > 0, "the server ended: %.*s", (int)n, text);
+        n += (size_t)got;
+        text[n] = '\0';
+        const char *address = strstr(text, "http://127.0.0.1:");
+        if (address && strchr(address, '\n'))
+            return atoi(address + strlen("http://127.0.0.1:"));
+    }
+}
+
+/* Starts akunu-server with the tests' model and these flags, which end with NULL. */
+static struct child start_server(const char *const *flags)
+{
+    static char program[4096], model[4096];
+    const char *arguments[32] = { program, "-m", model, "--port", "0", "-t", "2", "-c", "2048" };
+    int ends[2], n = 9;
+    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
+    snprintf(model, sizeof model, "%s/model.gguf", getenv("AK_TEST_DATA"));
+    for (int i = 0; flags && flags[i]; i++)
+        arguments[n++] = flags[i];
+    ck_assert_int_eq(pipe(ends), 0);
+    struct child child = { .pid = fork(), .errors = ends[0] };
+    if (child.pid == 0) {
+        dup2(ends[1], 2);
+        close(ends[0]);
+        close(ends[1]);
+        execv(program, (char *const *)(uintptr_t)arguments);
+        _exit(99);
+    }
+    close(ends[1]);
+    child.port = read_port(ends[0]);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* what comes later is not read; the pipe holds it */
+    return child;
+}
+
+/* Ends the server; returns its exit code. */
+static int stop_server(struct child *child, int signal)
+{
+    int status;
+    kill(child->pid, signal);
+    ck_assert_int_eq(waitpid(child->pid, &status, 0), child->pid);
+    close(child->errors);
+    ck_assert_msg(WIFEXITED(status), "the server ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+/* ---- Requests ----------------------------------------------------------- */
+enum { ANSWER_BYTES = 1 << 20 };
+struct answer {
+    int code;   /* 0: none came */
+    char *text; /* with headers */
+    const char *body;
+    size_t n;
+};
+
+static int open_connection(const struct child *child)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)child->port) };
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    struct timeval limit = { .tv_sec = 60 };
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    return fd;
+}
+
+static void send_text(int fd, const char *text, size_t n)
+{
+    while (n > 0) {
+        ssize_t sent = send(fd, text, n, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return;
+        text += sent;
+        n -= (size_t)sent;
+    }
+}
+
+/* Joins the chunks of a body in place. */
+static void join_chunks(struct answer *a)
+{
+    char *to = (char *)(uintptr_t)a->body;
+    const char *from = a->body;
+    for (;;) {
+        char *end;
+        unsigned long n = strtoul(from, &end, 16);
+        from = strstr(end, "\r\n");
+        if (!from || n == 0)
+            break;
+        memmove(to, from + 2, n);
+        to += n;
+        from += 2 + n + 2;
+    }
+    *to = '\0';
+    a->n = (size_t)(to - a->body);
+}
+
+/* Reads until the server closes the connection. */
+static struct answer read_answer(int fd)
+{
+    struct answer a = { .text = calloc(1, ANSWER_BYTES) };
+    size_t n = 0;
+    ck_assert_ptr_nonnull(a.text);
+    for (ssize_t got;
+         n + 1 < ANSWER_BYTES && (got = recv(fd, a.text + n, ANSWER_BYTES - 1 - n, 0)) > 0;)
+        n += (size_t)got;
+    close(fd);
+    a.body = strstr(a.text, "\r\n\r\n");
+    if (sscanf(a.text, "HTTP/1.1 %d", &a.code) != 1 || !a.body)
+        a.code = 0;
+    a.body = a.body ? a.body + 4 : "";
+    a.n = n - (size_t)(a.body - a.text);
+    if (a.code && strcasestr(a.text, "Transfer-Encoding: chunked"))
+        join_chunks(&a);
+    return a;
+}
+
+static struct answer send_raw(const struct child *child, const char *text)
+{
+    int fd = open_connection(child);
+    send_text(fd, text, strlen(text));
+    return read_answer(fd);
+}
+
+/* `headers`: lines that end with \r\n, or "". */
+static struct answer ask_with(const struct child *child, const char *method, const char *path,
+                              const char *headers, const char *body)
+{
+    size_t capacity = strlen(body) + strlen(headers) + strlen(path) + 256;
+    char *text = malloc(capacity);
+    ck_assert_ptr_nonnull(text);
+    int fd = open_connection(child);
+    int n = snprintf(text, capacity,
+                     "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n%s"
+                     "Content-Length: %zu\r\n\r\n%s",
+                     method, path, headers, strlen(body), body);
+    send_text(fd, text, (size_t)n);
+    free(text);
+    return read_answer(fd);
+}
+
+static struct answer ask(const struct child *child, const char *path, const char *body)
+{
+    return ask_with(child, *body ? "POST" : "GET", path, "", body);
+}
+
+/* The JSON of an answer that must have this code. */
+static json_t *json_of(struct answer *a, int code)
+{
+    json_error_t error;
+    ck_assert_msg(a->code == code, "code %d, expected %d: %s", a->code, code, a->text);
+    json_t *value = json_loads(a->body, JSON_ALLOW_NUL, &error);
+    ck_assert_msg(value != NULL, "no JSON: %s", a->body);
+    free(a->text);
+    return value;
+}
+
+/* A string inside of a value: "choices.0.message.content". NULL: it is not there. */
+static const json_t *at(const json_t *value, const char *path)
+{
+    while (value && *path) {
+        char name[64];
+        size_t n = strcspn(path, ".");
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        value = json_is_array(value) ? json_array_get(value, (size_t)atoi(name)) :
+                                       json_object_get(value, name);
+        path += n + (path[n] == '.');
+    }
+    return value;
+}
+
+static const char *text_at(const json_t *value, const char *path)
+{
+    const char *text = json_string_value(at(value, path));
+    ck_assert_msg(text != NULL, "%s is no text", path);
+    return text;
+}
+
+#endif

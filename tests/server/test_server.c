@@ -1,0 +1,488 @@
+/* akunu-server with a small model, over sockets: answers, streams, errors, and how it ends. */
+#include "tests/server/client.h"
+
+#include <pthread.h>
+
+#define CHAT "/v1/chat/completions"
+#define TEXT "/v1/completions"
+
+static struct child server;
+
+static void start(void)
+{
+    static const char *const flags[] = { "--metrics", "--alias", "small", NULL };
+    server = start_server(flags);
+}
+
+static void stop(void)
+{
+    ck_assert_int_eq(stop_server(&server, SIGTERM), 0);
+}
+
+/* ---- Answers ------------------------------------------------------------ */
+START_TEST(small_routes)
+{
+    struct answer a = ask(&server, "/health", "");
+    json_t *value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "status"), "ok");
+    json_decref(value);
+    a = ask(&server, "/v1/models", "");
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "data.0.id"), "small");
+    json_decref(value);
+    a = ask(&server, "/v1/models/small", "");
+    json_decref(json_of(&a, 200));
+    a = ask(&server, "/v1/models/large", "");
+    json_decref(json_of(&a, 404));
+    a = ask(&server, "/props", "");
+    json_decref(json_of(&a, 200));
+    a = ask(&server, "/tokenize", "{\"content\": \"Once upon a time\"}");
+    value = json_of(&a, 200);
+    char *ids = json_dumps(value, JSON_COMPACT);
+    ck_assert_uint_gt(json_array_size(at(value, "tokens")), 0);
+    json_decref(value);
+    a = ask(&server, "/detokenize", ids);
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "content"), "Once upon a time");
+    json_decref(value);
+    free(ids);
+    a = ask(&server, "/apply-template",
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}");
+    value = json_of(&a, 200);
+    ck_assert(strstr(text_at(value, "prompt"), "Hi") != NULL);
+    json_decref(value);
+    a = ask(&server, "/metrics", "");
+    ck_assert_int_eq(a.code, 200);
+    ck_assert(strstr(a.body, "\nakunu_requests_total{route=\"/health\",code=\"200\"} 1\n") != NULL);
+    free(a.text);
+    a = ask_with(&server, "HEAD", "/health", "", "");
+    ck_assert_int_eq(a.code, 200);
+    ck_assert_uint_eq(a.n, 0);
+    free(a.text);
+}
+END_TEST
+
+/* The text of a stream, of all its chunks; *n: how many there were. */
+static char *join_stream(const struct answer *a, const char *path, size_t *n)
+{
+    char *text = calloc(1, ANSWER_BYTES);
+    const char *line = a->body;
+    *n = 0;
+    ck_assert_msg(a->code == 200, "%s", a->text);
+    while ((line = strstr(line, "data: ")) != NULL) {
+        line += strlen("data: ");
+        if (strncmp(line, "[DONE]", 6) == 0)
+            return text;
+        json_t *value = json_loadb(line, strcspn(line, "\n"), JSON_ALLOW_NUL, NULL);
+        ck_assert_msg(value != NULL, "no JSON: %.200s", line);
+        const char *piece = json_string_value(at(value, path));
+        strcat(text, piece ? piece : "");
+        json_decref(value);
+        ++*n;
+    }
+    ck_abort_msg("the stream does not end with [DONE]: … %s",
+                 a->body + (a->n > 500 ? a->n - 500 : 0));
+    return NULL;
+}
+
+START_TEST(streams_say_the_same)
+{
+    static const char body[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], "
+                               "\"seed\": 3, \"max_tokens\": 20, \"stream\": %s}";
+    char one[512], other[512];
+    size_t n;
+    snprintf(one, sizeof one, body, "false");
+    snprintf(other, sizeof other, body, "true, \"stream_options\": {\"include_usage\": true}");
+    struct answer a = ask(&server, CHAT, one), b = ask(&server, CHAT, other);
+    json_t *value = json_of(&a, 200);
+    char *streamed = join_stream(&b, "choices.0.delta.content", &n);
+    ck_assert_str_eq(streamed, text_at(value, "choices.0.message.content"));
+    ck_assert_uint_gt(n, 3);
+    ck_assert_int_eq(json_integer_value(at(value, "usage.completion_tokens")), 20);
+    ck_assert_str_eq(text_at(value, "choices.0.finish_reason"), "length");
+    ck_assert(strstr(b.text, "\"usage\":{\"prompt_tokens\":") != NULL);
+    ck_assert(strcasestr(b.text, "Cache-Control: no-cache") != NULL);
+    free(streamed);
+    free(b.text);
+    json_decref(value);
+
+    static const char text[] = "{\"prompt\": \"Once upon\", \"seed\": 3, \"max_tokens\": 20%s}";
+    snprintf(one, sizeof one, text, "");
+    snprintf(other, sizeof other, text, ", \"stream\": true");
+    a = ask(&server, TEXT, one);
+    b = ask(&server, TEXT, other);
+    value = json_of(&a, 200);
+    streamed = join_stream(&b, "choices.0.text", &n);
+    ck_assert_str_eq(streamed, text_at(value, "choices.0.text"));
+    free(streamed);
+    free(b.text);
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(prompts_and_completions)
+{
+    struct answer a =
+        ask(&server, TEXT,
+            "{\"prompt\": [\"Once upon\", \"The sea\"], \"n\": 2, \"seed\": 1, "
+            "\"max_tokens\": 6, \"logprobs\": 2, \"echo\": true, \"ignore_eos\": true}");
+    json_t *value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "choices")), 4);
+    for (int i = 0; i < 4; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "choices.%d.text", i);
+        const char *begin = i < 2 ? "Once upon" : "The sea";
+        ck_assert(strncmp(text_at(value, path), begin, strlen(begin)) == 0);
+        snprintf(path, sizeof path, "choices.%d.index", i);
+        ck_assert_int_eq(json_integer_value(at(value, path)), i);
+    }
+    ck_assert_int_eq(json_integer_value(at(value, "usage.completion_tokens")), 24);
+    ck_assert(json_is_null(at(value, "choices.0.logprobs.token_logprobs.0")));
+    ck_assert(json_is_real(at(value, "choices.0.logprobs.token_logprobs.1")));
+    ck_assert_uint_eq(json_object_size(at(value, "choices.0.logprobs.top_logprobs.1")), 2);
+    json_decref(value);
+
+    a = ask(&server, TEXT,
+            "{\"prompt\": [72, 73, 74], \"max_tokens\": 0, \"echo\": true, "
+            "\"logprobs\": 0}");
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "choices.0.logprobs.tokens")), 3);
+    ck_assert_int_eq(json_integer_value(at(value, "usage.completion_tokens")), 0);
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(schemas_and_tools)
+{
+    struct answer a =
+        ask(&server, CHAT,
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 200, "
+            "\"seed\": 1, \"response_format\": {\"type\": \"json_schema\", \"json_schema\": "
+            "{\"schema\": {\"type\": \"object\", \"properties\": {\"n\": {\"type\": \"integer\", "
+            "\"minimum\": 0, \"maximum\": 9}}, \"required\": [\"n\"], \"additionalProperties\": "
+            "false}}}}");
+    json_t *value = json_of(&a, 200);
+    json_t *content = json_loads(text_at(value, "choices.0.message.content"), 0, NULL);
+    ck_assert(json_is_integer(at(content, "n")));
+    json_decref(content);
+    json_decref(value);
+
+    a = ask(&server, CHAT,
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 200, "
+            "\"tool_choice\": \"required\", \"tools\": [{\"type\": \"function\", \"function\": "
+            "{\"name\": \"add\", \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": "
+            "{\"type\": \"boolean\"}}, \"required\": [\"a\"], \"additionalProperties\": false}}}], "
+            "\"parallel_tool_calls\": false}");
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "choices.0.message.tool_calls.0.function.name"), "add");
+    ck_assert_str_eq(text_at(value, "choices.0.finish_reason"), "tool_calls");
+    json_decref(value);
+}
+END_TEST
+
+/* ---- Many at once ------------------------------------------------------- */
+enum { CLIENTS = 8 };
+
+static void *ask_in_thread(void *user)
+{
+    char body[512];
+    int number = *(int *)user;
+    snprintf(body, sizeof body,
+             "{\"prompt\": \"Once upon a time number %d\", \"seed\": %d, \"max_tokens\": 30, "
+             "\"logprobs\": 1}",
+             number % 3, number);
+    struct answer a = ask(&server, TEXT, body);
+    json_t *value = json_of(&a, 200);
+    char *choices = json_dumps(at(value, "choices"), JSON_SORT_KEYS);
+    json_decref(value);
+    return choices;
+}
+
+START_TEST(the_same_beside_others)
+{
+    pthread_t threads[CLIENTS];
+    int numbers[CLIENTS];
+    char *alone[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        numbers[i] = i;
+        alone[i] = ask_in_thread(&numbers[i]);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_in_thread, &numbers[i]), 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        void *beside;
+        pthread_join(threads[i], &beside);
+        ck_assert_str_eq(beside, alone[i]);
+        free(beside);
+        free(alone[i]);
+    }
+}
+END_TEST
+
+/* A number of /metrics. */
+static long metric(const char *name)
+{
+    char line[128];
+    struct answer a = ask(&server, "/metrics", "");
+    snprintf(line, sizeof line, "\nakunu_%s ", name);
+    const char *found = strstr(a.body, line);
+    ck_assert_msg(found != NULL, "no %s in %s", name, a.body);
+    long value = atol(found + strlen(line));
+    free(a.text);
+    return value;
+}
+
+static void wait_for_metric(const char *name, long value)
+{
+    for (int i = 0; metric(name) != value; i++) {
+        ck_assert_msg(i < 200, "%s is not %ld", name, value);
+        nap(0.05);
+    }
+}
+
+/* Sends a request that generates for long, and leaves. */
+static int begin_long(const char *options)
+{
+    char text[512], body[256];
+    int fd = open_connection(&server);
+    snprintf(body, sizeof body,
+             "{\"prompt\": \"Once\", \"ignore_eos\": true, \"max_tokens\": 2000%s}", options);
+    int n = snprintf(text, sizeof text,
+                     "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n%s",
+                     strlen(body), body);
+    send_text(fd, text, (size_t)n);
+    return fd;
+}
+
+START_TEST(clients_that_leave)
+{
+    wait_for_metric("requests_running", 0);
+    long cancelled = metric("requests_cancelled_total");
+    for (int i = 0; i < 4; i++) {
+        int fd = begin_long(i % 2 ? ", \"stream\": true" : "");
+        nap(0.05);
+        if (i < 2)
+            close(fd);
+        else
+            shutdown(fd, SHUT_WR);
+        wait_for_metric("requests_running", 0);
+        if (i >= 2)
+            close(fd);
+    }
+    ck_assert_int_eq(metric("requests_cancelled_total"), cancelled + 4);
+    struct answer a = ask(&server, "/health", "");
+    json_decref(json_of(&a, 200));
+}
+END_TEST
+
+/* ---- Errors ------------------------------------------------------------- */
+START_TEST(refusals)
+{
+    static const struct {
+        const char *path, *body;
+        int code;
+        const char *said;
+    } cases[] = {
+        { CHAT, "{", 400, "the body is no valid JSON: line 1, column 1" },
+        { CHAT, "[]", 400, "the body is a list; expected an object" },
+        { CHAT, "{\"a\": 1, \"a\": 2}", 400, "duplicate object key" },
+        { CHAT, "{\"messages\": \"\\ud800\"}", 400, "no valid JSON" },
+        { CHAT, "{}", 400, "messages is nothing; expected a list of messages" },
+        { CHAT, "{\"messages\": []}", 400, "the list is empty" },
+        { CHAT, "{\"messages\": [{\"role\": \"me\", \"content\": \"\"}]}", 400,
+          "messages[0].role is \\\"me\\\"" },
+        { CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]}",
+          400, "images, audio and files cannot be read" },
+        { TEXT, "{}", 400, "prompt is nothing" },
+        { TEXT, "{\"prompt\": 5}", 400, "prompt is the number 5" },
+        { TEXT, "{\"prompt\": \"a\", \"temperature\": \"hot\"}", 400,
+          "temperature is \\\"hot\\\"; expected a number from 0 to 100" },
+        { TEXT, "{\"prompt\": \"a\", \"n\": 0}", 400, "n is the number 0" },
+        { TEXT, "{\"prompt\": \"a\", \"best_of\": 2}", 400, "best_of is 2" },
+        { TEXT, "{\"prompt\": \"a\", \"suffix\": \"b\"}", 400, "suffix is not supported" },
+        { TEXT, "{\"prompt\": \"a\", \"stop\": \"\"}", 400, "stop is \\\"\\\"" },
+        { TEXT, "{\"prompt\": [1000000]}", 400, "token 0 is 1000000" },
+        { CHAT,
+          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": "
+          "{\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"uniqueItems\": true, "
+          "\"type\": \"array\"}}}}",
+          400, "uniqueItems" },
+        { CHAT,
+          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tool_choice\": "
+          "\"required\"}",
+          400, "there are no tools" },
+        { "/nowhere", "{}", 404, "there is no route /nowhere" },
+        { "/health", "{}", 405, "/health allows GET, HEAD, OPTIONS" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct answer a = ask_with(&server, "POST", cases[i].path, "", cases[i].body);
+        ck_assert_msg(a.code == cases[i].code && strstr(a.body, cases[i].said), "%s %s: %s",
+                      cases[i].path, cases[i].body, a.text);
+        free(a.text);
+    }
+    char *long_text = calloc(1, 20000);
+    strcpy(long_text, "{\"prompt\": \"");
+    for (size_t n = strlen(long_text), i = 0; i < 9000; i++)
+        long_text[n++] = i % 2 ? ' ' : 'q';
+    strcat(long_text, "\"}");
+    struct answer a = ask(&server, TEXT, long_text);
+    json_t *value = json_of(&a, 400);
+    ck_assert_str_eq(text_at(value, "error.code"), "context_length_exceeded");
+    json_decref(value);
+    free(long_text);
+    a = ask_with(&server, "POST", TEXT, "Content-Type: text/plain\r\n", "{}");
+    json_decref(json_of(&a, 415));
+    char deep[400] = "";
+    memset(deep, '[', 200);
+    a = ask(&server, TEXT, deep);
+    json_decref(json_of(&a, 400));
+}
+END_TEST
+
+START_TEST(raw_requests)
+{
+#define LINE "GET /health HTTP/1.1\r\n"
+#define END "Connection: close\r\n\r\n"
+    static const struct {
+        const char *text;
+        int code; /* 0: the connection is closed, or any 400 */
+    } cases[] = {
+        { LINE "Host: localhost\r\n" END, 200 },
+        { LINE "Host: evil.example\r\n" END, 403 },
+        { LINE "Host: 127.0.0.1\r\nOrigin: http://evil.example\r\n" END, 403 },
+        { LINE "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" END, 200 },
+        { LINE END, 400 },
+        { "GET /health HTTP/1.0\r\n\r\n", 200 },
+        { "POST " TEXT " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n" END
+          "{}",
+          400 },
+        { "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+          "Transfer-Encoding: chunked\r\n" END "0\r\n\r\n",
+          400 },
+        { "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n" END, 413 },
+        { "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" END
+          "7\r\n{\"promp\r\n3\r\nt\":\r\n6\r\n \"a\"}\n\r\n0\r\n\r\n",
+          200 },
+        { "OPTIONS /health HTTP/1.1\r\nHost: localhost\r\n" END, 204 },
+        { "nonsense\r\n\r\n", 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct answer a = send_raw(&server, cases[i].text);
+        ck_assert_msg(a.code == cases[i].code || (cases[i].code == 0 && a.code == 400),
+                      "%s: %d, expected %d: %s", cases[i].text, a.code, cases[i].code, a.text);
+        free(a.text);
+    }
+    /* two requests at once on a connection that stays */
+    struct answer a =
+        send_raw(&server, LINE "Host: localhost\r\n\r\n" LINE "Host: localhost\r\n" END);
+    ck_assert_int_eq(a.code, 200);
+    ck_assert(strstr(a.body, "HTTP/1.1 200") != NULL);
+    free(a.text);
+}
+END_TEST
+
+/* ---- Life --------------------------------------------------------------- */
+START_TEST(keys)
+{
+    char path[] = "/tmp/akunu-keys-XXXXXX", header[128];
+    int fd = mkstemp(path);
+    ck_assert_int_eq(write(fd, "# two\none \n two#\n", 17), 17);
+    const char *const flags[] = { "--api-key-file", path, NULL };
+    struct child child = start_server(flags);
+    static const struct {
+        const char *header;
+        int code;
+    } cases[] = {
+        { "", 401 },
+        { "Authorization: Bearer one\r\n", 200 },
+        { "authorization: bearer  two\r\n", 200 },
+        { "x-api-key: two\r\n", 200 },
+        { "x-api-key: tw\r\n", 401 },
+        { "Authorization: Bearer one two\r\n", 401 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(header, sizeof header, "%s", cases[i].header);
+        struct answer a = ask_with(&child, "GET", "/v1/models", header, "");
+        ck_assert_msg(a.code == cases[i].code, "%s: %s", header, a.text);
+        ck_assert(a.code == 200 || strcasestr(a.text, "WWW-Authenticate: Bearer"));
+        free(a.text);
+    }
+    struct answer a = ask(&child, "/health", "");
+    json_decref(json_of(&a, 200));
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_eq(pwrite(fd, "three\n", 6, 0), 6);
+    kill(child.pid, SIGHUP);
+    for (int i = 0, code = 0; code != 200; i++) {
+        ck_assert_int_lt(i, 100);
+        nap(0.05);
+        a = ask_with(&child, "GET", "/v1/models", "x-api-key: three\r\n", "");
+        code = a.code;
+        free(a.text);
+    }
+    ck_assert_int_eq(ftruncate(fd, 0), 0); /* no key: the old one stays */
+    kill(child.pid, SIGHUP);
+    nap(0.2);
+    a = ask_with(&child, "GET", "/v1/models", "x-api-key: three\r\n", "");
+    ck_assert_int_eq(a.code, 200);
+    free(a.text);
+    close(fd);
+    unlink(path);
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
+/* The first SIGTERM lets a stream end whole, a second one cuts it off. */
+START_TEST(drains)
+{
+    size_t n;
+    int fd = begin_long(", \"stream\": true");
+    wait_for_metric("requests_running", 1);
+    kill(server.pid, SIGTERM);
+    struct answer a = read_answer(fd);
+    char *text = join_stream(&a, "choices.0.text", &n);
+    ck_assert_uint_gt(n, 10);
+    free(text);
+    free(a.text);
+    int status;
+    ck_assert_int_eq(waitpid(server.pid, &status, 0), server.pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    start();
+    fd = begin_long(", \"stream\": true");
+    wait_for_metric("requests_running", 1);
+    kill(server.pid, SIGTERM);
+    nap(0.05);
+    ck_assert_int_eq(stop_server(&server, SIGTERM), 0);
+    close(fd);
+    start();
+}
+END_TEST
+
+int main(void)
+{
+    char program[4096];
+    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
+    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
+        printf("SKIPPED: there is no akunu-server\n");
+        return 77;
+    }
+    Suite *suite = suite_create("server");
+    TCase *tests = tcase_create("server");
+    tcase_set_timeout(tests, 240);
+    tcase_add_checked_fixture(tests, start, stop);
+    tcase_add_test(tests, small_routes);
+    tcase_add_test(tests, streams_say_the_same);
+    tcase_add_test(tests, prompts_and_completions);
+    tcase_add_test(tests, schemas_and_tools);
+    tcase_add_test(tests, the_same_beside_others);
+    tcase_add_test(tests, clients_that_leave);
+    tcase_add_test(tests, refusals);
+    tcase_add_test(tests, raw_requests);
+    tcase_add_test(tests, keys);
+    tcase_add_test(tests, drains);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
