@@ -81,7 +81,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     out->tokenizer = akunu_model_tokenizer(out->model);
     if (o->lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
         cli_warn("--mlock: memory is not locked: %s (ulimit -l)", strerror(errno));
-    if (out->info.encoder && o->command != CLI_EMBED) {
+    if (out->info.encoder && !(o->command & (CLI_EMBED | CLI_SERVER))) {
         cli_fail("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
                  "'akunu-cli embed' is for",
                  out->path, out->info.architecture);

@@ -91,6 +91,9 @@ static void free_event(struct server_event *event)
 }
 
 /* ---- Jobs --------------------------------------------------------------- */
+static void leave(void *self);
+static void go_on(void *self);
+
 struct server_job *server_job_new(struct server *s, struct http_exchange *x,
                                   const struct server_style *style, const char *prefix,
                                   const struct server_params *params, size_t n_sources)
@@ -106,6 +109,7 @@ struct server_job *server_job_new(struct server *s, struct http_exchange *x,
         server_fail_memory(x);
         return NULL;
     }
+    job->owner = (struct server_owner){ .leave = leave, .drained = go_on };
     job->server = s;
     job->x = x;
     job->style = style;
@@ -130,7 +134,7 @@ struct server_job *server_job_new(struct server *s, struct http_exchange *x,
     if (job->next)
         job->next->link = &job->next;
     s->jobs = job;
-    http_set_data(x, job);
+    http_set_data(x, &job->owner);
     return job;
 }
 
@@ -197,8 +201,9 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
     return false;
 }
 
-void server_job_leave(struct server_job *job)
+static void leave(void *self)
 {
+    struct server_job *job = self;
     job->x = NULL;
     cancel(job);
 }
@@ -214,9 +219,9 @@ static void pause_job(struct server_job *job, bool paused)
             akunu_scheduler_pause(job->server->scheduler, job->sources[i].id, paused);
 }
 
-void server_job_drained(struct server_job *job)
+static void go_on(void *self)
 {
-    pause_job(job, false);
+    pause_job(self, false);
 }
 
 /* ---- Taking events ------------------------------------------------------ */

@@ -61,6 +61,7 @@ struct server_style {
 };
 
 struct server_job {
+    struct server_owner owner; /* first: the exchange's data */
     struct server_job *next, **link;
     struct server *server;
     struct http_exchange *x; /* NULL: the client is gone */
@@ -91,10 +92,6 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
 /* Frees a job of which nothing was submitted. */
 void server_job_free(struct server_job *job);
 
-/* The exchange of a job has ended. */
-void server_job_leave(struct server_job *job);
-/* The client has read what was written. */
-void server_job_drained(struct server_job *job);
 /* Hands all events that have come to their jobs. */
 void server_take_events(struct server *s);
 void server_cancel_jobs(struct server *s);

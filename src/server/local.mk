@@ -1,5 +1,6 @@
 akunu_server_SOURCES += \
 	src/server/answer.c \
+	src/server/embed.c \
 	src/server/http.c \
 	src/server/http.h \
 	src/server/job.c \

@@ -47,6 +47,9 @@ static int open_scheduler(struct server *s)
     struct akunu_prompt_cache prompts;
     akunu_scheduler_params_default(&params, sizeof params);
     session.max_sequences = (uint32_t)o->n_sequences;
+    session.pool = s->pool;
+    session.n_threads = 0;
+    session.cpus = NULL;
     params.max_waiting = (uint32_t)o->queue;
     if (cli_prompt_cache(o, &prompts))
         params.prompts = &prompts;
@@ -58,18 +61,31 @@ static int open_scheduler(struct server *s)
     return s->scheduler ? CLI_EXIT_OK : cli_fail_library();
 }
 
+/* What a model that writes needs. */
+static int open_texts(struct server *s)
+{
+    int code;
+    s->template = cli_chat_template(s->options, &s->loaded, &code);
+    if (!s->template)
+        return code;
+    s->template_text = akunu_template_text(s->template, NULL, false, NULL);
+    return open_scheduler(s);
+}
+
 static int load(struct server *s)
 {
     int code = cli_load_model(s->options, &s->loaded);
     if (code == CLI_EXIT_OK)
         code = cli_need_tokenizer(&s->loaded, "server");
-    if (code == CLI_EXIT_OK)
-        s->template = cli_chat_template(s->options, &s->loaded, &code);
-    if (code == CLI_EXIT_OK)
-        code = open_scheduler(s);
     if (code != CLI_EXIT_OK)
         return code;
-    s->template_text = akunu_template_text(s->template, NULL, false, NULL);
+    s->pool = akunu_pool_new(s->options->session.n_threads, s->options->session.cpus);
+    if (!s->pool || !server_open_embedder(s, s->pool))
+        return cli_fail_library();
+    if (!s->loaded.info.encoder)
+        code = open_texts(s);
+    if (code != CLI_EXIT_OK)
+        return code;
     name_model(s);
     return CLI_EXIT_OK;
 }
@@ -102,19 +118,20 @@ static void stop_if_done(struct server *s)
 
 static void on_end(struct http_exchange *x, bool client_gone, void *user)
 {
-    struct server_job *job = http_data(x);
+    struct server_owner *owner = http_data(x);
     server_count_answer(x, user);
     server_log_exchange(user, x, client_gone);
-    if (job)
-        server_job_leave(job);
+    if (owner)
+        owner->leave(owner);
     stop_if_done(user);
 }
 
 static void on_drained(struct http_exchange *x, void *user)
 {
+    struct server_owner *owner = http_data(x);
     (void)user;
-    if (http_data(x))
-        server_job_drained(http_data(x));
+    if (owner && owner->drained)
+        owner->drained(owner);
 }
 
 static void on_wake(void *user)
@@ -123,11 +140,15 @@ static void on_wake(void *user)
     struct server *s = user;
     if (s->state == SERVER_READY && !reported) {
         reported = true;
-        cli_report("%s, %u tokens of context, %lld texts at once: http://%s", s->id,
-                   akunu_scheduler_context(s->scheduler), (long long)s->options->n_sequences,
-                   http_address(s->http));
+        if (s->scheduler)
+            cli_report("%s, %u tokens of context, %lld texts at once: http://%s", s->id,
+                       akunu_scheduler_context(s->scheduler), (long long)s->options->n_sequences,
+                       http_address(s->http));
+        else
+            cli_report("%s, for embeddings: http://%s", s->id, http_address(s->http));
     }
     server_take_events(s);
+    server_take_embeddings(s);
     stop_if_done(s);
 }
 
@@ -194,7 +215,9 @@ static void close_server(struct server *s)
     s->scheduler = NULL;
     if (s->http)
         server_take_events(s);
+    server_close_embedder(s);
     http_free(s->http);
+    akunu_pool_free(s->pool);
     akunu_template_free(s->template);
     cli_unload(&s->loaded);
     server_free_keys(&s->keys);

@@ -6,11 +6,11 @@
 static json_t *model_of(const struct server *s)
 {
     const struct akunu_model_info *info = &s->loaded.info;
+    uint32_t n_ctx = s->scheduler ? akunu_scheduler_context(s->scheduler) : info->context;
     return json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:s}}", "id", s->id, "object", "model",
                      "created", (json_int_t)s->created, "owned_by", "akunu", "meta", "n_ctx",
-                     (json_int_t)akunu_scheduler_context(s->scheduler), "n_vocab",
-                     (json_int_t)info->vocab_size, "n_params", (json_int_t)info->n_parameters,
-                     "architecture", info->architecture);
+                     (json_int_t)n_ctx, "n_vocab", (json_int_t)info->vocab_size, "n_params",
+                     (json_int_t)info->n_parameters, "architecture", info->architecture);
 }
 
 void server_models(struct server *s, struct http_exchange *x)

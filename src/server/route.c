@@ -8,22 +8,24 @@
 struct server_route {
     const char *method, *path; /* path: "/v1/models/" is a prefix */
     server_handler *handle;
-    bool open;  /* needs no key */
-    bool early; /* also while the model is loaded */
+    bool open;   /* needs no key */
+    bool early;  /* also while the model is loaded */
+    bool writes; /* not for encoders */
 };
 
 static const struct server_route routes[] = {
-    { "POST", "/v1/chat/completions", server_chat_completions, false, false },
-    { "POST", "/v1/completions", server_completions, false, false },
-    { "GET", "/v1/models", server_models, false, false },
-    { "GET", "/v1/models/", server_model, false, false },
-    { "GET", "/health", server_health, true, true },
-    { "GET", "/v1/health", server_health, true, true },
-    { "GET", "/props", server_props, false, false },
-    { "POST", "/tokenize", server_tokenize, false, false },
-    { "POST", "/detokenize", server_detokenize, false, false },
-    { "POST", "/apply-template", server_apply_template, false, false },
-    { "GET", "/metrics", server_metrics, false, true },
+    { "POST", "/v1/chat/completions", server_chat_completions, false, false, true },
+    { "POST", "/v1/completions", server_completions, false, false, true },
+    { "POST", "/v1/embeddings", server_embeddings, false, false, false },
+    { "GET", "/v1/models", server_models, false, false, false },
+    { "GET", "/v1/models/", server_model, false, false, false },
+    { "GET", "/health", server_health, true, true, false },
+    { "GET", "/v1/health", server_health, true, true, false },
+    { "GET", "/props", server_props, false, false, true },
+    { "POST", "/tokenize", server_tokenize, false, false, false },
+    { "POST", "/detokenize", server_detokenize, false, false, false },
+    { "POST", "/apply-template", server_apply_template, false, false, true },
+    { "GET", "/metrics", server_metrics, false, true, false },
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
@@ -199,8 +201,12 @@ static bool check_state(struct http_exchange *x, const struct server *s,
         server_fail(x, 503, NULL, NULL, "the model is loading");
     } else if (s->drains) {
         server_fail(x, 503, NULL, NULL, "the server is shutting down");
+    } else if (route->writes && !s->scheduler) {
+        server_fail(x, 400, "model", NULL,
+                    "the model is an encoder: it makes embeddings "
+                    "(/v1/embeddings), and no text");
     }
-    return s->state == SERVER_READY && !s->drains;
+    return http_code(x) == 0;
 }
 
 bool server_check(struct http_exchange *x, struct server *s)

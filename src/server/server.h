@@ -34,6 +34,13 @@ struct server_histogram {
 struct server_route;
 struct server_event;
 struct server_job;
+struct server_embedder;
+
+/* What an exchange's data begins with: whoever answers it. */
+struct server_owner {
+    void (*leave)(void *self);   /* the exchange has ended */
+    void (*drained)(void *self); /* the client has read most of a stream; NULL: nothing */
+};
 
 struct server {
     const struct cli_options *options;
@@ -48,7 +55,9 @@ struct server {
     struct cli_model_session loaded;
     struct akunu_template *template;
     const char *template_text;
-    struct akunu_scheduler *scheduler;
+    struct akunu_pool *pool;           /* threads of the scheduler and of embeddings */
+    struct akunu_scheduler *scheduler; /* NULL: the model is an encoder */
+    struct server_embedder *embedder;
     char id[SERVER_ID_BYTES]; /* the model's, for clients */
 
     struct server_job *jobs; /* that have not ended */
@@ -120,7 +129,15 @@ server_handler server_chat_completions, server_completions;                     
 server_handler server_models, server_model;                                     /* models.c */
 server_handler server_health, server_props, server_tokenize, server_detokenize, /* native.c */
     server_apply_template;
-server_handler server_metrics; /* metrics.c */
+server_handler server_metrics;    /* metrics.c */
+server_handler server_embeddings; /* embed.c */
+
+/* ---- Embeddings: embed.c ------------------------------------------------ */
+/* Starts the thread of embeddings; false: the library has the message. */
+bool server_open_embedder(struct server *s, struct akunu_pool *pool);
+void server_close_embedder(struct server *s);
+/* Answers with the embeddings that are ready. */
+void server_take_embeddings(struct server *s);
 
 /* ---- Keys: keys.c ------------------------------------------------------- */
 /* Reads the flags' keys and the key file. False: *why has a message. */

@@ -180,6 +180,40 @@ START_TEST(schemas_and_tools)
 }
 END_TEST
 
+START_TEST(embeddings)
+{
+    struct answer a = ask(&server, "/v1/embeddings", "{\"input\": [\"a cat\", [72, 73]]}");
+    json_t *value = json_of(&a, 200);
+    size_t n = json_array_size(at(value, "data.0.embedding"));
+    double sum = 0.0, short_sum = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        double element = json_real_value(json_array_get(at(value, "data.1.embedding"), i));
+        sum += element * element;
+    }
+    ck_assert_double_eq_tol(sum, 1.0, 1e-5);
+    json_decref(value);
+    a = ask(&server, "/v1/embeddings", "{\"input\": \"a cat\", \"encoding_format\": \"base64\"}");
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(strlen(text_at(value, "data.0.embedding")), (n * 4 + 2) / 3 * 4);
+    json_decref(value);
+    a = ask(&server, "/v1/embeddings", "{\"input\": \"a cat\", \"dimensions\": 5}");
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "data.0.embedding")), 5);
+    for (size_t i = 0; i < 5; i++) {
+        double element = json_real_value(json_array_get(at(value, "data.0.embedding"), i));
+        short_sum += element * element;
+    }
+    ck_assert_double_eq_tol(short_sum, 1.0, 1e-5);
+    json_decref(value);
+    a = ask(&server, "/v1/embeddings", "{\"input\": [[1000000]]}");
+    json_decref(json_of(&a, 400));
+    a = ask(&server, "/v1/embeddings", "{\"input\": \"\"}");
+    free(a.text);
+    a = ask(&server, "/v1/embeddings", "{\"input\": [], \"model\": \"a\"}");
+    json_decref(json_of(&a, 400));
+}
+END_TEST
+
 /* ---- Many at once ------------------------------------------------------- */
 enum { CLIENTS = 8 };
 
@@ -473,6 +507,7 @@ int main(void)
     tcase_add_test(tests, streams_say_the_same);
     tcase_add_test(tests, prompts_and_completions);
     tcase_add_test(tests, schemas_and_tools);
+    tcase_add_test(tests, embeddings);
     tcase_add_test(tests, the_same_beside_others);
     tcase_add_test(tests, clients_that_leave);
     tcase_add_test(tests, refusals);
