@@ -31,10 +31,21 @@ static const char *type_of(unsigned code)
     }
 }
 
-json_t *server_error(unsigned code, const char *param, const char *code_name, const char *message)
+bool server_is_anthropic(const struct http_exchange *x)
 {
-    return json_pack("{s:{s:s, s:s, s:s?, s:s?}}", "error", "message", message, "type",
-                     type_of(code), "param", param, "code", code_name);
+    return strncmp(http_path(x), "/v1/messages", strlen("/v1/messages")) == 0;
+}
+
+json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
+                     const char *code_name, const char *message)
+{
+    const char *type = type_of(code);
+    if (!server_is_anthropic(x))
+        return json_pack("{s:{s:s, s:s, s:s?, s:s?}}", "error", "message", message, "type", type,
+                         "param", param, "code", code_name);
+    type = code == 503 ? "overloaded_error" : code == 500 ? "api_error" : type;
+    return json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "type", type, "message",
+                     message);
 }
 
 void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,
@@ -49,7 +60,7 @@ void server_fail(struct http_exchange *x, unsigned code, const char *param, cons
         http_add_header(x, "WWW-Authenticate", "Bearer");
     if (code == 429)
         http_add_header(x, "Retry-After", "1");
-    server_answer(x, code, server_error(code, param, code_name, message));
+    server_answer(x, code, server_error(x, code, param, code_name, message));
 }
 
 void server_fail_memory(struct http_exchange *x)

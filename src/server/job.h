@@ -99,6 +99,8 @@ void server_cancel_jobs(struct server *s);
 /* ---- Server-sent events: sse.c ------------------------------------------ */
 /* Writes "data: VALUE", and frees the value. Begins the stream before the first one. */
 void server_sse_write(struct server_job *job, json_t *value);
+/* The same under a name: "event: NAME". */
+void server_sse_write_event(struct server_job *job, const char *name, json_t *value);
 /* Writes "data: [DONE]" and ends the stream. */
 void server_sse_end(struct server_job *job);
 

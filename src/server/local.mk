@@ -1,5 +1,8 @@
 akunu_server_SOURCES += \
 	src/server/answer.c \
+	src/server/anthropic.c \
+	src/server/chat.c \
+	src/server/chat.h \
 	src/server/embed.c \
 	src/server/http.c \
 	src/server/http.h \

@@ -60,7 +60,13 @@ bool server_job_failed(struct server_job *job)
         server_fail(job->x, code, NULL, NULL, "%s", job->message);
         return true;
     }
-    server_sse_write(job, server_error(code, NULL, NULL, job->message));
-    server_sse_end(job);
+    json_t *error = server_error(job->x, code, NULL, NULL, job->message);
+    if (server_is_anthropic(job->x)) {
+        server_sse_write_event(job, "error", error);
+        http_finish(job->x);
+    } else {
+        server_sse_write(job, error);
+        server_sse_end(job);
+    }
     return true;
 }

@@ -16,6 +16,8 @@ struct server_route {
 static const struct server_route routes[] = {
     { "POST", "/v1/chat/completions", server_chat_completions, false, false, true },
     { "POST", "/v1/completions", server_completions, false, false, true },
+    { "POST", "/v1/messages", server_messages, false, false, true },
+    { "POST", "/v1/messages/count_tokens", server_count_tokens, false, false, true },
     { "POST", "/v1/embeddings", server_embeddings, false, false, false },
     { "GET", "/v1/models", server_models, false, false, false },
     { "GET", "/v1/models/", server_model, false, false, false },

@@ -77,10 +77,13 @@ void server_answer(struct http_exchange *x, unsigned code, json_t *value);
 void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 void server_fail_memory(struct http_exchange *x);
+/* Whether the exchange asks Anthropic's API. */
+bool server_is_anthropic(const struct http_exchange *x);
 /* Answers with the message of the library's last failed call, which was about `param`. */
 void server_fail_library(struct http_exchange *x, const char *param);
-/* The object of an error. */
-json_t *server_error(unsigned code, const char *param, const char *code_name, const char *message);
+/* The object of an error, in the form of the API that the exchange asks. */
+json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
+                     const char *code_name, const char *message);
 
 /* ---- Requests: json_in.c ------------------------------------------------ */
 /* The body as a JSON object, whose levels, keys and size are bounded; NULL: it has answered. Free
@@ -129,8 +132,9 @@ server_handler server_chat_completions, server_completions;                     
 server_handler server_models, server_model;                                     /* models.c */
 server_handler server_health, server_props, server_tokenize, server_detokenize, /* native.c */
     server_apply_template;
-server_handler server_metrics;    /* metrics.c */
-server_handler server_embeddings; /* embed.c */
+server_handler server_messages, server_count_tokens; /* anthropic.c */
+server_handler server_metrics;                       /* metrics.c */
+server_handler server_embeddings;                    /* embed.c */
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Starts the thread of embeddings; false: the library has the message. */

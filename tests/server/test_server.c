@@ -180,6 +180,68 @@ START_TEST(schemas_and_tools)
 }
 END_TEST
 
+/* Anthropic's: blocks of text and of calls, whole and as a stream. */
+START_TEST(messages)
+{
+    static const char body[] =
+        "{\"max_tokens\": 20, \"seed\": 3, \"system\": \"Be brief.\", \"messages\": [{\"role\": "
+        "\"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}], \"stream\": %s}";
+    static const char calls[] =
+        "{\"max_tokens\": 200, \"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}, "
+        "{\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"a\", "
+        "\"name\": \"add\", \"input\": {\"a\": true}}]}, {\"role\": \"user\", \"content\": "
+        "[{\"type\": \"tool_result\", \"tool_use_id\": \"a\", \"content\": \"2\"}]}], "
+        "\"tool_choice\": {\"type\": \"tool\", \"name\": \"add\", "
+        "\"disable_parallel_tool_use\": true}, \"tools\": [{\"name\": \"add\", "
+        "\"input_schema\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": "
+        "\"boolean\"}}, \"required\": [\"a\"], \"additionalProperties\": false}}]}";
+    char one[512];
+    snprintf(one, sizeof one, body, "false");
+    struct answer a = ask(&server, "/v1/messages", one);
+    json_t *value = json_of(&a, 200);
+    char *text = strdup(text_at(value, "content.0.text"));
+    ck_assert_str_eq(text_at(value, "stop_reason"), "max_tokens");
+    ck_assert_int_eq(json_integer_value(at(value, "usage.output_tokens")), 20);
+    json_decref(value);
+    snprintf(one, sizeof one, body, "true");
+    a = ask(&server, "/v1/messages", one);
+    ck_assert_int_eq(a.code, 200);
+    char *joined = calloc(1, ANSWER_BYTES);
+    for (const char *line = a.body; (line = strstr(line, "data: ")) != NULL; line++) {
+        value = json_loadb(line + 6, strcspn(line + 6, "\n"), JSON_ALLOW_NUL, NULL);
+        const char *piece = json_string_value(at(value, "delta.text"));
+        strcat(joined, piece ? piece : "");
+        json_decref(value);
+    }
+    ck_assert_str_eq(joined, text);
+    ck_assert(strstr(a.body, "event: message_start\n") == a.body);
+    ck_assert(strstr(a.body, "event: message_stop\n") != NULL);
+    free(joined);
+    free(text);
+    free(a.text);
+    a = ask(&server, "/v1/messages", calls);
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "content.0.type"), "tool_use");
+    ck_assert(json_is_boolean(at(value, "content.0.input.a")));
+    ck_assert_str_eq(text_at(value, "stop_reason"), "tool_use");
+    json_decref(value);
+    a = ask(&server, "/v1/messages/count_tokens",
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}");
+    value = json_of(&a, 200);
+    ck_assert_int_gt(json_integer_value(at(value, "input_tokens")), 0);
+    json_decref(value);
+    a = ask(&server, "/v1/messages",
+            "{\"max_tokens\": 9, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+            "\"image\"}]}]}");
+    value = json_of(&a, 400);
+    ck_assert_str_eq(text_at(value, "error.type"), "invalid_request_error");
+    ck_assert_str_eq(text_at(value, "type"), "error");
+    json_decref(value);
+    a = ask(&server, "/v1/messages", "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}");
+    json_decref(json_of(&a, 400));
+}
+END_TEST
+
 START_TEST(embeddings)
 {
     struct answer a = ask(&server, "/v1/embeddings", "{\"input\": [\"a cat\", [72, 73]]}");
@@ -507,6 +569,7 @@ int main(void)
     tcase_add_test(tests, streams_say_the_same);
     tcase_add_test(tests, prompts_and_completions);
     tcase_add_test(tests, schemas_and_tools);
+    tcase_add_test(tests, messages);
     tcase_add_test(tests, embeddings);
     tcase_add_test(tests, the_same_beside_others);
     tcase_add_test(tests, clients_that_leave);

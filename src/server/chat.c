@@ -1,0 +1,194 @@
+/* Conversations: checks, prompt, grammar, parser. */
+#include "server/chat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/conversation.h"
+#include "cli/prompt.h"
+
+void server_chat_release(struct server_chat *r)
+{
+    json_decref(r->messages);
+    free(r->tools);
+    free(r->choice);
+    free(r->kwargs);
+    akunu_text_free(r->prompt);
+    free(r->ids);
+    akunu_grammar_free(r->content);
+    akunu_grammar_free(r->grammar);
+}
+
+bool server_chat_fail_memory(struct server_chat *r)
+{
+    server_fail_memory(r->x);
+    return false;
+}
+
+bool server_chat_check_messages(struct server_chat *r, const char *name)
+{
+    char why[CLI_PROBLEM_BYTES];
+    if (!cli_conversation_check(r->messages, why)) {
+        if (!*why)
+            return server_chat_fail_memory(r);
+        server_fail(r->x, 400, name, NULL, "%s", why);
+        return false;
+    }
+    const json_t *last = json_array_get(r->messages, json_array_size(r->messages) - 1);
+    r->continues = strcmp(json_string_value(json_object_get(last, "role")), "assistant") == 0 &&
+                   json_is_string(json_object_get(last, "content")) &&
+                   json_array_size(json_object_get(last, "tool_calls")) == 0;
+    return true;
+}
+
+/* The request's variables of the template come before those of --kwargs. */
+bool server_chat_read_kwargs(struct server_chat *r)
+{
+    const json_t *found = json_object_get(r->body, "chat_template_kwargs");
+    const char *flag = r->server->options->kwargs;
+    if (found && !json_is_null(found) && !json_is_object(found)) {
+        server_fail_member(r->x, "chat_template_kwargs", found, "an object");
+        return false;
+    }
+    json_t *all = flag ? json_loads(flag, 0, NULL) : json_object();
+    if (all && json_is_object(found))
+        json_object_update(all, (json_t *)(uintptr_t)found);
+    r->kwargs = all ? json_dumps(all, JSON_COMPACT) : NULL;
+    json_decref(all);
+    return r->kwargs || server_chat_fail_memory(r);
+}
+
+bool server_chat_set_schema(struct server_chat *r, const char *name, const char *schema)
+{
+    r->content = akunu_grammar_from_schema(schema, strlen(schema), NULL);
+    if (r->content)
+        return true;
+    server_fail_library(r->x, name);
+    return false;
+}
+
+/* ---- Prompt ------------------------------------------------------------- */
+static char *render(struct server_chat *r, const json_t *messages)
+{
+    struct akunu_chat input;
+    char *text = json_dumps(messages, JSON_COMPACT), *prompt;
+    if (!text)
+        return NULL;
+    akunu_chat_default(&input, sizeof input);
+    input.messages = text;
+    input.tools = r->tools;
+    input.kwargs = r->kwargs;
+    input.add_generation_prompt = !r->continues;
+    input.continue_final_message = r->continues ? "content" : NULL;
+    prompt = akunu_template_render(r->server->template, &input, &r->n_prompt);
+    free(text);
+    return prompt;
+}
+
+/* Renders with arguments as objects; if the template fails at that, as they are. */
+bool server_chat_make_prompt(struct server_chat *r)
+{
+    const struct server *s = r->server;
+    bool changed = false;
+    json_t *parsed = cli_conversation_name_developer(r->messages, s->template_text) ?
+                         json_deep_copy(r->messages) :
+                         NULL;
+    if (!parsed || !cli_conversation_parse_arguments(parsed, &changed)) {
+        json_decref(parsed);
+        return server_chat_fail_memory(r);
+    }
+    r->prompt = render(r, parsed);
+    json_decref(parsed);
+    if (!r->prompt && changed)
+        r->prompt = render(r, r->messages);
+    if (!r->prompt) {
+        server_fail_library(r->x, "messages");
+        return false;
+    }
+    if (cli_tokenize_prompt(s->loaded.tokenizer, r->prompt, r->n_prompt, &r->ids, &r->n_ids) ==
+        CLI_EXIT_OK)
+        return true;
+    server_fail(r->x, 400, "messages", NULL,
+                "the chat template makes an empty prompt of the "
+                "messages");
+    return false;
+}
+
+static struct akunu_reply_params reply_params(const struct server_chat *r)
+{
+    struct akunu_reply_params p;
+    akunu_reply_params_default(&p, sizeof p);
+    p.chat_template = r->server->template_text;
+    p.tokenizer = r->server->loaded.tokenizer;
+    p.prompt = r->prompt;
+    p.tools = r->tools;
+    p.calls = r->tools != NULL;
+    return p;
+}
+
+static bool make_grammar(struct server_chat *r)
+{
+    struct akunu_reply_params reply = reply_params(r);
+    struct akunu_tool_grammar_params calls;
+    akunu_tool_grammar_params_default(&calls, sizeof calls);
+    calls.choice = r->choice;
+    calls.parallel = r->parallel;
+    calls.content = r->content;
+    if (akunu_grammar_from_tools(&reply, &calls, &r->grammar) != AKUNU_OK) {
+        server_fail_library(r->x, "tools");
+        return false;
+    }
+    r->params.sampling.grammar = r->grammar;
+    akunu_reasoning_default(&r->params.reasoning, sizeof r->params.reasoning);
+    r->params.reasoning.budget = r->server->options->reasoning_budget;
+    if (r->params.reasoning.budget >= 0 &&
+        akunu_reply_find_reasoning(&reply, &r->params.reasoning) == AKUNU_OK)
+        r->params.generation.reasoning = &r->params.reasoning;
+    r->params.generation.special = true; /* such tokens mark reasoning and calls */
+    return true;
+}
+
+/* ---- Submitting --------------------------------------------------------- */
+static bool begin_parts(struct server_chat *r, struct server_job *job, akunu_reply_fn *on_reply)
+{
+    struct akunu_reply_params params = reply_params(r);
+    for (size_t i = 0; i < job->n_parts; i++) {
+        struct server_part *part = &job->parts[i];
+        /* ids of calls differ from those in the conversation, and between completions */
+        params.seed = r->params.sampling.seed + json_array_size(r->messages) + i;
+        part->reply = akunu_reply_new(&params, on_reply, part);
+        if (!part->reply) {
+            server_fail_library(r->x, "tools");
+            return false;
+        }
+    }
+    return true;
+}
+
+bool server_chat_submit(struct server_chat *r, const struct server_style *style, const char *prefix,
+                        akunu_reply_fn *on_reply, void (*begin)(struct server_job *job))
+{
+    if (!server_chat_make_prompt(r) || !make_grammar(r))
+        return false;
+    struct server_job *job = server_job_new(r->server, r->x, style, prefix, &r->params, 1);
+    if (!job)
+        return false;
+    bool prepared = !r->prepare || r->prepare(job);
+    if (!prepared)
+        server_chat_fail_memory(r);
+    if (!prepared || !begin_parts(r, job, on_reply)) {
+        server_job_free(job);
+        return false;
+    }
+    if (!server_job_submit(job, 0, &r->params, r->ids, r->n_ids, false))
+        return false;
+    if (job->stream)
+        begin(job);
+    return true;
+}
+
+json_t *server_chat_message(struct server_part *part)
+{
+    const char *text = akunu_reply_message(part->reply);
+    return text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+}

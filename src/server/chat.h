@@ -1,0 +1,50 @@
+/* A conversation as a request to the scheduler, whatever API it came through: messages, tools and
+ * grammar become a prompt, and the text goes through a parser of replies. Used by openai_chat.c and
+ * anthropic.c. */
+#ifndef AK_SERVER_CHAT_H
+#define AK_SERVER_CHAT_H
+
+#include "server/job.h"
+
+/* What a request asks for, until it is submitted. */
+struct server_chat {
+    struct server *server;
+    struct http_exchange *x;
+    const json_t *body;
+    struct server_params params;
+    json_t *messages; /* checked and adapted */
+    char *tools;      /* JSON; NULL: none */
+    char *choice;     /* NULL: auto */
+    char *kwargs;     /* JSON; NULL: none */
+    bool continues;   /* the last message is the beginning of the answer */
+    bool parallel;
+    bool (*prepare)(struct server_job *job); /* sets job->own; NULL: nothing */
+    char *prompt;
+    size_t n_prompt;
+    akunu_token *ids;
+    size_t n_ids;
+    struct akunu_grammar *content, *grammar;
+};
+
+void server_chat_release(struct server_chat *r);
+/* Answer that memory is short, or with the library's message about the schema; return false. */
+bool server_chat_fail_memory(struct server_chat *r);
+bool server_chat_set_schema(struct server_chat *r, const char *name, const char *schema);
+
+/* Checks r->messages and adapts them; `name` is what they are called in answers. False: it has
+ * answered. */
+bool server_chat_check_messages(struct server_chat *r, const char *name);
+/* Reads chat_template_kwargs. False: it has answered. */
+bool server_chat_read_kwargs(struct server_chat *r);
+/* Renders and tokenizes the prompt. False: it has answered. */
+bool server_chat_make_prompt(struct server_chat *r);
+
+/* Makes the prompt and the grammar, and submits. `on_reply` gets the events of the parser with a
+ * struct server_part; `begin` is called for a stream before any of them. False: it has answered. */
+bool server_chat_submit(struct server_chat *r, const struct server_style *style, const char *prefix,
+                        akunu_reply_fn *on_reply, void (*begin)(struct server_job *job));
+
+/* The message of a part that has ended, as akunu_reply_message has it; NULL: out of memory. */
+json_t *server_chat_message(struct server_part *part);
+
+#endif
