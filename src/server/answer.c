@@ -36,10 +36,17 @@ bool server_is_anthropic(const struct http_exchange *x)
     return strncmp(http_path(x), "/v1/messages", strlen("/v1/messages")) == 0;
 }
 
+bool server_is_ollama(const struct http_exchange *x)
+{
+    return strncmp(http_path(x), "/api/", strlen("/api/")) == 0;
+}
+
 json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
                      const char *code_name, const char *message)
 {
     const char *type = type_of(code);
+    if (server_is_ollama(x))
+        return json_pack("{s:s}", "error", message);
     if (!server_is_anthropic(x))
         return json_pack("{s:{s:s, s:s, s:s?, s:s?}}", "error", "message", message, "type", type,
                          "param", param, "code", code_name);

@@ -358,12 +358,6 @@ static void begin_stream(struct server_job *job)
                                      message_of(job, json_array(), NULL)));
 }
 
-static void on_token(struct server_part *part, const struct server_event *event)
-{
-    if (akunu_reply_push(part->reply, event->text, event->n_bytes) != AKUNU_OK)
-        part->job->no_memory = true;
-}
-
 static void on_end(struct server_part *part, const struct server_event *event)
 {
     if (akunu_reply_end(part->reply) != AKUNU_OK)
@@ -396,7 +390,7 @@ static void release(struct server_job *job)
 }
 
 static const struct server_style style = {
-    .token = on_token, .end = on_end, .done = on_done, .release = release
+    .token = server_chat_token, .end = on_end, .done = on_done, .release = release
 };
 
 /* ---- Requests ----------------------------------------------------------- */

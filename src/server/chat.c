@@ -192,3 +192,9 @@ json_t *server_chat_message(struct server_part *part)
     const char *text = akunu_reply_message(part->reply);
     return text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
 }
+
+void server_chat_token(struct server_part *part, const struct server_event *event)
+{
+    if (akunu_reply_push(part->reply, event->text, event->n_bytes) != AKUNU_OK)
+        part->job->no_memory = true;
+}

@@ -1,6 +1,6 @@
 /* A conversation as a request to the scheduler, whatever API it came through: messages, tools and
- * grammar become a prompt, and the text goes through a parser of replies. Used by openai_chat.c and
- * anthropic.c. */
+ * grammar become a prompt, and the text goes through a parser of replies. Used by openai_chat.c,
+ * anthropic.c and ollama.c. */
 #ifndef AK_SERVER_CHAT_H
 #define AK_SERVER_CHAT_H
 
@@ -44,6 +44,8 @@ bool server_chat_make_prompt(struct server_chat *r);
 bool server_chat_submit(struct server_chat *r, const struct server_style *style, const char *prefix,
                         akunu_reply_fn *on_reply, void (*begin)(struct server_job *job));
 
+/* Hands the text of a token to the parser: `token` of a style. */
+void server_chat_token(struct server_part *part, const struct server_event *event);
 /* The message of a part that has ended, as akunu_reply_message has it; NULL: out of memory. */
 json_t *server_chat_message(struct server_part *part);
 

@@ -201,8 +201,21 @@ static void answer(struct embedding_job *job)
                     "%s", job->message);
         return;
     }
-    for (size_t i = 0; i < job->n; i++)
-        json_array_append_new(data, embedding_of(job, i));
+    bool plain = server_is_ollama(job->x); /* whose embeddings are lists in a list */
+    for (size_t i = 0; i < job->n; i++) {
+        json_t *one = embedding_of(job, i);
+        json_array_append_new(data, plain ? json_incref(json_object_get(one, "embedding")) :
+                                            json_incref(one));
+        json_decref(one);
+    }
+    if (plain) {
+        server_answer(job->x, 200,
+                      json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", job->server->id, "embeddings",
+                                data, "total_duration", (json_int_t)(http_age(job->x) * 1e9),
+                                "load_duration", (json_int_t)0, "prompt_eval_count",
+                                (json_int_t)job->n_tokens));
+        return;
+    }
     json_t *value = json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data,
                               "model", job->server->id, "usage", "prompt_tokens",
                               (json_int_t)job->n_tokens, "total_tokens", (json_int_t)job->n_tokens);

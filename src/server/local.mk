@@ -14,6 +14,7 @@ akunu_server_SOURCES += \
 	src/server/metrics.c \
 	src/server/models.c \
 	src/server/native.c \
+	src/server/ollama.c \
 	src/server/openai.c \
 	src/server/openai_chat.c \
 	src/server/openai_completions.c \

@@ -2,6 +2,7 @@
 #include "server/job.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/output.h"
@@ -61,7 +62,15 @@ bool server_job_failed(struct server_job *job)
         return true;
     }
     json_t *error = server_error(job->x, code, NULL, NULL, job->message);
-    if (server_is_anthropic(job->x)) {
+    if (server_is_ollama(job->x)) {
+        char *line = json_dumps(error, JSON_COMPACT);
+        json_decref(error);
+        if (line)
+            http_write(job->x, line, strlen(line));
+        http_write(job->x, "\n", 1);
+        http_finish(job->x);
+        free(line);
+    } else if (server_is_anthropic(job->x)) {
         server_sse_write_event(job, "error", error);
         http_finish(job->x);
     } else {

@@ -206,8 +206,7 @@ static void add_logprobs(struct server_part *part, const struct server_event *ev
 static void on_token(struct server_part *part, const struct server_event *event)
 {
     add_logprobs(part, event);
-    if (akunu_reply_push(part->reply, event->text, event->n_bytes) != AKUNU_OK)
-        part->job->no_memory = true;
+    server_chat_token(part, event);
 }
 
 static void on_end(struct server_part *part, const struct server_event *event)

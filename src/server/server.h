@@ -77,8 +77,9 @@ void server_answer(struct http_exchange *x, unsigned code, json_t *value);
 void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 void server_fail_memory(struct http_exchange *x);
-/* Whether the exchange asks Anthropic's API. */
+/* Whether the exchange asks Anthropic's API, or Ollama's. */
 bool server_is_anthropic(const struct http_exchange *x);
+bool server_is_ollama(const struct http_exchange *x);
 /* Answers with the message of the library's last failed call, which was about `param`. */
 void server_fail_library(struct http_exchange *x, const char *param);
 /* The object of an error, in the form of the API that the exchange asks. */
@@ -133,8 +134,10 @@ server_handler server_models, server_model;                                     
 server_handler server_health, server_props, server_tokenize, server_detokenize, /* native.c */
     server_apply_template;
 server_handler server_messages, server_count_tokens; /* anthropic.c */
-server_handler server_metrics;                       /* metrics.c */
-server_handler server_embeddings;                    /* embed.c */
+server_handler server_ollama_version, server_ollama_tags, server_ollama_ps, server_ollama_show,
+    server_ollama_chat, server_ollama_generate; /* ollama.c */
+server_handler server_metrics;                  /* metrics.c */
+server_handler server_embeddings;               /* embed.c */
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Starts the thread of embeddings; false: the library has the message. */

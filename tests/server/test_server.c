@@ -242,6 +242,60 @@ START_TEST(messages)
 }
 END_TEST
 
+/* Ollama's: lines of JSON unless "stream" is false. */
+START_TEST(ollama)
+{
+    static const char body[] =
+        "{\"model\": \"a\", \"%s, \"options\": {\"num_predict\": 12, \"seed\": 3}%s}";
+    static const char chat[] = "messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]";
+    char one[512];
+    snprintf(one, sizeof one, body, chat, ", \"stream\": false");
+    struct answer a = ask(&server, "/api/chat", one);
+    json_t *value = json_of(&a, 200);
+    char *text = strdup(text_at(value, "message.content"));
+    ck_assert(json_is_true(at(value, "done")));
+    ck_assert_str_eq(text_at(value, "done_reason"), "length");
+    ck_assert_int_eq(json_integer_value(at(value, "eval_count")), 12);
+    json_decref(value);
+    snprintf(one, sizeof one, body, "prompt\": \"Hi\"", ", \"stream\": false");
+    a = ask(&server, "/api/generate", one);
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "response"), text);
+    json_decref(value);
+    snprintf(one, sizeof one, body, chat, "");
+    a = ask(&server, "/api/chat", one);
+    ck_assert_int_eq(a.code, 200);
+    char *joined = calloc(1, ANSWER_BYTES);
+    size_t n = 0;
+    for (const char *line = a.body; *line; line += strcspn(line, "\n") + 1, n++) {
+        value = json_loadb(line, strcspn(line, "\n"), JSON_ALLOW_NUL, NULL);
+        ck_assert_ptr_nonnull(value);
+        strcat(joined, text_at(value, "message.content"));
+        json_decref(value);
+    }
+    ck_assert_str_eq(joined, text);
+    ck_assert_uint_gt(n, 3);
+    free(joined);
+    free(text);
+    free(a.text);
+    static const char *const routes[] = { "/api/version", "/api/tags", "/api/ps" };
+    for (int i = 0; i < 3; i++) {
+        a = ask(&server, routes[i], "");
+        json_decref(json_of(&a, 200));
+    }
+    a = ask(&server, "/api/show", "{\"model\": \"a\"}");
+    json_decref(json_of(&a, 200));
+    a = ask(&server, "/api/embed", "{\"input\": [\"a\", \"b\"]}");
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "embeddings")), 2);
+    json_decref(value);
+    a = ask(&server, "/api/generate", "{\"prompt\": \"a\", \"raw\": true}");
+    value = json_of(&a, 400);
+    ck_assert(strstr(text_at(value, "error"), "raw is not supported") != NULL);
+    json_decref(value);
+}
+END_TEST
+
 START_TEST(embeddings)
 {
     struct answer a = ask(&server, "/v1/embeddings", "{\"input\": [\"a cat\", [72, 73]]}");
@@ -570,6 +624,7 @@ int main(void)
     tcase_add_test(tests, prompts_and_completions);
     tcase_add_test(tests, schemas_and_tools);
     tcase_add_test(tests, messages);
+    tcase_add_test(tests, ollama);
     tcase_add_test(tests, embeddings);
     tcase_add_test(tests, the_same_beside_others);
     tcase_add_test(tests, clients_that_leave);
