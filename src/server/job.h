@@ -96,6 +96,17 @@ void server_job_free(struct server_job *job);
 void server_take_events(struct server *s);
 void server_cancel_jobs(struct server *s);
 
+/* ---- Prompts: prompt.c -------------------------------------------------- */
+struct server_prompt {
+    akunu_token *ids; /* to be freed */
+    size_t n;
+};
+/* Reads a text, or a list of ids and texts. False: it has answered. */
+bool server_read_prompt(struct server *s, struct http_exchange *x, const json_t *one,
+                        struct server_prompt *out);
+/* Answers that the prompt is of another kind; returns false. */
+bool server_fail_prompt(struct http_exchange *x, const json_t *found);
+
 /* ---- Server-sent events: sse.c ------------------------------------------ */
 /* Writes "data: VALUE", and frees the value. Begins the stream before the first one. */
 void server_sse_write(struct server_job *job, json_t *value);

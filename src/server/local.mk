@@ -3,6 +3,7 @@ akunu_server_SOURCES += \
 	src/server/anthropic.c \
 	src/server/chat.c \
 	src/server/chat.h \
+	src/server/completion.c \
 	src/server/embed.c \
 	src/server/http.c \
 	src/server/http.h \
@@ -19,6 +20,7 @@ akunu_server_SOURCES += \
 	src/server/openai_chat.c \
 	src/server/openai_completions.c \
 	src/server/params.c \
+	src/server/prompt.c \
 	src/server/route.c \
 	src/server/server.h \
 	src/server/sse.c

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "cli/prompt.h"
@@ -187,6 +188,17 @@ static void on_signal(int number, void *user)
     stop_if_done(s);
 }
 
+/* Lets the process have as many connections as http.c allows. */
+static void raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    rlim_t wanted = 2 * HTTP_CONNECTIONS_MAX;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* ---- Serving ------------------------------------------------------------ */
 static int listen_and_run(struct server *s)
 {
@@ -198,6 +210,7 @@ static int listen_and_run(struct server *s)
                                         .max_body = (size_t)o->max_body,
                                         .timeout = (double)o->timeout };
     const char *why;
+    raise_open_files();
     s->http = http_new(&params, &handlers, &why);
     if (!s->http)
         return cli_fail("%s", why);

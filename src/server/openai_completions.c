@@ -10,15 +10,10 @@
 #include "cli/conversation.h"
 #include "cli/output.h"
 
-struct prompt {
-    akunu_token *ids;
-    size_t n;
-};
-
 /* What the answer needs of the request. */
 struct completion_answer {
     bool echo, is_scored; /* is_scored: prompts have log-probabilities */
-    struct prompt *prompts;
+    struct server_prompt *prompts;
     size_t n_prompts;
     struct offsets {
         json_t *tokens, *logprobs, *top, *text; /* lists of `logprobs`; NULL: nothing yet */
@@ -27,62 +22,6 @@ struct completion_answer {
 };
 
 /* ---- Prompts ------------------------------------------------------------ */
-static bool fail_prompt(struct http_exchange *x, const json_t *found)
-{
-    server_fail_member(x, "prompt", found,
-                       "a text, a list of token ids, or a list of texts or of such lists");
-    return false;
-}
-
-static bool read_text(struct server *s, struct http_exchange *x, const json_t *text,
-                      struct prompt *out)
-{
-    const char *bytes = json_string_value(text);
-    size_t n_bytes = json_string_length(text);
-    unsigned flags = AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL;
-    int64_t n = akunu_tokenizer_encode(s->loaded.tokenizer, bytes, n_bytes, flags, NULL, 0);
-    out->ids = n >= 0 ? malloc(((size_t)n + 1) * sizeof *out->ids) : NULL;
-    if (!out->ids) {
-        server_fail_memory(x);
-        return false;
-    }
-    akunu_tokenizer_encode(s->loaded.tokenizer, bytes, n_bytes, flags, out->ids, (size_t)n);
-    out->n = (size_t)n;
-    akunu_token bos = akunu_tokenizer_bos(s->loaded.tokenizer);
-    if (n == 0 && bos >= 0) /* an empty text is the beginning of any */
-        out->ids[out->n++] = bos;
-    return true;
-}
-
-static bool read_ids(struct http_exchange *x, const json_t *list, struct prompt *out)
-{
-    size_t n = json_array_size(list);
-    out->ids = malloc((n + 1) * sizeof *out->ids);
-    if (!out->ids) {
-        server_fail_memory(x);
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const json_t *id = json_array_get(list, i);
-        json_int_t value = json_integer_value(id);
-        if (!json_is_integer(id) || value < 0 || value > INT32_MAX)
-            return fail_prompt(x, id);
-        out->ids[i] = (akunu_token)value;
-    }
-    out->n = n;
-    return true;
-}
-
-static bool read_prompt(struct server *s, struct http_exchange *x, const json_t *one,
-                        struct prompt *out)
-{
-    if (json_is_string(one))
-        return read_text(s, x, one, out);
-    if (json_is_array(one) && json_array_size(one) > 0)
-        return read_ids(x, one, out);
-    return fail_prompt(x, one);
-}
-
 static bool read_prompts(struct server *s, struct http_exchange *x, const json_t *body,
                          struct completion_answer *a)
 {
@@ -91,7 +30,7 @@ static bool read_prompts(struct server *s, struct http_exchange *x, const json_t
                 !json_is_integer(json_array_get(found, 0));
     size_t n = many ? json_array_size(found) : 1;
     if (!json_is_string(found) && !(json_is_array(found) && json_array_size(found) > 0))
-        return fail_prompt(x, found);
+        return server_fail_prompt(x, found);
     a->prompts = calloc(n, sizeof *a->prompts);
     if (!a->prompts) {
         server_fail_memory(x);
@@ -99,7 +38,7 @@ static bool read_prompts(struct server *s, struct http_exchange *x, const json_t
     }
     a->n_prompts = n;
     for (size_t i = 0; i < n; i++)
-        if (!read_prompt(s, x, many ? json_array_get(found, i) : found, &a->prompts[i]))
+        if (!server_read_prompt(s, x, many ? json_array_get(found, i) : found, &a->prompts[i]))
             return false;
     return true;
 }
@@ -204,7 +143,7 @@ static void add_text(struct server_part *part, const char *text, size_t n)
 static void add_prompt(struct server_part *part)
 {
     const struct completion_answer *a = part->job->own;
-    const struct prompt *p = &a->prompts[part->index / (part->job->n_parts / a->n_prompts)];
+    const struct server_prompt *p = &a->prompts[part->index / (part->job->n_parts / a->n_prompts)];
     const struct akunu_tokenizer *tokenizer = part->job->server->loaded.tokenizer;
     unsigned flags = AKUNU_SKIP_SPECIAL;
     int64_t n = akunu_tokenizer_decode(tokenizer, p->ids, p->n, flags, NULL, 0);

@@ -135,9 +135,10 @@ server_handler server_health, server_props, server_tokenize, server_detokenize, 
     server_apply_template;
 server_handler server_messages, server_count_tokens; /* anthropic.c */
 server_handler server_ollama_version, server_ollama_tags, server_ollama_ps, server_ollama_show,
-    server_ollama_chat, server_ollama_generate; /* ollama.c */
-server_handler server_metrics;                  /* metrics.c */
-server_handler server_embeddings;               /* embed.c */
+    server_ollama_chat, server_ollama_generate;  /* ollama.c */
+server_handler server_completion, server_infill; /* completion.c */
+server_handler server_metrics;                   /* metrics.c */
+server_handler server_embeddings;                /* embed.c */
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Starts the thread of embeddings; false: the library has the message. */

@@ -531,6 +531,29 @@ START_TEST(raw_requests)
 }
 END_TEST
 
+/* Headers that do not come are a 408 after ten seconds, however slowly they come; meanwhile others
+ * are served. Too slow for each run: AKUNU_TEST_FULL=1. */
+START_TEST(slow_headers)
+{
+    static const char begin[] = "GET /health HTTP/1.1\r\nHost: ";
+    if (!test_is_full())
+        return;
+    int fd = open_connection(&server), idle = open_connection(&server);
+    send_text(fd, begin, strlen(begin));
+    for (int i = 0; i < 10; i++) {
+        nap(1.0);
+        send_text(fd, "a", 1);
+        struct answer a = ask(&server, "/health", "");
+        json_decref(json_of(&a, 200));
+    }
+    struct answer a = read_answer(fd);
+    json_decref(json_of(&a, 408));
+    send_text(idle, LINE "Host: localhost\r\n" END, strlen(LINE "Host: localhost\r\n" END));
+    a = read_answer(idle); /* a connection without a request stays */
+    json_decref(json_of(&a, 200));
+}
+END_TEST
+
 /* ---- Life --------------------------------------------------------------- */
 START_TEST(keys)
 {
@@ -630,6 +653,7 @@ int main(void)
     tcase_add_test(tests, clients_that_leave);
     tcase_add_test(tests, refusals);
     tcase_add_test(tests, raw_requests);
+    tcase_add_test(tests, slow_headers);
     tcase_add_test(tests, keys);
     tcase_add_test(tests, drains);
     suite_add_tcase(suite, tests);
