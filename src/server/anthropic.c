@@ -21,29 +21,6 @@ static bool fail_block(struct server_chat *r, size_t i, const json_t *block)
     return false;
 }
 
-/* The text of a content: a string, or blocks of text with a newline between two. NULL: it has
- * others. */
-static json_t *text_of(const json_t *content)
-{
-    struct server_text all = { 0 };
-    bool good = json_is_string(content) || json_is_array(content);
-    if (json_is_string(content))
-        return json_incref((json_t *)(uintptr_t)content);
-    for (size_t i = 0; good && i < json_array_size(content); i++) {
-        const json_t *block = json_array_get(content, i), *text = json_object_get(block, "text");
-        good = json_is_string(text) && (i == 0 || server_text_add(&all, "\n", 1)) &&
-               server_text_add(&all, json_string_value(text), json_string_length(text));
-    }
-    json_t *value = good ? json_stringn(all.bytes ? all.bytes : "", all.n) : NULL;
-    free(all.bytes);
-    return value;
-}
-
-static bool append(struct server_chat *r, json_t *message)
-{
-    return json_array_append_new(r->messages, message) == 0 || server_chat_fail_memory(r);
-}
-
 /* A tool_use block as a call of OpenAI's. */
 static json_t *call_of(const json_t *block)
 {
@@ -79,12 +56,12 @@ static bool add_blocks(struct server_chat *r, size_t i, const char *role, const 
             good = json_array_append_new(calls, call_of(block)) == 0 || fail_block(r, i, block);
         } else if (strcmp(type, "tool_result") == 0) {
             json_t *content = json_object_get(block, "content");
-            json_t *result = content ? text_of(content) : json_string("");
-            good =
-                result ?
-                    append(r, json_pack("{s:s, s:O?, s:o}", "role", "tool", "tool_call_id",
+            json_t *result = content ? server_content_text(content) : json_string("");
+            good = result ?
+                       server_chat_append(
+                           r, json_pack("{s:s, s:O?, s:o}", "role", "tool", "tool_call_id",
                                         json_object_get(block, "tool_use_id"), "content", result)) :
-                    fail_block(r, i, block);
+                       fail_block(r, i, block);
         } else {
             good = fail_block(r, i, block);
         }
@@ -98,7 +75,7 @@ static bool add_blocks(struct server_chat *r, size_t i, const char *role, const 
     if (json_array_size(calls) > 0)
         json_object_set(message, "tool_calls", calls);
     if (good && has_text)
-        good = append(r, json_incref(message));
+        good = server_chat_append(r, json_incref(message));
     json_decref(message);
     json_decref(calls);
     free(text.bytes);
@@ -111,9 +88,9 @@ static bool read_system(struct server_chat *r)
     const json_t *system = json_object_get(r->body, "system");
     if (!system || json_is_null(system))
         return true;
-    json_t *text = text_of(system);
+    json_t *text = server_content_text(system);
     if (text)
-        return append(r, json_pack("{s:s, s:o}", "role", "system", "content", text));
+        return server_chat_append(r, json_pack("{s:s, s:o}", "role", "system", "content", text));
     server_fail_member(r->x, "system", system, "a text, or blocks of text");
     return false;
 }
@@ -139,7 +116,7 @@ static bool read_messages(struct server_chat *r)
         }
         if (json_is_array(content) ?
                 !add_blocks(r, i, role, content) :
-                !append(r, json_pack("{s:s, s:O?}", "role", role, "content", content)))
+                !server_chat_append(r, json_pack("{s:s, s:O?}", "role", role, "content", content)))
             return false;
     }
     return server_chat_check_messages(r, "messages");
@@ -200,28 +177,14 @@ static bool read_choice(struct server_chat *r)
 }
 
 /* ---- Sampling ----------------------------------------------------------- */
-/* Members that have other names than OpenAI's, put where server_read_params finds them. */
-static json_t *rename_members(const json_t *body)
-{
-    json_t *copy = json_copy((json_t *)(uintptr_t)body);
-    json_t *stops = json_object_get(body, "stop_sequences");
-    if (copy && stops)
-        json_object_set(copy, "stop", stops);
-    return copy;
-}
-
 static bool read_params(struct server_chat *r)
 {
-    json_t *renamed = rename_members(r->body);
-    bool good = renamed ? server_read_params(r->server, r->x, renamed, &r->params) :
-                          server_chat_fail_memory(r);
-    json_decref(renamed); /* what it lends, the body holds too */
-    if (good && !json_is_integer(json_object_get(r->body, "max_tokens"))) {
-        server_fail_member(r->x, "max_tokens", json_object_get(r->body, "max_tokens"),
-                           "a number of tokens");
+    const json_t *max = json_object_get(r->body, "max_tokens");
+    if (!server_chat_read_params(r, "stop_sequences", "stop"))
         return false;
-    }
-    return good;
+    if (!json_is_integer(max))
+        server_fail_member(r->x, "max_tokens", max, "a number of tokens");
+    return json_is_integer(max);
 }
 
 /* ---- Answers ------------------------------------------------------------ */

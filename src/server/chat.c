@@ -58,6 +58,38 @@ bool server_chat_read_kwargs(struct server_chat *r)
     return r->kwargs || server_chat_fail_memory(r);
 }
 
+json_t *server_content_text(const json_t *content)
+{
+    struct server_text all = { 0 };
+    bool good = json_is_array(content);
+    if (json_is_string(content))
+        return json_incref((json_t *)(uintptr_t)content);
+    for (size_t i = 0; good && i < json_array_size(content); i++) {
+        const json_t *text = json_object_get(json_array_get(content, i), "text");
+        good = json_is_string(text) && (i == 0 || server_text_add(&all, "\n", 1)) &&
+               server_text_add(&all, json_string_value(text), json_string_length(text));
+    }
+    json_t *value = good ? json_stringn(all.bytes ? all.bytes : "", all.n) : NULL;
+    free(all.bytes);
+    return value;
+}
+
+bool server_chat_append(struct server_chat *r, json_t *message)
+{
+    return json_array_append_new(r->messages, message) == 0 || server_chat_fail_memory(r);
+}
+
+bool server_chat_read_params(struct server_chat *r, const char *from, const char *to)
+{
+    json_t *copy = json_copy((json_t *)(uintptr_t)r->body), *value = json_object_get(r->body, from);
+    if (copy && value)
+        json_object_set(copy, to, value);
+    bool good =
+        copy ? server_read_params(r->server, r->x, copy, &r->params) : server_chat_fail_memory(r);
+    json_decref(copy); /* what it lends, the body holds too */
+    return good;
+}
+
 bool server_chat_set_schema(struct server_chat *r, const char *name, const char *schema)
 {
     r->content = akunu_grammar_from_schema(schema, strlen(schema), NULL);
@@ -85,7 +117,21 @@ static char *render(struct server_chat *r, const json_t *messages)
     return prompt;
 }
 
-/* Renders with arguments as objects; if the template fails at that, as they are. */
+/* Gives messages without a content an empty one; false: all have one. */
+static bool fill_contents(json_t *messages)
+{
+    bool changed = false;
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i);
+        const json_t *content = json_object_get(message, "content");
+        if (!content || json_is_null(content))
+            changed |= json_object_set_new(message, "content", json_string("")) == 0;
+    }
+    return changed;
+}
+
+/* Renders with arguments as objects. If the template fails at that: with empty texts for contents
+ * that are null, and at last with arguments as they are. */
 bool server_chat_make_prompt(struct server_chat *r)
 {
     const struct server *s = r->server;
@@ -98,6 +144,8 @@ bool server_chat_make_prompt(struct server_chat *r)
         return server_chat_fail_memory(r);
     }
     r->prompt = render(r, parsed);
+    if (!r->prompt && fill_contents(parsed))
+        r->prompt = render(r, parsed);
     json_decref(parsed);
     if (!r->prompt && changed)
         r->prompt = render(r, r->messages);

@@ -1,6 +1,6 @@
 /* A conversation as a request to the scheduler, whatever API it came through: messages, tools and
  * grammar become a prompt, and the text goes through a parser of replies. Used by openai_chat.c,
- * anthropic.c and ollama.c. */
+ * responses.c, anthropic.c and ollama.c. */
 #ifndef AK_SERVER_CHAT_H
 #define AK_SERVER_CHAT_H
 
@@ -30,6 +30,15 @@ void server_chat_release(struct server_chat *r);
 /* Answer that memory is short, or with the library's message about the schema; return false. */
 bool server_chat_fail_memory(struct server_chat *r);
 bool server_chat_set_schema(struct server_chat *r, const char *name, const char *schema);
+
+/* server_read_params of the body, whose member `from` is called `to` in OpenAI's API. */
+bool server_chat_read_params(struct server_chat *r, const char *from, const char *to);
+
+/* The text of a content: a string, or parts of text with a newline between two. NULL: it has other
+ * parts, or memory is short. */
+json_t *server_content_text(const json_t *content);
+/* Appends a message, which is released; NULL: memory is short. */
+bool server_chat_append(struct server_chat *r, json_t *message);
 
 /* Checks r->messages and adapts them; `name` is what they are called in answers. False: it has
  * answered. */

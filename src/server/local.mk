@@ -21,6 +21,7 @@ akunu_server_SOURCES += \
 	src/server/openai_completions.c \
 	src/server/params.c \
 	src/server/prompt.c \
+	src/server/responses.c \
 	src/server/route.c \
 	src/server/server.h \
 	src/server/sse.c

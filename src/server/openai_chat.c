@@ -288,3 +288,19 @@ void server_chat_completions(struct server *s, struct http_exchange *x)
     server_chat_release(&r);
     json_decref(body);
 }
+
+void server_chat_count(struct server *s, struct http_exchange *x)
+{
+    struct server_chat r = { .server = s, .x = x };
+    json_t *body = server_read_object(x);
+    if (!body)
+        return;
+    r.body = body;
+    if (!server_refuses_model(s, x, body) && read_messages(&r) && read_tools(&r) &&
+        server_chat_read_kwargs(&r) && server_chat_make_prompt(&r))
+        server_answer(x, 200,
+                      json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
+                                (json_int_t)r.n_ids));
+    server_chat_release(&r);
+    json_decref(body);
+}

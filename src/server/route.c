@@ -16,6 +16,9 @@ struct server_route {
 static const struct server_route routes[] = {
     { "POST", "/v1/chat/completions", server_chat_completions, false, false, true },
     { "POST", "/v1/completions", server_completions, false, false, true },
+    { "POST", "/v1/chat/completions/input_tokens", server_chat_count, false, false, true },
+    { "POST", "/v1/responses", server_responses, false, false, true },
+    { "POST", "/v1/responses/input_tokens", server_responses_count, false, false, true },
     { "POST", "/v1/messages", server_messages, false, false, true },
     { "POST", "/v1/messages/count_tokens", server_count_tokens, false, false, true },
     { "GET", "/api/version", server_ollama_version, false, true, false },

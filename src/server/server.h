@@ -129,16 +129,17 @@ size_t server_count_routes(void);
 const char *server_route_name(size_t i);
 
 typedef void server_handler(struct server *s, struct http_exchange *x);
-server_handler server_chat_completions, server_completions;                     /* openai_*.c */
+server_handler server_chat_completions, server_chat_count, server_completions;  /* openai_*.c */
 server_handler server_models, server_model;                                     /* models.c */
 server_handler server_health, server_props, server_tokenize, server_detokenize, /* native.c */
     server_apply_template;
 server_handler server_messages, server_count_tokens; /* anthropic.c */
 server_handler server_ollama_version, server_ollama_tags, server_ollama_ps, server_ollama_show,
-    server_ollama_chat, server_ollama_generate;  /* ollama.c */
-server_handler server_completion, server_infill; /* completion.c */
-server_handler server_metrics;                   /* metrics.c */
-server_handler server_embeddings;                /* embed.c */
+    server_ollama_chat, server_ollama_generate;          /* ollama.c */
+server_handler server_completion, server_infill;         /* completion.c */
+server_handler server_responses, server_responses_count; /* responses.c */
+server_handler server_metrics;                           /* metrics.c */
+server_handler server_embeddings;                        /* embed.c */
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Starts the thread of embeddings; false: the library has the message. */

@@ -242,6 +242,59 @@ START_TEST(messages)
 }
 END_TEST
 
+/* OpenAI's Responses: items, and events with a name and a number. */
+START_TEST(responses)
+{
+    static const char body[] =
+        "{\"input\": \"Hi\", \"seed\": 3, \"max_output_tokens\": 12, \"stream\": %s}";
+    static const char calls[] =
+        "{\"input\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": "
+        "\"Hi\"}]}, {\"type\": \"function_call\", \"call_id\": \"a\", \"name\": \"add\", "
+        "\"arguments\": \"{}\"}, {\"type\": \"function_call_output\", \"call_id\": \"a\", "
+        "\"output\": \"2\"}], \"tool_choice\": {\"type\": \"function\", \"name\": \"add\"}, "
+        "\"parallel_tool_calls\": false, \"tools\": [{\"type\": \"function\", \"name\": \"add\", "
+        "\"parameters\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"boolean\"}}, "
+        "\"required\": [\"a\"], \"additionalProperties\": false}}]}";
+    char one[256];
+    snprintf(one, sizeof one, body, "false");
+    struct answer a = ask(&server, "/v1/responses", one);
+    json_t *value = json_of(&a, 200);
+    char *text = strdup(text_at(value, "output.0.content.0.text"));
+    ck_assert_str_eq(text_at(value, "status"), "incomplete");
+    ck_assert_str_eq(text_at(value, "incomplete_details.reason"), "max_output_tokens");
+    json_decref(value);
+    snprintf(one, sizeof one, body, "true");
+    a = ask(&server, "/v1/responses", one);
+    char *joined = calloc(1, ANSWER_BYTES);
+    int number = 0;
+    for (const char *line = a.body; (line = strstr(line, "data: ")) != NULL; line++) {
+        value = json_loadb(line + 6, strcspn(line + 6, "\n"), JSON_ALLOW_NUL, NULL);
+        ck_assert_int_eq(json_integer_value(at(value, "sequence_number")), number++);
+        const char *piece = json_string_value(at(value, "delta"));
+        strcat(joined, piece ? piece : "");
+        json_decref(value);
+    }
+    ck_assert_str_eq(joined, text);
+    ck_assert(strstr(a.body, "event: response.created\n") == a.body);
+    ck_assert(strstr(a.body, "event: response.incomplete\n") != NULL);
+    free(joined);
+    free(text);
+    free(a.text);
+    a = ask(&server, "/v1/responses", calls);
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "output.0.type"), "function_call");
+    ck_assert_str_eq(text_at(value, "output.0.name"), "add");
+    ck_assert_str_eq(text_at(value, "status"), "completed");
+    json_decref(value);
+    a = ask(&server, "/v1/responses/input_tokens", "{\"input\": \"Hi\"}");
+    value = json_of(&a, 200);
+    ck_assert_int_gt(json_integer_value(at(value, "input_tokens")), 0);
+    json_decref(value);
+    a = ask(&server, "/v1/responses", "{\"input\": \"Hi\", \"previous_response_id\": \"a\"}");
+    json_decref(json_of(&a, 400));
+}
+END_TEST
+
 /* Ollama's: lines of JSON unless "stream" is false. */
 START_TEST(ollama)
 {
@@ -647,6 +700,7 @@ int main(void)
     tcase_add_test(tests, prompts_and_completions);
     tcase_add_test(tests, schemas_and_tools);
     tcase_add_test(tests, messages);
+    tcase_add_test(tests, responses);
     tcase_add_test(tests, ollama);
     tcase_add_test(tests, embeddings);
     tcase_add_test(tests, the_same_beside_others);
