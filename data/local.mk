@@ -1,6 +1,6 @@
 # Examples, to be copied: a file that is found must be meant. Programs: docs/c-api.md.
 exampledir = $(docdir)/examples
-dist_example_DATA = data/config.yaml data/profile.yaml examples/batch.c examples/chat.c examples/embed.c \
+dist_example_DATA = data/akunu-server.service data/akunu-server.socket data/config.yaml data/profile.yaml examples/batch.c examples/chat.c examples/embed.c \
 	examples/json.c examples/schedule.c examples/simple.c examples/tools.c
 
 # Made by the program of its own tables. A cross build without an emulator installs none.

@@ -27,6 +27,7 @@ static const char *const backends[] = { "cpu", "opencl", NULL };
 /* In the order of enum akunu_pooling. */
 static const char *const poolings[] = { "model", "mean", "cls", "last", NULL };
 
+static const char *const log_formats[] = { "text", "json", NULL };
 static const char *const tool_choices[] = { "auto", "none", "required", NULL };
 
 enum {

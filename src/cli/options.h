@@ -141,7 +141,9 @@ struct cli_options {
     bool no_generation_prompt;
 
     const char *host, *alias, *api_key, *api_key_file, *cors_origins, *allowed_hosts;
+    const char *ssl_key_file, *ssl_cert_file;
     int64_t port, n_sequences, queue, timeout, max_body;
+    unsigned log_format; /* 1: JSON */
     bool metrics;
 
     bool all;

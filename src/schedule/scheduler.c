@@ -330,10 +330,15 @@ void ak_sched_forget(struct ak_sched *s, struct ak_sched_request *r, ak_status s
 
 void ak_sched_publish(struct ak_sched *s)
 {
+    enum { EXACT_EACH = 64 }; /* passes: counting walks over the whole tree */
     const struct ak_session_kv *kv = &s->session->kv;
     s->stats.n_pages = kv->shape.n_pages;
-    s->stats.n_cached_pages = s->has_tree ? ak_sched_tree_count_evictable(&s->tree) : 0;
-    s->stats.n_used_pages = kv->shape.n_pages - kv->n_free - s->stats.n_cached_pages;
+    if (s->has_tree && (s->n_running == 0 || s->stats.n_passes % EXACT_EACH == 0))
+        s->stats.n_cached_pages = ak_sched_tree_count_evictable(&s->tree);
+    uint32_t n_held = kv->shape.n_pages - kv->n_free;
+    if (s->stats.n_cached_pages > n_held)
+        s->stats.n_cached_pages = n_held;
+    s->stats.n_used_pages = n_held - s->stats.n_cached_pages;
     s->stats.page_bytes = ak_kv_page_bytes(&kv->shape);
     pthread_mutex_lock(&s->lock);
     s->published = s->stats;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 void server_answer(struct http_exchange *x, unsigned code, json_t *value)
 {
@@ -90,12 +91,34 @@ void server_fail_library(struct http_exchange *x, const char *param)
 }
 
 /* ---- Log ---------------------------------------------------------------- */
+/* {"time": …, "client": …, …} */
+static void log_json(struct http_exchange *x, bool client_gone)
+{
+    char at[32], shown[CLI_SHOWN_BYTES];
+    struct tm utc;
+    time_t now = time(NULL);
+    gmtime_r(&now, &utc);
+    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    json_t *line =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:f, s:b}", "time", at, "client", http_client(x),
+                  "method", http_method(x), "route", cli_show_text(http_path(x), shown), "code",
+                  (json_int_t)http_code(x), "seconds", http_age(x), "client_left", client_gone);
+    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+    json_decref(line);
+    if (text)
+        cli_report("%s", text);
+    free(text);
+}
+
 void server_log_exchange(struct server *s, struct http_exchange *x, bool client_gone)
 {
+    char shown[CLI_SHOWN_BYTES];
     if (!s->options->verbose && strcmp(http_path(x), "/health") == 0)
         return;
-    char shown[CLI_SHOWN_BYTES];
-    cli_report("%s %s %s %u %.3f s%s", http_client(x), http_method(x),
-               cli_show_text(http_path(x), shown), http_code(x), http_age(x),
-               client_gone ? ", the client left" : "");
+    if (s->options->log_format == 1)
+        log_json(x, client_gone);
+    else
+        cli_report("%s %s %s %u %.3f s%s", http_client(x), http_method(x),
+                   cli_show_text(http_path(x), shown), http_code(x), http_age(x),
+                   client_gone ? ", the client left" : "");
 }

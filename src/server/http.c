@@ -601,7 +601,8 @@ static void cut_off(struct http_connection *c)
                      "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"
                      "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                      strlen(body), body);
-    (void)send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (!c->server->params.tls_key) /* there an answer would have to be encrypted */
+        (void)send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -700,7 +701,8 @@ static void show_address(struct http_server *s, int fd)
     if (getsockname(fd, (struct sockaddr *)&address, &n) == 0)
         getnameinfo((struct sockaddr *)&address, n, host, sizeof host, port, sizeof port,
                     NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(s->address, sizeof s->address, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+    snprintf(s->address, sizeof s->address, strchr(host, ':') ? "%s://[%s]:%s" : "%s://%s:%s",
+             s->params.tls_key ? "https" : "http", host, port);
 }
 
 static int listen_tcp(struct http_server *s, const char *host, unsigned port)
@@ -758,14 +760,32 @@ static int open_signals(struct http_server *s)
 
 static bool start_daemon(struct http_server *s)
 {
+    bool tls = s->params.tls_key != NULL;
+    const struct MHD_OptionItem tls_options[] = {
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)s->params.tls_key },
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)s->params.tls_certificate },
+        { MHD_OPTION_END, 0, NULL }
+    };
+    const struct MHD_OptionItem no_options[] = { { MHD_OPTION_END, 0, NULL } };
     fcntl(s->listener, F_SETFL, fcntl(s->listener, F_GETFL) | O_NONBLOCK);
     s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, s,
-        MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)(3 * HTTP_HEADER_BYTES_MAX), MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        (tls ? MHD_USE_TLS : 0u) | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        on_request, s, MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(3 * HTTP_HEADER_BYTES_MAX),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_ARRAY, tls ? tls_options : no_options, MHD_OPTION_END);
     return s->daemon != NULL;
+}
+
+static int open_listener(struct http_server *s)
+{
+    if (s->params.listener >= 0) {
+        show_address(s, s->params.listener);
+        return s->params.listener;
+    }
+    return is_unix_path(s->params.host) ? listen_unix(s, s->params.host) :
+                                          listen_tcp(s, s->params.host, s->params.port);
 }
 
 struct http_server *http_new(const struct http_params *params, const struct http_handlers *handlers,
@@ -782,14 +802,14 @@ struct http_server *http_new(const struct http_params *params, const struct http
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     s->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     s->signals = open_signals(s);
-    s->listener = is_unix_path(params->host) ? listen_unix(s, params->host) :
-                                               listen_tcp(s, params->host, params->port);
+    s->listener = open_listener(s);
     if (s->listener < 0) {
         http_free(s);
         return NULL;
     }
     s->is_listening = true;
-    snprintf(failure, sizeof failure, "the HTTP server cannot be started: %s", strerror(errno));
+    snprintf(failure, sizeof failure, "the HTTP server cannot be started%s",
+             params->tls_key ? ": is the key the one of the certificate?" : "");
     const union MHD_DaemonInfo *info =
         start_daemon(s) ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info || !watch(s, info->epoll_fd, &about_daemon) || !watch(s, s->wake, &about_wake) ||

@@ -34,8 +34,10 @@ enum { HTTP_CONNECTIONS_MAX = 4096, HTTP_HEADER_BYTES_MAX = 16384 };
 struct http_params {
     const char *host; /* a name or an address; a path that ends in ".sock": a Unix socket */
     unsigned port;    /* 0: a free one */
-    size_t max_body;  /* bytes */
-    double timeout;   /* seconds in which a client has to read something; 0: any time */
+    int listener;     /* a socket that listens already; -1: host and port */
+    const char *tls_key, *tls_certificate; /* PEM texts; NULL: plain HTTP */
+    size_t max_body;                       /* bytes */
+    double timeout; /* seconds in which a client has to read something; 0: any time */
 };
 
 /* Listens, and blocks SIGTERM, SIGINT and SIGHUP, which go to handlers->signal from now on. NULL:
@@ -45,7 +47,7 @@ struct http_server *http_new(const struct http_params *params, const struct http
 /* Closes all connections; open exchanges end. NULL allowed. */
 void http_free(struct http_server *server);
 
-/* "127.0.0.1:8080", "[::1]:8080" or a path. */
+/* "http://127.0.0.1:8080", "https://[::1]:8080" or a path. */
 const char *http_address(const struct http_server *server);
 /* Runs until http_stop; false: *why has a message. */
 bool http_run(struct http_server *server, const char **why);

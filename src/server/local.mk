@@ -24,4 +24,5 @@ akunu_server_SOURCES += \
 	src/server/responses.c \
 	src/server/route.c \
 	src/server/server.h \
-	src/server/sse.c
+	src/server/sse.c \
+	src/server/systemd.c

@@ -141,12 +141,13 @@ static void on_wake(void *user)
     struct server *s = user;
     if (s->state == SERVER_READY && !reported) {
         reported = true;
+        server_notify("READY=1");
         if (s->scheduler)
-            cli_report("%s, %u tokens of context, %lld texts at once: http://%s", s->id,
+            cli_report("%s, %u tokens of context, %lld texts at once: %s", s->id,
                        akunu_scheduler_context(s->scheduler), (long long)s->options->n_sequences,
                        http_address(s->http));
         else
-            cli_report("%s, for embeddings: http://%s", s->id, http_address(s->http));
+            cli_report("%s, for embeddings: %s", s->id, http_address(s->http));
     }
     server_take_events(s);
     server_take_embeddings(s);
@@ -184,6 +185,7 @@ static void on_signal(int number, void *user)
         return;
     }
     s->drains = true;
+    server_notify("STOPPING=1");
     cli_report("shutting down: running requests end, new ones are refused");
     stop_if_done(s);
 }
@@ -207,6 +209,9 @@ static int listen_and_run(struct server *s)
                                             on_wake,  on_tick,    on_signal, s };
     const struct http_params params = { .host = o->host ? o->host : "127.0.0.1",
                                         .port = (unsigned)o->port,
+                                        .listener = server_given_listener(),
+                                        .tls_key = s->tls_key.bytes,
+                                        .tls_certificate = s->tls_certificate.bytes,
                                         .max_body = (size_t)o->max_body,
                                         .timeout = (double)o->timeout };
     const char *why;
@@ -234,8 +239,26 @@ static void close_server(struct server *s)
     akunu_template_free(s->template);
     cli_unload(&s->loaded);
     server_free_keys(&s->keys);
+    if (s->tls_key.bytes) /* a secret */
+        explicit_bzero(s->tls_key.bytes, s->tls_key.n);
+    free(s->tls_key.bytes);
+    free(s->tls_certificate.bytes);
     free(s->n_requests);
     pthread_mutex_destroy(&s->lock);
+}
+
+/* Reads the key and the certificate, of which both or none are given. */
+static int read_tls(struct server *s)
+{
+    const struct cli_options *o = s->options;
+    if (!o->ssl_key_file && !o->ssl_cert_file)
+        return CLI_EXIT_OK;
+    if (!o->ssl_key_file || !o->ssl_cert_file)
+        return cli_fail_usage("--ssl-key-file and --ssl-cert-file: one needs the other");
+    int code = cli_read_file("--ssl-key-file", o->ssl_key_file, &s->tls_key);
+    return code == CLI_EXIT_OK ?
+               cli_read_file("--ssl-cert-file", o->ssl_cert_file, &s->tls_certificate) :
+               code;
 }
 
 static int serve(const struct cli_options *o)
@@ -250,6 +273,8 @@ static int serve(const struct cli_options *o)
     int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();
     if (code == CLI_EXIT_OK && !server_read_keys(o, &s.keys, why))
         code = cli_fail_usage("%s", why);
+    if (code == CLI_EXIT_OK)
+        code = read_tls(&s);
     if (code == CLI_EXIT_OK)
         code = listen_and_run(&s);
     close_server(&s);

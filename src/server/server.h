@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "akunu/akunu.h"
+#include "cli/input.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "server/http.h"
@@ -46,8 +47,9 @@ struct server {
     const struct cli_options *options;
     struct http_server *http;
     struct server_keys keys;
-    _Atomic int state; /* enum server_state */
-    int exit_code;     /* of a load that failed */
+    struct cli_text tls_key, tls_certificate; /* PEM; bytes NULL: none */
+    _Atomic int state;                        /* enum server_state */
+    int exit_code;                            /* of a load that failed */
     pthread_t loader;
     bool drains;
     int64_t created; /* when the program started, in seconds since 1970 */
@@ -154,6 +156,12 @@ bool server_read_keys(const struct cli_options *options, struct server_keys *out
                       char why[CLI_SHOWN_BYTES * 4]);
 void server_free_keys(struct server_keys *keys);
 bool server_has_key(const struct server_keys *keys, const char *given);
+
+/* ---- systemd: systemd.c ------------------------------------------------- */
+/* The socket that a service manager listens on for this program (sd_listen_fds(3)); -1: none. */
+int server_given_listener(void);
+/* Tells the service manager, if there is one, what goes on (sd_notify(3)). */
+void server_notify(const char *state);
 
 /* ---- Metrics: metrics.c ------------------------------------------------- */
 void server_observe(struct server_histogram *h, double seconds);
