@@ -144,7 +144,7 @@ struct cli_options {
     const char *ssl_key_file, *ssl_cert_file;
     int64_t port, n_sequences, queue, timeout, max_body;
     unsigned log_format; /* 1: JSON */
-    bool metrics;
+    bool metrics, no_ui;
 
     bool all;
     int64_t older_than; /* days; -1: not given */

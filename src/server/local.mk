@@ -19,6 +19,7 @@ akunu_server_SOURCES += \
 	src/server/openai.c \
 	src/server/openai_chat.c \
 	src/server/openai_completions.c \
+	src/server/page.c \
 	src/server/params.c \
 	src/server/prompt.c \
 	src/server/responses.c \
@@ -26,3 +27,11 @@ akunu_server_SOURCES += \
 	src/server/server.h \
 	src/server/sse.c \
 	src/server/systemd.c
+
+# The chat page as a C string, a line each.
+EXTRA_DIST += src/server/page/index.html
+BUILT_SOURCES = src/server/page/index.inc
+CLEANFILES += src/server/page/index.inc
+src/server/page/index.inc: src/server/page/index.html
+	$(AM_V_GEN)$(MKDIR_P) src/server/page && sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $(srcdir)/src/server/page/index.html > $@.new && mv $@.new $@
+src/server/akunu_server-page.$(OBJEXT): src/server/page/index.inc

@@ -14,6 +14,7 @@ struct server_route {
 };
 
 static const struct server_route routes[] = {
+    { "GET", "/", server_page, true, true, false },
     { "POST", "/v1/chat/completions", server_chat_completions, false, false, true },
     { "POST", "/v1/completions", server_completions, false, false, true },
     { "POST", "/v1/chat/completions/input_tokens", server_chat_count, false, false, true },
@@ -57,8 +58,8 @@ const char *server_route_name(size_t i)
 static bool has_path(const struct server_route *r, const char *path)
 {
     size_t n = strlen(r->path);
-    return r->path[n - 1] == '/' ? strncmp(path, r->path, n) == 0 && path[n] :
-                                   strcmp(path, r->path) == 0;
+    return n > 1 && r->path[n - 1] == '/' ? strncmp(path, r->path, n) == 0 && path[n] :
+                                            strcmp(path, r->path) == 0;
 }
 
 static bool has_method(const struct server_route *r, const char *method)

@@ -140,6 +140,7 @@ server_handler server_ollama_version, server_ollama_tags, server_ollama_ps, serv
     server_ollama_chat, server_ollama_generate;          /* ollama.c */
 server_handler server_completion, server_infill;         /* completion.c */
 server_handler server_responses, server_responses_count; /* responses.c */
+server_handler server_page; /* page.c */
 server_handler server_metrics;                           /* metrics.c */
 server_handler server_embeddings;                        /* embed.c */
 

@@ -73,7 +73,7 @@ run_test() {
     home=$work/home/$2
     mkdir -p "$home" || exit 1
     export XDG_CONFIG_HOME="$home" XDG_CACHE_HOME="$home" AKUNU_CACHE_DIR="$home/akunu" TMPDIR="$home"
-    export AK_CLI="$build/akunu-cli"
+    export AK_CLI="$build/akunu-cli" AK_TEST_BUILD="$build"
     export MALLOC_PERTURB_=165 # glibc overwrites freed memory, so whoever still reads it notices
     case $program in
     *.sh) set -- "$2" "$3" sh "$source/$program" ;;
@@ -174,14 +174,15 @@ patch_tree() {
     done
 }
 
-# Builds the command and test programs $1, with this build's arguments of configure.
+# Builds the command, the server and test programs $1, with this build's arguments of configure.
 # Programs that it leaves out have no rule: their mutants are skipped.
 build_tree() (
     programs=$1
     eval "set -- $(./config.status --config)"
     mkdir "$build" && cd "$build" && ../configure "$@" --disable-shared >"$work/build.log" 2>&1 || exit 1
     rules=$(for p in $programs; do grep -q "^$p\$(EXEEXT):" Makefile && echo "$p"; done)
-    MAKEFLAGS= $make -j "$jobs" akunu-cli $rules >>"$work/build.log" 2>&1 || exit 1
+    server=$(sed -n 's/^\(akunu-server\)$(EXEEXT):.*/\1/p' Makefile)
+    MAKEFLAGS= $make -j "$jobs" akunu-cli $server $rules >>"$work/build.log" 2>&1 || exit 1
     ./akunu-cli --version | sed -n 's/^instruction sets: //p' >"$work/isas"
 )
 

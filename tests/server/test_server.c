@@ -85,6 +85,26 @@ static char *join_stream(const struct answer *a, const char *path, size_t *n)
     return NULL;
 }
 
+/* Only what the page itself brings may run: each answer has a nonce of its own. */
+START_TEST(page)
+{
+    char nonces[2][33];
+    for (int i = 0; i < 2; i++) {
+        struct answer a = ask(&server, "/", "");
+        ck_assert_int_eq(a.code, 200);
+        ck_assert(strcasestr(a.text, "X-Content-Type-Options: nosniff") != NULL);
+        const char *policy = strstr(a.text, "default-src 'none'; script-src 'nonce-");
+        ck_assert_ptr_nonnull(policy);
+        memcpy(nonces[i], strstr(policy, "nonce-") + 6, 32);
+        nonces[i][32] = '\0';
+        ck_assert(strstr(a.body, nonces[i]) != NULL);
+        ck_assert(strstr(a.body, "\"NONCE\"") == NULL);
+        free(a.text);
+    }
+    ck_assert_str_ne(nonces[0], nonces[1]);
+}
+END_TEST
+
 START_TEST(streams_say_the_same)
 {
     static const char body[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], "
@@ -696,6 +716,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, start, stop);
     tcase_add_test(tests, small_routes);
+    tcase_add_test(tests, page);
     tcase_add_test(tests, streams_say_the_same);
     tcase_add_test(tests, prompts_and_completions);
     tcase_add_test(tests, schemas_and_tools);
