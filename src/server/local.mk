@@ -29,7 +29,6 @@ akunu_server_SOURCES += \
 	src/server/systemd.c
 
 # The chat page as a C string, a line each.
-EXTRA_DIST += src/server/page/index.html
 BUILT_SOURCES = src/server/page/index.inc
 CLEANFILES += src/server/page/index.inc
 src/server/page/index.inc: src/server/page/index.html
