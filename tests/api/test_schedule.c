@@ -362,7 +362,8 @@ int main(void)
     Suite *suite = suite_create("schedule");
     TCase *tests = tcase_create("schedule");
     tcase_set_timeout(tests, 240);
-    tcase_add_loop_test(tests, as_if_alone, 0, N_GOLDEN_KINDS);
+    /* with AKUNU_TEST_FEW=1 a plain model, and one with windows */
+    tcase_add_loop_test(tests, as_if_alone, 0, golden_is_few() ? 2 : N_GOLDEN_KINDS);
     tcase_add_test(tests, freed_at_work);
     tcase_add_test(tests, kept_on_disk);
     tcase_add_test(tests, late);
