@@ -339,6 +339,40 @@ START_TEST(prefix_is_kept)
 }
 END_TEST
 
+/* Two prompts with the same beginning run in the same pass, so the first page of the cache is the
+ * younger one's and the page behind it the older one's. When the younger one has ended, nothing
+ * else holds the first page, and a text that grows holds the one that continues it. */
+START_TEST(page_before_one_in_use)
+{
+    static struct asked a[3], copies[3];
+    static const struct {
+        int text;
+        uint32_t n_ids;
+        int64_t n;
+    } asks[3] = { { 0, 140, 110 }, { 0, 70, 2 }, { 5, 100, 120 } };
+    struct fixture *f = fixture_new();
+    f->params.context = 320;
+    f->params.batch = 256;
+    f->params.max_sequences = 3;
+    start(f);
+    for (int i = 0; i < 3; i++) {
+        ask(&a[i], f->texts[i], asks[i].text, asks[i].n_ids, asks[i].n);
+        copies[i] = a[i];
+        if (i == 2)
+            while (!f->texts[1][0].ended)
+                ak_sched_step(f->sched);
+        submit_ok(f, &a[i], NULL);
+    }
+    run_all(f);
+    for (int i = 0; i < 3; i++)
+        check_alone(f, &copies[i], asks[i].text, f->texts[i]);
+    struct akunu_scheduler_stats stats;
+    ak_sched_get_stats(f->sched, &stats);
+    ck_assert_uint_eq(stats.n_used_pages, 0); /* the cache holds each page once */
+    fixture_free(f);
+}
+END_TEST
+
 /* Completions run their prompt once, and so do requests side by side. */
 START_TEST(prompt_runs_once)
 {
@@ -707,6 +741,7 @@ int main(void)
     tcase_add_test(tcase, preempted);
     tcase_add_test(tcase, full_context);
     tcase_add_test(tcase, prefix_is_kept);
+    tcase_add_test(tcase, page_before_one_in_use);
     tcase_add_test(tcase, prompt_runs_once);
     tcase_add_test(tcase, passes_stay_short);
     tcase_add_test(tcase, clients_take_turns);
