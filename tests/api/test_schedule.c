@@ -154,6 +154,8 @@ START_TEST(as_if_alone)
     static struct text alone[THREADS * PER_THREAD], texts[THREADS * PER_THREAD];
     static const char gbnf[] = "root ::= [a-z ]+";
     const char *name = golden_kinds[_i];
+    memset(alone, 0, sizeof alone); /* of another model, if tests run in one process */
+    memset(texts, 0, sizeof texts);
     struct golden_text text;
     golden_read_text(name, &text);
     struct akunu_model *model = golden_load(name, NULL);
