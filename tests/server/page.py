@@ -88,6 +88,8 @@ def settings(page, **values):
     for name, value in values.items():
         page.js(f"document.getElementById('{name}').value = '{value}'")
     page.js("document.getElementById('close-settings').click()")
+    for name, value in values.items():  # kept by an event that comes later
+        page.wait(f"JSON.parse(localStorage['akunu-settings'] ?? '{{}}').{name} == '{value}'")
 
 
 def drive(page, url, shots):
@@ -114,7 +116,8 @@ def drive(page, url, shots):
     assert first, "the answer is empty"
     page.js("[...document.querySelectorAll('article.assistant button')].find(b => b.textContent == 'Regenerate').click()")
     page.wait(idle)
-    assert page.js(answer) == first, "at temperature 0 an answer that is made again is the same"
+    again = page.js(answer)
+    assert again == first, f"at temperature 0 an answer that is made again is another: {first!r}, {again!r}"
     shot("light")
 
     settings(page, max_tokens=100000)
