@@ -274,6 +274,8 @@ struct akunu_session_params {
     /* threads shared with other sessions; n_threads is then 0 or the pool's, and cpus NULL. NULL:
      * threads of its own */
     struct akunu_pool *pool;
+    /* bytes that the KV cache takes at most if context is 0; 0: half of the available memory */
+    uint64_t kv_bytes_max;
 };
 AKUNU_API void akunu_session_params_default(struct akunu_session_params *params, size_t size);
 /* params may be NULL. The session keeps the model alive. */

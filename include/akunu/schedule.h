@@ -130,6 +130,7 @@ struct akunu_scheduler_stats {
     uint32_t n_pages, n_used_pages; /* pages of the KV cache; those of texts that grow */
     uint32_t n_cached_pages;        /* kept for later prompts; freed when pages are needed */
     uint64_t page_bytes;
+    uint64_t session_bytes; /* memory of its session: KV cache and scratch, touched or not */
 };
 AKUNU_API enum akunu_status akunu_scheduler_get_stats(struct akunu_scheduler *scheduler,
                                                       struct akunu_scheduler_stats *stats,

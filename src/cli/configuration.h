@@ -1,6 +1,6 @@
 /* Configuration files: YAML with long flags as keys, and presets of models. They set flags that
  * neither the command line nor an environment variable sets. Also the values found for flags, from
- * any source. Used by options_*.c, which read flags, by main.c and completion.c, and by
+ * any source. Used by options_*.c, which read flags, by main.c and completion.c, by server/, and by
  * chat_model.c and chat_settings.c, which change flags during a chat.
  *
  *     threads: 8
@@ -46,6 +46,9 @@ int cli_config_parse(const char *name, const char *text, size_t n, struct cli_co
 
 /* A copy owned by the configuration; NULL if out of memory. */
 char *cli_config_keep(struct cli_config *config, const char *text, size_t n);
+
+/* Name of preset i, in their order in the files; NULL: there are fewer. */
+const char *cli_config_preset(const struct cli_config *config, size_t i);
 
 bool cli_config_has_preset(const struct cli_config *config, const char *name);
 

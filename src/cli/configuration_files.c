@@ -96,10 +96,28 @@ char *cli_config_keep(struct cli_config *config, const char *text, size_t n)
     return copy;
 }
 
+static bool is_preset(const struct cli_setting *s, const char *name)
+{
+    return s->preset && strcmp(s->preset, name) == 0;
+}
+
+const char *cli_config_preset(const struct cli_config *config, size_t i)
+{
+    for (size_t k = 0; k < config->n; k++) {
+        const char *preset = config->settings[k].preset;
+        bool is_first = preset != NULL;
+        for (size_t j = 0; is_first && j < k; j++)
+            is_first = !is_preset(&config->settings[j], preset);
+        if (is_first && i-- == 0)
+            return preset;
+    }
+    return NULL;
+}
+
 bool cli_config_has_preset(const struct cli_config *config, const char *name)
 {
     for (size_t i = 0; i < config->n; i++)
-        if (config->settings[i].preset && strcmp(config->settings[i].preset, name) == 0)
+        if (is_preset(&config->settings[i], name))
             return true;
     return false;
 }

@@ -78,8 +78,9 @@ struct cli_options {
     const char *word; /* one of the command's words, such as "list" or "prune" */
     bool help, version;
     const char *typed[CLI_MAX_FLAGS]; /* each flag as an argument has it; NULL: no argument */
-    const char *config; /* file that replaces the system's and the user's */
+    const char *config;               /* file that replaces the system's and the user's */
     struct cli_config *configuration;
+    const char *preset; /* of the configuration, that -m names; NULL: none */
 
     const char *model;
     struct cli_texts models; /* bench's -m */
@@ -92,7 +93,7 @@ struct cli_options {
     const char *prompt, *file, *ids;
     struct cli_texts texts; /* embed's -p */
     bool normalize, no_normalize;
-    const char *separator; /* embed: what ends a text; NULL: a newline in files */
+    const char *separator;   /* embed: what ends a text; NULL: a newline in files */
     unsigned embd_normalize; /* 0: not given, 1: no, 2: yes */
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
     bool no_escape;
@@ -143,6 +144,7 @@ struct cli_options {
     const char *host, *alias, *api_key, *api_key_file, *cors_origins, *allowed_hosts;
     const char *ssl_key_file, *ssl_cert_file;
     int64_t port, n_sequences, queue, timeout, max_body;
+    float memory;        /* GB; 0: no limit */
     unsigned log_format; /* 1: JSON */
     bool metrics, no_ui;
 
@@ -203,8 +205,8 @@ struct cli_flag {
     double low, high;
     const char *const *choices; /* ends with NULL; for a text: what completion offers */
     enum cli_exclusive_group exclusive_group; /* flags that exclude each other */
-    unsigned modes;        /* enum cli_mode: those in which it has an effect; 0: all */
-    const char *otherwise; /* the value if none of `choices` follows; NULL: a value is needed */
+    unsigned modes;         /* enum cli_mode: those in which it has an effect; 0: all */
+    const char *otherwise;  /* the value if none of `choices` follows; NULL: a value is needed */
     const char *as_default; /* a value that means the default: "-1" */
     const char *note;       /* what is said if it is an argument; NULL: nothing */
     const char *refusal;    /* why it cannot be given; NULL: it can */

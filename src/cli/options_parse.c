@@ -250,7 +250,14 @@ static int read_configuration(const struct cli_command *command, struct cli_opti
     int code =
         cli_config_read(values[config].source != CLI_SOURCE_NONE ? values[config].text : NULL,
                         options->configuration);
-    return code == CLI_EXIT_OK ? cli_apply_config(command, options->configuration, values) : code;
+    if (code != CLI_EXIT_OK)
+        return code;
+    size_t model = cli_find_flag(command->bit, "model", strlen("model"));
+    if (model < cli_n_flags && values[model].source != CLI_SOURCE_NONE &&
+        cli_config_has_preset(options->configuration, values[model].text))
+        options->preset =
+            cli_config_keep(options->configuration, values[model].text, strlen(values[model].text));
+    return cli_apply_config(command, options->configuration, values);
 }
 
 /* Sets the member of a flag, unless its value means the default. */

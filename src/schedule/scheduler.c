@@ -340,6 +340,7 @@ void ak_sched_publish(struct ak_sched *s)
         s->stats.n_cached_pages = n_held;
     s->stats.n_used_pages = n_held - s->stats.n_cached_pages;
     s->stats.page_bytes = ak_kv_page_bytes(&kv->shape);
+    s->stats.session_bytes = kv->pool_bytes + ak_session_scratch_bytes(s->session);
     pthread_mutex_lock(&s->lock);
     s->published = s->stats;
     pthread_mutex_unlock(&s->lock);

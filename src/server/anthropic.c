@@ -209,7 +209,7 @@ static json_t *usage_of(const struct server_job *job)
 static json_t *message_of(const struct server_job *job, json_t *content, const char *stop)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:n, s:o}", "id", job->id, "type", "message",
-                     "role", "assistant", "model", job->server->id, "content", content,
+                     "role", "assistant", "model", job->model->id, "content", content,
                      "stop_reason", stop, "stop_sequence", "usage", usage_of(job));
 }
 
@@ -365,33 +365,22 @@ static bool begin_blocks(struct server_job *job)
 
 static bool read_request(struct server_chat *r)
 {
-    return !server_refuses_model(r->server, r->x, r->body) && read_messages(r) && read_tools(r) &&
-           read_choice(r) && server_chat_read_kwargs(r);
+    return read_messages(r) && read_tools(r) && read_choice(r) && server_chat_read_kwargs(r);
 }
 
-void server_messages(struct server *s, struct http_exchange *x)
+void server_messages(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    struct server_chat r = { .server = s, .x = x, .prepare = begin_blocks };
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
-    r.body = body;
+    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = begin_blocks };
     bool good = read_params(&r) && read_request(&r) &&
                 server_chat_submit(&r, &style, "msg_", on_reply, begin_stream);
     (void)good; /* if not, it is answered */
     server_chat_release(&r);
-    json_decref(body);
 }
 
-void server_count_tokens(struct server *s, struct http_exchange *x)
+void server_count_tokens(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    struct server_chat r = { .server = s, .x = x };
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
-    r.body = body;
+    struct server_chat r = { .model = m, .x = x, .body = body };
     if (read_request(&r) && server_chat_make_prompt(&r))
         server_answer(x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r.n_ids));
     server_chat_release(&r);
-    json_decref(body);
 }

@@ -45,7 +45,7 @@ bool server_chat_check_messages(struct server_chat *r, const char *name)
 bool server_chat_read_kwargs(struct server_chat *r)
 {
     const json_t *found = json_object_get(r->body, "chat_template_kwargs");
-    const char *flag = r->server->options->kwargs;
+    const char *flag = r->model->options->kwargs;
     if (found && !json_is_null(found) && !json_is_object(found)) {
         server_fail_member(r->x, "chat_template_kwargs", found, "an object");
         return false;
@@ -85,7 +85,7 @@ bool server_chat_read_params(struct server_chat *r, const char *from, const char
     if (copy && value)
         json_object_set(copy, to, value);
     bool good =
-        copy ? server_read_params(r->server, r->x, copy, &r->params) : server_chat_fail_memory(r);
+        copy ? server_read_params(r->model, r->x, copy, &r->params) : server_chat_fail_memory(r);
     json_decref(copy); /* what it lends, the body holds too */
     return good;
 }
@@ -112,7 +112,7 @@ static char *render(struct server_chat *r, const json_t *messages)
     input.kwargs = r->kwargs;
     input.add_generation_prompt = !r->continues;
     input.continue_final_message = r->continues ? "content" : NULL;
-    prompt = akunu_template_render(r->server->template, &input, &r->n_prompt);
+    prompt = akunu_template_render(r->model->template, &input, &r->n_prompt);
     free(text);
     return prompt;
 }
@@ -134,9 +134,9 @@ static bool fill_contents(json_t *messages)
  * that are null, and at last with arguments as they are. */
 bool server_chat_make_prompt(struct server_chat *r)
 {
-    const struct server *s = r->server;
+    const struct server_model *m = r->model;
     bool changed = false;
-    json_t *parsed = cli_conversation_name_developer(r->messages, s->template_text) ?
+    json_t *parsed = cli_conversation_name_developer(r->messages, m->template_text) ?
                          json_deep_copy(r->messages) :
                          NULL;
     if (!parsed || !cli_conversation_parse_arguments(parsed, &changed)) {
@@ -153,7 +153,7 @@ bool server_chat_make_prompt(struct server_chat *r)
         server_fail_library(r->x, "messages");
         return false;
     }
-    if (cli_tokenize_prompt(s->loaded.tokenizer, r->prompt, r->n_prompt, &r->ids, &r->n_ids) ==
+    if (cli_tokenize_prompt(m->loaded.tokenizer, r->prompt, r->n_prompt, &r->ids, &r->n_ids) ==
         CLI_EXIT_OK)
         return true;
     server_fail(r->x, 400, "messages", NULL,
@@ -166,8 +166,8 @@ static struct akunu_reply_params reply_params(const struct server_chat *r)
 {
     struct akunu_reply_params p;
     akunu_reply_params_default(&p, sizeof p);
-    p.chat_template = r->server->template_text;
-    p.tokenizer = r->server->loaded.tokenizer;
+    p.chat_template = r->model->template_text;
+    p.tokenizer = r->model->loaded.tokenizer;
     p.prompt = r->prompt;
     p.tools = r->tools;
     p.calls = r->tools != NULL;
@@ -188,7 +188,7 @@ static bool make_grammar(struct server_chat *r)
     }
     r->params.sampling.grammar = r->grammar;
     akunu_reasoning_default(&r->params.reasoning, sizeof r->params.reasoning);
-    r->params.reasoning.budget = r->server->options->reasoning_budget;
+    r->params.reasoning.budget = r->model->options->reasoning_budget;
     if (r->params.reasoning.budget >= 0 &&
         akunu_reply_find_reasoning(&reply, &r->params.reasoning) == AKUNU_OK)
         r->params.generation.reasoning = &r->params.reasoning;
@@ -218,7 +218,7 @@ bool server_chat_submit(struct server_chat *r, const struct server_style *style,
 {
     if (!server_chat_make_prompt(r) || !make_grammar(r))
         return false;
-    struct server_job *job = server_job_new(r->server, r->x, style, prefix, &r->params, 1);
+    struct server_job *job = server_job_new(r->model, r->x, style, prefix, &r->params, 1);
     if (!job)
         return false;
     bool prepared = !r->prepare || r->prepare(job);

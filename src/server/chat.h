@@ -8,7 +8,7 @@
 
 /* What a request asks for, until it is submitted. */
 struct server_chat {
-    struct server *server;
+    struct server_model *model;
     struct http_exchange *x;
     const json_t *body;
     struct server_params params;

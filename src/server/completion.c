@@ -58,16 +58,16 @@ static bool read_options(struct http_exchange *x, const json_t *body, struct ser
 
 /* ---- Answers ------------------------------------------------------------ */
 /* A token with its log-probability, and the most likely ones. */
-static json_t *probability_of(const struct server *s, const struct server_event *event)
+static json_t *probability_of(const struct server_model *m, const struct server_event *event)
 {
     json_t *top = json_array(), *bytes, *text;
     for (size_t i = 0; i < event->n_top && event->top[i].token >= 0; i++) {
-        text = server_token_text(s, event->top[i].token, &bytes);
+        text = server_token_text(m, event->top[i].token, &bytes);
         json_array_append_new(top, json_pack("{s:i, s:o, s:o, s:o}", "id", (int)event->top[i].token,
                                              "token", text, "bytes", bytes, "logprob",
                                              cli_json_real((double)event->top[i].logprob)));
     }
-    text = server_token_text(s, event->token, &bytes);
+    text = server_token_text(m, event->token, &bytes);
     return json_pack("{s:i, s:o, s:o, s:o, s:o}", "id", (int)event->token, "token", text, "bytes",
                      bytes, "logprob", cli_json_real((double)event->logprob), "top_logprobs", top);
 }
@@ -132,7 +132,7 @@ static json_t *end_of(struct server_part *part)
                                          [AKUNU_STOP_TEXT] = "word" };
     json_t *value = piece_of(part, part->text.bytes, part->text.n, true);
     json_object_set_new(value, "id_slot", json_integer(0));
-    json_object_set_new(value, "model", json_string(job->server->id));
+    json_object_set_new(value, "model", json_string(job->model->id));
     json_object_set_new(value, "tokens_predicted", json_integer((json_int_t)job->n_generated));
     json_object_set_new(value, "tokens_evaluated", json_integer((json_int_t)job->n_prompt));
     json_object_set_new(value, "tokens_cached", json_integer((json_int_t)job->n_cached));
@@ -149,7 +149,7 @@ static void on_token(struct server_part *part, const struct server_event *event)
     if (event->token >= 0) {
         append(&c->tokens, json_integer(event->token));
         if (part->job->n_top >= 0)
-            append(&c->probabilities, probability_of(part->job->server, event));
+            append(&c->probabilities, probability_of(part->job->model, event));
     }
     if (!part->job->stream)
         part->job->no_memory |= !server_text_add(&part->text, event->text, event->n_bytes);
@@ -192,19 +192,19 @@ static const struct server_style style = {
 
 /* ---- Requests ----------------------------------------------------------- */
 /* Reads the prompt of one of the routes; false: it has answered. */
-typedef bool read_fn(struct server *s, struct http_exchange *x, const json_t *body,
+typedef bool read_fn(struct server_model *m, struct http_exchange *x, const json_t *body,
                      struct server_prompt *out);
 
-static bool read_prompt(struct server *s, struct http_exchange *x, const json_t *body,
+static bool read_prompt(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_prompt *out)
 {
-    return server_read_prompt(s, x, json_object_get(body, "prompt"), out);
+    return server_read_prompt(m, x, json_object_get(body, "prompt"), out);
 }
 
-static bool read_gap(struct server *s, struct http_exchange *x, const json_t *body,
+static bool read_gap(struct server_model *m, struct http_exchange *x, const json_t *body,
                      struct server_prompt *out)
 {
-    const struct akunu_tokenizer *t = s->loaded.tokenizer;
+    const struct akunu_tokenizer *t = m->loaded.tokenizer;
     const json_t *extra = json_object_get(body, "input_extra");
     struct akunu_infill gap;
     akunu_infill_default(&gap, sizeof gap);
@@ -232,22 +232,21 @@ static bool read_gap(struct server *s, struct http_exchange *x, const json_t *bo
     return true;
 }
 
-static void complete(struct server *s, struct http_exchange *x, read_fn *read)
+static void complete(struct server_model *m, struct http_exchange *x, const json_t *body,
+                     read_fn *read)
 {
     struct server_params params;
     struct server_prompt prompt = { 0 };
     struct akunu_grammar *grammar = NULL;
     struct completion *c = calloc(1, sizeof *c);
-    json_t *body = server_read_object(x);
-    bool good = body && c && server_read_params(s, x, body, &params) &&
-                read_options(x, body, &params, c) && read_grammar(x, body, &grammar) &&
-                read(s, x, body, &prompt);
-    if (body && !c)
+    bool good = c && server_read_params(m, x, body, &params) && read_options(x, body, &params, c) &&
+                read_grammar(x, body, &grammar) && read(m, x, body, &prompt);
+    if (!c)
         server_fail_memory(x);
     struct server_job *job = NULL;
     if (good) {
         params.sampling.grammar = grammar;
-        job = server_job_new(s, x, &style, "", &params, 1);
+        job = server_job_new(m, x, &style, "", &params, 1);
     }
     if (job) {
         job->own = c;
@@ -257,15 +256,14 @@ static void complete(struct server *s, struct http_exchange *x, read_fn *read)
     }
     akunu_grammar_free(grammar);
     free(prompt.ids);
-    json_decref(body);
 }
 
-void server_completion(struct server *s, struct http_exchange *x)
+void server_completion(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    complete(s, x, read_prompt);
+    complete(m, x, body, read_prompt);
 }
 
-void server_infill(struct server *s, struct http_exchange *x)
+void server_infill(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    complete(s, x, read_gap);
+    complete(m, x, body, read_gap);
 }

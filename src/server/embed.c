@@ -1,6 +1,6 @@
 /* POST /v1/embeddings. A thread of its own runs a session for them, on the threads that it shares
  * with the scheduler's session: their passes take turns. */
-#include "server/job.h"
+#include "server/embed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "cli/output.h"
+#include "server/memory.h"
 
 struct embedding_job {
     struct server_owner owner; /* first: the exchange's data */
     struct embedding_job *next;
-    struct server *server;
-    struct http_exchange *x; /* NULL: the client is gone */
-    struct akunu_ids *texts; /* [n] */
+    struct server_model *model; /* has it in use */
+    struct http_exchange *x;    /* NULL: the client is gone */
+    struct akunu_ids *texts;    /* [n] */
     size_t n, n_tokens, width, dimensions;
     bool base64;
     float *rows; /* [n, width] */
@@ -35,6 +36,7 @@ struct server_embedder {
 
 static void free_job(struct embedding_job *job)
 {
+    job->model->n_users--;
     for (size_t i = 0; job->texts && i < job->n; i++)
         free((void *)(uintptr_t)job->texts[i].ids);
     free(job->texts);
@@ -51,7 +53,7 @@ static bool is_cancelled(void *user)
 
 static void run_job(struct server_embedder *e, struct embedding_job *job)
 {
-    struct akunu_embedding embedding = job->server->options->embedding;
+    struct akunu_embedding embedding = job->model->options->embedding;
     embedding.normalize = AKUNU_NORMALIZE_L2; /* as OpenAI's are */
     job->status = akunu_session_embed(e->session, job->texts, job->n, &embedding, is_cancelled, job,
                                       job->rows);
@@ -75,8 +77,8 @@ static struct embedding_job *wait_for_job(struct server_embedder *e)
 
 static void *run_thread(void *user)
 {
-    struct server *s = user;
-    struct server_embedder *e = s->embedder;
+    struct server_model *m = user;
+    struct server_embedder *e = m->embedder;
     for (struct embedding_job *job; (job = wait_for_job(e)) != NULL;) {
         run_job(e, job);
         pthread_mutex_lock(&e->lock);
@@ -84,42 +86,52 @@ static void *run_thread(void *user)
         e->done = job;
         e->running = NULL;
         pthread_mutex_unlock(&e->lock);
-        http_wake(s->http);
+        http_wake(m->server->http);
     }
     return NULL;
 }
 
-bool server_open_embedder(struct server *s, struct akunu_pool *pool)
+bool server_open_embedder(struct server_model *m)
 {
-    struct akunu_session_params params = s->options->session;
+    struct akunu_session_params params = m->options->session;
     struct server_embedder *e = calloc(1, sizeof *e);
     if (!e)
         return false;
     params.max_sequences = 0;
-    params.pool = pool;
+    params.pool = m->server->pool;
     params.n_threads = 0;
     params.cpus = NULL;
-    if (!s->loaded.info.encoder)
+    if (!m->loaded.info.encoder)
         params.max_sequences = 8; /* short texts share a pass */
-    e->session = akunu_session_new(s->loaded.model, &params);
+    server_memory_limit_embedder(m, &params);
+    e->session = akunu_session_new(m->loaded.model, &params);
     if (!e->session) {
         free(e);
         return false;
     }
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->changed, NULL);
-    s->embedder = e;
-    if (pthread_create(&e->thread, NULL, run_thread, s) == 0)
+    m->embedder = e;
+    if (pthread_create(&e->thread, NULL, run_thread, m) == 0)
         return true;
     akunu_session_free(e->session);
     free(e);
-    s->embedder = NULL;
+    m->embedder = NULL;
     return false;
 }
 
-void server_close_embedder(struct server *s)
+uint64_t server_embedder_bytes(const struct server_model *m)
 {
-    struct server_embedder *e = s->embedder;
+    struct akunu_memory r = { 0 };
+    if (!m->embedder ||
+        akunu_memory_report(m->loaded.model, m->embedder->session, &r, sizeof r) != AKUNU_OK)
+        return 0;
+    return r.kv + r.scratch;
+}
+
+void server_close_embedder(struct server_model *m)
+{
+    struct server_embedder *e = m->embedder;
     if (!e)
         return;
     pthread_mutex_lock(&e->lock);
@@ -142,7 +154,7 @@ void server_close_embedder(struct server *s)
     pthread_cond_destroy(&e->changed);
     pthread_mutex_destroy(&e->lock);
     free(e);
-    s->embedder = NULL;
+    m->embedder = NULL;
 }
 
 /* ---- Answers ------------------------------------------------------------ */
@@ -210,14 +222,14 @@ static void answer(struct embedding_job *job)
     }
     if (plain) {
         server_answer(job->x, 200,
-                      json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", job->server->id, "embeddings",
+                      json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", job->model->id, "embeddings",
                                 data, "total_duration", (json_int_t)(http_age(job->x) * 1e9),
                                 "load_duration", (json_int_t)0, "prompt_eval_count",
                                 (json_int_t)job->n_tokens));
         return;
     }
     json_t *value = json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data,
-                              "model", job->server->id, "usage", "prompt_tokens",
+                              "model", job->model->id, "usage", "prompt_tokens",
                               (json_int_t)job->n_tokens, "total_tokens", (json_int_t)job->n_tokens);
     if (value && json_array_size(data) != job->n) {
         json_decref(value);
@@ -226,9 +238,9 @@ static void answer(struct embedding_job *job)
     server_answer(job->x, 200, value);
 }
 
-void server_take_embeddings(struct server *s)
+void server_take_embeddings(struct server_model *m)
 {
-    struct server_embedder *e = s->embedder;
+    struct server_embedder *e = m->embedder;
     if (!e)
         return;
     pthread_mutex_lock(&e->lock);
@@ -257,7 +269,7 @@ static void leave(void *self)
 /* A text, or a list of ids. */
 static bool read_text(struct embedding_job *job, const json_t *one, struct akunu_ids *out)
 {
-    const struct akunu_tokenizer *t = job->server->loaded.tokenizer;
+    const struct akunu_tokenizer *t = job->model->loaded.tokenizer;
     const char *text = json_string_value(one);
     int64_t n = text ? akunu_tokenizer_encode(t, text, json_string_length(one), AKUNU_ADD_SPECIAL,
                                               NULL, 0) :
@@ -338,23 +350,20 @@ static void submit(struct server_embedder *e, struct embedding_job *job)
     pthread_mutex_unlock(&e->lock);
 }
 
-void server_embeddings(struct server *s, struct http_exchange *x)
+void server_embeddings(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
     struct embedding_job *job = calloc(1, sizeof *job);
-    json_t *body = job ? server_read_object(x) : NULL;
-    if (!job)
+    if (!job) {
         server_fail_memory(x);
-    if (body) {
-        job->owner = (struct server_owner){ .leave = leave };
-        job->server = s;
-        job->x = x;
-        job->width = s->loaded.info.width;
-        if (!server_refuses_model(s, x, body) && read_options(job, body) && read_input(job, body)) {
-            submit(s->embedder, job);
-            job = NULL; /* the thread's */
-        }
+        return;
     }
-    if (job)
+    job->owner = (struct server_owner){ .leave = leave };
+    job->model = m;
+    job->x = x;
+    job->width = m->loaded.info.width;
+    m->n_users++;
+    if (read_options(job, body) && read_input(job, body))
+        submit(m->embedder, job);
+    else
         free_job(job);
-    json_decref(body);
 }

@@ -81,6 +81,7 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct http_connection *connections;
     unsigned n_connections, n_exchanges;
+    size_t n_buffered; /* bytes of bodies and unread answers */
     struct http_exchange *to_resume;
     int listener, epoll, wake, signals;
     bool stops, is_listening;
@@ -123,6 +124,14 @@ const char *http_body(const struct http_exchange *x, size_t *n)
 {
     *n = x->n_body;
     return x->body ? x->body : "";
+}
+
+void http_free_body(struct http_exchange *x)
+{
+    free(x->body);
+    x->server->n_buffered -= x->body_capacity;
+    x->body = NULL;
+    x->n_body = x->body_capacity = 0;
 }
 
 bool http_is_1_0(const struct http_exchange *x)
@@ -193,6 +202,21 @@ static void resume_all(struct http_server *s)
         x->is_watched = false;
         MHD_resume_connection(x->mhd);
     }
+}
+
+/* ---- Buffers ------------------------------------------------------------ */
+/* Enlarges a buffer of an exchange; false: it would be too much for all together. */
+static bool grow(struct http_exchange *x, char **bytes, size_t *capacity, size_t wanted)
+{
+    struct http_server *s = x->server;
+    size_t more = wanted - *capacity, max = s->params.max_buffered;
+    char *larger = max > 0 && s->n_buffered + more > max ? NULL : realloc(*bytes, wanted);
+    if (!larger)
+        return false;
+    s->n_buffered += more;
+    *bytes = larger;
+    *capacity = wanted;
+    return true;
 }
 
 /* ---- Answers ------------------------------------------------------------ */
@@ -298,14 +322,8 @@ bool http_write(struct http_exchange *x, const void *bytes, size_t n)
         x->out_n -= x->out_at;
         x->out_at = 0;
     }
-    if (x->out_n + n > x->out_capacity) {
-        size_t capacity = 2 * (x->out_n + n);
-        char *larger = realloc(x->out, capacity);
-        if (!larger)
-            return false;
-        x->out = larger;
-        x->out_capacity = capacity;
-    }
+    if (x->out_n + n > x->out_capacity && !grow(x, &x->out, &x->out_capacity, 2 * (x->out_n + n)))
+        return false;
     if (x->out_n == 0)
         x->last_read = now();
     memcpy(x->out + x->out_n, bytes, n);
@@ -328,7 +346,8 @@ static void free_exchange(struct http_exchange *x)
     free_headers(x);
     free(x->method);
     free(x->path);
-    free(x->body);
+    http_free_body(x);
+    x->server->n_buffered -= x->out_capacity;
     free(x->out);
     free(x);
 }
@@ -479,16 +498,12 @@ static void add_body(struct http_exchange *x, const char *bytes, size_t n)
         refuse(x, 413, "the body is too large");
         return;
     }
-    if (x->n_body + n > x->body_capacity) {
-        size_t capacity = 2 * (x->n_body + n);
-        char *larger = realloc(x->body, capacity);
-        if (!larger) {
-            x->is_refused = true;
-            refuse(x, 503, "out of memory");
-            return;
-        }
-        x->body = larger;
-        x->body_capacity = capacity;
+    if (x->n_body + n > x->body_capacity &&
+        !grow(x, &x->body, &x->body_capacity, 2 * (x->n_body + n))) {
+        x->is_refused = true;
+        http_add_header(x, "Retry-After", "1");
+        refuse(x, 429, "there is no memory for the body now");
+        return;
     }
     memcpy(x->body + x->n_body, bytes, n);
     x->n_body += n;
@@ -871,6 +886,11 @@ void http_close_listener(struct http_server *s)
     if (s->is_listening)
         close(s->listener);
     s->is_listening = false;
+}
+
+size_t http_count_buffered(const struct http_server *server)
+{
+    return server->n_buffered;
 }
 
 unsigned http_count_connections(const struct http_server *s)

@@ -37,7 +37,8 @@ struct http_params {
     int listener;     /* a socket that listens already; -1: host and port */
     const char *tls_key, *tls_certificate; /* PEM texts; NULL: plain HTTP */
     size_t max_body;                       /* bytes */
-    double timeout; /* seconds in which a client has to read something; 0: any time */
+    size_t max_buffered; /* bytes of bodies and unread answers together; 0: no limit */
+    double timeout;      /* seconds in which a client has to read something; 0: any time */
 };
 
 /* Listens, and blocks SIGTERM, SIGINT and SIGHUP, which go to handlers->signal from now on. NULL:
@@ -57,6 +58,8 @@ void http_stop(struct http_server *server);
 void http_wake(struct http_server *server);
 /* Takes no new connections. */
 void http_close_listener(struct http_server *server);
+/* Bytes of bodies and of answers that were not read. */
+size_t http_count_buffered(const struct http_server *server);
 unsigned http_count_connections(const struct http_server *server);
 /* Requests that are not answered to their last byte. */
 unsigned http_count_exchanges(const struct http_server *server);
@@ -68,6 +71,8 @@ const char *http_path(const struct http_exchange *x); /* without the query */
 const char *http_header(const struct http_exchange *x, const char *name);
 const char *http_query(const struct http_exchange *x, const char *name);
 const char *http_body(const struct http_exchange *x, size_t *n);
+/* The body is not needed any more. */
+void http_free_body(struct http_exchange *x);
 bool http_is_1_0(const struct http_exchange *x);
 /* "127.0.0.1"; "unix": a Unix socket. */
 const char *http_client(const struct http_exchange *x);

@@ -7,8 +7,7 @@
 #include <time.h>
 
 #include "cli/message.h"
-
-enum { UNREAD_BYTES_MAX = 1 << 20 }; /* then the requests are paused */
+#include "server/memory.h"
 
 bool server_text_add(struct server_text *t, const char *bytes, size_t n)
 {
@@ -66,7 +65,7 @@ static struct server_event *copy_event(const struct akunu_request_event *e,
 static bool on_event(const struct akunu_request_event *e, void *user)
 {
     struct server_source *source = user;
-    struct server *s = source->job->server;
+    struct server *s = source->job->model->server;
     struct server_event *event = copy_event(e, source);
     while (!event && e->kind == AKUNU_REQUEST_END) {
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
@@ -105,10 +104,11 @@ static uint64_t identify_client(const struct http_exchange *x)
 static void leave(void *self);
 static void go_on(void *self);
 
-struct server_job *server_job_new(struct server *s, struct http_exchange *x,
+struct server_job *server_job_new(struct server_model *m, struct http_exchange *x,
                                   const struct server_style *style, const char *prefix,
                                   const struct server_params *params, size_t n_sources)
 {
+    struct server *s = m->server;
     struct server_job *job = calloc(1, sizeof *job);
     size_t n = (size_t)params->n;
     if (job) {
@@ -121,7 +121,8 @@ struct server_job *server_job_new(struct server *s, struct http_exchange *x,
         return NULL;
     }
     job->owner = (struct server_owner){ .leave = leave, .drained = go_on };
-    job->server = s;
+    job->model = m;
+    m->n_users++;
     job->x = x;
     job->style = style;
     job->created = (int64_t)time(NULL);
@@ -160,6 +161,8 @@ void server_job_free(struct server_job *job)
     }
     if (job->x)
         http_set_data(job->x, NULL);
+    if (job->model)
+        job->model->n_users--;
     if (job->style && job->style->release)
         job->style->release(job);
     for (size_t i = 0; job->parts && i < job->n_parts; i++) {
@@ -176,7 +179,7 @@ static void cancel(struct server_job *job)
 {
     for (size_t i = 0; i < job->n_sources; i++)
         if (job->sources[i].is_submitted && !job->sources[i].has_ended)
-            akunu_scheduler_cancel(job->server->scheduler, job->sources[i].id);
+            akunu_scheduler_cancel(job->model->scheduler, job->sources[i].id);
 }
 
 bool server_job_submit(struct server_job *job, size_t i, const struct server_params *params,
@@ -197,7 +200,7 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
     request.on_event = on_event;
     request.user = source;
     source->n_prompt = n_ids;
-    if (akunu_scheduler_submit(job->server->scheduler, &request, &source->id) == AKUNU_OK) {
+    if (akunu_scheduler_submit(job->model->scheduler, &request, &source->id) == AKUNU_OK) {
         source->is_submitted = true;
         job->n_open++;
         return true;
@@ -228,7 +231,7 @@ static void pause_job(struct server_job *job, bool paused)
     job->is_paused = paused;
     for (size_t i = 0; i < job->n_sources; i++)
         if (job->sources[i].is_submitted && !job->sources[i].has_ended)
-            akunu_scheduler_pause(job->server->scheduler, job->sources[i].id, paused);
+            akunu_scheduler_pause(job->model->scheduler, job->sources[i].id, paused);
 }
 
 static void go_on(void *self)
@@ -248,7 +251,7 @@ static void fail_job(struct server_job *job, enum akunu_status status, const cha
 
 static void observe(struct server_part *part, const struct server_event *event)
 {
-    struct server *s = part->job->server;
+    struct server *s = part->job->model->server;
     if (event->token < 0)
         return;
     if (part->last_token > 0.0)
@@ -292,7 +295,7 @@ static void take_event(const struct server_event *event)
     }
     if (job->no_memory || job->lost_event)
         fail_job(job, AKUNU_ERROR_MEMORY, "out of memory");
-    if (job->x && http_count_unread(job->x) > UNREAD_BYTES_MAX)
+    if (job->x && http_count_unread(job->x) > server_memory_of_unread(job->model->server))
         pause_job(job, true);
     if (job->n_open > 0)
         return;

@@ -63,8 +63,8 @@ struct server_style {
 struct server_job {
     struct server_owner owner; /* first: the exchange's data */
     struct server_job *next, **link;
-    struct server *server;
-    struct http_exchange *x; /* NULL: the client is gone */
+    struct server_model *model; /* has it in use */
+    struct http_exchange *x;    /* NULL: the client is gone */
     const struct server_style *style;
     void *own; /* of the style */
     char id[48];
@@ -83,7 +83,7 @@ struct server_job {
 
 /* A job with n_sources requests of n completions; NULL: it has answered with an error. The
  * exchange's data is the job from now on. */
-struct server_job *server_job_new(struct server *s, struct http_exchange *x,
+struct server_job *server_job_new(struct server_model *m, struct http_exchange *x,
                                   const struct server_style *style, const char *prefix,
                                   const struct server_params *params, size_t n_sources);
 /* Submits request i, with `params` and a prompt. False: it has answered, and freed the job. */
@@ -102,7 +102,7 @@ struct server_prompt {
     size_t n;
 };
 /* Reads a text, or a list of ids and texts. False: it has answered. */
-bool server_read_prompt(struct server *s, struct http_exchange *x, const json_t *one,
+bool server_read_prompt(struct server_model *m, struct http_exchange *x, const json_t *one,
                         struct server_prompt *out);
 /* Answers that the prompt is of another kind; returns false. */
 bool server_fail_prompt(struct http_exchange *x, const json_t *found);
@@ -121,9 +121,7 @@ json_t *server_usage(const struct server_job *job);
 /* Why a completion ended, in OpenAI's words. */
 const char *server_finish_reason(const struct akunu_result *result);
 /* Text of one token; `bytes` also gets its bytes as a list, unless NULL. */
-json_t *server_token_text(const struct server *s, akunu_token token, json_t **bytes);
-/* Whether a request names a model that is not here: then it has answered. */
-bool server_refuses_model(struct server *s, struct http_exchange *x, const json_t *body);
+json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes);
 /* Answers a job that failed before its stream began; false: it did not fail, or streams. */
 bool server_job_failed(struct server_job *job);
 

@@ -7,17 +7,27 @@
 #include <strings.h>
 
 #include "cli/conversation.h"
+#include "server/memory.h"
 
-enum { DEPTH_MAX = 64 };
+enum {
+    DEPTH_MAX = 64,
+    VALUE_BYTES = 128, /* of a value or a name in memory, without its text */
+    COPIES = 3         /* that a handler makes of the body at most */
+};
 
-/* Whether lists and objects nest no deeper than DEPTH_MAX; strings are skipped. */
-static bool is_shallow(const char *text, size_t n)
+/* Whether lists and objects nest no deeper than DEPTH_MAX; strings are skipped. *n_values: at most
+ * so many values and names. */
+static bool is_shallow(const char *text, size_t n, size_t *n_values)
 {
     int depth = 0;
+    *n_values = 1;
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '"') {
             for (i++; i < n && text[i] != '"'; i++)
                 i += text[i] == '\\';
+            ++*n_values;
+        } else if (text[i] == ',' || text[i] == ':') {
+            ++*n_values;
         } else if (text[i] == '[' || text[i] == '{') {
             if (++depth > DEPTH_MAX)
                 return false;
@@ -28,15 +38,19 @@ static bool is_shallow(const char *text, size_t n)
     return true;
 }
 
-json_t *server_read_object(struct http_exchange *x)
+json_t *server_read_object(const struct server *s, struct http_exchange *x)
 {
     char shown[CLI_DESCRIBED_BYTES];
     json_error_t error;
-    size_t n;
+    size_t n, n_values;
     const char *text = http_body(x, &n);
-    if (!is_shallow(text, n)) {
+    if (!is_shallow(text, n, &n_values)) {
         server_fail(x, 400, NULL, NULL, "the body has more than %d levels of lists and objects",
                     DEPTH_MAX);
+        return NULL;
+    }
+    if (!server_memory_fits_values(s, COPIES * (n + n_values * VALUE_BYTES))) {
+        server_fail(x, 413, NULL, NULL, "the body's %zu values do not fit into --memory", n_values);
         return NULL;
     }
     json_t *body =

@@ -5,6 +5,7 @@ akunu_server_SOURCES += \
 	src/server/chat.h \
 	src/server/completion.c \
 	src/server/embed.c \
+	src/server/embed.h \
 	src/server/http.c \
 	src/server/http.h \
 	src/server/job.c \
@@ -12,7 +13,10 @@ akunu_server_SOURCES += \
 	src/server/json_in.c \
 	src/server/keys.c \
 	src/server/main.c \
+	src/server/memory.c \
+	src/server/memory.h \
 	src/server/metrics.c \
+	src/server/model.c \
 	src/server/models.c \
 	src/server/native.c \
 	src/server/ollama.c \

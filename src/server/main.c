@@ -9,16 +9,15 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "cli/prompt.h"
+#include "server/embed.h"
 #include "server/job.h"
+#include "server/memory.h"
 
-/* The only command of this program; src/cli/options.def has its flags. */
-static int serve(const struct cli_options *options);
-
+/* The only command of this program, which main() runs; src/cli/options.def has its flags. */
 const struct cli_command cli_commands[] = {
     { "server",
       CLI_SERVER,
-      serve,
+      NULL,
       "serve a model over HTTP",
       "akunu-server -m model.gguf --port 8080",
       NULL,
@@ -29,75 +28,6 @@ const size_t cli_n_commands = 1;
 const struct cli_command *cli_find_command(const char *name)
 {
     return strcmp(name, cli_commands[0].name) == 0 ? &cli_commands[0] : NULL;
-}
-
-/* ---- The model ---------------------------------------------------------- */
-/* The last part of a path, without ".gguf". */
-static void name_model(struct server *s)
-{
-    const char *slash = strrchr(s->loaded.path, '/');
-    const char *name = s->options->alias ? s->options->alias : slash ? slash + 1 : s->loaded.path;
-    snprintf(s->id, sizeof s->id, "%s", name);
-}
-
-static int open_scheduler(struct server *s)
-{
-    const struct cli_options *o = s->options;
-    struct akunu_session_params session = o->session;
-    struct akunu_scheduler_params params;
-    struct akunu_prompt_cache prompts;
-    akunu_scheduler_params_default(&params, sizeof params);
-    session.max_sequences = (uint32_t)o->n_sequences;
-    session.pool = s->pool;
-    session.n_threads = 0;
-    session.cpus = NULL;
-    params.max_waiting = (uint32_t)o->queue;
-    if (cli_prompt_cache(o, &prompts))
-        params.prompts = &prompts;
-    s->scheduler = akunu_scheduler_new(s->loaded.model, &session, &params);
-    if (!s->scheduler && params.prompts && akunu_last_status() == AKUNU_ERROR_UNSUPPORTED) {
-        params.prompts = NULL; /* of recurrent models and devices nothing can be kept */
-        s->scheduler = akunu_scheduler_new(s->loaded.model, &session, &params);
-    }
-    return s->scheduler ? CLI_EXIT_OK : cli_fail_library();
-}
-
-/* What a model that writes needs. */
-static int open_texts(struct server *s)
-{
-    int code;
-    s->template = cli_chat_template(s->options, &s->loaded, &code);
-    if (!s->template)
-        return code;
-    s->template_text = akunu_template_text(s->template, NULL, false, NULL);
-    return open_scheduler(s);
-}
-
-static int load(struct server *s)
-{
-    int code = cli_load_model(s->options, &s->loaded);
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&s->loaded, "server");
-    if (code != CLI_EXIT_OK)
-        return code;
-    s->pool = akunu_pool_new(s->options->session.n_threads, s->options->session.cpus);
-    if (!s->pool || !server_open_embedder(s, s->pool))
-        return cli_fail_library();
-    if (!s->loaded.info.encoder)
-        code = open_texts(s);
-    if (code != CLI_EXIT_OK)
-        return code;
-    name_model(s);
-    return CLI_EXIT_OK;
-}
-
-static void *run_loader(void *user)
-{
-    struct server *s = user;
-    s->exit_code = load(s);
-    s->state = s->exit_code == CLI_EXIT_OK ? SERVER_READY : SERVER_FAILED;
-    http_wake(s->http);
-    return NULL;
 }
 
 /* ---- Handlers of http.h ------------------------------------------------- */
@@ -135,27 +65,40 @@ static void on_drained(struct http_exchange *x, void *user)
         owner->drained(owner);
 }
 
+/* Says once that requests are answered. */
+static void report_ready(struct server *s)
+{
+    const struct server_model *m = &s->models[0];
+    server_notify("READY=1");
+    if (!s->has_first)
+        cli_report("%zu models, loaded when they are asked for: %s", s->n_models,
+                   http_address(s->http));
+    else if (m->scheduler)
+        cli_report("%s, %u tokens of context, %lld texts at once: %s", m->id,
+                   akunu_scheduler_context(m->scheduler), (long long)m->options->n_sequences,
+                   http_address(s->http));
+    else
+        cli_report("%s, for embeddings: %s", m->id, http_address(s->http));
+}
+
 static void on_wake(void *user)
 {
-    static bool reported;
     struct server *s = user;
-    if (s->state == SERVER_READY && !reported) {
-        reported = true;
-        server_notify("READY=1");
-        if (s->scheduler)
-            cli_report("%s, %u tokens of context, %lld texts at once: %s", s->id,
-                       akunu_scheduler_context(s->scheduler), (long long)s->options->n_sequences,
-                       http_address(s->http));
-        else
-            cli_report("%s, for embeddings: %s", s->id, http_address(s->http));
-    }
     server_take_events(s);
-    server_take_embeddings(s);
+    for (size_t i = 0; i < s->n_models; i++)
+        if (s->models[i].state >= SERVER_MODEL_READY)
+            server_take_embeddings(&s->models[i]);
+    server_take_models(s);
+    if (s->state == SERVER_READY && !s->has_reported) {
+        s->has_reported = true;
+        report_ready(s);
+    }
     stop_if_done(s);
 }
 
 static void on_tick(void *user)
 {
+    server_take_models(user);
     stop_if_done(user);
 }
 
@@ -201,6 +144,13 @@ static void raise_open_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* --max-body, or less if --memory leaves less. */
+static size_t max_body(const struct server *s)
+{
+    size_t asked = (size_t)s->options->max_body, most = server_memory_of_buffers(s) / 2;
+    return most > 0 && most < asked ? most : asked;
+}
+
 /* ---- Serving ------------------------------------------------------------ */
 static int listen_and_run(struct server *s)
 {
@@ -212,32 +162,38 @@ static int listen_and_run(struct server *s)
                                         .listener = server_given_listener(),
                                         .tls_key = s->tls_key.bytes,
                                         .tls_certificate = s->tls_certificate.bytes,
-                                        .max_body = (size_t)o->max_body,
+                                        .max_body = max_body(s),
+                                        .max_buffered = server_memory_of_buffers(s),
                                         .timeout = (double)o->timeout };
     const char *why;
     raise_open_files();
     s->http = http_new(&params, &handlers, &why);
     if (!s->http)
         return cli_fail("%s", why);
-    if (pthread_create(&s->loader, NULL, run_loader, s) != 0)
-        return cli_fail("the model's thread cannot be started");
+    if (s->has_first)
+        server_want_model(&s->models[0]);
+    else
+        s->state = SERVER_READY;
+    http_wake(s->http);
     bool good = http_run(s->http, &why);
     server_cancel_jobs(s);
-    pthread_join(s->loader, NULL);
+    if (s->loader_runs)
+        pthread_join(s->loader, NULL);
     return good ? s->exit_code : cli_fail("%s", why);
 }
 
 static void close_server(struct server *s)
 {
-    akunu_scheduler_free(s->scheduler); /* its last events are for the jobs */
-    s->scheduler = NULL;
+    for (size_t i = 0; i < s->n_models; i++) { /* their last events are for the jobs */
+        akunu_scheduler_free(s->models[i].scheduler);
+        s->models[i].scheduler = NULL;
+    }
     if (s->http)
         server_take_events(s);
-    server_close_embedder(s);
+    for (size_t i = 0; i < s->n_models; i++)
+        server_close_embedder(&s->models[i]);
     http_free(s->http);
-    akunu_pool_free(s->pool);
-    akunu_template_free(s->template);
-    cli_unload(&s->loaded);
+    server_close_models(s);
     server_free_keys(&s->keys);
     if (s->tls_key.bytes) /* a secret */
         explicit_bzero(s->tls_key.bytes, s->tls_key.n);
@@ -261,16 +217,16 @@ static int read_tls(struct server *s)
                code;
 }
 
-static int serve(const struct cli_options *o)
+static int serve(const struct cli_options *o, int argc, char **argv)
 {
-    struct server s = { .options = o,
-                        .loaded = { .sequence = -1 },
-                        .created = (int64_t)time(NULL) };
+    struct server s = { .options = o, .created = (int64_t)time(NULL) };
     char why[CLI_SHOWN_BYTES * 4];
     pthread_mutex_init(&s.lock, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
     int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();
+    if (code == CLI_EXIT_OK)
+        code = server_list_models(&s, argc, argv);
     if (code == CLI_EXIT_OK && !server_read_keys(o, &s.keys, why))
         code = cli_fail_usage("%s", why);
     if (code == CLI_EXIT_OK)
@@ -293,7 +249,7 @@ int main(int argc, char **argv)
     else if (code == CLI_EXIT_OK && options.help)
         code = cli_help_command(&cli_commands[0]);
     else if (code == CLI_EXIT_OK)
-        code = serve(&options);
+        code = serve(&options, argc > 0 ? argc - 1 : 0, argv + 1);
     cli_options_free(&options);
     return code;
 }

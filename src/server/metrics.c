@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/job.h"
+#include "server/memory.h"
 
 static const double bounds[SERVER_BUCKETS] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                                0.25,  0.5,    1.0,   2.5,  5.0,   10.0, 60.0 };
@@ -67,16 +68,36 @@ static void add_requests(struct server_text *t, const struct server *s)
                     (unsigned long long)s->n_requests[i * SERVER_CODES_MAX + k]);
 }
 
+/* Counts of all models, those that were dropped included. */
+static struct akunu_scheduler_stats sum(const struct server *s)
+{
+    struct akunu_scheduler_stats all = s->past, one;
+    for (size_t i = 0; i < s->n_models; i++) {
+        const struct server_model *m = &s->models[i];
+        bool counts = m->scheduler && (m->state == SERVER_MODEL_READY ||
+                                       (m->state == SERVER_MODEL_CLOSING && !m->is_dropped));
+        if (!counts || akunu_scheduler_get_stats(m->scheduler, &one, sizeof one) != AKUNU_OK)
+            continue;
+        all.n_prompt_tokens += one.n_prompt_tokens;
+        all.n_cached_tokens += one.n_cached_tokens;
+        all.n_generated += one.n_generated;
+        all.n_cancelled += one.n_cancelled;
+        all.n_running += one.n_running;
+        all.n_waiting += one.n_waiting;
+        all.n_pages += one.n_pages;
+        all.n_used_pages += one.n_used_pages;
+    }
+    return all;
+}
+
 void server_metrics(struct server *s, struct http_exchange *x)
 {
-    struct akunu_scheduler_stats stats = { 0 };
+    struct akunu_scheduler_stats stats = sum(s);
     struct server_text t = { 0 };
     if (!s->options->metrics) {
         server_fail(x, 404, NULL, NULL, "--metrics turns this route on");
         return;
     }
-    if (s->state == SERVER_READY)
-        akunu_scheduler_get_stats(s->scheduler, &stats, sizeof stats);
     add_number(&t, "prompt_tokens_total", "counter", "Tokens of prompts", stats.n_prompt_tokens);
     add_number(&t, "prompt_tokens_cached_total", "counter",
                "Tokens of prompts that were not computed", stats.n_cached_tokens);
@@ -89,8 +110,9 @@ void server_metrics(struct server *s, struct http_exchange *x)
     add_number(&t, "connections", "gauge", "Open connections", http_count_connections(s->http));
     add_number(&t, "kv_pages", "gauge", "Pages of the KV cache", stats.n_pages);
     add_number(&t, "kv_pages_used", "gauge", "Pages of texts that grow", stats.n_used_pages);
-    add_number(&t, "memory_bytes", "gauge", "Bytes of KV pages in use or cached",
-               (stats.n_used_pages + (uint64_t)stats.n_cached_pages) * stats.page_bytes);
+    add_number(&t, "memory_bytes", "gauge",
+               "Bytes of models, their KV caches and buffers of requests, without mapped files",
+               server_memory_in_use(s));
     add_histogram(&t, "time_to_first_token_seconds", "Seconds from request to first token",
                   &s->first_token);
     add_histogram(&t, "inter_token_seconds", "Seconds between tokens", &s->next_token);

@@ -3,28 +3,41 @@
 
 #include <string.h>
 
-static json_t *model_of(const struct server *s)
+static json_t *value_of(const struct server_model *m)
 {
-    const struct akunu_model_info *info = &s->loaded.info;
-    uint32_t n_ctx = s->scheduler ? akunu_scheduler_context(s->scheduler) : info->context;
-    return json_pack("{s:s, s:s, s:I, s:s, s:{s:I, s:I, s:I, s:s}}", "id", s->id, "object", "model",
-                     "created", (json_int_t)s->created, "owned_by", "akunu", "meta", "n_ctx",
-                     (json_int_t)n_ctx, "n_vocab", (json_int_t)info->vocab_size, "n_params",
-                     (json_int_t)info->n_parameters, "architecture", info->architecture);
+    const struct akunu_model_info *info = &m->loaded.info;
+    bool ready = m->state == SERVER_MODEL_READY;
+    json_t *value = json_pack("{s:s, s:s, s:I, s:s, s:{s:s}}", "id", m->id, "object", "model",
+                              "created", (json_int_t)m->server->created, "owned_by", "akunu",
+                              "status", "value", ready ? "loaded" : "unloaded");
+    if (!ready)
+        return value;
+    uint32_t n_ctx = m->scheduler ? akunu_scheduler_context(m->scheduler) : info->context;
+    json_object_set_new(value, "meta",
+                        json_pack("{s:I, s:I, s:I, s:s}", "n_ctx", (json_int_t)n_ctx, "n_vocab",
+                                  (json_int_t)info->vocab_size, "n_params",
+                                  (json_int_t)info->n_parameters, "architecture",
+                                  info->architecture));
+    return value;
 }
 
 void server_models(struct server *s, struct http_exchange *x)
 {
-    server_answer(x, 200, json_pack("{s:s, s:[o]}", "object", "list", "data", model_of(s)));
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_models; i++)
+        json_array_append_new(list, value_of(&s->models[i]));
+    server_answer(x, 200, json_pack("{s:s, s:o}", "object", "list", "data", list));
 }
 
-void server_model(struct server *s, struct http_exchange *x)
+void server_model_by_name(struct server *s, struct http_exchange *x)
 {
     char shown[CLI_SHOWN_BYTES];
     const char *id = http_path(x) + strlen("/v1/models/");
-    if (strcmp(id, s->id) == 0)
-        server_answer(x, 200, model_of(s));
-    else
-        server_fail(x, 404, "model", "model_not_found", "there is no model %s",
-                    cli_show_text(id, shown));
+    for (size_t i = 0; i < s->n_models; i++)
+        if (strcmp(id, s->models[i].id) == 0) {
+            server_answer(x, 200, value_of(&s->models[i]));
+            return;
+        }
+    server_fail(x, 404, "model", "model_not_found", "there is no model %s",
+                cli_show_text(id, shown));
 }

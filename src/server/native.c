@@ -16,32 +16,34 @@ void server_health(struct server *s, struct http_exchange *x)
                     s->drains ? "the server is shutting down" : "the model is loading");
 }
 
-void server_props(struct server *s, struct http_exchange *x)
+void server_props(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    const struct akunu_tokenizer *t = s->loaded.tokenizer;
+    const struct akunu_tokenizer *t = m->loaded.tokenizer;
+    (void)body;
     char bos[256] = "", eos[256] = "";
     akunu_token b = akunu_tokenizer_bos(t), e = akunu_tokenizer_special(t, AKUNU_TOKEN_EOS);
     if (b >= 0)
         akunu_tokenizer_decode(t, &b, 1, AKUNU_CONTINUE, bos, sizeof bos - 1);
     if (e >= 0)
         akunu_tokenizer_decode(t, &e, 1, AKUNU_CONTINUE, eos, sizeof eos - 1);
-    uint32_t n_ctx = akunu_scheduler_context(s->scheduler);
+    uint32_t n_ctx = akunu_scheduler_context(m->scheduler);
     server_answer(x, 200,
                   json_pack("{s:{s:I}, s:I, s:s, s:s, s:o, s:o, s:s}",
                             "default_generation_settings", "n_ctx", (json_int_t)n_ctx,
-                            "total_slots", (json_int_t)s->options->n_sequences, "model_alias",
-                            s->id, "chat_template", s->template_text ? s->template_text : "",
+                            "total_slots", (json_int_t)m->options->n_sequences, "model_alias",
+                            m->id, "chat_template", m->template_text ? m->template_text : "",
                             "bos_token", cli_json_text(bos, strlen(bos)), "eos_token",
                             cli_json_text(eos, strlen(eos)), "build_info", akunu_version()));
 }
 
 /* ---- Tokens ------------------------------------------------------------- */
-static json_t *tokens_of(const struct server *s, const akunu_token *ids, size_t n, bool with_pieces)
+static json_t *tokens_of(const struct server_model *m, const akunu_token *ids, size_t n,
+                         bool with_pieces)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         char text[1024];
-        int64_t n_bytes = akunu_tokenizer_decode(s->loaded.tokenizer, &ids[i], 1, AKUNU_CONTINUE,
+        int64_t n_bytes = akunu_tokenizer_decode(m->loaded.tokenizer, &ids[i], 1, AKUNU_CONTINUE,
                                                  text, sizeof text);
         json_t *piece = with_pieces && n_bytes >= 0 && n_bytes <= (int64_t)sizeof text ?
                             cli_json_text(text, (size_t)n_bytes) :
@@ -53,19 +55,16 @@ static json_t *tokens_of(const struct server *s, const akunu_token *ids, size_t 
     return list;
 }
 
-void server_tokenize(struct server *s, struct http_exchange *x)
+void server_tokenize(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    json_t *body = server_read_object(x);
     bool special = false, parse = true, pieces = false;
-    if (!body)
-        return;
     const json_t *content = json_object_get(body, "content");
     if (!json_is_string(content))
         server_fail_member(x, "content", content, "a string");
     else if (server_get_bool(x, body, "add_special", &special) &&
              server_get_bool(x, body, "parse_special", &parse) &&
              server_get_bool(x, body, "with_pieces", &pieces)) {
-        const struct akunu_tokenizer *t = s->loaded.tokenizer;
+        const struct akunu_tokenizer *t = m->loaded.tokenizer;
         const char *text = json_string_value(content);
         size_t n_bytes = json_string_length(content);
         unsigned flags = (special ? AKUNU_ADD_SPECIAL : 0u) | (parse ? AKUNU_PARSE_SPECIAL : 0u);
@@ -75,19 +74,15 @@ void server_tokenize(struct server *s, struct http_exchange *x)
             akunu_tokenizer_encode(t, text, n_bytes, flags, ids, (size_t)n);
         if (ids)
             server_answer(x, 200,
-                          json_pack("{s:o}", "tokens", tokens_of(s, ids, (size_t)n, pieces)));
+                          json_pack("{s:o}", "tokens", tokens_of(m, ids, (size_t)n, pieces)));
         else
             server_fail_memory(x);
         free(ids);
     }
-    json_decref(body);
 }
 
-void server_detokenize(struct server *s, struct http_exchange *x)
+void server_detokenize(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
     const json_t *list = json_object_get(body, "tokens");
     size_t n = json_array_size(list);
     akunu_token *ids = malloc((n + 1) * sizeof *ids);
@@ -95,16 +90,16 @@ void server_detokenize(struct server *s, struct http_exchange *x)
     for (size_t i = 0; ids && good && i < n; i++) {
         const json_t *id = json_array_get(list, i);
         json_int_t value = json_integer_value(id);
-        good = json_is_integer(id) && value >= 0 && value < s->loaded.info.vocab_size;
+        good = json_is_integer(id) && value >= 0 && value < m->loaded.info.vocab_size;
         ids[i] = (akunu_token)value;
     }
     if (!good) {
         server_fail_member(x, "tokens", list, "a list of token ids of the vocabulary");
     } else if (ids) {
-        int64_t n_bytes = akunu_tokenizer_decode(s->loaded.tokenizer, ids, n, 0, NULL, 0);
+        int64_t n_bytes = akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, NULL, 0);
         char *text = n_bytes >= 0 ? malloc((size_t)n_bytes + 1) : NULL;
         if (text)
-            akunu_tokenizer_decode(s->loaded.tokenizer, ids, n, 0, text, (size_t)n_bytes);
+            akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, text, (size_t)n_bytes);
         server_answer(x, 200,
                       text ? json_pack("{s:o}", "content", cli_json_text(text, (size_t)n_bytes)) :
                              NULL);
@@ -113,15 +108,11 @@ void server_detokenize(struct server *s, struct http_exchange *x)
         server_fail_memory(x);
     }
     free(ids);
-    json_decref(body);
 }
 
-void server_apply_template(struct server *s, struct http_exchange *x)
+void server_apply_template(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    json_t *body = server_read_object(x);
     char why[CLI_PROBLEM_BYTES];
-    if (!body)
-        return;
     json_t *messages = json_object_get(body, "messages");
     if (!json_is_array(messages)) {
         server_fail_member(x, "messages", messages, "a list of messages");
@@ -137,7 +128,7 @@ void server_apply_template(struct server *s, struct http_exchange *x)
         size_t n = 0;
         input.messages = text;
         input.add_generation_prompt = true;
-        char *prompt = text ? akunu_template_render(s->template, &input, &n) : NULL;
+        char *prompt = text ? akunu_template_render(m->template, &input, &n) : NULL;
         if (prompt)
             server_answer(x, 200, json_pack("{s:o}", "prompt", cli_json_text(prompt, n)));
         else
@@ -145,5 +136,4 @@ void server_apply_template(struct server *s, struct http_exchange *x)
         akunu_text_free(prompt);
         free(text);
     }
-    json_decref(body);
 }

@@ -19,9 +19,9 @@ static void format_time(time_t at, char out[32])
     strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-static json_t *details_of(const struct server *s)
+static json_t *details_of(const struct server_model *m)
 {
-    const struct akunu_model_info *info = &s->loaded.info;
+    const struct akunu_model_info *info = &m->loaded.info;
     char size[32];
     snprintf(size, sizeof size, "%.1fB", (double)info->n_parameters / 1e9);
     return json_pack("{s:s, s:s, s:[s], s:s, s:s}", "format", info->format, "family",
@@ -29,15 +29,18 @@ static json_t *details_of(const struct server *s)
                      "quantization_level", info->weight_type);
 }
 
-static json_t *model_of(const struct server *s)
+/* Of a model that is not loaded, its name is what is known. */
+static json_t *value_of(const struct server_model *m)
 {
     char modified[32];
     struct akunu_file_info file = { 0 };
-    format_time((time_t)s->created, modified);
-    akunu_file_get_info(akunu_model_file(s->loaded.model), &file, sizeof file);
-    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:o}", "name", s->id, "model", s->id, "modified_at",
+    bool ready = m->state == SERVER_MODEL_READY;
+    format_time((time_t)m->server->created, modified);
+    if (ready)
+        akunu_file_get_info(akunu_model_file(m->loaded.model), &file, sizeof file);
+    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:o}", "name", m->id, "model", m->id, "modified_at",
                      modified, "size", (json_int_t)file.bytes, "digest", "", "details",
-                     details_of(s));
+                     ready ? details_of(m) : json_object());
 }
 
 void server_ollama_version(struct server *s, struct http_exchange *x)
@@ -48,29 +51,37 @@ void server_ollama_version(struct server *s, struct http_exchange *x)
 
 void server_ollama_tags(struct server *s, struct http_exchange *x)
 {
-    server_answer(x, 200, json_pack("{s:[o]}", "models", model_of(s)));
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_models; i++)
+        json_array_append_new(list, value_of(&s->models[i]));
+    server_answer(x, 200, json_pack("{s:o}", "models", list));
 }
 
 void server_ollama_ps(struct server *s, struct http_exchange *x)
 {
-    json_t *model = model_of(s);
-    uint32_t n_ctx = s->scheduler ? akunu_scheduler_context(s->scheduler) : s->loaded.info.context;
-    json_object_set_new(model, "size_vram", json_integer(0));
-    json_object_set_new(model, "context_length", json_integer((json_int_t)n_ctx));
-    server_answer(x, 200, json_pack("{s:[o]}", "models", model));
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_models; i++) {
+        const struct server_model *m = &s->models[i];
+        if (m->state != SERVER_MODEL_READY)
+            continue;
+        json_t *value = value_of(m);
+        uint32_t n_ctx =
+            m->scheduler ? akunu_scheduler_context(m->scheduler) : m->loaded.info.context;
+        json_object_set_new(value, "size_vram", json_integer(0));
+        json_object_set_new(value, "context_length", json_integer((json_int_t)n_ctx));
+        json_array_append_new(list, value);
+    }
+    server_answer(x, 200, json_pack("{s:o}", "models", list));
 }
 
-void server_ollama_show(struct server *s, struct http_exchange *x)
+void server_ollama_show(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    const struct akunu_model_info *info = &s->loaded.info;
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
-    json_decref(body);
+    const struct akunu_model_info *info = &m->loaded.info;
+    (void)body;
     server_answer(x, 200,
                   json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:I, s:I}, s:[s, s*, s*]}", "modelfile",
                             "", "parameters", "", "template",
-                            s->template_text ? s->template_text : "", "details", details_of(s),
+                            m->template_text ? m->template_text : "", "details", details_of(m),
                             "model_info", "general.architecture", info->architecture,
                             "general.parameter_count", (json_int_t)info->n_parameters,
                             "context_length", (json_int_t)info->context, "capabilities",
@@ -204,7 +215,7 @@ static json_t *line_of(const struct server_job *job, json_t *message)
     const struct ollama_answer *own = job->own;
     char at[32];
     format_time(time(NULL), at);
-    json_t *line = json_pack("{s:s, s:s}", "model", job->server->id, "created_at", at);
+    json_t *line = json_pack("{s:s, s:s}", "model", job->model->id, "created_at", at);
     if (own->is_chat) {
         json_object_set_new(message, "role", json_string("assistant"));
         if (!json_object_get(message, "content"))
@@ -353,31 +364,28 @@ static bool prepare_generate(struct server_job *job)
     return job->own != NULL;
 }
 
-static void answer_chat(struct server *s, struct http_exchange *x,
+static void answer_chat(struct server_model *m, struct http_exchange *x, const json_t *body,
                         bool (*prepare)(struct server_job *job),
                         bool (*read)(struct server_chat *r))
 {
-    struct server_chat r = { .server = s, .x = x, .prepare = prepare };
-    json_t *body = server_read_object(x), *flat = body ? flatten_options(body) : NULL;
-    r.body = body;
-    if (body && !flat)
+    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare };
+    json_t *flat = flatten_options(body);
+    if (!flat)
         server_fail_memory(x);
-    bool good = flat && !server_refuses_model(s, x, body) &&
-                server_read_params(s, x, flat, &r.params) && read(&r) && read_tools(&r) &&
+    bool good = flat && server_read_params(m, x, flat, &r.params) && read(&r) && read_tools(&r) &&
                 read_think(&r) && read_format(&r) &&
                 server_chat_submit(&r, &style, "", on_reply, begin_nothing);
     (void)good; /* if not, it is answered */
     server_chat_release(&r);
     json_decref(flat);
-    json_decref(body);
 }
 
-void server_ollama_chat(struct server *s, struct http_exchange *x)
+void server_ollama_chat(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    answer_chat(s, x, prepare_chat, read_messages);
+    answer_chat(m, x, body, prepare_chat, read_messages);
 }
 
-void server_ollama_generate(struct server *s, struct http_exchange *x)
+void server_ollama_generate(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    answer_chat(s, x, prepare_generate, read_prompt);
+    answer_chat(m, x, body, prepare_generate, read_prompt);
 }

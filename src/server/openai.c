@@ -21,11 +21,11 @@ const char *server_finish_reason(const struct akunu_result *result)
     return full ? "length" : "stop";
 }
 
-json_t *server_token_text(const struct server *s, akunu_token token, json_t **bytes)
+json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes)
 {
     char text[1024];
     int64_t n =
-        akunu_tokenizer_decode(s->loaded.tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
+        akunu_tokenizer_decode(m->loaded.tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
     n = n < 0 ? 0 : n < (int64_t)sizeof text ? n : (int64_t)sizeof text;
     if (bytes) {
         *bytes = json_array();
@@ -33,13 +33,6 @@ json_t *server_token_text(const struct server *s, akunu_token token, json_t **by
             json_array_append_new(*bytes, json_integer((unsigned char)text[i]));
     }
     return cli_json_text(text, (size_t)n);
-}
-
-bool server_refuses_model(struct server *s, struct http_exchange *x, const json_t *body)
-{
-    const char *name = NULL;
-    (void)s; /* one model: whatever is asked for, it answers */
-    return !server_get_string(x, body, "model", &name);
 }
 
 static unsigned code_of(enum akunu_status status)

@@ -129,7 +129,7 @@ static bool read_logprobs(struct server_chat *r)
 static json_t *chunk(const struct server_job *job, json_t *choices)
 {
     return json_pack("{s:s, s:s, s:I, s:s, s:o}", "id", job->id, "object", "chat.completion.chunk",
-                     "created", (json_int_t)job->created, "model", job->server->id, "choices",
+                     "created", (json_int_t)job->created, "model", job->model->id, "choices",
                      choices);
 }
 
@@ -181,21 +181,21 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
 /* ---- Tokens ------------------------------------------------------------- */
 static void add_logprobs(struct server_part *part, const struct server_event *event)
 {
-    const struct server *s = part->job->server;
+    const struct server_model *m = part->job->model;
     json_t *list = json_array(), *bytes, *text;
     if (part->job->n_top < 0 || event->token < 0) {
         json_decref(list);
         return;
     }
     for (size_t i = 0; i < event->n_top && event->top[i].token >= 0; i++) {
-        text = server_token_text(s, event->top[i].token, &bytes);
+        text = server_token_text(m, event->top[i].token, &bytes);
         json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "token", text, "logprob",
                                               cli_json_real((double)event->top[i].logprob), "bytes",
                                               bytes));
     }
     if (!part->logprobs)
         part->logprobs = json_array();
-    text = server_token_text(s, event->token, &bytes);
+    text = server_token_text(m, event->token, &bytes);
     if (json_array_append_new(part->logprobs,
                               json_pack("{s:o, s:o, s:o, s:o}", "token", text, "logprob",
                                         cli_json_real((double)event->logprob), "bytes", bytes,
@@ -255,7 +255,7 @@ static void on_done(struct server_job *job)
     bool complete = json_array_size(choices) == job->n_parts;
     json_t *answer = json_pack("{s:s, s:s, s:I, s:s, s:o, s:o}", "id", job->id, "object",
                                "chat.completion", "created", (json_int_t)job->created, "model",
-                               job->server->id, "choices", choices, "usage", server_usage(job));
+                               job->model->id, "choices", choices, "usage", server_usage(job));
     if (!complete) {
         json_decref(answer);
         answer = NULL;
@@ -273,34 +273,24 @@ static void first_deltas(struct server_job *job)
         write_delta(&job->parts[i], json_pack("{s:s, s:n}", "role", "assistant", "content"), NULL);
 }
 
-void server_chat_completions(struct server *s, struct http_exchange *x)
+void server_chat_completions(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    struct server_chat r = { .server = s, .x = x };
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
-    r.body = body;
-    bool good = !server_refuses_model(s, x, body) && server_read_params(s, x, body, &r.params) &&
-                read_messages(&r) && read_tools(&r) && server_chat_read_kwargs(&r) &&
-                read_format(&r) && read_grammar(&r) && read_logprobs(&r) &&
+    struct server_chat r = { .model = m, .x = x, .body = body };
+    bool good = server_read_params(m, x, body, &r.params) && read_messages(&r) && read_tools(&r) &&
+                server_chat_read_kwargs(&r) && read_format(&r) && read_grammar(&r) &&
+                read_logprobs(&r) &&
                 server_chat_submit(&r, &style, "chatcmpl-", on_reply, first_deltas);
     (void)good; /* if not, it is answered */
     server_chat_release(&r);
-    json_decref(body);
 }
 
-void server_chat_count(struct server *s, struct http_exchange *x)
+void server_chat_count(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    struct server_chat r = { .server = s, .x = x };
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
-    r.body = body;
-    if (!server_refuses_model(s, x, body) && read_messages(&r) && read_tools(&r) &&
-        server_chat_read_kwargs(&r) && server_chat_make_prompt(&r))
+    struct server_chat r = { .model = m, .x = x, .body = body };
+    if (read_messages(&r) && read_tools(&r) && server_chat_read_kwargs(&r) &&
+        server_chat_make_prompt(&r))
         server_answer(x, 200,
                       json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
                                 (json_int_t)r.n_ids));
     server_chat_release(&r);
-    json_decref(body);
 }

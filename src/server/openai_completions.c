@@ -22,7 +22,7 @@ struct completion_answer {
 };
 
 /* ---- Prompts ------------------------------------------------------------ */
-static bool read_prompts(struct server *s, struct http_exchange *x, const json_t *body,
+static bool read_prompts(struct server_model *m, struct http_exchange *x, const json_t *body,
                          struct completion_answer *a)
 {
     const json_t *found = json_object_get(body, "prompt");
@@ -38,7 +38,7 @@ static bool read_prompts(struct server *s, struct http_exchange *x, const json_t
     }
     a->n_prompts = n;
     for (size_t i = 0; i < n; i++)
-        if (!server_read_prompt(s, x, many ? json_array_get(found, i) : found, &a->prompts[i]))
+        if (!server_read_prompt(m, x, many ? json_array_get(found, i) : found, &a->prompts[i]))
             return false;
     return true;
 }
@@ -66,13 +66,13 @@ static void release(struct server_job *job)
 
 /* ---- Log-probabilities -------------------------------------------------- */
 /* {"token": logprob, …} of the most likely tokens; null without any. */
-static json_t *top_of(const struct server *s, const struct server_event *event)
+static json_t *top_of(const struct server_model *m, const struct server_event *event)
 {
     if (event->n_top == 0)
         return json_null();
     json_t *top = json_object();
     for (size_t i = 0; i < event->n_top && event->top[i].token >= 0; i++) {
-        json_t *text = server_token_text(s, event->top[i].token, NULL);
+        json_t *text = server_token_text(m, event->top[i].token, NULL);
         json_object_setn_new(top, json_string_value(text), json_string_length(text),
                              cli_json_real((double)event->top[i].logprob));
         json_decref(text);
@@ -92,11 +92,11 @@ static void add_logprobs(struct server_part *part, const struct server_event *ev
         o->top = json_array();
         o->text = json_array();
     }
-    json_t *text = server_token_text(part->job->server, event->token, NULL);
+    json_t *text = server_token_text(part->job->model, event->token, NULL);
     json_array_append_new(o->text, json_integer((json_int_t)o->n_bytes));
     o->n_bytes += json_string_length(text);
     json_array_append_new(o->logprobs, cli_json_real((double)event->logprob));
-    json_array_append_new(o->top, top_of(part->job->server, event));
+    json_array_append_new(o->top, top_of(part->job->model, event));
     if (json_array_append_new(o->tokens, text) != 0)
         part->job->no_memory = true;
 }
@@ -125,7 +125,7 @@ static json_t *choice_of(struct server_part *part, json_t *text, const char *fin
 static json_t *completion(const struct server_job *job, json_t *choices)
 {
     return json_pack("{s:s, s:s, s:I, s:s, s:o}", "id", job->id, "object", "text_completion",
-                     "created", (json_int_t)job->created, "model", job->server->id, "choices",
+                     "created", (json_int_t)job->created, "model", job->model->id, "choices",
                      choices);
 }
 
@@ -144,7 +144,7 @@ static void add_prompt(struct server_part *part)
 {
     const struct completion_answer *a = part->job->own;
     const struct server_prompt *p = &a->prompts[part->index / (part->job->n_parts / a->n_prompts)];
-    const struct akunu_tokenizer *tokenizer = part->job->server->loaded.tokenizer;
+    const struct akunu_tokenizer *tokenizer = part->job->model->loaded.tokenizer;
     unsigned flags = AKUNU_SKIP_SPECIAL;
     int64_t n = akunu_tokenizer_decode(tokenizer, p->ids, p->n, flags, NULL, 0);
     char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
@@ -226,10 +226,10 @@ static bool read_options(struct http_exchange *x, const json_t *body, struct ser
     return true;
 }
 
-static bool submit_all(struct server *s, struct http_exchange *x, const struct server_params *p,
-                       struct completion_answer *a)
+static bool submit_all(struct server_model *m, struct http_exchange *x,
+                       const struct server_params *p, struct completion_answer *a)
 {
-    struct server_job *job = server_job_new(s, x, &style, "cmpl-", p, a->n_prompts);
+    struct server_job *job = server_job_new(m, x, &style, "cmpl-", p, a->n_prompts);
     if (!job) {
         release_answer(a, 0);
         return false;
@@ -249,21 +249,20 @@ static bool submit_all(struct server *s, struct http_exchange *x, const struct s
     return true;
 }
 
-void server_completions(struct server *s, struct http_exchange *x)
+void server_completions(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
     struct server_params params;
     struct completion_answer *a = calloc(1, sizeof *a);
-    json_t *body = server_read_object(x);
-    bool good = body && a;
-    if (body && !a)
+    if (!a) {
         server_fail_memory(x);
-    good = good && !server_refuses_model(s, x, body) && server_read_params(s, x, body, &params);
+        return;
+    }
+    bool good = server_read_params(m, x, body, &params);
     if (good && params.generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
         params.generation.max_tokens = 16; /* OpenAI's default */
-    good = good && read_options(x, body, &params, a) && read_prompts(s, x, body, a);
+    good = good && read_options(x, body, &params, a) && read_prompts(m, x, body, a);
     if (good)
-        submit_all(s, x, &params, a);
-    else if (a)
+        submit_all(m, x, &params, a);
+    else
         release_answer(a, 0);
-    json_decref(body);
 }

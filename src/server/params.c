@@ -186,22 +186,22 @@ static bool refuse_best_of(struct http_exchange *x, const json_t *body, int64_t 
     return true;
 }
 
-bool server_read_params(struct server *s, struct http_exchange *x, const json_t *body,
+bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *p)
 {
     static struct cli_sampling flags; /* the request points into it until it is submitted */
-    if (cli_sampling(s->options, &flags) != CLI_EXIT_OK) {
+    if (cli_sampling(m->options, &flags) != CLI_EXIT_OK) {
         server_fail(x, 500, NULL, NULL, "the server's sampling flags are wrong");
         return false;
     }
     p->sampling = flags.params;
-    p->generation = cli_generation(s->options, &flags);
+    p->generation = cli_generation(m->options, &flags);
     p->generation.sampling = &p->sampling;
     p->generation.speculation = AKUNU_SPECULATION_AUTO;
     p->n = 1;
     p->n_top = -1;
     p->stream = p->include_usage = false;
-    p->timeout = (double)s->options->timeout;
+    p->timeout = (double)m->options->timeout;
     bool ignore = p->sampling.ignore_end;
     if (!read_numbers(x, body, &p->sampling) || !read_seed(x, body, &p->sampling) ||
         !read_bias(x, body, p) || !read_stops(x, body, p) ||

@@ -12,10 +12,10 @@ bool server_fail_prompt(struct http_exchange *x, const json_t *found)
 }
 
 /* Appends a text's ids. False: it has answered. */
-static bool add_text(struct server *s, struct http_exchange *x, const json_t *text, unsigned flags,
-                     struct server_prompt *out)
+static bool add_text(struct server_model *m, struct http_exchange *x, const json_t *text,
+                     unsigned flags, struct server_prompt *out)
 {
-    const struct akunu_tokenizer *t = s->loaded.tokenizer;
+    const struct akunu_tokenizer *t = m->loaded.tokenizer;
     const char *bytes = json_string_value(text);
     size_t n_bytes = json_string_length(text);
     int64_t n = akunu_tokenizer_encode(t, bytes, n_bytes, flags, NULL, 0);
@@ -46,7 +46,7 @@ static bool add_id(struct http_exchange *x, const json_t *id, struct server_prom
     return true;
 }
 
-bool server_read_prompt(struct server *s, struct http_exchange *x, const json_t *one,
+bool server_read_prompt(struct server_model *m, struct http_exchange *x, const json_t *one,
                         struct server_prompt *out)
 {
     unsigned flags = AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL;
@@ -54,14 +54,14 @@ bool server_read_prompt(struct server *s, struct http_exchange *x, const json_t 
     if (!good)
         return server_fail_prompt(x, one);
     if (json_is_string(one))
-        good = add_text(s, x, one, flags, out);
+        good = add_text(m, x, one, flags, out);
     for (size_t i = 0; good && i < json_array_size(one); i++) {
         const json_t *part = json_array_get(one, i);
         good = json_is_string(part) ?
-                   add_text(s, x, part, i == 0 ? flags : AKUNU_PARSE_SPECIAL, out) :
+                   add_text(m, x, part, i == 0 ? flags : AKUNU_PARSE_SPECIAL, out) :
                    add_id(x, part, out);
     }
-    akunu_token bos = akunu_tokenizer_bos(s->loaded.tokenizer);
+    akunu_token bos = akunu_tokenizer_bos(m->loaded.tokenizer);
     if (good && out->n == 0 && bos >= 0) /* an empty text is the beginning of any */
         out->ids[out->n++] = bos;
     return good;

@@ -189,7 +189,7 @@ static json_t *response_of(const struct server_job *job, const char *status)
     return json_pack("{s:s, s:s, s:I, s:s, s:n, s:o, s:s, s:o, s:b, s:s, s:[], s:{}, s:o}", "id",
                      job->id, "object", "response", "created_at", (json_int_t)job->created,
                      "status", status, "error", "incomplete_details", details, "model",
-                     job->server->id, "output", goes_on ? json_array() : json_incref(o->output),
+                     job->model->id, "output", goes_on ? json_array() : json_incref(o->output),
                      "parallel_tool_calls", 1, "tool_choice", "auto", "tools", "metadata", "usage",
                      goes_on ? json_null() : usage_of(job));
 }
@@ -384,35 +384,25 @@ static const struct server_style style = {
 /* ---- Requests ----------------------------------------------------------- */
 static bool read_request(struct server_chat *r)
 {
-    return !server_refuses_model(r->server, r->x, r->body) && !refuse_state(r) && read_input(r) &&
-           read_tools(r) && read_choice(r) && read_format(r) && server_chat_read_kwargs(r);
+    return !refuse_state(r) && read_input(r) && read_tools(r) && read_choice(r) && read_format(r) &&
+           server_chat_read_kwargs(r);
 }
 
-void server_responses(struct server *s, struct http_exchange *x)
+void server_responses(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    struct server_chat r = { .server = s, .x = x, .prepare = prepare };
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
-    r.body = body;
+    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare };
     bool good = server_chat_read_params(&r, "max_output_tokens", "max_completion_tokens") &&
                 read_request(&r) && server_chat_submit(&r, &style, "resp_", on_reply, begin_stream);
     (void)good; /* if not, it is answered */
     server_chat_release(&r);
-    json_decref(body);
 }
 
-void server_responses_count(struct server *s, struct http_exchange *x)
+void server_responses_count(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    struct server_chat r = { .server = s, .x = x };
-    json_t *body = server_read_object(x);
-    if (!body)
-        return;
-    r.body = body;
+    struct server_chat r = { .model = m, .x = x, .body = body };
     if (read_request(&r) && server_chat_make_prompt(&r))
         server_answer(x, 200,
                       json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
                                 (json_int_t)r.n_ids));
     server_chat_release(&r);
-    json_decref(body);
 }

@@ -2,47 +2,62 @@
 #include "server/server.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 struct server_route {
     const char *method, *path; /* path: "/v1/models/" is a prefix */
-    server_handler *handle;
+    server_handler *handle;    /* NULL: the model's handler answers */
+    server_model_handler *answer;
     bool open;   /* needs no key */
     bool early;  /* also while the model is loaded */
     bool writes; /* not for encoders */
 };
 
+/* What is no model's. */
+#define SERVER(method, path, handle, open, early)                                                  \
+    {                                                                                              \
+        method, path, handle, NULL, open, early, false                                             \
+    }
+/* What a model answers. */
+#define MODEL(method, path, answer, writes)                                                        \
+    {                                                                                              \
+        method, path, NULL, answer, false, false, writes                                           \
+    }
+
 static const struct server_route routes[] = {
-    { "GET", "/", server_page, true, true, false },
-    { "POST", "/v1/chat/completions", server_chat_completions, false, false, true },
-    { "POST", "/v1/completions", server_completions, false, false, true },
-    { "POST", "/v1/chat/completions/input_tokens", server_chat_count, false, false, true },
-    { "POST", "/v1/responses", server_responses, false, false, true },
-    { "POST", "/v1/responses/input_tokens", server_responses_count, false, false, true },
-    { "POST", "/v1/messages", server_messages, false, false, true },
-    { "POST", "/v1/messages/count_tokens", server_count_tokens, false, false, true },
-    { "GET", "/api/version", server_ollama_version, false, true, false },
-    { "GET", "/api/tags", server_ollama_tags, false, false, false },
-    { "GET", "/api/ps", server_ollama_ps, false, false, false },
-    { "POST", "/api/show", server_ollama_show, false, false, false },
-    { "POST", "/api/chat", server_ollama_chat, false, false, true },
-    { "POST", "/api/generate", server_ollama_generate, false, false, true },
-    { "POST", "/api/embed", server_embeddings, false, false, false },
-    { "POST", "/v1/embeddings", server_embeddings, false, false, false },
-    { "GET", "/v1/models", server_models, false, false, false },
-    { "GET", "/v1/models/", server_model, false, false, false },
-    { "GET", "/health", server_health, true, true, false },
-    { "GET", "/v1/health", server_health, true, true, false },
-    { "GET", "/props", server_props, false, false, true },
-    { "POST", "/completion", server_completion, false, false, true },
-    { "POST", "/completions", server_completion, false, false, true },
-    { "POST", "/infill", server_infill, false, false, true },
-    { "POST", "/tokenize", server_tokenize, false, false, false },
-    { "POST", "/detokenize", server_detokenize, false, false, false },
-    { "POST", "/apply-template", server_apply_template, false, false, true },
-    { "GET", "/metrics", server_metrics, false, true, false },
+    SERVER("GET", "/", server_page, true, true),
+    MODEL("POST", "/v1/chat/completions", server_chat_completions, true),
+    MODEL("POST", "/v1/completions", server_completions, true),
+    MODEL("POST", "/v1/chat/completions/input_tokens", server_chat_count, true),
+    MODEL("POST", "/v1/responses", server_responses, true),
+    MODEL("POST", "/v1/responses/input_tokens", server_responses_count, true),
+    MODEL("POST", "/v1/messages", server_messages, true),
+    MODEL("POST", "/v1/messages/count_tokens", server_count_tokens, true),
+    SERVER("GET", "/api/version", server_ollama_version, false, true),
+    SERVER("GET", "/api/tags", server_ollama_tags, false, false),
+    SERVER("GET", "/api/ps", server_ollama_ps, false, false),
+    MODEL("POST", "/api/show", server_ollama_show, false),
+    MODEL("POST", "/api/chat", server_ollama_chat, true),
+    MODEL("POST", "/api/generate", server_ollama_generate, true),
+    MODEL("POST", "/api/embed", server_embeddings, false),
+    MODEL("POST", "/v1/embeddings", server_embeddings, false),
+    SERVER("GET", "/v1/models", server_models, false, false),
+    SERVER("GET", "/v1/models/", server_model_by_name, false, false),
+    SERVER("GET", "/health", server_health, true, true),
+    SERVER("GET", "/v1/health", server_health, true, true),
+    MODEL("GET", "/props", server_props, true),
+    MODEL("POST", "/completion", server_completion, true),
+    MODEL("POST", "/completions", server_completion, true),
+    MODEL("POST", "/infill", server_infill, true),
+    MODEL("POST", "/tokenize", server_tokenize, false),
+    MODEL("POST", "/detokenize", server_detokenize, false),
+    MODEL("POST", "/apply-template", server_apply_template, true),
+    SERVER("GET", "/metrics", server_metrics, false, true),
 };
+#undef SERVER
+#undef MODEL
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
 size_t server_count_routes(void)
@@ -217,10 +232,6 @@ static bool check_state(struct http_exchange *x, const struct server *s,
         server_fail(x, 503, NULL, NULL, "the model is loading");
     } else if (s->drains) {
         server_fail(x, 503, NULL, NULL, "the server is shutting down");
-    } else if (route->writes && !s->scheduler) {
-        server_fail(x, 400, "model", NULL,
-                    "the model is an encoder: it makes embeddings "
-                    "(/v1/embeddings), and no text");
     }
     return http_code(x) == 0;
 }
@@ -251,11 +262,97 @@ bool server_check(struct http_exchange *x, struct server *s)
     return check_type(x) && check_state(x, s, route);
 }
 
+/* A request whose model is being loaded. Its body is read again afterwards. */
+struct server_waiter {
+    struct server_owner owner; /* first: the exchange's data */
+    struct server_waiter *next;
+    struct http_exchange *x;
+    struct server_model *model;
+    const struct server_route *route;
+};
+
+static void leave(void *self)
+{
+    struct server_waiter *w = self, **link = &w->model->waiters;
+    while (*link != w)
+        link = &(*link)->next;
+    *link = w->next;
+    http_set_data(w->x, NULL);
+    free(w);
+}
+
+static void wait_for(struct server_model *m, struct http_exchange *x,
+                     const struct server_route *route)
+{
+    struct server_waiter *w = calloc(1, sizeof *w), **last = &m->waiters;
+    if (!w) {
+        server_fail_memory(x);
+        return;
+    }
+    *w = (struct server_waiter){ { leave, NULL }, NULL, x, m, route };
+    while (*last)
+        last = &(*last)->next;
+    *last = w;
+    http_set_data(x, &w->owner);
+    server_want_model(m);
+}
+
+static void answer(struct server_model *m, struct http_exchange *x,
+                   const struct server_route *route, const json_t *body)
+{
+    m->last_used = cli_seconds();
+    if (!route->writes || m->scheduler)
+        route->answer(m, x, body);
+    else
+        server_fail(x, 400, "model", NULL,
+                    "the model is an encoder: it makes embeddings (/v1/embeddings), and no text");
+    http_free_body(x);
+}
+
+/* Reads the body, and answers if the model is ready; else the request waits for it. */
+static void ask_model(struct server *s, struct http_exchange *x, const struct server_route *route)
+{
+    bool has_body = strcmp(route->method, "POST") == 0;
+    json_t *body = has_body ? server_read_object(s, x) : NULL;
+    const char *name = has_body ? NULL : http_query(x, "model");
+    struct server_model *m = NULL;
+    if (has_body ? body && server_get_string(x, body, "model", &name) : true)
+        m = server_find_model(s, x, name);
+    if (m && m->state == SERVER_MODEL_READY)
+        answer(m, x, route, body);
+    else if (m)
+        wait_for(m, x, route);
+    json_decref(body);
+}
+
+void server_go_on(struct server_waiter *w, struct server_model *m)
+{
+    struct http_exchange *x = w->x;
+    const struct server_route *route = w->route;
+    leave(w);
+    json_t *body = strcmp(route->method, "POST") == 0 ? server_read_object(m->server, x) : NULL;
+    if (http_code(x) == 0)
+        answer(m, x, route, body);
+    json_decref(body);
+}
+
+void server_fail_waiter(struct server_waiter *w, const struct server_model *m)
+{
+    struct http_exchange *x = w->x;
+    leave(w);
+    server_fail(x, 503, "model", NULL, "the model %s cannot be loaded; the server's log says why",
+                m->id);
+}
+
 void server_route(struct http_exchange *x, struct server *s)
 {
     const struct server_route *route = find_route(x);
-    if (check_state(x, s, route)) /* it may have changed while the body came */
+    if (!check_state(x, s, route)) /* it may have changed while the body came */
+        return;
+    if (route->handle)
         route->handle(s, x);
+    else
+        ask_model(s, x, route);
 }
 
 /* ---- Counting ----------------------------------------------------------- */

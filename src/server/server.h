@@ -17,7 +17,7 @@
 
 enum server_state { SERVER_LOADING = 0, SERVER_READY = 1, SERVER_FAILED = 2 };
 
-enum { SERVER_ID_BYTES = 256, SERVER_KEYS_MAX = 256, SERVER_CODES_MAX = 16 };
+enum { SERVER_KEYS_MAX = 256, SERVER_CODES_MAX = 16 };
 
 /* API keys. None: requests need none. */
 struct server_keys {
@@ -36,6 +36,7 @@ struct server_route;
 struct server_event;
 struct server_job;
 struct server_embedder;
+struct server_waiter;
 
 /* What an exchange's data begins with: whoever answers it. */
 struct server_owner {
@@ -48,19 +49,20 @@ struct server {
     struct http_server *http;
     struct server_keys keys;
     struct cli_text tls_key, tls_certificate; /* PEM; bytes NULL: none */
-    _Atomic int state;                        /* enum server_state */
-    int exit_code;                            /* of a load that failed */
-    pthread_t loader;
-    bool drains;
+    enum server_state state;                  /* of the model that is loaded at the start */
+    int exit_code;                            /* of its load, if it failed */
+    bool drains, has_reported;
     int64_t created; /* when the program started, in seconds since 1970 */
 
-    struct cli_model_session loaded;
-    struct akunu_template *template;
-    const char *template_text;
-    struct akunu_pool *pool;           /* threads of the scheduler and of embeddings */
-    struct akunu_scheduler *scheduler; /* NULL: the model is an encoder */
-    struct server_embedder *embedder;
-    char id[SERVER_ID_BYTES]; /* the model's, for clients */
+    struct server_model *models; /* [n_models]; the first is loaded at the start if -m names it */
+    size_t n_models;
+    bool has_first;
+    struct server_model *loading; /* by the loader's thread; NULL: there is none */
+    pthread_t loader;
+    bool loader_runs;
+    _Atomic bool has_loaded;           /* the loader is done */
+    struct akunu_pool *pool;           /* threads of all models */
+    struct akunu_scheduler_stats past; /* counts of models that were dropped */
 
     struct server_job *jobs; /* that have not ended */
     uint64_t n_jobs;         /* so far, for ids */
@@ -70,6 +72,48 @@ struct server {
     uint64_t *n_requests; /* [route][SERVER_CODES_MAX]: by route and code */
     struct server_histogram first_token, next_token;
 };
+
+/* ---- Models: model.c ---------------------------------------------------- */
+enum { SERVER_ID_BYTES = 256 };
+
+enum server_model_state {
+    SERVER_MODEL_ABSENT = 0,  /* not loaded */
+    SERVER_MODEL_WANTED = 1,  /* it is loaded next */
+    SERVER_MODEL_LOADING = 2, /* the loader's thread has it */
+    SERVER_MODEL_READY = 3,
+    SERVER_MODEL_CLOSING = 4 /* it is dropped when its last request has ended */
+};
+
+struct server_model {
+    struct server *server;
+    struct cli_options own; /* of a preset */
+    const struct cli_options *options;
+    char id[SERVER_ID_BYTES]; /* for clients */
+    enum server_model_state state;
+    int exit_code; /* of the last load */
+    struct cli_model_session loaded;
+    struct akunu_template *template;
+    const char *template_text;
+    struct akunu_scheduler *scheduler; /* NULL: the model is an encoder */
+    struct server_embedder *embedder;
+    bool is_dropped;  /* by the loader that runs */
+    uint64_t wanted;  /* its turn among those that are WANTED */
+    uint64_t bytes;   /* of memory, when it was loaded last; 0: unknown */
+    size_t n_users;   /* what has been asked of it and is not answered yet */
+    double last_used; /* seconds of cli_seconds */
+    struct server_waiter *waiters;
+};
+
+/* Finds what the server can load: -m, and the presets of the configuration. Returns an exit code,
+ * after a message unless it is CLI_EXIT_OK. */
+int server_list_models(struct server *s, int argc, char **argv);
+void server_close_models(struct server *s);
+/* The model that a request names, or the only one there is. NULL: it has answered. */
+struct server_model *server_find_model(struct server *s, struct http_exchange *x, const char *name);
+/* Begins to load a model, if no other is being loaded and there is memory for it. */
+void server_want_model(struct server_model *m);
+/* Takes over a model that was loaded, and loads the next one that is wanted. */
+void server_take_models(struct server *s);
 
 /* ---- Answers: answer.c -------------------------------------------------- */
 /* Answers with a JSON value, which is freed; NULL: out of memory. */
@@ -91,7 +135,7 @@ json_t *server_error(const struct http_exchange *x, unsigned code, const char *p
 /* ---- Requests: json_in.c ------------------------------------------------ */
 /* The body as a JSON object, whose levels, keys and size are bounded; NULL: it has answered. Free
  * it with json_decref. */
-json_t *server_read_object(struct http_exchange *x);
+json_t *server_read_object(const struct server *s, struct http_exchange *x);
 
 /* Members of a body. They answer with a 400 that names the member, and return false, if it has
  * another type or is out of range. A member that is missing or null leaves *out as it is. */
@@ -119,7 +163,7 @@ struct server_params {
     double timeout;
 };
 /* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
-bool server_read_params(struct server *s, struct http_exchange *x, const json_t *body,
+bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *out);
 
 /* ---- Routes: route.c ---------------------------------------------------- */
@@ -130,26 +174,32 @@ size_t server_count_routes(void);
 /* "POST /v1/completions"; NULL past the end. */
 const char *server_route_name(size_t i);
 
-typedef void server_handler(struct server *s, struct http_exchange *x);
-server_handler server_chat_completions, server_chat_count, server_completions;  /* openai_*.c */
-server_handler server_models, server_model;                                     /* models.c */
-server_handler server_health, server_props, server_tokenize, server_detokenize, /* native.c */
-    server_apply_template;
-server_handler server_messages, server_count_tokens; /* anthropic.c */
-server_handler server_ollama_version, server_ollama_tags, server_ollama_ps, server_ollama_show,
-    server_ollama_chat, server_ollama_generate;          /* ollama.c */
-server_handler server_completion, server_infill;         /* completion.c */
-server_handler server_responses, server_responses_count; /* responses.c */
-server_handler server_page; /* page.c */
-server_handler server_metrics;                           /* metrics.c */
-server_handler server_embeddings;                        /* embed.c */
+/* A request that waited for its model is answered now. */
+void server_go_on(struct server_waiter *w, struct server_model *m);
+/* Answers a request whose model cannot be loaded. */
+void server_fail_waiter(struct server_waiter *w, const struct server_model *m);
 
-/* ---- Embeddings: embed.c ------------------------------------------------ */
-/* Starts the thread of embeddings; false: the library has the message. */
-bool server_open_embedder(struct server *s, struct akunu_pool *pool);
-void server_close_embedder(struct server *s);
-/* Answers with the embeddings that are ready. */
-void server_take_embeddings(struct server *s);
+/* Answers what is no model's. */
+typedef void server_handler(struct server *s, struct http_exchange *x);
+server_handler server_models, server_model_by_name;                         /* models.c */
+server_handler server_health;                                               /* native.c */
+server_handler server_ollama_version, server_ollama_tags, server_ollama_ps; /* ollama.c */
+server_handler server_page;                                                 /* page.c */
+server_handler server_metrics;                                              /* metrics.c */
+
+/* Answers for a model that is ready. `body`: the request's object, NULL for GET; it is freed
+ * afterwards. */
+typedef void server_model_handler(struct server_model *m, struct http_exchange *x,
+                                  const json_t *body);
+server_model_handler server_chat_completions, server_chat_count,       /* openai_chat.c */
+    server_completions;                                                /* openai_completions.c */
+server_model_handler server_props, server_tokenize, server_detokenize, /* native.c */
+    server_apply_template;
+server_model_handler server_messages, server_count_tokens; /* anthropic.c */
+server_model_handler server_ollama_show, server_ollama_chat, server_ollama_generate; /* ollama.c */
+server_model_handler server_completion, server_infill;         /* completion.c */
+server_model_handler server_responses, server_responses_count; /* responses.c */
+server_model_handler server_embeddings;                        /* embed.c */
 
 /* ---- Keys: keys.c ------------------------------------------------------- */
 /* Reads the flags' keys and the key file. False: *why has a message. */

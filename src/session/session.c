@@ -63,7 +63,7 @@ static uint32_t own_context(const struct ak_spec *spec)
 }
 
 /* Reports the context and why it was chosen. */
-static void report_context(const struct ak_session *s, bool asked, uint32_t context,
+static void report_context(const struct ak_session *s, bool asked, bool limited, uint32_t context,
                            const struct ak_kv_shape *shape)
 {
     unsigned made_for = own_context(&s->model->spec);
@@ -71,8 +71,9 @@ static void report_context(const struct ak_session *s, bool asked, uint32_t cont
     if (!asked && context < made_for)
         ak_log_line(&s->log, AKUNU_LOG_WARN,
                     "context: %u of the %u tokens that the model was made for; the KV cache of "
-                    "%.1f MiB takes half of the available memory",
-                    (unsigned)context, made_for, mebibytes);
+                    "%.1f MiB takes %s",
+                    (unsigned)context, made_for, mebibytes,
+                    limited ? "what it may" : "half of the available memory");
     else
         ak_log_line(&s->log, AKUNU_LOG_INFO, "context: %u tokens, %s; KV cache of %.1f MiB",
                     (unsigned)context, asked ? "as asked for" : "as the model was made for",
@@ -91,10 +92,11 @@ static uint64_t available_memory(const struct ak_session *s)
                ak_available_memory();
 }
 
-/* Takes the requested context, else the model's, reduced to what fits into half of the available
- * memory. */
-static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint32_t n_sequences,
-                                struct ak_kv_shape *shape, uint32_t *out, struct ak_error *error)
+/* Takes the requested context, else the model's, reduced to what fits into bytes_max, or without a
+ * limit into half of the available memory. */
+static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint64_t bytes_max,
+                                uint32_t n_sequences, struct ak_kv_shape *shape, uint32_t *out,
+                                struct ak_error *error)
 {
     uint64_t page_bytes = ak_kv_page_bytes(shape);
     const struct ak_view *positions = s->model->weights.positions;
@@ -113,24 +115,24 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
     shape->n_pages = ak_session_kv_count_pages(*out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
-    uint64_t half = available_memory(s) / 2,
+    uint64_t limit = bytes_max ? bytes_max : available_memory(s) / 2,
              states = (uint64_t)n_sequences * shape->state_elems * sizeof(float);
-    uint64_t affordable = half > states ? (half - states) / page_bytes : 0;
+    uint64_t affordable = limit > states ? (limit - states) / page_bytes : 0;
     if (s->backend->ops->check_memory && affordable < n_sequences)
         affordable = n_sequences; /* check_memory reports it in detail */
     if (!asked && affordable < shape->n_pages) {
         if (affordable < n_sequences)
             return ak_fail(error, AKUNU_ERROR_MEMORY,
-                           "the KV cache wants at least %.1f MiB, and half of the available memory "
-                           "is %.1f MiB",
+                           "the KV cache wants at least %.1f MiB, and %s is %.1f MiB",
                            ((double)n_sequences * (double)page_bytes + (double)states) / mebibyte,
-                           (double)half / mebibyte);
+                           bytes_max ? "its limit" : "half of the available memory",
+                           (double)limit / mebibyte);
         /* the largest context for which ak_session_kv_count_pages needs no more */
         *out = (uint32_t)(affordable * AK_KV_PAGE_TOKENS -
                           (uint64_t)(n_sequences - 1) * (AK_KV_PAGE_TOKENS - 1));
         shape->n_pages = (uint32_t)affordable;
     }
-    report_context(s, asked > 0, *out, shape);
+    report_context(s, asked > 0, bytes_max > 0, *out, shape);
     return AKUNU_OK;
 }
 
@@ -217,7 +219,8 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
 
     struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, params->k_type, params->v_type);
     shape.n_states = n_sequences;
-    AK_TRY(choose_context(s, params->context, n_sequences, &shape, &context, error));
+    AK_TRY(choose_context(s, params->context, params->kv_bytes_max, n_sequences, &shape, &context,
+                          error));
     s->cost_model.token_price = ak_backend_profile_token_price(&s->model->profile);
     s->pass_target =
         params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);

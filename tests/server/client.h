@@ -1,5 +1,5 @@
 /* A server as a child process, and an HTTP client that sends what it is told, byte by byte. Used by
- * test_server.c. */
+ * test_server.c and test_models.c. */
 #ifndef TESTS_SERVER_CLIENT_H
 #define TESTS_SERVER_CLIENT_H
 
@@ -45,14 +45,21 @@ static int read_port(int fd)
     }
 }
 
+static const char *test_model(void)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/model.gguf", getenv("AK_TEST_DATA"));
+    return path;
+}
+
 /* Starts akunu-server with the tests' model and these flags, which end with NULL. */
 static struct child start_server(const char *const *flags)
 {
-    static char program[4096], model[4096];
-    const char *arguments[32] = { program, "-m", model, "--port", "0", "-t", "2", "-c", "2048" };
+    static char program[4096];
+    const char *arguments[32] = { program, "-m", test_model(), "--port", "0",
+                                  "-t",    "2",  "-c",         "2048" };
     int ends[2], n = 9;
     snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
-    snprintf(model, sizeof model, "%s/model.gguf", getenv("AK_TEST_DATA"));
     for (int i = 0; flags && flags[i]; i++)
         arguments[n++] = flags[i];
     ck_assert_int_eq(pipe(ends), 0);
@@ -150,13 +157,6 @@ static struct answer read_answer(int fd)
     if (a.code && strcasestr(a.text, "Transfer-Encoding: chunked"))
         join_chunks(&a);
     return a;
-}
-
-static struct answer send_raw(const struct child *child, const char *text)
-{
-    int fd = open_connection(child);
-    send_text(fd, text, strlen(text));
-    return read_answer(fd);
 }
 
 /* `headers`: lines that end with \r\n, or "". */

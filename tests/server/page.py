@@ -107,6 +107,8 @@ def drive(page, url, shots):
     page.wait("document.activeElement?.id == 'text'")
     page.wait("document.title != 'akunu'")
 
+    assert page.js("[...document.getElementById('model').options].map(o => o.textContent)") == ["model.gguf", "other"]
+    page.js("document.getElementById('model').value = 'other'; document.getElementById('model').onchange()")
     settings(page, temperature=0, max_tokens=20)
     page.do("Input.insertText", text="Hi **you**")
     page.press("Enter", 13)
@@ -148,7 +150,7 @@ def drive(page, url, shots):
     page.js("document.getElementById('menu').click()")
     assert page.js("getComputedStyle(document.getElementById('list')).display") == "block"
     unnamed = [node for node in page.do("Accessibility.getFullAXTree")["nodes"]
-               if not node.get("ignored") and node.get("role", {}).get("value") in ("button", "textbox", "spinbutton") and not node.get("name", {}).get("value")]
+               if not node.get("ignored") and node.get("role", {}).get("value") in ("button", "combobox", "textbox", "spinbutton") and not node.get("name", {}).get("value")]
     assert not unnamed, unnamed
     assert not page.errors, page.errors
 
@@ -160,7 +162,10 @@ def main():
         print("SKIPPED: the chat page, no chromium")
         return 77
     folder = tempfile.mkdtemp()
-    server = subprocess.Popen([server_path, "-m", model, "--port", "0", "-c", "4096"], stderr=subprocess.PIPE, text=True)
+    presets = os.path.join(folder, "presets.yaml")
+    with open(presets, "w") as f:
+        json.dump({"models": {"other": {"model": model}}}, f)  # YAML, too
+    server = subprocess.Popen([server_path, "-m", model, "--config", presets, "--port", "0", "-c", "4096"], stderr=subprocess.PIPE, text=True)
     browser = None
     try:
         url = re.search(r"http://\S+", server.stderr.readline() or server.stderr.readline()).group() + "/"

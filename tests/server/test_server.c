@@ -562,6 +562,13 @@ START_TEST(refusals)
 }
 END_TEST
 
+static struct answer send_raw(const struct child *child, const char *text)
+{
+    int fd = open_connection(child);
+    send_text(fd, text, strlen(text));
+    return read_answer(fd);
+}
+
 START_TEST(raw_requests)
 {
 #define LINE "GET /health HTTP/1.1\r\n"

@@ -594,22 +594,30 @@ static const struct {
     bool checks;
     ak_status checked, expected;
     uint32_t context, n_pages;
-    const char *said; /* in the error, or in the last line of the log */
+    const char *said;   /* in the error, or in the last line of the log */
+    uint64_t bytes_max; /* of the KV cache, whatever the device has; 0: not given */
 } memories[] = {
     { 10240, 0, 4096, 3, 0, false, 0, AKUNU_OK, 10 * 64 - 2 * 63, 10,
-      "514 of the 4096 tokens that the model was made for" },
-    { 10240, 0, 500, 3, 0, false, 0, AKUNU_OK, 500, 10, "500 tokens, as the model was made for" },
-    { 10240, 600, 4096, 3, 0, false, 0, AKUNU_OK, 600, 12, "600 tokens, as asked for" },
-    { 10240, 0, 4096, 4, 128, false, 0, AKUNU_OK, 6 * 64 - 3 * 63, 6, "195 of the 4096" },
-    { 10239, 0, 4096, 1, 0, false, 0, AKUNU_OK, 9 * 64, 9, "576 of the 4096 tokens" },
-    { 3 * 1024, 0, 4096, 3, 0, false, 0, AKUNU_OK, 3 * 64 - 2 * 63, 3, "66 of the 4096" },
-    { 3 * 1024 - 2, 0, 4096, 3, 0, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "the KV cache wants at" },
-    { 4096, 0, 4096, 4, 128, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "the KV cache wants at" },
-    { 2048, 0, 4096, 4, 128, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "half of the available memory" },
+      "514 of the 4096 tokens that the model was made for", 0 },
+    { 10240, 0, 500, 3, 0, false, 0, AKUNU_OK, 500, 10, "500 tokens, as the model was made for",
+      0 },
+    { 10240, 600, 4096, 3, 0, false, 0, AKUNU_OK, 600, 12, "600 tokens, as asked for", 0 },
+    { 10240, 0, 4096, 4, 128, false, 0, AKUNU_OK, 6 * 64 - 3 * 63, 6, "195 of the 4096", 0 },
+    { 10239, 0, 4096, 1, 0, false, 0, AKUNU_OK, 9 * 64, 9, "576 of the 4096 tokens", 0 },
+    { 3 * 1024, 0, 4096, 3, 0, false, 0, AKUNU_OK, 3 * 64 - 2 * 63, 3, "66 of the 4096", 0 },
+    { 3 * 1024 - 2, 0, 4096, 3, 0, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "the KV cache wants at", 0 },
+    { 4096, 0, 4096, 4, 128, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "the KV cache wants at", 0 },
+    { 2048, 0, 4096, 4, 128, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "half of the available memory",
+      0 },
     /* the device says itself how much is missing */
-    { 1024, 0, 4096, 3, 0, true, AKUNU_ERROR_MEMORY, AKUNU_ERROR_MEMORY, 0, 0, "no device memory" },
-    { 1024, 0, 4096, 3, 0, true, AKUNU_OK, AKUNU_OK, 3 * 64 - 2 * 63, 3, "66 of the 4096" },
-    { 5 * 1024, 0, 4096, 3, 0, true, AKUNU_OK, AKUNU_OK, 5 * 64 - 2 * 63, 5, "194 of the 4096" },
+    { 1024, 0, 4096, 3, 0, true, AKUNU_ERROR_MEMORY, AKUNU_ERROR_MEMORY, 0, 0, "no device memory",
+      0 },
+    { 1024, 0, 4096, 3, 0, true, AKUNU_OK, AKUNU_OK, 3 * 64 - 2 * 63, 3, "66 of the 4096", 0 },
+    { 5 * 1024, 0, 4096, 3, 0, true, AKUNU_OK, AKUNU_OK, 5 * 64 - 2 * 63, 5, "194 of the 4096", 0 },
+    { 10240, 0, 4096, 3, 0, false, 0, AKUNU_OK, 4 * 64 - 2 * 63, 4, "takes what it may", 2048 },
+    { 1024, 0, 4096, 3, 0, false, 0, AKUNU_OK, 4 * 64 - 2 * 63, 4, "takes what it may", 2559 },
+    { 10240, 0, 4096, 3, 0, false, 0, AKUNU_ERROR_MEMORY, 0, 0, "and its limit is", 1535 },
+    { 10240, 600, 4096, 3, 0, false, 0, AKUNU_OK, 600, 12, "600 tokens, as asked for", 512 },
 };
 
 START_TEST(context_is_bounded_by_a_device)
@@ -622,6 +630,7 @@ START_TEST(context_is_bounded_by_a_device)
     device_bytes = memories[_i].bytes;
     device_status = memories[_i].checked;
     f->params.context = memories[_i].asked;
+    f->params.kv_bytes_max = memories[_i].bytes_max;
     f->params.max_sequences = memories[_i].n_seq;
     f->model.spec.config.context = memories[_i].own;
     if (memories[_i].state_elems) {
