@@ -53,6 +53,9 @@ check_PROGRAMS += tests/sample/test_sampling
 check_PROGRAMS += tests/schedule/test_schedule
 check_PROGRAMS += tests/server/test_models
 check_PROGRAMS += tests/server/test_server
+if HAVE_MICROHTTPD
+check_PROGRAMS += tests/server/test_tls
+endif
 check_PROGRAMS += tests/session/test_calibration
 check_PROGRAMS += tests/session/test_constraint
 check_PROGRAMS += tests/session/test_embed
@@ -91,6 +94,10 @@ tests/api/older.stamp: $(akunuinclude_HEADERS) tests/api/older_header.awk
 tests_cli_test_history_SOURCES = tests/cli/test_history.c src/cli/history.c
 tests_cli_test_wrap_SOURCES = tests/cli/test_wrap.c src/cli/wrap.c src/cli/output.c src/cli/message.c
 tests_cli_test_message_SOURCES = tests/cli/test_message.c src/cli/message.c
+
+# A client that knows TLS.
+tests_server_test_tls_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(MICROHTTPD_CFLAGS)
+tests_server_test_tls_LDADD = $(LDADD) $(MICROHTTPD_LIBS)
 
 # By name, for tests/golden/json_schema_suite.py.
 EXTRA_PROGRAMS += tests/grammar/grammar_batch

@@ -8,6 +8,7 @@
  * - Repeated lengths, and a length beside chunks, pass its strict mode: they are refused.
  * - It must not be stopped while connections are suspended: all are resumed first. */
 #include "server/http.h"
+#include "server/tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -777,9 +778,7 @@ static bool start_daemon(struct http_server *s)
 {
     bool tls = s->params.tls_key != NULL;
     const struct MHD_OptionItem tls_options[] = {
-        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)s->params.tls_key },
-        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)s->params.tls_certificate },
-        { MHD_OPTION_END, 0, NULL }
+        { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback() }, { MHD_OPTION_END, 0, NULL }
     };
     const struct MHD_OptionItem no_options[] = { { MHD_OPTION_END, 0, NULL } };
     fcntl(s->listener, F_SETFL, fcntl(s->listener, F_GETFL) | O_NONBLOCK);
@@ -803,6 +802,14 @@ static int open_listener(struct http_server *s)
                                           listen_tcp(s, s->params.host, s->params.port);
 }
 
+bool http_set_certificate(const char *key, const char *certificate, const char **why)
+{
+    struct tls_certificate *read = tls_read(key, certificate, why);
+    if (read)
+        tls_use(read);
+    return read != NULL;
+}
+
 struct http_server *http_new(const struct http_params *params, const struct http_handlers *handlers,
                              const char **why)
 {
@@ -823,8 +830,11 @@ struct http_server *http_new(const struct http_params *params, const struct http
         return NULL;
     }
     s->is_listening = true;
-    snprintf(failure, sizeof failure, "the HTTP server cannot be started%s",
-             params->tls_key ? ": is the key the one of the certificate?" : "");
+    if (params->tls_key && !http_set_certificate(params->tls_key, params->tls_certificate, why)) {
+        http_free(s);
+        return NULL;
+    }
+    snprintf(failure, sizeof failure, "the HTTP server cannot be started");
     const union MHD_DaemonInfo *info =
         start_daemon(s) ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info || !watch(s, info->epoll_fd, &about_daemon) || !watch(s, s->wake, &about_wake) ||
@@ -851,6 +861,7 @@ void http_free(struct http_server *s)
     } else if (s->listener >= 0) {
         close(s->listener);
     }
+    tls_close();
     if (s->unix_path[0])
         unlink(s->unix_path);
     if (s->epoll >= 0)

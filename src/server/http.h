@@ -35,7 +35,7 @@ struct http_params {
     const char *host; /* a name or an address; a path that ends in ".sock": a Unix socket */
     unsigned port;    /* 0: a free one */
     int listener;     /* a socket that listens already; -1: host and port */
-    const char *tls_key, *tls_certificate; /* PEM texts; NULL: plain HTTP */
+    const char *tls_key, *tls_certificate; /* PEM texts, for http_new; NULL: plain HTTP */
     size_t max_body;                       /* bytes */
     size_t max_buffered; /* bytes of bodies and unread answers together; 0: no limit */
     double timeout;      /* seconds in which a client has to read something; 0: any time */
@@ -45,6 +45,9 @@ struct http_params {
  * *why has a message, valid until the next call. */
 struct http_server *http_new(const struct http_params *params, const struct http_handlers *handlers,
                              const char **why);
+/* Replaces the certificate and its key, PEM texts, for connections that begin later. False: *why
+ * says what is wrong, and nothing changes. */
+bool http_set_certificate(const char *key, const char *certificate, const char **why);
 /* Closes all connections; open exchanges end. NULL allowed. */
 void http_free(struct http_server *server);
 

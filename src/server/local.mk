@@ -30,7 +30,9 @@ akunu_server_SOURCES += \
 	src/server/route.c \
 	src/server/server.h \
 	src/server/sse.c \
-	src/server/systemd.c
+	src/server/systemd.c \
+	src/server/tls.c \
+	src/server/tls.h
 
 # The chat page as a C string, a line each.
 BUILT_SOURCES = src/server/page/index.inc

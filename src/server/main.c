@@ -102,6 +102,40 @@ static void on_tick(void *user)
     stop_if_done(user);
 }
 
+/* Reads the key and the certificate, of which both or none are given. */
+static int read_tls(const struct cli_options *o, struct cli_text *key, struct cli_text *certificate)
+{
+    if (!o->ssl_key_file && !o->ssl_cert_file)
+        return CLI_EXIT_OK;
+    if (!o->ssl_key_file || !o->ssl_cert_file)
+        return cli_fail_usage("--ssl-key-file and --ssl-cert-file: one needs the other");
+    int code = cli_read_file("--ssl-key-file", o->ssl_key_file, key);
+    return code == CLI_EXIT_OK ? cli_read_file("--ssl-cert-file", o->ssl_cert_file, certificate) :
+                                 code;
+}
+
+static void free_tls(struct cli_text *key, struct cli_text *certificate)
+{
+    if (key->bytes) /* a secret */
+        explicit_bzero(key->bytes, key->n);
+    free(key->bytes);
+    free(certificate->bytes);
+}
+
+static void reload_tls(const struct server *s)
+{
+    struct cli_text key = { 0 }, certificate = { 0 };
+    const char *why = "it cannot be read";
+    int code = read_tls(s->options, &key, &certificate);
+    bool good = code == CLI_EXIT_OK && key.bytes &&
+                http_set_certificate(key.bytes, certificate.bytes, &why);
+    if (good)
+        cli_report("the certificate was read again");
+    else if (code != CLI_EXIT_OK || key.bytes)
+        cli_warn("%s; the certificate stays as it was", why);
+    free_tls(&key, &certificate);
+}
+
 static void reload(struct server *s)
 {
     struct server_keys keys;
@@ -113,6 +147,7 @@ static void reload(struct server *s)
     } else {
         cli_warn("%s; the keys stay as they were", why);
     }
+    reload_tls(s);
 }
 
 /* The first SIGTERM lets running requests end, the second ends them. */
@@ -152,7 +187,8 @@ static size_t max_body(const struct server *s)
 }
 
 /* ---- Serving ------------------------------------------------------------ */
-static int listen_and_run(struct server *s)
+static int listen_and_run(struct server *s, const struct cli_text *key,
+                          const struct cli_text *certificate)
 {
     const struct cli_options *o = s->options;
     const struct http_handlers handlers = { on_check, on_request, on_end,    on_drained,
@@ -160,8 +196,8 @@ static int listen_and_run(struct server *s)
     const struct http_params params = { .host = o->host ? o->host : "127.0.0.1",
                                         .port = (unsigned)o->port,
                                         .listener = server_given_listener(),
-                                        .tls_key = s->tls_key.bytes,
-                                        .tls_certificate = s->tls_certificate.bytes,
+                                        .tls_key = key->bytes,
+                                        .tls_certificate = certificate->bytes,
                                         .max_body = max_body(s),
                                         .max_buffered = server_memory_of_buffers(s),
                                         .timeout = (double)o->timeout };
@@ -195,31 +231,14 @@ static void close_server(struct server *s)
     http_free(s->http);
     server_close_models(s);
     server_free_keys(&s->keys);
-    if (s->tls_key.bytes) /* a secret */
-        explicit_bzero(s->tls_key.bytes, s->tls_key.n);
-    free(s->tls_key.bytes);
-    free(s->tls_certificate.bytes);
     free(s->n_requests);
     pthread_mutex_destroy(&s->lock);
-}
-
-/* Reads the key and the certificate, of which both or none are given. */
-static int read_tls(struct server *s)
-{
-    const struct cli_options *o = s->options;
-    if (!o->ssl_key_file && !o->ssl_cert_file)
-        return CLI_EXIT_OK;
-    if (!o->ssl_key_file || !o->ssl_cert_file)
-        return cli_fail_usage("--ssl-key-file and --ssl-cert-file: one needs the other");
-    int code = cli_read_file("--ssl-key-file", o->ssl_key_file, &s->tls_key);
-    return code == CLI_EXIT_OK ?
-               cli_read_file("--ssl-cert-file", o->ssl_cert_file, &s->tls_certificate) :
-               code;
 }
 
 static int serve(const struct cli_options *o, int argc, char **argv)
 {
     struct server s = { .options = o, .created = (int64_t)time(NULL) };
+    struct cli_text key = { 0 }, certificate = { 0 };
     char why[CLI_SHOWN_BYTES * 4];
     pthread_mutex_init(&s.lock, NULL);
     s.last_event = &s.first_event;
@@ -230,10 +249,11 @@ static int serve(const struct cli_options *o, int argc, char **argv)
     if (code == CLI_EXIT_OK && !server_read_keys(o, &s.keys, why))
         code = cli_fail_usage("%s", why);
     if (code == CLI_EXIT_OK)
-        code = read_tls(&s);
+        code = read_tls(o, &key, &certificate);
     if (code == CLI_EXIT_OK)
-        code = listen_and_run(&s);
+        code = listen_and_run(&s, &key, &certificate);
     close_server(&s);
+    free_tls(&key, &certificate);
     return code;
 }
 

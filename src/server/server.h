@@ -48,9 +48,8 @@ struct server {
     const struct cli_options *options;
     struct http_server *http;
     struct server_keys keys;
-    struct cli_text tls_key, tls_certificate; /* PEM; bytes NULL: none */
-    enum server_state state;                  /* of the model that is loaded at the start */
-    int exit_code;                            /* of its load, if it failed */
+    enum server_state state; /* of the model that is loaded at the start */
+    int exit_code;           /* of its load, if it failed */
     bool drains, has_reported;
     int64_t created; /* when the program started, in seconds since 1970 */
 

@@ -1,5 +1,5 @@
 /* A server as a child process, and an HTTP client that sends what it is told, byte by byte. Used by
- * test_server.c and test_models.c. */
+ * tests of this folder. */
 #ifndef TESTS_SERVER_CLIENT_H
 #define TESTS_SERVER_CLIENT_H
 
@@ -23,14 +23,14 @@ struct child {
     int port, errors; /* errors: its standard error */
 };
 
-static void nap(double seconds)
+static inline void nap(double seconds)
 {
     struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
     nanosleep(&t, NULL);
 }
 
 /* Reads standard error up to the line that has the address. */
-static int read_port(int fd)
+static inline int read_port(int fd)
 {
     static char text[8192];
     size_t n = 0;
@@ -39,13 +39,13 @@ static int read_port(int fd)
         ck_assert_msg(got > 0, "the server ended: %.*s", (int)n, text);
         n += (size_t)got;
         text[n] = '\0';
-        const char *address = strstr(text, "http://127.0.0.1:");
+        const char *address = strstr(text, "://127.0.0.1:");
         if (address && strchr(address, '\n'))
-            return atoi(address + strlen("http://127.0.0.1:"));
+            return atoi(address + strlen("://127.0.0.1:"));
     }
 }
 
-static const char *test_model(void)
+static inline const char *test_model(void)
 {
     static char path[4096];
     snprintf(path, sizeof path, "%s/model.gguf", getenv("AK_TEST_DATA"));
@@ -53,7 +53,7 @@ static const char *test_model(void)
 }
 
 /* Starts akunu-server with the tests' model and these flags, which end with NULL. */
-static struct child start_server(const char *const *flags)
+static inline struct child start_server(const char *const *flags)
 {
     static char program[4096];
     const char *arguments[32] = { program, "-m", test_model(), "--port", "0",
@@ -78,7 +78,7 @@ static struct child start_server(const char *const *flags)
 }
 
 /* Ends the server; returns its exit code. */
-static int stop_server(struct child *child, int signal)
+static inline int stop_server(struct child *child, int signal)
 {
     int status;
     kill(child->pid, signal);
@@ -97,7 +97,7 @@ struct answer {
     size_t n;
 };
 
-static int open_connection(const struct child *child)
+static inline int open_connection(const struct child *child)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_port = htons((uint16_t)child->port) };
@@ -109,7 +109,7 @@ static int open_connection(const struct child *child)
     return fd;
 }
 
-static void send_text(int fd, const char *text, size_t n)
+static inline void send_text(int fd, const char *text, size_t n)
 {
     while (n > 0) {
         ssize_t sent = send(fd, text, n, MSG_NOSIGNAL);
@@ -121,7 +121,7 @@ static void send_text(int fd, const char *text, size_t n)
 }
 
 /* Joins the chunks of a body in place. */
-static void join_chunks(struct answer *a)
+static inline void join_chunks(struct answer *a)
 {
     char *to = (char *)(uintptr_t)a->body;
     const char *from = a->body;
@@ -140,7 +140,7 @@ static void join_chunks(struct answer *a)
 }
 
 /* Reads until the server closes the connection. */
-static struct answer read_answer(int fd)
+static inline struct answer read_answer(int fd)
 {
     struct answer a = { .text = calloc(1, ANSWER_BYTES) };
     size_t n = 0;
@@ -160,8 +160,8 @@ static struct answer read_answer(int fd)
 }
 
 /* `headers`: lines that end with \r\n, or "". */
-static struct answer ask_with(const struct child *child, const char *method, const char *path,
-                              const char *headers, const char *body)
+static inline struct answer ask_with(const struct child *child, const char *method,
+                                     const char *path, const char *headers, const char *body)
 {
     size_t capacity = strlen(body) + strlen(headers) + strlen(path) + 256;
     char *text = malloc(capacity);
@@ -176,13 +176,13 @@ static struct answer ask_with(const struct child *child, const char *method, con
     return read_answer(fd);
 }
 
-static struct answer ask(const struct child *child, const char *path, const char *body)
+static inline struct answer ask(const struct child *child, const char *path, const char *body)
 {
     return ask_with(child, *body ? "POST" : "GET", path, "", body);
 }
 
 /* The JSON of an answer that must have this code. */
-static json_t *json_of(struct answer *a, int code)
+static inline json_t *json_of(struct answer *a, int code)
 {
     json_error_t error;
     ck_assert_msg(a->code == code, "code %d, expected %d: %s", a->code, code, a->text);
@@ -193,7 +193,7 @@ static json_t *json_of(struct answer *a, int code)
 }
 
 /* A string inside of a value: "choices.0.message.content". NULL: it is not there. */
-static const json_t *at(const json_t *value, const char *path)
+static inline const json_t *at(const json_t *value, const char *path)
 {
     while (value && *path) {
         char name[64];
@@ -206,7 +206,7 @@ static const json_t *at(const json_t *value, const char *path)
     return value;
 }
 
-static const char *text_at(const json_t *value, const char *path)
+static inline const char *text_at(const json_t *value, const char *path)
 {
     const char *text = json_string_value(at(value, path));
     ck_assert_msg(text != NULL, "%s is no text", path);
