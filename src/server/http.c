@@ -495,6 +495,14 @@ static void add_body(struct http_exchange *x, const char *bytes, size_t n)
 }
 
 /* ---- Callbacks of libmicrohttpd ----------------------------------------- */
+/* Decodes %XX in a path or a value. With a NUL among them the text stays as it is: it would end
+ * there, and could name another route. */
+static size_t unescape(void *cls, struct MHD_Connection *mhd, char *text)
+{
+    (void)cls, (void)mhd;
+    return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *n_data, void **own)
@@ -774,7 +782,8 @@ static bool start_daemon(struct http_server *s)
         on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(3 * HTTP_HEADER_BYTES_MAX),
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_STRICT_FOR_CLIENT,
-        1, MHD_OPTION_ARRAY, tls ? tls_options : no_options, MHD_OPTION_END);
+        1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_ARRAY,
+        tls ? tls_options : no_options, MHD_OPTION_END);
     return s->daemon != NULL;
 }
 

@@ -576,6 +576,8 @@ START_TEST(raw_requests)
         { LINE "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" END, 200 },
         { LINE END, 400 },
         { "GET /health HTTP/1.0\r\n\r\n", 200 },
+        { "GET /health%00x HTTP/1.1\r\nHost: localhost\r\n" END, 404 },
+        { "GET /%68ealth HTTP/1.1\r\nHost: localhost\r\n" END, 200 },
         { "POST " TEXT " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n" END
           "{}",
           400 },
