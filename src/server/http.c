@@ -6,6 +6,7 @@
  * - Its time-out counts idle time, so a byte a second would hold a connection for ever: headers and
  *   bodies have deadlines.
  * - Repeated lengths, and a length beside chunks, pass its strict mode: they are refused.
+ * - Of a client that leaves in the middle of a body it waits for the rest: we look.
  * - It must not be stopped while connections are suspended: all are resumed first. */
 #include "server/http.h"
 
@@ -293,6 +294,8 @@ bool http_write(struct http_exchange *x, const void *bytes, size_t n)
 {
     if (x->client_gone || x->state != STREAMING || x->is_finished)
         return false;
+    if (n == 0)
+        return true;
     if (x->out_at > 0) {
         memmove(x->out, x->out + x->out_at, x->out_n - x->out_at);
         x->out_n -= x->out_at;
@@ -622,11 +625,20 @@ static void check_headers(struct http_connection *c, double at)
         cut_off(c);
 }
 
+/* Whether the client has closed its sending half, and all that it sent was read. */
+static bool has_left(const struct http_connection *c)
+{
+    char byte;
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static void check_exchange(struct http_exchange *x, double at)
 {
     double timeout = x->server->params.timeout;
-    if (x->state == RECEIVING && x->code == 0 &&
-        at - x->started > BODY_SECONDS + (double)x->n_body / BODY_RATE)
+    if (x->state == RECEIVING && x->code == 0 && has_left(x->connection))
+        shutdown(x->connection->fd, SHUT_RDWR);
+    else if (x->state == RECEIVING && x->code == 0 &&
+             at - x->started > BODY_SECONDS + (double)x->n_body / BODY_RATE)
         cut_off(x->connection);
     else if (x->state == STREAMING && timeout > 0.0 && x->out_n > x->out_at &&
              at - x->last_read > timeout)

@@ -700,6 +700,17 @@ START_TEST(raw_requests)
     ck_assert_int_eq(a.code, 200);
     ck_assert(strstr(a.body, "HTTP/1.1 200") != NULL);
     free(a.text);
+    /* a client that leaves in the middle of a body holds its connection no longer */
+    static const char half[] =
+        "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{";
+    time_t began = time(NULL);
+    int fd = open_connection(&server);
+    send_text(fd, half, strlen(half));
+    shutdown(fd, SHUT_WR);
+    a = read_answer(fd);
+    ck_assert_int_eq(a.code, 0);
+    ck_assert_int_lt(time(NULL) - began, 10);
+    free(a.text);
 }
 END_TEST
 
