@@ -292,6 +292,13 @@ static void take_end(struct server_part *part, const struct server_event *event)
     }
 }
 
+/* Hands a token of the prompt to all completions of its request. */
+static void take_prompt(struct server_job *job, const struct server_event *event)
+{
+    for (size_t i = 0; i < job->n_parts / job->n_sources; i++)
+        job->style->prompt(&job->parts[event->source->first + i], event);
+}
+
 static void take_event(const struct server_event *event)
 {
     struct server_job *job = event->source->job;
@@ -300,7 +307,7 @@ static void take_event(const struct server_event *event)
     if (event->kind == AKUNU_REQUEST_END)
         take_end(part, event);
     else if (event->kind == AKUNU_REQUEST_PROMPT && works && job->style->prompt)
-        job->style->prompt(part, event);
+        take_prompt(job, event);
     else if (event->kind == AKUNU_REQUEST_TOKEN && works) {
         observe(part, event);
         job->style->token(part, event);

@@ -155,6 +155,8 @@ START_TEST(prompts_and_completions)
         ck_assert(strncmp(text_at(value, path), begin, strlen(begin)) == 0);
         snprintf(path, sizeof path, "choices.%d.index", i);
         ck_assert_int_eq(json_integer_value(at(value, path)), i);
+        snprintf(path, sizeof path, "choices.%d.logprobs.tokens", i);
+        ck_assert_uint_gt(json_array_size(at(value, path)), 6); /* the prompt's too */
     }
     ck_assert_int_eq(json_integer_value(at(value, "usage.completion_tokens")), 24);
     ck_assert(json_is_null(at(value, "choices.0.logprobs.token_logprobs.0")));
