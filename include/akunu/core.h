@@ -461,6 +461,7 @@ struct akunu_result {
     uint64_t n_drafted, n_accepted; /* drafted tokens, and those accepted */
     /* akunu_session_complete: tokens of the prompt that were in the sequence, and not run again */
     uint64_t n_kept;
+    size_t stop_index; /* AKUNU_STOP_TEXT: which of generation->stops was found */
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is allocated per token. A token

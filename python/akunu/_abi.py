@@ -266,6 +266,7 @@ class akunu_result(Structure):
     n_drafted: int
     n_accepted: int
     n_kept: int
+    stop_index: int
 
 
 class akunu_logit_bias(Structure):
@@ -767,6 +768,7 @@ akunu_result._fields_ = [
     ("n_drafted", c_uint64),
     ("n_accepted", c_uint64),
     ("n_kept", c_uint64),
+    ("stop_index", c_size_t),
 ]
 
 akunu_logit_bias._fields_ = [

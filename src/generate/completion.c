@@ -165,8 +165,10 @@ static ak_status report_token(struct ak_gen_completion *c, struct ak_error *erro
         c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->host_user);
     if (c->on_piece && !c->on_piece(c->token, text, n_bytes, c->user))
         end_text(c, AKUNU_STOP_CALLBACK);
-    else if (stopped)
+    else if (stopped) {
         end_text(c, AKUNU_STOP_TEXT);
+        c->result->stop_index = c->stops.found;
+    }
     return AKUNU_OK;
 }
 

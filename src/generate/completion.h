@@ -22,6 +22,7 @@ struct ak_gen_stops {
     size_t n;
     struct ak_buffer holdback; /* reported text, then withheld text */
     size_t n_reported;
+    size_t found; /* number of the one that ended the text */
 };
 
 /* The texts stay the caller's. AKUNU_ERROR_ARGUMENT: too many, an empty one, or one over

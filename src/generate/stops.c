@@ -25,15 +25,18 @@ void ak_gen_stops_clear(struct ak_gen_stops *s)
     ak_buffer_free(&s->holdback);
 }
 
-/* Number of bytes before the longest stop sequence that ends at byte n; n: none does. */
-static size_t find_stop(const struct ak_gen_stops *s, const char *bytes, size_t n)
+/* Number of bytes before the longest stop sequence that ends at byte n, which s->found tells; n:
+ * none does. */
+static size_t find_stop(struct ak_gen_stops *s, const char *bytes, size_t n)
 {
     size_t before = n;
     for (size_t i = 0; i < s->n; i++) {
         size_t length = strlen(s->texts[i]);
         if (length <= n && n - length < before &&
-            memcmp(bytes + n - length, s->texts[i], length) == 0)
+            memcmp(bytes + n - length, s->texts[i], length) == 0) {
             before = n - length;
+            s->found = i;
+        }
     }
     return before;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/output.h"
+
 void server_answer(struct http_exchange *x, unsigned code, json_t *value)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
@@ -46,14 +48,15 @@ json_t *server_error(const struct http_exchange *x, unsigned code, const char *p
                      const char *code_name, const char *message)
 {
     const char *type = type_of(code);
+    json_t *text = cli_json_text(message, strlen(message)); /* it may quote what a client sent */
     if (server_is_ollama(x))
-        return json_pack("{s:s}", "error", message);
+        return json_pack("{s:o}", "error", text);
     if (!server_is_anthropic(x))
-        return json_pack("{s:{s:s, s:s, s:s?, s:s?}}", "error", "message", message, "type", type,
+        return json_pack("{s:{s:o, s:s, s:s?, s:s?}}", "error", "message", text, "type", type,
                          "param", param, "code", code_name);
     type = code == 503 ? "overloaded_error" : code == 500 ? "api_error" : type;
-    return json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "type", type, "message",
-                     message);
+    return json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", type, "message",
+                     text);
 }
 
 void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,
@@ -94,15 +97,15 @@ void server_fail_library(struct http_exchange *x, const char *param)
 /* {"time": …, "client": …, …} */
 static void log_json(struct http_exchange *x, bool client_gone)
 {
-    char at[32], shown[CLI_SHOWN_BYTES];
+    char at[32], shown[CLI_SHOWN_BYTES], method[CLI_SHOWN_BYTES];
     struct tm utc;
     time_t now = time(NULL);
     gmtime_r(&now, &utc);
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    json_t *line =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:f, s:b}", "time", at, "client", http_client(x),
-                  "method", http_method(x), "route", cli_show_text(http_path(x), shown), "code",
-                  (json_int_t)http_code(x), "seconds", http_age(x), "client_left", client_gone);
+    json_t *line = json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:f, s:b}", "time", at, "client", http_client(x), "method",
+        cli_show_text(http_method(x), method), "route", cli_show_text(http_path(x), shown), "code",
+        (json_int_t)http_code(x), "seconds", http_age(x), "client_left", client_gone);
     char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(line);
     if (text)
@@ -112,13 +115,13 @@ static void log_json(struct http_exchange *x, bool client_gone)
 
 void server_log_exchange(struct server *s, struct http_exchange *x, bool client_gone)
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[CLI_SHOWN_BYTES], method[CLI_SHOWN_BYTES];
     if (!s->options->verbose && strcmp(http_path(x), "/health") == 0)
         return;
     if (s->options->log_format == 1)
         log_json(x, client_gone);
     else
-        cli_report("%s %s %s %u %.3f s%s", http_client(x), http_method(x),
+        cli_report("%s %s %s %u %.3f s%s", http_client(x), cli_show_text(http_method(x), method),
                    cli_show_text(http_path(x), shown), http_code(x), http_age(x),
                    client_gone ? ", the client left" : "");
 }

@@ -208,9 +208,10 @@ static json_t *usage_of(const struct server_job *job)
 /* {"id", "type": "message", …}; stop NULL: it goes on. */
 static json_t *message_of(const struct server_job *job, json_t *content, const char *stop)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:n, s:o}", "id", job->id, "type", "message",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o}", "id", job->id, "type", "message",
                      "role", "assistant", "model", job->model->id, "content", content,
-                     "stop_reason", stop, "stop_sequence", "usage", usage_of(job));
+                     "stop_reason", stop, "stop_sequence", server_stop_text(job, &job->result),
+                     "usage", usage_of(job));
 }
 
 /* The blocks of a whole message. */
@@ -340,9 +341,9 @@ static void on_done(struct server_job *job)
     }
     close_block(job);
     server_sse_write_event(job, "message_delta",
-                           json_pack("{s:s, s:{s:s, s:n}, s:o}", "type", "message_delta", "delta",
-                                     "stop_reason", part->finish, "stop_sequence", "usage",
-                                     usage_of(job)));
+                           json_pack("{s:s, s:{s:s, s:s?}, s:o}", "type", "message_delta", "delta",
+                                     "stop_reason", part->finish, "stop_sequence",
+                                     server_stop_text(job, &job->result), "usage", usage_of(job)));
     server_sse_write_event(job, "message_stop", json_pack("{s:s}", "type", "message_stop"));
     http_finish(job->x);
 }

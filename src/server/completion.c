@@ -1,4 +1,5 @@
-/* POST /completion and /infill: llama-server's own API for texts and gaps. */
+/* POST /completion and /infill: llama-server's own API for texts and gaps. Part p · n + i is
+ * completion i of prompt p. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,37 +7,40 @@
 #include "cli/output.h"
 #include "server/job.h"
 
-/* What the answer needs of the request. */
+/* What the answers need of the request. */
 struct completion {
     bool returns_tokens;
-    json_t *tokens, *probabilities; /* not reported yet; NULL: none */
-    struct akunu_result result;
+    json_t *settings, *fields; /* fields: those of the answer that are wanted; NULL: all */
+    struct server_prompts prompts;
+    struct completion_part {
+        json_t *tokens, *probabilities; /* not reported yet; NULL: none */
+        bool has_newline;
+        struct akunu_result result;
+    } * parts;
 };
 
-/* ---- Reading ------------------------------------------------------------ */
-/* The grammar of "grammar" or "json_schema"; *out NULL: neither is there. */
-static bool read_grammar(struct http_exchange *x, const json_t *body, struct akunu_grammar **out)
+static void release_completion(struct completion *c, size_t n_parts)
 {
-    const char *text = NULL, *name = "grammar";
-    const json_t *schema = json_object_get(body, "json_schema");
-    *out = NULL;
-    if (!server_get_string(x, body, "grammar", &text))
-        return false;
-    if (text && *text) {
-        *out = akunu_grammar_parse(text, strlen(text));
-    } else if (schema && !json_is_null(schema)) {
-        char *own = json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY);
-        name = "json_schema";
-        *out = own ? akunu_grammar_from_schema(own, strlen(own), NULL) : NULL;
-        free(own);
-    } else {
-        return true;
+    if (!c)
+        return;
+    for (size_t i = 0; c->parts && i < n_parts; i++) {
+        json_decref(c->parts[i].tokens);
+        json_decref(c->parts[i].probabilities);
     }
-    if (!*out)
-        server_fail_library(x, name);
-    return *out != NULL;
+    free(c->parts);
+    server_free_prompts(&c->prompts);
+    json_decref(c->settings);
+    json_decref(c->fields);
+    free(c);
 }
 
+static struct completion_part *own_part(const struct server_part *part)
+{
+    struct completion *c = part->job->own;
+    return &c->parts[part->index];
+}
+
+/* ---- Reading ------------------------------------------------------------ */
 static bool read_options(struct http_exchange *x, const json_t *body, struct server_params *p,
                          struct completion *c)
 {
@@ -44,7 +48,8 @@ static bool read_options(struct http_exchange *x, const json_t *body, struct ser
     bool after_sampling = false;
     if (!server_get_integer(x, body, "n_probs", 0, 100, &n_top) ||
         !server_get_bool(x, body, "post_sampling_probs", &after_sampling) ||
-        !server_get_bool(x, body, "return_tokens", &c->returns_tokens))
+        !server_get_bool(x, body, "return_tokens", &c->returns_tokens) ||
+        !server_get_integer(x, body, "n_cmpl", 1, 128, &p->n))
         return false;
     if (after_sampling) {
         server_fail(x, 400, "post_sampling_probs", NULL, "post_sampling_probs is not supported");
@@ -52,8 +57,21 @@ static bool read_options(struct http_exchange *x, const json_t *body, struct ser
     }
     p->n_top = n_top > 0 ? n_top : -1;
     p->generation.n_top_logprobs = (uint32_t)n_top;
-    p->n = 1;
     return true;
+}
+
+/* "response_fields": ["content", "generation_settings/n_predict"] */
+static bool read_fields(struct http_exchange *x, const json_t *body, struct completion *c)
+{
+    const json_t *found = json_object_get(body, "response_fields");
+    bool good = !found || json_is_null(found) || json_is_array(found);
+    for (size_t i = 0; good && i < json_array_size(found); i++)
+        good = json_is_string(json_array_get(found, i));
+    if (!good)
+        server_fail_member(x, "response_fields", found, "a list of names of the answer's members");
+    else if (json_array_size(found) > 0)
+        c->fields = json_incref((json_t *)(uintptr_t)found);
+    return good;
 }
 
 /* ---- Answers ------------------------------------------------------------ */
@@ -87,69 +105,93 @@ static void append(json_t **list, json_t *value)
     json_array_append_new(*list, value);
 }
 
-static json_t *rate(const char *ms_name, const char *rate_name, json_int_t n, double seconds)
-{
-    double each = seconds > 0.0 ? (double)n / seconds : 0.0;
-    return json_pack("{s:f, s:f}", ms_name, seconds * 1e3, rate_name, each);
-}
-
-static json_t *timings_of(const struct completion *c)
-{
-    json_int_t n_prompt = (json_int_t)c->result.n_prompt,
-               n_generated = (json_int_t)c->result.n_generated;
-    json_t *timings = json_pack("{s:I, s:I}", "prompt_n", n_prompt, "predicted_n", n_generated);
-    json_t *prompt = rate("prompt_ms", "prompt_per_second", n_prompt, c->result.prompt_seconds);
-    json_t *text =
-        rate("predicted_ms", "predicted_per_second", n_generated, c->result.generate_seconds);
-    json_object_update(timings, prompt);
-    json_object_update(timings, text);
-    json_decref(prompt);
-    json_decref(text);
-    return timings;
-}
-
 static json_t *piece_of(struct server_part *part, const char *text, size_t n, bool stop)
 {
-    struct completion *c = part->job->own;
-    json_t *value = json_pack(
-        "{s:I, s:o, s:o, s:b}", "index", (json_int_t)part->index, "content", cli_json_text(text, n),
-        "tokens", c->returns_tokens || part->job->stream ? take(&c->tokens) : json_array(), "stop",
-        stop);
+    const struct completion *c = part->job->own;
+    struct completion_part *own = own_part(part);
+    json_t *value =
+        json_pack("{s:I, s:o, s:o, s:i, s:b}", "index", (json_int_t)part->index, "content",
+                  cli_json_text(text, n), "tokens",
+                  c->returns_tokens || part->job->stream ? take(&own->tokens) : json_array(),
+                  "id_slot", 0, "stop", stop);
     if (part->job->n_top >= 0)
-        json_object_set_new(value, "completion_probabilities", take(&c->probabilities));
+        json_object_set_new(value, "completion_probabilities", take(&own->probabilities));
     return value;
+}
+
+/* The prompt with all its tokens. */
+static json_t *prompt_of(const struct server_part *part)
+{
+    const struct completion *c = part->job->own;
+    const struct akunu_tokenizer *t = part->job->model->loaded.tokenizer;
+    const struct server_prompt *p =
+        &c->prompts.list[part->index / (part->job->n_parts / c->prompts.n)];
+    int64_t n = akunu_tokenizer_decode(t, p->ids, p->n, 0, NULL, 0);
+    char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    if (text)
+        akunu_tokenizer_decode(t, p->ids, p->n, 0, text, (size_t)n);
+    json_t *value = text ? cli_json_text(text, (size_t)n) : NULL;
+    free(text);
+    return value;
+}
+
+/* The members that "response_fields" names; one with a slash is inside of another. */
+static json_t *choose_fields(const json_t *fields, json_t *whole)
+{
+    if (!fields)
+        return whole;
+    json_t *chosen = json_object();
+    for (size_t i = 0; i < json_array_size(fields); i++) {
+        char name[64];
+        const char *path = json_string_value(json_array_get(fields, i));
+        json_t *found = whole;
+        for (const char *at = path; found && *at;) {
+            size_t n = strcspn(at, "/");
+            snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name), at);
+            found = json_object_get(found, name);
+            at += n + (at[n] == '/');
+        }
+        if (found && found != whole)
+            json_object_set(chosen, path, found);
+    }
+    json_decref(whole);
+    return chosen;
 }
 
 /* The last object: with an empty text of a stream, else with all of it. */
 static json_t *end_of(struct server_part *part)
 {
     const struct completion *c = part->job->own;
-    const struct server_job *job = part->job;
+    const struct completion_part *own = own_part(part);
+    const struct akunu_result *r = &own->result;
     static const char *const stops[] = { [AKUNU_STOP_END] = "eos",
                                          [AKUNU_STOP_LENGTH] = "limit",
                                          [AKUNU_STOP_CONTEXT] = "limit",
-                                         [AKUNU_STOP_CALLBACK] = "none",
+                                         [AKUNU_STOP_CALLBACK] = "limit",
                                          [AKUNU_STOP_TEXT] = "word" };
+    const char *word = server_stop_text(part->job, r);
     json_t *value = piece_of(part, part->text.bytes, part->text.n, true);
-    json_object_set_new(value, "id_slot", json_integer(0));
-    json_object_set_new(value, "model", json_string(job->model->id));
-    json_object_set_new(value, "tokens_predicted", json_integer((json_int_t)job->n_generated));
-    json_object_set_new(value, "tokens_evaluated", json_integer((json_int_t)job->n_prompt));
-    json_object_set_new(value, "tokens_cached", json_integer((json_int_t)job->n_cached));
-    json_object_set_new(value, "truncated", json_false());
-    json_object_set_new(value, "stop_type", json_string(stops[c->result.stop]));
-    json_object_set_new(value, "stopping_word", json_string(""));
-    json_object_set_new(value, "timings", timings_of(c));
-    return value;
+    json_t *end = json_pack(
+        "{s:s, s:I, s:I, s:I, s:O, s:o, s:b, s:b, s:s, s:s, s:o}", "model", part->job->model->id,
+        "tokens_predicted", (json_int_t)r->n_generated, "tokens_evaluated",
+        (json_int_t)(r->n_prompt + r->n_kept), "tokens_cached", (json_int_t)r->n_kept,
+        "generation_settings", c->settings, "prompt", prompt_of(part), "has_new_line",
+        own->has_newline, "truncated", r->stop == AKUNU_STOP_CONTEXT, "stop_type", stops[r->stop],
+        "stopping_word", word ? word : "", "timings", server_timings(r));
+    json_object_update(value, end);
+    part->job->no_memory |= !end;
+    json_decref(end);
+    return choose_fields(c->fields, value);
 }
 
 static void on_token(struct server_part *part, const struct server_event *event)
 {
-    struct completion *c = part->job->own;
+    struct completion_part *own = own_part(part);
+    own->has_newline |= event->n_bytes > 0 && memchr(event->text, '\n', event->n_bytes);
     if (event->token >= 0) {
-        append(&c->tokens, json_integer(event->token));
+        append(&own->tokens, json_integer(event->token));
         if (part->job->n_top >= 0)
-            append(&c->probabilities, probability_of(part->job->model, event));
+            append(&own->probabilities, probability_of(part->job->model, event));
     }
     if (!part->job->stream)
         part->job->no_memory |= !server_text_add(&part->text, event->text, event->n_bytes);
@@ -159,48 +201,35 @@ static void on_token(struct server_part *part, const struct server_event *event)
 
 static void on_end(struct server_part *part, const struct server_event *event)
 {
-    struct completion *c = part->job->own;
-    c->result = event->result;
+    own_part(part)->result = event->result;
+    if (part->job->stream)
+        server_sse_write(part->job, end_of(part));
 }
 
 static void on_done(struct server_job *job)
 {
     if (server_job_failed(job))
         return;
-    json_t *end = end_of(&job->parts[0]);
-    if (!job->stream) {
-        server_answer(job->x, 200, end);
+    if (job->stream) {
+        http_finish(job->x);
         return;
     }
-    server_sse_write(job, end);
-    http_finish(job->x);
+    json_t *answer = job->n_parts > 1 ? json_array() : end_of(&job->parts[0]);
+    for (size_t i = 0; job->n_parts > 1 && i < job->n_parts; i++)
+        json_array_append_new(answer, end_of(&job->parts[i]));
+    server_answer(job->x, 200, answer);
 }
 
 static void release(struct server_job *job)
 {
-    struct completion *c = job->own;
-    if (!c)
-        return;
-    json_decref(c->tokens);
-    json_decref(c->probabilities);
-    free(c);
+    release_completion(job->own, job->n_parts);
 }
 
 static const struct server_style style = {
     .token = on_token, .end = on_end, .done = on_done, .release = release
 };
 
-/* ---- Requests ----------------------------------------------------------- */
-/* Reads the prompt of one of the routes; false: it has answered. */
-typedef bool read_fn(struct server_model *m, struct http_exchange *x, const json_t *body,
-                     struct server_prompt *out);
-
-static bool read_prompt(struct server_model *m, struct http_exchange *x, const json_t *body,
-                        struct server_prompt *out)
-{
-    return server_read_prompt(m, x, json_object_get(body, "prompt"), out);
-}
-
+/* ---- Gaps --------------------------------------------------------------- */
 static bool read_gap(struct server_model *m, struct http_exchange *x, const json_t *body,
                      struct server_prompt *out)
 {
@@ -232,38 +261,77 @@ static bool read_gap(struct server_model *m, struct http_exchange *x, const json
     return true;
 }
 
+/* ---- Requests ----------------------------------------------------------- */
+/* Reads the prompts of one of the routes; false: it has answered. */
+typedef bool read_fn(struct server_model *m, struct http_exchange *x, const json_t *body,
+                     struct server_prompts *out);
+
+static bool read_prompts(struct server_model *m, struct http_exchange *x, const json_t *body,
+                         struct server_prompts *out)
+{
+    return server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
+                               AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, (size_t)m->options->queue,
+                               out);
+}
+
+static bool read_gaps(struct server_model *m, struct http_exchange *x, const json_t *body,
+                      struct server_prompts *out)
+{
+    *out = (struct server_prompts){ .list = calloc(1, sizeof *out->list), .n = 1 };
+    if (out->list)
+        return read_gap(m, x, body, &out->list[0]);
+    out->n = 0;
+    server_fail_memory(x);
+    return false;
+}
+
+/* Takes `c`. */
+static void submit_all(struct server_model *m, struct http_exchange *x,
+                       const struct server_params *p, struct completion *c)
+{
+    size_t n = c->prompts.n * (size_t)p->n;
+    c->settings = server_settings(p);
+    c->parts = calloc(n, sizeof *c->parts);
+    if (!c->settings || !c->parts)
+        server_fail_memory(x);
+    struct server_job *job =
+        c->settings && c->parts ? server_job_new(m, x, &style, "", p, c->prompts.n) : NULL;
+    if (!job) {
+        release_completion(c, n);
+        return;
+    }
+    job->own = c;
+    for (size_t i = 0; i < job->n_sources; i++)
+        if (!server_job_submit(job, i, p, c->prompts.list[i].ids, c->prompts.list[i].n, false))
+            return;
+}
+
 static void complete(struct server_model *m, struct http_exchange *x, const json_t *body,
                      read_fn *read)
 {
     struct server_params params;
-    struct server_prompt prompt = { 0 };
     struct akunu_grammar *grammar = NULL;
     struct completion *c = calloc(1, sizeof *c);
     bool good = c && server_read_params(m, x, body, &params) && read_options(x, body, &params, c) &&
-                read_grammar(x, body, &grammar) && read(m, x, body, &prompt);
+                read_fields(x, body, c) && server_read_grammar(x, body, &grammar) &&
+                read(m, x, body, &c->prompts);
     if (!c)
         server_fail_memory(x);
-    struct server_job *job = NULL;
     if (good) {
         params.sampling.grammar = grammar;
-        job = server_job_new(m, x, &style, "", &params, 1);
-    }
-    if (job) {
-        job->own = c;
-        server_job_submit(job, 0, &params, prompt.ids, prompt.n, false);
+        submit_all(m, x, &params, c);
     } else {
-        free(c);
+        release_completion(c, 0);
     }
     akunu_grammar_free(grammar);
-    free(prompt.ids);
 }
 
 void server_completion(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    complete(m, x, body, read_prompt);
+    complete(m, x, body, read_prompts);
 }
 
 void server_infill(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    complete(m, x, body, read_gap);
+    complete(m, x, body, read_gaps);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/output.h"
+#include "server/job.h"
 #include "server/memory.h"
 
 struct embedding_job {
@@ -266,60 +267,27 @@ static void leave(void *self)
     job->is_cancelled = true;
 }
 
-/* A text, or a list of ids. */
-static bool read_text(struct embedding_job *job, const json_t *one, struct akunu_ids *out)
-{
-    const struct akunu_tokenizer *t = job->model->loaded.tokenizer;
-    const char *text = json_string_value(one);
-    int64_t n = text ? akunu_tokenizer_encode(t, text, json_string_length(one), AKUNU_ADD_SPECIAL,
-                                              NULL, 0) :
-                       (int64_t)json_array_size(one);
-    akunu_token *ids = n >= 0 ? malloc(((size_t)n + 1) * sizeof *ids) : NULL;
-    *out = (struct akunu_ids){ .ids = ids, .n = (size_t)n };
-    if (!ids) {
-        server_fail_memory(job->x);
-        return false;
-    }
-    if (text)
-        akunu_tokenizer_encode(t, text, json_string_length(one), AKUNU_ADD_SPECIAL, ids, (size_t)n);
-    for (size_t i = 0; !text && i < (size_t)n; i++) {
-        const json_t *id = json_array_get(one, i);
-        ids[i] = (akunu_token)json_integer_value(id);
-        if (!json_is_integer(id) || ids[i] != json_integer_value(id)) {
-            server_fail_member(job->x, "input", id, "the id of a token");
-            return false;
-        }
-    }
-    job->n_tokens += (size_t)n;
-    return true;
-}
-
+/* The texts, which the job then owns. */
 static bool read_input(struct embedding_job *job, const json_t *body)
 {
-    const json_t *input = json_object_get(body, "input"), *first = json_array_get(input, 0);
-    bool many = first && !json_is_integer(first);
-    size_t n = many ? json_array_size(input) : 1;
-    if (!json_is_string(input) && !first) {
-        server_fail_member(job->x, "input", input, "a text, or a list of texts");
-        return false;
-    }
-    job->texts = calloc(n, sizeof *job->texts);
-    job->rows = calloc(n, job->width * sizeof *job->rows);
-    if (!job->texts || !job->rows) {
+    enum { INPUTS_MAX = 2048 }; /* as in OpenAI's API */
+    struct server_prompts inputs;
+    bool good = server_read_prompts(job->model, job->x, "input", json_object_get(body, "input"),
+                                    AKUNU_ADD_SPECIAL, INPUTS_MAX, &inputs);
+    job->texts = calloc(inputs.n, sizeof *job->texts);
+    job->rows = calloc(inputs.n, job->width * sizeof *job->rows);
+    if (good && (!job->texts || !job->rows)) {
         server_fail_memory(job->x);
-        return false;
+        good = false;
     }
-    job->n = n;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *one = many ? json_array_get(input, i) : input;
-        if (!json_is_string(one) && json_array_size(one) == 0) {
-            server_fail_member(job->x, "input", one, "a text, or a list of token ids");
-            return false;
-        }
-        if (!read_text(job, one, &job->texts[i]))
-            return false;
+    for (size_t i = 0; good && i < inputs.n; i++) {
+        job->texts[i] = (struct akunu_ids){ .ids = inputs.list[i].ids, .n = inputs.list[i].n };
+        job->n_tokens += inputs.list[i].n;
+        inputs.list[i].ids = NULL;
     }
-    return true;
+    job->n = good ? inputs.n : 0;
+    server_free_prompts(&inputs);
+    return good;
 }
 
 static bool read_options(struct embedding_job *job, const json_t *body)

@@ -6,6 +6,7 @@
  * - Its time-out counts idle time, so a byte a second would hold a connection for ever: headers and
  *   bodies have deadlines.
  * - Repeated lengths, and a length beside chunks, pass its strict mode: they are refused.
+ * - Of a client that leaves in the middle of a body it waits for the rest: we look.
  * - It must not be stopped while connections are suspended: all are resumed first. */
 #include "server/http.h"
 #include "server/tls.h"
@@ -318,6 +319,8 @@ bool http_write(struct http_exchange *x, const void *bytes, size_t n)
 {
     if (x->client_gone || x->state != STREAMING || x->is_finished)
         return false;
+    if (n == 0)
+        return true;
     if (x->out_at > 0) {
         memmove(x->out, x->out + x->out_at, x->out_n - x->out_at);
         x->out_n -= x->out_at;
@@ -511,6 +514,14 @@ static void add_body(struct http_exchange *x, const char *bytes, size_t n)
 }
 
 /* ---- Callbacks of libmicrohttpd ----------------------------------------- */
+/* Decodes %XX in a path or a value. With a NUL among them the text stays as it is: it would end
+ * there, and could name another route. */
+static size_t unescape(void *cls, struct MHD_Connection *mhd, char *text)
+{
+    (void)cls, (void)mhd;
+    return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *n_data, void **own)
@@ -630,11 +641,20 @@ static void check_headers(struct http_connection *c, double at)
         cut_off(c);
 }
 
+/* Whether the client has closed its sending half, and all that it sent was read. */
+static bool has_left(const struct http_connection *c)
+{
+    char byte;
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static void check_exchange(struct http_exchange *x, double at)
 {
     double timeout = x->server->params.timeout;
-    if (x->state == RECEIVING && x->code == 0 &&
-        at - x->started > BODY_SECONDS + (double)x->n_body / BODY_RATE)
+    if (x->state == RECEIVING && x->code == 0 && has_left(x->connection))
+        shutdown(x->connection->fd, SHUT_RDWR);
+    else if (x->state == RECEIVING && x->code == 0 &&
+             at - x->started > BODY_SECONDS + (double)x->n_body / BODY_RATE)
         cut_off(x->connection);
     else if (x->state == STREAMING && timeout > 0.0 && x->out_n > x->out_at &&
              at - x->last_read > timeout)
@@ -788,7 +808,8 @@ static bool start_daemon(struct http_server *s)
         on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(3 * HTTP_HEADER_BYTES_MAX),
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_STRICT_FOR_CLIENT,
-        1, MHD_OPTION_ARRAY, tls ? tls_options : no_options, MHD_OPTION_END);
+        1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_ARRAY,
+        tls ? tls_options : no_options, MHD_OPTION_END);
     return s->daemon != NULL;
 }
 

@@ -100,6 +100,16 @@ static uint64_t identify_client(const struct http_exchange *x)
     return hash;
 }
 
+/* Copies the stop sequences. False: out of memory. */
+static bool keep_stops(struct server_job *job, const struct akunu_generation *g)
+{
+    bool good = true;
+    job->stops = calloc(g->n_stops + 1, sizeof *job->stops);
+    for (; job->stops && good && job->n_stops < g->n_stops; job->n_stops++)
+        good = (job->stops[job->n_stops] = strdup(g->stops[job->n_stops])) != NULL;
+    return job->stops && good;
+}
+
 /* ---- Jobs --------------------------------------------------------------- */
 static void leave(void *self);
 static void go_on(void *self);
@@ -115,7 +125,7 @@ struct server_job *server_job_new(struct server_model *m, struct http_exchange *
         job->sources = calloc(n_sources, sizeof *job->sources);
         job->parts = calloc(n_sources * n, sizeof *job->parts);
     }
-    if (!job || !job->sources || !job->parts) {
+    if (!job || !job->sources || !job->parts || !keep_stops(job, &params->generation)) {
         server_job_free(job);
         server_fail_memory(x);
         return NULL;
@@ -170,6 +180,9 @@ void server_job_free(struct server_job *job)
         json_decref(job->parts[i].logprobs);
         free(job->parts[i].text.bytes);
     }
+    for (size_t i = 0; i < job->n_stops; i++)
+        free(job->stops[i]);
+    free(job->stops);
     free(job->sources);
     free(job->parts);
     free(job);
@@ -270,6 +283,8 @@ static void take_end(struct server_part *part, const struct server_event *event)
         job->n_cached += event->result.n_kept;
     }
     job->n_generated += event->result.n_generated;
+    if (part->index == 0)
+        job->result = event->result;
     if (event->status != AKUNU_OK)
         fail_job(job, event->status, event->text);
     else if (job->x)
@@ -280,6 +295,13 @@ static void take_end(struct server_part *part, const struct server_event *event)
     }
 }
 
+/* Hands a token of the prompt to all completions of its request. */
+static void take_prompt(struct server_job *job, const struct server_event *event)
+{
+    for (size_t i = 0; i < job->n_parts / job->n_sources; i++)
+        job->style->prompt(&job->parts[event->source->first + i], event);
+}
+
 static void take_event(const struct server_event *event)
 {
     struct server_job *job = event->source->job;
@@ -288,7 +310,7 @@ static void take_event(const struct server_event *event)
     if (event->kind == AKUNU_REQUEST_END)
         take_end(part, event);
     else if (event->kind == AKUNU_REQUEST_PROMPT && works && job->style->prompt)
-        job->style->prompt(part, event);
+        take_prompt(job, event);
     else if (event->kind == AKUNU_REQUEST_TOKEN && works) {
         observe(part, event);
         job->style->token(part, event);

@@ -79,6 +79,9 @@ struct server_job {
     uint64_t n_prompt, n_cached, n_generated; /* of those that have ended */
     enum akunu_status status;                 /* of the first that failed */
     char message[512];
+    char **stops; /* [n_stops]: copies of the request's */
+    size_t n_stops;
+    struct akunu_result result; /* of the first completion */
 };
 
 /* A job with n_sources requests of n completions; NULL: it has answered with an error. The
@@ -101,11 +104,16 @@ struct server_prompt {
     akunu_token *ids; /* to be freed */
     size_t n;
 };
-/* Reads a text, or a list of ids and texts. False: it has answered. */
-bool server_read_prompt(struct server_model *m, struct http_exchange *x, const json_t *one,
-                        struct server_prompt *out);
-/* Answers that the prompt is of another kind; returns false. */
-bool server_fail_prompt(struct http_exchange *x, const json_t *found);
+struct server_prompts {
+    struct server_prompt *list; /* [n] */
+    size_t n;
+};
+/* Reads a text, a list of ids and texts, or a list of such prompts, of which there are 1 to `max`;
+ * `flags` are of akunu_tokenizer_encode. False: it has answered. Free *out in both cases. */
+bool server_read_prompts(struct server_model *m, struct http_exchange *x, const char *name,
+                         const json_t *found, unsigned flags, size_t max,
+                         struct server_prompts *out);
+void server_free_prompts(struct server_prompts *prompts);
 
 /* ---- Server-sent events: sse.c ------------------------------------------ */
 /* Writes "data: VALUE", and frees the value. Begins the stream before the first one. */
@@ -120,6 +128,10 @@ void server_sse_end(struct server_job *job);
 json_t *server_usage(const struct server_job *job);
 /* Why a completion ended, in OpenAI's words. */
 const char *server_finish_reason(const struct akunu_result *result);
+/* The stop sequence that ended a completion; NULL: none did. */
+const char *server_stop_text(const struct server_job *job, const struct akunu_result *result);
+/* {"prompt_n": …, "prompt_ms": …, …}, as llama-server has it. */
+json_t *server_timings(const struct akunu_result *result);
 /* Text of one token; `bytes` also gets its bytes as a list, unless NULL. */
 json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes);
 /* Answers a job that failed before its stream began; false: it did not fail, or streams. */

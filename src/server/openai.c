@@ -21,6 +21,37 @@ const char *server_finish_reason(const struct akunu_result *result)
     return full ? "length" : "stop";
 }
 
+const char *server_stop_text(const struct server_job *job, const struct akunu_result *result)
+{
+    return result->stop == AKUNU_STOP_TEXT ? job->stops[result->stop_index] : NULL;
+}
+
+/* Adds {NAME_n, NAME_ms, NAME_per_token_ms, NAME_per_second}. */
+static void add_rate(json_t *timings, const char *name, uint64_t n, double seconds)
+{
+    char member[48];
+    const struct {
+        const char *suffix;
+        double value;
+    } members[] = { { "ms", seconds * 1e3 },
+                    { "per_token_ms", n > 0 ? seconds * 1e3 / (double)n : 0.0 },
+                    { "per_second", seconds > 0.0 ? (double)n / seconds : 0.0 } };
+    snprintf(member, sizeof member, "%s_n", name);
+    json_object_set_new(timings, member, json_integer((json_int_t)n));
+    for (int i = 0; i < 3; i++) {
+        snprintf(member, sizeof member, "%s_%s", name, members[i].suffix);
+        json_object_set_new(timings, member, cli_json_real(members[i].value));
+    }
+}
+
+json_t *server_timings(const struct akunu_result *result)
+{
+    json_t *timings = json_pack("{s:I}", "cache_n", (json_int_t)result->n_kept);
+    add_rate(timings, "prompt", result->n_prompt, result->prompt_seconds);
+    add_rate(timings, "predicted", result->n_generated, result->generate_seconds);
+    return timings;
+}
+
 json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes)
 {
     char text[1024];

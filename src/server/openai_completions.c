@@ -13,47 +13,23 @@
 /* What the answer needs of the request. */
 struct completion_answer {
     bool echo, is_scored; /* is_scored: prompts have log-probabilities */
-    struct server_prompt *prompts;
-    size_t n_prompts;
+    struct server_prompts prompts;
     struct offsets {
         json_t *tokens, *logprobs, *top, *text; /* lists of `logprobs`; NULL: nothing yet */
         size_t n_bytes;                         /* of text so far */
     } * offsets;                                /* by part */
 };
 
-/* ---- Prompts ------------------------------------------------------------ */
-static bool read_prompts(struct server_model *m, struct http_exchange *x, const json_t *body,
-                         struct completion_answer *a)
-{
-    const json_t *found = json_object_get(body, "prompt");
-    bool many = json_is_array(found) && json_array_size(found) > 0 &&
-                !json_is_integer(json_array_get(found, 0));
-    size_t n = many ? json_array_size(found) : 1;
-    if (!json_is_string(found) && !(json_is_array(found) && json_array_size(found) > 0))
-        return server_fail_prompt(x, found);
-    a->prompts = calloc(n, sizeof *a->prompts);
-    if (!a->prompts) {
-        server_fail_memory(x);
-        return false;
-    }
-    a->n_prompts = n;
-    for (size_t i = 0; i < n; i++)
-        if (!server_read_prompt(m, x, many ? json_array_get(found, i) : found, &a->prompts[i]))
-            return false;
-    return true;
-}
-
+/* ---- Life --------------------------------------------------------------- */
 static void release_answer(struct completion_answer *a, size_t n_parts)
 {
-    for (size_t i = 0; a->prompts && i < a->n_prompts; i++)
-        free(a->prompts[i].ids);
     for (size_t i = 0; a->offsets && i < n_parts; i++) {
         json_decref(a->offsets[i].tokens);
         json_decref(a->offsets[i].logprobs);
         json_decref(a->offsets[i].top);
         json_decref(a->offsets[i].text);
     }
-    free(a->prompts);
+    server_free_prompts(&a->prompts);
     free(a->offsets);
     free(a);
 }
@@ -143,7 +119,8 @@ static void add_text(struct server_part *part, const char *text, size_t n)
 static void add_prompt(struct server_part *part)
 {
     const struct completion_answer *a = part->job->own;
-    const struct server_prompt *p = &a->prompts[part->index / (part->job->n_parts / a->n_prompts)];
+    const struct server_prompt *p =
+        &a->prompts.list[part->index / (part->job->n_parts / a->prompts.n)];
     const struct akunu_tokenizer *tokenizer = part->job->model->loaded.tokenizer;
     unsigned flags = AKUNU_SKIP_SPECIAL;
     int64_t n = akunu_tokenizer_decode(tokenizer, p->ids, p->n, flags, NULL, 0);
@@ -229,7 +206,7 @@ static bool read_options(struct http_exchange *x, const json_t *body, struct ser
 static bool submit_all(struct server_model *m, struct http_exchange *x,
                        const struct server_params *p, struct completion_answer *a)
 {
-    struct server_job *job = server_job_new(m, x, &style, "cmpl-", p, a->n_prompts);
+    struct server_job *job = server_job_new(m, x, &style, "cmpl-", p, a->prompts.n);
     if (!job) {
         release_answer(a, 0);
         return false;
@@ -241,8 +218,9 @@ static bool submit_all(struct server_model *m, struct http_exchange *x,
         server_job_free(job);
         return false;
     }
-    for (size_t i = 0; i < a->n_prompts; i++)
-        if (!server_job_submit(job, i, p, a->prompts[i].ids, a->prompts[i].n, a->is_scored))
+    for (size_t i = 0; i < a->prompts.n; i++)
+        if (!server_job_submit(job, i, p, a->prompts.list[i].ids, a->prompts.list[i].n,
+                               a->is_scored))
             return false;
     for (size_t i = 0; a->echo && i < job->n_parts; i++)
         add_prompt(&job->parts[i]);
@@ -252,6 +230,7 @@ static bool submit_all(struct server_model *m, struct http_exchange *x,
 void server_completions(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
     struct server_params params;
+    struct akunu_grammar *grammar = NULL;
     struct completion_answer *a = calloc(1, sizeof *a);
     if (!a) {
         server_fail_memory(x);
@@ -260,9 +239,14 @@ void server_completions(struct server_model *m, struct http_exchange *x, const j
     bool good = server_read_params(m, x, body, &params);
     if (good && params.generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
         params.generation.max_tokens = 16; /* OpenAI's default */
-    good = good && read_options(x, body, &params, a) && read_prompts(m, x, body, a);
+    good = good && read_options(x, body, &params, a) && server_read_grammar(x, body, &grammar) &&
+           server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
+                               AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, (size_t)m->options->queue,
+                               &a->prompts);
+    params.sampling.grammar = grammar;
     if (good)
         submit_all(m, x, &params, a);
     else
         release_answer(a, 0);
+    akunu_grammar_free(grammar);
 }

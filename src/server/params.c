@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/output.h"
 #include "cli/sampling.h"
 
 /* Members that are numbers of struct akunu_sampling. */
@@ -216,4 +217,83 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
         return false;
     }
     return true;
+}
+
+/* ---- Grammars ----------------------------------------------------------- */
+bool server_read_grammar(struct http_exchange *x, const json_t *body, struct akunu_grammar **out)
+{
+    const char *text = NULL, *name = "grammar";
+    const json_t *schema = json_object_get(body, "json_schema");
+    *out = NULL;
+    if (!server_get_string(x, body, "grammar", &text))
+        return false;
+    if (text && *text && schema && !json_is_null(schema)) {
+        server_fail(x, 400, "grammar", NULL,
+                    "grammar and json_schema: only one of them can be given");
+        return false;
+    }
+    if (text && *text) {
+        *out = akunu_grammar_parse(text, json_string_length(json_object_get(body, "grammar")));
+    } else if (schema && !json_is_null(schema)) {
+        char *own = json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY);
+        name = "json_schema";
+        *out = own ? akunu_grammar_from_schema(own, strlen(own), NULL) : NULL;
+        free(own);
+    } else {
+        return true;
+    }
+    if (!*out)
+        server_fail_library(x, name);
+    return *out != NULL;
+}
+
+/* ---- Settings ----------------------------------------------------------- */
+/* The names of the chain: "a;b" as a list. */
+static json_t *list_samplers(const struct akunu_sampling *p)
+{
+    static const char all[] = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
+    if (p->sampler_seq)
+        return json_string(p->sampler_seq);
+    json_t *list = json_array();
+    for (const char *at = p->samplers ? p->samplers : all; *at;) {
+        size_t n = strcspn(at, ";");
+        json_array_append_new(list, json_stringn(at, n));
+        at += n + (at[n] == ';');
+    }
+    return list;
+}
+
+static json_t *list_bias(const struct akunu_sampling *p)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->n_logit_bias; i++)
+        json_array_append_new(list,
+                              json_pack("{s:i, s:o}", "token", (int)p->logit_bias[i].token, "bias",
+                                        cli_json_real((double)p->logit_bias[i].bias)));
+    return list;
+}
+
+json_t *server_settings(const struct server_params *params)
+{
+    const struct akunu_sampling *p = &params->sampling;
+    json_int_t n_predict = (json_int_t)params->generation.max_tokens;
+    json_t *stops = json_array(), *all;
+    for (size_t i = 0; i < params->generation.n_stops; i++)
+        json_array_append_new(stops, json_string(params->generation.stops[i]));
+    all =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:o, s:o}", "seed", (json_int_t)p->seed,
+                  "max_tokens", n_predict, "n_predict", n_predict, "n_cmpl", (json_int_t)params->n,
+                  "n_probs", (json_int_t)(params->n_top > 0 ? params->n_top : 0), "ignore_eos",
+                  (int)p->ignore_end, "stream", (int)params->stream, "stop", stops, "logit_bias",
+                  list_bias(p), "samplers", list_samplers(p));
+    for (size_t i = 0; all && i < sizeof reals / sizeof *reals; i++)
+        json_object_set_new(all, reals[i].name,
+                            cli_json_real((double)*(const float *)(const void *)((const char *)p +
+                                                                                 reals[i].offset)));
+    for (size_t i = 0; all && i < sizeof integers / sizeof *integers; i++)
+        json_object_set_new(
+            all, integers[i].name,
+            json_integer(*(const int32_t *)(const void *)((const char *)p + integers[i].offset)));
+    json_object_del(all, "repetition_penalty"); /* the same as repeat_penalty */
+    return all;
 }

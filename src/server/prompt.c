@@ -1,13 +1,14 @@
-/* Prompts of requests that are continued as they are: texts, and lists of ids and texts. */
+/* Prompts of requests that are continued or embedded as they are: texts, and lists of ids and
+ * texts. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/job.h"
 
-bool server_fail_prompt(struct http_exchange *x, const json_t *found)
+static bool fail(struct http_exchange *x, const char *name, const json_t *found)
 {
-    server_fail_member(x, "prompt", found,
-                       "a text, a list of token ids, or a list of texts or of such lists");
+    server_fail_member(x, name, found,
+                       "a text, a list of token ids and texts, or a list of such prompts");
     return false;
 }
 
@@ -31,38 +32,95 @@ static bool add_text(struct server_model *m, struct http_exchange *x, const json
     return true;
 }
 
-static bool add_id(struct http_exchange *x, const json_t *id, struct server_prompt *out)
+static bool add_id(struct server_model *m, struct http_exchange *x, const char *name,
+                   const json_t *id, struct server_prompt *out)
 {
     json_int_t value = json_integer_value(id);
-    akunu_token *larger = realloc(out->ids, (out->n + 1) * sizeof *larger);
+    akunu_token *larger = realloc(out->ids, (out->n + 2) * sizeof *larger);
     if (!larger) {
         server_fail_memory(x);
         return false;
     }
     out->ids = larger;
-    if (!json_is_integer(id) || value < 0 || value > INT32_MAX)
-        return server_fail_prompt(x, id);
+    if (!json_is_integer(id))
+        return fail(x, name, id);
+    if (value < 0 || value >= m->loaded.info.vocab_size) {
+        server_fail(x, 400, name, NULL, "%s has the token %lld, and the vocabulary has %lld", name,
+                    (long long)value, (long long)m->loaded.info.vocab_size);
+        return false;
+    }
     out->ids[out->n++] = (akunu_token)value;
     return true;
 }
 
-bool server_read_prompt(struct server_model *m, struct http_exchange *x, const json_t *one,
-                        struct server_prompt *out)
+/* The text of {"prompt_string": …}, as llama-server has it; NULL: it is none. */
+static const json_t *text_of(const json_t *prompt)
 {
-    unsigned flags = AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL;
-    bool good = json_is_string(one) || (json_is_array(one) && json_array_size(one) > 0);
-    if (!good)
-        return server_fail_prompt(x, one);
-    if (json_is_string(one))
-        good = add_text(m, x, one, flags, out);
-    for (size_t i = 0; good && i < json_array_size(one); i++) {
-        const json_t *part = json_array_get(one, i);
-        good = json_is_string(part) ?
-                   add_text(m, x, part, i == 0 ? flags : AKUNU_PARSE_SPECIAL, out) :
-                   add_id(x, part, out);
+    const json_t *media = json_object_get(prompt, "multimodal_data");
+    const json_t *text = json_object_get(prompt, "prompt_string");
+    return json_is_string(text) && json_array_size(media) == 0 && !json_is_string(media) ? text :
+                                                                                           NULL;
+}
+
+static bool read_one(struct server_model *m, struct http_exchange *x, const char *name,
+                     const json_t *prompt, unsigned flags, struct server_prompt *out)
+{
+    const json_t *text = json_is_object(prompt) ? text_of(prompt) : prompt;
+    bool good = true;
+    if (!json_is_string(text) && json_array_size(text) == 0)
+        return fail(x, name, prompt);
+    if (json_is_string(text))
+        good = add_text(m, x, text, flags, out);
+    for (size_t i = 0; good && i < json_array_size(text); i++) {
+        const json_t *part = json_array_get(text, i);
+        unsigned own = i == 0 ? flags : flags & ~(unsigned)AKUNU_ADD_SPECIAL;
+        good =
+            json_is_string(part) ? add_text(m, x, part, own, out) : add_id(m, x, name, part, out);
     }
     akunu_token bos = akunu_tokenizer_bos(m->loaded.tokenizer);
     if (good && out->n == 0 && bos >= 0) /* an empty text is the beginning of any */
         out->ids[out->n++] = bos;
     return good;
+}
+
+/* A list with a number is one prompt. */
+static bool has_number(const json_t *list)
+{
+    bool found = false;
+    for (size_t i = 0; !found && i < json_array_size(list); i++)
+        found = json_is_number(json_array_get(list, i));
+    return found;
+}
+
+bool server_read_prompts(struct server_model *m, struct http_exchange *x, const char *name,
+                         const json_t *found, unsigned flags, size_t max,
+                         struct server_prompts *out)
+{
+    bool many = json_is_array(found) && !has_number(found);
+    size_t n = many ? json_array_size(found) : 1;
+    *out = (struct server_prompts){ .n = 0 };
+    if (n == 0)
+        return fail(x, name, found);
+    if (n > max) {
+        server_fail(x, 400, name, NULL, "%s has %zu prompts; expected at most %zu", name, n, max);
+        return false;
+    }
+    out->list = calloc(n, sizeof *out->list);
+    if (!out->list) {
+        server_fail_memory(x);
+        return false;
+    }
+    out->n = n;
+    for (size_t i = 0; i < n; i++)
+        if (!read_one(m, x, name, many ? json_array_get(found, i) : found, flags, &out->list[i]))
+            return false;
+    return true;
+}
+
+void server_free_prompts(struct server_prompts *prompts)
+{
+    for (size_t i = 0; i < prompts->n; i++)
+        free(prompts->list[i].ids);
+    free(prompts->list);
+    *prompts = (struct server_prompts){ .n = 0 };
 }

@@ -164,6 +164,11 @@ struct server_params {
 /* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
 bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *out);
+/* Reads the grammar of "grammar" or "json_schema"; *out NULL: neither is there. False: it has
+ * answered. */
+bool server_read_grammar(struct http_exchange *x, const json_t *body, struct akunu_grammar **out);
+/* Sampling and limits under llama-server's names; NULL: out of memory. */
+json_t *server_settings(const struct server_params *params);
 
 /* ---- Routes: route.c ---------------------------------------------------- */
 bool server_check(struct http_exchange *x, struct server *s);

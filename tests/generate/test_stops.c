@@ -62,6 +62,9 @@ static bool run(const struct stop_case *e, size_t size, char reported[TEXT_MAX],
         size_t n;
         ak_gen_stops_end(&stops, &text, &n);
         append_text(reported, &n_reported, text, n);
+    } else { /* the text has it behind what was reported */
+        const char *found = e->stops[stops.found];
+        ck_assert_int_eq(strncmp(e->text + n_reported, found, strlen(found)), 0);
     }
     ak_gen_stops_clear(&stops);
     return ended;

@@ -155,6 +155,8 @@ START_TEST(prompts_and_completions)
         ck_assert(strncmp(text_at(value, path), begin, strlen(begin)) == 0);
         snprintf(path, sizeof path, "choices.%d.index", i);
         ck_assert_int_eq(json_integer_value(at(value, path)), i);
+        snprintf(path, sizeof path, "choices.%d.logprobs.tokens", i);
+        ck_assert_uint_gt(json_array_size(at(value, path)), 6); /* the prompt's too */
     }
     ck_assert_int_eq(json_integer_value(at(value, "usage.completion_tokens")), 24);
     ck_assert(json_is_null(at(value, "choices.0.logprobs.token_logprobs.0")));
@@ -221,6 +223,7 @@ START_TEST(messages)
     json_t *value = json_of(&a, 200);
     char *text = strdup(text_at(value, "content.0.text"));
     ck_assert_str_eq(text_at(value, "stop_reason"), "max_tokens");
+    ck_assert(json_is_null(at(value, "stop_sequence")));
     ck_assert_int_eq(json_integer_value(at(value, "usage.output_tokens")), 20);
     json_decref(value);
     snprintf(one, sizeof one, body, "true");
@@ -237,8 +240,16 @@ START_TEST(messages)
     ck_assert(strstr(a.body, "event: message_start\n") == a.body);
     ck_assert(strstr(a.body, "event: message_stop\n") != NULL);
     free(joined);
-    free(text);
     free(a.text);
+    char word[3] = { text[4], text[5], '\0' }, stops[64];
+    snprintf(stops, sizeof stops, "false, \"stop_sequences\": [\"no such text\", \"%s\"]", word);
+    snprintf(one, sizeof one, body, stops);
+    a = ask(&server, "/v1/messages", one);
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "stop_reason"), "stop_sequence");
+    ck_assert_str_eq(text_at(value, "stop_sequence"), word);
+    json_decref(value);
+    free(text);
     a = ask(&server, "/v1/messages", calls);
     value = json_of(&a, 200);
     ck_assert_str_eq(text_at(value, "content.0.type"), "tool_use");
@@ -369,6 +380,89 @@ START_TEST(ollama)
 }
 END_TEST
 
+/* llama-server's: the members of its answers, prompts in all its forms. */
+START_TEST(native_completion)
+{
+    static const char body[] =
+        "{\"prompt\": %s, \"n_predict\": 12, \"seed\": 3, \"ignore_eos\": true%s}";
+    char one[4096];
+    snprintf(one, sizeof one, body, "\"Once upon\"", ", \"return_tokens\": true");
+    struct answer a = ask(&server, "/completion", one);
+    json_t *value = json_of(&a, 200);
+    char *text = strdup(text_at(value, "content"));
+    ck_assert_uint_eq(json_array_size(at(value, "tokens")), 12);
+    ck_assert_int_eq(json_integer_value(at(value, "tokens_predicted")), 12);
+    ck_assert_int_eq(json_integer_value(at(value, "generation_settings.n_predict")), 12);
+    ck_assert_int_eq(json_integer_value(at(value, "generation_settings.seed")), 3);
+    ck_assert_ptr_nonnull(strstr(text_at(value, "prompt"), "Once upon"));
+    ck_assert_int_eq(json_integer_value(at(value, "timings.prompt_n")) +
+                         json_integer_value(at(value, "timings.cache_n")),
+                     json_integer_value(at(value, "tokens_evaluated")));
+    ck_assert_int_eq(json_is_true(at(value, "has_new_line")), strchr(text, '\n') != NULL);
+    ck_assert_str_eq(text_at(value, "stop_type"), "limit");
+    json_decref(value);
+
+    /* the same text, as a stream and of the same prompt as an object */
+    snprintf(one, sizeof one, body, "{\"prompt_string\": \"Once upon\"}", ", \"stream\": true");
+    a = ask(&server, "/completion", one);
+    char *joined = calloc(1, ANSWER_BYTES);
+    for (const char *line = a.body; (line = strstr(line, "data: ")) != NULL; line++) {
+        value = json_loadb(line + 6, strcspn(line + 6, "\n"), JSON_ALLOW_NUL, NULL);
+        strcat(joined, text_at(value, "content"));
+        json_decref(value);
+    }
+    ck_assert_str_eq(joined, text);
+    ck_assert_ptr_nonnull(strstr(a.body, "\"stop\":true"));
+    free(joined);
+    free(a.text);
+
+    /* the word that ended it */
+    char word[3] = { text[4], text[5], '\0' }, stop[64];
+    snprintf(stop, sizeof stop, ", \"stop\": [\"no such text\", \"%s\"]", word);
+    snprintf(one, sizeof one, body, "\"Once upon\"", stop);
+    a = ask(&server, "/completion", one);
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "stop_type"), "word");
+    ck_assert_str_eq(text_at(value, "stopping_word"), word);
+    json_decref(value);
+    free(text);
+
+    snprintf(one, sizeof one, body, "[\"Once upon\", [72, \"a\"]]", ", \"n_cmpl\": 2");
+    a = ask(&server, "/completion", one);
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(value), 4);
+    ck_assert_int_eq(json_integer_value(at(value, "3.index")), 3);
+    json_decref(value);
+    snprintf(one, sizeof one, body, "[72, \"a\", 73]",
+             ", \"response_fields\": [\"content\", \"generation_settings/top_k\", \"x/y\"]");
+    a = ask(&server, "/completion", one);
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(json_object_size(value), 2);
+    ck_assert(json_is_integer(json_object_get(value, "generation_settings/top_k")));
+    json_decref(value);
+    char many[2048] = "[";
+    for (int i = 0; i < 257; i++) /* more than may wait */
+        strcat(many, i ? ", \"a\"" : "\"a\"");
+    strcat(many, "]");
+    snprintf(one, sizeof one, body, many, "");
+    static const char *const routes[] = { "/completion", TEXT };
+    for (int i = 0; i < 2; i++) {
+        a = ask(&server, routes[i], one);
+        value = json_of(&a, 400);
+        ck_assert_str_eq(text_at(value, "error.message"),
+                         "prompt has 257 prompts; expected at most 256");
+        json_decref(value);
+    }
+    snprintf(one, sizeof one, body, "\"a\"", ", \"grammar\": \"root ::= \\\"yes\\\"\"");
+    for (int i = 0; i < 2; i++) {
+        a = ask(&server, routes[i], one);
+        value = json_of(&a, 200);
+        ck_assert_str_eq(text_at(value, i ? "choices.0.text" : "content"), "yes");
+        json_decref(value);
+    }
+}
+END_TEST
+
 START_TEST(embeddings)
 {
     struct answer a = ask(&server, "/v1/embeddings", "{\"input\": [\"a cat\", [72, 73]]}");
@@ -396,6 +490,10 @@ START_TEST(embeddings)
     json_decref(value);
     a = ask(&server, "/v1/embeddings", "{\"input\": [[1000000]]}");
     json_decref(json_of(&a, 400));
+    a = ask(&server, "/v1/embeddings", "{\"input\": [72, \"a cat\", 73]}"); /* one text */
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "data")), 1);
+    json_decref(value);
     a = ask(&server, "/v1/embeddings", "{\"input\": \"\"}");
     free(a.text);
     a = ask(&server, "/v1/embeddings", "{\"input\": [], \"model\": \"a\"}");
@@ -524,7 +622,8 @@ START_TEST(refusals)
         { TEXT, "{\"prompt\": \"a\", \"best_of\": 2}", 400, "best_of is 2" },
         { TEXT, "{\"prompt\": \"a\", \"suffix\": \"b\"}", 400, "suffix is not supported" },
         { TEXT, "{\"prompt\": \"a\", \"stop\": \"\"}", 400, "stop is \\\"\\\"" },
-        { TEXT, "{\"prompt\": [1000000]}", 400, "token 0 is 1000000" },
+        { TEXT, "{\"prompt\": [1000000]}", 400,
+          "prompt has the token 1000000, and the vocabulary has" },
         { CHAT,
           "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": "
           "{\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"uniqueItems\": true, "
@@ -583,6 +682,8 @@ START_TEST(raw_requests)
         { LINE "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" END, 200 },
         { LINE END, 400 },
         { "GET /health HTTP/1.0\r\n\r\n", 200 },
+        { "GET /health%00x HTTP/1.1\r\nHost: localhost\r\n" END, 404 },
+        { "GET /%68ealth HTTP/1.1\r\nHost: localhost\r\n" END, 200 },
         { "POST " TEXT " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n" END
           "{}",
           400 },
@@ -607,6 +708,17 @@ START_TEST(raw_requests)
         send_raw(&server, LINE "Host: localhost\r\n\r\n" LINE "Host: localhost\r\n" END);
     ck_assert_int_eq(a.code, 200);
     ck_assert(strstr(a.body, "HTTP/1.1 200") != NULL);
+    free(a.text);
+    /* a client that leaves in the middle of a body holds its connection no longer */
+    static const char half[] =
+        "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{";
+    time_t began = time(NULL);
+    int fd = open_connection(&server);
+    send_text(fd, half, strlen(half));
+    shutdown(fd, SHUT_WR);
+    a = read_answer(fd);
+    ck_assert_int_eq(a.code, 0);
+    ck_assert_int_lt(time(NULL) - began, 10);
     free(a.text);
 }
 END_TEST
@@ -730,6 +842,7 @@ int main(void)
     tcase_add_test(tests, messages);
     tcase_add_test(tests, responses);
     tcase_add_test(tests, ollama);
+    tcase_add_test(tests, native_completion);
     tcase_add_test(tests, embeddings);
     tcase_add_test(tests, the_same_beside_others);
     tcase_add_test(tests, clients_that_leave);
