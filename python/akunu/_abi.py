@@ -208,6 +208,7 @@ class akunu_session_params(Structure):
     user: Optional[int]
     cpus: Optional[bytes]
     pool: Optional[int]
+    kv_bytes_max: int
 
 
 class akunu_batch_token(Structure):
@@ -541,6 +542,7 @@ class akunu_scheduler_stats(Structure):
     n_used_pages: int
     n_cached_pages: int
     page_bytes: int
+    session_bytes: int
 
 
 class akunu_chip(Structure):
@@ -710,6 +712,7 @@ akunu_session_params._fields_ = [
     ("user", c_void_p),
     ("cpus", c_char_p),
     ("pool", c_void_p),
+    ("kv_bytes_max", c_uint64),
 ]
 
 akunu_batch_token._fields_ = [
@@ -1043,6 +1046,7 @@ akunu_scheduler_stats._fields_ = [
     ("n_used_pages", c_uint32),
     ("n_cached_pages", c_uint32),
     ("page_bytes", c_uint64),
+    ("session_bytes", c_uint64),
 ]
 
 akunu_chip._fields_ = [

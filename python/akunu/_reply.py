@@ -209,7 +209,8 @@ class Generation(Iterator[str]):
     def usage(self) -> Dict[str, Union[int, float]]:
         """Counts of tokens and seconds as in struct akunu_result (akunu/core.h), complete after the
         end. n_reused: tokens of the prompt that the KV cache held, which n_prompt leaves out."""
-        names = [name for name, *_ in _abi.akunu_result._fields_ if name not in ("size", "stop", "stop_index")]
+        others = ("size", "stop", "stop_index")
+        names = [name for name, *_ in _abi.akunu_result._fields_ if name not in others]
         counts = {name: getattr(self._work.result, name) for name in names}
         return {"n_reused": self._work.n_reused, **counts}
 
