@@ -1,11 +1,10 @@
-/* Answers and errors as JSON, and the log. */
+/* Answers and errors as JSON. */
 #include "server/server.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/output.h"
 
@@ -91,37 +90,4 @@ void server_fail_library(struct http_exchange *x, const char *param)
         return;
     default: server_fail(x, 400, param, NULL, "%s", akunu_last_error());
     }
-}
-
-/* ---- Log ---------------------------------------------------------------- */
-/* {"time": …, "client": …, …} */
-static void log_json(struct http_exchange *x, bool client_gone)
-{
-    char at[32], shown[CLI_SHOWN_BYTES], method[CLI_SHOWN_BYTES];
-    struct tm utc;
-    time_t now = time(NULL);
-    gmtime_r(&now, &utc);
-    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    json_t *line = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:f, s:b}", "time", at, "client", http_client(x), "method",
-        cli_show_text(http_method(x), method), "route", cli_show_text(http_path(x), shown), "code",
-        (json_int_t)http_code(x), "seconds", http_age(x), "client_left", client_gone);
-    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
-    json_decref(line);
-    if (text)
-        cli_report("%s", text);
-    free(text);
-}
-
-void server_log_exchange(struct server *s, struct http_exchange *x, bool client_gone)
-{
-    char shown[CLI_SHOWN_BYTES], method[CLI_SHOWN_BYTES];
-    if (!s->options->verbose && strcmp(http_path(x), "/health") == 0)
-        return;
-    if (s->options->log_format == 1)
-        log_json(x, client_gone);
-    else
-        cli_report("%s %s %s %u %.3f s%s", http_client(x), cli_show_text(http_method(x), method),
-                   cli_show_text(http_path(x), shown), http_code(x), http_age(x),
-                   client_gone ? ", the client left" : "");
 }

@@ -207,6 +207,7 @@ static json_t *embedding_of(const struct embedding_job *job, size_t i)
 static void answer(struct embedding_job *job)
 {
     json_t *data = json_array();
+    http_counts(job->x)[SERVER_PROMPT] = job->n_tokens;
     if (job->status != AKUNU_OK) {
         bool full = job->status == AKUNU_ERROR_CONTEXT, memory = job->status == AKUNU_ERROR_MEMORY;
         json_decref(data);

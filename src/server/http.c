@@ -74,6 +74,7 @@ struct http_exchange {
     size_t out_at, out_n, out_capacity;
     struct http_exchange *resumed; /* next in the list of those to resume */
     bool resumes;
+    uint64_t number, counts[HTTP_COUNTS];
     void *data;
 };
 
@@ -83,6 +84,7 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct http_connection *connections;
     unsigned n_connections, n_exchanges;
+    uint64_t last_number;
     size_t n_buffered; /* bytes of bodies and unread answers */
     struct http_exchange *to_resume;
     int listener, epoll, wake, signals;
@@ -149,6 +151,16 @@ const char *http_client(const struct http_exchange *x)
 double http_age(const struct http_exchange *x)
 {
     return now() - x->started;
+}
+
+uint64_t http_number(const struct http_exchange *x)
+{
+    return x->number;
+}
+
+uint64_t *http_counts(struct http_exchange *x)
+{
+    return x->counts;
 }
 
 void http_set_data(struct http_exchange *x, void *data)
@@ -368,7 +380,8 @@ static struct http_exchange *new_exchange(struct http_connection *c, struct MHD_
                                  .method = strdup(method),
                                  .path = strdup(path),
                                  .is_1_0 = strcmp(version, "HTTP/1.0") == 0,
-                                 .started = now() };
+                                 .started = now(),
+                                 .number = ++c->server->last_number };
     if (!x->method || !x->path) {
         free_exchange(x);
         return NULL;

@@ -82,7 +82,12 @@ const char *http_client(const struct http_exchange *x);
 /* Seconds since the headers came. */
 double http_age(const struct http_exchange *x);
 
-/* Whatever the handlers keep with the exchange. */
+/* Number of the exchange, from 1. */
+uint64_t http_number(const struct http_exchange *x);
+/* Whatever the handlers keep with the exchange: HTTP_COUNTS counts, which begin with 0, and data.
+ */
+enum { HTTP_COUNTS = 3 };
+uint64_t *http_counts(struct http_exchange *x);
 void http_set_data(struct http_exchange *x, void *data);
 void *http_data(const struct http_exchange *x);
 

@@ -283,6 +283,12 @@ static void take_end(struct server_part *part, const struct server_event *event)
         job->n_cached += event->result.n_kept;
     }
     job->n_generated += event->result.n_generated;
+    if (job->x) {
+        uint64_t *counts = http_counts(job->x);
+        counts[SERVER_PROMPT] = job->n_prompt;
+        counts[SERVER_CACHED] = job->n_cached;
+        counts[SERVER_GENERATED] = job->n_generated;
+    }
     if (part->index == 0)
         job->result = event->result;
     if (event->status != AKUNU_OK)

@@ -1,8 +1,8 @@
-/* API keys, from --api-key and --api-key-file. They are compared in a time that does not depend on
- * where a wrong key differs. */
+/* API keys, from --api-key and --api-key-file. Only their hashes are kept, and these are compared
+ * in a time that does not depend on where they differ. */
 #include "server/server.h"
 
-#include <errno.h>
+#include <gnutls/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,8 @@ static bool add_key(struct server_keys *keys, const char *text, size_t n)
 {
     if (n == 0)
         return true;
-    if (keys->n == SERVER_KEYS_MAX || !(keys->values[keys->n] = strndup(text, n)))
-        return false;
-    keys->n++;
-    return true;
+    return keys->n < SERVER_KEYS_MAX &&
+           gnutls_hash_fast(GNUTLS_DIG_SHA256, text, n, keys->hashes[keys->n++]) >= 0;
 }
 
 /* Adds the keys between commas. */
@@ -77,35 +75,55 @@ bool server_read_keys(const struct cli_options *o, struct server_keys *out,
             snprintf(why, WHY_BYTES, "--api-key-file %s has no key; expected one per line", shown);
             good = false;
         }
+        if (text.bytes)
+            explicit_bzero(text.bytes, text.n);
         free(text.bytes);
     }
-    if (!good)
-        server_free_keys(out);
     return good;
-}
-
-void server_free_keys(struct server_keys *keys)
-{
-    for (size_t i = 0; i < keys->n; i++)
-        free(keys->values[i]);
-    keys->n = 0;
-}
-
-/* Looks at all bytes of `given`, whether they differ or not. */
-static bool is_equal(const char *key, const char *given)
-{
-    size_t n_key = strlen(key), n = strlen(given);
-    unsigned difference = n_key != n;
-    for (size_t i = 0; i < n; i++)
-        difference |=
-            (unsigned)(unsigned char)given[i] ^ (unsigned)(unsigned char)key[n_key ? i % n_key : 0];
-    return difference == 0;
 }
 
 bool server_has_key(const struct server_keys *keys, const char *given)
 {
+    unsigned char hash[SERVER_HASH_BYTES];
     bool found = false;
+    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, given, strlen(given), hash) < 0)
+        return false;
     for (size_t i = 0; i < keys->n; i++)
-        found |= is_equal(keys->values[i], given);
+        found |= gnutls_memcmp(keys->hashes[i], hash, sizeof hash) == 0;
     return found;
+}
+
+/* ---- The process list --------------------------------------------------- */
+static void overwrite(char *text)
+{
+    memset(text, '*', strlen(text));
+}
+
+/* The value of an argument that is --api-key: in it, or in the next one. NULL: it is another. */
+static char *find_value(char *argument, char *next)
+{
+    static const char flag[] = "-api-key"; /* with one dash or two */
+    size_t n = strlen(flag);
+    char *name = argument + (argument[0] == '-' && argument[1] == '-');
+    if (strncmp(name, flag, n) != 0)
+        return NULL;
+    return name[n] == '=' ? name + n + 1 : name[n] ? NULL : next;
+}
+
+char **server_hide_keys(int argc, char **argv)
+{
+    static char **copies;
+    char *value;
+    bool good = (copies = calloc((size_t)argc + 1, sizeof *copies)) != NULL;
+    for (int i = 0; good && i < argc; i++)
+        good = (copies[i] = strdup(argv[i])) != NULL;
+    for (int i = 0; good && i < argc; i++)
+        if ((value = find_value(argv[i], i + 1 < argc ? argv[i + 1] : NULL)) != NULL)
+            overwrite(value);
+    value = getenv("AKUNU_API_KEY");
+    char *copy = good && value ? strdup(value) : NULL;
+    if (copy && setenv("AKUNU_API_KEY", copy, 1) == 0)
+        overwrite(value);
+    free(copy);
+    return good ? copies : argv;
 }

@@ -12,6 +12,7 @@ akunu_server_SOURCES += \
 	src/server/job.h \
 	src/server/json_in.c \
 	src/server/keys.c \
+	src/server/log.c \
 	src/server/main.c \
 	src/server/memory.c \
 	src/server/memory.h \

@@ -98,8 +98,11 @@ static void on_wake(void *user)
 
 static void on_tick(void *user)
 {
-    server_take_models(user);
-    stop_if_done(user);
+    struct server *s = user;
+    server_take_models(s);
+    for (size_t i = 0; i < s->n_models; i++)
+        server_expire_waiters(&s->models[i]);
+    stop_if_done(s);
 }
 
 /* Reads the key and the certificate, of which both or none are given. */
@@ -136,18 +139,31 @@ static void reload_tls(const struct server *s)
     free_tls(&key, &certificate);
 }
 
+/* Takes --verbose and --log-format from the configuration, which may have changed. */
+static void reload_log(struct server *s)
+{
+    struct cli_options o;
+    if (cli_options_parse(&cli_commands[0], s->argc, s->argv, &o) == CLI_EXIT_OK) {
+        s->is_verbose = o.verbose;
+        s->logs_json = o.log_format == 1;
+    } else {
+        cli_warn("the log stays as it was");
+    }
+    cli_options_free(&o);
+}
+
 static void reload(struct server *s)
 {
     struct server_keys keys;
     char why[CLI_SHOWN_BYTES * 4];
     if (server_read_keys(s->options, &keys, why)) {
-        server_free_keys(&s->keys);
         s->keys = keys;
         cli_report("the keys were read again: %zu", keys.n);
     } else {
         cli_warn("%s; the keys stay as they were", why);
     }
     reload_tls(s);
+    reload_log(s);
 }
 
 /* The first SIGTERM lets running requests end, the second ends them. */
@@ -230,14 +246,18 @@ static void close_server(struct server *s)
         server_close_embedder(&s->models[i]);
     http_free(s->http);
     server_close_models(s);
-    server_free_keys(&s->keys);
     free(s->n_requests);
     pthread_mutex_destroy(&s->lock);
 }
 
 static int serve(const struct cli_options *o, int argc, char **argv)
 {
-    struct server s = { .options = o, .created = (int64_t)time(NULL) };
+    struct server s = { .options = o,
+                        .argc = argc,
+                        .argv = argv,
+                        .is_verbose = o->verbose,
+                        .logs_json = o->log_format == 1,
+                        .created = (int64_t)time(NULL) };
     struct cli_text key = { 0 }, certificate = { 0 };
     char why[CLI_SHOWN_BYTES * 4];
     pthread_mutex_init(&s.lock, NULL);
@@ -245,7 +265,7 @@ static int serve(const struct cli_options *o, int argc, char **argv)
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
     int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();
     if (code == CLI_EXIT_OK)
-        code = server_list_models(&s, argc, argv);
+        code = server_list_models(&s);
     if (code == CLI_EXIT_OK && !server_read_keys(o, &s.keys, why))
         code = cli_fail_usage("%s", why);
     if (code == CLI_EXIT_OK)
@@ -262,14 +282,16 @@ int main(int argc, char **argv)
     struct cli_options options;
     cli_set_program("akunu-server");
     signal(SIGPIPE, SIG_IGN);
-    int code = cli_options_parse(&cli_commands[0], argc > 0 ? argc - 1 : 0, argv + 1, &options);
+    int n = argc > 0 ? argc - 1 : 0;
+    char **arguments = server_hide_keys(n, argv + 1);
+    int code = cli_options_parse(&cli_commands[0], n, arguments, &options);
     cli_set_color((enum cli_color)options.color);
     if (code == CLI_EXIT_OK && options.version)
         code = cli_version();
     else if (code == CLI_EXIT_OK && options.help)
         code = cli_help_command(&cli_commands[0]);
     else if (code == CLI_EXIT_OK)
-        code = serve(&options, argc > 0 ? argc - 1 : 0, argv + 1);
+        code = serve(&options, n, arguments);
     cli_options_free(&options);
     return code;
 }

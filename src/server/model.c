@@ -244,12 +244,13 @@ static int name_first(struct server_model *m)
 }
 
 /* The flags again, with another model. */
-static int read_preset(struct server_model *m, const char *name, int argc, char **argv)
+static int read_preset(struct server_model *m, const char *name)
 {
+    int argc = m->server->argc;
     char **arguments = calloc((size_t)argc + 3, sizeof *arguments);
     if (!arguments)
         return cli_fail_memory();
-    memcpy(arguments, argv, (size_t)argc * sizeof *arguments);
+    memcpy(arguments, m->server->argv, (size_t)argc * sizeof *arguments);
     arguments[argc] = (char *)(uintptr_t) "-m";
     arguments[argc + 1] = (char *)(uintptr_t)name;
     int code = cli_options_parse(&cli_commands[0], argc + 2, arguments, &m->own);
@@ -259,7 +260,7 @@ static int read_preset(struct server_model *m, const char *name, int argc, char 
     return code;
 }
 
-int server_list_models(struct server *s, int argc, char **argv)
+int server_list_models(struct server *s)
 {
     const struct cli_options *o = s->options;
     size_t n_presets = 0;
@@ -270,6 +271,10 @@ int server_list_models(struct server *s, int argc, char **argv)
     s->models = calloc(n_presets + 1, sizeof *s->models);
     if (!s->models)
         return cli_fail_memory();
+    for (size_t i = 0; i < n_presets + 1; i++) {
+        s->models[i].server = s;
+        s->models[i].loaded.sequence = -1;
+    }
     s->has_first = o->model || n_presets == 0; /* without any: loading says what is missing */
     if (s->has_first) {
         s->models[s->n_models].options = o;
@@ -278,11 +283,7 @@ int server_list_models(struct server *s, int argc, char **argv)
     for (size_t i = 0; code == CLI_EXIT_OK && i < n_presets; i++) {
         name = cli_config_preset(o->configuration, i);
         if (!o->preset || strcmp(o->preset, name) != 0)
-            code = read_preset(&s->models[s->n_models++], name, argc, argv);
-    }
-    for (size_t i = 0; i < s->n_models; i++) {
-        s->models[i].server = s;
-        s->models[i].loaded.sequence = -1;
+            code = read_preset(&s->models[s->n_models++], name);
     }
     return code;
 }

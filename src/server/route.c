@@ -240,6 +240,7 @@ bool server_check(struct http_exchange *x, struct server *s)
 {
     char methods[64], shown[CLI_SHOWN_BYTES];
     const struct server_route *route = find_route(x);
+    server_name_exchange(s, x);
     if (!check_host(x, s) || !check_origin(x, s))
         return false;
     bool known = list_methods(http_path(x), methods, sizeof methods);
@@ -342,6 +343,21 @@ void server_fail_waiter(struct server_waiter *w, const struct server_model *m)
     leave(w);
     server_fail(x, 503, "model", NULL, "the model %s cannot be loaded; the server's log says why",
                 m->id);
+}
+
+void server_expire_waiters(struct server_model *m)
+{
+    double timeout = (double)m->server->options->timeout;
+    for (struct server_waiter *w = m->waiters, *next; w; w = next) {
+        struct http_exchange *x = w->x;
+        next = w->next;
+        if (http_age(x) > timeout) {
+            leave(w);
+            http_add_header(x, "Retry-After", "10");
+            server_fail(x, 503, "model", NULL, "the model %s was not loaded in time (--timeout)",
+                        m->id);
+        }
+    }
 }
 
 void server_route(struct http_exchange *x, struct server *s)

@@ -17,11 +17,11 @@
 
 enum server_state { SERVER_LOADING = 0, SERVER_READY = 1, SERVER_FAILED = 2 };
 
-enum { SERVER_KEYS_MAX = 256, SERVER_CODES_MAX = 16 };
+enum { SERVER_KEYS_MAX = 256, SERVER_HASH_BYTES = 32, SERVER_CODES_MAX = 16 };
 
-/* API keys. None: requests need none. */
+/* API keys, as SHA-256. None: requests need none. */
 struct server_keys {
-    char *values[SERVER_KEYS_MAX];
+    unsigned char hashes[SERVER_KEYS_MAX][SERVER_HASH_BYTES];
     size_t n;
 };
 
@@ -46,6 +46,10 @@ struct server_owner {
 
 struct server {
     const struct cli_options *options;
+    int argc; /* arguments, for presets and for reading the configuration again */
+    char **argv;
+    bool is_verbose; /* the log has /health, too */
+    bool logs_json;
     struct http_server *http;
     struct server_keys keys;
     enum server_state state; /* of the model that is loaded at the start */
@@ -105,7 +109,7 @@ struct server_model {
 
 /* Finds what the server can load: -m, and the presets of the configuration. Returns an exit code,
  * after a message unless it is CLI_EXIT_OK. */
-int server_list_models(struct server *s, int argc, char **argv);
+int server_list_models(struct server *s);
 void server_close_models(struct server *s);
 /* The model that a request names, or the only one there is. NULL: it has answered. */
 struct server_model *server_find_model(struct server *s, struct http_exchange *x, const char *name);
@@ -182,6 +186,8 @@ const char *server_route_name(size_t i);
 void server_go_on(struct server_waiter *w, struct server_model *m);
 /* Answers a request whose model cannot be loaded. */
 void server_fail_waiter(struct server_waiter *w, const struct server_model *m);
+/* Answers those that have waited for the model longer than --timeout. */
+void server_expire_waiters(struct server_model *m);
 
 /* Answers what is no model's. */
 typedef void server_handler(struct server *s, struct http_exchange *x);
@@ -209,8 +215,10 @@ server_model_handler server_embeddings;                        /* embed.c */
 /* Reads the flags' keys and the key file. False: *why has a message. */
 bool server_read_keys(const struct cli_options *options, struct server_keys *out,
                       char why[CLI_SHOWN_BYTES * 4]);
-void server_free_keys(struct server_keys *keys);
 bool server_has_key(const struct server_keys *keys, const char *given);
+/* Overwrites the keys among the arguments and in the environment, which the system shows to others,
+ * and returns a copy of the arguments for the rest of the program's life. */
+char **server_hide_keys(int argc, char **argv);
 
 /* ---- systemd: systemd.c ------------------------------------------------- */
 /* The socket that a service manager listens on for this program (sd_listen_fds(3)); -1: none. */
@@ -221,7 +229,11 @@ void server_notify(const char *state);
 /* ---- Metrics: metrics.c ------------------------------------------------- */
 void server_observe(struct server_histogram *h, double seconds);
 
-/* ---- Log: answer.c ------------------------------------------------------ */
+/* ---- Log: log.c --------------------------------------------------------- */
+/* Counts of tokens that an exchange has in http_counts. */
+enum { SERVER_PROMPT = 0, SERVER_CACHED = 1, SERVER_GENERATED = 2 };
+/* Names the exchange, in the header X-Request-Id and in the log. */
+void server_name_exchange(const struct server *s, struct http_exchange *x);
 /* A line about an exchange that ended: no text, no key and no path of this machine. */
 void server_log_exchange(struct server *s, struct http_exchange *x, bool client_gone);
 
