@@ -189,8 +189,10 @@ void ak_sched_finish(struct ak_sched *s, struct ak_sched_task *t, const struct a
 void ak_sched_take_requests(struct ak_sched *s);
 /* Counts a request as started. */
 void ak_sched_count_start(struct ak_sched *s, struct ak_sched_request *r);
-/* Counts a request as ended, and frees it. */
-void ak_sched_forget(struct ak_sched *s, struct ak_sched_request *r, ak_status status);
+/* Counts a request as ended, and makes the counts visible to other threads. */
+void ak_sched_count_end(struct ak_sched *s, ak_status status);
+/* Frees a request whose tasks have ended. */
+void ak_sched_forget(struct ak_sched *s, struct ak_sched_request *r);
 /* Makes the counts visible to other threads. */
 void ak_sched_publish(struct ak_sched *s);
 

@@ -12,9 +12,11 @@ void ak_sched_finish(struct ak_sched *s, struct ak_sched_task *t, const struct a
         ak_sched_stop_running(s, t);
     else
         ak_sched_queue_remove(s, t);
+    if (r->n_open == 1) /* before the client hears of it, and reads the counts */
+        ak_sched_count_end(s, error ? error->status : AKUNU_OK);
     ak_sched_task_end(s, t, error);
     if (r->n_open == 0)
-        ak_sched_forget(s, r, error ? error->status : AKUNU_OK);
+        ak_sched_forget(s, r);
 }
 
 /* Ends the task if its request was cancelled or is late. */

@@ -313,10 +313,8 @@ void ak_sched_count_start(struct ak_sched *s, struct ak_sched_request *r)
     pthread_mutex_unlock(&s->lock);
 }
 
-void ak_sched_forget(struct ak_sched *s, struct ak_sched_request *r, ak_status status)
+void ak_sched_forget(struct ak_sched *s, struct ak_sched_request *r)
 {
-    s->stats.n_requests++;
-    s->stats.n_cancelled += status == AKUNU_ERROR_CANCELLED;
     pthread_mutex_lock(&s->lock);
     struct ak_sched_request **link = &s->requests;
     while (*link != r)
@@ -326,6 +324,20 @@ void ak_sched_forget(struct ak_sched *s, struct ak_sched_request *r, ak_status s
     s->n_waiting -= !r->has_started;
     pthread_mutex_unlock(&s->lock);
     ak_sched_request_free(r);
+}
+
+static void publish_counts(struct ak_sched *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->published = s->stats;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void ak_sched_count_end(struct ak_sched *s, ak_status status)
+{
+    s->stats.n_requests++;
+    s->stats.n_cancelled += status == AKUNU_ERROR_CANCELLED;
+    publish_counts(s);
 }
 
 void ak_sched_publish(struct ak_sched *s)
@@ -341,7 +353,5 @@ void ak_sched_publish(struct ak_sched *s)
     s->stats.n_used_pages = n_held - s->stats.n_cached_pages;
     s->stats.page_bytes = ak_kv_page_bytes(&kv->shape);
     s->stats.session_bytes = kv->pool_bytes + ak_session_scratch_bytes(s->session);
-    pthread_mutex_lock(&s->lock);
-    s->published = s->stats;
-    pthread_mutex_unlock(&s->lock);
+    publish_counts(s);
 }
