@@ -34,8 +34,8 @@
  * what was found and what was expected. The library never aborts, exits, prints or changes
  * process-wide state.
  *
- * Threads. Any number of threads may use a model, a tokenizer or a grammar at once. A session and
- * all else belong to one thread at a time.
+ * Threads. Any number of threads may use a model, a tokenizer, a template or a grammar at once. A
+ * session and all else belong to one thread at a time.
  *
  * Ownership. The caller owns a handle that a function returns, and frees it with the …_free of its
  * type, which accepts NULL. A const handle is only lent. Handles may be freed in any order: each

@@ -92,7 +92,9 @@ bool server_chat_read_params(struct server_chat *r, const char *from, const char
 
 bool server_chat_set_schema(struct server_chat *r, const char *name, const char *schema)
 {
+    server_unlock(r->model->server);
     r->content = akunu_grammar_from_schema(schema, strlen(schema), NULL);
+    server_lock(r->model->server);
     if (r->content)
         return true;
     server_fail_library(r->x, name);
@@ -131,35 +133,45 @@ static bool fill_contents(json_t *messages)
 }
 
 /* Renders with arguments as objects. If the template fails at that: with empty texts for contents
- * that are null, and at last with arguments as they are. */
-bool server_chat_make_prompt(struct server_chat *r)
+ * that are null, and at last with arguments as they are. Changes `parsed`, a copy of the messages.
+ * False: out of memory. */
+static bool render_prompt(struct server_chat *r, json_t *parsed)
 {
-    const struct server_model *m = r->model;
     bool changed = false;
-    json_t *parsed = cli_conversation_name_developer(r->messages, m->template_text) ?
-                         json_deep_copy(r->messages) :
-                         NULL;
-    if (!parsed || !cli_conversation_parse_arguments(parsed, &changed)) {
-        json_decref(parsed);
-        return server_chat_fail_memory(r);
-    }
+    if (!cli_conversation_parse_arguments(parsed, &changed))
+        return false;
     r->prompt = render(r, parsed);
     if (!r->prompt && fill_contents(parsed))
         r->prompt = render(r, parsed);
-    json_decref(parsed);
     if (!r->prompt && changed)
         r->prompt = render(r, r->messages);
-    if (!r->prompt) {
+    return true;
+}
+
+bool server_chat_make_prompt(struct server_chat *r)
+{
+    const struct server_model *m = r->model;
+    bool has_memory, is_empty = false;
+    json_t *parsed = cli_conversation_name_developer(r->messages, m->template_text) ?
+                         json_deep_copy(r->messages) :
+                         NULL;
+    if (!parsed)
+        return server_chat_fail_memory(r);
+    server_unlock(m->server);
+    has_memory = render_prompt(r, parsed);
+    if (r->prompt)
+        is_empty = cli_tokenize_prompt(m->loaded.tokenizer, r->prompt, r->n_prompt, &r->ids,
+                                       &r->n_ids) != CLI_EXIT_OK;
+    json_decref(parsed);
+    server_lock(m->server);
+    if (!has_memory)
+        server_fail_memory(r->x);
+    else if (!r->prompt)
         server_fail_library(r->x, "messages");
-        return false;
-    }
-    if (cli_tokenize_prompt(m->loaded.tokenizer, r->prompt, r->n_prompt, &r->ids, &r->n_ids) ==
-        CLI_EXIT_OK)
-        return true;
-    server_fail(r->x, 400, "messages", NULL,
-                "the chat template makes an empty prompt of the "
-                "messages");
-    return false;
+    else if (is_empty)
+        server_fail(r->x, 400, "messages", NULL,
+                    "the chat template makes an empty prompt of the messages");
+    return r->prompt && !is_empty;
 }
 
 static struct akunu_reply_params reply_params(const struct server_chat *r)
@@ -182,7 +194,10 @@ static bool make_grammar(struct server_chat *r)
     calls.choice = r->choice;
     calls.parallel = r->parallel;
     calls.content = r->content;
-    if (akunu_grammar_from_tools(&reply, &calls, &r->grammar) != AKUNU_OK) {
+    server_unlock(r->model->server);
+    enum akunu_status status = akunu_grammar_from_tools(&reply, &calls, &r->grammar);
+    server_lock(r->model->server);
+    if (status != AKUNU_OK) {
         server_fail_library(r->x, "tools");
         return false;
     }

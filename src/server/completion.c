@@ -247,18 +247,17 @@ static bool read_gap(struct server_model *m, struct http_exchange *x, const json
     }
     gap.n_prefix_bytes = json_string_length(json_object_get(body, "input_prefix"));
     gap.n_suffix_bytes = json_string_length(json_object_get(body, "input_suffix"));
+    server_unlock(m->server);
     int64_t n = akunu_tokenizer_encode_infill(t, &gap, NULL, 0);
-    if (n < 0) {
+    out->ids = n >= 0 ? malloc(((size_t)n + 1) * sizeof *out->ids) : NULL;
+    if (out->ids)
+        out->n = (size_t)akunu_tokenizer_encode_infill(t, &gap, out->ids, (size_t)n);
+    server_lock(m->server);
+    if (n < 0)
         server_fail_library(x, "input_prefix");
-        return false;
-    }
-    out->ids = malloc(((size_t)n + 1) * sizeof *out->ids);
-    if (!out->ids) {
+    else if (!out->ids)
         server_fail_memory(x);
-        return false;
-    }
-    out->n = (size_t)akunu_tokenizer_encode_infill(t, &gap, out->ids, (size_t)n);
-    return true;
+    return out->ids != NULL;
 }
 
 /* ---- Requests ----------------------------------------------------------- */
@@ -313,7 +312,7 @@ static void complete(struct server_model *m, struct http_exchange *x, const json
     struct akunu_grammar *grammar = NULL;
     struct completion *c = calloc(1, sizeof *c);
     bool good = c && server_read_params(m, x, body, &params) && read_options(x, body, &params, c) &&
-                read_fields(x, body, c) && server_read_grammar(x, body, &grammar) &&
+                read_fields(x, body, c) && server_read_grammar(m, x, body, &grammar) &&
                 read(m, x, body, &c->prompts);
     if (!c)
         server_fail_memory(x);

@@ -75,6 +75,7 @@ struct http_exchange {
     struct http_exchange *resumed; /* next in the list of those to resume */
     bool resumes;
     uint64_t number, counts[HTTP_COUNTS];
+    bool is_held, resumes_later; /* resumes_later: when it is released */
     void *data;
 };
 
@@ -198,11 +199,30 @@ static void suspend(struct http_exchange *x)
 /* Resumes the connection before the loop sleeps again. */
 static void resume(struct http_exchange *x)
 {
-    if (!x->is_suspended || x->resumes)
+    x->resumes_later = x->is_held;
+    if (!x->is_suspended || x->resumes || x->is_held)
         return;
     x->resumes = true;
     x->resumed = x->server->to_resume;
     x->server->to_resume = x;
+}
+
+void http_hold(struct http_exchange *x)
+{
+    x->is_held = true;
+}
+
+void http_release(struct http_exchange *x)
+{
+    x->is_held = false;
+    if (x->resumes_later)
+        resume(x);
+    http_wake(x->server);
+}
+
+bool http_client_is_gone(const struct http_exchange *x)
+{
+    return x->client_gone;
 }
 
 static void resume_all(struct http_server *s)
@@ -980,7 +1000,7 @@ static void take_event(struct http_server *s, const struct epoll_event *event)
         take_leave(event->data.ptr);
 }
 
-bool http_run(struct http_server *s, const char **why)
+static bool run(struct http_server *s, const char **why)
 {
     enum { EVENTS_MAX = 64, TICK_MS = 1000 };
     struct epoll_event events[EVENTS_MAX];
@@ -1002,7 +1022,9 @@ bool http_run(struct http_server *s, const char **why)
         int timeout = (int)(left * 1e3) + 1;
         if (MHD_get_timeout(s->daemon, &own) == MHD_YES && own < (unsigned)timeout)
             timeout = (int)own;
+        pthread_mutex_unlock(s->params.lock);
         int n = epoll_wait(s->epoll, events, EVENTS_MAX, timeout);
+        pthread_mutex_lock(s->params.lock);
         if (n < 0 && errno != EINTR) {
             snprintf(failure, sizeof failure, "waiting for events: %s", strerror(errno));
             *why = failure;
@@ -1012,4 +1034,12 @@ bool http_run(struct http_server *s, const char **why)
             take_event(s, &events[i]);
     }
     return true;
+}
+
+bool http_run(struct http_server *s, const char **why)
+{
+    pthread_mutex_lock(s->params.lock);
+    bool good = run(s, why);
+    pthread_mutex_unlock(s->params.lock);
+    return good;
 }

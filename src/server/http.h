@@ -2,11 +2,13 @@
  * main.c and by the files that answer requests.
  *
  * An exchange is a request and its answer. After the headers `check` may answer at once; after the
- * body `handle` answers, at once or later from the same thread. Other threads only call
- * http_wake. */
+ * body `handle` answers, at once or later from the same thread. Another thread may answer if
+ * `handle` calls http_hold, and if it holds params.lock meanwhile, as http_run does while it does
+ * not wait; else other threads only call http_wake. */
 #ifndef AK_SERVER_HTTP_H
 #define AK_SERVER_HTTP_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +41,7 @@ struct http_params {
     size_t max_body;                       /* bytes */
     size_t max_buffered; /* bytes of bodies and unread answers together; 0: no limit */
     double timeout;      /* seconds in which a client has to read something; 0: any time */
+    pthread_mutex_t *lock;
 };
 
 /* Listens, and blocks SIGTERM, SIGINT and SIGHUP, which go to handlers->signal from now on. NULL:
@@ -90,6 +93,12 @@ enum { HTTP_COUNTS = 3 };
 uint64_t *http_counts(struct http_exchange *x);
 void http_set_data(struct http_exchange *x, void *data);
 void *http_data(const struct http_exchange *x);
+
+/* ---- Other threads ------------------------------------------------------ */
+/* Keeps the exchange until http_release, also if the client leaves. */
+void http_hold(struct http_exchange *x);
+void http_release(struct http_exchange *x);
+bool http_client_is_gone(const struct http_exchange *x);
 
 /* ---- Answers ------------------------------------------------------------ */
 /* Adds a header to the answer that comes. The name lives as long as the program. */

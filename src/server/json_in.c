@@ -38,7 +38,7 @@ static bool is_shallow(const char *text, size_t n, size_t *n_values)
     return true;
 }
 
-json_t *server_read_object(const struct server *s, struct http_exchange *x)
+json_t *server_read_object(struct server *s, struct http_exchange *x)
 {
     char shown[CLI_DESCRIBED_BYTES];
     json_error_t error;
@@ -53,8 +53,10 @@ json_t *server_read_object(const struct server *s, struct http_exchange *x)
         server_fail(x, 413, NULL, NULL, "the body's %zu values do not fit into --memory", n_values);
         return NULL;
     }
+    server_unlock(s);
     json_t *body =
         json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    server_lock(s);
     if (json_is_object(body))
         return body;
     if (!body)

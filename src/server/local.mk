@@ -33,7 +33,8 @@ akunu_server_SOURCES += \
 	src/server/sse.c \
 	src/server/systemd.c \
 	src/server/tls.c \
-	src/server/tls.h
+	src/server/tls.h \
+	src/server/worker.c
 
 # The chat page as a C string, a line each.
 BUILT_SOURCES = src/server/page/index.inc

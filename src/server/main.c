@@ -216,7 +216,8 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
                                         .tls_certificate = certificate->bytes,
                                         .max_body = max_body(s),
                                         .max_buffered = server_memory_of_buffers(s),
-                                        .timeout = (double)o->timeout };
+                                        .timeout = (double)o->timeout,
+                                        .lock = &s->handling };
     const char *why;
     raise_open_files();
     s->http = http_new(&params, &handlers, &why);
@@ -228,6 +229,7 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
         s->state = SERVER_READY;
     http_wake(s->http);
     bool good = http_run(s->http, &why);
+    server_stop_worker(s);
     server_cancel_jobs(s);
     if (s->loader_runs)
         pthread_join(s->loader, NULL);
@@ -248,6 +250,8 @@ static void close_server(struct server *s)
     server_close_models(s);
     free(s->n_requests);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->handling);
+    pthread_cond_destroy(&s->has_task);
 }
 
 static int serve(const struct cli_options *o, int argc, char **argv)
@@ -261,6 +265,8 @@ static int serve(const struct cli_options *o, int argc, char **argv)
     struct cli_text key = { 0 }, certificate = { 0 };
     char why[CLI_SHOWN_BYTES * 4];
     pthread_mutex_init(&s.lock, NULL);
+    pthread_mutex_init(&s.handling, NULL);
+    pthread_cond_init(&s.has_task, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
     int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();

@@ -175,7 +175,7 @@ static void end_waiting(struct server_model *m)
     while (m->waiters) {
         struct server_waiter *w = m->waiters;
         if (m->state == SERVER_MODEL_READY)
-            server_go_on(w, m);
+            server_go_on(w);
         else
             server_fail_waiter(w, m);
     }

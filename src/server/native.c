@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/conversation.h"
+#include "cli/input.h"
 #include "cli/output.h"
 
 void server_health(struct server *s, struct http_exchange *x)
@@ -64,20 +65,17 @@ void server_tokenize(struct server_model *m, struct http_exchange *x, const json
     else if (server_get_bool(x, body, "add_special", &special) &&
              server_get_bool(x, body, "parse_special", &parse) &&
              server_get_bool(x, body, "with_pieces", &pieces)) {
-        const struct akunu_tokenizer *t = m->loaded.tokenizer;
-        const char *text = json_string_value(content);
-        size_t n_bytes = json_string_length(content);
+        const struct cli_text text = { (char *)(uintptr_t)json_string_value(content),
+                                       json_string_length(content) };
         unsigned flags = (special ? AKUNU_ADD_SPECIAL : 0u) | (parse ? AKUNU_PARSE_SPECIAL : 0u);
-        int64_t n = akunu_tokenizer_encode(t, text, n_bytes, flags, NULL, 0);
-        akunu_token *ids = n >= 0 ? malloc(((size_t)n + 1) * sizeof *ids) : NULL;
-        if (ids)
-            akunu_tokenizer_encode(t, text, n_bytes, flags, ids, (size_t)n);
-        if (ids)
-            server_answer(x, 200,
-                          json_pack("{s:o}", "tokens", tokens_of(m, ids, (size_t)n, pieces)));
-        else
-            server_fail_memory(x);
+        akunu_token *ids = NULL;
+        size_t n = 0;
+        server_unlock(m->server);
+        bool good = cli_tokenize_text(m->loaded.tokenizer, &text, flags, &ids, &n) == CLI_EXIT_OK;
+        json_t *value = good ? json_pack("{s:o}", "tokens", tokens_of(m, ids, n, pieces)) : NULL;
         free(ids);
+        server_lock(m->server);
+        server_answer(x, 200, value);
     }
 }
 
@@ -96,10 +94,12 @@ void server_detokenize(struct server_model *m, struct http_exchange *x, const js
     if (!good) {
         server_fail_member(x, "tokens", list, "a list of token ids of the vocabulary");
     } else if (ids) {
+        server_unlock(m->server);
         int64_t n_bytes = akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, NULL, 0);
         char *text = n_bytes >= 0 ? malloc((size_t)n_bytes + 1) : NULL;
         if (text)
             akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, text, (size_t)n_bytes);
+        server_lock(m->server);
         server_answer(x, 200,
                       text ? json_pack("{s:o}", "content", cli_json_text(text, (size_t)n_bytes)) :
                              NULL);
@@ -128,7 +128,9 @@ void server_apply_template(struct server_model *m, struct http_exchange *x, cons
         size_t n = 0;
         input.messages = text;
         input.add_generation_prompt = true;
+        server_unlock(m->server);
         char *prompt = text ? akunu_template_render(m->template, &input, &n) : NULL;
+        server_lock(m->server);
         if (prompt)
             server_answer(x, 200, json_pack("{s:o}", "prompt", cli_json_text(prompt, n)));
         else

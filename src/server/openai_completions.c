@@ -239,7 +239,7 @@ void server_completions(struct server_model *m, struct http_exchange *x, const j
     bool good = server_read_params(m, x, body, &params);
     if (good && params.generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
         params.generation.max_tokens = 16; /* OpenAI's default */
-    good = good && read_options(x, body, &params, a) && server_read_grammar(x, body, &grammar) &&
+    good = good && read_options(x, body, &params, a) && server_read_grammar(m, x, body, &grammar) &&
            server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
                                AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, (size_t)m->options->queue,
                                &a->prompts);

@@ -220,7 +220,8 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
 }
 
 /* ---- Grammars ----------------------------------------------------------- */
-bool server_read_grammar(struct http_exchange *x, const json_t *body, struct akunu_grammar **out)
+bool server_read_grammar(struct server_model *m, struct http_exchange *x, const json_t *body,
+                         struct akunu_grammar **out)
 {
     const char *text = NULL, *name = "grammar";
     const json_t *schema = json_object_get(body, "json_schema");
@@ -232,16 +233,18 @@ bool server_read_grammar(struct http_exchange *x, const json_t *body, struct aku
                     "grammar and json_schema: only one of them can be given");
         return false;
     }
+    if (!(text && *text) && (!schema || json_is_null(schema)))
+        return true;
+    server_unlock(m->server);
     if (text && *text) {
         *out = akunu_grammar_parse(text, json_string_length(json_object_get(body, "grammar")));
-    } else if (schema && !json_is_null(schema)) {
+    } else {
         char *own = json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY);
         name = "json_schema";
         *out = own ? akunu_grammar_from_schema(own, strlen(own), NULL) : NULL;
         free(own);
-    } else {
-        return true;
     }
+    server_lock(m->server);
     if (!*out)
         server_fail_library(x, name);
     return *out != NULL;

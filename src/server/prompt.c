@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/input.h"
 #include "server/job.h"
 
 static bool fail(struct http_exchange *x, const char *name, const json_t *found)
@@ -16,20 +17,23 @@ static bool fail(struct http_exchange *x, const char *name, const json_t *found)
 static bool add_text(struct server_model *m, struct http_exchange *x, const json_t *text,
                      unsigned flags, struct server_prompt *out)
 {
-    const struct akunu_tokenizer *t = m->loaded.tokenizer;
-    const char *bytes = json_string_value(text);
-    size_t n_bytes = json_string_length(text);
-    int64_t n = akunu_tokenizer_encode(t, bytes, n_bytes, flags, NULL, 0);
-    akunu_token *larger =
-        n >= 0 ? realloc(out->ids, (out->n + (size_t)n + 1) * sizeof *larger) : NULL;
-    if (!larger) {
-        server_fail_memory(x);
-        return false;
+    const struct cli_text whole = { (char *)(uintptr_t)json_string_value(text),
+                                    json_string_length(text) };
+    akunu_token *ids = NULL, *larger = NULL;
+    size_t n = 0;
+    server_unlock(m->server);
+    if (cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n) == CLI_EXIT_OK)
+        larger = realloc(out->ids, (out->n + n + 1) * sizeof *larger);
+    if (larger) {
+        out->ids = larger;
+        memcpy(larger + out->n, ids, n * sizeof *ids);
+        out->n += n;
     }
-    out->ids = larger;
-    akunu_tokenizer_encode(t, bytes, n_bytes, flags, out->ids + out->n, (size_t)n);
-    out->n += (size_t)n;
-    return true;
+    free(ids);
+    server_lock(m->server);
+    if (!larger)
+        server_fail_memory(x);
+    return larger != NULL;
 }
 
 static bool add_id(struct server_model *m, struct http_exchange *x, const char *name,

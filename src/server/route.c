@@ -269,7 +269,6 @@ struct server_waiter {
     struct server_waiter *next;
     struct http_exchange *x;
     struct server_model *model;
-    const struct server_route *route;
 };
 
 static void leave(void *self)
@@ -282,15 +281,14 @@ static void leave(void *self)
     free(w);
 }
 
-static void wait_for(struct server_model *m, struct http_exchange *x,
-                     const struct server_route *route)
+static void wait_for(struct server_model *m, struct http_exchange *x)
 {
     struct server_waiter *w = calloc(1, sizeof *w), **last = &m->waiters;
     if (!w) {
         server_fail_memory(x);
         return;
     }
-    *w = (struct server_waiter){ { leave, NULL }, NULL, x, m, route };
+    *w = (struct server_waiter){ { leave, NULL }, NULL, x, m };
     while (*last)
         last = &(*last)->next;
     *last = w;
@@ -302,17 +300,19 @@ static void answer(struct server_model *m, struct http_exchange *x,
                    const struct server_route *route, const json_t *body)
 {
     m->last_used = cli_seconds();
+    m->n_users++; /* it stays loaded */
     if (!route->writes || m->scheduler)
         route->answer(m, x, body);
     else
         server_fail(x, 400, "model", NULL,
                     "the model is an encoder: it makes embeddings (/v1/embeddings), and no text");
+    m->n_users--;
     http_free_body(x);
 }
 
-/* Reads the body, and answers if the model is ready; else the request waits for it. */
-static void ask_model(struct server *s, struct http_exchange *x, const struct server_route *route)
+void server_ask_model(struct server *s, struct http_exchange *x)
 {
+    const struct server_route *route = find_route(x);
     bool has_body = strcmp(route->method, "POST") == 0;
     json_t *body = has_body ? server_read_object(s, x) : NULL;
     const char *name = has_body ? NULL : http_query(x, "model");
@@ -322,19 +322,16 @@ static void ask_model(struct server *s, struct http_exchange *x, const struct se
     if (m && m->state == SERVER_MODEL_READY)
         answer(m, x, route, body);
     else if (m)
-        wait_for(m, x, route);
+        wait_for(m, x);
     json_decref(body);
 }
 
-void server_go_on(struct server_waiter *w, struct server_model *m)
+void server_go_on(struct server_waiter *w)
 {
     struct http_exchange *x = w->x;
-    const struct server_route *route = w->route;
+    struct server *s = w->model->server;
     leave(w);
-    json_t *body = strcmp(route->method, "POST") == 0 ? server_read_object(m->server, x) : NULL;
-    if (http_code(x) == 0)
-        answer(m, x, route, body);
-    json_decref(body);
+    server_handle(s, x);
 }
 
 void server_fail_waiter(struct server_waiter *w, const struct server_model *m)
@@ -368,7 +365,7 @@ void server_route(struct http_exchange *x, struct server *s)
     if (route->handle)
         route->handle(s, x);
     else
-        ask_model(s, x, route);
+        server_handle(s, x);
 }
 
 /* ---- Counting ----------------------------------------------------------- */

@@ -51,6 +51,11 @@ struct server {
     bool is_verbose; /* the log has /health, too */
     bool logs_json;
     struct http_server *http;
+    pthread_mutex_t handling; /* held by the thread that handles requests: see worker.c */
+    pthread_t worker;
+    pthread_cond_t has_task;
+    struct server_task *tasks;
+    bool has_worker, worker_is_busy, worker_stops;
     struct server_keys keys;
     enum server_state state; /* of the model that is loaded at the start */
     int exit_code;           /* of its load, if it failed */
@@ -138,7 +143,7 @@ json_t *server_error(const struct http_exchange *x, unsigned code, const char *p
 /* ---- Requests: json_in.c ------------------------------------------------ */
 /* The body as a JSON object, whose levels, keys and size are bounded; NULL: it has answered. Free
  * it with json_decref. */
-json_t *server_read_object(const struct server *s, struct http_exchange *x);
+json_t *server_read_object(struct server *s, struct http_exchange *x);
 
 /* Members of a body. They answer with a 400 that names the member, and return false, if it has
  * another type or is out of range. A member that is missing or null leaves *out as it is. */
@@ -170,7 +175,8 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
                         struct server_params *out);
 /* Reads the grammar of "grammar" or "json_schema"; *out NULL: neither is there. False: it has
  * answered. */
-bool server_read_grammar(struct http_exchange *x, const json_t *body, struct akunu_grammar **out);
+bool server_read_grammar(struct server_model *m, struct http_exchange *x, const json_t *body,
+                         struct akunu_grammar **out);
 /* Sampling and limits under llama-server's names; NULL: out of memory. */
 json_t *server_settings(const struct server_params *params);
 
@@ -182,12 +188,24 @@ size_t server_count_routes(void);
 /* "POST /v1/completions"; NULL past the end. */
 const char *server_route_name(size_t i);
 
+/* Reads the body, and has the model answer; a request whose model is not loaded waits for it. */
+void server_ask_model(struct server *s, struct http_exchange *x);
 /* A request that waited for its model is answered now. */
-void server_go_on(struct server_waiter *w, struct server_model *m);
+void server_go_on(struct server_waiter *w);
 /* Answers a request whose model cannot be loaded. */
 void server_fail_waiter(struct server_waiter *w, const struct server_model *m);
 /* Answers those that have waited for the model longer than --timeout. */
 void server_expire_waiters(struct server_model *m);
+
+/* ---- Large bodies: worker.c --------------------------------------------- */
+/* server_ask_model in this thread, or in the worker's if the body is large. */
+void server_handle(struct server *s, struct http_exchange *x);
+/* Around work on a request's own data that may take long: others are handled meanwhile. Nothing in
+ * this thread has called http_answer before. */
+void server_unlock(struct server *s);
+void server_lock(struct server *s);
+/* Waits for the request that the worker handles, and drops those that it does not. */
+void server_stop_worker(struct server *s);
 
 /* Answers what is no model's. */
 typedef void server_handler(struct server *s, struct http_exchange *x);

@@ -596,6 +596,82 @@ START_TEST(clients_that_leave)
 }
 END_TEST
 
+/* ---- Large bodies ------------------------------------------------------- */
+/* The members with enough spaces after them for the thread of large bodies. */
+static char *enlarge(const char *members)
+{
+    enum { SPACES = 200000 };
+    char *body = malloc(strlen(members) + SPACES + 3);
+    ck_assert_ptr_nonnull(body);
+    sprintf(body, "{%s%*s}", members, SPACES, "");
+    return body;
+}
+
+START_TEST(large_bodies)
+{
+    static const struct {
+        const char *path, *members;
+        int code;
+    } cases[] = {
+        { TEXT, "\"prompt\": \"Once upon\", \"max_tokens\": 8, \"seed\": 3", 200 },
+        { TEXT, "\"prompt\": \"Once\", \"max_tokens\": 8, \"seed\": 3, \"stream\": true", 200 },
+        { CHAT,
+          "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"max_tokens\": 4, "
+          "\"temperature\": 0",
+          200 },
+        { "/completion", "\"prompt\": \"Once\", \"n_predict\": 4, \"grammar\": \"root ::= [a-z]+\"",
+          200 },
+        { "/tokenize", "\"content\": \"Once upon\"", 200 },
+        { "/v1/embeddings", "\"input\": \"Once\"", 200 },
+        { CHAT, "\"messages\": 5", 400 },
+        { "/completion", "\"prompt\": \"Once\", \"grammar\": \"root ::= [\"", 400 },
+    };
+    enum { N = sizeof cases / sizeof *cases };
+    int fds[N];
+    for (int i = 0; i < N; i++) { /* all at once */
+        char *body = enlarge(cases[i].members), head[256];
+        fds[i] = open_connection(&server);
+        int n = snprintf(head, sizeof head,
+                         "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                         "Content-Length: %zu\r\n\r\n",
+                         cases[i].path, strlen(body));
+        send_text(fds[i], head, (size_t)n);
+        send_text(fds[i], body, strlen(body));
+        free(body);
+    }
+    for (int i = 0; i < N; i++) {
+        struct answer large = read_answer(fds[i]);
+        ck_assert_msg(large.code == cases[i].code, "case %d: %s", i, large.text);
+        free(large.text);
+    }
+    for (int i = 0; i < 4; i++) { /* clients that leave before their turn, and while it is theirs */
+        char *body = enlarge("\"prompt\": \"Once\", \"max_tokens\": 2000"), head[256];
+        int fd = open_connection(&server);
+        int n = snprintf(head, sizeof head,
+                         "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n",
+                         strlen(body));
+        send_text(fd, head, (size_t)n);
+        send_text(fd, body, strlen(body));
+        nap(0.002 * i);
+        close(fd);
+        free(body);
+    }
+    wait_for_metric("requests_running", 0);
+    struct answer small =
+        ask(&server, TEXT, "{\"prompt\": \"Once\", \"max_tokens\": 8, \"seed\": 3}");
+    char *body = enlarge(cases[1].members);
+    struct answer large = ask(&server, TEXT, body);
+    size_t n;
+    char *text = join_stream(&large, "choices.0.text", &n);
+    json_t *value = json_of(&small, 200);
+    ck_assert_str_eq(text, text_at(value, "choices.0.text"));
+    json_decref(value);
+    free(text);
+    free(large.text);
+    free(body);
+}
+END_TEST
+
 /* ---- Errors ------------------------------------------------------------- */
 START_TEST(refusals)
 {
@@ -797,6 +873,7 @@ int main(void)
     tcase_add_test(tests, embeddings);
     tcase_add_test(tests, the_same_beside_others);
     tcase_add_test(tests, clients_that_leave);
+    tcase_add_test(tests, large_bodies);
     tcase_add_test(tests, refusals);
     tcase_add_test(tests, raw_requests);
     tcase_add_test(tests, slow_headers);

@@ -1,0 +1,100 @@
+/* A thread that handles requests with large bodies, so that reading, rendering and tokenizing them
+ * delays no others. It holds the server's lock, as the thread of http_run does, but for such work:
+ * see server_unlock. */
+#include "server/server.h"
+
+#include <stdlib.h>
+
+enum { SMALL_BYTES = 64 << 10 };
+
+struct server_task {
+    struct server_task *next;
+    struct http_exchange *x;
+};
+
+static _Thread_local bool is_worker;
+
+void server_unlock(struct server *s)
+{
+    if (is_worker)
+        pthread_mutex_unlock(&s->handling);
+}
+
+void server_lock(struct server *s)
+{
+    if (is_worker)
+        pthread_mutex_lock(&s->handling);
+}
+
+static struct server_task *wait_for_task(struct server *s)
+{
+    while (!s->tasks && !s->worker_stops)
+        pthread_cond_wait(&s->has_task, &s->handling);
+    struct server_task *task = s->worker_stops ? NULL : s->tasks;
+    if (task)
+        s->tasks = task->next;
+    return task;
+}
+
+static void *run_worker(void *user)
+{
+    struct server *s = user;
+    is_worker = true;
+    pthread_mutex_lock(&s->handling);
+    for (struct server_task *task; (task = wait_for_task(s)) != NULL;) {
+        s->worker_is_busy = true;
+        if (!http_client_is_gone(task->x))
+            server_ask_model(s, task->x);
+        s->worker_is_busy = false;
+        http_release(task->x);
+        free(task);
+    }
+    pthread_mutex_unlock(&s->handling);
+    return NULL;
+}
+
+/* Bodies that are read at once share what --memory leaves for the values of one. */
+static bool can_be_handled_here(const struct server *s, struct http_exchange *x)
+{
+    size_t n;
+    http_body(x, &n);
+    return n <= SMALL_BYTES && !(s->worker_is_busy && s->options->memory > 0);
+}
+
+void server_handle(struct server *s, struct http_exchange *x)
+{
+    if (can_be_handled_here(s, x)) {
+        server_ask_model(s, x);
+        return;
+    }
+    struct server_task *task = malloc(sizeof *task), **last = &s->tasks;
+    s->has_worker = s->has_worker || pthread_create(&s->worker, NULL, run_worker, s) == 0;
+    if (!task || !s->has_worker) {
+        free(task);
+        server_fail_memory(x);
+        return;
+    }
+    *task = (struct server_task){ NULL, x };
+    while (*last)
+        last = &(*last)->next;
+    *last = task;
+    http_hold(x);
+    pthread_cond_signal(&s->has_task);
+}
+
+void server_stop_worker(struct server *s)
+{
+    if (s->has_worker) {
+        pthread_mutex_lock(&s->handling);
+        s->worker_stops = true;
+        pthread_cond_signal(&s->has_task);
+        pthread_mutex_unlock(&s->handling);
+        pthread_join(s->worker, NULL);
+    }
+    while (s->tasks) {
+        struct server_task *next = s->tasks->next;
+        http_release(s->tasks->x);
+        free(s->tasks);
+        s->tasks = next;
+    }
+}
