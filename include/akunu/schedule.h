@@ -62,6 +62,7 @@ struct akunu_request {
     const struct akunu_generation *generation;
     bool logprobs; /* of generated tokens, with generation->n_top_logprobs most likely ones */
     bool prompt_logprobs; /* of the prompt's; all of the prompt is then computed */
+    bool chain;           /* akunu_result.chain, which proves what was computed; changes no text */
     /* requests of different clients take turns, those of one come in their order (0) */
     uint64_t client;
     double timeout; /* seconds from now until the request is cancelled; 0: none */
@@ -77,7 +78,8 @@ struct akunu_scheduler_params {
     size_t size;
     uint32_t max_waiting; /* requests that wait for their turn (256) */
     /* While texts grow, a pass with a part of a prompt takes at most about as long as this many
-     * passes without (4). At least 1. */
+     * passes without (4), or half as long again if the part is shorter than 16 tokens. At least
+     * 1. */
     double max_pass_ratio;
     bool no_prefix_cache; /* false; true: no prompt reuses the pages of earlier texts */
     /* Where texts are kept, and found again by a later scheduler: after 30 seconds without work,

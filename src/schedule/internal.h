@@ -24,6 +24,7 @@ struct ak_sched_request {
     struct akunu_reasoning reasoning;
     struct akunu_grammar grammar; /* a reference; inner NULL: none */
     bool prompt_logprobs;
+    bool has_chain;
     akunu_request_fn *on_event;
     void *user;
     struct ak_sched_task *tasks; /* [n_tasks], a completion each */
@@ -83,6 +84,7 @@ struct ak_sched {
     struct akunu_batch_token *pass;  /* [session's batch] */
     uint32_t n_pass, n_decoding;     /* tokens in it; those of them that continue texts */
     uint32_t n_pass_pages;           /* free pages that it takes */
+    uint32_t n_prompt_max;           /* tokens of prompts that it may have */
     struct ak_sched_task **sampling; /* [max_running]: tasks that sample after it */
     double wide_seconds;   /* a decoding token's in passes of more than AK_SKINNY_MAX; 0: unknown */
     double prompt_seconds; /* a prompt token's; 0: unknown */

@@ -4,7 +4,8 @@
 #include "schedule/internal.h"
 
 enum {
-    PROMPT_TOKENS_MIN = 16, /* a prompt always advances; about the cost of 3 decoding tokens */
+    PROMPT_TOKENS_FEW = 16,                 /* fewer cost hardly less, but for their attention */
+    PROMPT_TOKENS_MIN = 4,                  /* a prompt always advances */
     PROMPT_TOKENS_FIRST = AK_KV_PAGE_TOKENS /* before a prompt's token was timed */
 };
 
@@ -31,8 +32,15 @@ void ak_sched_record_pass(struct ak_sched *s, double seconds)
         average(&s->wide_seconds, seconds / s->n_decoding);
     else if (n_prompt == 0)
         ak_session_cost_update(&s->session->cost_model, s->n_decoding, seconds);
-    else if (n_prompt >= PROMPT_TOKENS_MIN && seconds > decode)
+    else if ((n_prompt >= PROMPT_TOKENS_FEW || n_prompt == s->n_prompt_max) && seconds > decode)
         average(&s->prompt_seconds, (seconds - decode) / n_prompt);
+}
+
+/* Tokens of prompts with which a pass takes `ratio` times as long as without them. */
+static double count_prompt(const struct ak_sched *s, double decode, double ratio)
+{
+    double n = decode * (ratio - 1.0) / s->prompt_seconds;
+    return n > PROMPT_TOKENS_MIN ? n : PROMPT_TOKENS_MIN;
 }
 
 /* Tokens of prompts that a pass may have beside n_decoding others. */
@@ -45,8 +53,11 @@ static uint32_t count_prompt_max(const struct ak_sched *s)
     if (decode <= 0.0) /* measured first, in this pass */
         return 0;
     if (s->prompt_seconds > 0.0)
-        n = decode * (s->options.max_pass_ratio - 1.0) / s->prompt_seconds;
-    n = n > PROMPT_TOKENS_MIN ? n : PROMPT_TOKENS_MIN;
+        n = count_prompt(s, decode, s->options.max_pass_ratio);
+    if (n < PROMPT_TOKENS_FEW) {
+        n = count_prompt(s, decode, 1.5 * s->options.max_pass_ratio);
+        n = n < PROMPT_TOKENS_FEW ? n : PROMPT_TOKENS_FEW;
+    }
     return n < free_rows ? (uint32_t)n : free_rows;
 }
 
@@ -107,7 +118,7 @@ static void add_decoding(struct ak_sched *s)
 
 static void add_prompts(struct ak_sched *s)
 {
-    uint32_t budget = count_prompt_max(s);
+    uint32_t budget = s->n_prompt_max = count_prompt_max(s);
     for (uint32_t i = 0; i < s->n_running && budget > 0; i++) {
         struct ak_sched_task *t = s->running[i];
         if (t->request->is_paused || ak_sched_is_decoding(s, t))
