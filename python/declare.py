@@ -25,6 +25,7 @@ SCALARS = {
     "int32_t": "c_int32",
     "int64_t": "c_int64",
     "size_t": "c_size_t",
+    "uint8_t": "c_uint8",
     "uint32_t": "c_uint32",
     "uint64_t": "c_uint64",
     "unsigned": "c_uint",

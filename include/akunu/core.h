@@ -462,6 +462,11 @@ struct akunu_result {
     /* akunu_session_complete: tokens of the prompt that were in the sequence, and not run again */
     uint64_t n_kept;
     size_t stop_index; /* AKUNU_STOP_TEXT: which of generation->stops was found */
+    /* akunu_request.chain: over the generated tokens, the one that ends a text excluded, SHA-256
+     * of the value before it (32 zero bytes before the first), the token as int32 and the logits
+     * from which it was sampled as float32, little-endian: [vocab_size], before bias and samplers.
+     * Else zero */
+    uint8_t chain[32];
 };
 
 /* Appends the prompt's ids to the sequence, then generates. Nothing is allocated per token. A token

@@ -54,6 +54,11 @@ AKUNU_API enum akunu_status akunu_file_read_f32(const struct akunu_file *file, s
 AKUNU_API enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file, size_t i,
                                                   char out[65]);
 
+/* SHA-256 of a model's file, as sha256sum prints it. Of a folder: of the name, a NUL and the digest
+ * of each file in it, sorted by name; subfolders and names with a leading dot are left out.
+ * AKUNU_ERROR_IO: something cannot be read. */
+AKUNU_API enum akunu_status akunu_path_sha256(const char *path, char out[65]);
+
 enum akunu_meta_type {
     AKUNU_META_BOOL = 1,
     AKUNU_META_INT = 2,

@@ -18,6 +18,7 @@ from ctypes import (
     c_uint,
     c_uint32,
     c_uint64,
+    c_uint8,
     c_void_p,
 )
 from typing import Any, Dict, Optional
@@ -268,6 +269,7 @@ class akunu_result(Structure):
     n_accepted: int
     n_kept: int
     stop_index: int
+    chain: Any
 
 
 class akunu_logit_bias(Structure):
@@ -514,6 +516,7 @@ class akunu_request(Structure):
     generation: Any
     logprobs: bool
     prompt_logprobs: bool
+    chain: bool
     client: int
     timeout: float
     on_event: Any
@@ -772,6 +775,7 @@ akunu_result._fields_ = [
     ("n_accepted", c_uint64),
     ("n_kept", c_uint64),
     ("stop_index", c_size_t),
+    ("chain", c_uint8 * 32),
 ]
 
 akunu_logit_bias._fields_ = [
@@ -1018,6 +1022,7 @@ akunu_request._fields_ = [
     ("generation", POINTER(akunu_generation)),
     ("logprobs", c_bool),
     ("prompt_logprobs", c_bool),
+    ("chain", c_bool),
     ("client", c_uint64),
     ("timeout", c_double),
     ("on_event", akunu_request_fn),
@@ -1292,6 +1297,7 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_file_tensor": (c_int, [c_void_p, c_size_t, POINTER(akunu_tensor_info), c_size_t]),
     "akunu_file_read_f32": (c_int, [c_void_p, c_size_t, c_uint64, c_uint64, POINTER(c_float)]),
     "akunu_file_sha256_f32": (c_int, [c_void_p, c_size_t, c_void_p]),
+    "akunu_path_sha256": (c_int, [c_char_p, c_void_p]),
     "akunu_file_meta": (c_int, [c_void_p, c_size_t, POINTER(akunu_meta), c_size_t]),
     "akunu_file_meta_element": (c_int, [
         c_void_p,

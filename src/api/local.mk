@@ -2,6 +2,7 @@ libak_la_SOURCES += \
 	src/api/cache.c \
 	src/api/calls.c \
 	src/api/chat.c \
+	src/api/digest.c \
 	src/api/error.c \
 	src/api/file.c \
 	src/api/generate.c \

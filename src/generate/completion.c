@@ -32,7 +32,7 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
     if (c->on_logits && !c->edited_logits)
         return ak_fail_memory(error, "logits", model->spec.config.vocab_size * sizeof(float));
     c->uses_gumbel = ak_sample_matches_gumbel(c->sampler) && !c->constraint.matcher;
-    c->samples_on_backend = c->uses_gumbel && !c->on_logprobs && !c->on_logits;
+    c->samples_on_backend = c->uses_gumbel && !c->on_logprobs && !c->on_logits && !c->has_chain;
     c->gumbel = (struct ak_gumbel_params){ .temperature = generation->sampling->temperature,
                                            .seed = ak_sample_random_bits(c->sampler) };
     return AKUNU_OK;
@@ -40,7 +40,7 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
 
 uint32_t ak_gen_completion_n_best(const struct ak_gen_completion *c)
 {
-    if (c->on_logprobs || c->on_logits || c->constraint.matcher)
+    if (c->on_logprobs || c->on_logits || c->has_chain || c->constraint.matcher)
         return 0;
     if (c->uses_gumbel)
         return c->gumbel.temperature > 0.0f ? 0 : 1;
@@ -63,11 +63,27 @@ void ak_gen_completion_add_context(struct ak_gen_completion *c, const int32_t *i
         ak_sample_accept(c->sampler, ids[i]);
 }
 
-static void record_logprobs(struct ak_gen_completion *c, const float *logits, int32_t token)
+static void add_to_chain(struct ak_gen_completion *c, const float *logits, int32_t token)
+{
+    uint32_t id = (uint32_t)token;
+    const uint8_t bytes[4] = { (uint8_t)id, (uint8_t)(id >> 8), (uint8_t)(id >> 16),
+                               (uint8_t)(id >> 24) };
+    struct ak_sha256 h;
+    ak_sha256_begin(&h);
+    ak_sha256_add(&h, c->result->chain, sizeof c->result->chain);
+    ak_sha256_add(&h, bytes, sizeof bytes);
+    ak_sha256_add(&h, logits, c->session->model->spec.config.vocab_size * sizeof *logits);
+    ak_sha256_end(&h, c->next_chain);
+}
+
+/* What is asked for about a token that was sampled from these logits. */
+static void record(struct ak_gen_completion *c, const float *logits, int32_t token)
 {
     if (c->on_logprobs)
         c->logprob = ak_sample_logprobs_compute(&c->logprobs, logits,
                                                 c->session->model->spec.config.vocab_size, token);
+    if (c->has_chain)
+        add_to_chain(c, logits, token);
 }
 
 ak_status ak_gen_completion_find_closing(struct ak_gen_completion *c, int32_t *token,
@@ -102,7 +118,7 @@ ak_status ak_gen_completion_sample(struct ak_gen_completion *c, const float *log
     if (*token < 0)
         AK_TRY(ak_session_constraint_sample(&c->constraint, c->sampler, edit_logits(c, logits),
                                             token, error));
-    record_logprobs(c, logits, *token);
+    record(c, logits, *token);
     return AKUNU_OK;
 }
 
@@ -125,7 +141,7 @@ ak_status ak_gen_completion_sample_at(struct ak_gen_completion *c, const float *
     }
     if (*token < 0)
         return ak_sample_fail_empty(error);
-    record_logprobs(c, logits, *token);
+    record(c, logits, *token);
     return AKUNU_OK;
 }
 
@@ -199,6 +215,8 @@ ak_status ak_gen_completion_append(struct ak_gen_completion *c, int32_t token,
         return AKUNU_OK;
     }
     c->result->n_generated++;
+    if (c->has_chain)
+        memcpy(c->result->chain, c->next_chain, sizeof c->result->chain);
     ak_sample_accept(c->sampler, token);
     AK_TRY(ak_gen_reasoning_add(&c->reasoning, token, error));
     AK_TRY(advance_grammar(c, &complete, error));

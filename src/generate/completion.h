@@ -5,6 +5,7 @@
 #define AK_GENERATE_COMPLETION_H
 
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "generate/reasoning.h"
 #include "sample/sampler.h"
 #include "session/constraint.h"
@@ -59,7 +60,9 @@ struct ak_gen_completion {
     void *host_user;                /* of the other callbacks */
     size_t index;                   /* number of a parallel completion; else 0 */
     float *edited_logits;           /* [vocabulary], for on_logits; NULL without it */
-    struct ak_sample_logprobs logprobs; /* of the token sampled last, if requested */
+    bool has_chain;                 /* result->chain is wanted; set by the caller */
+    uint8_t next_chain[AK_SHA256_BYTES]; /* after the token sampled last */
+    struct ak_sample_logprobs logprobs;  /* of the token sampled last, if requested */
     float logprob;
     int32_t token; /* sampled last; not in the sequence yet */
     bool ended;    /* result->stop says why */

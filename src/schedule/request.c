@@ -144,6 +144,7 @@ static ak_status fill_request(struct ak_sched *s, const struct akunu_request *gi
     r->on_event = given->on_event;
     r->user = given->user;
     r->prompt_logprobs = given->prompt_logprobs;
+    r->has_chain = given->chain;
     r->submitted = ak_sched_now(s);
     r->deadline = given->timeout > 0.0 ? r->submitted + given->timeout : 0.0;
     r->n_prompt = (uint32_t)given->n_ids;
@@ -183,6 +184,7 @@ static ak_status begin_completion(struct ak_sched *s, struct ak_sched_task *t,
                                                 .user = t,
                                                 .host_user = t,
                                                 .index = t->index,
+                                                .has_chain = r->has_chain,
                                                 .result = &t->result };
     return ak_gen_completion_begin(&t->completion, &own, error);
 }

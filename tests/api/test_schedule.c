@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 enum { THREADS = 3, PER_THREAD = 4, BYTES_MAX = 4096 };
 
 struct text {
@@ -12,6 +14,9 @@ struct text {
     size_t n_bytes, n;
     akunu_token tokens[GOLDEN_CONTEXT];
     float logprobs[GOLDEN_CONTEXT];
+    float logits[GOLDEN_VOCAB]; /* [n_vocab], of the token that comes */
+    size_t n_vocab;
+    uint8_t chain[32];
     enum akunu_stop stop;
     enum akunu_status status;
     char message[200];
@@ -55,10 +60,31 @@ static void add_token(struct text *t, akunu_token token, const char *bytes, size
         t->tokens[t->n++] = token;
 }
 
+static void add_to_chain(struct text *t, akunu_token token)
+{
+    struct ak_sha256 h;
+    ak_sha256_begin(&h);
+    ak_sha256_add(&h, t->chain, sizeof t->chain);
+    ak_sha256_add(&h, &token, sizeof token);
+    ak_sha256_add(&h, t->logits, t->n_vocab * sizeof *t->logits);
+    ak_sha256_end(&h, t->chain);
+}
+
 static bool on_piece(akunu_token token, const char *bytes, size_t n_bytes, void *user)
 {
     add_token(user, token, bytes, n_bytes);
+    if (token >= 0)
+        add_to_chain(user, token);
     return true;
+}
+
+static void on_logits(size_t index, float *logits, size_t n, void *user)
+{
+    struct text *t = user;
+    (void)index;
+    ck_assert_uint_le(n, GOLDEN_VOCAB);
+    t->n_vocab = n;
+    memcpy(t->logits, logits, n * sizeof *logits);
 }
 
 static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
@@ -74,10 +100,12 @@ static void generate_alone(struct akunu_session *session, struct asked *a, struc
     struct akunu_result result = { .size = sizeof result };
     akunu_sequence sequence = akunu_sequence_new(session);
     a->generation.on_logprobs = on_logprobs;
+    a->generation.on_logits = on_logits;
     ck_assert_msg(akunu_session_generate(session, sequence, a->ids, a->n_ids, &a->generation,
                                          on_piece, NULL, t, &result) == AKUNU_OK,
                   "%s", akunu_last_error());
     a->generation.on_logprobs = NULL;
+    a->generation.on_logits = NULL;
     akunu_sequence_free(session, sequence);
     t->stop = result.stop;
 }
@@ -100,6 +128,7 @@ static bool on_event(const struct akunu_request_event *event, void *user)
     t->ended = true;
     t->status = event->status;
     t->stop = event->result->stop;
+    memcpy(t->chain, event->result->chain, sizeof t->chain);
     snprintf(t->message, sizeof t->message, "%s", event->message);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
@@ -123,6 +152,7 @@ static enum akunu_status submit(struct akunu_scheduler *scheduler, const struct 
     request.n_ids = a->n_ids;
     request.generation = &a->generation;
     request.logprobs = true;
+    request.chain = true;
     request.on_event = on_event;
     request.user = t;
     return akunu_scheduler_submit(scheduler, &request, id);
@@ -189,6 +219,7 @@ START_TEST(as_if_alone)
         ck_assert_uint_eq(texts[i].n_bytes, alone[i].n_bytes);
         ck_assert_mem_eq(texts[i].bytes, alone[i].bytes, alone[i].n_bytes);
         ck_assert_int_eq(texts[i].stop, alone[i].stop);
+        ck_assert_mem_eq(texts[i].chain, alone[i].chain, sizeof alone[i].chain);
     }
     struct akunu_scheduler_stats stats;
     ck_assert_int_eq(akunu_scheduler_get_stats(scheduler, &stats, sizeof stats), AKUNU_OK);
