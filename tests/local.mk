@@ -53,6 +53,7 @@ check_PROGRAMS += tests/sample/test_sampling
 check_PROGRAMS += tests/schedule/test_schedule
 check_PROGRAMS += tests/server/test_life
 check_PROGRAMS += tests/server/test_models
+check_PROGRAMS += tests/server/test_receipt
 check_PROGRAMS += tests/server/test_server
 if HAVE_MICROHTTPD
 check_PROGRAMS += tests/server/test_tls

@@ -56,8 +56,9 @@ AKUNU_API enum akunu_status akunu_file_sha256_f32(const struct akunu_file *file,
 
 /* SHA-256 of a model's file, as sha256sum prints it. Of a folder: of the name, a NUL and the digest
  * of each file in it, sorted by name; subfolders and names with a leading dot are left out.
- * AKUNU_ERROR_IO: something cannot be read. */
-AKUNU_API enum akunu_status akunu_path_sha256(const char *path, char out[65]);
+ * `cancel`, unless NULL, is asked after each megabyte. AKUNU_ERROR_IO: something cannot be read. */
+AKUNU_API enum akunu_status akunu_path_sha256(const char *path, akunu_cancel_fn *cancel, void *user,
+                                              char out[65]);
 
 enum akunu_meta_type {
     AKUNU_META_BOOL = 1,

@@ -1297,7 +1297,7 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_file_tensor": (c_int, [c_void_p, c_size_t, POINTER(akunu_tensor_info), c_size_t]),
     "akunu_file_read_f32": (c_int, [c_void_p, c_size_t, c_uint64, c_uint64, POINTER(c_float)]),
     "akunu_file_sha256_f32": (c_int, [c_void_p, c_size_t, c_void_p]),
-    "akunu_path_sha256": (c_int, [c_char_p, c_void_p]),
+    "akunu_path_sha256": (c_int, [c_char_p, akunu_cancel_fn, c_void_p, c_void_p]),
     "akunu_file_meta": (c_int, [c_void_p, c_size_t, POINTER(akunu_meta), c_size_t]),
     "akunu_file_meta_element": (c_int, [
         c_void_p,

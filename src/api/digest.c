@@ -17,7 +17,13 @@ static ak_status fail_read(struct ak_error *error, const char *path)
     return ak_fail(error, AKUNU_ERROR_IO, "%s cannot be read: %s", path, strerror(errno));
 }
 
-static ak_status add_file(struct ak_sha256 *h, const char *path, struct ak_error *error)
+struct reading {
+    struct ak_sha256 hash;
+    akunu_cancel_fn *cancel; /* NULL allowed */
+    void *user;
+};
+
+static ak_status add_file(struct reading *r, const char *path, struct ak_error *error)
 {
     enum { CHUNK = 1 << 20 };
     FILE *file = fopen(path, "rbe");
@@ -27,7 +33,9 @@ static ak_status add_file(struct ak_sha256 *h, const char *path, struct ak_error
                                ak_fail_memory(error, "reading a file", CHUNK);
     for (size_t n = CHUNK; status == AKUNU_OK && n == CHUNK;) {
         n = fread(bytes, 1, CHUNK, file);
-        ak_sha256_add(h, bytes, n);
+        ak_sha256_add(&r->hash, bytes, n);
+        if (r->cancel && r->cancel(r->user))
+            status = ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled");
     }
     if (status == AKUNU_OK && ferror(file))
         status = fail_read(error, path);
@@ -48,11 +56,11 @@ static int compare(const struct dirent **a, const struct dirent **b)
 }
 
 /* Adds the name and the digest of a file in a folder; nothing for what is no file. */
-static ak_status add_entry(struct ak_sha256 *h, const char *dir, const char *name,
+static ak_status add_entry(struct reading *r, const char *dir, const char *name,
                            struct ak_error *error)
 {
     uint8_t digest[AK_SHA256_BYTES];
-    struct ak_sha256 own;
+    struct reading own = { .cancel = r->cancel, .user = r->user };
     struct stat st;
     size_t n = strlen(dir) + strlen(name) + 2;
     char *path = ak_alloc(1, n);
@@ -61,17 +69,17 @@ static ak_status add_entry(struct ak_sha256 *h, const char *dir, const char *nam
     snprintf(path, n, "%s/%s", dir, name);
     ak_status status = stat(path, &st) == 0 ? AKUNU_OK : fail_read(error, path);
     if (status == AKUNU_OK && S_ISREG(st.st_mode)) {
-        ak_sha256_begin(&own);
+        ak_sha256_begin(&own.hash);
         status = add_file(&own, path, error);
-        ak_sha256_end(&own, digest);
-        ak_sha256_add(h, name, strlen(name) + 1);
-        ak_sha256_add(h, digest, sizeof digest);
+        ak_sha256_end(&own.hash, digest);
+        ak_sha256_add(&r->hash, name, strlen(name) + 1);
+        ak_sha256_add(&r->hash, digest, sizeof digest);
     }
     ak_free(path);
     return status;
 }
 
-static ak_status add_folder(struct ak_sha256 *h, const char *path, struct ak_error *error)
+static ak_status add_folder(struct reading *r, const char *path, struct ak_error *error)
 {
     struct dirent **entries;
     ak_status status = AKUNU_OK;
@@ -80,30 +88,32 @@ static ak_status add_folder(struct ak_sha256 *h, const char *path, struct ak_err
         return fail_read(error, path);
     for (int i = 0; i < n; i++) {
         if (status == AKUNU_OK)
-            status = add_entry(h, path, entries[i]->d_name, error);
+            status = add_entry(r, path, entries[i]->d_name, error);
         free(entries[i]);
     }
     free(entries);
     return status;
 }
 
-static ak_status digest(const char *path, char out[AK_SHA256_HEX_BYTES], struct ak_error *error)
+static ak_status digest(struct reading *r, const char *path, char out[AK_SHA256_HEX_BYTES],
+                        struct ak_error *error)
 {
-    struct ak_sha256 h;
     struct stat st;
     if (!path || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the path, or the digest, is NULL");
     if (stat(path, &st) != 0)
         return fail_read(error, path);
-    ak_sha256_begin(&h);
-    AK_TRY(S_ISDIR(st.st_mode) ? add_folder(&h, path, error) : add_file(&h, path, error));
-    ak_sha256_end_hex(&h, out);
+    ak_sha256_begin(&r->hash);
+    AK_TRY(S_ISDIR(st.st_mode) ? add_folder(r, path, error) : add_file(r, path, error));
+    ak_sha256_end_hex(&r->hash, out);
     return AKUNU_OK;
 }
 
-enum akunu_status akunu_path_sha256(const char *path, char out[65])
+enum akunu_status akunu_path_sha256(const char *path, akunu_cancel_fn *cancel, void *user,
+                                    char out[65])
 {
     struct ak_error error = { 0 };
-    digest(path, out, &error);
+    struct reading reading = { .cancel = cancel, .user = user };
+    digest(&reading, path, out, &error);
     return ak_api_finish(&error);
 }

@@ -35,7 +35,7 @@ enum {
     WRITES = ANSWERS | CLI_INFILL, /* text that is sampled */
     SAMPLES = WRITES | CLI_SERVER,
     TEMPLATED = ANSWERS | CLI_SERVER,
-    LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED
+    LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED | CLI_VERIFY
 };
 
 /* kind of options.def: type of the member and enum cli_flag_kind */

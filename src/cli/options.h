@@ -30,7 +30,8 @@ enum cli_command_bit {
     CLI_INFILL = 1 << 15,
     CLI_CHAT = 1 << 16,
     CLI_SERVER = 1 << 17, /* akunu-server, a program of its own */
-    CLI_ALL = (1 << 18) - 1,
+    CLI_VERIFY = 1 << 18,
+    CLI_ALL = (1 << 19) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -289,6 +290,7 @@ int cli_tokenize(const struct cli_options *options);
 int cli_detokenize(const struct cli_options *options);
 int cli_inspect(const struct cli_options *options);
 int cli_logits(const struct cli_options *options);
+int cli_verify(const struct cli_options *options);
 int cli_perplexity(const struct cli_options *options);
 int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);

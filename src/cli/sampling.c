@@ -1,6 +1,7 @@
 /* Sampling parameters, logit bias and DRY breakers from flags, and log-probabilities as JSON. */
 #include "cli/sampling.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,4 +152,70 @@ json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token t
     }
     return json_pack("{s:i, s:o, s:o, s:o}", "id", (int)token, "text", token_text(tokenizer, token),
                      "logprob", cli_json_real((double)logprob), "top_logprobs", list);
+}
+
+/* ---- Members ------------------------------------------------------------ */
+#define REAL(name, member, low, high)                                                              \
+    {                                                                                              \
+        name, offsetof(struct akunu_sampling, member), true, low, high                             \
+    }
+#define WHOLE(name, member, low, high)                                                             \
+    {                                                                                              \
+        name, offsetof(struct akunu_sampling, member), false, low, high                            \
+    }
+const struct cli_sampling_member cli_sampling_members[] = {
+    REAL("temperature", temperature, 0.0, 100.0),
+    REAL("top_p", top_p, 0.0, 1.0),
+    REAL("min_p", min_p, 0.0, 1.0),
+    REAL("typical_p", typical_p, 0.0, 1.0),
+    REAL("presence_penalty", presence_penalty, -100.0, 100.0),
+    REAL("frequency_penalty", frequency_penalty, -100.0, 100.0),
+    REAL("repeat_penalty", repeat_penalty, 0.0, 100.0),
+    REAL("top_n_sigma", top_n_sigma, -1.0, 1000.0),
+    REAL("dynatemp_range", dynatemp_range, 0.0, 100.0),
+    REAL("dynatemp_exponent", dynatemp_exponent, 0.0, 100.0),
+    REAL("xtc_probability", xtc_probability, 0.0, 1.0),
+    REAL("xtc_threshold", xtc_threshold, 0.0, 1.0),
+    REAL("dry_multiplier", dry_multiplier, 0.0, 100.0),
+    REAL("dry_base", dry_base, 0.0, 100.0),
+    REAL("mirostat_tau", mirostat_tau, 0.0, 100.0),
+    REAL("mirostat_eta", mirostat_eta, 0.0, 100.0),
+    REAL("adaptive_target", adaptive_target, -1.0, 1.0),
+    REAL("adaptive_decay", adaptive_decay, 0.0, 1.0),
+    WHOLE("top_k", top_k, INT32_MIN, INT32_MAX),
+    WHOLE("repeat_last_n", repeat_last_n, -1, INT32_MAX),
+    WHOLE("dry_allowed_length", dry_allowed_length, INT32_MIN, INT32_MAX),
+    WHOLE("dry_penalty_last_n", dry_penalty_last_n, INT32_MIN, INT32_MAX),
+    WHOLE("mirostat", mirostat, 0, 2),
+};
+#undef REAL
+#undef WHOLE
+const size_t cli_n_sampling_members = sizeof cli_sampling_members / sizeof *cli_sampling_members;
+
+double cli_sampling_get(const struct akunu_sampling *p, const struct cli_sampling_member *m)
+{
+    const void *at = (const char *)p + m->offset;
+    return m->is_real ? (double)*(const float *)at : *(const int32_t *)at;
+}
+
+void cli_sampling_set(struct akunu_sampling *p, const struct cli_sampling_member *m, double value)
+{
+    void *at = (char *)p + m->offset;
+    if (m->is_real)
+        *(float *)at = (float)value;
+    else
+        *(int32_t *)at = (int32_t)value;
+}
+
+bool cli_sampling_list(const struct akunu_sampling *p, json_t *object)
+{
+    bool good = object != NULL;
+    for (size_t i = 0; good && i < cli_n_sampling_members; i++) {
+        const struct cli_sampling_member *m = &cli_sampling_members[i];
+        double value = cli_sampling_get(p, m);
+        good = json_object_set_new(object, m->name,
+                                   m->is_real ? cli_json_real(value) :
+                                                json_integer((json_int_t)value)) == 0;
+    }
+    return good;
 }

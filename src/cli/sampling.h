@@ -1,6 +1,6 @@
 /* Converts sampling and grammar flags to the library's parameters and checks them; writes
  * log-probabilities as JSON. Implemented by sampling.c and grammar.c. Used by run.c, reply.c,
- * chat*.c, grammar_check.c and server/. */
+ * chat*.c, grammar_check.c, receipt.c and server/. */
 #ifndef AK_CLI_SAMPLING_H
 #define AK_CLI_SAMPLING_H
 
@@ -36,6 +36,22 @@ struct akunu_generation cli_generation(const struct cli_options *options,
 /* Log-probabilities of one token as an object; NULL if out of memory. */
 json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
                           const struct akunu_logprob *top, size_t n_top);
+
+/* ---- Members ------------------------------------------------------------ */
+/* A number of struct akunu_sampling, a float or an int32_t, under llama-server's name. */
+struct cli_sampling_member {
+    const char *name;
+    size_t offset;
+    bool is_real;
+    double low, high;
+};
+extern const struct cli_sampling_member cli_sampling_members[];
+extern const size_t cli_n_sampling_members;
+
+double cli_sampling_get(const struct akunu_sampling *p, const struct cli_sampling_member *m);
+void cli_sampling_set(struct akunu_sampling *p, const struct cli_sampling_member *m, double value);
+/* Adds all of them to an object; false: out of memory. */
+bool cli_sampling_list(const struct akunu_sampling *p, json_t *object);
 
 /* ---- Grammar: grammar.c ------------------------------------------------- */
 /* The grammar that the flags ask for. */

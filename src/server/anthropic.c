@@ -335,8 +335,9 @@ static void on_done(struct server_job *job)
     if (server_job_failed(job))
         return;
     if (!job->stream) {
-        json_t *blocks = blocks_of(part);
-        server_answer(job->x, 200, message_of(job, blocks, part->finish));
+        json_t *message = message_of(job, blocks_of(part), part->finish);
+        server_add_receipts(job, message);
+        server_answer(job->x, 200, message);
         return;
     }
     close_block(job);
@@ -344,7 +345,9 @@ static void on_done(struct server_job *job)
                            json_pack("{s:s, s:{s:s, s:s?}, s:o}", "type", "message_delta", "delta",
                                      "stop_reason", part->finish, "stop_sequence",
                                      server_stop_text(job, &job->result), "usage", usage_of(job)));
-    server_sse_write_event(job, "message_stop", json_pack("{s:s}", "type", "message_stop"));
+    json_t *last = json_pack("{s:s}", "type", "message_stop");
+    server_add_receipts(job, last);
+    server_sse_write_event(job, "message_stop", last);
     http_finish(job->x);
 }
 

@@ -17,6 +17,7 @@ void server_chat_release(struct server_chat *r)
     free(r->ids);
     akunu_grammar_free(r->content);
     akunu_grammar_free(r->grammar);
+    json_decref(r->schema);
 }
 
 bool server_chat_fail_memory(struct server_chat *r)
@@ -95,10 +96,12 @@ bool server_chat_set_schema(struct server_chat *r, const char *name, const char 
     server_unlock(r->model->server);
     r->content = akunu_grammar_from_schema(schema, strlen(schema), NULL);
     server_lock(r->model->server);
-    if (r->content)
-        return true;
-    server_fail_library(r->x, name);
-    return false;
+    r->schema = r->content ? json_loads(schema, JSON_DECODE_ANY, NULL) : NULL;
+    if (!r->content)
+        server_fail_library(r->x, name);
+    else if (!r->schema)
+        server_fail_memory(r->x);
+    return r->schema != NULL;
 }
 
 /* ---- Prompt ------------------------------------------------------------- */
@@ -202,6 +205,12 @@ static bool make_grammar(struct server_chat *r)
         return false;
     }
     r->params.sampling.grammar = r->grammar;
+    r->params.constraint.schema = r->schema;
+    r->params.constraint.chat_template = reply.chat_template ? reply.chat_template : "";
+    r->params.constraint.prompt = r->prompt;
+    r->params.constraint.tools = r->tools;
+    r->params.constraint.choice = r->choice;
+    r->params.constraint.parallel = r->parallel;
     akunu_reasoning_default(&r->params.reasoning, sizeof r->params.reasoning);
     r->params.reasoning.budget = r->model->options->reasoning_budget;
     if (r->params.reasoning.budget >= 0 &&

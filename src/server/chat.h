@@ -24,6 +24,7 @@ struct server_chat {
     akunu_token *ids;
     size_t n_ids;
     struct akunu_grammar *content, *grammar;
+    json_t *schema; /* of the content; NULL: none */
 };
 
 void server_chat_release(struct server_chat *r);

@@ -181,6 +181,7 @@ static json_t *end_of(struct server_part *part)
     json_object_update(value, end);
     part->job->no_memory |= !end;
     json_decref(end);
+    server_add_part_receipt(part, value);
     return choose_fields(c->fields, value);
 }
 
@@ -312,16 +313,14 @@ static void complete(struct server_model *m, struct http_exchange *x, const json
     struct akunu_grammar *grammar = NULL;
     struct completion *c = calloc(1, sizeof *c);
     bool good = c && server_read_params(m, x, body, &params) && read_options(x, body, &params, c) &&
-                read_fields(x, body, c) && server_read_grammar(m, x, body, &grammar) &&
+                read_fields(x, body, c) && server_read_grammar(m, x, body, &params, &grammar) &&
                 read(m, x, body, &c->prompts);
     if (!c)
         server_fail_memory(x);
-    if (good) {
-        params.sampling.grammar = grammar;
+    if (good)
         submit_all(m, x, &params, c);
-    } else {
+    else
         release_completion(c, 0);
-    }
     akunu_grammar_free(grammar);
 }
 

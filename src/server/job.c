@@ -178,10 +178,14 @@ void server_job_free(struct server_job *job)
     for (size_t i = 0; job->parts && i < job->n_parts; i++) {
         akunu_reply_free(job->parts[i].reply);
         json_decref(job->parts[i].logprobs);
+        json_decref(job->parts[i].tokens);
+        json_decref(job->parts[i].receipt);
         free(job->parts[i].text.bytes);
     }
     for (size_t i = 0; i < job->n_stops; i++)
         free(job->stops[i]);
+    for (size_t i = 0; job->sources && i < job->n_sources; i++)
+        json_decref(job->sources[i].receipt);
     free(job->stops);
     free(job->sources);
     free(job->parts);
@@ -208,17 +212,23 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
     request.generation = &params->generation;
     request.logprobs = job->n_top >= 0;
     request.prompt_logprobs = prompt_logprobs;
+    request.chain = params->receipt;
     request.timeout = params->timeout;
     request.client = identify_client(x);
     request.on_event = on_event;
     request.user = source;
     source->n_prompt = n_ids;
-    if (akunu_scheduler_submit(job->model->scheduler, &request, &source->id) == AKUNU_OK) {
+    bool has_memory = server_begin_receipt(source, params, ids, n_ids);
+    if (has_memory &&
+        akunu_scheduler_submit(job->model->scheduler, &request, &source->id) == AKUNU_OK) {
         source->is_submitted = true;
         job->n_open++;
         return true;
     }
-    server_fail_library(x, "prompt");
+    if (has_memory)
+        server_fail_library(x, "prompt");
+    else
+        server_fail_memory(x);
     if (job->n_open == 0) {
         server_job_free(job);
         return false;
@@ -293,8 +303,10 @@ static void take_end(struct server_part *part, const struct server_event *event)
         job->result = event->result;
     if (event->status != AKUNU_OK)
         fail_job(job, event->status, event->text);
-    else if (job->x)
+    else if (job->x) {
+        server_receipt_end(part, event);
         job->style->end(part, event);
+    }
     if (event->n_open == 0) {
         source->has_ended = true;
         job->n_open--;
@@ -319,6 +331,7 @@ static void take_event(const struct server_event *event)
         take_prompt(job, event);
     else if (event->kind == AKUNU_REQUEST_TOKEN && works) {
         observe(part, event);
+        server_receipt_add_token(part, event);
         job->style->token(part, event);
     }
     if (job->no_memory || job->lost_event)

@@ -41,6 +41,7 @@ struct server_part {
     size_t n_calls;            /* chat: that have begun */
     const char *finish;        /* why it ended; NULL: it goes on */
     double last_token;         /* when; 0: there was none */
+    json_t *tokens, *receipt;  /* NULL: none is wanted, or it goes on */
 };
 
 /* A request to the scheduler. */
@@ -50,6 +51,8 @@ struct server_source {
     size_t first; /* part of its first completion */
     bool is_submitted, has_ended;
     size_t n_prompt;
+    json_t *receipt; /* its beginning; NULL: none is wanted */
+    uint64_t seed;   /* of its first completion */
 };
 
 struct server_style {
@@ -98,6 +101,17 @@ void server_job_free(struct server_job *job);
 /* Hands all events that have come to their jobs. */
 void server_take_events(struct server *s);
 void server_cancel_jobs(struct server *s);
+
+/* ---- Receipts: receipt.c ------------------------------------------------ */
+/* False: out of memory. */
+bool server_begin_receipt(struct server_source *source, const struct server_params *params,
+                          const akunu_token *ids, size_t n_ids);
+void server_receipt_add_token(struct server_part *part, const struct server_event *event);
+void server_receipt_end(struct server_part *part, const struct server_event *event);
+/* Adds "akunu" with the receipt to the last object of an answer, if it is wanted: of a completion,
+ * or of all, as a list if there are several. */
+void server_add_part_receipt(struct server_part *part, json_t *value);
+void server_add_receipts(struct server_job *job, json_t *value);
 
 /* ---- Prompts: prompt.c -------------------------------------------------- */
 struct server_prompt {

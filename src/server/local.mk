@@ -27,6 +27,7 @@ akunu_server_SOURCES += \
 	src/server/page.c \
 	src/server/params.c \
 	src/server/prompt.c \
+	src/server/receipt.c \
 	src/server/responses.c \
 	src/server/route.c \
 	src/server/server.h \

@@ -89,6 +89,7 @@ static void on_wake(void *user)
         if (s->models[i].state >= SERVER_MODEL_READY)
             server_take_embeddings(&s->models[i]);
     server_take_models(s);
+    server_take_hash(s);
     if (s->state == SERVER_READY && !s->has_reported) {
         s->has_reported = true;
         report_ready(s);
@@ -100,6 +101,7 @@ static void on_tick(void *user)
 {
     struct server *s = user;
     server_take_models(s);
+    server_take_hash(s);
     for (size_t i = 0; i < s->n_models; i++)
         server_expire_waiters(&s->models[i]);
     stop_if_done(s);
@@ -217,7 +219,7 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
                                         .max_body = max_body(s),
                                         .max_buffered = server_memory_of_buffers(s),
                                         .timeout = (double)o->timeout,
-                                        .lock = &s->handling };
+                                        .lock = &s->worker.lock };
     const char *why;
     raise_open_files();
     s->http = http_new(&params, &handlers, &why);
@@ -230,6 +232,7 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
     http_wake(s->http);
     bool good = http_run(s->http, &why);
     server_stop_worker(s);
+    server_stop_hasher(s);
     server_cancel_jobs(s);
     if (s->loader_runs)
         pthread_join(s->loader, NULL);
@@ -250,8 +253,8 @@ static void close_server(struct server *s)
     server_close_models(s);
     free(s->n_requests);
     pthread_mutex_destroy(&s->lock);
-    pthread_mutex_destroy(&s->handling);
-    pthread_cond_destroy(&s->has_task);
+    pthread_mutex_destroy(&s->worker.lock);
+    pthread_cond_destroy(&s->worker.has_task);
 }
 
 static int serve(const struct cli_options *o, int argc, char **argv)
@@ -265,8 +268,8 @@ static int serve(const struct cli_options *o, int argc, char **argv)
     struct cli_text key = { 0 }, certificate = { 0 };
     char why[CLI_SHOWN_BYTES * 4];
     pthread_mutex_init(&s.lock, NULL);
-    pthread_mutex_init(&s.handling, NULL);
-    pthread_cond_init(&s.has_task, NULL);
+    pthread_mutex_init(&s.worker.lock, NULL);
+    pthread_cond_init(&s.worker.has_task, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
     int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();

@@ -169,12 +169,11 @@ static void start_loader(struct server *s)
     }
 }
 
-/* Hands the requests that wait to the model, or to the failure of its load. */
-static void end_waiting(struct server_model *m)
+void server_end_waiting(struct server_model *m, bool good)
 {
     while (m->waiters) {
         struct server_waiter *w = m->waiters;
-        if (m->state == SERVER_MODEL_READY)
+        if (good)
             server_go_on(w);
         else
             server_fail_waiter(w, m);
@@ -204,7 +203,7 @@ static void take_loaded(struct server *s)
     }
     if (good)
         make_room(s, 0, m); /* it may have turned out larger */
-    end_waiting(m);
+    server_end_waiting(m, good);
 }
 
 void server_take_models(struct server *s)

@@ -327,6 +327,7 @@ static void on_done(struct server_job *job)
         return;
     json_t *line = line_of(job, whole_message(&job->parts[0], !job->stream));
     add_end(job, line);
+    server_add_receipts(job, line);
     if (job->stream) { /* calls come in the last line */
         write_line(job, line);
         http_finish(job->x);

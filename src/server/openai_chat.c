@@ -103,6 +103,7 @@ static bool read_grammar(struct server_chat *r)
                     "can be given");
         return false;
     }
+    r->params.constraint.grammar = text;
     r->content = akunu_grammar_parse(text, strlen(text));
     if (!r->content)
         server_fail_library(r->x, "grammar");
@@ -228,9 +229,11 @@ static void on_end(struct server_part *part, const struct server_event *event)
 /* ---- The answer --------------------------------------------------------- */
 static void end_stream(struct server_job *job)
 {
-    if (job->include_usage) {
+    if (job->include_usage || job->parts[0].receipt) {
         json_t *last = chunk(job, json_array());
-        json_object_set_new(last, "usage", server_usage(job));
+        if (job->include_usage)
+            json_object_set_new(last, "usage", server_usage(job));
+        server_add_receipts(job, last);
         server_sse_write(job, last);
     }
     server_sse_end(job);
@@ -260,6 +263,7 @@ static void on_done(struct server_job *job)
         json_decref(answer);
         answer = NULL;
     }
+    server_add_receipts(job, answer);
     server_answer(job->x, 200, answer);
 }
 

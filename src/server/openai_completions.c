@@ -152,9 +152,11 @@ static void on_end(struct server_part *part, const struct server_event *event)
 
 static void end_stream(struct server_job *job)
 {
-    if (job->include_usage) {
+    if (job->include_usage || job->parts[0].receipt) {
         json_t *last = completion(job, json_array());
-        json_object_set_new(last, "usage", server_usage(job));
+        if (job->include_usage)
+            json_object_set_new(last, "usage", server_usage(job));
+        server_add_receipts(job, last);
         server_sse_write(job, last);
     }
     server_sse_end(job);
@@ -176,6 +178,7 @@ static void on_done(struct server_job *job)
     }
     json_t *answer = completion(job, choices);
     json_object_set_new(answer, "usage", server_usage(job));
+    server_add_receipts(job, answer);
     server_answer(job->x, 200, json_array_size(choices) == job->n_parts ? answer : NULL);
 }
 
@@ -239,11 +242,11 @@ void server_completions(struct server_model *m, struct http_exchange *x, const j
     bool good = server_read_params(m, x, body, &params);
     if (good && params.generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
         params.generation.max_tokens = 16; /* OpenAI's default */
-    good = good && read_options(x, body, &params, a) && server_read_grammar(m, x, body, &grammar) &&
+    good = good && read_options(x, body, &params, a) &&
+           server_read_grammar(m, x, body, &params, &grammar) &&
            server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
                                AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, (size_t)m->options->queue,
                                &a->prompts);
-    params.sampling.grammar = grammar;
     if (good)
         submit_all(m, x, &params, a);
     else

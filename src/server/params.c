@@ -9,70 +9,23 @@
 #include "cli/output.h"
 #include "cli/sampling.h"
 
-/* Members that are numbers of struct akunu_sampling. */
-struct real_member {
-    const char *name;
-    size_t offset;
-    double low, high;
-};
-struct integer_member {
-    const char *name;
-    size_t offset;
-    int64_t low, high;
-};
-
-#define REAL(name, member, low, high)                                                              \
-    {                                                                                              \
-        name, offsetof(struct akunu_sampling, member), low, high                                   \
-    }
-
-static const struct real_member reals[] = {
-    REAL("temperature", temperature, 0.0, 100.0),
-    REAL("top_p", top_p, 0.0, 1.0),
-    REAL("min_p", min_p, 0.0, 1.0),
-    REAL("typical_p", typical_p, 0.0, 1.0),
-    REAL("presence_penalty", presence_penalty, -100.0, 100.0),
-    REAL("frequency_penalty", frequency_penalty, -100.0, 100.0),
-    REAL("repeat_penalty", repeat_penalty, 0.0, 100.0),
-    REAL("repetition_penalty", repeat_penalty, 0.0, 100.0),
-    REAL("top_n_sigma", top_n_sigma, -1.0, 1000.0),
-    REAL("dynatemp_range", dynatemp_range, 0.0, 100.0),
-    REAL("dynatemp_exponent", dynatemp_exponent, 0.0, 100.0),
-    REAL("xtc_probability", xtc_probability, 0.0, 1.0),
-    REAL("xtc_threshold", xtc_threshold, 0.0, 1.0),
-    REAL("dry_multiplier", dry_multiplier, 0.0, 100.0),
-    REAL("dry_base", dry_base, 0.0, 100.0),
-    REAL("mirostat_tau", mirostat_tau, 0.0, 100.0),
-    REAL("mirostat_eta", mirostat_eta, 0.0, 100.0),
-    REAL("adaptive_target", adaptive_target, -1.0, 1.0),
-    REAL("adaptive_decay", adaptive_decay, 0.0, 1.0),
-};
-
-static const struct integer_member integers[] = {
-    REAL("top_k", top_k, INT32_MIN, INT32_MAX),
-    REAL("repeat_last_n", repeat_last_n, -1, INT32_MAX),
-    REAL("dry_allowed_length", dry_allowed_length, INT32_MIN, INT32_MAX),
-    REAL("dry_penalty_last_n", dry_penalty_last_n, INT32_MIN, INT32_MAX),
-    REAL("mirostat", mirostat, 0, 2),
-};
-
 static bool read_numbers(struct http_exchange *x, const json_t *body, struct akunu_sampling *p)
 {
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
-        float *member = (float *)(void *)((char *)p + reals[i].offset);
-        double value = (double)*member;
-        if (!server_get_real(x, body, reals[i].name, reals[i].low, reals[i].high, &value))
+    double penalty = (double)p->repeat_penalty;
+    for (size_t i = 0; i < cli_n_sampling_members; i++) {
+        const struct cli_sampling_member *m = &cli_sampling_members[i];
+        double value = cli_sampling_get(p, m);
+        int64_t whole = (int64_t)value;
+        if (m->is_real ?
+                !server_get_real(x, body, m->name, m->low, m->high, &value) :
+                !server_get_integer(x, body, m->name, (int64_t)m->low, (int64_t)m->high, &whole))
             return false;
-        *member = (float)value;
+        cli_sampling_set(p, m, m->is_real ? value : (double)whole);
     }
-    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
-        int32_t *member = (int32_t *)(void *)((char *)p + integers[i].offset);
-        int64_t value = *member;
-        if (!server_get_integer(x, body, integers[i].name, integers[i].low, integers[i].high,
-                                &value))
-            return false;
-        *member = (int32_t)value;
-    }
+    if (!server_get_real(x, body, "repetition_penalty", 0.0, 100.0, &penalty))
+        return false;
+    if (json_is_number(json_object_get(body, "repetition_penalty")))
+        p->repeat_penalty = (float)penalty;
     return true;
 }
 
@@ -190,7 +143,8 @@ static bool refuse_best_of(struct http_exchange *x, const json_t *body, int64_t 
 bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *p)
 {
-    static struct cli_sampling flags; /* the request points into it until it is submitted */
+    /* the request points into it until this thread has submitted it */
+    static _Thread_local struct cli_sampling flags;
     if (cli_sampling(m->options, &flags) != CLI_EXIT_OK) {
         server_fail(x, 500, NULL, NULL, "the server's sampling flags are wrong");
         return false;
@@ -202,6 +156,7 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
     p->n = 1;
     p->n_top = -1;
     p->stream = p->include_usage = false;
+    p->constraint = (struct cli_constraint){ .grammar = NULL };
     p->timeout = (double)m->options->timeout;
     bool ignore = p->sampling.ignore_end;
     if (!read_numbers(x, body, &p->sampling) || !read_seed(x, body, &p->sampling) ||
@@ -209,7 +164,8 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
         !read_max_tokens(x, body, &p->generation.max_tokens) || !read_stream(x, body, p) ||
         !server_get_integer(x, body, "n", 1, 128, &p->n) || !refuse_best_of(x, body, p->n) ||
         !server_get_string(x, body, "samplers", &p->sampling.samplers) ||
-        !server_get_bool(x, body, "ignore_eos", &ignore))
+        !server_get_bool(x, body, "ignore_eos", &ignore) ||
+        !server_read_receipt(x, body, &p->receipt))
         return false;
     p->sampling.ignore_end = ignore;
     if (akunu_sampling_check(&p->sampling) != AKUNU_OK) {
@@ -221,7 +177,7 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
 
 /* ---- Grammars ----------------------------------------------------------- */
 bool server_read_grammar(struct server_model *m, struct http_exchange *x, const json_t *body,
-                         struct akunu_grammar **out)
+                         struct server_params *params, struct akunu_grammar **out)
 {
     const char *text = NULL, *name = "grammar";
     const json_t *schema = json_object_get(body, "json_schema");
@@ -245,6 +201,9 @@ bool server_read_grammar(struct server_model *m, struct http_exchange *x, const 
         free(own);
     }
     server_lock(m->server);
+    params->sampling.grammar = *out;
+    params->constraint = (struct cli_constraint){ .grammar = text && *text ? text : NULL,
+                                                  .schema = text && *text ? NULL : schema };
     if (!*out)
         server_fail_library(x, name);
     return *out != NULL;
@@ -289,14 +248,6 @@ json_t *server_settings(const struct server_params *params)
                   "n_probs", (json_int_t)(params->n_top > 0 ? params->n_top : 0), "ignore_eos",
                   (int)p->ignore_end, "stream", (int)params->stream, "stop", stops, "logit_bias",
                   list_bias(p), "samplers", list_samplers(p));
-    for (size_t i = 0; all && i < sizeof reals / sizeof *reals; i++)
-        json_object_set_new(all, reals[i].name,
-                            cli_json_real((double)*(const float *)(const void *)((const char *)p +
-                                                                                 reals[i].offset)));
-    for (size_t i = 0; all && i < sizeof integers / sizeof *integers; i++)
-        json_object_set_new(
-            all, integers[i].name,
-            json_integer(*(const int32_t *)(const void *)((const char *)p + integers[i].offset)));
-    json_object_del(all, "repetition_penalty"); /* the same as repeat_penalty */
+    cli_sampling_list(p, all);
     return all;
 }

@@ -346,12 +346,14 @@ static void on_done(struct server_job *job)
     if (server_job_failed(job))
         return;
     close_item(job, status);
+    json_t *response = response_of(job, status);
+    server_add_receipts(job, response);
     if (!job->stream) {
-        server_answer(job->x, 200, response_of(job, status));
+        server_answer(job->x, 200, response);
         return;
     }
     write_event(job, o->incomplete ? "response.incomplete" : "response.completed",
-                json_pack("{s:o}", "response", response_of(job, status)));
+                json_pack("{s:o}", "response", response));
     http_finish(job->x);
 }
 

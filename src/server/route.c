@@ -319,10 +319,15 @@ void server_ask_model(struct server *s, struct http_exchange *x)
     struct server_model *m = NULL;
     if (has_body ? body && server_get_string(x, body, "model", &name) : true)
         m = server_find_model(s, x, name);
-    if (m && m->state == SERVER_MODEL_READY)
+    bool needs_hash = m && server_wants_receipt(body) && !m->sha256[0];
+    if (needs_hash)
+        m->wants_hash = true;
+    if (m && m->state == SERVER_MODEL_READY && !needs_hash)
         answer(m, x, route, body);
     else if (m)
         wait_for(m, x);
+    if (needs_hash)
+        server_take_hash(s);
     json_decref(body);
 }
 

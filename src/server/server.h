@@ -13,6 +13,7 @@
 #include "cli/input.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/receipt.h"
 #include "server/http.h"
 
 enum server_state { SERVER_LOADING = 0, SERVER_READY = 1, SERVER_FAILED = 2 };
@@ -44,6 +45,24 @@ struct server_owner {
     void (*drained)(void *self); /* the client has read most of a stream; NULL: nothing */
 };
 
+/* Handles requests with large bodies: worker.c. */
+struct server_worker {
+    pthread_mutex_t lock; /* held by the thread that handles requests */
+    pthread_cond_t has_task;
+    pthread_t thread;
+    struct server_task *tasks;
+    bool runs, is_busy, stops;
+};
+
+/* Hashes the file of a model: receipt.c. */
+struct server_hasher {
+    pthread_t thread;
+    struct server_model *model;
+    char sha256[65];
+    bool runs;
+    _Atomic bool is_done, stops;
+};
+
 struct server {
     const struct cli_options *options;
     int argc; /* arguments, for presets and for reading the configuration again */
@@ -51,11 +70,8 @@ struct server {
     bool is_verbose; /* the log has /health, too */
     bool logs_json;
     struct http_server *http;
-    pthread_mutex_t handling; /* held by the thread that handles requests: see worker.c */
-    pthread_t worker;
-    pthread_cond_t has_task;
-    struct server_task *tasks;
-    bool has_worker, worker_is_busy, worker_stops;
+    struct server_worker worker;
+    struct server_hasher hasher;
     struct server_keys keys;
     enum server_state state; /* of the model that is loaded at the start */
     int exit_code;           /* of its load, if it failed */
@@ -104,6 +120,8 @@ struct server_model {
     const char *template_text;
     struct akunu_scheduler *scheduler; /* NULL: the model is an encoder */
     struct server_embedder *embedder;
+    char sha256[65]; /* of the file or folder, for receipts; "": unknown */
+    bool wants_hash;
     bool is_dropped;  /* by the loader that runs */
     uint64_t wanted;  /* its turn among those that are WANTED */
     uint64_t bytes;   /* of memory, when it was loaded last; 0: unknown */
@@ -116,6 +134,8 @@ struct server_model {
  * after a message unless it is CLI_EXIT_OK. */
 int server_list_models(struct server *s);
 void server_close_models(struct server *s);
+/* Hands the requests that wait to the model, or fails them. */
+void server_end_waiting(struct server_model *m, bool good);
 /* The model that a request names, or the only one there is. NULL: it has answered. */
 struct server_model *server_find_model(struct server *s, struct http_exchange *x, const char *name);
 /* Begins to load a model, if no other is being loaded and there is memory for it. */
@@ -169,14 +189,16 @@ struct server_params {
     int64_t n, n_top; /* completions; most likely tokens per token, -1: no log-probabilities */
     bool stream, include_usage;
     double timeout;
+    bool receipt;
+    struct cli_constraint constraint; /* of the grammar, for the receipt */
 };
 /* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
 bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *out);
-/* Reads the grammar of "grammar" or "json_schema"; *out NULL: neither is there. False: it has
- * answered. */
+/* Reads the grammar of "grammar" or "json_schema" into *out, which is to be freed, and into the
+ * parameters; NULL: neither is there. False: it has answered. */
 bool server_read_grammar(struct server_model *m, struct http_exchange *x, const json_t *body,
-                         struct akunu_grammar **out);
+                         struct server_params *params, struct akunu_grammar **out);
 /* Sampling and limits under llama-server's names; NULL: out of memory. */
 json_t *server_settings(const struct server_params *params);
 
@@ -246,6 +268,15 @@ void server_notify(const char *state);
 
 /* ---- Metrics: metrics.c ------------------------------------------------- */
 void server_observe(struct server_histogram *h, double seconds);
+
+/* ---- Receipts: receipt.c ------------------------------------------------ */
+bool server_wants_receipt(const json_t *body);
+/* False: it has answered. */
+bool server_read_receipt(struct http_exchange *x, const json_t *body, bool *out);
+/* Begins to hash the file of a model whose wants_hash is true, and takes the hash when it is done.
+ */
+void server_take_hash(struct server *s);
+void server_stop_hasher(struct server *s);
 
 /* ---- Log: log.c --------------------------------------------------------- */
 /* Counts of tokens that an exchange has in http_counts. */

@@ -17,22 +17,22 @@ static _Thread_local bool is_worker;
 void server_unlock(struct server *s)
 {
     if (is_worker)
-        pthread_mutex_unlock(&s->handling);
+        pthread_mutex_unlock(&s->worker.lock);
 }
 
 void server_lock(struct server *s)
 {
     if (is_worker)
-        pthread_mutex_lock(&s->handling);
+        pthread_mutex_lock(&s->worker.lock);
 }
 
 static struct server_task *wait_for_task(struct server *s)
 {
-    while (!s->tasks && !s->worker_stops)
-        pthread_cond_wait(&s->has_task, &s->handling);
-    struct server_task *task = s->worker_stops ? NULL : s->tasks;
+    while (!s->worker.tasks && !s->worker.stops)
+        pthread_cond_wait(&s->worker.has_task, &s->worker.lock);
+    struct server_task *task = s->worker.stops ? NULL : s->worker.tasks;
     if (task)
-        s->tasks = task->next;
+        s->worker.tasks = task->next;
     return task;
 }
 
@@ -40,16 +40,16 @@ static void *run_worker(void *user)
 {
     struct server *s = user;
     is_worker = true;
-    pthread_mutex_lock(&s->handling);
+    pthread_mutex_lock(&s->worker.lock);
     for (struct server_task *task; (task = wait_for_task(s)) != NULL;) {
-        s->worker_is_busy = true;
+        s->worker.is_busy = true;
         if (!http_client_is_gone(task->x))
             server_ask_model(s, task->x);
-        s->worker_is_busy = false;
+        s->worker.is_busy = false;
         http_release(task->x);
         free(task);
     }
-    pthread_mutex_unlock(&s->handling);
+    pthread_mutex_unlock(&s->worker.lock);
     return NULL;
 }
 
@@ -58,7 +58,7 @@ static bool can_be_handled_here(const struct server *s, struct http_exchange *x)
 {
     size_t n;
     http_body(x, &n);
-    return n <= SMALL_BYTES && !(s->worker_is_busy && s->options->memory > 0);
+    return n <= SMALL_BYTES && !(s->worker.is_busy && s->options->memory > 0);
 }
 
 void server_handle(struct server *s, struct http_exchange *x)
@@ -67,9 +67,9 @@ void server_handle(struct server *s, struct http_exchange *x)
         server_ask_model(s, x);
         return;
     }
-    struct server_task *task = malloc(sizeof *task), **last = &s->tasks;
-    s->has_worker = s->has_worker || pthread_create(&s->worker, NULL, run_worker, s) == 0;
-    if (!task || !s->has_worker) {
+    struct server_task *task = malloc(sizeof *task), **last = &s->worker.tasks;
+    s->worker.runs = s->worker.runs || pthread_create(&s->worker.thread, NULL, run_worker, s) == 0;
+    if (!task || !s->worker.runs) {
         free(task);
         server_fail_memory(x);
         return;
@@ -79,22 +79,22 @@ void server_handle(struct server *s, struct http_exchange *x)
         last = &(*last)->next;
     *last = task;
     http_hold(x);
-    pthread_cond_signal(&s->has_task);
+    pthread_cond_signal(&s->worker.has_task);
 }
 
 void server_stop_worker(struct server *s)
 {
-    if (s->has_worker) {
-        pthread_mutex_lock(&s->handling);
-        s->worker_stops = true;
-        pthread_cond_signal(&s->has_task);
-        pthread_mutex_unlock(&s->handling);
-        pthread_join(s->worker, NULL);
+    if (s->worker.runs) {
+        pthread_mutex_lock(&s->worker.lock);
+        s->worker.stops = true;
+        pthread_cond_signal(&s->worker.has_task);
+        pthread_mutex_unlock(&s->worker.lock);
+        pthread_join(s->worker.thread, NULL);
     }
-    while (s->tasks) {
-        struct server_task *next = s->tasks->next;
-        http_release(s->tasks->x);
-        free(s->tasks);
-        s->tasks = next;
+    while (s->worker.tasks) {
+        struct server_task *next = s->worker.tasks->next;
+        http_release(s->worker.tasks->x);
+        free(s->worker.tasks);
+        s->worker.tasks = next;
     }
 }

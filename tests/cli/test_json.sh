@@ -80,6 +80,15 @@ exits 1 grammar-check --grammar 'root ::= "a"' -p b --json
 valid grammar-check
 printf '{"match": true, "byte": 1}' >"$work/mixed"
 refuses "$work/mixed" grammar-check
+zero=0000000000000000000000000000000000000000000000000000000000000000
+digest=$(sha256sum "$model") && digest=${digest%% *}
+printf '{"model": "%s", "prompt": [5], "sampling": {"max_tokens": 0}, "seed": 1, "tokens": [], "chain": "%s"}' \
+    "$digest" $zero >"$work/receipt.json"
+exits 0 verify -m "$model" "$work/receipt.json" --json
+valid verify
+sed 's/"tokens": \[\]/"tokens": [7]/' "$work/receipt.json" >"$work/changed.json"
+exits 1 verify -m "$model" --json - <"$work/changed.json"
+valid verify
 echo '[{"role": "user", "content": "Hi"}]' >"$work/hi.json"
 exits 0 apply-template -m "$model" --messages "$work/hi.json" --json
 valid apply-template
