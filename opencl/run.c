@@ -22,7 +22,7 @@ static void fill_embeddings(struct ak_ocl_table *p, const struct ak_batch *batch
             memcpy(out, batch->hidden + t * batch->hidden_stride, width * sizeof *out);
         else
             ak_table_embed_token(p->weights, &c->params.embed, NULL, batch->tokens[t],
-                                 batch->positions[t], p->row, out);
+                                 batch->positions[t], ak_batch_token_type(batch, t), p->row, out);
     }
 }
 

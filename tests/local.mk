@@ -54,6 +54,7 @@ check_PROGRAMS += tests/schedule/test_schedule
 check_PROGRAMS += tests/server/test_life
 check_PROGRAMS += tests/server/test_models
 check_PROGRAMS += tests/server/test_receipt
+check_PROGRAMS += tests/server/test_rerank
 check_PROGRAMS += tests/server/test_server
 if HAVE_MICROHTTPD
 check_PROGRAMS += tests/server/test_tls
@@ -61,6 +62,7 @@ endif
 check_PROGRAMS += tests/session/test_calibration
 check_PROGRAMS += tests/session/test_constraint
 check_PROGRAMS += tests/session/test_embed
+check_PROGRAMS += tests/session/test_rank
 check_PROGRAMS += tests/session/test_kv
 check_PROGRAMS += tests/session/test_load
 check_PROGRAMS += tests/session/test_session

@@ -217,6 +217,7 @@ struct akunu_model_info {
     enum akunu_pooling pooling;
     /* embeddings have unit length: as sentence-transformers' files say; always for GGUF */
     bool normalized;
+    uint32_t ranks; /* scores that akunu_session_rank gives a pair; 0: the model is no reranker */
 };
 AKUNU_API enum akunu_status akunu_model_get_info(const struct akunu_model *model,
                                                  struct akunu_model_info *info, size_t size);
@@ -361,6 +362,22 @@ AKUNU_API enum akunu_status akunu_session_embed(struct akunu_session *session,
                                                 const struct akunu_ids *texts, size_t n,
                                                 const struct akunu_embedding *embedding,
                                                 akunu_cancel_fn *cancel, void *user, float *out);
+
+/* A query and a document as one text; akunu_model_encode_pair (text.h) makes its tokens. */
+struct akunu_pair {
+    const akunu_token *ids;
+    size_t n;
+    size_t second; /* the document's first token, for models that tell the two apart */
+};
+
+/* Scores n pairs with a cross-encoder or a reranker. Row i of out, [n, ranks] floats with `ranks`
+ * of akunu_model_info, belongs to pairs[i]: what the model's head gives, before any sigmoid; of
+ * Qwen3's rerankers in GGUF the probabilities of "yes" and "no". A higher first score means that
+ * the document answers the query better. Errors and `cancel` are as in akunu_session_embed, and
+ * AKUNU_ERROR_UNSUPPORTED: the model has no head. */
+AKUNU_API enum akunu_status akunu_session_rank(struct akunu_session *session,
+                                               const struct akunu_pair *pairs, size_t n,
+                                               akunu_cancel_fn *cancel, void *user, float *out);
 
 /* ---- Generating --------------------------------------------------------- */
 struct akunu_sampling; /* sample.h */

@@ -117,6 +117,16 @@ AKUNU_API int64_t akunu_tokenizer_encode_infill(const struct akunu_tokenizer *to
                                                 struct akunu_infill *infill, akunu_token *ids,
                                                 size_t capacity);
 
+/* Tokens of a query and a document as the model's reranker reads them: BERT's "[CLS] query [SEP]
+ * document [SEP]", RoBERTa's with two separators, or a language model's prompt
+ * (tokenizer.chat_template.rerank, else that of Qwen3's model cards). At most `capacity` ids are
+ * written; returns the number of all of them, or -1. *second, unless NULL: as in struct akunu_pair.
+ * AKUNU_ERROR_UNSUPPORTED: the model has no vocabulary, or no form of such prompts. */
+AKUNU_API int64_t akunu_model_encode_pair(const struct akunu_model *model, const char *query,
+                                          size_t n_query_bytes, const char *document,
+                                          size_t n_document_bytes, akunu_token *ids,
+                                          size_t capacity, size_t *second);
+
 /* ---- Grammars ----------------------------------------------------------- */
 /* The texts that a model may write (akunu_sampling.grammar). Immutable; any number of threads may
  * use it. */

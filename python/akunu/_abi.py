@@ -195,6 +195,7 @@ class akunu_model_info(Structure):
     encoder: bool
     pooling: int
     normalized: bool
+    ranks: int
 
 
 class akunu_session_params(Structure):
@@ -227,6 +228,12 @@ class akunu_embedding(Structure):
 class akunu_ids(Structure):
     ids: Any
     n: int
+
+
+class akunu_pair(Structure):
+    ids: Any
+    n: int
+    second: int
 
 
 class akunu_reasoning(Structure):
@@ -701,6 +708,7 @@ akunu_model_info._fields_ = [
     ("encoder", c_bool),
     ("pooling", c_int),
     ("normalized", c_bool),
+    ("ranks", c_uint32),
 ]
 
 akunu_session_params._fields_ = [
@@ -733,6 +741,12 @@ akunu_embedding._fields_ = [
 akunu_ids._fields_ = [
     ("ids", POINTER(c_int32)),
     ("n", c_size_t),
+]
+
+akunu_pair._fields_ = [
+    ("ids", POINTER(c_int32)),
+    ("n", c_size_t),
+    ("second", c_size_t),
 ]
 
 akunu_reasoning._fields_ = [
@@ -1162,6 +1176,14 @@ FUNCTIONS: Dict[str, Any] = {
         c_void_p,
         POINTER(c_float),
     ]),
+    "akunu_session_rank": (c_int, [
+        c_void_p,
+        POINTER(akunu_pair),
+        c_size_t,
+        akunu_cancel_fn,
+        c_void_p,
+        POINTER(c_float),
+    ]),
     "akunu_reasoning_default": (None, [POINTER(akunu_reasoning), c_size_t]),
     "akunu_generation_default": (None, [POINTER(akunu_generation), c_size_t]),
     "akunu_session_generate": (c_int, [
@@ -1238,6 +1260,16 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(akunu_infill),
         POINTER(c_int32),
         c_size_t,
+    ]),
+    "akunu_model_encode_pair": (c_int64, [
+        c_void_p,
+        c_char_p,
+        c_size_t,
+        c_char_p,
+        c_size_t,
+        POINTER(c_int32),
+        c_size_t,
+        POINTER(c_size_t),
     ]),
     "akunu_grammar_parse": (c_void_p, [c_char_p, c_size_t]),
     "akunu_schema_params_default": (None, [POINTER(akunu_schema_params), c_size_t]),

@@ -200,6 +200,7 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         .matrix_parameters = totals.matrix_parameters,
         .float_parameters = totals.float_parameters,
         .encoder = m->spec.descriptor.encoder,
+        .ranks = m->spec.head.n_labels,
         .pooling = m->spec.pooling.kind,
         .normalized = m->spec.pooling.is_normalized,
     };

@@ -263,7 +263,7 @@ enum akunu_status akunu_session_embed(struct akunu_session *session, const struc
             ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                     "the texts, or where the embeddings go, are NULL");
         else
-            ak_session_embed(s, texts, n, &full, cancel, user, out, &error);
+            ak_session_embed(s, texts, NULL, n, &full, cancel, user, out, &error);
     }
     return ak_api_end(session, s, &error);
 }

@@ -79,6 +79,8 @@ struct ak_batch {
     const int32_t *tokens;
     const uint32_t *positions;
     const uint32_t *sequences; /* index into pages */
+    /* by sequence: the position from which on tokens are of type 1; NULL: all are of type 0 */
+    const uint32_t *type_starts;
     const uint32_t *const *pages;
     uint32_t n_logits;
     const uint32_t *logit_rows; /* ascending indices of tokens */
@@ -91,6 +93,12 @@ struct ak_batch {
     const float *hidden;
     size_t hidden_stride;
 };
+
+/* Type of the batch's token t. */
+static inline uint32_t ak_batch_token_type(const struct ak_batch *b, uint32_t t)
+{
+    return b->type_starts && b->positions[t] >= b->type_starts[b->sequences[t]];
+}
 
 struct ak_backend_counts {
     uint64_t gemv, skinny, gemm;

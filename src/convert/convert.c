@@ -94,6 +94,7 @@ static ak_status open_source(struct job *j)
             "make a GGML file with its models/convert-h5-to-ggml.py");
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
     AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
+    AK_TRY(ak_spec_read_head(j->source, &j->spec, &j->spec.head, j->error));
     AK_TRY(check_source(j));
     AK_TRY(ak_spec_init_rope(j->source, &j->spec, j->error));
     AK_TRY(ak_tok_open(j->source, &j->tokenizer, j->error));

@@ -303,7 +303,9 @@ void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_p
     put_rotation(w, plan);
     put_architecture_keys(w, plan);
     put_encoder(w, plan);
-    if (plan->spec->pooling.is_stated)
+    if (plan->spec->head.n_labels > 0)
+        put_u32(w, plan, "pooling_type", 4); /* llama.cpp's LLAMA_POOLING_TYPE_RANK */
+    else if (plan->spec->pooling.is_stated)
         put_u32(w, plan, "pooling_type", ak_spec_gguf_pooling(plan->spec->pooling.kind));
 }
 

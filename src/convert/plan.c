@@ -265,6 +265,35 @@ static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log
     return AKUNU_OK;
 }
 
+/* The head for scores, under llama.cpp's names. */
+static ak_status plan_head(struct ak_convert_plan *plan, const struct ak_log *log,
+                           struct ak_error *error)
+{
+    const struct ak_spec_head *h = &plan->spec->head;
+    const struct {
+        int64_t index;
+        const char *name;
+    } parts[] = { { h->dense, "cls.weight" },
+                  { h->dense_bias, "cls.bias" },
+                  { h->out, "cls.output.weight" },
+                  { h->out_bias, "cls.output.bias" } };
+    struct ak_convert_tensor *t = NULL;
+    struct ak_tensor tensor;
+    for (size_t i = 0; h->n_labels > 0 && i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].index < 0)
+            continue;
+        ak_provider_tensor(plan->source, (size_t)parts[i].index, &tensor);
+        AK_TRY(add_tensor(plan, &t, error));
+        t->is_stored = true;
+        t->index = (size_t)parts[i].index;
+        t->n_dims = tensor.n_dims;
+        memcpy(t->shape, tensor.shape, sizeof t->shape);
+        snprintf(t->name, sizeof t->name, "%s", parts[i].name);
+        AK_TRY(choose_type(plan, t, tensor.type, false, log, error));
+    }
+    return AKUNU_OK;
+}
+
 static bool is_per_layer(const struct ak_family_rule *rule)
 {
     return ak_role_has_layer(rule->role);
@@ -298,6 +327,8 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
     AK_TRY(plan_divisors(plan, log, error));
     AK_TRY(ak_bind_shapes(plan->source, plan->spec, log, &bound, error));
     ak_status status = plan_weights(&(struct planner){ plan, &bound, log, error });
+    if (status == AKUNU_OK)
+        status = plan_head(plan, log, error);
     ak_binding_clear(&bound);
     return status;
 }

@@ -16,8 +16,9 @@ static void step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
             memcpy(out, p->batch->hidden + t * p->batch->hidden_stride,
                    p->spec->config.width * sizeof *out);
         else
-            ak_table_embed_token(p->weights, &c->params.embed, p->cpu->kernels.dequantize,
-                                 p->batch->tokens[t], position, p->scratch[thread].row, out);
+            ak_table_embed_token(
+                p->weights, &c->params.embed, p->cpu->kernels.dequantize, p->batch->tokens[t],
+                position, ak_batch_token_type(p->batch, (uint32_t)t), p->scratch[thread].row, out);
         for (uint32_t table = 0; table < p->spec->n_rotations; table++)
             ak_table_rope_angles(p->spec, p->frequencies, table, position,
                                  ak_cpu_angles(p, p->cos, table, t),

@@ -42,11 +42,12 @@ ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights,
 /* ---- Tokens (tokens.c) -------------------------------------------------- */
 /* What the host computes from the tokens of a pass, the same for every backend: embedding rows for
  * EMBED and rotation angles for QKV. */
-/* A token's row of an EMBED command, config.width floats. `scratch` holds config.width floats.
+/* A token's row of an EMBED command, config.width floats. `type`: its token type, 0 or 1. `scratch`
+ * holds config.width floats.
  * dequantize[type] reads stored rows; NULL: ak_quant_info(), same bits. */
 void ak_table_embed_token(const struct ak_weights *weights, const struct ak_op_embed_params *params,
                           ak_quant_dequantize_fn *const *dequantize, int32_t token,
-                          uint32_t position, float *scratch, float *out);
+                          uint32_t position, uint32_t type, float *scratch, float *out);
 
 /* The frequencies of each rotation table for a session's context, [rope_dims/2] each; `spec` owns
  * them. */

@@ -29,13 +29,13 @@ static void add_row(const struct ak_view *view, ak_quant_dequantize_fn *const *d
 
 void ak_table_embed_token(const struct ak_weights *weights, const struct ak_op_embed_params *params,
                           ak_quant_dequantize_fn *const *dequantize, int32_t token,
-                          uint32_t position, float *scratch, float *out)
+                          uint32_t position, uint32_t type, float *scratch, float *out)
 {
     read_row(weights->embedding, dequantize, (uint64_t)token, out);
     for (uint32_t i = 0; params->scale != 1.0f && i < weights->embedding->cols; i++)
         out[i] *= params->scale;
     if (params->types)
-        add_row(weights->types, dequantize, 0, scratch, out);
+        add_row(weights->types, dequantize, type < weights->types->rows ? type : 0, scratch, out);
     if (params->positions)
         add_row(weights->positions, dequantize, (uint64_t)params->first_position + position,
                 scratch, out);

@@ -20,6 +20,7 @@ libak_la_SOURCES += \
 	src/model/gpt2.c \
 	src/model/gpt_oss.c \
 	src/model/granite.c \
+	src/model/head.c \
 	src/model/jina_bert_v2.c \
 	src/model/keys.c \
 	src/model/lfm2.c \

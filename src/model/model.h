@@ -219,6 +219,14 @@ struct ak_spec_pooling {
     char unsupported[160];
 };
 
+/* A head for scores of pairs of texts: indices of its tensors, -1: none. */
+struct ak_spec_head {
+    uint32_t n_labels; /* scores; 0: the model has no head, and all else is 0 */
+    uint32_t n_dense;  /* rows of the dense layer; 0: it has none */
+    int64_t dense, dense_bias, out, out_bias;
+    bool is_softmax; /* the scores are probabilities */
+};
+
 /* Everything about a model except its weights. */
 struct ak_spec {
     struct ak_spec_config config;
@@ -229,6 +237,7 @@ struct ak_spec {
     const struct ak_family *family;
     struct ak_spec_descriptor descriptor;
     struct ak_spec_pooling pooling;
+    struct ak_spec_head head;
     uint32_t n_rotations;                     /* tables in use */
     float *inverse_frequencies;               /* [n_rotations][rope_dims/2], radians per position */
     float magnitude[AK_SPEC_ROPE_TABLES_MAX]; /* factor of cosine and sine */
@@ -288,6 +297,13 @@ ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
  * pooling_type. Default: the mean of an encoder's tokens, else the last token. */
 ak_status ak_spec_read_pooling(const struct ak_provider *p, const struct ak_spec *spec,
                                struct ak_spec_pooling *out, struct ak_error *error);
+/* ---- Heads: head.c ------------------------------------------------------ */
+/* Finds the head and checks its shapes. */
+ak_status ak_spec_read_head(const struct ak_provider *p, const struct ak_spec *spec,
+                            struct ak_spec_head *out, struct ak_error *error);
+/* Whether a tensor of this name belongs to a head, or would. */
+bool ak_spec_is_head(const char *name);
+
 /* The pooling's number in GGUF. */
 uint32_t ak_spec_gguf_pooling(enum akunu_pooling kind);
 

@@ -338,6 +338,8 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
                                          "model.visual.",        "position_ids",
                                          "pooler.dense.",        "cls.predictions.",
                                          "cls.seq_relationship." };
+    if (ak_spec_is_head(name)) /* session/rank.c reads it */
+        return true;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i]))
             return true;

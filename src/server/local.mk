@@ -5,7 +5,8 @@ akunu_server_SOURCES += \
 	src/server/chat.h \
 	src/server/completion.c \
 	src/server/embed.c \
-	src/server/embed.h \
+	src/server/embedder.c \
+	src/server/embedder.h \
 	src/server/http.c \
 	src/server/http.h \
 	src/server/job.c \
@@ -28,6 +29,7 @@ akunu_server_SOURCES += \
 	src/server/params.c \
 	src/server/prompt.c \
 	src/server/receipt.c \
+	src/server/rerank.c \
 	src/server/responses.c \
 	src/server/route.c \
 	src/server/server.h \

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "server/embed.h"
+#include "server/embedder.h"
 #include "server/job.h"
 #include "server/memory.h"
 
@@ -87,7 +87,7 @@ static void on_wake(void *user)
     server_take_events(s);
     for (size_t i = 0; i < s->n_models; i++)
         if (s->models[i].state >= SERVER_MODEL_READY)
-            server_take_embeddings(&s->models[i]);
+            server_take_encodings(&s->models[i]);
     server_take_models(s);
     server_take_hash(s);
     if (s->state == SERVER_READY && !s->has_reported) {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "server/embed.h"
+#include "server/embedder.h"
 
 static const double mega = 1e6;
 

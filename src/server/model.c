@@ -7,7 +7,7 @@
 
 #include "cli/configuration.h"
 #include "cli/prompt.h"
-#include "server/embed.h"
+#include "server/embedder.h"
 #include "server/memory.h"
 
 /* ---- Loading: in the loader's thread ------------------------------------ */

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "base/mem.h"
+
 /* A group of texts that share passes, and its progress. */
 struct group {
     const struct akunu_ids *texts; /* all texts of the call */
@@ -19,6 +21,8 @@ struct job {
     struct ak_backend_table *prepared;
     enum akunu_pooling pooling;
     bool normalize;
+    const uint32_t *seconds; /* as in ak_session_embed */
+    uint32_t *type_starts;   /* [sequences], of those of the group; NULL: as `seconds` */
     akunu_cancel_fn *cancel;
     void *user;
     float *out;
@@ -199,31 +203,56 @@ static ak_status run_group(const struct job *job, struct group *g)
         if (job->cancel && job->cancel(job->user))
             return ak_fail(job->error, AKUNU_ERROR_CANCELLED, "cancelled at text %zu", g->text);
         size_t n = fill_pass(job, g);
-        AK_TRY(ak_session_run_pass(s, job->prepared, s->chunk, n, (struct ak_gumbel_params){ 0 },
-                                   job->error));
+        s->type_starts = job->type_starts;
+        ak_status status = ak_session_run_pass(s, job->prepared, s->chunk, n,
+                                               (struct ak_gumbel_params){ 0 }, job->error);
+        s->type_starts = NULL;
+        AK_TRY(status);
         AK_TRY(pool_rows(job, g, n));
     }
     return AKUNU_OK;
 }
 
-ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
+/* Notes where the second parts of the group's texts begin. */
+static void note_seconds(const struct job *job, const struct group *g)
+{
+    for (size_t i = 0; job->seconds && i < g->n; i++)
+        job->type_starts[job->s->text_sequences[i]] = job->seconds[g->first + i];
+}
+
+static ak_status run_texts(struct job *job, const struct akunu_ids *texts, size_t n)
+{
+    for (size_t first = 0; first < n;) {
+        struct group g;
+        AK_TRY(open_group(job->s, texts, first, n, &g, job->error));
+        note_seconds(job, &g);
+        ak_status status = run_group(job, &g);
+        close_group(job->s, &g);
+        AK_TRY(status);
+        first += g.n;
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
+                           const uint32_t *seconds, size_t n,
                            const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
                            void *user, float *out, struct ak_error *error)
 {
-    struct job job = { .s = s, .cancel = cancel, .user = user, .out = out, .error = error };
+    struct job job = {
+        .s = s, .seconds = seconds, .cancel = cancel, .user = user, .out = out, .error = error
+    };
     AK_TRY(choose_pooling(s, embedding, &job));
     AK_TRY(check_texts(s, texts, n, error));
     AK_TRY(prepare(s, &job.prepared, error));
     s->n_last = 0; /* the previous pass's logits can no longer be read */
     for (uint32_t i = 0; i < s->model->spec.config.width; i++)
         s->sums[i] = 0.0;
-    for (size_t first = 0; first < n;) {
-        struct group g;
-        AK_TRY(open_group(s, texts, first, n, &g, error));
-        ak_status status = run_group(&job, &g);
-        close_group(s, &g);
-        AK_TRY(status);
-        first += g.n;
-    }
-    return AKUNU_OK;
+    if (seconds)
+        job.type_starts = ak_alloc(s->kv.n_sequences, sizeof *job.type_starts);
+    if (seconds && !job.type_starts)
+        return ak_fail_memory(error, "types of tokens", s->kv.n_sequences * sizeof(uint32_t));
+    ak_status status = run_texts(&job, texts, n);
+    ak_free(job.type_starts);
+    return status;
 }

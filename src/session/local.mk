@@ -9,5 +9,6 @@ libak_la_SOURCES += \
 	src/session/model.c \
 	src/session/model.h \
 	src/session/pass.c \
+	src/session/rank.c \
 	src/session/session.c \
 	src/session/session.h

@@ -92,6 +92,7 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(ak_spec_override_rope(&m->spec, &l->params->rope, l->error));
     m->rope = l->params->rope;
     AK_TRY(ak_spec_read_pooling(m->provider, &m->spec, &m->spec.pooling, l->error));
+    AK_TRY(ak_spec_read_head(m->provider, &m->spec, &m->spec.head, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
 }
@@ -121,6 +122,7 @@ static ak_status bind_weights(struct loader *l)
     AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
     AK_TRY(ak_pack_plan(&m->binding, m->backend, &m->weights, l->error));
     m->weights.source = m->provider;
+    AK_TRY(ak_session_head_read(m->provider, &m->spec, &m->head, l->error));
     AK_TRY(report(l, AKUNU_STAGE_QUIRKS, 1.0));
     AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
@@ -377,6 +379,7 @@ void ak_model_free(struct ak_model *m)
     ak_table_clear(&m->sampled_table);
     ak_table_clear(&m->hidden_table);
     ak_pack_clear(&m->weights);
+    ak_session_head_clear(&m->head);
     ak_binding_clear(&m->binding);
     ak_spec_clear(&m->spec);
     ak_model_trie_free(m->token_trie);

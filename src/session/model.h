@@ -18,6 +18,12 @@ struct ak_model_adapter {
     float scale;
 };
 
+/* The weights of a head for scores, as floats; NULL: not in it. */
+struct ak_session_head {
+    float *dense, *dense_bias; /* [n_dense, width], [n_dense] */
+    float *out, *out_bias;     /* [n_labels, n_dense or width], [n_labels] */
+};
+
 struct ak_model {
     struct ak_refs refs;
     struct ak_backend_profile profile; /* measured values below the user's */
@@ -31,6 +37,7 @@ struct ak_model {
     size_t n_adapters;
     struct ak_binding binding;
     struct ak_weights weights;
+    struct ak_session_head head;
     struct ak_tokenizer *tokenizer;   /* NULL: the file has no vocabulary */
     struct ak_model_trie *token_trie; /* token trie of the vocabulary, for grammars */
     struct ak_table table; /* gives logits; encoder: hidden states, and the next two are empty */
@@ -47,6 +54,11 @@ ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struc
 /* One more owner of the model, who frees it too. */
 struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */
+
+/* Reads what spec->head names; clear *out in any case. Heads: rank.c. */
+ak_status ak_session_head_read(const struct ak_provider *p, const struct ak_spec *spec,
+                               struct ak_session_head *out, struct ak_error *error);
+void ak_session_head_clear(struct ak_session_head *head);
 
 /* Shape of a model's KV pool, without pages and states. An encoder's is F32 regardless of the
  * types: it is small and lives for one pass. */

@@ -134,6 +134,7 @@ static ak_status run_tokens(struct ak_session *s, struct ak_backend_table *prepa
         .tokens = s->tokens,
         .positions = s->positions,
         .sequences = s->sequences,
+        .type_starts = s->type_starts,
         .pages = s->kv.tables,
         .n_logits = arrange_tokens(s, tokens, n, n_order),
         .logit_rows = s->logit_rows,

@@ -56,6 +56,8 @@ struct ak_session {
     struct akunu_batch_token *chunk; /* [batch]: tokens of prefill and embed */
     /* [n_sequences]: sequences of the texts in the pass */
     int32_t *text_sequences;
+    /* by sequence: the position from which on tokens are of type 1. NULL, but in a pass of pairs */
+    const uint32_t *type_starts;
     double *sums; /* [width]: sums of a text's hidden states */
 
     uint64_t n_passes, n_tokens;
@@ -122,9 +124,16 @@ bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Embeddings of texts. */
 
-/* As akunu_session_embed; `embedding` is not NULL. */
-ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts, size_t n,
+/* As akunu_session_embed; `embedding` is not NULL. seconds[i]: the token of texts[i] from which on
+ * they are of type 1; NULL: all are of type 0. */
+ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
+                           const uint32_t *seconds, size_t n,
                            const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
                            void *user, float *out, struct ak_error *error);
+
+/* ---- Scores: rank.c ----------------------------------------------------- */
+/* As akunu_session_rank. */
+ak_status ak_session_rank(struct ak_session *s, const struct akunu_pair *pairs, size_t n,
+                          akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error);
 
 #endif

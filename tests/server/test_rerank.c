@@ -1,0 +1,172 @@
+/* POST /v1/rerank with a model of tests/golden/rerankers.py, in the forms of Jina and of
+ * text-embeddings-inference; requests that take turns. */
+#include <math.h>
+
+#include "tests/server/client.h"
+
+static struct child server;
+
+static void start(void)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/rerankers/bert", getenv("AK_TEST_DATA"));
+    const char *const flags[] = { "-m", path, "--no-cache", "-c", "160", NULL };
+    server = start_server(flags);
+}
+
+static void stop(void)
+{
+    ck_assert_int_eq(stop_server(&server, SIGTERM), 0);
+}
+
+static json_t *ask_json(const char *path, const char *body, int code)
+{
+    struct answer a = ask(&server, path, body);
+    return json_of(&a, code);
+}
+
+#define PANDA "\"query\": \"what is a panda\", "
+#define DOCUMENTS                                                                                  \
+    "[\"Paris is the capital of France.\", {\"text\": \"The panda is a bear of China.\"}, "        \
+    "\"b\"]"
+
+/* The scores of transformers for the first two pairs of pairs.txt. */
+static void read_scores(double out[2])
+{
+    char path[4096], line[4096];
+    snprintf(path, sizeof path, "%s/rerankers/bert/pairs.txt", getenv("AK_TEST_DATA"));
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < 8; i++) {
+        ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
+        if (i % 4 == 3)
+            out[i / 4] = atof(line);
+    }
+    fclose(file);
+}
+
+START_TEST(forms)
+{
+    static const char *const paths[] = { "/v1/rerank", "/rerank", "/reranking", "/v1/reranking" };
+    double panda[2];
+    read_scores(panda);
+    for (int i = 0; i < 4; i++) {
+        json_t *value = ask_json(paths[i], "{" PANDA "\"documents\": " DOCUMENTS "}", 200);
+        const json_t *results = at(value, "results");
+        ck_assert_uint_eq(json_array_size(results), 3);
+        for (size_t k = 0; k < 3; k++) {
+            const json_t *one = json_array_get(results, k);
+            json_int_t index = json_integer_value(at(one, "index"));
+            double score = json_number_value(at(one, "relevance_score"));
+            ck_assert(index == 2 || fabs(score - panda[index == 0]) < 1e-5);
+            ck_assert_ptr_null(at(one, "document"));
+        }
+        for (size_t k = 1; k < 3; k++)
+            ck_assert(json_number_value(at(json_array_get(results, k - 1), "relevance_score")) >=
+                      json_number_value(at(json_array_get(results, k), "relevance_score")));
+        ck_assert_int_gt(json_integer_value(at(value, "usage.prompt_tokens")), 50);
+        json_decref(value);
+    }
+    json_t *value = ask_json(
+        "/v1/rerank",
+        "{" PANDA "\"documents\": " DOCUMENTS ", \"top_n\": 1, \"return_documents\": true}", 200);
+    ck_assert_uint_eq(json_array_size(at(value, "results")), 1);
+    ck_assert_ptr_nonnull(text_at(value, "results.0.document.text"));
+    json_decref(value);
+    value = ask_json("/rerank", "{" PANDA "\"texts\": [\"a\", \"b\"], \"return_text\": true}", 200);
+    ck_assert(json_array_size(value) == 2 && json_is_number(at(value, "0.score")));
+    ck_assert_uint_eq(strlen(text_at(value, "1.text")), 1);
+    json_decref(value);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    static const struct {
+        const char *body, *said;
+    } cases[] = {
+        { "{}", "query is nothing; expected a text" },
+        { "{" PANDA "\"documents\": []}", "documents is a list; expected a list of 1 to 2048" },
+        { "{" PANDA "\"documents\": \"a\"}", "documents is \"a\"" },
+        { "{" PANDA "\"documents\": [\"a\", 5]}", "documents is the number 5" },
+        { "{" PANDA "\"texts\": [null]}", "texts is null" },
+        { "{" PANDA "\"documents\": [\"a\"], \"top_n\": 0}", "top_n" },
+        { "{" PANDA "\"documents\": [\"a\"], \"return_documents\": 1}", "return_documents" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct answer a = ask(&server, "/v1/rerank", cases[i].body);
+        json_t *value = json_of(&a, 400);
+        ck_assert_msg(strstr(text_at(value, "error.message"), cases[i].said) != NULL, "%s: %s",
+                      cases[i].body, text_at(value, "error.message"));
+        json_decref(value);
+    }
+    char body[1024], *to = body + sprintf(body, "{" PANDA "\"documents\": [\"");
+    for (int k = 0; k < 200; k++)
+        to += sprintf(to, "b ");
+    sprintf(to, "\"]}");
+    json_t *value = ask_json("/v1/rerank", body, 400);
+    ck_assert_str_eq(text_at(value, "error.code"), "context_length_exceeded");
+    json_decref(value);
+
+    struct child other = start_server(NULL); /* no reranker */
+    struct answer a = ask(&other, "/v1/rerank", "{" PANDA "\"documents\": [\"a\"]}");
+    value = json_of(&a, 400);
+    ck_assert(strstr(text_at(value, "error.message"), "is no reranker"));
+    json_decref(value);
+    ck_assert_int_eq(stop_server(&other, SIGTERM), 0);
+}
+END_TEST
+
+/* A request of 2,000 texts; a client that leaves in it; and a small one, which need not wait. */
+START_TEST(turns)
+{
+    enum { N = 2000 };
+    char *body = malloc(N * 32 + 256), head[256], *to = body;
+    to += sprintf(to, "{\"query\": \"a\", \"documents\": [");
+    for (int i = 0; i < N; i++)
+        to += sprintf(to, "%s\"the panda is tall\"", i ? ", " : "");
+    sprintf(to, "]}");
+    int fds[2];
+    for (int i = 0; i < 2; i++) {
+        fds[i] = open_connection(&server);
+        int n = snprintf(head, sizeof head,
+                         "POST /v1/rerank HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                         "Content-Length: %zu\r\n\r\n",
+                         strlen(body));
+        send_text(fds[i], head, (size_t)n);
+        send_text(fds[i], body, strlen(body));
+    }
+    nap(0.05);
+    close(fds[1]);
+    json_decref(ask_json("/v1/rerank", "{" PANDA "\"documents\": [\"a\"]}", 200));
+    json_decref(ask_json("/v1/embeddings", "{\"input\": \"a\"}", 200));
+    struct answer a = read_answer(fds[0]);
+    json_t *value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "results")), N);
+    json_decref(value);
+    free(body);
+}
+END_TEST
+
+int main(void)
+{
+    char program[4096];
+    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
+    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
+        printf("SKIPPED: there is no akunu-server\n");
+        return 77;
+    }
+    Suite *suite = suite_create("rerank");
+    TCase *tests = tcase_create("rerank");
+    tcase_set_timeout(tests, 240);
+    tcase_add_checked_fixture(tests, start, stop);
+    tcase_add_test(tests, forms);
+    tcase_add_test(tests, refusals);
+    tcase_add_test(tests, turns);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
