@@ -56,6 +56,7 @@ check_PROGRAMS += tests/server/test_models
 check_PROGRAMS += tests/server/test_receipt
 check_PROGRAMS += tests/server/test_rerank
 check_PROGRAMS += tests/server/test_server
+check_PROGRAMS += tests/server/test_slots
 if HAVE_MICROHTTPD
 check_PROGRAMS += tests/server/test_tls
 endif

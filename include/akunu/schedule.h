@@ -138,6 +138,18 @@ AKUNU_API enum akunu_status akunu_scheduler_get_stats(struct akunu_scheduler *sc
                                                       struct akunu_scheduler_stats *stats,
                                                       size_t size);
 
+/* A text that grows, after the last pass. */
+struct akunu_scheduler_slot {
+    uint64_t request;            /* 0: none grows here, and all else is 0 */
+    size_t index;                /* completion of the request */
+    uint32_t n_prompt, n_cached; /* tokens of the prompt; those of them in the prefix cache */
+    uint32_t n_done;             /* of the prompt, computed or cached */
+    uint32_t n_generated;
+};
+/* Slot i of 0 … max_sequences - 1. AKUNU_ERROR_ARGUMENT: there is no such slot. */
+AKUNU_API enum akunu_status akunu_scheduler_slot_at(struct akunu_scheduler *scheduler, size_t i,
+                                                    struct akunu_scheduler_slot *slot, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

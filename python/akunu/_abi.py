@@ -555,6 +555,15 @@ class akunu_scheduler_stats(Structure):
     session_bytes: int
 
 
+class akunu_scheduler_slot(Structure):
+    request: int
+    index: int
+    n_prompt: int
+    n_cached: int
+    n_done: int
+    n_generated: int
+
+
 class akunu_chip(Structure):
     name: bytes
     cores: int
@@ -1068,6 +1077,15 @@ akunu_scheduler_stats._fields_ = [
     ("session_bytes", c_uint64),
 ]
 
+akunu_scheduler_slot._fields_ = [
+    ("request", c_uint64),
+    ("index", c_size_t),
+    ("n_prompt", c_uint32),
+    ("n_cached", c_uint32),
+    ("n_done", c_uint32),
+    ("n_generated", c_uint32),
+]
+
 akunu_chip._fields_ = [
     ("name", c_char * 64),
     ("cores", c_uint32),
@@ -1377,6 +1395,12 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_scheduler_pause": (None, [c_void_p, c_uint64, c_bool]),
     "akunu_scheduler_context": (c_uint32, [c_void_p]),
     "akunu_scheduler_get_stats": (c_int, [c_void_p, POINTER(akunu_scheduler_stats), c_size_t]),
+    "akunu_scheduler_slot_at": (c_int, [
+        c_void_p,
+        c_size_t,
+        POINTER(akunu_scheduler_slot),
+        c_size_t,
+    ]),
     "akunu_cpu_best": (c_char_p, []),
     "akunu_cpu_name": (c_char_p, [c_size_t]),
     "akunu_chip_get": (c_int, [POINTER(akunu_chip), c_size_t]),

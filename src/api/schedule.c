@@ -123,3 +123,18 @@ enum akunu_status akunu_scheduler_get_stats(struct akunu_scheduler *scheduler,
     ak_api_copy_out(stats, size, &full, sizeof full, "akunu_scheduler_stats", &error);
     return ak_api_finish(&error);
 }
+
+enum akunu_status akunu_scheduler_slot_at(struct akunu_scheduler *scheduler, size_t i,
+                                          struct akunu_scheduler_slot *slot, size_t size)
+{
+    struct ak_error error = { 0 };
+    struct akunu_scheduler_slot full;
+    if (!scheduler)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the scheduler is NULL");
+    else if (!ak_sched_slot_at(scheduler->inner, i, &full))
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "there is no slot %zu: the session has %u", i,
+                (unsigned)ak_sched_session(scheduler->inner)->kv.n_sequences);
+    else
+        ak_api_copy_out(slot, size, &full, sizeof full, "akunu_scheduler_slot", &error);
+    return ak_api_finish(&error);
+}

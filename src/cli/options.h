@@ -147,7 +147,7 @@ struct cli_options {
     int64_t port, n_sequences, queue, timeout, max_body;
     float memory;        /* GB; 0: no limit */
     unsigned log_format; /* 1: JSON */
-    bool metrics, no_ui;
+    bool metrics, no_slots, no_ui;
 
     bool all;
     int64_t older_than; /* days; -1: not given */

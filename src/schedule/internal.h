@@ -99,6 +99,7 @@ struct ak_sched {
     bool has_news;                  /* since the owner looked last */
     bool stops;
     struct akunu_scheduler_stats published;
+    struct akunu_scheduler_slot *slots; /* [max_running], by sequence */
 
     struct akunu_scheduler_stats stats; /* of the owner */
 

@@ -58,6 +58,8 @@ ak_status ak_sched_submit(struct ak_sched *s, const struct akunu_request *reques
 void ak_sched_cancel(struct ak_sched *s, uint64_t id);
 void ak_sched_pause(struct ak_sched *s, uint64_t id, bool paused);
 void ak_sched_get_stats(struct ak_sched *s, struct akunu_scheduler_stats *out);
+/* False: there is no slot i. */
+bool ak_sched_slot_at(struct ak_sched *s, size_t i, struct akunu_scheduler_slot *out);
 
 /* For reading; by the owner. */
 const struct ak_session *ak_sched_session(const struct ak_sched *s);

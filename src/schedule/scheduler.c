@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -46,8 +47,9 @@ static ak_status allocate(struct ak_sched *s, struct ak_error *error)
     s->max_running = s->session->kv.n_sequences;
     s->running = ak_alloc(s->max_running, sizeof(struct ak_sched_task *));
     s->sampling = ak_alloc(s->max_running, sizeof(struct ak_sched_task *));
+    s->slots = ak_alloc(s->max_running, sizeof *s->slots);
     s->pass = ak_alloc(s->session->batch, sizeof *s->pass);
-    if (!s->running || !s->sampling || !s->pass)
+    if (!s->running || !s->sampling || !s->slots || !s->pass)
         return ak_fail_memory(error, "the scheduler", 0);
     return AKUNU_OK;
 }
@@ -187,6 +189,7 @@ void ak_sched_free(struct ak_sched *s)
     ak_pool_free(s->pool);
     ak_free(s->running);
     ak_free(s->sampling);
+    ak_free(s->slots);
     ak_free(s->pass);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -276,6 +279,16 @@ void ak_sched_get_stats(struct ak_sched *s, struct akunu_scheduler_stats *out)
     pthread_mutex_unlock(&s->lock);
 }
 
+bool ak_sched_slot_at(struct ak_sched *s, size_t i, struct akunu_scheduler_slot *out)
+{
+    if (i >= s->max_running)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    *out = s->slots[i];
+    pthread_mutex_unlock(&s->lock);
+    return true;
+}
+
 const struct ak_session *ak_sched_session(const struct ak_sched *s)
 {
     return s->session;
@@ -333,6 +346,24 @@ static void publish_counts(struct ak_sched *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Under the lock. */
+static void publish_slots(struct ak_sched *s)
+{
+    memset(s->slots, 0, s->max_running * sizeof *s->slots);
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const struct ak_sched_task *t = s->running[i];
+        uint32_t n_prompt = t->request->n_prompt, length = ak_sched_sequence(s, t)->length;
+        s->slots[t->sequence] = (struct akunu_scheduler_slot){
+            .request = t->request->id,
+            .index = t->index,
+            .n_prompt = n_prompt,
+            .n_cached = (uint32_t)t->result.n_kept,
+            .n_done = length < n_prompt ? length : n_prompt,
+            .n_generated = (uint32_t)t->result.n_generated,
+        };
+    }
+}
+
 void ak_sched_count_end(struct ak_sched *s, ak_status status)
 {
     s->stats.n_requests++;
@@ -354,4 +385,7 @@ void ak_sched_publish(struct ak_sched *s)
     s->stats.page_bytes = ak_kv_page_bytes(&kv->shape);
     s->stats.session_bytes = kv->pool_bytes + ak_session_scratch_bytes(s->session);
     publish_counts(s);
+    pthread_mutex_lock(&s->lock);
+    publish_slots(s);
+    pthread_mutex_unlock(&s->lock);
 }

@@ -184,8 +184,10 @@ void server_job_free(struct server_job *job)
     }
     for (size_t i = 0; i < job->n_stops; i++)
         free(job->stops[i]);
-    for (size_t i = 0; job->sources && i < job->n_sources; i++)
+    for (size_t i = 0; job->sources && i < job->n_sources; i++) {
         json_decref(job->sources[i].receipt);
+        json_decref(job->sources[i].settings);
+    }
     free(job->stops);
     free(job->sources);
     free(job->parts);
@@ -218,7 +220,8 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
     request.on_event = on_event;
     request.user = source;
     source->n_prompt = n_ids;
-    bool has_memory = server_begin_receipt(source, params, ids, n_ids);
+    source->settings = server_settings(params);
+    bool has_memory = source->settings && server_begin_receipt(source, params, ids, n_ids);
     if (has_memory &&
         akunu_scheduler_submit(job->model->scheduler, &request, &source->id) == AKUNU_OK) {
         source->is_submitted = true;

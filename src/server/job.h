@@ -51,8 +51,9 @@ struct server_source {
     size_t first; /* part of its first completion */
     bool is_submitted, has_ended;
     size_t n_prompt;
-    json_t *receipt; /* its beginning; NULL: none is wanted */
-    uint64_t seed;   /* of its first completion */
+    json_t *receipt;  /* its beginning; NULL: none is wanted */
+    uint64_t seed;    /* of its first completion */
+    json_t *settings; /* as server_settings, for /slots */
 };
 
 struct server_style {

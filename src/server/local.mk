@@ -33,6 +33,7 @@ akunu_server_SOURCES += \
 	src/server/responses.c \
 	src/server/route.c \
 	src/server/server.h \
+	src/server/slots.c \
 	src/server/sse.c \
 	src/server/systemd.c \
 	src/server/tls.c \

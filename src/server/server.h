@@ -250,6 +250,7 @@ server_model_handler server_ollama_show, server_ollama_chat, server_ollama_gener
 server_model_handler server_completion, server_infill;         /* completion.c */
 server_model_handler server_responses, server_responses_count; /* responses.c */
 server_model_handler server_embeddings;                        /* embed.c */
+server_model_handler server_slots;                             /* slots.c */
 server_model_handler server_rerank;                            /* rerank.c */
 
 /* ---- Keys: keys.c ------------------------------------------------------- */
