@@ -9,6 +9,7 @@
  * - Of a client that leaves in the middle of a body it waits for the rest: we look.
  * - It must not be stopped while connections are suspended: all are resumed first. */
 #include "server/http.h"
+#include "server/headers.h"
 #include "server/tls.h"
 
 #include <arpa/inet.h>
@@ -449,37 +450,12 @@ static enum MHD_Result queue_response(struct http_exchange *x)
 }
 
 /* ---- Bodies ------------------------------------------------------------- */
-struct lengths {
-    unsigned n_lengths, n_encodings, n_hosts;
-    size_t bytes;
-};
-
-static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *name,
-                                    const char *value)
+static enum MHD_Result add_request_header(void *cls, enum MHD_ValueKind kind, const char *name,
+                                          const char *value)
 {
-    struct lengths *l = cls;
     (void)kind;
-    l->n_lengths += strcasecmp(name, "Content-Length") == 0;
-    l->n_encodings += strcasecmp(name, "Transfer-Encoding") == 0;
-    l->n_hosts += strcasecmp(name, "Host") == 0;
-    l->bytes += strlen(name) + (value ? strlen(value) : 0) + 4;
+    http_headers_add(cls, name, value);
     return MHD_YES;
-}
-
-/* Why a request is refused whatever it asks for; NULL: it is not. */
-static const char *find_smuggling(struct http_exchange *x)
-{
-    struct lengths l = { 0 };
-    MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, count_header, &l);
-    if (l.n_lengths > 1)
-        return "the request has more than one Content-Length";
-    if (l.n_lengths > 0 && l.n_encodings > 0)
-        return "the request has Content-Length and Transfer-Encoding";
-    if (l.n_hosts > 1)
-        return "the request has more than one Host";
-    if (l.n_hosts == 0 && !x->is_1_0)
-        return "an HTTP/1.1 request needs a Host";
-    return NULL;
 }
 
 static void refuse(struct http_exchange *x, unsigned code, const char *message)
@@ -496,15 +472,15 @@ static void refuse(struct http_exchange *x, unsigned code, const char *message)
 static bool begin_request(struct http_exchange *x)
 {
     const char *length = http_header(x, "Content-Length");
-    const char *smuggling = find_smuggling(x);
-    struct lengths l = { 0 };
-    MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, count_header, &l);
+    struct http_headers headers = { 0 };
+    MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, add_request_header, &headers);
+    const char *wrong = http_headers_check(&headers, x->is_1_0);
     x->is_refused = true; /* unless it passes: the body is not read, so the connection ends */
-    if (smuggling) {
-        refuse(x, 400, smuggling);
+    if (wrong) {
+        refuse(x, 400, wrong);
         return false;
     }
-    if (l.bytes > HTTP_HEADER_BYTES_MAX) {
+    if (headers.bytes > HTTP_HEADER_BYTES_MAX) {
         refuse(x, 431, "the headers are larger than 16 KiB");
         return false;
     }
@@ -570,7 +546,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         *own = x;
         if (!x)
             return MHD_NO;
-        if (!begin_request(x))
+        /* a response that is queued here ends the connection, and what was sent after it is lost */
+        if (!begin_request(x) && x->is_refused)
             return x->response ? queue_response(x) : MHD_NO;
         return MHD_YES;
     }

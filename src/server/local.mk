@@ -7,6 +7,8 @@ akunu_server_SOURCES += \
 	src/server/embed.c \
 	src/server/embedder.c \
 	src/server/embedder.h \
+	src/server/headers.c \
+	src/server/headers.h \
 	src/server/http.c \
 	src/server/http.h \
 	src/server/job.c \

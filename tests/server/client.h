@@ -213,4 +213,30 @@ static inline const char *text_at(const json_t *value, const char *path)
     return text;
 }
 
+/* ---- Running ------------------------------------------------------------ */
+/* The main() of a program of these tests: runs them, each between `start` and `stop`, which may be
+ * NULL. `tests` ends with NULL. */
+static inline int run_server_tests(const char *name, void (*start)(void), void (*stop)(void),
+                                   const TTest *const *tests)
+{
+    char program[4096];
+    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
+    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
+        printf("SKIPPED: there is no akunu-server\n");
+        return 77;
+    }
+    Suite *suite = suite_create(name);
+    TCase *all = tcase_create(name);
+    tcase_set_timeout(all, 240);
+    tcase_add_checked_fixture(all, start, stop);
+    for (; *tests; tests++)
+        tcase_add_test(all, *tests);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 #endif

@@ -234,25 +234,12 @@ END_TEST
 
 int main(void)
 {
-    char program[4096];
-    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
-    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
-        printf("SKIPPED: there is no akunu-server\n");
-        return 77;
-    }
-    Suite *suite = suite_create("models");
-    TCase *tests = tcase_create("models");
-    tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, a_request_chooses);
-    tcase_add_test(tests, requests_wait);
-    tcase_add_test(tests, memory_holds_one);
-    tcase_add_test(tests, memory_waits_for_answers);
-    tcase_add_test(tests, memory_of_requests);
-    tcase_add_test(tests, memory_is_too_small);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const TTest *const tests[] = { a_request_chooses,
+                                   requests_wait,
+                                   memory_holds_one,
+                                   memory_waits_for_answers,
+                                   memory_of_requests,
+                                   memory_is_too_small,
+                                   NULL };
+    return run_server_tests("models", NULL, NULL, tests);
 }

@@ -191,23 +191,6 @@ END_TEST
 
 int main(void)
 {
-    char program[4096];
-    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
-    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
-        printf("SKIPPED: there is no akunu-server\n");
-        return 77;
-    }
-    Suite *suite = suite_create("receipt");
-    TCase *tests = tcase_create("receipt");
-    tcase_set_timeout(tests, 240);
-    tcase_add_checked_fixture(tests, start, stop);
-    tcase_add_test(tests, held);
-    tcase_add_test(tests, same_receipt);
-    tcase_add_test(tests, changed);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const TTest *const tests[] = { held, same_receipt, changed, NULL };
+    return run_server_tests("receipt", start, stop, tests);
 }

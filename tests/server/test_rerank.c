@@ -150,23 +150,6 @@ END_TEST
 
 int main(void)
 {
-    char program[4096];
-    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
-    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
-        printf("SKIPPED: there is no akunu-server\n");
-        return 77;
-    }
-    Suite *suite = suite_create("rerank");
-    TCase *tests = tcase_create("rerank");
-    tcase_set_timeout(tests, 240);
-    tcase_add_checked_fixture(tests, start, stop);
-    tcase_add_test(tests, forms);
-    tcase_add_test(tests, refusals);
-    tcase_add_test(tests, turns);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const TTest *const tests[] = { forms, refusals, turns, NULL };
+    return run_server_tests("rerank", start, stop, tests);
 }

@@ -737,91 +737,6 @@ START_TEST(refusals)
 }
 END_TEST
 
-static struct answer send_raw(const struct child *child, const char *text)
-{
-    int fd = open_connection(child);
-    send_text(fd, text, strlen(text));
-    return read_answer(fd);
-}
-
-START_TEST(raw_requests)
-{
-#define LINE "GET /health HTTP/1.1\r\n"
-#define END "Connection: close\r\n\r\n"
-    static const struct {
-        const char *text;
-        int code; /* 0: the connection is closed, or any 400 */
-    } cases[] = {
-        { LINE "Host: localhost\r\n" END, 200 },
-        { LINE "Host: evil.example\r\n" END, 403 },
-        { LINE "Host: 127.0.0.1\r\nOrigin: http://evil.example\r\n" END, 403 },
-        { LINE "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" END, 200 },
-        { LINE END, 400 },
-        { "GET /health HTTP/1.0\r\n\r\n", 200 },
-        { "GET /health%00x HTTP/1.1\r\nHost: localhost\r\n" END, 404 },
-        { "GET /%68ealth HTTP/1.1\r\nHost: localhost\r\n" END, 200 },
-        { "POST " TEXT " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n" END
-          "{}",
-          400 },
-        { "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
-          "Transfer-Encoding: chunked\r\n" END "0\r\n\r\n",
-          400 },
-        { "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n" END, 413 },
-        { "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" END
-          "7\r\n{\"promp\r\n3\r\nt\":\r\n6\r\n \"a\"}\n\r\n0\r\n\r\n",
-          200 },
-        { "OPTIONS /health HTTP/1.1\r\nHost: localhost\r\n" END, 204 },
-        { "nonsense\r\n\r\n", 0 },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct answer a = send_raw(&server, cases[i].text);
-        ck_assert_msg(a.code == cases[i].code || (cases[i].code == 0 && a.code == 400),
-                      "%s: %d, expected %d: %s", cases[i].text, a.code, cases[i].code, a.text);
-        free(a.text);
-    }
-    /* two requests at once on a connection that stays */
-    struct answer a =
-        send_raw(&server, LINE "Host: localhost\r\n\r\n" LINE "Host: localhost\r\n" END);
-    ck_assert_int_eq(a.code, 200);
-    ck_assert(strstr(a.body, "HTTP/1.1 200") != NULL);
-    free(a.text);
-    /* a client that leaves in the middle of a body holds its connection no longer */
-    static const char half[] =
-        "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{";
-    time_t began = time(NULL);
-    int fd = open_connection(&server);
-    send_text(fd, half, strlen(half));
-    shutdown(fd, SHUT_WR);
-    a = read_answer(fd);
-    ck_assert_int_eq(a.code, 0);
-    ck_assert_int_lt(time(NULL) - began, 10);
-    free(a.text);
-}
-END_TEST
-
-/* Headers that do not come are a 408 after ten seconds, however slowly they come; meanwhile others
- * are served. Too slow for each run: AKUNU_TEST_FULL=1. */
-START_TEST(slow_headers)
-{
-    static const char begin[] = "GET /health HTTP/1.1\r\nHost: ";
-    if (!test_is_full())
-        return;
-    int fd = open_connection(&server), idle = open_connection(&server);
-    send_text(fd, begin, strlen(begin));
-    for (int i = 0; i < 10; i++) {
-        nap(1.0);
-        send_text(fd, "a", 1);
-        struct answer a = ask(&server, "/health", "");
-        json_decref(json_of(&a, 200));
-    }
-    struct answer a = read_answer(fd);
-    json_decref(json_of(&a, 408));
-    send_text(idle, LINE "Host: localhost\r\n" END, strlen(LINE "Host: localhost\r\n" END));
-    a = read_answer(idle); /* a connection without a request stays */
-    json_decref(json_of(&a, 200));
-}
-END_TEST
-
 /* ---- Life --------------------------------------------------------------- */
 /* The first SIGTERM lets a stream end whole, a second one cuts it off. */
 START_TEST(drains)
@@ -851,37 +766,21 @@ END_TEST
 
 int main(void)
 {
-    char program[4096];
-    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
-    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
-        printf("SKIPPED: there is no akunu-server\n");
-        return 77;
-    }
-    Suite *suite = suite_create("server");
-    TCase *tests = tcase_create("server");
-    tcase_set_timeout(tests, 240);
-    tcase_add_checked_fixture(tests, start, stop);
-    tcase_add_test(tests, small_routes);
-    tcase_add_test(tests, page);
-    tcase_add_test(tests, streams_say_the_same);
-    tcase_add_test(tests, prompts_and_completions);
-    tcase_add_test(tests, schemas_and_tools);
-    tcase_add_test(tests, messages);
-    tcase_add_test(tests, responses);
-    tcase_add_test(tests, ollama);
-    tcase_add_test(tests, native_completion);
-    tcase_add_test(tests, embeddings);
-    tcase_add_test(tests, the_same_beside_others);
-    tcase_add_test(tests, clients_that_leave);
-    tcase_add_test(tests, large_bodies);
-    tcase_add_test(tests, refusals);
-    tcase_add_test(tests, raw_requests);
-    tcase_add_test(tests, slow_headers);
-    tcase_add_test(tests, drains);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    const TTest *const tests[] = { small_routes,
+                                   page,
+                                   streams_say_the_same,
+                                   prompts_and_completions,
+                                   schemas_and_tools,
+                                   messages,
+                                   responses,
+                                   ollama,
+                                   native_completion,
+                                   embeddings,
+                                   the_same_beside_others,
+                                   clients_that_leave,
+                                   large_bodies,
+                                   refusals,
+                                   drains,
+                                   NULL };
+    return run_server_tests("server", start, stop, tests);
 }
