@@ -138,9 +138,13 @@ static bool check_calls(const struct place *message_at, const json_t *message)
     if (!json_is_array(calls))
         return fail_at(&at, calls, "a list of calls");
     for (size_t k = 0; k < json_array_size(calls); k++) {
-        const json_t *function = json_object_get(json_array_get(calls, k), "function"),
+        const json_t *call = json_array_get(calls, k), *id = json_object_get(call, "id"),
+                     *function = json_object_get(call, "function"),
                      *name = json_object_get(function, "name"),
                      *arguments = json_object_get(function, "arguments");
+        snprintf(member, sizeof member, ".tool_calls[%zu].id", k);
+        if (id && !json_is_null(id) && !json_is_string(id))
+            return fail_at(&at, id, "a string");
         snprintf(member, sizeof member, ".tool_calls[%zu].function", k);
         if (!json_is_object(function))
             return fail_at(&at, function, "an object with name and arguments");

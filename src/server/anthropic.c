@@ -152,18 +152,23 @@ static bool read_choice(struct server_chat *r)
 {
     const json_t *choice = json_object_get(r->body, "tool_choice");
     const char *type = json_string_value(json_object_get(choice, "type"));
-    const char *name = json_string_value(json_object_get(choice, "name"));
-    bool single = json_is_true(json_object_get(choice, "disable_parallel_tool_use"));
-    r->parallel = !single;
+    const json_t *named = json_object_get(choice, "name");
+    const char *name = json_string_value(named);
+    bool single = false;
+    r->parallel = true;
     if (!choice || json_is_null(choice))
         return true;
+    if (!server_get_bool(r->x, choice, "disable_parallel_tool_use", &single))
+        return false;
+    r->parallel = !single;
     type = type ? type : "";
     const char *own = strcmp(type, "auto") == 0 ? "auto" :
                       strcmp(type, "none") == 0 ? "none" :
                       strcmp(type, "any") == 0  ? "required" :
                       strcmp(type, "tool") == 0 ? name :
                                                   NULL;
-    if (!own || (!r->tools && strcmp(own, "auto") != 0 && strcmp(own, "none") != 0)) {
+    bool misnamed = named && !json_is_null(named) && !name;
+    if (!own || misnamed || (!r->tools && strcmp(own, "auto") != 0 && strcmp(own, "none") != 0)) {
         server_fail_member(r->x, "tool_choice", choice,
                            "an object of type auto, any, tool with a name of the tools, or none");
         return false;

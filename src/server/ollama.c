@@ -370,8 +370,12 @@ static void answer_chat(struct server_model *m, struct http_exchange *x, const j
                         bool (*read)(struct server_chat *r))
 {
     struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare };
-    json_t *flat = flatten_options(body);
-    if (!flat)
+    const json_t *options = json_object_get(body, "options");
+    bool is_object = !options || json_is_null(options) || json_is_object(options);
+    json_t *flat = is_object ? flatten_options(body) : NULL;
+    if (!is_object)
+        server_fail_member(x, "options", options, "an object");
+    else if (!flat)
         server_fail_memory(x);
     bool good = flat && server_read_params(m, x, flat, &r.params) && read(&r) && read_tools(&r) &&
                 read_think(&r) && read_format(&r) &&

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,33 @@ static bool read_stops(struct http_exchange *x, const json_t *body, struct serve
     return true;
 }
 
+/* A list of names; names with ';' between them; or letters, as in --sampler-seq. */
+static bool read_samplers(struct http_exchange *x, const json_t *body, struct server_params *p)
+{
+    const json_t *found = json_object_get(body, "samplers");
+    const char *text = json_string_value(found);
+    size_t n = 0;
+    bool good = !found || json_is_null(found) || text || json_is_array(found);
+    for (size_t i = 0; good && i < json_array_size(found); i++) {
+        const char *name = json_string_value(json_array_get(found, i));
+        size_t room = sizeof p->samplers - n;
+        int got = name ? snprintf(p->samplers + n, room, "%s%s", i ? ";" : "", name) : -1;
+        good = got >= 0 && (size_t)got < room;
+        n += good ? (size_t)got : 0;
+    }
+    if (!good) {
+        server_fail_member(x, "samplers", found, "names of samplers, as a text or a list");
+        return false;
+    }
+    if (text || json_is_array(found)) {
+        bool letters = text && *text && strspn(text, "edskypmxta") == strlen(text);
+        p->samplers[n] = '\0';
+        p->sampling.samplers = letters ? NULL : text ? text : p->samplers;
+        p->sampling.sampler_seq = letters ? text : NULL;
+    }
+    return true;
+}
+
 /* ---- All of it ---------------------------------------------------------- */
 /* The first of several names that the body has. */
 static bool read_max_tokens(struct http_exchange *x, const json_t *body, int64_t *out)
@@ -163,8 +191,7 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
         !read_bias(x, body, p) || !read_stops(x, body, p) ||
         !read_max_tokens(x, body, &p->generation.max_tokens) || !read_stream(x, body, p) ||
         !server_get_integer(x, body, "n", 1, 128, &p->n) || !refuse_best_of(x, body, p->n) ||
-        !server_get_string(x, body, "samplers", &p->sampling.samplers) ||
-        !server_get_bool(x, body, "ignore_eos", &ignore) ||
+        !read_samplers(x, body, p) || !server_get_bool(x, body, "ignore_eos", &ignore) ||
         !server_read_receipt(x, body, &p->receipt))
         return false;
     p->sampling.ignore_end = ignore;

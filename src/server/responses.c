@@ -84,8 +84,10 @@ static bool read_tools(struct server_chat *r)
     json_t *tools = json_array();
     bool good = !list || json_is_null(list) || json_is_array(list);
     for (size_t i = 0; good && i < json_array_size(list); i++) {
-        json_t *tool = json_array_get(list, i), *type = json_object_get(tool, "type");
-        good = json_is_string(type) && strcmp(json_string_value(type), "function") == 0;
+        json_t *tool = json_array_get(list, i), *type = json_object_get(tool, "type"),
+               *schema = json_object_get(tool, "parameters");
+        good = json_is_string(type) && strcmp(json_string_value(type), "function") == 0 &&
+               (!schema || json_is_null(schema) || json_is_object(schema));
         if (good) {
             json_t *function = json_copy(tool);
             json_object_del(function, "type");

@@ -709,6 +709,23 @@ START_TEST(refusals)
           "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tool_choice\": "
           "\"required\"}",
           400, "there are no tools" },
+        { CHAT, "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"id\": {}}]}]}", 400,
+          "messages[0].tool_calls[0].id is an object" },
+        { TEXT, "{\"prompt\": \"a\", \"samplers\": [5]}", 400, "samplers is a list" },
+        { TEXT, "{\"prompt\": \"a\", \"samplers\": [\"no\"]}", 400, "no" },
+        { "/api/generate", "{\"prompt\": \"a\", \"options\": 5}", 400, "options is the number 5" },
+        { "/v1/messages",
+          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1, "
+          "\"tool_choice\": {\"type\": \"auto\", \"name\": {}}}",
+          400, "tool_choice is an object" },
+        { "/v1/messages",
+          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 1, "
+          "\"tool_choice\": {\"type\": \"auto\", \"disable_parallel_tool_use\": 1}}",
+          400, "disable_parallel_tool_use is the number 1" },
+        { "/v1/responses",
+          "{\"input\": \"a\", \"tools\": [{\"type\": \"function\", \"name\": \"f\", "
+          "\"parameters\": []}]}",
+          400, "tools is a list" },
         { "/nowhere", "{}", 404, "there is no route /nowhere" },
         { "/health", "{}", 405, "/health allows GET, HEAD, OPTIONS" },
     };
