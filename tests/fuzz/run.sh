@@ -12,11 +12,18 @@ jinja) sources="src/template/jinja/*.c src/base/unicode.c src/base/utf8.c src/ba
 grammar|schema|calls|tokenizer)
     sources="src/tokenizer/*.c src/grammar/*.c src/grammar/schema/*.c src/toolcall/*.c src/template/*.c src/template/jinja/*.c src/base/*.c
         src/weights/*.c src/weights/*/*.c src/quant/*.c src/op/*.c src/api/error.c" ;;
+http) sources="src/server/headers.c" ;;
+server) # the library and src/cli as they were built
+    sources="src/server/*.c"
+    CPPFLAGS="$CPPFLAGS -Isrc"
+    LIBS="libcli.a .libs/libakunu.a $LIBS -lgnutls"
+    export AK_FUZZ_MODEL="$root/tests/data/model.gguf" ;;
 *) echo "tests/fuzz/run.sh: no sources are named for $name" >&2; exit 2 ;;
 esac
 mkdir -p "fuzz/$name" "fuzz/$name-seeds"
-tar -xf "$root/tests/fuzz/corpus/$name.tar.xz" -C "fuzz/$name-seeds"
-for source in $sources; do echo "$root"/$source; done > "fuzz/$name.sources"
+[ ! -e "$root/tests/fuzz/corpus/$name.tar.xz" ] || tar -xf "$root/tests/fuzz/corpus/$name.tar.xz" -C "fuzz/$name-seeds"
+# The target has a main of its own, and stands for the sockets.
+for source in $sources; do printf '%s\n' "$root"/$source; done | grep -vE '/server/(main|http|tls|systemd)\.c$' > "fuzz/$name.sources"
 # shellcheck disable=SC2046,SC2086
 $FUZZ_CC -std=gnu11 -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
     $CPPFLAGS -o "fuzz/$name-fuzzer" "$root/tests/fuzz/$name.c" $(cat "fuzz/$name.sources") $LIBS
