@@ -11,6 +11,10 @@ akunu_server_SOURCES += \
 	src/server/headers.h \
 	src/server/http.c \
 	src/server/http.h \
+	src/server/http_deadlines.c \
+	src/server/http_exchange.c \
+	src/server/http_internal.h \
+	src/server/http_listen.c \
 	src/server/job.c \
 	src/server/job.h \
 	src/server/json_in.c \

@@ -23,7 +23,7 @@ esac
 mkdir -p "fuzz/$name" "fuzz/$name-seeds"
 [ ! -e "$root/tests/fuzz/corpus/$name.tar.xz" ] || tar -xf "$root/tests/fuzz/corpus/$name.tar.xz" -C "fuzz/$name-seeds"
 # The target has a main of its own, and stands for the sockets.
-for source in $sources; do printf '%s\n' "$root"/$source; done | grep -vE '/server/(main|http|tls|systemd)\.c$' > "fuzz/$name.sources"
+for source in $sources; do printf '%s\n' "$root"/$source; done | grep -vE '/server/(main|http|http_[a-z]*|tls|systemd)\.c$' > "fuzz/$name.sources"
 # shellcheck disable=SC2046,SC2086
 $FUZZ_CC -std=gnu11 -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
     $CPPFLAGS -o "fuzz/$name-fuzzer" "$root/tests/fuzz/$name.c" $(cat "fuzz/$name.sources") $LIBS
