@@ -204,9 +204,9 @@ static const char *stop_reason(const struct server_part *part, const struct akun
 
 static json_t *usage_of(const struct server_job *job)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "input_tokens",
-                     (json_int_t)(job->n_prompt - job->n_cached), "output_tokens",
-                     (json_int_t)job->n_generated, "cache_read_input_tokens",
+    uint64_t n_prompt = job->n_prompt ? job->n_prompt : job->sources[0].n_prompt; /* at first */
+    return json_pack("{s:I, s:I, s:I, s:I}", "input_tokens", (json_int_t)(n_prompt - job->n_cached),
+                     "output_tokens", (json_int_t)job->n_generated, "cache_read_input_tokens",
                      (json_int_t)job->n_cached, "cache_creation_input_tokens", (json_int_t)0);
 }
 

@@ -42,26 +42,38 @@ static bool read_seed(struct http_exchange *x, const json_t *body, struct akunu_
     return true;
 }
 
-static bool add_bias(struct server_params *p, const char *id, int64_t number, const json_t *value)
+static bool add_bias(struct server_params *p, int64_t token, const json_t *value)
 {
     size_t n = p->sampling.n_logit_bias;
-    if (id) {
-        char *end;
-        number = strtoll(id, &end, 10);
-        if (end == id || *end)
-            return false;
-    }
-    if (number < 0 || number > INT32_MAX || n == sizeof p->bias / sizeof *p->bias ||
+    if (token < 0 || token > INT32_MAX || n == sizeof p->bias / sizeof *p->bias ||
         !(json_is_number(value) || json_is_false(value)))
         return false;
     float bias = json_is_false(value) ? -INFINITY : (float)json_number_value(value);
-    p->bias[n] = (struct akunu_logit_bias){ .token = (akunu_token)number, .bias = bias };
+    p->bias[n] = (struct akunu_logit_bias){ .token = (akunu_token)token, .bias = bias };
     p->sampling.n_logit_bias = n + 1;
     return true;
 }
 
-/* {"15043": 1.5}, as OpenAI has it, or [[15043, 1.5], [15044, false]] as llama-server. */
-static bool read_bias(struct http_exchange *x, const json_t *body, struct server_params *p)
+/* A token's id as text; else each token of the text. */
+static bool add_text_bias(struct server_model *m, struct server_params *p, const char *text,
+                          const json_t *value)
+{
+    const struct cli_text whole = { (char *)(uintptr_t)text, strlen(text) };
+    akunu_token *ids = NULL;
+    size_t n = 0;
+    int64_t id;
+    if (cli_parse_int(text, &id))
+        return add_bias(p, id, value);
+    bool good = cli_tokenize_text(m->loaded.tokenizer, &whole, 0, &ids, &n) == CLI_EXIT_OK && n > 0;
+    for (size_t i = 0; good && i < n; i++)
+        good = add_bias(p, ids[i], value);
+    free(ids);
+    return good;
+}
+
+/* {"15043": 1.5}, as OpenAI has it, or [[15043, 1.5], [" a text", false]] as llama-server. */
+static bool read_bias(struct server_model *m, struct http_exchange *x, const json_t *body,
+                      struct server_params *p)
 {
     const json_t *found = json_object_get(body, "logit_bias"), *value;
     const char *id;
@@ -71,15 +83,18 @@ static bool read_bias(struct http_exchange *x, const json_t *body, struct server
         p->sampling.n_logit_bias = 0;
     }
     json_object_foreach ((json_t *)(uintptr_t)found, id, value)
-        good = good && add_bias(p, id, 0, value);
+        good = good && add_text_bias(m, p, id, value);
     for (size_t i = 0; good && i < json_array_size(found); i++) {
         const json_t *pair = json_array_get(found, i), *token = json_array_get(pair, 0);
-        good = json_array_size(pair) == 2 && json_is_integer(token) &&
-               add_bias(p, NULL, json_integer_value(token), json_array_get(pair, 1));
+        value = json_array_get(pair, 1);
+        good = json_array_size(pair) == 2 &&
+               (json_is_string(token) ?
+                    add_text_bias(m, p, json_string_value(token), value) :
+                    json_is_integer(token) && add_bias(p, json_integer_value(token), value));
     }
     if (!good)
         server_fail_member(x, "logit_bias", found,
-                           "an object of token ids and what is added to their logits");
+                           "an object of token ids or texts and what is added to their logits");
     return good;
 }
 
@@ -188,7 +203,7 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
     p->timeout = (double)m->options->timeout;
     bool ignore = p->sampling.ignore_end;
     if (!read_numbers(x, body, &p->sampling) || !read_seed(x, body, &p->sampling) ||
-        !read_bias(x, body, p) || !read_stops(x, body, p) ||
+        !read_bias(m, x, body, p) || !read_stops(x, body, p) ||
         !read_max_tokens(x, body, &p->generation.max_tokens) || !read_stream(x, body, p) ||
         !server_get_integer(x, body, "n", 1, 128, &p->n) || !refuse_best_of(x, body, p->n) ||
         !read_samplers(x, body, p) || !server_get_bool(x, body, "ignore_eos", &ignore) ||
