@@ -29,6 +29,7 @@ static int open_scheduler(struct server_model *m, const struct akunu_session_par
     struct akunu_prompt_cache prompts;
     akunu_scheduler_params_default(&params, sizeof params);
     params.max_waiting = (uint32_t)o->queue;
+    params.max_pass_ratio = 2.0; /* texts go on smoothly while others send prompts */
     if (cli_prompt_cache(o, &prompts))
         params.prompts = &prompts;
     m->scheduler = akunu_scheduler_new(m->loaded.model, session, &params);
