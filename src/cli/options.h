@@ -121,6 +121,7 @@ struct cli_options {
     const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;
     float cache_limit, prompt_cache_limit; /* GB; 0: the library's */
+    int64_t cache_bytes;                   /* the same as prompt_cache_limit; 0: it counts */
     const char *draft_model;
 
     const char *out;

@@ -52,9 +52,9 @@ static enum akunu_status render_without_reasoning(const struct cli_options *o,
 {
     size_t n_usual = 0;
     char *usual = NULL, *kwargs = cli_reasoning_kwargs(o, "off");
-    enum akunu_status status =
-        kwargs ? render(template, messages, tools, o->kwargs, &usual, &n_usual) :
-                 AKUNU_ERROR_MEMORY;
+    enum akunu_status status = kwargs ?
+                                   render(template, messages, tools, o->kwargs, &usual, &n_usual) :
+                                   AKUNU_ERROR_MEMORY;
     if (status == AKUNU_OK)
         status = render(template, messages, tools, kwargs, prompt, n);
     if (status == AKUNU_OK) {
@@ -138,5 +138,7 @@ bool cli_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *ca
         cache->min_tokens = 0;
     if (o->prompt_cache_limit > 0)
         cache->max_bytes = (uint64_t)((double)o->prompt_cache_limit * 1e9);
+    if (o->cache_bytes > 0)
+        cache->max_bytes = (uint64_t)o->cache_bytes;
     return !o->no_prompt_cache && (cache->file || !o->load.no_cache);
 }

@@ -366,8 +366,9 @@ static const struct server_style style = {
 };
 
 /* ---- Requests ----------------------------------------------------------- */
-static bool begin_blocks(struct server_job *job)
+static bool begin_blocks(struct server_job *job, const json_t *body)
 {
+    (void)body;
     job->own = calloc(1, sizeof(struct blocks));
     return job->own != NULL;
 }

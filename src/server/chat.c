@@ -245,7 +245,7 @@ bool server_chat_submit(struct server_chat *r, const struct server_style *style,
     struct server_job *job = server_job_new(r->model, r->x, style, prefix, &r->params, 1);
     if (!job)
         return false;
-    bool prepared = !r->prepare || r->prepare(job);
+    bool prepared = !r->prepare || r->prepare(job, r->body);
     if (!prepared)
         server_chat_fail_memory(r);
     if (!prepared || !begin_parts(r, job, on_reply)) {

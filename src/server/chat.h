@@ -18,7 +18,8 @@ struct server_chat {
     char *kwargs;     /* JSON; NULL: none */
     bool continues;   /* the last message is the beginning of the answer */
     bool parallel;
-    bool (*prepare)(struct server_job *job); /* sets job->own; NULL: nothing */
+    /* sets job->own; NULL: nothing */
+    bool (*prepare)(struct server_job *job, const json_t *body);
     char *prompt;
     size_t n_prompt;
     akunu_token *ids;

@@ -139,6 +139,8 @@ void server_sse_write_event(struct server_job *job, const char *name, json_t *va
 void server_sse_end(struct server_job *job);
 
 /* ---- Shared by the APIs: openai.c --------------------------------------- */
+/* What a text depends on beside the request: the version, "akunu-0.1.0". */
+const char *server_fingerprint(void);
 /* {"prompt_tokens": …, …} over all requests of the job. */
 json_t *server_usage(const struct server_job *job);
 /* Why a completion ended, in OpenAI's words. */

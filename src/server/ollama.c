@@ -350,8 +350,9 @@ static void begin_nothing(struct server_job *job)
     (void)job;
 }
 
-static bool prepare_chat(struct server_job *job)
+static bool prepare_chat(struct server_job *job, const json_t *body)
 {
+    (void)body;
     struct ollama_answer *own = calloc(1, sizeof *own);
     if (own)
         own->is_chat = true;
@@ -359,14 +360,15 @@ static bool prepare_chat(struct server_job *job)
     return own != NULL;
 }
 
-static bool prepare_generate(struct server_job *job)
+static bool prepare_generate(struct server_job *job, const json_t *body)
 {
+    (void)body;
     job->own = calloc(1, sizeof(struct ollama_answer));
     return job->own != NULL;
 }
 
 static void answer_chat(struct server_model *m, struct http_exchange *x, const json_t *body,
-                        bool (*prepare)(struct server_job *job),
+                        bool (*prepare)(struct server_job *job, const json_t *body),
                         bool (*read)(struct server_chat *r))
 {
     struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare };

@@ -7,6 +7,13 @@
 
 #include "cli/output.h"
 
+const char *server_fingerprint(void)
+{
+    static _Thread_local char text[64];
+    snprintf(text, sizeof text, "akunu-%s", akunu_version());
+    return text;
+}
+
 json_t *server_usage(const struct server_job *job)
 {
     json_int_t n_prompt = (json_int_t)job->n_prompt, n_generated = (json_int_t)job->n_generated;

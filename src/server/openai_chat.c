@@ -129,8 +129,9 @@ static bool read_logprobs(struct server_chat *r)
 /* ---- Chunks ------------------------------------------------------------- */
 static json_t *chunk(const struct server_job *job, json_t *choices)
 {
-    return json_pack("{s:s, s:s, s:I, s:s, s:o}", "id", job->id, "object", "chat.completion.chunk",
-                     "created", (json_int_t)job->created, "model", job->model->id, "choices",
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", job->id, "object",
+                     "chat.completion.chunk", "created", (json_int_t)job->created, "model",
+                     job->model->id, "system_fingerprint", server_fingerprint(), "choices",
                      choices);
 }
 
@@ -256,9 +257,10 @@ static void on_done(struct server_job *job)
                                         "finish_reason", part->finish));
     }
     bool complete = json_array_size(choices) == job->n_parts;
-    json_t *answer = json_pack("{s:s, s:s, s:I, s:s, s:o, s:o}", "id", job->id, "object",
+    json_t *answer = json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o}", "id", job->id, "object",
                                "chat.completion", "created", (json_int_t)job->created, "model",
-                               job->model->id, "choices", choices, "usage", server_usage(job));
+                               job->model->id, "system_fingerprint", server_fingerprint(),
+                               "choices", choices, "usage", server_usage(job));
     if (!complete) {
         json_decref(answer);
         answer = NULL;

@@ -100,9 +100,9 @@ static json_t *choice_of(struct server_part *part, json_t *text, const char *fin
 
 static json_t *completion(const struct server_job *job, json_t *choices)
 {
-    return json_pack("{s:s, s:s, s:I, s:s, s:o}", "id", job->id, "object", "text_completion",
-                     "created", (json_int_t)job->created, "model", job->model->id, "choices",
-                     choices);
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", job->id, "object", "text_completion",
+                     "created", (json_int_t)job->created, "model", job->model->id,
+                     "system_fingerprint", server_fingerprint(), "choices", choices);
 }
 
 static void add_text(struct server_part *part, const char *text, size_t n)

@@ -169,6 +169,8 @@ struct response {
     struct server_text text;    /* of it */
     char id[64], call[64];
     json_t *name;           /* of its tool */
+    json_t *tools, *choice; /* as they were asked for; NULL: they were not */
+    bool parallel;
     json_int_t sequence;    /* events so far */
     const char *incomplete; /* why the reply ended early; NULL: it did not */
 };
@@ -188,12 +190,15 @@ static json_t *response_of(const struct server_job *job, const char *status)
     const struct response *o = job->own;
     bool goes_on = strcmp(status, "in_progress") == 0;
     json_t *details = o->incomplete ? json_pack("{s:s}", "reason", o->incomplete) : json_null();
-    return json_pack("{s:s, s:s, s:I, s:s, s:n, s:o, s:s, s:o, s:b, s:s, s:[], s:{}, s:o}", "id",
+    json_t *choice =
+        json_is_null(o->choice) || !o->choice ? json_string("auto") : json_incref(o->choice);
+    json_t *tools = json_is_array(o->tools) ? json_incref(o->tools) : json_array();
+    return json_pack("{s:s, s:s, s:I, s:s, s:n, s:o, s:s, s:o, s:b, s:o, s:o, s:{}, s:o}", "id",
                      job->id, "object", "response", "created_at", (json_int_t)job->created,
                      "status", status, "error", "incomplete_details", details, "model",
                      job->model->id, "output", goes_on ? json_array() : json_incref(o->output),
-                     "parallel_tool_calls", 1, "tool_choice", "auto", "tools", "metadata", "usage",
-                     goes_on ? json_null() : usage_of(job));
+                     "parallel_tool_calls", (int)o->parallel, "tool_choice", choice, "tools", tools,
+                     "metadata", "usage", goes_on ? json_null() : usage_of(job));
 }
 
 /* Writes an event of a stream; `value` gets its type and number. */
@@ -359,7 +364,7 @@ static void on_done(struct server_job *job)
     http_finish(job->x);
 }
 
-static bool prepare(struct server_job *job)
+static bool prepare(struct server_job *job, const json_t *body)
 {
     struct response *o = calloc(1, sizeof *o);
     if (o && !(o->output = json_array())) {
@@ -367,7 +372,12 @@ static bool prepare(struct server_job *job)
         o = NULL;
     }
     job->own = o;
-    return o != NULL;
+    if (!o)
+        return false;
+    o->tools = json_incref(json_object_get(body, "tools"));
+    o->choice = json_incref(json_object_get(body, "tool_choice"));
+    o->parallel = !json_is_false(json_object_get(body, "parallel_tool_calls"));
+    return true;
 }
 
 static void release(struct server_job *job)
@@ -377,6 +387,8 @@ static void release(struct server_job *job)
         return;
     json_decref(o->output);
     json_decref(o->name);
+    json_decref(o->tools);
+    json_decref(o->choice);
     free(o->text.bytes);
     free(o);
 }

@@ -187,7 +187,7 @@ struct server_params {
     struct akunu_logit_bias bias[CLI_MAX_TEXTS * 16];
     const char *stops[64];
     char samplers[512]; /* names of a list */
-    int64_t n, n_top; /* completions; most likely tokens per token, -1: no log-probabilities */
+    int64_t n, n_top;   /* completions; most likely tokens per token, -1: no log-probabilities */
     bool stream, include_usage;
     double timeout;
     bool receipt;

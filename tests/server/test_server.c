@@ -316,6 +316,9 @@ START_TEST(responses)
     ck_assert_str_eq(text_at(value, "output.0.type"), "function_call");
     ck_assert_str_eq(text_at(value, "output.0.name"), "add");
     ck_assert_str_eq(text_at(value, "status"), "completed");
+    ck_assert_str_eq(text_at(value, "tool_choice.name"), "add");
+    ck_assert_str_eq(text_at(value, "tools.0.name"), "add");
+    ck_assert(json_is_false(at(value, "parallel_tool_calls")));
     json_decref(value);
     a = ask(&server, "/v1/responses/input_tokens", "{\"input\": \"Hi\"}");
     value = json_of(&a, 200);
