@@ -67,13 +67,15 @@ static void multiply(const float *matrix, const float *bias, uint32_t n, uint32_
 
 static void apply_softmax(float *x, uint32_t n)
 {
-    double sum = 0.0, max = -INFINITY;
+    float max = x[0];
+    double sum = 0.0;
+    for (uint32_t i = 1; i < n; i++)
+        if (x[i] > max)
+            max = x[i];
     for (uint32_t i = 0; i < n; i++)
-        max = fmax(max, (double)x[i]);
+        sum += ak_exp((double)x[i] - (double)max);
     for (uint32_t i = 0; i < n; i++)
-        sum += ak_exp((double)x[i] - max);
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = (float)(ak_exp((double)x[i] - max) / sum);
+        x[i] = (float)(ak_exp((double)x[i] - (double)max) / sum);
 }
 
 /* (e^2x − 1) / (e^2x + 1) */
