@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/message.h"
 #include "cli/options.h"
@@ -449,6 +450,8 @@ int cli_bench(const struct cli_options *o)
                         (long long)e.tokens, o->session.context);
     if (o->breakdown && o->form == CLI_FORM_CSV)
         return cli_fail_usage("--breakdown: not possible as CSV; use -o md or -o json");
+    if (o->breakdown && o->load.backend && strcmp(o->load.backend, "cpu") != 0)
+        return cli_fail_usage("--breakdown: only the cpu backend measures its operations");
     char *tables = NULL;
     size_t tables_bytes = 0;
     if (!(report.tables.file = open_memstream(&tables, &tables_bytes)))

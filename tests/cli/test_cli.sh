@@ -677,6 +677,9 @@ prints "tg4, per pass: "
 prints "| linear output "
 exits 2 bench -m "$model" -p 8 -n 0 -r 1 --breakdown -o csv
 says "-o json"
+exits 2 bench -m "$model" -p 8 -n 0 -r 1 --breakdown --backend opencl
+says "cpu"
+prints_nothing
 
 # ---- Relaxed rounding, and OpenBLAS ----
 # Prompts of 64 tokens: fewer are never BLAS's.
