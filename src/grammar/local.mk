@@ -23,13 +23,16 @@ libak_la_SOURCES += \
 	src/grammar/pda_collect.c \
 	src/grammar/pda_members.c \
 	src/grammar/schema/arrays.c \
+	src/grammar/schema/choices.c \
 	src/grammar/schema/compile.c \
 	src/grammar/schema/compiler.h \
 	src/grammar/schema/decimal.c \
 	src/grammar/schema/disjoint.c \
+	src/grammar/schema/formats.c \
 	src/grammar/schema/keywords.c \
 	src/grammar/schema/number.c \
 	src/grammar/schema/objects.c \
+	src/grammar/schema/opposite.c \
 	src/grammar/schema/range.c \
 	src/grammar/schema/reference.c \
 	src/grammar/schema/schema.c \

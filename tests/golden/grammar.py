@@ -75,6 +75,11 @@ def array_schema(r, depth):
         s["items"] = schema(r, depth + 1) if r.random() < 0.85 else r.choice([True, False])
     if r.random() < 0.5:
         s |= bounds(r, "minItems", "maxItems", [0, 1, 2, 3])
+    if r.random() < 0.25:
+        s["contains"] = schema(r, depth + 1)
+        s |= bounds(r, "minContains", "maxContains", [0, 1, 2]) if r.random() < 0.5 else {}
+    if r.random() < 0.12:
+        s["unevaluatedItems"] = r.choice([False, False, schema(r, depth + 1)])
     return s
 
 
@@ -100,6 +105,8 @@ def object_schema(r, depth):
         s["dependentRequired"] = {r.choice(NAMES): [r.choice(NAMES)]}
     if r.random() < 0.1:
         s["dependentSchemas"] = {r.choice(NAMES): schema(r, depth + 1)}
+    if r.random() < 0.15:
+        s["unevaluatedProperties"] = r.choice([False, False, schema(r, depth + 1)])
     return s
 
 
@@ -118,9 +125,14 @@ def schema(r, depth=0):
     if k < 0.68:
         s = {"enum": [value(r) for _ in range(r.randint(1, 4))]}
         return s if r.random() < 0.6 else s | r.choice([number_schema, string_schema])(r)
-    if k < 0.72:
+    if k < 0.71:
         return {"const": value(r)}
-    if k < 0.80:
+    if k < 0.74:
+        return {"not": schema(r, depth + 1)} | (schema_object(r, depth) if r.random() < 0.5 else {})
+    if k < 0.77:
+        branches = {b: schema(r, depth + 1) for b in ("then", "else") if r.random() < 0.8}
+        return {"if": schema(r, depth + 1)} | branches | (object_schema(r, depth) if r.random() < 0.4 else {})
+    if k < 0.82:
         return {"anyOf": [schema(r, depth + 1) for _ in range(r.randint(1, 3))]} | (schema_object(r, depth) if r.random() < 0.4 else {})
     if k < 0.86:
         return {"oneOf": [schema(r, depth + 1) for _ in range(r.randint(1, 3))]}
@@ -148,6 +160,8 @@ def fitting(r, s, root, depth=0):
         return value(r)
     if "$ref" in s:
         return fitting(r, root["$defs"][s["$ref"].rsplit("/", 1)[1]], root, depth + 1)
+    if "if" in s and r.random() < 0.8:
+        return fitting(r, s.get(r.choice(["if", "then", "else"]), True), root, depth + 1)
     for k in ("anyOf", "oneOf", "allOf"):
         if k in s and r.random() < 0.8:
             picked = [fitting(r, x, root, depth + 1) for x in s[k]]
@@ -172,6 +186,8 @@ def fitting(r, s, root, depth=0):
     if t == "array":
         n = r.randint(0, 4)
         prefix = s.get("prefixItems", [])
+        if "contains" in s and r.random() < 0.7:
+            return [fitting(r, r.choice([s["contains"], prefix[i] if i < len(prefix) else s.get("items", True)]), root, depth + 1) for i in range(n)]
         return [fitting(r, prefix[i] if i < len(prefix) else s.get("items", True), root, depth + 1) for i in range(n)]
     if t == "object":
         out = {}
@@ -205,7 +221,9 @@ def cases(r, n):
             validator = jsonschema.Draft202012Validator(s, format_checker=CHECKER)
             texts = {text(r, fitting(r, s, s)) for _ in range(14)}
             tests = [[t, validator.is_valid(json.loads(t))] for t in sorted(texts)]
-        except RecursionError:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # endless recursion, which a dependency turns into a panic
             continue
         out.append({"schema": s, "texts": tests})
     return out

@@ -74,6 +74,16 @@ static bool takes(struct ak_grammar *g, const char *text)
     return takes_bytes(g, text, strlen(text));
 }
 
+/* With double quotes for single ones. */
+static const char *quoted(const char *text, char *out)
+{
+    strcpy(out, text);
+    for (char *p = out; *p; p++)
+        if (*p == '\'')
+            *p = '"';
+    return out;
+}
+
 static void check_texts(struct ak_grammar *g, const json_t *texts, bool want, const char *what)
 {
     const json_t *text;
@@ -300,10 +310,13 @@ START_TEST(refused_by_name)
         const char *schema, *keyword;
     } cases[] = {
         { "{\"type\": \"array\", \"uniqueItems\": true}", "\"uniqueItems\"" },
-        { "{\"properties\": {\"a\": {\"not\": {\"type\": \"null\"}}}}", "#/properties/a: \"not\"" },
-        { "{\"contains\": {\"type\": \"null\"}}", "\"contains\"" },
-        { "{\"if\": {\"type\": \"null\"}, \"then\": {}, \"else\": {}}", "\"if\"" },
-        { "{\"unevaluatedProperties\": false}", "\"unevaluatedProperties\"" },
+        { "{\"properties\": {\"a\": {\"not\": {\"format\": \"date\"}}}}",
+          "#/properties/a: \"not\"" },
+        { "{\"not\": {\"const\": []}}", "#: \"not\"" },
+        { "{\"not\": {\"type\": \"integer\"}, \"minimum\": 0}", "\"not\"" },
+        { "{\"allOf\": [{\"contains\": {}}, {\"contains\": {\"type\": \"null\"}}]}",
+          "#/allOf/1: \"contains\"" },
+        { "{\"if\": {\"multipleOf\": 3}, \"then\": {}, \"else\": {}}", "#: \"if\"" },
         { "{\"$ref\": \"other.json\"}", "\"$ref\"" },
         { "{\"$ref\": \"#\"}", "\"$ref\"" },
         { "{\"anyOf\": [{\"type\": \"null\"}, {\"$ref\": \"#\"}]}", "\"$ref\"" },
@@ -311,9 +324,9 @@ START_TEST(refused_by_name)
         { "{\"type\": \"string\", \"pattern\": \"^(?=a)\"}", "\"pattern\"" },
         { "{\"type\": \"string\", \"pattern\": \"(a)\\\\1\"}", "\"pattern\"" },
         { "{\"type\": \"string\", \"pattern\": \"\\\\bword\"}", "\"pattern\"" },
-        { "{\"type\": \"string\", \"format\": \"email\"}", "\"format\"" },
+        { "{\"type\": \"string\", \"format\": \"regex\"}", "\"format\"" },
         { "{\"type\": \"number\", \"multipleOf\": 2.5}", "\"multipleOf\"" },
-        { "{\"oneOf\": [{\"type\": \"number\"}, {\"minimum\": 2}]}", "\"oneOf\"" },
+        { "{\"oneOf\": [{\"type\": \"number\"}, {\"multipleOf\": 2}]}", "#: \"oneOf\"" },
         { "{\"maxLenght\": 3}", "\"maxLenght\"" },
         { "{\"minProperties\": 2}", "\"minProperties\"" },
         { "{\"$schema\": \"http://example.com/mine\"}", "\"$schema\"" },
@@ -329,6 +342,113 @@ START_TEST(refused_by_name)
                       "%s", error.message);
         ck_assert_msg(try_schema(cases[i].schema, AK_SCHEMA_WRITING, true, &g, &error) == AKUNU_OK,
                       "%s: %s", cases[i].schema, error.message);
+        ak_grammar_free(g);
+    }
+}
+END_TEST
+
+/* What breaks a keyword, keyword by keyword; each example as jsonschema 4.26 sees it. */
+START_TEST(opposites)
+{
+    static const struct {
+        const char *schema, *yes[4], *no[4];
+    } cases[] = {
+        { "{'not': {'type': 'integer'}}", { "1.5", "null", "[3]" }, { "3", "-20" } },
+        { "{'not': {'type': ['number', 'null']}}",
+          { "'3'", "true", "{}" },
+          { "3", "1.5", "null" } },
+        { "{'not': {'enum': [1, 'a', null, true]}}",
+          { "2", "'b'", "false", "[1]" },
+          { "1", "'a'", "null", "true" } },
+        { "{'not': {'minItems': 2}}", { "[1]", "[]" }, { "[1,2]", "3" } },
+        { "{'not': {'maxLength': 2}}", { "'abc'" }, { "'ab'", "1" } },
+        { "{'not': {'minLength': 0}}", { NULL }, { "''", "1" } },
+        { "{'not': {'minimum': 2}}", { "1.9", "-5" }, { "2", "3", "'a'" } },
+        { "{'not': {'pattern': '^a'}}", { "'ba'", "''" }, { "'a'", "1" } },
+        { "{'not': {'required': ['a', 'b']}}", { "{'a':1}", "{}" }, { "{'a':1,'b':2}", "1" } },
+        { "{'not': {'properties': {'a': {'const': 1}}}}", { "{'a':2}" }, { "{'a':1}", "{}", "1" } },
+        { "{'not': {'dependentRequired': {'a': ['b']}, 'dependentSchemas': {'c': {'required': "
+          "['d']}}}}",
+          { "{'a':1}", "{'c':1}" },
+          { "{'a':1,'b':2}", "{}", "{'c':1,'d':1}" } },
+        { "{'not': {'items': {'type': 'null'}}}", { "[1]", "[null,1]" }, { "[]", "[null]", "1" } },
+        { "{'not': {'prefixItems': [true, {'type': 'null'}]}}",
+          { "[1,2]" },
+          { "[1]", "[1,null]" } },
+        { "{'not': {'contains': {'type': 'null'}}}", { "[]", "[1]" }, { "[1,null]", "1" } },
+        { "{'not': {'anyOf': [{'type': 'null'}, {'type': 'string'}]}}",
+          { "1" },
+          { "null", "'a'" } },
+        { "{'not': {'oneOf': [{'minimum': 2}, {'maximum': 5}]}}", { "3" }, { "1", "6" } },
+        { "{'oneOf': [{'type': ['integer', 'null']}, {'type': ['null', 'string']}]}",
+          { "1", "'a'" },
+          { "null", "true" } },
+        { "{'if': {'minimum': 10}, 'then': {'maximum': 20}, 'else': {'type': 'null'}}",
+          { "15", "'a'" },
+          { "21", "3" } },
+        { "{'not': {'not': {'properties': {'a': true}}}, 'unevaluatedProperties': false}",
+          { "{}", "1" },
+          { "{'a':1}" } },
+        { "{'contains': {'const': 1}, 'minContains': 2, 'maxContains': 3}",
+          { "[1,2,1]", "[1,1,1]", "1" },
+          { "[1,2]", "[1,1,1,1]" } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        struct ak_grammar *g = schema(quoted(cases[i].schema, text), AK_SCHEMA_READING);
+        for (size_t j = 0; j < 8; j++) {
+            const char *one = j < 4 ? cases[i].yes[j] : cases[i].no[j - 4];
+            ck_assert_msg(!one || takes(g, quoted(one, text)) == (j < 4), "%s: %s", cases[i].schema,
+                          one);
+        }
+        ak_grammar_free(g);
+    }
+}
+END_TEST
+
+/* Examples of the definitions that formats.c names, and strings that break them. */
+START_TEST(formats)
+{
+    static const struct {
+        const char *name, *yes[5], *no[7];
+    } cases[] = {
+        { "duration",
+          { "P4DT12H30M5S", "P1W", "PT36H", "P2Y", "P1Y2M3D" },
+          { "P", "PT", "1D", "P1D2H", "P1Y2W", "P2D1Y", "P1YT" } },
+        { "email",
+          { "joe.bloggs@example.com", "te~st@x", "a+b@x-y.org" },
+          { "2962", ".a@b.c", "a..b@c.d", "a@", "a b@c.d", "a@b--c.d", "a@-b" } },
+        { "hostname",
+          { "www.example.com", "a", "4a", "x-1.y" },
+          { "", "-a", "a-", "a..b", ".a", "a_b", "a.b." } },
+        { "ipv6",
+          { "::1", "12:34:56:78:9a:bc:de:f0", "1::", "::ffff:192.168.0.1", "1:2::8" },
+          { "12345::", "::abef::", ":2:3:4:5:6:7:8", "1:2:3:4:5:6:7", "::1/64", "1:2:3:4:5:6:7:8:9",
+            "::256.1.1.1" } },
+        { "uri",
+          { "http://foo.bar/?q=1#f", "mailto:a@b.c", "urn:x:y", "ftp://u:p@h:21/a%20b", "x:" },
+          { "//foo.bar/", "/abc", "a b", "http://a b/", ":x", "\\\\\\\\WINDOWS", "bar,:x" } },
+        { "uri-reference",
+          { "../a", "#f", "", "//h/p", "http://x/" },
+          { "a b", "http://[x", "a%zz", "\\\\x", ":x" } },
+        { "iri", { "http://\u00e6.example/\u00fc?q=\u4e2d" }, { "/\u00e6", "http://a b/" } },
+        { "uri-template",
+          { "http://x/{term:1}/{?a,b*}", "{+path}", "" },
+          { "http://x/{term", "{}", "{a b}", "}" } },
+        { "json-pointer", { "", "/a/~0~1/", "/" }, { "a", "/~2", "#/a" } },
+        { "relative-json-pointer", { "0", "1/a/b", "2#" }, { "/a", "-1/a", "01", "1#/a", "" } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"type\": \"string\", \"format\": \"%s\"}", cases[i].name);
+        struct ak_grammar *g = schema(text, AK_SCHEMA_READING);
+        for (size_t j = 0; j < 12; j++) {
+            const char *one = j < 5 ? cases[i].yes[j] : cases[i].no[j - 5];
+            if (!one)
+                continue;
+            snprintf(text, sizeof text, "\"%s\"", one);
+            ck_assert_msg(takes(g, text) == (j < 5), "%s: %s", cases[i].name, one);
+        }
         ak_grammar_free(g);
     }
 }
@@ -904,7 +1024,7 @@ START_TEST(api_errors)
     ck_assert_ptr_null(g);
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_FORMAT);
     ck_assert_ptr_null(akunu_grammar_parse(NULL, 0));
-    ck_assert_ptr_null(akunu_grammar_from_schema("{\"not\": {\"type\": \"null\"}}", 23, NULL));
+    ck_assert_ptr_null(akunu_grammar_from_schema("{\"uniqueItems\": true}", 21, NULL));
     ck_assert_ptr_null(akunu_grammar_make_lazy(NULL, NULL, false));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
     akunu_grammar_free(NULL);
@@ -939,6 +1059,8 @@ int main(void)
     tcase_add_test(schemas, exact_bounds);
     tcase_add_loop_test(schemas, all_bounds, 0, 1);
     tcase_add_test(schemas, refused_by_name);
+    tcase_add_test(schemas, opposites);
+    tcase_add_test(schemas, formats);
     tcase_add_test(schemas, no_schemas);
     tcase_add_checked_fixture(tokens, open_vocabulary, close_vocabulary);
     tcase_add_loop_test(tokens, masks, 0, 7);

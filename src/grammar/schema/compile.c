@@ -38,26 +38,23 @@ static void make_alternative(struct ak_schema_compiler *c, const struct ak_schem
     ak_schema_terms_add(c, out, schema, term + 1);
 }
 
-/* oneOf is supported if no two of its alternatives have a value in common. */
-static void check_one_of(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
-                         uint32_t term, const json_t *alternatives)
+/* Have no two of the alternatives a value in common? */
+static bool are_exclusive(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
+                          uint32_t term, const json_t *alternatives)
 {
     size_t n = json_array_size(alternatives);
-    for (size_t i = 0; i < n && ak_schema_ok(c); i++) {
-        for (size_t j = i + 1; j < n && ak_schema_ok(c); j++) {
+    bool is_disjoint = true;
+    for (size_t i = 0; i < n && is_disjoint; i++) {
+        for (size_t j = i + 1; j < n && is_disjoint; j++) {
             struct ak_schema_terms a = { 0 }, b = { 0 };
             make_alternative(c, t, term, json_array_get(alternatives, i), &a);
             make_alternative(c, t, term, json_array_get(alternatives, j), &b);
-            bool is_disjoint = ak_schema_are_disjoint(c, &a, &b, 0);
+            is_disjoint = ak_schema_ok(c) && ak_schema_are_disjoint(c, &a, &b, 0);
             ak_schema_terms_free(&a);
             ak_schema_terms_free(&b);
-            if (!is_disjoint) {
-                ak_schema_refuse(c, t->items[term].schema, "oneOf",
-                                 "two of its schemas may allow the same value");
-                return;
-            }
         }
     }
+    return is_disjoint;
 }
 
 static uint32_t compile_alternatives(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
@@ -210,7 +207,7 @@ static uint32_t build_types(struct ak_schema_compiler *c, const struct ak_schema
     if (types & AK_SCHEMA_TYPE_BOOLEAN)
         exprs[1] = ak_gb_either(b, ak_gb_text(b, "true"), ak_gb_text(b, "false"));
     if (types & (AK_SCHEMA_TYPE_INTEGER | AK_SCHEMA_TYPE_FRACTION))
-        exprs[2] = ak_schema_build_number(c, t, !(types & AK_SCHEMA_TYPE_FRACTION));
+        exprs[2] = ak_schema_build_number(c, t, types);
     if (types & AK_SCHEMA_TYPE_STRING)
         exprs[3] = ak_schema_build_string(c, t);
     if (types & AK_SCHEMA_TYPE_ARRAY)
@@ -227,8 +224,8 @@ static uint32_t build_body(struct ak_schema_compiler *c, const struct ak_schema_
     bool one;
     const json_t *alternatives = ak_schema_terms_find_alternatives(c, t, &term, &one);
     if (alternatives) {
-        if (one)
-            check_one_of(c, t, term, alternatives);
+        if (one && !are_exclusive(c, t, term, alternatives) && ak_schema_ok(c))
+            alternatives = ak_schema_make_exclusive(c, t->items[term].schema, alternatives);
         return ak_schema_ok(c) ? compile_alternatives(c, t, term, alternatives, values_done) :
                                  (uint32_t)AK_GB_NOTHING;
     }
@@ -246,7 +243,7 @@ static uint32_t build_body(struct ak_schema_compiler *c, const struct ak_schema_
 /* ---- rules -------------------------------------------------------------- */
 static int compare_schema(const void *a, const void *b)
 {
-    const struct ak_schema_term *x = a, *y = b;
+    const struct ak_schema_rule_term *x = a, *y = b;
     if (x->schema != y->schema)
         return (uintptr_t)x->schema < (uintptr_t)y->schema ? -1 : 1;
     return (x->n_choices > y->n_choices) - (x->n_choices < y->n_choices);
@@ -257,10 +254,20 @@ static bool rules_equal(const struct ak_schema_rule *r, const struct ak_schema_r
     if (r->hash != s->hash || r->n != s->n || r->values_done != s->values_done)
         return false;
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->terms[i].schema != s->terms[i].schema ||
+        if (r->terms[i].schema != s->terms[i].schema || r->terms[i].origin != s->terms[i].origin ||
             r->terms[i].n_choices != s->terms[i].n_choices)
             return false;
     return true;
+}
+
+/* Does it matter which term added which? unevaluated… looks at those that a term added. */
+static bool origins_matter(const struct ak_schema_terms *t)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (json_object_get(t->items[i].schema, "unevaluatedProperties") ||
+            json_object_get(t->items[i].schema, "unevaluatedItems"))
+            return true;
+    return false;
 }
 
 /* The rule of the terms, which equal terms share. *is_new: the caller must define it. */
@@ -272,10 +279,18 @@ static uint32_t find_or_add_rule(struct ak_schema_compiler *c, const struct ak_s
     r.terms = ak_alloc(t->n, sizeof *r.terms);
     if (!r.terms)
         goto no_memory;
-    if (t->n > 0) {
-        memcpy(r.terms, t->items, t->n * sizeof *r.terms);
-        qsort(r.terms, t->n, sizeof *r.terms, compare_schema);
+    bool with_origins = origins_matter(t);
+    for (uint32_t i = 0; i < t->n; i++) {
+        const struct ak_schema_term *term = &t->items[i];
+        bool has_origin = with_origins && term->origin > 0;
+        r.terms[i] = (struct ak_schema_rule_term){
+            .schema = term->schema,
+            .origin = has_origin ? t->items[term->origin - 1].schema : NULL,
+            .n_choices = term->n_choices,
+        };
     }
+    if (t->n > 0)
+        qsort(r.terms, t->n, sizeof *r.terms, compare_schema);
     for (uint32_t i = 0; i < r.n; i++)
         r.hash = (r.hash ^ (uint32_t)((uintptr_t)r.terms[i].schema >> 4) ^ r.terms[i].n_choices) *
                  0x9e3779b1u;

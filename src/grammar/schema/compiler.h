@@ -1,9 +1,9 @@
 /* Internals of the compiler from JSON Schema to a grammar. Used by the files of schema/ only.
  *
  * A schema is compiled as a list of terms that must all hold: the schema itself, what it refers to,
- * and what allOf adds. If a term offers alternatives (anyOf, oneOf), the list is compiled once with
- * each of them. Else, if enum or const list values, it becomes those that it allows; else it is
- * compiled type by type. Equal lists share a rule, which ends recursion. */
+ * and what allOf adds. If a term offers alternatives (anyOf, oneOf, not, if), the list is compiled
+ * once with each of them. Else, if enum or const list values, it becomes those that it allows; else
+ * it is compiled type by type. Equal lists share a rule, which ends recursion. */
 #ifndef AK_GRAMMAR_SCHEMA_COMPILER_H
 #define AK_GRAMMAR_SCHEMA_COMPILER_H
 
@@ -29,9 +29,11 @@ enum {
     AK_SCHEMA_TRIALS_MAX = 20000
 };
 
+#define AK_SCHEMA_NO_TERM UINT32_MAX
+
 struct ak_schema_term {
     const json_t *schema;
-    uint32_t n_choices; /* choices already made: anyOf, oneOf, then dependent keywords */
+    uint32_t n_choices; /* choices already made: anyOf, oneOf, dependent keywords, not, if */
     uint32_t origin;    /* index plus 1 of the term that refers to it; 0: none */
 };
 
@@ -43,7 +45,11 @@ struct ak_schema_terms {
 
 /* The rule of a list of terms. */
 struct ak_schema_rule {
-    struct ak_schema_term *terms; /* sorted */
+    struct ak_schema_rule_term {
+        const json_t *schema,
+            *origin; /* origin: the schema that refers to it, where that matters */
+        uint32_t n_choices;
+    } * terms; /* sorted */
     uint32_t n, rule, hash;
     bool values_done; /* compiled without enum and const */
 };
@@ -67,9 +73,9 @@ struct ak_schema_compiler {
     const json_t **checked_schemas; /* hash set of schemas with checked keywords, open addressing */
     uint32_t n_checked, checked_mask;
     struct ak_schema_compiler *outer; /* the compiler that runs this one as a trial; NULL: none */
-    /* synthesized alternatives: array of [address of the schema, choice, alternatives]; only of the
-     * outermost compiler */
-    json_t *derived;
+    /* lists of made schemas: array of [address, number, list], choices.c; only of the outermost
+     * compiler */
+    json_t *made;
     struct ak_schema_cached_pattern **patterns;
     uint32_t n_patterns, patterns_capacity;
     uint32_t space, string_chars;          /* expressions; 0: not built yet */
@@ -93,6 +99,27 @@ void ak_schema_fail_invalid(struct ak_schema_compiler *c, const json_t *schema, 
 
 /* keywords.c: checks all keywords of a schema, once per schema. */
 void ak_schema_check_keywords(struct ak_schema_compiler *c, const json_t *schema);
+/* Is it true or {}? */
+bool ak_schema_says_nothing(const json_t *schema);
+/* Does this keyword of the schema, with this value, restrict nothing? */
+bool ak_schema_is_silent(const json_t *schema, const char *key, const json_t *value);
+
+/* Keywords of made schemas. No text of JSON has such names, which are no UTF-8. */
+#define AK_SCHEMA_OPPOSITE                                                                         \
+    "\xff"                                                                                         \
+    "opposite" /* made from what it is the opposite of */
+#define AK_SCHEMA_ONE_OF                                                                           \
+    "\xff"                                                                                         \
+    "one of" /* a `not` made for the oneOf of that schema */
+#define AK_SCHEMA_FRACTION                                                                         \
+    "\xff"                                                                                         \
+    "fraction" /* numbers that are not integers */
+#define AK_SCHEMA_EXCEPT                                                                           \
+    "\xff"                                                                                         \
+    "except" /* strings that are not in the list */
+#define AK_SCHEMA_UNLIKE                                                                           \
+    "\xff"                                                                                         \
+    "unlike" /* strings that do not match the pattern */
 
 /* terms.c. `from`: index plus 1 of the term that refers to the schema; 0: none. */
 void ak_schema_terms_add(struct ak_schema_compiler *c, struct ak_schema_terms *t,
@@ -100,12 +127,28 @@ void ak_schema_terms_add(struct ak_schema_compiler *c, struct ak_schema_terms *t
 void ak_schema_terms_copy(struct ak_schema_compiler *c, struct ak_schema_terms *to,
                           const struct ak_schema_terms *from);
 void ak_schema_terms_free(struct ak_schema_terms *t);
+/* Is the term the term `from`, or did that one add it, so that it evaluates members and items for
+ * the unevaluated… of `from`? Terms of an opposite do not. */
+bool ak_schema_terms_evaluates(const struct ak_schema_terms *t, uint32_t term, uint32_t from);
+unsigned ak_schema_get_types(struct ak_schema_compiler *c, const json_t *schema);
 unsigned ak_schema_terms_get_types(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
+
+/* choices.c */
 /* The alternatives of the next choice; NULL: no choice is left. *term: index of the term that
  * offers it; *one: exactly one alternative may hold (oneOf). */
 const json_t *ak_schema_terms_find_alternatives(struct ak_schema_compiler *c,
                                                 const struct ak_schema_terms *t, uint32_t *term,
                                                 bool *one);
+/* A schema that only holds where `schema` does not. */
+const json_t *ak_schema_make_not(struct ak_schema_compiler *c, const json_t *schema);
+/* The alternatives of oneOf, each with the opposites of the others; NULL: out of memory. */
+const json_t *ak_schema_make_exclusive(struct ak_schema_compiler *c, const json_t *schema,
+                                       const json_t *alternatives);
+
+/* opposite.c: alternatives that together allow what `schema` does not, a new array; NULL: there are
+ * none, which was reported for `keyword` of the schema `place`. */
+json_t *ak_schema_make_opposites(struct ak_schema_compiler *c, const json_t *place,
+                                 const char *keyword, json_t *schema);
 
 /* reference.c: the schema that $ref refers to; NULL: none, which was reported. */
 const json_t *ak_schema_resolve(struct ak_schema_compiler *c, const json_t *schema,
@@ -161,8 +204,9 @@ bool ak_schema_read_number_range(struct ak_schema_compiler *c, const struct ak_s
 void ak_schema_number_range_free(struct ak_schema_number_range *r);
 bool ak_schema_number_ranges_overlap(const struct ak_schema_number_range *a,
                                      const struct ak_schema_number_range *b);
+/* `types`: whether integers, fractions or both. */
 uint32_t ak_schema_build_number(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
-                                bool integer);
+                                unsigned types);
 /* range.c: numbers within the bounds; ignores `multiple`. */
 uint32_t ak_schema_build_number_range(struct ak_schema_compiler *c,
                                       const struct ak_schema_number_range *r);
@@ -191,11 +235,18 @@ const struct ak_grammar_dfa *ak_schema_get_pattern_dfa(struct ak_schema_compiler
 void ak_schema_intersect_dfa(struct ak_schema_compiler *c, struct ak_grammar_dfa *d,
                              const struct ak_grammar_dfa *by, bool not_by);
 
+/* formats.c: the pattern of `format`; *also: another one that must match, or NULL. NULL: the schema
+ * has no format, or one that is not supported, which was reported. */
+const char *ak_schema_get_format_pattern(struct ak_schema_compiler *c, const json_t *schema,
+                                         const char **also);
+
 /* arrays.c, objects.c */
 uint32_t ak_schema_build_array(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
 uint32_t ak_schema_build_object(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
+/* Terms of the item at index i. `matched`: index of a term whose `contains` it must match;
+ * AK_SCHEMA_NO_TERM: none. */
 void ak_schema_add_item_terms(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
-                              size_t i, struct ak_schema_terms *out);
+                              size_t i, uint32_t matched, struct ak_schema_terms *out);
 void ak_schema_read_counts(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                            const char *min_keyword, const char *max_keyword, uint32_t *low,
                            uint32_t *high);

@@ -47,8 +47,8 @@ static bool are_arrays_disjoint(struct ak_schema_compiler *c, const struct ak_sc
     for (uint32_t i = 0;
          i < (low_a > low_b ? low_a : low_b) && i < 8 && !is_disjoint && ak_schema_ok(c); i++) {
         struct ak_schema_terms ia = { 0 }, ib = { 0 };
-        ak_schema_add_item_terms(c, a, i, &ia);
-        ak_schema_add_item_terms(c, b, i, &ib);
+        ak_schema_add_item_terms(c, a, i, AK_SCHEMA_NO_TERM, &ia);
+        ak_schema_add_item_terms(c, b, i, AK_SCHEMA_NO_TERM, &ib);
         is_disjoint = ak_schema_are_disjoint(c, &ia, &ib, depth + 1);
         ak_schema_terms_free(&ia);
         ak_schema_terms_free(&ib);

@@ -35,11 +35,17 @@ static const struct {
     { "maxProperties", SUPPORTED },
     { "dependentRequired", SUPPORTED },
     { "dependentSchemas", SUPPORTED },
+    { "dependencies", SUPPORTED },
     { "items", SUPPORTED },
     { "prefixItems", SUPPORTED },
     { "minItems", SUPPORTED },
     { "maxItems", SUPPORTED },
     { "additionalItems", SUPPORTED },
+    { "contains", SUPPORTED },
+    { "minContains", SUPPORTED },
+    { "maxContains", SUPPORTED },
+    { "unevaluatedItems", SUPPORTED },
+    { "unevaluatedProperties", SUPPORTED },
     { "minLength", SUPPORTED },
     { "maxLength", SUPPORTED },
     { "pattern", SUPPORTED },
@@ -52,6 +58,15 @@ static const struct {
     { "anyOf", SUPPORTED },
     { "oneOf", SUPPORTED },
     { "allOf", SUPPORTED },
+    { "not", SUPPORTED },
+    { "if", SUPPORTED },
+    { "then", SUPPORTED },
+    { "else", SUPPORTED },
+    { AK_SCHEMA_OPPOSITE, SUPPORTED },
+    { AK_SCHEMA_ONE_OF, SUPPORTED },
+    { AK_SCHEMA_FRACTION, SUPPORTED },
+    { AK_SCHEMA_EXCEPT, SUPPORTED },
+    { AK_SCHEMA_UNLIKE, SUPPORTED },
     { "title", ANNOTATION },
     { "description", ANNOTATION },
     { "default", ANNOTATION },
@@ -69,16 +84,6 @@ static const struct {
     { "$id", CONDITIONAL },
     { "$dynamicAnchor", CONDITIONAL },
     { "uniqueItems", CONDITIONAL },
-    { "not", CONDITIONAL },
-    { "if", CONDITIONAL },
-    { "then", CONDITIONAL },
-    { "else", CONDITIONAL },
-    { "minContains", CONDITIONAL },
-    { "maxContains", CONDITIONAL },
-    { "unevaluatedItems", CONDITIONAL },
-    { "unevaluatedProperties", CONDITIONAL },
-    { "contains", UNSUPPORTED },
-    { "dependencies", UNSUPPORTED },
     { "$dynamicRef", UNSUPPORTED },
     { "$recursiveRef", UNSUPPORTED },
     { "$recursiveAnchor", UNSUPPORTED },
@@ -163,11 +168,7 @@ void ak_schema_fail_invalid(struct ak_schema_compiler *c, const json_t *schema, 
                expected);
 }
 
-static bool is_schema(const json_t *v)
-{
-    return json_is_object(v) || json_is_boolean(v);
-}
-static bool says_nothing(const json_t *v)
+bool ak_schema_says_nothing(const json_t *v)
 {
     return json_is_true(v) || (json_is_object(v) && json_object_size(v) == 0);
 }
@@ -176,7 +177,6 @@ static bool says_nothing(const json_t *v)
 static void check_conditional(struct ak_schema_compiler *c, const json_t *schema, const char *key,
                               const json_t *value)
 {
-    bool branches = json_object_get(schema, "then") || json_object_get(schema, "else");
     if (strcmp(key, "$schema") == 0) {
         const char *uri = json_string_value(value);
         if (!uri || (strncmp(uri, "https://json-schema.org/", 24) != 0 &&
@@ -192,22 +192,33 @@ static void check_conditional(struct ak_schema_compiler *c, const json_t *schema
         else if (json_is_true(value) &&
                  !(json_is_integer(max_items) && json_integer_value(max_items) <= 1))
             ak_schema_refuse(c, schema, key, "a grammar does not remember items");
-    } else if (strcmp(key, "not") == 0) {
-        if (!is_schema(value))
-            ak_schema_fail_invalid(c, schema, key, "a schema");
-        else if (!json_is_boolean(value) && !says_nothing(value))
-            ak_schema_refuse(c, schema, key,
-                             "a grammar says what is allowed, not what is forbidden");
-    } else if (strcmp(key, "if") == 0 || strcmp(key, "then") == 0 || strcmp(key, "else") == 0) {
-        if (json_object_get(schema, "if") && branches)
-            ak_schema_refuse(c, schema, key, "a grammar cannot look ahead at a condition");
-    } else if (strcmp(key, "minContains") == 0 || strcmp(key, "maxContains") == 0) {
-        if (json_object_get(schema, "contains"))
-            ak_schema_refuse(c, schema, key, "a grammar does not count items of a kind");
-    } else if (strncmp(key, "unevaluated", strlen("unevaluated")) == 0) {
-        if (!says_nothing(value))
-            ak_schema_refuse(c, schema, key, "what other keywords looked at is not known");
     }
+}
+
+bool ak_schema_is_silent(const json_t *schema, const char *key, const json_t *value)
+{
+    static const char *const places[] = { "$defs", "definitions", "$anchor",
+                                          "$id",   "$schema",     "$dynamicAnchor" };
+    /* what they mean is said at another keyword, which is there */
+    static const char *const parts[][2] = { { "nullable", "type" },
+                                            { "minContains", "contains" },
+                                            { "maxContains", "contains" } };
+    if (ak_schema_says_nothing(value) || strncmp(key, "x-", 2) == 0)
+        return strcmp(key, "uniqueItems") != 0;
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (strcmp(keywords[i].name, key) == 0 && keywords[i].support == ANNOTATION)
+            return true;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(places[i], key) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(parts[i][0], key) == 0)
+            return true;
+    if (strcmp(key, "if") == 0)
+        return !json_object_get(schema, "then") && !json_object_get(schema, "else");
+    if (strcmp(key, "then") == 0 || strcmp(key, "else") == 0)
+        return !json_object_get(schema, "if");
+    return strcmp(key, "uniqueItems") == 0 && json_is_false(value);
 }
 
 static bool mark_checked(struct ak_schema_compiler *c, const json_t *schema)

@@ -244,40 +244,60 @@ static uint32_t build_exponent(struct ak_schema_compiler *c, bool integer)
 /* Digits before or after the point that a model may write; it might never stop otherwise. */
 enum { WRITTEN_DIGITS_MAX = 16 };
 
-static uint32_t build_any_number(struct ak_schema_compiler *c, bool integer)
+/* Digits after the point, of numbers that are no integers: the last is not 0. */
+static uint32_t build_some_fraction(struct ak_schema_compiler *c, uint32_t digits_max)
 {
     struct ak_grammar_builder *b = &c->builder;
+    uint32_t zeros = c->reading ? ak_gb_repeat(b, ak_gb_text(b, "0"), 0, AK_GRAMMAR_UNBOUNDED) :
+                                  (uint32_t)AK_GB_EMPTY;
+    uint32_t exprs[] = { ak_gb_text(b, "."), build_digits(b, 0, digits_max),
+                         ak_gb_byte_range(b, '1', '9'), zeros };
+    return ak_gb_sequence(b, exprs, 4);
+}
+
+static uint32_t build_any_number(struct ak_schema_compiler *c, unsigned types)
+{
+    struct ak_grammar_builder *b = &c->builder;
+    bool integer = !(types & AK_SCHEMA_TYPE_FRACTION), fraction = !(types & AK_SCHEMA_TYPE_INTEGER);
     uint32_t digits_max = c->reading ? AK_GRAMMAR_UNBOUNDED : WRITTEN_DIGITS_MAX - 1;
     uint32_t whole = ak_gb_either(
         b, ak_gb_text(b, "0"),
         ak_gb_concat(b, ak_gb_byte_range(b, '1', '9'), build_digits(b, 0, digits_max)));
-    uint32_t fraction =
-        integer ?
-            build_zero_fraction(c) :
-            ak_gb_repeat(
-                b,
-                ak_gb_concat(
-                    b, ak_gb_text(b, "."),
-                    build_digits(b, 1, c->reading ? AK_GRAMMAR_UNBOUNDED : WRITTEN_DIGITS_MAX)),
-                0, 1);
-    uint32_t exprs[] = { ak_gb_repeat(b, ak_gb_text(b, "-"), 0, 1), whole, fraction,
-                         integer && !c->reading ? (uint32_t)AK_GB_EMPTY :
-                                                  build_exponent(c, integer) };
+    uint32_t decimals =
+        integer  ? build_zero_fraction(c) :
+        fraction ? build_some_fraction(c, digits_max) :
+                   ak_gb_repeat(b,
+                                ak_gb_concat(b, ak_gb_text(b, "."),
+                                             build_digits(b, 1,
+                                                          c->reading ? AK_GRAMMAR_UNBOUNDED :
+                                                                       WRITTEN_DIGITS_MAX)),
+                                0, 1);
+    uint32_t exprs[] = { ak_gb_repeat(b, ak_gb_text(b, "-"), 0, 1), whole, decimals,
+                         fraction || (integer && !c->reading) ? (uint32_t)AK_GB_EMPTY :
+                                                                build_exponent(c, integer) };
     return ak_gb_sequence(b, exprs, 4);
 }
 
 uint32_t ak_schema_build_number(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
-                                bool integer)
+                                unsigned types)
 {
     struct ak_schema_number_range r;
     uint32_t expr = AK_GB_NOTHING;
-    if (ak_schema_read_number_range(c, t, integer, &r)) {
-        if (r.multiple > 1)
+    if (ak_schema_read_number_range(c, t, !(types & AK_SCHEMA_TYPE_FRACTION), &r)) {
+        bool is_limited = r.has_low || r.has_high || r.decimals != AK_GRAMMAR_UNBOUNDED;
+        types &=
+            r.integer ? AK_SCHEMA_TYPE_INTEGER : AK_SCHEMA_TYPE_INTEGER | AK_SCHEMA_TYPE_FRACTION;
+        if (types == 0)
+            expr = AK_GB_NOTHING; /* no integer is a fraction */
+        else if (types == AK_SCHEMA_TYPE_FRACTION && is_limited)
+            ak_schema_refuse(c, find_schema_with(t, AK_SCHEMA_FRACTION), "not",
+                             "numbers that are no integers, with bounds");
+        else if (r.multiple > 1)
             expr = build_multiples(c, t, &r);
-        else if (r.has_low || r.has_high || r.decimals != AK_GRAMMAR_UNBOUNDED)
+        else if (is_limited)
             expr = ak_schema_build_number_range(c, &r);
         else
-            expr = build_any_number(c, r.integer);
+            expr = build_any_number(c, types);
     }
     ak_schema_number_range_free(&r);
     return expr;

@@ -16,34 +16,75 @@ static const json_t *get_object(struct ak_schema_compiler *c, const json_t *sche
     return json_is_object(value) ? value : NULL;
 }
 
-/* Adds the schemas that a term has for the values of a member. `known` is its name; NULL: a name
- * that no term lists and that matches dfas[i] if bit i of `matches` is set. */
-static void collect_member_terms(struct ak_schema_compiler *c, const json_t *schema,
-                                 const char *known, size_t n,
-                                 const struct ak_grammar_dfa *const *dfas, unsigned n_dfas,
-                                 unsigned matches, struct ak_schema_terms *out)
+/* A member: its name, or a name that no term lists and that matches dfas[i] if bit i of `matches`
+ * is set. */
+struct member {
+    const char *name; /* NULL: unlisted */
+    size_t n;
+    const struct ak_grammar_dfa *const *dfas;
+    unsigned n_dfas, matches;
+};
+
+/* Does the name of the member match a key of patternProperties? */
+static bool matches_pattern(struct ak_schema_compiler *c, const json_t *schema, const char *key,
+                            const struct member *m)
+{
+    const struct ak_grammar_dfa *d =
+        ak_schema_get_pattern_dfa(c, schema, "patternProperties", key, strlen(key));
+    bool matches = d && m->name && ak_grammar_dfa_accepts(d, m->name, m->n);
+    for (unsigned i = 0; !m->name && i < m->n_dfas; i++)
+        matches = matches || (m->dfas[i] == d && (m->matches >> i & 1));
+    return matches;
+}
+
+/* Adds the schemas that a term has for the value of a member, unless `out` is NULL. Does it have
+ * one? */
+static bool collect_member_terms(struct ak_schema_compiler *c, const json_t *schema,
+                                 const struct member *m, struct ak_schema_terms *out)
 {
     const json_t *properties = get_object(c, schema, "properties"),
                  *patterns = get_object(c, schema, "patternProperties");
-    const json_t *own = known ? json_object_getn(properties, known, n) : NULL,
+    const json_t *own = m->name ? json_object_getn(properties, m->name, m->n) : NULL,
                  *additional = json_object_get(schema, "additionalProperties");
     const char *key;
     json_t *value;
     bool met = own != NULL;
-    if (own)
+    if (own && out)
         ak_schema_terms_add(c, out, own, 0);
     json_object_foreach ((json_t *)(uintptr_t)patterns, key, value) {
-        const struct ak_grammar_dfa *d =
-            ak_schema_get_pattern_dfa(c, schema, "patternProperties", key, strlen(key));
-        bool has = d && known && ak_grammar_dfa_accepts(d, known, n);
-        for (unsigned i = 0; !known && i < n_dfas; i++)
-            has = has || (dfas[i] == d && (matches >> i & 1));
-        if (has)
+        if (!matches_pattern(c, schema, key, m))
+            continue;
+        if (out)
             ak_schema_terms_add(c, out, value, 0);
-        met = met || has;
+        met = true;
     }
-    if (!met && additional)
+    if (!met && additional && out)
         ak_schema_terms_add(c, out, additional, 0);
+    return met || additional;
+}
+
+/* Does the term, or one that it adds, have a schema for the member? */
+static bool is_evaluated(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
+                         uint32_t term, const struct member *m)
+{
+    for (uint32_t i = term; i < t->n; i++)
+        if (ak_schema_terms_evaluates(t, i, term) &&
+            (collect_member_terms(c, t->items[i].schema, m, NULL) ||
+             (i > term && json_object_get(t->items[i].schema, "unevaluatedProperties"))))
+            return true;
+    return false;
+}
+
+/* Adds the schemas that all terms have for the value of a member. */
+static void collect_member(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
+                           const struct member *m, struct ak_schema_terms *out)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        const json_t *unevaluated = json_object_get(t->items[i].schema, "unevaluatedProperties");
+        collect_member_terms(c, t->items[i].schema, m, out);
+        if (unevaluated && !is_evaluated(c, t, i, m))
+            ak_schema_terms_add(c, out, unevaluated, 0);
+    }
 }
 
 /* Adds the schemas of propertyNames. */
@@ -61,8 +102,7 @@ void ak_schema_add_member_terms(struct ak_schema_compiler *c, const struct ak_sc
                                 const char *name, size_t n, struct ak_schema_terms *out)
 {
     struct ak_schema_terms names = { 0 };
-    for (uint32_t i = 0; i < t->n; i++)
-        collect_member_terms(c, t->items[i].schema, name, n, NULL, 0, 0, out);
+    collect_member(c, t, &(struct member){ .name = name, .n = n }, out);
     add_name_terms(c, t, &names);
     if (names.n > 0 || names.is_unsatisfiable) {
         json_t *value = json_stringn(name, n);
@@ -228,8 +268,8 @@ static void add_other_members(struct object *o, const json_t *names)
     for (unsigned matches = 0; matches < 1u << n && ak_schema_ok(c); matches++) {
         struct ak_schema_terms value = { 0 };
         struct ak_grammar_dfa some = { 0 }, any = { 0 };
-        for (uint32_t i = 0; i < o->t->n; i++)
-            collect_member_terms(c, o->t->items[i].schema, NULL, 0, dfas, n, matches, &value);
+        collect_member(c, o->t, &(struct member){ .dfas = dfas, .n_dfas = n, .matches = matches },
+                       &value);
         if (!value.is_unsatisfiable && !all.states)
             build_other_names_dfa(c, o->t, names, &all);
         if (!value.is_unsatisfiable && ak_schema_ok(c) &&

@@ -27,7 +27,7 @@ void ak_schema_compiler_free(struct ak_schema_compiler *c)
     ak_free(c->checked_schemas);
     ak_free(c->char_sets);
     ak_free(c->char_exprs);
-    json_decref(c->derived);
+    json_decref(c->made);
 }
 
 ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_options *options,
@@ -41,7 +41,7 @@ ak_status ak_grammar_from_schema(const json_t *schema, const struct ak_schema_op
     struct ak_schema_terms t = { 0 };
     *out = NULL;
     ak_schema_compiler_begin(&c, error);
-    c.derived = json_array();
+    c.made = json_array();
     ak_schema_terms_add(&c, &t, schema, 0);
     uint32_t value = ak_schema_compile(&c, &t),
              space = c.reading ? ak_schema_build_space(&c) : (uint32_t)AK_GB_EMPTY;
@@ -81,7 +81,7 @@ uint32_t ak_schema_build(struct ak_grammar_builder *b, const json_t *root, const
     if (!ak_gb_ok(b))
         return AK_GB_NOTHING;
     c.builder = *b;
-    c.derived = json_array();
+    c.made = json_array();
     ak_schema_terms_add(&c, &t, schema, 0);
     uint32_t value = ak_schema_compile(&c, &t);
     *b = c.builder;

@@ -94,58 +94,41 @@ static void add_dfa(struct ak_schema_compiler *c, struct ak_schema_string_limits
     ak_schema_intersect_dfa(c, &l->dfa, d, false);
 }
 
-/* ---- formats ------------------------------------------------------------ */
-/* Dates are those of the Gregorian calendar from the year 1 on. Leap seconds are refused: they are
- * not predictable. */
-#define MONTHS                                                                                     \
-    "((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2["  \
-    "0-8]))"
-#define YEAR "(000[1-9]|00[1-9]\\d|0[1-9]\\d\\d|[1-9]\\d{3})"
-#define LEAP_YEAR "(\\d\\d(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)"
-#define DATE "(" YEAR "-" MONTHS "|" LEAP_YEAR "-02-29)"
-#define TIME "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d+)?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)"
-#define BYTE "(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
-
-/* The pattern of a format; NULL: not supported. */
-static const char *find_format_pattern(const char *name)
-{
-    static const struct {
-        const char *name, *pattern;
-    } formats[] = {
-        { "date", "^" DATE "$" },
-        { "time", "^" TIME "$" },
-        { "date-time", "^" DATE "[Tt]" TIME "$" },
-        { "uuid", "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$" },
-        { "ipv4", "^" BYTE "(\\." BYTE "){3}$" },
-    };
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(formats[i].name, name) == 0)
-            return formats[i].pattern;
-    return NULL;
-}
-
-static void add_format(struct ak_schema_compiler *c, struct ak_schema_string_limits *l,
-                       const json_t *schema)
-{
-    const json_t *format = json_object_get(schema, "format");
-    if (!format)
-        return;
-    if (!json_is_string(format)) {
-        ak_schema_fail_invalid(c, schema, "format", "a string");
-        return;
-    }
-    const char *pattern = find_format_pattern(json_string_value(format));
-    char why[AK_ERROR_MESSAGE_BYTES];
-    snprintf(why, sizeof why,
-             "the formats date, time, date-time, uuid and ipv4 are, \"%.100s\" is not",
-             json_string_value(format));
-    if (pattern)
-        add_dfa(c, l, ak_schema_get_pattern_dfa(c, schema, "format", pattern, strlen(pattern)));
-    else
-        ak_schema_refuse(c, schema, "format", why);
-}
-
 /* ---- limits ------------------------------------------------------------- */
+/* Removes the strings of a made schema's list, and those that match its pattern. */
+static void remove_strings(struct ak_schema_compiler *c, struct ak_schema_string_limits *l,
+                           const json_t *schema)
+{
+    const json_t *list = json_object_get(schema, AK_SCHEMA_EXCEPT), *one,
+                 *pattern = json_object_get(schema, AK_SCHEMA_UNLIKE);
+    struct ak_grammar_dfa all = { 0 };
+    size_t i;
+    if (!list && !pattern)
+        return;
+    if (ak_grammar_dfa_make_all(&all, NULL) == AKUNU_OK)
+        add_dfa(c, l, &all);
+    else
+        fail_memory(c);
+    ak_grammar_dfa_free(&all);
+    json_array_foreach (list, i, one) {
+        struct ak_grammar_dfa word;
+        if (ak_grammar_dfa_make_string(json_string_value(one), json_string_length(one), &word,
+                                       NULL) == AKUNU_OK)
+            ak_schema_intersect_dfa(c, &l->dfa, &word, true);
+        else
+            fail_memory(c);
+        ak_grammar_dfa_free(&word);
+    }
+    const struct ak_grammar_dfa *d = NULL;
+    if (json_is_string(pattern))
+        d = ak_schema_get_pattern_dfa(c, schema, "pattern", json_string_value(pattern),
+                                      json_string_length(pattern));
+    else if (pattern)
+        ak_schema_fail_invalid(c, pattern, "pattern", "a string");
+    if (d)
+        ak_schema_intersect_dfa(c, &l->dfa, d, true);
+}
+
 bool ak_schema_read_string_limits(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                   struct ak_schema_string_limits *l)
 {
@@ -159,7 +142,12 @@ bool ak_schema_read_string_limits(struct ak_schema_compiler *c, const struct ak_
             add_dfa(c, l,
                     ak_schema_get_pattern_dfa(c, schema, "pattern", json_string_value(pattern),
                                               json_string_length(pattern)));
-        add_format(c, l, schema);
+        const char *also, *format = ak_schema_get_format_pattern(c, schema, &also);
+        if (format)
+            add_dfa(c, l, ak_schema_get_pattern_dfa(c, schema, "format", format, strlen(format)));
+        if (also)
+            add_dfa(c, l, ak_schema_get_pattern_dfa(c, schema, "format", also, strlen(also)));
+        remove_strings(c, l, schema);
     }
     return ak_schema_ok(c) && l->low <= l->high &&
            !(l->has_dfa && ak_grammar_dfa_is_empty(&l->dfa));

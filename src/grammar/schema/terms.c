@@ -1,5 +1,5 @@
 /* Lists of terms, schemas that must all hold: adding a schema adds what it refers to. Also the
- * types that they allow and the choices that they offer. */
+ * types that they allow. */
 #include <string.h>
 
 #include "base/json.h"
@@ -38,6 +38,14 @@ static bool derives_from(const struct ak_schema_terms *t, const json_t *schema, 
     return false;
 }
 
+bool ak_schema_terms_evaluates(const struct ak_schema_terms *t, uint32_t term, uint32_t from)
+{
+    while (term != from && t->items[term].origin > 0 &&
+           !json_object_get(t->items[term].schema, AK_SCHEMA_OPPOSITE))
+        term = t->items[term].origin - 1;
+    return term == from;
+}
+
 static void add_references(struct ak_schema_compiler *c, struct ak_schema_terms *t,
                            const json_t *schema, uint32_t from)
 {
@@ -58,8 +66,7 @@ static void add_references(struct ak_schema_compiler *c, struct ak_schema_terms 
         json_array_foreach (all, i, value)
             ak_schema_terms_add(c, t, value, from);
     }
-    /* `not` is supported only for true, false and {} */
-    if (no && (json_is_true(no) || (json_is_object(no) && json_object_size(no) == 0)))
+    if (no && ak_schema_says_nothing(no))
         t->is_unsatisfiable = true;
 }
 
@@ -128,11 +135,13 @@ static unsigned find_type(const char *name)
     return 0;
 }
 
-static unsigned get_types(struct ak_schema_compiler *c, const json_t *schema)
+unsigned ak_schema_get_types(struct ak_schema_compiler *c, const json_t *schema)
 {
     const json_t *type = json_object_get(schema, "type"), *name;
     unsigned types = 0, one;
     size_t i;
+    if (json_object_get(schema, AK_SCHEMA_FRACTION))
+        return AK_SCHEMA_TYPE_FRACTION;
     if (!type)
         return AK_SCHEMA_TYPE_ALL;
     if (json_is_true(json_object_get(schema, "nullable")))
@@ -160,97 +169,6 @@ unsigned ak_schema_terms_get_types(struct ak_schema_compiler *c, const struct ak
 {
     unsigned types = t->is_unsatisfiable ? 0 : AK_SCHEMA_TYPE_ALL;
     for (uint32_t i = 0; i < t->n; i++)
-        types &= get_types(c, t->items[i].schema);
+        types &= ak_schema_get_types(c, t->items[i].schema);
     return types;
-}
-
-/* ---- choices ------------------------------------------------------------ */
-/* Alternatives of dependentRequired and dependentSchemas: the key is absent, or it is present and
- * `then` holds. */
-static json_t *make_dependent_alternatives(const char *key, json_t *then)
-{
-    json_t *absent = json_pack("{s:{s:b}}", "properties", key, 0);
-    json_t *present = json_is_array(then) ?
-                          json_pack("{s:O}", "required", then) :
-                          json_pack("{s:[s], s:[O]}", "required", key, "allOf", then);
-    return json_pack("[o, o]", absent, present);
-}
-
-/* Synthesized alternatives are cached, since lists of terms are compared by the addresses of their
- * schemas. */
-static const json_t *derive_alternatives(struct ak_schema_compiler *c, const json_t *schema,
-                                         uint32_t choice, const char *key, json_t *then)
-{
-    struct ak_schema_compiler *outermost = c;
-    size_t i;
-    json_t *entry;
-    while (outermost->outer)
-        outermost = outermost->outer;
-    json_array_foreach (outermost->derived, i, entry)
-        if (json_integer_value(json_array_get(entry, 0)) == (json_int_t)(uintptr_t)schema &&
-            json_integer_value(json_array_get(entry, 1)) == (json_int_t)choice)
-            return json_array_get(entry, 2);
-    json_t *alternatives = make_dependent_alternatives(key, then);
-    entry = json_pack("[I, I, o]", (json_int_t)(uintptr_t)schema, (json_int_t)choice, alternatives);
-    if (!entry || json_array_append_new(outermost->derived, entry) != 0) {
-        c->builder.status =
-            ak_schema_ok(c) ? ak_fail_memory(c->builder.error, "a schema", 0) : c->builder.status;
-        return NULL;
-    }
-    return alternatives;
-}
-
-static const json_t *get_alternatives(struct ak_schema_compiler *c, const json_t *schema,
-                                      uint32_t number, bool *one)
-{
-    static const char *const lists[] = { "anyOf", "oneOf" }, *const dependents[] = {
-        "dependentRequired", "dependentSchemas"
-    };
-    uint32_t left = number;
-    *one = false;
-    for (int i = 0; i < 2; i++) {
-        const json_t *list = json_object_get(schema, lists[i]);
-        if (!list)
-            continue;
-        if (!json_is_array(list) || json_array_size(list) == 0) {
-            ak_schema_fail_invalid(c, schema, lists[i], "a list of schemas");
-            return NULL;
-        }
-        *one = i == 1;
-        if (left-- == 0)
-            return list;
-    }
-    *one = false;
-    for (int i = 0; i < 2; i++) {
-        json_t *map = json_object_get(schema, dependents[i]), *value;
-        const char *key;
-        if (map && !json_is_object(map)) {
-            ak_schema_fail_invalid(c, schema, dependents[i], "an object");
-            return NULL;
-        }
-        json_object_foreach (map, key, value) {
-            if (i == 0 ? !json_is_array(value) :
-                         !json_is_object(value) && !json_is_boolean(value)) {
-                ak_schema_fail_invalid(c, schema, dependents[i],
-                                       i == 0 ? "an object of lists" : "an object of schemas");
-                return NULL;
-            }
-            if (left-- == 0)
-                return derive_alternatives(c, schema, number, key, value);
-        }
-    }
-    return NULL;
-}
-
-const json_t *ak_schema_terms_find_alternatives(struct ak_schema_compiler *c,
-                                                const struct ak_schema_terms *t, uint32_t *term,
-                                                bool *one)
-{
-    for (*term = 0; *term < t->n && ak_schema_ok(c); ++*term) {
-        const json_t *alternatives =
-            get_alternatives(c, t->items[*term].schema, t->items[*term].n_choices, one);
-        if (alternatives)
-            return alternatives;
-    }
-    return NULL;
 }
