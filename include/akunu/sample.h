@@ -59,7 +59,7 @@ struct akunu_sampling {
     float dry_multiplier;       /* 0.0: off */
     float dry_base;             /* 1.75; 1 or more */
     int32_t dry_allowed_length; /* 2 */
-    int32_t dry_penalty_last_n; /* 64 last tokens; 0: off */
+    int32_t dry_penalty_last_n; /* 64 last tokens; 0: off; -1: the whole context */
     const char *const
         *dry_sequence_breakers; /* of 1 to 40 bytes, ends with NULL; NULL: "\n", ":", "\"", "*" */
 

@@ -139,12 +139,16 @@ static bool check_calls(const struct place *message_at, const json_t *message)
         return fail_at(&at, calls, "a list of calls");
     for (size_t k = 0; k < json_array_size(calls); k++) {
         const json_t *call = json_array_get(calls, k), *id = json_object_get(call, "id"),
+                     *type = json_object_get(call, "type"),
                      *function = json_object_get(call, "function"),
                      *name = json_object_get(function, "name"),
                      *arguments = json_object_get(function, "arguments");
         snprintf(member, sizeof member, ".tool_calls[%zu].id", k);
         if (id && !json_is_null(id) && !json_is_string(id))
             return fail_at(&at, id, "a string");
+        snprintf(member, sizeof member, ".tool_calls[%zu].type", k);
+        if (type && !(json_is_string(type) && strcmp(json_string_value(type), "function") == 0))
+            return fail_at(&at, type, "function");
         snprintf(member, sizeof member, ".tool_calls[%zu].function", k);
         if (!json_is_object(function))
             return fail_at(&at, function, "an object with name and arguments");
@@ -158,11 +162,25 @@ static bool check_calls(const struct place *message_at, const json_t *message)
     return true;
 }
 
+/* Members that templates take for strings. */
+static bool check_texts(const struct place *message_at, const json_t *message)
+{
+    static const char *const names[] = { ".reasoning_content", ".tool_call_id", ".name" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct place at = { message_at->why, message_at->i, names[i] };
+        const json_t *found = json_object_get(message, names[i] + 1);
+        if (found && !json_is_null(found) && !json_is_string(found))
+            return fail_at(&at, found, "a string");
+    }
+    return true;
+}
+
 static bool check_message(const struct place *at, json_t *message)
 {
     if (!json_is_object(message))
         return fail_at(at, message, "an object: {\"role\": \"user\", \"content\": \"…\"}");
-    return check_role(at, message) && check_content(at, message) && check_calls(at, message);
+    return check_role(at, message) && check_content(at, message) && check_texts(at, message) &&
+           check_calls(at, message);
 }
 
 bool cli_conversation_check(json_t *messages, char why[CLI_PROBLEM_BYTES])

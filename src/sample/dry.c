@@ -9,18 +9,20 @@
 
 bool ak_sample_dry_enabled(const struct akunu_sampling *s)
 {
-    return s->dry_multiplier != 0.0f && s->dry_penalty_last_n > 0;
+    return s->dry_multiplier != 0.0f && s->dry_penalty_last_n != 0;
 }
 
 ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_sampling *sampling,
                              const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
                              struct ak_error *error)
 {
+    enum { WINDOW_MAX = 1 << 20 }; /* more than contexts have; each token takes 12 bytes */
+    int32_t last_n = sampling->dry_penalty_last_n;
     *d = (struct ak_sample_dry){
         .multiplier = sampling->dry_multiplier,
         .base = (double)sampling->dry_base,
         .allowed_length = (uint32_t)sampling->dry_allowed_length,
-        .window = (uint32_t)sampling->dry_penalty_last_n,
+        .window = last_n < 0 || last_n > WINDOW_MAX ? WINDOW_MAX : (uint32_t)last_n,
     };
     if (sampling->dry_base > 1.000001f)
         d->longest_exponent = (int32_t)(88.7228391 / ak_ln(d->base)); /* ln(FLT_MAX) */

@@ -67,9 +67,9 @@ static ak_status check_ranges(const struct akunu_sampling *p, struct ak_error *e
 
 static ak_status check_dry(const struct akunu_sampling *p, struct ak_error *error)
 {
-    if (p->dry_penalty_last_n < 0)
+    if (p->dry_penalty_last_n < -1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "dry_penalty_last_n is %d: it must be 0 (off) or more",
+                       "dry_penalty_last_n is %d: it must be -1 (all tokens) or more",
                        (int)p->dry_penalty_last_n);
     for (size_t i = 0; p->dry_sequence_breakers && p->dry_sequence_breakers[i]; i++) {
         size_t n = strlen(p->dry_sequence_breakers[i]);

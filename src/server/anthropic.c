@@ -16,7 +16,7 @@ static bool fail_block(struct server_chat *r, size_t i, const json_t *block)
     cli_describe_json(type ? type : block, shown);
     server_fail(r->x, 400, "messages", NULL,
                 "messages[%zu].content has a block of type %s; expected text, thinking, tool_use "
-                "or tool_result, since images and documents cannot be read",
+                "or tool_result with its members, since images and documents cannot be read",
                 i, shown);
     return false;
 }
@@ -24,8 +24,7 @@ static bool fail_block(struct server_chat *r, size_t i, const json_t *block)
 /* A tool_use block as a call of OpenAI's. */
 static json_t *call_of(const json_t *block)
 {
-    json_t *input = json_object_get(block, "input");
-    char *arguments = json_dumps(input ? input : block, JSON_COMPACT);
+    char *arguments = json_dumps(json_object_get(block, "input"), JSON_COMPACT);
     json_t *call = json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", json_object_get(block, "id"), "type",
                              "function", "function", "name", json_object_get(block, "name"),
                              "arguments", arguments ? arguments : "{}");
@@ -39,6 +38,7 @@ static bool add_blocks(struct server_chat *r, size_t i, const char *role, const 
 {
     struct server_text text = { 0 }, thinking = { 0 };
     json_t *calls = json_array();
+    size_t n_results = 0;
     bool good = calls != NULL;
     for (size_t k = 0; good && k < json_array_size(blocks); k++) {
         const json_t *block = json_array_get(blocks, k);
@@ -53,20 +53,27 @@ static bool add_blocks(struct server_chat *r, size_t i, const char *role, const 
             good =
                 server_text_add(&thinking, json_string_value(thought), json_string_length(thought));
         } else if (strcmp(type, "tool_use") == 0) {
-            good = json_array_append_new(calls, call_of(block)) == 0 || fail_block(r, i, block);
+            good = (json_is_object(json_object_get(block, "input")) &&
+                    json_is_string(json_object_get(block, "id")) &&
+                    json_array_append_new(calls, call_of(block)) == 0) ||
+                   fail_block(r, i, block);
         } else if (strcmp(type, "tool_result") == 0) {
-            json_t *content = json_object_get(block, "content");
-            json_t *result = content ? server_content_text(content) : json_string("");
+            json_t *content = json_object_get(block, "content"),
+                   *id = json_object_get(block, "tool_use_id");
+            json_t *result = !json_is_string(id) ? NULL :
+                             content             ? server_content_text(content) :
+                                                   json_string("");
             good = result ?
-                       server_chat_append(
-                           r, json_pack("{s:s, s:O?, s:o}", "role", "tool", "tool_call_id",
-                                        json_object_get(block, "tool_use_id"), "content", result)) :
+                       server_chat_append(r, json_pack("{s:s, s:O, s:o}", "role", "tool",
+                                                       "tool_call_id", id, "content", result)) :
                        fail_block(r, i, block);
+            n_results++;
         } else {
             good = fail_block(r, i, block);
         }
     }
-    bool has_text = text.n > 0 || json_array_size(calls) > 0;
+    /* beside results, a message without a text says nothing */
+    bool has_text = text.n > 0 || json_array_size(calls) > 0 || n_results == 0;
     json_t *message =
         json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text.bytes, text.n));
     if (thinking.n > 0)
@@ -139,13 +146,14 @@ static bool read_tools(struct server_chat *r)
         json_t *schema = json_object_get(tool, "input_schema"),
                *about = json_object_get(tool, "description"), *name = json_object_get(tool, "name");
         good = json_is_string(name) && json_is_object(schema) &&
+               (!about || json_is_null(about) || json_is_string(about)) &&
                json_array_append_new(
                    tools, json_pack("{s:s, s:{s:O, s:O*, s:O}}", "type", "function", "function",
                                     "name", name, "description", about, "parameters", schema)) == 0;
     }
-    r->tools = good && json_array_size(tools) > 0 ? json_dumps(tools, JSON_COMPACT) : NULL;
+    good = good ? server_chat_set_tools(r, tools) : fail_tools(r, list);
     json_decref(tools);
-    return good || fail_tools(r, list);
+    return good;
 }
 
 static bool read_choice(struct server_chat *r)

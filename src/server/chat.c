@@ -42,6 +42,39 @@ bool server_chat_check_messages(struct server_chat *r, const char *name)
     return true;
 }
 
+static bool is_string_or_nothing(const json_t *v)
+{
+    return !v || json_is_null(v) || json_is_string(v);
+}
+
+bool server_chat_set_tools(struct server_chat *r, const json_t *tools)
+{
+    if (!tools || json_is_null(tools))
+        return true;
+    if (!json_is_array(tools)) {
+        server_fail_member(r->x, "tools", tools, "a list of functions");
+        return false;
+    }
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i),
+                     *function = json_object_get(tool, "function"),
+                     *schema = json_object_get(function, "parameters");
+        const char *type = json_string_value(json_object_get(tool, "type"));
+        if (type && strcmp(type, "function") == 0 &&
+            json_string_length(json_object_get(function, "name")) > 0 &&
+            is_string_or_nothing(json_object_get(function, "description")) &&
+            (!schema || json_is_null(schema) || json_is_object(schema)))
+            continue;
+        server_fail(r->x, 400, "tools", NULL,
+                    "tools[%zu] is not a function with a name, a description and parameters: no "
+                    "tools are hosted here",
+                    i);
+        return false;
+    }
+    r->tools = json_array_size(tools) > 0 ? json_dumps(tools, JSON_COMPACT) : NULL;
+    return r->tools || json_array_size(tools) == 0 || server_chat_fail_memory(r);
+}
+
 /* The request's variables of the template come before those of --kwargs. */
 bool server_chat_read_kwargs(struct server_chat *r)
 {
@@ -59,6 +92,13 @@ bool server_chat_read_kwargs(struct server_chat *r)
     return r->kwargs || server_chat_fail_memory(r);
 }
 
+/* The types that parts of text have in OpenAI's and Anthropic's APIs. */
+static bool is_text(const char *type)
+{
+    return type && (strcmp(type, "text") == 0 || strcmp(type, "input_text") == 0 ||
+                    strcmp(type, "output_text") == 0);
+}
+
 json_t *server_content_text(const json_t *content)
 {
     struct server_text all = { 0 };
@@ -66,8 +106,9 @@ json_t *server_content_text(const json_t *content)
     if (json_is_string(content))
         return json_incref((json_t *)(uintptr_t)content);
     for (size_t i = 0; good && i < json_array_size(content); i++) {
-        const json_t *text = json_object_get(json_array_get(content, i), "text");
-        good = json_is_string(text) && (i == 0 || server_text_add(&all, "\n", 1)) &&
+        const json_t *part = json_array_get(content, i), *text = json_object_get(part, "text");
+        good = json_is_string(text) && is_text(json_string_value(json_object_get(part, "type"))) &&
+               (i == 0 || server_text_add(&all, "\n", 1)) &&
                server_text_add(&all, json_string_value(text), json_string_length(text));
     }
     json_t *value = good ? json_stringn(all.bytes ? all.bytes : "", all.n) : NULL;

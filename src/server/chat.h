@@ -45,6 +45,9 @@ bool server_chat_append(struct server_chat *r, json_t *message);
 /* Checks r->messages and adapts them; `name` is what they are called in answers. False: it has
  * answered. */
 bool server_chat_check_messages(struct server_chat *r, const char *name);
+/* Checks tools, a list of functions in OpenAI's form or NULL or null, and keeps them as r->tools.
+ * False: it has answered. */
+bool server_chat_set_tools(struct server_chat *r, const json_t *tools);
 /* Reads chat_template_kwargs. False: it has answered. */
 bool server_chat_read_kwargs(struct server_chat *r);
 /* Renders and tokenizes the prompt. False: it has answered. */

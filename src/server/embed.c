@@ -93,7 +93,7 @@ static bool read_options(struct http_exchange *x, const json_t *body, size_t wid
 {
     const char *format = "float";
     int64_t dimensions = (int64_t)width;
-    if (!server_get_string(x, body, "encoding_format", &format) ||
+    if ((!server_is_ollama(x) && !server_get_string(x, body, "encoding_format", &format)) ||
         !server_get_integer(x, body, "dimensions", 1, (int64_t)width, &dimensions))
         return false;
     out->base64 = strcmp(format, "base64") == 0;
@@ -124,14 +124,24 @@ static void submit(struct server_model *m, struct http_exchange *x, struct serve
     server_encoding_submit(e);
 }
 
+static bool has_empty_text(const json_t *input)
+{
+    bool has = json_is_string(input) && json_string_length(input) == 0;
+    for (size_t i = 0; i < json_array_size(input) && !has; i++)
+        has = has_empty_text(json_array_get(input, i));
+    return has;
+}
+
 void server_embeddings(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
     enum { INPUTS_MAX = 2048 }; /* as in OpenAI's API */
     struct server_prompts inputs = { .n = 0 };
     struct embeddings asked;
-    if (read_options(x, body, m->loaded.info.width, &asked) &&
-        server_read_prompts(m, x, "input", json_object_get(body, "input"), AKUNU_ADD_SPECIAL,
-                            INPUTS_MAX, &inputs))
+    if (has_empty_text(json_object_get(body, "input")))
+        server_fail(x, 400, "input", NULL, "input has an empty text");
+    else if (read_options(x, body, m->loaded.info.width, &asked) &&
+             server_read_prompts(m, x, "input", json_object_get(body, "input"), AKUNU_ADD_SPECIAL,
+                                 INPUTS_MAX, &inputs))
         submit(m, x, &inputs, &asked);
     server_free_prompts(&inputs);
 }

@@ -109,33 +109,3 @@ void server_detokenize(struct server_model *m, struct http_exchange *x, const js
     }
     free(ids);
 }
-
-void server_apply_template(struct server_model *m, struct http_exchange *x, const json_t *body)
-{
-    char why[CLI_PROBLEM_BYTES];
-    json_t *messages = json_object_get(body, "messages");
-    if (!json_is_array(messages)) {
-        server_fail_member(x, "messages", messages, "a list of messages");
-    } else if (!cli_conversation_check(messages, why)) {
-        if (*why)
-            server_fail(x, 400, "messages", NULL, "%s", why);
-        else
-            server_fail_memory(x);
-    } else {
-        struct akunu_chat input;
-        akunu_chat_default(&input, sizeof input);
-        char *text = json_dumps(messages, JSON_COMPACT);
-        size_t n = 0;
-        input.messages = text;
-        input.add_generation_prompt = true;
-        server_unlock(m->server);
-        char *prompt = text ? akunu_template_render(m->template, &input, &n) : NULL;
-        server_lock(m->server);
-        if (prompt)
-            server_answer(x, 200, json_pack("{s:o}", "prompt", cli_json_text(prompt, n)));
-        else
-            server_fail_library(x, "messages");
-        akunu_text_free(prompt);
-        free(text);
-    }
-}

@@ -133,6 +133,11 @@ static bool read_think(struct server_chat *r)
         json_object_set_new(kwargs, "enable_thinking", json_boolean(json_is_true(think)));
     else if (json_is_string(think))
         json_object_set(kwargs, "reasoning_effort", (json_t *)(uintptr_t)think);
+    else if (think && !json_is_null(think)) {
+        json_decref(kwargs);
+        server_fail_member(r->x, "think", think, "true, false or a level");
+        return false;
+    }
     r->kwargs = json_dumps(kwargs, JSON_COMPACT);
     json_decref(kwargs);
     return r->kwargs || server_chat_fail_memory(r);
@@ -140,14 +145,8 @@ static bool read_think(struct server_chat *r)
 
 static bool read_tools(struct server_chat *r)
 {
-    const json_t *tools = json_object_get(r->body, "tools");
-    if (tools && !json_is_null(tools) && !json_is_array(tools)) {
-        server_fail_member(r->x, "tools", tools, "a list of functions");
-        return false;
-    }
     r->parallel = true;
-    r->tools = json_array_size(tools) > 0 ? json_dumps(tools, JSON_COMPACT) : NULL;
-    return true;
+    return server_chat_set_tools(r, json_object_get(r->body, "tools"));
 }
 
 /* Images cannot be read; "thinking" is Ollama's name of the reasoning. */

@@ -1,5 +1,5 @@
 /* POST /v1/chat/completions: a conversation becomes a prompt, and the text a message with
- * reasoning, content and calls. */
+ * reasoning, content and calls. Also its prompt, and the number of its tokens. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,17 +51,14 @@ static bool read_tools(struct server_chat *r)
 {
     const json_t *found = json_object_get(r->body, "tools");
     r->parallel = true;
-    if (!server_get_bool(r->x, r->body, "parallel_tool_calls", &r->parallel) || !read_choice(r))
+    if (!server_get_bool(r->x, r->body, "parallel_tool_calls", &r->parallel) || !read_choice(r) ||
+        !server_chat_set_tools(r, found))
         return false;
-    if (!found || json_is_null(found))
-        return true;
-    if (!json_is_array(found)) {
-        server_fail_member(r->x, "tools", found, "a list of functions");
-        return false;
+    if (r->choice && strcmp(r->choice, "none") == 0) {
+        free(r->tools);
+        r->tools = NULL;
     }
-    bool hidden = json_array_size(found) == 0 || (r->choice && strcmp(r->choice, "none") == 0);
-    r->tools = hidden ? NULL : json_dumps(found, JSON_COMPACT);
-    return hidden || r->tools || server_chat_fail_memory(r);
+    return true;
 }
 
 /* The type of response_format; it is always held. */
@@ -290,13 +287,26 @@ void server_chat_completions(struct server_model *m, struct http_exchange *x, co
     server_chat_release(&r);
 }
 
+static bool make_prompt(struct server_chat *r)
+{
+    return read_messages(r) && read_tools(r) && server_chat_read_kwargs(r) &&
+           server_chat_make_prompt(r);
+}
+
 void server_chat_count(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
     struct server_chat r = { .model = m, .x = x, .body = body };
-    if (read_messages(&r) && read_tools(&r) && server_chat_read_kwargs(&r) &&
-        server_chat_make_prompt(&r))
+    if (make_prompt(&r))
         server_answer(x, 200,
                       json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
                                 (json_int_t)r.n_ids));
+    server_chat_release(&r);
+}
+
+void server_apply_template(struct server_model *m, struct http_exchange *x, const json_t *body)
+{
+    struct server_chat r = { .model = m, .x = x, .body = body };
+    if (make_prompt(&r))
+        server_answer(x, 200, json_pack("{s:o}", "prompt", cli_json_text(r.prompt, r.n_prompt)));
     server_chat_release(&r);
 }

@@ -6,9 +6,14 @@
 #include "server/job.h"
 
 /* ---- The request -------------------------------------------------------- */
+static bool asks_for_receipt(const json_t *members)
+{
+    return json_is_true(json_object_get(json_object_get(members, "akunu"), "receipt"));
+}
+
 bool server_wants_receipt(const json_t *body)
 {
-    return json_is_true(json_object_get(json_object_get(body, "akunu"), "receipt"));
+    return asks_for_receipt(body) || asks_for_receipt(json_object_get(body, "options"));
 }
 
 bool server_read_receipt(struct http_exchange *x, const json_t *body, bool *out)

@@ -117,7 +117,8 @@ static bool read_options(struct http_exchange *x, const json_t *body, const json
     int64_t n = (int64_t)json_array_size(documents), n_top = n;
     bool returns = false;
     if (!server_get_integer(x, body, "top_n", 1, INT32_MAX, &n_top) ||
-        !server_get_bool(x, body, own->is_tei ? "return_text" : "return_documents", &returns))
+        !server_get_bool(x, body, "return_documents", &returns) ||
+        !server_get_bool(x, body, "return_text", &returns))
         return false;
     own->n_top = (size_t)(n_top < n ? n_top : n);
     own->texts = returns ? json_array() : NULL;
@@ -151,6 +152,10 @@ void server_rerank(struct server_model *m, struct http_exchange *x, const json_t
     const json_t *query = json_object_get(body, "query"), *texts = json_object_get(body, "texts"),
                  *documents = json_object_get(body, "documents");
     bool is_tei = texts && !documents;
+    if (texts && documents) {
+        server_fail(x, 400, "texts", NULL, "documents and texts: only one of them can be given");
+        return;
+    }
     if (!check(m, x, query, is_tei ? "texts" : "documents", is_tei ? texts : documents))
         return;
     documents = is_tei ? texts : documents;

@@ -33,7 +33,8 @@ static bool add_call(struct server_chat *r, size_t i, const json_t *item)
 
 static bool add_item(struct server_chat *r, size_t i, const json_t *item)
 {
-    const char *type = json_string_value(json_object_get(item, "type"));
+    const json_t *kind = json_object_get(item, "type");
+    const char *type = json_string_value(kind);
     json_t *role = json_object_get(item, "role");
     if (type && strcmp(type, "reasoning") == 0)
         return true; /* templates drop the reasoning of earlier turns */
@@ -41,14 +42,15 @@ static bool add_item(struct server_chat *r, size_t i, const json_t *item)
         return add_call(r, i, item);
     bool result = type && strcmp(type, "function_call_output") == 0;
     json_t *text = server_content_text(json_object_get(item, result ? "output" : "content"));
-    if (!text || (!result && !json_is_string(role))) {
+    if (!text || !json_is_string(result ? json_object_get(item, "call_id") : role) ||
+        (kind && !result && !(type && strcmp(type, "message") == 0))) {
         json_decref(text);
         return fail_item(r, i,
                          "a message of text, a function_call or a function_call_output, "
                          "since images and files cannot be read");
     }
     if (result)
-        return server_chat_append(r, json_pack("{s:s, s:O?, s:o}", "role", "tool", "tool_call_id",
+        return server_chat_append(r, json_pack("{s:s, s:O, s:o}", "role", "tool", "tool_call_id",
                                                json_object_get(item, "call_id"), "content", text));
     return server_chat_append(r, json_pack("{s:O, s:o}", "role", role, "content", text));
 }
@@ -84,10 +86,8 @@ static bool read_tools(struct server_chat *r)
     json_t *tools = json_array();
     bool good = !list || json_is_null(list) || json_is_array(list);
     for (size_t i = 0; good && i < json_array_size(list); i++) {
-        json_t *tool = json_array_get(list, i), *type = json_object_get(tool, "type"),
-               *schema = json_object_get(tool, "parameters");
-        good = json_is_string(type) && strcmp(json_string_value(type), "function") == 0 &&
-               (!schema || json_is_null(schema) || json_is_object(schema));
+        json_t *tool = json_array_get(list, i), *type = json_object_get(tool, "type");
+        good = json_is_string(type) && strcmp(json_string_value(type), "function") == 0;
         if (good) {
             json_t *function = json_copy(tool);
             json_object_del(function, "type");
@@ -95,10 +95,11 @@ static bool read_tools(struct server_chat *r)
                                                           "function", function)) == 0;
         }
     }
-    r->tools = good && json_array_size(tools) > 0 ? json_dumps(tools, JSON_COMPACT) : NULL;
-    json_decref(tools);
     if (!good)
         server_fail_member(r->x, "tools", list, "a list of functions: no tools are hosted here");
+    else
+        good = server_chat_set_tools(r, tools);
+    json_decref(tools);
     return good;
 }
 
@@ -128,9 +129,14 @@ static bool read_choice(struct server_chat *r)
 
 static bool read_format(struct server_chat *r)
 {
-    const json_t *format = json_object_get(json_object_get(r->body, "text"), "format");
-    const json_t *schema = json_object_get(format, "schema");
+    const json_t *text_options = json_object_get(r->body, "text"),
+                 *format = json_object_get(text_options, "format"),
+                 *schema = json_object_get(format, "schema");
     const char *type = json_string_value(json_object_get(format, "type"));
+    if (text_options && !json_is_null(text_options) && !json_is_object(text_options)) {
+        server_fail_member(r->x, "text", text_options, "an object with format");
+        return false;
+    }
     if (!format || json_is_null(format) || (type && strcmp(type, "text") == 0))
         return true;
     if (type && strcmp(type, "json_object") == 0)

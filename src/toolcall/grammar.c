@@ -60,7 +60,7 @@ static uint32_t build_arguments(struct ak_tc_builder *r, const char *tool, const
     const json_t *given = json_object_get(function, "parameters");
 
     r->tool = tool;
-    r->root = given ? given : none;
+    r->root = given && !json_is_null(given) ? given : none;
     uint32_t expr = ak_tc_build_arguments(r, r->root);
     json_decref(none);
     return expr;

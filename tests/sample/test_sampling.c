@@ -129,7 +129,7 @@ START_TEST(refuses_nonsense)
     REFUSED("xtc_threshold is not", p->xtc_threshold = NAN);
     REFUSED("dry_base is 0.5", p->dry_multiplier = 1, p->dry_base = 0.5f);
     REFUSED("dry_allowed_length is -1", p->dry_multiplier = 1, p->dry_allowed_length = -1);
-    REFUSED("dry_penalty_last_n is -1", p->dry_penalty_last_n = -1);
+    REFUSED("dry_penalty_last_n is -2", p->dry_penalty_last_n = -2);
     REFUSED("breaker 2 of DRY has 0 bytes: it must have 1 to 40", p->dry_sequence_breakers = empty);
     REFUSED("breaker 1 of DRY has 41 bytes", p->dry_sequence_breakers = longer);
     REFUSED("mirostat is 3", p->mirostat = 3);

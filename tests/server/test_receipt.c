@@ -74,6 +74,8 @@ static json_t *ask_json(const char *path, const char *body)
 static const struct {
     const char *path, *body;
 } asked[] = {
+    { "/api/generate", /* the first of all: the file's hash is not known yet */
+      "{\"prompt\": \"Once\", \"stream\": false, \"options\": {\"num_predict\": 6, " WANTED "}}" },
     { "/v1/completions", "{\"prompt\": \"Once upon\", \"max_tokens\": 9, " WANTED "}" },
     { "/v1/completions",
       "{\"prompt\": \"Once\", \"max_tokens\": 6, \"grammar\": \"root ::= [a-z ]+\", "

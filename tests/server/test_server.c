@@ -51,6 +51,12 @@ START_TEST(small_routes)
     value = json_of(&a, 200);
     ck_assert(strstr(text_at(value, "prompt"), "Hi") != NULL);
     json_decref(value);
+    a = ask(&server, "/apply-template",
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"tools\": [{\"type\": "
+            "\"function\", \"function\": {\"name\": \"find_it\"}}]}");
+    value = json_of(&a, 200);
+    ck_assert(strstr(text_at(value, "prompt"), "Hi") != NULL);
+    json_decref(value);
     a = ask(&server, "/metrics", "");
     ck_assert_int_eq(a.code, 200);
     ck_assert(strstr(a.body, "\nakunu_requests_total{route=\"/health\",code=\"200\"} 1\n") != NULL);
@@ -731,7 +737,24 @@ START_TEST(refusals)
         { "/v1/responses",
           "{\"input\": \"a\", \"tools\": [{\"type\": \"function\", \"name\": \"f\", "
           "\"parameters\": []}]}",
-          400, "tools is a list" },
+          400, "tools[0] is not a function" },
+        { "/v1/responses", "{\"input\": \"a\", \"text\": []}", 400, "text is a list" },
+        { "/v1/responses",
+          "{\"input\": [{\"type\": \"function_call_output\", \"call_id\": 1, \"output\": \"\"}]}",
+          400, "function_call_output" },
+        { CHAT, "{\"messages\": [{\"role\": \"tool\", \"content\": \"\", \"tool_call_id\": {}}]}",
+          400, "messages[0].tool_call_id is an object" },
+        { "/apply-template",
+          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": [{}]}", 400,
+          "tools[0] is not a function" },
+        { "/v1/messages",
+          "{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+          "\"tool_use\", \"id\": "
+          "\"a\", "
+          "\"name\": \"f\", \"input\": []}]}]}",
+          400, "its members" },
+        { "/api/generate", "{\"prompt\": \"a\", \"think\": {}}", 400, "think is an object" },
+        { "/v1/embeddings", "{\"input\": [\"a\", \"\"]}", 400, "input has an empty text" },
         { "/nowhere", "{}", 404, "there is no route /nowhere" },
         { "/health", "{}", 405, "/health allows GET, HEAD, OPTIONS" },
     };
