@@ -43,13 +43,16 @@ struct ak_schema_terms {
     bool is_unsatisfiable; /* no value can satisfy them, e.g. one is `false` */
 };
 
+/* A term of a rule. */
+struct ak_schema_rule_term {
+    const json_t *schema;
+    const json_t *origin; /* the schema that refers to it; NULL: none, or it does not matter */
+    uint32_t n_choices;
+};
+
 /* The rule of a list of terms. */
 struct ak_schema_rule {
-    struct ak_schema_rule_term {
-        const json_t *schema,
-            *origin; /* origin: the schema that refers to it, where that matters */
-        uint32_t n_choices;
-    } * terms; /* sorted */
+    struct ak_schema_rule_term *terms; /* sorted */
     uint32_t n, rule, hash;
     bool values_done; /* compiled without enum and const */
 };
@@ -105,21 +108,11 @@ bool ak_schema_says_nothing(const json_t *schema);
 bool ak_schema_is_silent(const json_t *schema, const char *key, const json_t *value);
 
 /* Keywords of made schemas. No text of JSON has such names, which are no UTF-8. */
-#define AK_SCHEMA_OPPOSITE                                                                         \
-    "\xff"                                                                                         \
-    "opposite" /* made from what it is the opposite of */
-#define AK_SCHEMA_ONE_OF                                                                           \
-    "\xff"                                                                                         \
-    "one of" /* a `not` made for the oneOf of that schema */
-#define AK_SCHEMA_FRACTION                                                                         \
-    "\xff"                                                                                         \
-    "fraction" /* numbers that are not integers */
-#define AK_SCHEMA_EXCEPT                                                                           \
-    "\xff"                                                                                         \
-    "except" /* strings that are not in the list */
-#define AK_SCHEMA_UNLIKE                                                                           \
-    "\xff"                                                                                         \
-    "unlike" /* strings that do not match the pattern */
+#define AK_SCHEMA_OPPOSITE "\377opposite" /* made from what it is the opposite of */
+#define AK_SCHEMA_ONE_OF "\377one of"     /* a `not` made for the oneOf of that schema */
+#define AK_SCHEMA_FRACTION "\377fraction" /* numbers that are not integers */
+#define AK_SCHEMA_EXCEPT "\377except"     /* strings that are not in the list */
+#define AK_SCHEMA_UNLIKE "\377unlike"     /* strings that do not match the pattern */
 
 /* terms.c. `from`: index plus 1 of the term that refers to the schema; 0: none. */
 void ak_schema_terms_add(struct ak_schema_compiler *c, struct ak_schema_terms *t,

@@ -197,22 +197,17 @@ static void check_conditional(struct ak_schema_compiler *c, const json_t *schema
 
 bool ak_schema_is_silent(const json_t *schema, const char *key, const json_t *value)
 {
-    static const char *const places[] = { "$defs", "definitions", "$anchor",
-                                          "$id",   "$schema",     "$dynamicAnchor" };
-    /* what they mean is said at another keyword, which is there */
-    static const char *const parts[][2] = { { "nullable", "type" },
-                                            { "minContains", "contains" },
-                                            { "maxContains", "contains" } };
+    /* the last three say more of another keyword, which is there */
+    static const char *const silent[] = { "$defs",    "definitions", "$anchor",
+                                          "$id",      "$schema",     "$dynamicAnchor",
+                                          "nullable", "minContains", "maxContains" };
     if (ak_schema_says_nothing(value) || strncmp(key, "x-", 2) == 0)
         return strcmp(key, "uniqueItems") != 0;
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
         if (strcmp(keywords[i].name, key) == 0 && keywords[i].support == ANNOTATION)
             return true;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (strcmp(places[i], key) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(parts[i][0], key) == 0)
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        if (strcmp(silent[i], key) == 0)
             return true;
     if (strcmp(key, "if") == 0)
         return !json_object_get(schema, "then") && !json_object_get(schema, "else");
