@@ -221,7 +221,7 @@ static bool is_allowed(const struct akunu_grammar *g, const struct akunu_tokeniz
 
 START_TEST(schemas)
 {
-    static const char lax[] = "{\"type\": \"integer\", \"not\": {\"const\": 1}}";
+    static const char lax[] = "{\"type\": \"integer\", \"not\": {\"const\": [1]}}";
     struct akunu_schema_params params;
     int n_lines = 0;
     akunu_schema_params_default(&params, sizeof params);
@@ -600,7 +600,7 @@ START_TEST(grammars_of_tools)
     ck_assert_ptr_null(g);
     calls.choice = NULL;
     params.tools = "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": "
-                   "{\"type\": \"object\", \"not\": {\"required\": [\"x\"]}}}}]";
+                   "{\"type\": \"object\", \"not\": {\"format\": \"date\"}}}}]";
     calls.log = count_lines;
     calls.user = &n_lines;
     ck_assert_int_eq(akunu_grammar_from_tools(&params, &calls, &g), AKUNU_ERROR_UNSUPPORTED);

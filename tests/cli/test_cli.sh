@@ -376,7 +376,7 @@ exits 0 grammar-check -m "$model" -j "$schema" -p '{"a":12}'
 exits 0 run --raw -m "$model" --grammar-file "$work/answer.gbnf" -p "Is it so?" -n 50 --no-display-prompt
 grep -qxE "(yes|no)" "$out"
 check "the grammar's text and no more"
-exits 2 run --raw -m "$model" -j '{"if": {}, "then": false}' -p x
+exits 2 run --raw -m "$model" -j '{"if": {"format": "date"}, "then": false}' -p x
 says '"if" is not supported'
 
 # ---- embed: one object a text, rows of an .npy file, texts from anywhere ----
