@@ -595,11 +595,12 @@ START_TEST(clients_that_leave)
             close(fd);
         else
             shutdown(fd, SHUT_WR);
+        /* not before the request has come, however busy the machine is */
+        wait_for_metric("requests_cancelled_total", cancelled + i + 1);
         wait_for_metric("requests_running", 0);
         if (i >= 2)
             close(fd);
     }
-    ck_assert_int_eq(metric("requests_cancelled_total"), cancelled + 4);
     struct answer a = ask(&server, "/health", "");
     json_decref(json_of(&a, 200));
 }
