@@ -124,24 +124,14 @@ static void submit(struct server_model *m, struct http_exchange *x, struct serve
     server_encoding_submit(e);
 }
 
-static bool has_empty_text(const json_t *input)
-{
-    bool has = json_is_string(input) && json_string_length(input) == 0;
-    for (size_t i = 0; i < json_array_size(input) && !has; i++)
-        has = has_empty_text(json_array_get(input, i));
-    return has;
-}
-
 void server_embeddings(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
     enum { INPUTS_MAX = 2048 }; /* as in OpenAI's API */
     struct server_prompts inputs = { .n = 0 };
     struct embeddings asked;
-    if (has_empty_text(json_object_get(body, "input")))
-        server_fail(x, 400, "input", NULL, "input has an empty text");
-    else if (read_options(x, body, m->loaded.info.width, &asked) &&
-             server_read_prompts(m, x, "input", json_object_get(body, "input"), AKUNU_ADD_SPECIAL,
-                                 INPUTS_MAX, &inputs))
+    if (read_options(x, body, m->loaded.info.width, &asked) &&
+        server_read_prompts(m, x, "input", json_object_get(body, "input"), AKUNU_ADD_SPECIAL,
+                            INPUTS_MAX, &inputs))
         submit(m, x, &inputs, &asked);
     server_free_prompts(&inputs);
 }
