@@ -129,15 +129,6 @@ static void read_contains(struct array *a)
     }
 }
 
-/* Must an item that matches be distinguished? unevaluatedItems is for others only. */
-static bool frees_matches(const struct array *a)
-{
-    for (uint32_t i = 0; i < a->t->n; i++)
-        if (json_object_get(a->t->items[i].schema, "unevaluatedItems"))
-            return true;
-    return false;
-}
-
 /* The rest of an array that begins with the item at index i: the item and what `next` refers to. */
 static uint32_t build_rest(const struct array *a, uint32_t i, uint32_t item, uint32_t next)
 {
@@ -153,7 +144,8 @@ static uint32_t build_containing(const struct array *a)
 {
     struct ak_grammar_builder *b = &a->c->builder;
     bool is_bounded = a->high != AK_GRAMMAR_UNBOUNDED,
-         counts_all = a->contained_high != AK_GRAMMAR_UNBOUNDED, frees = frees_matches(a);
+         counts_all = a->contained_high != AK_GRAMMAR_UNBOUNDED,
+         frees = ak_schema_terms_find_with(a->t, "unevaluatedItems"); /* it is for others only */
     uint32_t alike = a->n_prefix > a->low ? a->n_prefix : a->low,
              n = counts_all ? a->contained_high : a->contained_low;
     uint32_t last = is_bounded ? a->high : alike > 0 ? alike : 1;

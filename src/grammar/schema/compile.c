@@ -260,16 +260,6 @@ static bool rules_equal(const struct ak_schema_rule *r, const struct ak_schema_r
     return true;
 }
 
-/* Does it matter which term added which? unevaluated… looks at those that a term added. */
-static bool origins_matter(const struct ak_schema_terms *t)
-{
-    for (uint32_t i = 0; i < t->n; i++)
-        if (json_object_get(t->items[i].schema, "unevaluatedProperties") ||
-            json_object_get(t->items[i].schema, "unevaluatedItems"))
-            return true;
-    return false;
-}
-
 /* The rule of the terms, which equal terms share. *is_new: the caller must define it. */
 static uint32_t find_or_add_rule(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                  bool values_done, bool *is_new)
@@ -279,7 +269,9 @@ static uint32_t find_or_add_rule(struct ak_schema_compiler *c, const struct ak_s
     r.terms = ak_alloc(t->n, sizeof *r.terms);
     if (!r.terms)
         goto no_memory;
-    bool with_origins = origins_matter(t);
+    /* these look at the terms that a term added */
+    bool with_origins = ak_schema_terms_find_with(t, "unevaluatedProperties") ||
+                        ak_schema_terms_find_with(t, "unevaluatedItems");
     for (uint32_t i = 0; i < t->n; i++) {
         const struct ak_schema_term *term = &t->items[i];
         bool has_origin = with_origins && term->origin > 0;

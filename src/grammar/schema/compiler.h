@@ -123,6 +123,8 @@ void ak_schema_terms_free(struct ak_schema_terms *t);
 /* Is the term the term `from`, or did that one add it, so that it evaluates members and items for
  * the unevaluated… of `from`? Terms of an opposite do not. */
 bool ak_schema_terms_evaluates(const struct ak_schema_terms *t, uint32_t term, uint32_t from);
+/* The first schema of the terms that has the keyword; NULL: none. */
+const json_t *ak_schema_terms_find_with(const struct ak_schema_terms *t, const char *keyword);
 unsigned ak_schema_get_types(struct ak_schema_compiler *c, const json_t *schema);
 unsigned ak_schema_terms_get_types(struct ak_schema_compiler *c, const struct ak_schema_terms *t);
 

@@ -201,14 +201,6 @@ static uint32_t build_divided(struct ak_schema_compiler *c, uint32_t divisor, bo
     return ak_gb_concat(b, number, build_zero_fraction(c));
 }
 
-static const json_t *find_schema_with(const struct ak_schema_terms *t, const char *keyword)
-{
-    for (uint32_t i = 0; i < t->n; i++)
-        if (json_object_get(t->items[i].schema, keyword))
-            return t->items[i].schema;
-    return NULL;
-}
-
 static uint32_t build_multiples(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                                 const struct ak_schema_number_range *r)
 {
@@ -219,7 +211,7 @@ static uint32_t build_multiples(struct ak_schema_compiler *c, const struct ak_sc
     bool from_zero = r->has_low && r->low.n_whole == 0;
     if (!r->has_high && (!r->has_low || from_zero) && r->multiple <= DIVISOR_MAX)
         return build_divided(c, (uint32_t)r->multiple, r->has_low);
-    ak_schema_refuse(c, find_schema_with(t, "multipleOf"), "multipleOf",
+    ak_schema_refuse(c, ak_schema_terms_find_with(t, "multipleOf"), "multipleOf",
                      "for a number this large, or with these bounds");
     return AK_GB_NOTHING;
 }
@@ -290,7 +282,7 @@ uint32_t ak_schema_build_number(struct ak_schema_compiler *c, const struct ak_sc
         if (types == 0)
             expr = AK_GB_NOTHING; /* no integer is a fraction */
         else if (types == AK_SCHEMA_TYPE_FRACTION && is_limited)
-            ak_schema_refuse(c, find_schema_with(t, AK_SCHEMA_FRACTION), "not",
+            ak_schema_refuse(c, ak_schema_terms_find_with(t, AK_SCHEMA_FRACTION), "not",
                              "numbers that are no integers, with bounds");
         else if (r.multiple > 1)
             expr = build_multiples(c, t, &r);

@@ -48,16 +48,24 @@ static json_t *make_nots(json_t *list)
 }
 
 /* ---- Types and values --------------------------------------------------- */
-enum { NULLS = 1, BOOLEANS = 2, NUMBERS = 4, STRINGS = 8, ARRAYS = 16, OBJECTS = 32 };
-
-/* Values of the kinds that are not in `kinds`. */
-static bool add_other_kinds(struct opposite *o, unsigned kinds)
+/* Values of other types. Numbers count as one. */
+static bool add_other_types(struct opposite *o, unsigned types)
 {
-    static const char *const names[] = { "null", "boolean", "number", "string", "array", "object" };
+    static const struct {
+        const char *name;
+        unsigned types;
+    } all[] = {
+        { "null", AK_SCHEMA_TYPE_NULL },
+        { "boolean", AK_SCHEMA_TYPE_BOOLEAN },
+        { "number", AK_SCHEMA_TYPE_INTEGER | AK_SCHEMA_TYPE_FRACTION },
+        { "string", AK_SCHEMA_TYPE_STRING },
+        { "array", AK_SCHEMA_TYPE_ARRAY },
+        { "object", AK_SCHEMA_TYPE_OBJECT },
+    };
     json_t *others = json_array();
-    for (unsigned i = 0; i < 6; i++)
-        if (!(kinds >> i & 1))
-            json_array_append_new(others, json_string(names[i]));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!(types & all[i].types))
+            json_array_append_new(others, json_string(all[i].name));
     if (json_array_size(others) > 0)
         return add(o, json_pack("{s:o}", "type", others));
     json_decref(others);
@@ -66,50 +74,44 @@ static bool add_other_kinds(struct opposite *o, unsigned kinds)
 
 static bool oppose_type(struct opposite *o, json_t *type)
 {
-    unsigned types = ak_schema_get_types(o->c, o->schema), kinds = 0;
+    unsigned types = ak_schema_get_types(o->c, o->schema);
     (void)type;
-    kinds |= types & AK_SCHEMA_TYPE_NULL ? NULLS : 0;
-    kinds |= types & AK_SCHEMA_TYPE_BOOLEAN ? BOOLEANS : 0;
-    kinds |= types & (AK_SCHEMA_TYPE_INTEGER | AK_SCHEMA_TYPE_FRACTION) ? NUMBERS : 0;
-    kinds |= types & AK_SCHEMA_TYPE_STRING ? STRINGS : 0;
-    kinds |= types & AK_SCHEMA_TYPE_ARRAY ? ARRAYS : 0;
-    kinds |= types & AK_SCHEMA_TYPE_OBJECT ? OBJECTS : 0;
     if ((types & AK_SCHEMA_TYPE_INTEGER) && !(types & AK_SCHEMA_TYPE_FRACTION))
         add_typed(o, "number", AK_SCHEMA_FRACTION, json_true());
-    return add_other_kinds(o, kinds);
+    return add_other_types(o, types);
 }
 
 static bool oppose_values(struct opposite *o, json_t *values)
 {
     json_t *strings = json_array(), *unequal = json_array(), *value;
-    unsigned kinds = 0, booleans = 0;
+    unsigned types = 0, booleans = 0;
     size_t i;
     json_array_foreach (values, i, value) {
         if (json_is_string(value)) {
-            kinds |= STRINGS;
+            types |= AK_SCHEMA_TYPE_STRING;
             json_array_append(strings, value);
         } else if (json_is_number(value)) {
-            kinds |= NUMBERS;
+            types |= AK_SCHEMA_TYPE_INTEGER;
             json_array_append_new(unequal,
                                   json_pack("{s:[{s:O}, {s:O}]}", "anyOf", "exclusiveMaximum",
                                             value, "exclusiveMinimum", value));
         } else {
-            kinds |= json_is_null(value)    ? NULLS :
-                     json_is_boolean(value) ? BOOLEANS :
-                     json_is_array(value)   ? ARRAYS :
-                                              OBJECTS;
+            types |= json_is_null(value)    ? AK_SCHEMA_TYPE_NULL :
+                     json_is_boolean(value) ? AK_SCHEMA_TYPE_BOOLEAN :
+                     json_is_array(value)   ? AK_SCHEMA_TYPE_ARRAY :
+                                              AK_SCHEMA_TYPE_OBJECT;
             booleans |= json_is_true(value) ? 1u : json_is_false(value) ? 2u : 0u;
         }
     }
-    if (kinds & STRINGS)
+    if (types & AK_SCHEMA_TYPE_STRING)
         add_typed(o, "string", AK_SCHEMA_EXCEPT, json_incref(strings));
-    if (kinds & NUMBERS)
+    if (types & AK_SCHEMA_TYPE_INTEGER)
         add_typed(o, "number", "allOf", json_incref(unequal));
     if (booleans == 1 || booleans == 2)
         add(o, json_pack("{s:b}", "const", booleans == 2));
     json_decref(strings);
     json_decref(unequal);
-    return add_other_kinds(o, kinds) && !(kinds & (ARRAYS | OBJECTS));
+    return add_other_types(o, types) && !(types & (AK_SCHEMA_TYPE_ARRAY | AK_SCHEMA_TYPE_OBJECT));
 }
 
 static bool oppose_enum(struct opposite *o, json_t *values)

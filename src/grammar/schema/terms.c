@@ -46,6 +46,14 @@ bool ak_schema_terms_evaluates(const struct ak_schema_terms *t, uint32_t term, u
     return term == from;
 }
 
+const json_t *ak_schema_terms_find_with(const struct ak_schema_terms *t, const char *keyword)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (json_object_get(t->items[i].schema, keyword))
+            return t->items[i].schema;
+    return NULL;
+}
+
 static void add_references(struct ak_schema_compiler *c, struct ak_schema_terms *t,
                            const json_t *schema, uint32_t from)
 {
