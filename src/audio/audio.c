@@ -1,0 +1,376 @@
+/* Sources of samples. A source gives interleaved floats; one path mixes, resamples and checks them,
+ * whatever the source. Files are read with pread through libsndfile's virtual files: a map of a
+ * file that somebody truncates would end the process. */
+#include "audio/audio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audio/mel.h"
+#include "base/mem.h"
+#include "base/system.h"
+#include "base/utf8.h"
+
+#ifdef HAVE_AK_AUDIO
+#include <samplerate.h>
+#include <sndfile.h>
+#endif
+
+enum {
+    PIECE = 4096, /* samples mixed and resampled at once */
+    CHANNELS_MAX = 64,
+    RATE_MIN = 1000,
+    RATE_MAX = 768000,
+    SPOOL_BYTES = 1 << 16
+};
+
+struct ak_audio {
+    char *name;
+    unsigned rate, channels;
+    uint64_t n;    /* samples of a channel, as the header says */
+    uint64_t read; /* samples of a channel read until now */
+
+    const float *samples; /* a source in memory; NULL: a file */
+    int fd;
+    int64_t offset, bytes; /* of the file */
+    float *frames;         /* [PIECE][channels] as the file has them */
+    float mixed[PIECE];
+    size_t n_mixed, used_mixed;
+    bool ended; /* the source has no more */
+#ifdef HAVE_AK_AUDIO
+    SNDFILE *file;
+    SRC_STATE *resampler; /* NULL: the rate is right */
+#endif
+};
+
+static ak_status new_audio(const char *name, struct ak_audio **out, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    struct ak_audio *audio = ak_alloc(1, sizeof *audio);
+    if (!audio)
+        return ak_fail_memory(error, "audio", sizeof *audio);
+    audio->fd = -1;
+    name = ak_show_path(name, shown);
+    audio->name = ak_strndup(name, strlen(name));
+    if (!audio->name) {
+        ak_free(audio);
+        return ak_fail_memory(error, "a file's name", strlen(name) + 1);
+    }
+    *out = audio;
+    return AKUNU_OK;
+}
+
+static ak_status check_layout(const struct ak_audio *audio, struct ak_error *error)
+{
+    if (audio->rate < RATE_MIN || audio->rate > RATE_MAX)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: %u samples a second; expected %d to %d", audio->name, audio->rate,
+                       RATE_MIN, RATE_MAX);
+    if (audio->channels < 1 || audio->channels > CHANNELS_MAX)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %u channels; expected 1 to %d",
+                       audio->name, audio->channels, CHANNELS_MAX);
+    if (audio->n == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: there is no sample in it", audio->name);
+    return AKUNU_OK;
+}
+
+#ifdef HAVE_AK_AUDIO
+/* ---- A file for libsndfile ---------------------------------------------- */
+static sf_count_t file_bytes(void *user)
+{
+    return ((struct ak_audio *)user)->bytes;
+}
+
+static sf_count_t file_seek(sf_count_t offset, int whence, void *user)
+{
+    struct ak_audio *audio = user;
+    sf_count_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? audio->offset : audio->bytes;
+    if (offset < -base || offset > INT64_MAX - base)
+        return -1;
+    return audio->offset = base + offset;
+}
+
+static sf_count_t file_read(void *to, sf_count_t n, void *user)
+{
+    struct ak_audio *audio = user;
+    sf_count_t done = 0;
+    while (done < n) {
+        ssize_t got = pread(audio->fd, (char *)to + done, (size_t)(n - done), audio->offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += got;
+        audio->offset += got;
+    }
+    return done;
+}
+
+static sf_count_t file_write(const void *from, sf_count_t n, void *user)
+{
+    (void)from, (void)n, (void)user;
+    return 0;
+}
+
+static sf_count_t file_tell(void *user)
+{
+    return ((struct ak_audio *)user)->offset;
+}
+
+static SF_VIRTUAL_IO file_calls = {
+    .get_filelen = file_bytes,
+    .seek = file_seek,
+    .read = file_read,
+    .write = file_write,
+    .tell = file_tell,
+};
+
+static ak_status open_decoder(struct ak_audio *audio, struct ak_error *error)
+{
+    SF_INFO info = { 0 };
+    if (audio->bytes == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the file is empty", audio->name);
+    audio->file = sf_open_virtual(&file_calls, SFM_READ, &info, audio);
+    if (!audio->file)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: not audio that can be decoded (%s); WAV, FLAC, Ogg Vorbis, Opus, MP3, "
+                       "AIFF and others of libsndfile can",
+                       audio->name, sf_strerror(NULL));
+    audio->rate = (unsigned)info.samplerate;
+    audio->channels = (unsigned)info.channels;
+    audio->n = info.frames > 0 ? (uint64_t)info.frames : 0;
+    AK_TRY(check_layout(audio, error));
+    audio->frames = ak_alloc((size_t)PIECE * audio->channels, sizeof *audio->frames);
+    if (!audio->frames)
+        return ak_fail_memory(error, "samples", (size_t)PIECE * audio->channels * sizeof(float));
+    return AKUNU_OK;
+}
+
+static ak_status open_resampler(struct ak_audio *audio, struct ak_error *error)
+{
+    int code;
+    if (audio->rate == AK_MEL_RATE)
+        return AKUNU_OK;
+    audio->resampler = src_new(SRC_SINC_MEDIUM_QUALITY, 1, &code);
+    if (!audio->resampler)
+        return ak_fail(error, AKUNU_ERROR_MEMORY, "%s: no resampler: %s", audio->name,
+                       src_strerror(code));
+    return AKUNU_OK;
+}
+
+/* Copies a pipe's bytes to a file without a name, since decoders go back and forth. */
+static ak_status spool(struct ak_audio *audio, int fd, struct ak_error *error)
+{
+    char bytes[SPOOL_BYTES];
+    const char *folder = ak_env("TMPDIR");
+    audio->fd = open(folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (audio->fd < 0)
+        return ak_fail(error, AKUNU_ERROR_IO, "%s: no temporary file in %s: %s", audio->name,
+                       folder ? folder : "/tmp", strerror(errno));
+    for (;;) {
+        ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return ak_fail(error, AKUNU_ERROR_IO, "%s: cannot be read: %s", audio->name,
+                           strerror(errno));
+        if (got == 0)
+            return AKUNU_OK;
+        for (ssize_t done = 0; done < got;) {
+            ssize_t put = write(audio->fd, bytes + done, (size_t)(got - done));
+            if (put < 0 && errno != EINTR)
+                return ak_fail(error, AKUNU_ERROR_IO, "%s: its temporary file in %s: %s",
+                               audio->name, folder ? folder : "/tmp", strerror(errno));
+            done += put > 0 ? put : 0;
+        }
+        audio->bytes += got;
+    }
+}
+
+static ak_status take_file(struct ak_audio *audio, int fd, struct ak_error *error)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: not an open descriptor", audio->name);
+    if (!S_ISREG(st.st_mode)) {
+        AK_TRY(spool(audio, fd, error));
+    } else {
+        audio->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        if (audio->fd < 0)
+            return ak_fail(error, AKUNU_ERROR_IO, "%s: cannot be opened: %s", audio->name,
+                           strerror(errno));
+        audio->bytes = st.st_size;
+    }
+    AK_TRY(open_decoder(audio, error));
+    return open_resampler(audio, error);
+}
+
+ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, struct ak_error *error)
+{
+    *out = NULL;
+    struct ak_audio *audio = NULL;
+    AK_TRY(new_audio(name, &audio, error));
+    ak_status status = take_file(audio, fd, error);
+    if (status != AKUNU_OK) {
+        ak_audio_close(audio);
+        return status;
+    }
+    *out = audio;
+    return AKUNU_OK;
+}
+
+ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    struct stat st;
+    *out = NULL;
+    /* O_NONBLOCK: opening a pipe that nobody writes to would wait. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown),
+                       strerror(errno));
+    ak_status status;
+    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+        status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s, where an audio file is expected",
+                         ak_show_path(path, shown), S_ISDIR(st.st_mode) ? "a folder" : "no file");
+    else
+        status = ak_audio_open_fd(fd, path, out, error);
+    close(fd);
+    return status;
+}
+#endif
+
+/* ---- Samples ------------------------------------------------------------ */
+ak_status ak_audio_open_samples(const float *samples, size_t n, unsigned rate,
+                                struct ak_audio **out, struct ak_error *error)
+{
+    *out = NULL;
+    struct ak_audio *audio = NULL;
+    AK_TRY(new_audio("samples", &audio, error));
+    audio->samples = samples;
+    audio->n = n;
+    audio->rate = rate;
+    audio->channels = 1;
+    ak_status status = check_layout(audio, error);
+    if (status == AKUNU_OK)
+        status = open_resampler(audio, error);
+    if (status != AKUNU_OK) {
+        ak_audio_close(audio);
+        return status;
+    }
+    *out = audio;
+    return AKUNU_OK;
+}
+
+/* Up to `max` frames of the source, interleaved; fewer at its end. */
+static size_t read_frames(struct ak_audio *audio, size_t max, const float **out)
+{
+    if (audio->samples) {
+        *out = audio->samples + audio->read;
+        return ak_min_size(max, (size_t)(audio->n - audio->read));
+    }
+    *out = audio->frames;
+    sf_count_t got = sf_readf_float(audio->file, audio->frames, (sf_count_t)max);
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Mono samples of the source's rate: the mean of the channels. */
+static ak_status mix(struct ak_audio *audio, float *out, size_t max, size_t *n,
+                     struct ak_error *error)
+{
+    const float *frames;
+    *n = read_frames(audio, max, &frames);
+    for (size_t i = 0; i < *n; i++) {
+        float sum = 0.0f;
+        for (unsigned c = 0; c < audio->channels; c++)
+            sum += frames[i * audio->channels + c];
+        out[i] = sum / (float)audio->channels;
+        if (!isfinite(out[i]))
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: sample %llu is not a finite number",
+                           audio->name, (unsigned long long)(audio->read + i));
+    }
+    audio->read += *n;
+    audio->ended = *n < max;
+    return AKUNU_OK;
+}
+
+static ak_status resample(struct ak_audio *audio, float *out, size_t max, size_t *n,
+                          struct ak_error *error)
+{
+    *n = 0;
+    while (*n < max) {
+        if (audio->used_mixed == audio->n_mixed && !audio->ended) {
+            audio->used_mixed = audio->n_mixed = 0;
+            AK_TRY(mix(audio, audio->mixed, PIECE, &audio->n_mixed, error));
+        }
+        SRC_DATA data = {
+            .data_in = audio->mixed + audio->used_mixed,
+            .input_frames = (long)(audio->n_mixed - audio->used_mixed),
+            .data_out = out + *n,
+            .output_frames = (long)ak_min_size(max - *n, PIECE),
+            .src_ratio = (double)AK_MEL_RATE / audio->rate,
+            .end_of_input = audio->ended,
+        };
+        int code = src_process(audio->resampler, &data);
+        if (code != 0)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be resampled: %s", audio->name,
+                           src_strerror(code));
+        audio->used_mixed += (size_t)data.input_frames_used;
+        *n += (size_t)data.output_frames_gen;
+        if (audio->ended && data.output_frames_gen == 0)
+            break;
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *n,
+                        struct ak_error *error)
+{
+    if (audio->resampler)
+        return resample(audio, out, max, n, error);
+    *n = 0;
+    while (*n < max && !audio->ended) {
+        size_t got;
+        AK_TRY(mix(audio, out + *n, ak_min_size(max - *n, PIECE), &got, error));
+        *n += got;
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_audio_rewind(struct ak_audio *audio, struct ak_error *error)
+{
+    if (audio->file && sf_seek(audio->file, 0, SEEK_SET) != 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be read twice: %s", audio->name,
+                       sf_strerror(audio->file));
+    if (audio->resampler)
+        src_reset(audio->resampler);
+    audio->read = 0;
+    audio->n_mixed = audio->used_mixed = 0;
+    audio->ended = false;
+    return AKUNU_OK;
+}
+
+double ak_audio_seconds(const struct ak_audio *audio)
+{
+    /* libsndfile's count of a cut Ogg file is the largest integer there is. */
+    return audio->n < 1ull << 48 ? (double)audio->n / audio->rate : 0.0;
+}
+
+void ak_audio_close(struct ak_audio *audio)
+{
+    if (!audio)
+        return;
+    if (audio->file)
+        sf_close(audio->file);
+    if (audio->resampler)
+        src_delete(audio->resampler);
+    if (audio->fd >= 0)
+        close(audio->fd);
+    ak_free(audio->frames);
+    ak_free(audio->name);
+    ak_free(audio);
+}

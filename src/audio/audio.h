@@ -1,0 +1,41 @@
+/* Audio files as mono samples of AK_MEL_RATE: decoded by libsndfile (WAV, FLAC, Ogg, Opus, MP3 and
+ * others), mixed down by the mean of the channels, resampled by libsamplerate. Read from the
+ * beginning as often as wanted, a piece at a time: memory does not grow with the length. Used by
+ * speech/ and api/.
+ *
+ * Built without these libraries, it opens samples alone. */
+#ifndef AK_AUDIO_AUDIO_H
+#define AK_AUDIO_AUDIO_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct ak_audio;
+
+/* Messages name `path`. AKUNU_ERROR_FORMAT: not there, not audio, damaged in its header, or without
+ * a sample. The caller closes *out. */
+ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error *error);
+
+/* An audio file from a descriptor, which stays the caller's and is read to its end if it is a
+ * pipe. `name` is for messages. */
+ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, struct ak_error *error);
+
+/* Mono samples, of `rate` a second; not copied. */
+ak_status ak_audio_open_samples(const float *samples, size_t n, unsigned rate,
+                                struct ak_audio **out, struct ak_error *error);
+
+/* The next samples: *n of them, fewer than `max` only at the end. AKUNU_ERROR_FORMAT: the file
+ * cannot be decoded from here on, or a sample is not a number. */
+ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *n,
+                        struct ak_error *error);
+
+/* Back to the first sample. */
+ak_status ak_audio_rewind(struct ak_audio *audio, struct ak_error *error);
+
+/* Seconds, as the file's header says; 0: unknown. */
+double ak_audio_seconds(const struct ak_audio *audio);
+
+void ak_audio_close(struct ak_audio *audio); /* accepts NULL */
+
+#endif
