@@ -18,6 +18,7 @@ check_PROGRAMS += tests/api/test_schedule
 check_PROGRAMS += tests/api/test_shared
 check_PROGRAMS += tests/api/test_sizes
 check_PROGRAMS += tests/api/test_text
+check_PROGRAMS += tests/audio/test_mel
 check_PROGRAMS += tests/backend/test_profile
 check_PROGRAMS += tests/backends/test_split
 check_PROGRAMS += tests/base/test_base

@@ -67,9 +67,8 @@ static ak_status new_audio(const char *name, struct ak_audio **out, struct ak_er
 static ak_status check_layout(const struct ak_audio *audio, struct ak_error *error)
 {
     if (audio->rate < RATE_MIN || audio->rate > RATE_MAX)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "%s: %u samples a second; expected %d to %d", audio->name, audio->rate,
-                       RATE_MIN, RATE_MAX);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %u samples a second; expected %d to %d",
+                       audio->name, audio->rate, RATE_MIN, RATE_MAX);
     if (audio->channels < 1 || audio->channels > CHANNELS_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %u channels; expected 1 to %d",
                        audio->name, audio->channels, CHANNELS_MAX);
@@ -223,6 +222,51 @@ ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, stru
     return AKUNU_OK;
 }
 
+/* Up to `max` frames of the file, interleaved; fewer at its end. */
+static size_t decode(struct ak_audio *audio, size_t max)
+{
+    sf_count_t got = sf_readf_float(audio->file, audio->frames, (sf_count_t)max);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static ak_status resample_piece(struct ak_audio *audio, float *out, size_t max, size_t *n,
+                                struct ak_error *error)
+{
+    SRC_DATA data = {
+        .data_in = audio->mixed + audio->used_mixed,
+        .input_frames = (long)(audio->n_mixed - audio->used_mixed),
+        .data_out = out,
+        .output_frames = (long)ak_min_size(max, PIECE),
+        .src_ratio = (double)AK_MEL_RATE / audio->rate,
+        .end_of_input = audio->ended,
+    };
+    int code = src_process(audio->resampler, &data);
+    if (code != 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be resampled: %s", audio->name,
+                       src_strerror(code));
+    audio->used_mixed += (size_t)data.input_frames_used;
+    *n = (size_t)data.output_frames_gen;
+    return AKUNU_OK;
+}
+
+static ak_status rewind_decoder(struct ak_audio *audio, struct ak_error *error)
+{
+    if (audio->file && sf_seek(audio->file, 0, SEEK_SET) != 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be read twice: %s", audio->name,
+                       sf_strerror(audio->file));
+    if (audio->resampler)
+        src_reset(audio->resampler);
+    return AKUNU_OK;
+}
+
+static void close_decoder(struct ak_audio *audio)
+{
+    if (audio->file)
+        sf_close(audio->file);
+    if (audio->resampler)
+        src_delete(audio->resampler);
+}
+
 ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
@@ -241,6 +285,56 @@ ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error
         status = ak_audio_open_fd(fd, path, out, error);
     close(fd);
     return status;
+}
+#else
+/* ---- Without the libraries ---------------------------------------------- */
+static const char absent[] = "akunu was built without libsndfile and libsamplerate";
+
+ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    *out = NULL;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %s", ak_show_path(path, shown), absent);
+}
+
+ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, struct ak_error *error)
+{
+    (void)fd;
+    return ak_audio_open(name, out, error);
+}
+
+static ak_status open_resampler(struct ak_audio *audio, struct ak_error *error)
+{
+    if (audio->rate == AK_MEL_RATE)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "%s: %u samples a second, where %d are expected: %s", audio->name, audio->rate,
+                   AK_MEL_RATE, absent);
+}
+
+static size_t decode(struct ak_audio *audio, size_t max)
+{
+    (void)audio, (void)max;
+    return 0;
+}
+
+static ak_status resample_piece(struct ak_audio *audio, float *out, size_t max, size_t *n,
+                                struct ak_error *error)
+{
+    (void)out, (void)max;
+    *n = 0;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %s", audio->name, absent);
+}
+
+static ak_status rewind_decoder(struct ak_audio *audio, struct ak_error *error)
+{
+    (void)audio, (void)error;
+    return AKUNU_OK;
+}
+
+static void close_decoder(struct ak_audio *audio)
+{
+    (void)audio;
 }
 #endif
 
@@ -269,13 +363,8 @@ ak_status ak_audio_open_samples(const float *samples, size_t n, unsigned rate,
 /* Up to `max` frames of the source, interleaved; fewer at its end. */
 static size_t read_frames(struct ak_audio *audio, size_t max, const float **out)
 {
-    if (audio->samples) {
-        *out = audio->samples + audio->read;
-        return ak_min_size(max, (size_t)(audio->n - audio->read));
-    }
-    *out = audio->frames;
-    sf_count_t got = sf_readf_float(audio->file, audio->frames, (sf_count_t)max);
-    return got > 0 ? (size_t)got : 0;
+    *out = audio->samples ? audio->samples + audio->read : audio->frames;
+    return audio->samples ? ak_min_size(max, (size_t)(audio->n - audio->read)) : decode(audio, max);
 }
 
 /* Mono samples of the source's rate: the mean of the channels. */
@@ -303,25 +392,14 @@ static ak_status resample(struct ak_audio *audio, float *out, size_t max, size_t
 {
     *n = 0;
     while (*n < max) {
+        size_t got;
         if (audio->used_mixed == audio->n_mixed && !audio->ended) {
             audio->used_mixed = audio->n_mixed = 0;
             AK_TRY(mix(audio, audio->mixed, PIECE, &audio->n_mixed, error));
         }
-        SRC_DATA data = {
-            .data_in = audio->mixed + audio->used_mixed,
-            .input_frames = (long)(audio->n_mixed - audio->used_mixed),
-            .data_out = out + *n,
-            .output_frames = (long)ak_min_size(max - *n, PIECE),
-            .src_ratio = (double)AK_MEL_RATE / audio->rate,
-            .end_of_input = audio->ended,
-        };
-        int code = src_process(audio->resampler, &data);
-        if (code != 0)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be resampled: %s", audio->name,
-                           src_strerror(code));
-        audio->used_mixed += (size_t)data.input_frames_used;
-        *n += (size_t)data.output_frames_gen;
-        if (audio->ended && data.output_frames_gen == 0)
+        AK_TRY(resample_piece(audio, out + *n, max - *n, &got, error));
+        *n += got;
+        if (audio->ended && got == 0)
             break;
     }
     return AKUNU_OK;
@@ -330,7 +408,7 @@ static ak_status resample(struct ak_audio *audio, float *out, size_t max, size_t
 ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *n,
                         struct ak_error *error)
 {
-    if (audio->resampler)
+    if (audio->rate != AK_MEL_RATE)
         return resample(audio, out, max, n, error);
     *n = 0;
     while (*n < max && !audio->ended) {
@@ -343,11 +421,7 @@ ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *
 
 ak_status ak_audio_rewind(struct ak_audio *audio, struct ak_error *error)
 {
-    if (audio->file && sf_seek(audio->file, 0, SEEK_SET) != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be read twice: %s", audio->name,
-                       sf_strerror(audio->file));
-    if (audio->resampler)
-        src_reset(audio->resampler);
+    AK_TRY(rewind_decoder(audio, error));
     audio->read = 0;
     audio->n_mixed = audio->used_mixed = 0;
     audio->ended = false;
@@ -364,10 +438,7 @@ void ak_audio_close(struct ak_audio *audio)
 {
     if (!audio)
         return;
-    if (audio->file)
-        sf_close(audio->file);
-    if (audio->resampler)
-        src_delete(audio->resampler);
+    close_decoder(audio);
     if (audio->fd >= 0)
         close(audio->fd);
     ak_free(audio->frames);

@@ -16,8 +16,8 @@ enum {
 struct ak_clip {
     struct ak_audio *audio;
     const struct ak_mel *mel;
-    uint64_t n; /* samples of the clip */
-    float max;  /* largest logarithm */
+    uint64_t n;    /* samples of the clip */
+    float max;     /* largest logarithm */
     uint64_t read; /* samples of the clip read in this pass */
     uint64_t begin;
     size_t filled; /* samples in the buffer */

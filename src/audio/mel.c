@@ -49,12 +49,14 @@ static const double linear_hz = 200.0 / 3.0, knee_hz = 1000.0, knee = 15.0, grow
 
 static double mel_of_hz(double hz)
 {
-    return hz < knee_hz ? hz / linear_hz : knee + ak_ln(hz / knee_hz) / ak_ln(growth) * growth_filters;
+    return hz < knee_hz ? hz / linear_hz :
+                          knee + ak_ln(hz / knee_hz) / ak_ln(growth) * growth_filters;
 }
 
 static double hz_of_mel(double mel)
 {
-    return mel < knee ? mel * linear_hz : knee_hz * ak_exp((mel - knee) / growth_filters * ak_ln(growth));
+    return mel < knee ? mel * linear_hz :
+                        knee_hz * ak_exp((mel - knee) / growth_filters * ak_ln(growth));
 }
 
 /* The weights are rounded to float32, as a model's file has them. */

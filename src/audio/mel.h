@@ -21,8 +21,8 @@ enum {
 struct ak_mel;
 
 /* weights: [n_mels][n_bins] of a model, copied; NULL: the triangles of librosa.filters.mel with
- * Slaney's scale and area, 0 to 8000 Hz, as OpenAI's models have them. AKUNU_ERROR_FORMAT: n_bins is
- * not AK_MEL_BINS, or a weight is not finite or negative. The caller frees *out. */
+ * Slaney's scale and area, 0 to 8000 Hz, as OpenAI's models have them. AKUNU_ERROR_FORMAT: n_bins
+ * is not AK_MEL_BINS, or a weight is not finite or negative. The caller frees *out. */
 ak_status ak_mel_new(uint32_t n_mels, uint32_t n_bins, const float *weights, struct ak_mel **out,
                      struct ak_error *error);
 void ak_mel_free(struct ak_mel *mel);

@@ -83,7 +83,9 @@ START_TEST(windows)
     enum { LONG = 40 * AK_MEL_RATE + 77, MELS = 80 };
     static const struct {
         unsigned first, n;
-    } tried[] = { { 0, 1 }, { 1, 3000 }, { 2345, 1000 }, { 2999, 7 }, { 700, 3000 }, { 4000, 3000 } };
+    } tried[] = {
+        { 0, 1 }, { 1, 3000 }, { 2345, 1000 }, { 2999, 7 }, { 700, 3000 }, { 4000, 3000 }
+    };
     struct ak_error error;
     struct ak_audio *audio;
     struct ak_mel *mel;

@@ -1,0 +1,7 @@
+libak_la_SOURCES += \
+	src/audio/audio.c \
+	src/audio/audio.h \
+	src/audio/clip.c \
+	src/audio/clip.h \
+	src/audio/mel.c \
+	src/audio/mel.h
