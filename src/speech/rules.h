@@ -1,0 +1,44 @@
+/* Which tokens Whisper may write next, as the logit filters of openai/whisper's decoding.py say:
+ * ids of the special tokens, and the rules of timestamps. speech/ applies them before it samples or
+ * searches. */
+#ifndef AK_SPEECH_RULES_H
+#define AK_SPEECH_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Ids of the special tokens, which follow the text tokens in one order in all of OpenAI's models.
+ * 51,864 ids: English alone; 51,865: 99 languages; 51,866: 100. */
+struct ak_speech_tokens {
+    int32_t n; /* of the vocabulary */
+    int32_t end, start;
+    int32_t first_language; /* and the others after it */
+    int32_t n_languages;    /* 99 of the English models too, which never write them */
+    int32_t translate, transcribe, language_model, previous, no_speech, no_timestamps;
+    int32_t first_time; /* 0.00 s; the others follow, 20 ms apart, up to 30 s */
+    bool multilingual;
+};
+
+enum { AK_SPEECH_TIMES = 1501, AK_SPEECH_TIMES_PER_SECOND = 50 };
+
+/* AKUNU_ERROR_UNSUPPORTED: a vocabulary of another size. */
+ak_status ak_speech_tokens_find(uint32_t n_vocab, struct ak_speech_tokens *out,
+                                struct ak_error *error);
+
+struct ak_speech_rules {
+    const struct ak_speech_tokens *tokens;
+    bool timestamps;           /* false: the prompt ends in no_timestamps */
+    int32_t latest_start;      /* largest first time, in steps of 20 ms; −1: any */
+    int32_t blank;             /* a text may not begin with it; −1: it may */
+    const int32_t *suppressed; /* never written */
+    size_t n_suppressed;
+};
+
+/* Sets the logits of what may not follow the n tokens written so far to −infinity. logits has
+ * tokens->n elements. */
+void ak_speech_rules_apply(const struct ak_speech_rules *rules, const int32_t *written, size_t n,
+                           float *logits);
+
+#endif
