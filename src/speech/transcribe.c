@@ -1,0 +1,323 @@
+/* The windows of a clip: prompts, fallback, segments, where the next window begins. */
+#include "speech/transcribe.h"
+
+#include <math.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/mem.h"
+
+enum {
+    FRAMES_PER_TIME = AK_SPEECH_FRAMES_PER_SECOND / AK_SPEECH_TIMES_PER_SECOND,
+    LATEST_START = AK_SPEECH_TIMES_PER_SECOND /* a window's first time is at most 1 s */
+};
+
+/* The window's text, with what is said of it. */
+struct result {
+    struct ak_speech_text text;
+    float temperature;
+    double compression;
+};
+
+struct transcriber {
+    const struct ak_speech_clip *clip;
+    const struct ak_speech_task *task;
+    ak_speech_segment_fn *on_segment;
+    void *user;
+    struct ak_error *error;
+    int32_t *written; /* the prompt and the text so far */
+    size_t n_written, written_capacity;
+    size_t prompt_from; /* what the next window's prompt has of it */
+    int32_t *initial;   /* [context + special tokens]: of a window */
+};
+
+static ak_status append(struct transcriber *t, const int32_t *tokens, size_t n)
+{
+    if (t->n_written + n > t->written_capacity) {
+        size_t capacity = 2 * (t->n_written + n) + 256;
+        int32_t *grown = ak_realloc(t->written, capacity, sizeof *grown);
+        if (!grown)
+            return ak_fail_memory(t->error, "a text", capacity * sizeof *grown);
+        t->written = grown;
+        t->written_capacity = capacity;
+    }
+    if (n > 0)
+        memcpy(t->written + t->n_written, tokens, n * sizeof *tokens);
+    t->n_written += n;
+    return AKUNU_OK;
+}
+
+/* ---- Prompt ------------------------------------------------------------- */
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The last `n_max` of n tokens, after those before. */
+static size_t put_last(int32_t *out, const int32_t *tokens, size_t n, size_t n_max)
+{
+    size_t kept = min_size(n, n_max);
+    if (kept > 0)
+        memcpy(out, tokens + n - kept, kept * sizeof *out);
+    return kept;
+}
+
+/* The tokens before a window's text; *start: index of the start token. */
+static size_t make_prompt(const struct transcriber *t, size_t *start)
+{
+    const struct ak_speech_task *task = t->task;
+    const struct ak_speech_tokens *ids = task->tokens;
+    size_t n = 0, half = task->context / 2, n_max = half - 1;
+    size_t from = t->prompt_from, kept = 0;
+    if (task->keep_prompt && from < task->n_prompt)
+        from = task->n_prompt;
+    if (t->n_written > from || (task->keep_prompt && task->n_prompt > 0)) {
+        t->initial[n++] = ids->previous;
+        if (task->keep_prompt)
+            kept = put_last(t->initial + n, task->prompt, task->n_prompt, n_max);
+        n += kept;
+        n += put_last(t->initial + n, t->written + from, t->n_written - from, n_max - kept);
+    }
+    *start = n;
+    t->initial[n++] = ids->start;
+    if (ids->multilingual) {
+        t->initial[n++] = ids->first_language + task->language;
+        t->initial[n++] = task->translate ? ids->translate : ids->transcribe;
+    }
+    if (!task->timestamps)
+        t->initial[n++] = ids->no_timestamps;
+    size_t prefix_max =
+        task->max_tokens > 0 && task->max_tokens < half ? half - task->max_tokens : task->n_prefix;
+    n += put_last(t->initial + n, task->prefix, task->n_prefix, min_size(prefix_max, half));
+    return n;
+}
+
+/* ---- Decoding ----------------------------------------------------------- */
+/* How much zlib makes of the text, as openai/whisper measures repetition. */
+static ak_status measure_compression(const char *text, size_t n, double *out,
+                                     struct ak_error *error)
+{
+    uLongf size = compressBound((uLong)n);
+    Bytef *packed = ak_alloc(size, 1);
+    if (!packed)
+        return ak_fail_memory(error, "a text", size);
+    compress(packed, &size, (const Bytef *)text, (uLong)n);
+    ak_free(packed);
+    *out = (double)n / (double)size;
+    return AKUNU_OK;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void strip(const char **text, size_t *n)
+{
+    while (*n > 0 && is_space(**text)) {
+        ++*text;
+        --*n;
+    }
+    while (*n > 0 && is_space((*text)[*n - 1]))
+        --*n;
+}
+
+/* The text of those tokens that are text. */
+static ak_status get_text(const struct transcriber *t, const int32_t *tokens, size_t n,
+                          const char **out, size_t *n_bytes)
+{
+    int32_t *words = ak_alloc(n, sizeof *words);
+    size_t n_words = 0;
+    if (!words)
+        return ak_fail_memory(t->error, "a text", n * sizeof *words);
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i] < t->task->tokens->end)
+            words[n_words++] = tokens[i];
+    ak_status status = t->clip->text(t->clip->user, words, n_words, out, n_bytes, t->error);
+    ak_free(words);
+    return status;
+}
+
+static ak_status decode_at(const struct transcriber *t, const struct ak_speech_rules *rules,
+                           float temperature, struct result *r)
+{
+    const struct ak_speech_task *task = t->task;
+    struct ak_speech_search search = { .prompt = t->initial,
+                                       .rules = rules,
+                                       .n_texts = 1,
+                                       .patience = task->patience,
+                                       .length_penalty = task->length_penalty,
+                                       .temperature = temperature,
+                                       .seed = task->seed };
+    const char *text;
+    size_t n;
+    search.n_prompt = make_prompt(t, &search.start);
+    if (temperature > 0.0f && task->best_of > 0)
+        search.n_texts = task->best_of;
+    search.beams = temperature <= 0.0f && task->beams > 0;
+    if (search.beams)
+        search.n_texts = task->beams;
+    size_t room = task->context + 1 - search.n_prompt;
+    search.max_tokens = task->max_tokens > 0 ? task->max_tokens : task->context / 2;
+    if (search.max_tokens > room)
+        search.max_tokens = (uint32_t)room;
+    AK_TRY(ak_speech_decode(&t->clip->model, &search, &r->text, t->error));
+    r->temperature = temperature;
+    AK_TRY(get_text(t, r->text.tokens, r->text.n, &text, &n));
+    strip(&text, &n);
+    return measure_compression(text, n, &r->compression, t->error);
+}
+
+/* Was the window decoded badly? Silence may be. */
+static bool needs_fallback(const struct ak_speech_task *task, const struct result *r)
+{
+    bool unlikely = r->text.mean_log_prob < (double)task->min_log_prob;
+    if (r->text.no_speech > (double)task->max_no_speech && unlikely)
+        return false;
+    return r->compression > (double)task->max_compression || unlikely;
+}
+
+static ak_status decode_window(const struct transcriber *t, struct result *r)
+{
+    const struct ak_speech_task *task = t->task;
+    const struct ak_speech_rules rules = { .tokens = task->tokens,
+                                           .timestamps = task->timestamps,
+                                           .latest_start = LATEST_START,
+                                           .blank = task->blank,
+                                           .suppressed = task->suppressed,
+                                           .n_suppressed = task->n_suppressed };
+    for (size_t i = 0; i < task->n_temperatures; i++) {
+        ak_free(r->text.tokens);
+        r->text.tokens = NULL;
+        AK_TRY(decode_at(t, &rules, task->temperatures[i], r));
+        if (!needs_fallback(task, r))
+            return AKUNU_OK;
+    }
+    return AKUNU_OK;
+}
+
+/* ---- Segments ----------------------------------------------------------- */
+static bool is_time(const struct transcriber *t, const struct result *r, size_t i)
+{
+    return r->text.tokens[i] >= t->task->tokens->first_time;
+}
+
+/* Steps of 20 ms. */
+static int32_t time_at(const struct transcriber *t, const struct result *r, size_t i)
+{
+    return r->text.tokens[i] - t->task->tokens->first_time;
+}
+
+static double seconds_at(uint64_t frame, double steps)
+{
+    return (double)frame / AK_SPEECH_FRAMES_PER_SECOND + steps / AK_SPEECH_TIMES_PER_SECOND;
+}
+
+/* Reports tokens [first, end) of the window. One without a text or a duration has no tokens. */
+static ak_status add_segment(struct transcriber *t, uint64_t window, const struct result *r,
+                             size_t first, size_t end, double start_steps, double end_steps)
+{
+    struct ak_speech_segment s = { .window = window,
+                                   .start = seconds_at(window, start_steps),
+                                   .end = seconds_at(window, end_steps),
+                                   .tokens = r->text.tokens + first,
+                                   .n_tokens = end - first,
+                                   .temperature = r->temperature,
+                                   .mean_log_prob = r->text.mean_log_prob,
+                                   .compression = r->compression,
+                                   .no_speech = r->text.no_speech };
+    AK_TRY(get_text(t, s.tokens, s.n_tokens, &s.text, &s.n_bytes));
+    const char *text = s.text;
+    size_t n = s.n_bytes;
+    strip(&text, &n);
+    if (n == 0 || !(end_steps < start_steps || end_steps > start_steps))
+        s.n_bytes = s.n_tokens = 0;
+    if (!t->on_segment(t->user, &s))
+        return ak_fail(t->error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+    return append(t, s.tokens, s.n_tokens);
+}
+
+/* A text between two times each. *frames: where the next window begins, from this one on. */
+static ak_status add_pairs(struct transcriber *t, uint64_t window, const struct result *r,
+                           uint64_t *frames)
+{
+    size_t n = r->text.n, first = 0;
+    bool has_end = is_time(t, r, n - 1) && !is_time(t, r, n - 2);
+    for (size_t i = 1; i <= n; i++) {
+        bool cut = i < n ? is_time(t, r, i - 1) && is_time(t, r, i) : has_end;
+        if (!cut)
+            continue;
+        AK_TRY(add_segment(t, window, r, first, i, (double)time_at(t, r, first),
+                           (double)time_at(t, r, i - 1)));
+        first = i;
+    }
+    /* else the last segment is cut off by the window's end */
+    if (!has_end && time_at(t, r, first - 1) > 0)
+        *frames = (uint64_t)time_at(t, r, first - 1) * FRAMES_PER_TIME;
+    return AKUNU_OK;
+}
+
+/* All tokens are one segment, up to the last time or the end of the window. */
+static ak_status add_whole(struct transcriber *t, uint64_t window, const struct result *r,
+                           uint64_t frames)
+{
+    double steps = (double)frames / FRAMES_PER_TIME;
+    size_t last = r->text.n;
+    while (last > 0 && !is_time(t, r, last - 1))
+        last--;
+    if (last > 0 && time_at(t, r, last - 1) != 0)
+        steps = (double)time_at(t, r, last - 1);
+    return add_segment(t, window, r, 0, r->text.n, 0.0, steps);
+}
+
+/* *frames: those of the window, then where the next one begins. */
+static ak_status add_segments(struct transcriber *t, uint64_t window, const struct result *r,
+                              uint64_t *frames)
+{
+    bool has_pairs = false;
+    for (size_t i = 1; i < r->text.n; i++)
+        has_pairs = has_pairs || (is_time(t, r, i - 1) && is_time(t, r, i));
+    AK_TRY(has_pairs ? add_pairs(t, window, r, frames) : add_whole(t, window, r, *frames));
+    if (!t->task->use_previous || r->temperature > 0.5f)
+        t->prompt_from = t->n_written;
+    return AKUNU_OK;
+}
+
+/* ---- Windows ------------------------------------------------------------ */
+static bool has_speech(const struct ak_speech_task *task, const struct result *r)
+{
+    return !(r->text.no_speech > (double)task->max_no_speech) ||
+           r->text.mean_log_prob > (double)task->min_log_prob;
+}
+
+static ak_status run(struct transcriber *t)
+{
+    const struct ak_speech_task *task = t->task;
+    uint64_t end = task->end < t->clip->n_frames ? task->end : t->clip->n_frames;
+    AK_TRY(append(t, task->prompt, task->n_prompt));
+    for (uint64_t window = task->first; window < end;) {
+        uint64_t frames = end - window < AK_SPEECH_WINDOW ? end - window : AK_SPEECH_WINDOW;
+        struct result r = { .temperature = 0.0f };
+        AK_TRY(t->clip->encode(t->clip->user, window, (uint32_t)frames, t->error));
+        ak_status status = decode_window(t, &r);
+        if (status == AKUNU_OK && has_speech(task, &r))
+            status = add_segments(t, window, &r, &frames);
+        ak_free(r.text.tokens);
+        AK_TRY(status);
+        window += frames;
+    }
+    return AKUNU_OK;
+}
+
+ak_status ak_speech_transcribe(const struct ak_speech_clip *clip, const struct ak_speech_task *task,
+                               ak_speech_segment_fn *on_segment, void *user, struct ak_error *error)
+{
+    struct transcriber t = {
+        .clip = clip, .task = task, .on_segment = on_segment, .user = user, .error = error
+    };
+    t.initial = ak_alloc((size_t)task->context + 8, sizeof *t.initial);
+    ak_status status = t.initial ? run(&t) : ak_fail_memory(error, "a prompt", 0);
+    ak_free(t.initial);
+    ak_free(t.written);
+    return status;
+}

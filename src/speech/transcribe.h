@@ -1,0 +1,69 @@
+/* A clip as segments of text with times, window by window, as openai/whisper's transcribe.py does
+ * it: a window that is decoded badly is decoded again at a higher temperature, one without speech
+ * is skipped, the next window begins at the last time that was written, and the text so far is its
+ * prompt. */
+#ifndef AK_SPEECH_TRANSCRIBE_H
+#define AK_SPEECH_TRANSCRIBE_H
+
+#include "speech/decode.h"
+
+enum { AK_SPEECH_WINDOW = 3000, AK_SPEECH_FRAMES_PER_SECOND = 100 };
+
+/* The clip, and the model over its windows. */
+struct ak_speech_clip {
+    void *user;
+    uint64_t n_frames;
+    /* Encodes n frames from `first` on, followed by zeros up to AK_SPEECH_WINDOW, for `model`. */
+    ak_status (*encode)(void *user, uint64_t first, uint32_t n, struct ak_error *error);
+    struct ak_speech_model model;
+    /* The text of tokens, valid until the next call. */
+    ak_status (*text)(void *user, const int32_t *tokens, size_t n, const char **out,
+                      size_t *n_bytes, struct ak_error *error);
+};
+
+struct ak_speech_task {
+    const struct ak_speech_tokens *tokens;
+    uint32_t context; /* tokens of the decoder */
+    int32_t language; /* index; the English models have no token for it */
+    bool translate;   /* to English */
+    bool timestamps;
+    uint64_t first, end; /* frames of the clip */
+    const int32_t *prompt,
+        *prefix; /* tokens before the clip's text, and at each window's beginning */
+    size_t n_prompt, n_prefix;
+    bool keep_prompt;    /* the prompt also precedes later windows */
+    bool use_previous;   /* so does the text so far */
+    uint32_t max_tokens; /* of a window; 0: half of the context */
+    const int32_t *suppressed;
+    size_t n_suppressed;
+    int32_t blank;
+    const float *temperatures; /* tried one after another */
+    size_t n_temperatures;
+    uint32_t beams, best_of; /* beams at temperature 0 (0: greedy), texts above */
+    float patience, length_penalty;
+    /* A window is decoded again if its text compresses better than the first, or its mean
+     * log-probability is below the second. It has no speech if that is more probable than the
+     * third. NaN: not looked at. */
+    float max_compression, min_log_prob, max_no_speech;
+    uint64_t seed;
+};
+
+struct ak_speech_segment {
+    uint64_t window;       /* its first frame */
+    double start, end;     /* seconds of the clip */
+    const int32_t *tokens; /* with times */
+    size_t n_tokens;
+    const char *text;
+    size_t n_bytes;
+    float temperature;
+    double mean_log_prob, compression, no_speech;
+};
+
+/* False stops with AKUNU_ERROR_CANCELLED. */
+typedef bool ak_speech_segment_fn(void *user, const struct ak_speech_segment *segment);
+
+ak_status ak_speech_transcribe(const struct ak_speech_clip *clip, const struct ak_speech_task *task,
+                               ak_speech_segment_fn *on_segment, void *user,
+                               struct ak_error *error);
+
+#endif
