@@ -69,6 +69,7 @@ check_PROGRAMS += tests/session/test_rank
 check_PROGRAMS += tests/session/test_kv
 check_PROGRAMS += tests/session/test_load
 check_PROGRAMS += tests/session/test_session
+check_PROGRAMS += tests/speech/test_speech
 check_PROGRAMS += tests/store/test_evict
 check_PROGRAMS += tests/template/test_jinja
 check_PROGRAMS += tests/tokenizer/test_fim

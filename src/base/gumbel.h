@@ -1,7 +1,8 @@
 /* Gumbel noise, a pure function of seed, position and token id, to sample tokens: the argmax of
  * logits / temperature plus noise is a sample of their softmax. The same logits give the same token
  * on any thread and host, in passes of one token or several. Used by cpu/sample.c and
- * generate/completion.c; opencl/kernels/rows.cl computes the same noise in single precision. */
+ * generate/completion.c and speech/decode.c; opencl/kernels/rows.cl computes the same noise in
+ * single precision. */
 #ifndef AK_BASE_GUMBEL_H
 #define AK_BASE_GUMBEL_H
 

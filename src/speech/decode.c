@@ -76,18 +76,20 @@ static double probability(const float *logits, int32_t n, int32_t token)
 }
 
 /* ---- Greedy search and sampling ----------------------------------------- */
-/* The likeliest token or, above a temperature of 0, one by chance: the largest logit / temperature
+/* The most probable token or, above a temperature of 0, one by chance: the largest logit /
+ * temperature
  * + Gumbel noise is distributed as softmax(logits / temperature). */
 static int32_t choose(const struct decoder *d, uint32_t text, uint32_t at)
 {
     const struct ak_speech_search *s = d->search;
     int32_t best = 0;
     double best_value = -INFINITY;
+    uint64_t place = (uint64_t)text << 32 | at;
     for (int32_t i = 0; i < s->rules->tokens->n; i++) {
         double value = (double)d->logits[i];
         if (s->temperature > 0.0f && d->logits[i] > -INFINITY)
             value = value / (double)s->temperature -
-                    ak_ln(-ak_ln(ak_gumbel_uniform(s->seed + text, at, (uint64_t)i)));
+                    ak_ln(-ak_ln(ak_gumbel_uniform(s->seed, place, (uint64_t)i)));
         if (value > best_value) {
             best_value = value;
             best = i;
@@ -123,7 +125,7 @@ static bool is_same_text(const struct decoder *d, uint32_t a, uint32_t b)
     return x->n == y->n && memcmp(x->tokens, y->tokens, x->n * sizeof *x->tokens) == 0;
 }
 
-/* The n likeliest tokens, in falling order; of equal ones the first. */
+/* The n most probable tokens, in falling order; of equal ones the first. */
 static void find_best(const float *values, int32_t n_values, uint32_t n, int32_t *out)
 {
     uint32_t found = 0;
@@ -243,8 +245,8 @@ static uint32_t length(const struct decoder *d, const struct text *t)
     return t->n > 0 && t->tokens[t->n - 1] == d->search->rules->tokens->end ? t->n - 1 : t->n;
 }
 
-static const struct text *find_likeliest(const struct decoder *d, const struct text *texts,
-                                         uint32_t n)
+static const struct text *find_most_probable(const struct decoder *d, const struct text *texts,
+                                             uint32_t n)
 {
     const struct text *best = texts;
     double best_score = -INFINITY, penalty = (double)d->search->length_penalty;
@@ -298,8 +300,8 @@ static ak_status decode(struct decoder *d, struct ak_speech_text *out)
     if (d->search->beams)
         complete_beams(d);
     const struct text *best = d->search->beams ?
-                                  find_likeliest(d, d->done, d->n_done) :
-                                  find_likeliest(d, d->texts, count_texts(d->search));
+                                  find_most_probable(d, d->done, d->n_done) :
+                                  find_most_probable(d, d->texts, count_texts(d->search));
     out->n = length(d, best);
     out->tokens = ak_alloc(out->n, sizeof *out->tokens);
     if (!out->tokens)

@@ -122,16 +122,16 @@ static void strip(const char **text, size_t *n)
         --*n;
 }
 
-/* The text of those tokens that are text. */
+/* The text of those tokens that are below `limit`. */
 static ak_status get_text(const struct transcriber *t, const int32_t *tokens, size_t n,
-                          const char **out, size_t *n_bytes)
+                          int32_t limit, const char **out, size_t *n_bytes)
 {
     int32_t *words = ak_alloc(n, sizeof *words);
     size_t n_words = 0;
     if (!words)
         return ak_fail_memory(t->error, "a text", n * sizeof *words);
     for (size_t i = 0; i < n; i++)
-        if (tokens[i] < t->task->tokens->end)
+        if (tokens[i] < limit)
             words[n_words++] = tokens[i];
     ak_status status = t->clip->text(t->clip->user, words, n_words, out, n_bytes, t->error);
     ak_free(words);
@@ -163,7 +163,8 @@ static ak_status decode_at(const struct transcriber *t, const struct ak_speech_r
         search.max_tokens = (uint32_t)room;
     AK_TRY(ak_speech_decode(&t->clip->model, &search, &r->text, t->error));
     r->temperature = temperature;
-    AK_TRY(get_text(t, r->text.tokens, r->text.n, &text, &n));
+    /* special tokens count, times do not */
+    AK_TRY(get_text(t, r->text.tokens, r->text.n, task->tokens->first_time, &text, &n));
     strip(&text, &n);
     return measure_compression(text, n, &r->compression, t->error);
 }
@@ -226,7 +227,7 @@ static ak_status add_segment(struct transcriber *t, uint64_t window, const struc
                                    .mean_log_prob = r->text.mean_log_prob,
                                    .compression = r->compression,
                                    .no_speech = r->text.no_speech };
-    AK_TRY(get_text(t, s.tokens, s.n_tokens, &s.text, &s.n_bytes));
+    AK_TRY(get_text(t, s.tokens, s.n_tokens, t->task->tokens->end, &s.text, &s.n_bytes));
     const char *text = s.text;
     size_t n = s.n_bytes;
     strip(&text, &n);

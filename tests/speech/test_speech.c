@@ -1,0 +1,379 @@
+/* Texts of windows and segments of clips beside openai/whisper's, over the model of
+ * tests/golden/speech.py: a formula, so that every choice of the search counts. */
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "speech/transcribe.h"
+
+/* ---- The model ---------------------------------------------------------- */
+enum { TEXTS = 4, TOKENS_MAX = 500, BLANK = 220 };
+
+struct formula {
+    struct ak_speech_tokens ids;
+    uint64_t window;
+    size_t n_prompt;
+    struct formula_text {
+        int32_t tokens[TOKENS_MAX];
+        size_t n;
+    } texts[TEXTS], before[TEXTS];
+    float *rows[TEXTS + 1]; /* the last one: after the start token */
+    const float *wanted[TEXTS];
+    char text[8192];
+};
+
+static uint64_t mix(uint64_t x, uint64_t factor)
+{
+    return (x ^ x >> 33) * factor;
+}
+
+static void fill_row(const struct formula *f, const int32_t *tokens, size_t n, size_t n_prompt,
+                     float *out)
+{
+    uint64_t digest = UINT64_C(1469598103934665603) ^ f->window * UINT64_C(2654435761);
+    for (size_t i = 0; i < n; i++)
+        digest = (digest ^ (uint64_t)tokens[i]) * UINT64_C(1099511628211);
+    for (int32_t i = 0; i < f->ids.n; i++) {
+        uint64_t x = digest ^ (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15);
+        x = mix(mix(x, UINT64_C(0xff51afd7ed558ccd)), UINT64_C(0xc4ceb9fe1a85ec53));
+        double unit = (double)((x ^ x >> 33) >> 40) * 0x1p-24;
+        out[i] = (float)(unit * unit * unit * 14.0);
+    }
+    out[f->ids.end] += (float)(n - n_prompt) * 0.5f;
+    for (int32_t i = f->ids.first_time; i < f->ids.n; i++)
+        out[i] -= (float)(5 + digest % 5);
+    if (f->window % 3 == 1)
+        out[f->ids.no_speech] += 24.0f;
+}
+
+static ak_status begin(void *user, const int32_t *prompt, size_t n, size_t start,
+                       const float **last, const float **at, struct ak_error *error)
+{
+    struct formula *f = user;
+    (void)error;
+    f->n_prompt = n;
+    for (size_t i = 0; i < TEXTS; i++) {
+        memcpy(f->texts[i].tokens, prompt, n * sizeof *prompt);
+        f->texts[i].n = n;
+    }
+    fill_row(f, prompt, n, n, f->rows[0]);
+    fill_row(f, prompt, start + 1, start + 1, f->rows[TEXTS]);
+    *last = f->rows[0];
+    *at = f->rows[TEXTS];
+    return AKUNU_OK;
+}
+
+static ak_status step(void *user, size_t n, const uint32_t *from, const int32_t *tokens,
+                      const float *const **logits, struct ak_error *error)
+{
+    struct formula *f = user;
+    (void)error;
+    memcpy(f->before, f->texts, sizeof f->before);
+    for (size_t i = 0; i < n; i++) {
+        struct formula_text *t = &f->texts[i];
+        *t = f->before[from[i]];
+        t->tokens[t->n++] = tokens[i];
+        fill_row(f, t->tokens, t->n, f->n_prompt, f->rows[i]);
+        f->wanted[i] = f->rows[i];
+    }
+    *logits = f->wanted;
+    return AKUNU_OK;
+}
+
+static ak_status encode(void *user, uint64_t first, uint32_t n, struct ak_error *error)
+{
+    (void)n;
+    (void)error;
+    ((struct formula *)user)->window = first;
+    return AKUNU_OK;
+}
+
+static ak_status get_text(void *user, const int32_t *tokens, size_t n, const char **out,
+                          size_t *n_bytes, struct ak_error *error)
+{
+    struct formula *f = user;
+    (void)error;
+    *n_bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        *n_bytes += (size_t)sprintf(f->text + *n_bytes, tokens[i] % 5 == 0 ? " " : " w%d",
+                                    (int)tokens[i] % 97);
+    *out = f->text;
+    return AKUNU_OK;
+}
+
+static struct formula *formula_new(unsigned n_vocab)
+{
+    struct ak_error error;
+    struct formula *f = calloc(1, sizeof *f);
+    ck_assert_int_eq(ak_speech_tokens_find(n_vocab, &f->ids, &error), AKUNU_OK);
+    for (size_t i = 0; i <= TEXTS; i++)
+        f->rows[i] = malloc(n_vocab * sizeof **f->rows);
+    return f;
+}
+
+static void formula_free(struct formula *f)
+{
+    for (size_t i = 0; i <= TEXTS; i++)
+        free(f->rows[i]);
+    free(f);
+}
+
+/* ---- Goldens ------------------------------------------------------------ */
+static FILE *open_golden(const char *name)
+{
+    char path[1000];
+    snprintf(path, sizeof path, "%s/speech/%s", getenv("AK_TEST_DATA"), name);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    return file;
+}
+
+/* The next number of a line; false at "|" and at the line's end. */
+static bool next_number(char **at, double *out)
+{
+    char *end;
+    *out = strtod(*at, &end);
+    bool found = end != *at;
+    *at = end;
+    return found;
+}
+
+static double number(char **at)
+{
+    double value;
+    ck_assert(next_number(at, &value));
+    return value;
+}
+
+static void skip_bar(char **at)
+{
+    *at += strspn(*at, " ");
+    ck_assert_int_eq(**at, '|');
+    ++*at;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 2e-5 * fmax(1.0, fabs(b));
+}
+
+/* ---- Windows ------------------------------------------------------------ */
+static void check_text(char *line)
+{
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new((unsigned)number(&line));
+    f->window = (uint64_t)number(&line);
+    struct ak_speech_rules rules = {
+        .tokens = &f->ids, .timestamps = number(&line) > 0.0, .latest_start = 50, .blank = BLANK
+    };
+    int32_t prompt[16];
+    struct ak_speech_search search = { .prompt = prompt, .rules = &rules, .max_tokens = 12 };
+    search.n_texts = (uint32_t)number(&line);
+    search.beams = search.n_texts > 0;
+    search.n_texts += !search.beams;
+    search.patience = (float)number(&line);
+    search.length_penalty = (float)number(&line);
+    search.start = (size_t)number(&line);
+    search.n_prompt = (size_t)number(&line);
+    for (size_t i = 0; i < search.n_prompt; i++)
+        prompt[i] = (int32_t)number(&line);
+    skip_bar(&line);
+    struct ak_speech_model model = { f, begin, step };
+    struct ak_speech_text text;
+    ck_assert_msg(ak_speech_decode(&model, &search, &text, &error) == AKUNU_OK, "%s",
+                  error.message);
+    ck_assert(is_near(text.mean_log_prob, number(&line)));
+    ck_assert(is_near(text.no_speech, number(&line)));
+    for (size_t i = 0; i < text.n; i++)
+        ck_assert_int_eq(text.tokens[i], (int32_t)number(&line));
+    double more;
+    ck_assert(!next_number(&line, &more));
+    ak_free(text.tokens);
+    formula_free(f);
+}
+
+START_TEST(texts_as_openai_whisper)
+{
+    char line[1024];
+    FILE *file = open_golden("decode.txt");
+    for (int i = 0; fgets(line, sizeof line, file); i++)
+        if (i % 4 == _i)
+            check_text(line);
+    fclose(file);
+}
+END_TEST
+
+/* ---- Clips -------------------------------------------------------------- */
+static bool check_segment(void *user, const struct ak_speech_segment *s)
+{
+    char **line = user;
+    skip_bar(line);
+    ck_assert_uint_eq(s->window, (uint64_t)number(line));
+    ck_assert(is_near(s->start, number(line)));
+    ck_assert(is_near(s->end, number(line)));
+    ck_assert(is_near(s->mean_log_prob, number(line)));
+    ck_assert(is_near(s->compression, number(line)));
+    ck_assert(is_near(s->no_speech, number(line)));
+    ck_assert_uint_eq(s->n_tokens, (size_t)number(line));
+    for (size_t i = 0; i < s->n_tokens; i++)
+        ck_assert_int_eq(s->tokens[i], (int32_t)number(line));
+    return true;
+}
+
+static void check_clip(char *line)
+{
+    static const float temperature = 0.0f;
+    struct ak_error error = { 0 };
+    int32_t prompt[16];
+    struct formula *f = formula_new((unsigned)number(&line));
+    struct ak_speech_clip clip = { .user = f,
+                                   .n_frames = (uint64_t)number(&line),
+                                   .encode = encode,
+                                   .model = { f, begin, step },
+                                   .text = get_text };
+    struct ak_speech_task task = { .tokens = &f->ids,
+                                   .context = 448,
+                                   .end = UINT64_MAX,
+                                   .prompt = prompt,
+                                   .max_tokens = 8,
+                                   .blank = BLANK,
+                                   .temperatures = &temperature,
+                                   .n_temperatures = 1,
+                                   .patience = 1.0f,
+                                   .length_penalty = -1.0f,
+                                   .max_compression = 2.4f };
+    task.timestamps = number(&line) > 0.0;
+    task.beams = (uint32_t)number(&line);
+    task.use_previous = number(&line) > 0.0;
+    task.keep_prompt = number(&line) > 0.0;
+    task.translate = number(&line) > 0.0;
+    task.min_log_prob = (float)number(&line);
+    task.max_no_speech = (float)number(&line);
+    task.first = (uint64_t)number(&line);
+    task.n_prompt = (size_t)number(&line);
+    for (size_t i = 0; i < task.n_prompt; i++)
+        prompt[i] = (int32_t)number(&line);
+    ck_assert_msg(ak_speech_transcribe(&clip, &task, check_segment, &line, &error) == AKUNU_OK,
+                  "%s", error.message);
+    ck_assert_uint_eq(strspn(line, " \n"), strlen(line));
+    formula_free(f);
+}
+
+START_TEST(segments_as_openai_whisper)
+{
+    char line[4096];
+    FILE *file = open_golden("transcribe.txt");
+    for (int i = 0; fgets(line, sizeof line, file); i++)
+        if (i % 4 == _i)
+            check_clip(line);
+    fclose(file);
+}
+END_TEST
+
+static bool stop(void *user, const struct ak_speech_segment *s)
+{
+    (void)s;
+    ++*(int *)user;
+    return false;
+}
+
+/* Temperatures above 0: the same text for the same seed, tried in order while the text is unlikely;
+ * a caller may stop. */
+START_TEST(sampled)
+{
+    static const float temperatures[] = { 0.0f, 0.4f, 0.8f };
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    struct ak_speech_clip clip = {
+        .user = f, .n_frames = 100, .encode = encode, .model = { f, begin, step }, .text = get_text
+    };
+    struct ak_speech_task task = { .tokens = &f->ids,
+                                   .context = 448,
+                                   .end = UINT64_MAX,
+                                   .max_tokens = 6,
+                                   .blank = BLANK,
+                                   .temperatures = temperatures,
+                                   .n_temperatures = 3,
+                                   .best_of = 3,
+                                   .patience = 1.0f,
+                                   .length_penalty = -1.0f,
+                                   .max_compression = NAN,
+                                   .max_no_speech = NAN,
+                                   .min_log_prob = 0.0f };
+    int n = 0;
+    ck_assert_int_eq(ak_speech_transcribe(&clip, &task, stop, &n, &error), AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(n, 1);
+
+    int32_t prompt[] = { f->ids.start, f->ids.no_timestamps }, first[6];
+    struct ak_speech_rules rules = { .tokens = &f->ids, .blank = BLANK };
+    struct ak_speech_search search = { .prompt = prompt,
+                                       .n_prompt = 2,
+                                       .rules = &rules,
+                                       .n_texts = 3,
+                                       .patience = 1.0f,
+                                       .length_penalty = -1.0f,
+                                       .temperature = 1.0f,
+                                       .max_tokens = 6 };
+    bool differs = false;
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        struct ak_speech_text text, again;
+        search.seed = seed;
+        ck_assert_int_eq(ak_speech_decode(&clip.model, &search, &text, &error), AKUNU_OK);
+        ck_assert_int_eq(ak_speech_decode(&clip.model, &search, &again, &error), AKUNU_OK);
+        ck_assert_uint_eq(text.n, again.n);
+        ck_assert_mem_eq(text.tokens, again.tokens, text.n * sizeof *text.tokens);
+        differs = differs || (seed > 0 && memcmp(first, text.tokens, sizeof *first) != 0);
+        if (seed == 0)
+            memcpy(first, text.tokens, sizeof *first);
+        ak_free(text.tokens);
+        ak_free(again.tokens);
+    }
+    ck_assert(differs);
+    formula_free(f);
+}
+END_TEST
+
+START_TEST(refused)
+{
+    struct ak_error error = { 0 };
+    struct ak_speech_tokens ids;
+    ck_assert_int_eq(ak_speech_tokens_find(32000, &ids, &error), AKUNU_ERROR_UNSUPPORTED);
+    struct formula *f = formula_new(51865);
+    int32_t prompt[] = { f->ids.start };
+    struct ak_speech_rules rules = { .tokens = &f->ids, .blank = -1 };
+    struct ak_speech_search search = { .prompt = prompt,
+                                       .n_prompt = 1,
+                                       .rules = &rules,
+                                       .n_texts = AK_SPEECH_TEXTS_MAX + 1,
+                                       .patience = 1.0f,
+                                       .max_tokens = 1 };
+    struct ak_speech_model model = { f, begin, step };
+    struct ak_speech_text text;
+    ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_null(text.tokens);
+    search.n_texts = 2;
+    search.beams = true;
+    search.patience = NAN;
+    ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_ERROR_ARGUMENT);
+    formula_free(f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("speech");
+    TCase *any = tcase_create("any");
+    tcase_add_loop_test(any, texts_as_openai_whisper, 0, 4);
+    tcase_add_loop_test(any, segments_as_openai_whisper, 0, 4);
+    tcase_add_test(any, sampled);
+    tcase_add_test(any, refused);
+    suite_add_tcase(suite, any);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
