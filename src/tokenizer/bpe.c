@@ -1,11 +1,20 @@
 /* Byte-level BPE of GPT-2: a vocabulary of byte strings and an ordered list of merges. Files write
  * each byte as a printable character; that form is decoded once, at load, and the rest works on
- * bytes and ids. */
+ * bytes and ids. In vocabularies of OpenAI's tiktoken, ids are ranks: two tokens merge if their
+ * bytes together are a token, the lowest id first. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "tokenizer/internal.h"
 #include "base/utf8.h"
+
+static void find_byte_tokens(struct ak_tokenizer *t)
+{
+    for (unsigned b = 0; b < 256; b++) {
+        char byte = (char)b;
+        t->byte_tokens[b] = ak_tok_bytes_find(&t->token_bytes, &byte, 1);
+    }
+}
 
 /* Indexes the tokens that words can become. Control and added tokens are not among them: they are
  * matched before the model runs. */
@@ -30,10 +39,7 @@ void ak_tok_bpe_load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab)
             ak_tok_bytes_index(&t->token_bytes, &findable, id);
     }
     ak_tok_bytes_index_end(&t->token_bytes, &findable);
-    for (unsigned b = 0; b < 256; b++) {
-        char byte = (char)b;
-        t->byte_tokens[b] = ak_tok_bytes_find(&t->token_bytes, &byte, 1);
-    }
+    find_byte_tokens(t);
 }
 
 static uint32_t hash_pair(uint32_t left, uint32_t right)
@@ -193,6 +199,40 @@ ak_status ak_tok_bpe_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
     return AKUNU_OK;
 }
 
+ak_status ak_tok_bpe_load_ranks(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                                struct ak_error *error)
+{
+    struct ak_tok_bytes_batch findable = { .n = 0 };
+    AK_TRY(ak_tok_pretokenizer_create(vocab->pre, &t->pretokenizer, error));
+    for (uint32_t id = 0; id < vocab->n_tokens; id++) {
+        memcpy(ak_tok_bytes_next(&t->token_bytes), vocab->tokens[id].bytes, vocab->tokens[id].n);
+        ak_tok_bytes_append(&t->token_bytes, vocab->tokens[id].n);
+        ak_tok_bytes_index(&t->token_bytes, &findable, id);
+    }
+    ak_tok_bytes_index_end(&t->token_bytes, &findable);
+    find_byte_tokens(t);
+    t->ranked = t->ignore_merges = true;
+    return AKUNU_OK;
+}
+
+enum { RANKED_BYTES_MAX = 1024 }; /* of a token that two others make */
+
+static bool merge_ranked(const void *context, const struct ak_tok_node *left,
+                         const struct ak_tok_node *right, uint32_t *priority, int32_t *merged)
+{
+    const struct ak_tok_bytes *tokens = &((const struct ak_tokenizer *)context)->token_bytes;
+    struct ak_text l = ak_tok_bytes_get(tokens, (uint32_t)left->id),
+                   r = ak_tok_bytes_get(tokens, (uint32_t)right->id);
+    char joined[RANKED_BYTES_MAX];
+    if ((uint64_t)l.n + r.n > sizeof joined)
+        return false;
+    memcpy(joined, l.bytes, l.n);
+    memcpy(joined + l.n, r.bytes, r.n);
+    *merged = ak_tok_bytes_find(tokens, joined, l.n + r.n);
+    *priority = (uint32_t)*merged;
+    return *merged >= 0;
+}
+
 static bool merge_pair(const void *context, const struct ak_tok_node *left,
                        const struct ak_tok_node *right, uint32_t *priority, int32_t *merged)
 {
@@ -271,7 +311,7 @@ ak_status ak_tok_bpe_encode_word(struct ak_tok_encoding *r, const char *word, si
         add_characters(r, word, n);
     if (r->merge.n_nodes == 0)
         return AKUNU_OK;
-    ak_tok_merge_run(&r->merge, merge_pair, t);
+    ak_tok_merge_run(&r->merge, t->ranked ? merge_ranked : merge_pair, t);
     for (uint32_t i = 0; i != AK_TOK_NO_NODE; i = r->merge.nodes[i].next)
         ak_tok_push(r, r->merge.nodes[i].id);
     return AKUNU_OK;

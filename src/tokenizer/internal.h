@@ -45,6 +45,7 @@ struct ak_tokenizer {
 
     /* BPE with a list of merges */
     bool ignore_merges;                       /* a word that is a token stays whole */
+    bool ranked;                              /* ids are the ranks of merges; there is no list */
     struct ak_tok_pretokenizer *pretokenizer; /* NULL with a pipeline */
     struct ak_tok_pair *pairs;                /* open addressing; free slot: left = UINT32_MAX */
     uint32_t pair_mask;
@@ -87,6 +88,9 @@ ak_status ak_tok_spm_load(struct ak_tokenizer *t, const struct ak_vocab *vocab,
  * merge of unknown tokens is ignored. */
 ak_status ak_tok_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *vocab, bool is_json,
                                  struct ak_error *error);
+/* Loads a vocabulary of plain bytes in the order of ranks (tiktoken), which has no merges. */
+ak_status ak_tok_bpe_load_ranks(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                                struct ak_error *error);
 /* Appends the bytes of all tokens of byte-level BPE and indexes those that text can become. */
 void ak_tok_bpe_load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 

@@ -93,7 +93,7 @@ static ak_status check(const struct ak_vocab *vocab, struct ak_error *error)
                        "the file has no vocabulary (tokenizer.ggml.model, tokenizer.ggml.tokens)");
     if (!text_equals(vocab->model, "gpt2") && !ak_tok_find_char_rule(vocab->model) &&
         !text_equals(vocab->model, "llama") && !text_equals(vocab->model, "bert") &&
-        !text_equals(vocab->model, "t5"))
+        !text_equals(vocab->model, "t5") && !text_equals(vocab->model, "tiktoken"))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, "
                        "gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
@@ -114,6 +114,14 @@ static ak_status load_byte_level(struct ak_tokenizer *t, const struct ak_vocab *
         vocab->add_bos < 0 ? ak_tok_pretokenizer_adds_bos(t->pretokenizer) : vocab->add_bos;
     t->add_eos = vocab->add_eos == 1;
     return AKUNU_OK;
+}
+
+static ak_status load_ranked(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                             struct ak_error *error)
+{
+    t->byte_level = true;
+    t->bos = t->eos = t->unknown = -1;
+    return ak_tok_bpe_load_ranks(t, vocab, error);
 }
 
 static ak_status load_char_bpe(struct ak_tokenizer *t, const struct ak_vocab *vocab,
@@ -173,6 +181,8 @@ static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
         return load_char_bpe(t, vocab, rule, error);
     if (text_equals(vocab->model, "gpt2"))
         return load_byte_level(t, vocab, error);
+    if (text_equals(vocab->model, "tiktoken"))
+        return load_ranked(t, vocab, error);
     if (text_equals(vocab->model, "llama"))
         return load_sentencepiece(t, vocab, error);
     return text_equals(vocab->model, "bert") ? load_wordpiece(t, vocab, error) :

@@ -145,7 +145,7 @@ START_TEST(contents)
 
     ck_assert(ak_provider_find_meta(p, "general.architecture", &meta) && meta.n == 7 &&
               memcmp(meta.as.string, "whisper", 7) == 0);
-    ck_assert(ak_provider_find_meta(p, "n_text_layer", &meta) &&
+    ck_assert(ak_provider_find_meta(p, "whisper.decoder.block_count", &meta) &&
               meta.as.unsigned_integer == LAYERS);
     ck_assert(ak_provider_find_meta(p, "mel_filters", &meta) && meta.n == MELS * BINS);
     ck_assert(ak_provider_element(p, &meta, 3, &element) && element.as.number == 1.5 &&
@@ -154,7 +154,8 @@ START_TEST(contents)
               ak_provider_element(p, &meta, 2, &element));
     ck_assert(element.n == 10 && memcmp(element.as.string, "the blank ", 10) == 0);
     ck_assert_int_eq(ak_provider_vocab(p, &vocab, &error), AKUNU_OK);
-    ck_assert_uint_eq(vocab.model.n, 0);
+    ck_assert(vocab.model.n == 8 && memcmp(vocab.model.bytes, "tiktoken", 8) == 0);
+    ck_assert_uint_eq(vocab.n_tokens, 3);
 
     /* [n, 1] in the file, a vector all the same. */
     ck_assert(ak_provider_find(p, AK_ROLE_ENCODER_CONV1_BIAS, AK_ROLE_NO_LAYER, NULL, &view));

@@ -1,6 +1,4 @@
 /* Names, roles and shapes of Whisper's tensors, as OpenAI's checkpoints name them. */
-#include <string.h>
-
 #include "weights/whisper/whisper.h"
 
 #define V(dim)                                                                                     \
@@ -79,12 +77,6 @@ const struct ak_whisper_rule ak_whisper_rules[] = {
     { "decoder.blocks.{n}.mlp.2.bias", AK_ROLE_FFN_DOWN_BIAS, V(TEXT_STATE) },
 };
 const size_t ak_whisper_n_rules = sizeof ak_whisper_rules / sizeof *ak_whisper_rules;
-
-bool ak_whisper_is_encoder_role(enum ak_role role)
-{
-    const struct ak_whisper_rule *rule = ak_whisper_find_rule_by_role(role);
-    return rule && strncmp(rule->name, "encoder.", strlen("encoder.")) == 0;
-}
 
 const struct ak_whisper_rule *ak_whisper_find_rule_by_name(const char *name, int *layer)
 {

@@ -12,7 +12,7 @@
 static const uint8_t magic[] = { 0x6c, 0x6d, 0x67, 0x67 };
 
 enum {
-    N_METAS = 2 + AK_WHISPER_PARAMS + 1,
+    N_METAS = 1 + AK_WHISPER_PARAMS + 4,
     MAX_NAME = 256,
     QUANTIZATION_VERSIONS = 1000,
     KERNEL_WIDTH = 3
@@ -73,21 +73,23 @@ static void close_provider(struct ak_provider *p)
 }
 
 /* ---- Reading ------------------------------------------------------------ */
+/* The file has no keys: these are those of GGUF. */
 static const struct {
-    const char *name;
+    const char *name, *key;
     uint32_t min, max;
 } params[AK_WHISPER_PARAMS] = {
-    [AK_WHISPER_VOCAB] = { "n_vocab", 1, 1 << 24 },
-    [AK_WHISPER_AUDIO_CTX] = { "n_audio_ctx", 1, 1 << 20 },
-    [AK_WHISPER_AUDIO_STATE] = { "n_audio_state", 1, 1 << 20 },
-    [AK_WHISPER_AUDIO_HEAD] = { "n_audio_head", 1, 1 << 14 },
-    [AK_WHISPER_AUDIO_LAYER] = { "n_audio_layer", 1, 1 << 12 },
-    [AK_WHISPER_TEXT_CTX] = { "n_text_ctx", 1, 1 << 20 },
-    [AK_WHISPER_TEXT_STATE] = { "n_text_state", 1, 1 << 20 },
-    [AK_WHISPER_TEXT_HEAD] = { "n_text_head", 1, 1 << 14 },
-    [AK_WHISPER_TEXT_LAYER] = { "n_text_layer", 1, 1 << 12 },
-    [AK_WHISPER_MELS] = { "n_mels", 1, 1 << 10 },
-    [AK_WHISPER_FTYPE] = { "ftype", 0, INT32_MAX },
+    [AK_WHISPER_VOCAB] = { "n_vocab", "whisper.vocab_size", 1, 1 << 24 },
+    [AK_WHISPER_AUDIO_CTX] = { "n_audio_ctx", "whisper.encoder.context_length", 1, 1 << 20 },
+    [AK_WHISPER_AUDIO_STATE] = { "n_audio_state", "whisper.encoder.embedding_length", 1, 1 << 20 },
+    [AK_WHISPER_AUDIO_HEAD] = { "n_audio_head", "whisper.encoder.attention.head_count", 1,
+                                1 << 14 },
+    [AK_WHISPER_AUDIO_LAYER] = { "n_audio_layer", "whisper.encoder.block_count", 1, 1 << 12 },
+    [AK_WHISPER_TEXT_CTX] = { "n_text_ctx", "whisper.decoder.context_length", 1, 1 << 20 },
+    [AK_WHISPER_TEXT_STATE] = { "n_text_state", "whisper.decoder.embedding_length", 1, 1 << 20 },
+    [AK_WHISPER_TEXT_HEAD] = { "n_text_head", "whisper.decoder.attention.head_count", 1, 1 << 14 },
+    [AK_WHISPER_TEXT_LAYER] = { "n_text_layer", "whisper.decoder.block_count", 1, 1 << 12 },
+    [AK_WHISPER_MELS] = { "n_mels", "whisper.encoder.mel_count", 1, 1 << 10 },
+    [AK_WHISPER_FTYPE] = { "ftype", "ftype", 0, INT32_MAX },
 };
 
 static ak_status fail_end(const struct whisper *w, const char *what, struct ak_error *error)
@@ -247,10 +249,9 @@ static ak_status check_role(struct whisper *w, struct tensor *t, struct ak_error
 {
     char shown[AK_SHOW_BYTES];
     const struct ak_whisper_rule *rule = ak_whisper_find_rule_by_name(t->name, &t->layer);
-    uint32_t layers =
-        rule ? w->params[ak_whisper_is_encoder_role(rule->role) ? AK_WHISPER_AUDIO_LAYER :
-                                                                  AK_WHISPER_TEXT_LAYER] :
-               0;
+    uint32_t layers = rule ? w->params[ak_role_is_encoder(rule->role) ? AK_WHISPER_AUDIO_LAYER :
+                                                                        AK_WHISPER_TEXT_LAYER] :
+                             0;
     if (!rule || (t->layer != AK_ROLE_NO_LAYER && (uint32_t)t->layer >= layers))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "tensor %s: a Whisper model of these sizes has none of that name",
@@ -391,8 +392,7 @@ static ak_status check_complete(struct whisper *w, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is there twice", duplicate);
     for (size_t i = 0; i < ak_whisper_n_rules; i++) {
         const struct ak_whisper_rule *rule = &ak_whisper_rules[i];
-        bool encoder = ak_whisper_is_encoder_role(rule->role),
-             layered = ak_role_has_layer(rule->role);
+        bool encoder = ak_role_is_encoder(rule->role), layered = ak_role_has_layer(rule->role);
         int layers =
             layered ? (int)w->params[encoder ? AK_WHISPER_AUDIO_LAYER : AK_WHISPER_TEXT_LAYER] : 1;
         for (int layer = 0; layer < layers; layer++)
@@ -515,11 +515,18 @@ static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
                                  .n = strlen(architecture),
                                  .as.string = architecture };
     else if (i <= AK_WHISPER_PARAMS)
-        *out = (struct ak_meta){ .key = params[i - 1].name,
+        *out = (struct ak_meta){ .key = params[i - 1].key,
                                  .kind = AK_META_UINT,
                                  .n = 1,
                                  .as.unsigned_integer = w->params[i - 1] };
-    else if (i == AK_WHISPER_PARAMS + 1)
+    else if (i <= AK_WHISPER_PARAMS + 2)
+        *out = (struct ak_meta){ .key = i == AK_WHISPER_PARAMS + 1 ?
+                                            "whisper.encoder.feed_forward_length" :
+                                            "whisper.decoder.feed_forward_length",
+                                 .kind = AK_META_UINT,
+                                 .n = 1,
+                                 .as.unsigned_integer = w->ffn_width };
+    else if (i == AK_WHISPER_PARAMS + 3)
         *out = (struct ak_meta){ .key = "mel_filters",
                                  .kind = AK_META_ARRAY,
                                  .element_kind = AK_META_FLOAT,
@@ -560,6 +567,20 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
     return true;
 }
 
+/* Tokens are those of OpenAI's tiktoken, in the order of their ranks. */
+static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+{
+    static const char model[] = "tiktoken", pre[] = "gpt-2";
+    (void)error;
+    if (whisper(p)->n_tokens == 0)
+        return AKUNU_OK;
+    out->model = (struct ak_text){ model, sizeof model - 1 };
+    out->pre = (struct ak_text){ pre, sizeof pre - 1 };
+    out->n_tokens = whisper(p)->n_tokens;
+    out->tokens = whisper(p)->tokens;
+    return AKUNU_OK;
+}
+
 static uint64_t bytes(const struct ak_provider *p)
 {
     return whisper(p)->file.bytes;
@@ -584,7 +605,7 @@ static void advise(const struct ak_provider *p, const void *data, uint64_t n,
 
 const struct ak_provider_format ak_whisper_format = {
     .name = "whisper-ggml",
-    .about = "Whisper models in the GGML format, for inspection only",
+    .about = "Whisper models in the GGML format of whisper.cpp",
     .naming = AK_PROVIDER_NAMING_GGUF,
     .probe = probe,
     .open = open_whisper,
@@ -596,6 +617,7 @@ const struct ak_provider_format ak_whisper_format = {
     .meta = meta,
     .find_meta = find_meta,
     .element = element,
+    .vocab = vocab,
     .bytes = bytes,
     .part = part,
     .fingerprint = fingerprint,

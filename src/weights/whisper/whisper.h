@@ -1,5 +1,4 @@
-/* Reader of whisper.cpp's GGML files, a format from before GGUF. akunu does not run Whisper yet:
- * the provider exists so that such files can be inspected. Little-endian, without alignment:
+/* Reader of whisper.cpp's GGML files, a format from before GGUF. Little-endian, without alignment:
  *
  *     magic         u32 0x67676d6c
  *     hparams       11 × i32: n_vocab, n_audio_ctx, n_audio_state, n_audio_head,
@@ -49,9 +48,6 @@ struct ak_whisper_rule {
 };
 extern const struct ak_whisper_rule ak_whisper_rules[];
 extern const size_t ak_whisper_n_rules;
-
-/* Whether the role belongs to the encoder. */
-bool ak_whisper_is_encoder_role(enum ak_role role);
 
 /* NULL: no such rule. */
 const struct ak_whisper_rule *ak_whisper_find_rule_by_name(const char *name, int *layer);
