@@ -269,6 +269,9 @@ static ak_status add_attention(struct ak_ocl_table *p, const struct ak_command *
     static const char *const names[] = { "attention1", "attention8" };
     const struct ak_op_attention_params *params = &c->params.attention;
     struct ak_ocl_attention_args a = attention_of(p, c);
+    if (params->cross)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the opencl backend has no cross-attention, which speech models need");
     struct ak_ocl_launch *launch = new_launch(p, c, c->out);
     struct binder b;
     a.q_at = params->q_at, a.q_step = params->q_step;

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADERS = ("core.h", "sample.h", "text.h", "files.h", "schedule.h", "measure.h")
+HEADERS = ("core.h", "sample.h", "text.h", "files.h", "schedule.h", "speech.h",
+           "measure.h")
 OUTPUT = Path(__file__).resolve().parent / "akunu" / "_abi.py"
 
 SCALARS = {

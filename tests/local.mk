@@ -65,10 +65,12 @@ endif
 check_PROGRAMS += tests/session/test_calibration
 check_PROGRAMS += tests/session/test_constraint
 check_PROGRAMS += tests/session/test_embed
+check_PROGRAMS += tests/session/test_encode
 check_PROGRAMS += tests/session/test_rank
 check_PROGRAMS += tests/session/test_kv
 check_PROGRAMS += tests/session/test_load
 check_PROGRAMS += tests/session/test_session
+check_PROGRAMS += tests/transcribe/test_transcribe
 check_PROGRAMS += tests/speech/test_speech
 check_PROGRAMS += tests/store/test_evict
 check_PROGRAMS += tests/template/test_jinja

@@ -9,6 +9,7 @@
  *     text.h      tokenizers, grammars, chat templates, tool calls, completing texts
  *     files.h     looking into files, the cache, saved sequences, converting
  *     schedule.h  many requests at once
+ *     speech.h    audio, and the stages of a speech model
  *     measure.h   the machine, rooflines, chip profiles, memory, counters
  *
  * Outline of a program:
@@ -56,6 +57,7 @@
 #include "akunu/measure.h"
 #include "akunu/sample.h"
 #include "akunu/schedule.h"
+#include "akunu/speech.h"
 #include "akunu/text.h"
 
 #endif

@@ -218,6 +218,9 @@ struct akunu_model_info {
     /* embeddings have unit length: as sentence-transformers' files say; always for GGUF */
     bool normalized;
     uint32_t ranks; /* scores that akunu_session_rank gives a pair; 0: the model is no reranker */
+    /* speech models: log-mel filters, and positions of the encoder, each two frames of 10 ms; 0: no
+     * speech model */
+    uint32_t n_mels, encoder_context;
 };
 AKUNU_API enum akunu_status akunu_model_get_info(const struct akunu_model *model,
                                                  struct akunu_model_info *info, size_t size);
@@ -277,6 +280,9 @@ struct akunu_session_params {
     struct akunu_pool *pool;
     /* bytes that the KV cache takes at most if context is 0; 0: half of the available memory */
     uint64_t kv_bytes_max;
+    /* speech models: windows of audio that may be encoded at once, beside max_sequences texts; 0: 1
+     */
+    uint32_t max_windows;
 };
 AKUNU_API void akunu_session_params_default(struct akunu_session_params *params, size_t size);
 /* params may be NULL. The session keeps the model alive. */

@@ -196,6 +196,8 @@ class akunu_model_info(Structure):
     pooling: int
     normalized: bool
     ranks: int
+    n_mels: int
+    encoder_context: int
 
 
 class akunu_session_params(Structure):
@@ -211,6 +213,7 @@ class akunu_session_params(Structure):
     cpus: Optional[bytes]
     pool: Optional[int]
     kv_bytes_max: int
+    max_windows: int
 
 
 class akunu_batch_token(Structure):
@@ -564,6 +567,46 @@ class akunu_scheduler_slot(Structure):
     n_generated: int
 
 
+class akunu_transcription(Structure):
+    size: int
+    language: Optional[bytes]
+    translate: bool
+    no_timestamps: bool
+    beams: int
+    best_of: int
+    patience: float
+    length_penalty: float
+    temperature: float
+    temperature_step: float
+    max_compression: float
+    min_log_prob: float
+    max_no_speech: float
+    max_previous: int
+    prompt: Optional[bytes]
+    prefix: Optional[bytes]
+    keep_prompt: bool
+    keep_symbols: bool
+    offset_ms: int
+    duration_ms: int
+    max_tokens: int
+    seed: int
+
+
+class akunu_segment(Structure):
+    id: int
+    window: int
+    start: float
+    end: float
+    text: Optional[bytes]
+    n_bytes: int
+    tokens: Any
+    n_tokens: int
+    temperature: float
+    mean_log_prob: float
+    compression: float
+    no_speech: float
+
+
 class akunu_chip(Structure):
     name: bytes
     cores: int
@@ -652,6 +695,12 @@ akunu_convert_fn = CFUNCTYPE(
 akunu_request_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_request_event), c_void_p
 )
+akunu_segment_fn = CFUNCTYPE(
+    c_bool, POINTER(akunu_segment), c_void_p
+)
+akunu_transcribe_progress_fn = CFUNCTYPE(
+    c_bool, c_double, c_void_p
+)
 akunu_tune_fn = CFUNCTYPE(
     c_bool, c_double, c_void_p
 )
@@ -718,6 +767,8 @@ akunu_model_info._fields_ = [
     ("pooling", c_int),
     ("normalized", c_bool),
     ("ranks", c_uint32),
+    ("n_mels", c_uint32),
+    ("encoder_context", c_uint32),
 ]
 
 akunu_session_params._fields_ = [
@@ -733,6 +784,7 @@ akunu_session_params._fields_ = [
     ("cpus", c_char_p),
     ("pool", c_void_p),
     ("kv_bytes_max", c_uint64),
+    ("max_windows", c_uint32),
 ]
 
 akunu_batch_token._fields_ = [
@@ -1086,6 +1138,46 @@ akunu_scheduler_slot._fields_ = [
     ("n_generated", c_uint32),
 ]
 
+akunu_transcription._fields_ = [
+    ("size", c_size_t),
+    ("language", c_char_p),
+    ("translate", c_bool),
+    ("no_timestamps", c_bool),
+    ("beams", c_uint32),
+    ("best_of", c_uint32),
+    ("patience", c_float),
+    ("length_penalty", c_float),
+    ("temperature", c_float),
+    ("temperature_step", c_float),
+    ("max_compression", c_float),
+    ("min_log_prob", c_float),
+    ("max_no_speech", c_float),
+    ("max_previous", c_int32),
+    ("prompt", c_char_p),
+    ("prefix", c_char_p),
+    ("keep_prompt", c_bool),
+    ("keep_symbols", c_bool),
+    ("offset_ms", c_uint32),
+    ("duration_ms", c_uint32),
+    ("max_tokens", c_uint32),
+    ("seed", c_uint64),
+]
+
+akunu_segment._fields_ = [
+    ("id", c_uint32),
+    ("window", c_uint64),
+    ("start", c_double),
+    ("end", c_double),
+    ("text", c_char_p),
+    ("n_bytes", c_size_t),
+    ("tokens", POINTER(c_int32)),
+    ("n_tokens", c_size_t),
+    ("temperature", c_float),
+    ("mean_log_prob", c_double),
+    ("compression", c_double),
+    ("no_speech", c_double),
+]
+
 akunu_chip._fields_ = [
     ("name", c_char * 64),
     ("cores", c_uint32),
@@ -1401,6 +1493,25 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(akunu_scheduler_slot),
         c_size_t,
     ]),
+    "akunu_audio_open": (c_void_p, [c_char_p]),
+    "akunu_audio_open_fd": (c_void_p, [c_int, c_char_p]),
+    "akunu_audio_from_samples": (c_void_p, [POINTER(c_float), c_size_t, c_uint]),
+    "akunu_audio_free": (None, [c_void_p]),
+    "akunu_transcription_default": (None, [POINTER(akunu_transcription), c_size_t]),
+    "akunu_session_transcribe": (c_int, [
+        c_void_p,
+        c_void_p,
+        POINTER(akunu_transcription),
+        akunu_segment_fn,
+        akunu_transcribe_progress_fn,
+        c_void_p,
+        POINTER(c_char_p),
+    ]),
+    "akunu_session_languages": (c_int, [c_void_p, c_void_p, POINTER(c_float), c_size_t]),
+    "akunu_language_code": (c_char_p, [c_size_t]),
+    "akunu_audio_mel": (c_int, [c_void_p, c_void_p, c_uint64, c_size_t, POINTER(c_float)]),
+    "akunu_session_encode": (c_int, [c_void_p, c_int32, POINTER(c_float), POINTER(c_float)]),
+    "akunu_sequence_attend": (c_int, [c_void_p, c_int32, c_int32]),
     "akunu_cpu_best": (c_char_p, []),
     "akunu_cpu_name": (c_char_p, [c_size_t]),
     "akunu_chip_get": (c_int, [POINTER(akunu_chip), c_size_t]),

@@ -19,5 +19,6 @@ libak_la_SOURCES += \
 	src/api/sampling.c \
 	src/api/schedule.c \
 	src/api/session.c \
+	src/api/speech.c \
 	src/api/text.c \
 	src/api/version.c

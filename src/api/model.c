@@ -201,6 +201,8 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         .float_parameters = totals.float_parameters,
         .encoder = m->spec.descriptor.encoder,
         .ranks = m->spec.head.n_labels,
+        .n_mels = config->n_mels,
+        .encoder_context = config->encoder_context,
         .pooling = m->spec.pooling.kind,
         .normalized = m->spec.pooling.is_normalized,
     };
@@ -252,7 +254,7 @@ enum akunu_status akunu_memory_report(const struct akunu_model *model,
         .scratch = s ? ak_session_scratch_bytes(s) : 0,
         .tokenizer = m->tokenizer ? ak_tok_memory_bytes(m->tokenizer) : 0,
         .table = ak_table_bytes(&m->table) + ak_table_bytes(&m->sampled_table) +
-                 ak_table_bytes(&m->hidden_table),
+                 ak_table_bytes(&m->hidden_table) + ak_table_bytes(&m->encoder_table),
         .cached = m->weights.block_mapped ? m->weights.block_bytes : 0,
     };
     ak_api_copy_out(out, size, &full, sizeof full, "akunu_memory", &error);

@@ -125,7 +125,7 @@ ak_status ak_api_make_prompt(struct akunu_session *session, const char *text, si
     const struct ak_model *model = session->inner->model;
     const struct ak_tmpl_set *templates = NULL;
     AK_TRY(check_request(model, text, n_bytes, completion, error));
-    AK_TRY(ak_session_needs_logits(session->inner, error));
+    AK_TRY(ak_session_needs_text(session->inner, error));
     bool is_raw = !completion->chat && completion->form == AKUNU_PROMPT_RAW;
     if (!is_raw) {
         AK_TRY(get_templates(session, completion, &templates, error));

@@ -89,7 +89,7 @@ void akunu_session_free(struct akunu_session *session)
 /* ---- Properties --------------------------------------------------------- */
 uint32_t akunu_session_context(const struct akunu_session *session)
 {
-    return session ? session->inner->kv.context : 0;
+    return session ? session->inner->options.context : 0;
 }
 
 uint32_t akunu_session_batch(const struct akunu_session *session)

@@ -1,6 +1,8 @@
 /* Sources of samples. A source gives interleaved floats; one path mixes, resamples and checks them,
  * whatever the source. Files are read with pread through libsndfile's virtual files: a map of a
  * file that somebody truncates would end the process. */
+#include "config.h"
+
 #include "audio/audio.h"
 
 #include <errno.h>
@@ -392,7 +394,7 @@ static ak_status resample(struct ak_audio *audio, float *out, size_t max, size_t
 {
     *n = 0;
     while (*n < max) {
-        size_t got;
+        size_t got = 0;
         if (audio->used_mixed == audio->n_mixed && !audio->ended) {
             audio->used_mixed = audio->n_mixed = 0;
             AK_TRY(mix(audio, audio->mixed, PIECE, &audio->n_mixed, error));

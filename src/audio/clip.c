@@ -109,8 +109,10 @@ ak_status ak_clip_new(struct ak_audio *audio, const struct ak_mel *mel, ak_clip_
     if (status == AKUNU_OK) {
         clip->audio = audio;
         clip->mel = mel;
-        status = scan(clip, logs, piece, user, error);
+        status = ak_audio_rewind(audio, error);
     }
+    if (status == AKUNU_OK)
+        status = scan(clip, logs, piece, user, error);
     ak_free(logs);
     if (status != AKUNU_OK) {
         ak_clip_free(clip);

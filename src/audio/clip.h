@@ -1,7 +1,7 @@
 /* The log-mel frames of one clip, window by window, as openai/whisper makes them of the whole: the
  * clip's end is followed by zeros, and one maximum normalizes all frames. Two passes over the
  * audio, the first for that maximum, so that an hour needs no more memory than a minute. Used by
- * speech/. */
+ * transcribe/. */
 #ifndef AK_AUDIO_CLIP_H
 #define AK_AUDIO_CLIP_H
 
@@ -16,8 +16,9 @@ struct ak_clip;
  * AKUNU_ERROR_CANCELLED. */
 typedef bool ak_clip_piece_fn(void *user, const float *samples, size_t n);
 
-/* Reads the clip once. `piece` may be NULL. `audio` and `mel` stay the caller's and are used until
- * ak_clip_free. AKUNU_ERROR_FORMAT: the clip cannot be decoded to its end, or has no sample. */
+/* Reads the clip once, from its beginning. `piece` may be NULL. `audio` and `mel` stay the caller's
+ * and are used until ak_clip_free. AKUNU_ERROR_FORMAT: the clip cannot be decoded to its end, or
+ * has no sample. */
 ak_status ak_clip_new(struct ak_audio *audio, const struct ak_mel *mel, ak_clip_piece_fn *piece,
                       void *user, struct ak_clip **out, struct ak_error *error);
 void ak_clip_free(struct ak_clip *clip); /* accepts NULL */

@@ -92,6 +92,11 @@ struct ak_batch {
      * NULL: the embeddings. */
     const float *hidden;
     size_t hidden_stride;
+    /* FRAMES, by sequence: its frames, one after another, in elements of the op's step */
+    const float *const *frames;
+    /* cross-attention, by sequence: the cross sequence, whose K and V it reads, and its tokens
+     */
+    const uint32_t *cross_sequences, *cross_lengths;
 };
 
 /* Type of the batch's token t. */

@@ -12,6 +12,8 @@ static const char *const rope_scalings[] = { "model", "none", "linear", "yarn", 
 /* In the order of enum akunu_speculation. */
 static const char *const speculations[] = { "auto", "none", "ngram-simple", "draft-simple", NULL };
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
+/* In the order of enum cli_stage. */
+static const char *const stages[] = { "logits", "mel", "encoder", NULL };
 /* In the order of enum cli_color. */
 static const char *const colors[] = { "auto", "on", "off", NULL };
 static const char *const switches[] = { "on", "off", "auto", "1", "0", NULL };
@@ -35,15 +37,22 @@ enum {
     WRITES = ANSWERS | CLI_INFILL, /* text that is sampled */
     SAMPLES = WRITES | CLI_SERVER,
     TEMPLATED = ANSWERS | CLI_SERVER,
-    LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED | CLI_VERIFY
+    LOADS =
+        SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED | CLI_VERIFY | CLI_TRANSCRIBE
 };
 
 /* kind of options.def: type of the member and enum cli_flag_kind */
 #define KIND_bool bool : CLI_FLAG_BOOL
 #define KIND_text const char * : CLI_FLAG_TEXT
-#define KIND_i32 int32_t : CLI_FLAG_I32
-#define KIND_u32 uint32_t : CLI_FLAG_U32
-#define KIND_i64 int64_t : CLI_FLAG_I64
+#define KIND_i32                                                                                   \
+    int32_t:                                                                                       \
+    CLI_FLAG_I32
+#define KIND_u32                                                                                   \
+    uint32_t:                                                                                      \
+    CLI_FLAG_U32
+#define KIND_i64                                                                                   \
+    int64_t:                                                                                       \
+    CLI_FLAG_I64
 #define KIND_f32 float : CLI_FLAG_F32
 #define KIND_list struct cli_list : CLI_FLAG_LIST
 #define KIND_texts struct cli_texts : CLI_FLAG_TEXTS

@@ -31,7 +31,8 @@ enum cli_command_bit {
     CLI_CHAT = 1 << 16,
     CLI_SERVER = 1 << 17, /* akunu-server, a program of its own */
     CLI_VERIFY = 1 << 18,
-    CLI_ALL = (1 << 19) - 1,
+    CLI_TRANSCRIBE = 1 << 19,
+    CLI_ALL = (1 << 20) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -51,6 +52,9 @@ enum { CLI_MAX_FLAGS = 256 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2, CLI_FORM_JSONL = 3 };
 
+/* What logits writes. */
+enum cli_stage { CLI_STAGE_LOGITS, CLI_STAGE_MEL, CLI_STAGE_ENCODER };
+
 /* Several integers in one value: "128,512". */
 enum { CLI_MAX_LIST = 16 };
 struct cli_list {
@@ -66,7 +70,7 @@ struct cli_texts {
 };
 
 /* Values of all flags. Strings point into argv, the environment or the configuration and are NULL
- * if not given; numbers hold their defaults, which are the library's in the first six structs. */
+ * if not given; numbers hold their defaults, which are the library's in the first seven structs. */
 struct cli_options {
     struct akunu_load_params load;
     struct akunu_session_params session; /* n_threads counts for loading, too */
@@ -74,6 +78,7 @@ struct cli_options {
     struct akunu_generation generation;
     struct akunu_embedding embedding;
     struct akunu_convert_params convert;
+    struct akunu_transcription transcription;
 
     enum cli_command_bit command;
     const char *word; /* one of the command's words, such as "list" or "prune" */
@@ -92,7 +97,12 @@ struct cli_options {
     float yarn_ext_factor; /* as llama.cpp has it; below 0: not given */
 
     const char *prompt, *file, *ids;
-    struct cli_texts texts; /* embed's -p */
+    enum cli_stage stage;
+    struct cli_texts clips; /* transcribe's -f */
+    bool detect_language, no_fallback, no_prints;
+    bool output_txt, output_vtt, output_srt, output_csv, output_lrc, output_json;
+    const char *output_stem; /* NULL: the clip's name */
+    struct cli_texts texts;  /* embed's -p */
     bool normalize, no_normalize;
     const char *separator;   /* embed: what ends a text; NULL: a newline in files */
     unsigned embd_normalize; /* 0: not given, 1: no, 2: yes */
@@ -291,6 +301,7 @@ int cli_tokenize(const struct cli_options *options);
 int cli_detokenize(const struct cli_options *options);
 int cli_inspect(const struct cli_options *options);
 int cli_logits(const struct cli_options *options);
+int cli_transcribe(const struct cli_options *options);
 int cli_verify(const struct cli_options *options);
 int cli_perplexity(const struct cli_options *options);
 int cli_embed(const struct cli_options *options);

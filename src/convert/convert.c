@@ -81,13 +81,15 @@ static ak_status check_source(const struct job *j)
 
 static ak_status open_source(struct job *j)
 {
+    const struct ak_family *family;
     AK_TRY(ak_provider_open(j->from, &j->source, j->error));
     for (const char *const *text = j->options->override_kv; text && *text; text++)
         AK_TRY(ak_provider_override(j->source, *text, j->error));
     j->plan.source = j->source;
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
-    if (ak_family_is_speech(j->source))
+    AK_TRY(ak_family_find(j->source, &family, j->error));
+    if (family->emit_encoder)
         return ak_fail(
             j->error, AKUNU_ERROR_UNSUPPORTED,
             "speech models are not converted: no program reads them as GGUF. For whisper.cpp, "

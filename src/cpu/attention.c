@@ -23,6 +23,13 @@ struct partial {
     float max[AK_ATTN_ROWS_MAX], sum[AK_ATTN_ROWS_MAX];
 };
 
+const struct ak_cpu_token_block *ak_cpu_blocks(const struct ak_cpu_prepared *p,
+                                               const struct ak_op_attention_params *a, uint32_t *n)
+{
+    *n = a->cross ? p->n_cross_blocks : p->n_blocks;
+    return a->cross ? p->cross_blocks : p->blocks;
+}
+
 static uint32_t token_of(const struct item *item, uint32_t row)
 {
     return item->block.first + row / item->n_heads;
@@ -60,11 +67,16 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
     }
 }
 
-/* Tokens [*first, *end) of its sequence that a row at `position` sees. */
+/* Tokens [*first, *end) of its sequence, or its cross sequence, that a row at `position` sees. */
 static void find_visible(const struct ak_op_attention_params *a,
                          const struct ak_cpu_token_block *block, uint32_t position, uint32_t *first,
                          uint32_t *end)
 {
+    if (a->cross) {
+        *first = 0;
+        *end = block->end;
+        return;
+    }
     uint32_t before = a->bidirectional ? a->window / 2 : a->window - 1;
     *first = a->window && position > before ? position - before : 0;
     *end = position + 1;
@@ -228,7 +240,10 @@ static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c
     }
     if (part->n == 0)
         return;
-    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[batch->sequences[item->block.first]][page],
+    uint32_t sequence = batch->sequences[item->block.first];
+    if (c->params.attention.cross)
+        sequence = batch->cross_sequences[sequence];
+    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[sequence][page],
                                          c->params.attention.kv_layer, item->kv_head);
     compute_scores(p, scratch, part->begin, part->n, keys, low, high);
     if (c->params.attention.alibi)
@@ -294,7 +309,8 @@ static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_
 }
 
 static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                             unsigned thread, uint32_t first, uint32_t n_pages)
+                             const struct ak_cpu_token_block *block, unsigned thread,
+                             uint32_t first, uint32_t n_pages)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
     struct ak_cpu_scratch *scratch = &p->scratch[thread];
@@ -303,10 +319,9 @@ static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_co
     ak_chunk_range((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         uint32_t kv_head = (uint32_t)(i / n_pages), page = first + (uint32_t)(i % n_pages);
-        struct item item = { .block = p->blocks[0],
-                             .kv_head = kv_head,
-                             .first_head = kv_head * group,
-                             .n_heads = group };
+        struct item item = {
+            .block = *block, .kv_head = kv_head, .first_head = kv_head * group, .n_heads = group
+        };
         struct partial part;
         if (loaded != kv_head)
             load_queries(p, c, &item, scratch);
@@ -337,7 +352,7 @@ static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_
             p->cpu->kernels.attn_merge(&max, &sum, row, part[a->head_dim], part[a->head_dim + 1],
                                        part, a->head_dim);
         }
-        finish_row(p, c, p->blocks[0].first, (uint32_t)head, row, sum);
+        finish_row(p, c, 0, (uint32_t)head, row, sum);
     }
 }
 
@@ -349,15 +364,17 @@ static void step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepare
 {
     const struct ak_command *c = step->command;
     const struct ak_op_attention_params *a = &c->params.attention;
-    uint32_t group = a->n_heads / a->n_kv_heads, groups = p->n_blocks * a->n_kv_heads;
+    uint32_t n_blocks;
+    const struct ak_cpu_token_block *blocks = ak_cpu_blocks(p, a, &n_blocks);
+    uint32_t group = a->n_heads / a->n_kv_heads, groups = n_blocks * a->n_kv_heads;
     bool whole =
         group <= AK_ATTN_ROWS_MAX && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
-    if (!whole && group <= AK_ATTN_ROWS_MAX && p->batch->n == 1) {
+    if (!whole && group <= AK_ATTN_ROWS_MAX && p->batch->n == 1 && n_blocks == 1) {
         uint32_t first, n_pages;
-        find_visible_pages(p, a, &p->blocks[0], &first, &n_pages);
+        find_visible_pages(p, a, blocks, &first, &n_pages);
         n_pages -= first;
         if (n_pages >= SPLIT_PAGES_MIN) {
-            run_thread_pages(p, c, thread, first, n_pages);
+            run_thread_pages(p, c, blocks, thread, first, n_pages);
             ak_pool_barrier(p->pool, thread);
             merge_thread_heads(p, c, thread, first, n_pages);
             return;
@@ -366,7 +383,7 @@ static void step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepare
     uint32_t per_item = whole ? group : 1, pieces = group / per_item;
     for (uint32_t i = thread; i < groups * pieces; i += p->n_threads) {
         uint32_t kv_head = i / pieces % a->n_kv_heads;
-        struct item item = { .block = p->blocks[i / (pieces * a->n_kv_heads)],
+        struct item item = { .block = blocks[i / (pieces * a->n_kv_heads)],
                              .kv_head = kv_head,
                              .first_head = kv_head * group + i % pieces * per_item,
                              .n_heads = per_item };

@@ -68,10 +68,13 @@ static void count_linear(struct ak_cpu_times *t, const struct ak_cpu_prepared *p
 static void count_attention(struct ak_cpu_times *t, const struct ak_cpu_prepared *p, unsigned kind,
                             const struct ak_op_attention_params *a)
 {
-    for (uint32_t i = 0; i < p->n_blocks; i++) {
-        const struct ak_cpu_token_block *block = &p->blocks[i];
-        uint32_t end = a->bidirectional ? block->end : p->batch->positions[block->first] + block->n;
-        double read = end, seen = a->bidirectional ? end : end - (block->n - 1) / 2.0;
+    bool sees_all = a->bidirectional || a->cross;
+    uint32_t n_blocks;
+    const struct ak_cpu_token_block *block = ak_cpu_blocks(p, a, &n_blocks),
+                                    *stop = block + n_blocks;
+    for (; block < stop; block++) {
+        uint32_t end = sees_all ? block->end : p->batch->positions[block->first] + block->n;
+        double read = end, seen = sees_all ? end : end - (block->n - 1) / 2.0;
         if (a->window) {
             read = fmin(read, (double)a->window + block->n - 1);
             seen = fmin(seen, a->window);

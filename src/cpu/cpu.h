@@ -83,7 +83,8 @@ struct ak_cpu_step {
 };
 
 /* Consecutive tokens of one sequence in a batch. `end` is the position after the sequence's last
- * token in the batch. */
+ * token in the batch. For cross-attention: of sequences with one cross sequence, and `end` is its
+ * number of tokens. */
 struct ak_cpu_token_block {
     uint32_t first, n, end;
 };
@@ -189,8 +190,8 @@ struct ak_cpu_prepared {
     struct ak_cpu_residuals residuals[AK_CPU_ACT_TYPE_COUNT]; /* the same */
     struct ak_cpu_routes routes;
     struct ak_panel_cache *panel_cache; /* [packed weights]; NULL: nothing is cached */
-    struct ak_cpu_token_block *blocks;
-    uint32_t n_blocks;
+    struct ak_cpu_token_block *blocks, *cross_blocks;
+    uint32_t n_blocks, n_cross_blocks;
     int32_t *sampled;
     int32_t *candidates; /* ARGMAX: [max logits][threads] */
     float *candidate_values;
@@ -220,6 +221,10 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_backend_table_options *options, void *kv,
                          struct ak_backend_table **out, struct ak_error *error);
 void ak_cpu_release(struct ak_backend_table *p);
+
+/* The blocks of tokens that an ATTENTION command processes in this pass. (attention.c) */
+const struct ak_cpu_token_block *ak_cpu_blocks(const struct ak_cpu_prepared *p,
+                                               const struct ak_op_attention_params *a, uint32_t *n);
 
 /* ---- Times (breakdown.c) ------------------------------------------------ */
 /* Run a step, or wait at the barrier after it, and add the time; times must be on. */

@@ -207,6 +207,8 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     if (needs->uses_panel_cache)
         carve_panel_caches(c, p);
     p->blocks = carve(c, tokens, sizeof *p->blocks);
+    p->cross_blocks =
+        carve(c, p->spec->config.n_encoder_layers ? tokens : 0, sizeof *p->cross_blocks);
     p->output.n_tiles = (uint32_t)((needs->slices_rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS);
     p->output.tile_bounds =
         carve(c, p->output.n_tiles, AK_BEST_ROWS_MAX * sizeof *p->output.tile_bounds);

@@ -26,6 +26,47 @@ static void step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     }
 }
 
+static void step_frames(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    const struct ak_op_frames_params *f = &c->params.frames;
+    size_t begin, end;
+    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    for (size_t t = begin; t < end; t++)
+        memcpy(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
+               p->batch->frames[p->batch->sequences[t]] + (size_t)p->batch->positions[t] * f->step,
+               f->n * sizeof(float));
+}
+
+static void step_add_position(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                              unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    size_t begin, end;
+    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    for (size_t t = begin; t < end; t++)
+        ak_table_add_position(p->weights, p->cpu->kernels.dequantize, p->batch->positions[t],
+                              p->scratch[thread].row,
+                              ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out));
+}
+
+static void step_previous(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                          unsigned thread)
+{
+    const struct ak_command *c = step->command;
+    size_t n = c->params.previous.n, begin, end;
+    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    for (size_t t = begin; t < end; t++) {
+        const float *in = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
+        float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
+        if (p->batch->positions[t] > 0)
+            memcpy(out, in - ak_cpu_stride(p, c->in) + n / 2, n / 2 * sizeof *out);
+        else
+            memset(out, 0, n / 2 * sizeof *out);
+        memcpy(out + n / 2, in, n * sizeof *out);
+    }
+}
+
 void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
                  const float *restrict x, float *restrict out)
 {
@@ -165,6 +206,9 @@ static void step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 
 const struct ak_cpu_op ak_cpu_op_norm = { .steps = { ak_cpu_step_norm } };
 const struct ak_cpu_op ak_cpu_op_embed = { .steps = { step_embed } };
+const struct ak_cpu_op ak_cpu_op_frames = { .steps = { step_frames } };
+const struct ak_cpu_op ak_cpu_op_add_position = { .steps = { step_add_position } };
+const struct ak_cpu_op ak_cpu_op_previous = { .steps = { step_previous } };
 const struct ak_cpu_op ak_cpu_op_add = { .steps = { step_add }, .is_chunked = true };
 const struct ak_cpu_op ak_cpu_op_gated = { .steps = { step_gated }, .is_chunked = true };
 const struct ak_cpu_op ak_cpu_op_activate = { .steps = { step_activate }, .is_chunked = true };

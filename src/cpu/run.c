@@ -147,23 +147,43 @@ static void walk(void *context, unsigned thread)
         p->n_stages = stage;
 }
 
-/* Splits the batch into blocks of consecutive tokens of one sequence, which attention processes
- * together. */
+/* Splits tokens [begin, end) into blocks that attention processes together. */
+static uint32_t add_blocks(const struct ak_cpu_prepared *p, uint32_t begin, uint32_t end,
+                           uint32_t visible_end, struct ak_cpu_token_block *blocks)
+{
+    uint32_t group = p->spec->config.n_heads / p->spec->config.n_kv_heads, n_blocks = 0;
+    uint32_t max = AK_ATTN_ROWS_MAX / group ? AK_ATTN_ROWS_MAX / group : 1;
+    for (uint32_t first = begin, n; first < end; first += n) {
+        n = end - first < max ? end - first : max;
+        blocks[n_blocks++] =
+            (struct ak_cpu_token_block){ .first = first, .n = n, .end = visible_end };
+    }
+    return n_blocks;
+}
+
 static void find_blocks(struct ak_cpu_prepared *p)
 {
     const struct ak_batch *batch = p->batch;
-    uint32_t group = p->spec->config.n_heads / p->spec->config.n_kv_heads;
-    uint32_t max = AK_ATTN_ROWS_MAX / group ? AK_ATTN_ROWS_MAX / group : 1;
     p->n_blocks = 0;
     for (uint32_t i = 0, stop; i < batch->n; i = stop) {
         for (stop = i + 1; stop < batch->n && batch->sequences[stop] == batch->sequences[i];)
             stop++;
-        for (uint32_t first = i, n; first < stop; first += n) {
-            n = stop - first < max ? stop - first : max;
-            p->blocks[p->n_blocks++] = (struct ak_cpu_token_block){
-                .first = first, .n = n, .end = batch->positions[stop - 1] + 1
-            };
-        }
+        p->n_blocks +=
+            add_blocks(p, i, stop, batch->positions[stop - 1] + 1, p->blocks + p->n_blocks);
+    }
+}
+
+static void find_cross_blocks(struct ak_cpu_prepared *p)
+{
+    const struct ak_batch *batch = p->batch;
+    p->n_cross_blocks = 0;
+    for (uint32_t i = 0, stop; batch->cross_sequences && i < batch->n; i = stop) {
+        uint32_t read = batch->cross_sequences[batch->sequences[i]];
+        for (stop = i + 1;
+             stop < batch->n && batch->cross_sequences[batch->sequences[stop]] == read;)
+            stop++;
+        p->n_cross_blocks += add_blocks(p, i, stop, batch->cross_lengths[batch->sequences[i]],
+                                        p->cross_blocks + p->n_cross_blocks);
     }
 }
 
@@ -173,6 +193,7 @@ void ak_cpu_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
     p->batch = batch;
     p->n_passes++;
     find_blocks(p);
+    find_cross_blocks(p);
     ak_pool_run(p->pool, walk, p);
     p->batch = NULL;
 }

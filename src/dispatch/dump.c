@@ -53,6 +53,11 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         if (c->params.embed.first_position > 0)
             fprintf(f, " from=%u", c->params.embed.first_position);
         break;
+    case AK_OP_FRAMES:
+        fprintf(f, " step=%u n=%u", c->params.frames.step, c->params.frames.n);
+        break;
+    case AK_OP_ADD_POSITION: fprintf(f, " n=%u", c->params.add_position.n); break;
+    case AK_OP_PREVIOUS: fprintf(f, " n=%u", c->params.previous.n); break;
     case AK_OP_NORM:
         dump_vector(f, "vector", w, c->vector);
         dump_vector(f, "bias", w, c->vector2);
@@ -80,6 +85,7 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
                 p->n_kv_heads, p->head_dim, p->window, (double)p->scale);
         dump_nonzero(f, "cap", p->cap);
         fputs(p->bidirectional ? " both_ways" : "", f);
+        fputs(p->cross ? " cross" : "", f);
         fputs(p->alibi ? " alibi" : "", f);
         fputs(p->gated ? " gated" : "", f);
         dump_vector(f, "sinks", w, c->vector);

@@ -49,6 +49,11 @@ void ak_table_embed_token(const struct ak_weights *weights, const struct ak_op_e
                           ak_quant_dequantize_fn *const *dequantize, int32_t token,
                           uint32_t position, uint32_t type, float *scratch, float *out);
 
+/* Adds the row of an ADD_POSITION command to `out`; `scratch` and `dequantize` as above. */
+void ak_table_add_position(const struct ak_weights *weights,
+                           ak_quant_dequantize_fn *const *dequantize, uint32_t position,
+                           float *scratch, float *out);
+
 /* The frequencies of each rotation table for a session's context, [rope_dims/2] each; `spec` owns
  * them. */
 void ak_table_rope_frequencies(const struct ak_spec *spec, uint32_t context,

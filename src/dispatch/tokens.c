@@ -41,6 +41,13 @@ void ak_table_embed_token(const struct ak_weights *weights, const struct ak_op_e
                 scratch, out);
 }
 
+void ak_table_add_position(const struct ak_weights *weights,
+                           ak_quant_dequantize_fn *const *dequantize, uint32_t position,
+                           float *scratch, float *out)
+{
+    add_row(weights->encoder_positions, dequantize, position, scratch, out);
+}
+
 void ak_table_rope_frequencies(const struct ak_spec *spec, uint32_t context,
                                const float *out[AK_SPEC_ROPE_TABLES_MAX])
 {

@@ -100,6 +100,31 @@ ak_build_value ak_build_embed(struct ak_builder *b, float scale)
     return out;
 }
 
+ak_build_value ak_build_frames(struct ak_builder *b, uint32_t step, uint32_t n)
+{
+    ak_build_value out = add_slot(b, n, AK_OP_ROWS_TOKENS);
+    struct ak_command c = command_of(AK_OP_FRAMES, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
+    c.params.frames = (struct ak_op_frames_params){ .step = step, .n = n };
+    add_command(b, c);
+    return out;
+}
+
+void ak_build_add_position(struct ak_builder *b, ak_build_value x)
+{
+    struct ak_command c = command_of(AK_OP_ADD_POSITION, AK_ROLE_NO_LAYER, x, x);
+    c.params.add_position.n = b->spec->config.width;
+    add_command(b, c);
+}
+
+ak_build_value ak_build_previous(struct ak_builder *b, ak_build_value x, uint32_t n)
+{
+    ak_build_value out = add_slot(b, n / 2 + n, row_set_of(b, x));
+    struct ak_command c = command_of(AK_OP_PREVIOUS, AK_ROLE_NO_LAYER, x, out);
+    c.params.previous.n = n;
+    add_command(b, c);
+    return out;
+}
+
 ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight, int layer,
                              float eps)
 {
@@ -229,33 +254,41 @@ static uint32_t q_step(const struct ak_builder *b, uint32_t head_dim)
     return b->spec->descriptor.gated_attention ? 2 * head_dim : head_dim;
 }
 
-void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm_heads,
-                  struct ak_op_qkv_params params)
+/* Layers of an encoder beside a decoder share one layer of the KV cache. */
+static uint32_t kv_layer(const struct ak_builder *b, enum ak_op_linear linear, int layer)
 {
+    return linear == AK_OP_LINEAR_ENCODER_QKV ? 0 : ak_spec_kv_layer(b->spec, layer);
+}
+
+void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, enum ak_op_linear linear, int layer,
+                  bool norm_heads, struct ak_op_qkv_params params)
+{
+    uint32_t k = ak_op_linear_info(linear)->n_parts - 2; /* the part with the keys */
     struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
     if (norm_heads) {
         c.vector = find_vector(b, AK_ROLE_ATTENTION_Q_NORM, layer);
         c.vector2 = find_vector(b, AK_ROLE_ATTENTION_K_NORM, layer);
     }
     c.params.qkv = params;
-    c.params.qkv.q_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 0);
-    c.params.qkv.k_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 1);
-    c.params.qkv.v_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 2);
+    c.params.qkv.q_at = ak_build_part_offset(b, linear, layer, 0);
+    c.params.qkv.k_at = ak_build_part_offset(b, linear, layer, k);
+    c.params.qkv.v_at = ak_build_part_offset(b, linear, layer, k + 1);
     c.params.qkv.q_step = q_step(b, params.head_dim);
-    c.params.qkv.kv_layer = ak_spec_kv_layer(b->spec, layer);
+    c.params.qkv.kv_layer = kv_layer(b, linear, layer);
     add_command(b, c);
 }
 
-ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int layer,
+ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv,
+                                  enum ak_op_linear linear, int layer,
                                   struct ak_op_attention_params params)
 {
     ak_build_value out = add_slot(b, params.n_heads * params.head_dim, row_set_of(b, qkv));
     struct ak_command c = command_of(AK_OP_ATTENTION, layer, qkv, out);
     c.params.attention = params;
-    c.params.attention.q_at = ak_build_part_offset(b, AK_OP_LINEAR_QKV, layer, 0);
+    c.params.attention.q_at = ak_build_part_offset(b, linear, layer, 0);
     c.params.attention.q_step = q_step(b, params.head_dim);
     c.params.attention.gated = b->spec->descriptor.gated_attention;
-    c.params.attention.kv_layer = ak_spec_kv_layer(b->spec, layer);
+    c.params.attention.kv_layer = kv_layer(b, linear, layer);
     c.vector = find_vector(b, AK_ROLE_ATTENTION_SINKS, layer);
     add_command(b, c);
     return out;
@@ -511,7 +544,7 @@ ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_m
     struct ak_builder b = {
         .spec = spec, .map = weights, .list = out, .variant = variant, .error = error
     };
-    spec->family->emit(&b, spec);
+    (variant == AK_BUILD_ENCODED ? spec->family->emit_encoder : spec->family->emit)(&b, spec);
     if (b.status != AKUNU_OK) {
         ak_free(out->commands);
         ak_free(out->slots);

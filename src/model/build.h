@@ -51,8 +51,10 @@ struct ak_weight_map {
 };
 
 /* What a pass gives: logits, tokens sampled from them, or the hidden states before the
- * output matrix. An encoder's list always ends in hidden states. */
-enum ak_build_variant { AK_BUILD_LOGITS, AK_BUILD_SAMPLED, AK_BUILD_HIDDEN };
+ * output matrix. An encoder's list always ends in hidden states. AK_BUILD_ENCODED is the list of
+ * the encoder in a model that also has a decoder: hidden states, and the K and V of the decoder's
+ * cross-attention. */
+enum ak_build_variant { AK_BUILD_LOGITS, AK_BUILD_SAMPLED, AK_BUILD_HIDDEN, AK_BUILD_ENCODED };
 
 struct ak_build_list {
     struct ak_command *commands;
@@ -72,6 +74,16 @@ ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_m
 /* Embedding rows, [tokens, width]. Adds row 0 of the token type table and the position rows if the
  * model has these tables. */
 ak_build_value ak_build_embed(struct ak_builder *b, float scale);
+
+/* n elements of the pass's frames, `step` after those of the position before, [tokens, n]. */
+ak_build_value ak_build_frames(struct ak_builder *b, uint32_t step, uint32_t n);
+
+/* x += the rows of the positions */
+void ak_build_add_position(struct ak_builder *b, ak_build_value x);
+
+/* The second half of each row's predecessor, or zeros, then the n elements of the row,
+ * [tokens, n / 2 + n]. */
+ak_build_value ak_build_previous(struct ak_builder *b, ak_build_value x, uint32_t n);
 
 /* RMS norm with the vector (weight, layer). The shape stays. */
 ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight, int layer,
@@ -98,13 +110,15 @@ uint32_t ak_build_part_offset(const struct ak_builder *b, enum ak_op_linear line
                               uint32_t part);
 
 /* Norms per head (if norm_heads and the layer has their vectors), rotation and KV cache write, in
- * place. Fills in params.q_at, k_at, v_at, q_step and kv_layer. */
-void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, int layer, bool norm_heads,
-                  struct ak_op_qkv_params params);
+ * place. `linear` made qkv; its last two parts are K and V. Fills in params.q_at, k_at, v_at,
+ * q_step and kv_layer. */
+void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, enum ak_op_linear linear, int layer,
+                  bool norm_heads, struct ak_op_qkv_params params);
 
-/* Attention, [tokens, n_heads · head_dim], with sinks if the layer has them. Fills in params.q_at,
- * q_step, gated and kv_layer. */
-ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv, int layer,
+/* Attention, [tokens, n_heads · head_dim], with sinks if the layer has them. The first part of
+ * `linear` is q. Fills in params.q_at, q_step, gated and kv_layer. */
+ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv,
+                                  enum ak_op_linear linear, int layer,
                                   struct ak_op_attention_params params);
 
 /* Short convolution of CONV_IN's output, [tokens, width]: gated, convolved over `taps` tokens,

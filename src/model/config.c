@@ -9,7 +9,7 @@
 static bool find_key(const struct ak_provider *p, const struct ak_spec_config *config,
                      const char *suffix, char key[AK_SPEC_KEY_BYTES])
 {
-    return ak_spec_find_key(p, config->architecture, suffix, key);
+    return ak_spec_find_key(p, config->keys, suffix, key);
 }
 
 static ak_status fail_missing(const char *key, struct ak_error *error)
@@ -313,7 +313,7 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_spec_conf
 ak_status ak_spec_read_expert_count(const struct ak_provider *p, struct ak_text architecture,
                                     uint32_t *out, struct ak_error *error)
 {
-    struct ak_spec_config config = { .architecture = architecture };
+    struct ak_spec_config config = { .keys = architecture };
     return read_u32(p, &config, "expert_count", false, 0, out, error);
 }
 
@@ -370,6 +370,9 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
     config.naming = ak_provider_naming(p);
     AK_TRY(ak_provider_check_weights(p, error));
     AK_TRY(ak_meta_text(p, "general.architecture", &config.architecture, error));
+    config.keys = config.architecture;
+    if (family->key_prefix)
+        config.keys = (struct ak_text){ family->key_prefix, (uint32_t)strlen(family->key_prefix) };
     AK_TRY(ak_meta_text(p, "general.name", &config.name, error));
     AK_TRY(read_u32(p, &config, "block_count", true, 0, &config.n_layers, error));
     AK_TRY(read_u32(p, &config, "embedding_length", true, 0, &config.width, error));

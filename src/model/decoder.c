@@ -12,6 +12,10 @@
  *   x → norm → q k v, z → convolution of q k v → state → norm · SiLU(z) → output → + x
  *         └──→ beta, alpha ───────────────────────↑
  *
+ * Decoders of models with an encoder attend to its output between the two:
+ *
+ *   x → norm → q → attention over the encoder's K and V → output → + x
+ *
  * The last feed-forward network is computed for the rows whose logits are wanted: of a prompt, one.
  *
  * The descriptor decides the rest: kinds and places of norms, scales, caps, and the layers' windows
@@ -61,7 +65,7 @@ static void build_rotation(struct ak_builder *b, const struct ak_spec *spec, ak_
                            c->norm_eps);
     }
     ak_build_qkv(
-        b, qkv, layer, !d->qk_norm_rows,
+        b, qkv, AK_OP_LINEAR_QKV, layer, !d->qk_norm_rows,
         (struct ak_op_qkv_params){ .n_heads = c->n_heads,
                                    .n_kv_heads = c->n_kv_heads,
                                    .head_dim = c->head_dim,
@@ -114,7 +118,7 @@ static ak_build_value build_attention(struct ak_builder *b, const struct ak_spec
     ak_build_value qkv = ak_build_linear(b, h, AK_OP_LINEAR_QKV, layer);
     build_rotation(b, spec, qkv, layer);
     ak_build_value a = ak_build_attention(
-        b, qkv, layer,
+        b, qkv, AK_OP_LINEAR_QKV, layer,
         (struct ak_op_attention_params){ .n_heads = c->n_heads,
                                          .n_kv_heads = c->n_kv_heads,
                                          .head_dim = c->head_dim,
@@ -124,6 +128,23 @@ static ak_build_value build_attention(struct ak_builder *b, const struct ak_spec
     ak_build_value out = ak_build_linear(b, a, AK_OP_LINEAR_ATTENTION_OUTPUT, layer);
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_ATTENTION_NORM, layer, c->norm_eps) :
                            out;
+}
+
+static ak_build_value build_cross_attention(struct ak_builder *b, const struct ak_spec *spec,
+                                            ak_build_value x, int layer)
+{
+    const struct ak_spec_config *c = &spec->config;
+    ak_build_value h = build_norm(b, spec, x, AK_ROLE_CROSS_ATTENTION_NORM,
+                                  AK_ROLE_CROSS_ATTENTION_NORM_BIAS, layer);
+    ak_build_value q = ak_build_linear(b, h, AK_OP_LINEAR_CROSS_Q, layer);
+    ak_build_value a = ak_build_attention(
+        b, q, AK_OP_LINEAR_CROSS_Q, layer,
+        (struct ak_op_attention_params){ .n_heads = c->n_heads,
+                                         .n_kv_heads = c->n_kv_heads,
+                                         .head_dim = c->head_dim,
+                                         .cross = true,
+                                         .scale = spec->descriptor.attention_scale });
+    return ak_build_linear(b, a, AK_OP_LINEAR_CROSS_OUTPUT, layer);
 }
 
 static ak_build_value build_short_conv(struct ak_builder *b, const struct ak_spec *spec,
@@ -205,6 +226,8 @@ void ak_build_decoder(struct ak_builder *b, const struct ak_spec *spec)
     ak_build_value x = ak_build_embed(b, d->embedding_scale);
     for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
         ak_build_add(b, x, build_mixer(b, spec, x, layer), d->residual_scale);
+        if (spec->config.n_encoder_layers > 0)
+            ak_build_add(b, x, build_cross_attention(b, spec, x, layer), d->residual_scale);
         if (d->has_experts) {
             add_experts(b, spec, x, layer);
             continue;

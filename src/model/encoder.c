@@ -93,7 +93,7 @@ static ak_build_value build_attention(struct ak_builder *b, const struct ak_spec
                                          build_pre_norm(b, spec, x, AK_ROLE_ATTENTION_NORM,
                                                         AK_ROLE_ATTENTION_NORM_BIAS, layer);
     ak_build_value qkv = ak_build_linear(b, h, AK_OP_LINEAR_QKV, layer);
-    ak_build_qkv(b, qkv, layer, false,
+    ak_build_qkv(b, qkv, AK_OP_LINEAR_QKV, layer, false,
                  (struct ak_op_qkv_params){
                      .n_heads = c->n_heads,
                      .n_kv_heads = c->n_kv_heads,
@@ -101,7 +101,7 @@ static ak_build_value build_attention(struct ak_builder *b, const struct ak_spec
                      .rope_dims = kind->rotation == AK_SPEC_ROTATE_NONE ? 0 : c->rope_dims,
                      .rope_table = kind->rotation == AK_SPEC_ROTATE_LOCAL ? 1 : 0 });
     ak_build_value a =
-        ak_build_attention(b, qkv, layer,
+        ak_build_attention(b, qkv, AK_OP_LINEAR_QKV, layer,
                            (struct ak_op_attention_params){ .n_heads = c->n_heads,
                                                             .n_kv_heads = c->n_kv_heads,
                                                             .head_dim = c->head_dim,

@@ -16,6 +16,17 @@ static const struct {
     { "feed_forward_length", { "intermediate_size", "n_inner", "block_ff_dim" } },
     { "context_length", { "max_position_embeddings", "n_positions", "n_ctx" } },
     { "vocab_size", { "vocab_size" } },
+    { "encoder.block_count", { "encoder_layers" } },
+    { "encoder.embedding_length", { "d_model" } },
+    { "encoder.feed_forward_length", { "encoder_ffn_dim" } },
+    { "encoder.context_length", { "max_source_positions" } },
+    { "encoder.attention.head_count", { "encoder_attention_heads" } },
+    { "encoder.mel_count", { "num_mel_bins" } },
+    { "decoder.block_count", { "decoder_layers" } },
+    { "decoder.embedding_length", { "d_model" } },
+    { "decoder.feed_forward_length", { "decoder_ffn_dim" } },
+    { "decoder.context_length", { "max_target_positions" } },
+    { "decoder.attention.head_count", { "decoder_attention_heads" } },
     { "attention.head_count", { "num_attention_heads", "n_head" } },
     { "attention.head_count_kv", { "num_key_value_heads" } },
     { "attention.key_length", { "head_dim" } },
@@ -118,13 +129,13 @@ static bool find_hf(const struct ak_provider *p, const char *const names[NAMES_M
     return false;
 }
 
-/* The key with the architecture's prefix, else the bare key. */
-static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, const char *key,
+/* The key with the prefix, else the bare key. */
+static bool find_gguf(const struct ak_provider *p, struct ak_text prefix, const char *key,
                       char out[AK_SPEC_KEY_BYTES])
 {
     struct ak_meta meta;
-    snprintf(out, AK_SPEC_KEY_BYTES, "%.*s.%s", (int)(architecture.n < 64 ? architecture.n : 64),
-             architecture.bytes, key);
+    snprintf(out, AK_SPEC_KEY_BYTES, "%.*s.%s", (int)(prefix.n < 64 ? prefix.n : 64), prefix.bytes,
+             key);
     if (ak_provider_find_meta(p, out, &meta))
         return true;
     if (!ak_provider_find_meta(p, key, &meta))
@@ -133,11 +144,24 @@ static bool find_gguf(const struct ak_provider *p, struct ak_text architecture, 
     return true;
 }
 
-bool ak_spec_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key,
+/* The names of a key of a part, "encoder" of "whisper.encoder"; NULL: it has none of its own. */
+static const char *const *names_of_part(struct ak_text prefix, const char *key)
+{
+    char whole[AK_SPEC_KEY_BYTES];
+    const char *dot = prefix.n ? memchr(prefix.bytes, '.', prefix.n) : NULL;
+    if (!dot)
+        return NULL;
+    snprintf(whole, sizeof whole, "%.*s.%s", (int)(prefix.bytes + prefix.n - dot - 1), dot + 1,
+             key);
+    return names_of(whole);
+}
+
+bool ak_spec_find_key(const struct ak_provider *p, struct ak_text prefix, const char *key,
                       char out[AK_SPEC_KEY_BYTES])
 {
-    const char *const same_name[NAMES_MAX] = { key }, *const *names = names_of(key);
+    const char *const same_name[NAMES_MAX] = { key }, *const *names = names_of_part(prefix, key);
+    names = names ? names : names_of(key);
     if (ak_provider_naming(p) == AK_PROVIDER_NAMING_HF)
         return find_hf(p, names ? names : same_name, out);
-    return find_gguf(p, architecture, key, out);
+    return find_gguf(p, prefix, key, out);
 }

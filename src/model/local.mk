@@ -46,4 +46,5 @@ libak_la_SOURCES += \
 	src/model/rope_override.c \
 	src/model/shared_expert.def \
 	src/model/smollm3.c \
-	src/model/validate.c
+	src/model/validate.c \
+	src/model/whisper.c

@@ -14,6 +14,7 @@ enum { AK_SPEC_LAYERS_MAX = 4096 };
 /* Hyper-parameters. */
 struct ak_spec_config {
     struct ak_text architecture, name; /* as in the file */
+    struct ak_text keys;               /* in front of GGUF's keys: the architecture, or its part */
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size, context;
     float norm_eps;
     uint32_t rope_dims;
@@ -33,6 +34,8 @@ struct ak_spec_config {
     uint32_t delta_k_heads, delta_v_heads, delta_k_dim, delta_v_dim;
     /* draft (multi-token prediction) layers after these in the file; not read */
     uint32_t n_draft_layers;
+    /* encoder of speech beside the decoder: layers, positions, mel filters; 0: none */
+    uint32_t n_encoder_layers, encoder_context, n_mels;
     bool tied; /* the embedding serves as output matrix, even if the file has an output matrix */
     enum ak_provider_naming naming;
 };
@@ -128,7 +131,10 @@ enum ak_spec_dim {
     AK_SPEC_DIM_DELTA_V,
     AK_SPEC_DIM_DELTA_HEADS,
     AK_SPEC_DIM_DELTA_GATES,
-    AK_SPEC_DIM_DELTA_HEAD
+    AK_SPEC_DIM_DELTA_HEAD,
+    AK_SPEC_DIM_ENCODER_CONTEXT,
+    AK_SPEC_DIM_FRAMES, /* the mel frames that an encoder's position reads: four */
+    AK_SPEC_DIM_FRAME_PAIR
 };
 
 enum ak_family_need {
@@ -207,7 +213,11 @@ struct ak_family {
     bool hf_experts_concatenated;
     /* Hugging Face stores norm vectors minus this, except DELTA_NORM */
     float hf_norm_offset;
+    /* before the keys of the decoder's hyper-parameters; NULL: the architecture's name */
+    const char *key_prefix;
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
+    /* the encoder in front of the decoder; NULL: there is none */
+    void (*emit_encoder)(struct ak_builder *b, const struct ak_spec *spec);
 };
 
 /* Pooling: how a text's embedding is made from its tokens' hidden states, as the files say. */
@@ -249,8 +259,6 @@ struct ak_spec {
  * architecture would be reported as missing. */
 ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out,
                          struct ak_error *error);
-/* True if the file is a speech model (Whisper), which has no family. */
-bool ak_family_is_speech(const struct ak_provider *p);
 /* Number of experts by the architecture's metadata; 0: none. */
 ak_status ak_spec_read_expert_count(const struct ak_provider *p, struct ak_text architecture,
                                     uint32_t *out, struct ak_error *error);
@@ -267,10 +275,11 @@ ak_status ak_spec_read_u32(const struct ak_provider *p, const struct ak_spec_con
                            struct ak_error *error);
 ak_status ak_spec_read_bool(const struct ak_provider *p, const struct ak_spec_config *config,
                             const char *suffix, bool fallback, bool *out, struct ak_error *error);
-/* Finds the metadata key for what GGUF calls ARCHITECTURE.`key` and writes it to `out`. False if
- * there is none; `out` is then the expected key, for messages. */
+/* Finds the metadata key for what GGUF calls PREFIX.`key` and writes it to `out`. The prefix is the
+ * architecture, or the architecture, a dot and a part of it. False if there is none; `out` is then
+ * the expected key, for messages. */
 enum { AK_SPEC_KEY_BYTES = 160 };
-bool ak_spec_find_key(const struct ak_provider *p, struct ak_text architecture, const char *key,
+bool ak_spec_find_key(const struct ak_provider *p, struct ak_text prefix, const char *key,
                       char out[AK_SPEC_KEY_BYTES]);
 /* The i-th key that Hugging Face names differently; NULL past the last one. */
 const char *ak_spec_renamed_key(size_t i);
@@ -320,6 +329,9 @@ uint32_t ak_spec_count_rotations(const struct ak_spec_descriptor *d);
 float ak_spec_yarn_magnitude(float factor);
 
 void ak_spec_clear(struct ak_spec *spec); /* partly built ones too */
+
+/* Layers of a role: the encoder's or the decoder's, 1 outside of layers. */
+uint32_t ak_spec_role_layers(const struct ak_spec *spec, enum ak_role role);
 
 /* Window and rotation of a layer. */
 const struct ak_spec_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer);

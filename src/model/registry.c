@@ -77,14 +77,6 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
 
-bool ak_family_is_speech(const struct ak_provider *p)
-{
-    static const char name[] = "whisper";
-    struct ak_text found;
-    return ak_meta_text(p, "general.architecture", &found, NULL) == AKUNU_OK &&
-           found.n == strlen(name) && memcmp(found.bytes, name, found.n) == 0;
-}
-
 const char *ak_family_gguf_name(const struct ak_family *family)
 {
     return family->gguf_name ? family->gguf_name : family->names[0];
@@ -164,8 +156,18 @@ uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_spec_dim dim)
     case AK_SPEC_DIM_DELTA_HEADS: return c->delta_v_heads;
     case AK_SPEC_DIM_DELTA_GATES: return 2 * c->delta_v_heads;
     case AK_SPEC_DIM_DELTA_HEAD: return c->delta_v_dim;
+    case AK_SPEC_DIM_ENCODER_CONTEXT: return c->encoder_context;
+    case AK_SPEC_DIM_FRAMES: return 4 * c->n_mels;
+    case AK_SPEC_DIM_FRAME_PAIR: return 2 * c->width;
     }
     return 0;
+}
+
+uint32_t ak_spec_role_layers(const struct ak_spec *spec, enum ak_role role)
+{
+    if (!ak_role_has_layer(role))
+        return 1;
+    return ak_role_is_encoder(role) ? spec->config.n_encoder_layers : spec->config.n_layers;
 }
 
 const struct ak_spec_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)

@@ -37,6 +37,13 @@ bool ak_role_has_layer(enum ak_role role)
     return strstr(roles[role].canonical, layer_mark) != NULL;
 }
 
+bool ak_role_is_encoder(enum ak_role role)
+{
+    static const char beginning[] = "encoder.";
+    assert((unsigned)role < AK_ROLE_COUNT);
+    return strncmp(roles[role].canonical, beginning, strlen(beginning)) == 0;
+}
+
 bool ak_role_is_norm(enum ak_role role)
 {
     static const char ending[] = "norm.weight";

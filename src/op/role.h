@@ -32,6 +32,10 @@ bool ak_role_is_expert(enum ak_role role);
 /* Whether the role's name contains "{n}". */
 bool ak_role_has_layer(enum ak_role role);
 
+/* Whether the role belongs to the encoder of a model that also has a decoder; its layers are then
+ * the encoder's. */
+bool ak_role_is_encoder(enum ak_role role);
+
 /* Whether the role is the weight of a norm. */
 bool ak_role_is_norm(enum ak_role role);
 

@@ -8,11 +8,6 @@
 #include "weights/composed.h"
 #include "base/name_index.h"
 
-static uint32_t rule_layers(const struct ak_spec *spec, const struct ak_family_rule *rule)
-{
-    return ak_role_has_layer(rule->role) ? spec->config.n_layers : 1;
-}
-
 static int rule_layer(const struct ak_family_rule *rule, uint32_t i)
 {
     return ak_role_has_layer(rule->role) ? (int)i : AK_ROLE_NO_LAYER;
@@ -37,10 +32,10 @@ const struct ak_view *ak_bind_find(const struct ak_binding *b, enum ak_role role
         role = AK_ROLE_TOKEN_EMBEDDING;
     const struct ak_family_rule *rule =
         role < AK_ROLE_COUNT ? find_rule(b->spec->family, role, &index) : NULL;
-    if (!rule)
+    uint32_t at = (uint32_t)(layer == AK_ROLE_NO_LAYER ? 0 : layer);
+    if (!rule || at >= ak_spec_role_layers(b->spec, role))
         return NULL;
-    const struct ak_view *view =
-        &b->views[b->first_view[index] + (uint32_t)(layer == AK_ROLE_NO_LAYER ? 0 : layer)];
+    const struct ak_view *view = &b->views[b->first_view[index] + at];
     return view->plane[0].data ? view : NULL;
 }
 
@@ -264,6 +259,7 @@ static ak_status find_and_check(const struct ak_provider *p, const struct ak_fam
         return AKUNU_OK;
     if (is_transposed(spec, rule))
         AK_TRY(transpose_view(b, view, error));
+    AK_TRY(ak_bind_convolution(b, rule->role, view, error));
     return merged ? select_part(spec, merged, rule, view, error) :
                     ak_bind_check_shape(view, &shape, error);
 }
@@ -419,7 +415,7 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
     b.first_view = ak_alloc(family->n_weights, sizeof *b.first_view);
     for (uint32_t i = 0; b.first_view && i < family->n_weights; i++) {
         b.first_view[i] = b.n_views;
-        b.n_views += rule_layers(spec, &family->weights[i]);
+        b.n_views += ak_spec_role_layers(spec, family->weights[i].role);
     }
     b.views = ak_alloc(b.n_views, sizeof *b.views);
     if (!b.first_view || !b.views)
@@ -427,7 +423,8 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
                                 (unsigned long long)b.n_views * sizeof *b.views);
     for (uint32_t i = 0; status == AKUNU_OK && i < family->n_weights; i++) {
         const struct ak_family_rule *rule = &family->weights[i];
-        for (uint32_t layer = 0; status == AKUNU_OK && layer < rule_layers(spec, rule); layer++)
+        for (uint32_t layer = 0;
+             status == AKUNU_OK && layer < ak_spec_role_layers(spec, rule->role); layer++)
             status = ak_bind_weight(p, rule, rule_layer(rule, layer), &b,
                                     &b.views[b.first_view[i] + layer], error);
     }

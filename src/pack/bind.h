@@ -1,6 +1,6 @@
 /* Helpers that bind a file's tensors to the roles of the model (op/role.h): they check shapes,
  * transpose matrices, find experts' weights and keep copies where a weight is no view of the file.
- * Private to bind.c and bind_experts.c. */
+ * Private to bind.c, bind_experts.c and bind_convolution.c. */
 #ifndef AK_PACK_BIND_H
 #define AK_PACK_BIND_H
 
@@ -37,6 +37,11 @@ struct ak_bind_strided_matrix {
     size_t rows, cols, stride, step, size;
 };
 void ak_bind_transpose(const struct ak_bind_strided_matrix *t, uint8_t *out);
+
+/* Replaces the view of a convolution or its bias by what a product over whole positions needs
+ * (bind_convolution.c); views of other roles stay. */
+ak_status ak_bind_convolution(struct ak_binding *b, enum ak_role role, struct ak_view *view,
+                              struct ak_error *error);
 
 /* Experts' weights of a Hugging Face checkpoint, in any of its layouts (bind_experts.c). *found is
  * false if there are none. */

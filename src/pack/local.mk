@@ -2,6 +2,7 @@ libak_la_SOURCES += \
 	src/pack/adapter.c \
 	src/pack/bind.c \
 	src/pack/bind.h \
+	src/pack/bind_convolution.c \
 	src/pack/bind_experts.c \
 	src/pack/cache.c \
 	src/pack/cache.h \

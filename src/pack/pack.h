@@ -15,7 +15,7 @@
 /* ---- Bind: every declared weight by exact name and shape ---------------- */
 struct ak_binding {
     const struct ak_spec *spec;
-    struct ak_view *views; /* [n_weights of the family][n_layers or 1]; plane 0 NULL: absent */
+    struct ak_view *views; /* [n_weights of the family][layers of the role]; plane 0 NULL: absent */
     uint32_t n_views;
     uint32_t *first_view;         /* [n_weights of the family]: index into views */
     bool tied;                    /* the embedding serves as OUTPUT */
@@ -99,7 +99,8 @@ struct ak_weights {
     const struct ak_view *embedding;
     /* [context, width]; NULL: no learned positions */
     const struct ak_view *positions;
-    const struct ak_view *types; /* [types, width]; NULL: no token types */
+    const struct ak_view *encoder_positions; /* the same of an encoder beside the decoder */
+    const struct ak_view *types;             /* [types, width]; NULL: no token types */
     /* file of zero-copy weights; NULL: its pages are never dropped */
     const struct ak_provider *source;
     uint8_t *block; /* the packed weights */

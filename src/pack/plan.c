@@ -61,7 +61,7 @@ static ak_status count_limits(const struct ak_binding *binding, struct limits *o
     *out = (struct limits){ 0 };
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         const struct ak_family_rule *rule = &spec->family->weights[i];
-        uint64_t layers = ak_role_has_layer(rule->role) ? spec->config.n_layers : 1;
+        uint64_t layers = ak_spec_role_layers(spec, rule->role);
         if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
             ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
             /* a bias is padded as its operator's output */
@@ -294,7 +294,7 @@ static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
         if (ak_role_kind(role) != AK_ROLE_KIND_VECTOR || is_bias(role))
             continue;
         bool layered = ak_role_has_layer(role);
-        for (uint32_t layer = 0; layer < (layered ? spec->config.n_layers : 1); layer++) {
+        for (uint32_t layer = 0; layer < ak_spec_role_layers(spec, role); layer++) {
             const struct ak_view *view =
                 ak_bind_find(binding, role, layered ? (int)layer : AK_ROLE_NO_LAYER);
             if (view)
@@ -311,7 +311,8 @@ static ak_status plan_weights(const struct ak_binding *binding, struct ak_backen
 {
     struct limits limits;
     AK_TRY(count_limits(binding, &limits, error));
-    w->n_layers = binding->spec->config.n_layers;
+    w->n_layers = (uint32_t)ak_max_size(binding->spec->config.n_layers,
+                                        binding->spec->config.n_encoder_layers);
     w->packed = ak_alloc(limits.packed + 1u, sizeof *w->packed); /* and a tied output */
     w->vectors = ak_alloc(limits.vectors, sizeof *w->vectors);
     w->vector_block = ak_pages_alloc(ak_max_size(limits.vector_elems, 1) * sizeof(float));
@@ -323,6 +324,8 @@ static ak_status plan_weights(const struct ak_binding *binding, struct ak_backen
         return ak_fail_memory(error, "the weight plan", limits.vector_elems * sizeof(float));
     w->embedding = ak_bind_find(binding, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER);
     w->positions = ak_bind_find(binding, AK_ROLE_POSITION_EMBEDDING, AK_ROLE_NO_LAYER);
+    w->encoder_positions =
+        ak_bind_find(binding, AK_ROLE_ENCODER_POSITION_EMBEDDING, AK_ROLE_NO_LAYER);
     w->types = ak_bind_find(binding, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_ROLE_NO_LAYER);
     plan_vectors(w, binding);
     for (int layer = 0; layer < (int)w->n_layers; layer++)

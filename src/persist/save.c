@@ -19,7 +19,7 @@ ak_status ak_save_check(const struct ak_session *s, struct ak_error *error)
                        "the model has recurrent state, which is not saved");
     if (!s->backend->ops->host_pages)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the KV cache lies on a device");
-    return ak_session_needs_logits(s, error);
+    return ak_session_needs_text(s, error);
 }
 
 /* ---- Key ---------------------------------------------------------------- */

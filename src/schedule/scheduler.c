@@ -34,7 +34,7 @@ static ak_status create_session(struct ak_sched *s, struct ak_model *model,
         own.cpus = NULL;
     }
     AK_TRY(ak_session_create(model, &own, &s->session, error));
-    AK_TRY(ak_session_needs_logits(s->session, error));
+    AK_TRY(ak_session_needs_text(s->session, error));
     if (s->session->batch < own.max_sequences)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "max_sequences is %u, and a pass has at most %u tokens",

@@ -4,6 +4,7 @@ libak_la_SOURCES += \
 	src/session/constraint.c \
 	src/session/constraint.h \
 	src/session/embed.c \
+	src/session/encode.c \
 	src/session/kv.c \
 	src/session/kv.h \
 	src/session/model.c \

@@ -186,7 +186,7 @@ static ak_status make_tokenizer(struct loader *l)
 struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum akunu_kv_type k_type,
                                      enum akunu_kv_type v_type)
 {
-    bool encoder = spec->descriptor.encoder;
+    bool encoder = spec->descriptor.encoder || spec->config.n_encoder_layers > 0;
     return (struct ak_kv_shape){ .n_layers = ak_spec_kv_layers(spec),
                                  .n_kv_heads = spec->config.n_kv_heads,
                                  .head_dim = spec->config.head_dim,
@@ -218,6 +218,9 @@ static ak_status build_tables(struct loader *l)
             ak_table_build(&m->spec, &m->weights, AK_BUILD_SAMPLED, &m->sampled_table, l->error));
         AK_TRY(ak_table_build(&m->spec, &m->weights, AK_BUILD_HIDDEN, &m->hidden_table, l->error));
     }
+    if (m->spec.config.n_encoder_layers > 0)
+        AK_TRY(
+            ak_table_build(&m->spec, &m->weights, AK_BUILD_ENCODED, &m->encoder_table, l->error));
     return report(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
 }
 
@@ -378,6 +381,7 @@ void ak_model_free(struct ak_model *m)
     ak_table_clear(&m->table);
     ak_table_clear(&m->sampled_table);
     ak_table_clear(&m->hidden_table);
+    ak_table_clear(&m->encoder_table);
     ak_pack_clear(&m->weights);
     ak_session_head_clear(&m->head);
     ak_binding_clear(&m->binding);

@@ -42,6 +42,7 @@ struct ak_model {
     struct ak_model_trie *token_trie; /* token trie of the vocabulary, for grammars */
     struct ak_table table; /* gives logits; encoder: hidden states, and the next two are empty */
     struct ak_table sampled_table, hidden_table;
+    struct ak_table encoder_table; /* of a speech model; else empty */
 };
 
 /* Runs the load stages in the order of enum akunu_load_stage and reports each. The caller owns *out
@@ -61,7 +62,8 @@ ak_status ak_session_head_read(const struct ak_provider *p, const struct ak_spec
 void ak_session_head_clear(struct ak_session_head *head);
 
 /* Shape of a model's KV pool, without pages and states. An encoder's is F32 regardless of the
- * types: it is small and lives for one pass. */
+ * types: it is small and lives for one pass. So is a speech model's, whose windows last a few
+ * passes. */
 struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum akunu_kv_type k_type,
                                      enum akunu_kv_type v_type);
 

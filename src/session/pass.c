@@ -4,6 +4,14 @@
 
 #include "session/session.h"
 
+/* Whether the window that the text attends to is still there. */
+static bool has_window(const struct ak_session *s, int32_t sequence)
+{
+    const struct ak_session_kv_sequence *window =
+        ak_session_kv_sequence(&s->kv, (int32_t)s->cross_sequences[sequence]);
+    return window && window->length == s->cross_lengths[sequence];
+}
+
 static ak_status check_token(const struct ak_session *s, size_t i, int32_t token, int32_t sequence,
                              struct ak_error *error)
 {
@@ -14,6 +22,10 @@ static ak_status check_token(const struct ak_session *s, size_t i, int32_t token
     if (!ak_session_kv_sequence(&s->kv, sequence))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "token %zu belongs to sequence %d, which does not exist", i, (int)sequence);
+    if (s->cross_sequences && !has_window(s, sequence))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "sequence %d attends to no window: encode one, and let it attend",
+                       (int)sequence);
     return AKUNU_OK;
 }
 
@@ -37,12 +49,12 @@ static ak_status check_capacity(const struct ak_session *s, uint32_t n_order, si
     uint64_t wanted = 0, used = 0;
     for (uint32_t i = 0; i < n_order; i++) {
         uint32_t sequence = s->order[i], length = s->kv.sequences[sequence].length;
-        if (s->counts[sequence] > s->kv.context - length)
+        if (s->counts[sequence] > s->options.context - length)
             return ak_fail(error, AKUNU_ERROR_CONTEXT,
                            "the context is full: the sequence has %u tokens, %u more were given, "
                            "and the context holds %u",
                            (unsigned)length, (unsigned)s->counts[sequence],
-                           (unsigned)s->kv.context);
+                           (unsigned)s->options.context);
         wanted += ak_session_kv_count_new_pages(&s->kv, (int32_t)sequence, s->counts[sequence]);
     }
     if (wanted <= s->kv.n_free)
@@ -52,7 +64,7 @@ static ak_status check_capacity(const struct ak_session *s, uint32_t n_order, si
     return ak_fail(error, AKUNU_ERROR_CONTEXT,
                    "the context is full: all sequences have %llu tokens, %zu more were given, and "
                    "the context holds %u",
-                   (unsigned long long)used, n, (unsigned)s->kv.context);
+                   (unsigned long long)used, n, (unsigned)s->options.context);
 }
 
 /* Groups the tokens by sequence, positions ascending. Logits rows follow that order. Returns their
@@ -136,6 +148,8 @@ static ak_status run_tokens(struct ak_session *s, struct ak_backend_table *prepa
         .sequences = s->sequences,
         .type_starts = s->type_starts,
         .pages = s->kv.tables,
+        .cross_sequences = s->cross_sequences,
+        .cross_lengths = s->cross_lengths,
         .n_logits = arrange_tokens(s, tokens, n, n_order),
         .logit_rows = s->logit_rows,
         .n_best = s->n_best,
@@ -179,6 +193,17 @@ ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *e
                    (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
 }
 
+ak_status ak_session_needs_text(const struct ak_session *s, struct ak_error *error)
+{
+    const struct ak_text *architecture = &s->model->spec.config.architecture;
+    if (!s->cross_sequences)
+        return ak_session_needs_logits(s, error);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "the architecture \"%.*s\" writes down speech (akunu_session_encode), and "
+                   "continues no text",
+                   (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
+}
+
 ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
                             struct ak_error *error)
 {
@@ -216,12 +241,12 @@ static ak_status check_prompt(const struct ak_session *s, int32_t sequence, cons
     AK_TRY(ak_session_find(s, sequence, &found, error));
     for (size_t i = 0; i < n; i++)
         AK_TRY(check_token(s, i, ids[i], sequence, error));
-    if (n > s->kv.context - found->length ||
+    if (n > s->options.context - found->length ||
         ak_session_kv_count_new_pages(&s->kv, sequence, (uint32_t)n) > s->kv.n_free)
         return ak_fail(error, AKUNU_ERROR_CONTEXT,
                        "the prompt is too long: it has %zu tokens, the sequence has %u, and the "
                        "context holds %u",
-                       n, (unsigned)found->length, (unsigned)s->kv.context);
+                       n, (unsigned)found->length, (unsigned)s->options.context);
     return AKUNU_OK;
 }
 

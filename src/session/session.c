@@ -92,6 +92,18 @@ static uint64_t available_memory(const struct ak_session *s)
                ak_available_memory();
 }
 
+/* Pages for texts of `context` tokens together, and for windows of speech. */
+static uint32_t count_pages(const struct ak_session *s, uint32_t context, uint32_t n_sequences)
+{
+    uint32_t windows = s->max_windows, n = s->model->spec.config.encoder_context;
+    if (windows == 0)
+        return ak_session_kv_count_pages(context, n_sequences);
+    uint64_t texts = n_sequences - windows,
+             pages = windows * (uint64_t)ak_session_kv_count_pages(n, 1) +
+                     texts * ak_session_kv_count_pages(context, 1);
+    return pages < UINT32_MAX ? (uint32_t)pages : 0;
+}
+
 /* Takes the requested context, else the model's, reduced to what fits into bytes_max, or without a
  * limit into half of the available memory. */
 static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint64_t bytes_max,
@@ -112,7 +124,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
                        "way, which is "
                        "not supported",
                        (unsigned)*out, (unsigned)s->model->spec.config.context);
-    shape->n_pages = ak_session_kv_count_pages(*out, n_sequences);
+    shape->n_pages = count_pages(s, *out, n_sequences);
     if (page_bytes == 0 || shape->n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
     uint64_t limit = bytes_max ? bytes_max : available_memory(s) / 2,
@@ -121,10 +133,11 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
     if (s->backend->ops->check_memory && affordable < n_sequences)
         affordable = n_sequences; /* check_memory reports it in detail */
     if (!asked && affordable < shape->n_pages) {
-        if (affordable < n_sequences)
+        uint32_t least = s->max_windows > 0 ? shape->n_pages : n_sequences;
+        if (affordable < least)
             return ak_fail(error, AKUNU_ERROR_MEMORY,
                            "the KV cache wants at least %.1f MiB, and %s is %.1f MiB",
-                           ((double)n_sequences * (double)page_bytes + (double)states) / mebibyte,
+                           ((double)least * (double)page_bytes + (double)states) / mebibyte,
                            bytes_max ? "its limit" : "half of the available memory",
                            (double)limit / mebibyte);
         /* the largest context for which ak_session_kv_count_pages needs no more */
@@ -150,6 +163,14 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     s->order = ak_alloc(n_sequences, sizeof *s->order);
     s->text_sequences = ak_alloc(n_sequences, sizeof *s->text_sequences);
     s->sums = ak_alloc(s->model->spec.config.width, sizeof *s->sums);
+    if (s->max_windows > 0) {
+        s->cross_sequences = ak_alloc(n_sequences, sizeof *s->cross_sequences);
+        s->cross_lengths = ak_alloc(n_sequences, sizeof *s->cross_lengths);
+        if (!s->cross_sequences || !s->cross_lengths)
+            return ak_fail_memory(error, "the session", 0);
+        for (uint32_t i = 0; i < n_sequences; i++)
+            s->cross_sequences[i] = AK_OP_NONE;
+    }
     if (!s->tokens || !s->positions || !s->sequences || !s->logit_rows || !s->caller_index ||
         !s->caller_rows || !s->chunk || !s->counts || !s->next_rows || !s->order ||
         !s->text_sequences || !s->sums)
@@ -207,10 +228,16 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
 {
     const struct ak_spec_config *config = &s->model->spec.config;
     bool encoder = s->model->spec.descriptor.encoder;
+    if (config->n_encoder_layers > 0)
+        s->max_windows = params->max_windows ? params->max_windows : 1;
     uint32_t n_sequences = params->max_sequences ? params->max_sequences :
                            encoder               ? ENCODER_SEQUENCES :
                                                    1,
              context;
+    if (s->max_windows >= SEQUENCES_MAX)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_windows is %u: at most %d are possible",
+                       (unsigned)s->max_windows, SEQUENCES_MAX - 1);
+    n_sequences = n_sequences <= SEQUENCES_MAX ? n_sequences + s->max_windows : n_sequences;
     if (n_sequences > SEQUENCES_MAX)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible",
                        (unsigned)n_sequences, SEQUENCES_MAX);
@@ -236,6 +263,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     if (s->backend->ops->check_memory)
         AK_TRY(s->backend->ops->check_memory(s->backend, &s->model->table, &s->model->weights,
                                              &s->model->spec, &s->options, error));
+    context = (uint32_t)ak_max_size(context, s->max_windows ? config->encoder_context : 0);
     AK_TRY(ak_session_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
     return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights,
                                     &s->model->spec, &s->options, s->kv.pool, &s->logits, error);
@@ -270,7 +298,10 @@ void ak_session_free(struct ak_session *s)
         s->backend->ops->release(s->sampled);
     if (s->hidden)
         s->backend->ops->release(s->hidden);
+    ak_session_free_encoder(s);
     ak_session_kv_clear(&s->kv);
+    ak_free(s->cross_sequences);
+    ak_free(s->cross_lengths);
     ak_free(s->tokens);
     ak_free(s->positions);
     ak_free(s->sequences);
@@ -290,7 +321,7 @@ void ak_session_free(struct ak_session *s)
 
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error)
 {
-    AK_TRY(ak_session_needs_logits(s, error));
+    AK_TRY(ak_session_needs_text(s, error));
     if (s->sampled)
         return AKUNU_OK;
     struct ak_backend_table_options options = s->options;
@@ -323,6 +354,8 @@ static ak_status fail_all_in_use(const struct ak_session *s, struct ak_error *er
 ak_status ak_session_sequence_new(struct ak_session *s, int32_t *sequence, struct ak_error *error)
 {
     *sequence = ak_session_kv_sequence_new(&s->kv);
+    if (*sequence >= 0 && s->cross_sequences)
+        s->cross_sequences[*sequence] = AK_OP_NONE;
     return *sequence < 0 ? fail_all_in_use(s, error) : AKUNU_OK;
 }
 
@@ -359,6 +392,10 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
                        "context holds %u",
                        (unsigned)(length % AK_KV_PAGE_TOKENS), (unsigned)s->kv.context);
     *fork = ak_session_kv_fork(&s->kv, sequence, length);
+    if (*fork >= 0 && s->cross_sequences) {
+        s->cross_sequences[*fork] = s->cross_sequences[sequence];
+        s->cross_lengths[*fork] = s->cross_lengths[sequence];
+    }
     return *fork < 0 ? fail_all_in_use(s, error) : AKUNU_OK;
 }
 

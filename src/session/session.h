@@ -1,9 +1,9 @@
 /* Session: runs a model. It holds sequences in KV pages, and runs the passes that extend them. Used
- * by generate/, persist/, schedule/ and api/.
+ * by generate/, persist/, schedule/, transcribe/ and api/.
  *
  * A session belongs to one thread at a time; the model is shared and only read. All memory is
- * allocated at creation, except for the sampled and the hidden table: each is prepared once, when
- * it is first needed. */
+ * allocated at creation, except for the sampled, the hidden and the encoder's table: each is
+ * prepared once, when it is first needed. */
 #ifndef AK_SESSION_SESSION_H
 #define AK_SESSION_SESSION_H
 
@@ -60,6 +60,13 @@ struct ak_session {
     const uint32_t *type_starts;
     double *sums; /* [width]: sums of a text's hidden states */
 
+    /* Speech models: the encoder's pass, NULL until it is prepared, and by sequence what its text
+     * attends to: a sequence that holds a window, AK_OP_NONE: none yet, and its tokens. NULL: no
+     * speech model */
+    struct ak_session_encoder *encoder;
+    uint32_t max_windows;
+    uint32_t *cross_sequences, *cross_lengths;
+
     uint64_t n_passes, n_tokens;
     struct ak_session_cost_model cost_model;
 };
@@ -101,8 +108,9 @@ ak_status ak_session_run_pass(struct ak_session *s, struct ak_backend_table *pre
                               const struct akunu_batch_token *tokens, size_t n,
                               struct ak_gumbel_params gumbel, struct ak_error *error);
 
-/* AKUNU_ERROR_UNSUPPORTED if the model is an encoder. */
+/* AKUNU_ERROR_UNSUPPORTED if the model is an encoder; if it is one or a speech model. */
 ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error);
+ak_status ak_session_needs_text(const struct ak_session *s, struct ak_error *error);
 
 /* Prepares the table of ak_session_sample; does nothing if it is prepared. */
 ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *error);
@@ -120,6 +128,19 @@ void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out
 /* As akunu_session_time and akunu_session_time_at, over the tables prepared so far. */
 ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error);
 bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out);
+
+/* ---- Speech: encode.c --------------------------------------------------- */
+/* Encodes n windows, at most max_windows, in one pass: windows[i], [2 · encoder_context][n_mels],
+ * fills the empty sequence sequences[i]. AKUNU_ERROR_CONTEXT: the KV cache is full. */
+ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
+                            const int32_t *sequences, size_t n, bool wants_output,
+                            struct ak_error *error);
+/* Output of the encoder for a position of a window, [width], if the last pass wanted it. */
+const float *ak_session_encoded(const struct ak_session *s, size_t window, uint32_t position);
+/* The text of `sequence` attends to the encoded window of another. Forks of it do, too. */
+ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t window,
+                            struct ak_error *error);
+void ak_session_free_encoder(struct ak_session *s);
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* Embeddings of texts. */

@@ -1,6 +1,6 @@
 /* Which tokens Whisper may write next, as the logit filters of openai/whisper's decoding.py say:
- * ids of the special tokens, and the rules of timestamps. speech/ applies them before it samples or
- * searches. */
+ * ids of the special tokens and languages, and the rules of timestamps. speech/ applies them before
+ * it samples or searches; transcribe/ finds languages and suppressed tokens. */
 #ifndef AK_SPEECH_RULES_H
 #define AK_SPEECH_RULES_H
 
@@ -22,6 +22,11 @@ struct ak_speech_tokens {
 };
 
 enum { AK_SPEECH_TIMES = 1501, AK_SPEECH_TIMES_PER_SECOND = 50 };
+
+/* Index of a language by its code ("de") or English name, in any case; -1: there is none. And its
+ * code; NULL: none has this index. */
+int32_t ak_speech_language_find(const char *text);
+const char *ak_speech_language_code(int32_t language);
 
 /* AKUNU_ERROR_UNSUPPORTED: a vocabulary of another size. */
 ak_status ak_speech_tokens_find(uint32_t n_vocab, struct ak_speech_tokens *out,

@@ -76,7 +76,10 @@ static size_t make_prompt(const struct transcriber *t, size_t *start)
         if (task->keep_prompt)
             kept = put_last(t->initial + n, task->prompt, task->n_prompt, n_max);
         n += kept;
-        n += put_last(t->initial + n, t->written + from, t->n_written - from, n_max - kept);
+        size_t room = n_max - kept;
+        if (task->previous_max > 0)
+            room = min_size(room, task->previous_max);
+        n += put_last(t->initial + n, t->written + from, t->n_written - from, room);
     }
     *start = n;
     t->initial[n++] = ids->start;

@@ -1,7 +1,7 @@
 /* A clip as segments of text with times, window by window, as openai/whisper's transcribe.py does
  * it: a window that is decoded badly is decoded again at a higher temperature, one without speech
  * is skipped, the next window begins at the last time that was written, and the text so far is its
- * prompt. */
+ * prompt. Used by transcribe/, which has the model. */
 #ifndef AK_SPEECH_TRANSCRIBE_H
 #define AK_SPEECH_TRANSCRIBE_H
 
@@ -32,7 +32,8 @@ struct ak_speech_task {
         *prefix; /* tokens before the clip's text, and at each window's beginning */
     size_t n_prompt, n_prefix;
     bool keep_prompt;    /* the prompt also precedes later windows */
-    bool use_previous;   /* so does the text so far */
+    bool use_previous;   /* so does the text so far, */
+    size_t previous_max; /* this many tokens of it; 0: as many as fit */
     uint32_t max_tokens; /* of a window; 0: half of the context */
     const int32_t *suppressed;
     size_t n_suppressed;

@@ -43,6 +43,7 @@ NOT_RUN = {
     "akunu-server": "serves until a signal; tests/server runs it",
     "curl": "needs a server",
     "akunu-cli bench --tune": "measures for minutes",
+    "akunu-cli transcribe": "needs a speech model; tests/transcribe has a tiny one",
     "akunu-cli verify": "needs an answer of akunu-server; tests/server/test_receipt has some",
     "akunu-cli run -m model.gguf --lora": "needs adapters of that model; test_lora.sh has some",
     "akunu-cli bench --backend opencl": "needs a device",

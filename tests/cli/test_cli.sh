@@ -28,7 +28,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, chat, infill, tokenize, detokenize, inspect, logits, perplexity, verify, embed, convert, apply-template, grammar-check, bench"
+says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, verify, embed, convert, apply-template, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"

@@ -124,6 +124,36 @@ exits 0 embed -m "$model" --json -p x
 valid embed
 exits 0 embed -m "$model" --json -p x y
 valid embed
+# A second of silence as WAV: 16,000 samples of 16 bits.
+wav() {
+    printf 'RIFF\044\175\000\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000data\000\175\000\000'
+    head -c 32000 /dev/zero
+}
+wav >"$work/silence.wav"
+# shellcheck disable=SC2086
+${AK_EMULATOR-} "${AK_TEST_BUILD:?}/tests/transcribe/test_transcribe" --write "$work/whisper.bin"
+if "$cli" logits -m "$work/whisper.bin" -f "$work/silence.wav" --stage mel --out "$work/mel.npy" 2>&1 | grep -q 'built without'; then
+    echo "SKIPPED: test_json: transcribe, which needs libsndfile and libsamplerate"
+    echo transcribe >>"$work/seen"
+else
+    exits 0 transcribe -m "$work/whisper.bin" --json "$work/silence.wav"
+    valid transcribe
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 --json "$work/silence.wav" -otxt -ovtt -osrt -ocsv -olrc -oj -of "$work/out"
+    cmp -s "$out" "$work/out.json"
+    check "--output-json writes what --json prints"
+    head -n 1 "$work/out.vtt" | grep -qx WEBVTT && head -n 1 "$work/out.csv" | grep -qx 'start,end,text' && [ -f "$work/out.srt" ] && [ -f "$work/out.txt" ] && [ -f "$work/out.lrc" ]
+    check "the files of a transcript"
+    exits 2 transcribe -m "$work/whisper.bin" -l xx "$work/silence.wav"
+    says '"xx" is no language'
+    exits 1 transcribe -m "$work/whisper.bin" "$work/absent.wav"
+    says 'absent.wav'
+    exits 1 transcribe -m "$work/whisper.bin" "$work/out.csv"
+    says 'out.csv'
+    exits 3 transcribe -m "$model" "$work/silence.wav"
+    says 'none of speech'
+    exits 3 run -m "$work/whisper.bin" -p x
+    says "akunu-cli transcribe"
+fi
 yes 'the cat sat on the mat' | head -n 40 >"$work/text"
 exits 0 perplexity -m "$model" -f "$work/text" -c 32 --chunks 2 --json
 valid perplexity

@@ -1,0 +1,118 @@
+/* akunu/speech.h: speech models. Part of akunu.h, which programs include. */
+#ifndef AKUNU_SPEECH_H
+#define AKUNU_SPEECH_H
+
+#include "akunu/core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Audio -------------------------------------------------------------- */
+/* An audio file of any rate, any number of channels and any format that libsndfile decodes (WAV,
+ * FLAC, Ogg, Opus, MP3); channels are mixed down by their mean. It is read as often as it is
+ * needed, a piece at a time. AKUNU_ERROR_FORMAT: not there, not audio, damaged, or without a
+ * sample; AKUNU_ERROR_UNSUPPORTED: the library was built without libsndfile. */
+struct akunu_audio;
+AKUNU_API struct akunu_audio *akunu_audio_open(const char *path);
+/* The same from a descriptor, which stays the caller's; a pipe is read to its end. `name` is for
+ * messages. */
+AKUNU_API struct akunu_audio *akunu_audio_open_fd(int fd, const char *name);
+/* Mono samples between -1 and 1, `rate` a second. They stay the caller's until akunu_audio_free. */
+AKUNU_API struct akunu_audio *akunu_audio_from_samples(const float *samples, size_t n,
+                                                       unsigned rate);
+AKUNU_API void akunu_audio_free(struct akunu_audio *audio);
+
+/* ---- Transcribing ------------------------------------------------------- */
+/* As openai/whisper's transcribe(), whose parameters these are; the defaults are its command's. */
+struct akunu_transcription {
+    size_t size;
+    /* code or English name ("de", "German"); "auto": detected in the first 30 s. NULL: English */
+    const char *language;
+    bool translate;       /* to English */
+    bool no_timestamps;   /* decode without times: a segment is a window */
+    uint32_t beams;       /* at temperature 0: beams of the search; 0 or 1: greedy (5) */
+    uint32_t best_of;     /* above temperature 0: texts of which the most likely is taken (5) */
+    float patience;       /* a beam search ends after beams * patience complete texts (1) */
+    float length_penalty; /* alpha of ((5 + n) / 6)^alpha; below 0: the length (-1) */
+    /* A window is decoded again, temperature_step warmer up to 1, if zlib makes its text smaller by
+     * more than max_compression, or the mean log-probability of its tokens is below min_log_prob.
+     * It is skipped as silence if that is more probable than max_no_speech, and min_log_prob is not
+     * reached. NaN: not looked at. (0, 0.2, 2.4, -1, 0.6) */
+    float temperature, temperature_step;
+    float max_compression, min_log_prob, max_no_speech;
+    /* tokens of the text so far that precede a window; -1: as many as half the context holds (-1)
+     */
+    int32_t max_previous;
+    const char *prompt;              /* a text before the clip's; NULL: none */
+    const char *prefix;              /* the beginning of each window's text; NULL: none */
+    bool keep_prompt;                /* `prompt` precedes all windows, not the first alone */
+    bool keep_symbols;               /* write brackets, notes and the like too */
+    uint32_t offset_ms, duration_ms; /* part of the clip; duration 0: to its end */
+    uint32_t max_tokens;             /* of a window; 0: half of the context */
+    uint64_t seed;                   /* of sampling above temperature 0 */
+};
+AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
+
+/* A segment; valid during the callback. One without a text (n_bytes 0) has no tokens either. */
+struct akunu_segment {
+    uint32_t id;       /* 0, 1, ... */
+    uint64_t window;   /* first frame of its window, in 10 ms */
+    double start, end; /* seconds */
+    const char *text;  /* not terminated; begins with a space where a word begins */
+    size_t n_bytes;
+    const akunu_token *tokens; /* with those of times */
+    size_t n_tokens;
+    /* of its window: temperature, mean log-probability of a token, zlib's compression of the text,
+     * probability that there is no speech */
+    float temperature;
+    double mean_log_prob, compression, no_speech;
+};
+
+/* Return false to stop with AKUNU_ERROR_CANCELLED. fraction: of the clip, before each window. */
+typedef bool akunu_segment_fn(const struct akunu_segment *segment, void *user);
+typedef bool akunu_transcribe_progress_fn(double fraction, void *user);
+
+/* Transcribes a clip, window by window; each segment is reported once it is final. The session
+ * needs max_sequences of at least the larger of beams and best_of, and must have no sequences of
+ * its own left open. params NULL: the defaults; on_progress NULL: none. *language, which may be
+ * NULL: the code of the language. AKUNU_ERROR_ARGUMENT: a language that the model does not know, or
+ * a parameter out of range. */
+AKUNU_API enum akunu_status akunu_session_transcribe(struct akunu_session *session,
+                                                     struct akunu_audio *audio,
+                                                     const struct akunu_transcription *params,
+                                                     akunu_segment_fn *on_segment,
+                                                     akunu_transcribe_progress_fn *on_progress,
+                                                     void *user, const char **language);
+
+/* Probability of each language in the clip's first 30 s. n is at least the model's number of
+ * languages, 99 or 100. AKUNU_ERROR_UNSUPPORTED: the model knows English alone. */
+AKUNU_API enum akunu_status akunu_session_languages(struct akunu_session *session,
+                                                    struct akunu_audio *audio, float *probabilities,
+                                                    size_t n);
+/* Code of language i; NULL: past the last one. */
+AKUNU_API const char *akunu_language_code(size_t i);
+
+/* ---- Stages of a speech model ------------------------------------------- */
+/* Log-mel frames of a clip, each 10 ms, as openai/whisper makes them: those of the clip, whose
+ * largest value normalizes all, then those of silence. Writes frames [first, first + n) as
+ * [n][akunu_model_info.n_mels]. AKUNU_ERROR_UNSUPPORTED: no speech model. */
+AKUNU_API enum akunu_status akunu_audio_mel(struct akunu_audio *audio,
+                                            const struct akunu_model *model, uint64_t first,
+                                            size_t n, float *out);
+
+/* Encodes a window, [2 · encoder_context][n_mels], into an empty sequence. `out` gets the encoder's
+ * output, [encoder_context][width]; NULL: it is not wanted. */
+AKUNU_API enum akunu_status akunu_session_encode(struct akunu_session *session,
+                                                 akunu_sequence window, const float *frames,
+                                                 float *out);
+
+/* Lets the text of a sequence, and of its forks, attend to an encoded window. A sequence of a
+ * speech model cannot grow before. */
+AKUNU_API enum akunu_status akunu_sequence_attend(struct akunu_session *session,
+                                                  akunu_sequence text, akunu_sequence window);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

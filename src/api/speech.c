@@ -1,0 +1,190 @@
+/* Speech behind handles: audio, transcribing, log-mel frames and the encoder. */
+#include "api/handles.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "transcribe/transcribe.h"
+
+struct akunu_audio {
+    struct ak_audio *inner;
+};
+
+/* A handle of `inner`, which is closed if there is no memory for one. */
+static struct akunu_audio *make_audio(struct ak_audio *inner, struct ak_error *error)
+{
+    struct akunu_audio *audio = error->status == AKUNU_OK ? ak_alloc(1, sizeof *audio) : NULL;
+    if (audio) {
+        audio->inner = inner;
+        return audio;
+    }
+    if (error->status == AKUNU_OK) {
+        ak_fail_memory(error, "an audio file", sizeof *audio);
+        ak_audio_close(inner);
+    }
+    ak_api_finish(error);
+    return NULL;
+}
+
+struct akunu_audio *akunu_audio_open(const char *path)
+{
+    struct ak_error error = { 0 };
+    struct ak_audio *inner = NULL;
+    if (!path)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the path is NULL");
+    else
+        ak_audio_open(path, &inner, &error);
+    return make_audio(inner, &error);
+}
+
+struct akunu_audio *akunu_audio_open_fd(int fd, const char *name)
+{
+    struct ak_error error = { 0 };
+    struct ak_audio *inner = NULL;
+    ak_audio_open_fd(fd, name ? name : "audio", &inner, &error);
+    return make_audio(inner, &error);
+}
+
+struct akunu_audio *akunu_audio_from_samples(const float *samples, size_t n, unsigned rate)
+{
+    struct ak_error error = { 0 };
+    struct ak_audio *inner = NULL;
+    if (!samples)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the samples are NULL");
+    else
+        ak_audio_open_samples(samples, n, rate, &inner, &error);
+    return make_audio(inner, &error);
+}
+
+void akunu_audio_free(struct akunu_audio *audio)
+{
+    if (audio)
+        ak_audio_close(audio->inner);
+    ak_free(audio);
+}
+
+/* ---- Log-mel frames ----------------------------------------------------- */
+static ak_status read_mel(const struct ak_model *m, struct ak_audio *audio, uint64_t first,
+                          size_t n, float *out, struct ak_error *error)
+{
+    struct ak_mel *mel = NULL;
+    struct ak_clip *clip = NULL;
+    ak_status status = ak_transcribe_mel(m, &mel, error);
+    if (status == AKUNU_OK)
+        status = ak_clip_new(audio, mel, NULL, NULL, &clip, error);
+    for (size_t at = 0, n_window; at < n && status == AKUNU_OK; at += n_window) {
+        n_window = ak_min_size(n - at, AK_CLIP_FRAMES);
+        status =
+            ak_clip_window(clip, first + at, n_window, out + at * m->spec.config.n_mels, error);
+    }
+    ak_clip_free(clip);
+    ak_mel_free(mel);
+    return status;
+}
+
+enum akunu_status akunu_audio_mel(struct akunu_audio *audio, const struct akunu_model *model,
+                                  uint64_t first, size_t n, float *out)
+{
+    struct ak_error error = { 0 };
+    if (!audio || !model || !out)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "%s is NULL",
+                !audio ? "the audio" :
+                !model ? "the model" :
+                         "out");
+    else if (model->inner->spec.config.n_mels == 0)
+        ak_fail(&error, AKUNU_ERROR_UNSUPPORTED, "the architecture \"%s\" is none of speech",
+                model->architecture);
+    else
+        read_mel(model->inner, audio->inner, first, n, out, &error);
+    return ak_api_finish(&error);
+}
+
+/* ---- The encoder -------------------------------------------------------- */
+enum akunu_status akunu_session_encode(struct akunu_session *session, akunu_sequence window,
+                                       const float *frames, float *out)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s && !frames)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the frames are NULL");
+    if (s && frames && ak_session_encode(s, &frames, &window, 1, out != NULL, &error) == AKUNU_OK) {
+        const struct ak_spec_config *config = &s->model->spec.config;
+        for (uint32_t i = 0; out && i < config->encoder_context; i++)
+            memcpy(out + (size_t)i * config->width, ak_session_encoded(s, 0, i),
+                   config->width * sizeof *out);
+    }
+    return ak_api_end(session, s, &error);
+}
+
+enum akunu_status akunu_sequence_attend(struct akunu_session *session, akunu_sequence text,
+                                        akunu_sequence window)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s)
+        ak_session_attend(s, text, window, &error);
+    return ak_api_end(session, s, &error);
+}
+
+/* ---- Transcribing ------------------------------------------------------- */
+void akunu_transcription_default(struct akunu_transcription *params, size_t size)
+{
+    static const struct akunu_transcription full = { .beams = 5,
+                                                     .best_of = 5,
+                                                     .patience = 1.0f,
+                                                     .length_penalty = -1.0f,
+                                                     .temperature_step = 0.2f,
+                                                     .max_compression = 2.4f,
+                                                     .min_log_prob = -1.0f,
+                                                     .max_no_speech = 0.6f,
+                                                     .max_previous = -1 };
+    ak_api_give_default(params, size, &full, sizeof full);
+}
+
+/* NULL handles of a call. */
+static bool check_handles(const struct ak_session *s, const struct akunu_audio *audio,
+                          struct ak_error *error)
+{
+    if (s && !audio)
+        ak_fail(error, AKUNU_ERROR_ARGUMENT, "the audio is NULL");
+    return s && audio;
+}
+
+enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct akunu_audio *audio,
+                                           const struct akunu_transcription *given,
+                                           akunu_segment_fn *on_segment,
+                                           akunu_transcribe_progress_fn *on_progress, void *user,
+                                           const char **language)
+{
+    struct ak_error error = { 0 };
+    struct akunu_transcription params;
+    int32_t found = 0;
+    struct ak_transcribe_sink sink = { on_segment, on_progress, user };
+    struct ak_session *s = ak_api_begin(session, &error);
+    akunu_transcription_default(&params, sizeof params);
+    if (s && !on_segment)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the callback for segments is NULL");
+    else if (check_handles(s, audio, &error) &&
+             ak_api_copy_in(&params, sizeof params, given, "akunu_transcription", &error) ==
+                 AKUNU_OK)
+        ak_transcribe(s, audio->inner, &params, &sink, &found, &error);
+    if (language)
+        *language = ak_speech_language_code(found);
+    return ak_api_end(session, s, &error);
+}
+
+enum akunu_status akunu_session_languages(struct akunu_session *session, struct akunu_audio *audio,
+                                          float *probabilities, size_t n)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (check_handles(s, audio, &error))
+        ak_transcribe_languages(s, audio->inner, probabilities, n, &error);
+    return ak_api_end(session, s, &error);
+}
+
+const char *akunu_language_code(size_t i)
+{
+    return i <= INT32_MAX ? ak_speech_language_code((int32_t)i) : NULL;
+}

@@ -1,0 +1,44 @@
+/* A transcript and its forms: lines for people, JSON with openai/whisper's fields, and the files of
+ * whisper.cpp. Used by transcribe.c. */
+#ifndef AK_CLI_TRANSCRIPT_H
+#define AK_CLI_TRANSCRIPT_H
+
+#include "akunu/akunu.h"
+#include "cli/output.h"
+
+struct cli_segment {
+    struct akunu_segment of; /* text and tokens are its own, and the text is terminated */
+};
+
+struct cli_transcript {
+    struct cli_segment *segments;
+    size_t n, capacity;
+    const char *language; /* code */
+};
+
+enum cli_transcript_form {
+    CLI_TRANSCRIPT_TXT,
+    CLI_TRANSCRIPT_VTT,
+    CLI_TRANSCRIPT_SRT,
+    CLI_TRANSCRIPT_CSV,
+    CLI_TRANSCRIPT_LRC,
+    CLI_TRANSCRIPT_JSON,
+    CLI_TRANSCRIPT_FORMS
+};
+/* "txt" */
+const char *cli_transcript_extension(enum cli_transcript_form form);
+
+/* Copies a segment. False: out of memory. */
+bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *segment);
+void cli_transcript_free(struct cli_transcript *t);
+
+/* A line for a segment: its times, unless `text_only`, and its text. Segments without a text have
+ * none. */
+void cli_transcript_line(struct cli_output *out, const struct akunu_segment *segment,
+                         bool text_only);
+
+/* The whole transcript. */
+void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t,
+                          enum cli_transcript_form form);
+
+#endif

@@ -1,0 +1,175 @@
+/* The encoder of a speech model: runs windows of log-mel frames, each as a sequence of its own
+ * whose pages then hold K and V for the decoder's cross-attention. Windows of one pass never change
+ * each other's results. */
+#include "session/session.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+/* One pass of at most n_windows windows. */
+struct ak_session_encoder {
+    struct ak_backend_table *table;
+    uint32_t n_windows, context; /* context: positions of a window */
+    /* [n_windows]: 2 · context frames between a frame of zeros on either side */
+    float *frames;
+    size_t window_elems;
+    const float **starts; /* by sequence: the frame before the first of its window */
+    int32_t *tokens;      /* zeros: positions have no tokens */
+    uint32_t *positions, *sequences, *rows;
+};
+
+static void free_encoder(struct ak_session *s, struct ak_session_encoder *e)
+{
+    if (!e)
+        return;
+    if (e->table)
+        s->backend->ops->release(e->table);
+    ak_free(e->frames);
+    ak_free(e->starts);
+    ak_free(e->tokens);
+    ak_free(e->positions);
+    ak_free(e->sequences);
+    ak_free(e->rows);
+    ak_free(e);
+}
+
+void ak_session_free_encoder(struct ak_session *s)
+{
+    free_encoder(s, s->encoder);
+    s->encoder = NULL;
+}
+
+static ak_status fill_encoder(struct ak_session *s, struct ak_session_encoder *e,
+                              struct ak_error *error)
+{
+    const struct ak_spec_config *config = &s->model->spec.config;
+    uint32_t n = e->n_windows * e->context;
+    e->window_elems = (2 * (size_t)e->context + 2) * config->n_mels;
+    e->frames = ak_alloc(e->n_windows, e->window_elems * sizeof *e->frames);
+    e->starts = ak_alloc(s->kv.n_sequences, sizeof *e->starts);
+    e->tokens = ak_alloc(n, sizeof *e->tokens);
+    e->positions = ak_alloc(n, sizeof *e->positions);
+    e->sequences = ak_alloc(n, sizeof *e->sequences);
+    e->rows = ak_alloc(n, sizeof *e->rows);
+    if (!e->frames || !e->starts || !e->tokens || !e->positions || !e->sequences || !e->rows)
+        return ak_fail_memory(error, "the frames of a window", e->window_elems * sizeof *e->frames);
+    for (uint32_t i = 0; i < n; i++) {
+        e->positions[i] = i % e->context;
+        e->rows[i] = i;
+    }
+    struct ak_backend_table_options options = s->options;
+    options.max_tokens = options.max_logits = n;
+    return s->backend->ops->prepare(s->backend, &s->model->encoder_table, &s->model->weights,
+                                    &s->model->spec, &options, s->kv.pool, &e->table, error);
+}
+
+static ak_status prepare(struct ak_session *s, struct ak_error *error)
+{
+    struct ak_session_encoder *e = ak_alloc(1, sizeof *e);
+    if (!e)
+        return ak_fail_memory(error, "an encoder", sizeof *e);
+    e->n_windows = s->max_windows;
+    e->context = s->model->spec.config.encoder_context;
+    ak_status status = fill_encoder(s, e, error);
+    if (status != AKUNU_OK) {
+        free_encoder(s, e);
+        return status;
+    }
+    s->encoder = e;
+    return AKUNU_OK;
+}
+
+static ak_status check_windows(const struct ak_session *s, const int32_t *sequences, size_t n,
+                               struct ak_error *error)
+{
+    uint32_t pages = 0;
+    if (n == 0 || n > s->max_windows)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "%zu windows were given for one pass, which takes 1 to %u", n,
+                       (unsigned)s->max_windows);
+    for (size_t i = 0; i < n; i++) {
+        const struct ak_session_kv_sequence *sequence;
+        AK_TRY(ak_session_find(s, sequences[i], &sequence, error));
+        if (sequence->length > 0)
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                           "sequence %d has %u tokens; a window needs an empty one",
+                           (int)sequences[i], (unsigned)sequence->length);
+        for (size_t j = 0; j < i; j++)
+            if (sequences[j] == sequences[i])
+                return ak_fail(error, AKUNU_ERROR_ARGUMENT, "sequence %d was given for two windows",
+                               (int)sequences[i]);
+        pages += ak_session_kv_count_new_pages(&s->kv, sequences[i],
+                                               s->model->spec.config.encoder_context);
+    }
+    if (pages > s->kv.n_free)
+        return ak_fail(error, AKUNU_ERROR_CONTEXT,
+                       "%zu windows need %u pages of the KV cache, of which %u are free", n,
+                       (unsigned)pages, (unsigned)s->kv.n_free);
+    return AKUNU_OK;
+}
+
+/* Copies the windows' frames and lists their positions. */
+static void load_windows(struct ak_session_encoder *e, const float *const *windows,
+                         const int32_t *sequences, size_t n, uint32_t n_mels)
+{
+    for (size_t i = 0; i < n; i++) {
+        float *frames = e->frames + i * e->window_elems;
+        memcpy(frames + n_mels, windows[i], 2 * (size_t)e->context * n_mels * sizeof *frames);
+        e->starts[sequences[i]] = frames;
+        for (uint32_t j = 0; j < e->context; j++)
+            e->sequences[i * e->context + j] = (uint32_t)sequences[i];
+    }
+}
+
+ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
+                            const int32_t *sequences, size_t n, bool wants_output,
+                            struct ak_error *error)
+{
+    if (s->max_windows == 0)
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED, "the architecture \"%.*s\" has no encoder of speech",
+            (int)s->model->spec.config.architecture.n, s->model->spec.config.architecture.bytes);
+    AK_TRY(check_windows(s, sequences, n, error));
+    if (!s->encoder)
+        AK_TRY(prepare(s, error));
+    struct ak_session_encoder *e = s->encoder;
+    load_windows(e, windows, sequences, n, s->model->spec.config.n_mels);
+    uint32_t n_tokens = (uint32_t)n * e->context;
+    struct ak_batch batch = { .n = n_tokens,
+                              .tokens = e->tokens,
+                              .positions = e->positions,
+                              .sequences = e->sequences,
+                              .pages = s->kv.tables,
+                              .n_logits = wants_output ? n_tokens : 0,
+                              .logit_rows = e->rows,
+                              .frames = e->starts };
+    for (size_t i = 0; i < n; i++)
+        ak_session_kv_extend(&s->kv, sequences[i], e->tokens, e->context);
+    s->backend->ops->run(e->table, &batch);
+    s->n_passes++;
+    ak_status status = s->backend->ops->sync(e->table, error);
+    for (size_t i = 0; i < n && status != AKUNU_OK; i++)
+        ak_session_kv_rewind(&s->kv, sequences[i], 0);
+    return status;
+}
+
+const float *ak_session_encoded(const struct ak_session *s, size_t window, uint32_t position)
+{
+    return s->backend->ops->logits(s->encoder->table,
+                                   (uint32_t)window * s->encoder->context + position);
+}
+
+ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t window,
+                            struct ak_error *error)
+{
+    const struct ak_session_kv_sequence *reader, *read;
+    AK_TRY(ak_session_find(s, sequence, &reader, error));
+    AK_TRY(ak_session_find(s, window, &read, error));
+    if (!s->cross_sequences || read->length != s->model->spec.config.encoder_context)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "sequence %d is no encoded window",
+                       (int)window);
+    s->cross_sequences[sequence] = (uint32_t)window;
+    s->cross_lengths[sequence] = read->length;
+    return AKUNU_OK;
+}

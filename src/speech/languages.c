@@ -1,0 +1,27 @@
+/* Languages that Whisper's multilingual models know. */
+#include <string.h>
+#include <strings.h>
+
+#include "speech/rules.h"
+
+static const struct {
+    const char *code, *name;
+} languages[] = {
+#define AK_LANGUAGE(code, name) { code, name },
+#include "speech/languages.def"
+#undef AK_LANGUAGE
+};
+
+int32_t ak_speech_language_find(const char *text)
+{
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (strcasecmp(languages[i].code, text) == 0 || strcasecmp(languages[i].name, text) == 0)
+            return (int32_t)i;
+    return -1;
+}
+
+const char *ak_speech_language_code(int32_t language)
+{
+    bool known = language >= 0 && (size_t)language < sizeof languages / sizeof *languages;
+    return known ? languages[language].code : NULL;
+}

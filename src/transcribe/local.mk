@@ -1,0 +1,6 @@
+libak_la_SOURCES += \
+	src/transcribe/mel.c \
+	src/transcribe/suppress.c \
+	src/transcribe/suppress.h \
+	src/transcribe/transcribe.c \
+	src/transcribe/transcribe.h

@@ -1,0 +1,32 @@
+/* Transcribes audio with a session of a speech model: runs encoder and decoder for the windows and
+ * texts of speech/. Used by api/. */
+#ifndef AK_TRANSCRIBE_TRANSCRIBE_H
+#define AK_TRANSCRIBE_TRANSCRIBE_H
+
+#include "akunu/speech.h"
+#include "audio/clip.h"
+#include "session/session.h"
+#include "speech/transcribe.h"
+
+/* What a call reports to. */
+struct ak_transcribe_sink {
+    akunu_segment_fn *on_segment;
+    akunu_transcribe_progress_fn *on_progress; /* NULL: none */
+    void *user;
+};
+
+/* As akunu_session_transcribe. *language: that of the clip, an index. */
+ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
+                        const struct akunu_transcription *asked,
+                        const struct ak_transcribe_sink *sink, int32_t *language,
+                        struct ak_error *error);
+
+/* Probabilities of the languages by the clip's first 30 s, [n]; n is at most the model's number.
+ * AKUNU_ERROR_UNSUPPORTED: an English model. */
+ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio, float *out,
+                                  size_t n, struct ak_error *error);
+
+/* Filters and transform for the model; the caller frees *out. */
+ak_status ak_transcribe_mel(const struct ak_model *m, struct ak_mel **out, struct ak_error *error);
+
+#endif

@@ -1,0 +1,343 @@
+/* Transcribing through the public header, with a model of Whisper's vocabulary and random weights
+ * that is written here: the same segments with any number of threads, cancelling, and what is
+ * refused. Texts of a real model are compared elsewhere. */
+#include "tests/st_files.h"
+#include "tests/test.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "akunu/akunu.h"
+
+enum {
+    N_VOCAB = 51864,
+    N_TEXT = 50256,
+    AUDIO_CTX = 1500,
+    TEXT_CTX = 448,
+    STATE = 16,
+    HEADS = 2,
+    FFN = 64,
+    MELS = 80,
+    BINS = 201,
+    RATE = 16000,
+    SAMPLES = 35 * RATE, /* two windows */
+    TEXTS = 3
+};
+
+static uint32_t seed = 1;
+
+/* Between -1 and 1. */
+static float next_random(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (float)(int32_t)seed / 2147483648.0f;
+}
+
+static void add_tensor(struct test_bytes *out, const char *name, uint32_t rows, uint32_t cols,
+                       uint32_t kernel)
+{
+    const uint32_t dims[3] = { kernel, cols, rows };
+    uint32_t n_dims = 0, n = 1;
+    bool is_scale = strstr(name, "ln") && strstr(name, "weight");
+    for (int d = 0; d < 3; d++)
+        n_dims += dims[d] > 0;
+    test_append_u32(out, n_dims);
+    test_append_u32(out, (uint32_t)strlen(name));
+    test_append_u32(out, 0); /* F32 */
+    for (int d = 0; d < 3; d++)
+        if (dims[d] > 0) {
+            test_append_u32(out, dims[d]);
+            n *= dims[d];
+        }
+    test_append(out, name, strlen(name));
+    for (uint32_t i = 0; i < n; i++) {
+        float x = (is_scale ? 1.0f : 0.0f) + next_random();
+        test_append(out, &x, sizeof x);
+    }
+}
+
+static void add_parts(struct test_bytes *out, const char *block, const char *attention)
+{
+    static const char *const weights[] = { "query", "key", "value", "out" };
+    char name[128];
+    snprintf(name, sizeof name, "%s.%s_ln.weight", block, attention);
+    add_tensor(out, name, 0, STATE, 0);
+    snprintf(name, sizeof name, "%s.%s_ln.bias", block, attention);
+    add_tensor(out, name, 0, STATE, 0);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s.%s.%s.weight", block, attention, weights[i]);
+        add_tensor(out, name, STATE, STATE, 0);
+        snprintf(name, sizeof name, "%s.%s.%s.bias", block, attention, weights[i]);
+        if (strcmp(weights[i], "key") != 0)
+            add_tensor(out, name, 0, STATE, 0);
+    }
+}
+
+static void add_block(struct test_bytes *out, const char *side)
+{
+    char block[64], name[128];
+    snprintf(block, sizeof block, "%s.blocks.0", side);
+    add_parts(out, block, "attn");
+    if (strcmp(side, "decoder") == 0)
+        add_parts(out, block, "cross_attn");
+    snprintf(name, sizeof name, "%s.mlp_ln.weight", block);
+    add_tensor(out, name, 0, STATE, 0);
+    snprintf(name, sizeof name, "%s.mlp_ln.bias", block);
+    add_tensor(out, name, 0, STATE, 0);
+    snprintf(name, sizeof name, "%s.mlp.0.weight", block);
+    add_tensor(out, name, FFN, STATE, 0);
+    snprintf(name, sizeof name, "%s.mlp.0.bias", block);
+    add_tensor(out, name, 0, FFN, 0);
+    snprintf(name, sizeof name, "%s.mlp.2.weight", block);
+    add_tensor(out, name, STATE, FFN, 0);
+    snprintf(name, sizeof name, "%s.mlp.2.bias", block);
+    add_tensor(out, name, 0, STATE, 0);
+}
+
+/* Tokens: the bytes, then words of letters. */
+static void add_tokens(struct test_bytes *out)
+{
+    char text[16];
+    test_append_u32(out, N_TEXT);
+    for (uint32_t i = 0; i < N_TEXT; i++) {
+        int n = i < 256 ? 1 : snprintf(text, sizeof text, " w%u", (unsigned)i);
+        if (i < 256)
+            text[0] = (char)i;
+        test_append_u32(out, (uint32_t)n);
+        test_append(out, text, (size_t)n);
+    }
+}
+
+static struct test_bytes make_model(void)
+{
+    static const uint32_t params[] = { N_VOCAB, AUDIO_CTX, STATE, HEADS, 1, TEXT_CTX,
+                                       STATE,   HEADS,     1,     MELS,  0 };
+    struct test_bytes out = { 0 };
+    seed = 1;
+    test_append_u32(&out, 0x67676d6c);
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+        test_append_u32(&out, params[i]);
+    test_append_u32(&out, MELS);
+    test_append_u32(&out, BINS);
+    for (int i = 0; i < MELS * BINS; i++) {
+        float x = i / BINS == i % BINS ? 0.02f : 0.0f;
+        test_append(&out, &x, sizeof x);
+    }
+    add_tokens(&out);
+    add_tensor(&out, "encoder.conv1.weight", STATE, MELS, 3);
+    add_tensor(&out, "encoder.conv1.bias", STATE, 1, 0);
+    add_tensor(&out, "encoder.conv2.weight", STATE, STATE, 3);
+    add_tensor(&out, "encoder.conv2.bias", STATE, 1, 0);
+    add_tensor(&out, "encoder.positional_embedding", AUDIO_CTX, STATE, 0);
+    add_tensor(&out, "encoder.ln_post.weight", 0, STATE, 0);
+    add_tensor(&out, "encoder.ln_post.bias", 0, STATE, 0);
+    add_block(&out, "encoder");
+    add_tensor(&out, "decoder.token_embedding.weight", N_VOCAB, STATE, 0);
+    add_tensor(&out, "decoder.positional_embedding", TEXT_CTX, STATE, 0);
+    add_tensor(&out, "decoder.ln.weight", 0, STATE, 0);
+    add_tensor(&out, "decoder.ln.bias", 0, STATE, 0);
+    add_block(&out, "decoder");
+    return out;
+}
+
+/* ---- Transcripts -------------------------------------------------------- */
+struct transcript {
+    char text[1 << 16];
+    size_t n, n_segments;
+    uint64_t tokens; /* a hash */
+    double end;
+    size_t stop_after; /* segments; 0: never */
+};
+
+static bool on_segment(const struct akunu_segment *segment, void *user)
+{
+    struct transcript *t = user;
+    ck_assert(segment->id == t->n_segments && segment->end >= segment->start);
+    ck_assert_uint_lt(t->n + segment->n_bytes, sizeof t->text);
+    memcpy(t->text + t->n, segment->text, segment->n_bytes);
+    t->n += segment->n_bytes;
+    for (size_t i = 0; i < segment->n_tokens; i++)
+        t->tokens = t->tokens * 31 + (uint64_t)segment->tokens[i];
+    t->end = segment->end;
+    return ++t->n_segments != t->stop_after;
+}
+
+struct fixture {
+    struct test_folder folder;
+    char path[128];
+    float *samples;
+    struct akunu_audio *audio;
+};
+
+static void write_model(const char *path)
+{
+    struct test_bytes bytes = make_model();
+    FILE *file = fopen(path, "wb");
+    ck_assert(file && fwrite(bytes.data, 1, bytes.n, file) == bytes.n && fclose(file) == 0);
+    free(bytes.data);
+}
+
+static struct fixture *open_fixture(void)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    f->folder = test_folder_begin();
+    snprintf(f->path, sizeof f->path, "%s", test_in(&f->folder, "model.bin"));
+    write_model(f->path);
+    f->samples = malloc(SAMPLES * sizeof *f->samples);
+    for (int i = 0; i < SAMPLES; i++)
+        f->samples[i] = 0.3f * sinf(0.05f * (float)(i % 12345)) + 0.01f * next_random();
+    f->audio = akunu_audio_from_samples(f->samples, SAMPLES, RATE);
+    ck_assert_msg(f->audio != NULL, "%s", akunu_last_error());
+    return f;
+}
+
+static void close_fixture(struct fixture *f)
+{
+    akunu_audio_free(f->audio);
+    free(f->samples);
+    unlink(f->path);
+    test_folder_end(&f->folder);
+    free(f);
+}
+
+static struct akunu_session *open_session(const struct fixture *f, unsigned n_threads)
+{
+    struct akunu_load_params load;
+    struct akunu_session_params params;
+    akunu_load_params_default(&load, sizeof load);
+    akunu_session_params_default(&params, sizeof params);
+    load.no_cache = true;
+    load.n_threads = params.n_threads = n_threads;
+    params.max_sequences = TEXTS;
+    struct akunu_model *model = akunu_model_load(f->path, &load);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    struct akunu_session *session = akunu_session_new(model, &params);
+    ck_assert_msg(session != NULL, "%s", akunu_last_error());
+    akunu_model_free(model);
+    return session;
+}
+
+static struct akunu_transcription make_params(void)
+{
+    struct akunu_transcription params;
+    akunu_transcription_default(&params, sizeof params);
+    params.beams = params.best_of = TEXTS;
+    params.max_tokens = 12;
+    params.temperature_step = 0.5f;
+    return params;
+}
+
+START_TEST(same_text)
+{
+    struct fixture *f = open_fixture();
+    struct akunu_transcription params = make_params();
+    struct transcript *found = calloc(2, sizeof *found);
+    if (_i == 1)
+        params.beams = 1;
+    for (unsigned i = 0; i < 2; i++) {
+        struct akunu_session *session = open_session(f, i + 1);
+        const char *language = NULL;
+        ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, on_segment, NULL,
+                                               &found[i], &language) == AKUNU_OK,
+                      "%s", akunu_last_error());
+        ck_assert_str_eq(language, "en");
+        /* again: nothing is left of the first time */
+        struct transcript *again = calloc(1, sizeof *again);
+        ck_assert_int_eq(
+            akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, again, NULL),
+            AKUNU_OK);
+        ck_assert(again->tokens == found[i].tokens && again->n_segments == found[i].n_segments);
+        free(again);
+        akunu_session_free(session);
+    }
+    ck_assert_uint_gt(found[0].n_segments, 1);
+    ck_assert(found[0].tokens == found[1].tokens && found[0].n == found[1].n &&
+              memcmp(found[0].text, found[1].text, found[0].n) == 0);
+    free(found);
+    close_fixture(f);
+}
+END_TEST
+
+static bool stop(double fraction, void *user)
+{
+    (void)user;
+    return fraction <= 0.0;
+}
+
+static void check_fails(struct akunu_session *session, const struct fixture *f,
+                        const struct akunu_transcription *params, enum akunu_status status,
+                        const char *part)
+{
+    struct transcript *t = calloc(1, sizeof *t);
+    ck_assert_int_eq(akunu_session_transcribe(session, f->audio, params, on_segment, NULL, t, NULL),
+                     status);
+    ck_assert_msg(strstr(akunu_last_error(), part) != NULL, "%s", akunu_last_error());
+    free(t);
+}
+
+START_TEST(stopped_and_refused)
+{
+    struct fixture *f = open_fixture();
+    struct akunu_session *session = open_session(f, 2);
+    struct akunu_transcription params = make_params(), wrong;
+    struct transcript *t = calloc(1, sizeof *t);
+    float probabilities[128];
+    t->stop_after = 1;
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL),
+        AKUNU_ERROR_CANCELLED);
+    ck_assert_uint_eq(t->n_segments, 1);
+    t->stop_after = t->n_segments = t->n = 0;
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, f->audio, &params, on_segment, stop, t, NULL),
+        AKUNU_ERROR_CANCELLED);
+    free(t);
+
+    wrong = params;
+    wrong.language = "xx";
+    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "\"xx\" is no language");
+    wrong.language = "German";
+    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "English alone");
+    wrong = params;
+    wrong.translate = true;
+    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "translates nothing");
+    wrong = params;
+    wrong.beams = TEXTS + 1; /* more than the session has */
+    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "max_sequences");
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, probabilities, 128),
+                     AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_session_transcribe(session, NULL, &params, on_segment, NULL, NULL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_transcribe(session, f->audio, &params, NULL, NULL, NULL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
+    /* after all of this the session still works */
+    t = calloc(1, sizeof *t);
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
+    free(t);
+    akunu_session_free(session);
+    close_fixture(f);
+}
+END_TEST
+
+/* --write FILE: writes the model, for tests of the command. */
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--write") == 0) {
+        write_model(argv[2]);
+        return EXIT_SUCCESS;
+    }
+    Suite *suite = suite_create("transcribe");
+    TCase *tests = tcase_create("transcribe");
+    tcase_set_timeout(tests, 240);
+    tcase_add_loop_test(tests, same_text, 0, 2);
+    tcase_add_test(tests, stopped_and_refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
