@@ -224,7 +224,7 @@ static struct akunu_transcription make_params(void)
     struct akunu_transcription params;
     akunu_transcription_default(&params, sizeof params);
     params.beams = params.best_of = TEXTS;
-    params.max_tokens = 12;
+    params.max_tokens = 4;
     params.temperature_step = 0.5f;
     return params;
 }
