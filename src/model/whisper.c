@@ -1,6 +1,6 @@
 /* Whisper: an encoder of log-mel frames, and a decoder that attends to its output. Both have
- * LayerNorm, biases but for keys, learned or sinusoidal positions from the file, and GELU without a
- * gate (Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022).
+ * LayerNorm, biases except on keys, learned or sinusoidal positions from the file, and GELU without
+ * a gate (Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022).
  *
  * A position of the encoder is two frames, 20 ms of audio:
  *

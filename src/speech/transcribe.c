@@ -115,7 +115,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static void strip(const char **text, size_t *n)
+void ak_speech_strip(const char **text, size_t *n)
 {
     while (*n > 0 && is_space(**text)) {
         ++*text;
@@ -168,7 +168,7 @@ static ak_status decode_at(const struct transcriber *t, const struct ak_speech_r
     r->temperature = temperature;
     /* special tokens count, times do not */
     AK_TRY(get_text(t, r->text.tokens, r->text.n, task->tokens->first_time, &text, &n));
-    strip(&text, &n);
+    ak_speech_strip(&text, &n);
     return measure_compression(text, n, &r->compression, t->error);
 }
 
@@ -233,7 +233,7 @@ static ak_status add_segment(struct transcriber *t, uint64_t window, const struc
     AK_TRY(get_text(t, s.tokens, s.n_tokens, t->task->tokens->end, &s.text, &s.n_bytes));
     const char *text = s.text;
     size_t n = s.n_bytes;
-    strip(&text, &n);
+    ak_speech_strip(&text, &n);
     if (n == 0 || !(end_steps < start_steps || end_steps > start_steps))
         s.n_bytes = s.n_tokens = 0;
     if (!t->on_segment(t->user, &s))

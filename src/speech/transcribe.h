@@ -60,6 +60,9 @@ struct ak_speech_segment {
     double mean_log_prob, compression, no_speech;
 };
 
+/* Drops the whitespace at both ends of a text. */
+void ak_speech_strip(const char **text, size_t *n);
+
 /* False stops with AKUNU_ERROR_CANCELLED. */
 typedef bool ak_speech_segment_fn(void *user, const struct ak_speech_segment *segment);
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "transcribe/suppress.h"
 
-enum { FRAME_SAMPLES = AK_MEL_HOP, TEMPERATURES_MAX = 64, PROMPT_MAX = 1 << 16 };
+enum { TEMPERATURES_MAX = 64, PROMPT_MAX = 1 << 16 };
 
 struct transcriber {
     struct ak_session *s;
@@ -197,11 +197,7 @@ static ak_status open_transcriber(struct transcriber *t, struct ak_audio *audio,
     const struct ak_model *m = t->s->model;
     const struct ak_spec_config *config = &m->spec.config;
     t->window = -1;
-    if (config->n_mels == 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the architecture \"%.*s\" is none of speech",
-                       (int)(config->architecture.n < 64 ? config->architecture.n : 64),
-                       config->architecture.bytes);
+    AK_TRY(ak_transcribe_mel(m, &t->mel, error));
     if (!m->tokenizer)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the model has no vocabulary");
     if (2 * config->encoder_context != AK_SPEECH_WINDOW)
@@ -209,14 +205,13 @@ static ak_status open_transcriber(struct transcriber *t, struct ak_audio *audio,
                        "the encoder has %u positions; transcribing needs %d",
                        config->encoder_context, AK_SPEECH_WINDOW / 2);
     AK_TRY(ak_speech_tokens_find(config->vocab_size, &t->tokens, error));
-    AK_TRY(ak_transcribe_mel(m, &t->mel, error));
     size_t frames = (size_t)AK_SPEECH_WINDOW * config->n_mels;
     t->frames = ak_alloc(frames, sizeof *t->frames);
     t->batch = ak_alloc(ak_max_size(t->s->batch, AK_SPEECH_TEXTS_MAX), sizeof *t->batch);
     if (!t->frames || !t->batch)
         return ak_fail_memory(error, "a window", frames * sizeof *t->frames);
     AK_TRY(ak_clip_new(audio, t->mel, NULL, NULL, &t->clip, error));
-    t->n_frames = ak_clip_samples(t->clip) / FRAME_SAMPLES;
+    t->n_frames = ak_clip_samples(t->clip) / AK_MEL_HOP;
     return AKUNU_OK;
 }
 
@@ -273,12 +268,8 @@ static ak_status encode_prompt(const struct transcriber *t, const char *text, in
     *n = 0;
     if (!text || !*text)
         return AKUNU_OK;
-    while (*text == ' ' || (*text >= '\t' && *text <= '\r'))
-        text++;
     size_t bytes = strlen(text);
-    while (bytes > 0 &&
-           (text[bytes - 1] == ' ' || (text[bytes - 1] >= '\t' && text[bytes - 1] <= '\r')))
-        bytes--;
+    ak_speech_strip(&text, &bytes);
     AK_TRY(ak_buffer_reserve(&spaced, bytes + 1, error));
     spaced.bytes[0] = ' ';
     memcpy(spaced.bytes + 1, text, bytes);
@@ -377,16 +368,13 @@ ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
 ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio, float *out,
                                   size_t n, struct ak_error *error)
 {
-    float probabilities[128];
     struct transcriber t = { .s = s };
     ak_status status = open_transcriber(&t, audio, error);
-    if (status == AKUNU_OK)
-        status = find_languages(&t, probabilities, error);
     if (status == AKUNU_OK && n < (size_t)t.tokens.n_languages)
         status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "room for %zu of %d languages", n,
                          (int)t.tokens.n_languages);
-    for (int32_t i = 0; status == AKUNU_OK && i < t.tokens.n_languages; i++)
-        out[i] = probabilities[i];
+    if (status == AKUNU_OK)
+        status = find_languages(&t, out, error);
     close_transcriber(&t);
     return status;
 }

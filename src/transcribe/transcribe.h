@@ -26,7 +26,8 @@ ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
 ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio, float *out,
                                   size_t n, struct ak_error *error);
 
-/* Filters and transform for the model; the caller frees *out. */
+/* Filters and transform for the model; the caller frees *out. AKUNU_ERROR_UNSUPPORTED: no speech
+ * model. */
 ak_status ak_transcribe_mel(const struct ak_model *m, struct ak_mel **out, struct ak_error *error);
 
 #endif
