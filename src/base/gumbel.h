@@ -7,6 +7,7 @@
 #define AK_BASE_GUMBEL_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/math.h"
 
@@ -20,6 +21,17 @@ static inline double ak_gumbel_uniform(uint64_t seed, uint64_t position, uint64_
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     z ^= z >> 31;
     return ((double)(z >> 12) + 0.5) * 0x1p-52;
+}
+
+/* At least the noise −ln(−ln u), without a logarithm: −ln u is at least 1 − u, so the noise is at
+ * most −ln(1 − u), and 1 − u is at least 2^e for the exponent e of its bits. One more covers what
+ * was rounded. */
+static inline double ak_gumbel_bound(double u)
+{
+    double rest = 1.0 - u;
+    uint64_t bits;
+    memcpy(&bits, &rest, sizeof bits);
+    return (double)(1 + 1023 - (int)(bits >> 52)) * 0x1.62e42fefa39efp-1;
 }
 
 /* The argmax of these scores is a sample of softmax(logits / temperature) (Gumbel, 1954). */

@@ -2,6 +2,7 @@
  * samplers use them, not inner loops over weights. */
 #include "base/math.h"
 
+#include <float.h>
 #include <string.h>
 
 static double bits_double(uint64_t bits)
@@ -67,6 +68,25 @@ double ak_ln(double x)
 double ak_pow(double x, double y)
 {
     return y == 0.0 ? 1.0 : ak_exp(y * ak_ln(x));
+}
+
+/* In blocks, because compilers vectorize their weights. */
+double ak_log_sum_exp(const float *x, size_t n, float max)
+{
+    enum { BLOCK = 256 };
+    float weights[BLOCK];
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i += BLOCK) {
+        size_t n_block = n - i < BLOCK ? n - i : BLOCK;
+        for (size_t j = 0; j < n_block; j++) {
+            float value = x[i + j] > -FLT_MAX ? x[i + j] : -FLT_MAX; /* NaN too */
+            value = value < FLT_MAX ? value : FLT_MAX;
+            weights[j] = ak_expf_unfused(value - max);
+        }
+        for (size_t j = 0; j < n_block; j++)
+            sum += (double)weights[j];
+    }
+    return ak_ln(sum);
 }
 
 /* x = n·π/2 + r with π/2 in three parts of 33 bits (exact for |n| < 2^20, within

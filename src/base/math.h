@@ -8,6 +8,7 @@
 #define AK_BASE_MATH_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/half.h"
@@ -46,6 +47,23 @@ static inline float ak_expf(float x)
     float y = p * scale;
     y = x < AK_EXP_LOW ? 0.0f : y;
     return x > AK_EXP_HIGH ? INFINITY : y;
+}
+
+/* e^x for x <= 0; NaN gives 0. As ak_expf, but products and sums are rounded separately: on
+ * baseline x86-64 fmaf is a library call, and this is evaluated for whole vocabularies. */
+static inline float ak_expf_unfused(float x)
+{
+    float shifted = x * AK_EXP_LOG2E + AK_EXP_ROUND;
+    float n = shifted - AK_EXP_ROUND;
+    float r = (x - n * AK_EXP_LN2_HIGH) - n * AK_EXP_LN2_LOW;
+    float p = AK_EXP_C6 * r + AK_EXP_C5;
+    p = p * r + AK_EXP_C4;
+    p = p * r + AK_EXP_C3;
+    p = p * r + AK_EXP_C2;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    float scale = ak_bits_float((ak_float_bits(shifted) << 23) + 0x3f800000u);
+    return x >= AK_EXP_LOW ? p * scale : 0.0f;
 }
 
 #define AK_TANH_SMALL 0.55f
@@ -116,6 +134,9 @@ static inline float ak_erff(float x)
 double ak_exp(double x);
 double ak_ln(double x);            /* x > 0 */
 double ak_pow(double x, double y); /* x > 0 */
+/* ln Σ e^(x − max), where no x is greater than max. Values are clamped to finite floats; NaN counts
+ * as -FLT_MAX. */
+double ak_log_sum_exp(const float *x, size_t n, float max);
 /* |x| < 2^30. */
 void ak_sincos(double x, double *sin, double *cos);
 

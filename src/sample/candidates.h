@@ -106,22 +106,4 @@ double ak_sample_entropy(const struct ak_sample_candidates *c, double total);
  * the sum of the weights. */
 uint32_t ak_sample_invert_cdf(const struct ak_sample_candidates *c, double total, double unit);
 
-/* exp(x) for x <= 0, the weight of a candidate. As ak_expf, but products and sums are rounded
- * separately: on baseline x86-64 fmaf is a library call, and sampling evaluates this for up to the
- * whole vocabulary. */
-static inline float ak_sample_exp(float x)
-{
-    float shifted = x * AK_EXP_LOG2E + AK_EXP_ROUND;
-    float n = shifted - AK_EXP_ROUND;
-    float r = (x - n * AK_EXP_LN2_HIGH) - n * AK_EXP_LN2_LOW;
-    float p = AK_EXP_C6 * r + AK_EXP_C5;
-    p = p * r + AK_EXP_C4;
-    p = p * r + AK_EXP_C3;
-    p = p * r + AK_EXP_C2;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    float scale = ak_bits_float((ak_float_bits(shifted) << 23) + 0x3f800000u);
-    return x < AK_EXP_LOW ? 0.0f : p * scale;
-}
-
 #endif

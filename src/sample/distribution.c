@@ -14,7 +14,7 @@ double ak_sample_weigh(struct ak_sample_candidates *c, float temperature)
     double sum = 0.0;
     uint32_t n = c->n;
     for (uint32_t i = 0; i < n; i++)
-        weights[i] = ak_sample_exp((items[i].logit - best) / temperature);
+        weights[i] = ak_expf_unfused((items[i].logit - best) / temperature);
     for (uint32_t i = 0; i < n; i++)
         sum += (double)weights[i];
     return sum;

@@ -29,22 +29,6 @@ static float clamp_logit(float logit)
     return x < FLT_MAX ? x : FLT_MAX;
 }
 
-/* ln Σ e^(x − best), in blocks, because compilers vectorize their weights. */
-static double log_sum(const float *logits, uint32_t n, float best)
-{
-    enum { BLOCK = 256 };
-    float weights[BLOCK];
-    double sum = 0.0;
-    for (uint32_t i = 0; i < n; i += BLOCK) {
-        uint32_t n_block = n - i < BLOCK ? n - i : BLOCK;
-        for (uint32_t j = 0; j < n_block; j++)
-            weights[j] = ak_sample_exp(clamp_logit(logits[i + j]) - best);
-        for (uint32_t j = 0; j < n_block; j++)
-            sum += (double)weights[j];
-    }
-    return ak_ln(sum);
-}
-
 float ak_sample_logprobs_compute(struct ak_sample_logprobs *l, const float *logits,
                                  uint32_t n_vocab, int32_t token)
 {
@@ -53,7 +37,7 @@ float ak_sample_logprobs_compute(struct ak_sample_logprobs *l, const float *logi
     ak_sample_collect(best, logits, n_vocab, l->n_top > 0 ? l->n_top : 1);
     if (best->n > 0) {
         ak_sample_sort(best);
-        rest = (double)best->items[0].logit + log_sum(logits, n_vocab, best->items[0].logit);
+        rest = (double)best->items[0].logit + ak_log_sum_exp(logits, n_vocab, best->items[0].logit);
     }
     for (uint32_t i = 0; i < l->n_top; i++)
         l->top[i] =

@@ -34,7 +34,7 @@ void ak_sample_top_p(struct ak_sample_candidates *c, float p)
     drop_light(c, total - wanted);
     ak_sample_make_heap(c);
     do
-        sum += (double)ak_sample_exp(ak_sample_pop(c, kept++).logit - best);
+        sum += (double)ak_expf_unfused(ak_sample_pop(c, kept++).logit - best);
     while (kept < c->n && sum < wanted);
     ak_sample_keep_popped(c, kept);
 }
@@ -100,7 +100,7 @@ void ak_sample_typical(struct ak_sample_candidates *c, float p, float *by_token)
     uint32_t kept = 0;
     ak_sample_make_heap(c);
     do
-        sum += (double)ak_sample_exp(by_token[ak_sample_pop(c, kept++).token] - (float)best);
+        sum += (double)ak_expf_unfused(by_token[ak_sample_pop(c, kept++).token] - (float)best);
     while (kept < c->n && sum <= (double)p * total);
     ak_sample_keep_popped(c, kept);
     for (uint32_t i = 0; i < c->n; i++)

@@ -46,6 +46,14 @@ static uint32_t count_done_max(const struct ak_speech_search *s)
 }
 
 /* ---- Probabilities ------------------------------------------------------ */
+static double log_sum_exp(const float *logits, int32_t n)
+{
+    float max = -INFINITY;
+    for (int32_t i = 0; i < n; i++)
+        max = logits[i] > max ? logits[i] : max;
+    return (double)max + ak_log_sum_exp(logits, (size_t)n, max);
+}
+
 /* Filters a row, and makes log-probabilities of it. */
 static void normalize(struct decoder *d, const float *row, const struct text *text)
 {
@@ -53,32 +61,20 @@ static void normalize(struct decoder *d, const float *row, const struct text *te
     int32_t n = rules->tokens->n;
     memcpy(d->logits, row, (size_t)n * sizeof *row);
     ak_speech_rules_apply(rules, text->tokens, text->n, d->logits);
-    float max = -INFINITY;
-    for (int32_t i = 0; i < n; i++)
-        max = d->logits[i] > max ? d->logits[i] : max;
-    double sum = 0.0;
-    for (int32_t i = 0; i < n; i++)
-        sum += ak_exp((double)d->logits[i] - (double)max);
-    double log_sum = (double)max + ak_ln(sum);
+    double log_sum = log_sum_exp(d->logits, n);
     for (int32_t i = 0; i < n; i++)
         d->logits[i] = (float)((double)d->logits[i] - log_sum);
 }
 
 static double probability(const float *logits, int32_t n, int32_t token)
 {
-    float max = -INFINITY;
-    for (int32_t i = 0; i < n; i++)
-        max = logits[i] > max ? logits[i] : max;
-    double sum = 0.0;
-    for (int32_t i = 0; i < n; i++)
-        sum += ak_exp((double)logits[i] - (double)max);
-    return ak_exp((double)logits[token] - (double)max) / sum;
+    return ak_exp((double)logits[token] - log_sum_exp(logits, n));
 }
 
 /* ---- Greedy search and sampling ----------------------------------------- */
-/* The most probable token or, above a temperature of 0, one by chance: the largest logit /
- * temperature
- * + Gumbel noise is distributed as softmax(logits / temperature). */
+/* The most probable token. Above a temperature of 0 one by chance: the argmax of logit /
+ * temperature plus Gumbel noise is a sample of softmax(logits / temperature). The noise of most
+ * tokens is not computed, because its bound shows that they lose. */
 static int32_t choose(const struct decoder *d, uint32_t text, uint32_t at)
 {
     const struct ak_speech_search *s = d->search;
@@ -87,9 +83,13 @@ static int32_t choose(const struct decoder *d, uint32_t text, uint32_t at)
     uint64_t place = (uint64_t)text << 32 | at;
     for (int32_t i = 0; i < s->rules->tokens->n; i++) {
         double value = (double)d->logits[i];
-        if (s->temperature > 0.0f && d->logits[i] > -INFINITY)
-            value = value / (double)s->temperature -
-                    ak_ln(-ak_ln(ak_gumbel_uniform(s->seed, place, (uint64_t)i)));
+        if (s->temperature > 0.0f) {
+            double uniform = ak_gumbel_uniform(s->seed, place, (uint64_t)i);
+            value /= (double)s->temperature;
+            if (value + ak_gumbel_bound(uniform) <= best_value)
+                continue;
+            value -= ak_ln(-ak_ln(uniform));
+        }
         if (value > best_value) {
             best_value = value;
             best = i;

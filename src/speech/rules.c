@@ -66,8 +66,7 @@ static void order_times(const struct ak_speech_tokens *t, const int32_t *written
         forbid(logits, t->first_time, written[last - 1] + (after_time && !after_pair ? 0 : 1));
 }
 
-/* True if the times together are more probable than any single text token. Sums are of doubles, in
- * the order of the ids. */
+/* True if the times together are more probable than any single text token. */
 static bool is_time_likely(const struct ak_speech_tokens *t, const float *logits)
 {
     float text = -INFINITY, time = -INFINITY;
@@ -77,10 +76,9 @@ static bool is_time_likely(const struct ak_speech_tokens *t, const float *logits
         time = logits[i] > time ? logits[i] : time;
     if (time == -INFINITY)
         return false;
-    double sum = 0.0;
-    for (int32_t i = t->first_time; i < t->n; i++)
-        sum += ak_exp((double)logits[i] - (double)time);
-    return (double)time + ak_ln(sum) > (double)text;
+    return (double)time +
+               ak_log_sum_exp(&logits[t->first_time], (size_t)(t->n - t->first_time), time) >
+           (double)text;
 }
 
 void ak_speech_rules_apply(const struct ak_speech_rules *rules, const int32_t *written, size_t n,

@@ -136,9 +136,9 @@ if "$cli" logits -m "$work/whisper.bin" -f "$work/silence.wav" --stage mel --out
     echo "SKIPPED: test_json: transcribe, which needs libsndfile and libsamplerate"
     echo transcribe >>"$work/seen"
 else
-    exits 0 transcribe -m "$work/whisper.bin" --json "$work/silence.wav"
+    exits 0 transcribe -m "$work/whisper.bin" -nf --json "$work/silence.wav"
     valid transcribe
-    exits 0 transcribe -m "$work/whisper.bin" -bs 1 --json "$work/silence.wav" -otxt -ovtt -osrt -ocsv -olrc -oj -of "$work/out"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --json "$work/silence.wav" -otxt -ovtt -osrt -ocsv -olrc -oj -of "$work/out"
     cmp -s "$out" "$work/out.json"
     check "--output-json writes what --json prints"
     head -n 1 "$work/out.vtt" | grep -qx WEBVTT && head -n 1 "$work/out.csv" | grep -qx 'start,end,text' && [ -f "$work/out.srt" ] && [ -f "$work/out.txt" ] && [ -f "$work/out.lrc" ]
