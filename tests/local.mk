@@ -72,6 +72,7 @@ check_PROGRAMS += tests/session/test_load
 check_PROGRAMS += tests/session/test_session
 check_PROGRAMS += tests/transcribe/test_transcribe
 check_PROGRAMS += tests/speech/test_speech
+check_PROGRAMS += tests/speech/test_words
 check_PROGRAMS += tests/store/test_evict
 check_PROGRAMS += tests/template/test_jinja
 check_PROGRAMS += tests/tokenizer/test_fim

@@ -51,8 +51,17 @@ struct akunu_transcription {
     uint32_t offset_ms, duration_ms; /* part of the clip; duration 0: to its end */
     uint32_t max_tokens;             /* of a window; 0: half of the context */
     uint64_t seed;                   /* of sampling above temperature 0 */
+    bool word_times;                 /* find when each word is said */
 };
 AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
+
+/* A word with the punctuation beside it. */
+struct akunu_word {
+    double start, end;  /* seconds */
+    double probability; /* mean of its tokens' */
+    const char *text;   /* not terminated; begins with a space where one precedes it */
+    size_t n_bytes;
+};
 
 /* A segment; valid during the callback. One without a text (n_bytes 0) has no tokens either. */
 struct akunu_segment {
@@ -67,6 +76,8 @@ struct akunu_segment {
      * probability that there is no speech */
     float temperature;
     double mean_log_prob, compression, no_speech;
+    const struct akunu_word *words; /* if word_times is set; then `start` and `end` follow them */
+    size_t n_words;
 };
 
 /* Return false to stop with AKUNU_ERROR_CANCELLED. fraction: of the clip, before each window. */

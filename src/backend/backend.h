@@ -72,6 +72,14 @@ struct ak_gumbel_params {
     uint64_t seed;
 };
 
+/* Where scores of cross-attention go, before the softmax: that of token t of the batch with
+ * position p of its cross sequence to data[matrix · matrix_stride + t · stride + p]. */
+struct ak_batch_scores {
+    float *data;
+    const int32_t *matrices; /* [layers · heads]: the head's matrix; negative: it is not wanted */
+    size_t matrix_stride, stride;
+};
+
 /* One pass. Arrays have n entries; pages[s] is the page table of sequence s. A sequence's tokens
  * are contiguous, in ascending positions. */
 struct ak_batch {
@@ -97,6 +105,7 @@ struct ak_batch {
     /* cross-attention, by sequence: the cross sequence, whose K and V it reads, and its tokens
      */
     const uint32_t *cross_sequences, *cross_lengths;
+    const struct ak_batch_scores *scores; /* of cross-attention; NULL: they are not wanted */
 };
 
 /* Type of the batch's token t. */

@@ -151,6 +151,7 @@ static int one_clip(const struct cli_options *o, struct cli_model_session *loade
 {
     bool is_standard = strcmp(name, "-") == 0;
     struct job j = { .o = o, .out = out, .name = name, .wants_lines = !o->json };
+    j.transcript.has_words = o->transcription.word_times;
     struct akunu_audio *audio =
         is_standard ? akunu_audio_open_fd(STDIN_FILENO, "standard input") : akunu_audio_open(name);
     if (!audio) {

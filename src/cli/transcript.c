@@ -12,6 +12,42 @@ const char *cli_transcript_extension(enum cli_transcript_form form)
     return extensions[form];
 }
 
+/* A copy with a NUL after it; NULL: out of memory. */
+static void *copy(const void *from, size_t n)
+{
+    char *to = malloc(n + 1);
+    if (!to)
+        return NULL;
+    if (n > 0)
+        memcpy(to, from, n);
+    to[n] = '\0';
+    return to;
+}
+
+static void free_segment(struct cli_segment *s)
+{
+    for (size_t i = 0; i < s->n_words; i++)
+        free(s->words[i].text);
+    free(s->words);
+    free(s->text);
+    free(s->tokens);
+}
+
+static bool copy_words(struct cli_segment *s)
+{
+    s->words = calloc(s->of.n_words + 1, sizeof *s->words);
+    for (; s->words && s->n_words < s->of.n_words; s->n_words++) {
+        struct cli_word *to = &s->words[s->n_words];
+        to->of = s->of.words[s->n_words];
+        to->text = copy(to->of.text, to->of.n_bytes);
+        to->of.text = to->text;
+        if (!to->text)
+            return false;
+    }
+    s->of.words = NULL;
+    return s->words != NULL;
+}
+
 bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *segment)
 {
     if (t->n == t->capacity) {
@@ -22,30 +58,21 @@ bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *se
         t->segments = grown;
         t->capacity = capacity;
     }
-    struct akunu_segment copy = *segment;
-    char *text = malloc(segment->n_bytes + 1);
-    akunu_token *tokens = malloc((segment->n_tokens + 1) * sizeof *tokens);
-    if (!text || !tokens) {
-        free(text);
-        free(tokens);
+    struct cli_segment new = { .of = *segment };
+    new.of.text = new.text = copy(segment->text, segment->n_bytes);
+    new.of.tokens = new.tokens = copy(segment->tokens, segment->n_tokens * sizeof *new.tokens);
+    if (!new.text || !new.tokens || !copy_words(&new)) {
+        free_segment(&new);
         return false;
     }
-    memcpy(text, segment->text, segment->n_bytes);
-    text[segment->n_bytes] = '\0';
-    if (segment->n_tokens > 0)
-        memcpy(tokens, segment->tokens, segment->n_tokens * sizeof *tokens);
-    copy.text = text;
-    copy.tokens = tokens;
-    t->segments[t->n++] = (struct cli_segment){ copy };
+    t->segments[t->n++] = new;
     return true;
 }
 
 void cli_transcript_free(struct cli_transcript *t)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        free((char *)(uintptr_t)t->segments[i].of.text);
-        free((akunu_token *)(uintptr_t)t->segments[i].of.tokens);
-    }
+    for (size_t i = 0; i < t->n; i++)
+        free_segment(&t->segments[i]);
     free(t->segments);
     *t = (struct cli_transcript){ 0 };
 }
@@ -153,17 +180,35 @@ static void write_segment(struct cli_output *out, const struct akunu_segment *s,
 }
 
 /* ---- JSON --------------------------------------------------------------- */
-static json_t *segment_json(const struct akunu_segment *s)
+static json_t *words_json(const struct cli_segment *s)
 {
+    json_t *words = json_array();
+    for (size_t i = 0; i < s->n_words; i++) {
+        const struct akunu_word *w = &s->words[i].of;
+        json_array_append_new(
+            words, json_pack("{s:o, s:o, s:o, s:o}", "word", cli_json_text(w->text, w->n_bytes),
+                             "start", cli_json_real(w->start), "end", cli_json_real(w->end),
+                             "probability", cli_json_real(w->probability)));
+    }
+    return words;
+}
+
+static json_t *segment_json(const struct cli_segment *segment, bool has_words)
+{
+    const struct akunu_segment *s = &segment->of;
     json_t *tokens = json_array();
     for (size_t i = 0; i < s->n_tokens; i++)
         json_array_append_new(tokens, json_integer(s->tokens[i]));
-    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", (json_int_t)s->id,
-                     "seek", (json_int_t)s->window, "start", cli_json_real(s->start), "end",
-                     cli_json_real(s->end), "text", cli_json_text(s->text, s->n_bytes), "tokens",
-                     tokens, "temperature", cli_json_real((double)s->temperature), "avg_logprob",
-                     cli_json_real(s->mean_log_prob), "compression_ratio",
-                     cli_json_real(s->compression), "no_speech_prob", cli_json_real(s->no_speech));
+    json_t *all =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", (json_int_t)s->id,
+                  "seek", (json_int_t)s->window, "start", cli_json_real(s->start), "end",
+                  cli_json_real(s->end), "text", cli_json_text(s->text, s->n_bytes), "tokens",
+                  tokens, "temperature", cli_json_real((double)s->temperature), "avg_logprob",
+                  cli_json_real(s->mean_log_prob), "compression_ratio",
+                  cli_json_real(s->compression), "no_speech_prob", cli_json_real(s->no_speech));
+    if (has_words)
+        json_object_set_new(all, "words", words_json(segment));
+    return all;
 }
 
 static json_t *transcript_json(const struct cli_transcript *t)
@@ -179,7 +224,7 @@ static json_t *transcript_json(const struct cli_transcript *t)
         n += t->segments[i].of.n_bytes;
     }
     for (size_t i = 0; i < t->n; i++)
-        json_array_append_new(segments, segment_json(&t->segments[i].of));
+        json_array_append_new(segments, segment_json(&t->segments[i], t->has_words));
     json_t *all = text ? json_pack("{s:o, s:s, s:o}", "text", cli_json_text(text, n), "language",
                                    t->language ? t->language : "en", "segments", segments) :
                          NULL;

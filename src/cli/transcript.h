@@ -6,14 +6,24 @@
 #include "akunu/akunu.h"
 #include "cli/output.h"
 
+struct cli_word {
+    struct akunu_word of;
+    char *text; /* that of `of` */
+};
+
 struct cli_segment {
-    struct akunu_segment of; /* text and tokens are its own, and the text is terminated */
+    struct akunu_segment of; /* without words */
+    char *text;              /* that of `of`, terminated */
+    akunu_token *tokens;     /* those of `of` */
+    struct cli_word *words;
+    size_t n_words;
 };
 
 struct cli_transcript {
     struct cli_segment *segments;
     size_t n, capacity;
     const char *language; /* code */
+    bool has_words;       /* they were asked for */
 };
 
 enum cli_transcript_form {

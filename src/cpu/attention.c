@@ -214,6 +214,24 @@ static void subtract_distances(const struct ak_cpu_prepared *p, const struct ite
     }
 }
 
+/* Writes the scores of rows [begin, begin + n) for tokens [first, end) of a page to where the batch
+ * wants them. */
+static void copy_scores(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                        const struct item *item, const struct ak_cpu_scratch *scratch,
+                        const struct partial *part, uint32_t page, size_t first, size_t end)
+{
+    const struct ak_batch_scores *s = p->batch->scores;
+    for (uint32_t i = 0; i < part->n; i++) {
+        uint32_t row = part->begin + i, head = head_of(item, row);
+        int32_t matrix = s->matrices[(uint32_t)c->layer * c->params.attention.n_heads + head];
+        if (matrix >= 0)
+            memcpy(s->data + (size_t)matrix * s->matrix_stride + token_of(item, row) * s->stride +
+                       page * AK_KV_PAGE_TOKENS + first,
+                   scratch->weights + (size_t)i * AK_KV_PAGE_TOKENS + first,
+                   (end - first) * sizeof(float));
+    }
+}
+
 /* Computes the partial softmax of one page into *part and scratch->page_out. Positions ascend, so
  * the rows that see any of its tokens are consecutive. */
 static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c,
@@ -246,6 +264,8 @@ static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c
     const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[sequence][page],
                                          c->params.attention.kv_layer, item->kv_head);
     compute_scores(p, scratch, part->begin, part->n, keys, low, high);
+    if (c->params.attention.cross && batch->scores)
+        copy_scores(p, c, item, scratch, part, page, low, high);
     if (c->params.attention.alibi)
         subtract_distances(p, item, part, scratch, page, low, high);
     cap_scores(p, scratch, part->n, c->params.attention.cap, low, high);

@@ -1,4 +1,6 @@
 libak_la_SOURCES += \
+	src/model/alignment.c \
+	src/model/alignment.def \
 	src/model/bert.c \
 	src/model/bert_block.def \
 	src/model/build.c \

@@ -9,9 +9,13 @@
 #include "model/build.h"
 #include "weights/provider.h"
 
-enum { AK_SPEC_LAYERS_MAX = 4096 };
+enum { AK_SPEC_LAYERS_MAX = 4096, AK_SPEC_ALIGNMENT_MAX = 320 };
 
 /* Hyper-parameters. */
+struct ak_spec_alignment_head {
+    uint8_t layer, head;
+};
+
 struct ak_spec_config {
     struct ak_text architecture, name; /* as in the file */
     struct ak_text keys;               /* in front of GGUF's keys: the architecture, or its part */
@@ -36,6 +40,9 @@ struct ak_spec_config {
     uint32_t n_draft_layers;
     /* encoder of speech beside the decoder: layers, positions, mel filters; 0: none */
     uint32_t n_encoder_layers, encoder_context, n_mels;
+    /* heads of cross-attention that follow the audio; word times come from them */
+    struct ak_spec_alignment_head alignment[AK_SPEC_ALIGNMENT_MAX];
+    uint32_t n_alignment;
     bool tied; /* the embedding serves as output matrix, even if the file has an output matrix */
     enum ak_provider_naming naming;
 };
@@ -275,6 +282,10 @@ ak_status ak_spec_read_u32(const struct ak_provider *p, const struct ak_spec_con
                            struct ak_error *error);
 ak_status ak_spec_read_bool(const struct ak_provider *p, const struct ak_spec_config *config,
                             const char *suffix, bool fallback, bool *out, struct ak_error *error);
+/* Finds the heads that follow the audio: as the file says, or else by the model's sizes, or else
+ * all of the last half of the layers. AKUNU_ERROR_FORMAT: the file's list is none of such heads. */
+ak_status ak_spec_read_alignment(const struct ak_provider *p, struct ak_spec_config *config,
+                                 struct ak_error *error);
 /* Finds the metadata key for what GGUF calls PREFIX.`key` and writes it to `out`. The prefix is the
  * architecture, or the architecture, a dot and a part of it. False if there is none; `out` is then
  * the expected key, for messages. */

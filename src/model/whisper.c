@@ -165,7 +165,7 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     if (ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, weights[0].hf, &embedding))
         config->vocab_size = embedding.rows;
     config->norm_eps = 1e-5f;
-    return AKUNU_OK;
+    return ak_spec_read_alignment(p, config, error);
 }
 
 static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,

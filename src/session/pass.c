@@ -150,6 +150,7 @@ static ak_status run_tokens(struct ak_session *s, struct ak_backend_table *prepa
         .pages = s->kv.tables,
         .cross_sequences = s->cross_sequences,
         .cross_lengths = s->cross_lengths,
+        .scores = s->scores,
         .n_logits = arrange_tokens(s, tokens, n, n_order),
         .logit_rows = s->logit_rows,
         .n_best = s->n_best,
@@ -215,6 +216,16 @@ ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token
     AK_TRY(ak_session_run_pass(s, s->logits, tokens, n, (struct ak_gumbel_params){ 0 }, error));
     s->n_last = (uint32_t)n;
     return AKUNU_OK;
+}
+
+ak_status ak_session_decode_scores(struct ak_session *s, const struct akunu_batch_token *tokens,
+                                   size_t n, const struct ak_batch_scores *scores,
+                                   struct ak_error *error)
+{
+    s->scores = scores;
+    ak_status status = ak_session_decode(s, tokens, n, error);
+    s->scores = NULL;
+    return status;
 }
 
 void ak_session_want_best(struct ak_session *s, uint32_t n_best)

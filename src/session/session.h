@@ -66,6 +66,7 @@ struct ak_session {
     struct ak_session_encoder *encoder;
     uint32_t max_windows;
     uint32_t *cross_sequences, *cross_lengths;
+    const struct ak_batch_scores *scores; /* that the next pass writes; NULL: none */
 
     uint64_t n_passes, n_tokens;
     struct ak_session_cost_model cost_model;
@@ -98,6 +99,10 @@ ak_status ak_session_find(const struct ak_session *s, int32_t sequence,
 /* As akunu_session_decode, akunu_session_logits and akunu_session_prefill. */
 ak_status ak_session_decode(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
                             struct ak_error *error);
+/* The same; scores of cross-attention are written, too. Tokens of one sequence. */
+ak_status ak_session_decode_scores(struct ak_session *s, const struct akunu_batch_token *tokens,
+                                   size_t n, const struct ak_batch_scores *scores,
+                                   struct ak_error *error);
 const float *ak_session_logits(const struct ak_session *s, size_t i);
 ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n,
                              akunu_cancel_fn *cancel, void *user, size_t *last,

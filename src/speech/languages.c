@@ -20,6 +20,16 @@ int32_t ak_speech_language_find(const char *text)
     return -1;
 }
 
+bool ak_speech_language_has_spaces(int32_t language)
+{
+    static const char *const without[] = { "zh", "ja", "th", "lo", "my", "yue" };
+    const char *code = ak_speech_language_code(language);
+    for (size_t i = 0; code && i < sizeof without / sizeof *without; i++)
+        if (strcmp(code, without[i]) == 0)
+            return false;
+    return true;
+}
+
 const char *ak_speech_language_code(int32_t language)
 {
     bool known = language >= 0 && (size_t)language < sizeof languages / sizeof *languages;

@@ -1,9 +1,15 @@
 libak_la_SOURCES += \
+	src/speech/align.c \
+	src/speech/align.h \
 	src/speech/decode.c \
 	src/speech/decode.h \
 	src/speech/languages.c \
 	src/speech/languages.def \
 	src/speech/rules.c \
 	src/speech/rules.h \
+	src/speech/timing.c \
+	src/speech/timing.h \
 	src/speech/transcribe.c \
-	src/speech/transcribe.h
+	src/speech/transcribe.h \
+	src/speech/words.c \
+	src/speech/words.h

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "speech/timing.h"
 
 enum {
     FRAMES_PER_TIME = AK_SPEECH_FRAMES_PER_SECOND / AK_SPEECH_TIMES_PER_SECOND,
@@ -27,8 +28,11 @@ struct transcriber {
     struct ak_error *error;
     int32_t *written; /* the prompt and the text so far */
     size_t n_written, written_capacity;
-    size_t prompt_from; /* what the next window's prompt has of it */
-    int32_t *initial;   /* [context + special tokens]: of a window */
+    size_t prompt_from;                 /* what the next window's prompt has of it */
+    int32_t *initial;                   /* [context + special tokens]: of a window */
+    struct ak_speech_segment *segments; /* of the window */
+    size_t n_segments;
+    struct ak_speech_timing timing;
 };
 
 static ak_status append(struct transcriber *t, const int32_t *tokens, size_t n)
@@ -217,53 +221,51 @@ static double seconds_at(uint64_t frame, double steps)
     return (double)frame / AK_SPEECH_FRAMES_PER_SECOND + steps / AK_SPEECH_TIMES_PER_SECOND;
 }
 
-/* Reports tokens [first, end) of the window. One without a text or a duration has no tokens. */
-static ak_status add_segment(struct transcriber *t, uint64_t window, const struct result *r,
-                             size_t first, size_t end, double start_steps, double end_steps)
+/* Adds tokens [first, end) of the window as a segment. */
+static void add_segment(struct transcriber *t, uint64_t window, const struct result *r,
+                        size_t first, size_t end, double start_steps, double end_steps)
 {
-    struct ak_speech_segment s = { .window = window,
-                                   .start = seconds_at(window, start_steps),
-                                   .end = seconds_at(window, end_steps),
-                                   .tokens = r->text.tokens + first,
-                                   .n_tokens = end - first,
-                                   .temperature = r->temperature,
-                                   .mean_log_prob = r->text.mean_log_prob,
-                                   .compression = r->compression,
-                                   .no_speech = r->text.no_speech };
-    AK_TRY(get_text(t, s.tokens, s.n_tokens, t->task->tokens->end, &s.text, &s.n_bytes));
-    const char *text = s.text;
-    size_t n = s.n_bytes;
-    ak_speech_strip(&text, &n);
-    if (n == 0 || !(end_steps < start_steps || end_steps > start_steps))
-        s.n_bytes = s.n_tokens = 0;
-    if (!t->on_segment(t->user, &s))
-        return ak_fail(t->error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
-    return append(t, s.tokens, s.n_tokens);
+    t->segments[t->n_segments++] =
+        (struct ak_speech_segment){ .window = window,
+                                    .start = seconds_at(window, start_steps),
+                                    .end = seconds_at(window, end_steps),
+                                    .tokens = r->text.tokens + first,
+                                    .n_tokens = end - first,
+                                    .temperature = r->temperature,
+                                    .mean_log_prob = r->text.mean_log_prob,
+                                    .compression = r->compression,
+                                    .no_speech = r->text.no_speech };
+}
+
+/* A time alone at the end: nothing is said after it. */
+static bool ends_in_time(const struct transcriber *t, const struct result *r)
+{
+    size_t n = r->text.n;
+    return n >= 2 && is_time(t, r, n - 1) && !is_time(t, r, n - 2);
 }
 
 /* A text between two times each. *frames: where the next window begins, from this one on. */
-static ak_status add_pairs(struct transcriber *t, uint64_t window, const struct result *r,
-                           uint64_t *frames)
+static void add_pairs(struct transcriber *t, uint64_t window, const struct result *r,
+                      uint64_t *frames)
 {
     size_t n = r->text.n, first = 0;
-    bool has_end = is_time(t, r, n - 1) && !is_time(t, r, n - 2);
+    bool has_end = ends_in_time(t, r);
     for (size_t i = 1; i <= n; i++) {
         bool cut = i < n ? is_time(t, r, i - 1) && is_time(t, r, i) : has_end;
         if (!cut)
             continue;
-        AK_TRY(add_segment(t, window, r, first, i, (double)time_at(t, r, first),
-                           (double)time_at(t, r, i - 1)));
+        add_segment(t, window, r, first, i, (double)time_at(t, r, first),
+                    (double)time_at(t, r, i - 1));
         first = i;
     }
     /* else the last segment is cut off by the window's end */
     if (!has_end && time_at(t, r, first - 1) > 0)
         *frames = (uint64_t)time_at(t, r, first - 1) * FRAMES_PER_TIME;
-    return AKUNU_OK;
 }
 
 /* All tokens are one segment, up to the last time or the end of the window. */
-static ak_status add_whole(struct transcriber *t, uint64_t window, const struct result *r,
-                           uint64_t frames)
+static void add_whole(struct transcriber *t, uint64_t window, const struct result *r,
+                      uint64_t frames)
 {
     double steps = (double)frames / FRAMES_PER_TIME;
     size_t last = r->text.n;
@@ -271,17 +273,77 @@ static ak_status add_whole(struct transcriber *t, uint64_t window, const struct 
         last--;
     if (last > 0 && time_at(t, r, last - 1) != 0)
         steps = (double)time_at(t, r, last - 1);
-    return add_segment(t, window, r, 0, r->text.n, 0.0, steps);
+    add_segment(t, window, r, 0, r->text.n, 0.0, steps);
+}
+
+/* *frames: those of the window, then where the next one begins. */
+static ak_status find_segments(struct transcriber *t, uint64_t window, const struct result *r,
+                               uint64_t *frames)
+{
+    bool has_pairs = false;
+    for (size_t i = 1; i < r->text.n; i++)
+        has_pairs = has_pairs || (is_time(t, r, i - 1) && is_time(t, r, i));
+    ak_free(t->segments);
+    t->n_segments = 0;
+    t->segments = ak_alloc(r->text.n + 1, sizeof *t->segments);
+    if (!t->segments)
+        return ak_fail_memory(t->error, "segments", (r->text.n + 1) * sizeof *t->segments);
+    if (has_pairs)
+        add_pairs(t, window, r, frames);
+    else
+        add_whole(t, window, r, *frames);
+    return AKUNU_OK;
+}
+
+/* Where the last word ends; without words, the last segment. */
+static double find_end(const struct transcriber *t)
+{
+    for (size_t i = t->n_segments; i-- > 0;)
+        if (t->segments[i].n_words > 0)
+            return t->segments[i].words[t->segments[i].n_words - 1].end;
+    return t->segments[t->n_segments - 1].end;
+}
+
+/* The next window begins after the last word, unless nothing follows it in this one. */
+static ak_status add_words(struct transcriber *t, uint64_t window, const struct result *r,
+                           uint64_t used, uint64_t *frames)
+{
+    AK_TRY(ak_speech_time_words(&t->timing, t->clip, t->task, used, t->segments, t->n_segments,
+                                t->error));
+    t->timing.last_end = find_end(t);
+    double next = rint(t->timing.last_end * AK_SPEECH_FRAMES_PER_SECOND);
+    if (!ends_in_time(t, r) && next > (double)window)
+        *frames = (uint64_t)next - window;
+    return AKUNU_OK;
+}
+
+/* Reports the segments. One without a text or a duration has no tokens. */
+static ak_status report(struct transcriber *t)
+{
+    for (size_t i = 0; i < t->n_segments; i++) {
+        struct ak_speech_segment *s = &t->segments[i];
+        AK_TRY(get_text(t, s->tokens, s->n_tokens, t->task->tokens->end, &s->text, &s->n_bytes));
+        const char *text = s->text;
+        size_t n = s->n_bytes;
+        ak_speech_strip(&text, &n);
+        if (n == 0 || !(s->end < s->start || s->end > s->start))
+            s->n_bytes = s->n_tokens = s->n_words = 0;
+        if (!t->on_segment(t->user, s))
+            return ak_fail(t->error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+        AK_TRY(append(t, s->tokens, s->n_tokens));
+    }
+    return AKUNU_OK;
 }
 
 /* *frames: those of the window, then where the next one begins. */
 static ak_status add_segments(struct transcriber *t, uint64_t window, const struct result *r,
                               uint64_t *frames)
 {
-    bool has_pairs = false;
-    for (size_t i = 1; i < r->text.n; i++)
-        has_pairs = has_pairs || (is_time(t, r, i - 1) && is_time(t, r, i));
-    AK_TRY(has_pairs ? add_pairs(t, window, r, frames) : add_whole(t, window, r, *frames));
+    uint64_t used = *frames;
+    AK_TRY(find_segments(t, window, r, frames));
+    if (t->task->words)
+        AK_TRY(add_words(t, window, r, used, frames));
+    AK_TRY(report(t));
     if (!t->task->use_previous || r->temperature > 0.5f)
         t->prompt_from = t->n_written;
     return AKUNU_OK;
@@ -323,5 +385,7 @@ ak_status ak_speech_transcribe(const struct ak_speech_clip *clip, const struct a
     ak_status status = t.initial ? run(&t) : ak_fail_memory(error, "a prompt", 0);
     ak_free(t.initial);
     ak_free(t.written);
+    ak_free(t.segments);
+    ak_speech_timing_free(&t.timing);
     return status;
 }

@@ -5,7 +5,10 @@
 #ifndef AK_SPEECH_TRANSCRIBE_H
 #define AK_SPEECH_TRANSCRIBE_H
 
+#include "base/buffer.h"
+#include "speech/align.h"
 #include "speech/decode.h"
+#include "speech/words.h"
 
 enum { AK_SPEECH_WINDOW = 3000, AK_SPEECH_FRAMES_PER_SECOND = 100 };
 
@@ -19,6 +22,10 @@ struct ak_speech_clip {
     /* The text of tokens, valid until the next call. */
     ak_status (*text)(void *user, const int32_t *tokens, size_t n, const char **out,
                       size_t *n_bytes, struct ak_error *error);
+    /* Runs n tokens over the window that was encoded last: probabilities[i], for i < n - 1, is that
+     * of tokens[i + 1] among the tokens of text. The caller frees scores->data. */
+    ak_status (*score)(void *user, const int32_t *tokens, size_t n, float *probabilities,
+                       struct ak_speech_scores *scores, struct ak_error *error);
 };
 
 struct ak_speech_task {
@@ -27,6 +34,7 @@ struct ak_speech_task {
     int32_t language; /* index; the English models have no token for it */
     bool translate;   /* to English */
     bool timestamps;
+    bool words;          /* find their times */
     uint64_t first, end; /* frames of the clip */
     const int32_t *prompt,
         *prefix; /* tokens before the clip's text, and at each window's beginning */
@@ -58,6 +66,8 @@ struct ak_speech_segment {
     size_t n_bytes;
     float temperature;
     double mean_log_prob, compression, no_speech;
+    const struct akunu_word *words;
+    size_t n_words;
 };
 
 /* Drops the whitespace at both ends of a text. */

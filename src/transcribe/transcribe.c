@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "transcribe/score.h"
 #include "transcribe/suppress.h"
 
 enum { TEMPERATURES_MAX = 64, PROMPT_MAX = 1 << 16 };
@@ -157,6 +158,15 @@ static ak_status get_text(void *user, const int32_t *tokens, size_t n, const cha
     return status;
 }
 
+static ak_status score(void *user, const int32_t *tokens, size_t n, float *probabilities,
+                       struct ak_speech_scores *scores, struct ak_error *error)
+{
+    struct transcriber *t = user;
+    free_texts(t);
+    return ak_transcribe_score(t->s, t->window, tokens, n, t->tokens.end, probabilities, scores,
+                               error);
+}
+
 static bool report(void *user, const struct ak_speech_segment *segment)
 {
     struct transcriber *t = user;
@@ -171,7 +181,9 @@ static bool report(void *user, const struct ak_speech_segment *segment)
                                          .temperature = segment->temperature,
                                          .mean_log_prob = segment->mean_log_prob,
                                          .compression = segment->compression,
-                                         .no_speech = segment->no_speech };
+                                         .no_speech = segment->no_speech,
+                                         .words = segment->words,
+                                         .n_words = segment->n_words };
     return t->sink->on_segment(&found, t->sink->user);
 }
 
@@ -313,6 +325,7 @@ static ak_status run(struct transcriber *t, const struct akunu_transcription *as
         .context = t->s->model->spec.config.context,
         .translate = asked->translate,
         .timestamps = !asked->no_timestamps,
+        .words = asked->word_times,
         .first = frames_of(asked->offset_ms),
         .end = asked->duration_ms ? frames_of(asked->offset_ms) + frames_of(asked->duration_ms) :
                                     UINT64_MAX,
@@ -335,7 +348,8 @@ static ak_status run(struct transcriber *t, const struct akunu_transcription *as
                                    .n_frames = t->n_frames,
                                    .encode = encode,
                                    .model = { t, begin, step },
-                                   .text = get_text };
+                                   .text = get_text,
+                                   .score = score };
     if (asked->translate && !t->tokens.multilingual)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the model knows English alone, and translates nothing");

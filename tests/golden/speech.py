@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Texts and segments of openai-whisper over a model that is a formula.
 
-usage: speech.py WHISPER FOLDER      makes decode.txt and transcribe.txt in tests/data/speech
+usage: speech.py WHISPER FOLDER      makes decode.txt, transcribe.txt and words.txt in tests/data/speech
 
 WHISPER is the unpacked source of PyPI's openai-whisper 20250625 (needs torch, tiktoken, numba). Its
 own DecodingTask and transcribe() run; only the model, the spectrogram and the text of a token are
@@ -17,6 +17,7 @@ import torch
 
 sys.path.insert(0, sys.argv[1])
 import whisper.decoding as decoding  # noqa: E402
+import whisper.timing as timing  # noqa: E402
 import whisper.tokenizer as tokenizers  # noqa: E402
 import whisper.transcribe  # noqa: E402,F401  (the module, which the package hides)
 
@@ -131,7 +132,61 @@ def transcribe_case(r):
     return " | ".join([head, *rows])
 
 
-for name, make, n in (("decode", decode_case, 16), ("transcribe", transcribe_case, 12)):
+# The text of a token by its id modulo their number; two of them are halves of a character.
+PIECES = [b" the", b" cat", b"ing", b".", b",", b' "', b'"', b"!", b" (", b")", b"\xe2\x82", b"\xac", b" ", b"'s", b"-", b" a"]
+HEADS = 2
+tokenizers.Tokenizer.decode_with_timestamps = lambda self, ids, **_: b"".join(PIECES[t % len(PIECES)] for t in ids if t < self.eot).decode(errors="replace") or "<|end|>"
+
+
+def scores(seed, head, n_tokens):
+    """A ridge that climbs with the tokens, and noise."""
+    x = np.arange(n_tokens * 1500, dtype=np.uint64) + np.uint64((seed * HEADS + head) * 1500 * 512)
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    noise = ((x ^ (x >> np.uint64(33))) >> np.uint64(40)).astype(np.float64).reshape(n_tokens, 1500) / 2.0**24
+    token, position = np.arange(n_tokens)[:, None], np.arange(1500)[None]
+    return (noise * 2.0 + 4.0 / (1.0 + np.abs(position - 9.0 * token) / 8.0)).astype(np.float32)
+
+
+class Speaker:
+    """As much of a model as find_alignment() looks at."""
+
+    def __init__(self, seed, tokenizer, n_prompt):
+        self.seed, self.tokenizer, self.n_prompt, self.device = seed, tokenizer, n_prompt, torch.device("cpu")
+        self.dims = types.SimpleNamespace(n_text_layer=1)
+        self.decoder = types.SimpleNamespace(blocks=[types.SimpleNamespace(cross_attn=torch.nn.Identity())])
+        self.alignment_heads = torch.ones(1, HEADS).to_sparse()
+
+    def __call__(self, mel, tokens):
+        n = tokens.shape[1]
+        self.decoder.blocks[0].cross_attn(torch.tensor(np.stack([scores(self.seed, h, n) for h in range(HEADS)]))[None, None])
+        rows = [logits(tokens[0, : i + 1].tolist(), self.tokenizer.eot + 1, self.tokenizer, 0)[: self.tokenizer.eot + 1] for i in range(n)]
+        return torch.stack(rows)[None]
+
+
+def words_case(r):
+    global window
+    window = 0
+    multilingual, spaced, seed, n_frames = r.random() < 0.5, r.random() < 0.8, r.randrange(1000), r.choice([3000, 3000, 700, 9])
+    spaced = spaced or not multilingual
+    tokenizer = tokenizers.get_tokenizer(multilingual, language="en" if spaced else "ja", task="transcribe")
+    seek, last, start, segments = r.choice([0, 1234]), r.choice([0.0, 11.0]), 0.0, []
+    for _ in range(r.randrange(1, 4)):
+        end = start + r.choice([0.5, 2.0, 9.0])
+        segments.append({"seek": seek, "start": seek / 100 + start, "end": seek / 100 + end, "tokens": [r.randrange(200, 50000) for _ in range(r.randrange(9))]})
+        start = end + r.choice([0.0, 1.0])
+    head = [multilingual, spaced, seed, n_frames, seek, last, len(segments)]
+    for s in segments:
+        head += [s["start"], s["end"], len(s["tokens"]), *s["tokens"]]
+    timing.add_word_timestamps(
+        segments=segments, model=Speaker(seed, tokenizer, 0), tokenizer=tokenizer, mel=torch.zeros(80, 3000), num_frames=n_frames, last_speech_timestamp=last,
+    )  # fmt: skip
+    rows = [numbers(s["start"], s["end"], len(s["words"])) for s in segments]
+    rows += [numbers(w["start"], w["end"], w["probability"], 0 if "\ufffd" in w["word"] else len(w["word"].encode())) for s in segments for w in s["words"]]
+    return " | ".join([numbers(*head), *rows])
+
+
+for name, make, n in (("decode", decode_case, 16), ("transcribe", transcribe_case, 12), ("words", words_case, 24)):
     r = random.Random(name)
     lines = [make(r) for _ in range(n)]
     (pathlib.Path(sys.argv[2]) / f"{name}.txt").write_text("\n".join(lines) + "\n")

@@ -1,10 +1,6 @@
 /* Texts of windows and segments of clips beside openai/whisper's, over the model of
  * tests/golden/speech.py: a formula, so that every choice of the search counts. */
-#include "tests/test.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/speech/golden.h"
 
 #include "base/mem.h"
 #include "speech/transcribe.h"
@@ -25,30 +21,6 @@ struct formula {
     char text[8192];
 };
 
-static uint64_t mix(uint64_t x, uint64_t factor)
-{
-    return (x ^ x >> 33) * factor;
-}
-
-static void fill_row(const struct formula *f, const int32_t *tokens, size_t n, size_t n_prompt,
-                     float *out)
-{
-    uint64_t digest = UINT64_C(1469598103934665603) ^ f->window * UINT64_C(2654435761);
-    for (size_t i = 0; i < n; i++)
-        digest = (digest ^ (uint64_t)tokens[i]) * UINT64_C(1099511628211);
-    for (int32_t i = 0; i < f->ids.n; i++) {
-        uint64_t x = digest ^ (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15);
-        x = mix(mix(x, UINT64_C(0xff51afd7ed558ccd)), UINT64_C(0xc4ceb9fe1a85ec53));
-        double unit = (double)((x ^ x >> 33) >> 40) * 0x1p-24;
-        out[i] = (float)(unit * unit * unit * 14.0);
-    }
-    out[f->ids.end] += (float)(n - n_prompt) * 0.5f;
-    for (int32_t i = f->ids.first_time; i < f->ids.n; i++)
-        out[i] -= (float)(5 + digest % 5);
-    if (f->window % 3 == 1)
-        out[f->ids.no_speech] += 24.0f;
-}
-
 static ak_status begin(void *user, const int32_t *prompt, size_t n, size_t start,
                        const float **last, const float **at, struct ak_error *error)
 {
@@ -59,8 +31,8 @@ static ak_status begin(void *user, const int32_t *prompt, size_t n, size_t start
         memcpy(f->texts[i].tokens, prompt, n * sizeof *prompt);
         f->texts[i].n = n;
     }
-    fill_row(f, prompt, n, n, f->rows[0]);
-    fill_row(f, prompt, start + 1, start + 1, f->rows[TEXTS]);
+    fill_logits(&f->ids, f->window, prompt, n, n, f->ids.n, f->rows[0]);
+    fill_logits(&f->ids, f->window, prompt, start + 1, start + 1, f->ids.n, f->rows[TEXTS]);
     *last = f->rows[0];
     *at = f->rows[TEXTS];
     return AKUNU_OK;
@@ -76,7 +48,7 @@ static ak_status step(void *user, size_t n, const uint32_t *from, const int32_t 
         struct formula_text *t = &f->texts[i];
         *t = f->before[from[i]];
         t->tokens[t->n++] = tokens[i];
-        fill_row(f, t->tokens, t->n, f->n_prompt, f->rows[i]);
+        fill_logits(&f->ids, f->window, t->tokens, t->n, f->n_prompt, f->ids.n, f->rows[i]);
         f->wanted[i] = f->rows[i];
     }
     *logits = f->wanted;
@@ -119,45 +91,6 @@ static void formula_free(struct formula *f)
     for (size_t i = 0; i <= TEXTS; i++)
         free(f->rows[i]);
     free(f);
-}
-
-/* ---- Goldens ------------------------------------------------------------ */
-static FILE *open_golden(const char *name)
-{
-    char path[1000];
-    snprintf(path, sizeof path, "%s/speech/%s", getenv("AK_TEST_DATA"), name);
-    FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
-    return file;
-}
-
-/* The next number of a line; false at "|" and at the line's end. */
-static bool next_number(char **at, double *out)
-{
-    char *end;
-    *out = strtod(*at, &end);
-    bool found = end != *at;
-    *at = end;
-    return found;
-}
-
-static double number(char **at)
-{
-    double value;
-    ck_assert(next_number(at, &value));
-    return value;
-}
-
-static void skip_bar(char **at)
-{
-    *at += strspn(*at, " ");
-    ck_assert_int_eq(**at, '|');
-    ++*at;
-}
-
-static bool is_near(double a, double b)
-{
-    return fabs(a - b) <= 2e-5 * fmax(1.0, fabs(b));
 }
 
 /* ---- Windows ------------------------------------------------------------ */

@@ -1,0 +1,130 @@
+/* Words and their times beside openai/whisper's timing.py, over scores of attention that are a
+ * formula (tests/golden/speech.py). */
+#include "tests/speech/golden.h"
+
+#include "base/mem.h"
+#include "speech/timing.h"
+
+enum { HEADS = 2, POSITIONS = 1500, SEGMENTS = 4, TOKENS = 16 };
+
+struct speaker {
+    struct ak_speech_tokens ids;
+    uint64_t seed;
+};
+
+static const char *const pieces[] = { " the", " cat", "ing",      ".",    ",", " \"", "\"", "!",
+                                      " (",   ")",    "\xe2\x82", "\xac", " ", "'s",  "-",  " a" };
+
+static ak_status get_text(void *user, const int32_t *tokens, size_t n, const char **out,
+                          size_t *n_bytes, struct ak_error *error)
+{
+    (void)user;
+    (void)error;
+    ck_assert_uint_eq(n, 1);
+    *out = pieces[tokens[0] % 16];
+    *n_bytes = strlen(*out);
+    return AKUNU_OK;
+}
+
+static float probability(const struct speaker *s, const int32_t *tokens, size_t n, float *logits)
+{
+    double sum = 0.0;
+    if (tokens[n] >= s->ids.end)
+        return 0.0f;
+    fill_logits(&s->ids, 0, tokens, n, 0, s->ids.end + 1, logits);
+    for (int32_t i = 0; i < s->ids.end; i++)
+        sum += exp((double)logits[i]);
+    return (float)(exp((double)logits[tokens[n]]) / sum);
+}
+
+static ak_status score(void *user, const int32_t *tokens, size_t n, float *probabilities,
+                       struct ak_speech_scores *scores, struct ak_error *error)
+{
+    const struct speaker *s = user;
+    float *logits = malloc(((size_t)s->ids.end + 1) * sizeof *logits);
+    (void)error;
+    *scores = (struct ak_speech_scores){ .data = ak_alloc(HEADS * n * POSITIONS, sizeof(float)),
+                                         .n_heads = HEADS,
+                                         .n_tokens = n,
+                                         .n_positions = POSITIONS };
+    for (size_t i = 0; i < HEADS * n * POSITIONS; i++) {
+        uint64_t head = i / (n * POSITIONS), at = i % (n * POSITIONS);
+        double noise = hash_unit((s->seed * HEADS + head) * POSITIONS * 512 + at);
+        double distance = fabs((double)(at % POSITIONS) - 9.0 * (double)(at / POSITIONS));
+        scores->data[i] = (float)(noise * 2.0 + 4.0 / (1.0 + distance / 8.0));
+    }
+    for (size_t i = 0; i + 1 < n; i++)
+        probabilities[i] = probability(s, tokens, i + 1, logits);
+    free(logits);
+    return AKUNU_OK;
+}
+
+static void check_words(char *line)
+{
+    struct ak_error error = { 0 };
+    struct speaker s;
+    int32_t tokens[SEGMENTS][TOKENS];
+    struct ak_speech_segment segments[SEGMENTS] = { 0 };
+    struct ak_speech_timing timing = { 0 };
+    struct ak_speech_clip clip = { .user = &s, .text = get_text, .score = score };
+    unsigned n_vocab = number(&line) > 0.0 ? 51865 : 51864;
+    ck_assert_int_eq(ak_speech_tokens_find(n_vocab, &s.ids, &error), AKUNU_OK);
+    struct ak_speech_task task = { .tokens = &s.ids, .context = 448 };
+    task.language = ak_speech_language_find(number(&line) > 0.0 ? "en" : "ja");
+    s.seed = (uint64_t)number(&line);
+    uint64_t n_frames = (uint64_t)number(&line), window = (uint64_t)number(&line);
+    timing.last_end = number(&line);
+    size_t n = (size_t)number(&line);
+    for (size_t i = 0; i < n; i++) {
+        segments[i] = (struct ak_speech_segment){ .window = window, .tokens = tokens[i] };
+        segments[i].start = number(&line);
+        segments[i].end = number(&line);
+        segments[i].n_tokens = (size_t)number(&line);
+        for (size_t j = 0; j < segments[i].n_tokens; j++)
+            tokens[i][j] = (int32_t)number(&line);
+    }
+    ck_assert_msg(ak_speech_time_words(&timing, &clip, &task, n_frames, segments, n, &error) ==
+                      AKUNU_OK,
+                  "%s", error.message);
+    for (size_t i = 0; i < n; i++) {
+        skip_bar(&line);
+        ck_assert(is_near(segments[i].start, number(&line)));
+        ck_assert(is_near(segments[i].end, number(&line)));
+        ck_assert_uint_eq(segments[i].n_words, (size_t)number(&line));
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < segments[i].n_words; j++) {
+            skip_bar(&line);
+            ck_assert(is_near(segments[i].words[j].start, number(&line)));
+            ck_assert(is_near(segments[i].words[j].end, number(&line)));
+            double wanted = number(&line);
+            ck_assert(fabs(segments[i].words[j].probability - wanted) <= 1e-4 * wanted);
+            size_t n_bytes = (size_t)number(&line); /* 0: half a character, which Python replaces */
+            ck_assert(n_bytes == 0 || segments[i].words[j].n_bytes == n_bytes);
+        }
+    ak_speech_timing_free(&timing);
+}
+
+START_TEST(words_as_openai_whisper)
+{
+    char line[4096];
+    FILE *file = open_golden("words.txt");
+    for (int i = 0; fgets(line, sizeof line, file); i++)
+        if (i % 4 == _i)
+            check_words(line);
+    fclose(file);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("words");
+    TCase *any = tcase_create("any");
+    tcase_add_loop_test(any, words_as_openai_whisper, 0, 4);
+    suite_add_tcase(suite, any);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
