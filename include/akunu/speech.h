@@ -22,6 +22,9 @@ AKUNU_API struct akunu_audio *akunu_audio_open_fd(int fd, const char *name);
 AKUNU_API struct akunu_audio *akunu_audio_from_samples(const float *samples, size_t n,
                                                        unsigned rate);
 AKUNU_API void akunu_audio_free(struct akunu_audio *audio);
+/* Seconds: as the header says until the audio was read to its end, for example by
+ * akunu_session_transcribe, then those that were found. 0: unknown. */
+AKUNU_API double akunu_audio_seconds(const struct akunu_audio *audio);
 
 /* ---- Transcribing ------------------------------------------------------- */
 /* As openai/whisper's transcribe(), whose parameters these are; the defaults are its command's. */
@@ -80,7 +83,9 @@ struct akunu_segment {
     size_t n_words;
 };
 
-/* Return false to stop with AKUNU_ERROR_CANCELLED. fraction: of the clip, before each window. */
+/* Return false to stop with AKUNU_ERROR_CANCELLED. fraction: of the clip, up to the window at hand;
+ * reported while the clip is read for the first time, before each window, and before each token of
+ * its text, so that a call stops soon. */
 typedef bool akunu_segment_fn(const struct akunu_segment *segment, void *user);
 typedef bool akunu_transcribe_progress_fn(double fraction, void *user);
 
@@ -103,6 +108,8 @@ AKUNU_API enum akunu_status akunu_session_languages(struct akunu_session *sessio
                                                     size_t n);
 /* Code of language i; NULL: past the last one. */
 AKUNU_API const char *akunu_language_code(size_t i);
+/* Its English name in lower case: "german". */
+AKUNU_API const char *akunu_language_name(size_t i);
 
 /* ---- Stages of a speech model ------------------------------------------- */
 /* Log-mel frames of a clip, each 10 ms, as openai/whisper makes them: those of the clip, whose

@@ -1497,6 +1497,7 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_audio_open_fd": (c_void_p, [c_int, c_char_p]),
     "akunu_audio_from_samples": (c_void_p, [POINTER(c_float), c_size_t, c_uint]),
     "akunu_audio_free": (None, [c_void_p]),
+    "akunu_audio_seconds": (c_double, [c_void_p]),
     "akunu_transcription_default": (None, [POINTER(akunu_transcription), c_size_t]),
     "akunu_session_transcribe": (c_int, [
         c_void_p,
@@ -1509,6 +1510,7 @@ FUNCTIONS: Dict[str, Any] = {
     ]),
     "akunu_session_languages": (c_int, [c_void_p, c_void_p, POINTER(c_float), c_size_t]),
     "akunu_language_code": (c_char_p, [c_size_t]),
+    "akunu_language_name": (c_char_p, [c_size_t]),
     "akunu_audio_mel": (c_int, [c_void_p, c_void_p, c_uint64, c_size_t, POINTER(c_float)]),
     "akunu_session_encode": (c_int, [c_void_p, c_int32, POINTER(c_float), POINTER(c_float)]),
     "akunu_sequence_attend": (c_int, [c_void_p, c_int32, c_int32]),

@@ -63,6 +63,11 @@ void akunu_audio_free(struct akunu_audio *audio)
     ak_free(audio);
 }
 
+double akunu_audio_seconds(const struct akunu_audio *audio)
+{
+    return audio ? ak_audio_seconds(audio->inner) : 0.0;
+}
+
 /* ---- Log-mel frames ----------------------------------------------------- */
 static ak_status read_mel(const struct ak_model *m, struct ak_audio *audio, uint64_t first,
                           size_t n, float *out, struct ak_error *error)
@@ -183,4 +188,9 @@ enum akunu_status akunu_session_languages(struct akunu_session *session, struct 
 const char *akunu_language_code(size_t i)
 {
     return i <= INT32_MAX ? ak_speech_language_code((int32_t)i) : NULL;
+}
+
+const char *akunu_language_name(size_t i)
+{
+    return i <= INT32_MAX ? ak_speech_language_name((int32_t)i) : NULL;
 }

@@ -33,8 +33,9 @@ enum {
 struct ak_audio {
     char *name;
     unsigned rate, channels;
-    uint64_t n;    /* samples of a channel, as the header says */
-    uint64_t read; /* samples of a channel read until now */
+    uint64_t n;      /* samples of a channel, as the header says */
+    uint64_t read;   /* samples of a channel read until now */
+    bool is_counted; /* n are those that were read to the end */
 
     const float *samples; /* a source in memory; NULL: a file */
     int fd;
@@ -386,6 +387,10 @@ static ak_status mix(struct ak_audio *audio, float *out, size_t max, size_t *n,
     }
     audio->read += *n;
     audio->ended = *n < max;
+    if (audio->ended && !audio->is_counted) {
+        audio->n = audio->read;
+        audio->is_counted = true;
+    }
     return AKUNU_OK;
 }
 

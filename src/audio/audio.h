@@ -33,7 +33,7 @@ ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *
 /* Back to the first sample. */
 ak_status ak_audio_rewind(struct ak_audio *audio, struct ak_error *error);
 
-/* Seconds, as the file's header says; 0: unknown. */
+/* Seconds: as the file's header says, until it was read to its end. 0: unknown. */
 double ak_audio_seconds(const struct ak_audio *audio);
 
 void ak_audio_close(struct ak_audio *audio); /* accepts NULL */

@@ -30,8 +30,17 @@ bool ak_speech_language_has_spaces(int32_t language)
     return true;
 }
 
+static bool is_known(int32_t language)
+{
+    return language >= 0 && (size_t)language < sizeof languages / sizeof *languages;
+}
+
 const char *ak_speech_language_code(int32_t language)
 {
-    bool known = language >= 0 && (size_t)language < sizeof languages / sizeof *languages;
-    return known ? languages[language].code : NULL;
+    return is_known(language) ? languages[language].code : NULL;
+}
+
+const char *ak_speech_language_name(int32_t language)
+{
+    return is_known(language) ? languages[language].name : NULL;
 }

@@ -29,6 +29,8 @@ int32_t ak_speech_language_find(const char *text);
 const char *ak_speech_language_code(int32_t language);
 /* Has it spaces between words? */
 bool ak_speech_language_has_spaces(int32_t language);
+/* Its English name in lower case; NULL likewise. */
+const char *ak_speech_language_name(int32_t language);
 
 /* AKUNU_ERROR_UNSUPPORTED: a vocabulary of another size. */
 ak_status ak_speech_tokens_find(uint32_t n_vocab, struct ak_speech_tokens *out,

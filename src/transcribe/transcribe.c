@@ -17,9 +17,9 @@ struct transcriber {
     struct ak_speech_tokens tokens;
     struct ak_mel *mel;
     struct ak_clip *clip;
-    uint64_t n_frames;
-    float *frames;  /* [AK_SPEECH_WINDOW][n_mels] */
-    int32_t window; /* the sequence that holds it; -1: none yet */
+    uint64_t n_frames, first; /* first: frame of the window */
+    float *frames;            /* [AK_SPEECH_WINDOW][n_mels] */
+    int32_t window;           /* the sequence that holds it; -1: none yet */
     int32_t texts[AK_SPEECH_TEXTS_MAX];
     size_t n_texts;
     struct akunu_batch_token *batch;        /* [context or texts] */
@@ -35,6 +35,15 @@ static void free_texts(struct transcriber *t)
     for (size_t i = 0; i < t->n_texts; i++)
         ak_session_kv_sequence_free(&t->s->kv, t->texts[i]);
     t->n_texts = 0;
+}
+
+/* Reports how far it is. AKUNU_ERROR_CANCELLED: it shall stop. */
+static ak_status report_progress(const struct transcriber *t, struct ak_error *error)
+{
+    double fraction = t->n_frames > 0 ? (double)t->first / (double)t->n_frames : 0.0;
+    if (!t->sink || !t->sink->on_progress || t->sink->on_progress(fraction, t->sink->user))
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
 }
 
 /* Frames [first, first + n) of the clip and zeros. */
@@ -55,9 +64,8 @@ static ak_status encode_frames(struct transcriber *t, uint64_t first, uint32_t n
 static ak_status encode(void *user, uint64_t first, uint32_t n, struct ak_error *error)
 {
     struct transcriber *t = user;
-    if (t->sink->on_progress &&
-        !t->sink->on_progress((double)first / (double)t->n_frames, t->sink->user))
-        return ak_fail(error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+    t->first = first;
+    AK_TRY(report_progress(t, error));
     return encode_frames(t, first, n, error);
 }
 
@@ -66,6 +74,7 @@ static ak_status begin(void *user, const int32_t *prompt, size_t n, size_t start
 {
     struct transcriber *t = user;
     free_texts(t);
+    AK_TRY(report_progress(t, error));
     AK_TRY(ak_session_sequence_new(t->s, &t->texts[0], error));
     t->n_texts = 1;
     AK_TRY(ak_session_attend(t->s, t->texts[0], t->window, error));
@@ -121,6 +130,7 @@ static ak_status step(void *user, size_t n, const uint32_t *from, const int32_t 
                       const float *const **logits, struct ak_error *error)
 {
     struct transcriber *t = user;
+    AK_TRY(report_progress(t, error));
     AK_TRY(fork_texts(t, n, from, error));
     for (size_t i = 0; i < n; i++)
         t->batch[i] = (struct akunu_batch_token){ .token = tokens[i],
@@ -203,6 +213,14 @@ static void close_transcriber(struct transcriber *t)
     ak_free(t->suppressed);
 }
 
+/* Of the first pass over the clip. */
+static bool see_piece(void *user, const float *samples, size_t n)
+{
+    struct ak_error ignored = { 0 };
+    (void)samples, (void)n;
+    return report_progress(user, &ignored) == AKUNU_OK;
+}
+
 static ak_status open_transcriber(struct transcriber *t, struct ak_audio *audio,
                                   struct ak_error *error)
 {
@@ -222,7 +240,7 @@ static ak_status open_transcriber(struct transcriber *t, struct ak_audio *audio,
     t->batch = ak_alloc(ak_max_size(t->s->batch, AK_SPEECH_TEXTS_MAX), sizeof *t->batch);
     if (!t->frames || !t->batch)
         return ak_fail_memory(error, "a window", frames * sizeof *t->frames);
-    AK_TRY(ak_clip_new(audio, t->mel, NULL, NULL, &t->clip, error));
+    AK_TRY(ak_clip_new(audio, t->mel, see_piece, t, &t->clip, error));
     t->n_frames = ak_clip_samples(t->clip) / AK_MEL_HOP;
     return AKUNU_OK;
 }

@@ -12,7 +12,7 @@
 #include "akunu/akunu.h"
 
 enum {
-    N_VOCAB = 51864,
+    N_VOCAB = 51864, /* of the English models; the first others have one more */
     N_TEXT = 50256,
     AUDIO_CTX = 1500,
     TEXT_CTX = 448,
@@ -97,23 +97,25 @@ static void add_block(struct test_bytes *out, const char *side)
 }
 
 /* Tokens: the bytes, then words of letters. */
-static void add_tokens(struct test_bytes *out)
+static void add_tokens(struct test_bytes *out, uint32_t n)
 {
     char text[16];
-    test_append_u32(out, N_TEXT);
-    for (uint32_t i = 0; i < N_TEXT; i++) {
-        int n = i < 256 ? 1 : snprintf(text, sizeof text, " w%u", (unsigned)i);
+    test_append_u32(out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        int n_bytes = i < 256 ? 1 : snprintf(text, sizeof text, " w%u", (unsigned)i);
         if (i < 256)
             text[0] = (char)i;
-        test_append_u32(out, (uint32_t)n);
-        test_append(out, text, (size_t)n);
+        test_append_u32(out, (uint32_t)n_bytes);
+        test_append(out, text, (size_t)n_bytes);
     }
 }
 
-static struct test_bytes make_model(void)
+/* n_more: 1 for a multilingual model. */
+static struct test_bytes make_model(uint32_t n_more)
 {
-    static const uint32_t params[] = { N_VOCAB, AUDIO_CTX, STATE, HEADS, 1, TEXT_CTX,
-                                       STATE,   HEADS,     1,     MELS,  0 };
+    const uint32_t params[] = {
+        N_VOCAB + n_more, AUDIO_CTX, STATE, HEADS, 1, TEXT_CTX, STATE, HEADS, 1, MELS, 0
+    };
     struct test_bytes out = { 0 };
     seed = 1;
     test_append_u32(&out, 0x67676d6c);
@@ -125,7 +127,7 @@ static struct test_bytes make_model(void)
         float x = i / BINS == i % BINS ? 0.02f : 0.0f;
         test_append(&out, &x, sizeof x);
     }
-    add_tokens(&out);
+    add_tokens(&out, N_TEXT + n_more);
     add_tensor(&out, "encoder.conv1.weight", STATE, MELS, 3);
     add_tensor(&out, "encoder.conv1.bias", STATE, 1, 0);
     add_tensor(&out, "encoder.conv2.weight", STATE, STATE, 3);
@@ -134,7 +136,7 @@ static struct test_bytes make_model(void)
     add_tensor(&out, "encoder.ln_post.weight", 0, STATE, 0);
     add_tensor(&out, "encoder.ln_post.bias", 0, STATE, 0);
     add_block(&out, "encoder");
-    add_tensor(&out, "decoder.token_embedding.weight", N_VOCAB, STATE, 0);
+    add_tensor(&out, "decoder.token_embedding.weight", N_VOCAB + n_more, STATE, 0);
     add_tensor(&out, "decoder.positional_embedding", TEXT_CTX, STATE, 0);
     add_tensor(&out, "decoder.ln.weight", 0, STATE, 0);
     add_tensor(&out, "decoder.ln.bias", 0, STATE, 0);
@@ -171,9 +173,9 @@ struct fixture {
     struct akunu_audio *audio;
 };
 
-static void write_model(const char *path)
+static void write_model(const char *path, uint32_t n_more)
 {
-    struct test_bytes bytes = make_model();
+    struct test_bytes bytes = make_model(n_more);
     FILE *file = fopen(path, "wb");
     ck_assert(file && fwrite(bytes.data, 1, bytes.n, file) == bytes.n && fclose(file) == 0);
     free(bytes.data);
@@ -184,7 +186,7 @@ static struct fixture *open_fixture(void)
     struct fixture *f = calloc(1, sizeof *f);
     f->folder = test_folder_begin();
     snprintf(f->path, sizeof f->path, "%s", test_in(&f->folder, "model.bin"));
-    write_model(f->path);
+    write_model(f->path, 0);
     f->samples = malloc(SAMPLES * sizeof *f->samples);
     for (int i = 0; i < SAMPLES; i++)
         f->samples[i] = 0.3f * sinf(0.05f * (float)(i % 12345)) + 0.01f * next_random();
@@ -266,6 +268,14 @@ static bool stop(double fraction, void *user)
     return fraction <= 0.0;
 }
 
+/* Stops at a later call. */
+static unsigned countdown;
+static bool stop_later(double fraction, void *user)
+{
+    (void)user;
+    return fraction <= 0.0 && --countdown > 0;
+}
+
 static void check_fails(struct akunu_session *session, const struct fixture *f,
                         const struct akunu_transcription *params, enum akunu_status status,
                         const char *part)
@@ -293,7 +303,17 @@ START_TEST(stopped_and_refused)
     ck_assert_int_eq(
         akunu_session_transcribe(session, f->audio, &params, on_segment, stop, t, NULL),
         AKUNU_ERROR_CANCELLED);
+    for (unsigned i = 1; i < 24; i++) { /* while the clip is read, then at each token */
+        t->n_segments = t->n = 0;
+        countdown = i;
+        ck_assert_int_eq(
+            akunu_session_transcribe(session, f->audio, &params, on_segment, stop_later, t, NULL),
+            AKUNU_ERROR_CANCELLED);
+    }
     free(t);
+    ck_assert(fabs(akunu_audio_seconds(f->audio) - 35.0) < 1e-9);
+    ck_assert_str_eq(akunu_language_name(0), "english");
+    ck_assert_ptr_null(akunu_language_name(100));
 
     wrong = params;
     wrong.language = "xx";
@@ -322,11 +342,11 @@ START_TEST(stopped_and_refused)
 }
 END_TEST
 
-/* --write FILE: writes the model, for tests of the command. */
+/* --write FILE, --write-multilingual FILE: writes the model, for tests of the programs. */
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--write") == 0) {
-        write_model(argv[2]);
+    if (argc == 3 && strncmp(argv[1], "--write", strlen("--write")) == 0) {
+        write_model(argv[2], strcmp(argv[1], "--write-multilingual") == 0);
         return EXIT_SUCCESS;
     }
     Suite *suite = suite_create("transcribe");
