@@ -87,7 +87,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
                  out->path, out->info.architecture);
         return CLI_EXIT_MODEL;
     }
-    if (out->info.n_mels > 0 && !(o->command & (CLI_LOGITS | CLI_TRANSCRIBE))) {
+    if (out->info.n_mels > 0 && !(o->command & (CLI_LOGITS | CLI_SERVER | CLI_TRANSCRIBE))) {
         cli_fail("%s: the architecture \"%s\" writes down speech, which is what 'akunu-cli "
                  "transcribe' is for",
                  out->path, out->info.architecture);

@@ -97,10 +97,8 @@ static const char *format_lyrics_time(double seconds, char out[TIME_BYTES])
     return out;
 }
 
-static const char *strip(const struct akunu_segment *s, size_t *n)
+const char *cli_transcript_strip(const char *text, size_t *n)
 {
-    const char *text = s->text;
-    *n = s->n_bytes;
     while (*n > 0 && (*text == ' ' || (*text >= '\t' && *text <= '\r'))) {
         text++;
         --*n;
@@ -108,6 +106,12 @@ static const char *strip(const struct akunu_segment *s, size_t *n)
     while (*n > 0 && (text[*n - 1] == ' ' || (text[*n - 1] >= '\t' && text[*n - 1] <= '\r')))
         --*n;
     return text;
+}
+
+static const char *strip(const struct akunu_segment *s, size_t *n)
+{
+    *n = s->n_bytes;
+    return cli_transcript_strip(s->text, n);
 }
 
 void cli_transcript_line(struct cli_output *out, const struct akunu_segment *s, bool text_only)
@@ -211,25 +215,38 @@ static json_t *segment_json(const struct cli_segment *segment, bool has_words)
     return all;
 }
 
-static json_t *transcript_json(const struct cli_transcript *t)
+json_t *cli_transcript_segments(const struct cli_transcript *t)
 {
-    size_t n = 0;
     json_t *segments = json_array();
     for (size_t i = 0; i < t->n; i++)
-        n += t->segments[i].of.n_bytes;
-    char *text = malloc(n + 1);
-    n = 0;
-    for (size_t i = 0; text && i < t->n; i++) {
-        memcpy(text + n, t->segments[i].of.text, t->segments[i].of.n_bytes);
-        n += t->segments[i].of.n_bytes;
-    }
-    for (size_t i = 0; i < t->n; i++)
         json_array_append_new(segments, segment_json(&t->segments[i], t->has_words));
-    json_t *all = text ? json_pack("{s:o, s:s, s:o}", "text", cli_json_text(text, n), "language",
-                                   t->language ? t->language : "en", "segments", segments) :
-                         NULL;
-    if (!text)
-        json_decref(segments);
+    return segments;
+}
+
+char *cli_transcript_text(const struct cli_transcript *t, size_t *n)
+{
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < t->n; i++)
+        n_bytes += t->segments[i].of.n_bytes;
+    char *text = malloc(n_bytes + 1);
+    *n = 0;
+    for (size_t i = 0; text && i < t->n; i++) {
+        memcpy(text + *n, t->segments[i].of.text, t->segments[i].of.n_bytes);
+        *n += t->segments[i].of.n_bytes;
+    }
+    if (text)
+        text[*n] = '\0';
+    return text;
+}
+
+static json_t *transcript_json(const struct cli_transcript *t)
+{
+    size_t n;
+    char *text = cli_transcript_text(t, &n);
+    json_t *all =
+        text ? json_pack("{s:o, s:s, s:o}", "text", cli_json_text(text, n), "language",
+                         t->language ? t->language : "en", "segments", cli_transcript_segments(t)) :
+               NULL;
     free(text);
     return all;
 }

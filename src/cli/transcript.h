@@ -1,5 +1,5 @@
 /* A transcript and its forms: lines for people, JSON with openai/whisper's fields, and the files of
- * whisper.cpp. Used by transcribe.c. */
+ * whisper.cpp. Used by transcribe.c and server/. */
 #ifndef AK_CLI_TRANSCRIPT_H
 #define AK_CLI_TRANSCRIPT_H
 
@@ -41,6 +41,13 @@ const char *cli_transcript_extension(enum cli_transcript_form form);
 /* Copies a segment. False: out of memory. */
 bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *segment);
 void cli_transcript_free(struct cli_transcript *t);
+
+/* All text, terminated, to be freed. NULL: out of memory. */
+char *cli_transcript_text(const struct cli_transcript *t, size_t *n);
+/* The text without the whitespace at its ends. */
+const char *cli_transcript_strip(const char *text, size_t *n);
+/* The list of segments, as CLI_TRANSCRIPT_JSON has it. */
+json_t *cli_transcript_segments(const struct cli_transcript *t);
 
 /* A line for a segment: its times, unless `text_only`, and its text. Segments without a text have
  * none. */

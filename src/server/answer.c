@@ -27,7 +27,8 @@ static const char *type_of(unsigned code)
     case 403: return "permission_error";
     case 404: return "not_found_error";
     case 429: return "rate_limit_error";
-    case 500: return "server_error";
+    case 500:
+    case 501: return "server_error";
     case 503: return "unavailable_error";
     default: return "invalid_request_error";
     }

@@ -89,9 +89,8 @@ static void free_event(struct server_event *event)
     free(event);
 }
 
-/* Who asks: requests of different keys, or without keys of different addresses, take turns. FNV-1a
- * (http://www.isthe.com/chongo/tech/comp/fnv). */
-static uint64_t identify_client(const struct http_exchange *x)
+/* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv). */
+uint64_t server_identify_client(const struct http_exchange *x)
 {
     const char *key = http_header(x, "Authorization"), *own = http_header(x, "x-api-key");
     uint64_t hash = 0xcbf29ce484222325u;
@@ -216,7 +215,7 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
     request.prompt_logprobs = prompt_logprobs;
     request.chain = params->receipt;
     request.timeout = params->timeout;
-    request.client = identify_client(x);
+    request.client = server_identify_client(x);
     request.on_event = on_event;
     request.user = source;
     source->n_prompt = n_ids;

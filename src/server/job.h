@@ -135,7 +135,7 @@ void server_free_prompts(struct server_prompts *prompts);
 void server_sse_write(struct server_job *job, json_t *value);
 /* The same under a name: "event: NAME". */
 void server_sse_write_event(struct server_job *job, const char *name, json_t *value);
-/* Writes "data: [DONE]" and ends the stream. */
+/* The end of server_sse_close. */
 void server_sse_end(struct server_job *job);
 
 /* ---- Shared by the APIs: openai.c --------------------------------------- */

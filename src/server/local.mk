@@ -7,6 +7,9 @@ akunu_server_SOURCES += \
 	src/server/embed.c \
 	src/server/embedder.c \
 	src/server/embedder.h \
+	src/server/form.c \
+	src/server/form.h \
+	src/server/form_in.c \
 	src/server/headers.c \
 	src/server/headers.h \
 	src/server/http.c \
@@ -40,10 +43,13 @@ akunu_server_SOURCES += \
 	src/server/route.c \
 	src/server/server.h \
 	src/server/slots.c \
+	src/server/speech.c \
+	src/server/speech.h \
 	src/server/sse.c \
 	src/server/systemd.c \
 	src/server/tls.c \
 	src/server/tls.h \
+	src/server/transcriptions.c \
 	src/server/worker.c
 
 # The chat page as a C string, a line each.

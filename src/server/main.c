@@ -12,6 +12,7 @@
 #include "server/embedder.h"
 #include "server/job.h"
 #include "server/memory.h"
+#include "server/speech.h"
 
 /* The only command of this program, which main() runs; src/cli/options.def has its flags. */
 const struct cli_command cli_commands[] = {
@@ -78,7 +79,8 @@ static void report_ready(struct server *s)
                    akunu_scheduler_context(m->scheduler), (long long)m->options->n_sequences,
                    http_address(s->http));
     else
-        cli_report("%s, for embeddings: %s", m->id, http_address(s->http));
+        cli_report("%s, for %s: %s", m->id, m->speech ? "speech" : "embeddings",
+                   http_address(s->http));
 }
 
 static void on_wake(void *user)
@@ -86,8 +88,10 @@ static void on_wake(void *user)
     struct server *s = user;
     server_take_events(s);
     for (size_t i = 0; i < s->n_models; i++)
-        if (s->models[i].state >= SERVER_MODEL_READY)
+        if (s->models[i].state >= SERVER_MODEL_READY && !s->models[i].is_dropped) {
             server_take_encodings(&s->models[i]);
+            server_take_transcriptions(&s->models[i]);
+        }
     server_take_models(s);
     server_take_hash(s);
     if (s->state == SERVER_READY && !s->has_reported) {
@@ -102,8 +106,10 @@ static void on_tick(void *user)
     struct server *s = user;
     server_take_models(s);
     server_take_hash(s);
-    for (size_t i = 0; i < s->n_models; i++)
+    for (size_t i = 0; i < s->n_models; i++) {
         server_expire_waiters(&s->models[i]);
+        server_expire_transcriptions(&s->models[i]);
+    }
     stop_if_done(s);
 }
 
@@ -247,8 +253,10 @@ static void close_server(struct server *s)
     }
     if (s->http)
         server_take_events(s);
-    for (size_t i = 0; i < s->n_models; i++)
+    for (size_t i = 0; i < s->n_models; i++) {
         server_close_embedder(&s->models[i]);
+        server_close_speech(&s->models[i]);
+    }
     http_free(s->http);
     server_close_models(s);
     free(s->n_requests);

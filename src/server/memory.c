@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "server/embedder.h"
+#include "server/speech.h"
 
 static const double mega = 1e6;
 
@@ -100,7 +101,8 @@ int server_memory_check(struct server_model *m)
 {
     struct akunu_scheduler_stats stats;
     uint64_t most = for_models(m->server);
-    m->bytes = own_bytes(m) + session_bytes(m, &stats) + server_embedder_bytes(m);
+    m->bytes =
+        own_bytes(m) + session_bytes(m, &stats) + server_embedder_bytes(m) + server_speech_bytes(m);
     if (total(m->server) == 0 || m->bytes <= most)
         return CLI_EXIT_OK;
     cli_fail("%s takes %.1f MB beside its file, and --memory leaves %.1f MB for models "

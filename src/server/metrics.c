@@ -56,8 +56,8 @@ static void add_histogram(struct server_text *t, const char *name, const char *h
 
 static void add_requests(struct server_text *t, const struct server *s)
 {
-    static const unsigned codes[] = { 200, 204, 400, 401, 403, 404, 405,
-                                      408, 413, 415, 429, 431, 500, 503 };
+    static const unsigned codes[] = { 200, 204, 400, 401, 403, 404, 405, 408,
+                                      413, 415, 429, 431, 500, 501, 503 };
     add(t, "# HELP akunu_requests_total Requests by route and code\n"
            "# TYPE akunu_requests_total counter\n");
     for (size_t i = 0; i < server_count_routes(); i++)
@@ -102,6 +102,10 @@ void server_metrics(struct server *s, struct http_exchange *x)
     add_number(&t, "prompt_tokens_cached_total", "counter",
                "Tokens of prompts that were not computed", stats.n_cached_tokens);
     add_number(&t, "generated_tokens_total", "counter", "Generated tokens", stats.n_generated);
+    add(&t,
+        "# HELP akunu_audio_seconds_total Seconds of audio that was transcribed\n"
+        "# TYPE akunu_audio_seconds_total counter\nakunu_audio_seconds_total %.3f\n",
+        s->audio_seconds);
     add_requests(&t, s);
     add_number(&t, "requests_cancelled_total", "counter", "Generations that were cancelled",
                stats.n_cancelled);

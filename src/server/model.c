@@ -9,6 +9,7 @@
 #include "cli/prompt.h"
 #include "server/embedder.h"
 #include "server/memory.h"
+#include "server/speech.h"
 
 /* ---- Loading: in the loader's thread ------------------------------------ */
 static void close_model(struct server_model *m)
@@ -16,6 +17,7 @@ static void close_model(struct server_model *m)
     akunu_scheduler_free(m->scheduler);
     m->scheduler = NULL;
     server_close_embedder(m);
+    server_close_speech(m);
     akunu_template_free(m->template);
     m->template = NULL;
     m->template_text = NULL;
@@ -71,9 +73,10 @@ static int load(struct server_model *m)
         return code;
     if (!s->pool)
         s->pool = akunu_pool_new(s->options->session.n_threads, s->options->session.cpus);
-    if (!s->pool || !server_open_embedder(m))
+    bool is_speech = m->loaded.info.n_mels > 0;
+    if (!s->pool || !(is_speech ? server_open_speech(m) : server_open_embedder(m)))
         return cli_fail_library();
-    return m->loaded.info.encoder ? server_memory_check(m) : open_texts(m);
+    return is_speech || m->loaded.info.encoder ? server_memory_check(m) : open_texts(m);
 }
 
 static void *run_loader(void *user)

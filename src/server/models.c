@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+json_t *server_capabilities(const struct server_model *m)
+{
+    if (m->scheduler)
+        return json_pack("[s, s, s]", "completion", "tools", "embedding");
+    return json_pack("[s]", m->speech ? "transcription" : "embedding");
+}
+
 static json_t *value_of(const struct server_model *m)
 {
     const struct akunu_model_info *info = &m->loaded.info;
@@ -18,6 +25,7 @@ static json_t *value_of(const struct server_model *m)
                                   (json_int_t)info->vocab_size, "n_params",
                                   (json_int_t)info->n_parameters, "architecture",
                                   info->architecture));
+    json_object_set_new(value, "capabilities", server_capabilities(m));
     return value;
 }
 

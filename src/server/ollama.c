@@ -79,14 +79,12 @@ void server_ollama_show(struct server_model *m, struct http_exchange *x, const j
     const struct akunu_model_info *info = &m->loaded.info;
     (void)body;
     server_answer(x, 200,
-                  json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:I, s:I}, s:[s, s*, s*]}", "modelfile",
-                            "", "parameters", "", "template",
-                            m->template_text ? m->template_text : "", "details", details_of(m),
-                            "model_info", "general.architecture", info->architecture,
-                            "general.parameter_count", (json_int_t)info->n_parameters,
-                            "context_length", (json_int_t)info->context, "capabilities",
-                            info->encoder ? "embedding" : "completion",
-                            info->encoder ? NULL : "tools", info->encoder ? NULL : "embedding"));
+                  json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:I, s:I}, s:o}", "modelfile", "",
+                            "parameters", "", "template", m->template_text ? m->template_text : "",
+                            "details", details_of(m), "model_info", "general.architecture",
+                            info->architecture, "general.parameter_count",
+                            (json_int_t)info->n_parameters, "context_length",
+                            (json_int_t)info->context, "capabilities", server_capabilities(m)));
 }
 
 /* ---- Requests ----------------------------------------------------------- */

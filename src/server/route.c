@@ -10,60 +10,63 @@ struct server_route {
     const char *method, *path; /* path: "/v1/models/" is a prefix */
     server_handler *handle;    /* NULL: the model's handler answers */
     server_model_handler *answer;
-    bool open;   /* needs no key */
-    bool early;  /* also while the model is loaded */
-    bool writes; /* not for encoders */
+    bool open;                                  /* needs no key */
+    bool early;                                 /* also while the model is loaded */
+    enum { ANY, TEXTS, VECTORS, SPEECH } needs; /* what the model has to do */
 };
 
 /* What is no model's. */
 #define SERVER(method, path, handle, open, early)                                                  \
     {                                                                                              \
-        method, path, handle, NULL, open, early, false                                             \
+        method, path, handle, NULL, open, early, ANY                                               \
     }
 /* What a model answers. */
-#define MODEL(method, path, answer, writes)                                                        \
+#define MODEL(method, path, answer, needs)                                                         \
     {                                                                                              \
-        method, path, NULL, answer, false, false, writes                                           \
+        method, path, NULL, answer, false, false, needs                                            \
     }
 
 static const struct server_route routes[] = {
     SERVER("GET", "/", server_page, true, true),
-    MODEL("POST", "/v1/chat/completions", server_chat_completions, true),
-    MODEL("POST", "/chat/completions", server_chat_completions, true),
-    MODEL("POST", "/v1/completions", server_completions, true),
-    MODEL("POST", "/v1/chat/completions/input_tokens", server_chat_count, true),
-    MODEL("POST", "/chat/completions/input_tokens", server_chat_count, true),
-    MODEL("POST", "/v1/responses", server_responses, true),
-    MODEL("POST", "/responses", server_responses, true),
-    MODEL("POST", "/v1/responses/input_tokens", server_responses_count, true),
-    MODEL("POST", "/responses/input_tokens", server_responses_count, true),
-    MODEL("POST", "/v1/messages", server_messages, true),
-    MODEL("POST", "/v1/messages/count_tokens", server_count_tokens, true),
+    MODEL("POST", "/v1/chat/completions", server_chat_completions, TEXTS),
+    MODEL("POST", "/chat/completions", server_chat_completions, TEXTS),
+    MODEL("POST", "/v1/completions", server_completions, TEXTS),
+    MODEL("POST", "/v1/chat/completions/input_tokens", server_chat_count, TEXTS),
+    MODEL("POST", "/chat/completions/input_tokens", server_chat_count, TEXTS),
+    MODEL("POST", "/v1/responses", server_responses, TEXTS),
+    MODEL("POST", "/responses", server_responses, TEXTS),
+    MODEL("POST", "/v1/responses/input_tokens", server_responses_count, TEXTS),
+    MODEL("POST", "/responses/input_tokens", server_responses_count, TEXTS),
+    MODEL("POST", "/v1/messages", server_messages, TEXTS),
+    MODEL("POST", "/v1/messages/count_tokens", server_count_tokens, TEXTS),
     SERVER("GET", "/api/version", server_ollama_version, false, true),
     SERVER("GET", "/api/tags", server_ollama_tags, false, false),
     SERVER("GET", "/api/ps", server_ollama_ps, false, false),
-    MODEL("POST", "/api/show", server_ollama_show, false),
-    MODEL("POST", "/api/chat", server_ollama_chat, true),
-    MODEL("POST", "/api/generate", server_ollama_generate, true),
-    MODEL("POST", "/api/embed", server_embeddings, false),
-    MODEL("POST", "/v1/embeddings", server_embeddings, false),
-    MODEL("POST", "/v1/rerank", server_rerank, false),
-    MODEL("POST", "/v1/reranking", server_rerank, false),
-    MODEL("POST", "/rerank", server_rerank, false),
-    MODEL("POST", "/reranking", server_rerank, false),
+    MODEL("POST", "/api/show", server_ollama_show, ANY),
+    MODEL("POST", "/api/chat", server_ollama_chat, TEXTS),
+    MODEL("POST", "/api/generate", server_ollama_generate, TEXTS),
+    MODEL("POST", "/api/embed", server_embeddings, VECTORS),
+    MODEL("POST", "/v1/embeddings", server_embeddings, VECTORS),
+    MODEL("POST", "/v1/rerank", server_rerank, VECTORS),
+    MODEL("POST", "/v1/reranking", server_rerank, VECTORS),
+    MODEL("POST", "/rerank", server_rerank, VECTORS),
+    MODEL("POST", "/reranking", server_rerank, VECTORS),
+    MODEL("POST", "/v1/audio/transcriptions", server_transcriptions, SPEECH),
+    MODEL("POST", "/v1/audio/translations", server_transcriptions, SPEECH),
+    MODEL("POST", "/inference", server_transcriptions, SPEECH),
     SERVER("GET", "/v1/models", server_models, false, false),
     SERVER("GET", "/models", server_models, false, false),
     SERVER("GET", "/v1/models/", server_model_by_name, false, false),
     SERVER("GET", "/health", server_health, true, true),
     SERVER("GET", "/v1/health", server_health, true, true),
-    MODEL("GET", "/props", server_props, true),
-    MODEL("GET", "/slots", server_slots, true),
-    MODEL("POST", "/completion", server_completion, true),
-    MODEL("POST", "/completions", server_completion, true),
-    MODEL("POST", "/infill", server_infill, true),
-    MODEL("POST", "/tokenize", server_tokenize, false),
-    MODEL("POST", "/detokenize", server_detokenize, false),
-    MODEL("POST", "/apply-template", server_apply_template, true),
+    MODEL("GET", "/props", server_props, TEXTS),
+    MODEL("GET", "/slots", server_slots, TEXTS),
+    MODEL("POST", "/completion", server_completion, TEXTS),
+    MODEL("POST", "/completions", server_completion, TEXTS),
+    MODEL("POST", "/infill", server_infill, TEXTS),
+    MODEL("POST", "/tokenize", server_tokenize, ANY),
+    MODEL("POST", "/detokenize", server_detokenize, ANY),
+    MODEL("POST", "/apply-template", server_apply_template, TEXTS),
     SERVER("GET", "/metrics", server_metrics, false, true),
 };
 #undef SERVER
@@ -220,9 +223,15 @@ static void answer_options(struct http_exchange *x, const char *methods)
     http_answer(x, 204, "text/plain", "", 0);
 }
 
-static bool check_type(struct http_exchange *x)
+/* Clips come in forms, everything else as JSON. */
+static bool check_type(struct http_exchange *x, const struct server_route *route)
 {
     const char *type = http_header(x, "Content-Type");
+    if (route->needs == SPEECH) {
+        if (!server_is_form(x))
+            server_fail(x, 415, NULL, NULL, "the Content-Type is not multipart/form-data");
+        return http_code(x) == 0;
+    }
     if (!type || strncmp(http_path(x), "/v1/", 4) != 0 || strcmp(http_method(x), "POST") != 0)
         return true;
     size_t n = strcspn(type, "; ");
@@ -270,7 +279,7 @@ bool server_check(struct http_exchange *x, struct server *s)
                     methods);
         return false;
     }
-    return check_type(x) && check_state(x, s, route);
+    return check_type(x, route) && check_state(x, s, route);
 }
 
 /* A request whose model is being loaded. Its body is read again afterwards. */
@@ -306,16 +315,35 @@ static void wait_for(struct server_model *m, struct http_exchange *x)
     server_want_model(m);
 }
 
+/* Whether the model can do what the route is for; false: it has answered. */
+static bool check_model(const struct server_model *m, struct http_exchange *x,
+                        const struct server_route *route)
+{
+    bool good = route->needs == ANY || (route->needs == TEXTS && m->scheduler) ||
+                (route->needs == VECTORS && m->embedder) || (route->needs == SPEECH && m->speech);
+    if (good)
+        return true;
+    if (m->speech)
+        server_fail(x, 400, "model", NULL,
+                    "%s is a speech model: it writes down audio (/v1/audio/transcriptions), and "
+                    "nothing else",
+                    m->id);
+    else if (route->needs == SPEECH)
+        server_fail(x, 400, "model", NULL, "%s is no speech model: it takes texts, and no audio",
+                    m->id);
+    else
+        server_fail(x, 400, "model", NULL,
+                    "the model is an encoder: it makes embeddings (/v1/embeddings), and no text");
+    return false;
+}
+
 static void answer(struct server_model *m, struct http_exchange *x,
                    const struct server_route *route, const json_t *body)
 {
     m->last_used = cli_seconds();
     m->n_users++; /* it stays loaded */
-    if (!route->writes || m->scheduler)
+    if (check_model(m, x, route))
         route->answer(m, x, body);
-    else
-        server_fail(x, 400, "model", NULL,
-                    "the model is an encoder: it makes embeddings (/v1/embeddings), and no text");
     m->n_users--;
     http_free_body(x);
 }
@@ -324,7 +352,9 @@ void server_ask_model(struct server *s, struct http_exchange *x)
 {
     const struct server_route *route = find_route(x);
     bool has_body = strcmp(route->method, "POST") == 0;
-    json_t *body = has_body ? server_read_object(s, x) : NULL;
+    json_t *body = !has_body              ? NULL :
+                   route->needs == SPEECH ? server_read_form(s, x) :
+                                            server_read_object(s, x);
     const char *name = has_body ? NULL : http_query(x, "model");
     struct server_model *m = NULL;
     if (has_body ? body && server_get_string(x, body, "model", &name) : true)
@@ -386,8 +416,8 @@ void server_route(struct http_exchange *x, struct server *s)
 /* ---- Counting ----------------------------------------------------------- */
 void server_count_answer(struct http_exchange *x, struct server *s)
 {
-    static const unsigned codes[] = { 200, 204, 400, 401, 403, 404, 405,
-                                      408, 413, 415, 429, 431, 500, 503 };
+    static const unsigned codes[] = { 200, 204, 400, 401, 403, 404, 405, 408,
+                                      413, 415, 429, 431, 500, 501, 503 };
     const struct server_route *route = find_route(x);
     size_t i = route ? (size_t)(route - routes) : N_ROUTES, k = 0;
     while (k < sizeof codes / sizeof *codes && codes[k] != http_code(x))

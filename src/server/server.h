@@ -37,6 +37,7 @@ struct server_route;
 struct server_event;
 struct server_job;
 struct server_embedder;
+struct server_speech;
 struct server_waiter;
 
 /* What an exchange's data begins with: whoever answers it. */
@@ -95,6 +96,7 @@ struct server {
 
     uint64_t *n_requests; /* [route][SERVER_CODES_MAX]: by route and code */
     struct server_histogram first_token, next_token;
+    double audio_seconds; /* that were transcribed */
 };
 
 /* ---- Models: model.c ---------------------------------------------------- */
@@ -118,9 +120,10 @@ struct server_model {
     struct cli_model_session loaded;
     struct akunu_template *template;
     const char *template_text;
-    struct akunu_scheduler *scheduler; /* NULL: the model is an encoder */
-    struct server_embedder *embedder;
-    char sha256[65]; /* of the file or folder, for receipts; "": unknown */
+    struct akunu_scheduler *scheduler; /* NULL: the model is an encoder, or of speech */
+    struct server_embedder *embedder;  /* NULL: it is a speech model */
+    struct server_speech *speech;      /* NULL: it is none */
+    char sha256[65];                   /* of the file or folder, for receipts; "": unknown */
     bool wants_hash;
     bool is_dropped;  /* by the loader that runs */
     uint64_t wanted;  /* its turn among those that are WANTED */
@@ -142,6 +145,9 @@ struct server_model *server_find_model(struct server *s, struct http_exchange *x
 void server_want_model(struct server_model *m);
 /* Takes over a model that was loaded, and loads the next one that is wanted. */
 void server_take_models(struct server *s);
+
+/* Who asks: requests of different keys, or without keys of different addresses, take turns. */
+uint64_t server_identify_client(const struct http_exchange *x);
 
 /* ---- Answers: answer.c -------------------------------------------------- */
 /* Answers with a JSON value, which is freed; NULL: out of memory. */
@@ -177,6 +183,24 @@ bool server_get_string(struct http_exchange *x, const json_t *body, const char *
 /* Answers with a 400: the member has another kind of value. */
 void server_fail_member(struct http_exchange *x, const char *name, const json_t *found,
                         const char *expected);
+
+/* ---- Forms: form_in.c --------------------------------------------------- */
+/* Whether the body is multipart/form-data, as its Content-Type says. */
+bool server_is_form(const struct http_exchange *x);
+/* Such a body as an object: texts, lists of texts for names that end in "[]", and "file" as {"at":
+ * …, "n": …, "name": …}, its place in the body. NULL: it has answered. */
+json_t *server_read_form(struct server *s, struct http_exchange *x);
+/* Members of a form, as server_get_bool and server_get_real. */
+bool server_form_get_bool(struct http_exchange *x, const json_t *form, const char *name, bool *out);
+bool server_form_get_real(struct http_exchange *x, const json_t *form, const char *name, double low,
+                          double high, double *out);
+
+/* ---- Server-sent events: sse.c ------------------------------------------ */
+/* Writes "data: VALUE", and frees the value; `name` NULL: without a line "event: NAME". Begins the
+ * stream before the first one. False: out of memory, or the client is gone. */
+bool server_sse_send(struct http_exchange *x, const char *name, json_t *value);
+/* Writes "data: [DONE]" and ends the stream. */
+void server_sse_close(struct http_exchange *x);
 
 /* ---- Sampling: params.c ------------------------------------------------- */
 /* What a request asks for beside its prompt. It points into the body and must not be copied. */
@@ -238,6 +262,10 @@ server_handler server_ollama_version, server_ollama_tags, server_ollama_ps; /* o
 server_handler server_page;                                                 /* page.c */
 server_handler server_metrics;                                              /* metrics.c */
 
+/* What a model that is ready can do, in Ollama's words: ["completion", …]; "transcription" if it is
+ * of speech. */
+json_t *server_capabilities(const struct server_model *m); /* models.c */
+
 /* Answers for a model that is ready. `body`: the request's object, NULL for GET; it is freed
  * afterwards. */
 typedef void server_model_handler(struct server_model *m, struct http_exchange *x,
@@ -253,6 +281,7 @@ server_model_handler server_responses, server_responses_count; /* responses.c */
 server_model_handler server_embeddings;                        /* embed.c */
 server_model_handler server_slots;                             /* slots.c */
 server_model_handler server_rerank;                            /* rerank.c */
+server_model_handler server_transcriptions;                    /* transcriptions.c */
 
 /* ---- Keys: keys.c ------------------------------------------------------- */
 /* Reads the flags' keys and the key file. False: *why has a message. */

@@ -4,40 +4,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool begin(struct server_job *job)
+static bool begin(struct http_exchange *x)
 {
-    if (http_code(job->x) != 0)
+    if (http_code(x) != 0)
         return true;
-    http_add_header(job->x, "Cache-Control", "no-cache");
-    http_add_header(job->x, "X-Accel-Buffering", "no"); /* of proxies */
-    return http_begin(job->x, 200, "text/event-stream");
+    http_add_header(x, "Cache-Control", "no-cache");
+    http_add_header(x, "X-Accel-Buffering", "no"); /* of proxies */
+    return http_begin(x, 200, "text/event-stream");
 }
 
-/* `name` NULL: none. */
-static void write_data(struct server_job *job, const char *name, const char *data)
+/* `name` NULL: none. False: out of memory, or the client is gone. */
+static bool write_data(struct http_exchange *x, const char *name, const char *data)
 {
-    if (!job->x || !begin(job))
-        return;
+    if (!begin(x))
+        return true; /* the exchange ends */
     if (name) {
-        http_write(job->x, "event: ", 7);
-        http_write(job->x, name, strlen(name));
-        http_write(job->x, "\n", 1);
+        http_write(x, "event: ", 7);
+        http_write(x, name, strlen(name));
+        http_write(x, "\n", 1);
     }
-    http_write(job->x, "data: ", 6);
-    http_write(job->x, data, strlen(data));
-    if (!http_write(job->x, "\n\n", 2))
-        job->no_memory = true;
+    http_write(x, "data: ", 6);
+    http_write(x, data, strlen(data));
+    return http_write(x, "\n\n", 2);
+}
+
+bool server_sse_send(struct http_exchange *x, const char *name, json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    json_decref(value);
+    bool good = text && write_data(x, name, text);
+    free(text);
+    return good;
+}
+
+void server_sse_close(struct http_exchange *x)
+{
+    write_data(x, NULL, "[DONE]");
+    http_finish(x);
 }
 
 void server_sse_write_event(struct server_job *job, const char *name, json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
-    json_decref(value);
-    if (text)
-        write_data(job, name, text);
-    else
+    if (!job->x)
+        json_decref(value);
+    else if (!server_sse_send(job->x, name, value))
         job->no_memory = true;
-    free(text);
 }
 
 void server_sse_write(struct server_job *job, json_t *value)
@@ -47,6 +58,5 @@ void server_sse_write(struct server_job *job, json_t *value)
 
 void server_sse_end(struct server_job *job)
 {
-    write_data(job, NULL, "[DONE]");
-    http_finish(job->x);
+    server_sse_close(job->x);
 }
