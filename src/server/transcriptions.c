@@ -249,8 +249,6 @@ static bool read_granularities(struct http_exchange *x, const json_t *form, stru
     if (found && n != n_known)
         server_fail_member(x, name, json_is_array(found) ? json_array_get(found, n - 1) : found,
                            "segment, word or both, each once");
-    else if (out->words)
-        server_fail(x, 400, name, NULL, "times of words are not supported yet; expected segment");
     else if (found && out->format != FORMAT_VERBOSE)
         server_fail(x, 400, name, NULL,
                     "timestamp_granularities goes with response_format verbose_json, not %s",
@@ -316,6 +314,7 @@ static bool read_params(struct server_model *m, struct http_exchange *x, const j
         !server_form_get_real(x, form, "temperature", 0.0, 1.0, &temperature) ||
         !server_form_get_real(x, form, "temperature_inc", 0.0, 1.0, &step))
         return false;
+    params->word_times = out->words;
     params->translate = out->translate;
     params->temperature = (float)temperature;
     params->temperature_step = (float)step;
@@ -410,6 +409,7 @@ void server_transcriptions(struct server_model *m, struct http_exchange *x, cons
         return;
     *own = asked;
     t->params = params;
+    t->transcript.has_words = asked.words;
     t->form = json_incref((json_t *)(uintptr_t)form);
     t->report = asked.stream ? report : NULL;
     t->answer = answer;

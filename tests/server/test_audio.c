@@ -217,8 +217,9 @@ static void read_file(const char *name, struct bytes *out)
     fclose(file);
 }
 
-/* Has akunu-cli write the clip's transcript as clip.srt, clip.vtt and clip.json. */
-static void run_cli(const struct bytes *clip)
+/* Has akunu-cli write the clip's transcript as clip.srt, clip.vtt and clip.json. `more`: a flag, or
+ * NULL. */
+static void run_cli(const struct bytes *clip, const char *more)
 {
     char path[128], stem[128];
     snprintf(path, sizeof path, "%s/clip.wav", folder);
@@ -228,7 +229,7 @@ static void run_cli(const struct bytes *clip)
     const char *const arguments[] = { "akunu-cli", "transcribe", "-m",  model,   "--no-cache",
                                       "-bs",       "1",          "-nf", "-osrt", "-ovtt",
                                       "-oj",       "-of",        stem,  "-t",    "2",
-                                      path,        NULL };
+                                      path,        more,         NULL };
     ck_assert_int_eq(run_program(arguments), 0);
 }
 
@@ -273,6 +274,39 @@ static void check_verbose(const struct bytes *clip, const json_t *expected)
     json_decref(value);
 }
 
+/* Words in one list, as akunu-cli finds them for the segments; alone, or beside segments. */
+static void check_words(const struct bytes *clip, const json_t *expected)
+{
+    static const char *const both[] = { "response_format",
+                                        "verbose_json",
+                                        "timestamp_granularities[]",
+                                        "word",
+                                        "timestamp_granularities[]",
+                                        "segment",
+                                        NULL };
+    static const char *const alone[] = { "response_format", "verbose_json",
+                                         "timestamp_granularities", "word", NULL };
+    json_t *value = ask_json(PATH, clip, both, 200), *same = ask_json(PATH, clip, alone, 200);
+    const json_t *words = at(value, "words"), *segment, *word;
+    size_t i, k, n = 0;
+    json_array_foreach ((json_t *)(uintptr_t)at(expected, "segments"), i, segment)
+        json_array_foreach (json_object_get(segment, "words"), k, word) {
+            const json_t *found = json_array_get(words, n++);
+            const char *text = skip_spaces(text_at(word, "word"));
+            ck_assert(strncmp(text_at(found, "word"), text, strlen(text_at(found, "word"))) == 0);
+            ck_assert(json_equal(json_object_get(word, "start"), json_object_get(found, "start")));
+            ck_assert(json_equal(json_object_get(word, "end"), json_object_get(found, "end")));
+            ck_assert_uint_eq(json_object_size(found), 3);
+        }
+    ck_assert(n > 1 && json_array_size(words) == n);
+    ck_assert(json_equal((json_t *)(uintptr_t)words, (json_t *)(uintptr_t)at(same, "words")));
+    ck_assert_ptr_null(at(same, "segments"));
+    ck_assert_ptr_nonnull(at(value, "segments.0.text"));
+    ck_assert_ptr_null(at(value, "segments.0.words"));
+    json_decref(value);
+    json_decref(same);
+}
+
 /* The deltas together are the text. */
 static void check_stream(const struct bytes *clip, const char *text)
 {
@@ -315,7 +349,7 @@ START_TEST(every_format)
     if (decodes_audio()) {
         static const char *const as_text[] = { "response_format", "text", NULL };
         struct bytes clip = make_clip(40, 11025), written = { 0 };
-        run_cli(&clip);
+        run_cli(&clip, NULL);
         read_file("clip.json", &written);
         json_t *expected = json_loads(written.data, 0, NULL), *value;
         const char *text = skip_spaces(text_at(expected, "text"));
@@ -338,6 +372,12 @@ START_TEST(every_format)
         check_verbose(&clip, expected);
         check_stream(&clip, text);
         ck_assert(fabs(metric("audio_seconds_total") - 281.0) < 0.5);
+        json_decref(expected);
+        written.n = 0;
+        run_cli(&clip, "--word-timestamps");
+        read_file("clip.json", &written);
+        expected = json_loads(written.data, 0, NULL);
+        check_words(&clip, expected);
         json_decref(expected);
         free(clip.data);
         free(written.data);
@@ -393,7 +433,7 @@ START_TEST(fields_are_refused)
         { "temperature", "nan", "temperature", "expected a number from 0 to 1" },
         { "temperature", "", "temperature", "expected a number" },
         { "stream", "yes", "stream", "\"yes\"; expected true or false" },
-        { "timestamp_granularities[]", "word", "timestamp_granularities", "words" },
+        { "timestamp_granularities[]", "word", "timestamp_granularities", "verbose_json" },
         { "timestamp_granularities[]", "letter", "timestamp_granularities", "\"letter\"" },
         { "timestamp_granularities[]", "segment", "timestamp_granularities", "verbose_json" },
         { "include[]", "logprobs", "include", "include is not supported" },
