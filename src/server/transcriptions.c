@@ -28,6 +28,7 @@ struct asked {
     enum format format;
     bool translate, stream, segments, words;
     bool has_begun; /* the stream has a text */
+    bool is_broken; /* a part of it could not be written */
 };
 
 /* ---- Answers ------------------------------------------------------------ */
@@ -161,35 +162,45 @@ static void fail(struct server_transcription *t)
 }
 
 /* ---- Streams ------------------------------------------------------------ */
+static void send_event(struct server_transcription *t, json_t *value)
+{
+    struct asked *own = t->own;
+    if (!own->is_broken && !server_sse_send(t->x, NULL, value))
+        own->is_broken = t->is_cancelled = true;
+}
+
 /* A segment is final when it comes, so that each is a delta. */
 static void report(struct server_transcription *t)
 {
     struct asked *own = t->own;
-    for (; t->n_sent < t->transcript.n; t->n_sent++) {
+    for (; !own->is_broken && t->n_sent < t->transcript.n; t->n_sent++) {
         const struct akunu_segment *s = &t->transcript.segments[t->n_sent].of;
         size_t n = s->n_bytes;
         const char *text = own->has_begun ? s->text : cli_transcript_strip(s->text, &n);
         n = s->n_bytes - (size_t)(text - s->text); /* whitespace at the end stays */
         own->has_begun |= n > 0;
         if (n > 0)
-            server_sse_send(t->x, NULL,
-                            json_pack("{s:s, s:o}", "type", "transcript.text.delta", "delta",
-                                      cli_json_text(text, n)));
+            send_event(t, json_pack("{s:s, s:o}", "type", "transcript.text.delta", "delta",
+                                    cli_json_text(text, n)));
     }
 }
 
 static void end_stream(struct server_transcription *t)
 {
-    report(t);
-    server_sse_send(t->x, NULL,
-                    json_pack("{s:s, s:o, s:o}", "type", "transcript.text.done", "text", text_of(t),
-                              "usage", usage_of(t)));
+    send_event(t, json_pack("{s:s, s:o, s:o}", "type", "transcript.text.done", "text", text_of(t),
+                            "usage", usage_of(t)));
     server_sse_close(t->x);
 }
 
 static void answer(struct server_transcription *t)
 {
     const struct asked *own = t->own;
+    if (own->stream && t->status == AKUNU_OK)
+        report(t);
+    if (own->is_broken) {
+        t->status = AKUNU_ERROR_MEMORY;
+        snprintf(t->message, sizeof t->message, "out of memory");
+    }
     if (t->status != AKUNU_OK)
         fail(t);
     else if (own->stream)

@@ -1,6 +1,7 @@
 /* The routes of speech models, with the random model of tests/transcribe: every form of an answer
  * is compared with what akunu-cli writes for the same clip. */
 #include <math.h>
+#include <poll.h>
 
 #include "tests/server/client.h"
 
@@ -718,6 +719,42 @@ START_TEST(clips_take_turns)
 }
 END_TEST
 
+/* A client with several clips does not keep another one waiting. */
+START_TEST(clients_take_turns)
+{
+    static const char *const flags[] = { "--api-key", "a,b", NULL };
+    static const char *const keys[] = { FORM_HEADER "x-api-key: a\r\n",
+                                        FORM_HEADER "x-api-key: a\r\n",
+                                        FORM_HEADER "x-api-key: b\r\n" };
+    struct bytes minutes = make_clip(1200, 1000), clip = make_clip(60, 8000);
+    struct bytes longer = make_form(&minutes, NULL), body = make_form(&clip, NULL);
+    struct pollfd fds[3];
+    start_with(flags);
+    int running = send_form(&server, PATH, keys[0], &longer);
+    nap(0.3);
+    for (int i = 0; i < 3; i++) {
+        fds[i] =
+            (struct pollfd){ .fd = send_form(&server, PATH, keys[i], &body), .events = POLLIN };
+        nap(0.1);
+    }
+    close(running);
+    ck_assert_int_gt(poll(fds, 3, 60000), 0);
+    bool b_is_first = fds[2].revents != 0;
+    for (int i = 0; i < 3; i++) {
+        struct answer a = read_answer(fds[i].fd);
+        ck_assert(a.code == 200 || a.code == 501);
+        b_is_first |= a.code == 501;
+        free(a.text);
+    }
+    ck_assert(b_is_first);
+    free(minutes.data);
+    free(clip.data);
+    free(longer.data);
+    free(body.data);
+    end_server();
+}
+END_TEST
+
 /* One that streams, and one that waits, are left; the next is answered as before. */
 START_TEST(clients_leave)
 {
@@ -792,9 +829,18 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { every_format,       languages,         fields_are_refused,
-                                   bodies_are_refused, sizes_are_bounded, models_do_what_they_can,
-                                   keys_and_origins,   clips_take_turns,  clients_leave,
-                                   time_is_bounded,    signals,           NULL };
+    const TTest *const tests[] = { every_format,
+                                   languages,
+                                   fields_are_refused,
+                                   bodies_are_refused,
+                                   sizes_are_bounded,
+                                   models_do_what_they_can,
+                                   keys_and_origins,
+                                   clips_take_turns,
+                                   clients_take_turns,
+                                   clients_leave,
+                                   time_is_bounded,
+                                   signals,
+                                   NULL };
     return run_server_tests("audio", start, stop, tests);
 }
