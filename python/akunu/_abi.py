@@ -590,6 +590,15 @@ class akunu_transcription(Structure):
     duration_ms: int
     max_tokens: int
     seed: int
+    word_times: bool
+
+
+class akunu_word(Structure):
+    start: float
+    end: float
+    probability: float
+    text: Optional[bytes]
+    n_bytes: int
 
 
 class akunu_segment(Structure):
@@ -605,6 +614,8 @@ class akunu_segment(Structure):
     mean_log_prob: float
     compression: float
     no_speech: float
+    words: Any
+    n_words: int
 
 
 class akunu_chip(Structure):
@@ -1161,6 +1172,15 @@ akunu_transcription._fields_ = [
     ("duration_ms", c_uint32),
     ("max_tokens", c_uint32),
     ("seed", c_uint64),
+    ("word_times", c_bool),
+]
+
+akunu_word._fields_ = [
+    ("start", c_double),
+    ("end", c_double),
+    ("probability", c_double),
+    ("text", c_char_p),
+    ("n_bytes", c_size_t),
 ]
 
 akunu_segment._fields_ = [
@@ -1176,6 +1196,8 @@ akunu_segment._fields_ = [
     ("mean_log_prob", c_double),
     ("compression", c_double),
     ("no_speech", c_double),
+    ("words", POINTER(akunu_word)),
+    ("n_words", c_size_t),
 ]
 
 akunu_chip._fields_ = [
