@@ -29,6 +29,7 @@ check_PROGRAMS += tests/cli/test_wrap
 check_PROGRAMS += tests/convert/test_convert
 check_PROGRAMS += tests/convert/test_gguf_write
 check_PROGRAMS += tests/convert/test_metadata
+check_PROGRAMS += tests/convert/test_speech
 check_PROGRAMS += tests/cpu/test_kernels
 check_PROGRAMS += tests/cpu/test_kernels_hash
 check_PROGRAMS += tests/cpu/test_output

@@ -233,12 +233,11 @@ struct akunu_convert_params {
 AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params, size_t size);
 
 /* Writes the model at `from`, of any format that can be loaded, to one GGUF file `to` with
- * tokenizer and metadata, for akunu and llama.cpp. Takes memory for at most one tensor. The file
- * appears complete or not at all, and no file of the model is ever replaced.
+ * tokenizer and metadata, for akunu and, except speech models, llama.cpp. Takes memory for at most
+ * one tensor. The file appears complete or not at all, and no file of the model is ever replaced.
  *
  * AKUNU_ERROR_ARGUMENT: `to` exists. AKUNU_ERROR_UNSUPPORTED: GGUF cannot express something of the
- * model, or no program reads such models as GGUF (speech). AKUNU_ERROR_IO: it cannot be written, or
- * would not fit. */
+ * model. AKUNU_ERROR_IO: it cannot be written, or would not fit. */
 AKUNU_API enum akunu_status akunu_file_convert(const char *from, const char *to,
                                                const struct akunu_convert_params *params);
 

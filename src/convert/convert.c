@@ -81,19 +81,12 @@ static ak_status check_source(const struct job *j)
 
 static ak_status open_source(struct job *j)
 {
-    const struct ak_family *family;
     AK_TRY(ak_provider_open(j->from, &j->source, j->error));
     for (const char *const *text = j->options->override_kv; text && *text; text++)
         AK_TRY(ak_provider_override(j->source, *text, j->error));
     j->plan.source = j->source;
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
-    AK_TRY(ak_family_find(j->source, &family, j->error));
-    if (family->emit_encoder)
-        return ak_fail(
-            j->error, AKUNU_ERROR_UNSUPPORTED,
-            "speech models are not converted: no program reads them as GGUF. For whisper.cpp, "
-            "make a GGML file with its models/convert-h5-to-ggml.py");
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
     AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(ak_spec_read_head(j->source, &j->spec, &j->spec.head, j->error));
@@ -123,6 +116,8 @@ static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
     if (j->plan.spec) {
         ak_convert_put_metadata(w, &j->plan, name,
                                 j->tokenizer && ak_tok_has_rstrip_control(j->tokenizer));
+        if (j->plan.spec->family->emit_encoder)
+            AK_TRY(ak_convert_put_speech(w, &j->plan, j->error));
         AK_TRY(ak_convert_put_vocab(w, &j->plan, j->tokenizer, j->options->pre, j->options->log,
                                     j->error));
     } else {

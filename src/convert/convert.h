@@ -1,11 +1,13 @@
-/* Converter: writes a language model or encoder as one GGUF file, with tokenizer and metadata,
- * which llama.cpp loads too. Used by api/file.c. Speech models, and settings that GGUF cannot
- * express, are refused (convert.c, open_source).
+/* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those
+ * of language models and encoders. Used by api/file.c. Settings that GGUF cannot express are
+ * refused (convert.c, check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
  *     rows.c         their rows: permuted, dequantized, quantized
  *     metadata.c     the architecture's numbers as GGUF keys
+ *     speech.c       what speech models have besides: sizes of the encoder, mel filters, names of
+ *                    special tokens
  *     vocab.c        the tokenizer as GGUF keys
  *     templates.c    the chat templates
  *     gguf_write.c   the file
@@ -99,6 +101,16 @@ void ak_convert_copy_metadata(struct ak_gguf_writer *w, const struct ak_convert_
 ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                                const struct ak_tokenizer *t, const char *pre,
                                const struct ak_log *log, struct ak_error *error);
+
+/* ---- speech.c ----------------------------------------------------------- */
+/* Puts the sizes of encoder and decoder, the mel filters if the source has them, and the heads
+ * that align words with the audio if generation_config.json names them. */
+ak_status ak_convert_put_speech(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                                struct ak_error *error);
+/* Gives the special tokens of Whisper their names where the export has unused tokens. `names` is
+ * what they point to, which the caller frees after use. */
+ak_status ak_convert_name_special_tokens(struct ak_tok_export *e, struct ak_buffer *names,
+                                         struct ak_error *error);
 
 /* Puts nothing if there are no templates. */
 ak_status ak_convert_put_templates(struct ak_gguf_writer *w, const struct ak_provider *p,

@@ -6,5 +6,6 @@ libak_la_SOURCES += \
 	src/convert/metadata.c \
 	src/convert/plan.c \
 	src/convert/rows.c \
+	src/convert/speech.c \
 	src/convert/templates.c \
 	src/convert/vocab.c

@@ -298,6 +298,8 @@ void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_p
     ak_gguf_writer_put_string(w, "general.type", "model");
     put_name(w, plan->source, name, has_rstrip);
     put_file_type(w, plan);
+    if (plan->spec->family->emit_encoder)
+        return; /* all other keys of speech models are in speech.c */
     put_sizes(w, plan);
     put_window(w, plan);
     put_rotation(w, plan);

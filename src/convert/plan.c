@@ -31,8 +31,14 @@ static bool stays_float(const struct ak_convert_tensor *t, bool has_role)
         return t->n_dims == 1;
     enum ak_role_kind kind = ak_role_kind(t->role);
     return kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS ||
-           t->role == AK_ROLE_POSITION_EMBEDDING || t->role == AK_ROLE_TOKEN_TYPE_EMBEDDING ||
-           t->role == AK_ROLE_FFN_ROUTER;
+           t->role == AK_ROLE_POSITION_EMBEDDING || t->role == AK_ROLE_ENCODER_POSITION_EMBEDDING ||
+           t->role == AK_ROLE_TOKEN_TYPE_EMBEDDING || t->role == AK_ROLE_FFN_ROUTER;
+}
+
+/* Kernels of convolutions have rows of 3 elements and are never quantized. */
+static bool is_kernel(const struct ak_convert_tensor *t, bool has_role)
+{
+    return has_role && (t->role == AK_ROLE_ENCODER_CONV1 || t->role == AK_ROLE_ENCODER_CONV2);
 }
 
 /* Types without a GGUF number become F32, 8-bit floats F16. Rows that do not fill blocks become
@@ -48,6 +54,8 @@ static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_ten
         t->type = t->type == AK_QUANT_F8 ? AK_QUANT_F16 : AK_QUANT_F32;
     if (stays_float(t, has_role) && !(t->is_stored && !plan->has_type))
         t->type = AK_QUANT_F32;
+    if (is_kernel(t, has_role) && ak_quant_info(t->type)->block_elems > 1)
+        t->type = AK_QUANT_F16;
     if (t->shape[t->n_dims - 1] % ak_quant_info(t->type)->block_elems != 0) {
         ak_log_line(log, AKUNU_LOG_WARN,
                     "%s: rows of %llu elements do not fill blocks of %s: written as F16", t->name,
@@ -158,7 +166,7 @@ static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_conve
 static ak_status set_name(struct ak_convert_tensor *t, enum ak_role stored,
                           const struct ak_spec *spec, struct ak_error *error)
 {
-    const char *pattern = ak_gguf_name(stored);
+    const char *pattern = ak_family_gguf_tensor(spec->family, stored);
     char role[AK_ROLE_NAME_BYTES];
     if (!pattern)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no name for %s of architecture %s",
@@ -222,6 +230,39 @@ static ak_status plan_split_qkvz(const struct planner *p, const struct ak_family
     return AKUNU_OK;
 }
 
+static bool is_convolution(enum ak_role role)
+{
+    return role == AK_ROLE_ENCODER_CONV1 || role == AK_ROLE_ENCODER_CONV1_BIAS ||
+           role == AK_ROLE_ENCODER_CONV2;
+}
+
+/* A kernel of a convolution, [outputs][inputs][taps], or its bias: binding has made other matrices
+ * of them, GGUF has them as they were. */
+static ak_status plan_convolution(const struct planner *p, const struct ak_family_rule *rule)
+{
+    const struct ak_spec_config *c = &p->plan->spec->config;
+    struct ak_view view;
+    struct ak_tensor tensor = { 0 };
+    struct ak_convert_tensor *t = NULL;
+    size_t i = 0;
+    bool is_bias = rule->role == AK_ROLE_ENCODER_CONV1_BIAS;
+    ak_provider_find(p->plan->source, rule->role, AK_ROLE_NO_LAYER, rule->hf, &view);
+    while (ak_provider_tensor(p->plan->source, i, &tensor) && strcmp(tensor.name, view.name) != 0)
+        i++;
+    AK_TRY(add_tensor(p->plan, &t, p->error));
+    t->is_stored = true;
+    t->index = i;
+    t->role = rule->role;
+    t->n_dims = is_bias ? 1 : 3;
+    t->shape[0] = c->width;
+    if (!is_bias) {
+        t->shape[1] = rule->role == AK_ROLE_ENCODER_CONV1 ? c->n_mels : c->width;
+        t->shape[2] = view.cols;
+    }
+    AK_TRY(set_name(t, rule->role, p->plan->spec, p->error));
+    return choose_type(p->plan, t, tensor.type, true, p->log, p->error);
+}
+
 static ak_status plan_weight(const struct planner *p, const struct ak_family_rule *rule, int layer)
 {
     const struct ak_spec *spec = p->plan->spec;
@@ -231,6 +272,8 @@ static ak_status plan_weight(const struct planner *p, const struct ak_family_rul
         return AKUNU_OK; /* written with the first of them */
     if (rule->role == AK_ROLE_DELTA_QKVZ)
         return plan_split_qkvz(p, rule, layer);
+    if (is_convolution(rule->role))
+        return plan_convolution(p, rule);
     AK_TRY(add_tensor(p->plan, &t, p->error));
     t->layer = layer;
     t->role = rule->role;
@@ -294,22 +337,26 @@ static ak_status plan_head(struct ak_convert_plan *plan, const struct ak_log *lo
     return AKUNU_OK;
 }
 
-static bool is_per_layer(const struct ak_family_rule *rule)
+static ak_status plan_layers(const struct planner *p, uint32_t n, bool of_encoder)
 {
-    return ak_role_has_layer(rule->role);
+    const struct ak_family *family = p->plan->spec->family;
+    for (uint32_t layer = 0; layer < n; layer++)
+        for (uint32_t i = 0; i < family->n_weights; i++) {
+            enum ak_role role = family->weights[i].role;
+            if (ak_role_has_layer(role) && ak_role_is_encoder(role) == of_encoder)
+                AK_TRY(plan_weight(p, &family->weights[i], (int)layer));
+        }
+    return AKUNU_OK;
 }
 
 static ak_status plan_weights(const struct planner *p)
 {
     const struct ak_family *family = p->plan->spec->family;
     for (uint32_t i = 0; i < family->n_weights; i++)
-        if (!is_per_layer(&family->weights[i]))
+        if (!ak_role_has_layer(family->weights[i].role))
             AK_TRY(plan_weight(p, &family->weights[i], AK_ROLE_NO_LAYER));
-    for (uint32_t layer = 0; layer < p->plan->spec->config.n_layers; layer++)
-        for (uint32_t i = 0; i < family->n_weights; i++)
-            if (is_per_layer(&family->weights[i]))
-                AK_TRY(plan_weight(p, &family->weights[i], (int)layer));
-    return AKUNU_OK;
+    AK_TRY(plan_layers(p, p->plan->spec->config.n_encoder_layers, true));
+    return plan_layers(p, p->plan->spec->config.n_layers, false);
 }
 
 ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_log *log,

@@ -92,7 +92,7 @@ static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p,
     if (v->scores)
         ak_gguf_writer_put_floats(w, "tokenizer.ggml.scores", v->scores, v->n_tokens);
     ak_gguf_writer_put_ints(w, "tokenizer.ggml.token_type", v->types, v->n_tokens);
-    if (v->n_merges > 0)
+    if (v->merges) /* byte-level BPE, which may have none */
         ak_gguf_writer_put_texts(w, "tokenizer.ggml.merges", v->merges, v->n_merges);
     if (v->charsmap.n > 0)
         ak_gguf_writer_put_bytes(w, "tokenizer.ggml.precompiled_charsmap", v->charsmap);
@@ -106,11 +106,35 @@ static void put_all(struct ak_gguf_writer *w, const struct ak_provider *p,
     put_flag(w, "tokenizer.ggml.normalizer.strip_accents", v->strip_accents);
 }
 
+/* The name of the pre-tokenizer: the user's, or that of a file which is not GGUF and states one. */
+static ak_status choose_pre(const struct ak_provider *p, const char *pre, struct ak_text *out,
+                            struct ak_error *error)
+{
+    struct ak_vocab vocab;
+    AK_TRY(ak_provider_vocab(p, &vocab, error));
+    *out = pre ? (struct ak_text){ pre, (uint32_t)strlen(pre) } : vocab.pre;
+    return AKUNU_OK;
+}
+
+static ak_status put_export(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                            struct ak_tok_export *e, struct ak_error *error)
+{
+    struct ak_buffer names = { .n = 0 };
+    ak_status status = AKUNU_OK;
+    if (plan->spec->family->emit_encoder)
+        status = ak_convert_name_special_tokens(e, &names, error);
+    if (status == AKUNU_OK)
+        put_all(w, plan->source, e);
+    ak_free(names.bytes);
+    return status == AKUNU_OK ? ak_convert_put_templates(w, plan->source, error) : status;
+}
+
 ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                                const struct ak_tokenizer *t, const char *pre,
                                const struct ak_log *log, struct ak_error *error)
 {
     struct ak_tok_export e;
+    struct ak_text name;
     if (!t) {
         ak_log_line(log, AKUNU_LOG_WARN,
                     "the model has no tokenizer: the file will have no vocabulary");
@@ -122,12 +146,10 @@ ak_status ak_convert_put_vocab(struct ak_gguf_writer *w, const struct ak_convert
         ak_log_line(log, AKUNU_LOG_WARN,
                     "the tokenizer has %zu tokens, the model %u: those beyond are left out",
                     ak_tok_n_tokens(t), n);
-    ak_status status = ak_tok_export_vocab(
-        t, n, (struct ak_text){ pre, pre ? (uint32_t)strlen(pre) : 0 }, &e, error);
+    AK_TRY(choose_pre(plan->source, pre, &name, error));
+    ak_status status = ak_tok_export_vocab(t, n, name, &e, error);
     if (status == AKUNU_OK)
-        put_all(w, plan->source, &e);
-    if (status == AKUNU_OK)
-        status = ak_convert_put_templates(w, plan->source, error);
+        status = put_export(w, plan, &e, error);
     ak_tok_export_free(&e);
     return status;
 }

@@ -21,7 +21,7 @@ static const struct {
     { "encoder.feed_forward_length", { "encoder_ffn_dim" } },
     { "encoder.context_length", { "max_source_positions" } },
     { "encoder.attention.head_count", { "encoder_attention_heads" } },
-    { "encoder.mel_count", { "num_mel_bins" } },
+    { "encoder.mels_count", { "num_mel_bins" } },
     { "decoder.block_count", { "decoder_layers" } },
     { "decoder.embedding_length", { "d_model" } },
     { "decoder.feed_forward_length", { "decoder_ffn_dim" } },

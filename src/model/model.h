@@ -222,6 +222,7 @@ struct ak_family {
     float hf_norm_offset;
     /* before the keys of the decoder's hyper-parameters; NULL: the architecture's name */
     const char *key_prefix;
+    bool has_openai_names; /* GGUF files have OpenAI's names of tensors: ak_whisper_name */
     void (*emit)(struct ak_builder *b, const struct ak_spec *spec);
     /* the encoder in front of the decoder; NULL: there is none */
     void (*emit_encoder)(struct ak_builder *b, const struct ak_spec *spec);
@@ -367,6 +368,8 @@ float ak_family_norm_offset(const struct ak_family *family, enum ak_role role);
 
 /* GGUF's name of the architecture. */
 const char *ak_family_gguf_name(const struct ak_family *family);
+/* GGUF's name of a tensor, with "{n}" for the layer; NULL: none. */
+const char *ak_family_gguf_tensor(const struct ak_family *family, enum ak_role role);
 
 /* The merged tensor that holds the role; NULL: none. */
 const struct ak_family_merged_tensor *ak_family_find_merged(const struct ak_family *family,

@@ -82,6 +82,12 @@ const char *ak_family_gguf_name(const struct ak_family *family)
     return family->gguf_name ? family->gguf_name : family->names[0];
 }
 
+const char *ak_family_gguf_tensor(const struct ak_family *family, enum ak_role role)
+{
+    const char *name = family->has_openai_names ? ak_whisper_name(role) : NULL;
+    return name ? name : ak_gguf_name(role);
+}
+
 float ak_family_norm_offset(const struct ak_family *family, enum ak_role role)
 {
     return ak_role_is_norm(role) && role != AK_ROLE_DELTA_NORM ? family->hf_norm_offset : 0.0f;

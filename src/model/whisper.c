@@ -154,7 +154,7 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     AK_TRY(read_size(p, &encoder, "block_count", AK_SPEC_LAYERS_MAX, &config->n_encoder_layers,
                      error));
     AK_TRY(read_size(p, &encoder, "context_length", CONTEXT_MAX, &config->encoder_context, error));
-    AK_TRY(read_size(p, &encoder, "mel_count", MELS_MAX, &config->n_mels, error));
+    AK_TRY(read_size(p, &encoder, "mels_count", MELS_MAX, &config->n_mels, error));
     AK_TRY(check_same(p, &encoder, "embedding_length", config->width, error));
     AK_TRY(check_same(p, &encoder, "attention.head_count", config->n_heads, error));
     AK_TRY(check_same(p, &encoder, "feed_forward_length", config->ffn_width, error));
@@ -252,6 +252,7 @@ const struct ak_family ak_family_whisper = {
     .description = "Whisper, for speech",
     .activation_key = "activation_function",
     .key_prefix = "whisper.decoder",
+    .has_openai_names = true,
     .configure = configure,
     .describe = describe,
     .weights = weights,

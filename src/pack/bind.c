@@ -318,7 +318,7 @@ ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rul
         b->tied = true;
     if (may_be_absent(p, b->spec->family, rule, layer))
         return AKUNU_OK;
-    const char *pattern = ak_gguf_name(stored);
+    const char *pattern = ak_family_gguf_tensor(b->spec->family, stored);
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)",
                    pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
                    ak_role_name(stored, layer, name));

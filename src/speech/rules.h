@@ -1,6 +1,7 @@
 /* Which tokens Whisper may write next, as the logit filters of openai/whisper's decoding.py say:
  * ids of the special tokens and languages, and the rules of timestamps. speech/ applies them before
- * it samples or searches; transcribe/ finds languages and suppressed tokens. */
+ * it samples or searches; transcribe/ finds languages and suppressed tokens; convert/ names the
+ * special tokens. */
 #ifndef AK_SPEECH_RULES_H
 #define AK_SPEECH_RULES_H
 

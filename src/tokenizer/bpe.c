@@ -233,6 +233,68 @@ static bool merge_ranked(const void *context, const struct ak_tok_node *left,
     return *merged >= 0;
 }
 
+/* Ranked merges of tokens below a limit. */
+struct below {
+    const struct ak_tokenizer *t;
+    uint32_t limit;
+};
+
+static bool merge_below(const void *context, const struct ak_tok_node *left,
+                        const struct ak_tok_node *right, uint32_t *priority, int32_t *merged)
+{
+    const struct below *below = context;
+    return merge_ranked(below->t, left, right, priority, merged) && *priority < below->limit;
+}
+
+/* False: the merges before the token leave more than two parts of it, so that none makes it. */
+static ak_status find_merge(const struct ak_tokenizer *t, uint32_t id, struct ak_tok_merge *m,
+                            struct ak_tok_pair *out, bool *found, struct ak_error *error)
+{
+    const struct below below = { t, id };
+    struct ak_text text = ak_tok_bytes_get(&t->token_bytes, id);
+    *found = false;
+    AK_TRY(ak_tok_merge_begin(m, text.n, error));
+    for (uint32_t i = 0; i < text.n; i++) {
+        int32_t byte = t->byte_tokens[(unsigned char)text.bytes[i]];
+        if (byte < 0)
+            return AKUNU_OK;
+        ak_tok_merge_add(m, i, 1, byte);
+    }
+    if (m->n_nodes < 2)
+        return AKUNU_OK;
+    ak_tok_merge_run(m, merge_below, &below);
+    uint32_t second = m->nodes[0].next;
+    if (second == AK_TOK_NO_NODE || m->nodes[second].next != AK_TOK_NO_NODE)
+        return AKUNU_OK;
+    *out = (struct ak_tok_pair){ (uint32_t)m->nodes[0].id, (uint32_t)m->nodes[second].id, id,
+                                 (int32_t)id };
+    *found = true;
+    return AKUNU_OK;
+}
+
+ak_status ak_tok_bpe_find_merges(const struct ak_tokenizer *t, struct ak_tok_pair **out,
+                                 uint32_t *n, struct ak_error *error)
+{
+    struct ak_tok_merge m = { .n_nodes = 0 };
+    ak_status status = AKUNU_OK;
+    *n = 0;
+    *out = ak_alloc(t->token_bytes.n, sizeof **out);
+    if (!*out)
+        return ak_fail_memory(error, "the merges of a vocabulary",
+                              (unsigned long long)t->token_bytes.n * sizeof **out);
+    for (uint32_t id = 0; id < t->token_bytes.n && status == AKUNU_OK; id++) {
+        bool found;
+        status = find_merge(t, id, &m, &(*out)[*n], &found, error);
+        *n += status == AKUNU_OK && found;
+    }
+    ak_tok_merge_free(&m);
+    if (status == AKUNU_OK)
+        return AKUNU_OK;
+    ak_free(*out);
+    *out = NULL;
+    return status;
+}
+
 static bool merge_pair(const void *context, const struct ak_tok_node *left,
                        const struct ak_tok_node *right, uint32_t *priority, int32_t *merged)
 {

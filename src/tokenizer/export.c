@@ -174,6 +174,8 @@ static int compare_rank(const void *a, const void *b)
 static ak_status sort_pairs(const struct ak_tokenizer *t, struct ak_tok_pair **out, uint32_t *n,
                             struct ak_error *error)
 {
+    if (t->ranked)
+        return ak_tok_bpe_find_merges(t, out, n, error);
     *n = 0;
     *out = ak_alloc(t->pairs ? (size_t)t->pair_mask + 1 : 0, sizeof **out);
     if (!*out)

@@ -91,6 +91,10 @@ ak_status ak_tok_bpe_load_merges(struct ak_tokenizer *t, const struct ak_vocab *
 /* Loads a vocabulary of plain bytes in the order of ranks (tiktoken), which has no merges. */
 ak_status ak_tok_bpe_load_ranks(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                 struct ak_error *error);
+/* The merges of such a vocabulary, by rank, as a list of them would have them: a token is made of
+ * the two parts that the merges before it leave of its bytes. The caller frees *out. */
+ak_status ak_tok_bpe_find_merges(const struct ak_tokenizer *t, struct ak_tok_pair **out,
+                                 uint32_t *n, struct ak_error *error);
 /* Appends the bytes of all tokens of byte-level BPE and indexes those that text can become. */
 void ak_tok_bpe_load_bytes(struct ak_tokenizer *t, const struct ak_vocab *vocab);
 

@@ -13,7 +13,7 @@ ak_status ak_transcribe_mel(const struct ak_model *m, struct ak_mel **out, struc
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the architecture \"%.*s\" is none of speech",
                        (int)(architecture->n < 64 ? architecture->n : 64), architecture->bytes);
-    if (!ak_provider_find_meta(m->provider, "mel_filters", &meta))
+    if (!ak_provider_find_meta(m->provider, "whisper.encoder.mel_filters", &meta))
         return ak_mel_new(n_mels, AK_MEL_BINS, NULL, out, error);
     float *weights = ak_alloc(meta.n, sizeof *weights);
     if (!weights)

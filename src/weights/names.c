@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "weights/whisper/whisper.h"
+
 /* As llama.cpp's converter writes them. */
 static const char *const gguf_names[AK_ROLE_COUNT] = {
     [AK_ROLE_TOKEN_EMBEDDING] = "token_embd.weight",
@@ -100,6 +102,12 @@ const char *ak_gguf_name(enum ak_role role)
     return gguf_names[role];
 }
 
+const char *ak_whisper_name(enum ak_role role)
+{
+    const struct ak_whisper_rule *rule = ak_whisper_find_rule_by_role(role);
+    return rule ? rule->name : NULL;
+}
+
 bool ak_gguf_role(const char *name, enum ak_role *role, int *layer)
 {
     for (unsigned i = 0; i < AK_ROLE_COUNT; i++)
@@ -107,5 +115,8 @@ bool ak_gguf_role(const char *name, enum ak_role *role, int *layer)
             *role = (enum ak_role)i;
             return true;
         }
-    return false;
+    const struct ak_whisper_rule *rule = ak_whisper_find_rule_by_name(name, layer);
+    if (rule)
+        *role = rule->role;
+    return rule != NULL;
 }

@@ -280,8 +280,10 @@ void ak_tensor_dequantize(const struct ak_tensor *tensor, uint64_t first, uint64
 /* Name of the stored type: "Q4_K", "MLX4_G64". */
 const char *ak_tensor_type_name(const struct ak_tensor *tensor);
 
-/* GGUF's name of a role (NULL: none), and the role of a name (false: none). */
+/* GGUF's name of a role (NULL: none), and the role of a name (false: none). Speech models keep the
+ * names of OpenAI's checkpoints in GGUF, as in whisper.cpp's files: ak_whisper_name. */
 const char *ak_gguf_name(enum ak_role role);
+const char *ak_whisper_name(enum ak_role role);
 bool ak_gguf_role(const char *name, enum ak_role *role, int *layer);
 
 /* Prefixes of tensor names in Hugging Face checkpoints, which depend on the class that was saved;

@@ -43,26 +43,45 @@ static inline bool has_weight(const struct ak_spec *spec, const struct ak_family
            !(rule->need == AK_FAMILY_RECURRENT_ONLY && !recurrent);
 }
 
+/* The stored shape, "rows, cols"; kernels of convolutions have other dimensions than the matrices
+ * that binding makes of them. Returns the number of elements. */
+static inline uint32_t print_shape(const struct ak_spec *spec, const struct ak_family_rule *rule,
+                                   char text[64])
+{
+    const struct ak_spec_config *c = &spec->config;
+    uint32_t rows = rows_of(spec, rule), cols = ak_spec_dim(spec, rule->cols);
+    if (rule->role == AK_ROLE_ENCODER_CONV1 || rule->role == AK_ROLE_ENCODER_CONV2) {
+        cols = rule->role == AK_ROLE_ENCODER_CONV1 ? c->n_mels : c->width;
+        snprintf(text, 64, "%u, %u, 3", c->width, cols);
+        return c->width * cols * 3;
+    }
+    if (rule->role == AK_ROLE_ENCODER_CONV1_BIAS)
+        cols = c->width;
+    if (rule->rows == AK_SPEC_DIM_ONE)
+        snprintf(text, 64, "%u", cols);
+    else
+        snprintf(text, 64, "%u, %u", rows, cols);
+    return rows * cols;
+}
+
 /* model.safetensors: zeros of F32. */
 static inline void write_weights(const struct test_folder *folder, const struct ak_spec *spec)
 {
     static const float zeros[512 * 8];
     struct test_st st = { 0 };
     char name[AK_ROLE_NAME_BYTES], text[64];
-    for (int layer = AK_ROLE_NO_LAYER; layer < (int)spec->config.n_layers; layer++)
+    int n_layers = (int)(spec->config.n_layers + spec->config.n_encoder_layers);
+    for (int layer = AK_ROLE_NO_LAYER; layer < n_layers; layer++)
         for (uint32_t i = 0; i < spec->family->n_weights; i++) {
             const struct ak_family_rule *rule = &spec->family->weights[i];
-            uint32_t rows = rows_of(spec, rule), cols = ak_spec_dim(spec, rule->cols);
             if (ak_role_has_layer(rule->role) != (layer != AK_ROLE_NO_LAYER) ||
+                (layer >= 0 && (uint32_t)layer >= ak_spec_role_layers(spec, rule->role)) ||
                 !has_weight(spec, rule, layer))
                 continue;
-            ck_assert_uint_le(rows * cols, sizeof zeros / sizeof *zeros);
-            if (rule->rows == AK_SPEC_DIM_ONE)
-                snprintf(text, sizeof text, "%u", cols);
-            else
-                snprintf(text, sizeof text, "%u, %u", rows, cols);
+            uint32_t n = print_shape(spec, rule, text);
+            ck_assert_uint_le(n, sizeof zeros / sizeof *zeros);
             test_st_add(&st, ak_role_expand(rule->hf, layer, name), "F32", text, zeros,
-                        (size_t)rows * cols * sizeof *zeros);
+                        n * sizeof *zeros);
         }
     test_st_write(&st, folder, "model.safetensors", 0);
 }

@@ -601,8 +601,6 @@ START_TEST(refused)
                     "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]");
     check_fails(folder.path, to, NULL, AKUNU_ERROR_UNSUPPORTED, "the module Dense");
     unlink(test_in(&folder, "modules.json"));
-    test_write_text(&folder, "config.json", "{\"model_type\": \"whisper\"}");
-    check_fails(folder.path, to, NULL, AKUNU_ERROR_UNSUPPORTED, "whisper.cpp");
     test_folder_end(&folder);
 }
 END_TEST

@@ -2,6 +2,7 @@
  * encoder, logits of the decoder; several windows in one pass, texts that share a window, and what
  * is refused. */
 #include "tests/golden_model.h"
+#include <unistd.h>
 
 enum { MELS = 4, CONTEXT = 40, STATE = 32, VOCAB = 48, N_IDS = 9, TEXTS = 4 };
 
@@ -59,9 +60,8 @@ struct fixture {
     struct akunu_session *session;
 };
 
-static struct fixture open_fixture(uint32_t max_windows, unsigned n_threads)
+static struct fixture open_file(const char *path, uint32_t max_windows, unsigned n_threads)
 {
-    char path[4096];
     struct akunu_load_params load;
     struct akunu_session_params params;
     akunu_load_params_default(&load, sizeof load);
@@ -71,11 +71,17 @@ static struct fixture open_fixture(uint32_t max_windows, unsigned n_threads)
     params.max_windows = max_windows;
     params.max_sequences = TEXTS;
     struct fixture f = { .stages = read_stages() };
-    f.model = akunu_model_load(speech_path("model.bin", path), &load);
+    f.model = akunu_model_load(path, &load);
     ck_assert_msg(f.model != NULL, "%s", akunu_last_error());
     f.session = akunu_session_new(f.model, &params);
     ck_assert_msg(f.session != NULL, "%s", akunu_last_error());
     return f;
+}
+
+static struct fixture open_fixture(uint32_t max_windows, unsigned n_threads)
+{
+    char path[4096];
+    return open_file(speech_path("model.bin", path), max_windows, n_threads);
 }
 
 static void close_fixture(struct fixture *f)
@@ -129,6 +135,31 @@ START_TEST(stages)
     ck_assert_mem_eq(logits, again, sizeof logits);
     free(encoded);
     close_fixture(&f);
+}
+END_TEST
+
+/* The model as a GGUF file of the same types: the same bits. */
+START_TEST(converted)
+{
+    char to[] = "/tmp/akunu-encode-XXXXXX", path[4096];
+    float encoded[2][CONTEXT * STATE], logits[2][N_IDS * VOCAB];
+    struct akunu_convert_params params;
+    akunu_convert_params_default(&params, sizeof params);
+    params.overwrite = true;
+    ck_assert_int_eq(close(mkstemp(to)), 0);
+    ck_assert_msg(akunu_file_convert(speech_path("model.bin", path), to, &params) == AKUNU_OK, "%s",
+                  akunu_last_error());
+    for (int i = 0; i < 2; i++) {
+        struct fixture f = open_file(i == 0 ? path : to, 0, 2);
+        akunu_sequence window = akunu_sequence_new(f.session);
+        ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, encoded[i]),
+                         AKUNU_OK);
+        run(&f, open_text(&f, window), 0, N_IDS, logits[i]);
+        close_fixture(&f);
+    }
+    ck_assert_mem_eq(encoded[0], encoded[1], sizeof encoded[0]);
+    ck_assert_mem_eq(logits[0], logits[1], sizeof logits[0]);
+    unlink(to);
 }
 END_TEST
 
@@ -188,6 +219,7 @@ int main(void)
     Suite *suite = suite_create("encode");
     TCase *tests = tcase_create("speech");
     tcase_add_loop_test(tests, stages, 0, 3);
+    tcase_add_test(tests, converted);
     tcase_add_test(tests, texts_of_one_window);
     tcase_add_test(tests, refused);
     suite_add_tcase(suite, tests);

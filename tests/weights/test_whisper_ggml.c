@@ -147,7 +147,8 @@ START_TEST(contents)
               memcmp(meta.as.string, "whisper", 7) == 0);
     ck_assert(ak_provider_find_meta(p, "whisper.decoder.block_count", &meta) &&
               meta.as.unsigned_integer == LAYERS);
-    ck_assert(ak_provider_find_meta(p, "mel_filters", &meta) && meta.n == MELS * BINS);
+    ck_assert(ak_provider_find_meta(p, "whisper.encoder.mel_filters", &meta) &&
+              meta.n == MELS * BINS);
     ck_assert(ak_provider_element(p, &meta, 3, &element) && element.as.number == 1.5 &&
               !ak_provider_element(p, &meta, 6, &element));
     ck_assert(ak_provider_find_meta(p, "tokens", &meta) && meta.n == 3 &&

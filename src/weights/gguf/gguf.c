@@ -90,16 +90,21 @@ static const void *data_of(const struct ak_gguf *g, const struct ak_gguf_tensor 
     return g->parts[t->part].file.data + t->offset;
 }
 
+static bool find_name(const struct ak_gguf *g, const char *pattern, int layer, uint32_t *i)
+{
+    char name[AK_ROLE_NAME_BYTES];
+    return pattern && ak_name_index_find(&g->index, ak_role_expand(pattern, layer, name), i);
+}
+
 static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
                  struct ak_view *out)
 {
     (void)hf; /* names follow from roles */
     const struct ak_gguf *g = gguf(p);
-    const char *pattern = ak_gguf_name(role);
-    char name[AK_ROLE_NAME_BYTES];
     uint32_t i;
-    if (!pattern || ak_role_has_layer(role) != (layer >= 0) ||
-        !ak_name_index_find(&g->index, ak_role_expand(pattern, layer, name), &i))
+    if (ak_role_has_layer(role) != (layer >= 0) ||
+        (!find_name(g, ak_gguf_name(role), layer, &i) &&
+         !find_name(g, ak_whisper_name(role), layer, &i)))
         return false;
 
     const struct ak_gguf_tensor *t = &g->tensors[i];

@@ -88,7 +88,7 @@ static const struct {
     [AK_WHISPER_TEXT_STATE] = { "n_text_state", "whisper.decoder.embedding_length", 1, 1 << 20 },
     [AK_WHISPER_TEXT_HEAD] = { "n_text_head", "whisper.decoder.attention.head_count", 1, 1 << 14 },
     [AK_WHISPER_TEXT_LAYER] = { "n_text_layer", "whisper.decoder.block_count", 1, 1 << 12 },
-    [AK_WHISPER_MELS] = { "n_mels", "whisper.encoder.mel_count", 1, 1 << 10 },
+    [AK_WHISPER_MELS] = { "n_mels", "whisper.encoder.mels_count", 1, 1 << 10 },
     [AK_WHISPER_FTYPE] = { "ftype", "ftype", 0, INT32_MAX },
 };
 
@@ -527,7 +527,7 @@ static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
                                  .n = 1,
                                  .as.unsigned_integer = w->ffn_width };
     else if (i == AK_WHISPER_PARAMS + 3)
-        *out = (struct ak_meta){ .key = "mel_filters",
+        *out = (struct ak_meta){ .key = "whisper.encoder.mel_filters",
                                  .kind = AK_META_ARRAY,
                                  .element_kind = AK_META_FLOAT,
                                  .n = (uint64_t)w->filter_rows * w->filter_cols,
