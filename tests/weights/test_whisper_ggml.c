@@ -209,6 +209,10 @@ START_TEST(hostile)
         { AT_PARAMS + 28, 0, "n_text_head" },
         { AT_PARAMS + 36, 3, "n_mels" },
         { AT_PARAMS + 40, 99, "ftype" },
+        { AT_PARAMS + 40, 8, "quants of version 0" },
+        { AT_PARAMS + 40, 1007,
+          "quants of version 1, from before May 2023; this type is supported "
+          "from version 2 on" },
         { AT_FILTERS, 0xfffffffe, "mel filters" },
         { AT_FILTERS + 4, 0x10000, "mel filters" },
         { AT_FILTERS + 8 + MELS * BINS * 4, 0xffffffff, "tokens" },
@@ -231,6 +235,20 @@ START_TEST(hostile)
     add_tensor(&bytes, "encoder.blocks.7.x", &others[9]);
     check_refused(bytes, "an unknown tensor", "encoder.blocks.7.x");
     bytes.n = n;
+    free(bytes.data);
+}
+END_TEST
+
+/* ftype is 1000 times the version of the quants, plus their type. */
+START_TEST(versions)
+{
+    static const uint32_t ftypes[] = { 0, 1, 1008, 1009, 2002, 2003, 2007, 2008, 2009, 2012, 14 };
+    struct test_bytes bytes = make();
+    struct ak_provider *p;
+    struct ak_error error = { 0 };
+    memcpy(bytes.data + AT_PARAMS + 40, &ftypes[_i], 4);
+    ck_assert_msg(test_open(bytes, &p, &error) == AKUNU_OK, "%s", error.message);
+    ak_provider_close(p);
     free(bytes.data);
 }
 END_TEST
@@ -410,6 +428,7 @@ int main(void)
     TCase *tests = tcase_create("whisper_ggml");
     tcase_add_test(tests, contents);
     tcase_add_test(tests, hostile);
+    tcase_add_loop_test(tests, versions, 0, 11);
     tcase_add_test(tests, ends);
     tcase_add_test(tests, hostile_tensors);
     tcase_add_test(tests, damage);

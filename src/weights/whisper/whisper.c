@@ -122,6 +122,21 @@ static bool is_known_ftype(uint32_t ftype)
     return false;
 }
 
+/* Version 1 changed the order of the quants of the types of before, version 2 the scales of those
+ * with 4 and 8 bits. Floats have no version, K-types only this one. */
+static ak_status check_version(uint32_t ftype, struct ak_error *error)
+{
+    static const uint8_t minimum[] = { [2] = 2, [3] = 2, [4] = 2, [7] = 2, [8] = 1, [9] = 1 };
+    uint32_t type = ftype % QUANTIZATION_VERSIONS, version = ftype / QUANTIZATION_VERSIONS;
+    if (type >= sizeof minimum || version >= minimum[type])
+        return AKUNU_OK;
+    return ak_fail(
+        error, AKUNU_ERROR_UNSUPPORTED,
+        "ftype is %u: quants of version %u, from before May 2023; this type is supported "
+        "from version %u on. Quantize the model again",
+        ftype, version, minimum[type]);
+}
+
 static ak_status check_heads(const struct whisper *w, enum ak_whisper_param heads,
                              enum ak_whisper_param state, struct ak_error *error)
 {
@@ -139,6 +154,7 @@ static ak_status read_params(struct whisper *w, struct ak_cursor *c, struct ak_e
     if (!is_known_ftype(w->params[AK_WHISPER_FTYPE]))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "ftype is %u; supported: 0 to 4 and 7 to 14",
                        w->params[AK_WHISPER_FTYPE]);
+    AK_TRY(check_version(w->params[AK_WHISPER_FTYPE], error));
     if (w->params[AK_WHISPER_AUDIO_STATE] != w->params[AK_WHISPER_TEXT_STATE])
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "n_text_state is %u and n_audio_state %u; expected the same",
