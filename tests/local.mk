@@ -82,6 +82,7 @@ check_PROGRAMS += tests/tokenizer/test_tokenizer
 check_PROGRAMS += tests/tokenizer/test_tokenizer_json
 check_PROGRAMS += tests/toolcall/test_call_grammar
 check_PROGRAMS += tests/toolcall/test_calls
+check_PROGRAMS += tests/weights/test_checkpoint
 check_PROGRAMS += tests/weights/test_gguf
 check_PROGRAMS += tests/weights/test_gguf_checks
 check_PROGRAMS += tests/weights/test_hf

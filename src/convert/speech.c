@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "convert/convert.h"
 #include "speech/rules.h"
 
-enum { TYPE_CONTROL = 3, TYPE_UNUSED = 5, NAME_BYTES = 32, HEADS_MAX = 4096 };
+enum { TYPE_CONTROL = 3, TYPE_UNUSED = 5, NAME_BYTES = 32 };
 
 static void put_sizes(struct ak_gguf_writer *w, const struct ak_spec_config *c)
 {
@@ -53,57 +52,28 @@ static ak_status put_filters(struct ak_gguf_writer *w, const struct ak_provider 
     return w->status;
 }
 
-/* ---- Alignment heads ---------------------------------------------------- */
-static bool read_index(const json_t *pair, size_t i, uint32_t n, int32_t *out)
+/* Layer, head, layer, head, …, if the source names them; else readers know them by the sizes. */
+static void put_heads(struct ak_gguf_writer *w, const struct ak_provider *p,
+                      const struct ak_spec_config *c)
 {
-    const json_t *value = json_array_get(pair, i);
-    bool valid =
-        json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) < n;
-    *out = valid ? (int32_t)json_integer_value(value) : 0;
-    return valid;
-}
-
-/* A list of [layer, head], written as layer, head, layer, head, … */
-static ak_status put_list(struct ak_gguf_writer *w, const json_t *list,
-                          const struct ak_spec_config *c, struct ak_error *error)
-{
-    int32_t heads[2 * HEADS_MAX];
-    size_t n = json_array_size(list);
-    if (n > HEADS_MAX)
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "generation_config.json: alignment_heads has %zu heads; expected at most %d",
-                       n, HEADS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *pair = json_array_get(list, i);
-        if (json_array_size(pair) != 2 || !read_index(pair, 0, c->n_layers, &heads[2 * i]) ||
-            !read_index(pair, 1, c->n_heads, &heads[2 * i + 1]))
-            return ak_fail(error, AKUNU_ERROR_FORMAT,
-                           "generation_config.json: alignment_heads[%zu] is not a pair of a layer "
-                           "below %u and a head below %u",
-                           i, c->n_layers, c->n_heads);
+    int32_t heads[2 * AK_SPEC_ALIGNMENT_MAX];
+    struct ak_meta meta;
+    if (!ak_provider_find_meta(p, "generation_config.alignment_heads", &meta))
+        return;
+    for (uint32_t i = 0; i < c->n_alignment; i++) {
+        heads[2 * i] = c->alignment[i].layer;
+        heads[2 * i + 1] = c->alignment[i].head;
     }
-    if (n > 0)
-        ak_gguf_writer_put_ints(w, "whisper.alignment_heads", heads, (uint32_t)(2 * n));
-    return w->status;
-}
-
-static ak_status put_heads(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
-                           struct ak_error *error)
-{
-    json_t *root;
-    AK_TRY(ak_provider_json(plan->source, "generation_config.json", &root, error));
-    ak_status status =
-        put_list(w, json_object_get(root, "alignment_heads"), &plan->spec->config, error);
-    json_decref(root);
-    return status;
+    if (c->n_alignment > 0)
+        ak_gguf_writer_put_ints(w, "whisper.alignment_heads", heads, 2 * c->n_alignment);
 }
 
 ak_status ak_convert_put_speech(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                                 struct ak_error *error)
 {
     put_sizes(w, &plan->spec->config);
-    AK_TRY(put_filters(w, plan->source, error));
-    return put_heads(w, plan, error);
+    put_heads(w, plan->source, &plan->spec->config);
+    return put_filters(w, plan->source, error);
 }
 
 /* ---- Special tokens ----------------------------------------------------- */

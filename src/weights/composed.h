@@ -1,8 +1,8 @@
 /* Composed tensors: blocks of an ordinary type, made on demand from several stored tensors
  * (weights, scales, zero points). They exist because a quantization scheme's layout is seldom a
- * block layout. Described by weights/hf/ and, for expert stacks, by pack/bind_experts.c; read by
- * pack/, dispatch/tokens.c (embedding rows), convert/ and weights/stream.c; api/model.c shows their
- * names. Nothing is cached.
+ * block layout. Described by weights/hf/, weights/whisper/checkpoint.c and, for expert stacks,
+ * pack/bind_experts.c; read by pack/, dispatch/tokens.c (embedding rows), convert/ and
+ * weights/stream.c; api/model.c shows their names. Nothing is cached.
  *
  *     x = scale · q + minimum, q up to 5 bits      Q4_1, Q5_1 if factors are F16; A4, A5 if BF16
  *     the same with more bits, or factors in F32   A8, with q shifted by half of its range

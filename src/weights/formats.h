@@ -10,7 +10,7 @@
 
 /* One instance per format. provider.c lists them in the order of detection. */
 extern const struct ak_provider_format ak_gguf_format, ak_hf_format, ak_whisper_format,
-    ak_hf_npy_format, ak_npy_format;
+    ak_whisper_checkpoint_format, ak_hf_npy_format, ak_npy_format;
 
 /* gguf/gguf.c. Opens the GGUF file of a descriptor. Messages begin with its name. */
 ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *error);

@@ -38,7 +38,13 @@ libak_la_SOURCES += \
 	src/weights/provider.c \
 	src/weights/provider.h \
 	src/weights/stream.c \
+	src/weights/torch/pickle.c \
+	src/weights/torch/torch.h \
+	src/weights/torch/zip.c \
 	src/weights/unknown.c \
+	src/weights/whisper/checkpoint.c \
+	src/weights/whisper/ggml.c \
 	src/weights/whisper/names.c \
+	src/weights/whisper/tiktoken.c \
 	src/weights/whisper/whisper.c \
 	src/weights/whisper/whisper.h

@@ -9,9 +9,10 @@
 #include "base/utf8.h"
 #include "weights/formats.h"
 
-static const struct ak_provider_format *const formats[] = { &ak_gguf_format, &ak_whisper_format,
-                                                            &ak_hf_npy_format, &ak_hf_format,
-                                                            &ak_npy_format };
+static const struct ak_provider_format *const formats[] = {
+    &ak_gguf_format,   &ak_whisper_format, &ak_whisper_checkpoint_format,
+    &ak_hf_npy_format, &ak_hf_format,      &ak_npy_format
+};
 
 const struct ak_vocab ak_vocab_none = {
     .bos = -1,

@@ -14,8 +14,8 @@ static const char accepted_formats[] =
     "a GGUF file (little-endian, version 2 or 3), a folder of "
     "SafeTensors or of NumPy arrays with a "
     "manifest.json, with config.json, a SafeTensors file beside its "
-    "config.json, Whisper's GGML file and a "
-    "NumPy array are accepted";
+    "config.json, Whisper's GGML file, OpenAI's Whisper checkpoint "
+    "(.pt) and a NumPy array are accepted";
 
 enum { MAGIC_BYTES = 4 };
 
@@ -28,7 +28,6 @@ static const struct {
     { "tjgg", "an old GGML file (ggjt); convert the model to GGUF" },
     { "algg", "a GGML adapter (ggla); not supported" },
     { "FUGG", "a big-endian GGUF file; not supported" },
-    { "PK\x03\x04", "a ZIP archive, as PyTorch's checkpoints are; convert the model to GGUF" },
 };
 
 static ak_status fail_file(const char *path, const struct ak_file *file, struct ak_error *error)

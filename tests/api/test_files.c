@@ -246,8 +246,8 @@ END_TEST
 /* ---- Lists -------------------------------------------------------------- */
 START_TEST(lists)
 {
-    static const char *const formats[] = { "gguf", "whisper-ggml", "npy-dir", "safetensors",
-                                           "npy" };
+    static const char *const formats[] = { "gguf",    "whisper-ggml", "whisper-pt",
+                                           "npy-dir", "safetensors",  "npy" };
     static const struct {
         const char *name;
         unsigned elems, bytes;

@@ -178,23 +178,6 @@ START_TEST(from_folder)
 }
 END_TEST
 
-START_TEST(heads_refused)
-{
-    static const char *const lists[] = { "[[0, 2]]", "[[0, 1], [2, 0]]", "[[0]]",
-                                         "[7]",      "[[0, -1]]",        "[[0, \"1\"]]" };
-    struct test_folder folder = test_folder_begin();
-    char to[96];
-    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    write_folder(&folder, lists[_i]);
-    ck_assert_int_eq(akunu_file_convert(folder.path, to, NULL), AKUNU_ERROR_FORMAT);
-    ck_assert_msg(
-        strstr(akunu_last_error(), _i == 1 ? "alignment_heads[1] is not a pair of a layer below 2" :
-                                             "alignment_heads[0] is not a pair of a layer below 2"),
-        "%s", akunu_last_error());
-    test_folder_end(&folder);
-}
-END_TEST
-
 /* ---- Vocabulary --------------------------------------------------------- */
 /* Each token is made of what the merges of lower ranks leave of it; one that they do not make at
  * all has no merge. */
@@ -272,7 +255,6 @@ int main(void)
     TCase *tests = tcase_create("convert_speech");
     tcase_add_loop_test(tests, from_ggml, 0, 4);
     tcase_add_test(tests, from_folder);
-    tcase_add_loop_test(tests, heads_refused, 0, 6);
     tcase_add_test(tests, merges);
     tcase_add_loop_test(tests, special_tokens, 0, 13);
     suite_add_tcase(suite, tests);

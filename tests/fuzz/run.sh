@@ -12,6 +12,7 @@ jinja) sources="src/template/jinja/*.c src/base/unicode.c src/base/utf8.c src/ba
 grammar|schema|calls|tokenizer)
     sources="src/tokenizer/*.c src/grammar/*.c src/grammar/schema/*.c src/toolcall/*.c src/template/*.c src/template/jinja/*.c src/base/*.c
         src/weights/*.c src/weights/*/*.c src/quant/*.c src/op/*.c src/api/error.c" ;;
+checkpoint) sources="src/weights/torch/*.c src/base/*.c src/quant/*.c src/api/error.c" ;;
 form) sources="src/server/form.c" ;;
 http) sources="src/server/headers.c" ;;
 server) # the library and src/cli as they were built
