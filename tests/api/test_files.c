@@ -274,12 +274,12 @@ START_TEST(lists)
     struct akunu_quantization_info q;
     size_t n = 0, found = 0;
     for (; akunu_format_at(n, &f, sizeof f) == AKUNU_OK; n++) {
-        ck_assert_uint_lt(n, 5);
+        ck_assert_uint_lt(n, 6);
         ck_assert_str_eq(f.name, formats[n]);
         ck_assert_str_ne(f.about, "");
     }
-    ck_assert_uint_eq(n, 5);
-    failed_with(AKUNU_ERROR_ARGUMENT, "there is no format of number 5");
+    ck_assert_uint_eq(n, 6);
+    failed_with(AKUNU_ERROR_ARGUMENT, "there is no format of number 6");
     for (n = 0; akunu_type_at(n, &t, sizeof t) == AKUNU_OK; n++)
         for (size_t i = 0; i < sizeof types / sizeof *types; i++)
             if (strcmp(t.name, types[i].name) == 0) {

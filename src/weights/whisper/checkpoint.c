@@ -285,7 +285,6 @@ static ak_status open_vocabulary(const struct reading *r)
                            "multilingual.tiktoken" :
                            "gpt2.tiktoken";
     const struct ak_file *file;
-    AK_TRY(open_sidecar(r, "generation_config.json", &file));
     AK_TRY(open_sidecar(r, "tokenizer.json", &file));
     if (file)
         return AKUNU_OK;

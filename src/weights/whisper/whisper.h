@@ -80,7 +80,7 @@ struct ak_whisper_tensor {
     int layer;
 };
 
-enum { AK_WHISPER_SIDECARS_MAX = 3 };
+enum { AK_WHISPER_SIDECARS_MAX = 1 };
 
 struct ak_whisper {
     struct ak_provider provider;
@@ -103,7 +103,7 @@ struct ak_whisper {
     struct {
         const char *name;
         struct ak_file file;
-    } sidecars[AK_WHISPER_SIDECARS_MAX]; /* files beside a checkpoint */
+    } sidecars[AK_WHISPER_SIDECARS_MAX]; /* the file beside a checkpoint that has its vocabulary */
     size_t n_sidecars;
 };
 
