@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "audio/mel.h"
+#include "audio/ranges.h"
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/utf8.h"
@@ -37,7 +38,8 @@ struct ak_audio {
     uint64_t read;   /* samples of a channel read until now */
     bool is_counted; /* n are those that were read to the end */
 
-    const float *samples; /* a source in memory; NULL: a file */
+    const float *samples; /* a source in memory; NULL: a file, or ranges */
+    struct ak_ranges *ranges;
     int fd;
     int64_t offset, bytes; /* of the file */
     float *frames;         /* [PIECE][channels] as the file has them */
@@ -363,6 +365,25 @@ ak_status ak_audio_open_samples(const float *samples, size_t n, unsigned rate,
     return AKUNU_OK;
 }
 
+/* ---- Ranges ------------------------------------------------------------- */
+ak_status ak_audio_open_ranges(struct ak_audio *of, const struct ak_audio_range *ranges, size_t n,
+                               uint32_t silence, struct ak_audio **out, struct ak_error *error)
+{
+    *out = NULL;
+    struct ak_audio *audio = NULL;
+    AK_TRY(new_audio(of->name, &audio, error));
+    ak_status status = ak_ranges_open(of, ranges, n, silence, &audio->ranges, error);
+    if (status != AKUNU_OK) {
+        ak_audio_close(audio);
+        return status;
+    }
+    audio->rate = AK_MEL_RATE;
+    audio->n = ak_ranges_samples(audio->ranges);
+    *out = audio;
+    return AKUNU_OK;
+}
+
+/* ---- Reading ------------------------------------------------------------ */
 /* Up to `max` frames of the source, interleaved; fewer at its end. */
 static size_t read_frames(struct ak_audio *audio, size_t max, const float **out)
 {
@@ -415,6 +436,8 @@ static ak_status resample(struct ak_audio *audio, float *out, size_t max, size_t
 ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *n,
                         struct ak_error *error)
 {
+    if (audio->ranges)
+        return ak_ranges_read(audio->ranges, out, max, n, error);
     if (audio->rate != AK_MEL_RATE)
         return resample(audio, out, max, n, error);
     *n = 0;
@@ -428,6 +451,8 @@ ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *
 
 ak_status ak_audio_rewind(struct ak_audio *audio, struct ak_error *error)
 {
+    if (audio->ranges)
+        return ak_ranges_rewind(audio->ranges, error);
     AK_TRY(rewind_decoder(audio, error));
     audio->read = 0;
     audio->n_mixed = audio->used_mixed = 0;
@@ -448,6 +473,7 @@ void ak_audio_close(struct ak_audio *audio)
     close_decoder(audio);
     if (audio->fd >= 0)
         close(audio->fd);
+    ak_ranges_free(audio->ranges);
     ak_free(audio->frames);
     ak_free(audio->name);
     ak_free(audio);

@@ -1,13 +1,14 @@
 /* Audio files as mono samples of AK_MEL_RATE: decoded by libsndfile (WAV, FLAC, Ogg, Opus, MP3 and
  * others), mixed down by the mean of the channels, resampled by libsamplerate. Read from the
  * beginning as often as wanted, a piece at a time: memory does not grow with the length. Used by
- * speech/ and api/.
+ * vad/, transcribe/ and api/.
  *
  * Built without these libraries, it opens samples alone. */
 #ifndef AK_AUDIO_AUDIO_H
 #define AK_AUDIO_AUDIO_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -24,6 +25,16 @@ ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, stru
 /* Mono samples, of `rate` a second; not copied. */
 ak_status ak_audio_open_samples(const float *samples, size_t n, unsigned rate,
                                 struct ak_audio **out, struct ak_error *error);
+
+/* Ranges of another audio as one: in ascending order and apart, with `silence` samples of zeros
+ * between. Zeros too where a range goes on after the end of `of`. Both stay the caller's, and are
+ * used until it is closed: `of` is read through this one alone. AKUNU_ERROR_ARGUMENT: another
+ * order. */
+struct ak_audio_range {
+    uint64_t first, n; /* samples of AK_MEL_RATE */
+};
+ak_status ak_audio_open_ranges(struct ak_audio *of, const struct ak_audio_range *ranges, size_t n,
+                               uint32_t silence, struct ak_audio **out, struct ak_error *error);
 
 /* The next samples: *n of them, fewer than `max` only at the end. AKUNU_ERROR_FORMAT: the file
  * cannot be decoded from here on, or a sample is not a number. */

@@ -4,4 +4,6 @@ libak_la_SOURCES += \
 	src/audio/clip.c \
 	src/audio/clip.h \
 	src/audio/mel.c \
-	src/audio/mel.h
+	src/audio/mel.h \
+	src/audio/ranges.c \
+	src/audio/ranges.h

@@ -1,6 +1,7 @@
 /* Log-mel spectrograms, the input of speech models, as openai/whisper's audio.py makes them: frames
  * of 400 samples every 160, a Hann window, the power of 201 frequencies, triangular filters, and
- * the logarithm. speech/ feeds them to encoders, window by window.
+ * the logarithm. transcribe/ and api/ feed them to encoders, window by window; vad/ uses the rate
+ * and the hop alone.
  *
  * The same bits on every machine: sums in double precision in one order. They are within 2e-7 of
  * exact ones, where float32 FFTs are within 1e-5. */
