@@ -3,6 +3,10 @@ exampledir = $(docdir)/examples
 dist_example_DATA = data/akunu-server.service data/akunu-server.socket data/config.yaml data/profile.yaml examples/batch.c examples/chat.c examples/embed.c \
 	examples/json.c examples/schedule.c examples/simple.c examples/tools.c
 
+# Weights of Silero VAD, found by transcribe --vad; configure links them into the build folder.
+vaddir = $(pkgdatadir)/vad
+dist_vad_DATA = data/vad/LICENSE data/vad/README data/vad/silero-v6.2.0.bin
+
 # Made by the program of its own tables. A cross build without an emulator installs none.
 if RUNNABLE
 bashcompletiondir = $(AK_BASH_COMPLETION_DIR)

@@ -26,6 +26,38 @@ AKUNU_API void akunu_audio_free(struct akunu_audio *audio);
  * akunu_session_transcribe, then those that were found. 0: unknown. */
 AKUNU_API double akunu_audio_seconds(const struct akunu_audio *audio);
 
+/* ---- Voice activity ----------------------------------------------------- */
+/* Weights of Silero VAD (versions 5 and 6) in whisper.cpp's GGML form. Immutable: many threads may
+ * use one. AKUNU_ERROR_FORMAT, AKUNU_ERROR_UNSUPPORTED: not such a file. */
+struct akunu_vad;
+AKUNU_API struct akunu_vad *akunu_vad_load(const char *path);
+AKUNU_API void akunu_vad_free(struct akunu_vad *vad);
+
+/* What is speech, as in whisper.cpp. */
+struct akunu_vad_params {
+    size_t size;
+    float threshold;         /* probability from which on there is speech; 0 to 1 (0.5) */
+    uint32_t min_speech_ms;  /* shorter speech is dropped (250) */
+    uint32_t min_silence_ms; /* speech ends with a pause of this length (100) */
+    float max_speech_s;      /* longer speech is divided, best in a pause; 0: never (0) */
+    uint32_t speech_pad_ms;  /* of the clip around each range (30) */
+    float overlap_s;         /* transcribing: so much follows each range but the last (0.1) */
+};
+AKUNU_API void akunu_vad_params_default(struct akunu_vad_params *params, size_t size);
+
+/* The probability of speech in the next 512 samples of 16,000 a second: 32 ms. And a range that
+ * has speech, in seconds; ranges are ascending and apart. Return false to stop with
+ * AKUNU_ERROR_CANCELLED. */
+typedef bool akunu_vad_probability_fn(float probability, void *user);
+typedef bool akunu_vad_range_fn(double start, double end, void *user);
+
+/* Reads the clip once, and reports ranges when it has ended. params NULL: the defaults;
+ * on_probability NULL: none. AKUNU_ERROR_ARGUMENT: a parameter out of range. */
+AKUNU_API enum akunu_status akunu_vad_detect(const struct akunu_vad *vad, struct akunu_audio *audio,
+                                             const struct akunu_vad_params *params,
+                                             akunu_vad_probability_fn *on_probability,
+                                             akunu_vad_range_fn *on_range, void *user);
+
 /* ---- Transcribing ------------------------------------------------------- */
 /* As openai/whisper's transcribe(), whose parameters these are; the defaults are its command's. */
 struct akunu_transcription {
@@ -55,6 +87,10 @@ struct akunu_transcription {
     uint32_t max_tokens;             /* of a window; 0: half of the context */
     uint64_t seed;                   /* of sampling above temperature 0 */
     bool word_times;                 /* find when each word is said */
+    /* Transcribes only what has speech, as if the rest were cut out but for 0.1 s; all times are
+     * those of the whole clip. NULL: everything; vad_params NULL: the defaults. */
+    const struct akunu_vad *vad;
+    const struct akunu_vad_params *vad_params;
 };
 AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
 

@@ -567,6 +567,16 @@ class akunu_scheduler_slot(Structure):
     n_generated: int
 
 
+class akunu_vad_params(Structure):
+    size: int
+    threshold: float
+    min_speech_ms: int
+    min_silence_ms: int
+    max_speech_s: float
+    speech_pad_ms: int
+    overlap_s: float
+
+
 class akunu_transcription(Structure):
     size: int
     language: Optional[bytes]
@@ -591,6 +601,8 @@ class akunu_transcription(Structure):
     max_tokens: int
     seed: int
     word_times: bool
+    vad: Optional[int]
+    vad_params: Any
 
 
 class akunu_word(Structure):
@@ -705,6 +717,12 @@ akunu_convert_fn = CFUNCTYPE(
 )
 akunu_request_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_request_event), c_void_p
+)
+akunu_vad_probability_fn = CFUNCTYPE(
+    c_bool, c_float, c_void_p
+)
+akunu_vad_range_fn = CFUNCTYPE(
+    c_bool, c_double, c_double, c_void_p
 )
 akunu_segment_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_segment), c_void_p
@@ -1149,6 +1167,16 @@ akunu_scheduler_slot._fields_ = [
     ("n_generated", c_uint32),
 ]
 
+akunu_vad_params._fields_ = [
+    ("size", c_size_t),
+    ("threshold", c_float),
+    ("min_speech_ms", c_uint32),
+    ("min_silence_ms", c_uint32),
+    ("max_speech_s", c_float),
+    ("speech_pad_ms", c_uint32),
+    ("overlap_s", c_float),
+]
+
 akunu_transcription._fields_ = [
     ("size", c_size_t),
     ("language", c_char_p),
@@ -1173,6 +1201,8 @@ akunu_transcription._fields_ = [
     ("max_tokens", c_uint32),
     ("seed", c_uint64),
     ("word_times", c_bool),
+    ("vad", c_void_p),
+    ("vad_params", POINTER(akunu_vad_params)),
 ]
 
 akunu_word._fields_ = [
@@ -1520,6 +1550,17 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_audio_from_samples": (c_void_p, [POINTER(c_float), c_size_t, c_uint]),
     "akunu_audio_free": (None, [c_void_p]),
     "akunu_audio_seconds": (c_double, [c_void_p]),
+    "akunu_vad_load": (c_void_p, [c_char_p]),
+    "akunu_vad_free": (None, [c_void_p]),
+    "akunu_vad_params_default": (None, [POINTER(akunu_vad_params), c_size_t]),
+    "akunu_vad_detect": (c_int, [
+        c_void_p,
+        c_void_p,
+        POINTER(akunu_vad_params),
+        akunu_vad_probability_fn,
+        akunu_vad_range_fn,
+        c_void_p,
+    ]),
     "akunu_transcription_default": (None, [POINTER(akunu_transcription), c_size_t]),
     "akunu_session_transcribe": (c_int, [
         c_void_p,

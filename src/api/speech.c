@@ -3,11 +3,17 @@
 
 #include <string.h>
 
+#include "audio/mel.h"
 #include "base/mem.h"
 #include "transcribe/transcribe.h"
+#include "vad/detect.h"
 
 struct akunu_audio {
     struct ak_audio *inner;
+};
+
+struct akunu_vad {
+    struct ak_silero *inner;
 };
 
 /* A handle of `inner`, which is closed if there is no memory for one. */
@@ -128,6 +134,81 @@ enum akunu_status akunu_sequence_attend(struct akunu_session *session, akunu_seq
     return ak_api_end(session, s, &error);
 }
 
+/* ---- Voice activity ----------------------------------------------------- */
+struct akunu_vad *akunu_vad_load(const char *path)
+{
+    struct ak_error error = { 0 };
+    struct akunu_vad *vad = ak_alloc(1, sizeof *vad);
+    if (!vad)
+        ak_fail_memory(&error, "a VAD model", sizeof *vad);
+    else if (!path)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the path is NULL");
+    else
+        ak_silero_open(path, &vad->inner, &error);
+    if (ak_api_finish(&error) == AKUNU_OK)
+        return vad;
+    ak_free(vad);
+    return NULL;
+}
+
+void akunu_vad_free(struct akunu_vad *vad)
+{
+    if (vad)
+        ak_free(vad->inner);
+    ak_free(vad);
+}
+
+void akunu_vad_params_default(struct akunu_vad_params *params, size_t size)
+{
+    static const struct akunu_vad_params full = { .threshold = 0.5f,
+                                                  .min_speech_ms = 250,
+                                                  .min_silence_ms = 100,
+                                                  .speech_pad_ms = 30,
+                                                  .overlap_s = 0.1f };
+    ak_api_give_default(params, size, &full, sizeof full);
+}
+
+static ak_status copy_vad_params(const struct akunu_vad_params *given, struct akunu_vad_params *out,
+                                 struct ak_error *error)
+{
+    akunu_vad_params_default(out, sizeof *out);
+    return ak_api_copy_in(out, sizeof *out, given, "akunu_vad_params", error);
+}
+
+static ak_status detect(const struct akunu_vad *vad, struct akunu_audio *audio,
+                        const struct akunu_vad_params *given,
+                        akunu_vad_probability_fn *on_probability, akunu_vad_range_fn *on_range,
+                        void *user, struct ak_error *error)
+{
+    const double rate = AK_MEL_RATE;
+    struct akunu_vad_params params;
+    struct ak_vad_ranges found;
+    bool goes_on = true;
+    if (!vad || !audio || !on_range)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s is NULL",
+                       !vad   ? "the VAD model" :
+                       !audio ? "the audio" :
+                                "the callback for ranges");
+    AK_TRY(copy_vad_params(given, &params, error));
+    AK_TRY(ak_vad_detect(vad->inner, audio->inner, &params, false, on_probability, user, &found,
+                         error));
+    for (size_t i = 0; i < found.n && goes_on; i++)
+        goes_on = on_range((double)found.ranges[i].first / rate,
+                           (double)(found.ranges[i].first + found.ranges[i].n) / rate, user);
+    ak_vad_ranges_free(&found);
+    return goes_on ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled");
+}
+
+enum akunu_status akunu_vad_detect(const struct akunu_vad *vad, struct akunu_audio *audio,
+                                   const struct akunu_vad_params *params,
+                                   akunu_vad_probability_fn *on_probability,
+                                   akunu_vad_range_fn *on_range, void *user)
+{
+    struct ak_error error = { 0 };
+    detect(vad, audio, params, on_probability, on_range, user, &error);
+    return ak_api_finish(&error);
+}
+
 /* ---- Transcribing ------------------------------------------------------- */
 void akunu_transcription_default(struct akunu_transcription *params, size_t size)
 {
@@ -162,14 +243,18 @@ enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct
     struct akunu_transcription params;
     int32_t found = 0;
     struct ak_transcribe_sink sink = { on_segment, on_progress, user };
+    struct ak_transcribe_vad vad = { .silero = NULL };
     struct ak_session *s = ak_api_begin(session, &error);
     akunu_transcription_default(&params, sizeof params);
     if (s && !on_segment)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the callback for segments is NULL");
     else if (check_handles(s, audio, &error) &&
              ak_api_copy_in(&params, sizeof params, given, "akunu_transcription", &error) ==
-                 AKUNU_OK)
-        ak_transcribe(s, audio->inner, &params, &sink, &found, &error);
+                 AKUNU_OK &&
+             copy_vad_params(params.vad_params, &vad.params, &error) == AKUNU_OK) {
+        vad.silero = params.vad ? params.vad->inner : NULL;
+        ak_transcribe(s, audio->inner, &params, &vad, &sink, &found, &error);
+    }
     if (language)
         *language = ak_speech_language_code(found);
     return ak_api_end(session, s, &error);

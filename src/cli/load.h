@@ -86,4 +86,10 @@ int cli_visit_models(void (*each)(const char *name, void *user), void *user);
 int cli_read_speculation(const struct cli_options *options, const struct akunu_session *session,
                          struct cli_model_session *draft, struct akunu_generation *generation);
 
+/* ---- Voice activity detection: vad_path.c ------------------------------- */
+/* Weights of Silero VAD, to be freed: `name` is a path or a file of the models folder. NULL: those
+ * that come with akunu, else the newest beside the model, else of the models folder. Returns
+ * CLI_EXIT_OK, or another code after a message. */
+int cli_vad_path(const char *name, const char *model_path, char **path);
+
 #endif

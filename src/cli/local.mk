@@ -72,5 +72,6 @@ libcli_a_SOURCES += src/cli/suggest.c
 libcli_a_SOURCES += src/cli/tokenize.c
 libcli_a_SOURCES += src/cli/transcribe.c src/cli/transcript.c src/cli/transcript.h
 libcli_a_SOURCES += src/cli/terminal.c src/cli/terminal.h
+libcli_a_SOURCES += src/cli/vad_path.c
 libcli_a_SOURCES += src/cli/verify.c
 libcli_a_SOURCES += src/cli/wrap.c src/cli/wrap.h

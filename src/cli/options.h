@@ -70,7 +70,7 @@ struct cli_texts {
 };
 
 /* Values of all flags. Strings point into argv, the environment or the configuration and are NULL
- * if not given; numbers hold their defaults, which are the library's in the first seven structs. */
+ * if not given; numbers hold their defaults, which are the library's in the first eight structs. */
 struct cli_options {
     struct akunu_load_params load;
     struct akunu_session_params session; /* n_threads counts for loading, too */
@@ -79,6 +79,7 @@ struct cli_options {
     struct akunu_embedding embedding;
     struct akunu_convert_params convert;
     struct akunu_transcription transcription;
+    struct akunu_vad_params vad_params;
 
     enum cli_command_bit command;
     const char *word; /* one of the command's words, such as "list" or "prune" */
@@ -100,6 +101,8 @@ struct cli_options {
     enum cli_stage stage;
     struct cli_texts clips; /* transcribe's -f */
     bool detect_language, no_fallback, no_prints;
+    bool vad;
+    const char *vad_model; /* NULL: the one that is installed */
     bool output_txt, output_vtt, output_srt, output_csv, output_lrc, output_json;
     const char *output_stem; /* NULL: the clip's name */
     struct cli_texts texts;  /* embed's -p */

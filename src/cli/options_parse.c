@@ -41,6 +41,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     akunu_embedding_default(&o->embedding, sizeof o->embedding);
     akunu_convert_params_default(&o->convert, sizeof o->convert);
     akunu_transcription_default(&o->transcription, sizeof o->transcription);
+    akunu_vad_params_default(&o->vad_params, sizeof o->vad_params);
     if (command->bit == CLI_PERPLEXITY)
         o->session.context = 512;
 }

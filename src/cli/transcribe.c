@@ -17,7 +17,8 @@ struct job {
     struct cli_transcript transcript;
     struct cli_output *out;
     struct cli_progress progress;
-    const char *name; /* "-": standard input */
+    const struct akunu_vad *vad; /* NULL: everything is transcribed */
+    const char *name;            /* "-": standard input */
     bool wants_lines, no_memory;
 };
 
@@ -128,6 +129,8 @@ static int transcribe(struct cli_model_session *loaded, struct akunu_audio *audi
         params.language = "en";
     if (j->o->no_fallback)
         params.temperature_step = 0.0f;
+    params.vad = j->vad;
+    params.vad_params = &j->o->vad_params;
     params.seed = j->o->seed >= 0 ? (uint64_t)j->o->seed : 0;
     j->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_transcribe(loaded->session, audio, &params, on_segment,
@@ -146,11 +149,11 @@ static int transcribe(struct cli_model_session *loaded, struct akunu_audio *audi
     return write_files(j);
 }
 
-static int one_clip(const struct cli_options *o, struct cli_model_session *loaded, const char *name,
-                    struct cli_output *out)
+static int one_clip(const struct cli_options *o, struct cli_model_session *loaded,
+                    const struct akunu_vad *vad, const char *name, struct cli_output *out)
 {
     bool is_standard = strcmp(name, "-") == 0;
-    struct job j = { .o = o, .out = out, .name = name, .wants_lines = !o->json };
+    struct job j = { .o = o, .out = out, .vad = vad, .name = name, .wants_lines = !o->json };
     j.transcript.has_words = o->transcription.word_times;
     struct akunu_audio *audio =
         is_standard ? akunu_audio_open_fd(STDIN_FILENO, "standard input") : akunu_audio_open(name);
@@ -178,9 +181,21 @@ static int check(const struct cli_options *o)
     return CLI_EXIT_OK;
 }
 
+static int load_vad(const struct cli_options *o, const char *model_path, struct akunu_vad **out)
+{
+    char *path;
+    int code = cli_vad_path(o->vad_model, model_path, &path);
+    if (code != CLI_EXIT_OK)
+        return code;
+    *out = akunu_vad_load(path);
+    free(path);
+    return *out ? CLI_EXIT_OK : cli_fail_library();
+}
+
 int cli_transcribe(const struct cli_options *o)
 {
     struct cli_model_session loaded = { .sequence = -1 };
+    struct akunu_vad *vad = NULL;
     struct cli_output out = cli_output_stdout();
     const struct akunu_transcription *t = &o->transcription;
     int code = check(o);
@@ -191,6 +206,8 @@ int cli_transcribe(const struct cli_options *o)
                  loaded.info.architecture);
         code = CLI_EXIT_MODEL;
     }
+    if (code == CLI_EXIT_OK && o->vad)
+        code = load_vad(o, loaded.path, &vad);
     if (code == CLI_EXIT_OK) {
         loaded.max_sequences = t->beams > t->best_of ? t->beams : t->best_of;
         code = cli_open_session(o, &loaded, 0);
@@ -200,8 +217,9 @@ int cli_transcribe(const struct cli_options *o)
         loaded.sequence = -1;
     }
     for (size_t i = 0; code == CLI_EXIT_OK && i < o->clips.n; i++)
-        code = one_clip(o, &loaded, o->clips.values[i], &out);
+        code = one_clip(o, &loaded, vad, o->clips.values[i], &out);
     code = cli_output_end(&out, code);
+    akunu_vad_free(vad);
     cli_unload(&loaded);
     return code;
 }

@@ -1,4 +1,6 @@
 libak_la_SOURCES += \
+	src/transcribe/cut.c \
+	src/transcribe/cut.h \
 	src/transcribe/mel.c \
 	src/transcribe/score.c \
 	src/transcribe/score.h \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "transcribe/cut.h"
 #include "transcribe/score.h"
 #include "transcribe/suppress.h"
 
@@ -16,10 +17,11 @@ struct transcriber {
     const struct ak_transcribe_sink *sink;
     struct ak_speech_tokens tokens;
     struct ak_mel *mel;
-    struct ak_clip *clip;
-    uint64_t n_frames, first; /* first: frame of the window */
-    float *frames;            /* [AK_SPEECH_WINDOW][n_mels] */
-    int32_t window;           /* the sequence that holds it; -1: none yet */
+    struct ak_transcribe_cut cut; /* zeros: all of the clip is transcribed */
+    struct ak_clip *clip;         /* NULL: it has no speech */
+    uint64_t n_frames, first;     /* first: frame of the window */
+    float *frames;                /* [AK_SPEECH_WINDOW][n_mels] */
+    int32_t window;               /* the sequence that holds it; -1: none yet */
     int32_t texts[AK_SPEECH_TEXTS_MAX];
     size_t n_texts;
     struct akunu_batch_token *batch;        /* [context or texts] */
@@ -27,6 +29,7 @@ struct transcriber {
     struct ak_buffer text;
     int32_t *prompt, *prefix, *suppressed;
     uint32_t n_segments;
+    bool no_memory; /* for the words of a segment */
 };
 
 /* ---- What speech/ calls ------------------------------------------------- */
@@ -180,20 +183,23 @@ static ak_status score(void *user, const int32_t *tokens, size_t n, float *proba
 static bool report(void *user, const struct ak_speech_segment *segment)
 {
     struct transcriber *t = user;
-    const struct akunu_segment found = { .id = t->n_segments++,
-                                         .window = segment->window,
-                                         .start = segment->start,
-                                         .end = segment->end,
-                                         .text = segment->n_bytes ? segment->text : "",
-                                         .n_bytes = segment->n_bytes,
-                                         .tokens = segment->tokens,
-                                         .n_tokens = segment->n_tokens,
-                                         .temperature = segment->temperature,
-                                         .mean_log_prob = segment->mean_log_prob,
-                                         .compression = segment->compression,
-                                         .no_speech = segment->no_speech,
-                                         .words = segment->words,
-                                         .n_words = segment->n_words };
+    struct akunu_segment found = { .id = t->n_segments++,
+                                   .window = segment->window,
+                                   .start = segment->start,
+                                   .end = segment->end,
+                                   .text = segment->n_bytes ? segment->text : "",
+                                   .n_bytes = segment->n_bytes,
+                                   .tokens = segment->tokens,
+                                   .n_tokens = segment->n_tokens,
+                                   .temperature = segment->temperature,
+                                   .mean_log_prob = segment->mean_log_prob,
+                                   .compression = segment->compression,
+                                   .no_speech = segment->no_speech,
+                                   .words = segment->words,
+                                   .n_words = segment->n_words };
+    t->no_memory = t->cut.audio && !ak_transcribe_cut_map(&t->cut, &found);
+    if (t->no_memory)
+        return false;
     return t->sink->on_segment(&found, t->sink->user);
 }
 
@@ -204,6 +210,7 @@ static void close_transcriber(struct transcriber *t)
     if (t->window >= 0)
         ak_session_kv_sequence_free(&t->s->kv, t->window);
     ak_clip_free(t->clip);
+    ak_transcribe_cut_close(&t->cut);
     ak_mel_free(t->mel);
     ak_free(t->frames);
     ak_free(t->batch);
@@ -221,8 +228,7 @@ static bool see_piece(void *user, const float *samples, size_t n)
     return report_progress(user, &ignored) == AKUNU_OK;
 }
 
-static ak_status open_transcriber(struct transcriber *t, struct ak_audio *audio,
-                                  struct ak_error *error)
+static ak_status open_transcriber(struct transcriber *t, struct ak_error *error)
 {
     const struct ak_model *m = t->s->model;
     const struct ak_spec_config *config = &m->spec.config;
@@ -240,6 +246,11 @@ static ak_status open_transcriber(struct transcriber *t, struct ak_audio *audio,
     t->batch = ak_alloc(ak_max_size(t->s->batch, AK_SPEECH_TEXTS_MAX), sizeof *t->batch);
     if (!t->frames || !t->batch)
         return ak_fail_memory(error, "a window", frames * sizeof *t->frames);
+    return AKUNU_OK;
+}
+
+static ak_status open_clip(struct transcriber *t, struct ak_audio *audio, struct ak_error *error)
+{
     AK_TRY(ak_clip_new(audio, t->mel, see_piece, t, &t->clip, error));
     t->n_frames = ak_clip_samples(t->clip) / AK_MEL_HOP;
     return AKUNU_OK;
@@ -281,7 +292,7 @@ static ak_status choose_language(struct transcriber *t, const struct akunu_trans
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the model knows English alone, and the language is \"%.64s\"",
                        asked->language);
-    if (!t->tokens.multilingual || !detects)
+    if (!t->tokens.multilingual || !detects || !t->clip)
         return AKUNU_OK;
     AK_TRY(find_languages(t, probabilities, error));
     for (int32_t i = 1; i < t->tokens.n_languages; i++)
@@ -334,6 +345,24 @@ static uint64_t frames_of(uint32_t milliseconds)
     return (uint64_t)milliseconds * AK_SPEECH_FRAMES_PER_SECOND / 1000;
 }
 
+/* The part that is asked for, in frames of the clip. */
+static void find_part(const struct akunu_transcription *asked, uint64_t *first, uint64_t *end)
+{
+    *first = frames_of(asked->offset_ms);
+    *end = asked->duration_ms ? *first + frames_of(asked->duration_ms) : UINT64_MAX;
+}
+
+/* Opens the part's speech as the clip. */
+static ak_status open_speech(struct transcriber *t, struct ak_audio *audio,
+                             const struct akunu_transcription *asked,
+                             const struct ak_transcribe_vad *vad, struct ak_error *error)
+{
+    uint64_t first, end;
+    find_part(asked, &first, &end);
+    AK_TRY(ak_transcribe_cut_open(audio, vad, first, end, t->sink, &t->cut, error));
+    return t->cut.audio ? open_clip(t, t->cut.audio, error) : AKUNU_OK;
+}
+
 static ak_status run(struct transcriber *t, const struct akunu_transcription *asked,
                      int32_t *language, struct ak_error *error)
 {
@@ -344,9 +373,7 @@ static ak_status run(struct transcriber *t, const struct akunu_transcription *as
         .translate = asked->translate,
         .timestamps = !asked->no_timestamps,
         .words = asked->word_times,
-        .first = frames_of(asked->offset_ms),
-        .end = asked->duration_ms ? frames_of(asked->offset_ms) + frames_of(asked->duration_ms) :
-                                    UINT64_MAX,
+        .end = UINT64_MAX,
         .keep_prompt = asked->keep_prompt,
         .use_previous = asked->max_previous != 0,
         .previous_max = asked->max_previous > 0 ? (size_t)asked->max_previous : 0,
@@ -372,6 +399,10 @@ static ak_status run(struct transcriber *t, const struct akunu_transcription *as
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the model knows English alone, and translates nothing");
     AK_TRY(choose_language(t, asked, language, error));
+    if (!t->clip)
+        return AKUNU_OK;
+    if (!t->cut.audio)
+        find_part(asked, &task.first, &task.end);
     task.language = *language;
     AK_TRY(encode_prompt(t, asked->prompt, &t->prompt, &task.n_prompt, error));
     AK_TRY(encode_prompt(t, asked->prefix, &t->prefix, &task.n_prefix, error));
@@ -381,16 +412,20 @@ static ak_status run(struct transcriber *t, const struct akunu_transcription *as
                                     &t->suppressed, &task.n_suppressed, error));
     task.suppressed = t->suppressed;
     AK_TRY(ak_transcribe_blank(t->s->model->tokenizer, &task.blank, error));
-    return ak_speech_transcribe(&clip, &task, report, t, error);
+    ak_status status = ak_speech_transcribe(&clip, &task, report, t, error);
+    return t->no_memory ? ak_fail_memory(error, "words", 0) : status;
 }
 
 ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
                         const struct akunu_transcription *asked,
-                        const struct ak_transcribe_sink *sink, int32_t *language,
-                        struct ak_error *error)
+                        const struct ak_transcribe_vad *vad, const struct ak_transcribe_sink *sink,
+                        int32_t *language, struct ak_error *error)
 {
     struct transcriber t = { .s = s, .sink = sink };
-    ak_status status = open_transcriber(&t, audio, error);
+    ak_status status = open_transcriber(&t, error);
+    if (status == AKUNU_OK)
+        status =
+            vad->silero ? open_speech(&t, audio, asked, vad, error) : open_clip(&t, audio, error);
     if (status == AKUNU_OK)
         status = run(&t, asked, language, error);
     close_transcriber(&t);
@@ -401,7 +436,9 @@ ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio, 
                                   size_t n, struct ak_error *error)
 {
     struct transcriber t = { .s = s };
-    ak_status status = open_transcriber(&t, audio, error);
+    ak_status status = open_transcriber(&t, error);
+    if (status == AKUNU_OK)
+        status = open_clip(&t, audio, error);
     if (status == AKUNU_OK && n < (size_t)t.tokens.n_languages)
         status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "room for %zu of %d languages", n,
                          (int)t.tokens.n_languages);

@@ -7,6 +7,7 @@
 #include "audio/clip.h"
 #include "session/session.h"
 #include "speech/transcribe.h"
+#include "vad/silero.h"
 
 /* What a call reports to. */
 struct ak_transcribe_sink {
@@ -15,11 +16,18 @@ struct ak_transcribe_sink {
     void *user;
 };
 
-/* As akunu_session_transcribe. *language: that of the clip, an index. */
+/* Voice activity detection: what has no speech is not transcribed. */
+struct ak_transcribe_vad {
+    const struct ak_silero *silero; /* NULL: everything is */
+    struct akunu_vad_params params;
+};
+
+/* As akunu_session_transcribe, with `vad` for the members of that name. *language: that of the
+ * clip, an index. */
 ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
                         const struct akunu_transcription *asked,
-                        const struct ak_transcribe_sink *sink, int32_t *language,
-                        struct ak_error *error);
+                        const struct ak_transcribe_vad *vad, const struct ak_transcribe_sink *sink,
+                        int32_t *language, struct ak_error *error);
 
 /* Probabilities of the languages by the clip's first 30 s, [n]; n is at most the model's number.
  * AKUNU_ERROR_UNSUPPORTED: an English model. */

@@ -143,6 +143,16 @@ else
     check "--output-json writes what --json prints"
     head -n 1 "$work/out.vtt" | grep -qx WEBVTT && head -n 1 "$work/out.csv" | grep -qx 'start,end,text' && [ -f "$work/out.srt" ] && [ -f "$work/out.txt" ] && [ -f "$work/out.lrc" ]
     check "the files of a transcript"
+    exits 0 transcribe -m "$work/whisper.bin" --vad --json "$work/silence.wav"
+    valid transcribe
+    grep -q '"segments": *\[\]' "$out"
+    check "--vad: silence has no segments"
+    exits 3 transcribe -m "$work/whisper.bin" --vad -vm "$work/silence.wav" "$work/silence.wav"
+    says 'silence.wav: not a GGML file of a Silero VAD model'
+    exits 3 transcribe -m "$work/whisper.bin" --vad -vm "$work/absent.bin" "$work/silence.wav"
+    says 'absent.bin'
+    exits 2 transcribe -m "$work/whisper.bin" --vad -vt 2 "$work/silence.wav"
+    says '-vt 2: expected a number from 0 to 1'
     exits 2 transcribe -m "$work/whisper.bin" -l xx "$work/silence.wav"
     says '"xx" is no language'
     exits 1 transcribe -m "$work/whisper.bin" "$work/absent.wav"

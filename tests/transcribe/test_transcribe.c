@@ -1,6 +1,7 @@
 /* Transcribing through the public header, with a model of Whisper's vocabulary and random weights
  * that is written here: the same segments with any number of threads, cancelling, and what is
  * refused. Texts of a real model are compared elsewhere. */
+#include "tests/speech_clip.h"
 #include "tests/st_files.h"
 #include "tests/test.h"
 #include <math.h>
@@ -276,6 +277,12 @@ static bool stop_later(double fraction, void *user)
     return fraction <= 0.0 && --countdown > 0;
 }
 
+static bool stop_now(double fraction, void *user)
+{
+    (void)fraction, (void)user;
+    return false;
+}
+
 static void check_fails(struct akunu_session *session, const struct fixture *f,
                         const struct akunu_transcription *params, enum akunu_status status,
                         const char *part)
@@ -342,6 +349,103 @@ START_TEST(stopped_and_refused)
 }
 END_TEST
 
+/* ---- Speech alone ------------------------------------------------------- */
+enum { QUIET = 20 * RATE, VOICE_END = 23 * RATE };
+
+/* Quiet but for 3 s from 20 s on. */
+static void make_pause(float *samples)
+{
+    float *voice = malloc(SAMPLES * sizeof *voice);
+    test_speech_clip(voice, SAMPLES);
+    for (int i = 0; i < SAMPLES; i++)
+        samples[i] = i < QUIET || i >= VOICE_END ? 0.001f * next_random() : voice[i - QUIET];
+    free(voice);
+}
+
+struct times {
+    double first, last;
+    size_t n, n_words;
+    uint64_t window;
+};
+
+static bool keep_times(const struct akunu_segment *segment, void *user)
+{
+    struct times *t = user;
+    ck_assert(segment->start <= segment->end && segment->start >= t->last);
+    if (t->n++ == 0) {
+        t->first = segment->start;
+        t->window = segment->window;
+    }
+    t->last = segment->start;
+    ck_assert(segment->end <= 23.5);
+    for (size_t i = 0; i < segment->n_words; i++)
+        ck_assert(segment->words[i].start >= segment->start - 1e-9 &&
+                  segment->words[i].start <= segment->words[i].end &&
+                  segment->words[i].end <= segment->end + 1e-9);
+    t->n_words += segment->n_words;
+    return true;
+}
+
+static bool keep_range(double start, double end, void *user)
+{
+    double *range = user;
+    range[0] = range[0] > 0.0 ? range[0] : start;
+    range[1] = end;
+    return true;
+}
+
+START_TEST(speech_alone)
+{
+    struct fixture *f = open_fixture();
+    struct akunu_session *session = open_session(f, 1);
+    struct akunu_transcription params = make_params();
+    char path[4096];
+    double range[2] = { 0.0, 0.0 };
+    struct times times = { 0 };
+    struct transcript *t = calloc(1, sizeof *t);
+    snprintf(path, sizeof path, "%s/../../data/vad/silero-v6.2.0.bin", getenv("AK_TEST_DATA"));
+    struct akunu_vad *vad = akunu_vad_load(path);
+    ck_assert_msg(vad != NULL, "%s", akunu_last_error());
+    make_pause(f->samples);
+    ck_assert_int_eq(akunu_vad_detect(vad, f->audio, NULL, NULL, keep_range, range), AKUNU_OK);
+    ck_assert_msg(range[0] > 19.5 && range[0] < 20.5 && range[1] > 22.0 && range[1] < 23.5,
+                  "%g to %g", range[0], range[1]);
+
+    /* times are those of the whole clip, and so is the window's */
+    params.vad = vad;
+    params.word_times = true;
+    ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, keep_times, NULL, &times,
+                                           NULL) == AKUNU_OK,
+                  "%s", akunu_last_error());
+    ck_assert(times.n > 0 && times.n_words > 0);
+    ck_assert(times.first >= range[0] && times.last <= range[1]);
+    ck_assert_uint_eq(times.window, (uint64_t)(range[0] * 100.0 + 0.5));
+
+    /* no speech in the part that is asked for, but what is refused stays refused */
+    params.duration_ms = 15000;
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
+    ck_assert_uint_eq(t->n_segments, 0);
+    params.language = "xx";
+    check_fails(session, f, &params, AKUNU_ERROR_ARGUMENT, "\"xx\" is no language");
+    params = make_params();
+    struct akunu_vad_params wrong;
+    akunu_vad_params_default(&wrong, sizeof wrong);
+    wrong.threshold = 2.0f;
+    params.vad = vad;
+    params.vad_params = &wrong;
+    check_fails(session, f, &params, AKUNU_ERROR_ARGUMENT, "threshold is 2");
+    params.vad_params = NULL;
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, f->audio, &params, on_segment, stop_now, t, NULL),
+        AKUNU_ERROR_CANCELLED);
+    free(t);
+    akunu_vad_free(vad);
+    akunu_session_free(session);
+    close_fixture(f);
+}
+END_TEST
+
 /* --write FILE, --write-multilingual FILE: writes the model, for tests of the programs. */
 int main(int argc, char **argv)
 {
@@ -354,6 +458,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, same_text, 0, 2);
     tcase_add_test(tests, stopped_and_refused);
+    tcase_add_test(tests, speech_alone);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
