@@ -137,6 +137,25 @@ AKUNU_API enum akunu_status akunu_session_transcribe(struct akunu_session *sessi
                                                      akunu_transcribe_progress_fn *on_progress,
                                                      void *user, const char **language);
 
+/* Transcribes speech while it is spoken: the last seconds again whenever half a second is new.
+ * Words that two transcriptions in a row begin with are final: they are reported once. The others,
+ * which replace those of the call before, may still change. Return false to stop. */
+struct akunu_speech_stream;
+typedef bool akunu_words_fn(const struct akunu_word *words, size_t n_words, bool is_final,
+                            void *user);
+/* `rate`: samples a second. The session, which must not be used otherwise meanwhile, and the texts
+ * of params stay the caller's until akunu_speech_stream_free. */
+AKUNU_API struct akunu_speech_stream *
+akunu_speech_stream_new(struct akunu_session *session, unsigned rate,
+                        const struct akunu_transcription *params, akunu_words_fn *on_words,
+                        void *user);
+/* n mono samples between -1 and 1. */
+AKUNU_API enum akunu_status akunu_speech_stream_push(struct akunu_speech_stream *stream,
+                                                     const float *samples, size_t n);
+/* All words are final then. */
+AKUNU_API enum akunu_status akunu_speech_stream_finish(struct akunu_speech_stream *stream);
+AKUNU_API void akunu_speech_stream_free(struct akunu_speech_stream *stream);
+
 /* Probability of each language in the clip's first 30 s. n is at least the model's number of
  * languages, 99 or 100. AKUNU_ERROR_UNSUPPORTED: the model knows English alone. */
 AKUNU_API enum akunu_status akunu_session_languages(struct akunu_session *session,

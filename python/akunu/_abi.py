@@ -730,6 +730,9 @@ akunu_segment_fn = CFUNCTYPE(
 akunu_transcribe_progress_fn = CFUNCTYPE(
     c_bool, c_double, c_void_p
 )
+akunu_words_fn = CFUNCTYPE(
+    c_bool, POINTER(akunu_word), c_size_t, c_bool, c_void_p
+)
 akunu_tune_fn = CFUNCTYPE(
     c_bool, c_double, c_void_p
 )
@@ -1571,6 +1574,16 @@ FUNCTIONS: Dict[str, Any] = {
         c_void_p,
         POINTER(c_char_p),
     ]),
+    "akunu_speech_stream_new": (c_void_p, [
+        c_void_p,
+        c_uint,
+        POINTER(akunu_transcription),
+        akunu_words_fn,
+        c_void_p,
+    ]),
+    "akunu_speech_stream_push": (c_int, [c_void_p, POINTER(c_float), c_size_t]),
+    "akunu_speech_stream_finish": (c_int, [c_void_p]),
+    "akunu_speech_stream_free": (None, [c_void_p]),
     "akunu_session_languages": (c_int, [c_void_p, c_void_p, POINTER(c_float), c_size_t]),
     "akunu_language_code": (c_char_p, [c_size_t]),
     "akunu_language_name": (c_char_p, [c_size_t]),

@@ -5,6 +5,7 @@
 
 #include "audio/mel.h"
 #include "base/mem.h"
+#include "transcribe/stream.h"
 #include "transcribe/transcribe.h"
 #include "vad/detect.h"
 
@@ -224,6 +225,16 @@ void akunu_transcription_default(struct akunu_transcription *params, size_t size
     ak_api_give_default(params, size, &full, sizeof full);
 }
 
+static ak_status copy_params(const struct akunu_transcription *given,
+                             struct akunu_transcription *params, struct ak_transcribe_vad *vad,
+                             struct ak_error *error)
+{
+    akunu_transcription_default(params, sizeof *params);
+    AK_TRY(ak_api_copy_in(params, sizeof *params, given, "akunu_transcription", error));
+    vad->silero = params->vad ? params->vad->inner : NULL;
+    return copy_vad_params(params->vad_params, &vad->params, error);
+}
+
 /* NULL handles of a call. */
 static bool check_handles(const struct ak_session *s, const struct akunu_audio *audio,
                           struct ak_error *error)
@@ -245,19 +256,81 @@ enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct
     struct ak_transcribe_sink sink = { on_segment, on_progress, user };
     struct ak_transcribe_vad vad = { .silero = NULL };
     struct ak_session *s = ak_api_begin(session, &error);
-    akunu_transcription_default(&params, sizeof params);
     if (s && !on_segment)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the callback for segments is NULL");
     else if (check_handles(s, audio, &error) &&
-             ak_api_copy_in(&params, sizeof params, given, "akunu_transcription", &error) ==
-                 AKUNU_OK &&
-             copy_vad_params(params.vad_params, &vad.params, &error) == AKUNU_OK) {
-        vad.silero = params.vad ? params.vad->inner : NULL;
+             copy_params(given, &params, &vad, &error) == AKUNU_OK)
         ak_transcribe(s, audio->inner, &params, &vad, &sink, &found, &error);
-    }
     if (language)
         *language = ak_speech_language_code(found);
     return ak_api_end(session, s, &error);
+}
+
+/* ---- Streams ------------------------------------------------------------ */
+struct akunu_speech_stream {
+    struct akunu_session *session;
+    struct ak_stream *inner;
+};
+
+static ak_status make_stream(struct ak_session *s, unsigned rate,
+                             const struct akunu_transcription *given, akunu_words_fn *on_words,
+                             void *user, struct akunu_speech_stream **out, struct ak_error *error)
+{
+    struct akunu_transcription params;
+    struct ak_transcribe_vad vad;
+    if (!on_words)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the callback for words is NULL");
+    AK_TRY(copy_params(given, &params, &vad, error));
+    struct akunu_speech_stream *stream = ak_alloc(1, sizeof *stream);
+    if (!stream)
+        return ak_fail_memory(error, "a stream", sizeof *stream);
+    ak_status status = ak_stream_new(s, rate, &params, &vad, on_words, user, &stream->inner, error);
+    if (status == AKUNU_OK)
+        *out = stream;
+    else
+        ak_free(stream);
+    return status;
+}
+
+struct akunu_speech_stream *akunu_speech_stream_new(struct akunu_session *session, unsigned rate,
+                                                    const struct akunu_transcription *given,
+                                                    akunu_words_fn *on_words, void *user)
+{
+    struct ak_error error = { 0 };
+    struct akunu_speech_stream *stream = NULL;
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s && make_stream(s, rate, given, on_words, user, &stream, &error) == AKUNU_OK)
+        stream->session = session;
+    ak_api_end(session, s, &error);
+    return stream;
+}
+
+enum akunu_status akunu_speech_stream_push(struct akunu_speech_stream *stream, const float *samples,
+                                           size_t n)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(stream ? stream->session : NULL, &error);
+    if (s && n > 0 && !samples)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the samples are NULL");
+    else if (s)
+        ak_stream_push(stream->inner, samples, n, &error);
+    return ak_api_end(stream ? stream->session : NULL, s, &error);
+}
+
+enum akunu_status akunu_speech_stream_finish(struct akunu_speech_stream *stream)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(stream ? stream->session : NULL, &error);
+    if (s)
+        ak_stream_finish(stream->inner, &error);
+    return ak_api_end(stream ? stream->session : NULL, s, &error);
+}
+
+void akunu_speech_stream_free(struct akunu_speech_stream *stream)
+{
+    if (stream)
+        ak_stream_free(stream->inner);
+    ak_free(stream);
 }
 
 enum akunu_status akunu_session_languages(struct akunu_session *session, struct akunu_audio *audio,

@@ -103,6 +103,7 @@ struct cli_options {
     bool detect_language, no_fallback, no_prints;
     bool vad;
     const char *vad_model; /* NULL: the one that is installed */
+    uint32_t stream_rate;  /* samples a second */
     bool output_txt, output_vtt, output_srt, output_csv, output_lrc, output_json;
     const char *output_stem; /* NULL: the clip's name */
     struct cli_texts texts;  /* embed's -p */

@@ -42,6 +42,9 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     akunu_convert_params_default(&o->convert, sizeof o->convert);
     akunu_transcription_default(&o->transcription, sizeof o->transcription);
     akunu_vad_params_default(&o->vad_params, sizeof o->vad_params);
+    o->stream_rate = 16000;
+    if (command->bit == CLI_TRANSCRIBE)
+        o->transcription.beams = 0; /* not given */
     if (command->bit == CLI_PERPLEXITY)
         o->session.context = 512;
 }

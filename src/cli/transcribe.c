@@ -9,6 +9,7 @@
 
 #include "cli/load.h"
 #include "cli/message.h"
+#include "cli/stream.h"
 #include "cli/transcript.h"
 
 /* One clip. */
@@ -122,16 +123,25 @@ static int detect(struct cli_model_session *loaded, struct akunu_audio *audio, s
 }
 
 /* ---- Clips -------------------------------------------------------------- */
-static int transcribe(struct cli_model_session *loaded, struct akunu_audio *audio, struct job *j)
+static struct akunu_transcription get_params(const struct cli_options *o,
+                                             const struct akunu_vad *vad)
 {
-    struct akunu_transcription params = j->o->transcription;
+    struct akunu_transcription params = o->transcription;
     if (!params.language)
         params.language = "en";
-    if (j->o->no_fallback)
+    if (params.beams == 0)
+        params.beams = o->stream ? 1 : 5;
+    if (o->no_fallback || o->stream) /* it would come too late */
         params.temperature_step = 0.0f;
-    params.vad = j->vad;
-    params.vad_params = &j->o->vad_params;
-    params.seed = j->o->seed >= 0 ? (uint64_t)j->o->seed : 0;
+    params.vad = vad;
+    params.vad_params = &o->vad_params;
+    params.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
+    return params;
+}
+
+static int transcribe(struct cli_model_session *loaded, struct akunu_audio *audio, struct job *j)
+{
+    struct akunu_transcription params = get_params(j->o, j->vad);
     j->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_transcribe(loaded->session, audio, &params, on_segment,
                                                         on_progress, j, &j->transcript.language);
@@ -169,7 +179,11 @@ static int one_clip(const struct cli_options *o, struct cli_model_session *loade
 
 static int check(const struct cli_options *o)
 {
-    if (o->clips.n == 0)
+    if (o->stream && (o->clips.n > 1 || (o->clips.n == 1 && strcmp(o->clips.values[0], "-") != 0)))
+        return cli_fail_usage("--stream reads standard input, and no files");
+    if (o->stream && (writes_files(o) || o->detect_language))
+        return cli_fail_usage("--stream prints text, or JSON, and writes no files");
+    if (o->clips.n == 0 && !o->stream)
         return cli_fail_usage("an audio file is missing: give it with -f FILE (- is standard "
                               "input)");
     if (o->output_stem && !writes_files(o))
@@ -197,7 +211,6 @@ int cli_transcribe(const struct cli_options *o)
     struct cli_model_session loaded = { .sequence = -1 };
     struct akunu_vad *vad = NULL;
     struct cli_output out = cli_output_stdout();
-    const struct akunu_transcription *t = &o->transcription;
     int code = check(o);
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &loaded);
@@ -209,14 +222,19 @@ int cli_transcribe(const struct cli_options *o)
     if (code == CLI_EXIT_OK && o->vad)
         code = load_vad(o, loaded.path, &vad);
     if (code == CLI_EXIT_OK) {
-        loaded.max_sequences = t->beams > t->best_of ? t->beams : t->best_of;
+        struct akunu_transcription t = get_params(o, vad);
+        loaded.max_sequences = t.beams > t.best_of ? t.beams : t.best_of;
         code = cli_open_session(o, &loaded, 0);
     }
     if (code == CLI_EXIT_OK) { /* each text opens a sequence of its own */
         akunu_sequence_free(loaded.session, loaded.sequence);
         loaded.sequence = -1;
     }
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->clips.n; i++)
+    if (code == CLI_EXIT_OK && o->stream) {
+        struct akunu_transcription params = get_params(o, vad);
+        code = cli_stream(o, loaded.session, &params, &out);
+    }
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->clips.n && !o->stream; i++)
         code = one_clip(o, &loaded, vad, o->clips.values[i], &out);
     code = cli_output_end(&out, code);
     akunu_vad_free(vad);

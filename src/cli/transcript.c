@@ -184,16 +184,18 @@ static void write_segment(struct cli_output *out, const struct akunu_segment *s,
 }
 
 /* ---- JSON --------------------------------------------------------------- */
+json_t *cli_transcript_word(const struct akunu_word *w)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "word", cli_json_text(w->text, w->n_bytes), "start",
+                     cli_json_real(w->start), "end", cli_json_real(w->end), "probability",
+                     cli_json_real(w->probability));
+}
+
 static json_t *words_json(const struct cli_segment *s)
 {
     json_t *words = json_array();
-    for (size_t i = 0; i < s->n_words; i++) {
-        const struct akunu_word *w = &s->words[i].of;
-        json_array_append_new(
-            words, json_pack("{s:o, s:o, s:o, s:o}", "word", cli_json_text(w->text, w->n_bytes),
-                             "start", cli_json_real(w->start), "end", cli_json_real(w->end),
-                             "probability", cli_json_real(w->probability)));
-    }
+    for (size_t i = 0; i < s->n_words; i++)
+        json_array_append_new(words, cli_transcript_word(&s->words[i].of));
     return words;
 }
 

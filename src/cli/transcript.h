@@ -44,6 +44,8 @@ void cli_transcript_free(struct cli_transcript *t);
 
 /* All text, terminated, to be freed. NULL: out of memory. */
 char *cli_transcript_text(const struct cli_transcript *t, size_t *n);
+/* A word as CLI_TRANSCRIPT_JSON has it. */
+json_t *cli_transcript_word(const struct akunu_word *word);
 /* The text without the whitespace at its ends. */
 const char *cli_transcript_strip(const char *text, size_t *n);
 /* The list of segments, as CLI_TRANSCRIPT_JSON has it. */

@@ -44,6 +44,7 @@ NOT_RUN = {
     "curl": "needs a server",
     "akunu-cli bench --tune": "measures for minutes",
     "akunu-cli transcribe": "needs a speech model; tests/transcribe has a tiny one",
+    "akunu-cli convert -m whisper-base/": "needs a speech model",
     "akunu-cli verify": "needs an answer of akunu-server; tests/server/test_receipt has some",
     "akunu-cli run -m model.gguf --lora": "needs adapters of that model; test_lora.sh has some",
     "akunu-cli bench --backend opencl": "needs a device",

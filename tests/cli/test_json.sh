@@ -134,7 +134,7 @@ wav >"$work/silence.wav"
 ${AK_EMULATOR-} "${AK_TEST_BUILD:?}/tests/transcribe/test_transcribe" --write "$work/whisper.bin"
 if "$cli" logits -m "$work/whisper.bin" -f "$work/silence.wav" --stage mel --out "$work/mel.npy" 2>&1 | grep -q 'built without'; then
     echo "SKIPPED: test_json: transcribe, which needs libsndfile and libsamplerate"
-    echo transcribe >>"$work/seen"
+    printf 'transcribe\ntranscribe-stream\n' >>"$work/seen"
 else
     exits 0 transcribe -m "$work/whisper.bin" -nf --json "$work/silence.wav"
     valid transcribe
@@ -143,6 +143,21 @@ else
     check "--output-json writes what --json prints"
     head -n 1 "$work/out.vtt" | grep -qx WEBVTT && head -n 1 "$work/out.csv" | grep -qx 'start,end,text' && [ -f "$work/out.srt" ] && [ -f "$work/out.txt" ] && [ -f "$work/out.lrc" ]
     check "the files of a transcript"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --word-timestamps --json "$work/silence.wav"
+    valid transcribe
+    grep -q '"words"' "$out"
+    check "--word-timestamps: segments have words"
+    "$cli" transcribe -m "$work/whisper.bin" --stream --json <"$work/mel.npy" >"$out" 2>"$err"
+    check "--stream reads samples"
+    valid_lines transcribe-stream
+    "$cli" transcribe -m "$work/whisper.bin" --stream <"$work/silence.wav" >"$out" 2>"$err"
+    [ $? -eq 1 ]
+    check "--stream: a WAV file"
+    says 'is a WAV file'
+    exits 2 transcribe -m "$work/whisper.bin" --stream "$work/silence.wav"
+    says 'reads standard input'
+    exits 2 transcribe -m "$work/whisper.bin" --stream -otxt
+    says 'writes no files'
     exits 0 transcribe -m "$work/whisper.bin" --vad --json "$work/silence.wav"
     valid transcribe
     grep -q '"segments": *\[\]' "$out"

@@ -446,6 +446,84 @@ START_TEST(speech_alone)
 }
 END_TEST
 
+/* ---- Streams ------------------------------------------------------------ */
+struct heard {
+    char text[1 << 14]; /* of final words */
+    size_t n, n_final, n_partial_calls, stop_after;
+    double last;
+    bool ended; /* the last call had no words that may change */
+};
+
+static bool on_words(const struct akunu_word *words, size_t n, bool is_final, void *user)
+{
+    struct heard *h = user;
+    h->n_partial_calls += !is_final;
+    h->ended = !is_final && n == 0;
+    for (size_t i = 0; i < n && is_final; i++) {
+        ck_assert_uint_lt(h->n + words[i].n_bytes, sizeof h->text);
+        memcpy(h->text + h->n, words[i].text, words[i].n_bytes);
+        h->n += words[i].n_bytes;
+        ck_assert(words[i].start >= 0.0 && words[i].end >= words[i].start);
+        h->last = words[i].end;
+    }
+    h->n_final += is_final ? n : 0;
+    return h->stop_after == 0 || h->n_partial_calls < h->stop_after;
+}
+
+/* Pushes the first `seconds` of the clip, a second at a time. */
+static enum akunu_status push_all(struct akunu_speech_stream *stream, const float *samples,
+                                  unsigned seconds)
+{
+    enum akunu_status status = AKUNU_OK;
+    for (unsigned i = 0; i < seconds && status == AKUNU_OK; i++)
+        status = akunu_speech_stream_push(stream, samples + (size_t)i * RATE, RATE);
+    return status;
+}
+
+START_TEST(streamed)
+{
+    struct fixture *f = open_fixture();
+    struct akunu_session *session = open_session(f, 1);
+    struct akunu_transcription params = make_params();
+    struct heard *heard = calloc(2, sizeof *heard);
+    params.beams = 1;
+    params.temperature_step = 0.0f;
+    params.max_no_speech = NAN;
+    for (int i = 0; i < 2; i++) { /* the same words each time */
+        struct akunu_speech_stream *stream =
+            akunu_speech_stream_new(session, RATE, &params, on_words, &heard[i]);
+        ck_assert_msg(stream != NULL, "%s", akunu_last_error());
+        ck_assert_int_eq(akunu_speech_stream_push(stream, NULL, 0), AKUNU_OK);
+        ck_assert_int_eq(push_all(stream, f->samples, 12), AKUNU_OK);
+        ck_assert_int_eq(akunu_speech_stream_finish(stream), AKUNU_OK);
+        ck_assert(heard[i].ended && heard[i].n_final > 0 && heard[i].n_partial_calls >= 12);
+        ck_assert(heard[i].last <= 12.5);
+        ck_assert_int_eq(akunu_speech_stream_finish(stream), AKUNU_OK); /* nothing is left */
+        akunu_speech_stream_free(stream);
+    }
+    ck_assert(heard[0].n == heard[1].n && memcmp(heard[0].text, heard[1].text, heard[0].n) == 0);
+
+    /* more than a window without agreement is not kept, and a caller may stop */
+    heard[0] = (struct heard){ .stop_after = 0 };
+    struct akunu_speech_stream *stream =
+        akunu_speech_stream_new(session, RATE, &params, on_words, &heard[0]);
+    ck_assert_int_eq(akunu_speech_stream_push(stream, f->samples, SAMPLES), AKUNU_OK);
+    ck_assert_uint_gt(heard[0].n_final, 0);
+    heard[0].stop_after = 1;
+    ck_assert_int_eq(push_all(stream, f->samples, 2), AKUNU_ERROR_CANCELLED);
+    akunu_speech_stream_free(stream);
+    akunu_speech_stream_free(NULL);
+
+    ck_assert_ptr_null(akunu_speech_stream_new(session, 10, &params, on_words, heard));
+    ck_assert_msg(strstr(akunu_last_error(), "10 samples") != NULL, "%s", akunu_last_error());
+    ck_assert_ptr_null(akunu_speech_stream_new(session, RATE, &params, NULL, heard));
+    ck_assert_int_eq(akunu_speech_stream_push(NULL, f->samples, 1), AKUNU_ERROR_ARGUMENT);
+    free(heard);
+    akunu_session_free(session);
+    close_fixture(f);
+}
+END_TEST
+
 /* --write FILE, --write-multilingual FILE: writes the model, for tests of the programs. */
 int main(int argc, char **argv)
 {
@@ -459,6 +537,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, same_text, 0, 2);
     tcase_add_test(tests, stopped_and_refused);
     tcase_add_test(tests, speech_alone);
+    tcase_add_test(tests, streamed);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
