@@ -258,6 +258,14 @@ static ak_status pack_weights(struct loader *l)
     return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
 }
 
+/* Unmaps what loading has read. Little of it is read again: rows of the embedding, tokens. */
+static void forget_source(const struct ak_provider *source)
+{
+    const struct ak_file *file;
+    for (size_t i = 0; (file = ak_provider_part(source, i)) != NULL; i++)
+        ak_file_advise(file, 0, file->bytes, AK_FILE_DONTNEED);
+}
+
 /* Runs one pass of one token over a cache of one page. */
 static ak_status warm_up(struct loader *l)
 {
@@ -324,6 +332,7 @@ static ak_status load(struct loader *l)
     AK_TRY(add_adapters(l));
     AK_TRY(build_tables(l));
     AK_TRY(pack_weights(l));
+    forget_source(l->model->provider);
     if (l->params->warm_up)
         AK_TRY(warm_up(l));
     AK_TRY(report(l, AKUNU_STAGE_WARMUP, 1.0));
