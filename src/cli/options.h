@@ -48,7 +48,7 @@ enum cli_mode {
     CLI_MODE_PRUNE = 1 << 6     /* cache prune */
 };
 
-enum { CLI_MAX_FLAGS = 256 };
+enum { CLI_MAX_FLAGS = 288 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2, CLI_FORM_JSONL = 3 };
 
@@ -104,7 +104,9 @@ struct cli_options {
     bool vad;
     const char *vad_model; /* NULL: the one that is installed */
     uint32_t stream_rate;  /* samples a second */
-    bool output_txt, output_vtt, output_srt, output_csv, output_lrc, output_json;
+    bool output_txt, output_vtt, output_srt, output_csv, output_tsv, output_lrc, output_json;
+    bool print_colors, karaoke;
+    uint32_t max_line;       /* characters; 0: no limit */
     const char *output_stem; /* NULL: the clip's name */
     struct cli_texts texts;  /* embed's -p */
     bool normalize, no_normalize;

@@ -32,7 +32,7 @@ static bool on_segment(const struct akunu_segment *segment, void *user)
     }
     if (j->wants_lines) {
         cli_progress_end(&j->progress);
-        cli_transcript_line(j->out, segment, j->o->transcription.no_timestamps);
+        cli_transcript_line(j->out, &j->transcript, j->o->transcription.no_timestamps);
         cli_output_flush(j->out);
     }
     return !cli_is_interrupted();
@@ -77,9 +77,10 @@ static int write_file(const struct job *j, enum cli_transcript_form form)
 static int write_files(const struct job *j)
 {
     const bool wanted[CLI_TRANSCRIPT_FORMS] = {
-        [CLI_TRANSCRIPT_TXT] = j->o->output_txt, [CLI_TRANSCRIPT_VTT] = j->o->output_vtt,
-        [CLI_TRANSCRIPT_SRT] = j->o->output_srt, [CLI_TRANSCRIPT_CSV] = j->o->output_csv,
-        [CLI_TRANSCRIPT_LRC] = j->o->output_lrc, [CLI_TRANSCRIPT_JSON] = j->o->output_json
+        [CLI_TRANSCRIPT_TXT] = j->o->output_txt,  [CLI_TRANSCRIPT_VTT] = j->o->output_vtt,
+        [CLI_TRANSCRIPT_SRT] = j->o->output_srt,  [CLI_TRANSCRIPT_CSV] = j->o->output_csv,
+        [CLI_TRANSCRIPT_TSV] = j->o->output_tsv,  [CLI_TRANSCRIPT_LRC] = j->o->output_lrc,
+        [CLI_TRANSCRIPT_JSON] = j->o->output_json
     };
     int code = CLI_EXIT_OK;
     for (enum cli_transcript_form form = 0; code == CLI_EXIT_OK && form < CLI_TRANSCRIPT_FORMS;
@@ -91,8 +92,8 @@ static int write_files(const struct job *j)
 
 static bool writes_files(const struct cli_options *o)
 {
-    return o->output_txt || o->output_vtt || o->output_srt || o->output_csv || o->output_lrc ||
-           o->output_json;
+    return o->output_txt || o->output_vtt || o->output_srt || o->output_csv || o->output_tsv ||
+           o->output_lrc || o->output_json;
 }
 
 /* ---- Languages ---------------------------------------------------------- */
@@ -129,6 +130,7 @@ static struct akunu_transcription get_params(const struct cli_options *o,
     struct akunu_transcription params = o->transcription;
     if (!params.language)
         params.language = "en";
+    params.word_times = params.word_times || o->max_line > 0 || o->print_colors || o->karaoke;
     if (params.beams == 0)
         params.beams = o->stream ? 1 : 5;
     if (o->no_fallback || o->stream) /* it would come too late */
@@ -165,6 +167,9 @@ static int one_clip(const struct cli_options *o, struct cli_model_session *loade
     bool is_standard = strcmp(name, "-") == 0;
     struct job j = { .o = o, .out = out, .vad = vad, .name = name, .wants_lines = !o->json };
     j.transcript.has_words = o->transcription.word_times;
+    j.transcript.max_line = o->max_line;
+    j.transcript.karaoke = o->karaoke;
+    j.transcript.highlights = o->print_colors && cli_supports_color(stdout);
     struct akunu_audio *audio =
         is_standard ? akunu_audio_open_fd(STDIN_FILENO, "standard input") : akunu_audio_open(name);
     if (!audio) {

@@ -7,8 +7,8 @@
 
 const char *cli_transcript_extension(enum cli_transcript_form form)
 {
-    static const char *const extensions[CLI_TRANSCRIPT_FORMS] = { "txt", "vtt", "srt",
-                                                                  "csv", "lrc", "json" };
+    static const char *const extensions[CLI_TRANSCRIPT_FORMS] = { "txt", "vtt", "srt", "csv",
+                                                                  "tsv", "lrc", "json" };
     return extensions[form];
 }
 
@@ -26,26 +26,28 @@ static void *copy(const void *from, size_t n)
 
 static void free_segment(struct cli_segment *s)
 {
-    for (size_t i = 0; i < s->n_words; i++)
-        free(s->words[i].text);
-    free(s->words);
     free(s->text);
     free(s->tokens);
+    free(s->words);
+    free(s->spoken);
 }
 
 static bool copy_words(struct cli_segment *s)
 {
-    s->words = calloc(s->of.n_words + 1, sizeof *s->words);
-    for (; s->words && s->n_words < s->of.n_words; s->n_words++) {
-        struct cli_word *to = &s->words[s->n_words];
-        to->of = s->of.words[s->n_words];
-        to->text = copy(to->of.text, to->of.n_bytes);
-        to->of.text = to->text;
-        if (!to->text)
-            return false;
+    size_t n_bytes = 0, at = 0;
+    for (size_t i = 0; i < s->of.n_words; i++)
+        n_bytes += s->of.words[i].n_bytes;
+    s->words = copy(s->of.words, s->of.n_words * sizeof *s->words);
+    s->spoken = malloc(n_bytes + 1);
+    if (!s->words || !s->spoken)
+        return false;
+    for (size_t i = 0; i < s->of.n_words; i++) {
+        memcpy(s->spoken + at, s->words[i].text, s->words[i].n_bytes);
+        s->words[i].text = s->spoken + at;
+        at += s->words[i].n_bytes;
     }
-    s->of.words = NULL;
-    return s->words != NULL;
+    s->of.words = s->words;
+    return true;
 }
 
 bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *segment)
@@ -114,23 +116,126 @@ static const char *strip(const struct akunu_segment *s, size_t *n)
     return cli_transcript_strip(s->text, n);
 }
 
-void cli_transcript_line(struct cli_output *out, const struct akunu_segment *s, bool text_only)
+/* ---- Lines -------------------------------------------------------------- */
+typedef void line_fn(const struct akunu_segment *line, void *user);
+
+static size_t count_characters(const struct akunu_word *w)
 {
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_bytes; i++)
+        n += (w->text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* The segment's words from `first` on that make a line, as a segment. */
+static struct akunu_segment cut_line(const struct cli_segment *s, size_t first, uint32_t max)
+{
+    struct akunu_segment line = s->of;
+    size_t n = 0, i = first;
+    line.text = s->words[first].text;
+    line.words = &s->words[first];
+    line.n_bytes = line.n_words = 0;
+    for (; i < s->of.n_words; i++) {
+        n += count_characters(&s->words[i]);
+        if (i > first && n > max + (s->words[first].text[0] == ' '))
+            break;
+        line.n_bytes += s->words[i].n_bytes;
+        line.n_words++;
+    }
+    line.start = s->words[first].start;
+    line.end = s->words[i - 1].end;
+    return line;
+}
+
+/* Calls `each` for the lines of a segment that has a text. */
+static void for_each_line(const struct cli_transcript *t, const struct cli_segment *s,
+                          line_fn *each, void *user)
+{
+    if (s->of.n_bytes == 0)
+        return;
+    if (t->max_line == 0 || s->of.n_words == 0) {
+        each(&s->of, user);
+        return;
+    }
+    for (size_t i = 0; i < s->of.n_words;) {
+        struct akunu_segment line = cut_line(s, i, t->max_line);
+        each(&line, user);
+        i += line.n_words;
+    }
+}
+
+struct printer {
+    struct cli_output *out;
+    bool text_only, highlights;
+};
+
+/* From red to green, as whisper.cpp colors them. */
+static void print_highlighted(struct cli_output *out, const struct akunu_segment *line)
+{
+    static const int colors[] = { 196, 202, 208, 214, 220, 226, 190, 154, 118, 82 };
+    enum { N = sizeof colors / sizeof *colors };
+    for (size_t i = 0; i < line->n_words; i++) {
+        const struct akunu_word *w = &line->words[i];
+        double p = w->probability;
+        size_t color = (size_t)(p * p * p * N), n = w->n_bytes;
+        const char *text = i == 0 ? cli_transcript_strip(w->text, &n) : w->text;
+        cli_output_format(out, "\033[38;5;%dm", colors[color < N ? color : N - 1]);
+        cli_output_escaped(out, text, n);
+    }
+    cli_output_text(out, "\033[0m");
+}
+
+static void print_line(const struct akunu_segment *line, void *user)
+{
+    const struct printer *p = user;
     char start[TIME_BYTES], end[TIME_BYTES];
     size_t n;
-    const char *text = strip(s, &n);
-    if (n == 0)
-        return;
-    if (!text_only)
-        cli_output_format(out, "[%s --> %s]  ", format_time(s->start, '.', start),
-                          format_time(s->end, '.', end));
-    cli_output_escaped(out, text, n);
-    cli_output_text(out, "\n");
+    const char *text = strip(line, &n);
+    if (!p->text_only)
+        cli_output_format(p->out, "[%s --> %s]  ", format_time(line->start, '.', start),
+                          format_time(line->end, '.', end));
+    if (p->highlights && line->n_words > 0)
+        print_highlighted(p->out, line);
+    else
+        cli_output_escaped(p->out, text, n);
+    cli_output_text(p->out, "\n");
+}
+
+void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, bool text_only)
+{
+    struct printer p = { out, text_only, t->highlights };
+    for_each_line(t, &t->segments[t->n - 1], print_line, &p);
 }
 
 /* ---- Files -------------------------------------------------------------- */
+/* "-->" in the text would be read as times: "- ->" is not. */
+static void write_cue_text(struct cli_output *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (i + 3 <= n && memcmp(text + i, "-->", 3) == 0)
+            cli_output_text(out, "- ");
+        else
+            cli_output_bytes(out, text + i, 1);
+}
+
+/* The text, with times between its words: WebVTT's and extended LRC's karaoke. */
+static void write_timed_words(struct cli_output *out, const struct akunu_segment *s, bool lyrics)
+{
+    char time[TIME_BYTES];
+    for (size_t i = 0; i < s->n_words; i++) {
+        const struct akunu_word *w = &s->words[i];
+        size_t n = w->n_bytes;
+        const char *text = i == 0 ? cli_transcript_strip(w->text, &n) : w->text;
+        if (i > 0 || lyrics)
+            cli_output_format(out, "<%s>",
+                              lyrics ? format_lyrics_time(w->start, time) :
+                                       format_time(w->start, '.', time));
+        write_cue_text(out, text, n);
+    }
+}
+
 static void write_subtitle(struct cli_output *out, const struct akunu_segment *s, size_t number,
-                           enum cli_transcript_form form)
+                           enum cli_transcript_form form, bool timed)
 {
     char start[TIME_BYTES], end[TIME_BYTES];
     bool is_srt = form == CLI_TRANSCRIPT_SRT;
@@ -141,12 +246,10 @@ static void write_subtitle(struct cli_output *out, const struct akunu_segment *s
         cli_output_format(out, "%zu\n", number);
     cli_output_format(out, "%s --> %s\n", format_time(s->start, mark, start),
                       format_time(s->end, mark, end));
-    /* "-->" in the text would be read as times: "- ->" is not */
-    for (size_t i = 0; i < n; i++)
-        if (i + 3 <= n && memcmp(text + i, "-->", 3) == 0)
-            cli_output_text(out, "- ");
-        else
-            cli_output_bytes(out, text + i, 1);
+    if (timed && !is_srt)
+        write_timed_words(out, s, false);
+    else
+        write_cue_text(out, text, n);
     cli_output_text(out, "\n\n");
 }
 
@@ -162,21 +265,30 @@ static void write_quoted(struct cli_output *out, const char *text, size_t n)
 }
 
 static void write_segment(struct cli_output *out, const struct akunu_segment *s, size_t number,
-                          enum cli_transcript_form form)
+                          enum cli_transcript_form form, bool timed)
 {
     char start[TIME_BYTES];
     size_t n;
     const char *text = strip(s, &n);
     switch (form) {
     case CLI_TRANSCRIPT_VTT:
-    case CLI_TRANSCRIPT_SRT: write_subtitle(out, s, number, form); return;
+    case CLI_TRANSCRIPT_SRT: write_subtitle(out, s, number, form, timed); return;
     case CLI_TRANSCRIPT_CSV:
         cli_output_format(out, "%lld,%lld,", llround(s->start * 1000.0), llround(s->end * 1000.0));
         write_quoted(out, text, n);
         break;
+    case CLI_TRANSCRIPT_TSV:
+        cli_output_format(out, "%lld\t%lld\t", llround(s->start * 1000.0),
+                          llround(s->end * 1000.0));
+        for (size_t i = 0; i < n; i++)
+            cli_output_bytes(out, text[i] == '\t' ? " " : text + i, 1);
+        break;
     case CLI_TRANSCRIPT_LRC:
         cli_output_format(out, "[%s]", format_lyrics_time(s->start, start));
-        cli_output_bytes(out, text, n);
+        if (timed)
+            write_timed_words(out, s, true);
+        else
+            cli_output_bytes(out, text, n);
         break;
     default: cli_output_bytes(out, text, n); break;
     }
@@ -191,17 +303,16 @@ json_t *cli_transcript_word(const struct akunu_word *w)
                      cli_json_real(w->probability));
 }
 
-static json_t *words_json(const struct cli_segment *s)
+static json_t *words_json(const struct akunu_segment *s)
 {
     json_t *words = json_array();
     for (size_t i = 0; i < s->n_words; i++)
-        json_array_append_new(words, cli_transcript_word(&s->words[i].of));
+        json_array_append_new(words, cli_transcript_word(&s->words[i]));
     return words;
 }
 
-static json_t *segment_json(const struct cli_segment *segment, bool has_words)
+static json_t *segment_json(const struct akunu_segment *s, bool has_words)
 {
-    const struct akunu_segment *s = &segment->of;
     json_t *tokens = json_array();
     for (size_t i = 0; i < s->n_tokens; i++)
         json_array_append_new(tokens, json_integer(s->tokens[i]));
@@ -213,7 +324,7 @@ static json_t *segment_json(const struct cli_segment *segment, bool has_words)
                   cli_json_real(s->mean_log_prob), "compression_ratio",
                   cli_json_real(s->compression), "no_speech_prob", cli_json_real(s->no_speech));
     if (has_words)
-        json_object_set_new(all, "words", words_json(segment));
+        json_object_set_new(all, "words", words_json(s));
     return all;
 }
 
@@ -221,7 +332,7 @@ json_t *cli_transcript_segments(const struct cli_transcript *t)
 {
     json_t *segments = json_array();
     for (size_t i = 0; i < t->n; i++)
-        json_array_append_new(segments, segment_json(&t->segments[i], t->has_words));
+        json_array_append_new(segments, segment_json(&t->segments[i].of, t->has_words));
     return segments;
 }
 
@@ -253,10 +364,23 @@ static json_t *transcript_json(const struct cli_transcript *t)
     return all;
 }
 
+struct writer {
+    struct cli_output *out;
+    enum cli_transcript_form form;
+    bool timed;
+    size_t n_lines;
+};
+
+static void write_line(const struct akunu_segment *line, void *user)
+{
+    struct writer *w = user;
+    write_segment(w->out, line, ++w->n_lines, w->form, w->timed && line->n_words > 0);
+}
+
 void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t,
                           enum cli_transcript_form form)
 {
-    size_t number = 0;
+    struct writer w = { .out = out, .form = form, .timed = t->karaoke };
     if (form == CLI_TRANSCRIPT_JSON) {
         cli_json_print(out, transcript_json(t));
         return;
@@ -265,7 +389,8 @@ void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t
         cli_output_text(out, "WEBVTT\n\n");
     if (form == CLI_TRANSCRIPT_CSV)
         cli_output_text(out, "start,end,text\n");
+    if (form == CLI_TRANSCRIPT_TSV)
+        cli_output_text(out, "start\tend\ttext\n");
     for (size_t i = 0; i < t->n; i++)
-        if (t->segments[i].of.n_bytes > 0)
-            write_segment(out, &t->segments[i].of, ++number, form);
+        for_each_line(t, &t->segments[i], write_line, &w);
 }

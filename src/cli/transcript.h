@@ -6,17 +6,13 @@
 #include "akunu/akunu.h"
 #include "cli/output.h"
 
-struct cli_word {
-    struct akunu_word of;
-    char *text; /* that of `of` */
-};
-
+/* A segment, and the memory that its members point to. */
 struct cli_segment {
-    struct akunu_segment of; /* without words */
-    char *text;              /* that of `of`, terminated */
-    akunu_token *tokens;     /* those of `of` */
-    struct cli_word *words;
-    size_t n_words;
+    struct akunu_segment of;
+    char *text; /* terminated */
+    akunu_token *tokens;
+    struct akunu_word *words;
+    char *spoken; /* the words, one after another */
 };
 
 struct cli_transcript {
@@ -24,6 +20,11 @@ struct cli_transcript {
     size_t n, capacity;
     const char *language; /* code */
     bool has_words;       /* they were asked for */
+    /* with word times: characters of a line and a subtitle, which are cut between words; 0: a
+     * segment is one */
+    uint32_t max_line;
+    bool highlights; /* colors words of lines by their probability */
+    bool karaoke;    /* WebVTT and LRC have the times of words */
 };
 
 enum cli_transcript_form {
@@ -31,6 +32,7 @@ enum cli_transcript_form {
     CLI_TRANSCRIPT_VTT,
     CLI_TRANSCRIPT_SRT,
     CLI_TRANSCRIPT_CSV,
+    CLI_TRANSCRIPT_TSV,
     CLI_TRANSCRIPT_LRC,
     CLI_TRANSCRIPT_JSON,
     CLI_TRANSCRIPT_FORMS
@@ -51,10 +53,9 @@ const char *cli_transcript_strip(const char *text, size_t *n);
 /* The list of segments, as CLI_TRANSCRIPT_JSON has it. */
 json_t *cli_transcript_segments(const struct cli_transcript *t);
 
-/* A line for a segment: its times, unless `text_only`, and its text. Segments without a text have
- * none. */
-void cli_transcript_line(struct cli_output *out, const struct akunu_segment *segment,
-                         bool text_only);
+/* The lines of the segment that was added last: times, unless `text_only`, and text. Segments
+ * without a text have none. */
+void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, bool text_only);
 
 /* The whole transcript. */
 void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t,

@@ -147,6 +147,14 @@ else
     valid transcribe
     grep -q '"words"' "$out"
     check "--word-timestamps: segments have words"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf -ml 1 --highlight-words "$work/silence.wav" -osrt -otsv -ovtt -olrc -of "$work/words"
+    [ "$(grep -c . "$out")" -gt 1 ] && [ "$(grep -c -- '-->' "$work/words.srt")" -eq "$(grep -c . "$out")" ]
+    check "-ml: a line per word"
+    head -n 1 "$work/words.tsv" | grep -qx 'start	end	text' && grep -q '^\[[0-9:.]*\]<[0-9:.]*>' "$work/words.lrc"
+    check "tabs, and the times of words"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --highlight-words "$work/silence.wav" -ovtt -of "$work/words"
+    grep -q '<00:00:[0-9.]*>' "$work/words.vtt"
+    check "--highlight-words: times inside a subtitle"
     "$cli" transcribe -m "$work/whisper.bin" --stream --json <"$work/mel.npy" >"$out" 2>"$err"
     check "--stream reads samples"
     valid_lines transcribe-stream
