@@ -208,7 +208,7 @@ uint64_t ak_provider_bytes(const struct ak_provider *p)
 
 const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i)
 {
-    return p->format->part(p, i);
+    return p->format->part ? p->format->part(p, i) : NULL;
 }
 
 void ak_provider_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)

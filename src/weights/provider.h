@@ -170,6 +170,7 @@ struct ak_provider_format {
     /* NULL: the format has no files beside the weights */
     bool (*file)(const struct ak_provider *p, const char *name, struct ak_text *out);
     uint64_t (*bytes)(const struct ak_provider *p);
+    /* NULL: a file of its own for each tensor */
     const struct ak_file *(*part)(const struct ak_provider *p, size_t i);
     void (*fingerprint)(const struct ak_provider *p, struct ak_provider_fingerprint *out);
     void (*advise)(const struct ak_provider *p, const void *data, uint64_t bytes,
@@ -242,7 +243,8 @@ ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct
                            struct ak_error *error);
 /* Bytes of all parts of the file. */
 uint64_t ak_provider_bytes(const struct ak_provider *p);
-/* The i-th opened file, including those beside the weights; NULL past the end. */
+/* The i-th opened file, including those beside the weights; NULL past the end, and if each tensor
+ * has a file of its own. */
 const struct ak_file *ak_provider_part(const struct ak_provider *p, size_t i);
 /* The path lives as long as the provider. */
 void ak_provider_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out);

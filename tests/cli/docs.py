@@ -42,6 +42,7 @@ NOT_RUN = {
     "bash .ci/run": "runs all tests",
     "akunu-server": "serves until a signal; tests/server runs it",
     "curl": "needs a server",
+    "arecord": "needs a microphone",
     "akunu-cli bench --tune": "measures for minutes",
     "akunu-cli transcribe": "needs a speech model; tests/transcribe has a tiny one",
     "akunu-cli convert -m whisper-base/": "needs a speech model",
