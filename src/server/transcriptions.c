@@ -165,8 +165,12 @@ static void fail(struct server_transcription *t)
 static void send_event(struct server_transcription *t, json_t *value)
 {
     struct asked *own = t->own;
-    if (!own->is_broken && !server_sse_send(t->x, NULL, value))
-        own->is_broken = t->is_cancelled = true;
+    if (own->is_broken) {
+        json_decref(value);
+    } else if (!server_sse_send(t->x, NULL, value)) {
+        own->is_broken = true;
+        t->is_cancelled = true;
+    }
 }
 
 /* A segment is final when it comes, so that each is a delta. */
