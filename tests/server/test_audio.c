@@ -24,7 +24,8 @@ static void add(struct bytes *out, const void *data, size_t n)
         out->data = realloc(out->data, out->capacity);
         ck_assert_ptr_nonnull(out->data);
     }
-    memcpy(out->data + out->n, data, n);
+    if (n > 0)
+        memcpy(out->data + out->n, data, n);
     out->n += n;
 }
 
