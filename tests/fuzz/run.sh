@@ -9,10 +9,17 @@ root=$1 name=$2 seconds=$3
 case $name in
 # What the target needs of the library, by folder or file.
 jinja) sources="src/template/jinja/*.c src/base/unicode.c src/base/utf8.c src/base/error.c src/base/mem.c" ;;
-grammar|schema|calls|tokenizer)
+speech|grammar|schema|calls|tokenizer)
     sources="src/tokenizer/*.c src/grammar/*.c src/grammar/schema/*.c src/toolcall/*.c src/template/*.c src/template/jinja/*.c src/base/*.c
-        src/weights/*.c src/weights/*/*.c src/quant/*.c src/op/*.c src/api/error.c" ;;
+        src/weights/*.c src/weights/*/*.c src/quant/*.c src/op/*.c src/api/error.c"
+    [ "$name" != speech ] || sources="$sources src/vad/file.c src/vad/silero.c" ;;
 checkpoint) sources="src/weights/torch/*.c src/base/*.c src/quant/*.c src/api/error.c" ;;
+audio)
+    sources="src/audio/*.c src/base/*.c src/api/error.c"
+    mkdir -p fuzz
+    # What the decoders lose of a damaged file is theirs.
+    printf 'leak:lib%s.so\n' vorbis vorbisenc ogg opus FLAC mpg123 sndfile >fuzz/audio.supp
+    export LSAN_OPTIONS="suppressions=$PWD/fuzz/audio.supp:print_suppressions=0" ;;
 form) sources="src/server/form.c" ;;
 http) sources="src/server/headers.c" ;;
 server) # the library and src/cli as they were built
