@@ -35,7 +35,6 @@ struct ak_stream {
     struct words now;           /* all of the last one */
     struct ak_buffer prompt;    /* final text before the samples that are kept */
     const char *language;
-    bool cancelled;
     struct ak_error *error;
     ak_status status; /* of a callback */
 };
@@ -210,6 +209,8 @@ static ak_status drop_before(struct ak_stream *t, double time)
         const char *from = t->prompt.bytes + t->prompt.n - PROMPT_BYTES,
                    *space = memchr(from, ' ', PROMPT_BYTES);
         from = space ? space : from;
+        while (from < t->prompt.bytes + t->prompt.n && (*from & 0xc0) == 0x80)
+            from++; /* half a character */
         t->prompt.n = (size_t)(t->prompt.bytes + t->prompt.n - from);
         memmove(t->prompt.bytes, from, t->prompt.n);
     }
