@@ -87,7 +87,7 @@ struct akunu_transcription {
     uint32_t max_tokens;             /* of a window; 0: half of the context */
     uint64_t seed;                   /* of sampling above temperature 0 */
     bool word_times;                 /* find when each word is said */
-    /* Transcribes only what has speech, as if the rest were cut out but for 0.1 s; all times are
+    /* Transcribes only what has speech, with 0.1 s of silence for what is between; all times are
      * those of the whole clip. NULL: everything; vad_params NULL: the defaults. */
     const struct akunu_vad *vad;
     const struct akunu_vad_params *vad_params;

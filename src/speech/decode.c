@@ -66,7 +66,7 @@ static void normalize(struct decoder *d, const float *row, const struct text *te
         d->logits[i] = (float)((double)d->logits[i] - log_sum);
 }
 
-static double probability(const float *logits, int32_t n, int32_t token)
+double ak_speech_probability(const float *logits, int32_t n, int32_t token)
 {
     return ak_exp((double)logits[token] - log_sum_exp(logits, n));
 }
@@ -210,7 +210,7 @@ static ak_status search_texts(struct decoder *d, double *no_speech)
     const float *last, *at, *first[AK_SPEECH_TEXTS_MAX];
     const float *const *rows = first;
     AK_TRY(d->model->begin(d->model->user, s->prompt, s->n_prompt, s->start, &last, &at, d->error));
-    *no_speech = probability(at, t->n, t->no_speech);
+    *no_speech = ak_speech_probability(at, t->n, t->no_speech);
     for (uint32_t i = 0; i < n; i++)
         first[i] = last;
     for (uint32_t i = 0;; i++) {

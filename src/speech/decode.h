@@ -1,6 +1,6 @@
 /* One window of speech as tokens: greedy, sampled or by beam search, as openai/whisper's
  * decoding.py does it. A model is seen through a few functions, so that the search is tested
- * without one. */
+ * without one. Used by transcribe/. */
 #ifndef AK_SPEECH_DECODE_H
 #define AK_SPEECH_DECODE_H
 
@@ -34,6 +34,9 @@ struct ak_speech_search {
     uint64_t seed;
     uint32_t max_tokens; /* of a text */
 };
+
+/* Probability of a token among the first n, of which it is one. */
+double ak_speech_probability(const float *logits, int32_t n, int32_t token);
 
 /* The best text. */
 struct ak_speech_text {

@@ -60,12 +60,7 @@ static void free_timer(struct timer *t)
 static void fill_tokens(struct timer *t, const struct ak_speech_segment *segments, size_t n)
 {
     const struct ak_speech_tokens *ids = t->task->tokens;
-    size_t at = 0;
-    t->tokens[at++] = ids->start;
-    if (ids->multilingual) {
-        t->tokens[at++] = ids->first_language + t->task->language;
-        t->tokens[at++] = t->task->translate ? ids->translate : ids->transcribe;
-    }
+    size_t at = ak_speech_put_start(t->task, t->tokens);
     t->tokens[at++] = ids->no_timestamps;
     t->first = at;
     for (size_t i = 0; i < n; i++)

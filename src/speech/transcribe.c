@@ -66,6 +66,17 @@ static size_t put_last(int32_t *out, const int32_t *tokens, size_t n, size_t n_m
     return kept;
 }
 
+size_t ak_speech_put_start(const struct ak_speech_task *task, int32_t *out)
+{
+    const struct ak_speech_tokens *ids = task->tokens;
+    out[0] = ids->start;
+    if (!ids->multilingual)
+        return 1;
+    out[1] = ids->first_language + task->language;
+    out[2] = task->translate ? ids->translate : ids->transcribe;
+    return 3;
+}
+
 /* The tokens before a window's text; *start: index of the start token. */
 static size_t make_prompt(const struct transcriber *t, size_t *start)
 {
@@ -86,11 +97,7 @@ static size_t make_prompt(const struct transcriber *t, size_t *start)
         n += put_last(t->initial + n, t->written + from, t->n_written - from, room);
     }
     *start = n;
-    t->initial[n++] = ids->start;
-    if (ids->multilingual) {
-        t->initial[n++] = ids->first_language + task->language;
-        t->initial[n++] = task->translate ? ids->translate : ids->transcribe;
-    }
+    n += ak_speech_put_start(task, t->initial + n);
     if (!task->timestamps)
         t->initial[n++] = ids->no_timestamps;
     size_t prefix_max =

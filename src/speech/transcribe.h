@@ -70,6 +70,10 @@ struct ak_speech_segment {
     size_t n_words;
 };
 
+/* Writes the tokens that begin a text, at most 3, and returns their number: start, and where the
+ * model has several languages, language and task. */
+size_t ak_speech_put_start(const struct ak_speech_task *task, int32_t *out);
+
 /* Drops the whitespace at both ends of a text. */
 void ak_speech_strip(const char **text, size_t *n);
 

@@ -233,10 +233,10 @@ static size_t take_words(const struct pieces *p, size_t *at, size_t n_tokens, do
         taken += w->n_tokens;
         if (w->end > w->begin)
             words[n++] = (struct akunu_word){ .start = round_time(offset + w->start),
-                                                  .end = round_time(offset + w->stop),
-                                                  .probability = w->probability,
-                                                  .text = p->spoken->text + w->begin,
-                                                  .n_bytes = w->end - w->begin };
+                                              .end = round_time(offset + w->stop),
+                                              .probability = w->probability,
+                                              .text = p->spoken->text + w->begin,
+                                              .n_bytes = w->end - w->begin };
     }
     return n;
 }

@@ -1,10 +1,8 @@
 /* Scoring in passes of a few tokens, whose logits stay small. */
 #include "transcribe/score.h"
 
-#include <math.h>
-
-#include "base/math.h"
 #include "base/mem.h"
+#include "speech/decode.h"
 
 enum { PASS_TOKENS = 16 };
 
@@ -38,17 +36,6 @@ static ak_status alloc_scores(struct scorer *r, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static float probability(const struct scorer *r, const float *logits, int32_t token)
-{
-    float max = -INFINITY;
-    if (token >= r->end)
-        return 0.0f;
-    for (int32_t i = 0; i < r->end; i++)
-        max = logits[i] > max ? logits[i] : max;
-    return (float)ak_exp((double)logits[token] - (double)max -
-                         ak_log_sum_exp(logits, (size_t)r->end, max));
-}
-
 /* Tokens [first, first + n). */
 static ak_status run_pass(struct scorer *r, size_t first, size_t n, struct ak_error *error)
 {
@@ -67,7 +54,8 @@ static ak_status run_pass(struct scorer *r, size_t first, size_t n, struct ak_er
     AK_TRY(ak_session_decode_scores(r->s, batch, n, &into, error));
     for (size_t i = 0; i < n && first + i + 1 < r->n; i++)
         r->probabilities[first + i] =
-            batch[i].logits ? probability(r, ak_session_logits(r->s, i), r->tokens[first + i + 1]) :
+            batch[i].logits ? (float)ak_speech_probability(ak_session_logits(r->s, i), r->end,
+                                                           r->tokens[first + i + 1]) :
                               0.0f;
     return AKUNU_OK;
 }
