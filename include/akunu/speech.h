@@ -87,8 +87,9 @@ struct akunu_transcription {
     uint32_t max_tokens;             /* of a window; 0: half of the context */
     uint64_t seed;                   /* of sampling above temperature 0 */
     bool word_times;                 /* find when each word is said */
-    /* Transcribes only what has speech, with 0.1 s of silence for what is between; all times are
-     * those of the whole clip. NULL: everything; vad_params NULL: the defaults. */
+    /* Transcribes only what has speech, in chunks of at most 30 s with 0.1 s of silence for what is
+     * between, and no earlier text before a chunk; all times are those of the whole clip. NULL:
+     * everything; vad_params NULL: the defaults. */
     const struct akunu_vad *vad;
     const struct akunu_vad_params *vad_params;
 };
@@ -127,15 +128,42 @@ typedef bool akunu_transcribe_progress_fn(double fraction, void *user);
 
 /* Transcribes a clip, window by window; each segment is reported once it is final. The session
  * needs max_sequences of at least the larger of beams and best_of, and must have no sequences of
- * its own left open. params NULL: the defaults; on_progress NULL: none. *language, which may be
- * NULL: the code of the language. AKUNU_ERROR_ARGUMENT: a language that the model does not know, or
- * a parameter out of range. */
+ * its own left open. With `vad`, the chunks of the clip's speech are transcribed side by side, as
+ * clips are by akunu_session_transcribe_clips. params NULL: the defaults; on_progress NULL: none.
+ * *language, which may be NULL: the code of the language. AKUNU_ERROR_ARGUMENT: a language that the
+ * model does not know, or a parameter out of range. */
 AKUNU_API enum akunu_status akunu_session_transcribe(struct akunu_session *session,
                                                      struct akunu_audio *audio,
                                                      const struct akunu_transcription *params,
                                                      akunu_segment_fn *on_segment,
                                                      akunu_transcribe_progress_fn *on_progress,
                                                      void *user, const char **language);
+
+/* One of several clips: the arguments of akunu_session_transcribe, and what is called at its end,
+ * once, if a clip was cancelled or failed, too. NULL: nothing is. */
+typedef void akunu_clip_end_fn(enum akunu_status status, const char *message, const char *language,
+                               void *user);
+struct akunu_clip {
+    struct akunu_audio *audio;
+    const struct akunu_transcription *params;
+    akunu_segment_fn *on_segment;
+    akunu_transcribe_progress_fn *on_progress;
+    akunu_clip_end_fn *on_end;
+    void *user;
+};
+
+/* Fills the next clip, whose members are zeros; false: there is none for now. */
+typedef bool akunu_next_clip_fn(struct akunu_clip *clip, void *user);
+
+/* Transcribes clips side by side, as many as the session has windows (max_windows), each with its
+ * share of max_sequences. They share passes of the decoder, which is faster and changes no text.
+ * `next` is called whenever there is room for one more clip, and the call returns when all have
+ * ended and there is none. The audio is used until on_end, the other members of a clip and what
+ * they point to until `next` returns. Segments of a clip come in order, those of different clips
+ * mixed; all callbacks run in the calling thread. One that returns false ends its own clip. A clip
+ * that fails tells so by on_end alone. */
+AKUNU_API enum akunu_status akunu_session_transcribe_clips(struct akunu_session *session,
+                                                           akunu_next_clip_fn *next, void *user);
 
 /* Transcribes speech while it is spoken: the last seconds again whenever half a second is new.
  * Words that two transcriptions in a row begin with are final: they are reported once. The others,

@@ -630,6 +630,15 @@ class akunu_segment(Structure):
     n_words: int
 
 
+class akunu_clip(Structure):
+    audio: Optional[int]
+    params: Any
+    on_segment: Any
+    on_progress: Any
+    on_end: Any
+    user: Optional[int]
+
+
 class akunu_chip(Structure):
     name: bytes
     cores: int
@@ -729,6 +738,12 @@ akunu_segment_fn = CFUNCTYPE(
 )
 akunu_transcribe_progress_fn = CFUNCTYPE(
     c_bool, c_double, c_void_p
+)
+akunu_clip_end_fn = CFUNCTYPE(
+    None, c_int, c_void_p, c_void_p, c_void_p
+)
+akunu_next_clip_fn = CFUNCTYPE(
+    c_bool, POINTER(akunu_clip), c_void_p
 )
 akunu_words_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_word), c_size_t, c_bool, c_void_p
@@ -1233,6 +1248,15 @@ akunu_segment._fields_ = [
     ("n_words", c_size_t),
 ]
 
+akunu_clip._fields_ = [
+    ("audio", c_void_p),
+    ("params", POINTER(akunu_transcription)),
+    ("on_segment", akunu_segment_fn),
+    ("on_progress", akunu_transcribe_progress_fn),
+    ("on_end", akunu_clip_end_fn),
+    ("user", c_void_p),
+]
+
 akunu_chip._fields_ = [
     ("name", c_char * 64),
     ("cores", c_uint32),
@@ -1574,6 +1598,7 @@ FUNCTIONS: Dict[str, Any] = {
         c_void_p,
         POINTER(c_char_p),
     ]),
+    "akunu_session_transcribe_clips": (c_int, [c_void_p, akunu_next_clip_fn, c_void_p]),
     "akunu_speech_stream_new": (c_void_p, [
         c_void_p,
         c_uint,

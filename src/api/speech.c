@@ -253,7 +253,9 @@ enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct
     struct ak_error error = { 0 };
     struct akunu_transcription params;
     int32_t found = 0;
-    struct ak_transcribe_sink sink = { on_segment, on_progress, user };
+    struct ak_transcribe_sink sink = { .on_segment = on_segment,
+                                       .on_progress = on_progress,
+                                       .user = user };
     struct ak_transcribe_vad vad = { .silero = NULL };
     struct ak_session *s = ak_api_begin(session, &error);
     if (s && !on_segment)
@@ -263,6 +265,82 @@ enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct
         ak_transcribe(s, audio->inner, &params, &vad, &sink, &found, &error);
     if (language)
         *language = ak_speech_language_code(found);
+    return ak_api_end(session, s, &error);
+}
+
+/* ---- Several clips ------------------------------------------------------ */
+struct clip_source {
+    akunu_next_clip_fn *next;
+    void *user;
+    struct akunu_transcription params; /* of the clip that was fetched last */
+};
+
+static bool on_clip_segment(const struct akunu_segment *segment, void *user)
+{
+    const struct akunu_clip *clip = user;
+    return clip->on_segment(segment, clip->user);
+}
+
+static bool on_clip_progress(double fraction, void *user)
+{
+    const struct akunu_clip *clip = user;
+    return !clip->on_progress || clip->on_progress(fraction, clip->user);
+}
+
+static void end_clip(struct akunu_clip *clip, const struct ak_error *error, int32_t language)
+{
+    if (clip->on_end)
+        clip->on_end(error->status, error->message, ak_speech_language_code(language), clip->user);
+}
+
+static void on_clip_end(const struct ak_error *error, int32_t language, void *user)
+{
+    end_clip(user, error, language);
+    ak_free(user);
+}
+
+static ak_status open_clip(struct clip_source *source, const struct akunu_clip *given,
+                           struct ak_transcribe_clip *out, struct ak_error *error)
+{
+    if (!given->audio || !given->on_segment)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s of a clip is NULL",
+                       given->audio ? "the callback for segments" : "the audio");
+    AK_TRY(copy_params(given->params, &source->params, &out->vad, error));
+    struct akunu_clip *clip = ak_alloc(1, sizeof *clip);
+    if (!clip)
+        return ak_fail_memory(error, "a clip", sizeof *clip);
+    *clip = *given;
+    out->audio = given->audio->inner;
+    out->asked = &source->params;
+    out->sink = (struct ak_transcribe_sink){ on_clip_segment, on_clip_progress, clip, on_clip_end };
+    return AKUNU_OK;
+}
+
+/* Clips that cannot begin end at once. */
+static bool next_clip(struct ak_transcribe_clip *out, void *user)
+{
+    struct clip_source *source = user;
+    struct akunu_clip given = { 0 };
+    while (source->next(&given, source->user)) {
+        struct ak_error error = { 0 };
+        if (open_clip(source, &given, out, &error) == AKUNU_OK)
+            return true;
+        end_clip(&given, &error, 0);
+        given = (struct akunu_clip){ 0 };
+    }
+    return false;
+}
+
+enum akunu_status akunu_session_transcribe_clips(struct akunu_session *session,
+                                                 akunu_next_clip_fn *next, void *user)
+{
+    struct ak_error error = { 0 };
+    struct clip_source source = { .next = next, .user = user };
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s && !next)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the function for the next clip is NULL");
+    else if (s)
+        ak_transcribe_clips(s, next_clip, &source, &error);
     return ak_api_end(session, s, &error);
 }
 

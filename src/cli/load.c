@@ -114,6 +114,7 @@ int cli_open_session(const struct cli_options *o, struct cli_model_session *load
     if (params.context == 0)
         params.context = context;
     params.max_sequences = loaded->max_sequences;
+    params.max_windows = loaded->max_windows;
     params.log = on_session_log;
     params.user = loaded;
 

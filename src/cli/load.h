@@ -16,7 +16,8 @@ struct cli_model_session {
     const struct akunu_tokenizer *tokenizer; /* NULL: the model has none */
     struct akunu_session *session;
     akunu_sequence sequence;
-    uint32_t max_sequences;       /* of the next session; 0: one */
+    /* of the next session; 0: one */
+    uint32_t max_sequences, max_windows;
     double load_seconds;          /* seconds of loading the model and the session */
     struct cli_progress progress; /* of the load */
     bool verbose;

@@ -201,10 +201,11 @@ static void print_line(const struct akunu_segment *line, void *user)
     cli_output_text(p->out, "\n");
 }
 
-void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, bool text_only)
+void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, size_t i,
+                         bool text_only)
 {
     struct printer p = { out, text_only, t->highlights };
-    for_each_line(t, &t->segments[t->n - 1], print_line, &p);
+    for_each_line(t, &t->segments[i], print_line, &p);
 }
 
 /* ---- Files -------------------------------------------------------------- */

@@ -53,9 +53,10 @@ const char *cli_transcript_strip(const char *text, size_t *n);
 /* The list of segments, as CLI_TRANSCRIPT_JSON has it. */
 json_t *cli_transcript_segments(const struct cli_transcript *t);
 
-/* The lines of the segment that was added last: times, unless `text_only`, and text. Segments
- * without a text have none. */
-void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, bool text_only);
+/* The lines of segment i: times, unless `text_only`, and text. Segments without a text have
+ * none. */
+void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, size_t i,
+                         bool text_only);
 
 /* The whole transcript. */
 void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t,

@@ -1,16 +1,18 @@
-/* The thread that transcribes clips, and its queue. */
+/* The thread that transcribes clips, several at once, and its queue. */
 #include "server/speech.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/clips.h"
+
 struct server_speech {
     struct akunu_session *session;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t last_client; /* whose clip was transcribed last */
+    uint64_t last_client; /* whose clip was taken last */
     /* under the lock */
     struct server_transcription *waiting, *running, *done;
     size_t n_waiting;
@@ -134,20 +136,31 @@ static bool on_segment(const struct akunu_segment *segment, void *user)
     return good && check(t);
 }
 
-/* The message of the library's last failed call, unless it was stopped by what happened here. */
-static void note_failure(struct server_transcription *t, enum akunu_status status)
+/* The library's message, unless the clip was stopped by what happened here. */
+static void note_failure(struct server_transcription *t, enum akunu_status status,
+                         const char *message)
 {
     bool no_memory = t->status == AKUNU_ERROR_MEMORY;
     t->status = no_memory ? AKUNU_ERROR_MEMORY : status;
-    snprintf(t->message, sizeof t->message, "%s", no_memory ? "out of memory" : akunu_last_error());
+    snprintf(t->message, sizeof t->message, "%s", no_memory ? "out of memory" : message);
 }
 
-static void run(struct server_speech *s, struct server_transcription *t)
+/* Moves it from those that run to those that are done. */
+static void on_end(enum akunu_status status, const char *message, const char *language, void *user)
 {
-    enum akunu_status status = akunu_session_transcribe(
-        s->session, t->audio, &t->params, on_segment, on_progress, t, &t->transcript.language);
+    struct server_transcription *t = user;
+    struct server_speech *s = t->model->speech;
+    t->transcript.language = language;
     if (status != AKUNU_OK)
-        note_failure(t, status);
+        note_failure(t, status, message);
+    pthread_mutex_lock(&s->lock);
+    struct server_transcription **link = &s->running;
+    while (*link != t)
+        link = &(*link)->next;
+    *link = t->next;
+    append(&s->done, t);
+    pthread_mutex_unlock(&s->lock);
+    http_wake(t->model->server->http);
 }
 
 /* The first in the queue, or the first of another client than the last one's. */
@@ -159,33 +172,49 @@ static struct server_transcription *choose(const struct server_speech *s)
     return t ? t : s->waiting;
 }
 
-/* The next one; NULL: the thread stops. */
-static struct server_transcription *wait_for_turn(struct server_speech *s)
+/* The next one; false: none waits. */
+static bool next_clip(struct akunu_clip *clip, void *user)
+{
+    struct server_speech *s = user;
+    pthread_mutex_lock(&s->lock);
+    struct server_transcription *t = s->stops ? NULL : choose(s);
+    if (t) {
+        take_waiting(s, t);
+        append(&s->running, t);
+        s->last_client = t->client;
+        *clip = (struct akunu_clip){ t->audio, &t->params, on_segment, on_progress, on_end, t };
+    }
+    pthread_mutex_unlock(&s->lock);
+    return t != NULL;
+}
+
+/* False: the thread stops. */
+static bool wait_for_work(struct server_speech *s)
 {
     pthread_mutex_lock(&s->lock);
     while (!s->waiting && !s->stops)
         pthread_cond_wait(&s->changed, &s->lock);
-    struct server_transcription *t = s->stops ? NULL : choose(s);
-    if (t) {
-        take_waiting(s, t);
-        s->last_client = t->client;
-    }
-    s->running = t;
+    bool goes_on = !s->stops;
     pthread_mutex_unlock(&s->lock);
-    return t;
+    return goes_on;
+}
+
+/* The session itself fails: so do all that wait. */
+static void fail_all(struct server_speech *s, enum akunu_status status)
+{
+    struct akunu_clip clip;
+    while (next_clip(&clip, s))
+        on_end(status, akunu_last_error(), NULL, clip.user);
 }
 
 static void *run_thread(void *user)
 {
     struct server_model *m = user;
-    struct server_speech *s = m->speech;
-    for (struct server_transcription *t; (t = wait_for_turn(s)) != NULL;) {
-        run(s, t);
-        pthread_mutex_lock(&s->lock);
-        append(&s->done, t);
-        s->running = NULL;
-        pthread_mutex_unlock(&s->lock);
-        http_wake(m->server->http);
+    while (wait_for_work(m->speech)) {
+        enum akunu_status status =
+            akunu_session_transcribe_clips(m->speech->session, next_clip, m->speech);
+        if (status != AKUNU_OK)
+            fail_all(m->speech, status);
     }
     return NULL;
 }
@@ -198,7 +227,8 @@ bool server_open_speech(struct server_model *m)
     if (!s)
         return false;
     params.context = params.batch = 0; /* what -c and -b say is about the texts of other models */
-    params.max_sequences = t->beams > t->best_of ? t->beams : t->best_of;
+    params.max_windows = cli_speech_windows(&m->loaded.info);
+    params.max_sequences = params.max_windows * (t->beams > t->best_of ? t->beams : t->best_of);
     params.pool = m->server->pool;
     params.n_threads = 0;
     params.cpus = NULL;
@@ -234,8 +264,8 @@ void server_close_speech(struct server_model *m)
         return;
     pthread_mutex_lock(&s->lock);
     s->stops = true;
-    if (s->running)
-        s->running->is_cancelled = true;
+    for (struct server_transcription *t = s->running; t; t = t->next)
+        t->is_cancelled = true;
     pthread_cond_signal(&s->changed);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
@@ -275,8 +305,9 @@ void server_take_transcriptions(struct server_model *m)
     pthread_mutex_lock(&s->lock);
     struct server_transcription *t = s->done;
     s->done = NULL;
-    if (s->running && s->running->x && s->running->report)
-        s->running->report(s->running);
+    for (struct server_transcription *r = s->running; r; r = r->next)
+        if (r->x && r->report)
+            r->report(r);
     pthread_mutex_unlock(&s->lock);
     while (t) {
         struct server_transcription *next = t->next;

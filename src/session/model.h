@@ -1,6 +1,6 @@
 /* Loaded model: weights, dispatch tables and tokenizer. It is immutable, except for the token trie,
  * which the first grammar builds under a lock; sessions and threads share it. Used by session/,
- * generate/, persist/ and api/. */
+ * generate/, persist/, transcribe/ and api/. */
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 

@@ -1,7 +1,13 @@
 libak_la_SOURCES += \
-	src/transcribe/cut.c \
-	src/transcribe/cut.h \
+	src/transcribe/chunks.c \
+	src/transcribe/chunks.h \
+	src/transcribe/lane.c \
+	src/transcribe/lane.h \
+	src/transcribe/meeting.c \
+	src/transcribe/meeting.h \
 	src/transcribe/mel.c \
+	src/transcribe/plan.c \
+	src/transcribe/plan.h \
 	src/transcribe/score.c \
 	src/transcribe/score.h \
 	src/transcribe/stream.c \
@@ -9,4 +15,6 @@ libak_la_SOURCES += \
 	src/transcribe/suppress.c \
 	src/transcribe/suppress.h \
 	src/transcribe/transcribe.c \
-	src/transcribe/transcribe.h
+	src/transcribe/transcribe.h \
+	src/transcribe/work.c \
+	src/transcribe/work.h

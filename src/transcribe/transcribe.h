@@ -9,11 +9,13 @@
 #include "speech/transcribe.h"
 #include "vad/silero.h"
 
-/* What a call reports to. */
+/* What a clip reports to, in the thread of the call. */
 struct ak_transcribe_sink {
     akunu_segment_fn *on_segment;
     akunu_transcribe_progress_fn *on_progress; /* NULL: none */
     void *user;
+    /* Once the clip has ended: why it failed, and the index of its language. NULL: none. */
+    void (*on_end)(const struct ak_error *error, int32_t language, void *user);
 };
 
 /* Voice activity detection: what has no speech is not transcribed. */
@@ -22,8 +24,20 @@ struct ak_transcribe_vad {
     struct akunu_vad_params params;
 };
 
-/* As akunu_session_transcribe, with `vad` for the members of that name. *language: that of the
- * clip, an index. */
+struct ak_transcribe_clip {
+    struct ak_audio *audio;
+    const struct akunu_transcription *asked; /* until the clip was handed over */
+    struct ak_transcribe_vad vad;            /* for the members of `asked` of that name */
+    struct ak_transcribe_sink sink;
+};
+
+/* The next clip; false: there is none for now. */
+typedef bool ak_transcribe_next_fn(struct ak_transcribe_clip *out, void *user);
+
+/* As akunu_session_transcribe_clips. */
+ak_status ak_transcribe_clips(struct ak_session *s, ak_transcribe_next_fn *next, void *user,
+                              struct ak_error *error);
+/* The same of one clip. */
 ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
                         const struct akunu_transcription *asked,
                         const struct ak_transcribe_vad *vad, const struct ak_transcribe_sink *sink,

@@ -205,7 +205,8 @@ static void close_fixture(struct fixture *f)
     free(f);
 }
 
-static struct akunu_session *open_session(const struct fixture *f, unsigned n_threads)
+static struct akunu_session *open_wide_session(const struct fixture *f, unsigned n_threads,
+                                               uint32_t n_windows)
 {
     struct akunu_load_params load;
     struct akunu_session_params params;
@@ -213,13 +214,19 @@ static struct akunu_session *open_session(const struct fixture *f, unsigned n_th
     akunu_session_params_default(&params, sizeof params);
     load.no_cache = true;
     load.n_threads = params.n_threads = n_threads;
-    params.max_sequences = TEXTS;
+    params.max_windows = n_windows;
+    params.max_sequences = TEXTS * n_windows;
     struct akunu_model *model = akunu_model_load(f->path, &load);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     struct akunu_session *session = akunu_session_new(model, &params);
     ck_assert_msg(session != NULL, "%s", akunu_last_error());
     akunu_model_free(model);
     return session;
+}
+
+static struct akunu_session *open_session(const struct fixture *f, unsigned n_threads)
+{
+    return open_wide_session(f, n_threads, 1);
 }
 
 static struct akunu_transcription make_params(void)
@@ -332,7 +339,7 @@ START_TEST(stopped_and_refused)
     check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "translates nothing");
     wrong = params;
     wrong.beams = TEXTS + 1; /* more than the session has */
-    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "max_sequences");
+    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "room for 3 of each window");
     ck_assert_int_eq(akunu_session_languages(session, f->audio, probabilities, 128),
                      AKUNU_ERROR_UNSUPPORTED);
     ck_assert_int_eq(akunu_session_transcribe(session, NULL, &params, on_segment, NULL, NULL, NULL),
@@ -446,6 +453,179 @@ START_TEST(speech_alone)
 }
 END_TEST
 
+/* ---- Several clips ------------------------------------------------------ */
+enum { CLIPS = 7, LATE = 5, STOPPED = 2, DAMAGED = 4, NO_CALLBACK = 6 };
+
+/* A clip, what came of it, and what it gives alone. */
+struct case_of_clip {
+    struct clip_cases *all;
+    struct akunu_audio *audio;
+    struct transcript found, alone;
+    enum akunu_status status;
+    bool ended;
+};
+
+struct clip_cases {
+    struct case_of_clip of[CLIPS];
+    struct akunu_transcription params;
+    size_t n_given, n_progress;
+};
+
+static bool on_clip_segment(const struct akunu_segment *segment, void *user)
+{
+    return on_segment(segment, &((struct case_of_clip *)user)->found);
+}
+
+static bool on_clip_progress(double fraction, void *user)
+{
+    ck_assert(fraction >= 0.0 && fraction <= 1.0);
+    ((struct case_of_clip *)user)->all->n_progress++;
+    return true;
+}
+
+static void on_clip_end(enum akunu_status status, const char *message, const char *language,
+                        void *user)
+{
+    struct case_of_clip *c = user;
+    ck_assert(!c->ended && (status == AKUNU_OK) == (*message == '\0'));
+    if (status == AKUNU_OK)
+        ck_assert_str_eq(language, "en");
+    c->status = status;
+    c->ended = true;
+}
+
+/* The clips from LATE on come while the others are transcribed. */
+static bool next_clip(struct akunu_clip *clip, void *user)
+{
+    struct clip_cases *all = user;
+    if (all->n_given == CLIPS || (all->n_given == LATE && all->n_progress < 20))
+        return false;
+    struct case_of_clip *c = &all->of[all->n_given++];
+    *clip = (struct akunu_clip){ .audio = c->audio,
+                                 .params = &all->params,
+                                 .on_segment = on_clip_segment,
+                                 .on_progress = on_clip_progress,
+                                 .on_end = on_clip_end,
+                                 .user = c };
+    if (c == &all->of[NO_CALLBACK])
+        clip->on_segment = NULL;
+    return true;
+}
+
+static void open_cases(struct clip_cases *all, const struct fixture *f)
+{
+    static const int seconds[CLIPS] = { 35, 12, 20, 3, 2, 31, 1 };
+    static const float damaged[] = { 0.0f, NAN };
+    for (int i = 0; i < CLIPS; i++) {
+        all->of[i].all = all;
+        all->of[i].audio = i == DAMAGED ?
+                               akunu_audio_from_samples(damaged, 2, RATE) :
+                               akunu_audio_from_samples(f->samples + 1000 * i,
+                                                        (size_t)seconds[i] * RATE - 6000, RATE);
+        ck_assert_ptr_nonnull(all->of[i].audio);
+    }
+    all->of[STOPPED].found.stop_after = 1;
+}
+
+static void check_case(const struct case_of_clip *c, size_t i)
+{
+    const struct transcript *found = &c->found, *alone = &c->alone;
+    const enum akunu_status expected[CLIPS] = { [STOPPED] = AKUNU_ERROR_CANCELLED,
+                                                [DAMAGED] = AKUNU_ERROR_FORMAT,
+                                                [NO_CALLBACK] = AKUNU_ERROR_ARGUMENT };
+    ck_assert(c->ended);
+    ck_assert_int_eq(c->status, expected[i]);
+    if (c->status != AKUNU_OK)
+        return;
+    ck_assert(found->tokens == alone->tokens && found->n_segments == alone->n_segments &&
+              found->n == alone->n && memcmp(found->text, alone->text, alone->n) == 0);
+}
+
+START_TEST(side_by_side)
+{
+    struct fixture *f = open_fixture();
+    struct akunu_session *alone = open_session(f, 1), *wide = open_wide_session(f, 2, 3);
+    struct clip_cases *all = calloc(1, sizeof *all);
+    open_cases(all, f);
+    all->params = make_params();
+    all->params.word_times = true;
+    for (int i = 0; i < CLIPS; i++)
+        akunu_session_transcribe(alone, all->of[i].audio, &all->params, on_segment, NULL,
+                                 &all->of[i].alone, NULL);
+    ck_assert_msg(akunu_session_transcribe_clips(wide, next_clip, all) == AKUNU_OK, "%s",
+                  akunu_last_error());
+    ck_assert_uint_eq(all->n_given, CLIPS);
+    for (size_t i = 0; i < CLIPS; i++)
+        check_case(&all->of[i], i);
+    /* the session is as before */
+    all->n_given = CLIPS;
+    ck_assert_int_eq(akunu_session_transcribe_clips(wide, next_clip, all), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_transcribe_clips(wide, NULL, all), AKUNU_ERROR_ARGUMENT);
+    for (int i = 0; i < CLIPS; i++)
+        akunu_audio_free(all->of[i].audio);
+    free(all);
+    akunu_session_free(alone);
+    akunu_session_free(wide);
+    close_fixture(f);
+}
+END_TEST
+
+struct order {
+    struct transcript t;
+    double last;
+};
+
+static bool in_order(const struct akunu_segment *segment, void *user)
+{
+    struct order *o = user;
+    ck_assert(segment->start >= o->last - 1e-9);
+    o->last = segment->start;
+    return on_segment(segment, &o->t);
+}
+
+/* Chunks of one clip's speech, with one lane and with several. */
+START_TEST(chunks)
+{
+    enum { LONG = 80 * RATE };
+    struct fixture *f = open_fixture();
+    struct akunu_transcription params = make_params();
+    struct order *found = calloc(2, sizeof *found);
+    float *samples = malloc(LONG * sizeof *samples);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/../../data/vad/silero-v6.2.0.bin", getenv("AK_TEST_DATA"));
+    struct akunu_vad *vad = akunu_vad_load(path);
+    ck_assert_msg(vad != NULL, "%s", akunu_last_error());
+    test_speech_clip(samples, LONG);
+    struct akunu_audio *audio = akunu_audio_from_samples(samples, LONG, RATE);
+    params.vad = vad;
+    params.word_times = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct akunu_session *session = open_wide_session(f, i + 1, 1 + 3 * i);
+        ck_assert_msg(akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[i],
+                                               NULL) == AKUNU_OK,
+                      "%s", akunu_last_error());
+        akunu_session_free(session);
+    }
+    ck_assert_uint_ge(found[0].t.n_segments, 3);
+    ck_assert(found[0].t.tokens == found[1].t.tokens && found[0].t.n == found[1].t.n &&
+              memcmp(found[0].t.text, found[1].t.text, found[0].t.n) == 0 &&
+              found[0].t.n_segments == found[1].t.n_segments);
+    /* stopped in the middle */
+    struct akunu_session *session = open_wide_session(f, 2, 4);
+    found[1] = (struct order){ .t.stop_after = 2 };
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[1], NULL),
+        AKUNU_ERROR_CANCELLED);
+    ck_assert_uint_eq(found[1].t.n_segments, 2);
+    akunu_session_free(session);
+    akunu_audio_free(audio);
+    akunu_vad_free(vad);
+    free(samples);
+    free(found);
+    close_fixture(f);
+}
+END_TEST
+
 /* ---- Streams ------------------------------------------------------------ */
 struct heard {
     char text[1 << 14]; /* of final words */
@@ -537,6 +717,8 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, same_text, 0, 2);
     tcase_add_test(tests, stopped_and_refused);
     tcase_add_test(tests, speech_alone);
+    tcase_add_test(tests, side_by_side);
+    tcase_add_test(tests, chunks);
     tcase_add_test(tests, streamed);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

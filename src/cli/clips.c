@@ -1,0 +1,239 @@
+/* A clip's transcript is printed once those before it are. */
+#include "cli/clips.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/transcript.h"
+
+enum { WINDOWS = 8, WINDOWS_BYTES = 512 << 20 };
+
+struct clips;
+
+struct job {
+    struct clips *all;
+    const char *name;
+    struct akunu_audio *audio; /* NULL: not opened, or ended */
+    struct cli_transcript transcript;
+    size_t n_printed; /* segments */
+    double fraction;  /* transcribed */
+    bool ended, no_memory;
+    enum akunu_status status;
+    char *message; /* why it failed; NULL: out of memory */
+};
+
+struct clips {
+    const struct cli_options *o;
+    const struct akunu_transcription *params;
+    struct cli_output *out;
+    struct cli_progress progress;
+    struct job *jobs; /* [n] */
+    size_t n, n_opened, n_written;
+    int code; /* of the first that failed */
+};
+
+bool cli_writes_files(const struct cli_options *o)
+{
+    return o->output_txt || o->output_vtt || o->output_srt || o->output_csv || o->output_tsv ||
+           o->output_lrc || o->output_json;
+}
+
+uint32_t cli_speech_windows(const struct akunu_model_info *info)
+{
+    uint64_t bytes = 2 * sizeof(float) * (uint64_t)info->n_layers * info->width *
+                     (info->encoder_context > 0 ? info->encoder_context : 1),
+             n = WINDOWS_BYTES / bytes;
+    return n < 1 ? 1 : n < WINDOWS ? (uint32_t)n : WINDOWS;
+}
+
+struct akunu_audio *cli_open_clip(const char *name)
+{
+    return strcmp(name, "-") == 0 ? akunu_audio_open_fd(STDIN_FILENO, "standard input") :
+                                    akunu_audio_open(name);
+}
+
+/* ---- Files -------------------------------------------------------------- */
+/* STEM.txt: the clip's name, or --output-file, with an extension added. */
+static int write_file(const struct job *j, enum cli_transcript_form form)
+{
+    const char *stem = j->all->o->output_stem    ? j->all->o->output_stem :
+                       strcmp(j->name, "-") == 0 ? "stdin" :
+                                                   j->name,
+               *extension = cli_transcript_extension(form);
+    size_t n = strlen(stem) + strlen(extension) + 2;
+    char *path = malloc(n);
+    if (!path)
+        return cli_fail_memory();
+    snprintf(path, n, "%s.%s", stem, extension);
+    struct cli_output out = { .file = fopen(path, "wb") };
+    int code = CLI_EXIT_OK;
+    if (out.file) {
+        cli_transcript_write(&out, &j->transcript, form);
+        if (fclose(out.file) != 0 && !out.error)
+            out.error = errno;
+    } else {
+        out.error = errno;
+    }
+    if (out.error)
+        code = cli_fail("cannot write %s: %s", path, strerror(out.error));
+    free(path);
+    return code;
+}
+
+static int write_files(const struct job *j)
+{
+    const bool wanted[CLI_TRANSCRIPT_FORMS] = {
+        [CLI_TRANSCRIPT_TXT] = j->all->o->output_txt,  [CLI_TRANSCRIPT_VTT] = j->all->o->output_vtt,
+        [CLI_TRANSCRIPT_SRT] = j->all->o->output_srt,  [CLI_TRANSCRIPT_CSV] = j->all->o->output_csv,
+        [CLI_TRANSCRIPT_TSV] = j->all->o->output_tsv,  [CLI_TRANSCRIPT_LRC] = j->all->o->output_lrc,
+        [CLI_TRANSCRIPT_JSON] = j->all->o->output_json
+    };
+    int code = CLI_EXIT_OK;
+    for (enum cli_transcript_form form = 0; code == CLI_EXIT_OK && form < CLI_TRANSCRIPT_FORMS;
+         form++)
+        if (wanted[form])
+            code = write_file(j, form);
+    return code;
+}
+
+/* ---- Printing ----------------------------------------------------------- */
+static void print_lines(struct job *j)
+{
+    const struct clips *all = j->all;
+    for (; j->n_printed < j->transcript.n; j->n_printed++)
+        if (!all->o->json)
+            cli_transcript_line(all->out, &j->transcript, j->n_printed,
+                                all->o->transcription.no_timestamps);
+    cli_output_flush(all->out);
+}
+
+static int write_job(struct job *j)
+{
+    if (j->no_memory)
+        return cli_fail_memory();
+    if (cli_is_interrupted())
+        return CLI_EXIT_INTERRUPTED;
+    if (j->status != AKUNU_OK) {
+        cli_fail("%s", j->message ? j->message : "out of memory");
+        /* the clip's fault, not the model's */
+        return j->status == AKUNU_ERROR_FORMAT ? CLI_EXIT_FAILURE : cli_exit_code(j->status);
+    }
+    if (j->all->o->json)
+        cli_transcript_write(j->all->out, &j->transcript, CLI_TRANSCRIPT_JSON);
+    return write_files(j);
+}
+
+static void free_job(struct job *j)
+{
+    akunu_audio_free(j->audio);
+    cli_transcript_free(&j->transcript);
+    free(j->message);
+    *j = (struct job){ .ended = true };
+}
+
+/* Writes clips that have ended, in their order, and what is known of the next one. */
+static void write_next(struct clips *all)
+{
+    for (; all->n_written < all->n_opened; all->n_written++) {
+        struct job *j = &all->jobs[all->n_written];
+        if (j->transcript.n > j->n_printed || j->ended)
+            cli_progress_clear(&all->progress);
+        print_lines(j);
+        if (!j->ended)
+            return;
+        int code = write_job(j);
+        if (all->code == CLI_EXIT_OK)
+            all->code = code;
+        free_job(j);
+    }
+}
+
+/* ---- What the library calls --------------------------------------------- */
+static bool on_segment(const struct akunu_segment *segment, void *user)
+{
+    struct job *j = user;
+    j->no_memory = !cli_transcript_add(&j->transcript, segment);
+    if (j == &j->all->jobs[j->all->n_written])
+        write_next(j->all);
+    return !j->no_memory && !cli_is_interrupted();
+}
+
+static bool on_progress(double fraction, void *user)
+{
+    struct job *j = user;
+    struct clips *all = j->all;
+    double sum = (double)all->n_written;
+    j->fraction = fraction;
+    for (size_t i = all->n_written; i < all->n_opened; i++)
+        sum += all->jobs[i].fraction;
+    if (!all->o->no_prints)
+        cli_progress_show(&all->progress, "transcribing", sum / (double)all->n);
+    return !cli_is_interrupted();
+}
+
+static void on_end(enum akunu_status status, const char *message, const char *language, void *user)
+{
+    struct job *j = user;
+    j->transcript.language = language;
+    j->status = status;
+    j->message = status == AKUNU_OK ? NULL : strdup(message);
+    j->fraction = 1.0;
+    j->ended = true;
+    akunu_audio_free(j->audio);
+    j->audio = NULL;
+    write_next(j->all);
+}
+
+static void open_job(struct clips *all, struct job *j, const char *name)
+{
+    const struct cli_options *o = all->o;
+    *j = (struct job){ .all = all, .name = name };
+    j->transcript.has_words = o->transcription.word_times;
+    j->transcript.max_line = o->max_line;
+    j->transcript.karaoke = o->karaoke;
+    j->transcript.highlights = o->print_colors && cli_supports_color(stdout);
+    j->audio = cli_open_clip(name);
+    if (!j->audio) {
+        j->status = AKUNU_ERROR_FORMAT;
+        j->message = strdup(akunu_last_error());
+        j->fraction = 1.0;
+        j->ended = true;
+    }
+}
+
+static bool next_clip(struct akunu_clip *clip, void *user)
+{
+    struct clips *all = user;
+    while (all->n_opened < all->n && !cli_is_interrupted()) {
+        struct job *j = &all->jobs[all->n_opened];
+        open_job(all, j, all->o->clips.values[all->n_opened]);
+        all->n_opened++;
+        if (j->audio) {
+            *clip =
+                (struct akunu_clip){ j->audio, all->params, on_segment, on_progress, on_end, j };
+            return true;
+        }
+        write_next(all);
+    }
+    return false;
+}
+
+int cli_transcribe_clips(const struct cli_options *o, struct akunu_session *session,
+                         const struct akunu_transcription *params, struct cli_output *out)
+{
+    struct clips all = { .o = o, .params = params, .out = out, .n = o->clips.n };
+    all.jobs = calloc(all.n, sizeof *all.jobs);
+    if (!all.jobs)
+        return cli_fail_memory();
+    all.progress = cli_progress_begin();
+    if (akunu_session_transcribe_clips(session, next_clip, &all) != AKUNU_OK)
+        all.code = cli_fail_library();
+    cli_progress_end(&all.progress);
+    for (size_t i = all.n_written; i < all.n_opened; i++)
+        free_job(&all.jobs[i]);
+    free(all.jobs);
+    return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : all.code;
+}

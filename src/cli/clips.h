@@ -1,0 +1,24 @@
+/* Clips of the command line, transcribed side by side and written in their order. Used by
+ * transcribe.c and server/. */
+#ifndef AK_CLI_CLIPS_H
+#define AK_CLI_CLIPS_H
+
+#include "cli/options.h"
+#include "cli/output.h"
+
+/* Opens a clip by its name; "-": standard input. NULL: the library has the message. */
+struct akunu_audio *cli_open_clip(const char *name);
+
+/* Transcribes all clips: prints them, or writes their files. A clip that fails does not stop the
+ * others; returns the exit code of the first that failed. */
+int cli_transcribe_clips(const struct cli_options *o, struct akunu_session *session,
+                         const struct akunu_transcription *params, struct cli_output *out);
+
+/* Whether files are written. */
+bool cli_writes_files(const struct cli_options *o);
+
+/* Windows of speech that are transcribed at once: several, unless their keys and values take too
+ * much memory. */
+uint32_t cli_speech_windows(const struct akunu_model_info *info);
+
+#endif

@@ -1,0 +1,24 @@
+/* What is asked for of a clip, as speech/ takes it. Used by transcribe/work.c. */
+#ifndef AK_TRANSCRIBE_PLAN_H
+#define AK_TRANSCRIBE_PLAN_H
+
+#include "session/model.h"
+#include "speech/transcribe.h"
+
+enum { AK_TRANSCRIBE_TEMPERATURES_MAX = 64 };
+
+struct ak_transcribe_plan {
+    struct ak_speech_task task; /* first and end: of the whole clip */
+    bool detects_language;
+    float temperatures[AK_TRANSCRIBE_TEMPERATURES_MAX]; /* what `task` points to, as the others */
+    int32_t *prompt, *prefix, *suppressed;
+};
+
+/* The plan stays where it is, and the texts of `asked` are no longer needed. Free it in any case.
+ * AKUNU_ERROR_ARGUMENT: a language that the model does not know, or a prompt that is too long. */
+ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_speech_tokens *tokens,
+                                  const struct akunu_transcription *asked,
+                                  struct ak_transcribe_plan *plan, struct ak_error *error);
+void ak_transcribe_plan_free(struct ak_transcribe_plan *plan); /* accepts zeros */
+
+#endif

@@ -1,0 +1,575 @@
+/* Lanes take chunks under a lock; what callbacks see is kept by the thread of the call alone. */
+#include "transcribe/work.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "transcribe/chunks.h"
+#include "transcribe/plan.h"
+
+enum { STEPS_PER_PROGRESS = 1000 /* of VAD: 32 s */, LANGUAGES_MAX = 128 };
+
+/* A copy of a segment, whose chunk is not yet the clip's next. */
+struct kept {
+    struct akunu_segment segment;
+    struct kept *next;
+};
+
+struct part {
+    struct kept *first, **last;
+    bool ended;
+};
+
+struct clip {
+    struct ak_transcribe_clip of;
+    struct ak_transcribe_plan plan;
+    struct ak_transcribe_chunks chunks; /* zeros: the clip is transcribed whole */
+    struct clip *behind;                /* that came after it */
+
+    /* under the lock: parts are chunks, or the whole */
+    bool opened;          /* by a lane */
+    size_t n_parts, next; /* next: the first that no lane has taken; 0 while it is opened */
+    size_t n_running;
+    bool failed;
+
+    /* in the thread of the call */
+    struct ak_error error; /* why it failed */
+    struct part *parts;    /* [n_parts] */
+    size_t head;           /* whose segments are reported as they come */
+    uint32_t n_segments;
+    uint64_t n_frames, n_done; /* of all parts, and of those that have ended */
+    double progress;
+};
+
+struct work {
+    const struct ak_transcribe_setup *setup;
+    ak_transcribe_next_fn *fetch;
+    void *user;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct clip *clips; /* oldest first */
+    size_t n_idle;      /* lanes that wait for a part or a clip */
+    bool ended;         /* there are none */
+};
+
+/* What a lane does at the moment. */
+struct job {
+    struct work *work;
+    struct ak_lane *lane;
+    struct clip *clip;
+    size_t part;
+    bool opens, has_published; /* the clip, whose first part this is */
+    float *samples;            /* of a chunk; NULL: the whole clip */
+    size_t n_samples;
+    struct ak_error error;
+    size_t n_steps; /* of VAD */
+    /* for the thread of the call */
+    struct akunu_segment segment;
+    uint64_t n_frames;
+};
+
+static bool is_whole(const struct clip *c)
+{
+    return !c->of.vad.silero;
+}
+
+/* ---- In the thread of the call ------------------------------------------ */
+static ak_status fail_cancelled(struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+}
+
+/* Reports how far the clip is. */
+static ak_status report_progress(struct job *j, uint64_t first, struct ak_error *error)
+{
+    struct clip *c = j->clip;
+    const struct ak_transcribe_sink *sink = &c->of.sink;
+    double progress = c->n_frames > 0 ? (double)(c->n_done + first) / (double)c->n_frames : 0.0;
+    if (progress > c->progress)
+        c->progress = progress;
+    bool goes_on = !c->failed && (!sink->on_progress || sink->on_progress(c->progress, sink->user));
+    return goes_on ? AKUNU_OK : fail_cancelled(error);
+}
+
+static ak_status show_progress(void *user, struct ak_error *error)
+{
+    return report_progress(user, 0, error);
+}
+
+static ak_status emit(struct job *j, struct akunu_segment *segment, struct ak_error *error)
+{
+    const struct ak_transcribe_sink *sink = &j->clip->of.sink;
+    segment->id = j->clip->n_segments++;
+    return sink->on_segment(segment, sink->user) ? AKUNU_OK : fail_cancelled(error);
+}
+
+/* The copy has its words, tokens and texts behind it. Words come first: their alignment is the
+ * strictest. */
+static struct kept *copy_segment(const struct akunu_segment *s)
+{
+    size_t bytes = s->n_words * sizeof *s->words + s->n_tokens * sizeof *s->tokens + s->n_bytes;
+    for (size_t i = 0; i < s->n_words; i++)
+        bytes += s->words[i].n_bytes;
+    struct kept *kept = ak_alloc(1, sizeof *kept + bytes);
+    if (!kept)
+        return NULL;
+    struct akunu_word *words = (struct akunu_word *)(kept + 1);
+    akunu_token *tokens = (akunu_token *)(words + s->n_words);
+    char *text = (char *)(tokens + s->n_tokens);
+    kept->segment = *s;
+    if (s->n_words > 0)
+        memcpy(words, s->words, s->n_words * sizeof *words);
+    if (s->n_tokens > 0)
+        memcpy(tokens, s->tokens, s->n_tokens * sizeof *tokens);
+    if (s->n_bytes > 0)
+        memcpy(text, s->text, s->n_bytes);
+    kept->segment.words = words;
+    kept->segment.tokens = tokens;
+    kept->segment.text = text;
+    text += s->n_bytes;
+    for (size_t i = 0; i < s->n_words; text += words[i++].n_bytes) {
+        memcpy(text, words[i].text, words[i].n_bytes);
+        words[i].text = text;
+    }
+    return kept;
+}
+
+/* A segment of a chunk: a copy, whose times are then those of the clip. */
+static ak_status report_of_chunk(struct job *j, struct ak_error *error)
+{
+    struct clip *c = j->clip;
+    struct part *part = &c->parts[j->part];
+    struct kept *kept = copy_segment(&j->segment);
+    if (!kept)
+        return ak_fail_memory(error, "a segment", 0);
+    ak_transcribe_chunks_map(&c->chunks, j->part, &kept->segment, (struct akunu_word *)(kept + 1));
+    if (j->part != c->head) {
+        *part->last = kept;
+        part->last = &kept->next;
+        return AKUNU_OK;
+    }
+    ak_status status = emit(j, &kept->segment, error);
+    ak_free(kept);
+    return status;
+}
+
+static ak_status report(void *user, struct ak_error *error)
+{
+    struct job *j = user;
+    if (j->clip->failed)
+        return fail_cancelled(error);
+    return is_whole(j->clip) ? emit(j, &j->segment, error) : report_of_chunk(j, error);
+}
+
+static void free_kept(struct part *part)
+{
+    for (struct kept *kept = part->first, *next; kept; kept = next) {
+        next = kept->next;
+        ak_free(kept);
+    }
+    part->first = NULL;
+    part->last = &part->first;
+}
+
+/* Reports what later parts have kept, up to the first that still runs, and that one's so far. */
+static ak_status advance(struct job *j, struct ak_error *error)
+{
+    struct clip *c = j->clip;
+    while (c->head < c->n_parts && c->parts[c->head].ended) {
+        if (++c->head == c->n_parts)
+            break;
+        struct part *part = &c->parts[c->head];
+        for (struct kept *kept = part->first; kept; kept = kept->next)
+            AK_TRY(emit(j, &kept->segment, error));
+        free_kept(part);
+    }
+    return AKUNU_OK;
+}
+
+static void free_clip(struct clip *c)
+{
+    for (size_t i = 0; c->parts && i < c->n_parts; i++)
+        free_kept(&c->parts[i]);
+    ak_free(c->parts);
+    ak_transcribe_chunks_close(&c->chunks);
+    ak_transcribe_plan_free(&c->plan);
+    ak_free(c);
+}
+
+/* Tells the end of a clip that is in no list, and frees it. */
+static void end_clip(struct clip *c)
+{
+    const struct ak_transcribe_sink *sink = &c->of.sink;
+    if (sink->on_end)
+        sink->on_end(&c->error, c->plan.task.language, sink->user);
+    free_clip(c);
+}
+
+/* The lane no longer works at the part. The first failure is the clip's, and ends it. True: so does
+ * this, and the clip is in no list any more. */
+static bool leave_part(struct job *j)
+{
+    struct work *w = j->work;
+    struct clip *c = j->clip;
+    pthread_mutex_lock(&w->lock);
+    if (j->error.status != AKUNU_OK) {
+        if (!c->failed)
+            c->error = j->error;
+        c->failed = true;
+        c->next = c->n_parts;
+    }
+    c->n_running--;
+    bool ends = c->n_running == 0 && c->next == c->n_parts;
+    for (struct clip **at = &w->clips; ends && *at; at = &(*at)->behind)
+        if (*at == c) {
+            *at = c->behind;
+            break;
+        }
+    pthread_mutex_unlock(&w->lock);
+    return ends;
+}
+
+/* A lane has ended its part, or could not open its clip. */
+static ak_status end_part(void *user, struct ak_error *error)
+{
+    struct job *j = user;
+    struct clip *c = j->clip;
+    c->n_done += j->n_frames;
+    if (j->error.status == AKUNU_OK && c->n_parts > 0) {
+        c->parts[j->part].ended = true;
+        advance(j, &j->error);
+    }
+    if (leave_part(j))
+        end_clip(c);
+    (void)error;
+    return AKUNU_OK;
+}
+
+static ak_status plan_clip(const struct work *w, struct clip *c)
+{
+    uint32_t n = ak_transcribe_count_texts(c->of.asked);
+    if (n > w->setup->max_texts)
+        return ak_fail(&c->error, AKUNU_ERROR_ARGUMENT,
+                       "%u texts at once; the session has room for %u of each window", (unsigned)n,
+                       (unsigned)w->setup->max_texts);
+    return ak_transcribe_plan_make(w->setup->s->model, &w->setup->tokens, c->of.asked, &c->plan,
+                                   &c->error);
+}
+
+/* Asks for one more clip. */
+static ak_status fetch(void *user, struct ak_error *error)
+{
+    struct work *w = user;
+    struct ak_transcribe_clip of = { 0 };
+    if (!w->fetch(&of, w->user))
+        return AKUNU_OK;
+    struct clip *c = ak_alloc(1, sizeof *c);
+    if (!c) {
+        ak_fail_memory(error, "a clip", sizeof *c);
+        if (of.sink.on_end)
+            of.sink.on_end(error, 0, of.sink.user);
+        return AKUNU_OK;
+    }
+    c->of = of;
+    if (plan_clip(w, c) != AKUNU_OK) {
+        end_clip(c);
+        return AKUNU_OK;
+    }
+    pthread_mutex_lock(&w->lock);
+    struct clip **last = &w->clips;
+    while (*last)
+        last = &(*last)->behind;
+    *last = c;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return AKUNU_OK;
+}
+
+static ak_status on_pass(void *user, uint64_t first, struct ak_error *error)
+{
+    struct job *j = user;
+    struct ak_error ignored = { 0 };
+    pthread_mutex_lock(&j->work->lock);
+    bool has_room = j->work->n_idle > 0;
+    pthread_mutex_unlock(&j->work->lock);
+    if (has_room)
+        fetch(j->work, &ignored);
+    return report_progress(j, first, error);
+}
+
+/* ---- In the lanes ------------------------------------------------------- */
+static bool on_piece(void *user, const float *samples, size_t n)
+{
+    struct job *j = user;
+    (void)samples, (void)n;
+    return ak_meeting_call(j->work->setup->meeting, show_progress, j, &j->error) == AKUNU_OK;
+}
+
+static bool on_probability(float probability, void *user)
+{
+    struct job *j = user;
+    (void)probability;
+    return j->n_steps++ % STEPS_PER_PROGRESS != 0 ||
+           ak_meeting_call(j->work->setup->meeting, show_progress, j, &j->error) == AKUNU_OK;
+}
+
+static bool on_segment(void *user, const struct ak_speech_segment *s)
+{
+    struct job *j = user;
+    j->segment = (struct akunu_segment){ .window = s->window,
+                                         .start = s->start,
+                                         .end = s->end,
+                                         .text = s->n_bytes ? s->text : "",
+                                         .n_bytes = s->n_bytes,
+                                         .tokens = s->tokens,
+                                         .n_tokens = s->n_tokens,
+                                         .temperature = s->temperature,
+                                         .mean_log_prob = s->mean_log_prob,
+                                         .compression = s->compression,
+                                         .no_speech = s->no_speech,
+                                         .words = s->words,
+                                         .n_words = s->n_words };
+    return ak_meeting_call(j->work->setup->meeting, report, j, &j->error) == AKUNU_OK;
+}
+
+/* Finds the clip's parts, none if it has no speech. */
+static ak_status find_parts(struct job *j)
+{
+    struct clip *c = j->clip;
+    struct ak_speech_task *task = &c->plan.task;
+    if (is_whole(c)) {
+        c->n_parts = 1;
+    } else {
+        AK_TRY(ak_transcribe_chunks_open(c->of.audio, &c->of.vad, task->first, task->end,
+                                         on_probability, j, &c->chunks, &j->error));
+        task->first = 0; /* of each chunk */
+        task->end = UINT64_MAX;
+        c->n_parts = c->chunks.n;
+        c->n_frames = c->n_parts > 0 ? c->chunks.of[c->n_parts - 1].end : 0;
+    }
+    c->parts = ak_alloc(c->n_parts, sizeof *c->parts);
+    if (!c->parts)
+        return ak_fail_memory(&j->error, "chunks of speech", 0);
+    for (size_t i = 0; i < c->n_parts; i++)
+        free_kept(&c->parts[i]); /* empty lists */
+    return AKUNU_OK;
+}
+
+static ak_status read_part(struct job *j)
+{
+    struct clip *c = j->clip;
+    return is_whole(c) ? AKUNU_OK :
+                         ak_transcribe_chunks_read(&c->chunks, j->part, &j->samples, &j->n_samples,
+                                                   &j->error);
+}
+
+static ak_status choose_language(struct job *j)
+{
+    float probabilities[LANGUAGES_MAX];
+    int32_t best = 0, n = j->work->setup->tokens.n_languages;
+    AK_TRY(ak_lane_languages(j->lane, probabilities, &j->error));
+    for (int32_t i = 1; i < n; i++)
+        if (probabilities[i] > probabilities[best])
+            best = i;
+    j->clip->plan.task.language = best;
+    return AKUNU_OK;
+}
+
+/* Other lanes may take the clip's further parts. */
+static void publish(struct job *j, size_t next)
+{
+    struct work *w = j->work;
+    pthread_mutex_lock(&w->lock);
+    j->clip->next = next;
+    j->has_published = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Transcribes the part at hand, whose audio is `audio`. The first of a clip tells its language, and
+ * the others wait for that. */
+static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct ak_clip **clip)
+{
+    struct clip *c = j->clip;
+    struct ak_lane *lane = j->lane;
+    AK_TRY(
+        ak_clip_new(audio, j->work->setup->mel, is_whole(c) ? on_piece : NULL, j, clip, &j->error));
+    lane->clip = *clip;
+    lane->on_pass = on_pass;
+    lane->user = j;
+    j->n_frames = ak_clip_samples(*clip) / AK_MEL_HOP;
+    if (is_whole(c))
+        c->n_frames = j->n_frames;
+    if (j->opens && c->plan.detects_language)
+        AK_TRY(choose_language(j));
+    if (j->opens)
+        publish(j, 1);
+    struct ak_speech_clip speech = ak_lane_clip(lane);
+    ak_meeting_join(j->work->setup->meeting);
+    ak_status status = ak_speech_transcribe(&speech, &c->plan.task, on_segment, j, &j->error);
+    ak_meeting_leave(j->work->setup->meeting);
+    return status;
+}
+
+static void transcribe_part(struct job *j)
+{
+    struct ak_audio *audio = j->clip->of.audio;
+    struct ak_clip *clip = NULL;
+    ak_status status = AKUNU_OK;
+    if (!is_whole(j->clip))
+        status = ak_audio_open_samples(j->samples, j->n_samples, AK_MEL_RATE, &audio, &j->error);
+    if (status == AKUNU_OK)
+        transcribe_audio(j, audio, &clip);
+    ak_clip_free(clip);
+    if (!is_whole(j->clip))
+        ak_audio_close(audio);
+}
+
+/* Opens the clip and transcribes its first part. */
+static void begin_clip(struct job *j)
+{
+    struct clip *c = j->clip;
+    ak_status status = find_parts(j);
+    if (status == AKUNU_OK && c->n_parts > 0)
+        status = read_part(j);
+    if (status == AKUNU_OK && c->n_parts > 0)
+        transcribe_part(j);
+    if (!j->has_published)
+        publish(j, c->n_parts);
+}
+
+/* A clip with a part to take, or one to open. */
+static struct clip *find_clip(const struct work *w)
+{
+    struct clip *c = w->clips;
+    while (c && c->opened && !(c->next > 0 && c->next < c->n_parts))
+        c = c->behind;
+    return c;
+}
+
+/* Waits for a part or a clip; under the lock. */
+static struct clip *wait_for_clip(struct work *w)
+{
+    struct clip *c = find_clip(w);
+    struct ak_error ignored = { 0 };
+    if (!c) {
+        pthread_mutex_unlock(&w->lock);
+        ak_meeting_call(w->setup->meeting, fetch, w, &ignored);
+        pthread_mutex_lock(&w->lock);
+    }
+    w->n_idle++;
+    while (!(c = find_clip(w)) && !w->ended) {
+        if (w->n_idle == w->setup->n_lanes) {
+            w->ended = true;
+            pthread_cond_broadcast(&w->changed);
+        } else {
+            pthread_cond_wait(&w->changed, &w->lock);
+        }
+    }
+    w->n_idle--;
+    return c;
+}
+
+/* What the lane does next. False: nothing, ever. */
+static bool take(struct job *j)
+{
+    struct work *w = j->work;
+    pthread_mutex_lock(&w->lock);
+    struct clip *c = j->clip = wait_for_clip(w);
+    if (c) {
+        j->opens = !c->opened;
+        c->opened = true;
+        c->n_running++;
+        j->part = j->opens ? 0 : c->next++;
+        if (!j->opens)
+            read_part(j); /* in order */
+    }
+    pthread_mutex_unlock(&w->lock);
+    return c != NULL;
+}
+
+static void run_lane(struct work *w, struct ak_lane *lane)
+{
+    struct ak_error none = { 0 };
+    for (;;) {
+        struct job j = { .work = w, .lane = lane };
+        if (!take(&j))
+            return;
+        if (j.opens)
+            begin_clip(&j);
+        else if (j.error.status == AKUNU_OK)
+            transcribe_part(&j);
+        ak_meeting_call(w->setup->meeting, end_part, &j, &none);
+        ak_free(j.samples);
+    }
+}
+
+/* ---- Threads ------------------------------------------------------------ */
+struct runner {
+    struct work *work;
+    struct ak_lane *lane;
+    pthread_t thread;
+};
+
+static void *run_thread(void *user)
+{
+    struct runner *r = user;
+    run_lane(r->work, r->lane);
+    ak_meeting_end(r->work->setup->meeting);
+    return NULL;
+}
+
+/* Signals are for the host's threads. */
+static ak_status start_threads(struct work *w, struct runner *runners, size_t *n,
+                               struct ak_error *error)
+{
+    sigset_t all, old;
+    int code = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    for (*n = 0; *n < w->setup->n_lanes && code == 0; *n += code == 0) {
+        runners[*n] = (struct runner){ .work = w, .lane = &w->setup->lanes[*n] };
+        code = pthread_create(&runners[*n].thread, NULL, run_thread, &runners[*n]);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (code == 0)
+        return AKUNU_OK;
+    pthread_mutex_lock(&w->lock);
+    w->ended = true; /* those that run end at once */
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return ak_fail(error, AKUNU_ERROR_SYSTEM, "thread %zu of %zu cannot be started: %s", *n + 1,
+                   w->setup->n_lanes, strerror(code));
+}
+
+static ak_status run_threads(struct work *w, struct ak_error *error)
+{
+    size_t n = w->setup->n_lanes, n_started;
+    struct runner *runners = ak_alloc(n, sizeof *runners);
+    if (!runners)
+        return ak_fail_memory(error, "threads", n * sizeof *runners);
+    ak_status status = start_threads(w, runners, &n_started, error);
+    ak_meeting_serve(w->setup->meeting, n_started);
+    for (size_t i = 0; i < n_started; i++)
+        pthread_join(runners[i].thread, NULL);
+    ak_free(runners);
+    return status;
+}
+
+ak_status ak_transcribe_work(const struct ak_transcribe_setup *setup, ak_transcribe_next_fn *next,
+                             void *user, struct ak_error *error)
+{
+    struct work w = { .setup = setup, .fetch = next, .user = user };
+    ak_status status = AKUNU_OK;
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.changed, NULL);
+    if (setup->n_lanes > 1)
+        status = run_threads(&w, error);
+    else
+        run_lane(&w, &setup->lanes[0]);
+    pthread_cond_destroy(&w.changed);
+    pthread_mutex_destroy(&w.lock);
+    return status;
+}
