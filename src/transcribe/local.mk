@@ -6,6 +6,8 @@ libak_la_SOURCES += \
 	src/transcribe/meeting.c \
 	src/transcribe/meeting.h \
 	src/transcribe/mel.c \
+	src/transcribe/order.c \
+	src/transcribe/order.h \
 	src/transcribe/plan.c \
 	src/transcribe/plan.h \
 	src/transcribe/score.c \

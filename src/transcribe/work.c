@@ -7,20 +7,10 @@
 
 #include "base/mem.h"
 #include "transcribe/chunks.h"
+#include "transcribe/order.h"
 #include "transcribe/plan.h"
 
 enum { STEPS_PER_PROGRESS = 1000 /* of VAD: 32 s */, LANGUAGES_MAX = 128 };
-
-/* A copy of a segment, whose chunk is not yet the clip's next. */
-struct kept {
-    struct akunu_segment segment;
-    struct kept *next;
-};
-
-struct part {
-    struct kept *first, **last;
-    bool ended;
-};
 
 struct clip {
     struct ak_transcribe_clip of;
@@ -36,9 +26,7 @@ struct clip {
 
     /* in the thread of the call */
     struct ak_error error; /* why it failed */
-    struct part *parts;    /* [n_parts] */
-    size_t head;           /* whose segments are reported as they come */
-    uint32_t n_segments;
+    struct ak_order order;
     uint64_t n_frames, n_done; /* of all parts, and of those that have ended */
     double progress;
 };
@@ -98,61 +86,15 @@ static ak_status show_progress(void *user, struct ak_error *error)
     return report_progress(user, 0, error);
 }
 
-static ak_status emit(struct job *j, struct akunu_segment *segment, struct ak_error *error)
-{
-    const struct ak_transcribe_sink *sink = &j->clip->of.sink;
-    segment->id = j->clip->n_segments++;
-    return sink->on_segment(segment, sink->user) ? AKUNU_OK : fail_cancelled(error);
-}
-
-/* The copy has its words, tokens and texts behind it. Words come first: their alignment is the
- * strictest. */
-static struct kept *copy_segment(const struct akunu_segment *s)
-{
-    size_t bytes = s->n_words * sizeof *s->words + s->n_tokens * sizeof *s->tokens + s->n_bytes;
-    for (size_t i = 0; i < s->n_words; i++)
-        bytes += s->words[i].n_bytes;
-    struct kept *kept = ak_alloc(1, sizeof *kept + bytes);
-    if (!kept)
-        return NULL;
-    struct akunu_word *words = (struct akunu_word *)(kept + 1);
-    akunu_token *tokens = (akunu_token *)(words + s->n_words);
-    char *text = (char *)(tokens + s->n_tokens);
-    kept->segment = *s;
-    if (s->n_words > 0)
-        memcpy(words, s->words, s->n_words * sizeof *words);
-    if (s->n_tokens > 0)
-        memcpy(tokens, s->tokens, s->n_tokens * sizeof *tokens);
-    if (s->n_bytes > 0)
-        memcpy(text, s->text, s->n_bytes);
-    kept->segment.words = words;
-    kept->segment.tokens = tokens;
-    kept->segment.text = text;
-    text += s->n_bytes;
-    for (size_t i = 0; i < s->n_words; text += words[i++].n_bytes) {
-        memcpy(text, words[i].text, words[i].n_bytes);
-        words[i].text = text;
-    }
-    return kept;
-}
-
-/* A segment of a chunk: a copy, whose times are then those of the clip. */
+/* A segment of a chunk: its times become those of the clip. */
 static ak_status report_of_chunk(struct job *j, struct ak_error *error)
 {
     struct clip *c = j->clip;
-    struct part *part = &c->parts[j->part];
-    struct kept *kept = copy_segment(&j->segment);
-    if (!kept)
+    struct ak_segment_copy *copy = ak_segment_copy_new(&j->segment);
+    if (!copy)
         return ak_fail_memory(error, "a segment", 0);
-    ak_transcribe_chunks_map(&c->chunks, j->part, &kept->segment, (struct akunu_word *)(kept + 1));
-    if (j->part != c->head) {
-        *part->last = kept;
-        part->last = &kept->next;
-        return AKUNU_OK;
-    }
-    ak_status status = emit(j, &kept->segment, error);
-    ak_free(kept);
-    return status;
+    ak_transcribe_chunks_map(&c->chunks, j->part, &copy->of, copy->words);
+    return ak_order_add(&c->order, j->part, copy, error);
 }
 
 static ak_status report(void *user, struct ak_error *error)
@@ -160,39 +102,13 @@ static ak_status report(void *user, struct ak_error *error)
     struct job *j = user;
     if (j->clip->failed)
         return fail_cancelled(error);
-    return is_whole(j->clip) ? emit(j, &j->segment, error) : report_of_chunk(j, error);
-}
-
-static void free_kept(struct part *part)
-{
-    for (struct kept *kept = part->first, *next; kept; kept = next) {
-        next = kept->next;
-        ak_free(kept);
-    }
-    part->first = NULL;
-    part->last = &part->first;
-}
-
-/* Reports what later parts have kept, up to the first that still runs, and that one's so far. */
-static ak_status advance(struct job *j, struct ak_error *error)
-{
-    struct clip *c = j->clip;
-    while (c->head < c->n_parts && c->parts[c->head].ended) {
-        if (++c->head == c->n_parts)
-            break;
-        struct part *part = &c->parts[c->head];
-        for (struct kept *kept = part->first; kept; kept = kept->next)
-            AK_TRY(emit(j, &kept->segment, error));
-        free_kept(part);
-    }
-    return AKUNU_OK;
+    return is_whole(j->clip) ? ak_order_report(&j->clip->order, &j->segment, error) :
+                               report_of_chunk(j, error);
 }
 
 static void free_clip(struct clip *c)
 {
-    for (size_t i = 0; c->parts && i < c->n_parts; i++)
-        free_kept(&c->parts[i]);
-    ak_free(c->parts);
+    ak_order_close(&c->order);
     ak_transcribe_chunks_close(&c->chunks);
     ak_transcribe_plan_free(&c->plan);
     ak_free(c);
@@ -237,10 +153,8 @@ static ak_status end_part(void *user, struct ak_error *error)
     struct job *j = user;
     struct clip *c = j->clip;
     c->n_done += j->n_frames;
-    if (j->error.status == AKUNU_OK && c->n_parts > 0) {
-        c->parts[j->part].ended = true;
-        advance(j, &j->error);
-    }
+    if (j->error.status == AKUNU_OK && c->n_parts > 0)
+        ak_order_end(&c->order, j->part, &j->error);
     if (leave_part(j))
         end_clip(c);
     (void)error;
@@ -273,6 +187,7 @@ static ak_status fetch(void *user, struct ak_error *error)
         return AKUNU_OK;
     }
     c->of = of;
+    c->order = (struct ak_order){ .on_segment = of.sink.on_segment, .user = of.sink.user };
     if (plan_clip(w, c) != AKUNU_OK) {
         end_clip(c);
         return AKUNU_OK;
@@ -349,12 +264,7 @@ static ak_status find_parts(struct job *j)
         c->n_parts = c->chunks.n;
         c->n_frames = c->n_parts > 0 ? c->chunks.of[c->n_parts - 1].end : 0;
     }
-    c->parts = ak_alloc(c->n_parts, sizeof *c->parts);
-    if (!c->parts)
-        return ak_fail_memory(&j->error, "chunks of speech", 0);
-    for (size_t i = 0; i < c->n_parts; i++)
-        free_kept(&c->parts[i]); /* empty lists */
-    return AKUNU_OK;
+    return ak_order_open(&c->order, c->n_parts, &j->error);
 }
 
 static ak_status read_part(struct job *j)
