@@ -237,7 +237,7 @@ AK_KERNEL float ak_generic_gelu_tanh_of(float x)
     return x / (1.0f + ak_expf(x * fmaf(x * x, AK_GELU_CUBIC, AK_GELU_LINEAR)));
 }
 
-AK_KERNEL void ak_generic_gelu_tanh(const float *restrict x, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_gelu_tanh(const float *x, float *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = ak_generic_gelu_tanh_of(x[i]);
@@ -257,7 +257,7 @@ AK_KERNEL float ak_generic_gelu_erf_of(float x)
     return fmaf(half, ak_erff(x * AK_GELU_ROOT), half);
 }
 
-AK_KERNEL void ak_generic_gelu_erf(const float *restrict x, float *restrict out, size_t n)
+AK_KERNEL void ak_generic_gelu_erf(const float *x, float *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = ak_generic_gelu_erf_of(x[i]);

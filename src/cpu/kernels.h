@@ -178,13 +178,14 @@ struct ak_cpu_kernels {
     void (*softcap)(float *restrict x, float cap, size_t n);
 
     /* out[i] = gelu(x[i]), out[i] = gelu(gate[i]) · up[i], with the tanh approximation:
-     *   x / (1 + exp(x · fma(x·x, −2·sqrt(2/π)·0.044715, −2·sqrt(2/π)))) */
-    void (*gelu_tanh)(const float *restrict x, float *restrict out, size_t n);
+     *   x / (1 + exp(x · fma(x·x, −2·sqrt(2/π)·0.044715, −2·sqrt(2/π))))
+     * Without a gate, out may be x. */
+    void (*gelu_tanh)(const float *x, float *out, size_t n);
     void (*gelu_tanh_mul)(const float *restrict gate, const float *restrict up, float *restrict out,
                           size_t n);
 
     /* The same with the error function: fma(x/2, erf(x · sqrt(1/2)), x/2) */
-    void (*gelu_erf)(const float *restrict x, float *restrict out, size_t n);
+    void (*gelu_erf)(const float *x, float *out, size_t n);
     void (*gelu_erf_mul)(const float *restrict gate, const float *restrict up, float *restrict out,
                          size_t n);
 

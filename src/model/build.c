@@ -424,18 +424,16 @@ ak_build_value ak_build_gated(struct ak_builder *b, ak_build_value gate_up,
     return out;
 }
 
-ak_build_value ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
-                                 enum ak_op_activation activation, uint32_t n)
+void ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
+                       enum ak_op_activation activation, uint32_t n)
 {
-    ak_build_value out = add_slot(b, n, row_set_of(b, x));
-    struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, out);
+    struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, x);
     if ((activation == AK_OP_ACTIVATION_SILU || activation == AK_OP_ACTIVATION_SWIGLU_CLAMPED) &&
         b->status == AKUNU_OK)
         b->status =
             ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU is supported only with a gate");
     c.params.activate = (struct ak_op_activate_params){ .activation = activation, .n = n };
     add_command(b, c);
-    return out;
 }
 
 ak_build_value ak_build_route(struct ak_builder *b, ak_build_value logits, int layer,

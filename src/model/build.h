@@ -157,9 +157,9 @@ void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value row
 void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y, ak_build_value h,
                         enum ak_role vector, int layer);
 
-/* A GELU, [tokens, n]. */
-ak_build_value ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
-                                 enum ak_op_activation activation, uint32_t n);
+/* x = GELU of x, [tokens, n], in place: x must not be read as it was before. */
+void ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
+                       enum ak_op_activation activation, uint32_t n);
 
 /* x += y · scale */
 void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, float scale);

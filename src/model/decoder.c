@@ -186,10 +186,11 @@ static ak_build_value build_feed_forward(struct ak_builder *b, const struct ak_s
     ak_build_value h =
         d->no_pre_norms ? x : build_norm(b, spec, x, d->ffn_norm, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_build_value up = ak_build_linear(b, h, AK_OP_LINEAR_GATE_UP, layer);
-    ak_build_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
-                                    ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer,
-                                                   d->activation, c->ffn_width);
-    ak_build_value out = ak_build_linear(b, f, AK_OP_LINEAR_FFN_DOWN, layer);
+    if (d->ungated)
+        ak_build_activate(b, up, layer, d->activation, c->ffn_width);
+    else
+        up = ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
+    ak_build_value out = ak_build_linear(b, up, AK_OP_LINEAR_FFN_DOWN, layer);
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_FFN_NORM, layer, c->norm_eps) : out;
 }
 

@@ -121,10 +121,11 @@ static ak_build_value build_feed_forward(struct ak_builder *b, const struct ak_s
                            x :
                            build_norm(b, spec, x, AK_ROLE_FFN_NORM, AK_ROLE_FFN_NORM_BIAS, layer);
     ak_build_value up = ak_build_linear(b, h, AK_OP_LINEAR_GATE_UP, layer);
-    ak_build_value f = d->ungated ? ak_build_activate(b, up, layer, d->activation, c->ffn_width) :
-                                    ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer,
-                                                   d->activation, c->ffn_width);
-    return ak_build_linear(b, f, AK_OP_LINEAR_FFN_DOWN, layer);
+    if (d->ungated)
+        ak_build_activate(b, up, layer, d->activation, c->ffn_width);
+    else
+        up = ak_build_gated(b, up, AK_OP_LINEAR_GATE_UP, layer, d->activation, c->ffn_width);
+    return ak_build_linear(b, up, AK_OP_LINEAR_FFN_DOWN, layer);
 }
 
 /* Adds `part` to the residual and norms the sum if the architecture does. */

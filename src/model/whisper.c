@@ -191,10 +191,10 @@ static ak_build_value build_convolutions(struct ak_builder *b, const struct ak_s
     enum ak_op_activation gelu = spec->descriptor.activation;
     ak_build_value frames = ak_build_frames(b, 2 * c->n_mels, 4 * c->n_mels);
     ak_build_value x = ak_build_linear(b, frames, AK_OP_LINEAR_ENCODER_CONV1, AK_ROLE_NO_LAYER);
-    x = ak_build_activate(b, x, AK_ROLE_NO_LAYER, gelu, 2 * c->width);
+    ak_build_activate(b, x, AK_ROLE_NO_LAYER, gelu, 2 * c->width);
     x = ak_build_previous(b, x, 2 * c->width);
     x = ak_build_linear(b, x, AK_OP_LINEAR_ENCODER_CONV2, AK_ROLE_NO_LAYER);
-    x = ak_build_activate(b, x, AK_ROLE_NO_LAYER, gelu, c->width);
+    ak_build_activate(b, x, AK_ROLE_NO_LAYER, gelu, c->width);
     ak_build_add_position(b, x);
     return x;
 }
@@ -225,7 +225,7 @@ static ak_build_value build_feed_forward(struct ak_builder *b, const struct ak_s
     ak_build_value h =
         build_norm(b, spec, x, AK_ROLE_ENCODER_FFN_NORM, AK_ROLE_ENCODER_FFN_NORM_BIAS, layer);
     ak_build_value up = ak_build_linear(b, h, AK_OP_LINEAR_ENCODER_FFN_UP, layer);
-    up = ak_build_activate(b, up, layer, spec->descriptor.activation, spec->config.ffn_width);
+    ak_build_activate(b, up, layer, spec->descriptor.activation, spec->config.ffn_width);
     return ak_build_linear(b, up, AK_OP_LINEAR_ENCODER_FFN_DOWN, layer);
 }
 

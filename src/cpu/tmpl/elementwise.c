@@ -53,7 +53,7 @@ AK_KERNEL vf gelu_erf_of(vf x)
     return vf_fma(half, vf_erf(vf_mul(x, vf_set1(AK_GELU_ROOT))), half);
 }
 
-static void gelu_tanh(const float *restrict x, float *restrict out, size_t n)
+static void gelu_tanh(const float *x, float *out, size_t n)
 {
     size_t whole = whole_vectors(n);
     for (size_t i = 0; i < whole; i += VF_LANES)
@@ -70,7 +70,7 @@ static void gelu_tanh_mul(const float *restrict gate, const float *restrict up, 
     ak_generic_gelu_tanh_mul(gate + whole, up + whole, out + whole, n - whole);
 }
 
-static void gelu_erf(const float *restrict x, float *restrict out, size_t n)
+static void gelu_erf(const float *x, float *out, size_t n)
 {
     size_t whole = whole_vectors(n);
     for (size_t i = 0; i < whole; i += VF_LANES)
