@@ -203,7 +203,8 @@ AKUNU_API enum akunu_status akunu_audio_mel(struct akunu_audio *audio,
                                             size_t n, float *out);
 
 /* Encodes a window, [2 · encoder_context][n_mels], into an empty sequence. `out` gets the encoder's
- * output, [encoder_context][width]; NULL: it is not wanted. */
+ * output, [encoder_context][width]; NULL: it is not wanted. The logits of an earlier pass can then
+ * no longer be read. */
 AKUNU_API enum akunu_status akunu_session_encode(struct akunu_session *session,
                                                  akunu_sequence window, const float *frames,
                                                  float *out);

@@ -64,6 +64,10 @@ struct ak_backend_table_options {
     uint32_t max_tokens; /* tokens of a pass, at most */
     uint32_t max_logits; /* rows of logits of a pass, at most */
     struct ak_kv_shape kv;
+    /* A table of the same backend whose activations this one may overwrite, and whose passes may
+     * overwrite this one's: results are read before the next pass of either. A backend may ignore
+     * it. NULL: none */
+    const struct ak_backend_table *lender;
 };
 
 /* Gumbel sampling parameters; temperature 0: greedy. */

@@ -190,6 +190,8 @@ static ak_status prepare(struct ak_backend *b, const struct ak_table *table,
     for (int i = PARTS - 1; i >= 0 && status == AKUNU_OK; i--) {
         struct ak_backend_table_options part_options = *options;
         part_options.kv = part_shape(s, &options->kv, i);
+        if (options->lender)
+            part_options.lender = ((const struct split_table *)options->lender)->parts[i];
         part_options.max_logits = i == FIRST ? 1 : options->max_logits;
         status = part_ops(s, i)->prepare(s->parts[i], &p->tables[i], weights, spec, &part_options,
                                          ((struct split_kv *)kv)->pools[i], &p->parts[i], error);

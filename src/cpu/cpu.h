@@ -207,8 +207,11 @@ struct ak_cpu_prepared {
     size_t value_bytes, query_bytes; /* bytes: one token's values, one quantized query */
     float *partials;                 /* [heads][pages][partial_stride]; see attention.c */
     size_t partial_stride;
-    void *memory; /* one allocation that holds all of the above */
-    size_t memory_bytes;
+    /* two allocations that hold all of the above: what stays between passes, and the rest */
+    void *memory;
+    size_t kept_bytes;
+    struct ak_cpu_workspace *workspace; /* prepare.c */
+    size_t memory_bytes;                /* without a lent workspace */
     struct ak_cpu_output output;
     uint64_t n_passes;            /* the current one included */
     const struct ak_batch *batch; /* of the current pass */

@@ -1,15 +1,29 @@
-/* Prepares a table for running: computes the sizes of all buffers of a pass and places them in one
- * allocation. */
+/* Prepares a table for running: computes the sizes of all buffers and places them in two
+ * allocations: what stays between passes, and the workspace of one pass. */
 #include "base/math.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "cpu/cpu.h"
 
-/* Places buffers in the allocation. Runs twice: with memory NULL to compute the size, then for
+/* Buffers that hold nothing between passes except results. Tables whose passes alternate share
+ * one. */
+struct ak_cpu_workspace {
+    struct ak_refs refs;
+    uint8_t *memory;
+    size_t bytes;
+};
+
+/* Places buffers in an allocation. Runs twice: with memory NULL to compute the size, then for
  * real. */
 struct carver {
     uint8_t *memory;
     size_t used;
     bool overflow;
+};
+
+/* Both allocations: what stays, and the workspace. */
+struct carvers {
+    struct carver kept, pass;
 };
 
 static void *carve(struct carver *c, size_t n, size_t size)
@@ -119,9 +133,10 @@ static void carve_residuals(struct carver *c, struct ak_cpu_residuals *residuals
     }
 }
 
-static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struct needs *needs,
+static void carve_thread(struct carvers *both, struct ak_cpu_scratch *s, const struct needs *needs,
                          const struct ak_cpu_prepared *p)
 {
+    struct carver *c = &both->pass;
     size_t head_dim = p->spec->config.head_dim;
     size_t max_rows = ak_max_size(p->max_rows[AK_OP_ROWS_LOGITS],
                                   needs->has_residual ? p->max_rows[AK_OP_ROWS_TOKENS] : 0);
@@ -140,8 +155,8 @@ static void carve_thread(struct carver *c, struct ak_cpu_scratch *s, const struc
     scratch.joined =
         carve(c, AK_PANEL_I8_TILES_MAX,
               needs->slices_k ? ak_cpu_tile_row_bytes(AK_QUANT_Q8_0, needs->slices_k) : 0);
-    scratch.best = carve(c, needs->slices_k ? 1 : 0, sizeof *scratch.best);
-    uint32_t *cursors = carve(c, needs->slices_k ? p->n_threads : 0, sizeof *cursors);
+    scratch.best = carve(&both->kept, needs->slices_k ? 1 : 0, sizeof *scratch.best);
+    uint32_t *cursors = carve(&both->kept, needs->slices_k ? p->n_threads : 0, sizeof *cursors);
     if (needs->slices_k && scratch.best)
         scratch.best->cursors = cursors;
     scratch.row = carve(c, ak_round_up(ak_max_size(needs->k, head_dim), AK_LANES), sizeof(float));
@@ -177,16 +192,19 @@ static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
     }
 }
 
-static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
+static void carve_arena(struct carver *c, struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
+{
+    p->arena[row_set] =
+        carve(c, (size_t)p->max_rows[row_set] * p->table->arena_width[row_set], sizeof(float));
+}
+
+/* The workspace without the threads' buffers and the rows of logits. */
+static void carve_pass(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
 {
     size_t tokens = p->max_rows[AK_OP_ROWS_TOKENS], logits = p->max_rows[AK_OP_ROWS_LOGITS],
            experts = p->max_rows[AK_OP_ROWS_EXPERTS];
-    for (int d = 0; d < AK_OP_ROWS_COUNT; d++)
-        p->arena[d] = carve(c, (size_t)p->max_rows[d] * p->table->arena_width[d], sizeof(float));
-    size_t distances = p->spec->descriptor.alibi ? 2 * (size_t)p->context - 1 : 0;
-    p->distances = carve(c, distances, sizeof(float));
-    p->slopes = carve(c, distances ? p->spec->config.n_heads : 0, sizeof(float));
-    p->zeros = carve(c, p->spec->config.width, sizeof(float));
+    carve_arena(c, p, AK_OP_ROWS_TOKENS);
+    carve_arena(c, p, AK_OP_ROWS_EXPERTS);
     size_t angles = (size_t)p->spec->n_rotations * (p->spec->config.rope_dims / 2);
     p->cos = carve(c, tokens * angles, sizeof(float));
     p->sin = carve(c, tokens * angles, sizeof(float));
@@ -199,6 +217,18 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
                         p->partial_stride * sizeof(float));
+}
+
+static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const struct needs *needs)
+{
+    struct carver *c = &both->kept;
+    size_t tokens = p->max_rows[AK_OP_ROWS_TOKENS], logits = p->max_rows[AK_OP_ROWS_LOGITS],
+           experts = p->max_rows[AK_OP_ROWS_EXPERTS];
+    carve_pass(&both->pass, p, needs);
+    size_t distances = p->spec->descriptor.alibi ? 2 * (size_t)p->context - 1 : 0;
+    p->distances = carve(c, distances, sizeof(float));
+    p->slopes = carve(c, distances ? p->spec->config.n_heads : 0, sizeof(float));
+    p->zeros = carve(c, p->spec->config.width, sizeof(float));
     p->routes.row_of = carve(c, experts, sizeof *p->routes.row_of);
     p->routes.token_of = carve(c, experts, sizeof *p->routes.token_of);
     p->routes.begin =
@@ -219,7 +249,56 @@ static void carve_all(struct carver *c, struct ak_cpu_prepared *p, const struct 
     p->scratch = carve(c, p->n_threads, sizeof *p->scratch);
     p->steal_states = carve(c, p->n_threads, sizeof *p->steal_states);
     for (unsigned i = 0; i < p->n_threads; i++)
-        carve_thread(c, p->scratch ? &p->scratch[i] : NULL, needs, p);
+        carve_thread(both, p->scratch ? &p->scratch[i] : NULL, needs, p);
+    /* last: most passes write few rows of them, and what lies before them stays close together */
+    carve_arena(&both->pass, p, AK_OP_ROWS_LOGITS);
+}
+
+static void drop_workspace(struct ak_cpu_workspace *w)
+{
+    if (!w || !ak_refs_drop(&w->refs))
+        return;
+    ak_pages_free(w->memory, w->bytes);
+    ak_free(w);
+}
+
+/* The workspace of `lender`, if it is large enough, or a new one. */
+static ak_status get_workspace(const struct ak_cpu_prepared *lender, size_t bytes,
+                               struct ak_cpu_workspace **out, struct ak_error *error)
+{
+    if (lender && lender->workspace->bytes >= bytes) {
+        *out = lender->workspace;
+        ak_refs_take(&lender->workspace->refs);
+        return AKUNU_OK;
+    }
+    struct ak_cpu_workspace *w = ak_alloc(1, sizeof *w);
+    if (!w || !(w->memory = ak_pages_alloc(bytes))) {
+        ak_free(w);
+        return ak_fail_memory(error, "the activations of a session", bytes);
+    }
+    w->bytes = bytes;
+    *out = w;
+    return AKUNU_OK;
+}
+
+/* Computes the sizes, allocates and places all buffers. */
+static ak_status place_buffers(struct ak_cpu_prepared *p, const struct needs *needs,
+                               const struct ak_cpu_prepared *lender, struct ak_error *error)
+{
+    struct carvers both = { 0 };
+    carve_all(&both, p, needs);
+    if (both.kept.overflow || both.pass.overflow)
+        return ak_fail_memory(error, "the activations of a session", 0);
+    AK_TRY(get_workspace(lender, both.pass.used, &p->workspace, error));
+    p->memory = ak_pages_alloc(both.kept.used);
+    if (!p->memory)
+        return ak_fail_memory(error, "the buffers of a session", both.kept.used);
+    p->kept_bytes = both.kept.used;
+    bool is_lent = lender && p->workspace == lender->workspace;
+    p->memory_bytes = both.kept.used + (is_lent ? 0 : both.pass.used);
+    both = (struct carvers){ .kept.memory = p->memory, .pass.memory = p->workspace->memory };
+    carve_all(&both, p, needs);
+    return AKUNU_OK;
 }
 
 /* ALiBi slopes and distances. With n heads, n a power of two, head h has the slope 2^(−8(h + 1)/n).
@@ -287,7 +366,6 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
     ak_status status = AKUNU_OK;
     struct needs needs = sum_needs((const struct ak_cpu *)b, weights, spec);
-    struct carver carver = { 0 };
     if (!p)
         return ak_fail_memory(error, "a session", sizeof *p);
     p->cpu = (struct ak_cpu *)b;
@@ -313,16 +391,9 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
     ak_table_rope_frequencies(spec, options->context, p->frequencies);
-    carve_all(&carver, p, &needs);
-    if (carver.overflow || !(carver.memory = ak_pages_alloc(carver.used))) {
-        status = ak_fail_memory(error, "the activations of a session",
-                                carver.overflow ? 0 : carver.used);
+    status = place_buffers(p, &needs, (const struct ak_cpu_prepared *)options->lender, error);
+    if (status != AKUNU_OK)
         goto fail;
-    }
-    p->memory = carver.memory;
-    p->memory_bytes = carver.used;
-    carver.used = 0;
-    carve_all(&carver, p, &needs);
     if (spec->descriptor.alibi)
         fill_alibi(p);
     ak_cpu_plan_steps(p);
@@ -343,7 +414,7 @@ void ak_cpu_release(struct ak_backend_table *prepared)
         return;
     ak_pool_free(p->pool);
     ak_cpu_free_times(p);
-    if (p->memory)
-        ak_pages_free(p->memory, p->memory_bytes);
+    ak_pages_free(p->memory, p->kept_bytes);
+    drop_workspace(p->workspace);
     ak_free(p);
 }

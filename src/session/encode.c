@@ -40,6 +40,11 @@ void ak_session_free_encoder(struct ak_session *s)
     s->encoder = NULL;
 }
 
+uint64_t ak_session_encoder_bytes(const struct ak_session *s)
+{
+    return s->encoder ? s->backend->ops->memory_bytes(s->encoder->table) : 0;
+}
+
 static ak_status fill_encoder(struct ak_session *s, struct ak_session_encoder *e,
                               struct ak_error *error)
 {
@@ -60,6 +65,7 @@ static ak_status fill_encoder(struct ak_session *s, struct ak_session_encoder *e
     }
     struct ak_backend_table_options options = s->options;
     options.max_tokens = options.max_logits = n;
+    options.lender = s->logits;
     return s->backend->ops->prepare(s->backend, &s->model->encoder_table, &s->model->weights,
                                     &s->model->spec, &options, s->kv.pool, &e->table, error);
 }
@@ -146,6 +152,7 @@ ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
                               .frames = e->starts };
     for (size_t i = 0; i < n; i++)
         ak_session_kv_extend(&s->kv, sequences[i], e->tokens, e->context);
+    s->n_last = 0; /* the tables share their activations */
     s->backend->ops->run(e->table, &batch);
     s->n_passes++;
     ak_status status = s->backend->ops->sync(e->table, error);

@@ -403,6 +403,7 @@ ak_status ak_session_fork(struct ak_session *s, int32_t sequence, uint32_t lengt
 uint64_t ak_session_scratch_bytes(const struct ak_session *s)
 {
     uint64_t bytes = s->backend->ops->memory_bytes(s->logits);
+    bytes += ak_session_encoder_bytes(s);
     bytes += s->sampled ? s->backend->ops->memory_bytes(s->sampled) : 0;
     return s->hidden ? bytes + s->backend->ops->memory_bytes(s->hidden) : bytes;
 }

@@ -136,15 +136,19 @@ bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_
 
 /* ---- Speech: encode.c --------------------------------------------------- */
 /* Encodes n windows, at most max_windows, in one pass: windows[i], [2 · encoder_context][n_mels],
- * fills the empty sequence sequences[i]. AKUNU_ERROR_CONTEXT: the KV cache is full. */
+ * fills the empty sequence sequences[i]. The last pass's logits can no longer be read.
+ * AKUNU_ERROR_CONTEXT: the KV cache is full. */
 ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
                             const int32_t *sequences, size_t n, bool wants_output,
                             struct ak_error *error);
-/* Output of the encoder for a position of a window, [width], if the last pass wanted it. */
+/* Output of the encoder for a position of a window, [width], if the last pass wanted it;
+ * valid until the next pass. */
 const float *ak_session_encoded(const struct ak_session *s, size_t window, uint32_t position);
 /* The text of `sequence` attends to the encoded window of another. Forks of it do, too. */
 ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t window,
                             struct ak_error *error);
+/* Scratch of the encoder that it does not share with the decoder; 0 before its first pass. */
+uint64_t ak_session_encoder_bytes(const struct ak_session *s);
 void ak_session_free_encoder(struct ak_session *s);
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */

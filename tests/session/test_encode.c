@@ -6,7 +6,7 @@
 
 enum { MELS = 4, CONTEXT = 40, STATE = 32, VOCAB = 48, N_IDS = 9, TEXTS = 4 };
 
-static const double nmse_max = 1e-11; /* two float32 engines differ by about 1e-12 */
+static const double nmse_max = 1e-11;          /* two float32 engines differ by about 1e-12 */
 static const double quantized_nmse_max = 2e-3; /* measured: 3e-4 */
 
 struct stages {
@@ -210,6 +210,12 @@ START_TEST(texts_of_one_window)
     ck_assert_double_lt(golden_nmse(first, f.stages->logits + 4 * VOCAB, VOCAB), nmse_max);
     ck_assert_double_gt(golden_nmse(second, f.stages->logits + 4 * VOCAB, VOCAB),
                         1e-3); /* another token */
+
+    /* encoder and decoder share their activations: its logits are gone */
+    akunu_sequence_free(f.session, window);
+    window = akunu_sequence_new(f.session);
+    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, NULL), AKUNU_OK);
+    ck_assert_ptr_null(akunu_session_logits(f.session, 0));
     close_fixture(&f);
 }
 END_TEST
