@@ -80,6 +80,9 @@ struct ak_cpu_step {
     uint32_t n_rows;                   /* rows of the weight's largest part; 0: no weight */
     const struct ak_command *linears;  /* PREPARE: the linear commands that read its result */
     uint32_t n_linears;
+    /* PREPARE and its product: nothing reads the slot afterwards, so GEMM over f32 panels
+     * interleaves the tokens there */
+    bool consumes_input;
 };
 
 /* Consecutive tokens of one sequence in a batch. `end` is the position after the sequence's last
@@ -181,6 +184,7 @@ struct ak_cpu_prepared {
     uint32_t unit;
     uint32_t context;
     float *arena[AK_OP_ROWS_COUNT];
+    uint32_t arena_rows[AK_OP_ROWS_COUNT]; /* max_rows, rounded up for interleaved tokens */
     /* RoPE frequencies, adjusted to this context */
     const float *frequencies[AK_SPEC_ROPE_TABLES_MAX];
     const float *zeros;                     /* bias of norms without one */
@@ -266,7 +270,7 @@ static inline bool ak_cpu_is_skinny(uint32_t rows)
 static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
 {
     const struct ak_op_slot *s = &p->table->slots[slot];
-    return p->arena[s->row_set] + (size_t)s->offset * p->max_rows[s->row_set];
+    return p->arena[s->row_set] + (size_t)s->offset * p->arena_rows[s->row_set];
 }
 
 static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slot)

@@ -116,6 +116,34 @@ static float *reorder_row(const struct ak_pack_weight *packed, const float *rest
     return out;
 }
 
+/* Whether PREPARE, and the product after it, have interleaved floats in place of the slot's rows.
+ */
+static bool interleaves_in_place(const struct ak_cpu_step *step, enum ak_cpu_act_format format,
+                                 size_t rows)
+{
+    return step->consumes_input && format == AK_CPU_ACT_PANEL_F32 &&
+           !ak_cpu_is_skinny((uint32_t)rows);
+}
+
+_Static_assert(AK_PANEL_TOKEN_STEP <= AK_PANEL_ROWS_MAX, "weight_rows holds a group of tokens");
+
+/* Interleaves the slot's rows in place: whole groups of tokens, which take up as much as rows. */
+static void interleave_in_place(const struct ak_cpu_step *step, const struct ak_cpu_prepared *p,
+                                size_t rows, unsigned thread)
+{
+    size_t k = ak_cpu_stride(p, step->command->in), begin, end;
+    float *tokens = ak_cpu_slot(p, step->command->in), *copy = p->scratch[thread].weight_rows;
+    ak_chunk_range((rows + AK_PANEL_TOKEN_STEP - 1) / AK_PANEL_TOKEN_STEP, p->n_threads, thread,
+                   &begin, &end);
+    for (size_t group = begin; group < end; group++) {
+        size_t first = group * AK_PANEL_TOKEN_STEP,
+               n = ak_min_size(rows - first, AK_PANEL_TOKEN_STEP);
+        memcpy(copy, tokens + first * k, n * k * sizeof *copy);
+        for (size_t t = 0; t < n; t++)
+            p->cpu->kernels.interleave_token_f32(copy + t * k, k, first + t, tokens);
+    }
+}
+
 void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
@@ -129,6 +157,10 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     uint8_t *const *activations = is_skinny ? scratch->activations : p->activations;
     const struct ak_cpu_residuals *residuals = is_skinny ? scratch->residuals : p->residuals;
     bool has_residual[AK_CPU_ACT_COUNT] = { 0 };
+    if (interleaves_in_place(step, get_act_format(p, packed, rows), rows)) {
+        interleave_in_place(step, p, rows, thread);
+        return;
+    }
     for (unsigned format = 0; format < AK_CPU_ACT_TYPE_COUNT; format++)
         has_residual[format] = wants_residual(step, p, rows, (enum ak_cpu_act_format)format);
     if (!is_skinny)
@@ -540,6 +572,8 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
                          .format = format,
                          .uses_skinny = !p->panel_cache && ak_cpu_uses_skinny(p->cpu, packed, n) };
     bool uses_blas = ak_cpu_uses_blas(p->cpu, packed, n);
+    if (interleaves_in_place(step, format, n))
+        m.activations = (const uint8_t *)(const void *)ak_cpu_slot(p, c->in);
     if (scratch->chunk % AK_CHUNKS_PER_THREAD == 0)
         count_product(&scratch->counts, &m);
     for (uint32_t i = 0; i < packed->n_parts; i++) {

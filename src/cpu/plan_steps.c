@@ -34,6 +34,18 @@ static bool shares_input(const struct ak_cpu_prepared *p, const struct ak_comman
                                   &p->weights->packed[next->weight]);
 }
 
+/* Whether linear command i is the last to read its input, whose rows are as wide as interleaved
+ * tokens. */
+static bool consumes_input(const struct ak_cpu_prepared *p, uint32_t i)
+{
+    const struct ak_command *linear = get_command(p, i);
+    const struct ak_op_slot *slots = p->table->slots, *in = &slots[linear->in];
+    const struct ak_pack_weight *packed = &p->weights->packed[linear->weight];
+    return in->row_set == AK_OP_ROWS_TOKENS && slots[linear->out].row_set == in->row_set &&
+           in->last_use == i && !packed->order && packed->cols == in->width &&
+           packed->cols % AK_LANES == 0;
+}
+
 /* Adds the PREPARE step of the linear commands from first_linear on. `norm` is the NORM or GATHER
  * command that it includes, or the linear command if its input is ready. */
 static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm,
@@ -45,6 +57,8 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
     step->linears = linear;
     while (shares_input(p, linear, get_command(p, first_linear + step->n_linears)))
         step->n_linears++;
+    step->consumes_input =
+        norm == linear && step->n_linears == 1 && consumes_input(p, first_linear);
     step->barrier_skinny = false; /* each thread prepares its own copy */
     if (p->n_steps > 1 && step[-1].run == ak_cpu_step_norm && step[-1].command->out == linear->in)
         step[-1].barrier_gemm = false; /* both split the tokens in the same way */
@@ -92,6 +106,15 @@ static bool makes_final_logits(const struct ak_cpu_prepared *p, uint32_t i)
     return !next || next->op == AK_OP_GUMBEL || next->op == AK_OP_ARGMAX;
 }
 
+/* The PREPARE step of the product that was added last. */
+static const struct ak_cpu_step *find_prepare(const struct ak_cpu_prepared *p)
+{
+    const struct ak_cpu_step *step = &p->steps[p->n_steps - 1];
+    while (step->run != ak_cpu_step_prepare)
+        step--;
+    return step;
+}
+
 static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
 {
     const struct ak_command *c = get_command(p, i);
@@ -100,6 +123,7 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
         add_step(p, packed->n_experts ? ak_cpu_step_experts : ak_cpu_step_linear, c,
                  p->table->slots[c->out].row_set);
     uint64_t elements = 0;
+    step->consumes_input = find_prepare(p)->consumes_input;
     for (uint32_t j = 0; j < packed->n_parts; j++) {
         elements += (uint64_t)packed->parts[j].rows * packed->cols;
         step->n_rows = packed->parts[j].rows > step->n_rows ? packed->parts[j].rows : step->n_rows;

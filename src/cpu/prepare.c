@@ -195,20 +195,20 @@ static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
 static void carve_arena(struct carver *c, struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
 {
     p->arena[row_set] =
-        carve(c, (size_t)p->max_rows[row_set] * p->table->arena_width[row_set], sizeof(float));
+        carve(c, (size_t)p->arena_rows[row_set] * p->table->arena_width[row_set], sizeof(float));
 }
 
-/* The workspace without the threads' buffers and the rows of logits. */
+/* The workspace after the rows of tokens and the threads' buffers, which every pass uses. Of the
+ * following, most passes touch little. */
 static void carve_pass(struct carver *c, struct ak_cpu_prepared *p, const struct needs *needs)
 {
     size_t tokens = p->max_rows[AK_OP_ROWS_TOKENS], logits = p->max_rows[AK_OP_ROWS_LOGITS],
            experts = p->max_rows[AK_OP_ROWS_EXPERTS];
-    carve_arena(c, p, AK_OP_ROWS_TOKENS);
     carve_arena(c, p, AK_OP_ROWS_EXPERTS);
     size_t angles = (size_t)p->spec->n_rotations * (p->spec->config.rope_dims / 2);
     p->cos = carve(c, tokens * angles, sizeof(float));
     p->sin = carve(c, tokens * angles, sizeof(float));
-    for (int format = 0; format < AK_CPU_ACT_COUNT; format++)
+    for (int format = AK_CPU_ACT_COUNT - 1; format >= 0; format--)
         p->activations[format] =
             carve(c, token_capacity(format, ak_max_size(ak_max_size(tokens, logits), experts)),
                   needs->act_bytes[format]);
@@ -217,6 +217,7 @@ static void carve_pass(struct carver *c, struct ak_cpu_prepared *p, const struct
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
                         p->partial_stride * sizeof(float));
+    carve_arena(c, p, AK_OP_ROWS_LOGITS);
 }
 
 static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const struct needs *needs)
@@ -224,7 +225,7 @@ static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const str
     struct carver *c = &both->kept;
     size_t tokens = p->max_rows[AK_OP_ROWS_TOKENS], logits = p->max_rows[AK_OP_ROWS_LOGITS],
            experts = p->max_rows[AK_OP_ROWS_EXPERTS];
-    carve_pass(&both->pass, p, needs);
+    carve_arena(&both->pass, p, AK_OP_ROWS_TOKENS);
     size_t distances = p->spec->descriptor.alibi ? 2 * (size_t)p->context - 1 : 0;
     p->distances = carve(c, distances, sizeof(float));
     p->slopes = carve(c, distances ? p->spec->config.n_heads : 0, sizeof(float));
@@ -250,8 +251,7 @@ static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const str
     p->steal_states = carve(c, p->n_threads, sizeof *p->steal_states);
     for (unsigned i = 0; i < p->n_threads; i++)
         carve_thread(both, p->scratch ? &p->scratch[i] : NULL, needs, p);
-    /* last: most passes write few rows of them, and what lies before them stays close together */
-    carve_arena(&both->pass, p, AK_OP_ROWS_LOGITS);
+    carve_pass(&both->pass, p, needs);
 }
 
 static void drop_workspace(struct ak_cpu_workspace *w)
@@ -379,6 +379,10 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     /* experts are in use, and this number is validated */
     if (table->arena_width[AK_OP_ROWS_EXPERTS] > 0)
         p->max_rows[AK_OP_ROWS_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
+    for (int i = 0; i < AK_OP_ROWS_COUNT; i++)
+        p->arena_rows[i] = ak_cpu_is_skinny(p->max_rows[i]) ?
+                               p->max_rows[i] :
+                               (uint32_t)ak_round_up(p->max_rows[i], AK_PANEL_TOKEN_STEP);
     p->unit = gemm_unit(p->cpu, weights, p->n_threads);
     p->kv = kv;
     p->kv_shape = options->kv;
