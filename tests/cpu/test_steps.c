@@ -94,6 +94,41 @@ START_TEST(orders_are_apart)
 }
 END_TEST
 
+/* Whether a product that is command 1 interleaves the tokens of its input in place. */
+static bool consumes_input(uint32_t width, uint32_t last_use, const uint32_t *order)
+{
+    struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
+                                     { .op = AK_OP_LINEAR, .in = 0, .out = 1 },
+                                     { .op = AK_OP_ADD, .in = 0, .out = 1 } };
+    struct ak_op_slot slots[] = { { .width = width, .last_use = last_use },
+                                  { .width = WIDTH, .offset = width, .first_use = 1 } };
+    struct ak_table table = { .commands = commands, .n_commands = 3, .slots = slots, .n_slots = 2 };
+    struct ak_pack_weight packed = {
+        .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH, .order = order
+    };
+    struct ak_weights weights = { .packed = &packed, .n_packed = 1 };
+    struct ak_cpu_step steps[3 * AK_CPU_STEPS_PER_COMMAND];
+    struct ak_cpu_prepared p = {
+        .table = &table, .weights = &weights, .n_threads = 2, .steps = steps
+    };
+    ak_cpu_plan_steps(&p);
+    ck_assert(steps[1].run == ak_cpu_step_prepare && steps[2].run == ak_cpu_step_linear);
+    ck_assert(steps[1].consumes_input == steps[2].consumes_input);
+    return steps[1].consumes_input;
+}
+
+/* Tokens take the place of rows that nobody reads any more, if both are as wide and in the same
+ * order. */
+START_TEST(inputs_are_consumed)
+{
+    static const uint32_t order[WIDTH];
+    ck_assert(consumes_input(WIDTH, 1, NULL));
+    ck_assert(!consumes_input(WIDTH, 2, NULL));
+    ck_assert(!consumes_input(WIDTH + 16, 1, NULL));
+    ck_assert(!consumes_input(WIDTH, 1, order));
+}
+END_TEST
+
 /* Of equal logits the first one is sampled, whichever thread has it. */
 START_TEST(first_of_equals)
 {
@@ -122,6 +157,7 @@ int main(void)
     TCase *tests = tcase_create("barriers");
     tcase_add_test(tests, inputs_are_kept);
     tcase_add_test(tests, orders_are_apart);
+    tcase_add_test(tests, inputs_are_consumed);
     suite_add_tcase(suite, tests);
     tests = tcase_create("sampled");
     tcase_add_loop_test(tests, first_of_equals, 0, 3);
