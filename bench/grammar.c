@@ -135,7 +135,8 @@ static void all_masks(const char *path)
                                              cases[i].options, &g, &error),
                  &error);
         else
-            must(ak_grammar_from_gbnf(cases[i].gbnf, strlen(cases[i].gbnf), &g, &error), &error);
+            must(ak_grammar_from_gbnf(cases[i].gbnf, strlen(cases[i].gbnf), "root", &g, &error),
+                 &error);
         masks(cases[i].name, g, trie, t, cases[i].text);
         ak_grammar_free(g);
     }

@@ -59,6 +59,8 @@ AKUNU_API enum akunu_status akunu_vad_detect(const struct akunu_vad *vad, struct
                                              akunu_vad_range_fn *on_range, void *user);
 
 /* ---- Transcribing ------------------------------------------------------- */
+struct akunu_grammar; /* text.h */
+
 /* As openai/whisper's transcribe(), whose parameters these are; the defaults are its command's. */
 struct akunu_transcription {
     size_t size;
@@ -92,6 +94,12 @@ struct akunu_transcription {
      * everything; vad_params NULL: the defaults. */
     const struct akunu_vad *vad;
     const struct akunu_vad_params *vad_params;
+    /* The text of each window matches the grammar, times aside, or is the beginning of such a text
+     * if it is cut off at max_tokens; a space may precede it. NULL: any text */
+    const struct akunu_grammar *grammar;
+    /* subtracted from the logits of tokens that the grammar does not allow; infinity: they are
+     * never written (infinity) */
+    float grammar_penalty;
 };
 AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
 

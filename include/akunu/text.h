@@ -128,13 +128,16 @@ AKUNU_API int64_t akunu_model_encode_pair(const struct akunu_model *model, const
                                           size_t capacity, size_t *second);
 
 /* ---- Grammars ----------------------------------------------------------- */
-/* The texts that a model may write (akunu_sampling.grammar). Immutable; any number of threads may
- * use it. */
+/* The texts that a model may write (akunu_sampling.grammar, akunu_transcription.grammar).
+ * Immutable; any number of threads may use it. */
 struct akunu_grammar;
 
 /* Parses GBNF, llama.cpp's grammars (docs/grammar.md). Messages begin with line and column. Tokens
  * are looked up where the grammar is used. */
 AKUNU_API struct akunu_grammar *akunu_grammar_parse(const char *text, size_t n_bytes);
+/* The same for texts that begin with another rule than `root`. */
+AKUNU_API struct akunu_grammar *akunu_grammar_parse_rule(const char *text, size_t n_bytes,
+                                                         const char *rule);
 
 enum akunu_schema_form {
     /* for generation: members in schema order, little whitespace */

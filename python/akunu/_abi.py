@@ -603,6 +603,8 @@ class akunu_transcription(Structure):
     word_times: bool
     vad: Optional[int]
     vad_params: Any
+    grammar: Optional[int]
+    grammar_penalty: float
 
 
 class akunu_word(Structure):
@@ -1221,6 +1223,8 @@ akunu_transcription._fields_ = [
     ("word_times", c_bool),
     ("vad", c_void_p),
     ("vad_params", POINTER(akunu_vad_params)),
+    ("grammar", c_void_p),
+    ("grammar_penalty", c_float),
 ]
 
 akunu_word._fields_ = [
@@ -1461,6 +1465,7 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(c_size_t),
     ]),
     "akunu_grammar_parse": (c_void_p, [c_char_p, c_size_t]),
+    "akunu_grammar_parse_rule": (c_void_p, [c_char_p, c_size_t, c_char_p]),
     "akunu_schema_params_default": (None, [POINTER(akunu_schema_params), c_size_t]),
     "akunu_grammar_from_schema": (c_void_p, [c_char_p, c_size_t, POINTER(akunu_schema_params)]),
     "akunu_grammar_make_lazy": (c_void_p, [c_void_p, POINTER(c_char_p), c_bool]),

@@ -24,10 +24,17 @@ static struct akunu_grammar *wrap(struct ak_grammar *inner, ak_status made, stru
 
 struct akunu_grammar *akunu_grammar_parse(const char *text, size_t n_bytes)
 {
+    return akunu_grammar_parse_rule(text, n_bytes, "root");
+}
+
+struct akunu_grammar *akunu_grammar_parse_rule(const char *text, size_t n_bytes, const char *rule)
+{
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;
-    ak_status status = text ? ak_grammar_from_gbnf(text, n_bytes, &inner, &error) :
-                              ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the grammar is NULL");
+    ak_status status = text && rule ?
+                           ak_grammar_from_gbnf(text, n_bytes, rule, &inner, &error) :
+                           ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the %s is NULL",
+                                   text ? "name of the grammar's first rule" : "grammar");
     return wrap(inner, status, &error);
 }
 

@@ -1,6 +1,7 @@
 /* Speech behind handles: audio, transcribing, log-mel frames and the encoder. */
 #include "api/handles.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "audio/mel.h"
@@ -221,7 +222,8 @@ void akunu_transcription_default(struct akunu_transcription *params, size_t size
                                                      .max_compression = 2.4f,
                                                      .min_log_prob = -1.0f,
                                                      .max_no_speech = 0.6f,
-                                                     .max_previous = -1 };
+                                                     .max_previous = -1,
+                                                     .grammar_penalty = INFINITY };
     ak_api_give_default(params, size, &full, sizeof full);
 }
 

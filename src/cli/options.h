@@ -132,7 +132,7 @@ struct cli_options {
     int64_t logprobs;
     int64_t n_completions;
 
-    const char *grammar, *grammar_file, *json_schema;
+    const char *grammar, *grammar_file, *grammar_rule, *json_schema;
     bool schema_lax;
     const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;

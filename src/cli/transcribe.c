@@ -1,14 +1,21 @@
 /* transcribe: writes down what is said in audio files. */
 #include "cli/options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/clips.h"
 #include "cli/load.h"
 #include "cli/message.h"
+#include "cli/sampling.h"
 #include "cli/stream.h"
 
+/* What the flags name besides the model. NULL: not asked for. */
+struct extras {
+    struct akunu_vad *vad;
+    struct akunu_grammar *grammar;
+};
 
 /* ---- Languages ---------------------------------------------------------- */
 enum { LANGUAGES_MAX = 128 };
@@ -41,14 +48,14 @@ static int detect(struct akunu_session *session, const struct cli_options *o, co
         if (probabilities[i] > 0.0f)
             json_object_set_new(all, akunu_language_code(i),
                                 cli_json_real((double)probabilities[i]));
-    cli_json_print(out, json_pack("{s:s, s:o}", "language", akunu_language_code(best),
-                                  "probabilities", all));
+    cli_json_print(
+        out, json_pack("{s:s, s:o}", "language", akunu_language_code(best), "probabilities", all));
     return CLI_EXIT_OK;
 }
 
 /* ---- What is asked for -------------------------------------------------- */
 static struct akunu_transcription get_params(const struct cli_options *o,
-                                             const struct akunu_vad *vad)
+                                             const struct extras *extras)
 {
     struct akunu_transcription params = o->transcription;
     if (!params.language)
@@ -58,7 +65,8 @@ static struct akunu_transcription get_params(const struct cli_options *o,
         params.beams = o->stream ? 1 : 5;
     if (o->no_fallback || o->stream) /* it would come too late */
         params.temperature_step = 0.0f;
-    params.vad = vad;
+    params.vad = extras->vad;
+    params.grammar = extras->grammar;
     params.vad_params = &o->vad_params;
     params.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     return params;
@@ -73,6 +81,10 @@ static int check(const struct cli_options *o)
     if (o->clips.n == 0 && !o->stream)
         return cli_fail_usage("an audio file is missing: give it with -f FILE (- is standard "
                               "input)");
+    if ((o->grammar_rule || isfinite(o->transcription.grammar_penalty)) && !o->grammar &&
+        !o->grammar_file)
+        return cli_fail_usage("%s needs --grammar",
+                              o->grammar_rule ? "--grammar-rule" : "--grammar-penalty");
     if (o->output_stem && !cli_writes_files(o))
         return cli_fail_usage("--output-file: no file is asked for; add --output-txt, "
                               "--output-srt or another");
@@ -117,9 +129,9 @@ static int open_session(const struct cli_options *o, const struct akunu_transcri
 }
 
 static int run(const struct cli_options *o, struct cli_model_session *loaded,
-               const struct akunu_vad *vad, struct cli_output *out)
+               const struct extras *extras, struct cli_output *out)
 {
-    struct akunu_transcription params = get_params(o, vad);
+    struct akunu_transcription params = get_params(o, extras);
     int code = open_session(o, &params, loaded);
     if (code != CLI_EXIT_OK)
         return code;
@@ -132,12 +144,25 @@ static int run(const struct cli_options *o, struct cli_model_session *loaded,
     return code;
 }
 
+/* As in whisper.cpp, --grammar takes a file too. */
+static int read_grammar(const struct cli_options *o, struct akunu_grammar **out)
+{
+    struct cli_options named = *o;
+    if (o->grammar && !strstr(o->grammar, "::=")) {
+        named.grammar_file = o->grammar;
+        named.grammar = NULL;
+    }
+    return cli_read_grammar(&named, AKUNU_SCHEMA_WRITING, out);
+}
+
 int cli_transcribe(const struct cli_options *o)
 {
     struct cli_model_session loaded = { .sequence = -1 };
-    struct akunu_vad *vad = NULL;
+    struct extras extras = { .vad = NULL };
     struct cli_output out = cli_output_stdout();
     int code = check(o);
+    if (code == CLI_EXIT_OK)
+        code = read_grammar(o, &extras.grammar);
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &loaded);
     if (code == CLI_EXIT_OK && loaded.info.n_mels == 0) {
@@ -146,11 +171,12 @@ int cli_transcribe(const struct cli_options *o)
         code = CLI_EXIT_MODEL;
     }
     if (code == CLI_EXIT_OK && o->vad)
-        code = load_vad(o, loaded.path, &vad);
+        code = load_vad(o, loaded.path, &extras.vad);
     if (code == CLI_EXIT_OK)
-        code = run(o, &loaded, vad, &out);
+        code = run(o, &loaded, &extras, &out);
     code = cli_output_end(&out, code);
-    akunu_vad_free(vad);
+    akunu_vad_free(extras.vad);
+    akunu_grammar_free(extras.grammar);
     cli_unload(&loaded);
     return code;
 }

@@ -442,7 +442,7 @@ static void parse_definition(struct parser *p)
     skip_whitespace(p, true);
 }
 
-static uint32_t find_root(struct parser *p)
+static uint32_t find_root(struct parser *p, const char *root)
 {
     char shown[AK_SHOW_BYTES];
     for (uint32_t i = 0; is_ok(p) && i < p->n_names; i++) {
@@ -452,16 +452,18 @@ static uint32_t find_root(struct parser *p)
                        "%u:%u: rule \"%s\" is used and not defined", r->line, r->column,
                        ak_show(r->name, strlen(r->name), shown));
     }
-    uint32_t known = p->n_names, which = find_or_add_rule(p, "root", 4);
+    uint32_t known = p->n_names, which = find_or_add_rule(p, root, strlen(root));
     if (is_ok(p) && p->n_names > known)
         ak_gb_fail(&p->builder, AKUNU_ERROR_FORMAT,
-                   "the grammar has no rule \"root\", with which a text begins");
+                   "the grammar has no rule \"%s\", with which a text begins",
+                   ak_show(root, strlen(root), shown));
     return ak_gb_rule_ref(&p->builder, which);
 }
 
-ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_grammar **out,
-                               struct ak_error *error)
+ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, const char *root,
+                               struct ak_grammar **out, struct ak_error *error)
 {
+    char shown[AK_SHOW_BYTES];
     struct parser p = { .at = text,
                         .end = text + n_bytes,
                         .line_start = text,
@@ -487,7 +489,7 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
     skip_whitespace(&p, true);
     while (is_ok(&p) && p.at < p.end)
         parse_definition(&p);
-    uint32_t start = find_root(&p);
+    uint32_t start = find_root(&p, root);
     ak_free(p.names);
     AK_TRY(ak_gb_finish(&p.builder, start, out));
     if (ak_grammar_is_productive(*out))
@@ -495,5 +497,6 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_gramm
     ak_grammar_free(*out);
     *out = NULL;
     return ak_fail(error, AKUNU_ERROR_FORMAT,
-                   "no text of the grammar ever ends: rule \"root\" always needs itself again");
+                   "no text of the grammar ever ends: rule \"%s\" always needs itself again",
+                   ak_show(root, strlen(root), shown));
 }

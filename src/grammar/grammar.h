@@ -123,13 +123,13 @@ static inline bool ak_grammar_is_productive(const struct ak_grammar *g)
     return g->exprs[g->root].productive;
 }
 
-/* Compiles GBNF as llama.cpp reads it. A rule `root` must exist, but need not come first. Messages
+/* Compiles GBNF as llama.cpp reads it. Texts begin with the rule named `root`, a C string. Messages
  * about a place begin with "line:column: ". Refused: rules without a definition or with two, left
  * recursion, repeat counts above AK_GRAMMAR_GBNF_REPEAT_MAX, and grammars without a finite text. */
 enum { AK_GRAMMAR_GBNF_BYTES_MAX = 4 << 20, AK_GRAMMAR_GBNF_NESTING_MAX = 200 };
 #define AK_GRAMMAR_GBNF_REPEAT_MAX 1000000000u
-ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, struct ak_grammar **out,
-                               struct ak_error *error);
+ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, const char *root,
+                               struct ak_grammar **out, struct ak_error *error);
 
 /* Lazy grammar: any text without a trigger, then, after the first trigger, a text of
  * `continuation`; with `again` repeatedly. The trigger is not part of that text. Triggers may be
@@ -142,5 +142,9 @@ struct ak_grammar_trigger {
 ak_status ak_grammar_make_lazy(const struct ak_grammar *continuation,
                                const struct ak_grammar_trigger *triggers, size_t n, bool again,
                                struct ak_grammar **out, struct ak_error *error);
+
+/* The texts of `g`, each also after a space. `g` is copied. */
+ak_status ak_grammar_allow_space(const struct ak_grammar *g, struct ak_grammar **out,
+                                 struct ak_error *error);
 
 #endif

@@ -40,6 +40,7 @@ libak_la_SOURCES += \
 	src/grammar/schema/strings.c \
 	src/grammar/schema/terms.c \
 	src/grammar/schema/values.c \
+	src/grammar/space.c \
 	src/grammar/subset.c \
 	src/grammar/token_mask.c \
 	src/grammar/token_trie.c \

@@ -27,7 +27,10 @@ struct decoder {
     const struct ak_speech_model *model;
     const struct ak_speech_search *search;
     struct ak_error *error;
-    uint32_t n_done, n_candidates; /* of `done` and `candidates` */
+    ak_status status; /* of the constraint */
+    /* of `texts`, `done` and `candidates`. n_beams is smaller than the number that is searched if
+     * a grammar leaves too few continuations. */
+    uint32_t n_beams, n_done, n_candidates;
     struct text *texts, *next, *done;
     struct candidate *candidates; /* [n_texts · (n_texts + 1)] */
     float *logits;                /* [vocabulary]: a row, filtered */
@@ -54,14 +57,44 @@ static double log_sum_exp(const float *logits, int32_t n)
     return (double)max + ak_log_sum_exp(logits, (size_t)n, max);
 }
 
+/* Filters a row; returns the log of the sum of what is left. */
+static double filter(struct decoder *d, const struct ak_speech_rules *rules,
+                     const struct ak_speech_allowed *allowed, const float *row,
+                     const struct text *text)
+{
+    memcpy(d->logits, row, (size_t)rules->tokens->n * sizeof *row);
+    ak_speech_rules_apply(rules, allowed, text->tokens, text->n, d->logits);
+    return log_sum_exp(d->logits, rules->tokens->n);
+}
+
+/* Filters a row by a grammar too. If nothing is left, the grammar wants a symbol that is suppressed
+ * otherwise; if it still is nothing, the text ends. */
+static double constrain(struct decoder *d, const float *row, const struct text *text)
+{
+    const struct ak_speech_constraint *constraint = d->search->constraint;
+    struct ak_speech_rules rules = *d->search->rules;
+    struct ak_speech_allowed allowed = { .tokens = NULL, .end = true, .more = true };
+    if (d->status == AKUNU_OK)
+        d->status = constraint->find(constraint->user, text->tokens, text->n, &allowed, d->error);
+    double log_sum = filter(d, &rules, &allowed, row, text);
+    if (log_sum > -INFINITY)
+        return log_sum;
+    rules.n_suppressed = 0;
+    rules.blank = -1;
+    log_sum = filter(d, &rules, &allowed, row, text);
+    if (log_sum > -INFINITY)
+        return log_sum;
+    d->logits[rules.tokens->end] = 0.0f;
+    return 0.0;
+}
+
 /* Filters a row, and makes log-probabilities of it. */
 static void normalize(struct decoder *d, const float *row, const struct text *text)
 {
     const struct ak_speech_rules *rules = d->search->rules;
     int32_t n = rules->tokens->n;
-    memcpy(d->logits, row, (size_t)n * sizeof *row);
-    ak_speech_rules_apply(rules, text->tokens, text->n, d->logits);
-    double log_sum = log_sum_exp(d->logits, n);
+    double log_sum =
+        d->search->constraint ? constrain(d, row, text) : filter(d, rules, NULL, row, text);
     for (int32_t i = 0; i < n; i++)
         d->logits[i] = (float)((double)d->logits[i] - log_sum);
 }
@@ -148,11 +181,12 @@ static void add_candidate(struct decoder *d, struct candidate new)
     d->candidates[at] = new;
 }
 
+/* `n`: beams that are searched. What a grammar rejects is no candidate. */
 static void collect_candidates(struct decoder *d, uint32_t n, const float *const *rows)
 {
     int32_t best[AK_SPEECH_TEXTS_MAX + 1];
     d->n_candidates = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < d->n_beams; i++) {
         bool repeated = false; /* at the beginning all are the same */
         for (uint32_t j = 0; j < i; j++)
             repeated = repeated || is_same_text(d, i, j);
@@ -161,9 +195,10 @@ static void collect_candidates(struct decoder *d, uint32_t n, const float *const
         normalize(d, rows[i], &d->texts[i]);
         find_best(d->logits, d->search->rules->tokens->n, n + 1, best);
         for (uint32_t k = 0; k <= n; k++)
-            add_candidate(d, (struct candidate){ .from = i,
-                                                 .token = best[k],
-                                                 .sum = d->texts[i].sum + d->logits[best[k]] });
+            if (!d->search->constraint || d->logits[best[k]] > -INFINITY)
+                add_candidate(d, (struct candidate){ .from = i,
+                                                     .token = best[k],
+                                                     .sum = d->texts[i].sum + d->logits[best[k]] });
     }
 }
 
@@ -198,7 +233,8 @@ static bool advance_beams(struct decoder *d, uint32_t n, const float *const *row
     struct text *texts = d->texts;
     d->texts = d->next;
     d->next = texts;
-    return d->n_done >= done_max;
+    d->n_beams = kept;
+    return d->n_done >= done_max || kept == 0;
 }
 
 /* ---- Searching ---------------------------------------------------------- */
@@ -213,21 +249,22 @@ static ak_status search_texts(struct decoder *d, double *no_speech)
     *no_speech = ak_speech_probability(at, t->n, t->no_speech);
     for (uint32_t i = 0; i < n; i++)
         first[i] = last;
+    d->n_beams = n;
     for (uint32_t i = 0;; i++) {
         if (s->beams ? advance_beams(d, n, rows) : extend_texts(d, n, rows, i))
-            return AKUNU_OK;
-        if (i + 1 == s->max_tokens)
-            return AKUNU_OK;
-        AK_TRY(d->model->step(d->model->user, n, d->from, d->tokens, &rows, d->error));
+            return d->status;
+        if (i + 1 == s->max_tokens || d->status != AKUNU_OK)
+            return d->status;
+        AK_TRY(d->model->step(d->model->user, d->n_beams, d->from, d->tokens, &rows, d->error));
     }
 }
 
 /* Texts that ended take part; if they are too few, those that did not, best first. */
 static void complete_beams(struct decoder *d)
 {
-    uint32_t n = count_texts(d->search);
+    uint32_t n = d->n_beams;
     bool taken[AK_SPEECH_TEXTS_MAX] = { false };
-    while (d->n_done < n) {
+    while (d->n_done < count_texts(d->search)) {
         uint32_t best = n;
         for (uint32_t i = 0; i < n; i++) /* of equal ones the last, as numpy's reversed argsort */
             if (!taken[i] && (best == n || d->texts[i].sum >= d->texts[best].sum))

@@ -20,10 +20,20 @@ struct ak_speech_model {
                       const float *const **logits, struct ak_error *error);
 };
 
+/* A grammar that a window's text matches. */
+struct ak_speech_constraint {
+    void *user;
+    /* What may follow n tokens, of which times are no part of the text. out->tokens is valid until
+     * the next call. */
+    ak_status (*find)(void *user, const int32_t *written, size_t n, struct ak_speech_allowed *out,
+                      struct ak_error *error);
+};
+
 struct ak_speech_search {
     const int32_t *prompt;
     size_t n_prompt, start; /* index of the start token in it */
     const struct ak_speech_rules *rules;
+    const struct ak_speech_constraint *constraint; /* NULL: any text */
     uint32_t n_texts; /* beams, if the temperature is 0; else texts of which the best is taken */
     bool beams;       /* false: greedy, or sampled */
     float patience;   /* beam search ends after n_texts · patience complete texts */

@@ -48,6 +48,12 @@ static void forbid(float *logits, int32_t first, int32_t end)
         logits[i] = -INFINITY;
 }
 
+static void reject(float *logits, int32_t first, int32_t end, float penalty)
+{
+    for (int32_t i = first; i < end; i++)
+        logits[i] -= penalty;
+}
+
 /* Times come in pairs, the end of a segment and the begin of the next, except before the end of the
  * text; and they grow. */
 static void order_times(const struct ak_speech_tokens *t, const int32_t *written, size_t n,
@@ -81,23 +87,52 @@ static bool is_time_likely(const struct ak_speech_tokens *t, const float *logits
            (double)text;
 }
 
-void ak_speech_rules_apply(const struct ak_speech_rules *rules, const int32_t *written, size_t n,
-                           float *logits)
+/* A text that a grammar has brought to its end gets one more time, which is its end. A second one
+ * would begin another segment. */
+static bool is_over(const struct ak_speech_tokens *t, const struct ak_speech_allowed *allowed,
+                    const int32_t *written, size_t n)
+{
+    return allowed && allowed->end && !allowed->more && n > 1 && written[n - 1] >= t->first_time &&
+           written[n - 2] < t->first_time;
+}
+
+/* Tokens of text, and the end. */
+static void constrain(const struct ak_speech_rules *rules, const struct ak_speech_allowed *allowed,
+                      float *logits)
+{
+    const struct ak_speech_tokens *t = rules->tokens;
+    forbid(logits, t->end + 1, rules->timestamps ? t->first_time : t->n);
+    for (int32_t i = 0; allowed->tokens && i < t->end; i++)
+        if (!(allowed->tokens[i / 32] >> (i % 32) & 1))
+            logits[i] -= allowed->penalty;
+    if (!allowed->end)
+        logits[t->end] -= allowed->penalty;
+}
+
+void ak_speech_rules_apply(const struct ak_speech_rules *rules,
+                           const struct ak_speech_allowed *allowed, const int32_t *written,
+                           size_t n, float *logits)
 {
     const struct ak_speech_tokens *t = rules->tokens;
     for (size_t i = 0; i < rules->n_suppressed; i++)
         logits[rules->suppressed[i]] = -INFINITY;
     if (n == 0 && rules->blank >= 0)
         logits[rules->blank] = logits[t->end] = -INFINITY;
-    if (!rules->timestamps)
-        return;
-    logits[t->no_timestamps] = -INFINITY;
-    order_times(t, written, n, logits);
-    if (n == 0) {
-        forbid(logits, 0, t->first_time);
-        if (rules->latest_start >= 0 && rules->latest_start < AK_SPEECH_TIMES)
-            forbid(logits, t->first_time + rules->latest_start + 1, t->n);
+    if (rules->timestamps) {
+        logits[t->no_timestamps] = -INFINITY;
+        order_times(t, written, n, logits);
+        if (n == 0) {
+            forbid(logits, 0, t->first_time);
+            if (rules->latest_start >= 0 && rules->latest_start < AK_SPEECH_TIMES)
+                forbid(logits, t->first_time + rules->latest_start + 1, t->n);
+        }
+        if (is_over(t, allowed, written, n))
+            forbid(logits, t->first_time, t->n);
+        if (allowed && !allowed->end && n > 0 && written[n - 1] < t->first_time)
+            reject(logits, t->first_time, t->n, allowed->penalty);
+        if (is_time_likely(t, logits))
+            forbid(logits, 0, t->first_time);
     }
-    if (is_time_likely(t, logits))
-        forbid(logits, 0, t->first_time);
+    if (allowed)
+        constrain(rules, allowed, logits);
 }

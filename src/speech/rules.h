@@ -46,9 +46,19 @@ struct ak_speech_rules {
     size_t n_suppressed;
 };
 
+/* What may follow in a text that a grammar constrains. */
+struct ak_speech_allowed {
+    const uint32_t *tokens; /* bit i % 32 of word i / 32: text token i may follow; NULL: any may */
+    bool end;               /* the text may end here */
+    bool more;              /* false: it must */
+    float penalty;          /* subtracted from the logits of the others; infinity: they may not */
+};
+
 /* Sets the logits of what may not follow the n tokens written so far to −infinity. logits has
- * tokens->n elements. */
-void ak_speech_rules_apply(const struct ak_speech_rules *rules, const int32_t *written, size_t n,
-                           float *logits);
+ * tokens->n elements. `allowed` NULL: there is no grammar. With one, a time may follow text only
+ * where the text may end, and whether it does is decided by the logits of all tokens. */
+void ak_speech_rules_apply(const struct ak_speech_rules *rules,
+                           const struct ak_speech_allowed *allowed, const int32_t *written,
+                           size_t n, float *logits);
 
 #endif

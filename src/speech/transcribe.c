@@ -158,6 +158,7 @@ static ak_status decode_at(const struct transcriber *t, const struct ak_speech_r
     const struct ak_speech_task *task = t->task;
     struct ak_speech_search search = { .prompt = t->initial,
                                        .rules = rules,
+                                       .constraint = t->clip->constraint,
                                        .n_texts = 1,
                                        .patience = task->patience,
                                        .length_penalty = task->length_penalty,

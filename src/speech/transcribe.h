@@ -19,6 +19,7 @@ struct ak_speech_clip {
     /* Encodes n frames from `first` on, followed by zeros up to AK_SPEECH_WINDOW, for `model`. */
     ak_status (*encode)(void *user, uint64_t first, uint32_t n, struct ak_error *error);
     struct ak_speech_model model;
+    const struct ak_speech_constraint *constraint; /* on the text of each window; NULL: none */
     /* The text of tokens, valid until the next call. */
     ak_status (*text)(void *user, const int32_t *tokens, size_t n, const char **out,
                       size_t *n_bytes, struct ak_error *error);

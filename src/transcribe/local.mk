@@ -1,6 +1,8 @@
 libak_la_SOURCES += \
 	src/transcribe/chunks.c \
 	src/transcribe/chunks.h \
+	src/transcribe/grammar.c \
+	src/transcribe/grammar.h \
 	src/transcribe/lane.c \
 	src/transcribe/lane.h \
 	src/transcribe/meeting.c \

@@ -101,6 +101,9 @@ ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_spee
         .max_no_speech = asked->max_no_speech,
         .seed = asked->seed,
     };
+    if (asked->grammar)
+        plan->grammar = ak_grammar_ref(asked->grammar->inner);
+    plan->grammar_penalty = asked->grammar_penalty;
     AK_TRY(choose_language(tokens, asked, plan, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prompt, &plan->prompt, &task->n_prompt, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prefix, &plan->prefix, &task->n_prefix, error));
@@ -117,5 +120,6 @@ void ak_transcribe_plan_free(struct ak_transcribe_plan *plan)
     ak_free(plan->prompt);
     ak_free(plan->prefix);
     ak_free(plan->suppressed);
+    ak_grammar_free(plan->grammar);
     *plan = (struct ak_transcribe_plan){ 0 };
 }

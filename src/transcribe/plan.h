@@ -2,6 +2,7 @@
 #ifndef AK_TRANSCRIBE_PLAN_H
 #define AK_TRANSCRIBE_PLAN_H
 
+#include "grammar/grammar.h"
 #include "session/model.h"
 #include "speech/transcribe.h"
 
@@ -12,6 +13,8 @@ struct ak_transcribe_plan {
     bool detects_language;
     float temperatures[AK_TRANSCRIBE_TEMPERATURES_MAX]; /* what `task` points to, as the others */
     int32_t *prompt, *prefix, *suppressed;
+    struct ak_grammar *grammar; /* a reference; NULL: any text */
+    float grammar_penalty;
 };
 
 /* The plan stays where it is, and the texts of `asked` are no longer needed. Free it in any case.

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "transcribe/chunks.h"
+#include "transcribe/grammar.h"
 #include "transcribe/order.h"
 #include "transcribe/plan.h"
 
@@ -298,6 +299,19 @@ static void publish(struct job *j, size_t next)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* Each part has a matcher of its own, since it belongs to one thread. Close *g in any case. */
+static ak_status constrain(struct job *j, struct ak_transcribe_grammar *g,
+                           struct ak_speech_clip *speech)
+{
+    const struct ak_transcribe_plan *plan = &j->clip->plan;
+    const struct ak_transcribe_setup *setup = j->work->setup;
+    if (!plan->grammar)
+        return AKUNU_OK;
+    speech->constraint = &g->constraint;
+    return ak_transcribe_grammar_open(setup->s->model, plan->grammar, plan->grammar_penalty,
+                                      setup->tokens.end, g, &j->error);
+}
+
 /* Transcribes the part at hand, whose audio is `audio`. The first of a clip tells its language, and
  * the others wait for that. */
 static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct ak_clip **clip)
@@ -317,9 +331,14 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
     if (j->opens)
         publish(j, 1);
     struct ak_speech_clip speech = ak_lane_clip(lane);
-    ak_meeting_join(j->work->setup->meeting);
-    ak_status status = ak_speech_transcribe(&speech, &c->plan.task, on_segment, j, &j->error);
-    ak_meeting_leave(j->work->setup->meeting);
+    struct ak_transcribe_grammar grammar = { .end = 0 };
+    ak_status status = constrain(j, &grammar, &speech);
+    if (status == AKUNU_OK) {
+        ak_meeting_join(j->work->setup->meeting);
+        status = ak_speech_transcribe(&speech, &c->plan.task, on_segment, j, &j->error);
+        ak_meeting_leave(j->work->setup->meeting);
+    }
+    ak_transcribe_grammar_close(&grammar);
     return status;
 }
 

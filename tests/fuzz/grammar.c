@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ak_error error = { 0 };
     struct ak_grammar *g = NULL;
     struct ak_grammar_matcher *m = NULL;
-    if (ak_grammar_from_gbnf(text, n, &g, &error) == AKUNU_OK &&
+    if (ak_grammar_from_gbnf(text, n, "root", &g, &error) == AKUNU_OK &&
         ak_grammar_matcher_create(g, NULL, &m, &error) == AKUNU_OK && split) {
         ak_grammar_matcher_accept_bytes(m, split + 1, size - n - 1, &taken, &error);
         masks_check(g, split + 1, size - n - 1);

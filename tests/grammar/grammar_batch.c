@@ -20,7 +20,8 @@ static ak_status grammar_of(const json_t *line, struct ak_grammar **g, struct ak
         .lax = json_is_true(json_object_get(line, "lax")),
     };
     if (gbnf)
-        return ak_grammar_from_gbnf(json_string_value(gbnf), json_string_length(gbnf), g, error);
+        return ak_grammar_from_gbnf(json_string_value(gbnf), json_string_length(gbnf), "root", g,
+                                    error);
     return ak_grammar_from_schema(json_object_get(line, "schema"), &options, g, error);
 }
 

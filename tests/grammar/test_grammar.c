@@ -35,8 +35,8 @@ static struct ak_grammar *gbnf(const char *text)
 {
     struct ak_error error = { 0 };
     struct ak_grammar *g;
-    ck_assert_msg(ak_grammar_from_gbnf(text, strlen(text), &g, &error) == AKUNU_OK, "%s: %s", text,
-                  error.message);
+    ck_assert_msg(ak_grammar_from_gbnf(text, strlen(text), "root", &g, &error) == AKUNU_OK,
+                  "%s: %s", text, error.message);
     return g;
 }
 
@@ -105,8 +105,8 @@ START_TEST(gbnf_cases)
         struct ak_error error = { 0 };
         struct ak_grammar *g = NULL;
         struct ak_grammar_matcher *m = NULL;
-        ak_status status =
-            ak_grammar_from_gbnf(json_string_value(text), json_string_length(text), &g, &error);
+        ak_status status = ak_grammar_from_gbnf(json_string_value(text), json_string_length(text),
+                                                "root", &g, &error);
         if (status == AKUNU_OK && want)
             status = ak_grammar_matcher_create(g, NULL, &m, &error);
         if (want) {
@@ -148,7 +148,8 @@ START_TEST(not_utf8_is_refused)
     struct ak_error error = { 0 };
     struct ak_grammar *g;
     static const char text[] = "root ::= \"a\"\nb ::= \"\xff\"";
-    ck_assert_int_eq(ak_grammar_from_gbnf(text, sizeof text - 1, &g, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_int_eq(ak_grammar_from_gbnf(text, sizeof text - 1, "root", &g, &error),
+                     AKUNU_ERROR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.message, "2:8: "));
 }
 END_TEST

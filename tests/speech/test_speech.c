@@ -269,6 +269,146 @@ START_TEST(sampled)
 }
 END_TEST
 
+/* ---- Grammars ----------------------------------------------------------- */
+enum { WORDS = 3, WORD_KINDS = 11 };
+
+/* A text has three words; word i is a token of kind i. */
+struct kinds {
+    const struct ak_speech_tokens *ids;
+    uint32_t masks[WORDS + 1][51864 / 32 + 1];
+    float penalty;
+};
+
+static ak_status find_kinds(void *user, const int32_t *written, size_t n,
+                            struct ak_speech_allowed *out, struct ak_error *error)
+{
+    struct kinds *k = user;
+    size_t n_words = 0;
+    (void)error;
+    *out = (struct ak_speech_allowed){ .end = true, .more = true, .penalty = k->penalty };
+    for (size_t i = 0; i < n; i++)
+        if (written[i] < k->ids->end && (size_t)written[i] % WORD_KINDS != n_words++)
+            return AKUNU_OK;
+    ck_assert_uint_le(n_words, WORDS);
+    out->tokens = k->masks[n_words];
+    out->end = n_words == WORDS;
+    out->more = !out->end;
+    return AKUNU_OK;
+}
+
+static struct kinds *kinds_new(const struct ak_speech_tokens *ids)
+{
+    struct kinds *k = calloc(1, sizeof *k);
+    k->ids = ids;
+    k->penalty = INFINITY;
+    for (int32_t i = 0; i < ids->end; i++)
+        if (i % WORD_KINDS < WORDS)
+            k->masks[i % WORD_KINDS][i / 32] |= UINT32_C(1) << (i % 32);
+    return k;
+}
+
+/* Counts the words, and checks their kinds and that a time in a text ends it. */
+static size_t check_kinds(const struct kinds *k, const struct ak_speech_text *text, bool timestamps)
+{
+    size_t n_words = 0;
+    for (size_t i = 0; i < text->n; i++) {
+        bool is_time = text->tokens[i] >= k->ids->first_time;
+        ck_assert(is_time || (size_t)text->tokens[i] % WORD_KINDS == n_words);
+        ck_assert(!is_time || (timestamps && (i == 0 || i + 1 == text->n)));
+        n_words += !is_time;
+    }
+    return n_words;
+}
+
+/* Greedy, beams and samples, with and without times. */
+START_TEST(constrained)
+{
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    struct kinds *kinds = kinds_new(&f->ids);
+    struct ak_speech_constraint constraint = { kinds, find_kinds };
+    int32_t prompt[] = { f->ids.start, f->ids.no_timestamps };
+    bool timestamps = _i % 2 == 0;
+    struct ak_speech_rules rules = {
+        .tokens = &f->ids, .timestamps = timestamps, .latest_start = 50, .blank = BLANK
+    };
+    struct ak_speech_search search = { .prompt = prompt,
+                                       .n_prompt = timestamps ? 1 : 2,
+                                       .rules = &rules,
+                                       .n_texts = _i < 2 ? 1 : TEXTS,
+                                       .beams = _i == 2 || _i == 3,
+                                       .patience = 1.0f,
+                                       .length_penalty = -1.0f,
+                                       .temperature = _i < 4 ? 0.0f : 0.8f,
+                                       .max_tokens = 12 };
+    struct ak_speech_model model = { f, begin, step };
+    bool differs = false;
+    for (f->window = 0; f->window < 8; f->window++) {
+        struct ak_speech_text any, hard, soft;
+        ck_assert_int_eq(ak_speech_decode(&model, &search, &any, &error), AKUNU_OK);
+        search.constraint = &constraint;
+        ck_assert_int_eq(ak_speech_decode(&model, &search, &hard, &error), AKUNU_OK);
+        ck_assert_uint_eq(check_kinds(kinds, &hard, timestamps), WORDS);
+        kinds->penalty = 1000.0f; /* as good as never */
+        ck_assert_int_eq(ak_speech_decode(&model, &search, &soft, &error), AKUNU_OK);
+        ck_assert_uint_eq(check_kinds(kinds, &soft, timestamps), WORDS);
+        ak_free(soft.tokens);
+        kinds->penalty = 1e-9f; /* as good as none */
+        ck_assert_int_eq(ak_speech_decode(&model, &search, &soft, &error), AKUNU_OK);
+        differs = differs || soft.n != hard.n ||
+                  memcmp(soft.tokens, hard.tokens, soft.n * sizeof *soft.tokens) != 0;
+        kinds->penalty = INFINITY;
+        search.constraint = NULL;
+        ak_free(any.tokens);
+        ak_free(hard.tokens);
+        ak_free(soft.tokens);
+    }
+    ck_assert(differs);
+    free(kinds);
+    formula_free(f);
+}
+END_TEST
+
+/* A grammar of one text leaves a single continuation at each step, and a suppressed token is
+ * written if there is no other. */
+START_TEST(constrained_to_one_text)
+{
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    struct kinds *kinds = kinds_new(&f->ids);
+    struct ak_speech_constraint constraint = { kinds, find_kinds };
+    int32_t prompt[] = { f->ids.start };
+    const int32_t words[WORDS] = { 11 * 7, 11 * 9 + 1, 11 * 300 + 2 };
+    struct ak_speech_rules rules = { .tokens = &f->ids,
+                                     .timestamps = true,
+                                     .latest_start = 50,
+                                     .blank = BLANK,
+                                     .suppressed = &words[1],
+                                     .n_suppressed = 1 };
+    struct ak_speech_search search = { .prompt = prompt,
+                                       .n_prompt = 1,
+                                       .rules = &rules,
+                                       .constraint = &constraint,
+                                       .n_texts = TEXTS,
+                                       .beams = true,
+                                       .patience = 1.0f,
+                                       .length_penalty = -1.0f,
+                                       .max_tokens = 12 };
+    struct ak_speech_model model = { f, begin, step };
+    struct ak_speech_text text;
+    memset(kinds->masks, 0, sizeof kinds->masks);
+    for (int i = 0; i < WORDS; i++)
+        kinds->masks[i][words[i] / 32] |= UINT32_C(1) << (words[i] % 32);
+    ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_OK);
+    ck_assert_uint_ge(text.n, WORDS + 1);
+    ck_assert_mem_eq(text.tokens + 1, words, sizeof words);
+    ck_assert_uint_eq(check_kinds(kinds, &text, true), WORDS);
+    ak_free(text.tokens);
+    free(kinds);
+    formula_free(f);
+}
+END_TEST
+
 START_TEST(refused)
 {
     struct ak_error error = { 0 };
@@ -302,6 +442,8 @@ int main(void)
     tcase_add_loop_test(any, texts_as_openai_whisper, 0, 4);
     tcase_add_loop_test(any, segments_as_openai_whisper, 0, 4);
     tcase_add_test(any, sampled);
+    tcase_add_loop_test(any, constrained, 0, 6);
+    tcase_add_test(any, constrained_to_one_text);
     tcase_add_test(any, refused);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);

@@ -319,7 +319,7 @@ static struct ak_grammar *build_content(void)
 {
     static const char gbnf[] = "root ::= \"yes\" [a-z]+ | \"no\"";
     struct ak_grammar *g;
-    ck_assert_int_eq(ak_grammar_from_gbnf(gbnf, sizeof gbnf - 1, &g, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_grammar_from_gbnf(gbnf, sizeof gbnf - 1, "root", &g, NULL), AKUNU_OK);
     return g;
 }
 

@@ -356,6 +356,83 @@ START_TEST(stopped_and_refused)
 }
 END_TEST
 
+/* ---- Grammars ----------------------------------------------------------- */
+/* The text of each window matches the grammar; each is a segment or two. */
+struct checked {
+    const struct akunu_grammar *grammar;
+    char text[1024];
+    size_t n, n_windows;
+    uint64_t window;
+    bool strict;
+};
+
+static void check_window(struct checked *c)
+{
+    bool allowed = false;
+    size_t space = c->n > 0 && c->text[0] == ' ';
+    if (c->n == 0)
+        return;
+    ck_assert_int_eq(
+        akunu_grammar_check(c->grammar, NULL, c->text + space, c->n - space, &allowed, NULL),
+        AKUNU_OK);
+    ck_assert_msg(allowed == c->strict, "\"%.*s\"", (int)c->n, c->text);
+    c->n_windows++;
+    c->n = 0;
+}
+
+static bool check_segment(const struct akunu_segment *segment, void *user)
+{
+    struct checked *c = user;
+    if (segment->window != c->window)
+        check_window(c);
+    c->window = segment->window;
+    ck_assert_uint_le(c->n + segment->n_bytes, sizeof c->text);
+    memcpy(c->text + c->n, segment->text, segment->n_bytes);
+    c->n += segment->n_bytes;
+    return true;
+}
+
+START_TEST(constrained)
+{
+    static const char gbnf[] = "lights ::= light (\", \" light)? \".\"\n"
+                               "light ::= \"light \" (\"on\" | \"off\")";
+    struct fixture *f = open_fixture();
+    struct akunu_session *session = open_session(f, 1);
+    struct akunu_transcription params = make_params();
+    struct akunu_grammar *grammar = akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, "lights");
+    ck_assert_msg(grammar != NULL, "%s", akunu_last_error());
+    params.grammar = grammar;
+    params.max_tokens = 60;
+    params.max_no_speech = NAN;
+    params.best_of = 2;
+    for (int i = 0; i < 4; i++) {
+        struct checked checked = { .grammar = grammar, .strict = true };
+        params.beams = i < 2 ? 1 : TEXTS;
+        params.no_timestamps = i % 2 == 1;
+        ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, check_segment, NULL,
+                                               &checked, NULL) == AKUNU_OK,
+                      "%s", akunu_last_error());
+        check_window(&checked);
+        ck_assert_uint_ge(checked.n_windows, 1);
+    }
+    struct checked checked = { .grammar = grammar, .strict = false };
+    params.grammar_penalty = 1e-6f;
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, f->audio, &params, check_segment, NULL, &checked, NULL),
+        AKUNU_OK);
+    check_window(&checked);
+    params.grammar_penalty = 0.0f;
+    check_fails(session, f, &params, AKUNU_ERROR_ARGUMENT, "penalty of a grammar is 0");
+    akunu_grammar_free(grammar);
+    akunu_session_free(session);
+
+    ck_assert_ptr_null(akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, "root"));
+    ck_assert_msg(strstr(akunu_last_error(), "no rule \"root\"") != NULL, "%s", akunu_last_error());
+    ck_assert_ptr_null(akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, NULL));
+    close_fixture(f);
+}
+END_TEST
+
 /* ---- Speech alone ------------------------------------------------------- */
 enum { QUIET = 20 * RATE, VOICE_END = 23 * RATE };
 
@@ -716,6 +793,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, same_text, 0, 2);
     tcase_add_test(tests, stopped_and_refused);
+    tcase_add_test(tests, constrained);
     tcase_add_test(tests, speech_alone);
     tcase_add_test(tests, side_by_side);
     tcase_add_test(tests, chunks);
