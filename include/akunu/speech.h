@@ -100,6 +100,10 @@ struct akunu_transcription {
     /* subtracted from the logits of tokens that the grammar does not allow; infinity: they are
      * never written (infinity) */
     float grammar_penalty;
+    /* openai/whisper's hallucination_silence_threshold, in seconds: a segment of improbable, very
+     * short or very long words is dropped if the silence before and after it is longer, and silence
+     * before such a segment is skipped. Finds the times of words. NaN: not looked at (NaN) */
+    float hallucination_silence;
 };
 AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
 

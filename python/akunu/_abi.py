@@ -605,6 +605,7 @@ class akunu_transcription(Structure):
     vad_params: Any
     grammar: Optional[int]
     grammar_penalty: float
+    hallucination_silence: float
 
 
 class akunu_word(Structure):
@@ -1225,6 +1226,7 @@ akunu_transcription._fields_ = [
     ("vad_params", POINTER(akunu_vad_params)),
     ("grammar", c_void_p),
     ("grammar_penalty", c_float),
+    ("hallucination_silence", c_float),
 ]
 
 akunu_word._fields_ = [

@@ -223,7 +223,8 @@ void akunu_transcription_default(struct akunu_transcription *params, size_t size
                                                      .min_log_prob = -1.0f,
                                                      .max_no_speech = 0.6f,
                                                      .max_previous = -1,
-                                                     .grammar_penalty = INFINITY };
+                                                     .grammar_penalty = INFINITY,
+                                                     .hallucination_silence = NAN };
     ak_api_give_default(params, size, &full, sizeof full);
 }
 

@@ -3,6 +3,8 @@ libak_la_SOURCES += \
 	src/speech/align.h \
 	src/speech/decode.c \
 	src/speech/decode.h \
+	src/speech/hallucination.c \
+	src/speech/hallucination.h \
 	src/speech/languages.c \
 	src/speech/languages.def \
 	src/speech/rules.c \

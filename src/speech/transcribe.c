@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "speech/hallucination.h"
 #include "speech/timing.h"
 
 enum {
@@ -303,25 +304,36 @@ static ak_status find_segments(struct transcriber *t, uint64_t window, const str
     return AKUNU_OK;
 }
 
-/* Where the last word ends; without words, the last segment. */
-static double find_end(const struct transcriber *t)
+double ak_speech_find_end(const struct ak_speech_segment *segments, size_t n)
 {
-    for (size_t i = t->n_segments; i-- > 0;)
-        if (t->segments[i].n_words > 0)
-            return t->segments[i].words[t->segments[i].n_words - 1].end;
-    return t->segments[t->n_segments - 1].end;
+    for (size_t i = n; i-- > 0;)
+        if (segments[i].n_words > 0)
+            return segments[i].words[segments[i].n_words - 1].end;
+    return segments[n - 1].end;
 }
 
-/* The next window begins after the last word, unless nothing follows it in this one. */
+/* The next window begins after the last word, unless nothing follows it in this one. *skipped:
+ * there are no words after all, only silence to skip. */
 static ak_status add_words(struct transcriber *t, uint64_t window, const struct result *r,
-                           uint64_t used, uint64_t *frames)
+                           uint64_t used, uint64_t *frames, bool *skipped)
 {
+    struct ak_speech_silence silence = { .threshold = (double)t->task->hallucination_silence,
+                                         .window = window,
+                                         .n_frames = t->clip->n_frames,
+                                         .used = used,
+                                         .last_end = t->timing.last_end,
+                                         .ends_in_time = ends_in_time(t, r) };
     AK_TRY(ak_speech_time_words(&t->timing, t->clip, t->task, used, t->segments, t->n_segments,
                                 t->error));
-    t->timing.last_end = find_end(t);
-    double next = rint(t->timing.last_end * AK_SPEECH_FRAMES_PER_SECOND);
-    if (!ends_in_time(t, r) && next > (double)window)
+    double next =
+        rint(ak_speech_find_end(t->segments, t->n_segments) * AK_SPEECH_FRAMES_PER_SECOND);
+    if (!silence.ends_in_time && next > (double)window)
         *frames = (uint64_t)next - window;
+    if (!isnan(silence.threshold))
+        t->n_segments =
+            ak_speech_skip_silence(&silence, t->segments, t->n_segments, frames, skipped);
+    if (t->n_segments > 0)
+        t->timing.last_end = ak_speech_find_end(t->segments, t->n_segments);
     return AKUNU_OK;
 }
 
@@ -348,9 +360,12 @@ static ak_status add_segments(struct transcriber *t, uint64_t window, const stru
                               uint64_t *frames)
 {
     uint64_t used = *frames;
+    bool skipped = false;
     AK_TRY(find_segments(t, window, r, frames));
     if (t->task->words)
-        AK_TRY(add_words(t, window, r, used, frames));
+        AK_TRY(add_words(t, window, r, used, frames, &skipped));
+    if (skipped)
+        return AKUNU_OK;
     AK_TRY(report(t));
     if (!t->task->use_previous || r->temperature > 0.5f)
         t->prompt_from = t->n_written;

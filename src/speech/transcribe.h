@@ -55,6 +55,9 @@ struct ak_speech_task {
      * log-probability is below the second. It has no speech if that is more probable than the
      * third. NaN: not looked at. */
     float max_compression, min_log_prob, max_no_speech;
+    /* If `words` is set: hallucinated segments are dropped if they are between silences longer
+     * than this, in seconds. NaN: none is. */
+    float hallucination_silence;
     uint64_t seed;
 };
 
@@ -74,6 +77,9 @@ struct ak_speech_segment {
 /* Writes the tokens that begin a text, at most 3, and returns their number: start, and where the
  * model has several languages, language and task. */
 size_t ak_speech_put_start(const struct ak_speech_task *task, int32_t *out);
+
+/* Seconds at which the last word of n > 0 segments ends; without words, the last segment. */
+double ak_speech_find_end(const struct ak_speech_segment *segments, size_t n);
 
 /* Drops the whitespace at both ends of a text. */
 void ak_speech_strip(const char **text, size_t *n);

@@ -32,7 +32,7 @@ struct pieces {
 };
 
 /* ---- Texts -------------------------------------------------------------- */
-static bool is_part_of(const char *text, size_t n, const char *set)
+bool ak_speech_is_part_of(const char *text, size_t n, const char *set)
 {
     size_t n_set = strlen(set);
     for (size_t i = 0; i + n <= n_set; i++)
@@ -43,7 +43,7 @@ static bool is_part_of(const char *text, size_t n, const char *set)
 
 static bool is_in(const struct pieces *p, const struct piece *piece, const char *set)
 {
-    return is_part_of(p->spoken->text + piece->begin, piece->end - piece->begin, set);
+    return ak_speech_is_part_of(p->spoken->text + piece->begin, piece->end - piece->begin, set);
 }
 
 static bool is_stripped_in(const struct pieces *p, const struct piece *piece, const char *set)
@@ -51,7 +51,7 @@ static bool is_stripped_in(const struct pieces *p, const struct piece *piece, co
     const char *text = p->spoken->text + piece->begin;
     size_t n = piece->end - piece->begin;
     ak_speech_strip(&text, &n);
-    return is_part_of(text, n, set);
+    return ak_speech_is_part_of(text, n, set);
 }
 
 static bool begins_with_space(const struct pieces *p, const struct piece *piece)

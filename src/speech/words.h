@@ -29,6 +29,9 @@ struct ak_speech_span {
     size_t n_words;
 };
 
+/* Is the text in `set`, a C string, at any place? */
+bool ak_speech_is_part_of(const char *text, size_t n, const char *set);
+
 /* Fills `words`, which has room for `spoken->n`, and those members of the spans. `offset`: seconds
  * of the clip at which the window begins; `last_end`: at which the text before it ends. */
 ak_status ak_speech_find_words(const struct ak_speech_spoken *spoken, double offset,

@@ -1,6 +1,7 @@
 /* Languages, prompts and temperatures of a transcription. */
 #include "transcribe/plan.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -82,7 +83,7 @@ ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_spee
         .context = m->spec.config.context,
         .translate = asked->translate,
         .timestamps = !asked->no_timestamps,
-        .words = asked->word_times,
+        .words = asked->word_times || !isnan(asked->hallucination_silence),
         .first = frames_of(asked->offset_ms),
         .end = asked->duration_ms ? frames_of(asked->offset_ms) + frames_of(asked->duration_ms) :
                                     UINT64_MAX,
@@ -99,11 +100,16 @@ ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_spee
         .max_compression = asked->max_compression,
         .min_log_prob = asked->min_log_prob,
         .max_no_speech = asked->max_no_speech,
+        .hallucination_silence = asked->hallucination_silence,
         .seed = asked->seed,
     };
     if (asked->grammar)
         plan->grammar = ak_grammar_ref(asked->grammar->inner);
     plan->grammar_penalty = asked->grammar_penalty;
+    if (asked->hallucination_silence < 0.0f)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "hallucination_silence is %g; expected at least 0 seconds",
+                       (double)asked->hallucination_silence);
     AK_TRY(choose_language(tokens, asked, plan, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prompt, &plan->prompt, &task->n_prompt, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prefix, &plan->prefix, &task->n_prefix, error));

@@ -3,6 +3,7 @@
 #include "tests/speech/golden.h"
 
 #include "base/mem.h"
+#include "speech/hallucination.h"
 #include "speech/timing.h"
 
 enum { HEADS = 2, POSITIONS = 1500, SEGMENTS = 4, TOKENS = 16 };
@@ -116,11 +117,65 @@ START_TEST(words_as_openai_whisper)
 }
 END_TEST
 
+/* ---- Hallucinations ----------------------------------------------------- */
+enum { WORDS = 16 };
+
+static void read_segment(char **line, struct ak_speech_segment *s, struct akunu_word *words)
+{
+    s->words = words;
+    s->start = number(line);
+    s->end = number(line);
+    s->n_words = (size_t)number(line);
+    ck_assert_uint_le(s->n_words, WORDS);
+    for (size_t i = 0; i < s->n_words; i++) {
+        words[i].start = number(line);
+        words[i].end = number(line);
+        words[i].probability = number(line);
+        words[i].text = number(line) > 0.0 ? "." : " word";
+        words[i].n_bytes = strlen(words[i].text);
+    }
+}
+
+static void check_silence(char *line)
+{
+    struct ak_speech_segment segments[8] = { 0 };
+    struct akunu_word words[8][WORDS];
+    struct ak_speech_silence silence = { .threshold = number(&line) };
+    silence.window = (uint64_t)number(&line);
+    silence.n_frames = (uint64_t)number(&line);
+    silence.used = (uint64_t)number(&line);
+    silence.last_end = number(&line);
+    silence.ends_in_time = number(&line) > 0.0;
+    uint64_t frames = (uint64_t)number(&line), next = (uint64_t)number(&line);
+    size_t n = (size_t)number(&line), n_kept = (size_t)number(&line);
+    bool skipped;
+    for (size_t i = 0; i < n; i++)
+        read_segment(&line, &segments[i], words[i]);
+    ck_assert_uint_eq(ak_speech_skip_silence(&silence, segments, n, &frames, &skipped), n_kept);
+    ck_assert(!skipped || n_kept == 0);
+    ck_assert_uint_eq(
+        silence.window + frames > silence.n_frames ? silence.n_frames - silence.window : frames,
+        next);
+}
+
+START_TEST(silence_as_openai_whisper)
+{
+    char line[4096];
+    int n = 0;
+    FILE *file = open_golden("hallucination.txt");
+    for (; fgets(line, sizeof line, file); n++)
+        check_silence(line);
+    ck_assert_int_eq(n, 48);
+    fclose(file);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("words");
     TCase *any = tcase_create("any");
     tcase_add_loop_test(any, words_as_openai_whisper, 0, 4);
+    tcase_add_test(any, silence_as_openai_whisper);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
