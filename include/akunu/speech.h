@@ -104,6 +104,9 @@ struct akunu_transcription {
      * short or very long words is dropped if the silence before and after it is longer, and silence
      * before such a segment is skipped. Finds the times of words. NaN: not looked at (NaN) */
     float hallucination_silence;
+    /* names and words that occur, a hint before the text so far in each window; ignored if there is
+     * a prefix. NULL: none */
+    const char *hotwords;
 };
 AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
 

@@ -606,6 +606,7 @@ class akunu_transcription(Structure):
     grammar: Optional[int]
     grammar_penalty: float
     hallucination_silence: float
+    hotwords: Optional[bytes]
 
 
 class akunu_word(Structure):
@@ -1227,6 +1228,7 @@ akunu_transcription._fields_ = [
     ("grammar", c_void_p),
     ("grammar_penalty", c_float),
     ("hallucination_silence", c_float),
+    ("hotwords", c_char_p),
 ]
 
 akunu_word._fields_ = [

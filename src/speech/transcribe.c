@@ -78,25 +78,36 @@ size_t ak_speech_put_start(const struct ak_speech_task *task, int32_t *out)
     return 3;
 }
 
+/* What precedes the start token: the hot words, as faster-whisper has them, the prompt that is
+ * kept, and the end of the text so far. Hot words do not count as text, but all together have three
+ * quarters of the context. */
+static size_t put_previous(const struct transcriber *t)
+{
+    const struct ak_speech_task *task = t->task;
+    size_t n = 1, n_max = task->context / 2 - 1, limit = task->context / 4 * 3;
+    size_t n_hotwords = task->n_prefix > 0 ? 0 : min_size(task->n_hotwords, n_max);
+    size_t from = t->prompt_from, n_kept = 0;
+    if (task->keep_prompt && from < task->n_prompt)
+        from = task->n_prompt;
+    if (t->n_written == from && n_hotwords == 0 && !(task->keep_prompt && task->n_prompt > 0))
+        return 0;
+    t->initial[0] = task->tokens->previous;
+    n += put_last(t->initial + n, task->hotwords, n_hotwords, n_hotwords);
+    if (task->keep_prompt)
+        n_kept = put_last(t->initial + n, task->prompt, task->n_prompt, min_size(n_max, limit - n));
+    n += n_kept;
+    size_t room = min_size(n_max - n_kept, limit - n);
+    if (task->previous_max > 0)
+        room = min_size(room, task->previous_max);
+    return n + put_last(t->initial + n, t->written + from, t->n_written - from, room);
+}
+
 /* The tokens before a window's text; *start: index of the start token. */
 static size_t make_prompt(const struct transcriber *t, size_t *start)
 {
     const struct ak_speech_task *task = t->task;
     const struct ak_speech_tokens *ids = task->tokens;
-    size_t n = 0, half = task->context / 2, n_max = half - 1;
-    size_t from = t->prompt_from, kept = 0;
-    if (task->keep_prompt && from < task->n_prompt)
-        from = task->n_prompt;
-    if (t->n_written > from || (task->keep_prompt && task->n_prompt > 0)) {
-        t->initial[n++] = ids->previous;
-        if (task->keep_prompt)
-            kept = put_last(t->initial + n, task->prompt, task->n_prompt, n_max);
-        n += kept;
-        size_t room = n_max - kept;
-        if (task->previous_max > 0)
-            room = min_size(room, task->previous_max);
-        n += put_last(t->initial + n, t->written + from, t->n_written - from, room);
-    }
+    size_t n = put_previous(t), half = task->context / 2;
     *start = n;
     n += ak_speech_put_start(task, t->initial + n);
     if (!task->timestamps)

@@ -38,8 +38,9 @@ struct ak_speech_task {
     bool words;          /* find their times */
     uint64_t first, end; /* frames of the clip */
     const int32_t *prompt,
-        *prefix; /* tokens before the clip's text, and at each window's beginning */
-    size_t n_prompt, n_prefix;
+        *prefix;             /* tokens before the clip's text, and at each window's beginning */
+    const int32_t *hotwords; /* tokens before each window's text, if there is no prefix */
+    size_t n_prompt, n_prefix, n_hotwords;
     bool keep_prompt;    /* the prompt also precedes later windows */
     bool use_previous;   /* so does the text so far, */
     size_t previous_max; /* this many tokens of it; 0: as many as fit */

@@ -113,10 +113,12 @@ ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_spee
     AK_TRY(choose_language(tokens, asked, plan, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prompt, &plan->prompt, &task->n_prompt, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prefix, &plan->prefix, &task->n_prefix, error));
+    AK_TRY(encode_prompt(m->tokenizer, asked->hotwords, &plan->hotwords, &task->n_hotwords, error));
     AK_TRY(ak_transcribe_suppressed(m->tokenizer, tokens, !asked->keep_symbols, &plan->suppressed,
                                     &task->n_suppressed, error));
     task->prompt = plan->prompt;
     task->prefix = plan->prefix;
+    task->hotwords = plan->hotwords;
     task->suppressed = plan->suppressed;
     return ak_transcribe_blank(m->tokenizer, &task->blank, error);
 }
@@ -125,6 +127,7 @@ void ak_transcribe_plan_free(struct ak_transcribe_plan *plan)
 {
     ak_free(plan->prompt);
     ak_free(plan->prefix);
+    ak_free(plan->hotwords);
     ak_free(plan->suppressed);
     ak_grammar_free(plan->grammar);
     *plan = (struct ak_transcribe_plan){ 0 };

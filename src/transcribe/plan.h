@@ -12,7 +12,7 @@ struct ak_transcribe_plan {
     struct ak_speech_task task; /* first and end: of the whole clip */
     bool detects_language;
     float temperatures[AK_TRANSCRIBE_TEMPERATURES_MAX]; /* what `task` points to, as the others */
-    int32_t *prompt, *prefix, *suppressed;
+    int32_t *prompt, *prefix, *hotwords, *suppressed;
     struct ak_grammar *grammar; /* a reference; NULL: any text */
     float grammar_penalty;
 };

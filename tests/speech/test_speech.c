@@ -269,6 +269,88 @@ START_TEST(sampled)
 }
 END_TEST
 
+/* ---- Hot words ---------------------------------------------------------- */
+struct recorded {
+    int32_t tokens[TOKENS_MAX];
+    size_t n;
+};
+
+static ak_status record(void *user, const int32_t *prompt, size_t n, size_t start,
+                        const float **last, const float **at, struct ak_error *error)
+{
+    struct recorded *r = user;
+    (void)start, (void)last, (void)at;
+    ck_assert_uint_le(n, TOKENS_MAX);
+    memcpy(r->tokens, prompt, n * sizeof *prompt);
+    r->n = n;
+    return ak_fail(error, AKUNU_ERROR_CANCELLED, "recorded");
+}
+
+static ak_status encode_nothing(void *user, uint64_t first, uint32_t n, struct ak_error *error)
+{
+    (void)user, (void)first, (void)n, (void)error;
+    return AKUNU_OK;
+}
+
+static size_t read_tokens(char **line, int32_t out[TOKENS_MAX])
+{
+    size_t n = (size_t)number(line);
+    ck_assert_uint_le(n, TOKENS_MAX);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (int32_t)number(line);
+    return n;
+}
+
+static void check_prompt(char *line)
+{
+    static const float temperature = 0.0f;
+    static int32_t hotwords[TOKENS_MAX], before[TOKENS_MAX], prefix[TOKENS_MAX], want[TOKENS_MAX];
+    struct ak_error error = { 0 };
+    struct ak_speech_tokens ids;
+    struct recorded r;
+    struct ak_speech_clip clip = {
+        .user = &r, .n_frames = 100, .encode = encode_nothing, .model = { &r, record, NULL }
+    };
+    struct ak_speech_task task = { .tokens = &ids,
+                                   .context = 448,
+                                   .end = UINT64_MAX,
+                                   .prompt = before,
+                                   .prefix = prefix,
+                                   .hotwords = hotwords,
+                                   .use_previous = true,
+                                   .temperatures = &temperature,
+                                   .n_temperatures = 1 };
+    ck_assert_int_eq(ak_speech_tokens_find(51864, &ids, &error), AKUNU_OK);
+    task.timestamps = number(&line) > 0.0;
+    task.n_hotwords = read_tokens(&line, hotwords);
+    task.n_prompt = read_tokens(&line, before);
+    task.n_prefix = read_tokens(&line, prefix);
+    size_t n = read_tokens(&line, want);
+    ck_assert_int_eq(ak_speech_transcribe(&clip, &task, stop, NULL, &error), AKUNU_ERROR_CANCELLED);
+    ck_assert_uint_eq(r.n, n);
+    ck_assert_mem_eq(r.tokens, want, n * sizeof *want);
+
+    /* a prompt that is kept comes after them, and there is room for a text */
+    if (task.n_prefix == 0 && task.n_hotwords > 100) {
+        task.keep_prompt = true;
+        ak_speech_transcribe(&clip, &task, stop, NULL, &error);
+        ck_assert_uint_le(r.n, 448 / 4 * 3 + 2);
+        ck_assert_mem_eq(r.tokens + 1, hotwords, 100 * sizeof *hotwords);
+    }
+}
+
+START_TEST(prompts_as_faster_whisper)
+{
+    char line[8192];
+    int n = 0;
+    FILE *file = open_golden("hotwords.txt");
+    for (; fgets(line, sizeof line, file); n++)
+        check_prompt(line);
+    ck_assert_int_eq(n, 10);
+    fclose(file);
+}
+END_TEST
+
 /* ---- Grammars ----------------------------------------------------------- */
 enum { WORDS = 3, WORD_KINDS = 11 };
 
@@ -442,6 +524,7 @@ int main(void)
     tcase_add_loop_test(any, texts_as_openai_whisper, 0, 4);
     tcase_add_loop_test(any, segments_as_openai_whisper, 0, 4);
     tcase_add_test(any, sampled);
+    tcase_add_test(any, prompts_as_faster_whisper);
     tcase_add_loop_test(any, constrained, 0, 6);
     tcase_add_test(any, constrained_to_one_text);
     tcase_add_test(any, refused);
