@@ -155,6 +155,15 @@ else
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --highlight-words "$work/silence.wav" -ovtt -of "$work/words"
     grep -q '<00:00:[0-9.]*>' "$work/words.vtt"
     check "--highlight-words: times inside a subtitle"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 2 -nf -nt -nth 1 --grammar 'root ::= "on" | "off"' "$work/silence.wav"
+    grep -qxE 'o(n|ff)' "$out"
+    check "--grammar: a text of it"
+    printf 'state ::= "on" | "off"\n' >"$work/state.gbnf"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf -nt -nth 1 --grammar "$work/state.gbnf" --grammar-rule state --hotwords 'light' --hallucination-silence-threshold 2 "$work/silence.wav"
+    exits 2 transcribe -m "$work/whisper.bin" --grammar "$work/state.gbnf" "$work/silence.wav"
+    says 'no rule "root"'
+    exits 2 transcribe -m "$work/whisper.bin" --grammar-penalty 100 "$work/silence.wav"
+    says '--grammar-penalty needs --grammar'
     "$cli" transcribe -m "$work/whisper.bin" --stream --json <"$work/mel.npy" >"$out" 2>"$err"
     check "--stream reads samples"
     valid_lines transcribe-stream
