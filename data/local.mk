@@ -1,7 +1,7 @@
 # Examples, to be copied: a file that is found must be meant. Programs: docs/c-api.md.
 exampledir = $(docdir)/examples
 dist_example_DATA = data/akunu-server.service data/akunu-server.socket data/config.yaml data/profile.yaml examples/batch.c examples/chat.c examples/embed.c \
-	examples/json.c examples/schedule.c examples/simple.c examples/tools.c
+	examples/json.c examples/schedule.c examples/simple.c examples/tools.c examples/transcribe.c
 
 # Weights of Silero VAD, found by transcribe --vad; configure links them into the build folder.
 vaddir = $(pkgdatadir)/vad

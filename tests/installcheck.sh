@@ -53,9 +53,12 @@ try() {
     shift
     # Flags are lists of words.
     # shellcheck disable=SC2046,SC2086
-    for example in batch chat embed json schedule simple tools; do
+    for example in batch chat embed json schedule simple tools transcribe; do
         $CC -std=c11 $warnings $CFLAGS $(pc --cflags) "$examples/$example.c" -o "$work/$example-$name" $AK_LDFLAGS "$@" -lm
-        [ $example = chat ] || generates "$work/$example-$name"
+        case $example in
+        chat | transcribe) ;; # one waits for input, the other needs audio
+        *) generates "$work/$example-$name" ;;
+        esac
     done
     if command -v "$CXX" >/dev/null; then
         # shellcheck disable=SC2046,SC2086

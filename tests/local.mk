@@ -118,7 +118,8 @@ tests_server_test_tls_LDADD = $(LDADD) $(MICROHTTPD_LIBS)
 EXTRA_PROGRAMS += tests/grammar/grammar_batch
 
 # The examples, which tests/api/examples.sh runs; leaks.c counts what they leave allocated.
-ak_examples = examples/batch examples/chat examples/embed examples/json examples/schedule examples/simple examples/tools
+ak_examples = examples/batch examples/chat examples/embed examples/json examples/schedule examples/simple examples/tools \
+	examples/transcribe
 EXTRA_PROGRAMS += $(ak_examples)
 check_DATA += $(ak_examples)
 CLEANFILES += $(ak_examples)
@@ -138,6 +139,8 @@ examples_simple_SOURCES = examples/simple.c tests/api/leaks.c
 examples_simple_LDFLAGS = $(ak_example_ldflags)
 examples_tools_SOURCES = examples/tools.c tests/api/leaks.c
 examples_tools_LDFLAGS = $(ak_example_ldflags)
+examples_transcribe_SOURCES = examples/transcribe.c tests/api/leaks.c
+examples_transcribe_LDFLAGS = $(ak_example_ldflags)
 
 # Calls that fail or are counted at will.
 tests_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \

@@ -82,6 +82,25 @@ check 1 '' 'tools: .*256' tools "$model" "$long"
 check 1 '' 'tools: /nowhere' tools /nowhere "Add 1 and 2."
 check 2 '' 'usage: tools' tools
 
+# A second of silence as WAV, in which the model of random weights hears something.
+{
+    printf 'RIFF\044\175\000\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000data\000\175\000\000'
+    head -c 32000 /dev/zero
+} >"$work/silence.wav"
+# shellcheck disable=SC2086
+(cd "$build" && exec ${AK_EMULATOR:-} ./tests/transcribe/test_transcribe --write "$work/whisper.bin")
+(cd "$build" && exec ${AK_EMULATOR:-} ./examples/transcribe "$work/whisper.bin" "$work/silence.wav") >"$work/out" 2>&1
+if grep -q 'built without' "$work/out"; then
+    echo "SKIPPED: examples: transcribe, which needs libsndfile and libsamplerate"
+else
+    check 0 '^1.0 s of en$' '' transcribe "$work/whisper.bin" "$work/silence.wav"
+    check 0 '^\[ *[0-9.]* to *[0-9.]*\]' '' transcribe "$work/whisper.bin" "$work/silence.wav"
+    check 1 '' 'transcribe: .*nowhere.wav' transcribe "$work/whisper.bin" /nowhere.wav
+    check 1 '' 'transcribe: ' transcribe "$model" "$work/silence.wav"
+fi
+check 1 '' 'transcribe: /nowhere' transcribe /nowhere "$work/silence.wav"
+check 2 '' 'usage: transcribe' transcribe
+
 # The program that README.md shows is the one that is tested.
 n=$((n + 1))
 if ! awk '/^```/ { shows = /^```c$/; next } shows' "$AK_TEST_SOURCE/README.md" | diff - "$AK_TEST_SOURCE/examples/simple.c"; then
