@@ -221,6 +221,7 @@ struct akunu_model_info {
     /* speech models: log-mel filters, and positions of the encoder, each two frames of 10 ms; 0: no
      * speech model */
     uint32_t n_mels, encoder_context;
+    uint32_t n_encoder_layers; /* of speech models; else 0. n_layers are the decoder's */
 };
 AKUNU_API enum akunu_status akunu_model_get_info(const struct akunu_model *model,
                                                  struct akunu_model_info *info, size_t size);

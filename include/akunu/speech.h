@@ -133,6 +133,8 @@ struct akunu_segment {
     double mean_log_prob, compression, no_speech;
     const struct akunu_word *words; /* if word_times is set; then `start` and `end` follow them */
     size_t n_words;
+    /* [n_tokens]: of each token, among those that may stand there, before the temperature */
+    const float *token_probabilities;
 };
 
 /* Return false to stop with AKUNU_ERROR_CANCELLED. fraction: of the clip, up to the window at hand;

@@ -198,6 +198,7 @@ class akunu_model_info(Structure):
     ranks: int
     n_mels: int
     encoder_context: int
+    n_encoder_layers: int
 
 
 class akunu_session_params(Structure):
@@ -632,6 +633,7 @@ class akunu_segment(Structure):
     no_speech: float
     words: Any
     n_words: int
+    token_probabilities: Any
 
 
 class akunu_clip(Structure):
@@ -820,6 +822,7 @@ akunu_model_info._fields_ = [
     ("ranks", c_uint32),
     ("n_mels", c_uint32),
     ("encoder_context", c_uint32),
+    ("n_encoder_layers", c_uint32),
 ]
 
 akunu_session_params._fields_ = [
@@ -1254,6 +1257,7 @@ akunu_segment._fields_ = [
     ("no_speech", c_double),
     ("words", POINTER(akunu_word)),
     ("n_words", c_size_t),
+    ("token_probabilities", POINTER(c_float)),
 ]
 
 akunu_clip._fields_ = [

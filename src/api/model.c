@@ -203,6 +203,7 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         .ranks = m->spec.head.n_labels,
         .n_mels = config->n_mels,
         .encoder_context = config->encoder_context,
+        .n_encoder_layers = config->n_encoder_layers,
         .pooling = m->spec.pooling.kind,
         .normalized = m->spec.pooling.is_normalized,
     };

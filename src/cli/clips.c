@@ -29,6 +29,7 @@ struct clips {
     const struct cli_options *o;
     const struct akunu_transcription *params;
     struct cli_output *out;
+    struct cli_transcript_source source;
     struct cli_progress progress;
     struct job *jobs; /* [n] */
     size_t n, n_opened, n_written;
@@ -38,7 +39,7 @@ struct clips {
 bool cli_writes_files(const struct cli_options *o)
 {
     return o->output_txt || o->output_vtt || o->output_srt || o->output_csv || o->output_tsv ||
-           o->output_lrc || o->output_json;
+           o->output_lrc || o->output_json || o->output_json_full;
 }
 
 uint32_t cli_speech_windows(const struct akunu_model_info *info)
@@ -86,10 +87,14 @@ static int write_file(const struct job *j, enum cli_transcript_form form)
 static int write_files(const struct job *j)
 {
     const bool wanted[CLI_TRANSCRIPT_FORMS] = {
-        [CLI_TRANSCRIPT_TXT] = j->all->o->output_txt,  [CLI_TRANSCRIPT_VTT] = j->all->o->output_vtt,
-        [CLI_TRANSCRIPT_SRT] = j->all->o->output_srt,  [CLI_TRANSCRIPT_CSV] = j->all->o->output_csv,
-        [CLI_TRANSCRIPT_TSV] = j->all->o->output_tsv,  [CLI_TRANSCRIPT_LRC] = j->all->o->output_lrc,
-        [CLI_TRANSCRIPT_JSON] = j->all->o->output_json
+        [CLI_TRANSCRIPT_TXT] = j->all->o->output_txt,
+        [CLI_TRANSCRIPT_VTT] = j->all->o->output_vtt,
+        [CLI_TRANSCRIPT_SRT] = j->all->o->output_srt,
+        [CLI_TRANSCRIPT_CSV] = j->all->o->output_csv,
+        [CLI_TRANSCRIPT_TSV] = j->all->o->output_tsv,
+        [CLI_TRANSCRIPT_LRC] = j->all->o->output_lrc,
+        [CLI_TRANSCRIPT_JSON] = j->all->o->output_json && !j->all->o->output_json_full,
+        [CLI_TRANSCRIPT_JSON_FULL] = j->all->o->output_json_full
     };
     int code = CLI_EXIT_OK;
     for (enum cli_transcript_form form = 0; code == CLI_EXIT_OK && form < CLI_TRANSCRIPT_FORMS;
@@ -194,6 +199,7 @@ static void open_job(struct clips *all, struct job *j, const char *name)
     j->transcript.has_words = o->transcription.word_times;
     j->transcript.max_line = o->max_line;
     j->transcript.karaoke = o->karaoke;
+    j->transcript.source = &all->source;
     j->transcript.highlights = o->print_colors && cli_supports_color(stdout);
     j->audio = cli_open_clip(name);
     if (!j->audio) {
@@ -221,15 +227,20 @@ static bool next_clip(struct akunu_clip *clip, void *user)
     return false;
 }
 
-int cli_transcribe_clips(const struct cli_options *o, struct akunu_session *session,
+int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_session *loaded,
                          const struct akunu_transcription *params, struct cli_output *out)
 {
     struct clips all = { .o = o, .params = params, .out = out, .n = o->clips.n };
+    all.source = (struct cli_transcript_source){ .model = &loaded->info,
+                                                 .tokenizer = loaded->tokenizer,
+                                                 .path = loaded->path,
+                                                 .language = params->language,
+                                                 .translate = params->translate };
     all.jobs = calloc(all.n, sizeof *all.jobs);
     if (!all.jobs)
         return cli_fail_memory();
     all.progress = cli_progress_begin();
-    if (akunu_session_transcribe_clips(session, next_clip, &all) != AKUNU_OK)
+    if (akunu_session_transcribe_clips(loaded->session, next_clip, &all) != AKUNU_OK)
         all.code = cli_fail_library();
     cli_progress_end(&all.progress);
     for (size_t i = all.n_written; i < all.n_opened; i++)

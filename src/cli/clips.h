@@ -3,6 +3,7 @@
 #ifndef AK_CLI_CLIPS_H
 #define AK_CLI_CLIPS_H
 
+#include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
 
@@ -11,7 +12,7 @@ struct akunu_audio *cli_open_clip(const char *name);
 
 /* Transcribes all clips: prints them, or writes their files. A clip that fails does not stop the
  * others; returns the exit code of the first that failed. */
-int cli_transcribe_clips(const struct cli_options *o, struct akunu_session *session,
+int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_session *loaded,
                          const struct akunu_transcription *params, struct cli_output *out);
 
 /* Whether files are written. */

@@ -71,6 +71,7 @@ libcli_a_SOURCES += src/cli/show.c
 libcli_a_SOURCES += src/cli/suggest.c
 libcli_a_SOURCES += src/cli/tokenize.c
 libcli_a_SOURCES += src/cli/clips.c src/cli/clips.h src/cli/stream.c src/cli/stream.h src/cli/transcribe.c src/cli/transcript.c src/cli/transcript.h
+libcli_a_SOURCES += src/cli/transcript_full.c
 libcli_a_SOURCES += src/cli/terminal.c src/cli/terminal.h
 libcli_a_SOURCES += src/cli/vad_path.c
 libcli_a_SOURCES += src/cli/verify.c

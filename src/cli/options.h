@@ -104,7 +104,8 @@ struct cli_options {
     bool vad;
     const char *vad_model; /* NULL: the one that is installed */
     uint32_t stream_rate;  /* samples a second */
-    bool output_txt, output_vtt, output_srt, output_csv, output_tsv, output_lrc, output_json;
+    bool output_txt, output_vtt, output_srt, output_csv, output_tsv, output_lrc, output_json,
+        output_json_full;
     bool print_colors, karaoke;
     uint32_t max_line;       /* characters; 0: no limit */
     const char *output_stem; /* NULL: the clip's name */

@@ -138,7 +138,7 @@ static int run(const struct cli_options *o, struct cli_model_session *loaded,
     if (o->stream)
         return cli_stream(o, loaded->session, &params, out);
     if (!o->detect_language)
-        return cli_transcribe_clips(o, loaded->session, &params, out);
+        return cli_transcribe_clips(o, loaded, &params, out);
     for (size_t i = 0; code == CLI_EXIT_OK && i < o->clips.n; i++)
         code = detect(loaded->session, o, o->clips.values[i], out);
     return code;

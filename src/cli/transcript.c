@@ -7,8 +7,8 @@
 
 const char *cli_transcript_extension(enum cli_transcript_form form)
 {
-    static const char *const extensions[CLI_TRANSCRIPT_FORMS] = { "txt", "vtt", "srt", "csv",
-                                                                  "tsv", "lrc", "json" };
+    static const char *const extensions[CLI_TRANSCRIPT_FORMS] = { "txt", "vtt", "srt",  "csv",
+                                                                  "tsv", "lrc", "json", "json" };
     return extensions[form];
 }
 
@@ -28,6 +28,7 @@ static void free_segment(struct cli_segment *s)
 {
     free(s->text);
     free(s->tokens);
+    free(s->probabilities);
     free(s->words);
     free(s->spoken);
 }
@@ -63,7 +64,9 @@ bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *se
     struct cli_segment new = { .of = *segment };
     new.of.text = new.text = copy(segment->text, segment->n_bytes);
     new.of.tokens = new.tokens = copy(segment->tokens, segment->n_tokens * sizeof *new.tokens);
-    if (!new.text || !new.tokens || !copy_words(&new)) {
+    new.of.token_probabilities = new.probabilities =
+        copy(segment->token_probabilities, segment->n_tokens * sizeof *new.probabilities);
+    if (!new.text || !new.tokens || !new.probabilities || !copy_words(&new)) {
         free_segment(&new);
         return false;
     }
@@ -80,22 +83,25 @@ void cli_transcript_free(struct cli_transcript *t)
 }
 
 /* ---- Times and texts ---------------------------------------------------- */
-enum { TIME_BYTES = 32 };
-
-/* "01:02:03.456", with another mark before the milliseconds for SubRip. */
-static const char *format_time(double seconds, char mark, char out[TIME_BYTES])
+json_int_t cli_transcript_milliseconds(double seconds)
 {
-    unsigned long long ms = seconds > 0.0 ? (unsigned long long)llround(seconds * 1000.0) : 0;
-    snprintf(out, TIME_BYTES, "%02llu:%02llu:%02llu%c%03llu", ms / 3600000, ms / 60000 % 60,
-             ms / 1000 % 60, mark, ms % 1000);
+    return seconds > 0.0 ? llround(seconds * 1000.0) : 0;
+}
+
+const char *cli_transcript_time(double seconds, char mark, char out[CLI_TRANSCRIPT_TIME_BYTES])
+{
+    unsigned long long ms = (unsigned long long)cli_transcript_milliseconds(seconds);
+    snprintf(out, CLI_TRANSCRIPT_TIME_BYTES, "%02llu:%02llu:%02llu%c%03llu", ms / 3600000,
+             ms / 60000 % 60, ms / 1000 % 60, mark, ms % 1000);
     return out;
 }
 
 /* "02:03.45" */
-static const char *format_lyrics_time(double seconds, char out[TIME_BYTES])
+static const char *format_lyrics_time(double seconds, char out[CLI_TRANSCRIPT_TIME_BYTES])
 {
     unsigned long long cs = seconds > 0.0 ? (unsigned long long)llround(seconds * 100.0) : 0;
-    snprintf(out, TIME_BYTES, "%02llu:%02llu.%02llu", cs / 6000, cs / 100 % 60, cs % 100);
+    snprintf(out, CLI_TRANSCRIPT_TIME_BYTES, "%02llu:%02llu.%02llu", cs / 6000, cs / 100 % 60,
+             cs % 100);
     return out;
 }
 
@@ -188,12 +194,12 @@ static void print_highlighted(struct cli_output *out, const struct akunu_segment
 static void print_line(const struct akunu_segment *line, void *user)
 {
     const struct printer *p = user;
-    char start[TIME_BYTES], end[TIME_BYTES];
+    char start[CLI_TRANSCRIPT_TIME_BYTES], end[CLI_TRANSCRIPT_TIME_BYTES];
     size_t n;
     const char *text = strip(line, &n);
     if (!p->text_only)
-        cli_output_format(p->out, "[%s --> %s]  ", format_time(line->start, '.', start),
-                          format_time(line->end, '.', end));
+        cli_output_format(p->out, "[%s --> %s]  ", cli_transcript_time(line->start, '.', start),
+                          cli_transcript_time(line->end, '.', end));
     if (p->highlights && line->n_words > 0)
         print_highlighted(p->out, line);
     else
@@ -222,7 +228,7 @@ static void write_cue_text(struct cli_output *out, const char *text, size_t n)
 /* The text, with times between its words: WebVTT's and extended LRC's karaoke. */
 static void write_timed_words(struct cli_output *out, const struct akunu_segment *s, bool lyrics)
 {
-    char time[TIME_BYTES];
+    char time[CLI_TRANSCRIPT_TIME_BYTES];
     for (size_t i = 0; i < s->n_words; i++) {
         const struct akunu_word *w = &s->words[i];
         size_t n = w->n_bytes;
@@ -230,7 +236,7 @@ static void write_timed_words(struct cli_output *out, const struct akunu_segment
         if (i > 0 || lyrics)
             cli_output_format(out, "<%s>",
                               lyrics ? format_lyrics_time(w->start, time) :
-                                       format_time(w->start, '.', time));
+                                       cli_transcript_time(w->start, '.', time));
         write_cue_text(out, text, n);
     }
 }
@@ -238,15 +244,15 @@ static void write_timed_words(struct cli_output *out, const struct akunu_segment
 static void write_subtitle(struct cli_output *out, const struct akunu_segment *s, size_t number,
                            enum cli_transcript_form form, bool timed)
 {
-    char start[TIME_BYTES], end[TIME_BYTES];
+    char start[CLI_TRANSCRIPT_TIME_BYTES], end[CLI_TRANSCRIPT_TIME_BYTES];
     bool is_srt = form == CLI_TRANSCRIPT_SRT;
     char mark = is_srt ? ',' : '.';
     size_t n;
     const char *text = strip(s, &n);
     if (is_srt)
         cli_output_format(out, "%zu\n", number);
-    cli_output_format(out, "%s --> %s\n", format_time(s->start, mark, start),
-                      format_time(s->end, mark, end));
+    cli_output_format(out, "%s --> %s\n", cli_transcript_time(s->start, mark, start),
+                      cli_transcript_time(s->end, mark, end));
     if (timed && !is_srt)
         write_timed_words(out, s, false);
     else
@@ -268,7 +274,7 @@ static void write_quoted(struct cli_output *out, const char *text, size_t n)
 static void write_segment(struct cli_output *out, const struct akunu_segment *s, size_t number,
                           enum cli_transcript_form form, bool timed)
 {
-    char start[TIME_BYTES];
+    char start[CLI_TRANSCRIPT_TIME_BYTES];
     size_t n;
     const char *text = strip(s, &n);
     switch (form) {
@@ -382,8 +388,9 @@ void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t
                           enum cli_transcript_form form)
 {
     struct writer w = { .out = out, .form = form, .timed = t->karaoke };
-    if (form == CLI_TRANSCRIPT_JSON) {
-        cli_json_print(out, transcript_json(t));
+    if (form == CLI_TRANSCRIPT_JSON || form == CLI_TRANSCRIPT_JSON_FULL) {
+        cli_json_print(out,
+                       form == CLI_TRANSCRIPT_JSON ? transcript_json(t) : cli_transcript_full(t));
         return;
     }
     if (form == CLI_TRANSCRIPT_VTT)

@@ -11,8 +11,18 @@ struct cli_segment {
     struct akunu_segment of;
     char *text; /* terminated */
     akunu_token *tokens;
+    float *probabilities;
     struct akunu_word *words;
     char *spoken; /* the words, one after another */
+};
+
+/* What CLI_TRANSCRIPT_JSON_FULL tells besides. */
+struct cli_transcript_source {
+    const struct akunu_model_info *model;
+    const struct akunu_tokenizer *tokenizer;
+    const char *path;     /* of the model */
+    const char *language; /* that was asked for */
+    bool translate;
 };
 
 struct cli_transcript {
@@ -23,8 +33,9 @@ struct cli_transcript {
     /* with word times: characters of a line and a subtitle, which are cut between words; 0: a
      * segment is one */
     uint32_t max_line;
-    bool highlights; /* colors words of lines by their probability */
-    bool karaoke;    /* WebVTT and LRC have the times of words */
+    bool highlights;                            /* colors words of lines by their probability */
+    bool karaoke;                               /* WebVTT and LRC have the times of words */
+    const struct cli_transcript_source *source; /* NULL: there is no CLI_TRANSCRIPT_JSON_FULL */
 };
 
 enum cli_transcript_form {
@@ -35,6 +46,7 @@ enum cli_transcript_form {
     CLI_TRANSCRIPT_TSV,
     CLI_TRANSCRIPT_LRC,
     CLI_TRANSCRIPT_JSON,
+    CLI_TRANSCRIPT_JSON_FULL,
     CLI_TRANSCRIPT_FORMS
 };
 /* "txt" */
@@ -57,6 +69,14 @@ json_t *cli_transcript_segments(const struct cli_transcript *t);
  * none. */
 void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, size_t i,
                          bool text_only);
+
+/* "01:02:03.456", with `mark` before the milliseconds. */
+enum { CLI_TRANSCRIPT_TIME_BYTES = 32 };
+const char *cli_transcript_time(double seconds, char mark, char out[CLI_TRANSCRIPT_TIME_BYTES]);
+json_int_t cli_transcript_milliseconds(double seconds);
+
+/* whisper.cpp's full JSON: transcript_full.c. NULL: out of memory. */
+json_t *cli_transcript_full(const struct cli_transcript *t);
 
 /* The whole transcript. */
 void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t,

@@ -11,7 +11,8 @@
 
 /* A text that grows, or one that is complete. */
 struct text {
-    int32_t *tokens; /* [max_tokens + 1] */
+    int32_t *tokens;  /* [max_tokens + 1] */
+    float *log_probs; /* of the tokens */
     uint32_t n;
     float sum; /* float32, as torch adds */
 };
@@ -20,7 +21,7 @@ struct text {
 struct candidate {
     uint32_t from;
     int32_t token;
-    float sum;
+    float log_prob, sum;
 };
 
 struct decoder {
@@ -145,6 +146,7 @@ static bool extend_texts(struct decoder *d, uint32_t n, const float *const *rows
         normalize(d, rows[i], t);
         int32_t token = choose(d, i, at);
         t->sum += d->logits[token];
+        t->log_probs[t->n] = d->logits[token];
         t->tokens[t->n++] = d->tokens[i] = token;
         ended = ended && token == end;
     }
@@ -198,6 +200,7 @@ static void collect_candidates(struct decoder *d, uint32_t n, const float *const
             if (!d->search->constraint || d->logits[best[k]] > -INFINITY)
                 add_candidate(d, (struct candidate){ .from = i,
                                                      .token = best[k],
+                                                     .log_prob = d->logits[best[k]],
                                                      .sum = d->texts[i].sum + d->logits[best[k]] });
     }
 }
@@ -205,6 +208,7 @@ static void collect_candidates(struct decoder *d, uint32_t n, const float *const
 static void copy_text(const struct text *from, struct text *to)
 {
     memcpy(to->tokens, from->tokens, from->n * sizeof *to->tokens);
+    memcpy(to->log_probs, from->log_probs, from->n * sizeof *to->log_probs);
     to->n = from->n;
     to->sum = from->sum;
 }
@@ -226,6 +230,7 @@ static bool advance_beams(struct decoder *d, uint32_t n, const float *const *row
         to->sum = c->sum;
         if (complete)
             continue;
+        to->log_probs[to->n] = c->log_prob;
         to->tokens[to->n++] = c->token;
         d->from[kept] = c->from;
         d->tokens[kept++] = c->token;
@@ -304,8 +309,10 @@ static bool alloc_texts(struct text **out, uint32_t n, uint32_t max_tokens)
 {
     *out = ak_alloc(n, sizeof **out);
     for (uint32_t i = 0; *out && i < n; i++) {
-        (*out)[i].tokens = ak_alloc((size_t)max_tokens + 1, sizeof *(*out)[i].tokens);
-        if (!(*out)[i].tokens)
+        struct text *t = &(*out)[i];
+        t->tokens = ak_alloc((size_t)max_tokens + 1, sizeof *t->tokens);
+        t->log_probs = ak_alloc((size_t)max_tokens + 1, sizeof *t->log_probs);
+        if (!t->tokens || !t->log_probs)
             return false;
     }
     return *out != NULL;
@@ -313,8 +320,10 @@ static bool alloc_texts(struct text **out, uint32_t n, uint32_t max_tokens)
 
 static void free_texts(struct text *texts, uint32_t n)
 {
-    for (uint32_t i = 0; texts && i < n; i++)
+    for (uint32_t i = 0; texts && i < n; i++) {
         ak_free(texts[i].tokens);
+        ak_free(texts[i].log_probs);
+    }
     ak_free(texts);
 }
 
@@ -331,6 +340,13 @@ static ak_status check_search(const struct ak_speech_search *s, struct ak_error 
     return AKUNU_OK;
 }
 
+void ak_speech_text_free(struct ak_speech_text *text)
+{
+    ak_free(text->tokens);
+    ak_free(text->probabilities);
+    *text = (struct ak_speech_text){ 0 };
+}
+
 static ak_status decode(struct decoder *d, struct ak_speech_text *out)
 {
     AK_TRY(search_texts(d, &out->no_speech));
@@ -341,10 +357,13 @@ static ak_status decode(struct decoder *d, struct ak_speech_text *out)
                                   find_most_probable(d, d->texts, count_texts(d->search));
     out->n = length(d, best);
     out->tokens = ak_alloc(out->n, sizeof *out->tokens);
-    if (!out->tokens)
+    out->probabilities = ak_alloc(out->n, sizeof *out->probabilities);
+    if (!out->tokens || !out->probabilities)
         return ak_fail_memory(d->error, "a text", out->n * sizeof *out->tokens);
-    if (out->n > 0)
-        memcpy(out->tokens, best->tokens, out->n * sizeof *out->tokens);
+    for (size_t i = 0; i < out->n; i++) {
+        out->tokens[i] = best->tokens[i];
+        out->probabilities[i] = (float)ak_exp((double)best->log_probs[i]);
+    }
     out->sum = (double)best->sum;
     out->mean_log_prob = out->sum / (double)(out->n + 1);
     return AKUNU_OK;
@@ -368,6 +387,8 @@ ak_status ak_speech_decode(const struct ak_speech_model *model,
                       alloc_texts(&d.next, n, search->max_tokens) &&
                       alloc_texts(&d.done, n_done, search->max_tokens);
     ak_status status = has_memory ? decode(&d, out) : ak_fail_memory(error, "a search", 0);
+    if (status != AKUNU_OK)
+        ak_speech_text_free(out);
     free_texts(d.texts, n);
     free_texts(d.next, n);
     free_texts(d.done, n_done);

@@ -50,14 +50,19 @@ double ak_speech_probability(const float *logits, int32_t n, int32_t token);
 
 /* The best text. */
 struct ak_speech_text {
-    int32_t *tokens; /* without the end token; free with ak_free */
+    int32_t *tokens;      /* without the end token */
+    float *probabilities; /* [n]: of each among the tokens that the rules allow there */
     size_t n;
     double sum;           /* of the log-probabilities, with the end token's */
     double mean_log_prob; /* sum / (n + 1) */
     double no_speech;     /* probability that the window has none */
 };
 
-/* `n_max` limits beams and texts. AKUNU_ERROR_ARGUMENT: values out of range. */
+/* Accepts zeros, which it leaves. */
+void ak_speech_text_free(struct ak_speech_text *text);
+
+/* The caller frees *out, which is empty after a failure. AKUNU_ERROR_ARGUMENT: values out of range.
+ */
 enum { AK_SPEECH_TEXTS_MAX = 64 };
 ak_status ak_speech_decode(const struct ak_speech_model *model,
                            const struct ak_speech_search *search, struct ak_speech_text *out,

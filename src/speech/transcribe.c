@@ -215,8 +215,7 @@ static ak_status decode_window(const struct transcriber *t, struct result *r)
                                            .suppressed = task->suppressed,
                                            .n_suppressed = task->n_suppressed };
     for (size_t i = 0; i < task->n_temperatures; i++) {
-        ak_free(r->text.tokens);
-        r->text.tokens = NULL;
+        ak_speech_text_free(&r->text);
         AK_TRY(decode_at(t, &rules, task->temperatures[i], r));
         if (!needs_fallback(task, r))
             return AKUNU_OK;
@@ -250,6 +249,7 @@ static void add_segment(struct transcriber *t, uint64_t window, const struct res
                                     .start = seconds_at(window, start_steps),
                                     .end = seconds_at(window, end_steps),
                                     .tokens = r->text.tokens + first,
+                                    .probabilities = r->text.probabilities + first,
                                     .n_tokens = end - first,
                                     .temperature = r->temperature,
                                     .mean_log_prob = r->text.mean_log_prob,
@@ -402,7 +402,7 @@ static ak_status run(struct transcriber *t)
         ak_status status = decode_window(t, &r);
         if (status == AKUNU_OK && has_speech(task, &r))
             status = add_segments(t, window, &r, &frames);
-        ak_free(r.text.tokens);
+        ak_speech_text_free(&r.text);
         AK_TRY(status);
         window += frames;
     }

@@ -63,9 +63,10 @@ struct ak_speech_task {
 };
 
 struct ak_speech_segment {
-    uint64_t window;       /* its first frame */
-    double start, end;     /* seconds of the clip */
-    const int32_t *tokens; /* with times */
+    uint64_t window;            /* its first frame */
+    double start, end;          /* seconds of the clip */
+    const int32_t *tokens;      /* with times */
+    const float *probabilities; /* [n_tokens] */
     size_t n_tokens;
     const char *text;
     size_t n_bytes;

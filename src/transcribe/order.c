@@ -14,7 +14,8 @@ struct ak_order_part {
 /* What the segment points to stands behind it, words first: their alignment is the strictest. */
 struct ak_segment_copy *ak_segment_copy_new(const struct akunu_segment *s)
 {
-    size_t bytes = s->n_words * sizeof *s->words + s->n_tokens * sizeof *s->tokens + s->n_bytes;
+    size_t bytes = s->n_words * sizeof *s->words + s->n_bytes +
+                   s->n_tokens * (sizeof *s->tokens + sizeof *s->token_probabilities);
     for (size_t i = 0; i < s->n_words; i++)
         bytes += s->words[i].n_bytes;
     struct ak_segment_copy *copy = ak_alloc(1, sizeof *copy + bytes);
@@ -23,15 +24,19 @@ struct ak_segment_copy *ak_segment_copy_new(const struct akunu_segment *s)
     copy->of = *s;
     copy->words = (struct akunu_word *)(copy + 1);
     akunu_token *tokens = (akunu_token *)(copy->words + s->n_words);
-    char *text = (char *)(tokens + s->n_tokens);
+    float *probabilities = (float *)(tokens + s->n_tokens);
+    char *text = (char *)(probabilities + s->n_tokens);
     if (s->n_words > 0)
         memcpy(copy->words, s->words, s->n_words * sizeof *s->words);
-    if (s->n_tokens > 0)
+    if (s->n_tokens > 0) {
         memcpy(tokens, s->tokens, s->n_tokens * sizeof *tokens);
+        memcpy(probabilities, s->token_probabilities, s->n_tokens * sizeof *probabilities);
+    }
     if (s->n_bytes > 0)
         memcpy(text, s->text, s->n_bytes);
     copy->of.words = copy->words;
     copy->of.tokens = tokens;
+    copy->of.token_probabilities = probabilities;
     copy->of.text = text;
     text += s->n_bytes;
     for (size_t i = 0; i < s->n_words; text += s->words[i++].n_bytes) {

@@ -246,7 +246,8 @@ static bool on_segment(void *user, const struct ak_speech_segment *s)
                                          .compression = s->compression,
                                          .no_speech = s->no_speech,
                                          .words = s->words,
-                                         .n_words = s->n_words };
+                                         .n_words = s->n_words,
+                                         .token_probabilities = s->probabilities };
     return ak_meeting_call(j->work->setup->meeting, report, j, &j->error) == AKUNU_OK;
 }
 

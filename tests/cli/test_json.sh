@@ -134,7 +134,7 @@ wav >"$work/silence.wav"
 ${AK_EMULATOR-} "${AK_TEST_BUILD:?}/tests/transcribe/test_transcribe" --write "$work/whisper.bin"
 if "$cli" logits -m "$work/whisper.bin" -f "$work/silence.wav" --stage mel --out "$work/mel.npy" 2>&1 | grep -q 'built without'; then
     echo "SKIPPED: test_json: transcribe, which needs libsndfile and libsamplerate"
-    printf 'transcribe\ntranscribe-stream\n' >>"$work/seen"
+    printf 'transcribe\ntranscribe-full\ntranscribe-stream\n' >>"$work/seen"
 else
     exits 0 transcribe -m "$work/whisper.bin" -nf --json "$work/silence.wav"
     valid transcribe
@@ -143,6 +143,15 @@ else
     check "--output-json writes what --json prints"
     head -n 1 "$work/out.vtt" | grep -qx WEBVTT && head -n 1 "$work/out.csv" | grep -qx 'start,end,text' && [ -f "$work/out.srt" ] && [ -f "$work/out.txt" ] && [ -f "$work/out.lrc" ]
     check "the files of a transcript"
+    matches "$source/tests/data/speech/whisper_cpp_full.json" transcribe-full
+    for flag in -nt --word-timestamps -oj; do
+        exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf $flag "$work/silence.wav" -ojf -of "$work/full"
+        cp "$work/full.json" "$out"
+        valid transcribe-full
+        holds 'v["model"]["vocab"] == 51864 and v["params"]["language"] == "en"' \
+            'all(t["p"] > 0 and t["t_dtw"] == -1 for s in v["transcription"] for t in s["tokens"])' \
+            'all(s["offsets"]["from"] <= t["offsets"]["from"] <= t["offsets"]["to"] <= s["offsets"]["to"] for s in v["transcription"] for t in s["tokens"])'
+    done
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --word-timestamps --json "$work/silence.wav"
     valid transcribe
     grep -q '"words"' "$out"

@@ -94,6 +94,25 @@ static void formula_free(struct formula *f)
 }
 
 /* ---- Windows ------------------------------------------------------------ */
+/* Each token's probability is its share of the softmax over the logits that the rules leave. */
+static void check_probabilities(struct formula *f, const struct ak_speech_search *search,
+                                const struct ak_speech_text *text)
+{
+    float *row = f->rows[0];
+    int32_t tokens[TOKENS_MAX];
+    memcpy(tokens, search->prompt, search->n_prompt * sizeof *tokens);
+    for (size_t i = 0; i < text->n; i++) {
+        double sum = 0.0;
+        fill_logits(&f->ids, f->window, tokens, search->n_prompt + i, search->n_prompt, f->ids.n,
+                    row);
+        ak_speech_rules_apply(search->rules, text->tokens, i, row);
+        for (int32_t k = 0; k < f->ids.n; k++)
+            sum += exp((double)row[k]);
+        ck_assert(is_near((double)text->probabilities[i], exp((double)row[text->tokens[i]]) / sum));
+        tokens[search->n_prompt + i] = text->tokens[i];
+    }
+}
+
 static void check_text(char *line)
 {
     struct ak_error error = { 0 };
@@ -124,7 +143,8 @@ static void check_text(char *line)
         ck_assert_int_eq(text.tokens[i], (int32_t)number(&line));
     double more;
     ck_assert(!next_number(&line, &more));
-    ak_free(text.tokens);
+    check_probabilities(f, &search, &text);
+    ak_speech_text_free(&text);
     formula_free(f);
 }
 
@@ -261,8 +281,8 @@ START_TEST(sampled)
         differs = differs || (seed > 0 && memcmp(first, text.tokens, sizeof *first) != 0);
         if (seed == 0)
             memcpy(first, text.tokens, sizeof *first);
-        ak_free(text.tokens);
-        ak_free(again.tokens);
+        ak_speech_text_free(&text);
+        ak_speech_text_free(&again);
     }
     ck_assert(differs);
     formula_free(f);

@@ -161,8 +161,11 @@ static bool on_segment(const struct akunu_segment *segment, void *user)
     ck_assert_uint_lt(t->n + segment->n_bytes, sizeof t->text);
     memcpy(t->text + t->n, segment->text, segment->n_bytes);
     t->n += segment->n_bytes;
-    for (size_t i = 0; i < segment->n_tokens; i++)
+    for (size_t i = 0; i < segment->n_tokens; i++) {
         t->tokens = t->tokens * 31 + (uint64_t)segment->tokens[i];
+        ck_assert(segment->token_probabilities[i] > 0.0f &&
+                  segment->token_probabilities[i] <= 1.0f);
+    }
     t->end = segment->end;
     return ++t->n_segments != t->stop_after;
 }
