@@ -107,6 +107,9 @@ struct akunu_transcription {
     /* names and words that occur, a hint before the text so far in each window; ignored if there is
      * a prefix. NULL: none */
     const char *hotwords;
+    /* positions of the encoder, 20 ms each: of each window of 30 s the first so many alone are
+     * encoded and attended to; 0: all (0) */
+    uint32_t audio_context;
 };
 AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
 
@@ -219,12 +222,13 @@ AKUNU_API enum akunu_status akunu_audio_mel(struct akunu_audio *audio,
                                             const struct akunu_model *model, uint64_t first,
                                             size_t n, float *out);
 
-/* Encodes a window, [2 · encoder_context][n_mels], into an empty sequence. `out` gets the encoder's
- * output, [encoder_context][width]; NULL: it is not wanted. The logits of an earlier pass can then
- * no longer be read. */
+/* Encodes a window, [2 · n_positions][n_mels], into an empty sequence. n_positions: the first ones
+ * of the encoder; 0: all, encoder_context. `out` gets the encoder's output, [n_positions][width];
+ * NULL: it is not wanted. The logits of an earlier pass can then no longer be read.
+ * AKUNU_ERROR_ARGUMENT: more positions than the encoder has. */
 AKUNU_API enum akunu_status akunu_session_encode(struct akunu_session *session,
                                                  akunu_sequence window, const float *frames,
-                                                 float *out);
+                                                 uint32_t n_positions, float *out);
 
 /* Lets the text of a sequence, and of its forks, attend to an encoded window. A sequence of a
  * speech model cannot grow before. */

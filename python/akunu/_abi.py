@@ -608,6 +608,7 @@ class akunu_transcription(Structure):
     grammar_penalty: float
     hallucination_silence: float
     hotwords: Optional[bytes]
+    audio_context: int
 
 
 class akunu_word(Structure):
@@ -1232,6 +1233,7 @@ akunu_transcription._fields_ = [
     ("grammar_penalty", c_float),
     ("hallucination_silence", c_float),
     ("hotwords", c_char_p),
+    ("audio_context", c_uint32),
 ]
 
 akunu_word._fields_ = [
@@ -1626,7 +1628,13 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_language_code": (c_char_p, [c_size_t]),
     "akunu_language_name": (c_char_p, [c_size_t]),
     "akunu_audio_mel": (c_int, [c_void_p, c_void_p, c_uint64, c_size_t, POINTER(c_float)]),
-    "akunu_session_encode": (c_int, [c_void_p, c_int32, POINTER(c_float), POINTER(c_float)]),
+    "akunu_session_encode": (c_int, [
+        c_void_p,
+        c_int32,
+        POINTER(c_float),
+        c_uint32,
+        POINTER(c_float),
+    ]),
     "akunu_sequence_attend": (c_int, [c_void_p, c_int32, c_int32]),
     "akunu_cpu_best": (c_char_p, []),
     "akunu_cpu_name": (c_char_p, [c_size_t]),

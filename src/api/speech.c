@@ -111,15 +111,17 @@ enum akunu_status akunu_audio_mel(struct akunu_audio *audio, const struct akunu_
 
 /* ---- The encoder -------------------------------------------------------- */
 enum akunu_status akunu_session_encode(struct akunu_session *session, akunu_sequence window,
-                                       const float *frames, float *out)
+                                       const float *frames, uint32_t n_positions, float *out)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
     if (s && !frames)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the frames are NULL");
-    if (s && frames && ak_session_encode(s, &frames, &window, 1, out != NULL, &error) == AKUNU_OK) {
+    if (s && frames &&
+        ak_session_encode(s, &frames, &window, 1, n_positions, out != NULL, &error) == AKUNU_OK) {
         const struct ak_spec_config *config = &s->model->spec.config;
-        for (uint32_t i = 0; out && i < config->encoder_context; i++)
+        uint32_t n = n_positions ? n_positions : config->encoder_context;
+        for (uint32_t i = 0; out && i < n; i++)
             memcpy(out + (size_t)i * config->width, ak_session_encoded(s, 0, i),
                    config->width * sizeof *out);
     }

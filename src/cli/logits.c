@@ -120,7 +120,7 @@ static int encode(const struct cli_options *o, struct cli_model_session *loaded,
     akunu_sequence window = akunu_sequence_new(loaded->session);
     int code = wanted && !out ? cli_fail_memory() : CLI_EXIT_OK;
     if (code == CLI_EXIT_OK &&
-        (window < 0 || akunu_session_encode(loaded->session, window, frames, out) != AKUNU_OK ||
+        (window < 0 || akunu_session_encode(loaded->session, window, frames, 0, out) != AKUNU_OK ||
          akunu_sequence_attend(loaded->session, loaded->sequence, window) != AKUNU_OK))
         code = cli_fail_library();
     if (code == CLI_EXIT_OK && wanted)

@@ -10,8 +10,10 @@
 /* One pass of at most n_windows windows. */
 struct ak_session_encoder {
     struct ak_backend_table *table;
-    uint32_t n_windows, context; /* context: positions of a window */
-    /* [n_windows]: 2 · context frames between a frame of zeros on either side */
+    uint32_t n_windows, context; /* context: largest number of positions of a window */
+    uint32_t n_positions;        /* of the last pass's windows */
+    /* [n_windows]: 2 · context frames between a frame of zeros on either side; of a shorter window
+     * that of zeros follows its last */
     float *frames;
     size_t window_elems;
     const float **starts; /* by sequence: the frame before the first of its window */
@@ -59,10 +61,8 @@ static ak_status fill_encoder(struct ak_session *s, struct ak_session_encoder *e
     e->rows = ak_alloc(n, sizeof *e->rows);
     if (!e->frames || !e->starts || !e->tokens || !e->positions || !e->sequences || !e->rows)
         return ak_fail_memory(error, "the frames of a window", e->window_elems * sizeof *e->frames);
-    for (uint32_t i = 0; i < n; i++) {
-        e->positions[i] = i % e->context;
+    for (uint32_t i = 0; i < n; i++)
         e->rows[i] = i;
-    }
     struct ak_backend_table_options options = s->options;
     options.max_tokens = options.max_logits = n;
     options.lender = s->logits;
@@ -87,9 +87,13 @@ static ak_status prepare(struct ak_session *s, struct ak_error *error)
 }
 
 static ak_status check_windows(const struct ak_session *s, const int32_t *sequences, size_t n,
-                               struct ak_error *error)
+                               uint32_t n_positions, struct ak_error *error)
 {
-    uint32_t pages = 0;
+    uint32_t pages = 0, context = s->model->spec.config.encoder_context;
+    if (n_positions == 0 || n_positions > context)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "a window of %u positions; the encoder of this model has %u",
+                       (unsigned)n_positions, (unsigned)context);
     if (n == 0 || n > s->max_windows)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "%zu windows were given for one pass, which takes 1 to %u", n,
@@ -105,8 +109,7 @@ static ak_status check_windows(const struct ak_session *s, const int32_t *sequen
             if (sequences[j] == sequences[i])
                 return ak_fail(error, AKUNU_ERROR_ARGUMENT, "sequence %d was given for two windows",
                                (int)sequences[i]);
-        pages += ak_session_kv_count_new_pages(&s->kv, sequences[i],
-                                               s->model->spec.config.encoder_context);
+        pages += ak_session_kv_count_new_pages(&s->kv, sequences[i], n_positions);
     }
     if (pages > s->kv.n_free)
         return ak_fail(error, AKUNU_ERROR_CONTEXT,
@@ -121,27 +124,33 @@ static void load_windows(struct ak_session_encoder *e, const float *const *windo
 {
     for (size_t i = 0; i < n; i++) {
         float *frames = e->frames + i * e->window_elems;
-        memcpy(frames + n_mels, windows[i], 2 * (size_t)e->context * n_mels * sizeof *frames);
+        size_t elems = 2 * (size_t)e->n_positions * n_mels;
+        memcpy(frames + n_mels, windows[i], elems * sizeof *frames);
+        memset(frames + n_mels + elems, 0, n_mels * sizeof *frames);
         e->starts[sequences[i]] = frames;
-        for (uint32_t j = 0; j < e->context; j++)
-            e->sequences[i * e->context + j] = (uint32_t)sequences[i];
+        for (uint32_t j = 0; j < e->n_positions; j++) {
+            e->sequences[i * e->n_positions + j] = (uint32_t)sequences[i];
+            e->positions[i * e->n_positions + j] = j;
+        }
     }
 }
 
 ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
-                            const int32_t *sequences, size_t n, bool wants_output,
-                            struct ak_error *error)
+                            const int32_t *sequences, size_t n, uint32_t n_positions,
+                            bool wants_output, struct ak_error *error)
 {
     if (s->max_windows == 0)
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED, "the architecture \"%.*s\" has no encoder of speech",
             (int)s->model->spec.config.architecture.n, s->model->spec.config.architecture.bytes);
-    AK_TRY(check_windows(s, sequences, n, error));
+    n_positions = n_positions ? n_positions : s->model->spec.config.encoder_context;
+    AK_TRY(check_windows(s, sequences, n, n_positions, error));
     if (!s->encoder)
         AK_TRY(prepare(s, error));
     struct ak_session_encoder *e = s->encoder;
+    e->n_positions = n_positions;
     load_windows(e, windows, sequences, n, s->model->spec.config.n_mels);
-    uint32_t n_tokens = (uint32_t)n * e->context;
+    uint32_t n_tokens = (uint32_t)n * n_positions;
     struct ak_batch batch = { .n = n_tokens,
                               .tokens = e->tokens,
                               .positions = e->positions,
@@ -151,7 +160,7 @@ ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
                               .logit_rows = e->rows,
                               .frames = e->starts };
     for (size_t i = 0; i < n; i++)
-        ak_session_kv_extend(&s->kv, sequences[i], e->tokens, e->context);
+        ak_session_kv_extend(&s->kv, sequences[i], e->tokens, n_positions);
     s->n_last = 0; /* the tables share their activations */
     s->backend->ops->run(e->table, &batch);
     s->n_passes++;
@@ -164,7 +173,7 @@ ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
 const float *ak_session_encoded(const struct ak_session *s, size_t window, uint32_t position)
 {
     return s->backend->ops->logits(s->encoder->table,
-                                   (uint32_t)window * s->encoder->context + position);
+                                   (uint32_t)window * s->encoder->n_positions + position);
 }
 
 ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t window,
@@ -173,7 +182,8 @@ ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t wind
     const struct ak_session_kv_sequence *reader, *read;
     AK_TRY(ak_session_find(s, sequence, &reader, error));
     AK_TRY(ak_session_find(s, window, &read, error));
-    if (!s->cross_sequences || read->length != s->model->spec.config.encoder_context)
+    /* a text with tokens attends to a window */
+    if (!s->cross_sequences || read->length == 0 || s->cross_sequences[window] != AK_OP_NONE)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "sequence %d is no encoded window",
                        (int)window);
     s->cross_sequences[sequence] = (uint32_t)window;

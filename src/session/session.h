@@ -135,12 +135,12 @@ ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error)
 bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out);
 
 /* ---- Speech: encode.c --------------------------------------------------- */
-/* Encodes n windows, at most max_windows, in one pass: windows[i], [2 · encoder_context][n_mels],
- * fills the empty sequence sequences[i]. The last pass's logits can no longer be read.
- * AKUNU_ERROR_CONTEXT: the KV cache is full. */
+/* Encodes n windows, at most max_windows, in one pass: windows[i], [2 · n_positions][n_mels], fills
+ * the empty sequence sequences[i]. n_positions: the first ones of the encoder; 0: all.
+ * The last pass's logits can no longer be read. AKUNU_ERROR_CONTEXT: the KV cache is full. */
 ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
-                            const int32_t *sequences, size_t n, bool wants_output,
-                            struct ak_error *error);
+                            const int32_t *sequences, size_t n, uint32_t n_positions,
+                            bool wants_output, struct ak_error *error);
 /* Output of the encoder for a position of a window, [width], if the last pass wanted it;
  * valid until the next pass. */
 const float *ak_session_encoded(const struct ak_session *s, size_t window, uint32_t position);

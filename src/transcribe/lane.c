@@ -61,7 +61,7 @@ static ak_status encode_frames(void *user, struct ak_error *error)
     if (lane->window < 0)
         AK_TRY(ak_session_sequence_new(lane->s, &lane->window, error));
     AK_TRY(ak_session_rewind(lane->s, lane->window, 0, error));
-    return ak_session_encode(lane->s, &frames, &lane->window, 1, false, error);
+    return ak_session_encode(lane->s, &frames, &lane->window, 1, lane->audio_context, false, error);
 }
 
 /* Frames [first, first + n) of the clip and zeros. Reading them takes a while: other lanes go on.

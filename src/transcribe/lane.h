@@ -24,6 +24,7 @@ struct ak_lane {
 
     /* What the lane transcribes: set between two clips, while it has not joined. */
     struct ak_clip *clip;
+    uint32_t audio_context; /* positions of the encoder that are used; 0: all */
     /* Runs before each pass, in the thread of the call. `first`: frame of the window. Not
      * AKUNU_OK: the lane stops with that status. */
     ak_status (*on_pass)(void *user, uint64_t first, struct ak_error *error);

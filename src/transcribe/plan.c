@@ -110,6 +110,11 @@ ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_spee
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "hallucination_silence is %g; expected at least 0 seconds",
                        (double)asked->hallucination_silence);
+    plan->audio_context = asked->audio_context;
+    if (asked->audio_context > m->spec.config.encoder_context)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "an audio context of %u positions; the encoder of this model has %u",
+                       (unsigned)asked->audio_context, (unsigned)m->spec.config.encoder_context);
     AK_TRY(choose_language(tokens, asked, plan, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prompt, &plan->prompt, &task->n_prompt, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prefix, &plan->prefix, &task->n_prefix, error));

@@ -16,13 +16,15 @@ struct scorer {
     struct ak_speech_scores *scores;
 };
 
-static ak_status alloc_scores(struct scorer *r, struct ak_error *error)
+static ak_status alloc_scores(struct scorer *r, int32_t window, struct ak_error *error)
 {
     const struct ak_spec_config *c = &r->s->model->spec.config;
+    const struct ak_session_kv_sequence *read;
+    AK_TRY(ak_session_find(r->s, window, &read, error));
     size_t n_heads = (size_t)c->n_layers * c->n_heads;
     *r->scores = (struct ak_speech_scores){ .n_heads = c->n_alignment,
                                             .n_tokens = r->n,
-                                            .n_positions = c->encoder_context };
+                                            .n_positions = read->length };
     size_t n = r->n * r->scores->n_positions;
     r->matrices = ak_alloc(n_heads, sizeof *r->matrices);
     r->scores->data = ak_alloc(n * c->n_alignment, sizeof *r->scores->data);
@@ -62,7 +64,7 @@ static ak_status run_pass(struct scorer *r, size_t first, size_t n, struct ak_er
 
 static ak_status run(struct scorer *r, int32_t window, struct ak_error *error)
 {
-    AK_TRY(alloc_scores(r, error));
+    AK_TRY(alloc_scores(r, window, error));
     AK_TRY(ak_session_sequence_new(r->s, &r->sequence, error));
     ak_status status = ak_session_attend(r->s, r->sequence, window, error);
     for (size_t i = 0, n; i < r->n && status == AKUNU_OK; i += n) {

@@ -322,6 +322,7 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
     AK_TRY(
         ak_clip_new(audio, j->work->setup->mel, is_whole(c) ? on_piece : NULL, j, clip, &j->error));
     lane->clip = *clip;
+    lane->audio_context = c->plan.audio_context;
     lane->on_pass = on_pass;
     lane->user = j;
     j->n_frames = ak_clip_samples(*clip) / AK_MEL_HOP;

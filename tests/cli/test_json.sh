@@ -192,6 +192,10 @@ else
     says 'silence.wav: not a GGML file of a Silero VAD model'
     exits 3 transcribe -m "$work/whisper.bin" --vad -vm "$work/absent.bin" "$work/silence.wav"
     says 'absent.bin'
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf -ac 750 --json "$work/silence.wav"
+    valid transcribe
+    exits 2 transcribe -m "$work/whisper.bin" -ac 1501 "$work/silence.wav"
+    says '1501 positions; the encoder of this model has 1500'
     exits 2 transcribe -m "$work/whisper.bin" --vad -vt 2 "$work/silence.wav"
     says '-vt 2: expected a number from 0 to 1'
     exits 2 transcribe -m "$work/whisper.bin" -l xx "$work/silence.wav"

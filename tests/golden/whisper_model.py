@@ -1,6 +1,6 @@
 """Writes tests/data/speech/model.bin, a small Whisper model of random weights in whisper.cpp's GGML
 format, and stages.txt: log-mel frames, what openai-whisper's encoder makes of them, and the
-decoder's logits for some ids. Run as
+decoder's logits for some ids; the same of the first SHORT positions alone. Run as
 
     python3 tests/golden/whisper_model.py tests/data/speech
 
@@ -14,6 +14,7 @@ from whisper.model import ModelDimensions, Whisper
 
 MELS, CONTEXT, STATE, HEADS, VOCAB, TEXT = 4, 40, 32, 2, 48, 24
 ENCODER_LAYERS, DECODER_LAYERS = 3, 2
+SHORT = 23
 IDS = [7, 0, 31, 47, 12, 12, 5, 40, 3]
 
 
@@ -38,6 +39,11 @@ def main():
         mel = torch.randn(1, MELS, 2 * CONTEXT)
         encoded = model.encoder(mel)
         logits = model.decoder(torch.tensor([IDS]), encoded)
+        positions = model.encoder.positional_embedding
+        model.encoder.positional_embedding = positions[:SHORT]
+        short = model.encoder(mel[:, :, : 2 * SHORT])
+        short_logits = model.decoder(torch.tensor([IDS]), short)
+        model.encoder.positional_embedding = positions
 
     out = struct.pack("<12i", 0x67676D6C, VOCAB, CONTEXT, STATE, HEADS, ENCODER_LAYERS, TEXT, STATE, HEADS, DECODER_LAYERS, MELS, 1)
     out += struct.pack("<2i", MELS, 201) + bytes(4 * MELS * 201)
@@ -55,6 +61,8 @@ def main():
         print("ids", 1, len(IDS), file=f)
         print(*IDS, file=f)
         rows(f, "logits", logits[0])
+        rows(f, "encoded_short", short[0])
+        rows(f, "logits_short", short_logits[0])
 
 
 main()

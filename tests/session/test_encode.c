@@ -4,13 +4,14 @@
 #include "tests/golden_model.h"
 #include <unistd.h>
 
-enum { MELS = 4, CONTEXT = 40, STATE = 32, VOCAB = 48, N_IDS = 9, TEXTS = 4 };
+enum { MELS = 4, CONTEXT = 40, SHORT = 23, STATE = 32, VOCAB = 48, N_IDS = 9, TEXTS = 4 };
 
 static const double nmse_max = 1e-11;          /* two float32 engines differ by about 1e-12 */
 static const double quantized_nmse_max = 2e-3; /* measured: 3e-4 */
 
 struct stages {
     float mel[2 * CONTEXT * MELS], encoded[CONTEXT * STATE], logits[N_IDS * VOCAB];
+    float encoded_short[SHORT * STATE], logits_short[N_IDS * VOCAB];
     akunu_token ids[N_IDS];
 };
 
@@ -44,6 +45,8 @@ static struct stages *read_stages(void)
     read_rows(f, "encoded", CONTEXT, STATE, s->encoded);
     read_rows(f, "ids", 1, N_IDS, ids);
     read_rows(f, "logits", N_IDS, VOCAB, s->logits);
+    read_rows(f, "encoded_short", SHORT, STATE, s->encoded_short);
+    read_rows(f, "logits_short", N_IDS, VOCAB, s->logits_short);
     for (int i = 0; i < N_IDS; i++)
         s->ids[i] = (akunu_token)ids[i];
     fclose(f);
@@ -122,8 +125,8 @@ START_TEST(stages)
     float *encoded = malloc(CONTEXT * STATE * sizeof *encoded), logits[N_IDS * VOCAB],
           again[N_IDS * VOCAB];
     akunu_sequence window = akunu_sequence_new(f.session);
-    ck_assert_msg(akunu_session_encode(f.session, window, f.stages->mel, encoded) == AKUNU_OK, "%s",
-                  akunu_last_error());
+    ck_assert_msg(akunu_session_encode(f.session, window, f.stages->mel, 0, encoded) == AKUNU_OK,
+                  "%s", akunu_last_error());
     ck_assert_double_lt(golden_nmse(encoded, f.stages->encoded, CONTEXT * STATE), nmse_max);
     akunu_sequence text = open_text(&f, window);
     run(&f, text, 0, N_IDS, logits);
@@ -139,12 +142,42 @@ START_TEST(stages)
 }
 END_TEST
 
+/* The first positions alone, before and after a whole window: no frame of that is left. */
+START_TEST(short_window)
+{
+    struct fixture f = open_fixture(2, (unsigned)_i + 1);
+    float encoded[SHORT * STATE], logits[N_IDS * VOCAB];
+    akunu_sequence window = akunu_sequence_new(f.session), whole = akunu_sequence_new(f.session);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_msg(akunu_session_encode(f.session, window, f.stages->mel, SHORT, encoded) ==
+                          AKUNU_OK,
+                      "%s", akunu_last_error());
+        ck_assert_double_lt(golden_nmse(encoded, f.stages->encoded_short, SHORT * STATE), nmse_max);
+        akunu_sequence text = open_text(&f, window);
+        run(&f, text, 0, N_IDS, logits);
+        ck_assert_double_lt(golden_nmse(logits, f.stages->logits_short, N_IDS * VOCAB), nmse_max);
+        ck_assert_int_eq(akunu_sequence_attend(f.session, whole, text), AKUNU_ERROR_ARGUMENT);
+        check_says("no encoded window");
+        akunu_sequence_free(f.session, text);
+        akunu_sequence_free(f.session, window);
+        window = akunu_sequence_new(f.session);
+        if (i == 0)
+            ck_assert_int_eq(akunu_session_encode(f.session, whole, f.stages->mel, CONTEXT, NULL),
+                             AKUNU_OK);
+    }
+    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, CONTEXT + 1, NULL),
+                     AKUNU_ERROR_ARGUMENT);
+    check_says("41 positions; the encoder of this model has 40");
+    close_fixture(&f);
+}
+END_TEST
+
 /* Output of the encoder and logits of the file at `path`. */
 static void run_file(const char *path, float encoded[CONTEXT * STATE], float logits[N_IDS * VOCAB])
 {
     struct fixture f = open_file(path, 0, 2);
     akunu_sequence window = akunu_sequence_new(f.session);
-    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, encoded), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, 0, encoded), AKUNU_OK);
     run(&f, open_text(&f, window), 0, N_IDS, logits);
     close_fixture(&f);
 }
@@ -196,7 +229,7 @@ START_TEST(texts_of_one_window)
     float logits[N_IDS * VOCAB];
     struct akunu_batch_token tokens[2];
     akunu_sequence window = akunu_sequence_new(f.session), texts[2];
-    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, 0, NULL), AKUNU_OK);
     texts[0] = open_text(&f, window);
     run(&f, texts[0], 0, 4, logits);
     texts[1] = akunu_sequence_fork(f.session, texts[0], 4);
@@ -230,9 +263,9 @@ START_TEST(refused)
     check_says("attends to no window");
     ck_assert_int_eq(akunu_sequence_attend(f.session, text, window), AKUNU_ERROR_ARGUMENT);
     check_says("no encoded window");
-    ck_assert_int_eq(akunu_session_encode(f.session, window, NULL, NULL), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, NULL), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, NULL),
+    ck_assert_int_eq(akunu_session_encode(f.session, window, NULL, 0, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, 0, NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_encode(f.session, window, f.stages->mel, 0, NULL),
                      AKUNU_ERROR_ARGUMENT);
     check_says("needs an empty one");
     ck_assert_int_eq(akunu_sequence_attend(f.session, text, window), AKUNU_OK);
@@ -251,6 +284,7 @@ int main(void)
     Suite *suite = suite_create("encode");
     TCase *tests = tcase_create("speech");
     tcase_add_loop_test(tests, stages, 0, 3);
+    tcase_add_loop_test(tests, short_window, 0, 2);
     tcase_add_loop_test(tests, converted, 0, 2);
     tcase_add_test(tests, quantized);
     tcase_add_test(tests, texts_of_one_window);

@@ -341,6 +341,10 @@ START_TEST(stopped_and_refused)
     wrong.translate = true;
     check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "translates nothing");
     wrong = params;
+    wrong.audio_context = AUDIO_CTX + 1;
+    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT,
+                "1501 positions; the encoder of this model has 1500");
+    wrong = params;
     wrong.beams = TEXTS + 1; /* more than the session has */
     check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "room for 3 of each window");
     ck_assert_int_eq(akunu_session_languages(session, f->audio, probabilities, 128),
@@ -432,6 +436,37 @@ START_TEST(constrained)
     ck_assert_ptr_null(akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, "root"));
     ck_assert_msg(strstr(akunu_last_error(), "no rule \"root\"") != NULL, "%s", akunu_last_error());
     ck_assert_ptr_null(akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, NULL));
+    close_fixture(f);
+}
+END_TEST
+
+/* ---- Shorter windows ---------------------------------------------------- */
+enum { SHORT_CTX = 300 };
+
+/* Nothing is said after what was encoded, 6 s of each window. */
+static bool check_short(const struct akunu_segment *segment, void *user)
+{
+    double window = (double)segment->window / 100.0;
+    for (size_t i = 0; i < segment->n_words; i++)
+        ck_assert(segment->words[i].start >= window - 1e-9 &&
+                  segment->words[i].start <= window + SHORT_CTX / 50.0 + 1e-9);
+    *(size_t *)user += segment->n_words;
+    return true;
+}
+
+START_TEST(short_context)
+{
+    struct fixture *f = open_fixture();
+    struct akunu_session *session = open_session(f, 1);
+    struct akunu_transcription params = make_params();
+    size_t n_words = 0;
+    params.audio_context = SHORT_CTX;
+    params.word_times = true;
+    ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, check_short, NULL, &n_words,
+                                           NULL) == AKUNU_OK,
+                  "%s", akunu_last_error());
+    ck_assert_uint_gt(n_words, 0);
+    akunu_session_free(session);
     close_fixture(f);
 }
 END_TEST
@@ -797,6 +832,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, same_text, 0, 2);
     tcase_add_test(tests, stopped_and_refused);
     tcase_add_test(tests, constrained);
+    tcase_add_test(tests, short_context);
     tcase_add_test(tests, speech_alone);
     tcase_add_test(tests, side_by_side);
     tcase_add_test(tests, chunks);
