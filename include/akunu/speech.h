@@ -204,11 +204,14 @@ AKUNU_API enum akunu_status akunu_speech_stream_push(struct akunu_speech_stream 
 AKUNU_API enum akunu_status akunu_speech_stream_finish(struct akunu_speech_stream *stream);
 AKUNU_API void akunu_speech_stream_free(struct akunu_speech_stream *stream);
 
-/* Probability of each language in the clip's first 30 s. n is at least the model's number of
- * languages, 99 or 100. AKUNU_ERROR_UNSUPPORTED: the model knows English alone. */
+/* Probability of each language in the clip's first 30 s, or with params->vad in its first chunk of
+ * speech; all are 0 if it has none. params NULL: the defaults; of them audio_context counts
+ * too, and with vad the part of the clip. n is at least the model's number of languages, 99 or 100.
+ * AKUNU_ERROR_UNSUPPORTED: the model knows English alone. */
 AKUNU_API enum akunu_status akunu_session_languages(struct akunu_session *session,
-                                                    struct akunu_audio *audio, float *probabilities,
-                                                    size_t n);
+                                                    struct akunu_audio *audio,
+                                                    const struct akunu_transcription *params,
+                                                    float *probabilities, size_t n);
 /* Code of language i; NULL: past the last one. */
 AKUNU_API const char *akunu_language_code(size_t i);
 /* Its English name in lower case: "german". */

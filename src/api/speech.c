@@ -417,12 +417,15 @@ void akunu_speech_stream_free(struct akunu_speech_stream *stream)
 }
 
 enum akunu_status akunu_session_languages(struct akunu_session *session, struct akunu_audio *audio,
+                                          const struct akunu_transcription *given,
                                           float *probabilities, size_t n)
 {
     struct ak_error error = { 0 };
+    struct akunu_transcription params;
+    struct ak_transcribe_vad vad = { .silero = NULL };
     struct ak_session *s = ak_api_begin(session, &error);
-    if (check_handles(s, audio, &error))
-        ak_transcribe_languages(s, audio->inner, probabilities, n, &error);
+    if (check_handles(s, audio, &error) && copy_params(given, &params, &vad, &error) == AKUNU_OK)
+        ak_transcribe_languages(s, audio->inner, &params, &vad, probabilities, n, &error);
     return ak_api_end(session, s, &error);
 }
 

@@ -17,42 +17,6 @@ struct extras {
     struct akunu_grammar *grammar;
 };
 
-/* ---- Languages ---------------------------------------------------------- */
-enum { LANGUAGES_MAX = 128 };
-
-static int detect(struct akunu_session *session, const struct cli_options *o, const char *name,
-                  struct cli_output *out)
-{
-    float probabilities[LANGUAGES_MAX] = { 0.0f };
-    size_t best = 0;
-    struct akunu_audio *audio = cli_open_clip(name);
-    if (!audio) {
-        cli_fail_library();
-        return CLI_EXIT_FAILURE; /* the clip's fault, not the model's */
-    }
-    enum akunu_status status =
-        akunu_session_languages(session, audio, probabilities, LANGUAGES_MAX);
-    akunu_audio_free(audio);
-    if (status != AKUNU_OK)
-        return cli_fail_library();
-    for (size_t i = 0; akunu_language_code(i); i++)
-        if (probabilities[i] > probabilities[best])
-            best = i;
-    if (!o->json) {
-        cli_output_format(out, "%s (%.2f)\n", akunu_language_code(best),
-                          (double)probabilities[best]);
-        return CLI_EXIT_OK;
-    }
-    json_t *all = json_object();
-    for (size_t i = 0; akunu_language_code(i); i++)
-        if (probabilities[i] > 0.0f)
-            json_object_set_new(all, akunu_language_code(i),
-                                cli_json_real((double)probabilities[i]));
-    cli_json_print(
-        out, json_pack("{s:s, s:o}", "language", akunu_language_code(best), "probabilities", all));
-    return CLI_EXIT_OK;
-}
-
 /* ---- What is asked for -------------------------------------------------- */
 static struct akunu_transcription get_params(const struct cli_options *o,
                                              const struct extras *extras)
@@ -72,6 +36,46 @@ static struct akunu_transcription get_params(const struct cli_options *o,
     return params;
 }
 
+/* ---- Languages ---------------------------------------------------------- */
+enum { LANGUAGES_MAX = 128 };
+
+static int detect(struct akunu_session *session, const struct cli_options *o,
+                  const struct akunu_transcription *params, const char *name,
+                  struct cli_output *out)
+{
+    float probabilities[LANGUAGES_MAX] = { 0.0f };
+    size_t best = 0;
+    struct akunu_audio *audio = cli_open_clip(name);
+    if (!audio) {
+        cli_fail_library();
+        return CLI_EXIT_FAILURE; /* the clip's fault, not the model's */
+    }
+    enum akunu_status status =
+        akunu_session_languages(session, audio, params, probabilities, LANGUAGES_MAX);
+    akunu_audio_free(audio);
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    for (size_t i = 0; akunu_language_code(i); i++)
+        if (probabilities[i] > probabilities[best])
+            best = i;
+    if (!(probabilities[best] > 0.0f))
+        return cli_fail("%s: no speech was found, and so no language", name);
+    if (!o->json) {
+        cli_output_format(out, "%s (%.2f)\n", akunu_language_code(best),
+                          (double)probabilities[best]);
+        return CLI_EXIT_OK;
+    }
+    json_t *all = json_object();
+    for (size_t i = 0; akunu_language_code(i); i++)
+        if (probabilities[i] > 0.0f)
+            json_object_set_new(all, akunu_language_code(i),
+                                cli_json_real((double)probabilities[i]));
+    cli_json_print(
+        out, json_pack("{s:s, s:o}", "language", akunu_language_code(best), "probabilities", all));
+    return CLI_EXIT_OK;
+}
+
+/* ---- The command -------------------------------------------------------- */
 static int check(const struct cli_options *o)
 {
     if (o->stream && (o->clips.n > 1 || (o->clips.n == 1 && strcmp(o->clips.values[0], "-") != 0)))
@@ -140,7 +144,7 @@ static int run(const struct cli_options *o, struct cli_model_session *loaded,
     if (!o->detect_language)
         return cli_transcribe_clips(o, loaded, &params, out);
     for (size_t i = 0; code == CLI_EXIT_OK && i < o->clips.n; i++)
-        code = detect(loaded->session, o, o->clips.values[i], out);
+        code = detect(loaded->session, o, &params, o->clips.values[i], out);
     return code;
 }
 

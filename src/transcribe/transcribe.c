@@ -1,7 +1,10 @@
 /* Sets up what all clips of a call share: tokens, filters, lanes. */
 #include "transcribe/transcribe.h"
 
+#include "audio/audio.h"
 #include "base/mem.h"
+#include "transcribe/chunks.h"
+#include "transcribe/plan.h"
 #include "transcribe/work.h"
 
 static void close_setup(struct ak_transcribe_setup *t)
@@ -117,26 +120,70 @@ ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
     return failure.status;
 }
 
+/* *samples, which the caller frees, are the clip's first chunk of speech; NULL: it has none. */
+static ak_status read_speech(struct ak_audio *audio, const struct ak_transcribe_vad *vad,
+                             const struct ak_speech_task *task, float **samples, size_t *n,
+                             struct ak_error *error)
+{
+    struct ak_transcribe_chunks chunks;
+    *samples = NULL;
+    ak_status status =
+        ak_transcribe_chunks_open(audio, vad, task->first, task->end, NULL, NULL, &chunks, error);
+    if (status == AKUNU_OK && chunks.n > 0)
+        status = ak_transcribe_chunks_read(&chunks, 0, samples, n, error);
+    ak_transcribe_chunks_close(&chunks);
+    return status;
+}
+
 static ak_status find_languages(struct ak_transcribe_setup *t, struct ak_audio *audio, float *out,
-                                size_t n, struct ak_error *error)
+                                struct ak_error *error)
 {
     struct ak_lane *lane = &t->lanes[0];
-    if (n < (size_t)t->tokens.n_languages)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "room for %zu of %d languages", n,
-                       (int)t->tokens.n_languages);
     AK_TRY(ak_clip_new(audio, t->mel, NULL, NULL, &lane->clip, error));
     ak_status status = ak_lane_languages(lane, out, error);
     ak_clip_free(lane->clip);
     return status;
 }
 
-ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio, float *out,
-                                  size_t n, struct ak_error *error)
+static ak_status find_languages_of_speech(struct ak_transcribe_setup *t, struct ak_audio *audio,
+                                          const struct ak_transcribe_vad *vad,
+                                          const struct ak_speech_task *task, float *out,
+                                          struct ak_error *error)
+{
+    struct ak_audio *speech = NULL;
+    float *samples;
+    size_t n;
+    ak_status status = read_speech(audio, vad, task, &samples, &n, error);
+    for (int32_t i = 0; i < t->tokens.n_languages; i++)
+        out[i] = 0.0f;
+    if (status == AKUNU_OK && samples)
+        status = ak_audio_open_samples(samples, n, AK_MEL_RATE, &speech, error);
+    if (status == AKUNU_OK && samples)
+        status = find_languages(t, speech, out, error);
+    ak_audio_close(speech);
+    ak_free(samples);
+    return status;
+}
+
+ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio,
+                                  const struct akunu_transcription *asked,
+                                  const struct ak_transcribe_vad *vad, float *out, size_t n,
+                                  struct ak_error *error)
 {
     struct ak_transcribe_setup t = { .s = s };
+    struct ak_transcribe_plan plan = { 0 };
     ak_status status = open_setup(&t, 1, error);
+    if (status == AKUNU_OK && n < (size_t)t.tokens.n_languages)
+        status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "room for %zu of %d languages", n,
+                         (int)t.tokens.n_languages);
     if (status == AKUNU_OK)
-        status = find_languages(&t, audio, out, n, error);
+        status = ak_transcribe_plan_make(s->model, &t.tokens, asked, &plan, error);
+    if (status == AKUNU_OK) {
+        t.lanes[0].audio_context = plan.audio_context;
+        status = vad->silero ? find_languages_of_speech(&t, audio, vad, &plan.task, out, error) :
+                               find_languages(&t, audio, out, error);
+    }
+    ak_transcribe_plan_free(&plan);
     close_setup(&t);
     return status;
 }

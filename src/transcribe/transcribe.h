@@ -43,10 +43,11 @@ ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
                         const struct ak_transcribe_vad *vad, const struct ak_transcribe_sink *sink,
                         int32_t *language, struct ak_error *error);
 
-/* Probabilities of the languages by the clip's first 30 s, [n]; n is at most the model's number.
- * AKUNU_ERROR_UNSUPPORTED: an English model. */
-ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio, float *out,
-                                  size_t n, struct ak_error *error);
+/* As akunu_session_languages, with `vad` for the members of that name. */
+ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio,
+                                  const struct akunu_transcription *asked,
+                                  const struct ak_transcribe_vad *vad, float *out, size_t n,
+                                  struct ak_error *error);
 
 /* Filters and transform for the model; the caller frees *out. AKUNU_ERROR_UNSUPPORTED: no speech
  * model. */

@@ -347,7 +347,7 @@ START_TEST(stopped_and_refused)
     wrong = params;
     wrong.beams = TEXTS + 1; /* more than the session has */
     check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "room for 3 of each window");
-    ck_assert_int_eq(akunu_session_languages(session, f->audio, probabilities, 128),
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, NULL, probabilities, 128),
                      AKUNU_ERROR_UNSUPPORTED);
     ck_assert_int_eq(akunu_session_transcribe(session, NULL, &params, on_segment, NULL, NULL, NULL),
                      AKUNU_ERROR_ARGUMENT);
@@ -741,6 +741,47 @@ START_TEST(chunks)
 }
 END_TEST
 
+/* Languages are those of the speech alone, wherever it is. */
+START_TEST(languages_of_speech)
+{
+    struct fixture *f = open_fixture();
+    float all[128], speech[128], again[128], none[128];
+    char path[4096];
+    write_model(f->path, 1);
+    struct akunu_session *session = open_session(f, 1);
+    struct akunu_transcription params = make_params();
+    snprintf(path, sizeof path, "%s/../../data/vad/silero-v6.2.0.bin", getenv("AK_TEST_DATA"));
+    struct akunu_vad *vad = akunu_vad_load(path);
+    ck_assert_msg(vad != NULL, "%s", akunu_last_error());
+    make_pause(f->samples);
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, NULL, all, 128), AKUNU_OK);
+    params.audio_context = 750;
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, &params, again, 128), AKUNU_OK);
+    ck_assert_mem_ne(all, again, 99 * sizeof *all);
+    params.audio_context = 0;
+    params.vad = vad;
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, &params, speech, 128), AKUNU_OK);
+    ck_assert_mem_ne(all, speech, 99 * sizeof *all);
+
+    /* a part that has all of the speech; one that has none */
+    params.offset_ms = 15000;
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, &params, again, 128), AKUNU_OK);
+    ck_assert_mem_eq(speech, again, 99 * sizeof *speech);
+    params.offset_ms = 0;
+    params.duration_ms = 15000;
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, &params, none, 128), AKUNU_OK);
+    double sum = 0.0, sum_none = 0.0;
+    for (int i = 0; i < 99; i++) {
+        sum += (double)speech[i];
+        sum_none += (double)none[i];
+    }
+    ck_assert(fabs(sum - 1.0) < 1e-4 && sum_none <= 0.0);
+    akunu_vad_free(vad);
+    akunu_session_free(session);
+    close_fixture(f);
+}
+END_TEST
+
 /* ---- Streams ------------------------------------------------------------ */
 struct heard {
     char text[1 << 14]; /* of final words */
@@ -836,6 +877,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, speech_alone);
     tcase_add_test(tests, side_by_side);
     tcase_add_test(tests, chunks);
+    tcase_add_test(tests, languages_of_speech);
     tcase_add_test(tests, streamed);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
