@@ -88,9 +88,11 @@ int cli_read_speculation(const struct cli_options *options, const struct akunu_s
                          struct cli_model_session *draft, struct akunu_generation *generation);
 
 /* ---- Voice activity detection: vad_path.c ------------------------------- */
-/* Weights of Silero VAD, to be freed: `name` is a path or a file of the models folder. NULL: those
- * that come with akunu, else the newest beside the model, else of the models folder. Returns
- * CLI_EXIT_OK, or another code after a message. */
-int cli_vad_path(const char *name, const char *model_path, char **path);
+/* Loads Silero VAD from --vad-model, a path or a file of the models folder; without the flag those
+ * weights that come with akunu, else the newest beside the model, else of the models folder.
+ * Returns CLI_EXIT_OK, or another code after a message; with is_required false, *out is NULL if
+ * there are none. */
+int cli_load_vad(const struct cli_options *o, const char *model_path, bool is_required,
+                 struct akunu_vad **out);
 
 #endif

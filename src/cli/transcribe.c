@@ -2,7 +2,6 @@
 #include "cli/options.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/clips.h"
@@ -98,17 +97,6 @@ static int check(const struct cli_options *o)
     return CLI_EXIT_OK;
 }
 
-static int load_vad(const struct cli_options *o, const char *model_path, struct akunu_vad **out)
-{
-    char *path;
-    int code = cli_vad_path(o->vad_model, model_path, &path);
-    if (code != CLI_EXIT_OK)
-        return code;
-    *out = akunu_vad_load(path);
-    free(path);
-    return *out ? CLI_EXIT_OK : cli_fail_library();
-}
-
 /* Windows at once: what was asked for, and as many as there is work for. */
 static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info)
 {
@@ -175,7 +163,7 @@ int cli_transcribe(const struct cli_options *o)
         code = CLI_EXIT_MODEL;
     }
     if (code == CLI_EXIT_OK && o->vad)
-        code = load_vad(o, loaded.path, &extras.vad);
+        code = cli_load_vad(o, loaded.path, true, &extras.vad);
     if (code == CLI_EXIT_OK)
         code = run(o, &loaded, &extras, &out);
     code = cli_output_end(&out, code);

@@ -1,4 +1,5 @@
-/* Finds the weights of Silero VAD. They are data beside the programs: the library takes a path. */
+/* Finds and loads the weights of Silero VAD. They are data beside the programs: the library takes a
+ * path. */
 #include "cli/load.h"
 
 #include <dirent.h>
@@ -76,20 +77,32 @@ static char *find_default(const char *model_path, const char *models)
     return found ? found : find_in(models);
 }
 
-int cli_vad_path(const char *name, const char *model_path, char **path)
+static char *find_path(const char *name, const char *model_path, const char *models)
+{
+    if (!name)
+        return find_default(model_path, models);
+    char *path = strchr(name, '/') || is_file(name) ? NULL : find_file(models, "", name);
+    return path ? path : strdup(name);
+}
+
+int cli_load_vad(const struct cli_options *o, const char *model_path, bool is_required,
+                 struct akunu_vad **out)
 {
     char *models = cli_models_folder();
     if (!models)
         return cli_fail_memory();
-    *path = NULL;
-    if (!name)
-        *path = find_default(model_path, models);
-    else if (strchr(name, '/') || is_file(name) || !(*path = find_file(models, "", name)))
-        *path = strdup(name);
-    if (!*path)
+    char *path = find_path(o->vad_model, model_path, models);
+    *out = path ? akunu_vad_load(path) : NULL;
+    int code = *out || !is_required ? CLI_EXIT_OK : CLI_EXIT_MODEL;
+    if (path && !*out && is_required)
+        code = cli_fail_library();
+    else if (path && !*out)
+        cli_warn("%s; --vad has no weights", akunu_last_error());
+    else if (!path && is_required)
         cli_fail("--vad: no weights of Silero VAD in %s, beside the model or in %s: name a file "
                  "with --vad-model",
                  CLI_DATA_DIR, models);
+    free(path);
     free(models);
-    return *path ? CLI_EXIT_OK : CLI_EXIT_MODEL;
+    return code;
 }

@@ -50,6 +50,7 @@ akunu_server_SOURCES += \
 	src/server/tls.c \
 	src/server/tls.h \
 	src/server/transcriptions.c \
+	src/server/vad.c \
 	src/server/worker.c
 
 # The chat page as a C string, a line each.

@@ -18,6 +18,8 @@ static void close_model(struct server_model *m)
     m->scheduler = NULL;
     server_close_embedder(m);
     server_close_speech(m);
+    akunu_vad_free(m->vad);
+    m->vad = NULL;
     akunu_template_free(m->template);
     m->template = NULL;
     m->template_text = NULL;
@@ -74,6 +76,8 @@ static int load(struct server_model *m)
     if (!s->pool)
         s->pool = akunu_pool_new(s->options->session.n_threads, s->options->session.cpus);
     bool is_speech = m->loaded.info.n_mels > 0;
+    if (is_speech && (code = server_open_vad(m)) != CLI_EXIT_OK)
+        return code;
     if (!s->pool || !(is_speech ? server_open_speech(m) : server_open_embedder(m)))
         return cli_fail_library();
     return is_speech || m->loaded.info.encoder ? server_memory_check(m) : open_texts(m);

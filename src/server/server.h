@@ -123,6 +123,7 @@ struct server_model {
     struct akunu_scheduler *scheduler; /* NULL: the model is an encoder, or of speech */
     struct server_embedder *embedder;  /* NULL: it is a speech model */
     struct server_speech *speech;      /* NULL: it is none */
+    struct akunu_vad *vad;             /* of a speech model; NULL: there are no weights of one */
     char sha256[65];                   /* of the file or folder, for receipts; "": unknown */
     bool wants_hash;
     bool is_dropped;  /* by the loader that runs */

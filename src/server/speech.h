@@ -17,7 +17,8 @@ struct server_transcription {
     double deadline;            /* of cli_seconds; 0: none */
     struct akunu_audio *audio;
     struct akunu_transcription params;
-    json_t *form; /* has the texts of `params` */
+    struct akunu_vad_params vad; /* of `params` */
+    json_t *form;                /* has the texts of `params` */
     /* Writes what has come since the last call, for a stream; and the whole. Under the speech's
      * lock, in the thread of http_run. */
     void (*report)(struct server_transcription *t);
@@ -38,6 +39,14 @@ struct server_transcription *server_transcription_new(struct server_model *m,
 /* Queues it, unless the queue is full: then it has answered, and freed it. */
 void server_transcription_submit(struct server_transcription *t);
 void server_transcription_free(struct server_transcription *t);
+
+/* ---- Voice activity detection: vad.c ------------------------------------ */
+/* Loads m->vad: the weights that --vad-model names, else those that there are. Returns an exit
+ * code, after a message unless it is CLI_EXIT_OK. */
+int server_open_vad(struct server_model *m);
+/* What a request asks for. *vad: NULL if everything is transcribed. False: it has answered. */
+bool server_read_vad(struct server_model *m, struct http_exchange *x, const json_t *form,
+                     const struct akunu_vad **vad, struct akunu_vad_params *out);
 
 /* ---- The thread --------------------------------------------------------- */
 /* Starts the thread. False: the library has the message. */

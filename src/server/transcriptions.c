@@ -271,26 +271,18 @@ static bool read_granularities(struct http_exchange *x, const json_t *form, stru
     return http_code(x) == 0;
 }
 
-/* What OpenAI's API has and Whisper's models do not. Windows end where the model says that a
- * segment does, whatever the strategy of chunks is. */
+/* What OpenAI's API has and Whisper's models do not. */
 static bool check_others(struct http_exchange *x, const json_t *form)
 {
     static const char *const refused[] = { "include", "known_speaker_names",
                                            "known_speaker_references" };
-    const json_t *strategy = json_object_get(form, "chunking_strategy");
-    const char *text = json_string_value(strategy);
-    json_t *object = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    bool good = !strategy || (text && strcmp(text, "auto") == 0) || json_is_object(object);
-    json_decref(object);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (json_object_get(form, refused[i])) {
             server_fail(x, 400, refused[i], NULL, "%s is not supported by speech models of Whisper",
                         refused[i]);
             return false;
         }
-    if (!good)
-        server_fail_member(x, "chunking_strategy", strategy, "auto or an object");
-    return good;
+    return true;
 }
 
 /* A code or an English name. */
@@ -312,23 +304,28 @@ static bool read_language(struct http_exchange *x, const json_t *form, const cha
 }
 
 static bool read_params(struct server_model *m, struct http_exchange *x, const json_t *form,
-                        struct akunu_transcription *params, struct asked *out)
+                        struct akunu_transcription *params, struct akunu_vad_params *vad,
+                        struct asked *out)
 {
-    double temperature, step;
+    double temperature, step, audio_context, context_max = m->loaded.info.encoder_context;
     *params = m->options->transcription;
     if (m->options->no_fallback)
         params->temperature_step = 0.0f;
     temperature = (double)params->temperature;
     step = (double)params->temperature_step;
+    audio_context = (double)params->audio_context;
     out->translate = strcmp(http_path(x), "/v1/audio/translations") == 0;
     if (!server_form_get_bool(x, form, "stream", &out->stream) || !read_format(x, form, out) ||
         !read_granularities(x, form, out) || !check_others(x, form) ||
+        !server_read_vad(m, x, form, &params->vad, vad) ||
         !read_language(x, form, &params->language) ||
         !server_get_string(x, form, "prompt", &params->prompt) ||
         !server_form_get_bool(x, form, "translate", &out->translate) ||
         !server_form_get_real(x, form, "temperature", 0.0, 1.0, &temperature) ||
-        !server_form_get_real(x, form, "temperature_inc", 0.0, 1.0, &step))
+        !server_form_get_real(x, form, "temperature_inc", 0.0, 1.0, &step) ||
+        !server_form_get_real(x, form, "audio_ctx", 0.0, context_max, &audio_context))
         return false;
+    params->audio_context = (uint32_t)audio_context;
     params->word_times = out->words;
     params->translate = out->translate;
     params->temperature = (float)temperature;
@@ -408,8 +405,9 @@ static struct akunu_audio *read_clip(struct server *s, struct http_exchange *x, 
 void server_transcriptions(struct server_model *m, struct http_exchange *x, const json_t *form)
 {
     struct akunu_transcription params;
+    struct akunu_vad_params vad;
     struct asked asked = { 0 }, *own;
-    if (!read_params(m, x, form, &params, &asked))
+    if (!read_params(m, x, form, &params, &vad, &asked))
         return;
     struct akunu_audio *audio = read_clip(m->server, x, form);
     if (!audio)
@@ -424,6 +422,8 @@ void server_transcriptions(struct server_model *m, struct http_exchange *x, cons
         return;
     *own = asked;
     t->params = params;
+    t->vad = vad;
+    t->params.vad_params = &t->vad;
     t->transcript.has_words = asked.words;
     t->form = json_incref((json_t *)(uintptr_t)form);
     t->report = asked.stream ? report : NULL;

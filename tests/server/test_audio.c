@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include "tests/server/client.h"
+#include "tests/speech_clip.h"
 
 #define BOUNDARY "------------------------akunuTest"
 #define PATH "/v1/audio/transcriptions"
@@ -41,11 +42,10 @@ static void add_u32(struct bytes *out, uint32_t value, size_t n)
         add(out, &(char){ (char)(value >> 8 * i) }, 1);
 }
 
-/* A WAV file of 8 bits and one channel. */
-static struct bytes make_clip(unsigned seconds, unsigned rate)
+/* The head of a WAV file of 8 bits and one channel. */
+static struct bytes begin_clip(uint32_t n, unsigned rate)
 {
     struct bytes out = { 0 };
-    uint32_t n = seconds * rate;
     add_text(&out, "RIFF");
     add_u32(&out, 36 + n, 4);
     add_text(&out, "WAVEfmt ");
@@ -58,8 +58,29 @@ static struct bytes make_clip(unsigned seconds, unsigned rate)
     add_u32(&out, 8, 2);
     add_text(&out, "data");
     add_u32(&out, n, 4);
+    return out;
+}
+
+static struct bytes make_clip(unsigned seconds, unsigned rate)
+{
+    uint32_t n = seconds * rate;
+    struct bytes out = begin_clip(n, rate);
     for (uint32_t i = 0; i < n; i++)
         add_u32(&out, (uint32_t)(128.0 + 60.0 * sin(0.3 * (double)(i % 1234))), 1);
+    return out;
+}
+
+/* A voice of 3 s between 10 s of silence each. */
+static struct bytes make_voice(void)
+{
+    enum { RATE = 16000, QUIET = 10 * RATE, VOICE = 3 * RATE };
+    struct bytes out = begin_clip(2 * QUIET + VOICE, RATE);
+    float *voice = malloc(VOICE * sizeof *voice);
+    ck_assert_ptr_nonnull(voice);
+    test_speech_clip(voice, VOICE);
+    for (int i = -QUIET; i < VOICE + QUIET; i++)
+        add_u32(&out, (uint32_t)(128.0f + 100.0f * (i >= 0 && i < VOICE ? voice[i] : 0.0f)), 1);
+    free(voice);
     return out;
 }
 
@@ -235,9 +256,11 @@ static void run_cli(const struct bytes *clip, const char *more)
     ck_assert_int_eq(run_program(arguments), 0);
 }
 
-static void check_file(const struct bytes *clip, const char *format)
+/* `name`, `value`: a field; NULL: none. */
+static void check_file_with(const struct bytes *clip, const char *format, const char *field,
+                            const char *value)
 {
-    const char *const fields[] = { "response_format", format, NULL };
+    const char *const fields[] = { "response_format", format, field, value, NULL };
     char name[32];
     struct bytes expected = { 0 };
     snprintf(name, sizeof name, "clip.%s", format);
@@ -247,6 +270,11 @@ static void check_file(const struct bytes *clip, const char *format)
     ck_assert_str_eq(a.body, expected.data);
     free(a.text);
     free(expected.data);
+}
+
+static void check_file(const struct bytes *clip, const char *format)
+{
+    check_file_with(clip, format, NULL, NULL);
 }
 
 static const char *skip_spaces(const char *text)
@@ -420,6 +448,42 @@ START_TEST(languages)
 }
 END_TEST
 
+/* Speech alone: as --vad, by either API's fields, or by the server's flags. */
+START_TEST(speech_alone)
+{
+    static const char *const by_flag[] = { "--vad", NULL };
+    struct bytes clip = make_voice(), all = { 0 }, speech = { 0 };
+    start_with(NULL);
+    bool decodes = decodes_audio();
+    if (decodes) {
+        run_cli(&clip, NULL);
+        read_file("clip.srt", &all);
+        check_file_with(&clip, "srt", "vad", "false");
+        run_cli(&clip, "--vad");
+        read_file("clip.srt", &speech);
+        ck_assert(speech.n > 1 && strcmp(all.data, speech.data) != 0);
+        check_file_with(&clip, "srt", "vad", "true");
+        check_file_with(&clip, "srt", "chunking_strategy", "auto");
+        check_file_with(&clip, "srt", "chunking_strategy",
+                        "{\"type\": \"server_vad\", \"threshold\": 0.5, \"silence_duration_ms\": "
+                        "100, \"prefix_padding_ms\": 30}");
+        static const char *const deaf[] = { "vad", "1", "vad_min_speech_duration_ms", "5000",
+                                            NULL };
+        json_t *value = ask_json(PATH, &clip, deaf, 200);
+        ck_assert_str_eq(text_at(value, "text"), "");
+        json_decref(value);
+    }
+    end_server();
+    start_with(by_flag);
+    if (decodes)
+        check_file(&clip, "srt");
+    end_server();
+    free(clip.data);
+    free(all.data);
+    free(speech.data);
+}
+END_TEST
+
 /* ---- Refusals ----------------------------------------------------------- */
 START_TEST(fields_are_refused)
 {
@@ -441,6 +505,17 @@ START_TEST(fields_are_refused)
         { "include[]", "logprobs", "include", "include is not supported" },
         { "known_speaker_names[]", "Ann", "known_speaker_names", "is not supported" },
         { "chunking_strategy", "loud", "chunking_strategy", "\"loud\"; expected auto" },
+        { "chunking_strategy", "[]", "chunking_strategy", "expected auto or an object" },
+        { "chunking_strategy", "{\"type\": \"semantic_vad\"}", "chunking_strategy.type",
+          "expected \"server_vad\"" },
+        { "chunking_strategy", "{\"type\": \"server_vad\", \"threshold\": 2}", "threshold",
+          "threshold" },
+        { "chunking_strategy", "{\"type\": \"server_vad\", \"eagerness\": \"low\"}",
+          "chunking_strategy", "has eagerness; expected type, threshold" },
+        { "vad", "maybe", "vad", "\"maybe\"; expected true or false" },
+        { "vad_threshold", "2", "vad_threshold", "\"2\"; expected a number from 0 to 1" },
+        { "vad_speech_pad_ms", "-1", "vad_speech_pad_ms", "expected a number from 0 to 600000" },
+        { "audio_ctx", "1501", "audio_ctx", "\"1501\"; expected a number from 0 to 1500" },
         { "file", "again", NULL, "two parts file" },
     };
     start_with(NULL);
@@ -458,6 +533,8 @@ START_TEST(fields_are_refused)
         }
         static const char *const accepted[] = { "chunking_strategy",
                                                 "{\"type\": \"server_vad\"}",
+                                                "audio_ctx",
+                                                "50",
                                                 "language",
                                                 "English",
                                                 "prompt",
@@ -833,6 +910,7 @@ int main(void)
     const TTest *const tests[] = { every_format,
                                    languages,
                                    fields_are_refused,
+                                   speech_alone,
                                    bodies_are_refused,
                                    sizes_are_bounded,
                                    models_do_what_they_can,
