@@ -15,9 +15,7 @@ static ak_status load(const char *path, const char *const *override_kv, struct a
     if (status == AKUNU_OK)
         status = ak_tok_open(provider, out, error);
     if (status == AKUNU_OK && !*out)
-        status = ak_fail(error, AKUNU_ERROR_FORMAT,
-                         "the file has no vocabulary (tokenizer.ggml.model), and no tokenizer.json "
-                         "is beside it");
+        status = ak_provider_fail_vocab(provider, error);
     ak_provider_close(provider);
     return status;
 }

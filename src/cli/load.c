@@ -134,7 +134,9 @@ int cli_need_tokenizer(const struct cli_model_session *loaded, const char *comma
 {
     if (loaded->tokenizer)
         return CLI_EXIT_OK;
-    cli_fail("%s: '%s' needs a vocabulary, and this model has none", loaded->path, command);
+    /* the library knows which file would have one */
+    akunu_tokenizer_free(akunu_tokenizer_load(loaded->path));
+    cli_fail("%s: '%s' needs a vocabulary, and %s", loaded->path, command, akunu_last_error());
     return CLI_EXIT_MODEL;
 }
 

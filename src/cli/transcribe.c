@@ -162,6 +162,8 @@ int cli_transcribe(const struct cli_options *o)
                  loaded.info.architecture);
         code = CLI_EXIT_MODEL;
     }
+    if (code == CLI_EXIT_OK)
+        code = cli_need_tokenizer(&loaded, "transcribe");
     if (code == CLI_EXIT_OK && o->vad)
         code = cli_load_vad(o, loaded.path, true, &extras.vad);
     if (code == CLI_EXIT_OK)

@@ -79,6 +79,15 @@ static ak_status check_source(const struct job *j)
     return AKUNU_OK;
 }
 
+/* A source whose vocabulary can be put beside it must have it: speech models need theirs. */
+static ak_status open_tokenizer(struct job *j)
+{
+    struct ak_vocab vocab;
+    AK_TRY(ak_tok_open(j->source, &j->tokenizer, j->error));
+    AK_TRY(ak_provider_vocab(j->source, &vocab, j->error));
+    return j->tokenizer || !vocab.advice ? AKUNU_OK : ak_provider_fail_vocab(j->source, j->error);
+}
+
 static ak_status open_source(struct job *j)
 {
     AK_TRY(ak_provider_open(j->from, &j->source, j->error));
@@ -92,7 +101,7 @@ static ak_status open_source(struct job *j)
     AK_TRY(ak_spec_read_head(j->source, &j->spec, &j->spec.head, j->error));
     AK_TRY(check_source(j));
     AK_TRY(ak_spec_init_rope(j->source, &j->spec, j->error));
-    AK_TRY(ak_tok_open(j->source, &j->tokenizer, j->error));
+    AK_TRY(open_tokenizer(j));
     j->plan.spec = &j->spec;
     return AKUNU_OK;
 }

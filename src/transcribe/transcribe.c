@@ -23,7 +23,7 @@ static ak_status open_setup(struct ak_transcribe_setup *t, size_t n, struct ak_e
     const struct ak_spec_config *config = &m->spec.config;
     AK_TRY(ak_transcribe_mel(m, &t->mel, error));
     if (!m->tokenizer)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "the model has no vocabulary");
+        return ak_provider_fail_vocab(m->provider, error);
     if (2 * config->encoder_context != AK_SPEECH_WINDOW)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the encoder has %u positions; transcribing needs %d",

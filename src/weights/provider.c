@@ -182,6 +182,17 @@ ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out,
     return p->format->vocab ? p->format->vocab(p, out, error) : AKUNU_OK;
 }
 
+ak_status ak_provider_fail_vocab(const struct ak_provider *p, struct ak_error *error)
+{
+    struct ak_vocab vocab;
+    AK_TRY(ak_provider_vocab(p, &vocab, error));
+    if (vocab.advice)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "the model has no vocabulary: %s", vocab.advice);
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "the file has no vocabulary (tokenizer.ggml.model), and no tokenizer.json is "
+                   "beside it");
+}
+
 bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out)
 {
     *out = (struct ak_text){ NULL, 0 };

@@ -115,6 +115,8 @@ struct ak_vocab {
     int add_bos, add_eos, add_space_prefix, remove_extra_whitespaces; /* -1, 0, 1 */
     int lowercase, strip_accents;                                     /* WordPiece: -1, 0, 1 */
     const int64_t *fim; /* ids by enum ak_vocab_fim; NULL: none */
+    /* without a vocabulary: which file would have it, for messages; NULL: nothing is known */
+    const char *advice;
     /* Unigram: SentencePiece's precompiled character map; n = 0: none */
     struct ak_text charsmap;
 };
@@ -232,6 +234,8 @@ bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *arra
  * is 0. */
 ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out,
                             struct ak_error *error);
+/* Fails with AKUNU_ERROR_FORMAT: there is no vocabulary, and the provider's advice. */
+ak_status ak_provider_fail_vocab(const struct ak_provider *p, struct ak_error *error);
 /* A file beside the weights, by its name in the model's folder: "tokenizer.json",
  * "tokenizer_config.json", "generation_config.json". The bytes live as long as the provider. False:
  * no such file; always for formats of a single file. */

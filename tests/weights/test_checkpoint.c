@@ -348,6 +348,8 @@ START_TEST(vocabulary)
     ak_status status = ak_provider_open(test_in(&folder, "model.pt"), &p, &error);
     if (status == AKUNU_OK)
         status = ak_provider_vocab(p, &vocab, &error);
+    if (status == AKUNU_OK && vocab.model.n == 0)
+        status = ak_provider_fail_vocab(p, &error);
     if (cases[_i].refused) {
         ck_assert_int_eq(status, AKUNU_ERROR_FORMAT);
         ck_assert_msg(strstr(error.message, cases[_i].refused), "%s", error.message);

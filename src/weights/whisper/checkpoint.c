@@ -265,16 +265,16 @@ static ak_status open_sidecar(const struct reading *r, const char *name, const s
     return status;
 }
 
-static ak_status state_missing(const struct reading *r, const char *name)
+static ak_status give_advice(const struct reading *r, const char *name)
 {
-    static const char before[] = "the checkpoint has no vocabulary: put ",
+    static const char before[] = "put ",
                       after[] = " beside it, which the Python package openai-whisper has in "
                                 "whisper/assets, or the tokenizer.json of the same model";
     size_t bytes = sizeof before + strlen(name) + sizeof after;
-    r->w->missing_vocabulary = ak_alloc(bytes, 1);
-    if (!r->w->missing_vocabulary)
+    r->w->vocab_advice = ak_alloc(bytes, 1);
+    if (!r->w->vocab_advice)
         return ak_fail_memory(r->error, "a message", bytes);
-    snprintf(r->w->missing_vocabulary, bytes, "%s%s%s", before, name, after);
+    snprintf(r->w->vocab_advice, bytes, "%s%s%s", before, name, after);
     return AKUNU_OK;
 }
 
@@ -289,7 +289,7 @@ static ak_status open_vocabulary(const struct reading *r)
     if (file)
         return AKUNU_OK;
     AK_TRY(open_sidecar(r, name, &file));
-    return file ? ak_whisper_read_tiktoken(r->w, file, r->error) : state_missing(r, name);
+    return file ? ak_whisper_read_tiktoken(r->w, file, r->error) : give_advice(r, name);
 }
 
 /* ---- Opening ------------------------------------------------------------ */

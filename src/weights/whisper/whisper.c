@@ -30,7 +30,7 @@ void ak_whisper_close(struct ak_provider *p)
     ak_free(w->tensors);
     ak_free(w->tokens);
     ak_free(w->token_bytes);
-    ak_free(w->missing_vocabulary);
+    ak_free(w->vocab_advice);
     for (size_t i = 0; i < w->n_sidecars; i++)
         ak_file_close(&w->sidecars[i].file);
     ak_file_close(&w->file);
@@ -339,8 +339,8 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
 static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
 {
     static const char model[] = "tiktoken", pre[] = "gpt-2";
-    if (whisper(p)->missing_vocabulary)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s", whisper(p)->missing_vocabulary);
+    (void)error;
+    out->advice = whisper(p)->vocab_advice;
     if (whisper(p)->n_tokens == 0)
         return AKUNU_OK;
     out->model = (struct ak_text){ model, sizeof model - 1 };

@@ -92,8 +92,8 @@ struct ak_whisper {
     const uint8_t *filters; /* float32, little-endian, at any address; NULL: none */
     struct ak_text *tokens; /* [n_tokens]: text tokens, without special ones; NULL: none */
     uint32_t n_tokens;
-    char *token_bytes;        /* what tokens point to; NULL: they point into the file */
-    char *missing_vocabulary; /* the error of asking for the vocabulary; NULL: none */
+    char *token_bytes;  /* what tokens point to; NULL: they point into the file */
+    char *vocab_advice; /* which file would have the tokens; NULL: there are some */
     struct ak_whisper_tensor *tensors;
     size_t n, capacity;
     /* what the fingerprint hashes: the bytes before the first tensor, and an index elsewhere */
