@@ -39,15 +39,11 @@ static ak_status put_filters(struct ak_gguf_writer *w, const struct ak_provider 
                              struct ak_error *error)
 {
     static const char key[] = "whisper.encoder.mel_filters";
-    struct ak_meta meta, element;
-    if (!ak_provider_find_meta(p, key, &meta) || meta.kind != AK_META_ARRAY || meta.n > UINT32_MAX)
-        return AKUNU_OK;
-    float *values = ak_alloc(meta.n, sizeof *values);
-    if (!values)
-        return ak_fail_memory(error, "mel filters", meta.n * sizeof *values);
-    for (uint64_t i = 0; i < meta.n; i++)
-        values[i] = ak_provider_element(p, &meta, i, &element) ? (float)element.as.number : 0.0f;
-    ak_gguf_writer_put_floats(w, key, values, (uint32_t)meta.n);
+    float *values;
+    uint32_t n;
+    AK_TRY(ak_provider_read_floats(p, key, &values, &n, error));
+    if (values)
+        ak_gguf_writer_put_floats(w, key, values, n);
     ak_free(values);
     return w->status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "weights/formats.h"
 
@@ -173,6 +174,25 @@ bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *arra
                          struct ak_meta *out)
 {
     return p->format->element(p, array, i, out);
+}
+
+ak_status ak_provider_read_floats(const struct ak_provider *p, const char *key, float **out,
+                                  uint32_t *n, struct ak_error *error)
+{
+    struct ak_meta meta, element;
+    *out = NULL;
+    *n = 0;
+    if (!ak_provider_find_meta(p, key, &meta) || meta.kind != AK_META_ARRAY ||
+        meta.element_kind != AK_META_FLOAT || meta.n > UINT32_MAX)
+        return AKUNU_OK;
+    float *values = ak_alloc(meta.n, sizeof *values);
+    if (!values)
+        return ak_fail_memory(error, key, meta.n * sizeof *values);
+    for (uint64_t i = 0; i < meta.n; i++)
+        values[i] = ak_provider_element(p, &meta, i, &element) ? (float)element.as.number : 0.0f;
+    *out = values;
+    *n = (uint32_t)meta.n;
+    return AKUNU_OK;
 }
 
 ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out,

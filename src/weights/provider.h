@@ -230,6 +230,9 @@ bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct 
 /* Element i of an array value; strings as AK_META_STRING. False past the end. */
 bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
                          struct ak_meta *out);
+/* The floats of an array; the caller frees *out. NULL: the file has no such array. */
+ak_status ak_provider_read_floats(const struct ak_provider *p, const char *key, float **out,
+                                  uint32_t *n, struct ak_error *error);
 /* The arrays live as long as the provider. A file without a vocabulary is not an error: model.n
  * is 0. */
 ak_status ak_provider_vocab(const struct ak_provider *p, struct ak_vocab *out,
