@@ -18,6 +18,9 @@ AKUNU_API struct akunu_audio *akunu_audio_open(const char *path);
 /* The same from a descriptor, which stays the caller's; a pipe is read to its end. `name` is for
  * messages. */
 AKUNU_API struct akunu_audio *akunu_audio_open_fd(int fd, const char *name);
+/* The same from the n bytes of a file, which are copied to a temporary file without a name, in
+ * TMPDIR or /tmp. AKUNU_ERROR_IO: they cannot be kept there. */
+AKUNU_API struct akunu_audio *akunu_audio_open_bytes(const void *bytes, size_t n, const char *name);
 /* Mono samples between -1 and 1, `rate` a second. They stay the caller's until akunu_audio_free. */
 AKUNU_API struct akunu_audio *akunu_audio_from_samples(const float *samples, size_t n,
                                                        unsigned rate);

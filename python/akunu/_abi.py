@@ -1589,6 +1589,7 @@ FUNCTIONS: Dict[str, Any] = {
     ]),
     "akunu_audio_open": (c_void_p, [c_char_p]),
     "akunu_audio_open_fd": (c_void_p, [c_int, c_char_p]),
+    "akunu_audio_open_bytes": (c_void_p, [c_void_p, c_size_t, c_char_p]),
     "akunu_audio_from_samples": (c_void_p, [POINTER(c_float), c_size_t, c_uint]),
     "akunu_audio_free": (None, [c_void_p]),
     "akunu_audio_seconds": (c_double, [c_void_p]),

@@ -53,6 +53,17 @@ struct akunu_audio *akunu_audio_open_fd(int fd, const char *name)
     return make_audio(inner, &error);
 }
 
+struct akunu_audio *akunu_audio_open_bytes(const void *bytes, size_t n, const char *name)
+{
+    struct ak_error error = { 0 };
+    struct ak_audio *inner = NULL;
+    if (!bytes)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the bytes are NULL");
+    else
+        ak_audio_open_bytes(bytes, n, name ? name : "audio", &inner, &error);
+    return make_audio(inner, &error);
+}
+
 struct akunu_audio *akunu_audio_from_samples(const float *samples, size_t n, unsigned rate)
 {
     struct ak_error error = { 0 };

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +30,8 @@ enum {
     CHANNELS_MAX = 64,
     RATE_MIN = 1000,
     RATE_MAX = 768000,
-    SPOOL_BYTES = 1 << 16
+    SPOOL_BYTES = 1 << 16,
+    PATH_BYTES = 4096
 };
 
 struct ak_audio {
@@ -166,15 +169,45 @@ static ak_status open_resampler(struct ak_audio *audio, struct ak_error *error)
     return AKUNU_OK;
 }
 
-/* Copies a pipe's bytes to a file without a name, since decoders go back and forth. */
+/* Opens a file without a name. */
+static ak_status open_unnamed(struct ak_audio *audio, struct ak_error *error)
+{
+    char path[PATH_BYTES], shown[AK_SHOW_BYTES];
+    const char *folder = ak_env("TMPDIR");
+    folder = folder && *folder ? folder : "/tmp";
+    audio->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (audio->fd < 0 &&
+        (size_t)snprintf(path, sizeof path, "%s/akunu-XXXXXX", folder) < sizeof path) {
+        audio->fd = mkostemp(path, O_CLOEXEC); /* a file system that has no O_TMPFILE */
+        if (audio->fd >= 0)
+            unlink(path);
+    }
+    if (audio->fd >= 0)
+        return AKUNU_OK;
+    int code = errno;
+    return ak_fail(error, AKUNU_ERROR_IO, "%s: no temporary file in %s: %s", audio->name,
+                   ak_show_path(folder, shown), strerror(code));
+}
+
+static ak_status append_bytes(struct ak_audio *audio, const char *bytes, size_t n,
+                              struct ak_error *error)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t put = write(audio->fd, bytes + done, n - done);
+        if (put < 0 && errno != EINTR)
+            return ak_fail(error, AKUNU_ERROR_IO, "%s: its temporary file: %s", audio->name,
+                           strerror(errno));
+        done += put > 0 ? (size_t)put : 0;
+    }
+    audio->bytes += (int64_t)n;
+    return AKUNU_OK;
+}
+
+/* Copies a pipe's bytes to a file, since decoders go back and forth. */
 static ak_status spool(struct ak_audio *audio, int fd, struct ak_error *error)
 {
     char bytes[SPOOL_BYTES];
-    const char *folder = ak_env("TMPDIR");
-    audio->fd = open(folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (audio->fd < 0)
-        return ak_fail(error, AKUNU_ERROR_IO, "%s: no temporary file in %s: %s", audio->name,
-                       folder ? folder : "/tmp", strerror(errno));
+    AK_TRY(open_unnamed(audio, error));
     for (;;) {
         ssize_t got = read(fd, bytes, sizeof bytes);
         if (got < 0 && errno == EINTR)
@@ -184,14 +217,7 @@ static ak_status spool(struct ak_audio *audio, int fd, struct ak_error *error)
                            strerror(errno));
         if (got == 0)
             return AKUNU_OK;
-        for (ssize_t done = 0; done < got;) {
-            ssize_t put = write(audio->fd, bytes + done, (size_t)(got - done));
-            if (put < 0 && errno != EINTR)
-                return ak_fail(error, AKUNU_ERROR_IO, "%s: its temporary file in %s: %s",
-                               audio->name, folder ? folder : "/tmp", strerror(errno));
-            done += put > 0 ? put : 0;
-        }
-        audio->bytes += got;
+        AK_TRY(append_bytes(audio, bytes, (size_t)got, error));
     }
 }
 
@@ -209,8 +235,22 @@ static ak_status take_file(struct ak_audio *audio, int fd, struct ak_error *erro
                            strerror(errno));
         audio->bytes = st.st_size;
     }
-    AK_TRY(open_decoder(audio, error));
-    return open_resampler(audio, error);
+    return AKUNU_OK;
+}
+
+/* Opens the file that it has as *out, or closes it. */
+static ak_status finish(struct ak_audio *audio, ak_status status, struct ak_audio **out,
+                        struct ak_error *error)
+{
+    if (status == AKUNU_OK)
+        status = open_decoder(audio, error);
+    if (status == AKUNU_OK)
+        status = open_resampler(audio, error);
+    if (status == AKUNU_OK)
+        *out = audio;
+    else
+        ak_audio_close(audio);
+    return status;
 }
 
 ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, struct ak_error *error)
@@ -218,13 +258,19 @@ ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, stru
     *out = NULL;
     struct ak_audio *audio = NULL;
     AK_TRY(new_audio(name, &audio, error));
-    ak_status status = take_file(audio, fd, error);
-    if (status != AKUNU_OK) {
-        ak_audio_close(audio);
-        return status;
-    }
-    *out = audio;
-    return AKUNU_OK;
+    return finish(audio, take_file(audio, fd, error), out, error);
+}
+
+ak_status ak_audio_open_bytes(const void *bytes, size_t n, const char *name, struct ak_audio **out,
+                              struct ak_error *error)
+{
+    *out = NULL;
+    struct ak_audio *audio = NULL;
+    AK_TRY(new_audio(name, &audio, error));
+    ak_status status = open_unnamed(audio, error);
+    if (status == AKUNU_OK)
+        status = append_bytes(audio, bytes, n, error);
+    return finish(audio, status, out, error);
 }
 
 /* Up to `max` frames of the file, interleaved; fewer at its end. */
@@ -305,6 +351,13 @@ ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error
 ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, struct ak_error *error)
 {
     (void)fd;
+    return ak_audio_open(name, out, error);
+}
+
+ak_status ak_audio_open_bytes(const void *bytes, size_t n, const char *name, struct ak_audio **out,
+                              struct ak_error *error)
+{
+    (void)bytes, (void)n;
     return ak_audio_open(name, out, error);
 }
 

@@ -22,6 +22,11 @@ ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error
  * pipe. `name` is for messages. */
 ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, struct ak_error *error);
 
+/* An audio file in memory, which is copied to a temporary file without a name, in TMPDIR or /tmp.
+ * AKUNU_ERROR_IO: it cannot be kept there. */
+ak_status ak_audio_open_bytes(const void *bytes, size_t n, const char *name, struct ak_audio **out,
+                              struct ak_error *error);
+
 /* Mono samples, of `rate` a second; not copied. */
 ak_status ak_audio_open_samples(const float *samples, size_t n, unsigned rate,
                                 struct ak_audio **out, struct ak_error *error);

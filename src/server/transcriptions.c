@@ -2,14 +2,11 @@
  * /inference. */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "cli/conversation.h"
 #include "server/speech.h"
@@ -334,71 +331,33 @@ static bool read_params(struct server_model *m, struct http_exchange *x, const j
 }
 
 /* ---- The clip ----------------------------------------------------------- */
-/* A file without a name; -1: errno says why. */
-static int open_temporary(void)
+static void fail_clip(struct http_exchange *x)
 {
-    const char *folder = getenv("TMPDIR");
-    char path[4096];
-    folder = folder && *folder ? folder : "/tmp";
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (size_t)snprintf(path, sizeof path, "%s/akunu-XXXXXX", folder) >= sizeof path)
-        return fd;
-    fd = mkostemp(path, O_CLOEXEC); /* a file system that has no O_TMPFILE */
-    if (fd >= 0)
-        unlink(path);
-    return fd;
-}
-
-static bool write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t put = write(fd, bytes, n);
-        if (put < 0 && errno != EINTR)
-            return false;
-        bytes += put > 0 ? put : 0;
-        n -= put > 0 ? (size_t)put : 0;
-    }
-    return true;
-}
-
-/* Keeps the clip on disk until its turn, so that a long queue takes no memory. */
-static struct akunu_audio *open_clip(const char *bytes, size_t n, const char *name, int *error)
-{
-    int fd = open_temporary();
-    *error = fd >= 0 && write_all(fd, bytes, n) ? 0 : errno;
-    struct akunu_audio *audio = *error == 0 ? akunu_audio_open_fd(fd, name) : NULL;
-    if (fd >= 0)
-        close(fd);
-    return audio;
-}
-
-static void fail_clip(struct http_exchange *x, int error)
-{
-    if (error != 0)
-        server_fail(x, 503, NULL, NULL, "the file cannot be kept: %s", strerror(error));
+    if (akunu_last_status() == AKUNU_ERROR_IO)
+        server_fail(x, 503, NULL, NULL, "%s", akunu_last_error());
     else if (!DECODES_FILES)
         server_fail(x, 501, NULL, NULL, "%s", akunu_last_error());
     else
         server_fail_library(x, "file");
 }
 
-/* NULL: it has answered. */
+/* The clip is on disk until its turn, so that a long queue takes no memory. NULL: it has
+ * answered. */
 static struct akunu_audio *read_clip(struct server *s, struct http_exchange *x, const json_t *form)
 {
     const json_t *file = json_object_get(form, "file");
     const char *name = json_string_value(json_object_get(file, "name"));
     size_t n = (size_t)json_integer_value(json_object_get(file, "n")), n_body;
     const char *body = http_body(x, &n_body) + json_integer_value(json_object_get(file, "at"));
-    int error;
     if (!json_is_object(file)) {
         server_fail_member(x, "file", file, "a part with an audio file");
         return NULL;
     }
     server_unlock(s);
-    struct akunu_audio *audio = open_clip(body, n, name && *name ? name : "file", &error);
+    struct akunu_audio *audio = akunu_audio_open_bytes(body, n, name && *name ? name : "file");
     server_lock(s);
     if (!audio)
-        fail_clip(x, error);
+        fail_clip(x);
     return audio;
 }
 

@@ -572,6 +572,29 @@ START_TEST(fields_are_refused)
 }
 END_TEST
 
+/* A clip that cannot be kept until its turn. */
+START_TEST(no_temporary_file)
+{
+    const char *before = getenv("TMPDIR");
+    char *kept = before ? strdup(before) : NULL;
+    setenv("TMPDIR", "/nonexistent", 1);
+    start_with(NULL);
+    if (kept)
+        setenv("TMPDIR", kept, 1);
+    else
+        unsetenv("TMPDIR");
+    free(kept);
+    struct bytes clip = make_clip(1, 8000);
+    struct answer a = ask_clip(PATH, &clip, NULL);
+    ck_assert(a.code == 503 || a.code == 501);
+    if (a.code == 503)
+        ck_assert(strstr(a.body, "clip.wav: no temporary file in /nonexistent") != NULL);
+    free(a.text);
+    free(clip.data);
+    end_server();
+}
+END_TEST
+
 #define PART(name) "--b\r\nContent-Disposition: form-data; name=\"" name "\"\r\n\r\n"
 #define AS_B "multipart/form-data; boundary=b"
 
@@ -910,6 +933,7 @@ int main(void)
     const TTest *const tests[] = { every_format,
                                    languages,
                                    fields_are_refused,
+                                   no_temporary_file,
                                    speech_alone,
                                    bodies_are_refused,
                                    sizes_are_bounded,

@@ -349,6 +349,8 @@ START_TEST(stopped_and_refused)
     check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "room for 3 of each window");
     ck_assert_int_eq(akunu_session_languages(session, f->audio, NULL, probabilities, 128),
                      AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_ptr_null(akunu_audio_open_bytes(NULL, 0, "clip"));
+    ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_session_transcribe(session, NULL, &params, on_segment, NULL, NULL, NULL),
                      AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_session_transcribe(session, f->audio, &params, NULL, NULL, NULL, NULL),
