@@ -7,7 +7,8 @@
  * it at once (matcher.h).
  *
  * Grammars come from GBNF (gbnf.c), from JSON Schema (schema/schema.h), from the tools of a request
- * (toolcall/), or from C (builder.h). session/, api/ and bench/ run them with a matcher. */
+ * (toolcall/), or from C (builder.h). session/, transcribe/, api/ and bench/ run them with a
+ * matcher. */
 #ifndef AK_GRAMMAR_GRAMMAR_H
 #define AK_GRAMMAR_GRAMMAR_H
 
