@@ -176,7 +176,7 @@ static struct ak_ocl_linear_args linear_of(const struct ak_ocl_table *p, const s
         .k = packed->cols,
         .x_stride = p->table->slots[c->in].width,
         .y_stride = p->table->slots[c->out].width,
-        .bias_at = vector_of(p, c->vector),
+        .bias_at = vector_of(p, c->vector) + c->params.linear.offset,
         .has_bias = c->vector != AK_OP_NONE,
         .expert_width = ak_pack_linear_width(p->weights, packed->linear, packed->layer),
         .row_set = (uint32_t)p->table->slots[c->out].row_set

@@ -111,8 +111,8 @@ static void check_product(const char *what, const struct rig *r, const struct ma
         }
 }
 
-/* Two parts with a bias, and one that follows, of numbers of rows that are no multiple of a
- * tile's, in all kernels; the rows of the first two may take their input in another order. */
+/* Two parts, and one that follows as a weight of its own, of numbers of rows that are no multiple of
+ * a tile's, with a bias over all of them, in all kernels; the rows of the first two may take their input in another order. */
 static void check_type(const char *what, enum ak_quant_type type, uint32_t k,
                        const struct ak_composed_tensor *composed_tensor, float *values,
                        bool in_order)
@@ -130,17 +130,17 @@ static void check_type(const char *what, enum ak_quant_type type, uint32_t k,
     }
     for (uint32_t i = 0; i < k; i++)
         order[i] = (i * 5 + 3) % k; /* k has no factor 5 */
-    uint32_t out = rig_slot(&r, 80, AK_OP_ROWS_TOKENS), bias = rig_vector(&r, 64, -1.0f, 1.0f);
+    uint32_t out = rig_slot(&r, 80, AK_OP_ROWS_TOKENS), bias = rig_vector(&r, 80, -1.0f, 1.0f);
     const struct matrix *const both[] = { &parts[0], &parts[1] }, *const last[] = { &parts[2] };
     add_product(&r, 0, out, 2, both, at, bias, in_order ? order : NULL);
-    add_product(&r, 0, out, 1, last, at + 2, AK_OP_NONE, NULL);
+    add_product(&r, 0, out, 1, last, at + 2, bias, NULL);
     rig_end(&r, out, 69);
     float *got = calloc((size_t)ALL_TOKENS * r.n, sizeof *got);
     ck_assert_ptr_nonnull(got);
     rig_run(&r, "opencl", NULL, sizes, N_SIZES, got, NULL);
     for (int i = 0; i < 3; i++) {
-        const float *of = i < 2 ? r.vectors[bias].data + at[i] : NULL;
-        check_product(what, &r, &parts[i], i < 2 && in_order ? order : NULL, at[i], of, got);
+        check_product(what, &r, &parts[i], i < 2 && in_order ? order : NULL, at[i],
+                      r.vectors[bias].data + at[i], got);
         matrix_free(&parts[i]);
     }
     free(got);
