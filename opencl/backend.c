@@ -125,7 +125,8 @@ ak_status ak_ocl_build_attention(struct ak_ocl *o, enum akunu_kv_type k_type,
                               one,
                               ak_ocl_source_online_softmax,
                               many,
-                              ak_ocl_source_online_softmax };
+                              ak_ocl_source_online_softmax,
+                              ak_ocl_source_scores };
     char defines[64];
     _Static_assert(AK_OCL_QUERIES == 8, "as written above");
     snprintf(defines, sizeof defines, " -DK_%s -DV_%s",

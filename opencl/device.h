@@ -25,6 +25,7 @@
     X(clCreateBuffer)                                                                              \
     X(clReleaseMemObject)                                                                          \
     X(clEnqueueReadBuffer)                                                                         \
+    X(clEnqueueReadBufferRect)                                                                     \
     X(clEnqueueWriteBuffer)                                                                        \
     X(clEnqueueFillBuffer)                                                                         \
     X(clEnqueueCopyBuffer)                                                                         \

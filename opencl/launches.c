@@ -85,7 +85,7 @@ static struct ak_ocl_launch *new_launch(struct ak_ocl_table *p, const struct ak_
 /* ---- Steps of one kernel ------------------------------------------------ */
 /* A kernel's arguments after its parameters, in this order. */
 enum argument {
-    EMBEDDINGS = 1,
+    INPUT = 1,
     IN = 2,
     OUT = 4,
     OTHER = 8,
@@ -125,7 +125,7 @@ static ak_status add_step(struct ak_ocl_table *p, const struct ak_command *c,
     const struct {
         unsigned argument;
         const cl_mem *memory;
-    } all[] = { { EMBEDDINGS, &p->embeddings },
+    } all[] = { { INPUT, &p->input },
                 { IN, c->in == AK_OP_NONE ? NULL : arena_of(p, c->in) },
                 { OUT, arena_of(p, c->out) },
                 { OTHER, arena_of(p, step->other) },
@@ -263,29 +263,53 @@ static ak_status add_qkv(struct ak_ocl_table *p, const struct ak_command *c, str
     return add_step(p, c, &step, error);
 }
 
-static ak_status add_attention(struct ak_ocl_table *p, const struct ak_command *c,
-                               struct ak_error *error)
+/* Cross-attention sees all of the cross sequence. */
+static struct ak_ocl_attention_args attention_args(const struct ak_ocl_table *p,
+                                                   const struct ak_command *c)
 {
-    static const char *const names[] = { "attention1", "attention8" };
     const struct ak_op_attention_params *params = &c->params.attention;
     struct ak_ocl_attention_args a = attention_of(p, c);
-    if (params->cross)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the opencl backend has no cross-attention, which speech models need");
-    struct ak_ocl_launch *launch = new_launch(p, c, c->out);
-    struct binder b;
     a.q_at = params->q_at, a.q_step = params->q_step;
     a.n_heads = params->n_heads, a.n_kv_heads = params->n_kv_heads, a.head_dim = params->head_dim;
     a.kv_layer = params->kv_layer;
     a.window = params->window;
     a.scale = params->scale, a.cap = params->cap;
     a.sinks = vector_of(p, c->vector);
-    a.flags = (params->bidirectional ? AK_OCL_ATTENTION_BIDIRECTIONAL : 0u) |
+    a.tables = params->cross ? AK_OCL_PASS_CROSS_TABLES : AK_OCL_PASS_TABLES;
+    a.ends = params->cross ? AK_OCL_PASS_CROSS_ENDS : AK_OCL_PASS_ENDS;
+    a.blocks = params->cross ? AK_OCL_PASS_CROSS_BLOCKS : AK_OCL_PASS_BLOCKS;
+    a.flags = (params->bidirectional || params->cross ? AK_OCL_ATTENTION_BIDIRECTIONAL : 0u) |
               (params->alibi ? AK_OCL_ATTENTION_ALIBI : 0u) |
               (params->gated ? AK_OCL_ATTENTION_GATED : 0u) |
               (c->vector != AK_OP_NONE ? AK_OCL_ATTENTION_SINKS : 0u);
+    return a;
+}
+
+/* The kernel `scores`; run.c sets its last argument, the head. */
+static ak_status add_scores(struct ak_ocl_table *p, struct ak_ocl_launch *launch,
+                            const struct ak_ocl_attention_args *a, struct ak_error *error)
+{
+    cl_uint stride = p->spec->config.encoder_context;
+    struct binder b;
+    AK_TRY(create_kernel(p, p->attention, "scores", &b, error));
+    BIND_ARGUMENT(&b, *a);
+    BIND_ARGUMENT(&b, *arena_of(p, launch->command->in));
+    BIND_ARGUMENT(&b, p->scores);
+    BIND_ARGUMENT(&b, p->kv->memory);
+    BIND_ARGUMENT(&b, p->pass);
+    BIND_ARGUMENT(&b, stride);
+    return finish_launch(launch, &b, p, error);
+}
+
+static ak_status add_attention(struct ak_ocl_table *p, const struct ak_command *c,
+                               struct ak_error *error)
+{
+    static const char *const names[] = { "attention1", "attention8" };
+    const struct ak_ocl_attention_args a = attention_args(p, c);
+    struct ak_ocl_launch *launch = new_launch(p, c, c->out);
+    struct binder b;
     launch->grid = AK_OCL_ATTENTION;
-    launch->columns = params->n_heads;
+    launch->columns = a.n_heads;
     launch->group[0] = AK_KV_PAGE_TOKENS;
     launch->group[1] = 1;
     for (int i = 0; i < 2; i++) {
@@ -308,7 +332,7 @@ static ak_status add_attention(struct ak_ocl_table *p, const struct ak_command *
         BIND_ARGUMENT(&b, p->o->vectors);
         AK_TRY(finish_launch(launch, &b, p, error));
     }
-    return AKUNU_OK;
+    return c->params.attention.cross ? add_scores(p, launch, &a, error) : AKUNU_OK;
 }
 
 /* ---- States ------------------------------------------------------------- */
@@ -459,6 +483,15 @@ static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
         r->used = p->spec->config.n_experts_used;
         break;
     case AK_OP_EMBED: r->n = p->spec->config.width; break;
+    case AK_OP_FRAMES:
+        r->n = c->params.frames.n;
+        r->step = c->params.frames.step;
+        break;
+    case AK_OP_ADD_POSITION:
+        r->n = c->params.add_position.n;
+        r->vector = (uint32_t)p->o->positions_at;
+        break;
+    case AK_OP_PREVIOUS: r->n = c->params.previous.n; break;
     case AK_OP_GATHER: r->n = c->params.gather.n; break;
     case AK_OP_SELECT: r->n = c->params.select.n; break;
     case AK_OP_ADD_GATED: r->n = c->params.add_gated.n; break;
@@ -483,7 +516,10 @@ static ak_status add_rows(struct ak_ocl_table *p, const struct ak_command *c,
         enum ak_ocl_grid grid;
         unsigned arguments;
     } kernels[AK_OP_COUNT] = {
-        [AK_OP_EMBED] = { "embed", AK_OCL_ELEMENTS, EMBEDDINGS | OUT },
+        [AK_OP_EMBED] = { "embed", AK_OCL_ELEMENTS, INPUT | OUT },
+        [AK_OP_FRAMES] = { "frames", AK_OCL_ELEMENTS, INPUT | OUT | PASS },
+        [AK_OP_ADD_POSITION] = { "add_position", AK_OCL_ELEMENTS, OUT | VECTORS | PASS },
+        [AK_OP_PREVIOUS] = { "previous", AK_OCL_ELEMENTS, IN | OUT | PASS },
         [AK_OP_NORM] = { "norm", AK_OCL_GROUPS, IN | OUT | VECTORS },
         [AK_OP_GATED] = { "gated", AK_OCL_ELEMENTS, IN | OUT },
         [AK_OP_ACTIVATE] = { "activate", AK_OCL_ELEMENTS, IN | OUT },
@@ -510,7 +546,7 @@ static ak_status add_rows(struct ak_ocl_table *p, const struct ak_command *c,
                          .params = &r,
                          .bytes = sizeof r,
                          .lines = 1 };
-    step.columns = step.grid == AK_OCL_ELEMENTS ? r.n : 1;
+    step.columns = step.grid != AK_OCL_ELEMENTS ? 1 : c->op == AK_OP_PREVIOUS ? r.n / 2 + r.n : r.n;
     if (!step.kernel)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the opencl backend has no %s",
                        ak_op_name(c->op));

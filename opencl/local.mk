@@ -30,6 +30,7 @@ ak_opencl_kernels = \
 	opencl/kernels/kv.cl \
 	opencl/kernels/attention.cl \
 	opencl/kernels/online_softmax.cl \
+	opencl/kernels/scores.cl \
 	opencl/kernels/probe.cl
 EXTRA_DIST += $(ak_opencl_kernels)
 CLEANFILES += opencl/sources.c

@@ -1,4 +1,6 @@
 /* Checks that a model and a session fit into the device's memory, before anything is allocated. */
+#include <stdio.h>
+
 #include "opencl/opencl.h"
 
 struct demand {
@@ -16,7 +18,7 @@ static uint64_t weight_bytes(const struct ak_backend *b, const struct ak_weights
             (packed->layer == AK_ROLE_NO_LAYER || packed->layer >= (int)first))
             bytes += ak_ocl_weight_bytes(packed);
     }
-    return bytes + weights->vector_bytes;
+    return bytes + weights->vector_bytes + ak_ocl_position_bytes(weights);
 }
 
 /* The first layer that the backend owns. */
@@ -56,35 +58,56 @@ uint64_t ak_ocl_kv_bytes_max(const struct ak_backend *b, const struct ak_weights
     return rest / 2 < device->max_allocation ? rest : 2 * device->max_allocation;
 }
 
-ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table *table,
+/* Buffers of all tables. Those of the sampled table and of the encoder are allocated at their first
+ * use. */
+static uint64_t activation_bytes(struct ak_ocl *o, const struct ak_backend_tables *tables,
+                                 const struct ak_weights *weights, const struct ak_spec *spec,
+                                 const struct ak_backend_table_options *options)
+{
+    struct ak_backend_table_options one = *options, windows = *options;
+    one.max_tokens = one.max_logits = 1;
+    windows.max_tokens = windows.max_logits = tables->encoder_tokens;
+    return ak_ocl_scratch_bytes(o, tables->table, weights, spec, options) +
+           ak_ocl_scratch_bytes(o, tables->table, weights, spec, &one) +
+           (tables->encoder ? ak_ocl_scratch_bytes(o, tables->encoder, weights, spec, &windows) :
+                              0);
+}
+
+/* Says what does not fit, and how many of `n` layers do. */
+static ak_status fail_memory(const struct ak_ocl_device *device, const struct demand *all,
+                             uint32_t n, uint32_t n_fitting, bool is_divisible,
+                             struct ak_error *error)
+{
+    char advice[128] = "n_gpu_layers 0 runs the model on the CPU";
+    if (is_divisible)
+        snprintf(advice, sizeof advice,
+                 "with this context and batch there is room for %s%u (n_gpu_layers)",
+                 n_fitting > 0 ? "" : "less than one layer, so ", (unsigned)n_fitting);
+    return ak_fail(error, AKUNU_ERROR_MEMORY,
+                   "%s has too little memory for %u layers: weights take %.1f MB, the KV cache "
+                   "%.1f MB, activations %.1f MB, and it has %.1f MB, "
+                   "at most %.1f MB in one allocation; %s",
+                   device->name, (unsigned)n, (double)all->weights / 1e6, (double)all->kv / 1e6,
+                   (double)all->activations / 1e6, (double)device->memory / 1e6,
+                   (double)device->max_allocation / 1e6, advice);
+}
+
+ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_backend_tables *tables,
                               const struct ak_weights *weights, const struct ak_spec *spec,
                               const struct ak_backend_table_options *options,
                               struct ak_error *error)
 {
     struct ak_ocl *o = (struct ak_ocl *)(uintptr_t)b;
-    const struct ak_ocl_device *device = &o->device;
-    /* buffers of the sampled table, which is prepared at its first use */
-    struct ak_backend_table_options one = *options;
-    one.max_tokens = one.max_logits = 1;
     uint32_t first_own = first_layer(b, weights), n_layers = weights->n_layers, first = first_own;
-    struct demand all = { weight_bytes(b, weights, first_own), ak_kv_pool_bytes(&options->kv),
-                          ak_ocl_scratch_bytes(o, table, weights, spec, options) +
-                              ak_ocl_scratch_bytes(o, table, weights, spec, &one) };
+    const struct demand all = { weight_bytes(b, weights, first_own), ak_kv_pool_bytes(&options->kv),
+                                activation_bytes(o, tables, weights, spec, options) };
     struct demand some = all;
-    while (!fits_device(device, &some) && ++first < n_layers) {
+    while (!fits_device(&o->device, &some) && ++first < n_layers) {
         some.weights = weight_bytes(b, weights, first);
         some.kv = kv_bytes(spec, &options->kv, first);
     }
     if (first == first_own)
         return AKUNU_OK;
-    return ak_fail(
-        error, AKUNU_ERROR_MEMORY,
-        "%s has too little memory for %u layers: weights take %.1f MB, the KV cache "
-        "%.1f MB, activations %.1f MB, and it has %.1f MB, "
-        "at most %.1f MB in one allocation; with this context and batch there is room for "
-        "%s%u (n_gpu_layers)",
-        device->name, (unsigned)(n_layers - first_own), (double)all.weights / 1e6,
-        (double)all.kv / 1e6, (double)all.activations / 1e6, (double)device->memory / 1e6,
-        (double)device->max_allocation / 1e6, first < n_layers ? "" : "less than one layer, so ",
-        (unsigned)(n_layers - first));
+    return fail_memory(&o->device, &all, n_layers - first_own, n_layers - first,
+                       spec->config.n_encoder_layers == 0, error);
 }

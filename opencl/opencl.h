@@ -3,9 +3,10 @@
  * pass of one token are recorded once, as a command buffer, if the device has these (record.c).
  *
  * Data that changes from pass to pass is in the pass buffer (kernels/shared.h): numbers of rows,
- * positions and page tables. Two things have buffers of their own: rotation angles, and the tokens'
- * embedding rows, which the host reads from the file as the CPU backend does. Everything else stays
- * on the device: a pass of the sampled table returns one token per row of logits. */
+ * positions and page tables. Two things have buffers of their own: rotation angles, and the input
+ * of the table, which is the tokens' embedding rows, read by the host from the file as the CPU
+ * backend does, or the frames of a speech encoder's windows. Everything else stays on the device: a
+ * pass of the sampled table returns one token per row of logits. */
 #ifndef AK_OPENCL_OPENCL_H
 #define AK_OPENCL_OPENCL_H
 
@@ -52,7 +53,7 @@ struct ak_ocl_builder {
 extern const char ak_ocl_source_shared[], ak_ocl_source_types[], ak_ocl_source_gemv[],
     ak_ocl_source_gemm[], ak_ocl_source_group[], ak_ocl_source_rows[], ak_ocl_source_recurrent[],
     ak_ocl_source_kv[], ak_ocl_source_attention[], ak_ocl_source_online_softmax[],
-    ak_ocl_source_probe[];
+    ak_ocl_source_scores[], ak_ocl_source_probe[];
 
 enum { AK_OCL_SOURCES_MAX = 24 };
 
@@ -99,7 +100,8 @@ struct ak_ocl {
     struct ak_ocl_weight *packed;     /* [weights->n_packed] */
     uint32_t n_packed;
     cl_mem vectors;
-    uint64_t *vector_at; /* [weights->n_vectors]: element offsets in `vectors` */
+    uint64_t *vector_at;   /* [weights->n_vectors]: element offsets in `vectors` */
+    uint64_t positions_at; /* element offset of a speech encoder's positions in `vectors` */
 };
 
 /* ---- backend.c ---------------------------------------------------------- */
@@ -126,6 +128,8 @@ void ak_ocl_release_weights(struct ak_ocl *o);
 
 /* Bytes of a weight on the device. */
 uint64_t ak_ocl_weight_bytes(const struct ak_pack_weight *packed);
+/* Bytes of a speech encoder's positions there, 0 in other models. */
+uint64_t ak_ocl_position_bytes(const struct ak_weights *weights);
 
 /* Fails because `what` ("the KV cache") of that many bytes cannot be allocated. The message gives
  * the device's memory and its largest allocation. */
@@ -136,7 +140,7 @@ ak_status ak_ocl_create_buffer(const struct ak_ocl *o, uint64_t bytes, const cha
 
 /* ---- memory.c: the vtable's --------------------------------------------- */
 uint64_t ak_ocl_kv_bytes_max(const struct ak_backend *b, const struct ak_weights *weights);
-ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_table *table,
+ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_backend_tables *tables,
                               const struct ak_weights *weights, const struct ak_spec *spec,
                               const struct ak_backend_table_options *options,
                               struct ak_error *error);
@@ -158,6 +162,16 @@ enum ak_ocl_grid {
 
 enum { AK_OCL_VARIANTS = 5, /* of a product: 1, 2, 4, 8 tokens, gemm */ AK_OCL_LAUNCHES_MAX = 2 };
 
+/* Kernels of a launch of attention. PoCL replays a kernel with the arguments it has at replay, so
+ * recordings have a merge of their own. */
+enum ak_ocl_attention_kernel {
+    AK_OCL_ATTENTION_ONE,    /* blocks of one token */
+    AK_OCL_ATTENTION_BLOCKS, /* of up to AK_OCL_QUERIES */
+    AK_OCL_ATTENTION_MERGE,
+    AK_OCL_ATTENTION_MERGE_RECORDED,
+    AK_OCL_ATTENTION_SCORES /* cross-attention alone */
+};
+
 struct ak_ocl_launch {
     const struct ak_command *command;
     enum ak_ocl_grid grid;
@@ -165,16 +179,23 @@ struct ak_ocl_launch {
     uint32_t columns, lines; /* columns: elements or groups of a row, rows of a product, heads */
     size_t group[2];         /* lanes; a product's depend on the variant */
     bool experts;
-    /* products: by variant; attention: one token, blocks, then merge and the recorded merge; else
-     * one */
+    /* products: by variant; attention: enum ak_ocl_attention_kernel; else one */
     cl_kernel kernels[AK_OCL_VARIANTS];
     uint32_t n_kernels;
 };
 
+/* The blocks of tokens that attention takes at once. */
+struct ak_ocl_blocks {
+    uint32_t n, n_splits; /* n_splits: groups that share a block's pages */
+    uint32_t pages;       /* of the longest sequence that is read */
+    bool single_token;    /* every block has one token */
+};
+
 /* The launches of a one-token pass as one command buffer. */
 struct ak_ocl_recording {
-    void *list;                      /* cl_command_buffer_khr; NULL: not recorded */
-    uint32_t n_launches, n_splits;   /* values it was recorded for */
+    void *list; /* cl_command_buffer_khr; NULL: not recorded */
+    /* values it was recorded for */
+    uint32_t n_launches, n_splits, n_cross_splits;
     struct ak_backend_counts counts; /* products in it */
 };
 
@@ -185,7 +206,10 @@ struct ak_ocl_table {
     const struct ak_spec *spec;
     cl_command_queue queue;
     cl_program rows, attention; /* owned by the backend */
-    cl_mem arena[AK_OP_ROWS_COUNT], pass, embeddings, angles, partials, ordered, sampled_memory;
+    cl_mem arena[AK_OP_ROWS_COUNT], pass, input, angles, partials, ordered, sampled_memory;
+    cl_mem scores; /* [tokens][positions]: of one head of cross-attention */
+    const struct ak_command *input_command; /* EMBED or FRAMES */
+    bool is_crossing;                       /* it has cross-attention */
     struct ak_ocl_kv *kv;
     uint32_t n_kv_layers;
     uint32_t max_rows[AK_OP_ROWS_COUNT]; /* of logits: those computed at once */
@@ -204,9 +228,9 @@ struct ak_ocl_table {
     float *logits; /* [max_logits][width] on the host */
     size_t logits_bytes;
     int32_t *sampled;
-    uint32_t n_blocks, n_splits;
-    bool single_token_blocks; /* every block has one token */
-    bool is_recording;        /* launches go to the recording */
+    const struct ak_batch *batch;    /* of the current run */
+    struct ak_ocl_blocks own, cross; /* of sequences, and of their cross sequences */
+    bool is_recording;               /* launches go to the recording */
     struct ak_ocl_recording recording;
     cl_int failed; /* first error of the current pass */
     uint64_t memory_bytes;

@@ -12,6 +12,11 @@ static ak_status create_buffer(struct ak_ocl_table *p, uint64_t bytes, const cha
     return AKUNU_OK;
 }
 
+static uint32_t count_sequences(const struct ak_backend_table_options *options)
+{
+    return options->kv.n_states ? options->kv.n_states : 1;
+}
+
 /* Plans where each list begins in the words of a pass. */
 static void lay_out_words(struct ak_ocl_table *p, const struct ak_backend_table_options *options)
 {
@@ -26,6 +31,10 @@ static void lay_out_words(struct ak_ocl_table *p, const struct ak_backend_table_
         { AK_OCL_PASS_STATES, tokens },
         { AK_OCL_PASS_LOGIT_ROWS, p->max_rows[AK_OP_ROWS_LOGITS] },
         { AK_OCL_PASS_BLOCKS, 2 * tokens },
+        { AK_OCL_PASS_CROSS_TABLES, p->is_crossing ? tokens : 0 },
+        { AK_OCL_PASS_CROSS_ENDS, p->is_crossing ? tokens : 0 },
+        { AK_OCL_PASS_CROSS_BLOCKS, p->is_crossing ? 2 * tokens : 0 },
+        { AK_OCL_PASS_RUNS, p->input_command->op == AK_OP_FRAMES ? tokens : 0 },
         { AK_OCL_PASS_EXPERT_OF, experts },
         { AK_OCL_PASS_TOKEN_OF, experts },
         { AK_OCL_PASS_ROW_OF, experts },
@@ -39,7 +48,18 @@ static void lay_out_words(struct ak_ocl_table *p, const struct ak_backend_table_
     }
     p->words_fixed = at;
     p->words_capacity =
-        at + options->kv.n_pages * (options->kv.n_states ? options->kv.n_states : 1u);
+        at + options->kv.n_pages * count_sequences(options) * (p->is_crossing ? 2u : 1u);
+}
+
+/* Floats that a pass brings: rows of the tokens' embeddings, or the frames of all windows. */
+static uint64_t count_input(const struct ak_ocl_table *p,
+                            const struct ak_backend_table_options *options)
+{
+    const struct ak_op_frames_params *f = &p->input_command->params.frames;
+    uint64_t tokens = options->max_tokens, windows = count_sequences(options);
+    if (p->input_command->op == AK_OP_EMBED)
+        return tokens * p->spec->config.width;
+    return tokens * f->step + (windows < tokens ? windows : tokens) * (f->n - f->step);
 }
 
 /* Floats of the longest row that some weight reads in another order. */
@@ -58,7 +78,7 @@ struct scratch {
     uint64_t bytes;
     cl_mem *memory;
 };
-enum { SCRATCH_MAX = AK_OP_ROWS_COUNT + 6 };
+enum { SCRATCH_MAX = AK_OP_ROWS_COUNT + 7 };
 
 static uint32_t list_scratch(struct ak_ocl_table *p, const struct ak_backend_table_options *options,
                              struct scratch out[SCRATCH_MAX])
@@ -75,8 +95,9 @@ static uint32_t list_scratch(struct ak_ocl_table *p, const struct ak_backend_tab
                               (uint64_t)p->max_rows[d] * p->table->arena_width[d] * sizeof(float),
                               &p->arena[d] };
     out[n++] = (struct scratch){ "the pass", p->words_capacity * sizeof(cl_int), &p->pass };
-    out[n++] = (struct scratch){ "the tokens' embeddings", tokens * config->width * sizeof(float),
-                                 &p->embeddings };
+    out[n++] = (struct scratch){ p->input_command->op == AK_OP_EMBED ? "the tokens' embeddings" :
+                                                                       "the frames",
+                                 count_input(p, options) * sizeof(float), &p->input };
     out[n++] = (struct scratch){ "the rotations",
                                  tokens * (config->rope_dims / 2) * 2 * p->spec->n_rotations *
                                      sizeof(float),
@@ -90,11 +111,22 @@ static uint32_t list_scratch(struct ak_ocl_table *p, const struct ak_backend_tab
     out[n++] =
         (struct scratch){ "the sampled tokens", p->max_rows[AK_OP_ROWS_LOGITS] * sizeof(cl_int),
                           &p->sampled_memory };
+    if (p->is_crossing)
+        out[n++] = (struct scratch){ "scores of cross-attention",
+                                     tokens * config->encoder_context * sizeof(float), &p->scores };
     return n;
 }
 
+/* Sets what the sizes of buffers follow from. */
 static void count_rows(struct ak_ocl_table *p, const struct ak_backend_table_options *options)
 {
+    const struct ak_table *table = p->table;
+    p->input_command = table->commands;
+    while (p->input_command->op != AK_OP_EMBED && p->input_command->op != AK_OP_FRAMES)
+        p->input_command++;
+    for (uint32_t i = 0; i < table->n_commands; i++)
+        p->is_crossing = p->is_crossing || (table->commands[i].op == AK_OP_ATTENTION &&
+                                            table->commands[i].params.attention.cross);
     p->max_rows[AK_OP_ROWS_TOKENS] = options->max_tokens;
     p->max_rows[AK_OP_ROWS_LOGITS] =
         options->max_logits < AK_OCL_LOGIT_ROWS ? options->max_logits : AK_OCL_LOGIT_ROWS;
@@ -121,13 +153,14 @@ static ak_status allocate(struct ak_ocl_table *p, const struct ak_backend_table_
 {
     const struct ak_spec_config *config = &p->spec->config;
     size_t width = p->table->slots[p->table->logits].width, half = config->rope_dims / 2,
-           tokens = options->max_tokens;
+           tokens = options->max_tokens,
+           embedded = p->input_command->op == AK_OP_EMBED ? tokens : 0;
     struct scratch scratch[SCRATCH_MAX];
     uint32_t n = list_scratch(p, options, scratch);
     for (uint32_t i = 0; i < n; i++)
         AK_TRY(create_buffer(p, scratch[i].bytes, scratch[i].what, scratch[i].memory, error));
     p->words = ak_alloc(p->words_capacity, sizeof *p->words);
-    p->embedding_rows = ak_alloc(tokens * config->width, sizeof *p->embedding_rows);
+    p->embedding_rows = ak_alloc(embedded * config->width, sizeof *p->embedding_rows);
     p->row = ak_alloc(config->width, sizeof *p->row);
     p->angle_rows = ak_alloc(tokens * half * 2 * p->spec->n_rotations, sizeof *p->angle_rows);
     p->sampled = ak_alloc(p->max_logits, sizeof *p->sampled);
@@ -213,9 +246,10 @@ void ak_ocl_release(struct ak_backend_table *prepared)
     for (uint32_t i = 0; i < p->n_launches; i++)
         for (uint32_t j = 0; j < p->launches[i].n_kernels; j++)
             cl->clReleaseKernel(p->launches[i].kernels[j]);
-    const cl_mem buffers[] = { p->arena[0], p->arena[1],   p->arena[2],
-                               p->pass,     p->embeddings, p->angles,
-                               p->partials, p->ordered,    p->sampled_memory };
+    const cl_mem buffers[] = {
+        p->arena[0], p->arena[1], p->arena[2], p->pass,           p->input,
+        p->angles,   p->partials, p->ordered,  p->sampled_memory, p->scores
+    };
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         if (buffers[i])
             cl->clReleaseMemObject(buffers[i]);

@@ -205,7 +205,31 @@ static ak_status upload_order(struct ak_ocl *o, const struct ak_pack_weight *pac
                                 ak_ocl_fail(o, code, "the order of columns", bytes, error);
 }
 
-/* Uploads norms, biases and other vectors, one after another. */
+uint64_t ak_ocl_position_bytes(const struct ak_weights *weights)
+{
+    const struct ak_view *view = weights->encoder_positions;
+    return view ? (uint64_t)view->rows * view->cols * sizeof(float) : 0;
+}
+
+/* Uploads the encoder's positions as floats. */
+static cl_int upload_positions(const struct ak_ocl *o, const struct ak_weights *weights)
+{
+    const struct ak_view *view = weights->encoder_positions;
+    uint64_t bytes = ak_ocl_position_bytes(weights);
+    if (bytes == 0)
+        return CL_SUCCESS;
+    float *rows = ak_alloc(view->rows + (size_t)1, view->cols * sizeof *rows),
+          *scratch = rows + (size_t)view->rows * view->cols;
+    if (!rows)
+        return CL_OUT_OF_HOST_MEMORY;
+    for (uint32_t i = 0; i < view->rows; i++)
+        ak_table_add_position(weights, NULL, i, scratch, rows + (size_t)i * view->cols);
+    cl_int code = write_bytes(o, o->vectors, o->positions_at * sizeof *rows, rows, bytes);
+    ak_free(rows);
+    return code;
+}
+
+/* Uploads norms, biases and other vectors, one after another, then the encoder's positions. */
 static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weights,
                                 struct ak_error *error)
 {
@@ -217,11 +241,14 @@ static ak_status upload_vectors(struct ak_ocl *o, const struct ak_weights *weigh
         o->vector_at[i] = elems;
         elems += ak_round_up(weights->vectors[i].n, AK_OCL_TILE_ROWS);
     }
+    o->positions_at = elems;
+    elems += ak_ocl_position_bytes(weights) / sizeof(float);
     AK_TRY(ak_ocl_create_buffer(o, elems * sizeof(float), "the vectors", &o->vectors, error));
     cl_int code = CL_SUCCESS;
     for (uint32_t i = 0; i < weights->n_vectors && code == CL_SUCCESS; i++)
         code = write_bytes(o, o->vectors, o->vector_at[i] * sizeof(float), weights->vectors[i].data,
                            weights->vectors[i].n * sizeof(float));
+    code = code ? code : upload_positions(o, weights);
     return code == CL_SUCCESS ? AKUNU_OK :
                                 ak_ocl_fail(o, code, "the vectors", elems * sizeof(float), error);
 }

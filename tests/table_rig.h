@@ -17,7 +17,8 @@ enum {
     RIG_VOCAB = 61,
     RIG_SEQUENCES = 2,
     RIG_PAGES = 4,
-    RIG_CONTEXT = RIG_PAGES * AK_KV_PAGE_TOKENS
+    RIG_CONTEXT = RIG_PAGES * AK_KV_PAGE_TOKENS,
+    RIG_SCORED = 2 * RIG_CONTEXT /* tokens, at most */
 };
 
 struct rig {
@@ -26,7 +27,11 @@ struct rig {
     struct ak_weights weights;
     struct ak_kv_shape kv;
     struct ak_gumbel_params gumbel;
-    uint32_t n_best; /* of the batches */
+    uint32_t n_best;                                 /* of the batches */
+    const float *const *frames;                      /* of the batches */
+    const uint32_t *cross_sequences, *cross_lengths; /* of the batches */
+    const int32_t *matrices;                         /* heads whose scores are wanted; NULL: none */
+    float *scores; /* [matrices][RIG_SCORED][RIG_CONTEXT], over all passes */
     struct ak_command commands[RIG_ITEMS_MAX];
     struct ak_op_slot slots[RIG_ITEMS_MAX];
     struct ak_pack_vector vectors[RIG_ITEMS_MAX];
@@ -205,8 +210,18 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_backe
                               .pages = pages,
                               .logit_rows = rows,
                               .n_best = r->n_best,
-                              .gumbel = r->gumbel };
+                              .gumbel = r->gumbel,
+                              .frames = r->frames,
+                              .cross_sequences = r->cross_sequences,
+                              .cross_lengths = r->cross_lengths };
+    const struct ak_batch_scores scores = {
+        .data = r->matrices ? r->scores + (size_t)(lengths[0] + lengths[1]) * RIG_CONTEXT : NULL,
+        .matrices = r->matrices,
+        .matrix_stride = (size_t)RIG_SCORED * RIG_CONTEXT,
+        .stride = RIG_CONTEXT
+    };
     struct ak_error error = { 0 };
+    batch.scores = r->matrices ? &scores : NULL;
     for (uint32_t s = 0; s < RIG_SEQUENCES; s++)
         for (uint32_t i = 0; i < pass->n[s]; i++, batch.n++) {
             rows[batch.n] = batch.n;

@@ -1,9 +1,9 @@
 /* Attention with online softmax. Compiled once per QUERIES, after attention.cl.
  *
- * One group per head and block of up to QUERIES tokens of a sequence, its rows. Lanes are the
- * tokens of a page for scores, ROW_LANES lanes per row for maxima and sums, and elements of the
- * head for values. Pages are split among get_num_groups(2) groups; `merge` combines their partial
- * softmaxes. A single group writes the final result. */
+ * One group per head and block of up to QUERIES tokens that read the same pages, its rows. Lanes
+ * are the tokens of a page for scores, ROW_LANES lanes per row for maxima and sums, and elements of
+ * the head for values. Pages are split among get_num_groups(2) groups; `merge` combines their
+ * partial softmaxes. A single group writes the final result. */
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 #define ROW_LANES (PAGE / QUERIES)
@@ -18,11 +18,11 @@ PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in
     uint lane = get_local_id(0), h = get_group_id(0), n = a.head_dim,
          kv_head = h / (a.n_heads / a.n_kv_heads);
     uint row = lane / ROW_LANES, splits = get_num_groups(2), split = get_group_id(2);
-    global const int *block = pass + pass[AK_OCL_PASS_BLOCKS] + 2 * get_group_id(1);
+    global const int *block = pass + pass[a.blocks] + 2 * get_group_id(1);
     uint first_token = block[0], rows = block[1];
-    uint sequence_end = pass[pass[AK_OCL_PASS_ENDS] + first_token];
+    uint sequence_end = pass[pass[a.ends] + first_token];
     global const int *positions = pass + pass[AK_OCL_PASS_POSITIONS] + first_token,
-                     *table = pass + pass[pass[AK_OCL_PASS_TABLES] + first_token];
+                     *table = pass + pass[pass[a.tables] + first_token];
     float running_max = -INFINITY, sum = 0.0f, result[QUERIES][HEAD_MAX / PAGE];
     uint from, to, unused;
     for (uint r = 0; r < QUERIES; r++) {

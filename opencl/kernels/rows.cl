@@ -9,6 +9,40 @@ kernel void embed(struct ak_ocl_rows_args c, global const float *rows, global fl
         out[c.out_at + (ulong)t * c.out_stride + i] = rows[(ulong)t * c.n + i];
 }
 
+/* The pass has the frames of each sequence, one after another: `step` elements per position, and at
+ * a sequence's end what its last position reads beyond these. */
+kernel void frames(struct ak_ocl_rows_args c, global const float *in, global float *out,
+                   global const int *pass)
+{
+    uint i = get_global_id(0), t = get_global_id(1);
+    ulong from = (ulong)t * c.step + (ulong)pass[pass[AK_OCL_PASS_RUNS] + t] * (c.n - c.step);
+    if (i < c.n)
+        out[c.out_at + (ulong)t * c.out_stride + i] = in[from + i];
+}
+
+kernel void add_position(struct ak_ocl_rows_args c, global float *out, global const float *vectors,
+                         global const int *pass)
+{
+    uint i = get_global_id(0), t = get_global_id(1);
+    ulong position = pass[pass[AK_OCL_PASS_POSITIONS] + t];
+    if (i < c.n)
+        out[c.out_at + (ulong)t * c.out_stride + i] += vectors[c.vector + position * c.n + i];
+}
+
+/* n / 2 elements of the row before, then the n elements of the row. */
+kernel void previous(struct ak_ocl_rows_args c, global const float *in, global float *out,
+                     global const int *pass)
+{
+    uint i = get_global_id(0), t = get_global_id(1), half_n = c.n / 2;
+    bool is_first = pass[pass[AK_OCL_PASS_POSITIONS] + t] == 0;
+    global const float *row = in + c.in_at + (ulong)t * c.in_stride;
+    if (i < half_n)
+        out[c.out_at + (ulong)t * c.out_stride + i] =
+            is_first ? 0.0f : row[(long)half_n + i - (long)c.in_stride];
+    else if (i < half_n + c.n)
+        out[c.out_at + (ulong)t * c.out_stride + i] = row[i - half_n];
+}
+
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void norm(struct ak_ocl_rows_args c,
                                                                     global const float *in,
                                                                     global float *out,

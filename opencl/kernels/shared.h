@@ -20,6 +20,12 @@ enum {
     AK_OCL_PASS_STATES,     /* [tokens]: sequence */
     AK_OCL_PASS_LOGIT_ROWS, /* [logits] */
     AK_OCL_PASS_BLOCKS,     /* [blocks][2]: first token, number of tokens, all of one sequence */
+    /* as TABLES, ENDS and BLOCKS, of the cross sequences: tokens that read the same one may share a
+     * block */
+    AK_OCL_PASS_CROSS_TABLES,
+    AK_OCL_PASS_CROSS_ENDS,
+    AK_OCL_PASS_CROSS_BLOCKS,
+    AK_OCL_PASS_RUNS, /* [tokens]: sequences of the pass before the token's own */
     AK_OCL_PASS_EXPERT_OF,
     AK_OCL_PASS_TOKEN_OF,      /* [expert rows]: token; EXPERT_OF: expert */
     AK_OCL_PASS_ROW_OF,        /* [tokens][experts used]: expert row */
@@ -63,6 +69,7 @@ struct ak_ocl_rows_args {
     uint32_t vector, vector2; /* elements of the vectors */
     uint32_t gate_at, up_at;
     uint32_t used; /* experts per token */
+    uint32_t step; /* FRAMES: elements from one position to the next */
     float value;   /* epsilon, scale, divisor or cap */
 };
 
@@ -85,6 +92,7 @@ struct ak_ocl_attention_args {
     uint32_t window, flags;
     uint32_t rope_dims, rope_table;
     uint32_t q_norm, k_norm, sinks; /* elements of the vectors */
+    uint32_t tables, ends, blocks;  /* words of the pass buffer: AK_OCL_PASS_... of these lists */
     float norm_eps, scale, cap;
 };
 

@@ -70,6 +70,13 @@ struct ak_backend_table_options {
     const struct ak_backend_table *lender;
 };
 
+/* The tables of a session, of which check_memory computes the sizes. */
+struct ak_backend_tables {
+    const struct ak_table *table;
+    const struct ak_table *encoder; /* of a speech model; NULL: none */
+    uint32_t encoder_tokens;        /* of a pass of the encoder, at most */
+};
+
 /* Gumbel sampling parameters; temperature 0: greedy. */
 struct ak_gumbel_params {
     float temperature;
@@ -85,7 +92,7 @@ struct ak_batch_scores {
 };
 
 /* One pass. Arrays have n entries; pages[s] is the page table of sequence s. A sequence's tokens
- * are contiguous, in ascending positions. */
+ * are contiguous, in ascending positions. A device may read frames and write scores until sync. */
 struct ak_batch {
     uint32_t n;
     const int32_t *tokens;
@@ -198,7 +205,7 @@ struct ak_backend_ops {
      * may take beside the weights. check_memory: fails if a session does not fit and says how many
      * layers would. Neither allocates. */
     uint64_t (*kv_bytes_max)(const struct ak_backend *b, const struct ak_weights *weights);
-    ak_status (*check_memory)(const struct ak_backend *b, const struct ak_table *table,
+    ak_status (*check_memory)(const struct ak_backend *b, const struct ak_backend_tables *tables,
                               const struct ak_weights *weights, const struct ak_spec *spec,
                               const struct ak_backend_table_options *options,
                               struct ak_error *error);

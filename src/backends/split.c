@@ -80,7 +80,7 @@ static uint64_t kv_bytes_max(const struct ak_backend *b, const struct ak_weights
     return bytes;
 }
 
-static ak_status check_memory(const struct ak_backend *b, const struct ak_table *table,
+static ak_status check_memory(const struct ak_backend *b, const struct ak_backend_tables *tables,
                               const struct ak_weights *weights, const struct ak_spec *spec,
                               const struct ak_backend_table_options *options,
                               struct ak_error *error)
@@ -90,7 +90,7 @@ static ak_status check_memory(const struct ak_backend *b, const struct ak_table 
         struct ak_backend_table_options part_options = *options;
         part_options.kv = part_shape(s, &options->kv, i);
         if (part_ops(s, i)->check_memory)
-            AK_TRY(part_ops(s, i)->check_memory(s->parts[i], table, weights, spec, &part_options,
+            AK_TRY(part_ops(s, i)->check_memory(s->parts[i], tables, weights, spec, &part_options,
                                                 error));
     }
     return AKUNU_OK;

@@ -107,6 +107,11 @@ static ak_status split_layers(struct loader *l)
     int n = l->params->n_gpu_layers;
     if (n <= 0 || (uint32_t)n >= m->spec.config.n_layers)
         return AKUNU_OK;
+    if (m->spec.config.n_encoder_layers > 0)
+        return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED,
+                       "n_gpu_layers is %d, and a speech model is not divided: -1 runs all of it "
+                       "on the device, 0 on the CPU",
+                       n);
     AK_TRY(ak_backend_find(NULL, &ops, l->error));
     AK_TRY(ops->open(&options, &cpu, l->error));
     ak_status status = ak_backend_open_split(
@@ -280,8 +285,9 @@ static ak_status warm_up(struct loader *l)
     options.kv.n_pages = options.kv.n_states = 1;
     struct ak_backend_table *prepared = NULL;
     void *kv;
+    const struct ak_backend_tables tables = { .table = &m->table };
     if (ops->check_memory)
-        AK_TRY(ops->check_memory(m->backend, &m->table, &m->weights, &m->spec, &options, l->error));
+        AK_TRY(ops->check_memory(m->backend, &tables, &m->weights, &m->spec, &options, l->error));
     AK_TRY(ops->alloc_kv(m->backend, &options.kv, &kv, l->error));
     ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv,
                                     &prepared, l->error);

@@ -260,9 +260,15 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     s->options.max_tokens = s->options.max_logits = s->batch;
     s->options.context = context;
     s->options.kv = shape;
-    if (s->backend->ops->check_memory)
-        AK_TRY(s->backend->ops->check_memory(s->backend, &s->model->table, &s->model->weights,
+    if (s->backend->ops->check_memory) {
+        const struct ak_backend_tables tables = {
+            .table = &s->model->table,
+            .encoder = s->max_windows > 0 ? &s->model->encoder_table : NULL,
+            .encoder_tokens = s->max_windows * config->encoder_context
+        };
+        AK_TRY(s->backend->ops->check_memory(s->backend, &tables, &s->model->weights,
                                              &s->model->spec, &s->options, error));
+    }
     context = (uint32_t)ak_max_size(context, s->max_windows ? config->encoder_context : 0);
     AK_TRY(ak_session_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
     return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights,

@@ -398,6 +398,24 @@ FAKE_OPENCL_API cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, c
     return CL_SUCCESS;
 }
 
+/* Of two dimensions, into whole rows of the host. */
+FAKE_OPENCL_API cl_int CL_API_CALL clEnqueueReadBufferRect(
+    cl_command_queue queue, cl_mem from, cl_bool waits, const size_t *at, const size_t *to_at,
+    const size_t *region, size_t row, size_t slice, size_t to_row, size_t to_slice, void *to,
+    cl_uint n, const cl_event *after, cl_event *event)
+{
+    (void)queue, (void)waits, (void)slice, (void)to_slice, (void)n, (void)after, (void)event;
+    if (fails("clEnqueueReadBufferRect"))
+        return CL_OUT_OF_RESOURCES;
+    if (region[2] != 1 || at[2] || to_at[0] || to_at[1] || to_at[2] || row < region[0] ||
+        to_row < region[0] || region[1] == 0 ||
+        !lies_in(from, at[1] * row + at[0], (region[1] - 1) * row + region[0]))
+        return CL_INVALID_VALUE;
+    for (size_t i = 0; i < region[1]; i++)
+        memcpy((char *)to + i * to_row, from->bytes + (at[1] + i) * row + at[0], region[0]);
+    return CL_SUCCESS;
+}
+
 FAKE_OPENCL_API cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem to,
                                                         cl_bool waits, size_t at, size_t bytes,
                                                         const void *from, cl_uint n,

@@ -40,7 +40,7 @@ grep -q "no such thing" "$work/out" || fail "names the device that is not there"
 # to; where one ends meanwhile, the search crashes.
 export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}use_tls=0"
 AKUNU_TEST_DEVICE=1 ./tests/opencl/test_opencl_host || failed=1
-for program in session/test_load api/test_model api/test_adapter pack/test_adapter weights/test_hf_quant; do
+for program in session/test_load session/test_encode transcribe/test_transcribe api/test_model api/test_adapter pack/test_adapter weights/test_hf_quant; do
     AKUNU_BACKEND=opencl AKUNU_TEST_FEW=1 CK_RUN_CASE=any "./tests/$program" || failed=1
 done
 exit $failed

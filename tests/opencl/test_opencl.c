@@ -111,8 +111,9 @@ static void check_product(const char *what, const struct rig *r, const struct ma
         }
 }
 
-/* Two parts, and one that follows as a weight of its own, of numbers of rows that are no multiple of
- * a tile's, with a bias over all of them, in all kernels; the rows of the first two may take their input in another order. */
+/* Two parts, and one that follows as a weight of its own, of numbers of rows that are no multiple
+ * of a tile's, with a bias over all of them, in all kernels; the rows of the first two may take
+ * their input in another order. */
 static void check_type(const char *what, enum ak_quant_type type, uint32_t k,
                        const struct ak_composed_tensor *composed_tensor, float *values,
                        bool in_order)
@@ -518,6 +519,139 @@ START_TEST(attention)
 }
 END_TEST
 
+/* ---- Speech ------------------------------------------------------------- */
+enum { FRAME_STEP = 14, FRAME_ELEMS = 34, POSITION_ELEMS = 51 };
+
+/* Frames; the row before and the row; its position is added. */
+static void build_frames(struct rig *r, const struct ak_view *positions)
+{
+    uint32_t both = rig_slot(r, FRAME_ELEMS / 2 + FRAME_ELEMS, AK_OP_ROWS_TOKENS);
+    r->commands[0].op = AK_OP_FRAMES;
+    r->commands[0].params.frames =
+        (struct ak_op_frames_params){ .step = FRAME_STEP, .n = FRAME_ELEMS };
+    rig_add(r, AK_OP_PREVIOUS, 0, both)->params.previous.n = FRAME_ELEMS;
+    rig_add(r, AK_OP_ADD_POSITION, both, both)->params.add_position.n = POSITION_ELEMS;
+    r->weights.encoder_positions = positions;
+    rig_end(r, both, POSITION_ELEMS);
+}
+
+/* One sequence, two of them, one of a single position. */
+START_TEST(frames)
+{
+    static const struct rig_pass passes[] = { { { 1 } },       { { 9 } },    { { 0, 70 } },
+                                              { { 70, 130 } }, { { 1, 3 } }, { { RIG_CONTEXT } } };
+    enum { N = RIG_CONTEXT * FRAME_STEP + FRAME_ELEMS };
+    struct rig r;
+    rig_begin(&r, POSITION_ELEMS, -2.0f, 2.0f);
+    float *positions = rig_floats((size_t)RIG_CONTEXT * POSITION_ELEMS, -1.0f, 1.0f),
+          *of_sequences[] = { rig_floats(N, -1.0f, 1.0f), rig_floats(N, -1.0f, 1.0f) };
+    const struct ak_view view = { .type = AK_QUANT_F32,
+                                  .rows = RIG_CONTEXT,
+                                  .cols = POSITION_ELEMS,
+                                  .plane = { { positions, (size_t)RIG_CONTEXT * POSITION_ELEMS *
+                                                              sizeof *positions } } };
+    r.frames = (const float *const *)of_sequences;
+    build_frames(&r, &view);
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+        compare("frames", &r, &r, &passes[i], 1, 0x1p-80);
+    free(of_sequences[0]);
+    free(of_sequences[1]);
+    free(positions);
+    rig_free(&r);
+}
+END_TEST
+
+enum { CROSS_HEADS = 4 };
+
+static const struct cross_case {
+    uint32_t n_kv_heads, head_dim, sequences[RIG_SEQUENCES], lengths[RIG_SEQUENCES];
+    enum akunu_kv_type kv_type;
+    double bound;
+} crosses[] = {
+    /* both read the second sequence; each the other; few keys */
+    { 4, 64, { 1, 1 }, { 130, 130 }, AKUNU_KV_F32, 1e-11 },
+    { 2, 32, { 1, 0 }, { 130, 40 }, AKUNU_KV_F32, 1e-11 },
+    { 1, 50, { 1, 1 }, { 3, 3 }, AKUNU_KV_F32, 1e-11 },
+    { 4, 64, { 1, 1 }, { 130, 130 }, AKUNU_KV_F16, 1e-9 },
+};
+
+static void build_cross(struct rig *r, const struct cross_case *c)
+{
+    uint32_t k_at = CROSS_HEADS * c->head_dim, v_at = k_at + c->n_kv_heads * c->head_dim;
+    rig_begin(r, v_at + c->n_kv_heads * c->head_dim, -2.0f, 2.0f);
+    uint32_t out = rig_slot(r, CROSS_HEADS * c->head_dim, AK_OP_ROWS_TOKENS);
+    r->kv.n_kv_heads = r->spec.config.n_kv_heads = c->n_kv_heads;
+    r->kv.head_dim = r->spec.config.head_dim = c->head_dim;
+    r->kv.k_type = r->kv.v_type = c->kv_type;
+    r->spec.config.n_heads = CROSS_HEADS;
+    r->spec.config.n_encoder_layers = 1;
+    r->spec.config.encoder_context = 130;
+    rig_add(r, AK_OP_QKV, 0, 0)->params.qkv =
+        (struct ak_op_qkv_params){ .k_at = k_at,
+                                   .v_at = v_at,
+                                   .q_step = c->head_dim,
+                                   .n_heads = CROSS_HEADS,
+                                   .n_kv_heads = c->n_kv_heads,
+                                   .head_dim = c->head_dim };
+    rig_add(r, AK_OP_ATTENTION, 0, out)->params.attention =
+        (struct ak_op_attention_params){ .q_step = c->head_dim,
+                                         .n_heads = CROSS_HEADS,
+                                         .n_kv_heads = c->n_kv_heads,
+                                         .head_dim = c->head_dim,
+                                         .cross = true,
+                                         .scale = 0.2f };
+    r->cross_sequences = c->sequences;
+    r->cross_lengths = c->lengths;
+    rig_end(r, out, CROSS_HEADS * c->head_dim);
+}
+
+/* Scores of the backend over the passes; the caller frees them. */
+static float *run_scores(struct rig *r, const char *backend, const char *cpu,
+                         const struct rig_pass *passes, size_t n)
+{
+    static const int32_t matrices[CROSS_HEADS] = { 1, -1, 0, -1 };
+    float *scores = calloc((size_t)2 * RIG_SCORED * RIG_CONTEXT, sizeof *scores);
+    ck_assert_ptr_nonnull(scores);
+    r->matrices = matrices;
+    r->scores = scores;
+    rig_run(r, backend, cpu, passes, n, NULL, NULL);
+    r->matrices = NULL;
+    return scores;
+}
+
+static void check_scores(struct rig *r, const struct cross_case *c, const struct rig_pass *passes,
+                         size_t n)
+{
+    float *want = run_scores(r, "cpu", "scalar", passes, n),
+          *got = run_scores(r, "opencl", NULL, passes, n);
+    double error = 0.0, whole = 0.0;
+    for (size_t i = 0; i < (size_t)2 * RIG_SCORED * RIG_CONTEXT; i++) {
+        double difference = (double)got[i] - (double)want[i];
+        ck_assert(want[i] != 0.0f || got[i] == 0.0f); /* nothing beside the positions */
+        error += difference * difference;
+        whole += (double)want[i] * (double)want[i];
+    }
+    ck_assert_msg(whole > 0.0 && error <= c->bound * whole, "scores: NMSE %.2e", error / whole);
+    free(want);
+    free(got);
+}
+
+/* Tokens of one sequence and of both, so few that pages are split, and more than that. */
+START_TEST(cross_attention)
+{
+    static const struct rig_pass passes[] = { { { 40, 130 } }, { { 1, 0 } }, { { 5, 0 } },
+                                              { { 1, 1 } },    { { 3, 2 } }, { { 20, 0 } },
+                                              { { 9, 11 } },   { { 1, 0 } } };
+    const size_t n = sizeof passes / sizeof *passes;
+    const struct cross_case *c = &crosses[_i];
+    struct rig r;
+    build_cross(&r, c);
+    compare("cross-attention", &r, &r, passes, n, c->bound);
+    check_scores(&r, c, passes, n);
+    rig_free(&r);
+}
+END_TEST
+
 /* ---- States ------------------------------------------------------------- */
 /* A sequence begins, one token at a time goes on, another one joins, both go on in one pass. */
 static const struct rig_pass lives[] = { { { 3, 0 } }, { { 1, 0 } },  { { 1, 0 } },  { { 1, 2 } },
@@ -726,6 +860,10 @@ int main(void)
     TCase *of_attention = tcase_create("attention");
     tcase_add_loop_test(of_attention, attention, 0, sizeof attentions / sizeof *attentions);
     suite_add_tcase(suite, of_attention);
+    TCase *of_speech = tcase_create("speech");
+    tcase_add_test(of_speech, frames);
+    tcase_add_loop_test(of_speech, cross_attention, 0, sizeof crosses / sizeof *crosses);
+    suite_add_tcase(suite, of_speech);
     TCase *of_states = tcase_create("states");
     tcase_add_loop_test(of_states, short_conv, 2, 6);
     tcase_add_loop_test(of_states, delta, 0, sizeof deltas / sizeof *deltas);

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "tests/opencl/fake_opencl.h"
+#include "api/handles.h"
+#include "session/session.h"
 #include "tests/golden_model.h"
 
 static struct fake_opencl_state state(void)
@@ -207,6 +209,110 @@ START_TEST(nothing_fails)
     for (size_t i = 0; i < N_GOLDENS; i++)
         ck_assert_msg(live(goldens[i].name, &params, "", message) == ALL, "%s: %s", goldens[i].name,
                       message);
+}
+END_TEST
+
+/* ---- Speech ------------------------------------------------------------- */
+enum { SPEECH_MELS = 4, SPEECH_CONTEXT = 40, SPEECH_IDS = 5, SPEECH_HEADS = 2 };
+
+static struct akunu_model *load_speech(const struct akunu_load_params *params)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/speech/model.bin", getenv("AK_TEST_DATA"));
+    return akunu_model_load(path, params);
+}
+
+static struct akunu_session *open_speech(const struct akunu_model *model)
+{
+    struct akunu_session_params params;
+    akunu_session_params_default(&params, sizeof params);
+    params.n_threads = 1;
+    return akunu_session_new(model, &params);
+}
+
+/* A window, then a text with the scores of all heads. False: `message` says why not. */
+static bool transcribe(struct akunu_session *session, char message[1100])
+{
+    static const float mel[2 * SPEECH_CONTEXT * SPEECH_MELS];
+    static const int32_t matrices[2 * SPEECH_HEADS];
+    float scores[SPEECH_IDS * SPEECH_CONTEXT], encoded[SPEECH_CONTEXT * 32];
+    const struct ak_batch_scores wanted = { .data = scores,
+                                            .matrices = matrices,
+                                            .stride = SPEECH_CONTEXT };
+    struct akunu_batch_token tokens[SPEECH_IDS];
+    struct ak_error error = { 0 };
+    akunu_sequence window = akunu_sequence_new(session), text = akunu_sequence_new(session);
+    enum akunu_status status = akunu_session_encode(session, window, mel, encoded);
+    if (status == AKUNU_OK)
+        status = akunu_sequence_attend(session, text, window);
+    for (int i = 0; i < SPEECH_IDS; i++)
+        tokens[i] = (struct akunu_batch_token){ i + 1, text, true };
+    if (status == AKUNU_OK)
+        status = akunu_session_decode(session, tokens, 1);
+    snprintf(message, 1100, "%s", status == AKUNU_OK ? "" : akunu_last_error());
+    if (status == AKUNU_OK &&
+        ak_session_decode_scores(session->inner, tokens, SPEECH_IDS, &wanted, &error) != AKUNU_OK) {
+        snprintf(message, 1100, "%s", error.message);
+        status = AKUNU_ERROR_UNSUPPORTED;
+    }
+    akunu_sequence_free(session, text);
+    akunu_sequence_free(session, window);
+    return status == AKUNU_OK;
+}
+
+/* Whatever fails of a speech model: a message, nothing is left, and the session goes on. */
+START_TEST(speech_fails)
+{
+    static const char *const functions[] = { "clCreateBuffer",        "clCreateKernel",
+                                             "clSetKernelArg",        "clEnqueueWriteBuffer",
+                                             "clEnqueueReadBuffer",   "clEnqueueReadBufferRect",
+                                             "clEnqueueNDRangeKernel" };
+    struct akunu_load_params params = load_params();
+    int failed = 0;
+    for (uint64_t call = 1;; call = next_call(call)) {
+        char plan[80], message[1100];
+        snprintf(plan, sizeof plan, "%s=%llu", functions[_i], (unsigned long long)call);
+        set_plan(plan);
+        struct akunu_model *model = load_speech(&params);
+        struct akunu_session *session = model ? open_speech(model) : NULL;
+        snprintf(message, sizeof message, "%s", session ? "" : akunu_last_error());
+        bool done = session && transcribe(session, message), injected = state().failures > 0;
+        ck_assert_msg(done != injected, "%s: %s", plan, message);
+        ck_assert_msg(done || strstr(message, "Fake device 0 "), "%s: %s", plan, message);
+        if (session && injected)
+            ck_assert_msg(transcribe(session, message), "%s: %s", plan, message);
+        akunu_session_free(session);
+        akunu_model_free(model);
+        ck_assert_msg(state().objects == 0, "%s: %lld objects are left", plan,
+                      (long long)state().objects);
+        if (!injected)
+            break;
+        failed++;
+    }
+    ck_assert_msg(failed > 0, "%s is not called", functions[_i]);
+}
+END_TEST
+
+/* Its layers are not divided, and a device that is too small says what is wanted. */
+START_TEST(speech_is_whole)
+{
+    struct akunu_load_params params = load_params();
+    set_plan("");
+    params.n_gpu_layers = 1;
+    ck_assert_ptr_null(load_speech(&params));
+    ck_assert_str_eq(akunu_last_error(),
+                     "model.bin: n_gpu_layers is 1, and a speech model is not divided: -1 "
+                     "runs all of it on the device, 0 on the CPU");
+    params.n_gpu_layers = -1;
+    params.warm_up = true; /* a pass without a window */
+    set_plan("memory=300000");
+    struct akunu_model *model = load_speech(&params);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    ck_assert_ptr_null(open_speech(model));
+    ck_assert_msg(strstr(akunu_last_error(), "Fake device 0 has too little memory for ") &&
+                      strstr(akunu_last_error(), "; n_gpu_layers 0 runs the model on the CPU"),
+                  "%s", akunu_last_error());
+    akunu_model_free(model);
 }
 END_TEST
 
@@ -585,6 +691,11 @@ int main(void)
         tcase_add_test(devices, kinds_of_devices);
         tcase_add_test(devices, device_of_few_lanes);
         suite_add_tcase(suite, devices);
+        TCase *speech = tcase_create("speech");
+        tcase_set_timeout(speech, 600);
+        tcase_add_loop_test(speech, speech_fails, 0, 7);
+        tcase_add_test(speech, speech_is_whole);
+        suite_add_tcase(suite, speech);
         tcase_add_test(tests, lost_device);
         tcase_add_test(tests, weights_are_lent);
         tcase_add_test(tests, launches_are_recorded);

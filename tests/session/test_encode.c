@@ -1,6 +1,6 @@
 /* Encoder and cross-attention of a speech model, compared with openai-whisper's: output of the
  * encoder, logits of the decoder; several windows in one pass, texts that share a window, and what
- * is refused. */
+ * is refused. Case `any` is for backends of any arithmetic; tests/opencl/opencl.sh runs it. */
 #include "tests/golden_model.h"
 #include <unistd.h>
 
@@ -172,6 +172,27 @@ START_TEST(short_window)
 }
 END_TEST
 
+/* Whatever the backend: in one pass, in passes of a few tokens and of one, which it may replay. */
+START_TEST(passes)
+{
+    struct fixture f = open_fixture(0, 1);
+    float *encoded = malloc(CONTEXT * STATE * sizeof *encoded), logits[N_IDS * VOCAB];
+    akunu_sequence window = akunu_sequence_new(f.session);
+    ck_assert_msg(akunu_session_encode(f.session, window, f.stages->mel, 0, encoded) == AKUNU_OK,
+                  "%s", akunu_last_error());
+    ck_assert_double_lt(golden_nmse(encoded, f.stages->encoded, CONTEXT * STATE), nmse_max);
+    for (size_t n = 1; n <= N_IDS; n += 4) {
+        akunu_sequence text = open_text(&f, window);
+        for (size_t i = 0; i < N_IDS; i += n)
+            run(&f, text, i, n < N_IDS - i ? n : N_IDS - i, logits);
+        ck_assert_double_lt(golden_nmse(logits, f.stages->logits, N_IDS * VOCAB), nmse_max);
+        akunu_sequence_free(f.session, text);
+    }
+    free(encoded);
+    close_fixture(&f);
+}
+END_TEST
+
 /* Output of the encoder and logits of the file at `path`. */
 static void run_file(const char *path, float encoded[CONTEXT * STATE], float logits[N_IDS * VOCAB])
 {
@@ -282,13 +303,16 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("encode");
-    TCase *tests = tcase_create("speech");
+    TCase *any = tcase_create("any"), *tests = tcase_create("speech");
+    tcase_set_timeout(any, 600); /* a device's compiler */
+    tcase_add_test(any, passes);
+    tcase_add_test(any, quantized);
+    tcase_add_test(any, texts_of_one_window);
+    tcase_add_test(any, refused);
+    suite_add_tcase(suite, any);
     tcase_add_loop_test(tests, stages, 0, 3);
     tcase_add_loop_test(tests, short_window, 0, 2);
     tcase_add_loop_test(tests, converted, 0, 2);
-    tcase_add_test(tests, quantized);
-    tcase_add_test(tests, texts_of_one_window);
-    tcase_add_test(tests, refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -574,12 +574,13 @@ static uint64_t kv_bytes_max(const struct ak_backend *b, const struct ak_weights
     return device_bytes;
 }
 
-static ak_status check_memory(const struct ak_backend *b, const struct ak_table *table,
+static ak_status check_memory(const struct ak_backend *b, const struct ak_backend_tables *tables,
                               const struct ak_weights *weights, const struct ak_spec *spec,
                               const struct ak_backend_table_options *options,
                               struct ak_error *error)
 {
-    (void)b, (void)table, (void)weights, (void)spec;
+    (void)b, (void)weights, (void)spec;
+    ck_assert_ptr_null(tables->encoder);
     ck_assert_uint_eq(options->max_tokens, BATCH);
     ck_assert_uint_gt(options->kv.n_pages, 0);
     return device_status == AKUNU_OK ? AKUNU_OK : ak_fail(error, device_status, "no device memory");

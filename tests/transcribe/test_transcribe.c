@@ -1,6 +1,7 @@
 /* Transcribing through the public header, with a model of Whisper's vocabulary and random weights
  * that is written here: the same segments with any number of threads, cancelling, and what is
- * refused. Texts of a real model are compared elsewhere. */
+ * refused. Texts of a real model are compared elsewhere. Case `any` is for backends of any
+ * arithmetic; tests/opencl/opencl.sh runs it. */
 #include "tests/speech_clip.h"
 #include "tests/st_files.h"
 #include "tests/test.h"
@@ -870,13 +871,15 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     Suite *suite = suite_create("transcribe");
-    TCase *tests = tcase_create("transcribe");
+    TCase *any = tcase_create("any"), *tests = tcase_create("transcribe");
+    tcase_set_timeout(any, 600); /* a device's compiler */
+    tcase_add_loop_test(any, same_text, 0, 2);
+    tcase_add_test(any, speech_alone);
+    suite_add_tcase(suite, any);
     tcase_set_timeout(tests, 240);
-    tcase_add_loop_test(tests, same_text, 0, 2);
     tcase_add_test(tests, stopped_and_refused);
     tcase_add_test(tests, constrained);
     tcase_add_test(tests, short_context);
-    tcase_add_test(tests, speech_alone);
     tcase_add_test(tests, side_by_side);
     tcase_add_test(tests, chunks);
     tcase_add_test(tests, languages_of_speech);
