@@ -242,7 +242,7 @@ static bool transcribe(struct akunu_session *session, char message[1100])
     struct akunu_batch_token tokens[SPEECH_IDS];
     struct ak_error error = { 0 };
     akunu_sequence window = akunu_sequence_new(session), text = akunu_sequence_new(session);
-    enum akunu_status status = akunu_session_encode(session, window, mel, encoded);
+    enum akunu_status status = akunu_session_encode(session, window, mel, 0, encoded);
     if (status == AKUNU_OK)
         status = akunu_sequence_attend(session, text, window);
     for (int i = 0; i < SPEECH_IDS; i++)

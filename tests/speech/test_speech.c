@@ -105,7 +105,7 @@ static void check_probabilities(struct formula *f, const struct ak_speech_search
         double sum = 0.0;
         fill_logits(&f->ids, f->window, tokens, search->n_prompt + i, search->n_prompt, f->ids.n,
                     row);
-        ak_speech_rules_apply(search->rules, text->tokens, i, row);
+        ak_speech_rules_apply(search->rules, NULL, text->tokens, i, row);
         for (int32_t k = 0; k < f->ids.n; k++)
             sum += exp((double)row[k]);
         ck_assert(is_near((double)text->probabilities[i], exp((double)row[text->tokens[i]]) / sum));
