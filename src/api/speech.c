@@ -129,11 +129,11 @@ enum akunu_status akunu_session_encode(struct akunu_session *session, akunu_sequ
     if (s && !frames)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the frames are NULL");
     if (s && frames &&
-        ak_session_encode(s, &frames, &window, 1, n_positions, out != NULL, &error) == AKUNU_OK) {
+        ak_session_encode(s, frames, window, n_positions, out != NULL, &error) == AKUNU_OK) {
         const struct ak_spec_config *config = &s->model->spec.config;
         uint32_t n = n_positions ? n_positions : config->encoder_context;
         for (uint32_t i = 0; out && i < n; i++)
-            memcpy(out + (size_t)i * config->width, ak_session_encoded(s, 0, i),
+            memcpy(out + (size_t)i * config->width, ak_session_encoded(s, i),
                    config->width * sizeof *out);
     }
     return ak_api_end(session, s, &error);

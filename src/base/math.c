@@ -70,12 +70,12 @@ double ak_pow(double x, double y)
     return y == 0.0 ? 1.0 : ak_exp(y * ak_ln(x));
 }
 
-/* In blocks, because compilers vectorize their weights. */
+/* In blocks with several sums, because compilers vectorize both. */
 double ak_log_sum_exp(const float *x, size_t n, float max)
 {
-    enum { BLOCK = 256 };
+    enum { BLOCK = 256, SUMS = 8 };
     float weights[BLOCK];
-    double sum = 0.0;
+    double sums[SUMS] = { 0.0 }, sum = 0.0;
     for (size_t i = 0; i < n; i += BLOCK) {
         size_t n_block = n - i < BLOCK ? n - i : BLOCK;
         for (size_t j = 0; j < n_block; j++) {
@@ -83,9 +83,14 @@ double ak_log_sum_exp(const float *x, size_t n, float max)
             value = value < FLT_MAX ? value : FLT_MAX;
             weights[j] = ak_expf_unfused(value - max);
         }
-        for (size_t j = 0; j < n_block; j++)
-            sum += (double)weights[j];
+        for (size_t j = n_block; j < BLOCK; j++)
+            weights[j] = 0.0f;
+        for (size_t j = 0; j < BLOCK; j += SUMS)
+            for (size_t k = 0; k < SUMS; k++)
+                sums[k] += (double)weights[j + k];
     }
+    for (size_t k = 0; k < SUMS; k++)
+        sum += sums[k];
     return ak_ln(sum);
 }
 

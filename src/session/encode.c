@@ -1,21 +1,17 @@
-/* The encoder of a speech model: runs windows of log-mel frames, each as a sequence of its own
- * whose pages then hold K and V for the decoder's cross-attention. Windows of one pass never change
- * each other's results. */
+/* The encoder of a speech model: runs a window of log-mel frames as a sequence of its own, whose
+ * pages then hold K and V for the decoder's cross-attention. A pass has one window: its positions
+ * are enough for the kernels, and those of several would leave the caches. */
 #include "session/session.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 
-/* One pass of at most n_windows windows. */
 struct ak_session_encoder {
     struct ak_backend_table *table;
-    uint32_t n_windows, context; /* context: largest number of positions of a window */
-    uint32_t n_positions;        /* of the last pass's windows */
-    /* [n_windows]: 2 · context frames between a frame of zeros on either side; of a shorter window
-     * that of zeros follows its last */
+    /* frames of a window between a frame of zeros on either side; of a shorter window that of zeros
+     * follows its last */
     float *frames;
-    size_t window_elems;
     const float **starts; /* by sequence: the frame before the first of its window */
     int32_t *tokens;      /* zeros: positions have no tokens */
     uint32_t *positions, *sequences, *rows;
@@ -51,18 +47,18 @@ static ak_status fill_encoder(struct ak_session *s, struct ak_session_encoder *e
                               struct ak_error *error)
 {
     const struct ak_spec_config *config = &s->model->spec.config;
-    uint32_t n = e->n_windows * e->context;
-    e->window_elems = (2 * (size_t)e->context + 2) * config->n_mels;
-    e->frames = ak_alloc(e->n_windows, e->window_elems * sizeof *e->frames);
+    uint32_t n = config->encoder_context;
+    size_t elems = (2 * (size_t)n + 2) * config->n_mels;
+    e->frames = ak_alloc(elems, sizeof *e->frames);
     e->starts = ak_alloc(s->kv.n_sequences, sizeof *e->starts);
     e->tokens = ak_alloc(n, sizeof *e->tokens);
     e->positions = ak_alloc(n, sizeof *e->positions);
     e->sequences = ak_alloc(n, sizeof *e->sequences);
     e->rows = ak_alloc(n, sizeof *e->rows);
     if (!e->frames || !e->starts || !e->tokens || !e->positions || !e->sequences || !e->rows)
-        return ak_fail_memory(error, "the frames of a window", e->window_elems * sizeof *e->frames);
+        return ak_fail_memory(error, "the frames of a window", elems * sizeof *e->frames);
     for (uint32_t i = 0; i < n; i++)
-        e->rows[i] = i;
+        e->positions[i] = e->rows[i] = i;
     struct ak_backend_table_options options = s->options;
     options.max_tokens = options.max_logits = n;
     options.lender = s->logits;
@@ -75,8 +71,6 @@ static ak_status prepare(struct ak_session *s, struct ak_error *error)
     struct ak_session_encoder *e = ak_alloc(1, sizeof *e);
     if (!e)
         return ak_fail_memory(error, "an encoder", sizeof *e);
-    e->n_windows = s->max_windows;
-    e->context = s->model->spec.config.encoder_context;
     ak_status status = fill_encoder(s, e, error);
     if (status != AKUNU_OK) {
         free_encoder(s, e);
@@ -86,94 +80,75 @@ static ak_status prepare(struct ak_session *s, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status check_windows(const struct ak_session *s, const int32_t *sequences, size_t n,
-                               uint32_t n_positions, struct ak_error *error)
+static ak_status check_window(const struct ak_session *s, int32_t sequence, uint32_t n_positions,
+                              struct ak_error *error)
 {
-    uint32_t pages = 0, context = s->model->spec.config.encoder_context;
-    if (n_positions == 0 || n_positions > context)
+    uint32_t context = s->model->spec.config.encoder_context;
+    const struct ak_session_kv_sequence *found;
+    if (n_positions > context)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "a window of %u positions; the encoder of this model has %u",
                        (unsigned)n_positions, (unsigned)context);
-    if (n == 0 || n > s->max_windows)
+    AK_TRY(ak_session_find(s, sequence, &found, error));
+    if (found->length > 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "%zu windows were given for one pass, which takes 1 to %u", n,
-                       (unsigned)s->max_windows);
-    for (size_t i = 0; i < n; i++) {
-        const struct ak_session_kv_sequence *sequence;
-        AK_TRY(ak_session_find(s, sequences[i], &sequence, error));
-        if (sequence->length > 0)
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                           "sequence %d has %u tokens; a window needs an empty one",
-                           (int)sequences[i], (unsigned)sequence->length);
-        for (size_t j = 0; j < i; j++)
-            if (sequences[j] == sequences[i])
-                return ak_fail(error, AKUNU_ERROR_ARGUMENT, "sequence %d was given for two windows",
-                               (int)sequences[i]);
-        pages += ak_session_kv_count_new_pages(&s->kv, sequences[i], n_positions);
-    }
+                       "sequence %d has %u tokens; a window needs an empty one", (int)sequence,
+                       (unsigned)found->length);
+    uint32_t pages = ak_session_kv_count_new_pages(&s->kv, sequence, n_positions);
     if (pages > s->kv.n_free)
         return ak_fail(error, AKUNU_ERROR_CONTEXT,
-                       "%zu windows need %u pages of the KV cache, of which %u are free", n,
+                       "a window needs %u pages of the KV cache, of which %u are free",
                        (unsigned)pages, (unsigned)s->kv.n_free);
     return AKUNU_OK;
 }
 
-/* Copies the windows' frames and lists their positions. */
-static void load_windows(struct ak_session_encoder *e, const float *const *windows,
-                         const int32_t *sequences, size_t n, uint32_t n_mels)
+/* Copies the window's frames. */
+static void load_window(struct ak_session_encoder *e, const float *frames, int32_t sequence,
+                        uint32_t n_positions, uint32_t n_mels)
 {
-    for (size_t i = 0; i < n; i++) {
-        float *frames = e->frames + i * e->window_elems;
-        size_t elems = 2 * (size_t)e->n_positions * n_mels;
-        memcpy(frames + n_mels, windows[i], elems * sizeof *frames);
-        memset(frames + n_mels + elems, 0, n_mels * sizeof *frames);
-        e->starts[sequences[i]] = frames;
-        for (uint32_t j = 0; j < e->n_positions; j++) {
-            e->sequences[i * e->n_positions + j] = (uint32_t)sequences[i];
-            e->positions[i * e->n_positions + j] = j;
-        }
-    }
+    size_t elems = 2 * (size_t)n_positions * n_mels;
+    memcpy(e->frames + n_mels, frames, elems * sizeof *frames);
+    memset(e->frames + n_mels + elems, 0, n_mels * sizeof *frames);
+    e->starts[sequence] = e->frames;
+    for (uint32_t i = 0; i < n_positions; i++)
+        e->sequences[i] = (uint32_t)sequence;
 }
 
-ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
-                            const int32_t *sequences, size_t n, uint32_t n_positions,
-                            bool wants_output, struct ak_error *error)
+ak_status ak_session_encode(struct ak_session *s, const float *frames, int32_t sequence,
+                            uint32_t n_positions, bool wants_output, struct ak_error *error)
 {
+    const struct ak_spec_config *config = &s->model->spec.config;
     if (s->max_windows == 0)
-        return ak_fail(
-            error, AKUNU_ERROR_UNSUPPORTED, "the architecture \"%.*s\" has no encoder of speech",
-            (int)s->model->spec.config.architecture.n, s->model->spec.config.architecture.bytes);
-    n_positions = n_positions ? n_positions : s->model->spec.config.encoder_context;
-    AK_TRY(check_windows(s, sequences, n, n_positions, error));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the architecture \"%.*s\" has no encoder of speech",
+                       (int)config->architecture.n, config->architecture.bytes);
+    n_positions = n_positions ? n_positions : config->encoder_context;
+    AK_TRY(check_window(s, sequence, n_positions, error));
     if (!s->encoder)
         AK_TRY(prepare(s, error));
     struct ak_session_encoder *e = s->encoder;
-    e->n_positions = n_positions;
-    load_windows(e, windows, sequences, n, s->model->spec.config.n_mels);
-    uint32_t n_tokens = (uint32_t)n * n_positions;
-    struct ak_batch batch = { .n = n_tokens,
+    load_window(e, frames, sequence, n_positions, config->n_mels);
+    struct ak_batch batch = { .n = n_positions,
                               .tokens = e->tokens,
                               .positions = e->positions,
                               .sequences = e->sequences,
                               .pages = s->kv.tables,
-                              .n_logits = wants_output ? n_tokens : 0,
+                              .n_logits = wants_output ? n_positions : 0,
                               .logit_rows = e->rows,
                               .frames = e->starts };
-    for (size_t i = 0; i < n; i++)
-        ak_session_kv_extend(&s->kv, sequences[i], e->tokens, n_positions);
+    ak_session_kv_extend(&s->kv, sequence, e->tokens, n_positions);
     s->n_last = 0; /* the tables share their activations */
     s->backend->ops->run(e->table, &batch);
     s->n_passes++;
     ak_status status = s->backend->ops->sync(e->table, error);
-    for (size_t i = 0; i < n && status != AKUNU_OK; i++)
-        ak_session_kv_rewind(&s->kv, sequences[i], 0);
+    if (status != AKUNU_OK)
+        ak_session_kv_rewind(&s->kv, sequence, 0);
     return status;
 }
 
-const float *ak_session_encoded(const struct ak_session *s, size_t window, uint32_t position)
+const float *ak_session_encoded(const struct ak_session *s, uint32_t position)
 {
-    return s->backend->ops->logits(s->encoder->table,
-                                   (uint32_t)window * s->encoder->n_positions + position);
+    return s->backend->ops->logits(s->encoder->table, position);
 }
 
 ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t window,

@@ -264,7 +264,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
         const struct ak_backend_tables tables = {
             .table = &s->model->table,
             .encoder = s->max_windows > 0 ? &s->model->encoder_table : NULL,
-            .encoder_tokens = s->max_windows * config->encoder_context
+            .encoder_tokens = config->encoder_context
         };
         AK_TRY(s->backend->ops->check_memory(s->backend, &tables, &s->model->weights,
                                              &s->model->spec, &s->options, error));

@@ -135,15 +135,14 @@ ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error)
 bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out);
 
 /* ---- Speech: encode.c --------------------------------------------------- */
-/* Encodes n windows, at most max_windows, in one pass: windows[i], [2 · n_positions][n_mels], fills
- * the empty sequence sequences[i]. n_positions: the first ones of the encoder; 0: all.
- * The last pass's logits can no longer be read. AKUNU_ERROR_CONTEXT: the KV cache is full. */
-ak_status ak_session_encode(struct ak_session *s, const float *const *windows,
-                            const int32_t *sequences, size_t n, uint32_t n_positions,
-                            bool wants_output, struct ak_error *error);
-/* Output of the encoder for a position of a window, [width], if the last pass wanted it;
- * valid until the next pass. */
-const float *ak_session_encoded(const struct ak_session *s, size_t window, uint32_t position);
+/* Encodes a window, [2 · n_positions][n_mels], into an empty sequence. n_positions: the first ones
+ * of the encoder; 0: all. The last pass's logits can no longer be read. AKUNU_ERROR_CONTEXT: the KV
+ * cache is full. */
+ak_status ak_session_encode(struct ak_session *s, const float *frames, int32_t sequence,
+                            uint32_t n_positions, bool wants_output, struct ak_error *error);
+/* Output of the encoder for a position, [width], if the last pass wanted it; valid until the next
+ * pass. */
+const float *ak_session_encoded(const struct ak_session *s, uint32_t position);
 /* The text of `sequence` attends to the encoded window of another. Forks of it do, too. */
 ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t window,
                             struct ak_error *error);

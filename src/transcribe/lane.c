@@ -55,13 +55,13 @@ static ak_status begin_pass(const struct ak_lane *lane, struct ak_error *error)
 static ak_status encode_frames(void *user, struct ak_error *error)
 {
     struct ak_lane *lane = user;
-    const float *frames = lane->frames;
     free_texts(lane);
     AK_TRY(begin_pass(lane, error));
     if (lane->window < 0)
         AK_TRY(ak_session_sequence_new(lane->s, &lane->window, error));
     AK_TRY(ak_session_rewind(lane->s, lane->window, 0, error));
-    return ak_session_encode(lane->s, &frames, &lane->window, 1, lane->audio_context, false, error);
+    return ak_session_encode(lane->s, lane->frames, lane->window, lane->audio_context, false,
+                             error);
 }
 
 /* Frames [first, first + n) of the clip and zeros. Reading them takes a while: other lanes go on.
