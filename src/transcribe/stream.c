@@ -8,6 +8,10 @@
 
 enum { RATE_MIN = 1000, RATE_MAX = 384000, PROMPT_BYTES = 400, NEAR = 3 };
 
+/* Positions of the encoder a second, and those of silence after the audio: fewer and the model
+ * hears what nobody said. They are rounded up to a multiple. */
+enum { POSITIONS_PER_SECOND = 50, SILENT_POSITIONS = 384, POSITIONS_MULTIPLE = 64 };
+
 /* Seconds: the first transcription; new audio before the next one; kept audio above which its
  * oldest part is given up, and at most; the last words, which more audio often changes. */
 static const double FIRST = 1.0, STEP = 0.5, KEPT = 8.0, KEPT_MAX = 28.0, UNSURE = 2.0;
@@ -22,6 +26,7 @@ struct words {
 struct ak_stream {
     struct ak_session *s;
     struct akunu_transcription asked;
+    uint32_t audio_context; /* asked for; 0: chosen */
     struct ak_transcribe_vad vad;
     akunu_words_fn *on_words;
     void *user;
@@ -114,6 +119,14 @@ static bool on_segment(const struct akunu_segment *segment, void *user)
     return t->status == AKUNU_OK;
 }
 
+/* The encoder need not read all of the silence that fills a window. 0: all positions. */
+static uint32_t choose_context(const struct ak_stream *t)
+{
+    size_t n = (size_t)(seconds(t, t->n) * POSITIONS_PER_SECOND) + SILENT_POSITIONS;
+    n = ak_round_up(n, POSITIONS_MULTIPLE);
+    return n < t->s->model->spec.config.encoder_context ? (uint32_t)n : 0;
+}
+
 static ak_status transcribe(struct ak_stream *t)
 {
     struct ak_audio *audio;
@@ -126,6 +139,7 @@ static ak_status transcribe(struct ak_stream *t)
     t->prompt.bytes[t->prompt.n] = '\0';
     t->asked.prompt = t->prompt.n > 0 ? t->prompt.bytes : t->asked.prompt;
     t->asked.language = t->language ? t->language : t->asked.language;
+    t->asked.audio_context = t->audio_context ? t->audio_context : choose_context(t);
     AK_TRY(ak_audio_open_samples(t->samples, t->n, t->rate, &audio, t->error));
     ak_status status = ak_transcribe(t->s, audio, &t->asked, &t->vad, &sink, &language, t->error);
     ak_audio_close(audio);
@@ -256,6 +270,7 @@ ak_status ak_stream_new(struct ak_session *s, unsigned rate,
         .s = s, .asked = *asked, .vad = *vad, .on_words = on_words, .user = user, .rate = rate
     };
     t->asked.word_times = true;
+    t->audio_context = asked->audio_context;
     *out = t;
     return AKUNU_OK;
 }
