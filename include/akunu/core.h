@@ -270,7 +270,7 @@ struct akunu_session_params {
     uint32_t batch;
     uint32_t max_sequences;            /* 0: 1, for encoders 64 */
     unsigned n_threads;                /* 0: as in akunu_load_params */
-    enum akunu_kv_type k_type, v_type; /* ignored for encoders */
+    enum akunu_kv_type k_type, v_type; /* ignored for encoders and speech */
     akunu_log_fn *log;
     void *user;
     /* CPUs to pin threads to, as "0-3,8": thread i to entry i. Thread 0 is the calling thread,

@@ -188,22 +188,32 @@ static ak_status make_tokenizer(struct loader *l)
     return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
 
-struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum akunu_kv_type k_type,
+/* Quantized speech models have activations of 8 bits, next to which F16 loses nothing. */
+static bool is_quantized_speech(const struct ak_model *m)
+{
+    const struct ak_view *embedding = m->weights.embedding;
+    return m->spec.config.n_encoder_layers > 0 && embedding &&
+           ak_quant_info(embedding->type)->block_elems > 1;
+}
+
+struct ak_kv_shape ak_model_kv_shape(const struct ak_model *m, enum akunu_kv_type k_type,
                                      enum akunu_kv_type v_type)
 {
-    bool encoder = spec->descriptor.encoder || spec->config.n_encoder_layers > 0;
+    const struct ak_spec *spec = &m->spec;
+    if (spec->descriptor.encoder || spec->config.n_encoder_layers > 0)
+        k_type = v_type = is_quantized_speech(m) ? AKUNU_KV_F16 : AKUNU_KV_F32;
     return (struct ak_kv_shape){ .n_layers = ak_spec_kv_layers(spec),
                                  .n_kv_heads = spec->config.n_kv_heads,
                                  .head_dim = spec->config.head_dim,
-                                 .k_type = encoder ? AKUNU_KV_F32 : k_type,
-                                 .v_type = encoder ? AKUNU_KV_F32 : v_type,
+                                 .k_type = k_type,
+                                 .v_type = v_type,
                                  .state_elems = ak_spec_state_elems(spec) };
 }
 
 /* Checks that one page of the KV cache is addressable. Real sizes are chosen per session. */
 static ak_status check_sizes(struct loader *l)
 {
-    struct ak_kv_shape shape = ak_model_kv_shape(&l->model->spec, AKUNU_KV_F32, AKUNU_KV_F32);
+    struct ak_kv_shape shape = ak_model_kv_shape(l->model, AKUNU_KV_F32, AKUNU_KV_F32);
     uint64_t page = ak_kv_page_bytes(&shape);
     if (page == 0 || page > SIZE_MAX / 2)
         return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED,
@@ -280,7 +290,7 @@ static ak_status warm_up(struct loader *l)
                                                 .context = 1,
                                                 .max_tokens = 1,
                                                 .max_logits = 1,
-                                                .kv = ak_model_kv_shape(&m->spec, AKUNU_KV_F16,
+                                                .kv = ak_model_kv_shape(m, AKUNU_KV_F16,
                                                                         AKUNU_KV_F16) };
     options.kv.n_pages = options.kv.n_states = 1;
     struct ak_backend_table *prepared = NULL;

@@ -61,10 +61,10 @@ ak_status ak_session_head_read(const struct ak_provider *p, const struct ak_spec
                                struct ak_session_head *out, struct ak_error *error);
 void ak_session_head_clear(struct ak_session_head *head);
 
-/* Shape of a model's KV pool, without pages and states. An encoder's is F32 regardless of the
- * types: it is small and lives for one pass. So is a speech model's, whose windows last a few
- * passes. */
-struct ak_kv_shape ak_model_kv_shape(const struct ak_spec *spec, enum akunu_kv_type k_type,
+/* Shape of a model's KV pool, without pages and states. Regardless of the types, an encoder's is
+ * F32, since it is small and lives for one pass, and a speech model's is F32, or F16 if its weights
+ * are quantized. */
+struct ak_kv_shape ak_model_kv_shape(const struct ak_model *m, enum akunu_kv_type k_type,
                                      enum akunu_kv_type v_type);
 
 #endif

@@ -244,7 +244,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     AK_TRY(check_kv_types(params, config->head_dim, error));
     AK_TRY(choose_threads(s, params, error));
 
-    struct ak_kv_shape shape = ak_model_kv_shape(&s->model->spec, params->k_type, params->v_type);
+    struct ak_kv_shape shape = ak_model_kv_shape(s->model, params->k_type, params->v_type);
     shape.n_states = n_sequences;
     AK_TRY(choose_context(s, params->context, params->kv_bytes_max, n_sequences, &shape, &context,
                           error));
@@ -261,11 +261,11 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     s->options.context = context;
     s->options.kv = shape;
     if (s->backend->ops->check_memory) {
-        const struct ak_backend_tables tables = {
-            .table = &s->model->table,
-            .encoder = s->max_windows > 0 ? &s->model->encoder_table : NULL,
-            .encoder_tokens = config->encoder_context
-        };
+        const struct ak_backend_tables tables = { .table = &s->model->table,
+                                                  .encoder = s->max_windows > 0 ?
+                                                                 &s->model->encoder_table :
+                                                                 NULL,
+                                                  .encoder_tokens = config->encoder_context };
         AK_TRY(s->backend->ops->check_memory(s->backend, &tables, &s->model->weights,
                                              &s->model->spec, &s->options, error));
     }
