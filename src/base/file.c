@@ -177,10 +177,21 @@ static void drop_page_cache(const struct ak_file *file, uint64_t begin, uint64_t
         close(fd);
 }
 
+/* A fault maps the pages around it too, up to a whole huge page, but none of another mapping; and
+ * pages with advice of their own are one. */
+static void set_apart(const struct ak_file *file, uint64_t offset, uint64_t bytes, uint64_t page)
+{
+    uint64_t begin = ak_round_up(offset, page), end = (offset + bytes) / page * page;
+    if (begin < end)
+        madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin), MADV_RANDOM);
+}
+
 void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
                     enum ak_file_advice advice)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (advice == AK_FILE_COPIED)
+        set_apart(file, offset, bytes, page);
     uint64_t begin = offset / page * page, end = ak_round_up(offset + bytes, page);
     madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin),
             advice == AK_FILE_WILLNEED ? MADV_WILLNEED : MADV_DONTNEED);

@@ -41,7 +41,9 @@ void ak_file_release(struct ak_file *file);
 enum ak_file_advice {
     AK_FILE_WILLNEED,  /* read soon: the kernel may read ahead */
     AK_FILE_DONTNEED,  /* not read for now: unmapped from this process */
-    AK_FILE_DROP_CACHE /* the same, and dropped from the page cache if no process maps them */
+    AK_FILE_DROP_CACHE, /* the same, and dropped from the page cache if no process maps them */
+    /* there is a copy: unmapped, and not mapped again with its neighbors */
+    AK_FILE_COPIED
 };
 void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
                     enum ak_file_advice advice);

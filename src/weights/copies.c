@@ -34,14 +34,17 @@ static size_t alignment(enum ak_quant_type type)
     return info->block_elems == 1 ? info->block_bytes : 2;
 }
 
-const void *ak_tensor_copies_align(struct ak_tensor_copies *copies, size_t i,
-                                   enum ak_quant_type type, const void *data, uint64_t bytes)
+const void *ak_tensor_copies_align(const struct ak_provider *p, struct ak_tensor_copies *copies,
+                                   size_t i, enum ak_quant_type type, const void *data,
+                                   uint64_t bytes)
 {
     if ((uintptr_t)data % alignment(type) == 0)
         return data;
     pthread_mutex_lock(&copies->lock);
-    if (!copies->data[i] && (copies->data[i] = ak_alloc_aligned((size_t)bytes)))
+    if (!copies->data[i] && (copies->data[i] = ak_alloc_aligned((size_t)bytes))) {
         memcpy(copies->data[i], data, (size_t)bytes);
+        ak_provider_advise(p, data, bytes, AK_FILE_COPIED);
+    }
     if (copies->data[i])
         data = copies->data[i];
     pthread_mutex_unlock(&copies->lock);

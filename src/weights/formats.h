@@ -50,7 +50,8 @@ void ak_tensor_copies_end(struct ak_tensor_copies *copies); /* accepts an all-ze
 /* Returns `data` if it is aligned for `type`, else a copy of its `bytes` bytes, made on the first
  * call for tensor `i`. Thread-safe. If out of memory, returns the unaligned `data`: reading it is
  * slow, but faults on no machine that has kernels. */
-const void *ak_tensor_copies_align(struct ak_tensor_copies *copies, size_t i,
-                                   enum ak_quant_type type, const void *data, uint64_t bytes);
+const void *ak_tensor_copies_align(const struct ak_provider *p, struct ak_tensor_copies *copies,
+                                   size_t i, enum ak_quant_type type, const void *data,
+                                   uint64_t bytes);
 
 #endif

@@ -183,7 +183,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         .type = t->type,
         .rows = (uint32_t)rows, /* safetensors.c has checked that both fit */
         .cols = (uint32_t)t->shape[t->n_dims - 1],
-        .plane = { { ak_tensor_copies_align((struct ak_tensor_copies *)(uintptr_t)&h->copies,
+        .plane = { { ak_tensor_copies_align(p, (struct ak_tensor_copies *)(uintptr_t)&h->copies,
                                             w->position, t->type, data_of(h, t), t->bytes),
                      t->bytes } },
         .name = w->name,

@@ -222,7 +222,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     struct ak_tensor_copies *copies = (struct ak_tensor_copies *)(uintptr_t)&w->copies;
     const void *data = data_of(w, t);
     if (!t->composed_tensor)
-        data = ak_tensor_copies_align(copies, i, t->type, data, t->bytes);
+        data = ak_tensor_copies_align(p, copies, i, t->type, data, t->bytes);
     *out = (struct ak_view){
         .type = t->type,
         .rows = rows,
