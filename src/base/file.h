@@ -39,8 +39,8 @@ void ak_file_release(struct ak_file *file);
 
 /* Memory advice for the pages of [offset, offset + bytes). Reading them stays possible. */
 enum ak_file_advice {
-    AK_FILE_WILLNEED,  /* read soon: the kernel may read ahead */
-    AK_FILE_DONTNEED,  /* not read for now: unmapped from this process */
+    AK_FILE_WILLNEED,   /* read soon: the kernel may read ahead */
+    AK_FILE_DONTNEED,   /* not read for now: unmapped from this process */
     AK_FILE_DROP_CACHE, /* the same, and dropped from the page cache if no process maps them */
     /* there is a copy: unmapped, and not mapped again with its neighbors */
     AK_FILE_COPIED
