@@ -137,7 +137,8 @@ struct akunu_segment {
      * probability that there is no speech */
     float temperature;
     double mean_log_prob, compression, no_speech;
-    const struct akunu_word *words; /* if word_times is set; then `start` and `end` follow them */
+    /* if word_times or hallucination_silence is set; then `start` and `end` follow them */
+    const struct akunu_word *words;
     size_t n_words;
     /* [n_tokens]: of each token, among those that may stand there, before the temperature */
     const float *token_probabilities;
@@ -163,7 +164,8 @@ AKUNU_API enum akunu_status akunu_session_transcribe(struct akunu_session *sessi
                                                      void *user, const char **language);
 
 /* One of several clips: the arguments of akunu_session_transcribe, and what is called at its end,
- * once, if a clip was cancelled or failed, too. NULL: nothing is. */
+ * once, also if it was cancelled or failed: `message` says why, and `language` is NULL then. NULL:
+ * nothing is. */
 typedef void akunu_clip_end_fn(enum akunu_status status, const char *message, const char *language,
                                void *user);
 struct akunu_clip {
@@ -179,12 +181,13 @@ struct akunu_clip {
 typedef bool akunu_next_clip_fn(struct akunu_clip *clip, void *user);
 
 /* Transcribes clips side by side, as many as the session has windows (max_windows), each with its
- * share of max_sequences. They share passes of the decoder, which is faster and changes no text.
- * `next` is called whenever there is room for one more clip, and the call returns when all have
- * ended and there is none. The audio is used until on_end, the other members of a clip and what
- * they point to until `next` returns. Segments of a clip come in order, those of different clips
- * mixed; all callbacks run in the calling thread. One that returns false ends its own clip. A clip
- * that fails tells so by on_end alone. */
+ * share of max_sequences. They share passes of the decoder, which is faster and, on the CPU,
+ * changes no text. `next` is called while there is room for one more clip, before each pass, so it
+ * must be quick; the call returns when all have ended and there is none. The audio and params->vad
+ * are used until on_end, the other members of a clip and what they point to until `next` returns.
+ * Segments of a clip come in order, those of different clips mixed; all callbacks run in the
+ * calling thread. One that returns false ends its own clip. A clip that fails tells so by on_end
+ * alone. */
 AKUNU_API enum akunu_status akunu_session_transcribe_clips(struct akunu_session *session,
                                                            akunu_next_clip_fn *next, void *user);
 
@@ -194,8 +197,8 @@ AKUNU_API enum akunu_status akunu_session_transcribe_clips(struct akunu_session 
 struct akunu_speech_stream;
 typedef bool akunu_words_fn(const struct akunu_word *words, size_t n_words, bool is_final,
                             void *user);
-/* `rate`: samples a second. The session, which must not be used otherwise meanwhile, and the texts
- * of params stay the caller's until akunu_speech_stream_free. */
+/* `rate`: samples a second. The session, which must not be used otherwise meanwhile, and what
+ * params points to stay the caller's until akunu_speech_stream_free. */
 AKUNU_API struct akunu_speech_stream *
 akunu_speech_stream_new(struct akunu_session *session, unsigned rate,
                         const struct akunu_transcription *params, akunu_words_fn *on_words,

@@ -306,7 +306,9 @@ static bool on_clip_progress(double fraction, void *user)
 static void end_clip(struct akunu_clip *clip, const struct ak_error *error, int32_t language)
 {
     if (clip->on_end)
-        clip->on_end(error->status, error->message, ak_speech_language_code(language), clip->user);
+        clip->on_end(error->status, error->message,
+                     error->status == AKUNU_OK ? ak_speech_language_code(language) : NULL,
+                     clip->user);
 }
 
 static void on_clip_end(const struct ak_error *error, int32_t language, void *user)

@@ -42,11 +42,11 @@ bool cli_writes_files(const struct cli_options *o)
            o->output_lrc || o->output_json || o->output_json_full;
 }
 
-uint32_t cli_speech_windows(const struct akunu_model_info *info)
+uint32_t cli_speech_windows(const struct akunu_model_info *info, uint32_t n_texts)
 {
-    uint64_t bytes = 2 * sizeof(float) * (uint64_t)info->n_layers * info->width *
-                     (info->encoder_context > 0 ? info->encoder_context : 1),
-             n = WINDOWS_BYTES / bytes;
+    uint64_t tokens = info->encoder_context + (uint64_t)n_texts * info->context,
+             bytes = 2 * sizeof(float) * (uint64_t)info->n_layers * info->width * tokens,
+             n = bytes > 0 ? WINDOWS_BYTES / bytes : 1;
     return n < 1 ? 1 : n < WINDOWS ? (uint32_t)n : WINDOWS;
 }
 
@@ -160,7 +160,7 @@ static void write_next(struct clips *all)
 static bool on_segment(const struct akunu_segment *segment, void *user)
 {
     struct job *j = user;
-    j->no_memory = !cli_transcript_add(&j->transcript, segment);
+    j->no_memory = j->no_memory || !cli_transcript_add(&j->transcript, segment);
     if (j == &j->all->jobs[j->all->n_written])
         write_next(j->all);
     return !j->no_memory && !cli_is_interrupted();

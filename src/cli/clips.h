@@ -18,8 +18,8 @@ int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_ses
 /* Whether files are written. */
 bool cli_writes_files(const struct cli_options *o);
 
-/* Windows of speech that are transcribed at once: several, unless their keys and values take too
- * much memory. */
-uint32_t cli_speech_windows(const struct akunu_model_info *info);
+/* Windows of speech that are transcribed at once, with n_texts each: several, unless their keys and
+ * values take too much memory. */
+uint32_t cli_speech_windows(const struct akunu_model_info *info, uint32_t n_texts);
 
 #endif

@@ -98,9 +98,10 @@ static int check(const struct cli_options *o)
 }
 
 /* Windows at once: what was asked for, and as many as there is work for. */
-static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info)
+static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info,
+                              uint32_t n_texts)
 {
-    uint32_t most = o->session.max_windows ? o->session.max_windows : cli_speech_windows(info);
+    uint32_t most = o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, n_texts);
     if (o->stream || o->detect_language)
         return 1;
     return o->vad || o->clips.n > most ? most : (uint32_t)o->clips.n;
@@ -110,7 +111,7 @@ static int open_session(const struct cli_options *o, const struct akunu_transcri
                         struct cli_model_session *loaded)
 {
     uint32_t texts = params->beams > params->best_of ? params->beams : params->best_of;
-    loaded->max_windows = count_windows(o, &loaded->info);
+    loaded->max_windows = count_windows(o, &loaded->info, texts);
     loaded->max_sequences = texts * loaded->max_windows;
     int code = cli_open_session(o, loaded, 0);
     if (code != CLI_EXIT_OK)

@@ -164,6 +164,22 @@ static void keep_inputs(struct ak_cpu_prepared *p)
     }
 }
 
+/* The same for tokens that were interleaved in the slot of the input: they are read until the end
+ * of the product. */
+static void keep_consumed(struct ak_cpu_prepared *p)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        struct ak_cpu_step *step = &p->steps[i];
+        for (uint32_t j = i + 1; j < p->n_steps && step->consumes_input && !step->barrier_gemm;
+             j++) {
+            step->barrier_gemm =
+                slots_overlap(p->table, p->steps[j].command->out, step->command->in);
+            if (p->steps[j].barrier_gemm)
+                break;
+        }
+    }
+}
+
 static void add_steps(struct ak_cpu_prepared *p, const struct ak_command *c)
 {
     const struct ak_cpu_op *op = ops[c->op];
@@ -199,4 +215,5 @@ void ak_cpu_plan_steps(struct ak_cpu_prepared *p)
 {
     plan_commands(p);
     keep_inputs(p);
+    keep_consumed(p);
 }

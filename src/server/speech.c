@@ -150,6 +150,7 @@ static void on_end(enum akunu_status status, const char *message, const char *la
 {
     struct server_transcription *t = user;
     struct server_speech *s = t->model->speech;
+    struct http_server *http = t->model->server->http;
     t->transcript.language = language;
     if (status != AKUNU_OK)
         note_failure(t, status, message);
@@ -158,9 +159,9 @@ static void on_end(enum akunu_status status, const char *message, const char *la
     while (*link != t)
         link = &(*link)->next;
     *link = t->next;
-    append(&s->done, t);
+    append(&s->done, t); /* from now on it may be freed */
     pthread_mutex_unlock(&s->lock);
-    http_wake(t->model->server->http);
+    http_wake(http);
 }
 
 /* The first in the queue, or the first of another client than the last one's. */
@@ -227,8 +228,9 @@ bool server_open_speech(struct server_model *m)
     if (!s)
         return false;
     params.context = params.batch = 0; /* what -c and -b say is about the texts of other models */
-    params.max_windows = cli_speech_windows(&m->loaded.info);
-    params.max_sequences = params.max_windows * (t->beams > t->best_of ? t->beams : t->best_of);
+    uint32_t n_texts = t->beams > t->best_of ? t->beams : t->best_of;
+    params.max_windows = cli_speech_windows(&m->loaded.info, n_texts);
+    params.max_sequences = params.max_windows * n_texts;
     params.pool = m->server->pool;
     params.n_threads = 0;
     params.cpus = NULL;

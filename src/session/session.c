@@ -252,8 +252,10 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     s->pass_target =
         params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);
     s->pass_target = s->pass_target < context ? s->pass_target : context;
-    /* an encoder runs each text in one pass */
+    /* an encoder runs each text in one pass, and a speech model the prompt of a window */
     s->batch = encoder && !params->batch ? context : s->pass_target;
+    if (s->max_windows > 0 && s->batch < config->context)
+        s->batch = config->context;
     AK_TRY(allocate_pass(s, n_sequences, error));
 
     /* every token may ask for logits; rows never written cost no memory */

@@ -114,8 +114,8 @@ static size_t make_prompt(const struct transcriber *t, size_t *start)
         t->initial[n++] = ids->no_timestamps;
     size_t prefix_max =
         task->max_tokens > 0 && task->max_tokens < half ? half - task->max_tokens : task->n_prefix;
-    n += put_last(t->initial + n, task->prefix, task->n_prefix, min_size(prefix_max, half));
-    return n;
+    prefix_max = min_size(min_size(prefix_max, half), task->context - n);
+    return n + put_last(t->initial + n, task->prefix, task->n_prefix, prefix_max);
 }
 
 /* ---- Decoding ----------------------------------------------------------- */
@@ -359,8 +359,7 @@ static ak_status report(struct transcriber *t)
         ak_speech_strip(&text, &n);
         if (n == 0 || !(s->end < s->start || s->end > s->start))
             s->n_bytes = s->n_tokens = s->n_words = 0;
-        if (!t->on_segment(t->user, s))
-            return ak_fail(t->error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+        AK_TRY(t->on_segment(t->user, s, t->error));
         AK_TRY(append(t, s->tokens, s->n_tokens));
     }
     return AKUNU_OK;

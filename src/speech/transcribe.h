@@ -86,8 +86,9 @@ double ak_speech_find_end(const struct ak_speech_segment *segments, size_t n);
 /* Drops the whitespace at both ends of a text. */
 void ak_speech_strip(const char **text, size_t *n);
 
-/* False stops with AKUNU_ERROR_CANCELLED. */
-typedef bool ak_speech_segment_fn(void *user, const struct ak_speech_segment *segment);
+/* Not AKUNU_OK: the transcription ends with that status. */
+typedef ak_status ak_speech_segment_fn(void *user, const struct ak_speech_segment *segment,
+                                       struct ak_error *error);
 
 ak_status ak_speech_transcribe(const struct ak_speech_clip *clip, const struct ak_speech_task *task,
                                ak_speech_segment_fn *on_segment, void *user,

@@ -35,7 +35,7 @@ ak_status ak_transcribe_chunks_open(struct ak_audio *audio, const struct ak_tran
                              AK_MEL_HOP);
     if (out->speech.n == 0)
         return AKUNU_OK;
-    AK_TRY(ak_vad_chunks(&out->speech, AK_SPEECH_WINDOW, &out->of, &out->n, error));
+    AK_TRY(ak_vad_chunks(&out->speech, AK_SPEECH_WINDOW, &out->list, &out->n, error));
     return ak_audio_open_ranges(audio, out->speech.ranges, out->speech.n, AK_VAD_SILENCE,
                                 &out->audio, error);
 }
@@ -43,7 +43,7 @@ ak_status ak_transcribe_chunks_open(struct ak_audio *audio, const struct ak_tran
 void ak_transcribe_chunks_close(struct ak_transcribe_chunks *c)
 {
     ak_audio_close(c->audio);
-    ak_free(c->of);
+    ak_free(c->list);
     ak_vad_ranges_free(&c->speech);
     *c = (struct ak_transcribe_chunks){ .audio = NULL };
 }
@@ -51,8 +51,8 @@ void ak_transcribe_chunks_close(struct ak_transcribe_chunks *c)
 ak_status ak_transcribe_chunks_read(struct ak_transcribe_chunks *c, size_t i, float **out,
                                     size_t *n, struct ak_error *error)
 {
-    uint64_t first = samples_of(c->of[i].begin), before = first - c->n_read;
-    size_t capacity = (size_t)(samples_of(c->of[i].end) - first), n_before = 0;
+    uint64_t first = samples_of(c->list[i].begin), before = first - c->n_read;
+    size_t capacity = (size_t)(samples_of(c->list[i].end) - first), n_before = 0;
     float silence[AK_VAD_SILENCE + AK_MEL_HOP];
     *n = 0;
     *out = ak_alloc(capacity, sizeof **out);
@@ -72,7 +72,7 @@ ak_status ak_transcribe_chunks_read(struct ak_transcribe_chunks *c, size_t i, fl
 /* Whole milliseconds, so that sums of decimal fractions look like what they are. */
 static double map_time(const struct ak_transcribe_chunks *c, size_t i, double seconds, bool is_end)
 {
-    double time = ak_ranges_time(c->speech.ranges + c->of[i].first, c->of[i].n, AK_VAD_SILENCE,
+    double time = ak_ranges_time(c->speech.ranges + c->list[i].first, c->list[i].n, AK_VAD_SILENCE,
                                  seconds, is_end);
     return (double)(int64_t)(time * 1000.0 + 0.5) / 1000.0;
 }

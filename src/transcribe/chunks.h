@@ -10,7 +10,7 @@
 
 struct ak_transcribe_chunks {
     struct ak_vad_ranges speech;
-    struct ak_vad_chunk *of; /* [n] */
+    struct ak_vad_chunk *list; /* [n] */
     size_t n;
     struct ak_audio *audio; /* all ranges as one; NULL: there is no speech */
     uint64_t n_read;        /* samples of it */

@@ -13,10 +13,6 @@ ak_status ak_lane_open(struct ak_lane *lane, struct ak_meeting *meeting, struct 
     const struct ak_spec_config *config = &s->model->spec.config;
     size_t frames = (size_t)AK_SPEECH_WINDOW * config->n_mels;
     *lane = (struct ak_lane){ .meeting = meeting, .s = s, .tokens = tokens, .window = -1 };
-    if (s->batch < config->context)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "a pass of the session takes %u tokens; transcribing needs %u",
-                       (unsigned)s->batch, (unsigned)config->context);
     lane->frames = ak_alloc(frames, sizeof *lane->frames);
     lane->batch = ak_alloc(s->batch, sizeof *lane->batch);
     lane->rows = ak_alloc(s->batch, sizeof *lane->rows);
@@ -254,8 +250,6 @@ ak_status ak_lane_languages(struct ak_lane *lane, float *out, struct ak_error *e
 {
     const struct ak_speech_tokens *tokens = lane->tokens;
     const float *logits;
-    if (!tokens->multilingual)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the model knows English alone");
     ak_meeting_join(lane->meeting);
     ak_status status = find_languages(lane, &logits, error);
     if (status == AKUNU_OK) {

@@ -32,7 +32,7 @@ struct ak_lane {
     uint64_t first;
 };
 
-/* AKUNU_ERROR_ARGUMENT: the session's passes are too small. Close *lane in any case. */
+/* Close *lane in any case. */
 ak_status ak_lane_open(struct ak_lane *lane, struct ak_meeting *meeting, struct ak_session *s,
                        const struct ak_speech_tokens *tokens, struct ak_error *error);
 /* In the thread of the call, when no lane runs. */
@@ -41,7 +41,7 @@ void ak_lane_close(struct ak_lane *lane); /* accepts zeros */
 /* lane->clip for ak_speech_transcribe. */
 struct ak_speech_clip ak_lane_clip(struct ak_lane *lane);
 
-/* Probabilities of the model's languages by the clip's first window. */
+/* Probabilities of the languages of a multilingual model by the clip's first window. */
 ak_status ak_lane_languages(struct ak_lane *lane, float *out, struct ak_error *error);
 
 #endif

@@ -78,11 +78,16 @@ static ak_status decode_alone(struct ak_meeting *m, struct ak_meeting_pass *pass
     return AKUNU_OK;
 }
 
-static ak_status prepare(struct request *r)
+static ak_status prepare(struct request *r, size_t n_max)
 {
-    if (!r->prepared)
-        r->status = r->pass->prepare(r->pass->user, r->error);
+    if (r->prepared)
+        return AKUNU_OK;
     r->prepared = true;
+    r->status = r->pass->prepare(r->pass->user, r->error);
+    if (r->status == AKUNU_OK && r->pass->n > n_max)
+        r->status =
+            ak_fail(r->error, AKUNU_ERROR_ARGUMENT,
+                    "%zu tokens at once; a pass of the session takes %zu", r->pass->n, n_max);
     return r->status;
 }
 
@@ -92,7 +97,7 @@ static void decode_together(struct ak_meeting *m)
     struct ak_error error = { 0 };
     size_t n = 0;
     for (struct request *r = m->waiting; r; r = r->next) {
-        if (prepare(r) != AKUNU_OK) {
+        if (prepare(r, m->s->batch) != AKUNU_OK) {
             r->done = true;
             continue;
         }
@@ -235,7 +240,7 @@ void ak_meeting_serve(struct ak_meeting *m, size_t n)
             pthread_mutex_lock(&m->mutex);
             r->done = true;
         } else {
-            decode_together(m); /* no lane runs that could ask for more */
+            decode_together(m); /* lanes that have not joined wait meanwhile */
         }
         answer(m);
     }

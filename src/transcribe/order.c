@@ -21,7 +21,7 @@ struct ak_segment_copy *ak_segment_copy_new(const struct akunu_segment *s)
     struct ak_segment_copy *copy = ak_alloc(1, sizeof *copy + bytes);
     if (!copy)
         return NULL;
-    copy->of = *s;
+    copy->segment = *s;
     copy->words = (struct akunu_word *)(copy + 1);
     akunu_token *tokens = (akunu_token *)(copy->words + s->n_words);
     float *probabilities = (float *)(tokens + s->n_tokens);
@@ -34,10 +34,10 @@ struct ak_segment_copy *ak_segment_copy_new(const struct akunu_segment *s)
     }
     if (s->n_bytes > 0)
         memcpy(text, s->text, s->n_bytes);
-    copy->of.words = copy->words;
-    copy->of.tokens = tokens;
-    copy->of.token_probabilities = probabilities;
-    copy->of.text = text;
+    copy->segment.words = copy->words;
+    copy->segment.tokens = tokens;
+    copy->segment.token_probabilities = probabilities;
+    copy->segment.text = text;
     text += s->n_bytes;
     for (size_t i = 0; i < s->n_words; text += s->words[i++].n_bytes) {
         memcpy(text, s->words[i].text, s->words[i].n_bytes);
@@ -92,7 +92,7 @@ ak_status ak_order_add(struct ak_order *o, size_t part, struct ak_segment_copy *
         o->parts[part].last = &copy->next;
         return AKUNU_OK;
     }
-    ak_status status = ak_order_report(o, &copy->of, error);
+    ak_status status = ak_order_report(o, &copy->segment, error);
     ak_free(copy);
     return status;
 }
@@ -105,7 +105,7 @@ ak_status ak_order_end(struct ak_order *o, size_t part, struct ak_error *error)
             break;
         struct ak_order_part *next = &o->parts[o->head];
         for (struct ak_segment_copy *copy = next->first; copy; copy = copy->next)
-            AK_TRY(ak_order_report(o, &copy->of, error));
+            AK_TRY(ak_order_report(o, &copy->segment, error));
         free_copies(next);
     }
     return AKUNU_OK;

@@ -8,8 +8,8 @@
 
 /* A segment with all that it points to; free with ak_free. */
 struct ak_segment_copy {
-    struct akunu_segment of;
-    struct akunu_word *words; /* of.words */
+    struct akunu_segment segment;
+    struct akunu_word *words; /* segment.words */
     struct ak_segment_copy *next;
 };
 /* NULL: out of memory. */

@@ -10,9 +10,9 @@
 
 enum { PROMPT_MAX = 1 << 16 };
 
-static ak_status choose_language(const struct ak_speech_tokens *tokens,
-                                 const struct akunu_transcription *asked,
-                                 struct ak_transcribe_plan *plan, struct ak_error *error)
+static ak_status read_language(const struct ak_speech_tokens *tokens,
+                               const struct akunu_transcription *asked,
+                               struct ak_transcribe_plan *plan, struct ak_error *error)
 {
     const char *name = asked->language;
     bool detects = name && strcmp(name, "auto") == 0;
@@ -115,7 +115,7 @@ ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_spee
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "an audio context of %u positions; the encoder of this model has %u",
                        (unsigned)asked->audio_context, (unsigned)m->spec.config.encoder_context);
-    AK_TRY(choose_language(tokens, asked, plan, error));
+    AK_TRY(read_language(tokens, asked, plan, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prompt, &plan->prompt, &task->n_prompt, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->prefix, &plan->prefix, &task->n_prefix, error));
     AK_TRY(encode_prompt(m->tokenizer, asked->hotwords, &plan->hotwords, &task->n_hotwords, error));

@@ -7,6 +7,8 @@
 #include "transcribe/plan.h"
 #include "transcribe/work.h"
 
+enum { LEAST_CONTEXT = 16 };
+
 static void close_setup(struct ak_transcribe_setup *t)
 {
     for (size_t i = 0; i < t->n_lanes; i++)
@@ -28,6 +30,10 @@ static ak_status open_setup(struct ak_transcribe_setup *t, size_t n, struct ak_e
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the encoder has %u positions; transcribing needs %d",
                        config->encoder_context, AK_SPEECH_WINDOW / 2);
+    if (config->context < LEAST_CONTEXT)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the decoder has a context of %u tokens; transcribing needs %d",
+                       (unsigned)config->context, LEAST_CONTEXT);
     AK_TRY(ak_speech_tokens_find(config->vocab_size, &t->tokens, error));
     AK_TRY(ak_meeting_new(t->s, n > 1, &t->meeting, error));
     t->max_texts = (uint32_t)((t->s->kv.n_sequences - t->s->max_windows) / n);
@@ -173,6 +179,8 @@ ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio,
     struct ak_transcribe_setup t = { .s = s };
     struct ak_transcribe_plan plan = { 0 };
     ak_status status = open_setup(&t, 1, error);
+    if (status == AKUNU_OK && !t.tokens.multilingual)
+        status = ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the model knows English alone");
     if (status == AKUNU_OK && n < (size_t)t.tokens.n_languages)
         status = ak_fail(error, AKUNU_ERROR_ARGUMENT, "room for %zu of %d languages", n,
                          (int)t.tokens.n_languages);

@@ -14,7 +14,7 @@
 enum { STEPS_PER_PROGRESS = 1000 /* of VAD: 32 s */, LANGUAGES_MAX = 128 };
 
 struct clip {
-    struct ak_transcribe_clip of;
+    struct ak_transcribe_clip request;
     struct ak_transcribe_plan plan;
     struct ak_transcribe_chunks chunks; /* zeros: the clip is transcribed whole */
     struct clip *behind;                /* that came after it */
@@ -24,6 +24,10 @@ struct clip {
     size_t n_parts, next; /* next: the first that no lane has taken; 0 while it is opened */
     size_t n_running;
     bool failed;
+
+    pthread_mutex_t reading; /* of chunks */
+    pthread_cond_t was_read;
+    size_t n_read;
 
     /* in the thread of the call */
     struct ak_error error; /* why it failed */
@@ -39,7 +43,8 @@ struct work {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct clip *clips; /* oldest first */
-    size_t n_idle;      /* lanes that wait for a part or a clip */
+    size_t n_lanes;     /* that run */
+    size_t n_idle;      /* of them, those that wait for a part or a clip */
     bool ended;         /* there are none */
 };
 
@@ -61,7 +66,7 @@ struct job {
 
 static bool is_whole(const struct clip *c)
 {
-    return !c->of.vad.silero;
+    return !c->request.vad.silero;
 }
 
 /* ---- In the thread of the call ------------------------------------------ */
@@ -70,16 +75,33 @@ static ak_status fail_cancelled(struct ak_error *error)
     return ak_fail(error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
 }
 
+/* The first failure is the clip's, and ends it: its callbacks run no more. */
+static void fail_clip(struct job *j, const struct ak_error *error)
+{
+    struct clip *c = j->clip;
+    pthread_mutex_lock(&j->work->lock);
+    if (!c->failed)
+        c->error = *error;
+    c->failed = true;
+    c->next = c->n_parts;
+    pthread_mutex_unlock(&j->work->lock);
+}
+
 /* Reports how far the clip is. */
 static ak_status report_progress(struct job *j, uint64_t first, struct ak_error *error)
 {
     struct clip *c = j->clip;
-    const struct ak_transcribe_sink *sink = &c->of.sink;
+    const struct ak_transcribe_sink *sink = &c->request.sink;
     double progress = c->n_frames > 0 ? (double)(c->n_done + first) / (double)c->n_frames : 0.0;
     if (progress > c->progress)
         c->progress = progress;
-    bool goes_on = !c->failed && (!sink->on_progress || sink->on_progress(c->progress, sink->user));
-    return goes_on ? AKUNU_OK : fail_cancelled(error);
+    if (c->failed)
+        return fail_cancelled(error);
+    if (!sink->on_progress || sink->on_progress(c->progress, sink->user))
+        return AKUNU_OK;
+    fail_cancelled(error);
+    fail_clip(j, error);
+    return error->status;
 }
 
 static ak_status show_progress(void *user, struct ak_error *error)
@@ -94,7 +116,7 @@ static ak_status report_of_chunk(struct job *j, struct ak_error *error)
     struct ak_segment_copy *copy = ak_segment_copy_new(&j->segment);
     if (!copy)
         return ak_fail_memory(error, "a segment", 0);
-    ak_transcribe_chunks_map(&c->chunks, j->part, &copy->of, copy->words);
+    ak_transcribe_chunks_map(&c->chunks, j->part, &copy->segment, copy->words);
     return ak_order_add(&c->order, j->part, copy, error);
 }
 
@@ -103,8 +125,11 @@ static ak_status report(void *user, struct ak_error *error)
     struct job *j = user;
     if (j->clip->failed)
         return fail_cancelled(error);
-    return is_whole(j->clip) ? ak_order_report(&j->clip->order, &j->segment, error) :
-                               report_of_chunk(j, error);
+    ak_status status = is_whole(j->clip) ? ak_order_report(&j->clip->order, &j->segment, error) :
+                                           report_of_chunk(j, error);
+    if (status != AKUNU_OK)
+        fail_clip(j, error);
+    return status;
 }
 
 static void free_clip(struct clip *c)
@@ -112,31 +137,26 @@ static void free_clip(struct clip *c)
     ak_order_close(&c->order);
     ak_transcribe_chunks_close(&c->chunks);
     ak_transcribe_plan_free(&c->plan);
+    pthread_cond_destroy(&c->was_read);
+    pthread_mutex_destroy(&c->reading);
     ak_free(c);
 }
 
 /* Tells the end of a clip that is in no list, and frees it. */
 static void end_clip(struct clip *c)
 {
-    const struct ak_transcribe_sink *sink = &c->of.sink;
+    const struct ak_transcribe_sink *sink = &c->request.sink;
     if (sink->on_end)
         sink->on_end(&c->error, c->plan.task.language, sink->user);
     free_clip(c);
 }
 
-/* The lane no longer works at the part. The first failure is the clip's, and ends it. True: so does
- * this, and the clip is in no list any more. */
+/* The lane no longer works at the part. True: this ends the clip, which is in no list any more. */
 static bool leave_part(struct job *j)
 {
     struct work *w = j->work;
     struct clip *c = j->clip;
     pthread_mutex_lock(&w->lock);
-    if (j->error.status != AKUNU_OK) {
-        if (!c->failed)
-            c->error = j->error;
-        c->failed = true;
-        c->next = c->n_parts;
-    }
     c->n_running--;
     bool ends = c->n_running == 0 && c->next == c->n_parts;
     for (struct clip **at = &w->clips; ends && *at; at = &(*at)->behind)
@@ -154,8 +174,10 @@ static ak_status end_part(void *user, struct ak_error *error)
     struct job *j = user;
     struct clip *c = j->clip;
     c->n_done += j->n_frames;
-    if (j->error.status == AKUNU_OK && c->n_parts > 0)
+    if (j->error.status == AKUNU_OK && c->n_parts > 0 && !c->failed)
         ak_order_end(&c->order, j->part, &j->error);
+    if (j->error.status != AKUNU_OK)
+        fail_clip(j, &j->error);
     if (leave_part(j))
         end_clip(c);
     (void)error;
@@ -164,31 +186,34 @@ static ak_status end_part(void *user, struct ak_error *error)
 
 static ak_status plan_clip(const struct work *w, struct clip *c)
 {
-    uint32_t n = ak_transcribe_count_texts(c->of.asked);
+    uint32_t n = ak_transcribe_count_texts(c->request.asked);
     if (n > w->setup->max_texts)
         return ak_fail(&c->error, AKUNU_ERROR_ARGUMENT,
                        "%u texts at once; the session has room for %u of each window", (unsigned)n,
                        (unsigned)w->setup->max_texts);
-    return ak_transcribe_plan_make(w->setup->s->model, &w->setup->tokens, c->of.asked, &c->plan,
-                                   &c->error);
+    return ak_transcribe_plan_make(w->setup->s->model, &w->setup->tokens, c->request.asked,
+                                   &c->plan, &c->error);
 }
 
 /* Asks for one more clip. */
 static ak_status fetch(void *user, struct ak_error *error)
 {
     struct work *w = user;
-    struct ak_transcribe_clip of = { 0 };
-    if (!w->fetch(&of, w->user))
+    struct ak_transcribe_clip request = { 0 };
+    if (!w->fetch(&request, w->user))
         return AKUNU_OK;
     struct clip *c = ak_alloc(1, sizeof *c);
     if (!c) {
         ak_fail_memory(error, "a clip", sizeof *c);
-        if (of.sink.on_end)
-            of.sink.on_end(error, 0, of.sink.user);
+        if (request.sink.on_end)
+            request.sink.on_end(error, 0, request.sink.user);
         return AKUNU_OK;
     }
-    c->of = of;
-    c->order = (struct ak_order){ .on_segment = of.sink.on_segment, .user = of.sink.user };
+    pthread_mutex_init(&c->reading, NULL);
+    pthread_cond_init(&c->was_read, NULL);
+    c->request = request;
+    c->order =
+        (struct ak_order){ .on_segment = request.sink.on_segment, .user = request.sink.user };
     if (plan_clip(w, c) != AKUNU_OK) {
         end_clip(c);
         return AKUNU_OK;
@@ -231,7 +256,7 @@ static bool on_probability(float probability, void *user)
            ak_meeting_call(j->work->setup->meeting, show_progress, j, &j->error) == AKUNU_OK;
 }
 
-static bool on_segment(void *user, const struct ak_speech_segment *s)
+static ak_status on_segment(void *user, const struct ak_speech_segment *s, struct ak_error *error)
 {
     struct job *j = user;
     j->segment = (struct akunu_segment){ .window = s->window,
@@ -248,7 +273,7 @@ static bool on_segment(void *user, const struct ak_speech_segment *s)
                                          .words = s->words,
                                          .n_words = s->n_words,
                                          .token_probabilities = s->probabilities };
-    return ak_meeting_call(j->work->setup->meeting, report, j, &j->error) == AKUNU_OK;
+    return ak_meeting_call(j->work->setup->meeting, report, j, error);
 }
 
 /* Finds the clip's parts, none if it has no speech. */
@@ -259,25 +284,34 @@ static ak_status find_parts(struct job *j)
     if (is_whole(c)) {
         c->n_parts = 1;
     } else {
-        AK_TRY(ak_transcribe_chunks_open(c->of.audio, &c->of.vad, task->first, task->end,
+        AK_TRY(ak_transcribe_chunks_open(c->request.audio, &c->request.vad, task->first, task->end,
                                          on_probability, j, &c->chunks, &j->error));
         task->first = 0; /* of each chunk */
         task->end = UINT64_MAX;
         c->n_parts = c->chunks.n;
-        c->n_frames = c->n_parts > 0 ? c->chunks.of[c->n_parts - 1].end : 0;
+        c->n_frames = c->n_parts > 0 ? c->chunks.list[c->n_parts - 1].end : 0;
     }
     return ak_order_open(&c->order, c->n_parts, &j->error);
 }
 
+/* Reads the samples of a chunk: in the order of the chunks, and without the lock, since what lies
+ * between them may be long. */
 static ak_status read_part(struct job *j)
 {
     struct clip *c = j->clip;
-    return is_whole(c) ? AKUNU_OK :
-                         ak_transcribe_chunks_read(&c->chunks, j->part, &j->samples, &j->n_samples,
-                                                   &j->error);
+    if (is_whole(c))
+        return AKUNU_OK;
+    pthread_mutex_lock(&c->reading);
+    while (c->n_read != j->part)
+        pthread_cond_wait(&c->was_read, &c->reading);
+    ak_transcribe_chunks_read(&c->chunks, j->part, &j->samples, &j->n_samples, &j->error);
+    c->n_read++;
+    pthread_cond_broadcast(&c->was_read);
+    pthread_mutex_unlock(&c->reading);
+    return j->error.status;
 }
 
-static ak_status choose_language(struct job *j)
+static ak_status detect_language(struct job *j)
 {
     float probabilities[LANGUAGES_MAX];
     int32_t best = 0, n = j->work->setup->tokens.n_languages;
@@ -329,7 +363,7 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
     if (is_whole(c))
         c->n_frames = j->n_frames;
     if (j->opens && c->plan.detects_language)
-        AK_TRY(choose_language(j));
+        AK_TRY(detect_language(j));
     if (j->opens)
         publish(j, 1);
     struct ak_speech_clip speech = ak_lane_clip(lane);
@@ -346,7 +380,7 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
 
 static void transcribe_part(struct job *j)
 {
-    struct ak_audio *audio = j->clip->of.audio;
+    struct ak_audio *audio = j->clip->request.audio;
     struct ak_clip *clip = NULL;
     ak_status status = AKUNU_OK;
     if (!is_whole(j->clip))
@@ -392,7 +426,7 @@ static struct clip *wait_for_clip(struct work *w)
     }
     w->n_idle++;
     while (!(c = find_clip(w)) && !w->ended) {
-        if (w->n_idle == w->setup->n_lanes) {
+        if (w->n_idle == w->n_lanes) {
             w->ended = true;
             pthread_cond_broadcast(&w->changed);
         } else {
@@ -414,8 +448,6 @@ static bool take(struct job *j)
         c->opened = true;
         c->n_running++;
         j->part = j->opens ? 0 : c->next++;
-        if (!j->opens)
-            read_part(j); /* in order */
     }
     pthread_mutex_unlock(&w->lock);
     return c != NULL;
@@ -430,7 +462,7 @@ static void run_lane(struct work *w, struct ak_lane *lane)
             return;
         if (j.opens)
             begin_clip(&j);
-        else if (j.error.status == AKUNU_OK)
+        else if (read_part(&j) == AKUNU_OK)
             transcribe_part(&j);
         ak_meeting_call(w->setup->meeting, end_part, &j, &none);
         ak_free(j.samples);
@@ -452,47 +484,43 @@ static void *run_thread(void *user)
     return NULL;
 }
 
-/* Signals are for the host's threads. */
-static ak_status start_threads(struct work *w, struct runner *runners, size_t *n,
-                               struct ak_error *error)
+/* Fewer threads than lanes are no failure. Signals are for the host's threads. */
+static size_t start_threads(struct work *w, struct runner *runners)
 {
     sigset_t all, old;
+    size_t n = 0;
     int code = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    for (*n = 0; *n < w->setup->n_lanes && code == 0; *n += code == 0) {
-        runners[*n] = (struct runner){ .work = w, .lane = &w->setup->lanes[*n] };
-        code = pthread_create(&runners[*n].thread, NULL, run_thread, &runners[*n]);
+    for (; n < w->setup->n_lanes && code == 0; n += code == 0) {
+        runners[n] = (struct runner){ .work = w, .lane = &w->setup->lanes[n] };
+        code = pthread_create(&runners[n].thread, NULL, run_thread, &runners[n]);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (code == 0)
-        return AKUNU_OK;
     pthread_mutex_lock(&w->lock);
-    w->ended = true; /* those that run end at once */
+    w->n_lanes = n;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    return ak_fail(error, AKUNU_ERROR_SYSTEM, "thread %zu of %zu cannot be started: %s", *n + 1,
-                   w->setup->n_lanes, strerror(code));
+    return n;
 }
 
 static ak_status run_threads(struct work *w, struct ak_error *error)
 {
-    size_t n = w->setup->n_lanes, n_started;
-    struct runner *runners = ak_alloc(n, sizeof *runners);
+    struct runner *runners = ak_alloc(w->setup->n_lanes, sizeof *runners);
     if (!runners)
-        return ak_fail_memory(error, "threads", n * sizeof *runners);
-    ak_status status = start_threads(w, runners, &n_started, error);
-    ak_meeting_serve(w->setup->meeting, n_started);
-    for (size_t i = 0; i < n_started; i++)
+        return ak_fail_memory(error, "threads", w->setup->n_lanes * sizeof *runners);
+    size_t n = start_threads(w, runners);
+    ak_meeting_serve(w->setup->meeting, n);
+    for (size_t i = 0; i < n; i++)
         pthread_join(runners[i].thread, NULL);
     ak_free(runners);
-    return status;
+    return n > 0 ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_SYSTEM, "no thread can be started");
 }
 
 ak_status ak_transcribe_work(const struct ak_transcribe_setup *setup, ak_transcribe_next_fn *next,
                              void *user, struct ak_error *error)
 {
-    struct work w = { .setup = setup, .fetch = next, .user = user };
+    struct work w = { .setup = setup, .fetch = next, .user = user, .n_lanes = setup->n_lanes };
     ak_status status = AKUNU_OK;
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.changed, NULL);

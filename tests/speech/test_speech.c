@@ -160,8 +160,10 @@ START_TEST(texts_as_openai_whisper)
 END_TEST
 
 /* ---- Clips -------------------------------------------------------------- */
-static bool check_segment(void *user, const struct ak_speech_segment *s)
+static ak_status check_segment(void *user, const struct ak_speech_segment *s,
+                               struct ak_error *error)
 {
+    (void)error;
     char **line = user;
     skip_bar(line);
     ck_assert_uint_eq(s->window, (uint64_t)number(line));
@@ -173,7 +175,7 @@ static bool check_segment(void *user, const struct ak_speech_segment *s)
     ck_assert_uint_eq(s->n_tokens, (size_t)number(line));
     for (size_t i = 0; i < s->n_tokens; i++)
         ck_assert_int_eq(s->tokens[i], (int32_t)number(line));
-    return true;
+    return AKUNU_OK;
 }
 
 static void check_clip(char *line)
@@ -226,11 +228,11 @@ START_TEST(segments_as_openai_whisper)
 }
 END_TEST
 
-static bool stop(void *user, const struct ak_speech_segment *s)
+static ak_status stop(void *user, const struct ak_speech_segment *s, struct ak_error *error)
 {
     (void)s;
     ++*(int *)user;
-    return false;
+    return ak_fail(error, AKUNU_ERROR_CANCELLED, "stopped");
 }
 
 /* Temperatures above 0: the same text for the same seed, tried in order while the text is unlikely;
