@@ -101,7 +101,8 @@ static int check(const struct cli_options *o)
 static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info,
                               uint32_t n_texts)
 {
-    uint32_t most = o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, n_texts);
+    uint32_t most =
+        o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, n_texts);
     if (o->stream || o->detect_language)
         return 1;
     return o->vad || o->clips.n > most ? most : (uint32_t)o->clips.n;
