@@ -21,6 +21,7 @@ struct job {
     size_t n_printed; /* segments */
     double fraction;  /* transcribed */
     bool ended, no_memory;
+    int code; /* not CLI_EXIT_OK: it was not transcribed, after a message */
     enum akunu_status status;
     char *message; /* why it failed; NULL: out of memory */
 };
@@ -33,7 +34,8 @@ struct clips {
     struct cli_progress progress;
     struct job *jobs; /* [n] */
     size_t n, n_opened, n_written;
-    int code; /* of the first that failed */
+    bool names_clips; /* before their lines */
+    int code;         /* of the first that failed */
 };
 
 bool cli_writes_files(const struct cli_options *o)
@@ -57,13 +59,30 @@ struct akunu_audio *cli_open_clip(const char *name)
 }
 
 /* ---- Files -------------------------------------------------------------- */
-/* STEM.txt: the clip's name, or --output-file, with an extension added. */
+/* The clip's name, or --output-file; files have an extension added. */
+static const char *find_stem(const struct job *j)
+{
+    const char *asked = j->all->o->output_stem;
+    return asked ? asked : strcmp(j->name, "-") == 0 ? "stdin" : j->name;
+}
+
+/* What is found now is not lost after an hour of transcribing. */
+static int check_folder(const struct job *j)
+{
+    const char *stem = find_stem(j), *slash = strrchr(stem, '/');
+    char *folder = slash ? strndup(stem, slash > stem ? (size_t)(slash - stem) : 1) : strdup(".");
+    if (!folder)
+        return cli_fail_memory();
+    int code = access(folder, W_OK) == 0 ?
+                   CLI_EXIT_OK :
+                   cli_fail("cannot write to the folder %s: %s", folder, strerror(errno));
+    free(folder);
+    return code;
+}
+
 static int write_file(const struct job *j, enum cli_transcript_form form)
 {
-    const char *stem = j->all->o->output_stem    ? j->all->o->output_stem :
-                       strcmp(j->name, "-") == 0 ? "stdin" :
-                                                   j->name,
-               *extension = cli_transcript_extension(form);
+    const char *stem = find_stem(j), *extension = cli_transcript_extension(form);
     size_t n = strlen(stem) + strlen(extension) + 2;
     char *path = malloc(n);
     if (!path)
@@ -108,6 +127,8 @@ static int write_files(const struct job *j)
 static void print_lines(struct job *j)
 {
     const struct clips *all = j->all;
+    if (all->names_clips && j->n_printed == 0 && j->transcript.n > 0)
+        cli_output_format(all->out, "%s%s:\n", all->n_written > 0 ? "\n" : "", j->name);
     for (; j->n_printed < j->transcript.n; j->n_printed++)
         if (!all->o->json)
             cli_transcript_line(all->out, &j->transcript, j->n_printed,
@@ -119,6 +140,8 @@ static int write_job(struct job *j)
 {
     if (j->no_memory)
         return cli_fail_memory();
+    if (j->code != CLI_EXIT_OK)
+        return j->code;
     if (cli_is_interrupted())
         return CLI_EXIT_INTERRUPTED;
     if (j->status != AKUNU_OK) {
@@ -201,13 +224,14 @@ static void open_job(struct clips *all, struct job *j, const char *name)
     j->transcript.karaoke = o->karaoke;
     j->transcript.source = &all->source;
     j->transcript.highlights = o->print_colors && cli_supports_color(stdout);
-    j->audio = cli_open_clip(name);
-    if (!j->audio) {
+    if (cli_writes_files(o))
+        j->code = check_folder(j);
+    if (j->code == CLI_EXIT_OK && !(j->audio = cli_open_clip(name))) {
         j->status = AKUNU_ERROR_FORMAT;
         j->message = strdup(akunu_last_error());
-        j->fraction = 1.0;
-        j->ended = true;
     }
+    j->ended = !j->audio;
+    j->fraction = j->ended ? 1.0 : 0.0;
 }
 
 static bool next_clip(struct akunu_clip *clip, void *user)
@@ -240,6 +264,7 @@ int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_ses
     if (!all.jobs)
         return cli_fail_memory();
     all.progress = cli_progress_begin();
+    all.names_clips = all.n > 1 && !o->json && isatty(STDOUT_FILENO);
     if (akunu_session_transcribe_clips(loaded->session, next_clip, &all) != AKUNU_OK)
         all.code = cli_fail_library();
     cli_progress_end(&all.progress);

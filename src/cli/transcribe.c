@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/clips.h"
 #include "cli/load.h"
@@ -52,6 +53,8 @@ static int detect(struct akunu_session *session, const struct cli_options *o,
     enum akunu_status status =
         akunu_session_languages(session, audio, params, probabilities, LANGUAGES_MAX);
     akunu_audio_free(audio);
+    if (status == AKUNU_ERROR_UNSUPPORTED)
+        return cli_fail_usage("--detect-language: the model knows English alone");
     if (status != AKUNU_OK)
         return cli_fail_library();
     for (size_t i = 0; akunu_language_code(i); i++)
@@ -71,6 +74,7 @@ static int detect(struct akunu_session *session, const struct cli_options *o,
                                 cli_json_real((double)probabilities[i]));
     cli_json_print(
         out, json_pack("{s:s, s:o}", "language", akunu_language_code(best), "probabilities", all));
+    cli_output_text(out, "\n");
     return CLI_EXIT_OK;
 }
 
@@ -79,8 +83,10 @@ static int check(const struct cli_options *o)
 {
     if (o->stream && (o->clips.n > 1 || (o->clips.n == 1 && strcmp(o->clips.values[0], "-") != 0)))
         return cli_fail_usage("--stream reads standard input, and no files");
-    if (o->stream && (cli_writes_files(o) || o->detect_language))
+    if (o->stream && cli_writes_files(o))
         return cli_fail_usage("--stream prints text, or JSON, and writes no files");
+    if (o->stream && o->detect_language)
+        return cli_fail_usage("--detect-language reads files, and --stream none");
     if (o->clips.n == 0 && !o->stream)
         return cli_fail_usage("an audio file is missing: give it with -f FILE (- is standard "
                               "input)");
@@ -91,6 +97,9 @@ static int check(const struct cli_options *o)
     if (o->output_stem && !cli_writes_files(o))
         return cli_fail_usage("--output-file: no file is asked for; add --output-txt, "
                               "--output-srt or another");
+    size_t n_stem = o->output_stem ? strlen(o->output_stem) : 0;
+    if (n_stem > 0 && o->output_stem[n_stem - 1] == '/')
+        return cli_fail_usage("--output-file %s: the name of a file is missing", o->output_stem);
     if (o->output_stem && o->clips.n > 1)
         return cli_fail_usage("--output-file names the files of one clip, and there are %zu",
                               o->clips.n);
@@ -142,7 +151,12 @@ static int run(const struct cli_options *o, struct cli_model_session *loaded,
 static int read_grammar(const struct cli_options *o, struct akunu_grammar **out)
 {
     struct cli_options named = *o;
+    char shown[CLI_SHOWN_BYTES];
     if (o->grammar && !strstr(o->grammar, "::=")) {
+        if (access(o->grammar, R_OK) != 0)
+            return cli_fail_usage("--grammar: \"%s\" is no file that can be read, and no grammar, "
+                                  "which has ::=",
+                                  cli_show_text(o->grammar, shown));
         named.grammar_file = o->grammar;
         named.grammar = NULL;
     }
@@ -160,8 +174,8 @@ int cli_transcribe(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_load_model(o, &loaded);
     if (code == CLI_EXIT_OK && loaded.info.n_mels == 0) {
-        cli_fail("%s: the architecture \"%s\" is none of speech", loaded.path,
-                 loaded.info.architecture);
+        cli_fail("%s is no speech model: its architecture is \"%s\"%s", loaded.path,
+                 loaded.info.architecture, o->model ? "" : "; give a Whisper model with -m");
         code = CLI_EXIT_MODEL;
     }
     if (code == CLI_EXIT_OK)

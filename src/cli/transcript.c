@@ -391,6 +391,7 @@ void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t
     if (form == CLI_TRANSCRIPT_JSON || form == CLI_TRANSCRIPT_JSON_FULL) {
         cli_json_print(out,
                        form == CLI_TRANSCRIPT_JSON ? transcript_json(t) : cli_transcript_full(t));
+        cli_output_text(out, "\n");
         return;
     }
     if (form == CLI_TRANSCRIPT_VTT)

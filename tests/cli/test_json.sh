@@ -205,7 +205,7 @@ else
     exits 1 transcribe -m "$work/whisper.bin" "$work/out.csv"
     says 'out.csv'
     exits 3 transcribe -m "$model" "$work/silence.wav"
-    says 'none of speech'
+    says 'no speech model'
     exits 3 run -m "$work/whisper.bin" -p x
     says "akunu-cli transcribe"
 fi
