@@ -323,8 +323,10 @@ double ak_speech_find_end(const struct ak_speech_segment *segments, size_t n)
     return segments[n - 1].end;
 }
 
-/* The next window begins after the last word, unless nothing follows it in this one. *skipped:
- * there are no words after all, only silence to skip. */
+/* The next window begins after the last word, unless nothing follows it in this one. A text without
+ * times says nothing of that: unlike in openai/whisper the next window begins after this one, since
+ * what Whisper writes for the silent rest is invented. *skipped: there are no words after all, only
+ * silence to skip. */
 static ak_status add_words(struct transcriber *t, uint64_t window, const struct result *r,
                            uint64_t used, uint64_t *frames, bool *skipped)
 {
@@ -333,7 +335,8 @@ static ak_status add_words(struct transcriber *t, uint64_t window, const struct 
                                          .n_frames = t->clip->n_frames,
                                          .used = used,
                                          .last_end = t->timing.last_end,
-                                         .ends_in_time = ends_in_time(t, r) };
+                                         .ends_in_time =
+                                             !t->task->timestamps || ends_in_time(t, r) };
     AK_TRY(ak_speech_time_words(&t->timing, t->clip, t->task, used, t->segments, t->n_segments,
                                 t->error));
     double next =
