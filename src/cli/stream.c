@@ -1,4 +1,5 @@
-/* transcribe --stream: writes down speech from standard input while it is spoken. */
+/* transcribe --stream: writes down speech from standard input while it is spoken. Ctrl-C ends the
+ * audio: what was read until then is still written. */
 #include "cli/stream.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static bool on_words(const struct akunu_word *words, size_t n, bool is_final, vo
     else if (!s->o->json)
         print_text(s, words, n, is_final);
     cli_output_flush(s->out);
-    return !cli_is_interrupted();
+    return true;
 }
 
 /* ---- Samples ------------------------------------------------------------ */
@@ -84,14 +85,22 @@ static bool has_more(void)
     return poll(&in, 1, 0) > 0 && (in.revents & POLLIN);
 }
 
+/* Waits for bytes. 0: the end, or Ctrl-C; -1: an error. */
+static ssize_t read_bytes(void *to, size_t max)
+{
+    ssize_t n;
+    do
+        n = read(STDIN_FILENO, to, max);
+    while (n < 0 && errno == EINTR && !cli_is_interrupted());
+    return n < 0 && errno == EINTR ? 0 : n;
+}
+
 /* Waits for bytes, and takes all that are there, up to a piece. 0: the end; -1: an error. */
 static int read_piece(struct stream *s)
 {
     size_t before = s->n_bytes;
     do {
-        ssize_t n = read(STDIN_FILENO, s->bytes + s->n_bytes, sizeof s->bytes - s->n_bytes);
-        if (n < 0 && errno == EINTR && !cli_is_interrupted())
-            continue;
+        ssize_t n = read_bytes(s->bytes + s->n_bytes, sizeof s->bytes - s->n_bytes);
         if (n < 0)
             return -1;
         if (n == 0)
@@ -119,12 +128,11 @@ static int run(struct stream *s, struct akunu_speech_stream *stream)
 {
     enum akunu_status status = AKUNU_OK;
     int more = 1;
-    for (bool first = true; status == AKUNU_OK && more > 0; first = false) {
+    for (bool first = true; status == AKUNU_OK && more > 0 && !cli_is_interrupted();
+         first = false) {
         more = read_piece(s);
         if (more < 0)
-            return cli_is_interrupted() ?
-                       CLI_EXIT_INTERRUPTED :
-                       cli_fail("cannot read standard input: %s", strerror(errno));
+            return cli_fail("cannot read standard input: %s", strerror(errno));
         if (first && s->n_bytes >= 4 && memcmp(s->bytes, "RIFF", 4) == 0)
             return cli_fail("standard input is a WAV file; --stream reads 16-bit samples without a "
                             "header. Transcribe a file without --stream");
@@ -134,9 +142,9 @@ static int run(struct stream *s, struct akunu_speech_stream *stream)
         status = akunu_speech_stream_finish(stream);
     if (!s->o->json && s->n_line > 0)
         cli_output_text(s->out, "\n");
-    if (cli_is_interrupted())
-        return CLI_EXIT_INTERRUPTED;
-    return status == AKUNU_OK ? CLI_EXIT_OK : cli_fail_library();
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 
 int cli_stream(const struct cli_options *o, struct akunu_session *session,

@@ -404,6 +404,19 @@ if [ "${AK_EMULATED:-}" != 1 ]; then
     interrupted catches_ctrl_c
     valid chat
     holds 'v["finish_reason"] == "cancelled"'
+    if [ -f "$work/mel.npy" ]; then # what was read is written still
+        mkfifo "$work/spoken"
+        exec 9<>"$work/spoken"
+        : >"$out"
+        "$cli" transcribe -m "$work/whisper.bin" --stream --json <"$work/spoken" >"$out" 2>"$err" 9>&- &
+        pid=$!
+        head -c 48000 "$work/mel.npy" >&9
+        interrupted test -s "$out"
+        exec 9>&-
+        valid_lines transcribe-stream
+        tail -n 2 "$out" | head -n 1 | grep -q '"final": *true' && tail -n 1 "$out" | grep -q '"words": *\[\]'
+        check "--stream: Ctrl-C makes all words final"
+    fi
 fi
 # A reader that goes away is no failure; a full disk is one.
 # shellcheck disable=SC2086
