@@ -31,7 +31,9 @@ enum {
     RATE_MIN = 1000,
     RATE_MAX = 768000,
     SPOOL_BYTES = 1 << 16,
-    PATH_BYTES = 4096
+    PATH_BYTES = 4096,
+    WAV_CHUNKS_MAX = 64,
+    WAV_UNKNOWN = 0x7fff0000 /* programs that write to a pipe give such a length, or a larger one */
 };
 
 struct ak_audio {
@@ -136,6 +138,34 @@ static SF_VIRTUAL_IO file_calls = {
     .tell = file_tell,
 };
 
+/* The length of a WAV file's data as its header says. 0: there is none, or it was not known when
+ * the header was written. */
+static uint32_t wav_bytes(const struct ak_audio *audio, int64_t *at)
+{
+    unsigned char head[12];
+    if (pread(audio->fd, head, 12, 0) != 12 || memcmp(head, "RIFF", 4) != 0 ||
+        memcmp(head + 8, "WAVE", 4) != 0)
+        return 0;
+    *at = 12;
+    for (int i = 0; i < WAV_CHUNKS_MAX && pread(audio->fd, head, 8, *at) == 8; i++) {
+        uint32_t n = head[4] | head[5] << 8 | head[6] << 16 | (uint32_t)head[7] << 24;
+        *at += 8;
+        if (memcmp(head, "data", 4) == 0)
+            return n < WAV_UNKNOWN ? n : 0;
+        *at += (int64_t)n + n % 2;
+    }
+    return 0;
+}
+
+/* Of a WAV file that was cut off, libsndfile counts what is there. */
+static void count_cut(struct ak_audio *audio)
+{
+    int64_t at = 0;
+    uint32_t n = wav_bytes(audio, &at);
+    if (n > 0 && at < audio->bytes && n > audio->bytes - at)
+        audio->n = (uint64_t)((double)audio->n * n / (double)(audio->bytes - at));
+}
+
 static ak_status open_decoder(struct ak_audio *audio, struct ak_error *error)
 {
     SF_INFO info = { 0 };
@@ -151,6 +181,7 @@ static ak_status open_decoder(struct ak_audio *audio, struct ak_error *error)
     audio->channels = (unsigned)info.channels;
     audio->n = info.frames > 0 ? (uint64_t)info.frames : 0;
     AK_TRY(check_layout(audio, error));
+    count_cut(audio);
     audio->frames = ak_alloc((size_t)PIECE * audio->channels, sizeof *audio->frames);
     if (!audio->frames)
         return ak_fail_memory(error, "samples", (size_t)PIECE * audio->channels * sizeof(float));

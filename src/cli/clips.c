@@ -2,6 +2,7 @@
 #include "cli/clips.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,12 +12,16 @@
 
 enum { WINDOWS = 8, WINDOWS_BYTES = 512 << 20 };
 
+/* Seconds that a clip's length may differ from what its header says. */
+static const double LENGTH_TOLERANCE = 0.1;
+
 struct clips;
 
 struct job {
     struct clips *all;
     const char *name;
-    struct akunu_audio *audio; /* NULL: not opened, or ended */
+    struct akunu_audio *audio;      /* NULL: not opened, or ended */
+    double header_seconds, seconds; /* what the header says, and what was found; 0: unknown */
     struct cli_transcript transcript;
     size_t n_printed; /* segments */
     double fraction;  /* transcribed */
@@ -136,6 +141,17 @@ static void print_lines(struct job *j)
     cli_output_flush(all->out);
 }
 
+/* A clip that was cut off, or is damaged, is decoded up to there. */
+static void check_length(const struct job *j)
+{
+    char shown[CLI_SHOWN_BYTES];
+    if (j->header_seconds > 0.0 && j->seconds > 0.0 &&
+        fabs(j->header_seconds - j->seconds) > LENGTH_TOLERANCE)
+        cli_warn("%s: ends after %.1f s; its header says %.1f s",
+                 strcmp(j->name, "-") == 0 ? "standard input" : cli_show_text(j->name, shown),
+                 j->seconds, j->header_seconds);
+}
+
 static int write_job(struct job *j)
 {
     if (j->no_memory)
@@ -149,6 +165,7 @@ static int write_job(struct job *j)
         /* the clip's fault, not the model's */
         return j->status == AKUNU_ERROR_FORMAT ? CLI_EXIT_FAILURE : cli_exit_code(j->status);
     }
+    check_length(j);
     if (j->all->o->json)
         cli_transcript_write(j->all->out, &j->transcript, CLI_TRANSCRIPT_JSON);
     return write_files(j);
@@ -210,6 +227,7 @@ static void on_end(enum akunu_status status, const char *message, const char *la
     j->message = status == AKUNU_OK ? NULL : strdup(message);
     j->fraction = 1.0;
     j->ended = true;
+    j->seconds = akunu_audio_seconds(j->audio);
     akunu_audio_free(j->audio);
     j->audio = NULL;
     write_next(j->all);
@@ -230,6 +248,7 @@ static void open_job(struct clips *all, struct job *j, const char *name)
         j->status = AKUNU_ERROR_FORMAT;
         j->message = strdup(akunu_last_error());
     }
+    j->header_seconds = akunu_audio_seconds(j->audio);
     j->ended = !j->audio;
     j->fraction = j->ended ? 1.0 : 0.0;
 }

@@ -138,6 +138,13 @@ if "$cli" logits -m "$work/whisper.bin" -f "$work/silence.wav" --stage mel --out
 else
     exits 0 transcribe -m "$work/whisper.bin" -nf --json "$work/silence.wav"
     valid transcribe
+    says_nothing
+    head -c 16044 "$work/silence.wav" >"$work/cut.wav"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf "$work/cut.wav"
+    says 'cut.wav: ends after 0.5 s; its header says 1.0 s'
+    { head -c 40 "$work/silence.wav" && printf '\377\377\377\377' && tail -c 32000 "$work/silence.wav"; } >"$work/piped.wav"
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf "$work/piped.wav"
+    says_nothing
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --json "$work/silence.wav" -otxt -ovtt -osrt -ocsv -olrc -oj -of "$work/out"
     cmp -s "$out" "$work/out.json"
     check "--output-json writes what --json prints"
