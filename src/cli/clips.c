@@ -59,8 +59,12 @@ uint32_t cli_speech_windows(const struct akunu_model_info *info, uint32_t n_text
 
 struct akunu_audio *cli_open_clip(const char *name)
 {
-    return strcmp(name, "-") == 0 ? akunu_audio_open_fd(STDIN_FILENO, "standard input") :
+    cli_interrupt_ends(true); /* a pipe or terminal is read to its end */
+    struct akunu_audio *audio = strcmp(name, "-") == 0 ?
+                                    akunu_audio_open_fd(STDIN_FILENO, "standard input") :
                                     akunu_audio_open(name);
+    cli_interrupt_ends(false);
+    return audio;
 }
 
 /* ---- Files -------------------------------------------------------------- */
@@ -168,6 +172,7 @@ static int write_job(struct job *j)
     check_length(j);
     if (j->all->o->json)
         cli_transcript_write(j->all->out, &j->transcript, CLI_TRANSCRIPT_JSON);
+    cli_output_flush(j->all->out); /* Ctrl-C while the next clip is read ends the program */
     return write_files(j);
 }
 

@@ -1,5 +1,5 @@
 /* Clips of the command line, transcribed side by side and written in their order. Used by
- * transcribe.c and server/. */
+ * transcribe.c, logits.c and server/. */
 #ifndef AK_CLI_CLIPS_H
 #define AK_CLI_CLIPS_H
 
@@ -7,7 +7,8 @@
 #include "cli/options.h"
 #include "cli/output.h"
 
-/* Opens a clip by its name; "-": standard input. NULL: the library has the message. */
+/* Opens a clip by its name; "-": standard input. Ctrl-C ends the program meanwhile. NULL: the
+ * library has the message. */
 struct akunu_audio *cli_open_clip(const char *name);
 
 /* Transcribes all clips: prints them, or writes their files. A clip that fails does not stop the

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/clips.h"
 #include "cli/input.h"
 #include "cli/load.h"
 #include "cli/message.h"
@@ -79,9 +79,7 @@ static int read_frames(const struct cli_options *o, const struct akunu_model_inf
     size_t n = 2 * (size_t)info->encoder_context;
     if (!o->file)
         return cli_fail_usage("a speech model needs audio: -f CLIP");
-    struct akunu_audio *audio = strcmp(o->file, "-") == 0 ?
-                                    akunu_audio_open_fd(STDIN_FILENO, "standard input") :
-                                    akunu_audio_open(o->file);
+    struct akunu_audio *audio = cli_open_clip(o->file);
     if (!audio)
         return cli_fail_library();
     *out = malloc(n * info->n_mels * sizeof **out);

@@ -192,13 +192,13 @@ size_t cli_utf8_length(const char *text, size_t n)
 }
 
 /* ---- Ctrl-C ------------------------------------------------------------- */
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, ends_at_once;
 static void (*volatile at_exit)(void);
 
 static void on_interrupt(int signal_number)
 {
     (void)signal_number;
-    if (interrupted) {
+    if (interrupted || ends_at_once) {
         if (at_exit)
             at_exit();
         _exit(CLI_EXIT_INTERRUPTED);
@@ -221,6 +221,11 @@ void cli_interrupt_install(void)
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
+}
+
+void cli_interrupt_ends(bool at_once)
+{
+    ends_at_once = at_once;
 }
 
 bool cli_is_interrupted(void)

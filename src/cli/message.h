@@ -77,8 +77,12 @@ size_t cli_utf8_length(const char *text, size_t n);
  * signals. */
 void cli_interrupt_install(void);
 
-/* What a second Ctrl-C does before it ends the program; only what a signal handler may do. */
+/* What a Ctrl-C does before it ends the program; only what a signal handler may do. */
 void cli_interrupt_at_exit(void (*fn)(void));
+
+/* While `at_once`, the first Ctrl-C ends the program too: for calls that wait for input and do not
+ * ask cli_is_interrupted. */
+void cli_interrupt_ends(bool at_once);
 
 /* Whether Ctrl-C was pressed. */
 bool cli_is_interrupted(void);

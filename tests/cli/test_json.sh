@@ -386,6 +386,10 @@ out=$work/out
 catches_ctrl_c() {
     [ "$(readlink "/proc/$pid/exe")" != "$(readlink /proc/$$/exe)" ] && grep -q '^SigCgt:.*[2367abefABEF]$' /proc/$pid/status
 }
+# The program has its temporary file open, to which it copies standard input.
+spools() {
+    find /proc/$pid/fd -lname '*(deleted)' | grep -q .
+}
 # interrupted CONDITION...: one Ctrl-C once it is true.
 interrupted() {
     within 60 "$@"
@@ -423,6 +427,12 @@ if [ "${AK_EMULATED:-}" != 1 ]; then
         valid_lines transcribe-stream
         tail -n 2 "$out" | head -n 1 | grep -q '"final": *true' && tail -n 1 "$out" | grep -q '"words": *\[\]'
         check "--stream: Ctrl-C makes all words final"
+        exec 9<>"$work/spoken"
+        "$cli" transcribe -m "$work/whisper.bin" - <"$work/spoken" >"$out" 2>"$err" 9>&- &
+        pid=$!
+        head -c 1000 "$work/silence.wav" >&9
+        interrupted spools
+        exec 9>&-
     fi
 fi
 # A reader that goes away is no failure; a full disk is one.
