@@ -11,8 +11,9 @@ extern "C" {
 /* ---- Audio -------------------------------------------------------------- */
 /* An audio file of any rate, any number of channels and any format that libsndfile decodes (WAV,
  * FLAC, Ogg, Opus, MP3); channels are mixed down by their mean. It is read as often as it is
- * needed, a piece at a time. AKUNU_ERROR_FORMAT: not there, not audio, damaged, or without a
- * sample; AKUNU_ERROR_UNSUPPORTED: the library was built without libsndfile. */
+ * needed, a piece at a time. A named pipe is read to its end first, and its writer waited for.
+ * AKUNU_ERROR_FORMAT: not there, not audio, damaged, or without a sample; AKUNU_ERROR_UNSUPPORTED:
+ * the library was built without libsndfile. */
 struct akunu_audio;
 AKUNU_API struct akunu_audio *akunu_audio_open(const char *path);
 /* The same from a descriptor, which stays the caller's; a pipe is read to its end. `name` is for

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,21 +350,33 @@ static void close_decoder(struct ak_audio *audio)
         src_delete(audio->resampler);
 }
 
+/* Waits for a pipe's writer. Read before there is one, it would be at its end. */
+static void await_writer(int fd)
+{
+    struct pollfd in = { .fd = fd, .events = POLLIN };
+    while (poll(&in, 1, -1) < 0 && errno == EINTR)
+        continue;
+    fcntl(fd, F_SETFL, 0); /* it was opened with O_NONBLOCK */
+}
+
 ak_status ak_audio_open(const char *path, struct ak_audio **out, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     struct stat st;
     *out = NULL;
-    /* O_NONBLOCK: opening a pipe that nobody writes to would wait. */
+    /* O_NONBLOCK: a pipe's writer may have come and gone, and a device could wait for ever. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s", ak_show_path(path, shown),
                        strerror(errno));
-    ak_status status;
-    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+    ak_status status = AKUNU_OK;
+    st.st_mode = fstat(fd, &st) == 0 ? st.st_mode : 0;
+    if (S_ISFIFO(st.st_mode))
+        await_writer(fd);
+    else if (!S_ISREG(st.st_mode))
         status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s, where an audio file is expected",
                          ak_show_path(path, shown), S_ISDIR(st.st_mode) ? "a folder" : "no file");
-    else
+    if (status == AKUNU_OK)
         status = ak_audio_open_fd(fd, path, out, error);
     close(fd);
     return status;

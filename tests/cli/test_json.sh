@@ -145,6 +145,10 @@ else
     { head -c 40 "$work/silence.wav" && printf '\377\377\377\377' && tail -c 32000 "$work/silence.wav"; } >"$work/piped.wav"
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf "$work/piped.wav"
     says_nothing
+    mkfifo "$work/clip"
+    cat "$work/silence.wav" >"$work/clip" &
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --json "$work/clip"
+    valid transcribe
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --json "$work/silence.wav" -otxt -ovtt -osrt -ocsv -olrc -oj -of "$work/out"
     cmp -s "$out" "$work/out.json"
     check "--output-json writes what --json prints"
