@@ -167,12 +167,19 @@ static void count_cut(struct ak_audio *audio)
         audio->n = (uint64_t)((double)audio->n * n / (double)(audio->bytes - at));
 }
 
+static SNDFILE *open_virtual(struct ak_audio *audio, SF_INFO *info)
+{
+    *info = (SF_INFO){ 0 };
+    audio->offset = 0;
+    return sf_open_virtual(&file_calls, SFM_READ, info, audio);
+}
+
 static ak_status open_decoder(struct ak_audio *audio, struct ak_error *error)
 {
-    SF_INFO info = { 0 };
+    SF_INFO info;
     if (audio->bytes == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the file is empty", audio->name);
-    audio->file = sf_open_virtual(&file_calls, SFM_READ, &info, audio);
+    audio->file = open_virtual(audio, &info);
     if (!audio->file)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: not audio that can be decoded (%s); WAV, FLAC, Ogg Vorbis, Opus, MP3, "
@@ -332,11 +339,31 @@ static ak_status resample_piece(struct ak_audio *audio, float *out, size_t max, 
     return AKUNU_OK;
 }
 
+/* A decoder that met damage does not always go back to the beginning; a new one meets it at the
+ * same sample. */
+static ak_status renew_decoder(struct ak_audio *audio, struct ak_error *error)
+{
+    SF_INFO info;
+    if (audio->file)
+        sf_close(audio->file);
+    audio->file = open_virtual(audio, &info);
+    if (!audio->file)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: damaged, it cannot be decoded a second time (libsndfile: %s)",
+                       audio->name, sf_strerror(NULL));
+    if (info.channels == (int)audio->channels && info.samplerate == (int)audio->rate)
+        return AKUNU_OK;
+    sf_close(audio->file);
+    audio->file = NULL;
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the file was changed while it was read",
+                   audio->name);
+}
+
 static ak_status rewind_decoder(struct ak_audio *audio, struct ak_error *error)
 {
-    if (audio->file && sf_seek(audio->file, 0, SEEK_SET) != 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: cannot be read twice: %s", audio->name,
-                       sf_strerror(audio->file));
+    bool is_file = audio->fd >= 0;
+    if (is_file && (!audio->file || sf_seek(audio->file, 0, SEEK_SET) != 0))
+        AK_TRY(renew_decoder(audio, error));
     if (audio->resampler)
         src_reset(audio->resampler);
     return AKUNU_OK;
