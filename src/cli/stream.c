@@ -110,6 +110,23 @@ static int read_piece(struct stream *s)
     return s->n_bytes > before;
 }
 
+/* What kind of file begins so; NULL: none that is known. The first bytes of an MP3 file without ID3
+ * are as likely a sample. */
+static const char *find_kind(const unsigned char *bytes, size_t n)
+{
+    static const struct {
+        const char *magic, *kind;
+    } known[] = {
+        { "RIFF", "a WAV" }, { "fLaC", "a FLAC" }, { "OggS", "an Ogg" }, { "ID3", "an MP3" }
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n_magic = strlen(known[i].magic);
+        if (n >= n_magic && memcmp(bytes, known[i].magic, n_magic) == 0)
+            return known[i].kind;
+    }
+    return NULL;
+}
+
 /* 16-bit little-endian samples as floats. */
 static size_t convert(struct stream *s)
 {
@@ -133,9 +150,11 @@ static int run(struct stream *s, struct akunu_speech_stream *stream)
         more = read_piece(s);
         if (more < 0)
             return cli_fail("cannot read standard input: %s", strerror(errno));
-        if (first && s->n_bytes >= 4 && memcmp(s->bytes, "RIFF", 4) == 0)
-            return cli_fail("standard input is a WAV file; --stream reads 16-bit samples without a "
-                            "header. Transcribe a file without --stream");
+        const char *kind = first ? find_kind(s->bytes, s->n_bytes) : NULL;
+        if (kind)
+            return cli_fail("standard input is %s file; --stream reads 16-bit samples without a "
+                            "header. Transcribe a file without --stream",
+                            kind);
         status = akunu_speech_stream_push(stream, s->samples, convert(s));
     }
     if (status == AKUNU_OK)

@@ -191,6 +191,8 @@ else
     [ $? -eq 1 ]
     check "--stream: a WAV file"
     says 'is a WAV file'
+    printf 'fLaC and what follows' | "$cli" transcribe -m "$work/whisper.bin" --stream >"$out" 2>"$err"
+    says 'is a FLAC file'
     exits 2 transcribe -m "$work/whisper.bin" --stream "$work/silence.wav"
     says 'reads standard input'
     exits 2 transcribe -m "$work/whisper.bin" --stream -otxt
