@@ -33,6 +33,8 @@ enum {
     RATE_MAX = 768000,
     SPOOL_BYTES = 1 << 16,
     PATH_BYTES = 4096,
+    FORMAT_MPEG = 0x230000, /* SF_FORMAT_MPEG, which older libraries do not declare */
+    MP3_HEAD = 64,          /* bytes of a frame that hold the beginning of a Xing header */
     WAV_CHUNKS_MAX = 64,
     WAV_UNKNOWN = 0x7fff0000 /* programs that write to a pipe give such a length, or a larger one */
 };
@@ -167,6 +169,22 @@ static void count_cut(struct ak_audio *audio)
         audio->n = (uint64_t)((double)audio->n * n / (double)(audio->bytes - at));
 }
 
+/* The length of an MP3 file is in its first frame's Xing header. Without one libsndfile guesses it
+ * from the bit rate of that frame. */
+static bool has_mp3_length(const struct ak_audio *audio)
+{
+    unsigned char head[MP3_HEAD];
+    int64_t at = 0;
+    if (pread(audio->fd, head, 10, 0) == 10 && memcmp(head, "ID3", 3) == 0)
+        at = 10 + ((head[6] & 0x7f) << 21 | (head[7] & 0x7f) << 14 | (head[8] & 0x7f) << 7 |
+                   (head[9] & 0x7f));
+    ssize_t n = pread(audio->fd, head, sizeof head, at);
+    for (ssize_t i = 0; i + 4 <= n; i++)
+        if (memcmp(head + i, "Xing", 4) == 0 || memcmp(head + i, "Info", 4) == 0)
+            return true;
+    return false;
+}
+
 static SNDFILE *open_virtual(struct ak_audio *audio, SF_INFO *info)
 {
     *info = (SF_INFO){ 0 };
@@ -190,6 +208,8 @@ static ak_status open_decoder(struct ak_audio *audio, struct ak_error *error)
     audio->n = info.frames > 0 ? (uint64_t)info.frames : 0;
     AK_TRY(check_layout(audio, error));
     count_cut(audio);
+    if ((info.format & SF_FORMAT_TYPEMASK) == FORMAT_MPEG && !has_mp3_length(audio))
+        audio->n = UINT64_MAX; /* unknown */
     audio->frames = ak_alloc((size_t)PIECE * audio->channels, sizeof *audio->frames);
     if (!audio->frames)
         return ak_fail_memory(error, "samples", (size_t)PIECE * audio->channels * sizeof(float));
