@@ -169,8 +169,8 @@ static void count_cut(struct ak_audio *audio)
         audio->n = (uint64_t)((double)audio->n * n / (double)(audio->bytes - at));
 }
 
-/* The length of an MP3 file is in its first frame's Xing header. Without one libsndfile guesses it
- * from the bit rate of that frame. */
+/* The length of an MP3 file is in its first frame's Xing header. Without one libsndfile takes it
+ * from the bit rate of that frame, which others need not have. */
 static bool has_mp3_length(const struct ak_audio *audio)
 {
     unsigned char head[MP3_HEAD];
