@@ -871,7 +871,8 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     Suite *suite = suite_create("transcribe");
-    TCase *any = tcase_create("any"), *tests = tcase_create("transcribe");
+    TCase *any = tcase_create("any"), *tests = tcase_create("transcribe"),
+          *threads = tcase_create("threads");
     tcase_set_timeout(any, 600); /* a device's compiler */
     tcase_add_loop_test(any, same_text, 0, 2);
     tcase_add_test(any, speech_alone);
@@ -880,11 +881,13 @@ int main(int argc, char **argv)
     tcase_add_test(tests, stopped_and_refused);
     tcase_add_test(tests, constrained);
     tcase_add_test(tests, short_context);
-    tcase_add_test(tests, side_by_side);
-    tcase_add_test(tests, chunks);
     tcase_add_test(tests, languages_of_speech);
     tcase_add_test(tests, streamed);
     suite_add_tcase(suite, tests);
+    tcase_set_timeout(threads, 240);
+    tcase_add_test(threads, side_by_side);
+    tcase_add_test(threads, chunks);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
