@@ -151,7 +151,8 @@ static uint32_t wav_bytes(const struct ak_audio *audio, int64_t *at)
         return 0;
     *at = 12;
     for (int i = 0; i < WAV_CHUNKS_MAX && pread(audio->fd, head, 8, *at) == 8; i++) {
-        uint32_t n = head[4] | head[5] << 8 | head[6] << 16 | (uint32_t)head[7] << 24;
+        uint32_t n = (uint32_t)head[4] | (uint32_t)head[5] << 8 | (uint32_t)head[6] << 16 |
+                     (uint32_t)head[7] << 24;
         *at += 8;
         if (memcmp(head, "data", 4) == 0)
             return n < WAV_UNKNOWN ? n : 0;
