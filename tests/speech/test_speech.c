@@ -456,16 +456,16 @@ START_TEST(constrained)
         kinds->penalty = 1000.0f; /* as good as never */
         ck_assert_int_eq(ak_speech_decode(&model, &search, &soft, &error), AKUNU_OK);
         ck_assert_uint_eq(check_kinds(kinds, &soft, timestamps), WORDS);
-        ak_free(soft.tokens);
+        ak_speech_text_free(&soft);
         kinds->penalty = 1e-9f; /* as good as none */
         ck_assert_int_eq(ak_speech_decode(&model, &search, &soft, &error), AKUNU_OK);
         differs = differs || soft.n != hard.n ||
                   memcmp(soft.tokens, hard.tokens, soft.n * sizeof *soft.tokens) != 0;
         kinds->penalty = INFINITY;
         search.constraint = NULL;
-        ak_free(any.tokens);
-        ak_free(hard.tokens);
-        ak_free(soft.tokens);
+        ak_speech_text_free(&any);
+        ak_speech_text_free(&hard);
+        ak_speech_text_free(&soft);
     }
     ck_assert(differs);
     free(kinds);
@@ -507,7 +507,7 @@ START_TEST(constrained_to_one_text)
     ck_assert_uint_ge(text.n, WORDS + 1);
     ck_assert_mem_eq(text.tokens + 1, words, sizeof words);
     ck_assert_uint_eq(check_kinds(kinds, &text, true), WORDS);
-    ak_free(text.tokens);
+    ak_speech_text_free(&text);
     free(kinds);
     formula_free(f);
 }
