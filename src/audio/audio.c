@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audio/length.h"
 #include "audio/mel.h"
 #include "audio/ranges.h"
 #include "base/mem.h"
@@ -34,9 +35,6 @@ enum {
     SPOOL_BYTES = 1 << 16,
     PATH_BYTES = 4096,
     FORMAT_MPEG = 0x230000, /* SF_FORMAT_MPEG, which older libraries do not declare */
-    MP3_HEAD = 64,          /* bytes of a frame that hold the beginning of a Xing header */
-    WAV_CHUNKS_MAX = 64,
-    WAV_UNKNOWN = 0x7fff0000 /* programs that write to a pipe give such a length, or a larger one */
 };
 
 struct ak_audio {
@@ -141,49 +139,13 @@ static SF_VIRTUAL_IO file_calls = {
     .tell = file_tell,
 };
 
-/* The length of a WAV file's data as its header says. 0: there is none, or it was not known when
- * the header was written. */
-static uint32_t wav_bytes(const struct ak_audio *audio, int64_t *at)
-{
-    unsigned char head[12];
-    if (pread(audio->fd, head, 12, 0) != 12 || memcmp(head, "RIFF", 4) != 0 ||
-        memcmp(head + 8, "WAVE", 4) != 0)
-        return 0;
-    *at = 12;
-    for (int i = 0; i < WAV_CHUNKS_MAX && pread(audio->fd, head, 8, *at) == 8; i++) {
-        uint32_t n = (uint32_t)head[4] | (uint32_t)head[5] << 8 | (uint32_t)head[6] << 16 |
-                     (uint32_t)head[7] << 24;
-        *at += 8;
-        if (memcmp(head, "data", 4) == 0)
-            return n < WAV_UNKNOWN ? n : 0;
-        *at += (int64_t)n + n % 2;
-    }
-    return 0;
-}
-
 /* Of a WAV file that was cut off, libsndfile counts what is there. */
 static void count_cut(struct ak_audio *audio)
 {
     int64_t at = 0;
-    uint32_t n = wav_bytes(audio, &at);
+    uint32_t n = ak_wav_bytes(audio->fd, &at);
     if (n > 0 && at < audio->bytes && n > audio->bytes - at)
         audio->n = (uint64_t)((double)audio->n * n / (double)(audio->bytes - at));
-}
-
-/* The length of an MP3 file is in its first frame's Xing header. Without one libsndfile takes it
- * from the bit rate of that frame, which others need not have. */
-static bool has_mp3_length(const struct ak_audio *audio)
-{
-    unsigned char head[MP3_HEAD];
-    int64_t at = 0;
-    if (pread(audio->fd, head, 10, 0) == 10 && memcmp(head, "ID3", 3) == 0)
-        at = 10 + ((head[6] & 0x7f) << 21 | (head[7] & 0x7f) << 14 | (head[8] & 0x7f) << 7 |
-                   (head[9] & 0x7f));
-    ssize_t n = pread(audio->fd, head, sizeof head, at);
-    for (ssize_t i = 0; i + 4 <= n; i++)
-        if (memcmp(head + i, "Xing", 4) == 0 || memcmp(head + i, "Info", 4) == 0)
-            return true;
-    return false;
 }
 
 static SNDFILE *open_virtual(struct ak_audio *audio, SF_INFO *info)
@@ -209,7 +171,7 @@ static ak_status open_decoder(struct ak_audio *audio, struct ak_error *error)
     audio->n = info.frames > 0 ? (uint64_t)info.frames : 0;
     AK_TRY(check_layout(audio, error));
     count_cut(audio);
-    if ((info.format & SF_FORMAT_TYPEMASK) == FORMAT_MPEG && !has_mp3_length(audio))
+    if ((info.format & SF_FORMAT_TYPEMASK) == FORMAT_MPEG && !ak_mp3_has_length(audio->fd))
         audio->n = UINT64_MAX; /* unknown */
     audio->frames = ak_alloc((size_t)PIECE * audio->channels, sizeof *audio->frames);
     if (!audio->frames)
