@@ -49,9 +49,15 @@ bool cli_writes_files(const struct cli_options *o)
            o->output_lrc || o->output_json || o->output_json_full;
 }
 
-uint32_t cli_speech_windows(const struct akunu_model_info *info, uint32_t n_texts)
+uint32_t cli_speech_texts(const struct akunu_transcription *t)
 {
-    uint64_t tokens = info->encoder_context + (uint64_t)n_texts * info->context,
+    return t->beams > t->best_of ? t->beams : t->best_of;
+}
+
+uint32_t cli_speech_windows(const struct akunu_model_info *info,
+                            const struct akunu_transcription *t)
+{
+    uint64_t tokens = info->encoder_context + (uint64_t)cli_speech_texts(t) * info->context,
              bytes = 2 * sizeof(float) * (uint64_t)info->n_layers * info->width * tokens,
              n = bytes > 0 ? WINDOWS_BYTES / bytes : 1;
     return n < 1 ? 1 : n < WINDOWS ? (uint32_t)n : WINDOWS;

@@ -19,8 +19,11 @@ int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_ses
 /* Whether files are written. */
 bool cli_writes_files(const struct cli_options *o);
 
-/* Windows of speech that are transcribed at once, with n_texts each: several, unless their keys and
- * values take too much memory. */
-uint32_t cli_speech_windows(const struct akunu_model_info *info, uint32_t n_texts);
+/* Texts that are decoded at once for a window of speech. */
+uint32_t cli_speech_texts(const struct akunu_transcription *t);
+/* Windows that are transcribed at once: several, unless their keys and values take too much
+ * memory. */
+uint32_t cli_speech_windows(const struct akunu_model_info *info,
+                            const struct akunu_transcription *t);
 
 #endif

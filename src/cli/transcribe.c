@@ -108,10 +108,10 @@ static int check(const struct cli_options *o)
 
 /* Windows at once: what was asked for, and as many as there is work for. */
 static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info,
-                              uint32_t n_texts)
+                              const struct akunu_transcription *params)
 {
     uint32_t most =
-        o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, n_texts);
+        o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, params);
     if (o->stream || o->detect_language)
         return 1;
     return o->vad || o->clips.n > most ? most : (uint32_t)o->clips.n;
@@ -120,9 +120,8 @@ static uint32_t count_windows(const struct cli_options *o, const struct akunu_mo
 static int open_session(const struct cli_options *o, const struct akunu_transcription *params,
                         struct cli_model_session *loaded)
 {
-    uint32_t texts = params->beams > params->best_of ? params->beams : params->best_of;
-    loaded->max_windows = count_windows(o, &loaded->info, texts);
-    loaded->max_sequences = texts * loaded->max_windows;
+    loaded->max_windows = count_windows(o, &loaded->info, params);
+    loaded->max_sequences = cli_speech_texts(params) * loaded->max_windows;
     int code = cli_open_session(o, loaded, 0);
     if (code != CLI_EXIT_OK)
         return code;

@@ -228,9 +228,8 @@ bool server_open_speech(struct server_model *m)
     if (!s)
         return false;
     params.context = params.batch = 0; /* what -c and -b say is about the texts of other models */
-    uint32_t n_texts = t->beams > t->best_of ? t->beams : t->best_of;
-    params.max_windows = cli_speech_windows(&m->loaded.info, n_texts);
-    params.max_sequences = params.max_windows * n_texts;
+    params.max_windows = cli_speech_windows(&m->loaded.info, t);
+    params.max_sequences = params.max_windows * cli_speech_texts(t);
     params.pool = m->server->pool;
     params.n_threads = 0;
     params.cpus = NULL;
