@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "transcribe/transcribe.h"
 
 struct ak_order_part {
     struct ak_segment_copy *first, **last;
@@ -79,9 +80,7 @@ void ak_order_close(struct ak_order *o)
 ak_status ak_order_report(struct ak_order *o, struct akunu_segment *segment, struct ak_error *error)
 {
     segment->id = o->n_segments++;
-    return o->on_segment(segment, o->user) ?
-               AKUNU_OK :
-               ak_fail(error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+    return o->on_segment(segment, o->user) ? AKUNU_OK : ak_transcribe_fail_cancelled(error);
 }
 
 ak_status ak_order_add(struct ak_order *o, size_t part, struct ak_segment_copy *copy,

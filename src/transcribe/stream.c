@@ -154,7 +154,7 @@ static ak_status report(struct ak_stream *t, const struct akunu_word *words, siz
 {
     if (t->on_words(words, n, is_final, t->user))
         return AKUNU_OK;
-    return ak_fail(t->error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+    return ak_transcribe_fail_cancelled(t->error);
 }
 
 /* The word of the last transcription that follows the final ones: after that which is like the last

@@ -52,6 +52,11 @@ uint32_t ak_transcribe_count_texts(const struct akunu_transcription *asked)
     return samples && asked->best_of > n ? asked->best_of : n;
 }
 
+ak_status ak_transcribe_fail_cancelled(struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
+}
+
 static ak_status transcribe(struct ak_session *s, size_t n_lanes, ak_transcribe_next_fn *next,
                             void *user, struct ak_error *error)
 {

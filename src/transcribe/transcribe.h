@@ -49,6 +49,9 @@ ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio,
                                   const struct ak_transcribe_vad *vad, float *out, size_t n,
                                   struct ak_error *error);
 
+/* A callback wanted no more: AKUNU_ERROR_CANCELLED. */
+ak_status ak_transcribe_fail_cancelled(struct ak_error *error);
+
 /* Filters and transform for the model; the caller frees *out. AKUNU_ERROR_UNSUPPORTED: no speech
  * model. */
 ak_status ak_transcribe_mel(const struct ak_model *m, struct ak_mel **out, struct ak_error *error);

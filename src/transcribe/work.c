@@ -70,11 +70,6 @@ static bool is_whole(const struct clip *c)
 }
 
 /* ---- In the thread of the call ------------------------------------------ */
-static ak_status fail_cancelled(struct ak_error *error)
-{
-    return ak_fail(error, AKUNU_ERROR_CANCELLED, "the transcription was cancelled");
-}
-
 /* The first failure is the clip's, and ends it: its callbacks run no more. */
 static void fail_clip(struct job *j, const struct ak_error *error)
 {
@@ -96,10 +91,10 @@ static ak_status report_progress(struct job *j, uint64_t first, struct ak_error 
     if (progress > c->progress)
         c->progress = progress;
     if (c->failed)
-        return fail_cancelled(error);
+        return ak_transcribe_fail_cancelled(error);
     if (!sink->on_progress || sink->on_progress(c->progress, sink->user))
         return AKUNU_OK;
-    fail_cancelled(error);
+    ak_transcribe_fail_cancelled(error);
     fail_clip(j, error);
     return error->status;
 }
@@ -124,7 +119,7 @@ static ak_status report(void *user, struct ak_error *error)
 {
     struct job *j = user;
     if (j->clip->failed)
-        return fail_cancelled(error);
+        return ak_transcribe_fail_cancelled(error);
     ak_status status = is_whole(j->clip) ? ak_order_report(&j->clip->order, &j->segment, error) :
                                            report_of_chunk(j, error);
     if (status != AKUNU_OK)
