@@ -7,6 +7,23 @@
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 #define ROW_LANES (PAGE / QUERIES)
+#define SCORE_PAGE PASTE(score_page, QUERIES)
+
+/* Scores of a page's token `lane` for each row of q. */
+void SCORE_PAGE(local const float q[QUERIES][HEAD_MAX], global const uchar *keys, uint n, uint lane,
+                float score[QUERIES])
+{
+    for (uint r = 0; r < QUERIES; r++)
+        score[r] = 0.0f;
+    for (uint some = 0; some < n; some += 32) {
+        float scale = key_scale(keys, n, some, lane);
+        for (uint d = some; d < min(n, some + 32); d++) {
+            float key = key_at(keys, n, d, lane, scale);
+            for (uint r = 0; r < QUERIES; r++)
+                score[r] = fma(q[r][d], key, score[r]);
+        }
+    }
+}
 
 kernel __attribute__((reqd_work_group_size(PAGE, 1, 1))) void
 PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in, global float *out,
@@ -45,17 +62,8 @@ PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in
                            *values = keys + a.keys_bytes;
         uint token = page * PAGE + lane;
         float score[QUERIES];
-        for (uint r = 0; r < QUERIES; r++)
-            score[r] = 0.0f;
         barrier(CLK_LOCAL_MEM_FENCE); /* q is written, and the last page's weights are read */
-        for (uint some = 0; some < n; some += 32) {
-            float scale = key_scale(keys, n, some, lane);
-            for (uint d = some; d < min(n, some + 32); d++) {
-                float key = key_at(keys, n, d, lane, scale);
-                for (uint r = 0; r < QUERIES; r++)
-                    score[r] = fma(q[r][d], key, score[r]);
-            }
-        }
+        SCORE_PAGE(q, keys, n, lane, score);
         for (uint r = 0; r < QUERIES; r++)
             weights[r][lane] = r < rows ?
                                    masked_score(a, score[r], h, positions[r], sequence_end, token) :
@@ -112,5 +120,3 @@ PASTE(attention, QUERIES)(struct ak_ocl_attention_args a, global const float *in
     }
 }
 #undef ROW_LANES
-#undef PASTE
-#undef PASTE2

@@ -25,16 +25,7 @@ scores(struct ak_ocl_attention_args a, global const float *in, global float *out
         global const uchar *keys = head_of(a, kv, table[page], kv_head);
         uint token = page * PAGE + lane;
         float score[QUERIES];
-        for (uint r = 0; r < QUERIES; r++)
-            score[r] = 0.0f;
-        for (uint some = 0; some < n; some += 32) {
-            float scale = key_scale(keys, n, some, lane);
-            for (uint d = some; d < min(n, some + 32); d++) {
-                float key = key_at(keys, n, d, lane, scale);
-                for (uint r = 0; r < QUERIES; r++)
-                    score[r] = fma(q[r][d], key, score[r]);
-            }
-        }
+        SCORE_PAGE(q, keys, n, lane, score);
         if (token < end)
             for (uint r = 0; r < rows; r++)
                 out[(ulong)(first_token + r) * stride + token] = score[r];
