@@ -177,7 +177,7 @@ static ak_status step(void *user, size_t n, const uint32_t *from, const int32_t 
     return AKUNU_OK;
 }
 
-/* The text of those tokens that are words. */
+/* The text of those tokens that are words: others need not be in the vocabulary. */
 static ak_status get_text(void *user, const int32_t *tokens, size_t n, const char **out,
                           size_t *n_bytes, struct ak_error *error)
 {
