@@ -96,6 +96,8 @@ START_TEST(measured_once)
         return;
     ck_assert_ptr_nonnull(mkdtemp(cache));
     load(model, cache, first, &measured);
+    for (int i = 1; i < LOADS_MAX && !is_complete(&measured); i++)
+        load(model, cache, first, &measured);
     /* no file: not one measurement was completed in time */
     if (find_profile(cache, path)) {
         ck_assert_int_eq(stat(path, &before), 0);
