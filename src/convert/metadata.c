@@ -14,10 +14,16 @@ static const struct {
     enum ak_quant_type type;
     uint32_t number;
 } file_types[] = {
-    { AK_QUANT_F32, 0 },     { AK_QUANT_F16, 1 },     { AK_QUANT_Q4_0, 2 },  { AK_QUANT_Q4_1, 3 },
-    { AK_QUANT_Q8_0, 7 },    { AK_QUANT_Q5_0, 8 },    { AK_QUANT_Q5_1, 9 },  { AK_QUANT_Q2_K, 10 },
-    { AK_QUANT_Q3_K, 12 },   { AK_QUANT_Q4_K, 14 },   { AK_QUANT_Q5_K, 16 }, { AK_QUANT_Q6_K, 18 },
-    { AK_QUANT_IQ4_NL, 25 }, { AK_QUANT_IQ4_XS, 30 }, { AK_QUANT_BF16, 32 }, { AK_QUANT_MXFP4, 38 },
+    { AK_QUANT_F32, 0 },      { AK_QUANT_F16, 1 },      { AK_QUANT_Q4_0, 2 },
+    { AK_QUANT_Q4_1, 3 },     { AK_QUANT_Q8_0, 7 },     { AK_QUANT_Q5_0, 8 },
+    { AK_QUANT_Q5_1, 9 },     { AK_QUANT_Q2_K, 10 },    { AK_QUANT_Q3_K, 12 },
+    { AK_QUANT_Q4_K, 14 },    { AK_QUANT_Q5_K, 16 },    { AK_QUANT_Q6_K, 18 },
+    { AK_QUANT_IQ4_NL, 25 },  { AK_QUANT_IQ4_XS, 30 },  { AK_QUANT_BF16, 32 },
+    { AK_QUANT_MXFP4, 38 },   { AK_QUANT_IQ2_XXS, 19 }, { AK_QUANT_IQ2_XS, 20 },
+    { AK_QUANT_IQ3_XXS, 23 }, { AK_QUANT_IQ1_S, 24 },   { AK_QUANT_IQ3_S, 26 },
+    { AK_QUANT_IQ2_S, 28 },   { AK_QUANT_IQ1_M, 31 },   { AK_QUANT_TQ1_0, 36 },
+    { AK_QUANT_TQ2_0, 37 },   { AK_QUANT_NVFP4, 39 },   { AK_QUANT_Q1_0, 40 },
+    { AK_QUANT_Q2_0, 41 },
 };
 
 static void put_file_type(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)

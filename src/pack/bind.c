@@ -370,18 +370,33 @@ static ak_status index_bound(const struct ak_binding *b, struct ak_name_index *o
     return AKUNU_OK;
 }
 
-/* The scales tensor of an MXFP4 weight. */
-static bool is_scale(const struct ak_name_index *bound, const char *name)
+static bool is_composed(const struct ak_view *view)
 {
-    static const char scales[] = "_scales";
-    char blocks[2 * AK_ROLE_NAME_BYTES];
-    uint32_t at;
+    return view->expert_views ? view->expert_views[0].composed_tensor : view->composed_tensor;
+}
+
+/* Whether a tensor has the scales of a bound one: of an MXFP4 weight, or of all of an NVFP4 one. */
+static bool is_scale(const struct ak_binding *b, const struct ak_name_index *bound,
+                     const char *name)
+{
+    static const struct {
+        const char *scales, *weights;
+    } suffixes[] = { { "_scales", "_blocks" },
+                     { ".scale", ".weight" },
+                     { ".input_scale", ".weight" } };
+    char weights[2 * AK_ROLE_NAME_BYTES];
     size_t n = strlen(name);
-    if (n < sizeof scales || n > sizeof blocks - 1 ||
-        strcmp(name + n - strlen(scales), scales) != 0)
-        return false;
-    snprintf(blocks, sizeof blocks, "%.*s_blocks", (int)(n - strlen(scales)), name);
-    return ak_name_index_find(bound, blocks, &at);
+    uint32_t at;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t n_suffix = strlen(suffixes[i].scales);
+        if (n <= n_suffix || n > sizeof weights - 8 ||
+            strcmp(name + n - n_suffix, suffixes[i].scales) != 0)
+            continue;
+        snprintf(weights, sizeof weights, "%.*s%s", (int)(n - n_suffix), name, suffixes[i].weights);
+        if (ak_name_index_find(bound, weights, &at) && is_composed(&b->views[at]))
+            return true;
+    }
+    return false;
 }
 
 static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b,
@@ -392,7 +407,7 @@ static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_b
     uint32_t at;
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
         if (ak_name_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name) ||
-            is_scale(bound, tensor.name))
+            is_scale(b, bound, tensor.name))
             continue;
         if (strict)
             return ak_fail(error, AKUNU_ERROR_FORMAT,

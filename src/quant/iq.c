@@ -95,3 +95,36 @@ static void dequantize_mxfp4(const void *restrict blocks, float *restrict out, s
 
 const struct ak_quant_info ak_quant_mxfp4 = { "MXFP4", 32, sizeof(struct block_mxfp4),
                                               dequantize_mxfp4, NULL };
+
+/* ---- NVFP4 -------------------------------------------------------------- */
+/* x = s · value[q] with the values of MXFP4 and per 16 elements an E4M3 scale, whose sign does not
+ * count and whose NaN is 0; s is half of it, as the values are doubled. The q of each 16 elements
+ * are eight bytes, laid out as in Q4_0. */
+struct block_nvfp4 {
+    uint8_t scales[4];
+    uint8_t q[32];
+};
+_Static_assert(sizeof(struct block_nvfp4) == 36, "NVFP4 is 36 bytes for 64 elements");
+
+static float get_scale_nvfp4(uint8_t bits)
+{
+    return bits == 0x7f ? 0.0f :
+                          128.0f * ak_f16_to_float(ak_quant_e4m3_to_f16((uint8_t)(bits & 0x7f)));
+}
+
+static void dequantize_nvfp4(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const struct block_nvfp4 *b = blocks;
+    for (size_t i = 0; i < n; i += 64, b++)
+        for (int s = 0; s < 4; s++, out += 16) {
+            float scale = get_scale_nvfp4(b->scales[s]);
+            const uint8_t *q = b->q + s * 8;
+            for (int j = 0; j < 8; j++) {
+                out[j] = (float)ak_quant_mxfp4_values[q[j] & 15] * scale;
+                out[j + 8] = (float)ak_quant_mxfp4_values[q[j] >> 4] * scale;
+            }
+        }
+}
+
+const struct ak_quant_info ak_quant_nvfp4 = { "NVFP4", 64, sizeof(struct block_nvfp4),
+                                              dequantize_nvfp4, NULL };

@@ -164,3 +164,26 @@ static void dequantize_q6_k(const void *restrict blocks, float *restrict out, si
 
 const struct ak_quant_info ak_quant_q6_k = { "Q6_K", AK_QUANT_SUPER_BLOCK,
                                              sizeof(struct block_q6_k), dequantize_q6_k, NULL };
+
+/* ---- Q8_K --------------------------------------------------------------- */
+/* x = d · q with d in float32. The sums of each 16 elements are for products, and not read. */
+struct block_q8_k {
+    uint8_t d[4];
+    int8_t q[256];
+    uint8_t sums[16][2];
+};
+_Static_assert(sizeof(struct block_q8_k) == 292, "Q8_K is 292 bytes for 256 elements");
+
+static void dequantize_q8_k(const void *restrict blocks, float *restrict out, size_t n)
+{
+    const struct block_q8_k *b = blocks;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        float d;
+        memcpy(&d, b->d, sizeof d);
+        for (int j = 0; j < AK_QUANT_SUPER_BLOCK; j++)
+            *out++ = d * (float)b->q[j];
+    }
+}
+
+const struct ak_quant_info ak_quant_q8_k = { "Q8_K", AK_QUANT_SUPER_BLOCK,
+                                             sizeof(struct block_q8_k), dequantize_q8_k, NULL };

@@ -1,10 +1,14 @@
 libak_la_SOURCES += \
 	src/quant/affine.c \
 	src/quant/block.h \
+	src/quant/codebook.c \
+	src/quant/codebook.h \
 	src/quant/float.c \
 	src/quant/fp8.c \
 	src/quant/iq.c \
 	src/quant/kquant.c \
 	src/quant/legacy.c \
+	src/quant/ternary.c \
 	src/quant/type.c \
-	src/quant/type.h
+	src/quant/type.h \
+	src/quant/vector.c

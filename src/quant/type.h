@@ -33,6 +33,20 @@ enum ak_quant_type {
     AK_QUANT_A5 = 17,
     AK_QUANT_A8 = 18,
     AK_QUANT_F8 = 19,
+    /* of GGUF files again */
+    AK_QUANT_IQ1_S = 20,
+    AK_QUANT_IQ1_M = 21,
+    AK_QUANT_IQ2_XXS = 22,
+    AK_QUANT_IQ2_XS = 23,
+    AK_QUANT_IQ2_S = 24,
+    AK_QUANT_IQ3_XXS = 25,
+    AK_QUANT_IQ3_S = 26,
+    AK_QUANT_TQ1_0 = 27,
+    AK_QUANT_TQ2_0 = 28,
+    AK_QUANT_NVFP4 = 29,
+    AK_QUANT_Q1_0 = 30,
+    AK_QUANT_Q2_0 = 31,
+    AK_QUANT_Q8_K = 32,
     AK_QUANT_COUNT,
 
     /* Types that files store beside weights, or into which a quantization scheme packs bits.
@@ -76,7 +90,9 @@ bool ak_quant_row_bytes(enum ak_quant_type type, uint64_t cols, uint64_t *bytes)
 extern const struct ak_quant_info ak_quant_f32, ak_quant_f16, ak_quant_bf16, ak_quant_q4_0,
     ak_quant_q4_1, ak_quant_q5_0, ak_quant_q5_1, ak_quant_q8_0, ak_quant_q2_k, ak_quant_q3_k,
     ak_quant_q4_k, ak_quant_q5_k, ak_quant_q6_k, ak_quant_iq4_nl, ak_quant_iq4_xs, ak_quant_mxfp4,
-    ak_quant_a4, ak_quant_a5, ak_quant_a8, ak_quant_f8;
+    ak_quant_a4, ak_quant_a5, ak_quant_a8, ak_quant_f8, ak_quant_iq1_s, ak_quant_iq1_m,
+    ak_quant_iq2_xxs, ak_quant_iq2_xs, ak_quant_iq2_s, ak_quant_iq3_xxs, ak_quant_iq3_s,
+    ak_quant_tq1_0, ak_quant_tq2_0, ak_quant_nvfp4, ak_quant_q1_0, ak_quant_q2_0, ak_quant_q8_k;
 
 extern const struct ak_quant_info
     ak_quant_stored_types[AK_QUANT_STORED_END - AK_QUANT_STORED_FIRST];
@@ -84,7 +100,7 @@ extern const struct ak_quant_info
 /* Stored 8-bit floats, in fp8.c; registered in ak_quant_stored_types. */
 ak_quant_dequantize_fn ak_quant_dequantize_e4m3, ak_quant_dequantize_e5m2, ak_quant_dequantize_e8m0;
 
-/* Codebooks by 4-bit index: of IQ4_NL and IQ4_XS; of MXFP4, with all values doubled. */
+/* Codebooks by 4-bit index: of IQ4_NL and IQ4_XS; of MXFP4 and NVFP4, with all values doubled. */
 extern const int8_t ak_quant_iq4_values[16], ak_quant_mxfp4_values[16];
 
 #endif

@@ -27,8 +27,8 @@ struct ak_hf_quantization {
 const struct ak_hf_quantization *ak_hf_quantization_at(size_t i);
 
 /* ---- GGML's type numbers, of GGUF and older files ----------------------- */
-/* The type of a number. AKUNU_ERROR_UNSUPPORTED: akunu does not have it; AKUNU_ERROR_FORMAT: GGML
- * does not. `tensor` is the name for messages, already escaped. */
+/* The type of a number. AKUNU_ERROR_UNSUPPORTED: akunu does not have it. `tensor` is the name for
+ * messages, already escaped. */
 ak_status ak_ggml_type_find(uint32_t number, const char *tensor, enum ak_quant_type *out,
                             struct ak_error *error);
 

@@ -9,6 +9,7 @@ libak_la_SOURCES += \
 	src/weights/gguf/gguf.c \
 	src/weights/gguf/gguf.h \
 	src/weights/gguf/meta.c \
+	src/weights/gguf/nvfp4.c \
 	src/weights/gguf/read.c \
 	src/weights/gguf/split.c \
 	src/weights/gguf/tensor.c \

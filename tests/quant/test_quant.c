@@ -13,16 +13,39 @@ static const struct {
     const char *name;
     unsigned elems, bytes;
 } types[] = {
-    { AK_QUANT_F32, "F32", 1, 4 },           { AK_QUANT_F16, "F16", 1, 2 },
-    { AK_QUANT_BF16, "BF16", 1, 2 },         { AK_QUANT_Q4_0, "Q4_0", 32, 18 },
-    { AK_QUANT_Q4_1, "Q4_1", 32, 20 },       { AK_QUANT_Q5_0, "Q5_0", 32, 22 },
-    { AK_QUANT_Q5_1, "Q5_1", 32, 24 },       { AK_QUANT_Q8_0, "Q8_0", 32, 34 },
-    { AK_QUANT_Q2_K, "Q2_K", 256, 84 },      { AK_QUANT_Q3_K, "Q3_K", 256, 110 },
-    { AK_QUANT_Q4_K, "Q4_K", 256, 144 },     { AK_QUANT_Q5_K, "Q5_K", 256, 176 },
-    { AK_QUANT_Q6_K, "Q6_K", 256, 210 },     { AK_QUANT_IQ4_NL, "IQ4_NL", 32, 18 },
-    { AK_QUANT_IQ4_XS, "IQ4_XS", 256, 136 }, { AK_QUANT_MXFP4, "MXFP4", 32, 17 },
-    { AK_QUANT_A4, "A4", 32, 20 },           { AK_QUANT_A5, "A5", 32, 24 },
-    { AK_QUANT_A8, "A8", 32, 40 },           { AK_QUANT_F8, "F8", 128, 132 },
+    { AK_QUANT_F32, "F32", 1, 4 },
+    { AK_QUANT_F16, "F16", 1, 2 },
+    { AK_QUANT_BF16, "BF16", 1, 2 },
+    { AK_QUANT_Q4_0, "Q4_0", 32, 18 },
+    { AK_QUANT_Q4_1, "Q4_1", 32, 20 },
+    { AK_QUANT_Q5_0, "Q5_0", 32, 22 },
+    { AK_QUANT_Q5_1, "Q5_1", 32, 24 },
+    { AK_QUANT_Q8_0, "Q8_0", 32, 34 },
+    { AK_QUANT_Q2_K, "Q2_K", 256, 84 },
+    { AK_QUANT_Q3_K, "Q3_K", 256, 110 },
+    { AK_QUANT_Q4_K, "Q4_K", 256, 144 },
+    { AK_QUANT_Q5_K, "Q5_K", 256, 176 },
+    { AK_QUANT_Q6_K, "Q6_K", 256, 210 },
+    { AK_QUANT_IQ4_NL, "IQ4_NL", 32, 18 },
+    { AK_QUANT_IQ4_XS, "IQ4_XS", 256, 136 },
+    { AK_QUANT_MXFP4, "MXFP4", 32, 17 },
+    { AK_QUANT_A4, "A4", 32, 20 },
+    { AK_QUANT_A5, "A5", 32, 24 },
+    { AK_QUANT_A8, "A8", 32, 40 },
+    { AK_QUANT_F8, "F8", 128, 132 },
+    { AK_QUANT_IQ1_S, "IQ1_S", 256, 50 },
+    { AK_QUANT_IQ1_M, "IQ1_M", 256, 56 },
+    { AK_QUANT_IQ2_XXS, "IQ2_XXS", 256, 66 },
+    { AK_QUANT_IQ2_XS, "IQ2_XS", 256, 74 },
+    { AK_QUANT_IQ2_S, "IQ2_S", 256, 82 },
+    { AK_QUANT_IQ3_XXS, "IQ3_XXS", 256, 98 },
+    { AK_QUANT_IQ3_S, "IQ3_S", 256, 110 },
+    { AK_QUANT_TQ1_0, "TQ1_0", 256, 54 },
+    { AK_QUANT_TQ2_0, "TQ2_0", 256, 66 },
+    { AK_QUANT_NVFP4, "NVFP4", 64, 36 },
+    { AK_QUANT_Q1_0, "Q1_0", 128, 18 },
+    { AK_QUANT_Q2_0, "Q2_0", 64, 18 },
+    { AK_QUANT_Q8_K, "Q8_K", 256, 292 },
 };
 
 START_TEST(geometry)
@@ -63,10 +86,64 @@ static void compare(const char *name, const void *got, const void *wanted, size_
             ck_abort_msg("%s: byte %zu of %zu differs", name, i, bytes);
 }
 
+/* Many random blocks, for the sake of large codebooks: tests/golden/quant_hashes.py makes the same,
+ * and the FNV-1a hash of their elements. */
+enum { N_RANDOM = 1024 };
+static const struct {
+    enum ak_quant_type type;
+    int top; /* byte with the top bits of the scale, of which bit 6 is cleared; -1: none */
+    uint64_t hash;
+} hashes[] = {
+    { AK_QUANT_IQ1_S, 1, 0xa0b15d2e9f0b4f7e },   { AK_QUANT_IQ1_M, 55, 0x2475df74a3f7d6f7 },
+    { AK_QUANT_IQ2_XXS, 1, 0xea870e8ade07157a }, { AK_QUANT_IQ2_XS, 1, 0x0978a997736bc653 },
+    { AK_QUANT_IQ2_S, 1, 0x03b845f4da33bc6c },   { AK_QUANT_IQ3_XXS, 1, 0xf8b79d83cf9ec944 },
+    { AK_QUANT_IQ3_S, 1, 0xca583b5921fe6695 },   { AK_QUANT_TQ1_0, 53, 0x0d0e915fccb391fa },
+    { AK_QUANT_TQ2_0, 65, 0xd5a06ec016b67579 },  { AK_QUANT_NVFP4, -1, 0x6e48b30b85e9bdd6 },
+    { AK_QUANT_Q1_0, 1, 0x01563878e2fb3725 },    { AK_QUANT_Q2_0, 1, 0x2b038bcd4a4c83ef },
+    { AK_QUANT_Q8_K, 3, 0xe88560c6659b15c8 },
+};
+
+static uint8_t *random_blocks(size_t block_bytes, int top)
+{
+    uint64_t state = block_bytes;
+    uint8_t *blocks = malloc(N_RANDOM * block_bytes);
+    for (size_t i = 0; i < N_RANDOM * block_bytes; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        blocks[i] = (uint8_t)(state >> 56);
+        if (top >= 0 && i % block_bytes == (size_t)top)
+            blocks[i] &= 0xbf;
+    }
+    return blocks;
+}
+
+static uint64_t hash(const void *data, size_t n)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const uint8_t *)data)[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+START_TEST(dequantize_random)
+{
+    const struct ak_quant_info *info = ak_quant_info(hashes[_i].type);
+    size_t n = (size_t)N_RANDOM * info->block_elems;
+    uint8_t *blocks = random_blocks(info->block_bytes, hashes[_i].top);
+    float *out = malloc(n * sizeof *out);
+    info->dequantize(blocks, out, n);
+    ck_assert_msg(hash(out, n * sizeof *out) == hashes[_i].hash, "%s", info->name);
+    free(out);
+    free(blocks);
+}
+END_TEST
+
 START_TEST(dequantize)
 {
     const struct ak_quant_info *info = ak_quant_info(types[_i].type);
     size_t n;
+    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++)
+        if (hashes[i].type == types[_i].type)
+            return;
     struct test_bytes golden = read_golden(info->name, "dequant", info, &n);
     size_t stored = golden.n - 4 * n;
     float *out = malloc(4 * n);
@@ -143,6 +220,7 @@ int main(void)
     suite_add_tcase(suite, t);
     tcase_add_test(t, geometry);
     tcase_add_loop_test(t, dequantize, 0, AK_QUANT_COUNT);
+    tcase_add_loop_test(t, dequantize_random, 0, sizeof hashes / sizeof *hashes);
     tcase_add_loop_test(t, quantize, 0, AK_QUANT_COUNT);
     tcase_add_test(t, halves_of_q8_0);
     tcase_add_loop_test(t, quantize_no_numbers, 0, AK_QUANT_COUNT);

@@ -10,7 +10,9 @@
 
 #include "akunu/akunu.h"
 #include "base/thread.h"
+#include "quant/type.h"
 #include "tests/gguf_files.h"
+#include "weights/composed.h"
 
 static struct ak_provider *open_data(const char *name)
 {
@@ -128,8 +130,11 @@ static const struct refusal refusals[] = {
     { "tensor-dim-negative", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "is -64" } },
     { "tensor-dims-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight" } },
     { "tensor-bytes-overflow", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.attn_q.weight" } },
-    { "tensor-type-unknown", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "9999" } },
-    { "tensor-type-removed", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "type 4" } },
+    { "tensor-type-unknown", AT_OPEN, AKUNU_ERROR_UNSUPPORTED, { "blk.0.ffn_up.weight", "9999" } },
+    { "tensor-type-removed",
+      AT_OPEN,
+      AKUNU_ERROR_UNSUPPORTED,
+      { "blk.0.ffn_up.weight", "type 4" } },
     { "tensor-row-33", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "33", "32" } },
     { "tensor-duplicate", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "twice" } },
     { "tensor-offset-out", AT_OPEN, AKUNU_ERROR_FORMAT, { "blk.0.ffn_up.weight", "18112" } },
@@ -274,7 +279,7 @@ static struct test_bytes one_tensor(uint32_t type)
     return b;
 }
 
-/* the numbers and names are gguf-py's GGMLQuantizationType. */
+/* The numbers and names are gguf-py's GGMLQuantizationType; from 133 on, ik_llama.cpp's. */
 START_TEST(tensor_types)
 {
     static const struct {
@@ -282,20 +287,23 @@ START_TEST(tensor_types)
         const char *name;
         bool runs;
     } types[] = {
-        { 0, "F32", true },      { 1, "F16", true },       { 2, "Q4_0", true },
-        { 3, "Q4_1", true },     { 6, "Q5_0", true },      { 7, "Q5_1", true },
-        { 8, "Q8_0", true },     { 9, "Q8_1", false },     { 10, "Q2_K", true },
-        { 11, "Q3_K", true },    { 12, "Q4_K", true },     { 13, "Q5_K", true },
-        { 14, "Q6_K", true },    { 15, "Q8_K", false },    { 16, "IQ2_XXS", false },
-        { 17, "IQ2_XS", false }, { 18, "IQ3_XXS", false }, { 19, "IQ1_S", false },
-        { 20, "IQ4_NL", true },  { 21, "IQ3_S", false },   { 22, "IQ2_S", false },
-        { 23, "IQ4_XS", true },  { 24, "I8", false },      { 25, "I16", false },
-        { 26, "I32", false },    { 27, "I64", false },     { 28, "F64", false },
-        { 29, "IQ1_M", false },  { 30, "BF16", true },     { 34, "TQ1_0", false },
-        { 35, "TQ2_0", false },  { 39, "MXFP4", true },    { 40, "NVFP4", false },
-        { 41, "Q1_0", false },
+        { 0, "F32", true },        { 1, "F16", true },        { 2, "Q4_0", true },
+        { 3, "Q4_1", true },       { 4, "Q4_2", false },      { 5, "Q4_3", false },
+        { 6, "Q5_0", true },       { 7, "Q5_1", true },       { 8, "Q8_0", true },
+        { 9, "Q8_1", false },      { 10, "Q2_K", true },      { 11, "Q3_K", true },
+        { 12, "Q4_K", true },      { 13, "Q5_K", true },      { 14, "Q6_K", true },
+        { 15, "Q8_K", true },      { 16, "IQ2_XXS", true },   { 17, "IQ2_XS", true },
+        { 18, "IQ3_XXS", true },   { 19, "IQ1_S", true },     { 20, "IQ4_NL", true },
+        { 21, "IQ3_S", true },     { 22, "IQ2_S", true },     { 23, "IQ4_XS", true },
+        { 24, "I8", false },       { 25, "I16", false },      { 26, "I32", false },
+        { 27, "I64", false },      { 28, "F64", false },      { 29, "IQ1_M", true },
+        { 30, "BF16", true },      { 31, "Q4_0_4_4", false }, { 32, "Q4_0_4_8", false },
+        { 33, "Q4_0_8_8", false }, { 34, "TQ1_0", true },     { 35, "TQ2_0", true },
+        { 36, "I2_S", false },     { 39, "MXFP4", true },     { 40, "NVFP4", true },
+        { 41, "Q1_0", true },      { 42, "Q2_0", true },      { 137, "IQ2_K", false },
+        { 158, "IQ1_KT", false },
     };
-    for (uint32_t number = 0, next = 0; number < 70; number++) {
+    for (uint32_t number = 0, next = 0; number < 400; number++) {
         struct test_bytes bytes = one_tensor(number);
         struct ak_provider *p;
         struct ak_error error;
@@ -305,7 +313,7 @@ START_TEST(tensor_types)
         free(bytes.data);
         if (next == sizeof types / sizeof *types || types[next].number != number) {
             snprintf(wanted, sizeof wanted, "type %u", number);
-            ck_assert_int_eq(status, AKUNU_ERROR_FORMAT);
+            ck_assert_int_eq(status, AKUNU_ERROR_UNSUPPORTED);
             ck_assert_msg(strstr(error.message, "some.weight") && strstr(error.message, wanted),
                           "%s", error.message);
             continue;
@@ -322,6 +330,69 @@ START_TEST(tensor_types)
                           "%s", error.message);
         }
         next++;
+    }
+}
+END_TEST
+
+/* A stack of two matrices of NVFP4 with two rows of 128 elements each, and scales beside it. */
+static struct test_bytes scaled_tensor(uint32_t n_scales)
+{
+    static const float scales[3] = { 0.5f, -3.0f };
+    struct test_bytes b = { 0 };
+    test_append(&b, "GGUF", 4);
+    test_append_u32(&b, 3);
+    test_append_u64(&b, 2);
+    test_append_u64(&b, 0);
+    test_append_text(&b, "blk.0.ffn_up_exps.weight");
+    test_append_u32(&b, 3);
+    test_append_u64(&b, 128);
+    test_append_u64(&b, 2);
+    test_append_u64(&b, 2);
+    test_append_u32(&b, 40); /* NVFP4 */
+    test_append_u64(&b, 0);
+    test_append_text(&b, "blk.0.ffn_up_exps.scale");
+    test_append_u32(&b, 1);
+    test_append_u64(&b, n_scales);
+    test_append_u32(&b, 0); /* F32 */
+    test_append_u64(&b, 288);
+    test_append(&b, scales, -b.n & 31);
+    for (uint32_t i = 0; i < 288; i++)
+        test_append(&b, &(uint8_t){ (uint8_t)(i * 37 + 11) }, 1);
+    test_append(&b, scales, sizeof scales);
+    test_append(&b, &(uint8_t[32]){ 0 }, 32);
+    return b;
+}
+
+/* Elements are those of the blocks, times the scale of all or of the expert; a part of a row may
+ * begin anywhere. */
+START_TEST(scale_beside_nvfp4)
+{
+    static const float wanted[2][2] = { { 0.5f, 0.5f }, { 0.5f, -3.0f } };
+    float plain[128], scaled[128];
+    for (uint32_t n_scales = 1; n_scales <= 3; n_scales++) {
+        struct test_bytes bytes = scaled_tensor(n_scales);
+        struct ak_provider *p;
+        struct ak_error error;
+        struct ak_view view;
+        ak_status status = test_open(bytes, &p, &error);
+        free(bytes.data);
+        if (n_scales == 3) {
+            ck_assert_int_eq(status, AKUNU_ERROR_FORMAT);
+            ck_assert_msg(strstr(error.message, "ffn_up_exps.scale has 12 bytes"), "%s",
+                          error.message);
+            break;
+        }
+        ck_assert_msg(status == AKUNU_OK, "%s", error.message);
+        ck_assert(ak_provider_find(p, AK_ROLE_FFN_UP_EXPERTS, 0, NULL, &view));
+        ck_assert_int_eq(view.type, AK_QUANT_F16);
+        for (uint32_t row = 0; row < 4; row++) {
+            const uint8_t *blocks = (const uint8_t *)view.plane[0].data + row * 72;
+            ak_quant_info(AK_QUANT_NVFP4)->dequantize(blocks, plain, 128);
+            ak_composed_dequantize(view.composed_tensor, row, 5, 100, scaled);
+            for (int i = 0; i < 100; i++)
+                ck_assert(scaled[i] == plain[5 + i] * wanted[n_scales - 1][row / 2]);
+        }
+        ak_provider_close(p);
     }
 }
 END_TEST
@@ -932,6 +1003,7 @@ int main(void)
     tcase_add_test(t, cut_anywhere);
     tcase_add_test(t, mutated);
     tcase_add_test(t, tensor_types);
+    tcase_add_test(t, scale_beside_nvfp4);
     tcase_add_test(t, tensors);
     tcase_add_test(t, version_2);
     tcase_add_test(t, roles);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "weights/composed.h"
 #include "weights/formats.h"
 
 static const struct ak_gguf *gguf(const struct ak_provider *p)
@@ -29,6 +30,8 @@ static void close_provider(struct ak_provider *p)
     ak_gguf_metadata_free(&g->metadata);
     ak_name_index_free(&g->index);
     ak_free(g->names.bytes);
+    for (size_t i = 0; i < g->n_tensors; i++)
+        ak_composed_free(g->tensors[i].composed_tensor);
     ak_free(g->tensors);
     for (uint32_t i = 0; i < g->n_parts; i++)
         ak_file_close(&g->parts[i].file);
@@ -64,6 +67,8 @@ static ak_status open_file(const char *path, int fd, struct ak_provider **out,
     if (status == AKUNU_OK)
         status = index_tensors(g, error);
     if (status == AKUNU_OK)
+        status = ak_gguf_compose_nvfp4(g, error);
+    if (status == AKUNU_OK)
         status = ak_gguf_vocab_create(&g->vocab, error);
     if (status != AKUNU_OK) {
         if (!path && g->n_parts > 0) /* with a path, the caller names the file */
@@ -85,9 +90,14 @@ ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *err
     return open_file(NULL, fd, out, error);
 }
 
-static const void *data_of(const struct ak_gguf *g, const struct ak_gguf_tensor *t)
+const void *ak_gguf_data(const struct ak_gguf *g, const struct ak_gguf_tensor *t)
 {
     return g->parts[t->part].file.data + t->offset;
+}
+
+static enum ak_quant_type type_of(const struct ak_gguf_tensor *t)
+{
+    return t->composed_tensor ? t->composed_tensor->type : t->type;
 }
 
 static bool find_name(const struct ak_gguf *g, const char *pattern, int layer, uint32_t *i)
@@ -115,12 +125,13 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         n_dims += t->dims[d] != 1;
     }
     *out = (struct ak_view){
-        .type = t->type,
+        .type = type_of(t),
         .rows = rows,
         .cols = t->dims[0],
-        .plane = { { data_of(g, t), t->bytes } },
+        .plane = { { ak_gguf_data(g, t), t->bytes } },
         .name = g->names.bytes + t->name,
         .n_dims = n_dims,
+        .composed_tensor = t->composed_tensor,
     };
     return true;
 }
@@ -138,11 +149,12 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     const struct ak_gguf_tensor *t = &g->tensors[i];
     *out = (struct ak_tensor){
         .name = g->names.bytes + t->name,
-        .type = t->type,
+        .type = type_of(t),
         .n_dims = t->n_dims,
         .bytes = t->bytes,
         .offset = t->offset,
-        .data = data_of(g, t),
+        .data = ak_gguf_data(g, t),
+        .composed_tensor = t->composed_tensor,
         .has_role = t->has_role,
         .role = t->role,
         .layer = t->layer,

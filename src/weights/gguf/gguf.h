@@ -17,6 +17,7 @@
  *     value.c    checks metadata values, once
  *     meta.c     reads metadata values
  *     tensor.c   checks tensor types, shapes and extents
+ *     nvfp4.c    composes weights with scales that are other tensors
  *     vocab.c    the vocabulary as arrays
  */
 #ifndef AK_WEIGHTS_GGUF_GGUF_H
@@ -94,6 +95,7 @@ struct ak_gguf_tensor {
     bool has_role;
     enum ak_role role;
     int layer;
+    struct ak_composed_tensor *composed_tensor; /* with a scale beside it; NULL: blocks of `type` */
 };
 
 struct ak_gguf_part {
@@ -158,6 +160,11 @@ ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t al
  * the file. */
 ak_status ak_gguf_place_tensors(struct ak_gguf *g, const struct ak_gguf_part *part,
                                 struct ak_error *error);
+
+const void *ak_gguf_data(const struct ak_gguf *g, const struct ak_gguf_tensor *t);
+
+/* Sets the composed tensors, once all tensors are indexed. */
+ak_status ak_gguf_compose_nvfp4(struct ak_gguf *g, struct ak_error *error);
 
 /* Opens the file at `path` and, if it is the first part of a split file, the other parts beside it.
  * path NULL: the file of descriptor `fd`; a split one is AKUNU_ERROR_UNSUPPORTED. After a failure

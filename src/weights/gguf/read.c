@@ -122,8 +122,8 @@ static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count,
         return fail_truncated(c, "metadata entry", i, count, error);
     entry->value = c->next;
     entry->first_string = m->string_index.n;
-    AK_TRY(ak_gguf_check_value(c, entry->kind, m->names.bytes + entry->key, &m->string_index,
-                               error));
+    AK_TRY(
+        ak_gguf_check_value(c, entry->kind, m->names.bytes + entry->key, &m->string_index, error));
     m->n++;
     return AKUNU_OK;
 }
