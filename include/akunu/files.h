@@ -241,6 +241,47 @@ AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params,
 AKUNU_API enum akunu_status akunu_file_convert(const char *from, const char *to,
                                                const struct akunu_convert_params *params);
 
+/* ---- Quantizing --------------------------------------------------------- */
+/* A tensor of the new file. shape: as in struct akunu_tensor; bytes: in the new file. */
+struct akunu_quantized_tensor {
+    const char *name;
+    const char *stored, *type; /* names of its types: in the source, and in the new file */
+    unsigned n_dims;
+    const uint64_t *shape;
+    uint64_t bytes;
+};
+typedef void akunu_quantize_report_fn(const struct akunu_quantized_tensor *tensor, void *user);
+
+struct akunu_quantize_params {
+    size_t size;
+    /* a type, "Q6_K", or a mix of types, "Q4_K_M", by llama.cpp's names and with its choices */
+    const char *type;
+    /* "PATTERN=TYPE": the type of tensors in whose names the regular expression is found; the first
+     * one counts. Ends in NULL; NULL: none */
+    const char *const *tensor_types;
+    const char *output_type, *embedding_type; /* NULL: as `type` says */
+    /* importance matrix of llama-imatrix; NULL: all columns count alike */
+    const char *importance;
+    bool pure;       /* no mix: all matrices have the type */
+    bool requantize; /* even if the source is quantized */
+    bool overwrite;  /* as in akunu_convert_params, like what follows */
+    const char *const *override_kv;
+    unsigned n_threads; /* 0: the physical cores */
+    akunu_convert_fn *progress;
+    akunu_quantize_report_fn *report; /* every tensor, before the work begins; NULL allowed */
+    akunu_log_fn *log;
+    void *user;
+};
+AKUNU_API void akunu_quantize_params_default(struct akunu_quantize_params *params, size_t size);
+
+/* As akunu_file_convert, with quantized matrices; `to` NULL: reports the tensors and writes
+ * nothing. The bytes depend on source and parameters alone, not on threads or machine. */
+AKUNU_API enum akunu_status akunu_file_quantize(const char *from, const char *to,
+                                                const struct akunu_quantize_params *params);
+
+/* Type or mix i that can be written, by name; NULL: past the last one. */
+AKUNU_API const char *akunu_quantize_type_at(size_t i);
+
 #ifdef __cplusplus
 }
 #endif

@@ -501,6 +501,33 @@ class akunu_convert_params(Structure):
     user: Optional[int]
 
 
+class akunu_quantized_tensor(Structure):
+    name: Optional[bytes]
+    stored: Optional[bytes]
+    type: Optional[bytes]
+    n_dims: int
+    shape: Any
+    bytes: int
+
+
+class akunu_quantize_params(Structure):
+    size: int
+    type: Optional[bytes]
+    tensor_types: Any
+    output_type: Optional[bytes]
+    embedding_type: Optional[bytes]
+    importance: Optional[bytes]
+    pure: bool
+    requantize: bool
+    overwrite: bool
+    override_kv: Any
+    n_threads: int
+    progress: Any
+    report: Any
+    log: Any
+    user: Optional[int]
+
+
 class akunu_request_event(Structure):
     size: int
     kind: int
@@ -730,6 +757,9 @@ akunu_reply_fn = CFUNCTYPE(
 )
 akunu_convert_fn = CFUNCTYPE(
     c_bool, c_double, c_void_p
+)
+akunu_quantize_report_fn = CFUNCTYPE(
+    None, POINTER(akunu_quantized_tensor), c_void_p
 )
 akunu_request_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_request_event), c_void_p
@@ -1122,6 +1152,33 @@ akunu_convert_params._fields_ = [
     ("overwrite", c_bool),
     ("override_kv", POINTER(c_char_p)),
     ("progress", akunu_convert_fn),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+]
+
+akunu_quantized_tensor._fields_ = [
+    ("name", c_char_p),
+    ("stored", c_char_p),
+    ("type", c_char_p),
+    ("n_dims", c_uint),
+    ("shape", POINTER(c_uint64)),
+    ("bytes", c_uint64),
+]
+
+akunu_quantize_params._fields_ = [
+    ("size", c_size_t),
+    ("type", c_char_p),
+    ("tensor_types", POINTER(c_char_p)),
+    ("output_type", c_char_p),
+    ("embedding_type", c_char_p),
+    ("importance", c_char_p),
+    ("pure", c_bool),
+    ("requantize", c_bool),
+    ("overwrite", c_bool),
+    ("override_kv", POINTER(c_char_p)),
+    ("n_threads", c_uint),
+    ("progress", akunu_convert_fn),
+    ("report", akunu_quantize_report_fn),
     ("log", akunu_log_fn),
     ("user", c_void_p),
 ]
@@ -1568,6 +1625,9 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_sequence_keep": (c_int, [c_void_p, c_int32, c_size_t, POINTER(akunu_prompt_cache)]),
     "akunu_convert_params_default": (None, [POINTER(akunu_convert_params), c_size_t]),
     "akunu_file_convert": (c_int, [c_char_p, c_char_p, POINTER(akunu_convert_params)]),
+    "akunu_quantize_params_default": (None, [POINTER(akunu_quantize_params), c_size_t]),
+    "akunu_file_quantize": (c_int, [c_char_p, c_char_p, POINTER(akunu_quantize_params)]),
+    "akunu_quantize_type_at": (c_char_p, [c_size_t]),
     "akunu_request_default": (None, [POINTER(akunu_request), c_size_t]),
     "akunu_scheduler_params_default": (None, [POINTER(akunu_scheduler_params), c_size_t]),
     "akunu_scheduler_new": (c_void_p, [

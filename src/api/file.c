@@ -342,3 +342,73 @@ enum akunu_status akunu_file_convert(const char *from, const char *to,
     convert(from, to, params, &error);
     return ak_api_finish(&error);
 }
+
+/* ---- Quantization ------------------------------------------------------- */
+const char *akunu_quantize_type_at(size_t i)
+{
+    const struct ak_mix *mix = ak_mix_at(i);
+    return mix ? mix->name : NULL;
+}
+
+void akunu_quantize_params_default(struct akunu_quantize_params *params, size_t size)
+{
+    static const struct akunu_quantize_params full = { .type = "Q4_K_M" };
+    ak_api_give_default(params, size, &full, sizeof full);
+}
+
+/* Hands a report on in the public form. */
+struct reporter {
+    const struct akunu_quantize_params *params;
+};
+
+static void report(const struct ak_convert_report *t, void *user)
+{
+    const struct reporter *r = user;
+    const struct akunu_quantized_tensor tensor = { t->name,   t->from,  t->to,
+                                                   t->n_dims, t->shape, t->bytes };
+    r->params->report(&tensor, r->params->user);
+}
+
+static bool on_progress(double fraction, void *user)
+{
+    const struct reporter *r = user;
+    return r->params->progress(fraction, r->params->user);
+}
+
+static ak_status quantize(const char *from, const char *to,
+                          const struct akunu_quantize_params *given, struct ak_error *error)
+{
+    struct akunu_quantize_params params;
+    akunu_quantize_params_default(&params, sizeof params);
+    if (!from)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
+    AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_quantize_params", error));
+    if (!params.type)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no type is given");
+    struct reporter reporter = { &params };
+    struct ak_log log = { params.log, params.user };
+    struct ak_convert_quantize options = { .mix = params.type,
+                                           .tensor_types = params.tensor_types,
+                                           .output_type = params.output_type,
+                                           .embedding_type = params.embedding_type,
+                                           .importance = params.importance,
+                                           .pure = params.pure,
+                                           .requantize = params.requantize,
+                                           .report = params.report ? report : NULL };
+    struct ak_convert_options convert = { .quantize = &options,
+                                          .n_threads = params.n_threads,
+                                          .overwrite = params.overwrite,
+                                          .override_kv = params.override_kv,
+                                          .progress = params.progress ? on_progress : NULL,
+                                          .user = &reporter,
+                                          .log = &log };
+    return ak_convert(from, to, &convert, error);
+}
+
+enum akunu_status akunu_file_quantize(const char *from, const char *to,
+                                      const struct akunu_quantize_params *params)
+{
+    struct ak_error error = { 0 };
+    quantize(from, to, params, &error);
+    return ak_api_finish(&error);
+}

@@ -1,20 +1,25 @@
-/* convert: any model as a GGUF file. */
+/* convert and quantize: any model as a GGUF file. */
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cli/output.h"
 
 struct work {
     struct cli_progress progress;
     bool verbose;
+    const char *doing;
+    /* of a dry run */
+    struct cli_output out;
+    double bytes, elements;
 };
 
 static bool on_progress(double fraction, void *user)
 {
     struct work *work = user;
-    cli_progress_show(&work->progress, "converting", fraction);
+    cli_progress_show(&work->progress, work->doing, fraction);
     return !cli_is_interrupted();
 }
 
@@ -28,24 +33,34 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
         cli_aside("%s", line);
 }
 
+static struct work begin(const struct cli_options *o, const char *doing)
+{
+    return (struct work){ .progress = cli_progress_begin(), .verbose = o->verbose, .doing = doing };
+}
+
+static int end(struct work *work, const char *path, enum akunu_status status)
+{
+    struct stat st;
+    cli_progress_end(&work->progress);
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    if (stat(path, &st) == 0)
+        cli_aside("%s: %.1f MB in %.1f s", path, (double)st.st_size / 1e6,
+                  cli_seconds() - work->progress.started);
+    return CLI_EXIT_OK;
+}
+
+/* ---- convert ------------------------------------------------------------ */
 static int convert(const struct cli_options *o, const char *path)
 {
-    struct work work = { .progress = cli_progress_begin(), .verbose = o->verbose };
+    struct work work = begin(o, "converting");
     struct akunu_convert_params params = o->convert;
     params.type = cli_out_type_name(o->out_type);
     params.override_kv = o->override_kv.values;
     params.progress = on_progress;
     params.log = on_log;
     params.user = &work;
-    enum akunu_status status = akunu_file_convert(path, o->out, &params);
-    cli_progress_end(&work.progress);
-    if (status != AKUNU_OK)
-        return cli_fail_library();
-    struct stat st;
-    if (stat(o->out, &st) == 0)
-        cli_aside("%s: %.1f MB in %.1f s", o->out, (double)st.st_size / 1e6,
-                  cli_seconds() - work.progress.started);
-    return CLI_EXIT_OK;
+    return end(&work, o->out, akunu_file_convert(path, o->out, &params));
 }
 
 int cli_convert(const struct cli_options *o)
@@ -57,6 +72,68 @@ int cli_convert(const struct cli_options *o)
     if (code != CLI_EXIT_OK)
         return code;
     code = convert(o, path);
+    free(path);
+    return code;
+}
+
+/* ---- quantize ----------------------------------------------------------- */
+/* A line of a dry run, "blk.0.attn_q.weight  [576, 576]  BF16 -> Q4_0  0.2 MB". */
+static void on_tensor(const struct akunu_quantized_tensor *t, void *user)
+{
+    struct work *work = user;
+    double elements = 1.0;
+    for (unsigned i = 0; i < t->n_dims; i++)
+        elements *= (double)t->shape[i];
+    work->bytes += (double)t->bytes;
+    work->elements += elements;
+    cli_output_format(&work->out, "%-32s [", t->name);
+    for (unsigned i = 0; i < t->n_dims; i++)
+        cli_output_format(&work->out, "%s%llu", i > 0 ? ", " : "", (unsigned long long)t->shape[i]);
+    cli_output_format(&work->out, "] %s -> %s, %.2f MB\n", t->stored, t->type,
+                      (double)t->bytes / 1e6);
+}
+
+static int quantize(const struct cli_options *o, const char *path)
+{
+    struct work work = begin(o, "quantizing");
+    struct akunu_quantize_params params;
+    akunu_quantize_params_default(&params, sizeof params);
+    if (o->quant_type)
+        params.type = o->quant_type;
+    params.tensor_types = o->tensor_types.values;
+    params.output_type = o->output_type;
+    params.embedding_type = o->embedding_type;
+    params.importance = o->importance;
+    params.pure = o->pure;
+    params.requantize = o->requantize;
+    params.overwrite = o->convert.overwrite;
+    params.override_kv = o->override_kv.values;
+    params.n_threads = o->session.n_threads;
+    params.progress = on_progress;
+    params.log = on_log;
+    params.user = &work;
+    if (!o->dry_run)
+        return end(&work, o->out, akunu_file_quantize(path, o->out, &params));
+    work.out = cli_output_stdout();
+    params.report = on_tensor;
+    enum akunu_status status = akunu_file_quantize(path, NULL, &params);
+    cli_progress_end(&work.progress);
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    cli_output_format(&work.out, "%.1f MB of tensors, %.2f bits per weight\n", work.bytes / 1e6,
+                      work.elements > 0.0 ? 8.0 * work.bytes / work.elements : 0.0);
+    return cli_output_end(&work.out, CLI_EXIT_OK);
+}
+
+int cli_quantize(const struct cli_options *o)
+{
+    char *path;
+    if (!o->out && !o->dry_run)
+        return cli_fail_usage("no file to write is given: --outfile FILE, or --dry-run");
+    int code = cli_model_path(o->model, &path);
+    if (code != CLI_EXIT_OK)
+        return code;
+    code = quantize(o, path);
     free(path);
     return code;
 }

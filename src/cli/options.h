@@ -32,7 +32,8 @@ enum cli_command_bit {
     CLI_SERVER = 1 << 17, /* akunu-server, a program of its own */
     CLI_VERIFY = 1 << 18,
     CLI_TRANSCRIBE = 1 << 19,
-    CLI_ALL = (1 << 20) - 1,
+    CLI_QUANTIZE = 1 << 20,
+    CLI_ALL = (1 << 21) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -143,6 +144,9 @@ struct cli_options {
 
     const char *out;
     unsigned out_type; /* convert: 0 as stored, else an index into the types */
+    const char *quant_type, *output_type, *embedding_type, *importance;
+    struct cli_texts tensor_types;
+    bool pure, requantize, dry_run;
     int64_t chunks;    /* -1: all */
     struct cli_list n_prompt, n_generate, depth, n_parallel;
     struct cli_list batches, thread_counts; /* empty: the library's choice */
@@ -313,6 +317,7 @@ int cli_verify(const struct cli_options *options);
 int cli_perplexity(const struct cli_options *options);
 int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);
+int cli_quantize(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
 int cli_apply_template(const struct cli_options *options);
 int cli_models(const struct cli_options *options);

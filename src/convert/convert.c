@@ -44,7 +44,7 @@ static ak_status check_destination(const struct job *j)
     struct stat st;
     char shown[AK_SHOW_BYTES];
     const struct ak_file *file;
-    if (stat(j->to, &st) != 0)
+    if (!j->to || stat(j->to, &st) != 0)
         return AKUNU_OK; /* if it cannot be written, writing reports why */
     ak_show_path(j->to, shown);
     if (!S_ISREG(st.st_mode))
@@ -145,12 +145,34 @@ static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
     return AKUNU_OK;
 }
 
+static void report(const struct job *j)
+{
+    for (size_t i = 0; i < j->plan.n; i++) {
+        const struct ak_convert_tensor *t = &j->plan.tensors[i];
+        const struct ak_convert_report of = { t->name,
+                                              ak_quant_info(t->stored)->name,
+                                              ak_quant_info(t->type)->name,
+                                              t->n_dims,
+                                              t->shape,
+                                              t->bytes };
+        j->options->quantize->report(&of, j->options->user);
+    }
+}
+
 static ak_status convert(struct job *j)
 {
     AK_TRY(parse_type(j));
     AK_TRY(check_destination(j));
     AK_TRY(open_source(j));
     AK_TRY(ak_convert_plan_tensors(&j->plan, j->options->log, j->error));
+    if (j->options->quantize)
+        AK_TRY(ak_convert_choose_types(&j->plan, j->options->quantize, j->options->log, j->error));
+    if (j->options->quantize && j->options->quantize->report)
+        report(j);
+    if (!j->to)
+        return AKUNU_OK;
+    unsigned n_threads = j->options->n_threads ? j->options->n_threads : ak_physical_cores();
+    AK_TRY(ak_pool_create(n_threads, &j->plan.pool, j->error));
     struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
     w.progress = j->options->progress;
     w.user = j->options->user;
@@ -166,6 +188,8 @@ ak_status ak_convert(const char *from, const char *to, const struct ak_convert_o
     struct job j = { .options = options, .from = from, .to = to, .error = error };
     ak_status status = convert(&j);
     ak_free(j.plan.tensors);
+    ak_importance_free(&j.plan.importance);
+    ak_pool_free(j.plan.pool);
     ak_tok_free(j.tokenizer);
     ak_spec_clear(&j.spec);
     ak_provider_close(j.source);

@@ -4,7 +4,10 @@
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
- *     rows.c         their rows: permuted, dequantized, quantized
+ *     types.c        the types if the model is quantized: a mix, and exceptions from it
+ *     mix.c          mixes by name
+ *     importance.c   which columns count most
+ *     rows.c         rows: permuted, dequantized, quantized by all threads
  *     metadata.c     the architecture's numbers as GGUF keys
  *     speech.c       what speech models have besides: sizes of the encoder, mel filters, names of
  *                    special tokens
@@ -19,21 +22,46 @@
 #define AK_CONVERT_CONVERT_H
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "convert/gguf_write.h"
+#include "convert/importance.h"
+#include "convert/mix.h"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"
 
+/* A tensor of the new file, for those who ask. `from`: its type in the source. */
+struct ak_convert_report {
+    const char *name, *from, *to;
+    unsigned n_dims;
+    const uint64_t *shape; /* as in struct ak_tensor */
+    uint64_t bytes;
+};
+
+/* How to quantize. */
+struct ak_convert_quantize {
+    const char *mix;                          /* "Q4_K_M" */
+    const char *const *tensor_types;          /* "PATTERN=TYPE", ends in NULL; NULL: none */
+    const char *output_type, *embedding_type; /* NULL: as the mix says */
+    const char *importance;                   /* a file; NULL: none */
+    bool pure;                                /* the type of the mix for all matrices */
+    bool requantize;                          /* even what is quantized already */
+    void (*report)(const struct ak_convert_report *tensor, void *user); /* NULL allowed */
+};
+
 struct ak_convert_options {
-    const char *type;               /* of matrices: "F32", "F16", "BF16", "Q8_0"; NULL: as stored */
-    const char *pre;                /* name of the pre-tokenizer; NULL: detected */
-    bool overwrite;                 /* replace a file at the destination */
-    const char *const *override_kv; /* "KEY=TYPE:VALUE", ends in NULL; NULL: none */
+    const char *type; /* of matrices: "F32", "F16", "BF16", "Q8_0"; NULL: as stored */
+    const struct ak_convert_quantize *quantize;    /* NULL: no; else `type` is NULL */
+    unsigned n_threads;                            /* 0: the physical cores */
+    const char *pre;                               /* name of the pre-tokenizer; NULL: detected */
+    bool overwrite;                                /* replace a file at the destination */
+    const char *const *override_kv;                /* "KEY=TYPE:VALUE", ends in NULL; NULL: none */
     bool (*progress)(double fraction, void *user); /* false: stop; NULL allowed */
     void *user;
     const struct ak_log *log; /* NULL allowed */
 };
 
-/* AKUNU_ERROR_ARGUMENT: unknown type, or `to` exists and may not be replaced. */
+/* AKUNU_ERROR_ARGUMENT: unknown type, or `to` exists and may not be replaced. `to` NULL: writes
+ * nothing, but reports the tensors. */
 ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options,
                      struct ak_error *error);
 
@@ -60,6 +88,7 @@ struct ak_convert_tensor {
     uint64_t shape[AK_TENSOR_DIMS_MAX]; /* as in struct ak_tensor */
     uint64_t bytes;
 
+    bool has_role;
     bool is_stored; /* the source is GGUF and this is its tensor `index`; else the rest is set */
     size_t index;
     int layer;
@@ -70,6 +99,11 @@ struct ak_convert_tensor {
     struct ak_convert_order rows, cols; /* rows, or elements of a vector; elements of a row */
     float offset;                       /* added to each element */
     bool decay;                         /* each element x becomes −e^x */
+
+    enum ak_quant_type stored; /* the type in the source */
+    bool searches;             /* quantized by quantize/, not by rounding alone */
+    const float *importance;   /* [cols] per expert, or one for all of them; NULL: none */
+    uint64_t n_importance;
 };
 
 struct ak_convert_plan {
@@ -80,10 +114,21 @@ struct ak_convert_plan {
     struct ak_convert_tensor *tensors;
     size_t n, capacity;
     uint64_t type_bytes[AK_QUANT_COUNT];
+    const struct ak_mix *mix; /* NULL: types as stored, or one for all matrices */
+    struct ak_importance importance;
+    struct ak_pool *pool;
 };
 
 ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_log *log,
                                   struct ak_error *error);
+
+/* ---- types.c ------------------------------------------------------------ */
+/* Sets the types of a quantized model, once all tensors are planned. */
+ak_status ak_convert_choose_types(struct ak_convert_plan *plan,
+                                  const struct ak_convert_quantize *options,
+                                  const struct ak_log *log, struct ak_error *error);
+/* The kind of tensors that no type but floats suits. */
+bool ak_convert_stays_float(const struct ak_convert_tensor *t);
 
 /* ---- rows.c ------------------------------------------------------------- */
 ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,

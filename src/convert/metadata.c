@@ -36,7 +36,8 @@ static void put_file_type(struct ak_gguf_writer *w, const struct ak_convert_plan
         quantized |= plan->type_bytes[file_types[i].type] > 0 &&
                      ak_quant_info(file_types[i].type)->block_elems > 1;
     }
-    ak_gguf_writer_put_u32(w, "general.file_type", file_types[heaviest].number);
+    ak_gguf_writer_put_u32(w, "general.file_type",
+                           plan->mix ? plan->mix->file_type : file_types[heaviest].number);
     if (quantized)
         ak_gguf_writer_put_u32(w, "general.quantization_version", QUANTIZATION_VERSION);
 }
@@ -326,10 +327,10 @@ void ak_convert_copy_metadata(struct ak_gguf_writer *w, const struct ak_convert_
         bool types = strcmp(meta.key, "general.file_type") == 0 ||
                      strcmp(meta.key, "general.quantization_version") == 0;
         if (strncmp(meta.key, "split.", strlen("split.")) == 0 ||
-            strcmp(meta.key, "general.alignment") == 0 || (types && plan->has_type))
+            strcmp(meta.key, "general.alignment") == 0 || (types && (plan->has_type || plan->mix)))
             continue;
         ak_gguf_writer_put_meta(w, plan->source, &meta);
     }
-    if (plan->has_type)
+    if (plan->has_type || plan->mix)
         put_file_type(w, plan);
 }

@@ -24,17 +24,6 @@ static ak_status add_tensor(struct ak_convert_plan *plan, struct ak_convert_tens
     return AKUNU_OK;
 }
 
-/* Whether llama.cpp requires the tensor in float32, whatever the type of the others. */
-static bool stays_float(const struct ak_convert_tensor *t, bool has_role)
-{
-    if (t->n_dims == 1 || !has_role)
-        return t->n_dims == 1;
-    enum ak_role_kind kind = ak_role_kind(t->role);
-    return kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS ||
-           t->role == AK_ROLE_POSITION_EMBEDDING || t->role == AK_ROLE_ENCODER_POSITION_EMBEDDING ||
-           t->role == AK_ROLE_TOKEN_TYPE_EMBEDDING || t->role == AK_ROLE_FFN_ROUTER;
-}
-
 /* Kernels of convolutions have rows of 3 elements and are never quantized. */
 static bool is_kernel(const struct ak_convert_tensor *t, bool has_role)
 {
@@ -49,10 +38,12 @@ static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_ten
 {
     uint32_t number;
     uint64_t rows = 1;
+    t->has_role = has_role;
+    t->stored = stored;
     t->type = plan->has_type ? plan->type : stored;
     if (!ak_ggml_type_number(t->type, &number))
         t->type = t->type == AK_QUANT_F8 ? AK_QUANT_F16 : AK_QUANT_F32;
-    if (stays_float(t, has_role) && !(t->is_stored && !plan->has_type))
+    if (ak_convert_stays_float(t) && !(t->is_stored && !plan->has_type))
         t->type = AK_QUANT_F32;
     if (is_kernel(t, has_role) && ak_quant_info(t->type)->block_elems > 1)
         t->type = AK_QUANT_F16;

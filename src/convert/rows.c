@@ -1,53 +1,17 @@
 /* Writes the data of one tensor: copied if type and order stay, else read as floats row by row,
- * reordered and quantized. Only a row or a piece is in memory at a time. */
+ * reordered and quantized. Threads make the rows of a piece, which alone is in memory. */
 #include <string.h>
 
 #include "base/math.h"
 #include "base/mem.h"
 #include "convert/convert.h"
 #include "pack/pack.h"
+#include "quantize/quantize.h"
 #include "weights/composed.h"
 
-/* ---- From GGUF ---------------------------------------------------------- */
-struct requantizer {
-    const struct ak_convert_tensor *t;
-    struct ak_gguf_writer *w;
-    struct ak_buffer blocks;
-};
+enum { PIECE_BYTES = 1 << 20 };
 
-/* A piece is whole rows, or whole blocks of the source type; either is a multiple of the blocks of
- * the new type, which has at most 32 elements. */
-static ak_status on_piece(const struct ak_tensor *tensor, uint64_t first, uint64_t n,
-                          const float *values, void *user)
-{
-    (void)tensor, (void)first;
-    struct requantizer *r = user;
-    const struct ak_quant_info *info = ak_quant_info(r->t->type);
-    size_t bytes = (size_t)(n / info->block_elems * info->block_bytes);
-    AK_TRY(ak_buffer_reserve(&r->blocks, bytes, r->w->error));
-    info->quantize(values, r->blocks.bytes, (size_t)n);
-    ak_gguf_writer_write(r->w, r->blocks.bytes, bytes);
-    return r->w->status;
-}
-
-static ak_status write_stored(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
-                              struct ak_gguf_writer *w, struct ak_error *error)
-{
-    struct ak_tensor tensor;
-    ak_provider_tensor(plan->source, t->index, &tensor);
-    if (tensor.type == t->type && !tensor.composed_tensor) {
-        ak_gguf_writer_write(w, tensor.data, (size_t)tensor.bytes);
-    } else {
-        struct requantizer r = { .t = t, .w = w };
-        ak_status status = ak_tensor_stream(&tensor, on_piece, &r, error);
-        ak_free(r.blocks.bytes);
-        AK_TRY(status);
-    }
-    ak_provider_advise(plan->source, tensor.data, tensor.bytes, AK_FILE_DONTNEED);
-    return w->status;
-}
-
-/* ---- From Hugging Face's names ------------------------------------------ */
+/* ---- Rows ---------------------------------------------------------------- */
 /* The index in the source of what the new file has at index `at`. */
 static uint64_t map_index(const struct ak_convert_order *o, uint64_t at)
 {
@@ -65,14 +29,24 @@ static bool is_vector(const struct ak_convert_tensor *t)
            ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
 }
 
-/* The weight being written, with buffers for one row. */
+/* The weight being written. */
 struct rows {
+    const struct ak_convert_plan *plan;
     const struct ak_convert_tensor *t;
     const struct ak_convert_part *part;
     const struct ak_view *view;
-    float *values, *ordered;       /* one row in the order of the source; in the new order */
-    uint8_t *blocks;               /* the row as blocks of the new type */
+    bool as_stored;                /* its rows are blocks of the new type already */
     uint64_t row_bytes, out_bytes; /* of a row in the source; in the new file */
+    struct buffers *buffers;       /* of each thread */
+    float *even;                   /* an importance that is the same for all columns */
+    uint8_t *blocks;               /* of `most` rows */
+    uint64_t most, first, n;       /* rows that are being made: n from `first` on */
+};
+
+/* What a thread needs for a row. */
+struct buffers {
+    float *values, *ordered; /* in the order of the source; in the new order */
+    bool has_no_number;      /* one of its rows has */
 };
 
 /* The matrix that contains row *row of an expert stack; *row becomes the row in it. */
@@ -86,98 +60,198 @@ static const struct ak_view *find_matrix(const struct ak_view *view, uint64_t *r
 }
 
 /* Its elements in the file's order; they last until the next row. */
-static const float *read_row(const struct rows *r, uint64_t row)
+static const float *read_row(const struct rows *r, uint64_t row, const struct buffers *b)
 {
     const struct ak_convert_order *order = r->t->n_dims == 1 ? &r->t->rows : &r->t->cols;
     const struct ak_view *view = find_matrix(r->view, &row);
     if (view->composed_tensor)
         ak_composed_dequantize(view->composed_tensor, ak_composed_row(view, row), 0, view->cols,
-                               r->values);
-    else if (is_vector(r->t))
-        ak_pack_read_vector(view, row, r->values);
+                               b->values);
+    else if (r->t->has_role && is_vector(r->t))
+        ak_pack_read_vector(view, row, b->values);
     else
         ak_quant_info(view->type)
-            ->dequantize((const uint8_t *)view->plane[0].data + row * r->row_bytes, r->values,
+            ->dequantize((const uint8_t *)view->plane[0].data + row * r->row_bytes, b->values,
                          view->cols);
     for (uint32_t i = 0; r->t->offset != 0.0f && i < r->view->cols; i++)
-        r->values[i] += r->t->offset;
+        b->values[i] += r->t->offset;
     for (uint32_t i = 0; r->t->decay && i < r->view->cols; i++)
-        r->values[i] = (float)-ak_exp((double)r->values[i]);
+        b->values[i] = (float)-ak_exp((double)b->values[i]);
     if (order->size == 0)
-        return r->values;
+        return b->values;
     for (uint32_t i = 0; i < r->view->cols; i++)
-        r->ordered[i] = r->values[map_index(order, i)];
-    return r->ordered;
+        b->ordered[i] = b->values[map_index(order, i)];
+    return b->ordered;
 }
 
-static void write_vector(const struct rows *r, struct ak_gguf_writer *w)
-{
-    ak_gguf_writer_write(w, read_row(r, 0), r->view->cols * sizeof(float));
-}
-
-static void write_row(const struct rows *r, uint64_t row, bool as_stored, struct ak_gguf_writer *w)
-{
-    uint64_t at = row;
-    const struct ak_view *view = find_matrix(r->view, &at);
-    if (as_stored && !view->composed_tensor) {
-        ak_gguf_writer_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes,
-                             (size_t)r->row_bytes);
-        return;
-    }
-    if (as_stored) {
-        ak_composed_make_blocks(view->composed_tensor, ak_composed_row(view, at), 0, view->cols,
-                                r->blocks);
-    } else {
-        ak_quant_info(r->t->type)->quantize(read_row(r, row), r->blocks, view->cols);
-    }
-    ak_gguf_writer_write(w, r->blocks, (size_t)r->out_bytes);
-}
-
-static void write_matrix(const struct rows *r, struct ak_gguf_writer *w)
+/* Row `row` of the new tensor, in the source. */
+static uint64_t find_row(const struct rows *r, uint64_t row)
 {
     const struct ak_convert_part *part = r->part;
-    bool as_stored = r->view->type == r->t->type && r->t->offset == 0.0f && r->t->cols.size == 0 &&
-                     !is_vector(r->t);
-    uint64_t rows = part->step > 0 ? r->view->rows / part->step * part->n : r->view->rows;
-    for (uint64_t row = r->t->first_row; row < rows && w->status == AKUNU_OK; row++)
-        write_row(r,
-                  part->step > 0 ? row / part->n * part->step + part->first + row % part->n :
-                                   map_index(&r->t->rows, row),
-                  as_stored, w);
+    return part && part->step > 0 ? row / part->n * part->step + part->first + row % part->n :
+                                    map_index(&r->t->rows, row);
 }
 
-static ak_status write_view(const struct ak_convert_tensor *t, const struct ak_convert_part *part,
-                            const struct ak_view *view, struct ak_gguf_writer *w,
-                            struct ak_error *error)
+static const float *find_importance(const struct rows *r, uint64_t row)
 {
-    struct rows r = { .t = t, .part = part, .view = view };
-    if (!ak_quant_row_bytes(view->type, view->cols, &r.row_bytes) ||
-        !ak_quant_row_bytes(t->type, view->cols, &r.out_bytes))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", view->name,
-                       view->cols);
-    r.values = ak_alloc(view->cols, sizeof *r.values);
-    r.ordered = ak_alloc(view->cols, sizeof *r.ordered);
-    r.blocks = ak_alloc((size_t)r.out_bytes, 1);
-    ak_status status = r.values && r.ordered && r.blocks ?
-                           AKUNU_OK :
-                           ak_fail_memory(error, view->name, view->cols * sizeof *r.values);
-    if (status == AKUNU_OK && t->n_dims == 1)
-        write_vector(&r, w);
+    const struct ak_convert_tensor *t = r->t;
+    uint64_t rows = t->n_dims > 2 ? t->shape[1] : 1;
+    if (!t->importance)
+        return r->even;
+    return t->n_importance > r->view->cols ? t->importance + row / rows * r->view->cols :
+                                             t->importance;
+}
+
+static bool has_no_number(const float *x, size_t n)
+{
+    float sum = 0.0f; /* NaN if one is, or is infinite */
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] - x[i];
+    return sum != 0.0f;
+}
+
+static void make_row(const struct rows *r, uint64_t row, struct buffers *b, uint8_t *out)
+{
+    uint64_t at = find_row(r, row), cols = r->view->cols;
+    if (r->as_stored) {
+        const struct ak_view *view = find_matrix(r->view, &at);
+        ak_composed_make_blocks(view->composed_tensor, ak_composed_row(view, at), 0, view->cols,
+                                out);
+        return;
+    }
+    const float *values = read_row(r, at, b);
+    if (!r->t->searches) {
+        ak_quant_info(r->t->type)->quantize(values, out, cols);
+        return;
+    }
+    b->has_no_number = b->has_no_number || has_no_number(values, cols);
+    ak_quantize(r->t->type, values, find_importance(r, row), out, cols);
+}
+
+static void make_rows(void *user, unsigned thread)
+{
+    const struct rows *r = user;
+    for (uint64_t i = thread; i < r->n; i += ak_pool_threads(r->plan->pool))
+        make_row(r, r->first + i, &r->buffers[thread], r->blocks + i * r->out_bytes);
+}
+
+/* Rows of blocks that the source has. */
+static void copy_rows(const struct rows *r, uint64_t end, struct ak_gguf_writer *w)
+{
+    for (uint64_t row = r->first; row < end && w->status == AKUNU_OK; row++) {
+        uint64_t at = find_row(r, row);
+        const struct ak_view *view = find_matrix(r->view, &at);
+        ak_gguf_writer_write(w, (const uint8_t *)view->plane[0].data + at * r->row_bytes,
+                             (size_t)r->row_bytes);
+    }
+}
+
+static ak_status write_rows(struct rows *r, struct ak_gguf_writer *w, struct ak_error *error)
+{
+    const struct ak_convert_part *part = r->part;
+    uint64_t end = part && part->step > 0 ? r->view->rows / part->step * part->n : r->view->rows;
+    r->first = r->t->first_row;
+    if (r->as_stored && !r->view->composed_tensor &&
+        !(r->view->expert_views && r->view->expert_views->composed_tensor)) {
+        copy_rows(r, end, w);
+        return w->status;
+    }
+    for (; r->first < end && w->status == AKUNU_OK; r->first += r->n) {
+        r->n = end - r->first < r->most ? end - r->first : r->most;
+        ak_pool_run(r->plan->pool, make_rows, r);
+        ak_gguf_writer_write(w, r->blocks, (size_t)(r->n * r->out_bytes));
+        for (unsigned i = 0; i < ak_pool_threads(r->plan->pool); i++)
+            if (r->buffers[i].has_no_number)
+                return ak_fail(error, AKUNU_ERROR_FORMAT,
+                               "%s has elements that are no finite numbers, which no block can "
+                               "hold",
+                               r->t->name);
+    }
+    return w->status;
+}
+
+static ak_status open_rows(struct rows *r, struct ak_error *error)
+{
+    unsigned n_threads = ak_pool_threads(r->plan->pool);
+    if (!ak_quant_row_bytes(r->view->type, r->view->cols, &r->row_bytes) ||
+        !ak_quant_row_bytes(r->t->type, r->view->cols, &r->out_bytes))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", r->view->name,
+                       r->view->cols);
+    r->most = PIECE_BYTES / r->out_bytes;
+    r->most = r->most < n_threads ? n_threads : r->most;
+    r->blocks = ak_alloc((size_t)r->most, (size_t)r->out_bytes);
+    r->buffers = ak_alloc(n_threads, sizeof *r->buffers);
+    r->even = ak_alloc(r->view->cols, sizeof *r->even);
+    bool has_all = r->blocks && r->buffers && r->even;
+    for (uint32_t i = 0; has_all && i < r->view->cols; i++)
+        r->even[i] = 1.0f;
+    for (unsigned i = 0; has_all && i < n_threads; i++) {
+        r->buffers[i].values = ak_alloc(r->view->cols, sizeof(float));
+        r->buffers[i].ordered = ak_alloc(r->view->cols, sizeof(float));
+        has_all = r->buffers[i].values && r->buffers[i].ordered;
+    }
+    return has_all ? AKUNU_OK : ak_fail_memory(error, r->view->name, r->most * r->out_bytes);
+}
+
+static void close_rows(struct rows *r)
+{
+    for (unsigned i = 0; r->buffers && i < ak_pool_threads(r->plan->pool); i++) {
+        ak_free(r->buffers[i].values);
+        ak_free(r->buffers[i].ordered);
+    }
+    ak_free(r->buffers);
+    ak_free(r->even);
+    ak_free(r->blocks);
+}
+
+/* `part`: NULL if the rows are those of the source. */
+static ak_status write_view(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
+                            const struct ak_convert_part *part, const struct ak_view *view,
+                            struct ak_gguf_writer *w, struct ak_error *error)
+{
+    struct rows r = { .plan = plan, .t = t, .part = part, .view = view };
+    r.as_stored = view->type == t->type && t->offset == 0.0f && t->cols.size == 0 &&
+                  t->n_dims > 1 && !(t->has_role && is_vector(t));
+    ak_status status = open_rows(&r, error);
+    if (status == AKUNU_OK && t->n_dims == 1 && part)
+        ak_gguf_writer_write(w, read_row(&r, 0, &r.buffers[0]), view->cols * sizeof(float));
     else if (status == AKUNU_OK)
-        write_matrix(&r, w);
-    ak_free(r.values);
-    ak_free(r.ordered);
-    ak_free(r.blocks);
+        status = write_rows(&r, w, error);
+    close_rows(&r);
     return status == AKUNU_OK ? w->status : status;
 }
 
+/* ---- From GGUF ---------------------------------------------------------- */
+static ak_status write_stored(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
+                              struct ak_gguf_writer *w, struct ak_error *error)
+{
+    struct ak_tensor tensor;
+    ak_provider_tensor(plan->source, t->index, &tensor);
+    struct ak_view view = { .type = tensor.type,
+                            .rows = 1,
+                            .cols = (uint32_t)tensor.shape[tensor.n_dims - 1],
+                            .plane = { { tensor.data, tensor.bytes } },
+                            .name = tensor.name,
+                            .n_dims = tensor.n_dims,
+                            .composed_tensor = tensor.composed_tensor };
+    for (unsigned d = 0; d + 1 < tensor.n_dims; d++)
+        view.rows *= (uint32_t)tensor.shape[d];
+    if (tensor.type == t->type && !tensor.composed_tensor)
+        ak_gguf_writer_write(w, tensor.data, (size_t)tensor.bytes);
+    else
+        AK_TRY(write_view(plan, t, NULL, &view, w, error));
+    ak_provider_advise(plan->source, tensor.data, tensor.bytes, AK_FILE_DONTNEED);
+    return w->status;
+}
+
+/* ---- From parts --------------------------------------------------------- */
 static ak_status write_part(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
                             uint32_t part, struct ak_binding *binding, struct ak_gguf_writer *w,
                             struct ak_error *error)
 {
     struct ak_view view;
     AK_TRY(ak_bind_weight(plan->source, t->parts[part].rule, t->layer, binding, &view, error));
-    AK_TRY(write_view(t, &t->parts[part], &view, w, error));
+    AK_TRY(write_view(plan, t, &t->parts[part], &view, w, error));
     ak_provider_advise(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DONTNEED);
     return AKUNU_OK;
 }

@@ -1,7 +1,7 @@
 /* Helpers for stored blocks: little-endian 16-bit floats at any address, arithmetic of quantizers,
  * packed scales. Also the blocks of quantized KV caches (Q8_0, Q4_0) and of composed tensors (A4,
- * A5, A8, F8). Used by all types of this folder, by the kernels of cpu/, by bench/, and by weights/
- * to make blocks of composed tensors. */
+ * A5, A8, F8). Used by all types of this folder, by the kernels of cpu/, by bench/, by
+ * quantize/, and by weights/ to make blocks of composed tensors. */
 #ifndef AK_QUANT_BLOCK_H
 #define AK_QUANT_BLOCK_H
 

@@ -1,0 +1,7 @@
+libak_la_SOURCES += \
+	src/quantize/fit.h \
+	src/quantize/lanes.h \
+	src/quantize/quantize.h \
+	src/quantize/rows.c \
+	src/quantize/rows.h \
+	src/quantize/super.h

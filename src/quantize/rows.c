@@ -1,0 +1,80 @@
+/* The rows of quantize/rows.h for several instruction sets, and the choice among them. */
+#include "quantize/quantize.h"
+
+#include "base/mem.h"
+#include "quantize/rows.h"
+
+typedef void row_fn(const float *x, const float *w, uint8_t *out, size_t n);
+
+/* Each type with each instruction set. */
+#define ROW(name, target, type)                                                                    \
+    target static void name##_##type(const float *x, const float *w, uint8_t *out, size_t n)       \
+    {                                                                                              \
+        row_##type(x, w, out, n);                                                                  \
+    }
+#define ROWS(name, target)                                                                         \
+    ROW(name, target, q4_0)                                                                        \
+    ROW(name, target, q4_1)                                                                        \
+    ROW(name, target, q5_0)                                                                        \
+    ROW(name, target, q5_1)                                                                        \
+    ROW(name, target, q8_0)                                                                        \
+    ROW(name, target, q2_k)                                                                        \
+    ROW(name, target, q3_k)                                                                        \
+    ROW(name, target, q4_k)                                                                        \
+    ROW(name, target, q5_k)                                                                        \
+    ROW(name, target, q6_k)                                                                        \
+    ROW(name, target, iq4_nl)                                                                      \
+    ROW(name, target, iq4_xs)                                                                      \
+    static row_fn *const name[AK_QUANT_COUNT] = {                                                  \
+        [AK_QUANT_Q4_0] = name##_q4_0,     [AK_QUANT_Q4_1] = name##_q4_1,                          \
+        [AK_QUANT_Q5_0] = name##_q5_0,     [AK_QUANT_Q5_1] = name##_q5_1,                          \
+        [AK_QUANT_Q8_0] = name##_q8_0,     [AK_QUANT_Q2_K] = name##_q2_k,                          \
+        [AK_QUANT_Q3_K] = name##_q3_k,     [AK_QUANT_Q4_K] = name##_q4_k,                          \
+        [AK_QUANT_Q5_K] = name##_q5_k,     [AK_QUANT_Q6_K] = name##_q6_k,                          \
+        [AK_QUANT_IQ4_NL] = name##_iq4_nl, [AK_QUANT_IQ4_XS] = name##_iq4_xs,                      \
+    };
+
+ROWS(plain, )
+#ifdef __x86_64__
+ROWS(avx2, __attribute__((target("avx2"))))
+ROWS(avx512, __attribute__((target("avx512f,avx512dq"))))
+#endif
+
+/* Rows for instruction set i, the best one last; NULL: past those that this machine has. */
+static row_fn *const *rows_at(unsigned i)
+{
+    if (i == 0)
+        return plain;
+#ifdef __x86_64__
+    if (i == 1 && __builtin_cpu_supports("avx2"))
+        return avx2;
+    if (i == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return avx512;
+#endif
+    return NULL;
+}
+
+unsigned ak_quantize_sets(void)
+{
+    unsigned n = 0;
+    while (rows_at(n))
+        n++;
+    return n;
+}
+
+bool ak_quantize_has(enum ak_quant_type type)
+{
+    return type < AK_QUANT_COUNT && plain[type];
+}
+
+void ak_quantize_with(unsigned set, enum ak_quant_type type, const float *x,
+                      const float *importance, void *blocks, size_t n)
+{
+    rows_at(set)[type](x, importance, blocks, n);
+}
+
+void ak_quantize(enum ak_quant_type type, const float *x, const float *importance, void *blocks,
+                 size_t n)
+{
+    ak_quantize_with(ak_quantize_sets() - 1, type, x, importance, blocks, n);
+}

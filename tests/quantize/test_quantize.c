@@ -1,0 +1,138 @@
+/* Quantizers: blocks that are at least as near to the rows as ggml's are, the same bytes with every
+ * instruction set, and no harm from rows of zeros or of very large numbers. */
+#include "tests/test.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quantize/quantize.h"
+
+enum { ROWS = 64, COLS = 512, N = ROWS * COLS };
+
+/* Σ importance · error² of what ggml makes of the same rows, by tests/golden/quantize_errors.py:
+ * without importance, and with it. */
+static const struct {
+    enum ak_quant_type type;
+    double of_ggml[2];
+} errors[] = {
+    { AK_QUANT_Q4_0, { 240.8, 213.3 } },   { AK_QUANT_Q4_1, { 187, 133.6 } },
+    { AK_QUANT_Q5_0, { 61.8, 55.8 } },     { AK_QUANT_Q5_1, { 43.72, 31.36 } },
+    { AK_QUANT_Q8_0, { 0.9928, 1.016 } },  { AK_QUANT_Q2_K, { 2721, 1641 } },
+    { AK_QUANT_Q3_K, { 661.1, 560.2 } },   { AK_QUANT_Q4_K, { 156.6, 137.9 } },
+    { AK_QUANT_Q5_K, { 40.6, 35.84 } },    { AK_QUANT_Q6_K, { 10.45, 9.415 } },
+    { AK_QUANT_IQ4_NL, { 164.9, 148.4 } }, { AK_QUANT_IQ4_XS, { 167.3, 151.3 } },
+};
+enum { N_TYPES = sizeof errors / sizeof *errors };
+
+struct data {
+    float x[N], importance[2][COLS], back[N];
+    uint8_t blocks[4 * N];
+};
+
+static double uniform(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 40) / 16777216.0;
+}
+
+/* Rows with the tails that weights have. */
+static struct data *make_data(void)
+{
+    struct data *d = calloc(1, sizeof *d);
+    uint64_t state = 1;
+    for (int i = 0; i < N; i++) {
+        double y = uniform(&state) + uniform(&state) + uniform(&state) + uniform(&state) - 2.0;
+        d->x[i] = (float)(y * fabs(y) + 0.5 * y);
+    }
+    for (int i = 0; i < COLS; i++) {
+        d->importance[0][i] = 1.0f;
+        d->importance[1][i] = (float)(0.25 + 4.0 * pow(uniform(&state), 4.0));
+    }
+    return d;
+}
+
+static void quantize(struct data *d, unsigned set, enum ak_quant_type type,
+                     const float importance[COLS])
+{
+    uint64_t row_bytes;
+    ck_assert(ak_quant_row_bytes(type, COLS, &row_bytes));
+    for (int row = 0; row < ROWS; row++)
+        ak_quantize_with(set, type, d->x + row * COLS, importance,
+                         d->blocks + (size_t)row * row_bytes, COLS);
+    ak_quant_info(type)->dequantize(d->blocks, d->back, N);
+}
+
+START_TEST(as_near_as_ggml)
+{
+    enum ak_quant_type type = errors[_i].type;
+    struct data *d = make_data();
+    ck_assert(ak_quantize_has(type));
+    for (int given = 0; given < 2; given++) {
+        double error = 0.0;
+        quantize(d, ak_quantize_sets() - 1, type, d->importance[given]);
+        for (int i = 0; i < N; i++) {
+            double by = (double)d->x[i] - (double)d->back[i];
+            error += (double)d->importance[given][i % COLS] * by * by;
+        }
+        ck_assert_msg(error <= errors[_i].of_ggml[given], "%s: %g, ggml's is %g",
+                      ak_quant_info(type)->name, error, errors[_i].of_ggml[given]);
+    }
+    free(d);
+}
+END_TEST
+
+START_TEST(same_bytes)
+{
+    enum ak_quant_type type = errors[_i].type;
+    struct data *d = make_data(), *other = make_data();
+    quantize(d, 0, type, d->importance[1]);
+    for (unsigned set = 1; set < ak_quantize_sets(); set++) {
+        quantize(other, set, type, d->importance[1]);
+        ck_assert_msg(memcmp(d->blocks, other->blocks, sizeof d->blocks) == 0,
+                      "%s with instruction set %u", ak_quant_info(type)->name, set);
+    }
+    free(d);
+    free(other);
+}
+END_TEST
+
+/* Zeros stay zeros. A lone element in a block, very large or small numbers, and columns that do not
+ * count lead to finite elements. */
+START_TEST(strange_rows)
+{
+    static const float numbers[] = { 0.0f, 1.0f, 3e38f, -3e38f, 1e-38f, 1e-45f, 6e4f };
+    enum ak_quant_type type = errors[_i].type;
+    struct data *d = make_data();
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (int all = 0; all < 2; all++) {
+            for (int j = 0; j < N; j++)
+                d->x[j] = all || j % 97 == 5 ? numbers[i] : 0.0f;
+            for (int j = 0; j < COLS; j++)
+                d->importance[1][j] = j % 3 == 0 ? 0.0f : 1.0f;
+            for (int given = 0; given < 2; given++) {
+                quantize(d, ak_quantize_sets() - 1, type, d->importance[given]);
+                for (int j = 0; j < N && fabsf(numbers[i]) <= 6e4f; j++)
+                    ck_assert_msg(isfinite(d->back[j]) &&
+                                      (numbers[i] != 0.0f || d->back[j] == 0.0f),
+                                  "%s: %g becomes %g", ak_quant_info(type)->name, (double)d->x[j],
+                                  (double)d->back[j]);
+            }
+        }
+    free(d);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("quantize");
+    TCase *t = tcase_create("quantize");
+    suite_add_tcase(suite, t);
+    tcase_add_loop_test(t, as_near_as_ggml, 0, N_TYPES);
+    tcase_add_loop_test(t, same_bytes, 0, N_TYPES);
+    tcase_add_loop_test(t, strange_rows, 0, N_TYPES);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
