@@ -217,6 +217,9 @@ START_TEST(files)
     WITH_DEFAULTS(convert_params, convert);
     convert->type = "Q0";
     ck_assert_int_ne(akunu_file_convert(path, "/nonexistent/x.gguf", convert), AKUNU_OK);
+    WITH_DEFAULTS(quantize_params, quantize);
+    ck_assert_str_eq(quantize->type, "Q4_K_M");
+    ck_assert_int_ne(akunu_file_quantize(path, "/nonexistent/x.gguf", quantize), AKUNU_OK);
 }
 END_TEST
 
