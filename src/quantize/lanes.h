@@ -14,9 +14,7 @@ typedef int32_t ak_lanes_mask __attribute__((vector_size(64)));
 /* Inlined into the functions that have a target. */
 #define AK_SEARCH static inline __attribute__((always_inline))
 
-#if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic ignored "-Wpsabi" /* nothing here is called across files */
-#endif
 
 AK_SEARCH ak_lanes ak_lanes_set(float x)
 {
