@@ -109,12 +109,16 @@ static ak_status read_u32(const struct chooser *c, const char *suffix, uint32_t 
     snprintf(architecture, sizeof architecture, "%.*s", (int)(text.n < 63 ? text.n : 63),
              text.bytes);
     snprintf(key, sizeof key, "%s.%s", architecture, suffix);
-    struct ak_meta meta;
+    struct ak_meta meta, first;
     if (ak_provider_find_meta(c->plan->source, key, &meta) && meta.kind == AK_META_ARRAY) {
-        *out = fallback; /* of each layer: the first one's */
-        return ak_provider_element(c->plan->source, &meta, 0, &meta) && meta.kind == AK_META_UINT ?
-                   (*out = (uint32_t)meta.as.unsigned_integer, AKUNU_OK) :
-                   AKUNU_OK;
+        *out = fallback; /* a value for each layer: the first one's */
+        if (!ak_provider_element(c->plan->source, &meta, 0, &first))
+            return AKUNU_OK;
+        if (first.kind == AK_META_UINT)
+            *out = (uint32_t)first.as.unsigned_integer;
+        else if (first.kind == AK_META_INT && first.as.integer >= 0)
+            *out = (uint32_t)first.as.integer;
+        return AKUNU_OK;
     }
     return ak_meta_u32(c->plan->source, key, fallback, out, c->error);
 }
