@@ -356,25 +356,6 @@ void akunu_quantize_params_default(struct akunu_quantize_params *params, size_t 
     ak_api_give_default(params, size, &full, sizeof full);
 }
 
-/* Hands a report on in the public form. */
-struct reporter {
-    const struct akunu_quantize_params *params;
-};
-
-static void report(const struct ak_convert_report *t, void *user)
-{
-    const struct reporter *r = user;
-    const struct akunu_quantized_tensor tensor = { t->name,   t->from,  t->to,
-                                                   t->n_dims, t->shape, t->bytes };
-    r->params->report(&tensor, r->params->user);
-}
-
-static bool on_progress(double fraction, void *user)
-{
-    const struct reporter *r = user;
-    return r->params->progress(fraction, r->params->user);
-}
-
 static ak_status quantize(const char *from, const char *to,
                           const struct akunu_quantize_params *given, struct ak_error *error)
 {
@@ -385,7 +366,6 @@ static ak_status quantize(const char *from, const char *to,
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_quantize_params", error));
     if (!params.type)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no type is given");
-    struct reporter reporter = { &params };
     struct ak_log log = { params.log, params.user };
     struct ak_convert_quantize options = { .mix = params.type,
                                            .tensor_types = params.tensor_types,
@@ -394,13 +374,13 @@ static ak_status quantize(const char *from, const char *to,
                                            .importance = params.importance,
                                            .pure = params.pure,
                                            .requantize = params.requantize,
-                                           .report = params.report ? report : NULL };
+                                           .report = params.report };
     struct ak_convert_options convert = { .quantize = &options,
                                           .n_threads = params.n_threads,
                                           .overwrite = params.overwrite,
                                           .override_kv = params.override_kv,
-                                          .progress = params.progress ? on_progress : NULL,
-                                          .user = &reporter,
+                                          .progress = params.progress,
+                                          .user = params.user,
                                           .log = &log };
     return ak_convert(from, to, &convert, error);
 }

@@ -149,12 +149,12 @@ static void report(const struct job *j)
 {
     for (size_t i = 0; i < j->plan.n; i++) {
         const struct ak_convert_tensor *t = &j->plan.tensors[i];
-        const struct ak_convert_report of = { t->name,
-                                              ak_quant_info(t->stored)->name,
-                                              ak_quant_info(t->type)->name,
-                                              t->n_dims,
-                                              t->shape,
-                                              t->bytes };
+        const struct akunu_quantized_tensor of = { .name = t->name,
+                                                   .stored = ak_quant_info(t->stored)->name,
+                                                   .type = ak_quant_info(t->type)->name,
+                                                   .n_dims = t->n_dims,
+                                                   .shape = t->shape,
+                                                   .bytes = t->bytes };
         j->options->quantize->report(&of, j->options->user);
     }
 }

@@ -21,6 +21,7 @@
 #ifndef AK_CONVERT_CONVERT_H
 #define AK_CONVERT_CONVERT_H
 
+#include "akunu/files.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "convert/gguf_write.h"
@@ -28,14 +29,6 @@
 #include "convert/mix.h"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"
-
-/* A tensor of the new file, for those who ask. `from`: its type in the source. */
-struct ak_convert_report {
-    const char *name, *from, *to;
-    unsigned n_dims;
-    const uint64_t *shape; /* as in struct ak_tensor */
-    uint64_t bytes;
-};
 
 /* How to quantize. */
 struct ak_convert_quantize {
@@ -45,7 +38,7 @@ struct ak_convert_quantize {
     const char *importance;                   /* a file; NULL: none */
     bool pure;                                /* the type of the mix for all matrices */
     bool requantize;                          /* even what is quantized already */
-    void (*report)(const struct ak_convert_report *tensor, void *user); /* NULL allowed */
+    akunu_quantize_report_fn *report;         /* NULL allowed */
 };
 
 struct ak_convert_options {
