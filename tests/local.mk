@@ -6,6 +6,7 @@ noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake
 	tests/api/failure.h tests/api/session.h tests/server/client.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
+check_PROGRAMS += tests/allocate/test_allocate
 check_PROGRAMS += tests/api/test_adapter
 check_PROGRAMS += tests/api/test_complete
 check_PROGRAMS += tests/api/test_core

@@ -508,6 +508,7 @@ class akunu_quantized_tensor(Structure):
     n_dims: int
     shape: Any
     bytes: int
+    divergence: float
 
 
 class akunu_quantize_params(Structure):
@@ -526,6 +527,10 @@ class akunu_quantize_params(Structure):
     report: Any
     log: Any
     user: Optional[int]
+    target_bytes: int
+    target_bits: float
+    text: Optional[bytes]
+    n_text: int
 
 
 class akunu_request_event(Structure):
@@ -1163,6 +1168,7 @@ akunu_quantized_tensor._fields_ = [
     ("n_dims", c_uint),
     ("shape", POINTER(c_uint64)),
     ("bytes", c_uint64),
+    ("divergence", c_double),
 ]
 
 akunu_quantize_params._fields_ = [
@@ -1181,6 +1187,10 @@ akunu_quantize_params._fields_ = [
     ("report", akunu_quantize_report_fn),
     ("log", akunu_log_fn),
     ("user", c_void_p),
+    ("target_bytes", c_uint64),
+    ("target_bits", c_double),
+    ("text", c_char_p),
+    ("n_text", c_size_t),
 ]
 
 akunu_request_event._fields_ = [

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "allocate/allocate.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "convert/convert.h"
@@ -382,7 +383,13 @@ static ak_status quantize(const char *from, const char *to,
                                           .progress = params.progress,
                                           .user = params.user,
                                           .log = &log };
-    return ak_convert(from, to, &convert, error);
+    struct ak_allocate_size target = { .bytes = params.target_bytes,
+                                       .bits = params.target_bits,
+                                       .text = params.text,
+                                       .n_text = params.n_text };
+    if (target.bytes == 0 && target.bits == 0.0)
+        return ak_convert(from, to, &convert, error);
+    return ak_allocate(from, to, &convert, &target, error);
 }
 
 enum akunu_status akunu_file_quantize(const char *from, const char *to,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "cli/input.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/options.h"
@@ -13,7 +14,7 @@ struct work {
     const char *doing;
     /* of a dry run */
     struct cli_output out;
-    double bytes, elements;
+    double bytes, elements, divergence;
 };
 
 static bool on_progress(double fraction, void *user)
@@ -77,7 +78,8 @@ int cli_convert(const struct cli_options *o)
 }
 
 /* ---- quantize ----------------------------------------------------------- */
-/* A line of a dry run, "blk.0.attn_q.weight  [576, 576]  BF16 -> Q4_0  0.2 MB". */
+/* A line of a dry run, "blk.0.attn_q.weight  [576, 576]  BF16 -> Q4_0, 0.2 MB", and what the type
+ * is expected to cost if types were searched. */
 static void on_tensor(const struct akunu_quantized_tensor *t, void *user)
 {
     struct work *work = user;
@@ -89,8 +91,53 @@ static void on_tensor(const struct akunu_quantized_tensor *t, void *user)
     cli_output_format(&work->out, "%-32s [", t->name);
     for (unsigned i = 0; i < t->n_dims; i++)
         cli_output_format(&work->out, "%s%llu", i > 0 ? ", " : "", (unsigned long long)t->shape[i]);
-    cli_output_format(&work->out, "] %s -> %s, %.2f MB\n", t->stored, t->type,
+    cli_output_format(&work->out, "] %s -> %s, %.2f MB", t->stored, t->type,
                       (double)t->bytes / 1e6);
+    if (t->divergence != 0.0)
+        cli_output_format(&work->out, ", KL %.6f", t->divergence);
+    cli_output_text(&work->out, "\n");
+    work->divergence += t->divergence;
+}
+
+static int dry_run(const struct cli_options *o, const char *path,
+                   struct akunu_quantize_params *params)
+{
+    struct work *work = params->user;
+    work->out = cli_output_stdout();
+    params->report = on_tensor;
+    enum akunu_status status = akunu_file_quantize(path, NULL, params);
+    cli_progress_end(&work->progress);
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    cli_output_format(&work->out, "%.1f MB of tensors, %.2f bits per weight", work->bytes / 1e6,
+                      work->elements > 0.0 ? 8.0 * work->bytes / work->elements : 0.0);
+    if (o->file)
+        cli_output_format(&work->out, ", expected KL divergence %.4f", work->divergence);
+    cli_output_text(&work->out, "\n");
+    return cli_output_end(&work->out, CLI_EXIT_OK);
+}
+
+/* The size that is asked for, and the text for it; free text->bytes. */
+static int read_target(const struct cli_options *o, struct akunu_quantize_params *params,
+                       struct cli_text *text)
+{
+    *text = (struct cli_text){ NULL, 0 };
+    params->target_bits = (double)o->target_bits;
+    if (o->target_size && !cli_parse_size(o->target_size, &params->target_bytes))
+        return cli_fail_usage("--target-size %s: expected a size as 3.5G, 350M or 350000000",
+                              o->target_size);
+    bool has_target = o->target_size || o->target_bits > 0.0f;
+    if (has_target != (o->file != NULL))
+        return cli_fail_usage(has_target ?
+                                  "--target-size and --target-bpw need a text: -f FILE" :
+                                  "-f is the text for --target-size or --target-bpw, and there is "
+                                  "neither");
+    if (!has_target)
+        return CLI_EXIT_OK;
+    int code = cli_read_file("-f", o->file, text);
+    params->text = text->bytes;
+    params->n_text = text->n;
+    return code;
 }
 
 static int quantize(const struct cli_options *o, const char *path)
@@ -112,17 +159,14 @@ static int quantize(const struct cli_options *o, const char *path)
     params.progress = on_progress;
     params.log = on_log;
     params.user = &work;
-    if (!o->dry_run)
-        return end(&work, o->out, akunu_file_quantize(path, o->out, &params));
-    work.out = cli_output_stdout();
-    params.report = on_tensor;
-    enum akunu_status status = akunu_file_quantize(path, NULL, &params);
-    cli_progress_end(&work.progress);
-    if (status != AKUNU_OK)
-        return cli_fail_library();
-    cli_output_format(&work.out, "%.1f MB of tensors, %.2f bits per weight\n", work.bytes / 1e6,
-                      work.elements > 0.0 ? 8.0 * work.bytes / work.elements : 0.0);
-    return cli_output_end(&work.out, CLI_EXIT_OK);
+    struct cli_text text;
+    int code = read_target(o, &params, &text);
+    if (code == CLI_EXIT_OK && o->dry_run)
+        code = dry_run(o, path, &params);
+    else if (code == CLI_EXIT_OK)
+        code = end(&work, o->out, akunu_file_quantize(path, o->out, &params));
+    free(text.bytes);
+    return code;
 }
 
 int cli_quantize(const struct cli_options *o)

@@ -58,6 +58,9 @@ bool cli_parse_int(const char *text, int64_t *out);
 /* A finite decimal number: "0.8", "-1", "1e-3". */
 bool cli_parse_real(const char *text, double *out);
 
+/* A number of bytes: "1500000", "350M", "3.5G"; K, M and G are powers of 1000. */
+bool cli_parse_size(const char *text, uint64_t *out);
+
 /* Token ids separated by spaces, commas or newlines, optionally in one pair of brackets. On success
  * free *ids, which may be NULL if *n is 0. On failure returns an exit code after a message that
  * begins with `what`. */

@@ -36,6 +36,26 @@ bool cli_parse_real(const char *text, double *out)
     return true;
 }
 
+bool cli_parse_size(const char *text, uint64_t *out)
+{
+    static const char units[] = "KMG";
+    char number[32];
+    size_t n = strlen(text);
+    const char *unit = n > 0 ? strchr(units, toupper((unsigned char)text[n - 1])) : NULL;
+    double value, factor = 1.0;
+    n -= unit != NULL;
+    if (n >= sizeof number)
+        return false;
+    memcpy(number, text, n);
+    number[n] = '\0';
+    for (const char *u = units; unit && u <= unit; u++)
+        factor *= 1000.0;
+    if (!cli_parse_real(number, &value) || !(value * factor >= 1.0 && value * factor < 1e18))
+        return false;
+    *out = (uint64_t)(value * factor);
+    return true;
+}
+
 static bool is_separator(char c)
 {
     return c == ' ' || c == ',' || c == '\n' || c == '\t' || c == '\r';

@@ -144,7 +144,8 @@ struct cli_options {
 
     const char *out;
     unsigned out_type; /* convert: 0 as stored, else an index into the types */
-    const char *quant_type, *output_type, *embedding_type, *importance;
+    const char *quant_type, *output_type, *embedding_type, *importance, *target_size;
+    float target_bits;
     struct cli_texts tensor_types;
     bool pure, requantize, dry_run;
     int64_t chunks;    /* -1: all */

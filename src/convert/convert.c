@@ -10,8 +10,7 @@
 #include "base/utf8.h"
 #include "tokenizer/tokenizer.h"
 
-/* State of one conversion. */
-struct job {
+struct ak_convert_job {
     const struct ak_convert_options *options;
     const char *from, *to;
     struct ak_provider *source;
@@ -21,7 +20,7 @@ struct job {
     struct ak_error *error;
 };
 
-static ak_status parse_type(struct job *j)
+static ak_status parse_type(struct ak_convert_job *j)
 {
     static const enum ak_quant_type types[] = { AK_QUANT_F32, AK_QUANT_F16, AK_QUANT_BF16,
                                                 AK_QUANT_Q8_0 };
@@ -39,7 +38,7 @@ static ak_status parse_type(struct job *j)
                    "unknown type '%s'; expected F32, F16, BF16 or Q8_0", ak_show_path(name, shown));
 }
 
-static ak_status check_destination(const struct job *j)
+static ak_status check_destination(const struct ak_convert_job *j)
 {
     struct stat st;
     char shown[AK_SHOW_BYTES];
@@ -61,7 +60,7 @@ static ak_status check_destination(const struct job *j)
 }
 
 /* Refuses what GGUF cannot express or no reader of GGUF can run. */
-static ak_status check_source(const struct job *j)
+static ak_status check_source(const struct ak_convert_job *j)
 {
     if (j->spec.descriptor.global_first && !j->spec.descriptor.encoder &&
         j->spec.descriptor.local.window > 0)
@@ -80,7 +79,7 @@ static ak_status check_source(const struct job *j)
 }
 
 /* A source whose vocabulary can be put beside it must have it: speech models need theirs. */
-static ak_status open_tokenizer(struct job *j)
+static ak_status open_tokenizer(struct ak_convert_job *j)
 {
     struct ak_vocab vocab;
     AK_TRY(ak_tok_open(j->source, &j->tokenizer, j->error));
@@ -88,7 +87,7 @@ static ak_status open_tokenizer(struct job *j)
     return j->tokenizer || !vocab.advice ? AKUNU_OK : ak_provider_fail_vocab(j->source, j->error);
 }
 
-static ak_status open_source(struct job *j)
+static ak_status open_source(struct ak_convert_job *j)
 {
     AK_TRY(ak_provider_open(j->from, &j->source, j->error));
     for (const char *const *text = j->options->override_kv; text && *text; text++)
@@ -118,7 +117,8 @@ static void get_base_name(const char *path, char out[AK_SHOW_BYTES])
     ak_show(path + at, n - at, out);
 }
 
-static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
+/* Everything but the data. */
+static ak_status put_header(struct ak_convert_job *j, struct ak_gguf_writer *w)
 {
     char name[AK_SHOW_BYTES];
     get_base_name(j->from, name);
@@ -136,7 +136,12 @@ static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
         const struct ak_convert_tensor *t = &j->plan.tensors[i];
         ak_gguf_writer_put_tensor(w, t->name, t->type, t->n_dims, t->shape);
     }
-    AK_TRY(w->status);
+    return w->status;
+}
+
+static ak_status write_file(struct ak_convert_job *j, struct ak_gguf_writer *w)
+{
+    AK_TRY(put_header(j, w));
     AK_TRY(check_destination(j));
     ak_gguf_writer_open(w, j->to);
     AK_TRY(w->status);
@@ -145,7 +150,7 @@ static ak_status write_file(struct job *j, struct ak_gguf_writer *w)
     return AKUNU_OK;
 }
 
-static void report(const struct job *j)
+static void report(const struct ak_convert_job *j)
 {
     for (size_t i = 0; i < j->plan.n; i++) {
         const struct ak_convert_tensor *t = &j->plan.tensors[i];
@@ -154,12 +159,13 @@ static void report(const struct job *j)
                                                    .type = ak_quant_info(t->type)->name,
                                                    .n_dims = t->n_dims,
                                                    .shape = t->shape,
-                                                   .bytes = t->bytes };
+                                                   .bytes = t->bytes,
+                                                   .divergence = t->divergence };
         j->options->quantize->report(&of, j->options->user);
     }
 }
 
-static ak_status convert(struct job *j)
+static ak_status begin(struct ak_convert_job *j)
 {
     AK_TRY(parse_type(j));
     AK_TRY(check_destination(j));
@@ -167,12 +173,46 @@ static ak_status convert(struct job *j)
     AK_TRY(ak_convert_plan_tensors(&j->plan, j->options->log, j->error));
     if (j->options->quantize)
         AK_TRY(ak_convert_choose_types(&j->plan, j->options->quantize, j->options->log, j->error));
+    unsigned n_threads = j->options->n_threads ? j->options->n_threads : ak_physical_cores();
+    return ak_pool_create(n_threads, &j->plan.pool, j->error);
+}
+
+ak_status ak_convert_begin(const char *from, const char *to,
+                           const struct ak_convert_options *options, struct ak_convert_job **out,
+                           struct ak_error *error)
+{
+    struct ak_convert_job *j = ak_alloc(1, sizeof *j);
+    *out = NULL;
+    if (!j)
+        return ak_fail_memory(error, "a conversion", sizeof *j);
+    *j = (struct ak_convert_job){ .options = options, .from = from, .to = to, .error = error };
+    ak_status status = begin(j);
+    if (status == AKUNU_OK)
+        *out = j;
+    else
+        ak_convert_end(j);
+    return status;
+}
+
+struct ak_convert_plan *ak_convert_get_plan(struct ak_convert_job *j)
+{
+    return &j->plan;
+}
+
+ak_status ak_convert_header_bytes(struct ak_convert_job *j, uint64_t *out)
+{
+    struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
+    w.status = put_header(j, &w);
+    *out = ak_gguf_writer_header_bytes(&w);
+    return ak_gguf_writer_finish(&w);
+}
+
+ak_status ak_convert_write(struct ak_convert_job *j)
+{
     if (j->options->quantize && j->options->quantize->report)
         report(j);
     if (!j->to)
         return AKUNU_OK;
-    unsigned n_threads = j->options->n_threads ? j->options->n_threads : ak_physical_cores();
-    AK_TRY(ak_pool_create(n_threads, &j->plan.pool, j->error));
     struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
     w.progress = j->options->progress;
     w.user = j->options->user;
@@ -182,16 +222,25 @@ static ak_status convert(struct job *j)
     return ak_gguf_writer_finish(&w);
 }
 
+void ak_convert_end(struct ak_convert_job *j)
+{
+    if (!j)
+        return;
+    ak_free(j->plan.tensors);
+    ak_importance_free(&j->plan.importance);
+    ak_pool_free(j->plan.pool);
+    ak_tok_free(j->tokenizer);
+    ak_spec_clear(&j->spec);
+    ak_provider_close(j->source);
+    ak_free(j);
+}
+
 ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options,
                      struct ak_error *error)
 {
-    struct job j = { .options = options, .from = from, .to = to, .error = error };
-    ak_status status = convert(&j);
-    ak_free(j.plan.tensors);
-    ak_importance_free(&j.plan.importance);
-    ak_pool_free(j.plan.pool);
-    ak_tok_free(j.tokenizer);
-    ak_spec_clear(&j.spec);
-    ak_provider_close(j.source);
+    struct ak_convert_job *j;
+    AK_TRY(ak_convert_begin(from, to, options, &j, error));
+    ak_status status = ak_convert_write(j);
+    ak_convert_end(j);
     return status;
 }

@@ -1,6 +1,6 @@
 /* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those
- * of language models and encoders. Used by api/file.c. Settings that GGUF cannot express are
- * refused (convert.c, check_source).
+ * of language models and encoders. Used by api/file.c and allocate/. Settings that GGUF cannot
+ * express are refused (convert.c, check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
@@ -58,6 +58,19 @@ struct ak_convert_options {
 ak_status ak_convert(const char *from, const char *to, const struct ak_convert_options *options,
                      struct ak_error *error);
 
+/* The same in steps, between which the types of the plan may be changed (ak_convert_set_type).
+ * `options`, paths and `error` are used until the end. */
+struct ak_convert_job;
+struct ak_convert_plan;
+ak_status ak_convert_begin(const char *from, const char *to,
+                           const struct ak_convert_options *options, struct ak_convert_job **out,
+                           struct ak_error *error);
+struct ak_convert_plan *ak_convert_get_plan(struct ak_convert_job *j);
+/* Bytes of the new file before the data, which do not depend on types. */
+ak_status ak_convert_header_bytes(struct ak_convert_job *j, uint64_t *out);
+ak_status ak_convert_write(struct ak_convert_job *j);
+void ak_convert_end(struct ak_convert_job *j); /* NULL allowed */
+
 /* ---- plan.c ------------------------------------------------------------- */
 enum { AK_CONVERT_PARTS_MAX = 3 };
 
@@ -95,6 +108,8 @@ struct ak_convert_tensor {
 
     enum ak_quant_type stored; /* the type in the source */
     bool searches;             /* quantized by quantize/, not by rounding alone */
+    bool is_chosen;            /* the mix chose the type: no exception did, and it is no float */
+    double divergence;         /* expected of its quantization, as allocate/ sets it; 0: unknown */
     const float *importance;   /* [cols] per expert, or one for all of them; NULL: none */
     uint64_t n_importance;
 };
@@ -120,6 +135,11 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
 ak_status ak_convert_choose_types(struct ak_convert_plan *plan,
                                   const struct ak_convert_quantize *options,
                                   const struct ak_log *log, struct ak_error *error);
+/* Sets a type and the bytes. AKUNU_ERROR_UNSUPPORTED: they overflow 64 bits. */
+ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type type,
+                              struct ak_error *error);
+/* The importance of each element of a row; NULL: all count alike. */
+const float *ak_convert_row_importance(const struct ak_convert_tensor *t, uint64_t row);
 /* The kind of tensors that no type but floats suits. */
 bool ak_convert_stays_float(const struct ak_convert_tensor *t);
 

@@ -13,7 +13,7 @@
 #include "weights/formats.h"
 #include "weights/gguf/gguf.h"
 
-enum { VERSION = 3, WRITE_BYTES = 1 << 20 };
+enum { VERSION = 3, HEAD_BYTES = 24, WRITE_BYTES = 1 << 20 };
 
 struct ak_gguf_writer ak_gguf_writer_begin(struct ak_error *error)
 {
@@ -355,6 +355,11 @@ static void write_pieces(struct ak_gguf_writer *w, const char *bytes, size_t n)
     }
 }
 
+uint64_t ak_gguf_writer_header_bytes(const struct ak_gguf_writer *w)
+{
+    return align_up(HEAD_BYTES + w->metas.n + w->tensors.n);
+}
+
 void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
 {
     static const char zeros[AK_GGUF_WRITER_ALIGNMENT];
@@ -370,7 +375,7 @@ void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
     add_u64(w, &head, w->n_metas);
     write_pieces(w, head.bytes, head.n);
     ak_free(head.bytes);
-    uint64_t bytes = 24 + w->metas.n + w->tensors.n;
+    uint64_t bytes = HEAD_BYTES + w->metas.n + w->tensors.n;
     if (is_ok(w))
         reserve(w, align_up(bytes) + w->data_bytes);
     write_pieces(w, w->metas.bytes, w->metas.n);

@@ -54,6 +54,9 @@ void ak_gguf_writer_put_meta(struct ak_gguf_writer *w, const struct ak_provider 
 void ak_gguf_writer_put_tensor(struct ak_gguf_writer *w, const char *name, enum ak_quant_type type,
                                unsigned n_dims, const uint64_t *shape);
 
+/* Bytes before the data, once all metadata and tensors are put. */
+uint64_t ak_gguf_writer_header_bytes(const struct ak_gguf_writer *w);
+
 /* ---- The file ----------------------------------------------------------- */
 /* Creates the file in the folder of `path` and reserves disk space for all of it: a full disk is
  * refused here (AKUNU_ERROR_IO). A file at `path` stays until ak_gguf_writer_finish. */

@@ -92,16 +92,6 @@ static uint64_t find_row(const struct rows *r, uint64_t row)
                                     map_index(&r->t->rows, row);
 }
 
-static const float *find_importance(const struct rows *r, uint64_t row)
-{
-    const struct ak_convert_tensor *t = r->t;
-    uint64_t rows = t->n_dims > 2 ? t->shape[1] : 1;
-    if (!t->importance)
-        return r->even;
-    return t->n_importance > r->view->cols ? t->importance + row / rows * r->view->cols :
-                                             t->importance;
-}
-
 static bool has_no_number(const float *x, size_t n)
 {
     float sum = 0.0f; /* NaN if one is, or is infinite */
@@ -125,7 +115,8 @@ static void make_row(const struct rows *r, uint64_t row, struct buffers *b, uint
         return;
     }
     b->has_no_number = b->has_no_number || has_no_number(values, cols);
-    ak_quantize(r->t->type, values, find_importance(r, row), out, cols);
+    const float *importance = ak_convert_row_importance(r->t, row);
+    ak_quantize(r->t->type, values, importance ? importance : r->even, out, cols);
 }
 
 static void make_rows(void *user, unsigned thread)

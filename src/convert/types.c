@@ -208,23 +208,41 @@ static struct ak_mix_tensor describe(const struct chooser *c, const struct ak_co
     return of;
 }
 
-static enum ak_quant_type choose(const struct chooser *c, const struct ak_convert_tensor *t)
+/* *by_mix: no exception says so. */
+static enum ak_quant_type choose(const struct chooser *c, const struct ak_convert_tensor *t,
+                                 bool *by_mix)
 {
     const struct exception *exception = find_exception(c, t->name);
     struct ak_mix_tensor of = describe(c, t);
+    *by_mix = false;
     if (c->has_embedding && strcmp(t->name, "token_embd.weight") == 0)
         return c->embedding;
     if (c->has_output && strcmp(t->name, "output.weight") == 0)
         return c->output;
     if (exception)
         return exception->type;
+    *by_mix = true;
     return c->options->pure ? c->plan->mix->type : ak_mix_choose(c->plan->mix, &c->model, &of);
+}
+
+ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type type,
+                              struct ak_error *error)
+{
+    uint64_t rows = 1;
+    for (unsigned d = 0; d + 1 < t->n_dims; d++)
+        rows *= t->shape[d];
+    t->searches = type != t->stored && !is_float(type);
+    t->type = type;
+    if (!ak_quant_row_bytes(type, t->shape[t->n_dims - 1], &t->bytes) ||
+        !ak_mul_u64(t->bytes, rows, &t->bytes))
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits", t->name);
+    return AKUNU_OK;
 }
 
 static ak_status set_type(struct chooser *c, struct ak_convert_tensor *t)
 {
-    uint64_t rows = 1, cols = t->shape[t->n_dims - 1];
-    enum ak_quant_type type = choose(c, t), fitting = ak_mix_fit(type, cols);
+    uint64_t cols = t->shape[t->n_dims - 1];
+    enum ak_quant_type type = choose(c, t, &t->is_chosen), fitting = ak_mix_fit(type, cols);
     if (!is_float(t->stored) && !c->options->requantize && t->stored != fitting)
         return ak_fail(c->error, AKUNU_ERROR_ARGUMENT,
                        "%s is %s already; quantizing it again loses more than quantizing floats "
@@ -235,14 +253,15 @@ static ak_status set_type(struct chooser *c, struct ak_convert_tensor *t)
                     "%s: rows of %llu elements do not fill blocks of %s: %s", t->name,
                     (unsigned long long)cols, ak_quant_info(type)->name,
                     ak_quant_info(fitting)->name);
-    for (unsigned d = 0; d + 1 < t->n_dims; d++)
-        rows *= t->shape[d];
-    t->searches = fitting != t->stored && !is_float(fitting);
-    t->type = fitting;
-    if (!ak_quant_row_bytes(fitting, cols, &t->bytes) || !ak_mul_u64(t->bytes, rows, &t->bytes))
-        return ak_fail(c->error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits",
-                       t->name);
-    return AKUNU_OK;
+    t->is_chosen = t->is_chosen && !is_float(fitting);
+    return ak_convert_set_type(t, fitting, c->error);
+}
+
+const float *ak_convert_row_importance(const struct ak_convert_tensor *t, uint64_t row)
+{
+    uint64_t cols = t->shape[t->n_dims - 1], rows = t->n_dims > 2 ? t->shape[1] : 1;
+    return t->importance && t->n_importance > cols ? t->importance + row / rows * cols :
+                                                     t->importance;
 }
 
 /* The importance of the tensor's columns, if the file has it. */

@@ -1,5 +1,5 @@
 /* Quantizers: floats to blocks, with the least weighted error that a search finds. Used by
- * convert/. What a block means is defined in quant/. */
+ * convert/ and allocate/. What a block means is defined in quant/. */
 #ifndef AK_QUANTIZE_QUANTIZE_H
 #define AK_QUANTIZE_QUANTIZE_H
 

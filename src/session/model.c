@@ -17,8 +17,8 @@
 
 /* State of one load. */
 struct loader {
-    const char *path; /* NULL until the descriptor's file is open */
-    int fd;           /* -1: `path` is opened */
+    const char *path; /* NULL until the file is open, unless it is given */
+    int fd;           /* -1: none is given */
     const struct akunu_load_params *params;
     struct ak_log log;
     struct ak_model *model;
@@ -68,12 +68,20 @@ static ak_status open_backend(struct loader *l)
     return report(l, AKUNU_STAGE_KERNELS, 1.0);
 }
 
+static const char *get_path(const struct ak_provider *p)
+{
+    struct ak_provider_fingerprint fingerprint;
+    ak_provider_fingerprint(p, &fingerprint);
+    return fingerprint.path;
+}
+
 static ak_status open_file(struct loader *l)
 {
-    AK_TRY(l->fd < 0 ? ak_provider_open(l->path, &l->model->provider, l->error) :
-                       ak_provider_open_fd(l->fd, &l->model->provider, l->error));
-    if (l->fd >= 0)
-        l->path = ak_provider_part(l->model->provider, 0)->path;
+    if (!l->model->provider)
+        AK_TRY(l->fd < 0 ? ak_provider_open(l->path, &l->model->provider, l->error) :
+                           ak_provider_open_fd(l->fd, &l->model->provider, l->error));
+    if (!l->path)
+        l->path = get_path(l->model->provider);
     for (const char *const *text = l->params->override_kv; text && *text; text++)
         AK_TRY(ak_provider_override(l->model->provider, *text, l->error));
     AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));
@@ -355,40 +363,49 @@ static ak_status load(struct loader *l)
     return report(l, AKUNU_STAGE_READY, 1.0);
 }
 
-static ak_status load_from(const char *path, int fd, const struct akunu_load_params *params,
-                           struct ak_model **out, struct ak_error *error)
+/* `provider` becomes the model's; NULL: the loader opens the path or the descriptor. */
+static ak_status run_loader(struct loader *l, struct ak_provider *provider, struct ak_model **out)
 {
-    struct loader l = { .path = path,
-                        .fd = fd,
-                        .params = params,
-                        .log = { params->log, params->user },
-                        .error = error };
-    l.model = ak_alloc(1, sizeof *l.model);
-    if (!l.model)
-        return ak_fail_memory(error, "a model", sizeof *l.model);
-    l.model->prefill = params->prefill;
-    ak_status status = load(&l);
-    ak_pool_free(l.pool);
+    l->log = (struct ak_log){ l->params->log, l->params->user };
+    l->model = ak_alloc(1, sizeof *l->model);
+    if (!l->model) {
+        ak_provider_close(provider);
+        return ak_fail_memory(l->error, "a model", sizeof *l->model);
+    }
+    l->model->provider = provider;
+    l->model->prefill = l->params->prefill;
+    ak_status status = load(l);
+    ak_pool_free(l->pool);
     if (status != AKUNU_OK) {
-        ak_model_free(l.model);
+        ak_model_free(l->model);
         return status;
     }
-    *out = l.model;
+    *out = l->model;
     return AKUNU_OK;
 }
 
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
                         struct ak_model **out, struct ak_error *error)
 {
-    return load_from(path, -1, params, out, error);
+    struct loader l = { .path = path, .fd = -1, .params = params, .error = error };
+    return run_loader(&l, NULL, out);
 }
 
 ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struct ak_model **out,
                            struct ak_error *error)
 {
+    struct loader l = { .fd = fd, .params = params, .error = error };
     if (fd < 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%d is not an open file descriptor", fd);
-    return load_from(NULL, fd, params, out, error);
+    return run_loader(&l, NULL, out);
+}
+
+ak_status ak_model_load_provider(struct ak_provider *provider,
+                                 const struct akunu_load_params *params, struct ak_model **out,
+                                 struct ak_error *error)
+{
+    struct loader l = { .fd = -1, .params = params, .error = error };
+    return run_loader(&l, provider, out);
 }
 
 struct ak_model *ak_model_ref(struct ak_model *m)

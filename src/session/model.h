@@ -1,6 +1,6 @@
 /* Loaded model: weights, dispatch tables and tokenizer. It is immutable, except for the token trie,
  * which the first grammar builds under a lock; sessions and threads share it. Used by session/,
- * generate/, persist/, transcribe/ and api/. */
+ * generate/, persist/, allocate/, transcribe/ and api/. */
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 
@@ -52,6 +52,10 @@ ak_status ak_model_load(const char *path, const struct akunu_load_params *params
 /* The same for a GGUF file that is open; the descriptor stays the caller's. */
 ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struct ak_model **out,
                            struct ak_error *error);
+/* The same for a provider, which the model closes in the end, and on failure. */
+ak_status ak_model_load_provider(struct ak_provider *provider,
+                                 const struct akunu_load_params *params, struct ak_model **out,
+                                 struct ak_error *error);
 /* One more owner of the model, who frees it too. */
 struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */

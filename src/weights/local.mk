@@ -38,6 +38,7 @@ libak_la_SOURCES += \
 	src/weights/peft.c \
 	src/weights/provider.c \
 	src/weights/provider.h \
+	src/weights/replaced.c \
 	src/weights/stream.c \
 	src/weights/torch/pickle.c \
 	src/weights/torch/torch.h \

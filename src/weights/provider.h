@@ -195,6 +195,12 @@ const struct ak_provider_format *ak_provider_format_at(size_t i);
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
 /* The same for a GGUF file that is open; the descriptor stays the caller's. */
 ak_status ak_provider_open_fd(int fd, struct ak_provider **out, struct ak_error *error);
+/* A provider that differs from `source` in one tensor: it holds `values`, row-major floats of its
+ * shape. name NULL: in none. All of them stay the caller's and must outlive it; do not save a
+ * packed cache of it, whose key would be that of `source`. */
+ak_status ak_provider_replace(const struct ak_provider *source, const char *name,
+                              const float *values, struct ak_provider **out,
+                              struct ak_error *error);
 void ak_provider_close(struct ak_provider *p); /* NULL allowed */
 
 /* Replaces or adds a metadata value: "KEY=TYPE:VALUE" with TYPE int, float, bool or str, as in

@@ -1,0 +1,236 @@
+/* The steps: plan the file, measure each tensor, choose the types, write. */
+#include "allocate/allocate.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "quantize/quantize.h"
+
+/* The type with which sensitivities are measured: rows of all tensors fill its blocks, its errors
+ * are large enough to show and small enough for the divergence to be quadratic in them. */
+#define PROBE AK_QUANT_Q4_0
+
+static const double measuring = 0.95; /* share of the work before the file is written */
+
+struct job {
+    const struct ak_convert_options *options; /* the caller's */
+    const struct ak_allocate_size *size;
+    struct ak_convert_job *convert;
+    struct ak_convert_plan *plan;
+    struct ak_allocate_runs *runs;
+    struct ak_allocate_tensor *tensors;
+    size_t n;
+    struct ak_error *error;
+};
+
+/* Callbacks while the file is written; the caller's are behind them. */
+static bool on_written(double fraction, void *user)
+{
+    const struct job *j = user;
+    return j->options->progress(measuring + (1.0 - measuring) * fraction, j->options->user);
+}
+
+static void on_tensor(const struct akunu_quantized_tensor *tensor, void *user)
+{
+    const struct job *j = user;
+    j->options->quantize->report(tensor, j->options->user);
+}
+
+static ak_status find_tensors(struct job *j)
+{
+    j->tensors = ak_alloc(j->plan->n, sizeof *j->tensors);
+    if (!j->tensors)
+        return ak_fail_memory(j->error, "tensors", j->plan->n * sizeof *j->tensors);
+    for (size_t i = 0; i < j->plan->n; i++) {
+        struct ak_convert_tensor *t = &j->plan->tensors[i];
+        if (t->is_chosen && t->shape[t->n_dims - 1] % ak_quant_info(PROBE)->block_elems == 0)
+            j->tensors[j->n++].tensor = t;
+    }
+    return j->n > 0 ? AKUNU_OK :
+                      ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                              "no type is left to choose: all tensors have theirs");
+}
+
+/* ---- Measuring ---------------------------------------------------------- */
+/* Adds a type with its error in place of the divergence. */
+static ak_status add_type(struct job *j, struct ak_allocate_tensor *tensor, enum ak_quant_type type,
+                          const float *values)
+{
+    struct ak_convert_tensor as = *tensor->tensor;
+    struct ak_allocate_type *added = &tensor->types[tensor->n_types++];
+    AK_TRY(ak_convert_set_type(&as, type, j->error));
+    added->type = type;
+    added->bytes = ak_round_up((size_t)as.bytes, AK_GGUF_WRITER_ALIGNMENT);
+    return ak_allocate_error(j->plan, tensor->tensor, type, values, &added->divergence, j->error);
+}
+
+static ak_status add_types(struct job *j, struct ak_allocate_tensor *tensor, const float *values)
+{
+    uint64_t cols = tensor->tensor->shape[tensor->tensor->n_dims - 1];
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
+        if (ak_quantize_has((enum ak_quant_type)type) &&
+            cols % ak_quant_info((enum ak_quant_type)type)->block_elems == 0)
+            AK_TRY(add_type(j, tensor, (enum ak_quant_type)type, values));
+    return AKUNU_OK;
+}
+
+static double error_of(const struct ak_allocate_tensor *tensor, enum ak_quant_type type)
+{
+    for (size_t i = 0; i < tensor->n_types; i++)
+        if (tensor->types[i].type == type)
+            return tensor->types[i].divergence;
+    return 0.0;
+}
+
+/* Turns errors into divergences by one run with the probe's values. */
+static ak_status measure(struct job *j, struct ak_allocate_tensor *tensor, float *values)
+{
+    double divergence, probe;
+    AK_TRY(add_types(j, tensor, values));
+    AK_TRY(ak_allocate_quantize(j->plan, tensor->tensor, PROBE, values, j->error));
+    AK_TRY(ak_allocate_run(j->runs, tensor->tensor->name, values, &divergence, j->error));
+    probe = error_of(tensor, PROBE);
+    for (size_t i = 0; i < tensor->n_types; i++)
+        tensor->types[i].divergence *= probe > 0.0 ? divergence / probe : 0.0;
+    ak_allocate_prune(tensor);
+    return AKUNU_OK;
+}
+
+static ak_status measure_all(struct job *j)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        float *values = ak_allocate_read(j->plan, j->tensors[i].tensor);
+        if (!values)
+            return ak_fail_memory(j->error, j->tensors[i].tensor->name, 0);
+        ak_status status = measure(j, &j->tensors[i], values);
+        ak_free(values);
+        AK_TRY(status);
+        if (j->options->progress &&
+            !j->options->progress(measuring * (double)(i + 1) / (double)j->n, j->options->user))
+            return ak_fail(j->error, AKUNU_ERROR_CANCELLED, "quantization was cancelled");
+    }
+    return AKUNU_OK;
+}
+
+/* ---- Choosing ----------------------------------------------------------- */
+static double count_elements(const struct ak_convert_tensor *t)
+{
+    double n = 1.0;
+    for (unsigned d = 0; d < t->n_dims; d++)
+        n *= (double)t->shape[d];
+    return n;
+}
+
+/* Bytes that the chosen tensors may take. */
+static ak_status get_budget(struct job *j, uint64_t *out)
+{
+    uint64_t others = 0, all = UINT64_MAX;
+    double elements = 0.0;
+    for (size_t i = 0; i < j->plan->n; i++)
+        elements += count_elements(&j->plan->tensors[i]);
+    for (size_t i = 0, at = 0; i < j->plan->n; i++) {
+        const struct ak_convert_tensor *t = &j->plan->tensors[i];
+        if (at < j->n && j->tensors[at].tensor == t)
+            at++;
+        else
+            others += ak_round_up((size_t)t->bytes, AK_GGUF_WRITER_ALIGNMENT);
+    }
+    if (j->size->bits > 0.0)
+        all = (uint64_t)(j->size->bits * elements / 8.0);
+    if (j->size->bytes > 0) {
+        uint64_t header;
+        AK_TRY(ak_convert_header_bytes(j->convert, &header));
+        header = header < j->size->bytes ? j->size->bytes - header : 0;
+        all = header < all ? header : all;
+    }
+    *out = all > others ? all - others : 0;
+    return AKUNU_OK;
+}
+
+static ak_status fail_size(struct job *j, uint64_t budget)
+{
+    uint64_t least = 0;
+    for (size_t i = 0; i < j->n; i++)
+        least += j->tensors[i].types[0].bytes;
+    return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                   "no types make the model that small: %llu bytes are left for %zu matrices, "
+                   "which take %llu at least",
+                   (unsigned long long)budget, j->n, (unsigned long long)least);
+}
+
+/* The file is called after the type of most bytes. */
+static void name_mix(struct job *j)
+{
+    uint64_t bytes[AK_QUANT_COUNT] = { 0 };
+    int most = 0;
+    for (size_t i = 0; i < j->plan->n; i++)
+        bytes[j->plan->tensors[i].type] += j->plan->tensors[i].bytes;
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
+        most = bytes[type] > bytes[most] ? type : most;
+    const struct ak_mix *mix = ak_mix_find(ak_quant_info((enum ak_quant_type)most)->name);
+    j->plan->mix = mix ? mix : j->plan->mix;
+}
+
+static ak_status choose(struct job *j)
+{
+    uint64_t budget;
+    double divergence = 0.0;
+    AK_TRY(get_budget(j, &budget));
+    if (!ak_allocate_solve(j->tensors, j->n, budget))
+        return fail_size(j, budget);
+    for (size_t i = 0; i < j->n; i++) {
+        const struct ak_allocate_type *type = &j->tensors[i].types[j->tensors[i].choice];
+        AK_TRY(ak_convert_set_type(j->tensors[i].tensor, type->type, j->error));
+        j->tensors[i].tensor->divergence = type->divergence;
+        divergence += type->divergence;
+    }
+    name_mix(j);
+    ak_log_line(j->options->log, AKUNU_LOG_INFO, "expected KL divergence: %.4f", divergence);
+    return AKUNU_OK;
+}
+
+static ak_status check(const struct job *j)
+{
+    if (!(j->size->bits >= 0.0 && j->size->bits <= 64.0))
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                       "%g bits per weight; expected 1 to 16, or so", j->size->bits);
+    if (!j->size->text)
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                       "types that give a size are searched on a text, and none is given");
+    if (j->options->quantize->pure)
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                       "a size is given, so the matrices cannot all have the same type (pure)");
+    if (j->plan->spec)
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
+                       "types are searched for GGUF files alone: convert the model first");
+    return AKUNU_OK;
+}
+
+static ak_status allocate(struct job *j)
+{
+    AK_TRY(check(j));
+    AK_TRY(find_tensors(j));
+    AK_TRY(ak_allocate_open_runs(j->plan, j->size, j->options, &j->runs, j->error));
+    AK_TRY(measure_all(j));
+    AK_TRY(choose(j));
+    return ak_convert_write(j->convert);
+}
+
+ak_status ak_allocate(const char *from, const char *to, const struct ak_convert_options *options,
+                      const struct ak_allocate_size *size, struct ak_error *error)
+{
+    struct job j = { .options = options, .size = size, .error = error };
+    struct ak_convert_quantize quantize = *options->quantize;
+    struct ak_convert_options writing = *options;
+    quantize.report = quantize.report ? on_tensor : NULL;
+    writing.quantize = &quantize;
+    writing.progress = options->progress ? on_written : NULL;
+    writing.user = &j;
+    AK_TRY(ak_convert_begin(from, to, &writing, &j.convert, error));
+    j.plan = ak_convert_get_plan(j.convert);
+    ak_status status = allocate(&j);
+    ak_allocate_close_runs(j.runs);
+    ak_free(j.tensors);
+    ak_convert_end(j.convert);
+    return status;
+}

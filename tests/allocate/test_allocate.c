@@ -1,0 +1,300 @@
+/* Bit allocation: the choice of types against the best of all choices, and files of a given size
+ * from a small model. */
+#include "allocate/allocate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "akunu/akunu.h"
+#include "tests/st_files.h"
+#include "tests/test.h"
+
+/* ---- Choosing ----------------------------------------------------------- */
+enum { N_TENSORS = 6, N_TYPES = 4 };
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static void make(struct ak_allocate_tensor *tensors, uint64_t *state)
+{
+    for (int i = 0; i < N_TENSORS; i++) {
+        tensors[i] = (struct ak_allocate_tensor){ .n_types = N_TYPES };
+        for (int k = 0; k < N_TYPES; k++)
+            tensors[i].types[k] =
+                (struct ak_allocate_type){ .type = (enum ak_quant_type)k,
+                                           .bytes = 100 + next_random(state) % 400,
+                                           .divergence = (double)(next_random(state) % 1000) };
+    }
+}
+
+/* The least sum of divergences of all choices. */
+static double find_least(const struct ak_allocate_tensor *tensors, uint64_t bytes)
+{
+    double least = 1e9;
+    for (int choice = 0; choice < 1 << 2 * N_TENSORS; choice++) {
+        uint64_t taken = 0;
+        double sum = 0.0;
+        for (int i = 0; i < N_TENSORS; i++) {
+            const struct ak_allocate_type *type = &tensors[i].types[choice >> 2 * i & 3];
+            taken += type->bytes;
+            sum += type->divergence;
+        }
+        if (taken <= bytes && sum < least)
+            least = sum;
+    }
+    return least;
+}
+
+static double sum_up(const struct ak_allocate_tensor *tensors, uint64_t *bytes)
+{
+    double sum = 0.0;
+    *bytes = 0;
+    for (int i = 0; i < N_TENSORS; i++) {
+        *bytes += tensors[i].types[tensors[i].choice].bytes;
+        sum += tensors[i].types[tensors[i].choice].divergence;
+    }
+    return sum;
+}
+
+/* Largest gain of one step on the hulls: as far as the choice may be from the best. */
+static double largest_step(const struct ak_allocate_tensor *tensors)
+{
+    double most = 0.0;
+    for (int i = 0; i < N_TENSORS; i++)
+        for (size_t k = 1; k < tensors[i].n_types; k++) {
+            double gain = tensors[i].types[k - 1].divergence - tensors[i].types[k].divergence;
+            most = gain > most ? gain : most;
+        }
+    return most;
+}
+
+START_TEST(near_the_best_of_all)
+{
+    struct ak_allocate_tensor all[N_TENSORS], tensors[N_TENSORS];
+    uint64_t state = (uint64_t)_i + 1, taken;
+    make(all, &state);
+    memcpy(tensors, all, sizeof all);
+    for (int i = 0; i < N_TENSORS; i++)
+        ak_allocate_prune(&tensors[i]);
+    for (uint64_t bytes = 600; bytes < 3000; bytes += 97) {
+        double least = find_least(all, bytes);
+        bool is_possible = ak_allocate_solve(tensors, N_TENSORS, bytes);
+        ck_assert_int_eq(is_possible, least < 1e9);
+        if (!is_possible)
+            continue;
+        double sum = sum_up(tensors, &taken);
+        ck_assert_uint_le(taken, bytes);
+        ck_assert_double_ge(sum, least);
+        ck_assert_double_le(sum, least + largest_step(tensors));
+    }
+}
+END_TEST
+
+/* Of five types two are above the hull, and one is worse than a smaller one. */
+START_TEST(hull)
+{
+    struct ak_allocate_tensor tensor = { .types = { { AK_QUANT_Q8_0, 90, 1.0 },
+                                                    { AK_QUANT_Q4_0, 40, 10.0 },
+                                                    { AK_QUANT_Q4_1, 50, 9.5 },
+                                                    { AK_QUANT_Q5_0, 60, 4.0 },
+                                                    { AK_QUANT_Q5_1, 70, 4.5 } },
+                                         .n_types = 5 };
+    ak_allocate_prune(&tensor);
+    ck_assert_uint_eq(tensor.n_types, 3);
+    ck_assert_int_eq(tensor.types[0].type, AK_QUANT_Q4_0);
+    ck_assert_int_eq(tensor.types[1].type, AK_QUANT_Q5_0);
+    ck_assert_int_eq(tensor.types[2].type, AK_QUANT_Q8_0);
+}
+END_TEST
+
+/* ---- Files -------------------------------------------------------------- */
+static const char text[] =
+    "In the beginning there was a model, and it was large. Whoever held it wished that it were "
+    "smaller, and whoever made it smaller wished to know what was lost. So they took a text, and "
+    "looked at each of its words twice: once as the large model would have it, once as the small "
+    "one would. Where both agreed they saved, and where they did not they spent.";
+
+static char from[4096], to[96];
+
+static struct akunu_quantize_params begin(struct test_folder *folder)
+{
+    struct akunu_quantize_params params;
+    *folder = test_folder_begin();
+    snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
+    snprintf(to, sizeof to, "%s", test_in(folder, "new.gguf"));
+    akunu_quantize_params_default(&params, sizeof params);
+    params.text = text;
+    params.n_text = sizeof text - 1;
+    params.overwrite = true;
+    return params;
+}
+
+static struct test_bytes quantize(const struct akunu_quantize_params *params)
+{
+    struct test_bytes bytes = { 0 };
+    uint8_t piece[4096];
+    size_t n;
+    ck_assert_msg(akunu_file_quantize(from, to, params) == AKUNU_OK, "%s", akunu_last_error());
+    FILE *file = fopen(to, "rb");
+    ck_assert_ptr_nonnull(file);
+    while ((n = fread(piece, 1, sizeof piece, file)) > 0)
+        test_append(&bytes, piece, n);
+    fclose(file);
+    return bytes;
+}
+
+/* What a file has: bits of all tensors, their expected divergence, the output's type. */
+struct sums {
+    double bits, elements, divergence;
+    char embedding[16], q[16];
+};
+
+static void on_tensor(const struct akunu_quantized_tensor *t, void *user)
+{
+    struct sums *sums = user;
+    double elements = 1.0;
+    for (unsigned i = 0; i < t->n_dims; i++)
+        elements *= (double)t->shape[i];
+    sums->bits += 8.0 * (double)t->bytes;
+    sums->elements += elements;
+    sums->divergence += t->divergence;
+    if (strcmp(t->name, "token_embd.weight") == 0)
+        snprintf(sums->embedding, sizeof sums->embedding, "%s", t->type);
+    if (strcmp(t->name, "blk.0.attn_q.weight") == 0)
+        snprintf(sums->q, sizeof sums->q, "%s", t->type);
+}
+
+START_TEST(bits_per_weight)
+{
+    struct test_folder folder;
+    struct akunu_quantize_params params = begin(&folder);
+    double last = 1e9;
+    for (double bits = 5.0; bits < 9.0; bits += 1.0) {
+        struct sums sums = { 0 };
+        params.target_bits = bits;
+        params.report = on_tensor;
+        params.user = &sums;
+        ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s",
+                      akunu_last_error());
+        ck_assert_double_le(sums.bits, bits * sums.elements);
+        ck_assert_double_ge(sums.bits, (bits - 0.3) * sums.elements);
+        ck_assert_double_gt(sums.divergence, 0.0);
+        ck_assert_double_lt(sums.divergence, last);
+        last = sums.divergence;
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
+START_TEST(bytes_and_the_same)
+{
+    struct test_folder folder;
+    struct akunu_quantize_params params = begin(&folder);
+    params.target_bytes = 150000;
+    params.n_threads = 3;
+    struct test_bytes with_three = quantize(&params);
+    params.n_threads = 1;
+    struct test_bytes with_one = quantize(&params);
+    ck_assert_uint_le(with_three.n, 150000);
+    ck_assert_uint_ge(with_three.n, 145000);
+    ck_assert_uint_eq(with_one.n, with_three.n);
+    ck_assert_mem_eq(with_one.data, with_three.data, with_one.n);
+    free(with_one.data);
+    free(with_three.data);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Tensors of an exception keep its type. */
+START_TEST(exceptions)
+{
+    static const char *const types[] = { "blk\\.0\\.attn_q=Q8_0", NULL };
+    struct test_folder folder;
+    struct akunu_quantize_params params = begin(&folder);
+    struct sums sums = { 0 };
+    params.target_bits = 6.0;
+    params.tensor_types = types;
+    params.embedding_type = "Q5_1";
+    params.report = on_tensor;
+    params.user = &sums;
+    ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_str_eq(sums.embedding, "Q5_1");
+    ck_assert_str_eq(sums.q, "Q8_0");
+    ck_assert_double_le(sums.bits, 6.0 * sums.elements);
+    test_folder_end(&folder);
+}
+END_TEST
+
+static void check_fails(const struct akunu_quantize_params *params, const char *named)
+{
+    ck_assert_int_eq(akunu_file_quantize(from, to, params), AKUNU_ERROR_ARGUMENT);
+    ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
+                  named);
+    ck_assert(fopen(to, "rb") == NULL);
+}
+
+START_TEST(refused)
+{
+    struct test_folder folder;
+    struct akunu_quantize_params params = begin(&folder);
+    params.target_bits = 1.0;
+    check_fails(&params, "at least");
+    params.target_bits = -1.0;
+    check_fails(&params, "-1 bits");
+    params.target_bits = 5.0;
+    params.pure = true;
+    check_fails(&params, "pure");
+    params.pure = false;
+    params.n_text = 20;
+    check_fails(&params, "tokens");
+    params.text = NULL;
+    check_fails(&params, "none is given");
+    test_folder_end(&folder);
+}
+END_TEST
+
+static bool on_progress(double fraction, void *user)
+{
+    *(double *)user = fraction;
+    return fraction < 0.3;
+}
+
+/* Stopping leaves no file. */
+START_TEST(cancelled)
+{
+    struct test_folder folder;
+    struct akunu_quantize_params params = begin(&folder);
+    double last = 0.0;
+    params.target_bits = 5.0;
+    params.progress = on_progress;
+    params.user = &last;
+    ck_assert_int_eq(akunu_file_quantize(from, to, &params), AKUNU_ERROR_CANCELLED);
+    ck_assert_double_ge(last, 0.3);
+    ck_assert_double_lt(last, 0.5);
+    ck_assert(fopen(to, "rb") == NULL);
+    test_folder_end(&folder);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("allocate");
+    TCase *tc = tcase_create("allocate");
+    suite_add_tcase(suite, tc);
+    tcase_add_loop_test(tc, near_the_best_of_all, 0, 20);
+    tcase_add_test(tc, hull);
+    tcase_add_test(tc, bits_per_weight);
+    tcase_add_test(tc, bytes_and_the_same);
+    tcase_add_test(tc, exceptions);
+    tcase_add_test(tc, refused);
+    tcase_add_test(tc, cancelled);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
