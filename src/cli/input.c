@@ -162,3 +162,11 @@ int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_
         capacity = (size_t)count;
     }
 }
+
+akunu_token cli_bos_of(const struct akunu_tokenizer *tokenizer)
+{
+    akunu_token first = -1;
+    akunu_token bos = akunu_tokenizer_bos(tokenizer);
+    int64_t n = akunu_tokenizer_encode(tokenizer, "", 0, AKUNU_ADD_SPECIAL, &first, 1);
+    return n >= 1 && first == bos ? bos : -1;
+}

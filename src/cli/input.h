@@ -49,6 +49,9 @@ const char *cli_ids_name(const struct cli_options *options);
 int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
                       unsigned flags, akunu_token **ids, size_t *n);
 
+/* The BOS that the tokenizer adds before a text; -1: none. */
+akunu_token cli_bos_of(const struct akunu_tokenizer *tokenizer);
+
 /* ---- Numbers: number.c -------------------------------------------------- */
 /* Strict parsing: a number is the whole text, or an error. */
 

@@ -41,8 +41,8 @@ enum {
     WRITES = ANSWERS | CLI_INFILL, /* text that is sampled */
     SAMPLES = WRITES | CLI_SERVER,
     TEMPLATED = ANSWERS | CLI_SERVER,
-    LOADS =
-        SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_BENCH | CLI_EMBED | CLI_VERIFY | CLI_TRANSCRIBE
+    LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_REPORT | CLI_BENCH | CLI_EMBED |
+            CLI_VERIFY | CLI_TRANSCRIBE
 };
 
 /* kind of options.def: type of the member and enum cli_flag_kind */

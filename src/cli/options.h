@@ -33,7 +33,8 @@ enum cli_command_bit {
     CLI_VERIFY = 1 << 18,
     CLI_TRANSCRIBE = 1 << 19,
     CLI_QUANTIZE = 1 << 20,
-    CLI_ALL = (1 << 21) - 1,
+    CLI_REPORT = 1 << 21,
+    CLI_ALL = (1 << 22) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -91,7 +92,7 @@ struct cli_options {
     const char *preset; /* of the configuration, that -m names; NULL: none */
 
     const char *model;
-    struct cli_texts models; /* bench's -m */
+    struct cli_texts models; /* -m of bench and report */
     struct cli_texts override_kv;
     struct cli_texts adapters; /* FILE[:SCALE],… */
     bool list_devices;
@@ -148,7 +149,9 @@ struct cli_options {
     float target_bits;
     struct cli_texts tensor_types;
     bool pure, requantize, dry_run;
-    int64_t chunks;    /* -1: all */
+    int64_t chunks; /* -1: all */
+    const char *save_logits, *kl_base;
+    const char *base; /* a model */
     struct cli_list n_prompt, n_generate, depth, n_parallel;
     struct cli_list batches, thread_counts; /* empty: the library's choice */
     bool time_load, tune, profile_show, breakdown;
@@ -316,6 +319,7 @@ int cli_logits(const struct cli_options *options);
 int cli_transcribe(const struct cli_options *options);
 int cli_verify(const struct cli_options *options);
 int cli_perplexity(const struct cli_options *options);
+int cli_report_models(const struct cli_options *options); /* report */
 int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);
 int cli_quantize(const struct cli_options *options);

@@ -45,8 +45,6 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     o->stream_rate = 16000;
     if (command->bit == CLI_TRANSCRIBE)
         o->transcription.beams = 0; /* not given */
-    if (command->bit == CLI_PERPLEXITY)
-        o->session.context = 512;
 }
 
 size_t cli_find_flag(unsigned commands, const char *name, size_t n)

@@ -132,7 +132,7 @@ class Stage:
         os.symlink(TINY, os.path.join(models, "llama3.2.gguf"))
         for name in ("folder", "Qwen3-0.6B"):
             os.symlink(os.path.join(DATA, "encoders/bert"), self.path(name))
-        for name in ("big.gguf", "model-bf16.gguf"):
+        for name in ("big.gguf", "model-bf16.gguf", "a.gguf", "b.gguf"):
             os.symlink(os.path.join(DATA, "models/qwen3.gguf"), self.path(name))
         os.symlink(TINY, self.path("model"))
         os.symlink(TINY, os.path.join(models, "embeddinggemma.gguf"))

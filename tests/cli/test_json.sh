@@ -225,6 +225,9 @@ fi
 yes 'the cat sat on the mat' | head -n 40 >"$work/text"
 exits 0 perplexity -m "$model" -f "$work/text" -c 32 --chunks 2 --json
 valid perplexity
+exits 0 perplexity -m "$model" -f "$work/text" -c 32 --chunks 2 --save-logits "$work/base.kld"
+exits 0 perplexity -m "$model" --kl-base "$work/base.kld" --json
+valid perplexity
 exits 0 bench -m "$model" -p 8 -n 2 -r 2 -t 1 --breakdown --json
 valid bench
 exits 0 bench -m "$model" -p 0 -n 0 --load -r 1 -o json
