@@ -14,7 +14,7 @@ static const char no_media[] = "images and audio are not supported";
 static const char no_vectors[] = "control vectors are not supported";
 static const char no_server[] = "a command loads the model that it uses, and the model leaves the "
                                 "memory with it; akunu-server serves one over HTTP";
-static const char one_score[] = "the perplexity is the only score";
+static const char choices[] = "'akunu-cli eval --tasks FILE.jsonl' asks questions with choices";
 static const char whole_layers[] = "-ngl sets how many layers a device runs, each with all tensors";
 static const char pinning[] = "-Cr 0-3 pins the threads to CPUs";
 static const char messages[] = "the chat template formats messages; --chat-template-file takes "
@@ -50,11 +50,11 @@ static const struct instead flags[] = {
     { "prio", "nice sets the priority of a program" },
     { "poll", "threads that wait spin for a short time, then sleep" },
     { "rpc", "a model runs on one machine" },
-    { "hellaswag", one_score },
-    { "winogrande", one_score },
-    { "multiple-choice", one_score },
-    { "kl-divergence", one_score },
-    { "kl-divergence-base", one_score },
+    { "hellaswag", choices },
+    { "winogrande", choices },
+    { "multiple-choice", choices },
+    { "kl-divergence", "--kl-base FILE measures it" },
+    { "kl-divergence-base", "--save-logits FILE writes it, and --kl-base FILE reads it" },
     { "host", no_server },
     { "port", no_server },
     { "keepalive", no_server },

@@ -33,8 +33,9 @@ enum cli_command_bit {
     CLI_VERIFY = 1 << 18,
     CLI_TRANSCRIBE = 1 << 19,
     CLI_QUANTIZE = 1 << 20,
-    CLI_REPORT = 1 << 21,
-    CLI_ALL = (1 << 22) - 1,
+    CLI_EVAL = 1 << 21,
+    CLI_REPORT = 1 << 22,
+    CLI_ALL = (1 << 23) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -151,7 +152,9 @@ struct cli_options {
     bool pure, requantize, dry_run;
     int64_t chunks; /* -1: all */
     const char *save_logits, *kl_base;
-    const char *base; /* a model */
+    const char *tasks, *eval_save;
+    const char *base; /* model, or results of eval */
+    int64_t limit;    /* questions; 0: all */
     struct cli_list n_prompt, n_generate, depth, n_parallel;
     struct cli_list batches, thread_counts; /* empty: the library's choice */
     bool time_load, tune, profile_show, breakdown;
@@ -319,6 +322,7 @@ int cli_logits(const struct cli_options *options);
 int cli_transcribe(const struct cli_options *options);
 int cli_verify(const struct cli_options *options);
 int cli_perplexity(const struct cli_options *options);
+int cli_eval(const struct cli_options *options);
 int cli_report_models(const struct cli_options *options); /* report */
 int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);

@@ -154,6 +154,8 @@ class Stage:
         for name in ("chat.json", "conversation.json", "messages.json"):
             write(self.path(name), '[{"role": "user", "content": "Hello"}]')
         write(self.path("list.gbnf"), 'root ::= ("- " [a-z]{1,8} "\\n"){1,3}\n')
+        write(self.path("arc-easy.jsonl"), "".join(
+            json.dumps({"question": "Which floats?", "choices": {"text": ["stone", "cork"], "label": ["A", "B"]}, "answerKey": "B"}) + "\n" for _ in range(3)))
         self.environment = dict(os.environ, HOME=self.home, AKUNU_CACHE_DIR=self.path("cache"), LC_ALL="C.UTF-8",
                                 PATH=self.path("bin") + ":" + os.environ["PATH"])
         for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "NO_COLOR", "AKUNU_MODEL", "AKUNU_THREADS"):

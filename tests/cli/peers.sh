@@ -184,7 +184,8 @@ lacks 'ollama run llama3.2 --format json "Hello"' '--format: -j SCHEMA'
 lacks 'llama-cli --completion-bash' "'akunu-cli completion bash' prints it"
 lacks 'llama-cli -m model.gguf --mmproj mmproj.gguf --image a.png -p "What is it?"' '--mmproj: images and audio are not supported'
 lacks 'llama-cli -hf ggml-org/gemma-3-1b-it-GGUF' 'akunu-cli downloads no models'
-lacks 'llama-perplexity -m model.gguf -f file.txt --hellaswag' 'the perplexity is the only score'
+lacks 'llama-perplexity -m model.gguf -f file.txt --hellaswag' "'akunu-cli eval --tasks FILE.jsonl' asks questions"
+lacks 'llama-perplexity -m model.gguf --kl-divergence-base base.kld --kl-divergence' '--save-logits FILE writes it'
 lacks 'llama-bench -m model.gguf -o sql' 'expected one of md, csv, json, jsonl'
 lacks 'llama-bench -m model.gguf -ngl 10,20,30,31,32,33,34,35' 'expected a whole number'
 

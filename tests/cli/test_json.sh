@@ -228,6 +228,10 @@ valid perplexity
 exits 0 perplexity -m "$model" -f "$work/text" -c 32 --chunks 2 --save-logits "$work/base.kld"
 exits 0 perplexity -m "$model" --kl-base "$work/base.kld" --json
 valid perplexity
+exits 0 eval -m "$model" --tasks "$data/quality/questions.jsonl" --json
+valid eval
+exits 0 eval -m "$model" --tasks "$data/quality/questions.jsonl" --base "$model" --json
+valid eval
 exits 0 bench -m "$model" -p 8 -n 2 -r 2 -t 1 --breakdown --json
 valid bench
 exits 0 bench -m "$model" -p 0 -n 0 --load -r 1 -o json

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Measures of quality: perplexity --save-logits and --kl-base against figures of NumPy.
-# $AK_CLI, $AK_TEST_DATA: as in test_cli.sh. tests/golden/divergence.py made tests/data/quality, and
-# printed the figures below.
+# Measures of quality: perplexity --save-logits and --kl-base against figures of NumPy, eval against
+# the prompts of lm-evaluation-harness and log-likelihoods of transformers.
+# $AK_CLI, $AK_TEST_DATA: as in test_cli.sh. tests/golden/divergence.py and
+# tests/golden/questions.py made tests/data/quality, and printed the figures below.
 . "${AK_TEST_SOURCE:?}/tests/cli/checks.sh"
 model=$data/model.gguf llama=$data/models/llama-f32.gguf quality=$data/quality
 export AKUNU_THREADS=2
@@ -136,5 +137,68 @@ exits 3 report "$model" "$work/absent.gguf" --kl-base "$work/own.kld" -o "$work/
 says "absent.gguf"
 [ ! -e "$work/none.html" ]
 check "no page without all figures"
+
+# ---- eval: prompts ----
+exits 0 eval -m "$llama" -ctk f32 -ctv f32 --tasks "$quality/questions.jsonl" --save "$work/results.jsonl"
+grep -q '^accuracy: 0\.[0-9]* ± 0\.[0-9]* (12 questions)$' "$out"
+check "the last line is as scripts expect it"
+cp "$out" "$work/accuracy"
+sed 's/,"logprob":[^,]*,"tokens":[0-9]*//g' "$work/results.jsonl" | cmp - "$quality/prompts.jsonl" >"$out" 2>&1
+check "contexts and choices are those of lm-evaluation-harness"
+sed -n '12s/.*"logprob":\([^,]*\),"tokens":18},.*"logprob":\([^,]*\),"tokens":8}.*/\1 \2/p' "$work/results.jsonl" >"$out"
+awk '{ x = $1 + 145.573862; y = $2 + 68.086283; good = x * x < 1e-6 && y * y < 1e-6 } END { exit !good }' "$out"
+check "log-likelihoods as transformers' logits give them"
+for flags in "-b 7" "-c 120" "-t 1"; do
+    # Two words.
+    # shellcheck disable=SC2086
+    exits 0 eval -m "$llama" -ctk f32 -ctv f32 --tasks "$quality/questions.jsonl" --save "$work/same.jsonl" $flags
+    cmp -s "$work/results.jsonl" "$work/same.jsonl"
+    check "log-likelihoods do not depend on $flags"
+done
+
+# ---- eval: results ----
+exits 0 eval -m "$llama" -ctk f32 -ctv f32 --tasks "$quality/questions.jsonl" --base "$work/results.jsonl"
+prints "accuracy, difference to it: +0.0000 ± 0.0000"
+tail -n 2 "$out" | cmp -s - "$work/accuracy"
+check "a base does not change the accuracy"
+exits 0 eval -m "$model" --tasks "$quality/questions.jsonl" --base "$llama" --json
+prints '"difference": {"accuracy": '
+awk 'BEGIN { for (i = 1; i <= 100; i++) print "{\"context\": \"Number " i " is\", \"choices\": [\"a\", \"bb\"], \"answer\": " i % 2 "}" }' >"$work/many.jsonl"
+exits 0 eval -m "$model" --tasks "$work/many.jsonl" --limit 40
+# Either choice is right in half of the questions: their standard error is at most 0.5/√39.
+awk '/^accuracy/ { exit !($2 >= 0 && $2 <= 1 && $4 <= 0.0802 && $5 == "(40") }' "$out"
+check "40 of 100 questions"
+
+# ---- eval: what is not a question ----
+bad() {
+    printf '%s\n' "$1" >"$work/bad.jsonl"
+    exits 1 eval -m "$model" --tasks "$work/bad.jsonl"
+    says "$2"
+    prints_nothing
+}
+bad '{"question": "Why?", "options": ["a", "b"]}' 'its keys are question, options; expected one of: activity_label, ctx_a'
+bad '{}' 'its keys are none'
+bad '[]' 'the line is a list'
+bad '{"question": "Why?"' 'no valid JSON'
+bad '{"question": 1, "choices": ["a", "b"], "answer": 0}' '"question" is a number; expected a string'
+bad '{"question": "Why?", "choices": ["a", "b"], "answer": 2}' '0 to 1'
+bad '{"question": "Why?", "choices": ["a"], "answer": 0}' 'expected a list of 2 to 64 strings'
+bad '{"question": "Why?", "choices": ["a", ""], "answer": 0}' 'choice 2 is empty'
+bad '{"question": "Why?", "choices": {"text": ["a", "b"], "label": ["A"]}, "answerKey": "A"}' 'choices.label'
+bad '{"question": "Why?", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "C"}' 'no choice has that label'
+bad '{"sentence": "No gap.", "option1": "a", "option2": "b", "answer": "1"}' 'has no _'
+bad '{"sentence": "A _.", "option1": "a", "option2": "b", "answer": ""}' 'have no answers'
+bad '' 'no questions'
+exits 2 eval -m "$model"
+says "--tasks FILE is missing"
+exits 2 eval -m "$model" --tasks "$work/absent.jsonl"
+says "absent.jsonl"
+exits 1 eval -m "$llama" --tasks "$quality/questions.jsonl" -c 10
+says "the context holds 10"
+exits 1 eval -m "$model" --tasks "$quality/questions.jsonl" --base "$work/many.jsonl" --limit 3
+says "no result of the question of"
+head -n 2 "$work/results.jsonl" >"$work/short.jsonl"
+exits 1 eval -m "$model" --tasks "$quality/questions.jsonl" --base "$work/short.jsonl"
+says "results of 2 questions"
 
 finish test_quality
