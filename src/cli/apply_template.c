@@ -20,7 +20,7 @@ static int template_failure(void)
 static int load_model(const struct cli_options *o, struct akunu_template **out)
 {
     char *path;
-    int code = cli_model_path(o->model, &path);
+    int code = cli_model_path(o, o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
     *out = akunu_template_load(path, o->override_kv.values);

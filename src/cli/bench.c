@@ -412,7 +412,7 @@ static int check_models(const struct cli_options *o)
     int code = CLI_EXIT_OK;
     for (size_t i = 0; i < o->models.n && code == CLI_EXIT_OK; i++) {
         char *path;
-        code = cli_model_path(o->models.values[i], &path);
+        code = cli_model_path(o, o->models.values[i], &path);
         if (code != CLI_EXIT_OK)
             return code;
         struct akunu_file *file = akunu_file_open(path);

@@ -162,7 +162,7 @@ int cli_bench_loading(const struct cli_options *o, struct cli_bench_context *rep
     struct cli_model_session loaded = { .sequence = -1 };
     double ready, first, *seconds = malloc(2 * (size_t)o->repetitions * sizeof *seconds);
     char *path = NULL;
-    int code = seconds ? cli_model_path(o->model, &path) : cli_fail_memory();
+    int code = seconds ? cli_model_path(o, o->model, &path) : cli_fail_memory();
     if (code == CLI_EXIT_OK) /* untimed: it may pack first */
         code = load_once(o, &loaded, &ready, &first);
     cli_unload(&loaded);

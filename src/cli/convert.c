@@ -69,7 +69,7 @@ int cli_convert(const struct cli_options *o)
     char *path;
     if (!o->out)
         return cli_fail_usage("no file to write is given: --outfile FILE");
-    int code = cli_model_path(o->model, &path);
+    int code = cli_model_path(o, o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
     code = convert(o, path);
@@ -174,7 +174,7 @@ int cli_quantize(const struct cli_options *o)
     char *path;
     if (!o->out && !o->dry_run)
         return cli_fail_usage("no file to write is given: --outfile FILE, or --dry-run");
-    int code = cli_model_path(o->model, &path);
+    int code = cli_model_path(o, o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
     code = quantize(o, path);

@@ -8,6 +8,7 @@
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cli/remote.h"
 
 static struct cli_type_total *total_of(struct cli_type_total *totals, size_t *n, const char *type)
 {
@@ -53,18 +54,26 @@ int cli_tensor_hash(const struct akunu_file *file, size_t i, bool hashes, char *
 int cli_inspect(const struct cli_options *o)
 {
     struct cli_output out = cli_output_stdout();
-    char *path;
-    int code = cli_model_path(o->model, &path);
+    struct cli_remote_header header = { 0 };
+    struct akunu_file *file = NULL;
+    char *path = NULL;
+    int code = CLI_EXIT_OK;
+    if (o->model && cli_is_remote(o->model) && !o->sha256)
+        code = cli_remote_header(o, o->model, &header);
+    if (code == CLI_EXIT_OK && !header.path)
+        code = cli_model_path(o, o->model, &path);
+    if (code == CLI_EXIT_OK)
+        file = akunu_file_open_with(header.path ? header.path : path, o->override_kv.values);
     if (code != CLI_EXIT_OK)
-        return code;
-    struct akunu_file *file = akunu_file_open_with(path, o->override_kv.values);
-    if (!file)
+        ; /* after a message */
+    else if (!file)
         code = cli_fail_library();
     else if (o->json)
         code = cli_inspect_json(file, o->sha256, &out);
     else
-        code = cli_inspect_text(file, path, o->sha256, &out);
+        code = cli_inspect_text(file, path ? path : header.shown, o->sha256, &out);
     akunu_file_free(file);
+    cli_remote_header_free(&header);
     free(path);
     return cli_output_end(&out, code);
 }

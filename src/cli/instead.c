@@ -20,7 +20,7 @@ static const char pinning[] = "-Cr 0-3 pins the threads to CPUs";
 static const char messages[] = "the chat template formats messages; --chat-template-file takes "
                                "another, and --raw continues a text as it is";
 static const char chats[] = "-cnv chats";
-static const char no_account[] = "akunu-cli uses no account and no network";
+static const char no_account[] = "akunu-cli uploads nothing; HF_TOKEN is the token for downloads";
 
 static const struct instead flags[] = {
     { "control-vector", no_vectors },
@@ -58,12 +58,17 @@ static const struct instead flags[] = {
     { "host", no_server },
     { "port", no_server },
     { "keepalive", no_server },
+    { "hf-token", "the environment variable HF_TOKEN has the token" },
+    { "hft", "the environment variable HF_TOKEN has the token" },
+    { "hf-repo-draft", "-md hf:USER/REPO:TYPE downloads a draft model" },
+    { "hfd", "-md hf:USER/REPO:TYPE downloads a draft model" },
+    { "docker-repo", "-hf USER/REPO:TYPE downloads from Hugging Face, -m URL from elsewhere" },
+    { "dr", "-hf USER/REPO:TYPE downloads from Hugging Face, -m URL from elsewhere" },
     { "modelfile", "there are no Modelfiles; presets of config.yaml take their place" },
     { "format", "-j SCHEMA holds the answer to JSON, --grammar-file FILE to a grammar" },
 };
 
 static const struct instead commands[] = {
-    { "pull", "akunu-cli downloads no models; put the file into " MODELS ", or name it with -m" },
     { "push", no_account },
     { "signin", no_account },
     { "signout", no_account },

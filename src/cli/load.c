@@ -44,7 +44,7 @@ static void on_session_log(enum akunu_log_level level, const char *line, void *u
 int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
 {
     *out = (struct cli_model_session){ .sequence = -1, .verbose = o->verbose };
-    int code = cli_model_path(o->model, &out->path);
+    int code = cli_model_path(o, o->model, &out->path);
     if (code != CLI_EXIT_OK)
         return code;
 
@@ -161,7 +161,7 @@ int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out
 {
     char *path;
     *out = NULL;
-    int code = cli_model_path(o->model, &path);
+    int code = cli_model_path(o, o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
     *out = akunu_tokenizer_load_with(path, o->override_kv.values);

@@ -65,10 +65,11 @@ bool cli_is_model(const char *name);
 /* Path of the model that `name` means; NULL: none was given. A name with a folder in it, or of an
  * existing file, is used as it is; else it is looked up in the models folder, with and without
  * ".gguf", and then as a part of a name that only one model there has. Without a name it is the
- * model that quickstart downloads, else the only one in that folder. On success free *path.
+ * model that quickstart downloads, else the only one in that folder. A URL or "hf:USER/REPO" is
+ * downloaded unless it is there, see remote.h. On success free *path.
  * Otherwise returns an exit code after a message: CLI_EXIT_MODEL if the name is not found,
  * CLI_EXIT_USAGE if there is no obvious choice. */
-int cli_model_path(const char *name, char **path);
+int cli_model_path(const struct cli_options *options, const char *name, char **path);
 
 /* The models folder, to be freed; NULL if out of memory. */
 char *cli_models_folder(void);

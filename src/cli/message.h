@@ -100,6 +100,7 @@ struct cli_progress {
     bool enabled; /* standard error is a terminal, and the work has not ended */
     bool shown;
     double started, drawn;
+    int width; /* columns of the longest line */
 };
 
 struct cli_progress cli_progress_begin(void);
@@ -107,6 +108,10 @@ struct cli_progress cli_progress_begin(void);
 /* Shows "WHAT [##########              ] 43 %" once the work has taken a second, at most ten times
  * per second. `fraction` is 0 … 1. */
 void cli_progress_show(struct cli_progress *progress, const char *what, double fraction);
+
+/* The same with a note behind it. */
+void cli_progress_show_note(struct cli_progress *progress, const char *what, double fraction,
+                            const char *note);
 
 /* Clears the line, for a message. */
 void cli_progress_clear(struct cli_progress *progress);

@@ -10,6 +10,7 @@
 
 #include "cli/input.h"
 #include "cli/message.h"
+#include "cli/remote.h"
 
 static const char quickstart_model[] = "SmolLM2-135M-Instruct.Q4_1.gguf";
 
@@ -114,8 +115,8 @@ static int find_default(const char *folder, char **path)
         return CLI_EXIT_OK;
     if (only.n > 1)
         return cli_fail_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
-    return cli_fail_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or let "
-                          "./quickstart fetch one into %s%s",
+    return cli_fail_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or "
+                          "download one with -hf USER/REPO or ./quickstart into %s%s",
                           folder, why_no_folder(folder));
 }
 
@@ -191,9 +192,11 @@ bool cli_is_model(const char *name)
     return m.n > 0;
 }
 
-int cli_model_path(const char *name, char **path)
+int cli_model_path(const struct cli_options *o, const char *name, char **path)
 {
     *path = NULL;
+    if (name && cli_is_remote(name))
+        return cli_remote_path(o, name, path);
     if (name && (strchr(name, '/') || is_entry(name))) {
         *path = strdup(name);
         return *path ? CLI_EXIT_OK : cli_fail_memory();

@@ -35,7 +35,8 @@ enum cli_command_bit {
     CLI_QUANTIZE = 1 << 20,
     CLI_EVAL = 1 << 21,
     CLI_REPORT = 1 << 22,
-    CLI_ALL = (1 << 23) - 1,
+    CLI_PULL = 1 << 23,
+    CLI_ALL = (1 << 24) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -93,7 +94,8 @@ struct cli_options {
     const char *preset; /* of the configuration, that -m names; NULL: none */
 
     const char *model;
-    struct cli_texts models; /* -m of bench and report */
+    const char *hf_repo, *hf_file, *model_url; /* become `model` or one of `models` */
+    struct cli_texts models;                   /* -m of bench and report */
     struct cli_texts override_kv;
     struct cli_texts adapters; /* FILE[:SCALE],… */
     bool list_devices;
@@ -178,6 +180,10 @@ struct cli_options {
     unsigned log_format; /* 1: JSON */
     bool metrics, no_slots, no_ui;
 
+    const char *url; /* pull: a URL or a repository */
+    bool offline;
+    int64_t connections, retries, stall_timeout; /* the last in seconds */
+
     bool all;
     int64_t older_than; /* days; -1: not given */
 
@@ -209,6 +215,7 @@ enum cli_flag_kind {
 /* Mutually exclusive groups. */
 enum cli_exclusive_group {
     CLI_EXCLUSIVE_NONE,
+    CLI_EXCLUSIVE_MODEL,
     CLI_EXCLUSIVE_INPUT,
     CLI_EXCLUSIVE_PREFIX,
     CLI_EXCLUSIVE_SUFFIX,
@@ -333,6 +340,7 @@ int cli_models(const struct cli_options *options);
 int cli_list(const struct cli_options *options);
 int cli_show(const struct cli_options *options);
 int cli_cache(const struct cli_options *options);
+int cli_pull(const struct cli_options *options);
 int cli_completion(const struct cli_options *options);
 
 int cli_grammar_check(const struct cli_options *options);

@@ -31,6 +31,9 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .queue = 256,
         .timeout = 600,
         .max_body = 32 << 20,
+        .connections = 4,
+        .retries = 5,
+        .stall_timeout = 30,
         .yarn_ext_factor = -1.0f,
         .word = command->words ? command->words[0] : NULL,
     };
@@ -317,6 +320,29 @@ static int unescape_texts(struct cli_options *o)
     return code;
 }
 
+/* -hf, --hf-file and --model-url name the model as -m could: "hf:USER/REPO:FILE". */
+static int name_model(struct cli_options *o)
+{
+    char *name = NULL;
+    const char *what = o->hf_file;
+    if (o->hf_file && !o->hf_repo)
+        return cli_fail_usage("--hf-file %s: it needs the repository, -hf USER/REPO", o->hf_file);
+    if (!o->hf_repo && !o->model_url)
+        return CLI_EXIT_OK;
+    int n = o->model_url ? asprintf(&name, "%s", o->model_url) :
+                           asprintf(&name, "hf:%.*s%s%s",
+                                    (int)(what ? strcspn(o->hf_repo, ":") : strlen(o->hf_repo)),
+                                    o->hf_repo, what ? ":" : "", what ? what : "");
+    o->model = n < 0 ? NULL : cli_config_keep(o->configuration, name, strlen(name));
+    if (n >= 0)
+        free(name);
+    if (!o->model)
+        return cli_fail_memory();
+    if (o->command == CLI_BENCH)
+        o->models = (struct cli_texts){ 1, { o->model } };
+    return CLI_EXIT_OK;
+}
+
 int cli_options_parse(const struct cli_command *command, int argc, char **argv,
                       struct cli_options *options)
 {
@@ -340,6 +366,8 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv,
     code = read_configuration(command, values, options);
     if (code == CLI_EXIT_OK)
         code = set_values(values, options);
+    if (code == CLI_EXIT_OK)
+        code = name_model(options);
     return code == CLI_EXIT_OK ? unescape_texts(options) : code;
 }
 

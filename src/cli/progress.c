@@ -19,14 +19,25 @@ struct cli_progress cli_progress_begin(void)
 
 void cli_progress_show(struct cli_progress *p, const char *what, double fraction)
 {
+    cli_progress_show_note(p, what, fraction, "");
+}
+
+void cli_progress_show_note(struct cli_progress *p, const char *what, double fraction,
+                            const char *note)
+{
     double now = cli_seconds();
     if (!p->enabled || now - p->started < 1.0 || now - p->drawn < 0.1)
         return;
     enum { CELLS = 24 };
     int filled = (int)(fraction * CELLS);
     filled = filled < 0 ? 0 : filled > CELLS ? CELLS : filled;
-    fprintf(stderr, "\r%s [%.*s%*s] %3.0f %%", what, filled, "########################",
-            CELLS - filled, "", 100.0 * fraction);
+    int width =
+        fprintf(stderr, "\r%s [%.*s%*s] %3.0f %%%s%s", what, filled, "########################",
+                CELLS - filled, "", 100.0 * fraction, *note ? "  " : "", note) -
+        1;
+    if (width < p->width) /* a shorter note */
+        fprintf(stderr, "%*s", p->width - width, "");
+    p->width = width > p->width ? width : p->width;
     fflush(stderr);
     p->drawn = now;
     p->shown = true;
@@ -35,7 +46,7 @@ void cli_progress_show(struct cli_progress *p, const char *what, double fraction
 void cli_progress_clear(struct cli_progress *p)
 {
     if (p->shown) /* spaces, for terminals without escape sequences */
-        fprintf(stderr, "\r%60s\r", "");
+        fprintf(stderr, "\r%*s\r", p->width, "");
     p->shown = false;
 }
 

@@ -120,7 +120,7 @@ int cli_show(const struct cli_options *o)
     char *path;
     const char *template = NULL;
     size_t n_template = 0;
-    int code = cli_model_path(o->model, &path);
+    int code = cli_model_path(o, o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
     file = akunu_file_open_with(path, o->override_kv.values);

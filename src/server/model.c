@@ -241,7 +241,7 @@ static int name_first(struct server_model *m)
 {
     const struct cli_options *o = m->options;
     char *path;
-    int code = cli_model_path(o->model, &path);
+    int code = cli_model_path(o, o->model, &path);
     if (code != CLI_EXIT_OK)
         return code;
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;

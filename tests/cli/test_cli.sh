@@ -13,7 +13,7 @@ export XDG_DATA_HOME="$work/empty"
 
 # ---- Usage ----
 exits 0 --help
-for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert apply-template grammar-check bench models list show cache completion; do
+for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize apply-template grammar-check bench models list show pull cache completion; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help

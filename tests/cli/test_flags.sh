@@ -200,8 +200,12 @@ exits 0 run -m "$model" -p x -n -2 -c 16 --temp 0 --json
 exits 0 run -m "$model" -p x -n 1 --mlock
 exits 2 run -m "$model" -p x --context-shift
 says "if it is full, the text ends"
-exits 2 run -hf ggml-org/gemma-3-1b-it-GGUF -p x
-says "downloads no models"
+[ -z "${AK_DOWNLOADS:-}" ] || {
+    exits 3 run -hf ggml-org/gemma-3-1b-it-GGUF --offline -p x
+    says "downloads nothing"
+}
+exits 2 run --hf-file model.gguf -p x
+says "-hf USER/REPO"
 
 # ---- Messages ----
 (
