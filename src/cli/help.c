@@ -8,6 +8,7 @@
 #include "akunu/akunu.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/remote.h"
 
 static void print_heading(struct cli_output *out, const char *text)
 {
@@ -164,7 +165,10 @@ int cli_version(void)
     struct cli_output out = cli_output_stdout();
     const char *name;
     cli_output_format(&out, "%s %s\n", cli_program(), akunu_version());
-    cli_output_format(&out, "build: %s; jansson %s\n", akunu_build_info(), jansson_version_str());
+    cli_output_format(&out, "build: %s; jansson %s", akunu_build_info(), jansson_version_str());
+    if (cli_remote_version())
+        cli_output_format(&out, "; libcurl %s", cli_remote_version());
+    cli_output_text(&out, "\n");
     cli_output_text(&out, "instruction sets:");
     for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)
         cli_output_format(&out, " %s", name);

@@ -61,7 +61,6 @@ libcli_a_SOURCES += src/cli/output.c src/cli/output.h
 libcli_a_SOURCES += src/cli/perplexity.c src/cli/perplexity.h src/cli/divergence.c src/cli/divergence.h src/cli/logits_file.c src/cli/logits_file.h src/cli/parallel.c src/cli/parallel.h
 libcli_a_SOURCES += src/cli/progress.c
 libcli_a_SOURCES += src/cli/prompt.c src/cli/prompt.h
-libcli_a_SOURCES += src/cli/gguf_header.c src/cli/gguf_header.h
 libcli_a_SOURCES += src/cli/remote.c src/cli/remote.h
 libcli_a_SOURCES += src/cli/reasoning.c
 libcli_a_SOURCES += src/cli/receipt.c src/cli/receipt.h
@@ -84,6 +83,7 @@ libcli_a_SOURCES += src/cli/wrap.c src/cli/wrap.h
 
 # Downloads.
 if HAVE_CURL
+libcli_a_SOURCES += src/cli/gguf_header.c src/cli/gguf_header.h
 libcli_a_SOURCES += src/cli/http.c src/cli/http.h
 libcli_a_SOURCES += src/cli/hub.c src/cli/hub.h
 libcli_a_SOURCES += src/cli/hub_select.c
@@ -95,8 +95,4 @@ libcli_a_SOURCES += src/cli/pulled.c
 libcli_a_SOURCES += src/cli/remote_header.c
 libcli_a_SOURCES += src/cli/transfer.c src/cli/transfer.h
 libcli_a_SOURCES += src/cli/url.c
-else
-EXTRA_DIST += src/cli/http.c src/cli/http.h src/cli/hub.c src/cli/hub.h src/cli/hub_select.c src/cli/hub_token.c \
-	src/cli/part.c src/cli/part.h src/cli/pull.c src/cli/pull.h src/cli/pull_plan.c src/cli/pulled.c \
-	src/cli/remote_header.c src/cli/transfer.c src/cli/transfer.h src/cli/url.c
 endif

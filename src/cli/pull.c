@@ -288,3 +288,8 @@ int cli_remote_path(const struct cli_options *o, const char *name, char **path)
     end(&p);
     return code;
 }
+
+const char *cli_remote_version(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->version;
+}

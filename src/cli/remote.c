@@ -43,6 +43,11 @@ int cli_remote_header(const struct cli_options *o, const char *name,
     return fail_without_curl();
 }
 
+const char *cli_remote_version(void)
+{
+    return NULL;
+}
+
 void cli_remote_header_free(struct cli_remote_header *header)
 {
     (void)header;

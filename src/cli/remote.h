@@ -1,6 +1,7 @@
 /* Models named by a URL or by a repository: "https://…", "hf:USER/REPO:TYPE". They are downloaded
  * when they are first used, and used from the models folder from then on. Without libcurl each of
- * these says so. Used by model_path.c and inspect.c. */
+ * these says so. Used by model_path.c, inspect.c and
+ * help.c. */
 #ifndef AK_CLI_REMOTE_H
 #define AK_CLI_REMOTE_H
 
@@ -27,5 +28,8 @@ struct cli_remote_header {
 int cli_remote_header(const struct cli_options *o, const char *name,
                       struct cli_remote_header *header);
 void cli_remote_header_free(struct cli_remote_header *header);
+
+/* Version of libcurl; NULL: this build has none. */
+const char *cli_remote_version(void);
 
 #endif

@@ -29,7 +29,7 @@ struct lane {
     struct cli_http_reply reply;
     bool busy;
     size_t chunk;
-    int64_t at, end; /* offset of the next byte; behind the last one */
+    int64_t first, at, end; /* offsets: where it began, of the next byte, behind the last one */
 };
 
 /* What ends a round of requests. */
@@ -205,9 +205,9 @@ static bool is_expected(struct lane *lane)
     const struct cli_http_reply *r = &lane->reply;
     if (!t->use_ranges)
         return r->status == 200;
-    bool same = r->status == 206 && r->first == lane->at && r->total == t->part.size &&
+    bool same = r->status == 206 && r->first == lane->first && r->total == t->part.size &&
                 (!t->part.etag[0] || !r->etag[0] || strcmp(r->etag, t->part.etag) == 0);
-    if (r->status == 206 && r->first != lane->at)
+    if (r->status == 206 && r->first != lane->first)
         t->use_ranges = false; /* one that lies about ranges is asked for none */
     if (!same)
         t->outcome = CLI_TRANSFER_RESTART;
@@ -248,7 +248,7 @@ static bool start_lane(struct transfer *t, struct lane *lane, size_t chunk)
     lane->t = t;
     lane->chunk = chunk;
     int64_t start = t->part.n_chunks > 1 ? (int64_t)chunk * t->part.chunk : 0;
-    lane->at = start + t->part.done[chunk];
+    lane->first = lane->at = start + t->part.done[chunk];
     lane->end = t->part.size < 0 ? INT64_MAX : start + cli_part_chunk_length(&t->part, chunk);
     snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, lane->at, lane->end - 1);
     if (!lane->easy && !(lane->easy = curl_easy_init()))

@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -131,6 +132,9 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
+    def handle_error(self, request, client_address):
+        pass  # clients hang up
+
 
 server = Server(("127.0.0.1", 0), Handler)
 port = server.server_address[1]
@@ -179,11 +183,11 @@ def lacks(name, what):
 
 
 def pull(name, *arguments, **more):
-    return run("pull", "%s/files/%s" % (base, name), "--retries", "3", *arguments, **more)
+    return run("pull", "%s/some/files/%s" % (base, name), "--retries", "3", *arguments, **more)
 
 
 def file(name, handler):
-    routes["/files/" + name] = handler
+    routes["/some/files/" + name] = handler
 
 
 def asked():
@@ -202,7 +206,8 @@ file("big.gguf", lambda h: send(h, BIG))
 pull("big.gguf")
 has("big.gguf", BIG, "ranges")
 check("standard output is the path", last.stdout == path("big.gguf") + "\n")
-check("several ranges, and no byte twice", asked() == len(BIG) and len(log) > 3)
+check("several ranges, and no byte twice", asked() == len(BIG) and len(log) == 4)
+check("not from the start again", "again" not in last.stderr)
 pull("big.gguf")
 check("a second pull asks and downloads nothing", asked() == 0 and len(log) == 1)
 says("there already")
@@ -219,7 +224,7 @@ has("mine.gguf", b"mine", "a file that was not downloaded stays")
 pull("mine.gguf", "-o", "yours")
 has("yours.gguf", TINY, "-o")
 pull("mine.gguf", "-o", "../yours", code=2)
-run("pull", base + "/files/..%2F..%2Fevil.gguf", code=2)
+run("pull", base + "/some/files/..%2F..%2Fevil.gguf", code=2)
 run("pull", code=2)
 run("pull", "user/repo/more", code=2)
 says("USER/REPO")
@@ -235,7 +240,7 @@ pull("stall.gguf", "--stall-timeout", "1")
 has("stall.gguf", BIG, "a stall")
 
 file("stalls.gguf", lambda h: send(h, BIG if not is_probe(h) else BIG, cut=None if is_probe(h) else 0))
-run("pull", base + "/files/stalls.gguf", "--retries", "1", code=1)
+run("pull", base + "/some/files/stalls.gguf", "--retries", "1", code=1)
 lacks("stalls.gguf", "a server that always hangs up")
 
 file("ignores.gguf", lambda h: send(h, BIG, ranges=False))
@@ -300,7 +305,7 @@ says("has changed")
 def interrupt(name, after=1.0):
     """Ctrl-C during a download."""
     global last
-    process = subprocess.Popen([CLI, "pull", "%s/files/%s" % (base, name)], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([CLI, "pull", "%s/some/files/%s" % (base, name)], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(after)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
@@ -341,7 +346,7 @@ for where, headers in log:
     mine = headers["Host"].startswith("127.0.0.1")
     check("the token goes to %s: %s" % (headers["Host"], mine), ("Authorization" in headers) == mine)
 check("both hosts were asked", {h["Host"].split(":")[0] for _, h in log} == {"127.0.0.1", "localhost"})
-file("loop.gguf", lambda h: answer(h, 302, Location=base + "/files/loop.gguf"))
+file("loop.gguf", lambda h: answer(h, 302, Location=base + "/some/files/loop.gguf"))
 pull("loop.gguf", code=1)
 says("in circles")
 file("local.gguf", lambda h: answer(h, 302, Location="file:///etc/passwd"))
@@ -353,26 +358,79 @@ run("pull", elsewhere.replace("//", "//user:Passw0rd@") + "/cdn/signed.gguf?X-Am
 has("signed.gguf", TINY, "a signed URL")
 check("no secret is printed", not any(s in last.stderr + last.stdout for s in ("Signed", "Passw0rd", TOKEN)))
 
+# ---- TLS ------------------------------------------------------------------
+# Of a certificate for localhost that nobody trusts:
+# openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout k.pem -out c.pem -days 36500 \
+#     -subj /CN=localhost -addext "subjectAltName=DNS:localhost,IP:127.0.0.1"
+PEM = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgA+SfXKefGFUp/TVt
+2f4ZWzED49F/5kJ956BhtC9JIbahRANCAATOAnnXZPiS/GS8GadCzDqD4/nPe/4c
+TRiEs5ERblDpR8Ch8MAfft6WAq8OSmrKRn4DlLrsIMjQOvUa2Nnbq6Yw
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUF8yQd7h7lM6D7jZlGf35nItcy/YwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyNzIxMTgxNFoYDzIxMjYxMTAz
+MjExODE0WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAATOAnnXZPiS/GS8GadCzDqD4/nPe/4cTRiEs5ERblDpR8Ch8MAfft6W
+Aq8OSmrKRn4DlLrsIMjQOvUa2Nnbq6Ywo28wbTAdBgNVHQ4EFgQUwaPny4ixd0yq
+Mdl6yO52uP/Flj8wHwYDVR0jBBgwFoAUwaPny4ixd0yqMdl6yO52uP/Flj8wDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIgHzsQMgTMa29bG1L6cx8g1vPmDGDAv4bxWzoy22gDFyQCIQCl
++FH9uDe5rsIVr2NvgdIep3nYJ+ZesXQnL4o9sptvtA==
+-----END CERTIFICATE-----
+"""
+certificate = home + "/localhost.pem"
+with open(certificate, "w") as both:
+    both.write(PEM)
+try:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+except OSError as error:
+    print("SKIPPED: TLS, %s" % error)
+else:
+    secure = Server(("127.0.0.1", 0), Handler)
+    secure.socket = context.wrap_socket(secure.socket, server_side=True)
+    threading.Thread(target=secure.serve_forever, daemon=True).start()
+    safe = "https://localhost:%d" % secure.server_address[1]
+    file("safe.gguf", lambda h: send(h, TINY))
+    run("pull", safe + "/some/files/safe.gguf", code=1)
+    says("certificate", "SSL_CERT_FILE")
+    check("nothing is asked of it", len(log) == 0)
+    run("pull", safe + "/some/files/safe.gguf", SSL_CERT_FILE=certificate)
+    has("safe.gguf", TINY, "https")
+    check("the token is not for another origin", not any("Authorization" in headers for _, headers in log))
+    file("less.gguf", lambda h: answer(h, 302, Location=base + "/cdn/there.gguf"))
+    run("pull", safe + "/some/files/less.gguf", code=1, SSL_CERT_FILE=certificate)
+    says("less safe")
+    secure.shutdown()
+
 # ---- Models by URL --------------------------------------------------------
 file("used.gguf", lambda h: send(h, TINY))
-first = run("tokenize", "-m", base + "/files/used.gguf", "--ids", "-p", "once upon").stdout
+first = run("tokenize", "-m", base + "/some/files/used.gguf", "--ids", "-p", "once upon").stdout
 check("it was downloaded", len(log) > 0)
-del routes["/files/used.gguf"]
-check("the second start is the same", run("tokenize", "-m", base + "/files/used.gguf", "--ids", "-p", "once upon").stdout == first)
+del routes["/some/files/used.gguf"]
+check("the second start is the same", run("tokenize", "-m", base + "/some/files/used.gguf", "--ids", "-p", "once upon").stdout == first)
 check("the second start asks nothing", len(log) == 0)
 check("so by its name", run("tokenize", "-m", "used", "--ids", "-p", "once upon").stdout == first)
-run("tokenize", "-m", base + "/files/other.gguf", "--offline", "--ids", "-p", "x", code=3)
+run("tokenize", "-m", base + "/some/files/other.gguf", "--offline", "--ids", "-p", "x", code=3)
 check("--offline asks nothing", len(log) == 0)
 says("--offline")
 long = TINY + bytes(5_000_000)
 file("long-tail.gguf", lambda h: send(h, long))
 local = json.loads(run("inspect", "-m", "used", "--json").stdout)
-remote = json.loads(run("inspect", "-m", base + "/files/long-tail.gguf", "--json").stdout)
+remote = json.loads(run("inspect", "-m", base + "/some/files/long-tail.gguf", "--json").stdout)
 check("inspect -m URL has the same tensors", remote["tensors"] == local["tensors"] and remote["metadata"] == local["metadata"])
 check("and reads a part of the file", asked() <= 1 << 20)
 says("of %.2f MB" % (len(long) / 1e6))
 lacks("long-tail.gguf", "inspect")
 check("and leaves nothing behind", not glob.glob(home + "/akunu-*"))
+
+for what, header in (("counts", (2**63, 2**63)), ("a key", (0, 1, 2**62)), ("nothing", ())):
+    hostile = b"GGUF" + (3).to_bytes(4, "little") + b"".join(n.to_bytes(8, "little") for n in header)
+    file("hostile.gguf", lambda h: send(h, hostile + bytes(3_000_000 if header else 0)))
+    run("inspect", "-m", base + "/some/files/hostile.gguf", code=3)
+    check("a header with damaged %s: a message" % what, "header" in last.stderr and not last.stdout)
 
 # ---- Repositories ---------------------------------------------------------
 def repository(name, revision="main", wrong=(), **files):
@@ -410,7 +468,9 @@ ids_of("-hf", "me/tiny-GGUF", "-hff", "Tiny-BF16.gguf")
 has("Tiny-BF16.gguf", TINY, "a file")
 check("a URL of the host is the same file", ids_of("-m", base + "/me/tiny-GGUF/blob/main/Tiny-BF16.gguf") == first and len(log) == 0)
 ids_of("-hf", "me/tiny-GGUF:Q5_K_M", code=3)
-says("Q5_K_M", "Tiny-Q8_0.gguf", "did you mean")
+says("Q5_K_M", "Tiny-Q8_0.gguf")
+ids_of("-hf", "me/tiny-GGUF:Tiny-Q8_O.gguf", code=3)
+says("did you mean Tiny-Q8_0.gguf?")
 run("run", "-hf", "me/tiny-GGUF", "-m", "x", "-p", "x", code=2)
 says("only one of them")
 check("the models are listed", all(w in run("list").stdout for w in ("Tiny-Q4_K_M", "used")))
