@@ -97,6 +97,13 @@ static int is_current(struct pull *p, struct cli_remote_file *file, const char *
     return code;
 }
 
+static int fail_exists(const char *path, const char *shown)
+{
+    return cli_fail("%s exists, and is not from %s; 'akunu-cli pull … -o NAME' downloads it under "
+                    "another name",
+                    path, shown);
+}
+
 /* A file of that name that came from elsewhere, or by hand, stays. */
 static int check_place(struct pull *p)
 {
@@ -109,9 +116,7 @@ static int check_place(struct pull *p)
     p->is_new = !is_entry(p->path);
     if (p->is_new || is_ours)
         return CLI_EXIT_OK;
-    return cli_fail("%s is there already, and is not from %s; 'akunu-cli pull … -o NAME' downloads "
-                    "it under another name",
-                    p->path, p->source.shown);
+    return fail_exists(p->path, p->source.shown);
 }
 
 /* ---- Downloading -------------------------------------------------------- */
@@ -134,6 +139,17 @@ static void note_file(struct pull *p, const struct cli_remote_file *file, const 
                  strerror(errno));
 }
 
+static int64_t total_size(const struct cli_pull_plan *plan)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < plan->n_files; i++) {
+        if (plan->files[i].size < 0 || plan->files[i].size > INT64_MAX - total)
+            return -1;
+        total += plan->files[i].size;
+    }
+    return total;
+}
+
 static int fetch_file(struct pull *p, struct cli_remote_file *file, const char *target)
 {
     char *key = cli_url_key(file->url), *shown = cli_url_shown(file->url), *part = part_of(p, file);
@@ -146,6 +162,10 @@ static int fetch_file(struct pull *p, struct cli_remote_file *file, const char *
             cli_aside("downloading %s (%.1f MB)", shown, (double)file->size / 1e6);
         else
             cli_aside("downloading %s", shown);
+        if (total_size(&p->plan) < 0) { /* progress of each file for itself */
+            p->progress.before = 0;
+            p->progress.total = -1;
+        }
         code = cli_transfer(&p->http, file, part, target, &p->progress);
     }
     if (code == CLI_EXIT_OK)
@@ -161,23 +181,15 @@ static int fetch_unless_current(struct pull *p, struct cli_remote_file *file)
     bool current = false;
     char *target = target_of(p, file);
     int code = target ? is_current(p, file, target, &current) : cli_fail_memory();
+    if (code == CLI_EXIT_OK && !current && is_entry(target) &&
+        !cli_pulled_name(p->record, file->name))
+        code = fail_exists(target, p->source.shown);
     if (code == CLI_EXIT_OK && !current)
         code = fetch_file(p, file, target);
     if (code == CLI_EXIT_OK)
         p->progress.before += file->size;
     free(target);
     return code;
-}
-
-static int64_t total_size(const struct cli_pull_plan *plan)
-{
-    int64_t total = 0;
-    for (size_t i = 0; i < plan->n_files; i++) {
-        if (plan->files[i].size < 0 || plan->files[i].size > INT64_MAX - total)
-            return -1;
-        total += plan->files[i].size;
-    }
-    return total;
 }
 
 /* Downloads what is missing. The first part of a split file comes last: with it the model is one.
@@ -202,7 +214,7 @@ static int fetch_all(struct pull *p)
         cli_aside("%s: %.1f MB in %.1f s", p->plan.name, (double)p->bytes_fetched / 1e6,
                   cli_seconds() - p->progress.bar.started);
     else
-        cli_aside("%s: all of it is there already", p->plan.name);
+        cli_aside("%s: up to date", p->plan.name);
     return CLI_EXIT_OK;
 }
 

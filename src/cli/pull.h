@@ -59,6 +59,9 @@ void cli_pulled_add_source(json_t *record, const char *source);
 /* What the record says of a file; NULL: nothing. */
 const json_t *cli_pulled_file(const json_t *record, const char *key);
 
+/* Whether the record has a file of that name. */
+bool cli_pulled_name(const json_t *record, const char *name);
+
 /* Name of the model that has the source and all of whose files are there with their sizes; to be
  * freed; NULL: none. */
 char *cli_pulled_find(const char *models, const char *source);

@@ -60,6 +60,15 @@ const json_t *cli_pulled_file(const json_t *record, const char *key)
     return NULL;
 }
 
+bool cli_pulled_name(const json_t *record, const char *name)
+{
+    const json_t *files = json_object_get(record, "files");
+    for (size_t i = 0; i < json_array_size(files); i++)
+        if (strcmp(text_of(json_array_get(files, i), "name"), name) == 0)
+            return true;
+    return false;
+}
+
 void cli_pulled_add_file(json_t *record, const struct cli_remote_file *file, const char *key)
 {
     json_t *files = json_object_get(record, "files");

@@ -1,7 +1,7 @@
 /* Ranges of one file in parallel, tries after failures, and the checks before the file is placed.
  *
- *     probe -> part file (resumed or new) -> lanes: a chunk each, until all are there -> hash ->
- * place
+ *     probe -> part file (resumed or new) -> connections: a chunk each, until all are there -> hash
+ * -> place
  */
 #include "cli/transfer.h"
 
@@ -16,13 +16,13 @@
 #include "cli/input.h"
 #include "cli/part.h"
 
-enum { MAX_LANES = 16, PROBE_BYTES = 64, MAX_RESTARTS = 3, SAVE_SECONDS = 5, POLL_MS = 100 };
+enum { MAX_CONNECTIONS = 16, PROBE_BYTES = 64, MAX_RESTARTS = 3, SAVE_SECONDS = 5, POLL_MS = 100 };
 static const char probe_range[] = "0-63";
 
 struct transfer;
 
 /* A connection and the chunk that it fills. */
-struct lane {
+struct connection {
     struct transfer *t;
     CURL *easy;
     struct curl_slist *headers;
@@ -46,11 +46,11 @@ struct transfer {
     struct cli_transfer_progress *progress;
     struct cli_part part;
     CURLM *multi;
-    struct lane lanes[MAX_LANES];
-    int n_lanes, n_failures; /* connections in use; failures since the last byte */
-    double not_before;       /* time of the next request */
-    char *url;               /* after redirects */
-    const char *validator;   /* for If-Range; NULL: none */
+    struct connection connections[MAX_CONNECTIONS];
+    int n_connections, n_failures; /* connections in use; failures since the last byte */
+    double not_before;             /* time of the next request */
+    char *url;                     /* after redirects */
+    const char *validator;         /* for If-Range; NULL: none */
     bool use_ranges;
     enum cli_transfer_outcome outcome;
     int code;
@@ -182,7 +182,7 @@ static void show_progress(struct transfer *t)
                            p->total > 0 ? (double)have / (double)p->total : 0.0, note);
 }
 
-/* ---- Lanes -------------------------------------------------------------- */
+/* ---- Connections -------------------------------------------------------------- */
 static bool write_all(int fd, const char *bytes, size_t n, int64_t offset)
 {
     while (n > 0) {
@@ -199,15 +199,15 @@ static bool write_all(int fd, const char *bytes, size_t n, int64_t offset)
 }
 
 /* Whether the answer is the one that was asked for; else t->outcome says what follows. */
-static bool is_expected(struct lane *lane)
+static bool is_expected(struct connection *connection)
 {
-    struct transfer *t = lane->t;
-    const struct cli_http_reply *r = &lane->reply;
+    struct transfer *t = connection->t;
+    const struct cli_http_reply *r = &connection->reply;
     if (!t->use_ranges)
         return r->status == 200;
-    bool same = r->status == 206 && r->first == lane->first && r->total == t->part.size &&
+    bool same = r->status == 206 && r->first == connection->first && r->total == t->part.size &&
                 (!t->part.etag[0] || !r->etag[0] || strcmp(r->etag, t->part.etag) == 0);
-    if (r->status == 206 && r->first != lane->first)
+    if (r->status == 206 && r->first != connection->first)
         t->use_ranges = false; /* one that lies about ranges is asked for none */
     if (!same)
         t->outcome = CLI_TRANSFER_RESTART;
@@ -216,76 +216,77 @@ static bool is_expected(struct lane *lane)
 
 static size_t on_data(char *bytes, size_t size, size_t n, void *user)
 {
-    struct lane *lane = user;
-    struct transfer *t = lane->t;
+    struct connection *connection = user;
+    struct transfer *t = connection->t;
     size_t n_bytes = size * n;
-    if (lane->reply.status != 200 && lane->reply.status != 206)
+    if (connection->reply.status != 200 && connection->reply.status != 206)
         return n_bytes; /* the text of an error */
-    if (t->outcome != CLI_TRANSFER_GOES_ON || !is_expected(lane))
+    if (t->outcome != CLI_TRANSFER_GOES_ON || !is_expected(connection))
         return 0;
-    if ((int64_t)n_bytes > lane->end - lane->at) {
+    if ((int64_t)n_bytes > connection->end - connection->at) {
         t->outcome = t->use_ranges ? CLI_TRANSFER_RESTART : t->outcome;
         if (!t->use_ranges)
             fail(t, "the server sends more bytes than the file has");
         t->use_ranges = false;
         return 0;
     }
-    if (!write_all(t->part.fd, bytes, n_bytes, lane->at)) {
+    if (!write_all(t->part.fd, bytes, n_bytes, connection->at)) {
         char why[CLI_HTTP_WHY_BYTES];
         snprintf(why, sizeof why, "%s: %s", t->part.path, strerror(errno));
         fail(t, why);
         return 0;
     }
-    lane->at += (int64_t)n_bytes;
-    t->part.done[lane->chunk] += (int64_t)n_bytes;
+    connection->at += (int64_t)n_bytes;
+    t->part.done[connection->chunk] += (int64_t)n_bytes;
     t->n_failures = 0;
     return n_bytes;
 }
 
-static bool start_lane(struct transfer *t, struct lane *lane, size_t chunk)
+static bool start_connection(struct transfer *t, struct connection *connection, size_t chunk)
 {
     char range[64];
-    lane->t = t;
-    lane->chunk = chunk;
+    connection->t = t;
+    connection->chunk = chunk;
     int64_t start = t->part.n_chunks > 1 ? (int64_t)chunk * t->part.chunk : 0;
-    lane->first = lane->at = start + t->part.done[chunk];
-    lane->end = t->part.size < 0 ? INT64_MAX : start + cli_part_chunk_length(&t->part, chunk);
-    snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, lane->at, lane->end - 1);
-    if (!lane->easy && !(lane->easy = curl_easy_init()))
+    connection->first = connection->at = start + t->part.done[chunk];
+    connection->end = t->part.size < 0 ? INT64_MAX : start + cli_part_chunk_length(&t->part, chunk);
+    snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, connection->at, connection->end - 1);
+    if (!connection->easy && !(connection->easy = curl_easy_init()))
         return false;
-    if (!cli_http_prepare(t->http, lane->easy, t->url, t->use_ranges ? range : NULL,
-                          t->use_ranges ? t->validator : NULL, &lane->reply, &lane->headers))
+    if (!cli_http_prepare(t->http, connection->easy, t->url, t->use_ranges ? range : NULL,
+                          t->use_ranges ? t->validator : NULL, &connection->reply,
+                          &connection->headers))
         return false;
-    curl_easy_setopt(lane->easy, CURLOPT_WRITEFUNCTION, on_data);
-    curl_easy_setopt(lane->easy, CURLOPT_WRITEDATA, lane);
-    curl_easy_setopt(lane->easy, CURLOPT_PRIVATE, lane);
-    lane->busy = curl_multi_add_handle(t->multi, lane->easy) == CURLM_OK;
-    return lane->busy;
+    curl_easy_setopt(connection->easy, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(connection->easy, CURLOPT_WRITEDATA, connection);
+    curl_easy_setopt(connection->easy, CURLOPT_PRIVATE, connection);
+    connection->busy = curl_multi_add_handle(t->multi, connection->easy) == CURLM_OK;
+    return connection->busy;
 }
 
-static void stop_lane(struct lane *lane)
+static void stop_connection(struct connection *connection)
 {
-    if (lane->busy)
-        curl_multi_remove_handle(lane->t->multi, lane->easy);
-    curl_slist_free_all(lane->headers);
-    lane->headers = NULL;
-    lane->busy = false;
+    if (connection->busy)
+        curl_multi_remove_handle(connection->t->multi, connection->easy);
+    curl_slist_free_all(connection->headers);
+    connection->headers = NULL;
+    connection->busy = false;
 }
 
 static bool is_taken(const struct transfer *t, size_t chunk)
 {
-    for (int i = 0; i < MAX_LANES; i++)
-        if (t->lanes[i].busy && t->lanes[i].chunk == chunk)
+    for (int i = 0; i < MAX_CONNECTIONS; i++)
+        if (t->connections[i].busy && t->connections[i].chunk == chunk)
             return true;
     return false;
 }
 
-/* Gives idle lanes the first chunks that nobody fills. */
-static bool start_lanes(struct transfer *t)
+/* Gives idle connections the first chunks that nobody fills. */
+static bool start_connections(struct transfer *t)
 {
     size_t chunk = 0;
-    for (int i = 0; i < t->n_lanes && cli_seconds() >= t->not_before; i++) {
-        if (t->lanes[i].busy)
+    for (int i = 0; i < t->n_connections && cli_seconds() >= t->not_before; i++) {
+        if (t->connections[i].busy)
             continue;
         while (
             chunk < t->part.n_chunks &&
@@ -293,20 +294,20 @@ static bool start_lanes(struct transfer *t)
             chunk++;
         if (chunk == t->part.n_chunks)
             return true;
-        if (!start_lane(t, &t->lanes[i], chunk))
+        if (!start_connection(t, &t->connections[i], chunk))
             return false;
     }
     return true;
 }
 
 /* Plans another try after a failure, or gives up. */
-static void try_again(struct transfer *t, struct lane *lane)
+static void try_again(struct transfer *t, struct connection *connection)
 {
     char why[CLI_HTTP_WHY_BYTES];
-    struct cli_http_reply *r = &lane->reply;
+    struct cli_http_reply *r = &connection->reply;
     double delay = cli_http_delay(++t->n_failures, r->retry_after);
     if (r->status == 429 || r->status == 503) /* too many connections, perhaps */
-        t->n_lanes = t->n_lanes > 1 ? t->n_lanes - 1 : 1;
+        t->n_connections = t->n_connections > 1 ? t->n_connections - 1 : 1;
     if (t->n_failures > t->http->n_retries || delay < 0.0) {
         fail(t, cli_http_why(t->http, r, why));
         return;
@@ -314,7 +315,7 @@ static void try_again(struct transfer *t, struct lane *lane)
     if (cli_seconds() + delay > t->not_before)
         t->not_before = cli_seconds() + delay;
     if (!t->use_ranges) /* it begins at the start again */
-        t->part.done[lane->chunk] = 0;
+        t->part.done[connection->chunk] = 0;
 }
 
 static bool may_connect_again(CURLcode result)
@@ -324,26 +325,26 @@ static bool may_connect_again(CURLcode result)
 }
 
 /* A request has ended. */
-static void finish_lane(struct transfer *t, struct lane *lane, CURLcode result)
+static void finish_connection(struct transfer *t, struct connection *connection, CURLcode result)
 {
-    struct cli_http_reply *r = &lane->reply;
+    struct cli_http_reply *r = &connection->reply;
     curl_off_t wait = 0;
     char why[CLI_HTTP_WHY_BYTES];
-    curl_easy_getinfo(lane->easy, CURLINFO_RETRY_AFTER, &wait);
+    curl_easy_getinfo(connection->easy, CURLINFO_RETRY_AFTER, &wait);
     r->retry_after = (long)wait;
     r->result = result;
-    stop_lane(lane);
+    stop_connection(connection);
     if (t->outcome != CLI_TRANSFER_GOES_ON)
         return;
     bool is_data = r->status == 200 || r->status == 206;
-    if (result == CURLE_OK && is_data && (lane->at == lane->end || t->part.size < 0)) {
+    if (result == CURLE_OK && is_data && (connection->at == connection->end || t->part.size < 0)) {
         if (t->part.size < 0)
-            t->part.size = lane->at;
-    } else if (result == CURLE_OK && is_data && lane->at < lane->end) {
+            t->part.size = connection->at;
+    } else if (result == CURLE_OK && is_data && connection->at < connection->end) {
         r->result = CURLE_PARTIAL_FILE;
-        try_again(t, lane);
+        try_again(t, connection);
     } else if (cli_http_is_transient(r) || may_connect_again(result)) {
-        try_again(t, lane);
+        try_again(t, connection);
     } else if (result == CURLE_OK && r->status == 416) {
         t->outcome = CLI_TRANSFER_RESTART;
     } else if (result == CURLE_OK && (r->status < 400 || strcmp(t->url, t->file->url) != 0)) {
@@ -353,22 +354,22 @@ static void finish_lane(struct transfer *t, struct lane *lane, CURLcode result)
     }
 }
 
-static void finish_lanes(struct transfer *t)
+static void finish_connections(struct transfer *t)
 {
     CURLMsg *message;
     int n_left;
     while ((message = curl_multi_info_read(t->multi, &n_left)) != NULL) {
-        struct lane *lane = NULL;
+        struct connection *connection = NULL;
         if (message->msg != CURLMSG_DONE)
             continue;
         CURLcode result = message->data.result;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&lane);
-        finish_lane(t, lane, result);
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&connection);
+        finish_connection(t, connection, result);
     }
 }
 
 /* Requests until the file is whole or something else has to be done. */
-static void run_lanes(struct transfer *t)
+static void run_connections(struct transfer *t)
 {
     int n_running = 0;
     t->outcome = CLI_TRANSFER_GOES_ON;
@@ -376,19 +377,19 @@ static void run_lanes(struct transfer *t)
         if (cli_is_interrupted()) {
             t->outcome = CLI_TRANSFER_FAILED;
             t->code = CLI_EXIT_INTERRUPTED;
-        } else if (!start_lanes(t) || curl_multi_perform(t->multi, &n_running) != CURLM_OK) {
+        } else if (!start_connections(t) || curl_multi_perform(t->multi, &n_running) != CURLM_OK) {
             t->outcome = CLI_TRANSFER_FAILED;
             t->code = cli_fail_memory();
         } else {
             (void)curl_multi_poll(t->multi, NULL, 0, POLL_MS, NULL);
-            finish_lanes(t);
+            finish_connections(t);
             show_progress(t);
             if (t->use_ranges)
                 cli_part_save(&t->part, SAVE_SECONDS);
         }
     }
-    for (int i = 0; i < MAX_LANES; i++)
-        stop_lane(&t->lanes[i]);
+    for (int i = 0; i < MAX_CONNECTIONS; i++)
+        stop_connection(&t->connections[i]);
 }
 
 /* ---- The whole file ----------------------------------------------------- */
@@ -407,7 +408,7 @@ static int begin(struct transfer *t, bool may_use_ranges)
     int code = cli_transfer_probe(t->http, t->file, &r);
     if (code == CLI_EXIT_OK) {
         t->use_ranges = may_use_ranges && r.status == 206 && r.first == 0 && r.total >= 0;
-        t->n_lanes = t->use_ranges ? t->http->n_connections : 1;
+        t->n_connections = t->use_ranges ? t->http->n_connections : 1;
         free(t->url);
         t->url = strdup(r.url);
         code = t->url ? cli_part_begin(&t->part, t->file->size, r.etag, r.modified, t->use_ranges) :
@@ -428,7 +429,7 @@ static void begin_stream(struct transfer *t)
     t->part.chunk = size < 0 ? INT64_MAX : size;
     t->part.done[0] = 0;
     t->validator = NULL;
-    t->n_lanes = 1;
+    t->n_connections = 1;
 }
 
 static bool on_hash(void *user)
@@ -464,7 +465,7 @@ static int check_unknown_length(struct transfer *t)
 {
     struct akunu_file *file =
         cli_ends_with(t->file->name, ".gguf") ? akunu_file_open(t->part.path) : NULL;
-    bool ok = file != NULL || t->file->sha256[0];
+    bool ok = file != NULL || t->file->sha256[0] || t->connections[0].reply.is_chunked;
     akunu_file_free(file);
     if (ok)
         return CLI_EXIT_OK;
@@ -498,7 +499,7 @@ static int run_round(struct transfer *t, bool may_use_ranges, const char *refuse
     if (!t->use_ranges)
         begin_stream(t);
     bool is_length_known = t->part.size >= 0;
-    run_lanes(t);
+    run_connections(t);
     if (t->outcome == CLI_TRANSFER_FAILED)
         return t->code;
     return t->outcome == CLI_TRANSFER_GOES_ON && !is_length_known ? check_unknown_length(t) :
@@ -515,7 +516,7 @@ static int run(struct transfer *t)
         int code = run_round(t, may_use_ranges, refused_version);
         if (code != CLI_EXIT_OK || t->outcome == CLI_TRANSFER_GOES_ON)
             return code;
-        may_use_ranges = t->use_ranges;
+        may_use_ranges = t->use_ranges && n + 1 < MAX_RESTARTS; /* the last try is a plain one */
         if (t->outcome == CLI_TRANSFER_RESTART) {
             memcpy(refused_version, t->part.etag, sizeof refused_version);
             start_over(t);
@@ -528,13 +529,16 @@ static int run(struct transfer *t)
     return fail(t, "the file changes again and again while it is read");
 }
 
-/* What Ctrl-C or a failure leaves. */
-static void tell_what_is_left(struct transfer *t)
+/* Ctrl-C or a failure leaves what a later run can go on from, and nothing else. */
+static void leave(struct transfer *t)
 {
     int64_t have = t->part.done ? cli_part_have(&t->part) : 0;
     if (!t->use_ranges || have == 0 || t->part.size < 0 ||
-        (!t->part.etag[0] && !t->part.modified[0]))
+        (!t->part.etag[0] && !t->part.modified[0])) {
+        if (t->part.fd >= 0)
+            cli_part_remove(&t->part);
         return;
+    }
     cli_part_save(&t->part, -1.0);
     cli_progress_clear(&t->progress->bar);
     cli_aside("%s: %.1f of %.1f MB are there; the same command goes on from them", t->file->name,
@@ -545,7 +549,7 @@ int cli_transfer(struct cli_http *http, struct cli_remote_file *file, const char
                  const char *path, struct cli_transfer_progress *progress)
 {
     struct transfer t = { .http = http, .file = file, .progress = progress };
-    char *key = cli_url_key(file->url);
+    char *key = cli_url_shown(file->url); /* signatures in queries change; the validator decides */
     int code = key ? cli_part_open(&t.part, part, key) : cli_fail_memory();
     if (code == CLI_EXIT_OK && !(t.multi = curl_multi_init()))
         code = cli_fail_memory();
@@ -556,12 +560,12 @@ int cli_transfer(struct cli_http *http, struct cli_remote_file *file, const char
     if (code == CLI_EXIT_OK)
         code = cli_part_place(&t.part, path);
     else
-        tell_what_is_left(&t);
+        leave(&t);
     if (code == CLI_EXIT_OK)
         file->size = t.part.size;
-    for (int i = 0; i < MAX_LANES; i++)
-        if (t.lanes[i].easy)
-            curl_easy_cleanup(t.lanes[i].easy);
+    for (int i = 0; i < MAX_CONNECTIONS; i++)
+        if (t.connections[i].easy)
+            curl_easy_cleanup(t.connections[i].easy);
     curl_multi_cleanup(t.multi);
     cli_part_close(&t.part);
     free(t.url);

@@ -169,7 +169,7 @@ does 'ollama run deepseek-r1 --think "Where should I visit in Lisbon?"'
 does 'ollama run deepseek-r1 --think=false "Summarize this article"'
 does 'ollama run deepseek-r1 --hidethinking "Is 9.9 bigger or 9.11?"'
 does 'ollama run gpt-oss --think=low "Draft a headline"'
-[ -z "${AK_DOWNLOADS:-}" ] || lacks 'ollama pull gemma4' 'expected USER/REPO'
+lacks 'ollama pull gemma4' "$([ -n "${AK_DOWNLOADS:-}" ] && echo 'expected USER/REPO' || echo 'downloads nothing')"
 
 echo "$n_done do what was meant, $n_lacking say why not"
 [ $((n_done + n_lacking)) -ge 40 ] && [ $((n_lacking * 10)) -le $((n_done + n_lacking)) ]
