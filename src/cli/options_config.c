@@ -79,7 +79,7 @@ int cli_apply_config(const struct cli_command *command, const struct cli_config 
     enum cli_source source = m->source;
     m->source = CLI_SOURCE_ARGUMENT;
     code = apply(command, config, preset, values);
-    m->source = path ? source : CLI_SOURCE_NONE; /* its hf-repo or model-url may name the model */
+    m->source = source;
     m->text = path;
     if (m->all.n > 0)
         m->all = (struct cli_texts){ 1, { path } };

@@ -182,7 +182,7 @@ static void show_progress(struct transfer *t)
                            p->total > 0 ? (double)have / (double)p->total : 0.0, note);
 }
 
-/* ---- Connections -------------------------------------------------------------- */
+/* ---- Connections -------------------------------------------------------- */
 static bool write_all(int fd, const char *bytes, size_t n, int64_t offset)
 {
     while (n > 0) {
@@ -334,12 +334,12 @@ static void finish_connection(struct transfer *t, struct connection *connection,
     r->retry_after = (long)wait;
     r->result = result;
     stop_connection(connection);
-    if (t->outcome != CLI_TRANSFER_GOES_ON)
+    if (t->outcome != CLI_TRANSFER_GOES_ON || cli_is_interrupted())
         return;
     bool is_data = r->status == 200 || r->status == 206;
     if (result == CURLE_OK && is_data && (connection->at == connection->end || t->part.size < 0)) {
-        if (t->part.size < 0)
-            t->part.size = connection->at;
+        if (t->part.size < 0 && ftruncate(t->part.fd, connection->at) == 0)
+            t->part.size = connection->at; /* an earlier try may have had more */
     } else if (result == CURLE_OK && is_data && connection->at < connection->end) {
         r->result = CURLE_PARTIAL_FILE;
         try_again(t, connection);
@@ -405,6 +405,7 @@ static const char *validator_of(const struct cli_part *part)
 static int begin(struct transfer *t, bool may_use_ranges)
 {
     struct cli_http_reply r;
+    cli_progress_clear(&t->progress->bar);
     int code = cli_transfer_probe(t->http, t->file, &r);
     if (code == CLI_EXIT_OK) {
         t->use_ranges = may_use_ranges && r.status == 206 && r.first == 0 && r.total >= 0;
@@ -444,6 +445,7 @@ static int check_whole(struct transfer *t)
 {
     char head[PROBE_BYTES], sum[65];
     ssize_t n = pread(t->part.fd, head, sizeof head, 0);
+    cli_progress_clear(&t->progress->bar);
     const char *wrong = cli_wrong_content(t->file->name, head, n > 0 ? (size_t)n : 0);
     if (wrong) {
         cli_part_remove(&t->part);
@@ -451,7 +453,9 @@ static int check_whole(struct transfer *t)
     }
     if (!t->file->sha256[0])
         return CLI_EXIT_OK;
-    if (akunu_path_sha256(t->part.path, on_hash, t, sum) != AKUNU_OK)
+    enum akunu_status status = akunu_path_sha256(t->part.path, on_hash, t, sum);
+    cli_progress_clear(&t->progress->bar);
+    if (status != AKUNU_OK)
         return cli_fail_library();
     if (strcmp(sum, t->file->sha256) == 0)
         return CLI_EXIT_OK;
