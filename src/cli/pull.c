@@ -15,7 +15,7 @@
 
 struct pull {
     struct cli_http http;
-    struct cli_source source;
+    struct cli_model_source source;
     struct cli_pull_plan plan;
     char *models;  /* the models folder */
     char *path;    /* where the model goes */
@@ -246,7 +246,7 @@ static int begin(const struct cli_options *o, const char *text, struct pull *p)
         return cli_fail_memory();
     int code = cli_http_open(o, &p->http);
     if (code == CLI_EXIT_OK)
-        code = cli_source_parse(&p->http, text, &p->source);
+        code = cli_model_source_parse(&p->http, text, &p->source);
     return code;
 }
 
@@ -254,7 +254,7 @@ static void end(struct pull *p)
 {
     json_decref(p->record);
     cli_pull_plan_free(&p->plan);
-    cli_source_free(&p->source);
+    cli_model_source_free(&p->source);
     cli_http_close(&p->http);
     free(p->models);
     free(p->staging);

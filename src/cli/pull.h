@@ -10,7 +10,7 @@
 #include "cli/transfer.h"
 
 /* A model that a URL or a repository names. */
-struct cli_source {
+struct cli_model_source {
     bool is_repo;
     struct cli_repo repo;
     char *url;   /* of a file; NULL: a repository */
@@ -20,8 +20,9 @@ struct cli_source {
 
 /* Reads a value of -m, or an argument of pull, which may leave out "hf:". Returns CLI_EXIT_OK, or
  * another code after a message. Free *source in any case. */
-int cli_source_parse(const struct cli_http *http, const char *text, struct cli_source *source);
-void cli_source_free(struct cli_source *source);
+int cli_model_source_parse(const struct cli_http *http, const char *text,
+                           struct cli_model_source *source);
+void cli_model_source_free(struct cli_model_source *source);
 
 /* The files of a model, the first part of a split one first. */
 struct cli_pull_plan {
@@ -33,7 +34,7 @@ struct cli_pull_plan {
 
 /* Finds out which files; asks the network for a repository's list. `name`: what to call the model
  * here; NULL: as there. Returns as above; free *plan in any case. */
-int cli_pull_plan(struct cli_http *http, const struct cli_source *source, const char *name,
+int cli_pull_plan(struct cli_http *http, const struct cli_model_source *source, const char *name,
                   struct cli_pull_plan *plan);
 void cli_pull_plan_free(struct cli_pull_plan *plan);
 

@@ -47,7 +47,7 @@ static bool read_endpoint_url(const struct cli_http *http, const char *url, stru
     return repo->what != NULL;
 }
 
-static int finish_repo(const struct cli_http *http, struct cli_source *source)
+static int finish_repo(const struct cli_http *http, struct cli_model_source *source)
 {
     const struct cli_repo *r = &source->repo;
     source->is_repo = true;
@@ -59,10 +59,11 @@ static int finish_repo(const struct cli_http *http, struct cli_source *source)
     return CLI_EXIT_OK;
 }
 
-int cli_source_parse(const struct cli_http *http, const char *text, struct cli_source *source)
+int cli_model_source_parse(const struct cli_http *http, const char *text,
+                           struct cli_model_source *source)
 {
     char shown[CLI_SHOWN_BYTES];
-    *source = (struct cli_source){ 0 };
+    *source = (struct cli_model_source){ 0 };
     if (strncmp(text, "hf:", 3) == 0 || !cli_is_remote(text)) {
         int code = cli_repo_parse(text + (strncmp(text, "hf:", 3) == 0 ? 3 : 0), &source->repo);
         return code == CLI_EXIT_OK ? finish_repo(http, source) : code;
@@ -79,13 +80,13 @@ int cli_source_parse(const struct cli_http *http, const char *text, struct cli_s
     return CLI_EXIT_OK;
 }
 
-void cli_source_free(struct cli_source *source)
+void cli_model_source_free(struct cli_model_source *source)
 {
     cli_repo_free(&source->repo);
     free(source->url);
     free(source->key);
     free(source->shown);
-    *source = (struct cli_source){ 0 };
+    *source = (struct cli_model_source){ 0 };
 }
 
 /* ---- Files -------------------------------------------------------------- */
@@ -186,7 +187,7 @@ static int rename_files(struct cli_pull_plan *plan, const char *name)
     return CLI_EXIT_OK;
 }
 
-int cli_pull_plan(struct cli_http *http, const struct cli_source *source, const char *name,
+int cli_pull_plan(struct cli_http *http, const struct cli_model_source *source, const char *name,
                   struct cli_pull_plan *plan)
 {
     char shown[CLI_SHOWN_BYTES];

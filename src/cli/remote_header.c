@@ -145,7 +145,7 @@ static int read_all(struct cli_http *http, const struct cli_pull_plan *plan,
     return code;
 }
 
-static int read_source(struct cli_http *http, const struct cli_source *source,
+static int read_source(struct cli_http *http, const struct cli_model_source *source,
                        struct cli_remote_header *header)
 {
     struct cli_pull_plan plan;
@@ -169,17 +169,17 @@ int cli_remote_header(const struct cli_options *o, const char *name,
                       struct cli_remote_header *header)
 {
     struct cli_http http;
-    struct cli_source source = { 0 };
+    struct cli_model_source source = { 0 };
     char *models = cli_models_folder(), *found = NULL;
     *header = (struct cli_remote_header){ 0 };
     int code = cli_http_open(o, &http);
     if (code == CLI_EXIT_OK)
-        code = cli_source_parse(&http, name, &source);
+        code = cli_model_source_parse(&http, name, &source);
     if (code == CLI_EXIT_OK && models)
         found = cli_pulled_find(models, source.key);
     if (code == CLI_EXIT_OK && !found && !o->offline)
         code = read_source(&http, &source, header);
-    cli_source_free(&source);
+    cli_model_source_free(&source);
     cli_http_close(&http);
     free(models);
     free(found);
