@@ -89,6 +89,7 @@ libcli_a_SOURCES += src/cli/hub.c src/cli/hub.h
 libcli_a_SOURCES += src/cli/hub_select.c
 libcli_a_SOURCES += src/cli/hub_token.c
 libcli_a_SOURCES += src/cli/part.c src/cli/part.h
+libcli_a_SOURCES += src/cli/probe.c
 libcli_a_SOURCES += src/cli/pull.c src/cli/pull.h
 libcli_a_SOURCES += src/cli/pull_plan.c
 libcli_a_SOURCES += src/cli/pulled.c

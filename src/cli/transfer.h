@@ -38,4 +38,7 @@ int cli_transfer_probe(struct cli_http *http, struct cli_remote_file *file,
 /* Checks what a file of that name begins with. NULL: it may be one; else what it is. */
 const char *cli_wrong_content(const char *name, const char *bytes, size_t n);
 
+/* Prints that the server sends such a thing; returns CLI_EXIT_MODEL. */
+int cli_fail_content(const char *url, const char *what);
+
 #endif
