@@ -10,8 +10,7 @@
 enum { MAX_LIST_BYTES = 16 << 20, MAX_PAGES = 64, MAX_FILES = 100000, MAX_REPO = 200 };
 
 /* ---- Names -------------------------------------------------------------- */
-/* "user/repo" of letters, digits and ._-. */
-static bool is_repo_name(const char *name)
+bool cli_is_repo_name(const char *name)
 {
     const char *slash = strchr(name, '/');
     size_t n = strlen(name);
@@ -50,7 +49,7 @@ int cli_repo_parse(const char *text, struct cli_repo *repo)
         repo->revision = strdup("main");
     if (!repo->name || !repo->revision)
         return cli_fail_memory();
-    if (!*from && is_repo_name(repo->name) && is_revision(repo->revision) &&
+    if (!*from && cli_is_repo_name(repo->name) && is_revision(repo->revision) &&
         (!repo->what || *repo->what))
         return CLI_EXIT_OK;
     return cli_fail_usage("'%s' is not a repository: expected USER/REPO, USER/REPO:TYPE, "
@@ -101,6 +100,9 @@ char *cli_repo_url(const struct cli_http *http, const struct cli_repo *repo, con
 static bool is_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
+    for (const char *c = path; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return false;
     return cli_is_file_name(slash ? slash + 1 : path) && path[0] != '/' && !strstr(path, "//") &&
            !strstr(path, "../");
 }
@@ -180,7 +182,7 @@ static int fail_list(const struct cli_http *http, const struct cli_repo *repo,
         cli_fail("%s: there is no such repository, or it has no revision '%s'", repo->name,
                  cli_show_text(repo->revision, shown));
     else
-        cli_fail("%s/%s: %s", http->endpoint, repo->name, cli_http_why(http, r, why));
+        cli_fail("%s: %s", repo->name, cli_http_why(http, r, why));
     return r->result == CURLE_OK && r->status < 429 ? CLI_EXIT_MODEL : CLI_EXIT_FAILURE;
 }
 

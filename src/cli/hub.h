@@ -17,6 +17,9 @@ struct cli_repo {
 int cli_repo_parse(const char *text, struct cli_repo *repo);
 void cli_repo_free(struct cli_repo *repo);
 
+/* Whether `name` is "user/repo" of letters, digits and ._-; neither begins with a dot. */
+bool cli_is_repo_name(const char *name);
+
 /* A file of a repository. */
 struct cli_repo_file {
     char *path;

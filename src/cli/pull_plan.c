@@ -29,14 +29,16 @@ static bool read_endpoint_url(const struct cli_http *http, const char *url, stru
         return false;
     const char *part[6] = { url + n + 1 };
     size_t n_parts = 1, length = strcspn(part[0], "?#");
+    while (length > 0 && part[0][length - 1] == '/')
+        length--;
     const char *end = part[0] + length;
     for (const char *c = part[0]; c < end && n_parts < 5; c++)
         if (*c == '/')
             part[n_parts++] = c + 1;
     if (n_parts == 2 && part[1] < end) {
-        repo->name = strndup(part[0], length - (end[-1] == '/'));
+        repo->name = strndup(part[0], length);
         repo->revision = strdup("main");
-        return true;
+        return repo->name && cli_is_repo_name(repo->name);
     }
     if (n_parts < 5 || part[4] == end ||
         (strncmp(part[2], "resolve/", 8) != 0 && strncmp(part[2], "blob/", 5) != 0))
@@ -44,19 +46,21 @@ static bool read_endpoint_url(const struct cli_http *http, const char *url, stru
     repo->name = strndup(part[0], (size_t)(part[2] - part[0]) - 1);
     repo->revision = decode(part[3], (size_t)(part[4] - part[3]) - 1);
     repo->what = decode(part[4], (size_t)(end - part[4]));
-    return repo->what != NULL;
+    return repo->what && repo->name && cli_is_repo_name(repo->name);
 }
 
 static int finish_repo(const struct cli_http *http, struct cli_model_source *source)
 {
     const struct cli_repo *r = &source->repo;
+    char *host = cli_url_shown(http->endpoint); /* it may have a password */
+    bool ok = host && r->name && r->revision &&
+              asprintf(&source->key, "%s %s@%s:%s", host, r->name, r->revision,
+                       r->what ? r->what : "") >= 0 &&
+              asprintf(&source->shown, "%s%s%s", r->name, r->what ? ":" : "",
+                       r->what ? r->what : "") >= 0;
+    free(host);
     source->is_repo = true;
-    if (!r->name || !r->revision ||
-        asprintf(&source->key, "%s/%s@%s:%s", http->endpoint, r->name, r->revision,
-                 r->what ? r->what : "") < 0 ||
-        asprintf(&source->shown, "%s%s%s", r->name, r->what ? ":" : "", r->what ? r->what : "") < 0)
-        return cli_fail_memory();
-    return CLI_EXIT_OK;
+    return ok ? CLI_EXIT_OK : cli_fail_memory();
 }
 
 int cli_model_source_parse(const struct cli_http *http, const char *text,
@@ -118,7 +122,9 @@ static int plan_url(const char *url, const char *other, struct cli_pull_plan *pl
     if (!name || !cli_is_file_name(name))
         code = cli_fail_usage("%s: its path does not end in the name of a file; -o NAME names it",
                               shown ? shown : "the URL");
-    count = code == CLI_EXIT_OK && cli_split_number(name, &count) > 0 ? count : 1;
+    bool is_split =
+        code == CLI_EXIT_OK && cli_ends_with(name, ".gguf") && cli_split_number(name, &count) > 0;
+    count = is_split ? count : 1;
     for (unsigned i = 1; code == CLI_EXIT_OK && i <= count; i++) {
         char *part = cli_split_name(name, i);
         char *part_url = count > 1 && part ? cli_url_with_name(url, part) : strdup(url);

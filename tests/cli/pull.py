@@ -434,7 +434,7 @@ for what, header in (("counts", (2**63, 2**63)), ("a key", (0, 1, 2**62)), ("not
 
 # ---- Repositories ---------------------------------------------------------
 def repository(name, revision="main", wrong=(), **files):
-    entries = [{"type": "directory", "path": "folder", "oid": "0", "size": 0}, {"type": "file", "path": "../evil.gguf", "oid": "0", "size": 9}]
+    entries = [{"type": "directory", "path": "folder", "oid": "0", "size": 0}, {"type": "file", "path": "../evil.gguf", "oid": "0", "size": 9}, {"type": "file", "path": "\33[2J/evil.gguf", "oid": "0", "size": 9}]
     for at, data in files.items():
         at = at.replace("__", "/")
         entry = {"type": "file", "path": at, "oid": hashlib.sha1(data).hexdigest(), "size": len(data)}
@@ -466,9 +466,12 @@ ids_of("-hf", "me/tiny-GGUF:q8_0")
 has("Tiny-Q8_0.gguf", TINY + b"8", "a type, in any case")
 ids_of("-hf", "me/tiny-GGUF", "-hff", "Tiny-BF16.gguf")
 has("Tiny-BF16.gguf", TINY, "a file")
+run("pull", base + "/me/tiny-GGUF/")
+check("a page of the host is its repository", last.stdout == path("Tiny-Q4_K_M.gguf") + "\n")
 check("a URL of the host is the same file", ids_of("-m", base + "/me/tiny-GGUF/blob/main/Tiny-BF16.gguf") == first and len(log) == 0)
 ids_of("-hf", "me/tiny-GGUF:Q5_K_M", code=3)
 says("Q5_K_M", "Tiny-Q8_0.gguf")
+check("no name that is a path or has control characters", "evil" not in last.stderr)
 ids_of("-hf", "me/tiny-GGUF:Tiny-Q8_O.gguf", code=3)
 says("did you mean Tiny-Q8_0.gguf?")
 run("run", "-hf", "me/tiny-GGUF", "-m", "x", "-p", "x", code=2)
