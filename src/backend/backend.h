@@ -143,6 +143,13 @@ struct ak_backend_type_info {
     bool packed;   /* weights have a packed layout; else stored rows are read */
 };
 
+/* Input sums of a packed weight, which has one matrix or one per expert: by element of the input
+ * the sum of its squares over all rows of activations. */
+struct ak_backend_input_sums {
+    double *squares;  /* [matrices][cols]; NULL: not wanted */
+    uint64_t *counts; /* [matrices]: rows */
+};
+
 /* Gets 0 … 1; returns false to cancel. */
 typedef bool ak_backend_progress_fn(double fraction, void *user);
 
@@ -245,6 +252,10 @@ struct ak_backend_ops {
      * last one or if times are off. NULL: the backend has no times. */
     bool (*enable_times)(struct ak_backend_table *p, bool on);
     bool (*get_time)(const struct ak_backend_table *p, size_t i, struct ak_backend_time *out);
+    /* Adds the inputs of all products in the passes to come to sums[packed weights]; NULL: no more.
+     * Results stay the same bits, and the sums are the same whatever the threads. NULL: the backend
+     * has no input sums. */
+    void (*sum_inputs)(struct ak_backend_table *p, struct ak_backend_input_sums *sums);
     /* Bytes per second at which a pass can read the weights, measured now in about a tenth of a
      * second; n_threads: the CPU's. */
     ak_status (*measure_bandwidth)(struct ak_backend *b, const struct ak_weights *weights,

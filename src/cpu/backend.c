@@ -281,5 +281,6 @@ const struct ak_backend_ops ak_cpu_backend = {
     .counts = counts,
     .enable_times = ak_cpu_enable_times,
     .get_time = ak_cpu_get_time,
+    .sum_inputs = ak_cpu_sum_inputs,
     .measure_bandwidth = measure_bandwidth,
 };

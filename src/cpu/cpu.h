@@ -78,7 +78,8 @@ struct ak_cpu_step {
     bool is_chunked;                   /* runs on a chunk of the weight's rows */
     bool is_stealable;                 /* is_chunked: the stage is large enough to repay stealing */
     uint32_t n_rows;                   /* rows of the weight's largest part; 0: no weight */
-    const struct ak_command *linears;  /* PREPARE: the linear commands that read its result */
+    /* PREPARE: the linear commands that read its result; SUM_INPUTS: those whose input it reads */
+    const struct ak_command *linears;
     uint32_t n_linears;
     /* PREPARE and its product: nothing reads the slot afterwards, so GEMM over f32 panels
      * interleaves the tokens there */
@@ -217,9 +218,10 @@ struct ak_cpu_prepared {
     struct ak_cpu_workspace *workspace; /* prepare.c */
     size_t memory_bytes;                /* without a lent workspace */
     struct ak_cpu_output output;
-    uint64_t n_passes;            /* the current one included */
-    const struct ak_batch *batch; /* of the current pass */
-    struct ak_cpu_times *times;   /* NULL: off */
+    uint64_t n_passes;                        /* the current one included */
+    const struct ak_batch *batch;             /* of the current pass */
+    struct ak_cpu_times *times;               /* NULL: off */
+    struct ak_backend_input_sums *input_sums; /* [packed weights]; NULL: off */
 };
 
 /* prepare.c */
@@ -242,8 +244,12 @@ bool ak_cpu_enable_times(struct ak_backend_table *p, bool on);
 bool ak_cpu_get_time(const struct ak_backend_table *p, size_t i, struct ak_backend_time *out);
 void ak_cpu_free_times(struct ak_cpu_prepared *p);
 
+/* ---- Input sums (input_sums.c) ------------------------------------------ */
+/* Plans the steps anew, with those that add to `sums`, or without them. Not during a pass. */
+void ak_cpu_sum_inputs(struct ak_backend_table *p, struct ak_backend_input_sums *sums);
+
 /* plan_steps.c: turns the table's commands into steps, at most AK_CPU_STEPS_PER_COMMAND each. */
-enum { AK_CPU_STEPS_PER_COMMAND = 4 };
+enum { AK_CPU_STEPS_PER_COMMAND = 5 };
 void ak_cpu_plan_steps(struct ak_cpu_prepared *p);
 
 /* ---- The largest logits alone (output.c) -------------------------------- */
@@ -422,6 +428,7 @@ struct ak_cpu_op {
 #undef AK_OP
 
 /* Steps that plan_steps.c merges or tells apart. */
-ak_cpu_step_fn ak_cpu_step_norm, ak_cpu_step_prepare, ak_cpu_step_linear, ak_cpu_step_experts;
+ak_cpu_step_fn ak_cpu_step_norm, ak_cpu_step_sum_inputs, ak_cpu_step_prepare, ak_cpu_step_linear,
+    ak_cpu_step_experts;
 
 #endif

@@ -11,6 +11,7 @@ libak_la_SOURCES += \
 	src/cpu/sample.c \
 	src/cpu/experts.c \
 	src/cpu/generic.h \
+	src/cpu/input_sums.c \
 	src/cpu/isa.def \
 	src/cpu/kernels.c \
 	src/cpu/kernels.h \

@@ -46,17 +46,28 @@ static bool consumes_input(const struct ak_cpu_prepared *p, uint32_t i)
            packed->cols % AK_LANES == 0;
 }
 
-/* Adds the PREPARE step of the linear commands from first_linear on. `norm` is the NORM or GATHER
- * command that it includes, or the linear command if its input is ready. */
+/* Adds a step before the products of the linear commands from first_linear on, which share their
+ * input. `norm` is the NORM or GATHER command that it includes, or the linear command if its input
+ * is ready. */
+static struct ak_cpu_step *add_input_step(struct ak_cpu_prepared *p, ak_cpu_step_fn *run,
+                                          const struct ak_command *norm, uint32_t first_linear)
+{
+    const struct ak_command *linear = get_command(p, first_linear);
+    struct ak_cpu_step *step = add_step(p, run, norm, p->table->slots[linear->in].row_set);
+    step->linears = linear;
+    while (shares_input(p, linear, get_command(p, first_linear + step->n_linears)))
+        step->n_linears++;
+    return step;
+}
+
+/* Adds the PREPARE step of these linear commands, and before it the one that sums their input. */
 static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm,
                         uint32_t first_linear)
 {
     const struct ak_command *linear = get_command(p, first_linear);
-    struct ak_cpu_step *step =
-        add_step(p, ak_cpu_step_prepare, norm, p->table->slots[linear->in].row_set);
-    step->linears = linear;
-    while (shares_input(p, linear, get_command(p, first_linear + step->n_linears)))
-        step->n_linears++;
+    if (p->input_sums)
+        add_input_step(p, ak_cpu_step_sum_inputs, norm, first_linear);
+    struct ak_cpu_step *step = add_input_step(p, ak_cpu_step_prepare, norm, first_linear);
     step->consumes_input =
         norm == linear && step->n_linears == 1 && consumes_input(p, first_linear);
     step->barrier_skinny = false; /* each thread prepares its own copy */
@@ -64,11 +75,13 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
         step[-1].barrier_gemm = false; /* both split the tokens in the same way */
 }
 
-/* Whether only the linear commands right after command i read its result, and all of them prepare
- * it in the same way. */
-static bool feeds_linears_only(const struct ak_cpu_prepared *p, uint32_t i)
+/* Whether PREPARE includes norm i: only the linear commands right after it read its result, and all
+ * of them prepare it in the same way. Input sums need the result in its slot. */
+static bool is_norm_included(const struct ak_cpu_prepared *p, uint32_t i)
 {
     uint32_t slot = get_command(p, i)->out, last = i;
+    if (p->input_sums)
+        return false;
     while (is_linear_of(get_command(p, last + 1), slot) &&
            (last == i || shares_input(p, get_command(p, i + 1), get_command(p, last + 1))))
         last++;
@@ -195,11 +208,11 @@ static void plan_commands(struct ak_cpu_prepared *p)
 {
     for (uint32_t i = 0; get_command(p, i); i++) {
         const struct ak_command *c = get_command(p, i), *before = i ? get_command(p, i - 1) : NULL;
-        if (c->op == AK_OP_GATHER || (c->op == AK_OP_NORM && feeds_linears_only(p, i))) {
+        if (c->op == AK_OP_GATHER || (c->op == AK_OP_NORM && is_norm_included(p, i))) {
             add_prepare(p, c, i + 1);
         } else if (c->op == AK_OP_LINEAR) {
             bool after_norm = before && before->op == AK_OP_NORM && before->out == c->in &&
-                              feeds_linears_only(p, i - 1);
+                              is_norm_included(p, i - 1);
             after_norm = after_norm || (before && before->op == AK_OP_GATHER);
             bool after_linear = before && before->op == AK_OP_LINEAR && shares_input(p, before, c);
             if (!after_norm && !after_linear)

@@ -77,8 +77,8 @@ static ak_status choose_pooling(const struct ak_session *s, const struct akunu_e
     return AKUNU_OK;
 }
 
-static ak_status prepare(struct ak_session *s, struct ak_backend_table **out,
-                         struct ak_error *error)
+ak_status ak_session_prepare_hidden(struct ak_session *s, struct ak_backend_table **out,
+                                    struct ak_error *error)
 {
     if (!s->model->spec.descriptor.encoder && !s->hidden)
         AK_TRY(s->backend->ops->prepare(s->backend, &s->model->hidden_table, &s->model->weights,
@@ -244,7 +244,7 @@ ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
     };
     AK_TRY(choose_pooling(s, embedding, &job));
     AK_TRY(check_texts(s, texts, n, error));
-    AK_TRY(prepare(s, &job.prepared, error));
+    AK_TRY(ak_session_prepare_hidden(s, &job.prepared, error));
     s->n_last = 0; /* the previous pass's logits can no longer be read */
     for (uint32_t i = 0; i < s->model->spec.config.width; i++)
         s->sums[i] = 0.0;

@@ -151,6 +151,10 @@ uint64_t ak_session_encoder_bytes(const struct ak_session *s);
 void ak_session_free_encoder(struct ak_session *s);
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
+/* The table that gives hidden states, prepared when it is first needed. */
+ak_status ak_session_prepare_hidden(struct ak_session *s, struct ak_backend_table **out,
+                                    struct ak_error *error);
+
 /* Embeddings of texts. */
 
 /* As akunu_session_embed; `embedding` is not NULL. seconds[i]: the token of texts[i] from which on
@@ -159,6 +163,15 @@ ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
                            const uint32_t *seconds, size_t n,
                            const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
                            void *user, float *out, struct ak_error *error);
+
+/* ---- Input sums: input_sums.c ------------------------------------------- */
+/* Runs a text in a sequence of its own, which is free afterwards, and adds the inputs of all its
+ * products to sums[packed weights]; those of the output only if wants_output. After a failure the
+ * sums have a part of the text. AKUNU_ERROR_UNSUPPORTED: the backend has no input sums, or the
+ * model is a speech model. AKUNU_ERROR_CONTEXT: the text does not fit. */
+ak_status ak_session_sum_inputs(struct ak_session *s, const struct akunu_ids *text,
+                                bool wants_output, struct ak_backend_input_sums *sums,
+                                akunu_cancel_fn *cancel, void *user, struct ak_error *error);
 
 /* ---- Scores: rank.c ----------------------------------------------------- */
 /* As akunu_session_rank. */

@@ -94,6 +94,43 @@ START_TEST(orders_are_apart)
 }
 END_TEST
 
+/* Input sums read the rows that a norm writes, so the norm is a step of its own. All threads have
+ * read them before PREPARE may put others in their place. */
+START_TEST(inputs_are_summed)
+{
+    struct ak_command commands[] = { { .op = AK_OP_EMBED, .out = 0 },
+                                     { .op = AK_OP_NORM, .in = 0, .out = 1 },
+                                     { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 0 },
+                                     { .op = AK_OP_LINEAR, .in = 1, .out = 2, .weight = 1 } };
+    struct ak_op_slot slots[] = {
+        { .width = WIDTH, .offset = 0, .first_use = 0, .last_use = 1 },
+        { .width = WIDTH, .offset = WIDTH, .first_use = 1, .last_use = 3 },
+        { .width = 2 * WIDTH, .offset = 2 * WIDTH, .first_use = 2, .last_use = 3 }
+    };
+    struct ak_table table = { .commands = commands, .n_commands = 4, .slots = slots, .n_slots = 3 };
+    struct ak_pack_weight packed[] = { { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH },
+                                       { .n_parts = 1, .cols = WIDTH, .parts[0].rows = WIDTH } };
+    struct ak_weights weights = { .packed = packed, .n_packed = 2 };
+    struct ak_cpu_step steps[4 * AK_CPU_STEPS_PER_COMMAND];
+    struct ak_backend_input_sums sums[2] = { { NULL, NULL } };
+    struct ak_cpu_prepared p = {
+        .table = &table, .weights = &weights, .n_threads = 2, .steps = steps
+    };
+    ak_cpu_plan_steps(&p);
+    ck_assert_uint_eq(p.n_steps, 4);
+    ak_cpu_sum_inputs((struct ak_backend_table *)&p, sums);
+    ck_assert_uint_eq(p.n_steps, 6);
+    ck_assert(steps[1].run == ak_cpu_step_norm && steps[2].run == ak_cpu_step_sum_inputs &&
+              steps[3].run == ak_cpu_step_prepare);
+    ck_assert(steps[2].n_linears == 2 && steps[3].n_linears == 2);
+    for (int i = 1; i < 3; i++)
+        ck_assert(steps[i].barrier_skinny && steps[i].barrier_gemm);
+    ak_cpu_sum_inputs((struct ak_backend_table *)&p, NULL);
+    ck_assert_uint_eq(p.n_steps, 4);
+    ck_assert(steps[1].run == ak_cpu_step_prepare);
+}
+END_TEST
+
 /* Whether a product that is command 1 interleaves the tokens of its input in place. */
 static bool consumes_input(uint32_t width, uint32_t last_use, const uint32_t *order)
 {
@@ -158,6 +195,7 @@ int main(void)
     tcase_add_test(tests, inputs_are_kept);
     tcase_add_test(tests, orders_are_apart);
     tcase_add_test(tests, inputs_are_consumed);
+    tcase_add_test(tests, inputs_are_summed);
     suite_add_tcase(suite, tests);
     tests = tcase_create("sampled");
     tcase_add_loop_test(tests, first_of_equals, 0, 3);
