@@ -19,6 +19,7 @@ libcli_a_SOURCES += src/cli/chat_show.c
 libcli_a_SOURCES += src/cli/chat_template.c
 libcli_a_SOURCES += src/cli/chat_turn.c
 libcli_a_SOURCES += src/cli/run_parallel.c
+libcli_a_SOURCES += src/cli/chunks.c src/cli/chunks.h
 libcli_a_SOURCES += src/cli/completion.c src/cli/completion.h
 libcli_a_SOURCES += src/cli/completion_bash.c
 libcli_a_SOURCES += src/cli/completion_fish.c

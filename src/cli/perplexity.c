@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/chunks.h"
 #include "cli/load.h"
 #include "cli/logits_file.h"
 #include "cli/message.h"
@@ -144,31 +145,13 @@ static int score_text(struct work *w)
 }
 
 /* ---- Text --------------------------------------------------------------- */
-/* Tokenizes the text, with BOS first if there is one. Tokens that a model adds at the end of a text
- * are left out. */
-static int tokenize_text(struct work *w, const struct cli_text *text, size_t *n)
-{
-    int code = cli_tokenize_text(w->loaded.tokenizer, text, 0, &w->ids, n);
-    if (code != CLI_EXIT_OK || w->bos < 0)
-        return code;
-    akunu_token *larger = realloc(w->ids, (*n + 1) * sizeof *larger);
-    if (!larger)
-        return cli_fail_memory();
-    memmove(larger + 1, larger, *n * sizeof *larger);
-    larger[0] = w->bos;
-    w->ids = larger;
-    ++*n;
-    return CLI_EXIT_OK;
-}
-
 static int read_text(const struct cli_options *o, const struct cli_text *text, struct work *w)
 {
-    size_t n = 0;
+    struct cli_chunks chunks;
     w->context = o->session.context ? o->session.context : CONTEXT_DEFAULT;
-    int code = tokenize_text(w, text, &n);
-    if (code == CLI_EXIT_OK && n < w->context)
-        code = cli_fail("the text has %zu tokens, and one chunk takes %zu (-c)", n, w->context);
-    w->n_chunks = n / w->context;
+    int code = cli_read_chunks(&w->loaded, text, 0, w->context, &chunks);
+    w->ids = chunks.ids;
+    w->n_chunks = chunks.n;
     return code;
 }
 
