@@ -47,7 +47,7 @@ function put_flag(    block)
 
 BEGIN {
     # Where a flag means something else than in the commands that akunu-cli.1 describes.
-    n = split("perplexity ctx-size,report ctx-size,report output,embed prompt,embed file,embed out,detokenize file,logits file,tokenize ids,cache cache-dir,apply-template chat-template,apply-template chat-template-file,transcribe parallel", pairs, ",")
+    n = split("perplexity ctx-size,report ctx-size,report output,imatrix ctx-size,imatrix file,imatrix chunks,embed prompt,embed file,embed out,detokenize file,logits file,tokenize ids,cache cache-dir,apply-template chat-template,apply-template chat-template-file,transcribe parallel", pairs, ",")
     for (i = 1; i <= n; i++)
         differs[pairs[i]] = 1
 }

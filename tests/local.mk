@@ -29,6 +29,7 @@ check_PROGRAMS += tests/cli/test_message
 check_PROGRAMS += tests/cli/test_wrap
 check_PROGRAMS += tests/convert/test_convert
 check_PROGRAMS += tests/convert/test_gguf_write
+check_PROGRAMS += tests/convert/test_importance
 check_PROGRAMS += tests/convert/test_metadata
 check_PROGRAMS += tests/convert/test_quantize
 check_PROGRAMS += tests/convert/test_speech

@@ -263,7 +263,8 @@ struct akunu_quantize_params {
      * one counts. Ends in NULL; NULL: none */
     const char *const *tensor_types;
     const char *output_type, *embedding_type; /* NULL: as `type` says */
-    /* importance matrix of llama-imatrix; NULL: all columns count alike */
+    /* importance matrix, of akunu_importance_write or llama-imatrix; NULL: all columns count
+     * alike */
     const char *importance;
     bool pure;       /* no mix: all matrices have the type */
     bool requantize; /* even if the source is quantized */
@@ -291,6 +292,61 @@ AKUNU_API enum akunu_status akunu_file_quantize(const char *from, const char *to
 
 /* Type or mix i that can be written, by name; NULL: past the last one. */
 AKUNU_API const char *akunu_quantize_type_at(size_t i);
+
+/* ---- Importance of columns ---------------------------------------------- */
+/* An importance matrix: for each column of a model's matrices the sum of squares of what it is
+ * multiplied with, over the tokens of texts. Quantizers let columns count by it. Mixtures have sums
+ * for each expert. Tensors have the names that akunu_file_convert gives them. */
+struct akunu_importance;
+
+struct akunu_importance_params {
+    size_t size;
+    /* also the output matrix, or the embedding if it serves as one: passes compute logits for it */
+    bool output;
+    uint32_t chunk_size; /* tokens of a text, for the file and for files of the older form (512) */
+    const char *dataset; /* name of the texts, for the file; NULL: none */
+};
+AKUNU_API void akunu_importance_params_default(struct akunu_importance_params *params, size_t size);
+
+/* Begins with zeros. model NULL: only files are combined. AKUNU_ERROR_UNSUPPORTED: the model cannot
+ * be a GGUF file. */
+AKUNU_API struct akunu_importance *
+akunu_importance_new(const struct akunu_model *model, const struct akunu_importance_params *params);
+AKUNU_API void akunu_importance_free(struct akunu_importance *importance);
+
+/* Adds the sums of a file, of llama-imatrix or akunu_importance_write, in GGUF or the older form,
+ * so that a run goes on or several become one. AKUNU_ERROR_ARGUMENT: it is of another model.
+ * AKUNU_ERROR_FORMAT: it is none, or damaged. After either nothing is added. */
+AKUNU_API enum akunu_status akunu_importance_read(struct akunu_importance *importance,
+                                                  const char *path);
+
+/* Runs n tokens as a text of its own, in a free sequence of a session of the same model on the cpu
+ * backend, and adds the inputs of all products. The sums depend neither on threads nor on the
+ * number of passes. `cancel`, unless NULL, is asked before each pass. After any failure nothing is
+ * added. AKUNU_ERROR_UNSUPPORTED: another backend, or a speech model. AKUNU_ERROR_CONTEXT: the text
+ * does not fit. AKUNU_ERROR_NUMERIC: an input is not finite. */
+AKUNU_API enum akunu_status akunu_importance_add(struct akunu_importance *importance,
+                                                 struct akunu_session *session,
+                                                 const akunu_token *ids, size_t n,
+                                                 akunu_cancel_fn *cancel, void *user);
+
+struct akunu_importance_info {
+    size_t n_tensors;
+    uint64_t n_tokens;   /* of all texts and files */
+    uint64_t n_matrices; /* of all tensors: an expert is one */
+    uint64_t n_unused;   /* of these, matrices that no token was multiplied with */
+};
+AKUNU_API enum akunu_status akunu_importance_get_info(const struct akunu_importance *importance,
+                                                      struct akunu_importance_info *info,
+                                                      size_t size);
+
+/* Writes a GGUF file that akunu_file_quantize and llama-quantize read. It appears complete or not
+ * at all. The same texts give the same bytes, also if the file was written in between and read
+ * again. AKUNU_ERROR_ARGUMENT: nothing was added, or `path` exists. */
+AKUNU_API enum akunu_status akunu_importance_write(const struct akunu_importance *importance,
+                                                   const char *path, bool overwrite);
+/* Whether it could be written now, for a check before long work. Leaves nothing behind. */
+AKUNU_API enum akunu_status akunu_importance_check_path(const char *path, bool overwrite);
 
 #ifdef __cplusplus
 }

@@ -533,6 +533,20 @@ class akunu_quantize_params(Structure):
     n_text: int
 
 
+class akunu_importance_params(Structure):
+    size: int
+    output: bool
+    chunk_size: int
+    dataset: Optional[bytes]
+
+
+class akunu_importance_info(Structure):
+    n_tensors: int
+    n_tokens: int
+    n_matrices: int
+    n_unused: int
+
+
 class akunu_request_event(Structure):
     size: int
     kind: int
@@ -1193,6 +1207,20 @@ akunu_quantize_params._fields_ = [
     ("n_text", c_size_t),
 ]
 
+akunu_importance_params._fields_ = [
+    ("size", c_size_t),
+    ("output", c_bool),
+    ("chunk_size", c_uint32),
+    ("dataset", c_char_p),
+]
+
+akunu_importance_info._fields_ = [
+    ("n_tensors", c_size_t),
+    ("n_tokens", c_uint64),
+    ("n_matrices", c_uint64),
+    ("n_unused", c_uint64),
+]
+
 akunu_request_event._fields_ = [
     ("size", c_size_t),
     ("kind", c_int),
@@ -1638,6 +1666,21 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_quantize_params_default": (None, [POINTER(akunu_quantize_params), c_size_t]),
     "akunu_file_quantize": (c_int, [c_char_p, c_char_p, POINTER(akunu_quantize_params)]),
     "akunu_quantize_type_at": (c_char_p, [c_size_t]),
+    "akunu_importance_params_default": (None, [POINTER(akunu_importance_params), c_size_t]),
+    "akunu_importance_new": (c_void_p, [c_void_p, POINTER(akunu_importance_params)]),
+    "akunu_importance_free": (None, [c_void_p]),
+    "akunu_importance_read": (c_int, [c_void_p, c_char_p]),
+    "akunu_importance_add": (c_int, [
+        c_void_p,
+        c_void_p,
+        POINTER(c_int32),
+        c_size_t,
+        akunu_cancel_fn,
+        c_void_p,
+    ]),
+    "akunu_importance_get_info": (c_int, [c_void_p, POINTER(akunu_importance_info), c_size_t]),
+    "akunu_importance_write": (c_int, [c_void_p, c_char_p, c_bool]),
+    "akunu_importance_check_path": (c_int, [c_char_p, c_bool]),
     "akunu_request_default": (None, [POINTER(akunu_request), c_size_t]),
     "akunu_scheduler_params_default": (None, [POINTER(akunu_scheduler_params), c_size_t]),
     "akunu_scheduler_new": (c_void_p, [

@@ -8,6 +8,7 @@ libak_la_SOURCES += \
 	src/api/generate.c \
 	src/api/grammar.c \
 	src/api/handles.h \
+	src/api/importance.c \
 	src/api/model.c \
 	src/api/pool.c \
 	src/api/profile.c \

@@ -35,6 +35,7 @@ libcli_a_SOURCES += src/cli/grammar.c
 libcli_a_SOURCES += src/cli/grammar_check.c
 libcli_a_SOURCES += src/cli/help.c
 libcli_a_SOURCES += src/cli/history.c src/cli/history.h
+libcli_a_SOURCES += src/cli/imatrix.c
 libcli_a_SOURCES += src/cli/infill.c
 libcli_a_SOURCES += src/cli/input.c src/cli/input.h
 libcli_a_SOURCES += src/cli/inspect.c src/cli/inspect.h

@@ -43,7 +43,7 @@ enum {
     TEMPLATED = ANSWERS | CLI_SERVER,
     NAMES_MODEL = CLI_ALL & ~CLI_CACHE & ~CLI_MODELS & ~CLI_LIST & ~CLI_PULL,
     LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_EVAL | CLI_REPORT | CLI_BENCH | CLI_EMBED |
-            CLI_VERIFY | CLI_TRANSCRIBE
+            CLI_VERIFY | CLI_TRANSCRIBE | CLI_IMATRIX
 };
 
 /* kind of options.def: type of the member and enum cli_flag_kind */

@@ -36,7 +36,8 @@ enum cli_command_bit {
     CLI_EVAL = 1 << 21,
     CLI_REPORT = 1 << 22,
     CLI_PULL = 1 << 23,
-    CLI_ALL = (1 << 24) - 1,
+    CLI_IMATRIX = 1 << 24,
+    CLI_ALL = (1 << 25) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -157,6 +158,9 @@ struct cli_options {
     const char *tasks, *eval_save;
     const char *base; /* model, or results of eval */
     int64_t limit;    /* questions; 0: all */
+    struct cli_texts in_files;
+    int64_t from_chunk, save_frequency; /* chunks */
+    bool process_output, parse_special;
     struct cli_list n_prompt, n_generate, depth, n_parallel;
     struct cli_list batches, thread_counts; /* empty: the library's choice */
     bool time_load, tune, profile_show, breakdown;
@@ -334,6 +338,7 @@ int cli_report_models(const struct cli_options *options); /* report */
 int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);
 int cli_quantize(const struct cli_options *options);
+int cli_imatrix(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
 int cli_apply_template(const struct cli_options *options);
 int cli_models(const struct cli_options *options);

@@ -20,6 +20,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .reasoning_budget = -1,
         .n_completions = 1,
         .chunks = -1,
+        .save_frequency = 10,
         .n_parallel = { 1, { 1 } },
         .n_prompt = { 1, { 512 } },
         .n_generate = { 1, { 128 } },
@@ -48,6 +49,8 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     o->stream_rate = 16000;
     if (command->bit == CLI_TRANSCRIBE)
         o->transcription.beams = 0; /* not given */
+    if (command->bit == CLI_IMATRIX)
+        o->session.context = 512;
 }
 
 size_t cli_find_flag(unsigned commands, const char *name, size_t n)

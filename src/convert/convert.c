@@ -44,14 +44,9 @@ static ak_status check_destination(const struct ak_convert_job *j)
     char shown[AK_SHOW_BYTES];
     const struct ak_file *file;
     if (!j->to || stat(j->to, &st) != 0)
-        return AKUNU_OK; /* if it cannot be written, writing reports why */
+        return AKUNU_OK;
+    AK_TRY(ak_gguf_writer_check_path(j->to, j->options->overwrite, j->error));
     ak_show_path(j->to, shown);
-    if (!S_ISREG(st.st_mode))
-        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: exists and is not a regular file",
-                       shown);
-    if (!j->options->overwrite)
-        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
-                       "%s: exists already; set `overwrite` (--overwrite) to replace it", shown);
     for (size_t i = 0; j->source && (file = ak_provider_part(j->source, i)); i++)
         if (file->device == st.st_dev && file->inode == st.st_ino)
             return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "%s: is a file of the model to convert",

@@ -1,12 +1,13 @@
 /* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those
- * of language models and encoders. Used by api/file.c and allocate/. Settings that GGUF cannot
- * express are refused (convert.c, check_source).
+ * of language models and encoders. Used by api/file.c and allocate/, and by api/importance.c for the
+ * names of tensors. Settings that GGUF cannot express are refused (convert.c, check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
  *     types.c        the types if the model is quantized: a mix, and exceptions from it
  *     mix.c          mixes by name
- *     importance.c   which columns count most
+ *     importance.c   which columns count most; importance_write.c writes such a file
+ *     collect.c      input sums of a model that runs, by the names of its tensors
  *     rows.c         rows: permuted, dequantized, quantized by all threads
  *     metadata.c     the architecture's numbers as GGUF keys
  *     speech.c       what speech models have besides: sizes of the encoder, mel filters, names of
@@ -144,6 +145,8 @@ const float *ak_convert_row_importance(const struct ak_convert_tensor *t, uint64
 bool ak_convert_stays_float(const struct ak_convert_tensor *t);
 
 /* ---- rows.c ------------------------------------------------------------- */
+/* The index in the source of what the new file has at index `at`. */
+uint64_t ak_convert_map_index(const struct ak_convert_order *order, uint64_t at);
 ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,
                                   const struct ak_convert_tensor *t, struct ak_gguf_writer *w,
                                   struct ak_error *error);

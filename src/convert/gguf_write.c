@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -224,6 +225,21 @@ void ak_gguf_writer_put_tensor(struct ak_gguf_writer *w, const char *name, enum 
 }
 
 /* ---- The file ----------------------------------------------------------- */
+ak_status ak_gguf_writer_check_path(const char *path, bool overwrite, struct ak_error *error)
+{
+    struct stat st;
+    char shown[AK_SHOW_BYTES];
+    if (stat(path, &st) != 0)
+        return AKUNU_OK; /* if it cannot be written, writing reports why */
+    ak_show_path(path, shown);
+    if (!S_ISREG(st.st_mode))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: exists and is not a regular file", shown);
+    if (!overwrite)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "%s: exists already; set `overwrite` (--overwrite) to replace it", shown);
+    return AKUNU_OK;
+}
+
 static void fail_write(struct ak_gguf_writer *w, int code)
 {
     char shown[AK_SHOW_BYTES];

@@ -1,6 +1,7 @@
 /* GGUF writer (version 3, as in weights/gguf/gguf.h): metadata, the list of tensors, then their
  * data in order. The file is unnamed, or has a temporary name, until all of it is on disk, so an
- * interrupted conversion leaves no broken model. Used by all files of convert/ except plan.c.
+ * interrupted conversion leaves no broken model. Used by all files of convert/ except plan.c,
+ * and by api/importance.c.
  *
  * Errors are sticky: after the first, calls do nothing, and ak_gguf_writer_finish returns it. */
 #ifndef AK_CONVERT_GGUF_WRITE_H
@@ -58,6 +59,8 @@ void ak_gguf_writer_put_tensor(struct ak_gguf_writer *w, const char *name, enum 
 uint64_t ak_gguf_writer_header_bytes(const struct ak_gguf_writer *w);
 
 /* ---- The file ----------------------------------------------------------- */
+/* AKUNU_ERROR_ARGUMENT: `path` exists and may not be replaced, or is no regular file. */
+ak_status ak_gguf_writer_check_path(const char *path, bool overwrite, struct ak_error *error);
 /* Creates the file in the folder of `path` and reserves disk space for all of it: a full disk is
  * refused here (AKUNU_ERROR_IO). A file at `path` stays until ak_gguf_writer_finish. */
 void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path);

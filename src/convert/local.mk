@@ -1,10 +1,13 @@
 libak_la_SOURCES += \
+	src/convert/collect.c \
+	src/convert/collect.h \
 	src/convert/convert.c \
 	src/convert/convert.h \
 	src/convert/gguf_write.c \
 	src/convert/gguf_write.h \
 	src/convert/importance.c \
 	src/convert/importance.h \
+	src/convert/importance_write.c \
 	src/convert/metadata.c \
 	src/convert/mix.c \
 	src/convert/mix.h \

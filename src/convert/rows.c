@@ -12,8 +12,7 @@
 enum { PIECE_BYTES = 1 << 20 };
 
 /* ---- Rows ---------------------------------------------------------------- */
-/* The index in the source of what the new file has at index `at`. */
-static uint64_t map_index(const struct ak_convert_order *o, uint64_t at)
+uint64_t ak_convert_map_index(const struct ak_convert_order *o, uint64_t at)
 {
     if (o->size == 0 || at < o->first)
         return at;
@@ -80,7 +79,7 @@ static const float *read_row(const struct rows *r, uint64_t row, const struct bu
     if (order->size == 0)
         return b->values;
     for (uint32_t i = 0; i < r->view->cols; i++)
-        b->ordered[i] = b->values[map_index(order, i)];
+        b->ordered[i] = b->values[ak_convert_map_index(order, i)];
     return b->ordered;
 }
 
@@ -89,7 +88,7 @@ static uint64_t find_row(const struct rows *r, uint64_t row)
 {
     const struct ak_convert_part *part = r->part;
     return part && part->step > 0 ? row / part->n * part->step + part->first + row % part->n :
-                                    map_index(&r->t->rows, row);
+                                    ak_convert_map_index(&r->t->rows, row);
 }
 
 static bool has_no_number(const float *x, size_t n)

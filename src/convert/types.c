@@ -305,6 +305,13 @@ static ak_status choose_all(struct chooser *c)
     return AKUNU_OK;
 }
 
+static ak_status read_importance(const char *path, struct ak_importance *out,
+                                 struct ak_error *error)
+{
+    AK_TRY(ak_importance_read(path, out, error));
+    return ak_importance_average(out, error);
+}
+
 ak_status ak_convert_choose_types(struct ak_convert_plan *plan,
                                   const struct ak_convert_quantize *options,
                                   const struct ak_log *log, struct ak_error *error)
@@ -318,7 +325,7 @@ ak_status ak_convert_choose_types(struct ak_convert_plan *plan,
                        "or IQ4_XS",
                        ak_show_path(options->mix, shown));
     if (options->importance)
-        AK_TRY(ak_importance_read(options->importance, &plan->importance, error));
+        AK_TRY(read_importance(options->importance, &plan->importance, error));
     ak_status status = choose_all(&c);
     for (size_t i = 0; i < c.n_exceptions; i++)
         pcre2_code_free(c.exceptions[i].pattern);

@@ -13,7 +13,7 @@ export XDG_DATA_HOME="$work/empty"
 
 # ---- Usage ----
 exits 0 --help
-for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize apply-template grammar-check bench models list show pull cache completion; do
+for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix apply-template grammar-check bench models list show pull cache completion; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -28,7 +28,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, apply-template, grammar-check, bench"
+says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, imatrix, apply-template, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"
@@ -605,6 +605,56 @@ prints '"chunks": 3'
 exits 1 perplexity -m "$model" -p "too short" -c 64
 says "64"
 
+# ---- imatrix ----
+# imatrix ARGUMENT...: over the chunks of one text.
+imatrix() {
+    want=$1
+    shift
+    exits "$want" imatrix -m "$model" -f "$work/long" -c 64 "$@"
+}
+imatrix 0 --chunks 6 -o "$work/im"
+says "14 tensors, 384 tokens"
+! grep -q "no token" "$err"
+check "every matrix has been multiplied"
+imatrix 0 --chunks 6 -o "$work/im1" -t 1 -b 20 --save-frequency 1
+cmp -s "$work/im" "$work/im1"
+check "importance depends neither on threads nor on passes, and may be saved in between"
+imatrix 0 --chunks 2 -o "$work/im2"
+imatrix 0 --chunks 3 -o "$work/im2" --in-file "$work/im2" --from-chunk 2
+imatrix 0 --chunks 1 -o "$work/im3" --in-file "$work/im2" --chunk 5 --cpu scalar
+cmp -s "$work/im" "$work/im3"
+check "a run that goes on makes the file of an uninterrupted one"
+imatrix 0 --chunks 1 -o "$work/im4" --process-output
+says "15 tensors"
+# Without a model.
+exits 0 imatrix --in-file "$work/im" --in-file "$work/im" -c 64 -o "$work/sum"
+says "14 tensors, 768 tokens"
+exits 0 quantize "$model" "$work/by-sum.gguf" --type Q4_0 --imatrix "$work/sum"
+exits 0 quantize "$model" "$work/by-one.gguf" --type Q4_0 --imatrix "$work/im"
+cmp -s "$work/by-sum.gguf" "$work/by-one.gguf"
+check "the mean of a file with itself is its own"
+# What is refused leaves nothing.
+imatrix 2 --chunks 1 -o "$work/im"
+says "--overwrite"
+imatrix 2 --chunks 1
+says "--outfile"
+imatrix 1 -o "$work/no/such"
+says "$work/no/such"
+imatrix 2 -o "$work"
+says "not a regular file"
+imatrix 3 --in-file "$work/long" -o "$work/none"
+says "importance matrix"
+imatrix 3 --in-file "$model" -o "$work/none"
+says "in_sum2"
+exits 2 imatrix -m "$data/models/qwen3.gguf" -f "$work/long" -c 64 --chunks 1 --in-file "$work/im" -o "$work/none"
+says "another model"
+imatrix 1 --from-chunk 100000 -o "$work/none"
+says "--from-chunk"
+imatrix 1 -c 100000 -o "$work/none"
+says "one chunk takes"
+[ ! -e "$work/none" ] && ! ls "$work"/*.part >/dev/null 2>&1
+check "a refused imatrix leaves nothing"
+
 # ---- bench ----
 exits 0 bench -m "$model" -p 8,16 -p 24 -n 4 -np 1,4 -d 0,8 -r 3 -t 1 -o json
 cp "$out" "$work/bench.json"
@@ -800,6 +850,18 @@ interrupted catches_ctrl_c
 "$cli" run --raw -m "$model" -p "once upon" -n 100000000 --ignore-eos -c 100000 --no-display-prompt >"$out" 2>"$err" </dev/null &
 pid=$!
 interrupted test -s "$out"
+
+awk 'BEGIN { for (i = 0; i < 200000; i++) printf "the %d. house, ", i * 7919 % 1000 }' >"$work/longer"
+"$cli" imatrix -m "$model" -f "$work/longer" -c 64 -t 1 -o "$work/stopped" --save-frequency 3 >"$out" 2>"$err" </dev/null &
+pid=$!
+interrupted test -s "$work/stopped"
+says "--from-chunk"
+exits 0 imatrix --in-file "$work/stopped" -c 64 -o "$work/stopped"
+"$cli" imatrix -m "$model" -f "$work/longer" -c 64 -t 1 -o "$work/unsaved" --save-frequency 0 >"$out" 2>"$err" </dev/null &
+pid=$!
+interrupted catches_ctrl_c
+[ ! -e "$work/unsaved" ] && ! ls "$work"/*.part >/dev/null 2>&1
+check "an interrupted imatrix leaves nothing"
 
 # ---- Exit codes that no flag or file asks for ----
 # Addresses run out at more and more limits, in more and more of the work.
