@@ -24,6 +24,12 @@ static inline void ak_quant_put_f16(uint8_t half[2], float x)
     half[1] = (uint8_t)(bits >> 8);
 }
 
+/* x as FP16 has it. */
+static inline float ak_quant_round_f16(float x)
+{
+    return ak_f16_to_float(ak_float_to_f16(x));
+}
+
 static inline float ak_quant_get_bf16(const uint8_t half[2])
 {
     return ak_bf16_to_float((uint16_t)(half[0] | half[1] << 8));

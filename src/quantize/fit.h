@@ -53,8 +53,8 @@ AK_SEARCH float ak_fit_scale(const float *x, const float *w, int n, const struct
             square += weighted * level;
         }
         /* the scale that fits best is product / square, and lowers Σ w·x² by this */
-        ak_lanes gain =
-            ak_lanes_select(square > 0.0f, product * product / square, ak_lanes_set(0.0f));
+        ak_lanes gain = ak_lanes_select(ak_lanes_less(ak_lanes_set(0.0f), square),
+                                        product * product / square, ak_lanes_set(0.0f));
         for (int i = 0; i < AK_LANES_OF_SEARCH; i++)
             if (gain[i] > best_gain) {
                 best_gain = gain[i];
@@ -104,7 +104,8 @@ AK_SEARCH struct ak_fit_line ak_fit_line(const float *x, const float *w, int n,
         }
         ak_lanes determinant = sum * wll - wl * wl, scale = (sum * wxl - wx * wl) / determinant;
         minimum = (wll * wx - wl * wxl) / determinant;
-        ak_lanes_mask bound = ~((determinant > 0.0f) & (minimum <= most));
+        ak_lanes_mask bound = ~ak_lanes_less(ak_lanes_set(0.0f), determinant) |
+                              ak_lanes_less(ak_lanes_set(most), minimum);
         minimum = ak_lanes_select(bound, ak_lanes_set(most < INFINITY ? most : bottom), minimum);
         scale = ak_lanes_select(bound, (wxl - minimum * wl) / wll, scale);
         ak_lanes error = wxx - 2.0f * (scale * wxl + minimum * wx) + scale * scale * wll +

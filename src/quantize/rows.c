@@ -2,7 +2,8 @@
 #include "quantize/quantize.h"
 
 #include "base/mem.h"
-#include "quantize/rows.h"
+#include "quantize/grid_rows.h"
+#include "quantize/small_rows.h"
 
 typedef void row_fn(const float *x, const float *w, uint8_t *out, size_t n);
 
@@ -25,13 +26,33 @@ typedef void row_fn(const float *x, const float *w, uint8_t *out, size_t n);
     ROW(name, target, q6_k)                                                                        \
     ROW(name, target, iq4_nl)                                                                      \
     ROW(name, target, iq4_xs)                                                                      \
+    ROW(name, target, iq1_s)                                                                       \
+    ROW(name, target, iq1_m)                                                                       \
+    ROW(name, target, iq2_xxs)                                                                     \
+    ROW(name, target, iq2_xs)                                                                      \
+    ROW(name, target, iq2_s)                                                                       \
+    ROW(name, target, iq3_xxs)                                                                     \
+    ROW(name, target, iq3_s)                                                                       \
+    ROW(name, target, tq1_0)                                                                       \
+    ROW(name, target, tq2_0)                                                                       \
+    ROW(name, target, q1_0)                                                                        \
+    ROW(name, target, q2_0)                                                                        \
+    ROW(name, target, mxfp4)                                                                       \
+    ROW(name, target, nvfp4)                                                                       \
     static row_fn *const name[AK_QUANT_COUNT] = {                                                  \
-        [AK_QUANT_Q4_0] = name##_q4_0,     [AK_QUANT_Q4_1] = name##_q4_1,                          \
-        [AK_QUANT_Q5_0] = name##_q5_0,     [AK_QUANT_Q5_1] = name##_q5_1,                          \
-        [AK_QUANT_Q8_0] = name##_q8_0,     [AK_QUANT_Q2_K] = name##_q2_k,                          \
-        [AK_QUANT_Q3_K] = name##_q3_k,     [AK_QUANT_Q4_K] = name##_q4_k,                          \
-        [AK_QUANT_Q5_K] = name##_q5_k,     [AK_QUANT_Q6_K] = name##_q6_k,                          \
-        [AK_QUANT_IQ4_NL] = name##_iq4_nl, [AK_QUANT_IQ4_XS] = name##_iq4_xs,                      \
+        [AK_QUANT_Q4_0] = name##_q4_0,       [AK_QUANT_Q4_1] = name##_q4_1,                        \
+        [AK_QUANT_Q5_0] = name##_q5_0,       [AK_QUANT_Q5_1] = name##_q5_1,                        \
+        [AK_QUANT_Q8_0] = name##_q8_0,       [AK_QUANT_Q2_K] = name##_q2_k,                        \
+        [AK_QUANT_Q3_K] = name##_q3_k,       [AK_QUANT_Q4_K] = name##_q4_k,                        \
+        [AK_QUANT_Q5_K] = name##_q5_k,       [AK_QUANT_Q6_K] = name##_q6_k,                        \
+        [AK_QUANT_IQ4_NL] = name##_iq4_nl,   [AK_QUANT_IQ4_XS] = name##_iq4_xs,                    \
+        [AK_QUANT_IQ1_S] = name##_iq1_s,     [AK_QUANT_IQ1_M] = name##_iq1_m,                      \
+        [AK_QUANT_IQ2_XXS] = name##_iq2_xxs, [AK_QUANT_IQ2_XS] = name##_iq2_xs,                    \
+        [AK_QUANT_IQ2_S] = name##_iq2_s,     [AK_QUANT_IQ3_XXS] = name##_iq3_xxs,                  \
+        [AK_QUANT_IQ3_S] = name##_iq3_s,     [AK_QUANT_TQ1_0] = name##_tq1_0,                      \
+        [AK_QUANT_TQ2_0] = name##_tq2_0,     [AK_QUANT_Q1_0] = name##_q1_0,                        \
+        [AK_QUANT_Q2_0] = name##_q2_0,       [AK_QUANT_MXFP4] = name##_mxfp4,                      \
+        [AK_QUANT_NVFP4] = name##_nvfp4,                                                           \
     };
 
 ROWS(plain, )

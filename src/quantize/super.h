@@ -26,11 +26,6 @@ struct ak_super {
     float error;
 };
 
-AK_SEARCH float ak_super_round_f16(float x)
-{
-    return ak_f16_to_float(ak_float_to_f16(x));
-}
-
 AK_SEARCH int ak_super_clamp(int x, int low, int high)
 {
     return x < low ? low : x > high ? high : x;
@@ -171,7 +166,7 @@ AK_SEARCH void ak_super_fit(const struct ak_super_shape *s, const float *x, cons
     }
     d = largest / (float)(s->scale_low < 0 ? s->scale_low : s->scale_high);
     dmin = s->minimum_high > 0 ? -lowest / (float)s->minimum_high : 0.0f;
-    *out = (struct ak_super){ .d = ak_super_round_f16(d), .dmin = ak_super_round_f16(dmin) };
+    *out = (struct ak_super){ .d = ak_quant_round_f16(d), .dmin = ak_quant_round_f16(dmin) };
     for (int g = 0; g * s->group < AK_QUANT_SUPER_BLOCK; g++) {
         out->scale[g] = ak_super_nearest(lines[g].scale * ak_quant_inverse(out->d), s->scale_low,
                                          s->scale_high);
@@ -183,8 +178,8 @@ AK_SEARCH void ak_super_fit(const struct ak_super_shape *s, const float *x, cons
         struct ak_super next = *out;
         if (!ak_super_fit_factors(s, x, w, out, &d, &dmin))
             break;
-        next.d = ak_super_round_f16(d);
-        next.dmin = ak_super_round_f16(dmin);
+        next.d = ak_quant_round_f16(d);
+        next.dmin = ak_quant_round_f16(dmin);
         ak_super_climb_all(s, x, w, &next, s->minimum_high > 0 ? 2 : 1);
         if (!(next.error < out->error))
             break;
