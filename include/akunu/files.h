@@ -263,8 +263,9 @@ struct akunu_quantize_params {
      * one counts. Ends in NULL; NULL: none */
     const char *const *tensor_types;
     const char *output_type, *embedding_type; /* NULL: as `type` says */
-    /* importance matrix, of akunu_importance_write or llama-imatrix; NULL: all columns count
-     * alike */
+    /* importance matrix, of akunu_importance_write or llama-imatrix; NULL: all columns count alike.
+     * AKUNU_ERROR_ARGUMENT if a matrix is to be IQ1_S, IQ1_M, IQ2_XXS, IQ2_XS, IQ2_S or IQ3_XXS and
+     * has no importance, unless it is the embedding or the output */
     const char *importance;
     bool pure;       /* no mix: all matrices have the type */
     bool requantize; /* even if the source is quantized */

@@ -52,13 +52,16 @@ static ak_status find_tensors(struct job *j)
 }
 
 /* ---- Measuring ---------------------------------------------------------- */
-/* Adds a type with its error in place of the divergence. */
+/* Adds a type with its error in place of the divergence, unless it needs importance and has none.
+ */
 static ak_status add_type(struct job *j, struct ak_allocate_tensor *tensor, enum ak_quant_type type,
                           const float *values)
 {
     struct ak_convert_tensor as = *tensor->tensor;
-    struct ak_allocate_type *added = &tensor->types[tensor->n_types++];
     AK_TRY(ak_convert_set_type(&as, type, j->error));
+    if (ak_convert_lacks_importance(&as))
+        return AKUNU_OK;
+    struct ak_allocate_type *added = &tensor->types[tensor->n_types++];
     added->type = type;
     added->bytes = ak_round_up((size_t)as.bytes, AK_GGUF_WRITER_ALIGNMENT);
     return ak_allocate_error(j->plan, tensor->tensor, type, values, &added->divergence, j->error);

@@ -208,6 +208,7 @@ ak_status ak_convert_write(struct ak_convert_job *j)
         report(j);
     if (!j->to)
         return AKUNU_OK;
+    AK_TRY(ak_convert_check_importance(&j->plan, j->error));
     struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
     w.progress = j->options->progress;
     w.user = j->options->user;

@@ -141,6 +141,10 @@ ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type ty
                               struct ak_error *error);
 /* The importance of each element of a row; NULL: all count alike. */
 const float *ak_convert_row_importance(const struct ak_convert_tensor *t, uint64_t row);
+/* Whether the tensor's type needs importance and has none. */
+bool ak_convert_lacks_importance(const struct ak_convert_tensor *t);
+/* AKUNU_ERROR_ARGUMENT: a tensor's type needs importance that is not given. */
+ak_status ak_convert_check_importance(const struct ak_convert_plan *plan, struct ak_error *error);
 /* The kind of tensors that no type but floats suits. */
 bool ak_convert_stays_float(const struct ak_convert_tensor *t);
 

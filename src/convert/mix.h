@@ -32,7 +32,7 @@ struct ak_mix_model {
 struct ak_mix_tensor {
     const char *name;
     uint32_t index, n;
-    uint64_t cols;
+    uint64_t cols, n_matrices; /* matrices: of an expert stack, else 1 */
 };
 
 enum ak_quant_type ak_mix_choose(const struct ak_mix *mix, const struct ak_mix_model *model,

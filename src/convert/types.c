@@ -199,7 +199,8 @@ static struct ak_mix_tensor describe(const struct chooser *c, const struct ak_co
 {
     unsigned layer = 0, other;
     struct ak_mix_tensor of = { .name = find_part(t->name, &layer),
-                                .cols = t->shape[t->n_dims - 1] };
+                                .cols = t->shape[t->n_dims - 1],
+                                .n_matrices = t->n_dims > 2 ? t->shape[0] : 1 };
     for (size_t i = 0; i < c->plan->n; i++)
         if (strcmp(find_part(c->plan->tensors[i].name, &other), of.name) == 0) {
             of.n++;
@@ -278,6 +279,40 @@ static ak_status set_importance(const struct chooser *c, struct ak_convert_tenso
                        t->name, (unsigned long long)e->n, (unsigned long long)(cols * matrices));
     t->importance = e->values;
     t->n_importance = e->n;
+    return AKUNU_OK;
+}
+
+/* Types with so few bits that nothing but importance tells which errors are harmless. Of the
+ * embedding and the output llama-imatrix has none. */
+bool ak_convert_lacks_importance(const struct ak_convert_tensor *t)
+{
+    static const enum ak_quant_type types[] = { AK_QUANT_IQ1_S,  AK_QUANT_IQ1_M, AK_QUANT_IQ2_XXS,
+                                                AK_QUANT_IQ2_XS, AK_QUANT_IQ2_S, AK_QUANT_IQ3_XXS };
+    static const char *const exempt[] = { "token_embd.weight", "per_layer_token_embd.weight",
+                                          "output.weight" };
+    bool needs = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        needs = needs || t->type == types[i];
+    for (size_t i = 0; i < sizeof exempt / sizeof *exempt; i++)
+        needs = needs && strcmp(t->name, exempt[i]) != 0;
+    return needs && t->searches && !t->importance;
+}
+
+ak_status ak_convert_check_importance(const struct ak_convert_plan *plan, struct ak_error *error)
+{
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct ak_convert_tensor *t = &plan->tensors[i];
+        if (!ak_convert_lacks_importance(t))
+            continue;
+        return ak_fail(
+            error, AKUNU_ERROR_ARGUMENT,
+            plan->importance.n == 0 ?
+                "%s as %s needs an importance matrix (--imatrix), which akunu-cli imatrix "
+                "makes: with so few bits it decides what the model still can" :
+                "%s as %s needs its importance, which the matrix that is given lacks; "
+                "expected one of the same model",
+            t->name, ak_quant_info(t->type)->name);
+    }
     return AKUNU_OK;
 }
 

@@ -14,6 +14,37 @@ static struct akunu_quantize_params params_for(const char *type)
     return params;
 }
 
+/* ---- An importance matrix ----------------------------------------------- */
+/* Of one tensor. */
+static void write_gguf_importance(const struct test_folder *folder, uint64_t n, float count)
+{
+    struct test_bytes b = { 0 };
+    static const uint8_t zeros[32];
+    test_append(&b, "GGUF", 4);
+    test_append_u32(&b, 3);
+    test_append_u64(&b, 2);
+    test_append_u64(&b, 0);
+    test_append_text(&b, "blk.0.attn_q.weight.in_sum2");
+    test_append_u32(&b, 2);
+    test_append_u64(&b, n);
+    test_append_u64(&b, 1);
+    test_append_u32(&b, 0);
+    test_append_u64(&b, 0);
+    test_append_text(&b, "blk.0.attn_q.weight.counts");
+    test_append_u32(&b, 2);
+    test_append_u64(&b, 1);
+    test_append_u64(&b, 1);
+    test_append_u32(&b, 0);
+    test_append_u64(&b, (n * 4 + 31) / 32 * 32);
+    test_append(&b, zeros, -b.n & 31);
+    for (uint64_t i = 0; i < n; i++)
+        test_append(&b, &(float){ (float)(i % 7 * i % 11) * count }, 4);
+    test_append(&b, zeros, -b.n & 31);
+    test_append(&b, &count, 4);
+    test_write(folder, "importance", b.data, b.n);
+    free(b.data);
+}
+
 /* ---- Mixes -------------------------------------------------------------- */
 /* As in tests/golden/mixes.py. */
 static const struct {
@@ -141,9 +172,13 @@ static const char *find_choice(const struct choices *c, const char *name)
     ck_abort_msg("%s is missing", name);
 }
 
-static void choose(const char *from, const char *mix, struct choices *c)
+/* importance: used if the mix ends in +. */
+static void choose(const char *from, const char *mix, const char *importance, struct choices *c)
 {
-    struct akunu_quantize_params params = params_for(mix);
+    char name[16];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(mix, "+"), mix);
+    struct akunu_quantize_params params = params_for(name);
+    params.importance = strchr(mix, '+') ? importance : NULL;
     params.report = on_tensor;
     params.user = c;
     c->n = 0;
@@ -173,9 +208,11 @@ START_TEST(mixes_of_llama_cpp)
     struct test_folder folder = test_folder_begin();
     struct test_bytes golden = test_read("mixes.txt");
     struct choices *c = calloc(1, sizeof *c);
-    char mix[16], part[64], last[16] = "", *rest = NULL, from[96];
+    char mix[16], part[64], last[16] = "", *rest = NULL, from[96], importance[96];
     int model, at, n_checked = 0;
     write_model(&folder, _i);
+    write_gguf_importance(&folder, models[_i].width, 4.0f);
+    snprintf(importance, sizeof importance, "%s", test_in(&folder, "importance"));
     snprintf(from, sizeof from, "%s", test_in(&folder, "model.gguf"));
     for (char *line = strtok_r((char *)golden.data, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -183,12 +220,12 @@ START_TEST(mixes_of_llama_cpp)
         if (model != _i)
             continue;
         if (strcmp(mix, last) != 0)
-            choose(from, mix, c);
+            choose(from, mix, importance, c);
         snprintf(last, sizeof last, "%s", mix);
         check_part(c, mix, part, line + at);
         n_checked++;
     }
-    ck_assert_int_gt(n_checked, 90);
+    ck_assert_int_gt(n_checked, 220);
     free(c);
     free(golden.data);
     test_folder_end(&folder);
@@ -243,11 +280,8 @@ START_TEST(near_and_the_same)
     static const struct {
         const char *type;
         double most; /* Σ error² / Σ x² */
-    } cases[] = { { "Q4_0", 0.008 },
-                  { "Q5_1", 0.002 },
-                  { "Q8_0", 4e-5 },
-                  { "q4_k_m", 0.002 },
-                  { "IQ4_NL", 0.006 } };
+    } cases[] = { { "Q4_0", 0.008 },   { "Q5_1", 0.002 },     { "Q8_0", 4e-5 }, { "q4_k_m", 0.002 },
+                  { "IQ4_NL", 0.006 }, { "MXFP4_MOE", 4e-5 }, { "Q2_0", 0.2 } };
     struct test_folder folder;
     begin(&folder, "models/qwen3.gguf");
     struct akunu_quantize_params params = params_for(cases[_i].type);
@@ -317,7 +351,7 @@ START_TEST(refused)
     } cases[] = { { "Q9", NULL, "'Q9'" },
                   { "Q4_0", "attn_q", "'attn_q' is no PATTERN=TYPE" },
                   { "Q4_0", "attn_q=", "no type ''" },
-                  { "Q4_0", "attn_q=IQ1_S", "'IQ1_S'" },
+                  { "Q4_0", "attn_q=Q8_K", "'Q8_K'" },
                   { "Q4_0", "attn_(=Q8_0", "pattern 'attn_('" } };
     struct test_folder folder;
     begin(&folder, "models/qwen3.gguf");
@@ -366,36 +400,7 @@ START_TEST(no_number)
 END_TEST
 
 /* ---- Importance --------------------------------------------------------- */
-/* Of one tensor, with sums over 4 rows; the other form has the mean over its calls, 2 of them. */
-static void write_gguf_importance(const struct test_folder *folder, uint64_t n, float count)
-{
-    struct test_bytes b = { 0 };
-    static const uint8_t zeros[32];
-    test_append(&b, "GGUF", 4);
-    test_append_u32(&b, 3);
-    test_append_u64(&b, 2);
-    test_append_u64(&b, 0);
-    test_append_text(&b, "blk.0.attn_q.weight.in_sum2");
-    test_append_u32(&b, 2);
-    test_append_u64(&b, n);
-    test_append_u64(&b, 1);
-    test_append_u32(&b, 0);
-    test_append_u64(&b, 0);
-    test_append_text(&b, "blk.0.attn_q.weight.counts");
-    test_append_u32(&b, 2);
-    test_append_u64(&b, 1);
-    test_append_u64(&b, 1);
-    test_append_u32(&b, 0);
-    test_append_u64(&b, (n * 4 + 31) / 32 * 32);
-    test_append(&b, zeros, -b.n & 31);
-    for (uint64_t i = 0; i < n; i++)
-        test_append(&b, &(float){ (float)(i % 7 * i % 11) * count }, 4);
-    test_append(&b, zeros, -b.n & 31);
-    test_append(&b, &count, 4);
-    test_write(folder, "importance", b.data, b.n);
-    free(b.data);
-}
-
+/* With the mean over its calls, 2 of them. */
 static void write_old_importance(const struct test_folder *folder, uint32_t n, size_t cut)
 {
     static const char name[] = "blk.0.attn_q.weight";
@@ -435,6 +440,33 @@ START_TEST(importance)
 }
 END_TEST
 
+/* Of types with few bits every matrix needs its importance; a dry run tells the types without. */
+START_TEST(importance_needed)
+{
+    struct test_folder folder;
+    struct choices *c = calloc(1, sizeof *c);
+    char matrix[96];
+    folder = test_folder_begin();
+    write_model(&folder, 0);
+    write_gguf_importance(&folder, 256, 4.0f);
+    snprintf(from, sizeof from, "%s", test_in(&folder, "model.gguf"));
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    snprintf(matrix, sizeof matrix, "%s", test_in(&folder, "importance"));
+    choose(from, "IQ2_XXS", NULL, c);
+    ck_assert_str_eq(find_choice(c, "blk.1.attn_q.weight"), "IQ2_XXS");
+    struct akunu_quantize_params params = params_for("IQ2_XXS");
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, "needs an importance matrix");
+    params.importance = matrix;
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, "blk.0.attn_k.weight as IQ2_XXS needs");
+    static const char *const types[] = { "attn_q=IQ2_XXS", NULL };
+    params.type = "Q4_0";
+    params.tensor_types = types;
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, "blk.1.attn_q.weight as IQ2_XXS needs");
+    free(c);
+    test_folder_end(&folder);
+}
+END_TEST
+
 START_TEST(importance_refused)
 {
     struct test_folder folder;
@@ -466,11 +498,12 @@ int main(void)
     TCase *t = tcase_create("quantize");
     suite_add_tcase(suite, t);
     tcase_add_loop_test(t, mixes_of_llama_cpp, 0, N_MODELS);
-    tcase_add_loop_test(t, near_and_the_same, 0, 5);
+    tcase_add_loop_test(t, near_and_the_same, 0, 7);
     tcase_add_test(t, exceptions);
     tcase_add_test(t, refused);
     tcase_add_test(t, no_number);
     tcase_add_test(t, importance);
+    tcase_add_test(t, importance_needed);
     tcase_add_test(t, importance_refused);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

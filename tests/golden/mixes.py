@@ -4,7 +4,7 @@
     mixes.py LLAMA_QUANTIZE OUT  (needs gguf and numpy from PyPI; LLAMA_QUANTIZE: llama.cpp's program)
 
 Each line: a model of MODELS, a mix, the part of a name, and the types in its layers: Q6_K*2 Q4_K*15.
-Models without an importance matrix; tests/convert/test_quantize.c makes the same ones.
+A mix with + is chosen with an importance matrix. tests/convert/test_quantize.c makes the same models.
 """
 import re
 import subprocess
@@ -25,7 +25,9 @@ MODELS = [
     ("falcon", 17, 8, 8, 0, 256, True),
 ]
 MIXES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q5_K_S",
-         "Q5_K_M", "Q6_K", "IQ4_NL", "IQ4_XS"]
+         "Q5_K_M", "Q6_K", "IQ4_NL", "IQ4_XS", "Q2_K_S", "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M",
+         "IQ3_XXS", "IQ3_XS", "IQ3_S", "IQ3_M", "TQ1_0", "TQ2_0", "Q2_0", "MXFP4_MOE", "Q4_0+", "Q5_0+", "IQ4_NL+",
+         "IQ4_XS+", "IQ3_XXS+", "IQ2_XS+"]
 
 
 def write_model(path, architecture, layers, heads, kv_heads, experts, width, has_output):
@@ -70,8 +72,23 @@ def write_model(path, architecture, layers, heads, kv_heads, experts, width, has
     w.close()
 
 
-def choose(program, path, mix):
-    ran = subprocess.run([program, "--dry-run", str(path), mix], capture_output=True, text=True)
+def write_importance(path, width):
+    w = gguf.GGUFWriter(path, "")
+    w.add_type("imatrix")
+    w.add_array("imatrix.datasets", ["text"])
+    w.add_uint32("imatrix.chunk_count", 1)
+    w.add_uint32("imatrix.chunk_size", 512)
+    w.add_tensor("blk.0.attn_q.weight.in_sum2", np.ones((1, width), np.float32))
+    w.add_tensor("blk.0.attn_q.weight.counts", np.ones((1, 1), np.float32))
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def choose(program, path, importance, mix):
+    given = ["--imatrix", str(importance)] if mix.endswith("+") else []
+    ran = subprocess.run([program, *given, "--dry-run", str(path), mix.rstrip("+")], capture_output=True, text=True)
     types = {}
     for line in (ran.stdout + ran.stderr).splitlines():
         if m := re.match(r"\[\s*\d+/\s*\d+\]\s+(\S+)\s+-\s+\[.*?\], type =\s+(\w+),(.*)", line):
@@ -86,10 +103,12 @@ def main():
     for number, model in enumerate(MODELS):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.gguf"
+            importance = Path(folder) / "importance.gguf"
             write_model(path, *model)
+            write_importance(importance, model[5])
             for mix in MIXES:
                 parts = {}
-                for name, kind in choose(sys.argv[1], path, mix).items():
+                for name, kind in choose(sys.argv[1], path, importance, mix).items():
                     layer, part = m.groups() if (m := re.match(r"blk\.(\d+)\.(.*)", name)) else ("0", name)
                     parts.setdefault(part, {})[int(layer)] = kind
                 for part in sorted(parts):
