@@ -16,12 +16,17 @@ enum cli_completion_kind cli_find_completion_kind(const struct cli_flag *flag)
         return CLI_COMPLETION_MODELS;
     if (strcmp(flag->name, "cpu") == 0)
         return CLI_COMPLETION_CPUS;
-    if (flag->choices)
+    if (flag->choices || flag->suggestion_at)
         return CLI_COMPLETION_CHOICES;
     if (flag->value && strcmp(flag->value, "FILE") == 0)
         return CLI_COMPLETION_FILES;
-    return flag->value && strcmp(flag->value, "DIR") == 0 ? CLI_COMPLETION_FOLDERS
-                                                          : CLI_COMPLETION_NOTHING;
+    return flag->value && strcmp(flag->value, "DIR") == 0 ? CLI_COMPLETION_FOLDERS :
+                                                            CLI_COMPLETION_NOTHING;
+}
+
+const char *cli_find_choice(const struct cli_flag *flag, size_t i)
+{
+    return flag->suggestion_at ? flag->suggestion_at(i) : flag->choices[i];
 }
 
 static void put_presets(struct cli_output *out)

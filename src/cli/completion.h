@@ -16,6 +16,8 @@ enum cli_completion_kind {
     CLI_COMPLETION_CPUS    /* what `akunu-cli completion cpus` prints */
 };
 enum cli_completion_kind cli_find_completion_kind(const struct cli_flag *flag);
+/* Word i of those that complete a flag with CLI_COMPLETION_CHOICES; NULL: past the last one. */
+const char *cli_find_choice(const struct cli_flag *flag, size_t i);
 
 void cli_complete_bash(struct cli_output *out);
 void cli_complete_zsh(struct cli_output *out);

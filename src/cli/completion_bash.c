@@ -59,8 +59,8 @@ static void put_value(struct cli_output *out, const struct cli_flag *flag)
     cli_output_text(out, ") value='");
     if (kind != CLI_COMPLETION_CHOICES)
         cli_output_text(out, names[kind]);
-    for (size_t i = 0; kind == CLI_COMPLETION_CHOICES && flag->choices[i]; i++)
-        cli_output_format(out, "%s%s", i ? " " : "", flag->choices[i]);
+    for (size_t i = 0; kind == CLI_COMPLETION_CHOICES && cli_find_choice(flag, i); i++)
+        cli_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
     cli_output_text(out, "' ;;\n");
 }
 

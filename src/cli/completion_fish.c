@@ -48,8 +48,8 @@ static void put_value(struct cli_output *out, const struct cli_flag *flag)
     case CLI_COMPLETION_CHOICES: break;
     }
     cli_output_text(out, " -x -a '");
-    for (size_t i = 0; flag->choices[i]; i++)
-        cli_output_format(out, "%s%s", i ? " " : "", flag->choices[i]);
+    for (size_t i = 0; cli_find_choice(flag, i); i++)
+        cli_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
     cli_output_text(out, "'");
 }
 

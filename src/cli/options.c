@@ -12,10 +12,6 @@ static const char *const rope_scalings[] = { "model", "none", "linear", "yarn", 
 /* In the order of enum akunu_speculation. */
 static const char *const speculations[] = { "auto", "none", "ngram-simple", "draft-simple", NULL };
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
-/* For completion. */
-static const char *const mixes[] = { "Q2_K",   "Q2_K_S", "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_0",
-                                     "Q4_1",   "Q4_K_S", "Q4_K_M", "Q5_0",   "Q5_1",   "Q5_K_S",
-                                     "Q5_K_M", "Q6_K",   "Q8_0",   "IQ4_NL", "IQ4_XS", NULL };
 /* In the order of enum cli_stage. */
 static const char *const stages[] = { "logits", "mel", "encoder", NULL };
 /* In the order of enum cli_color. */
@@ -76,6 +72,7 @@ enum {
 #define VALUE(text) .value = text
 #define RANGE(low_, high_) .low = low_, .high = high_
 #define CHOICES(words) .choices = words
+#define SUGGESTIONS(function) .suggestion_at = function
 #define ONE_OF(set) .exclusive_group = CLI_EXCLUSIVE_##set
 #define HELP(text) .help = text
 #define MODES(set) .modes = set

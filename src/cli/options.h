@@ -244,7 +244,8 @@ struct cli_flag {
     unsigned commands; /* commands that take it: enum cli_command_bit */
     size_t offset;     /* offset of its member in struct cli_options */
     double low, high;
-    const char *const *choices; /* ends with NULL; for a text: what completion offers */
+    const char *const *choices;               /* ends with NULL */
+    const char *(*suggestion_at)(size_t i);   /* word i that completion offers; NULL: `choices` */
     enum cli_exclusive_group exclusive_group; /* flags that exclude each other */
     unsigned modes;         /* enum cli_mode: those in which it has an effect; 0: all */
     const char *otherwise;  /* the value if none of `choices` follows; NULL: a value is needed */
