@@ -53,7 +53,7 @@ enum cli_mode {
     CLI_MODE_PRUNE = 1 << 6     /* cache prune */
 };
 
-enum { CLI_MAX_FLAGS = 288 };
+enum { CLI_MAX_FLAGS = 320 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2, CLI_FORM_JSONL = 3 };
 
