@@ -81,7 +81,8 @@ static void put_types(const struct table *t)
     print_section(
         t, "Weight types",
         "Packed types are packed for the kernels once, into the cache of packed weights; the "
-        "others are read in place. Products are of 8-bit integers, exact within a block, or of "
+        "others are read in place. Packed, IQ1 and IQ2 take 3.4 bits per weight, IQ3 4.25, TQ1_0, "
+        "TQ2_0, Q1_0 and Q2_0 2.5. Products are of 8-bit integers, exact within a block, or of "
         "floats.",
         "| type | bits per weight | block | products | packed |", "|---|---|---|---|---|");
     for (size_t i = 0; akunu_type_at(i, &y, sizeof y) == AKUNU_OK; i++) {

@@ -129,4 +129,6 @@ void ak_cpu_fill_kernels(enum ak_cpu_isa isa, struct ak_cpu_kernels *out)
 {
     memset(out, 0, sizeof *out);
     override_kernels(isa, out);
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
+        out->tile[type] = out->tile[ak_cpu_tile_type((enum ak_quant_type)type)];
 }

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "quant/block.h"
+#include "quant/recode.h"
 
 enum {
     STORED_TILE_BYTES_MAX = 8 * 40, /* bytes of one stored row of a tile */
+    TABLE_BYTES = 32,               /* of a tile */
     PARTS_MAX = 6
 };
 
@@ -20,7 +23,8 @@ enum part_kind {
     WORDS,      /* n words per row: n lines */
     BIASED,     /* WORDS of signed bytes, made unsigned by adding 128 */
     FIFTH_BITS, /* 32 bits per row, as eight 64-bit words: one line */
-    THREE_BITS  /* Q3_K's high bits and quants, 96 bytes per row: 24 lines */
+    THREE_BITS, /* Q3_K's high bits and quants, 96 bytes per row: 24 lines */
+    TABLE       /* struct ak_quant_table, that of the first row for all rows: 32 bytes */
 };
 
 /* A tile is a sequence of parts, each with the elements of all blocks one after another. A part
@@ -53,18 +57,31 @@ static const struct part parts_of[AK_QUANT_COUNT][PARTS_MAX] = {
                         { WORDS, 160, 8 },
                         { WORDS, 64, 16 } },
     [AK_QUANT_IQ4_XS] = { { WORDS, 0, 34 } },
+    [AK_QUANT_V2] = { { HALVES, 0, 0 }, { WORDS, 2, 2 } },
+    [AK_QUANT_V3] = { { HALVES, 0, 0 }, { TABLE, 106, 0 }, { WORDS, 2, 2 }, { THREE_BITS, 10, 0 } },
+    [AK_QUANT_V4] = { { HALVES, 0, 0 }, { TABLE, 134, 0 }, { WORDS, 2, 1 }, { WORDS, 6, 32 } },
 };
+_Static_assert(offsetof(struct ak_quant_block_v3, table) == 106 &&
+                   offsetof(struct ak_quant_block_v3, high) == 10 &&
+                   offsetof(struct ak_quant_block_v4, table) == 134,
+               "the parts of V3 and V4");
+
+enum ak_quant_type ak_cpu_tile_type(enum ak_quant_type type)
+{
+    return ak_quant_recoded_type(type);
+}
 
 bool ak_cpu_is_tiled(enum ak_quant_type type)
 {
-    return parts_of[type][0].kind != NOTHING;
+    return parts_of[ak_cpu_tile_type(type)][0].kind != NOTHING;
 }
 
 enum ak_cpu_act_format ak_cpu_type_act_format(enum ak_quant_type type)
 {
     if (!ak_cpu_is_tiled(type))
         return AK_CPU_ACT_F32;
-    return ak_quant_info(type)->block_elems == AK_TILE_K ? AK_CPU_ACT_Q8_256 : AK_CPU_ACT_Q8_32;
+    return ak_quant_info(ak_cpu_tile_type(type))->block_elems == AK_TILE_K ? AK_CPU_ACT_Q8_256 :
+                                                                             AK_CPU_ACT_Q8_32;
 }
 
 size_t ak_cpu_act_bytes(enum ak_cpu_act_format format, size_t k)
@@ -88,6 +105,7 @@ static size_t element_bytes(const struct part *part)
     case BIASED: return part->words * (size_t)AK_LINE_BYTES;
     case FIFTH_BITS: return AK_LINE_BYTES;
     case THREE_BITS: return 24 * AK_LINE_BYTES;
+    case TABLE: return TABLE_BYTES;
     default: return 0;
     }
 }
@@ -95,10 +113,12 @@ static size_t element_bytes(const struct part *part)
 /* Offset of a part that follows `end` bytes of the tile. */
 static size_t part_begin(const struct part *part, size_t end)
 {
-    return part->kind == BYTES || part->kind == HALVES ? end : ak_round_up(end, AK_LINE_BYTES);
+    return part->kind == BYTES || part->kind == HALVES || part->kind == TABLE ?
+               end :
+               ak_round_up(end, AK_LINE_BYTES);
 }
 
-/* Number of stored blocks per row of a tile with `blocks` blocks of 32 k. */
+/* Number of blocks per row of a tile with `blocks` blocks of 32 k. */
 static size_t stored_blocks(enum ak_quant_type type, size_t blocks)
 {
     return blocks * AK_BLOCK_K / ak_quant_info(type)->block_elems;
@@ -106,6 +126,7 @@ static size_t stored_blocks(enum ak_quant_type type, size_t blocks)
 
 size_t ak_cpu_tile_bytes(enum ak_quant_type type, size_t blocks)
 {
+    type = ak_cpu_tile_type(type);
     size_t end = 0, n = stored_blocks(type, blocks);
     for (const struct part *part = parts_of[type];
          part < parts_of[type] + PARTS_MAX && part->kind != NOTHING; part++)
@@ -123,6 +144,7 @@ size_t ak_cpu_tile_row_bytes(enum ak_quant_type type, size_t k)
 void ak_cpu_copy_block(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                        size_t block, uint8_t *restrict out)
 {
+    type = ak_cpu_tile_type(type);
     size_t end = 0, end_out = 0;
     for (const struct part *part = parts_of[type];
          part < parts_of[type] + PARTS_MAX && part->kind != NOTHING; part++) {
@@ -222,6 +244,10 @@ static void pack_element(const struct part *part, const uint8_t *restrict stored
     case WORDS: words_to_lines(stored, part->words, lines, row); break;
     case FIFTH_BITS: pack_fifth_bits(stored, lines, row); break;
     case THREE_BITS: pack_three_bits(stored, lines, row); break;
+    case TABLE:
+        if (row == 0)
+            memcpy(lines, stored, sizeof(struct ak_quant_table));
+        break;
     case BIASED: {
         uint8_t biased[32];
         memcpy(biased, stored, 32);
@@ -242,6 +268,7 @@ static void gather_element(const struct part *part, const uint8_t *restrict line
     case WORDS: lines_to_words(lines, part->words, stored, row); break;
     case FIFTH_BITS: gather_fifth_bits(lines, stored, row); break;
     case THREE_BITS: gather_three_bits(lines, stored, row); break;
+    case TABLE: memcpy(stored, lines, sizeof(struct ak_quant_table)); break;
     case BIASED:
         lines_to_words(lines, part->words, stored, row);
         flip_sign_bits(stored, 32);
@@ -266,6 +293,7 @@ static void pack_row(enum ak_quant_type type, const uint8_t *restrict stored, si
 void ak_cpu_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                        size_t row, uint8_t *restrict stored)
 {
+    type = ak_cpu_tile_type(type);
     size_t end = 0, n = stored_blocks(type, blocks), block_bytes = ak_quant_info(type)->block_bytes;
     for (const struct part *part = parts_of[type];
          part < parts_of[type] + PARTS_MAX && part->kind != NOTHING; part++) {
@@ -281,7 +309,9 @@ void ak_cpu_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_R
                        uint8_t *restrict tiles)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
+    const enum ak_quant_type tile_type = ak_cpu_tile_type(type);
     static const uint8_t zeros[STORED_TILE_BYTES_MAX];
+    uint8_t recoded[STORED_TILE_BYTES_MAX];
     size_t stored_offset = 0;
     for (size_t at = 0; at < k; at += AK_TILE_K) {
         size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
@@ -289,7 +319,11 @@ void ak_cpu_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_R
         memset(tiles, 0, bytes);
         for (size_t r = 0; r < AK_TILE_ROWS; r++) {
             const uint8_t *stored = rows[r] ? (const uint8_t *)rows[r] + stored_offset : zeros;
-            pack_row(type, stored, blocks, r, tiles);
+            if (rows[r] && tile_type != type) {
+                ak_quant_recode(type, stored, recoded, elems);
+                stored = recoded;
+            }
+            pack_row(tile_type, stored, blocks, r, tiles);
         }
         tiles += bytes;
         stored_offset += elems / info->block_elems * info->block_bytes;
@@ -316,7 +350,7 @@ void ak_cpu_dequantize_row(enum ak_quant_type type, const uint8_t *restrict tile
     for (size_t at = 0; at < k; at += AK_TILE_K) {
         size_t elems = ak_min_size(k - at, AK_TILE_K), blocks = elems / AK_BLOCK_K;
         ak_cpu_gather_row(type, tiles, blocks, row, stored);
-        ak_quant_info(type)->dequantize(stored, out + at, elems);
+        ak_quant_info(ak_cpu_tile_type(type))->dequantize(stored, out + at, elems);
         tiles += ak_cpu_tile_bytes(type, blocks);
     }
 }

@@ -5,7 +5,7 @@
  * CPU and a row's float terms are added in one order everywhere:
  *
  *   rows   the stored rows unchanged, one after another; kernels dequantize them.
- *          F32, F16, BF16, F8 and the types without a tile layout.
+ *          F32, F16, BF16, F8, NVFP4 and Q8_K.
  *   tiles  16 rows interleaved. A tile covers 16 rows × 256 k; a shorter one ends a row if its
  *          k is not a multiple of 256. The tiles of a tile row follow each other, then come those
  *          of the next 16 rows: one sequential stream.
@@ -44,9 +44,19 @@
  *         128 k: 8 lines of high bits, 16 lines of low bits; as GGML's columns
  *   IQ4_XS 1 line of (d f16, high bits of the scales u16) | 1 line of low bits of the
  *         scales | 8 × 4 lines of quants, as Q4_0; as GGML's columns
+ *   V2    d f16[nb][16], padded to 64 | nb × 2 lines
+ *         line i: bits 2s, 2s + 1 of a byte are those of k = 8s + 4i …
+ *   V3    d f16[16], the table of all rows, padded to 64 | 2 lines of the 8 bytes of scales |
+ *         8 × 3 lines of quants, as Q3_K
+ *   V4    d f16[16], the table of all rows, padded to 64 | 1 line of the 4 bytes of scales |
+ *         8 × 4 lines of quants, as Q4_0
  *
  * Tiles have the size of the stored rows, except those of Q3_K (d fills half a line: 1792 bytes for
  * 1760) and Q6_K (3392 for 3360).
+ *
+ * Types that are recoded (quant/recode.h) have the tiles and the kernels of the type that they are
+ * recoded to, and no line in types.def: IQ1 and IQ2 those of V3 (3.375 bits per weight), IQ3 of V4
+ * (4.25), TQ1_0, TQ2_0, Q1_0 and Q2_0 of V2 (2.5).
  *
  * Rows beyond the weight's last row are zero. */
 #ifndef AK_CPU_LAYOUT_H
@@ -74,6 +84,10 @@ enum ak_cpu_layout {
     AK_CPU_LAYOUT_SLICES_1 = 0x0301 /* slices.h */
 };
 
+/* The type whose blocks the tiles of `type` hold, and whose kernels multiply them: `type` itself
+ * unless it is recoded. */
+enum ak_quant_type ak_cpu_tile_type(enum ak_quant_type type);
+
 /* Whether `type` has a tile layout. */
 bool ak_cpu_is_tiled(enum ak_quant_type type);
 
@@ -88,11 +102,12 @@ void ak_cpu_pack_tiles(enum ak_quant_type type, const void *const rows[AK_TILE_R
                        uint8_t *restrict tiles);
 
 /* Packs one stored row of k elements as row `row` (0 … 15) of a tile row; the other rows keep their
- * bytes. Not for types that keep bits of several rows in one byte (Q5_0). */
+ * bytes. Not for types that keep bits of several rows in one byte (Q5_0), or are recoded. */
 void ak_cpu_pack_row(enum ak_quant_type type, const void *restrict stored, size_t k, size_t row,
                      uint8_t *restrict tiles);
 
-/* Restores the stored bytes of one row (0 … 15) of one tile of `blocks` blocks of 32 k. */
+/* Restores the blocks, of ak_cpu_tile_type, of one row (0 … 15) of one tile of `blocks` blocks of
+ * 32 k. */
 void ak_cpu_gather_row(enum ak_quant_type type, const uint8_t *restrict tile, size_t blocks,
                        size_t row, uint8_t *restrict stored);
 
@@ -115,7 +130,8 @@ void ak_cpu_dequantize_row(enum ak_quant_type type, const uint8_t *restrict tile
 struct ak_cpu_act32 {
     int8_t q[32];
     float scale;
-    /* −8 · Σq: the offset of Q4_0. Q5_0 and MXFP4 take it twice, Q8_0 and IQ4_NL 16 times. */
+    /* −8 · Σq: the offset of Q4_0 and V2. Q5_0 and MXFP4 take it twice, Q8_0 and IQ4_NL 16
+     * times. */
     int32_t minus8_sum;
     float scaled_sum; /* scale · Σq, for types with a minimum */
     uint32_t unused;

@@ -14,9 +14,20 @@ enum {
     AK_Q5_K_QUANTS_AT = 768,
     AK_Q6_K_HALVES_AT = 320,
     AK_Q6_K_HALF_BYTES = 1536,
-    AK_Q6_K_LOW_AT = 512, /* within a half */
-    AK_IQ4_XS_QUANTS_AT = 128
+    AK_Q6_K_LOW_AT = 512,      /* within a half */
+    AK_IQ4_XS_QUANTS_AT = 128, /* also V4 */
+    AK_V3_QUANTS_AT = 192,
+    AK_TABLE_AT = 32, /* V3, V4: struct ak_quant_table */
+    AK_TABLE_FACTOR_AT = AK_TABLE_AT + offsetof(struct ak_quant_table, factor)
 };
+
+/* The factor of the table of V3 or V4. */
+AK_KERNEL float ak_cpu_table_factor(const uint8_t *tile)
+{
+    float factor;
+    memcpy(&factor, tile + AK_TABLE_FACTOR_AT, sizeof factor);
+    return factor;
+}
 
 /* ak_cpu_tile_bytes of a full tile. */
 AK_KERNEL size_t ak_cpu_tile256_bytes(enum ak_quant_type type)
@@ -27,7 +38,8 @@ AK_KERNEL size_t ak_cpu_tile256_bytes(enum ak_quant_type type)
     case AK_QUANT_Q4_K: return 36 * AK_LINE_BYTES;
     case AK_QUANT_Q5_K: return 44 * AK_LINE_BYTES;
     case AK_QUANT_Q6_K: return 53 * AK_LINE_BYTES;
-    default: return 34 * AK_LINE_BYTES; /* IQ4_XS */
+    case AK_QUANT_V3: return 27 * AK_LINE_BYTES;
+    default: return 34 * AK_LINE_BYTES; /* IQ4_XS, V4 */
     }
 }
 

@@ -1,7 +1,7 @@
 /* Helpers for stored blocks: little-endian 16-bit floats at any address, arithmetic of quantizers,
- * packed scales. Also the blocks of quantized KV caches (Q8_0, Q4_0) and of composed tensors (A4,
- * A5, A8, F8). Used by all types of this folder, by the kernels of cpu/, by bench/, by
- * quantize/, and by weights/ to make blocks of composed tensors. */
+ * packed scales. Also the blocks of quantized KV caches (Q8_0, Q4_0), of composed tensors (A4, A5,
+ * A8, F8) and of recoded types (V2, V3, V4). Used by all types of this folder, by the kernels of
+ * cpu/, by bench/, by quantize/, and by weights/ to make blocks of composed tensors. */
 #ifndef AK_QUANT_BLOCK_H
 #define AK_QUANT_BLOCK_H
 
@@ -103,6 +103,53 @@ struct ak_quant_block_a8 {
     int8_t q[32];
 };
 _Static_assert(sizeof(struct ak_quant_block_a8) == 40, "A8 is 40 bytes for 32 elements");
+
+/* x = d · (q − 1). Element 4·j + i, of j < 8 and i < 4, has its two bits at bit j / 2 · 2 of byte
+ * j % 2 · 4 + i. */
+struct ak_quant_block_v2 {
+    uint8_t d[2];
+    uint8_t q[8];
+};
+_Static_assert(sizeof(struct ak_quant_block_v2) == 10, "V2 is 10 bytes for 32 elements");
+
+static inline int ak_quant_get_v2(const uint8_t q[8], size_t i)
+{
+    return (q[i / 4 % 2 * 4 + i % 4] >> i / 8 * 2 & 3) - 1;
+}
+
+/* What the indices of V3 and V4 stand for. Kernels rely on values of −64 … 63 in V3, −32 … 31 in
+ * V4. */
+struct ak_quant_table {
+    int8_t values[16]; /* V3: eight values, twice */
+    float factor;
+};
+
+/* x = d · factor · (2 · scale + 1) · value[q], with a 4-bit scale per 16 elements. The three bits
+ * of q are laid out as in Q3_K: `high`, then `low`. Scale j is a nibble of byte j / 8 · 4 + j % 4:
+ * the low one if j % 8 < 4. */
+struct ak_quant_block_v3 {
+    uint8_t d[2];
+    uint8_t scales[8];
+    uint8_t high[32];
+    uint8_t low[64];
+    uint8_t table[sizeof(struct ak_quant_table)];
+};
+_Static_assert(sizeof(struct ak_quant_block_v3) == 126, "V3 is 126 bytes for 256 elements");
+
+/* The same with a scale per 32 elements. The q of each 32 elements are laid out as in Q4_0. */
+struct ak_quant_block_v4 {
+    uint8_t d[2];
+    uint8_t scales[4];
+    uint8_t q[128];
+    uint8_t table[sizeof(struct ak_quant_table)];
+};
+_Static_assert(sizeof(struct ak_quant_block_v4) == 154, "V4 is 154 bytes for 256 elements");
+
+/* V3, V4: the nibble of scale j. */
+static inline unsigned ak_quant_nibble_scale(const uint8_t *scales, size_t j)
+{
+    return scales[j / 8 * 4 + j % 4] >> j / 4 % 2 * 4 & 15u;
+}
 
 /* x = d · e. q is an E4M3 number; e is q · 2^-8, because then the bits of q, shifted, are those
  * of an F16, subnormals included. A NaN q (0x7f, 0xff) needs a NaN d. */

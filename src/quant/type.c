@@ -20,7 +20,8 @@ static const struct ak_quant_info *const types[AK_QUANT_COUNT] = {
     [AK_QUANT_IQ3_S] = &ak_quant_iq3_s,     [AK_QUANT_TQ1_0] = &ak_quant_tq1_0,
     [AK_QUANT_TQ2_0] = &ak_quant_tq2_0,     [AK_QUANT_NVFP4] = &ak_quant_nvfp4,
     [AK_QUANT_Q1_0] = &ak_quant_q1_0,       [AK_QUANT_Q2_0] = &ak_quant_q2_0,
-    [AK_QUANT_Q8_K] = &ak_quant_q8_k,
+    [AK_QUANT_Q8_K] = &ak_quant_q8_k,       [AK_QUANT_V2] = &ak_quant_v2,
+    [AK_QUANT_V3] = &ak_quant_v3,           [AK_QUANT_V4] = &ak_quant_v4,
 };
 
 const struct ak_quant_info *ak_quant_info(enum ak_quant_type type)

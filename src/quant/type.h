@@ -47,6 +47,10 @@ enum ak_quant_type {
     AK_QUANT_Q1_0 = 30,
     AK_QUANT_Q2_0 = 31,
     AK_QUANT_Q8_K = 32,
+    /* in memory only: what types of one to three bits are recoded to (quant/recode.h) */
+    AK_QUANT_V2 = 33,
+    AK_QUANT_V3 = 34,
+    AK_QUANT_V4 = 35,
     AK_QUANT_COUNT,
 
     /* Types that files store beside weights, or into which a quantization scheme packs bits.
@@ -92,7 +96,8 @@ extern const struct ak_quant_info ak_quant_f32, ak_quant_f16, ak_quant_bf16, ak_
     ak_quant_q4_k, ak_quant_q5_k, ak_quant_q6_k, ak_quant_iq4_nl, ak_quant_iq4_xs, ak_quant_mxfp4,
     ak_quant_a4, ak_quant_a5, ak_quant_a8, ak_quant_f8, ak_quant_iq1_s, ak_quant_iq1_m,
     ak_quant_iq2_xxs, ak_quant_iq2_xs, ak_quant_iq2_s, ak_quant_iq3_xxs, ak_quant_iq3_s,
-    ak_quant_tq1_0, ak_quant_tq2_0, ak_quant_nvfp4, ak_quant_q1_0, ak_quant_q2_0, ak_quant_q8_k;
+    ak_quant_tq1_0, ak_quant_tq2_0, ak_quant_nvfp4, ak_quant_q1_0, ak_quant_q2_0, ak_quant_q8_k,
+    ak_quant_v2, ak_quant_v3, ak_quant_v4;
 
 extern const struct ak_quant_info
     ak_quant_stored_types[AK_QUANT_STORED_END - AK_QUANT_STORED_FIRST];

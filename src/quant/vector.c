@@ -1,9 +1,9 @@
-/* Reference dequantization of GGML's types with a codebook of vectors. A super-block is 256
- * elements with one FP16 scale d; each 32 or 16 elements have a small scale, from which a factor
- * follows. The sign of element i of a vector is bit i of a byte; where a file has but seven bits,
- * the eighth makes the number of negative elements even. */
-#include "quant/block.h"
+/* GGML's types with a codebook of vectors: readers, and reference dequantization. A super-block is
+ * 256 elements with one FP16 scale d; each 32 or 16 elements have a small scale, from which a
+ * factor follows. The sign of element i of a vector is bit i of a byte; where a file has but seven
+ * bits, the eighth makes the number of negative elements even. */
 #include "quant/codebook.h"
+#include "quant/indices.h"
 
 static uint32_t get_u16(const uint8_t b[2])
 {
@@ -15,6 +15,37 @@ static uint32_t get_u32(const uint8_t b[4])
     return get_u16(b) | get_u16(b + 2) << 16;
 }
 
+/* ---- Tables ------------------------------------------------------------- */
+/* An index is that of a number in the codebook, and above it a bit that stands for its sign. All
+ * products of a table's numbers, scales and d are exact, in any order. */
+
+/* v ± 1/8, in eighths; the sign is that of the eighth. */
+const struct ak_quant_table ak_quant_iq1_table = {
+    { -7, 1, 9, 0, -9, -1, 7, 0, -7, 1, 9, 0, -9, -1, 7, 0 }, 0.125f
+};
+
+/* The factor (scale + 1/2) / 4 is (2 · scale + 1) / 8. */
+const struct ak_quant_table ak_quant_iq2_table = {
+    { 8, 25, 43, 0, -8, -25, -43, 0, 8, 25, 43, 0, -8, -25, -43, 0 }, 0.125f
+};
+
+/* Half of 4 … 62, and the factor (scale + 1/2) / 2. */
+const struct ak_quant_table ak_quant_iq3_xxs_table = {
+    { 2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31 }, 0.5f
+};
+
+const struct ak_quant_table ak_quant_iq3_s_table = {
+    { 1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15 }, 1.0f
+};
+
+static void put_values(const struct ak_quant_indices *in, const struct ak_quant_table *table,
+                       float *out)
+{
+    float d = ak_quant_get_f16(in->d) * table->factor;
+    for (int i = 0; i < AK_QUANT_SUPER_BLOCK; i++)
+        out[i] = d * (float)(2 * in->scales[i / 16] + 1) * (float)table->values[in->q[i]];
+}
+
 /* ---- Vectors ------------------------------------------------------------ */
 static unsigned add_eighth_sign(uint32_t seven)
 {
@@ -22,35 +53,25 @@ static unsigned add_eighth_sign(uint32_t seven)
     return seven | (unsigned)__builtin_parity(seven) << 7;
 }
 
-static void put_signed(float factor, int value, bool is_negative, float *out)
-{
-    float x = factor * (float)value;
-    *out = is_negative ? -x : x;
-}
-
-static void put_eight(uint16_t code, float factor, unsigned signs, float *out)
+static void put_eight(uint16_t code, unsigned signs, uint8_t *q)
 {
     for (int i = 0; i < 8; i++)
-        put_signed(factor, ak_quant_iq2_values[code >> 2 * i & 3], signs >> i & 1, out + i);
+        q[i] = (uint8_t)((code >> 2 * i & 3) | (signs >> i & 1) << 2);
 }
 
-static void put_four(uint16_t code, const int8_t values[8], float factor, unsigned signs,
-                     float *out)
+static void put_four(uint16_t code, unsigned signs, uint8_t *q)
 {
     for (int i = 0; i < 4; i++)
-        put_signed(factor, values[code >> 3 * i & 7], signs >> i & 1, out + i);
+        q[i] = (uint8_t)((code >> 3 * i & 7) | (signs >> i & 1) << 3);
+}
+
+/* The scale of 32 elements. */
+static void put_scale(uint32_t scale, int s, struct ak_quant_indices *out)
+{
+    out->scales[2 * s] = out->scales[2 * s + 1] = (uint8_t)scale;
 }
 
 /* ---- IQ1_S -------------------------------------------------------------- */
-static const float SHIFT = 0.125f; /* of the numbers of IQ1_S and IQ1_M, up or down */
-
-static void put_ternary(uint16_t code, float factor, bool is_down, float *out)
-{
-    for (int i = 0; i < 8; i++)
-        out[i] =
-            factor * ((float)ak_quant_iq1_values[code >> 2 * i & 3] + (is_down ? -SHIFT : SHIFT));
-}
-
 /* x = d · (2 · scale + 1) · (v ± 1/8) with, of each 32 elements, a word of their own: the upper
  * three bits of four indices, a 3-bit scale, and as its top bit the sign of the eighth. */
 struct block_iq1_s {
@@ -60,17 +81,27 @@ struct block_iq1_s {
 };
 _Static_assert(sizeof(struct block_iq1_s) == 50, "IQ1_S is 50 bytes for 256 elements");
 
+void ak_quant_read_iq1_s(const void *restrict block, struct ak_quant_indices *restrict out)
+{
+    const struct block_iq1_s *b = block;
+    memcpy(out->d, b->d, sizeof out->d);
+    for (int s = 0; s < 8; s++) {
+        uint32_t high = get_u16(b->high[s]), down = high >> 15 ? 255 : 0;
+        put_scale(high >> 12 & 7, s, out);
+        for (int v = 0; v < 4; v++)
+            put_eight(ak_quant_iq1_codes[b->q[s * 4 + v] | (high >> 3 * v & 7) << 8], down,
+                      out->q + s * 32 + v * 8);
+    }
+}
+
 static void dequantize_iq1_s(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block_iq1_s *b = blocks;
-    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++)
-        for (int s = 0; s < 8; s++) {
-            uint32_t high = get_u16(b->high[s]);
-            float factor = ak_quant_get_f16(b->d) * (float)(2 * (high >> 12 & 7) + 1);
-            for (int v = 0; v < 4; v++, out += 8)
-                put_ternary(ak_quant_iq1_codes[b->q[s * 4 + v] | (high >> 3 * v & 7) << 8], factor,
-                            high >> 15, out);
-        }
+    struct ak_quant_indices indices;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        ak_quant_read_iq1_s(b, &indices);
+        put_values(&indices, &ak_quant_iq1_table, out + i);
+    }
 }
 
 const struct ak_quant_info ak_quant_iq1_s = { "IQ1_S", AK_QUANT_SUPER_BLOCK,
@@ -86,20 +117,29 @@ struct block_iq1_m {
 };
 _Static_assert(sizeof(struct block_iq1_m) == 56, "IQ1_M is 56 bytes for 256 elements");
 
+void ak_quant_read_iq1_m(const void *restrict block, struct ak_quant_indices *restrict out)
+{
+    const struct block_iq1_m *b = block;
+    uint32_t d = 0;
+    for (int w = 0; w < 4; w++)
+        d |= get_u16(b->scales[w]) >> 12 << 4 * w;
+    out->d[0] = (uint8_t)d;
+    out->d[1] = (uint8_t)(d >> 8);
+    for (int v = 0; v < 32; v++) {
+        uint32_t high = b->high[v / 2] >> v % 2 * 4 & 15;
+        out->scales[v / 2] = get_u16(b->scales[v / 8]) >> v / 2 % 4 * 3 & 7;
+        put_eight(ak_quant_iq1_codes[b->q[v] | (high & 7) << 8], high >> 3 ? 255 : 0,
+                  out->q + v * 8);
+    }
+}
+
 static void dequantize_iq1_m(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block_iq1_m *b = blocks;
+    struct ak_quant_indices indices;
     for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
-        uint32_t bits = 0;
-        for (int w = 0; w < 4; w++)
-            bits |= get_u16(b->scales[w]) >> 12 << 4 * w;
-        float d = ak_f16_to_float((uint16_t)bits);
-        for (int v = 0; v < 32; v++, out += 8) {
-            uint32_t scale = get_u16(b->scales[v / 8]) >> v / 2 % 4 * 3 & 7,
-                     high = b->high[v / 2] >> v % 2 * 4 & 15;
-            put_ternary(ak_quant_iq1_codes[b->q[v] | (high & 7) << 8], d * (float)(2 * scale + 1),
-                        high >> 3, out);
-        }
+        ak_quant_read_iq1_m(b, &indices);
+        put_values(&indices, &ak_quant_iq1_table, out + i);
     }
 }
 
@@ -118,22 +158,27 @@ struct block_iq2_xxs {
 };
 _Static_assert(sizeof(struct block_iq2_xxs) == 66, "IQ2_XXS is 66 bytes for 256 elements");
 
-static float get_factor_iq2(float d, uint32_t scale)
+void ak_quant_read_iq2_xxs(const void *restrict block, struct ak_quant_indices *restrict out)
 {
-    return d * (0.5f + (float)scale) * 0.25f;
+    const struct block_iq2_xxs *b = block;
+    memcpy(out->d, b->d, sizeof out->d);
+    for (int s = 0; s < 8; s++) {
+        uint32_t word = get_u32(b->of[s].signs_scale);
+        put_scale(word >> 28, s, out);
+        for (int v = 0; v < 4; v++)
+            put_eight(ak_quant_iq2_xxs_codes[b->of[s].q[v]], add_eighth_sign(word >> 7 * v),
+                      out->q + s * 32 + v * 8);
+    }
 }
 
 static void dequantize_iq2_xxs(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block_iq2_xxs *b = blocks;
-    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++)
-        for (int s = 0; s < 8; s++) {
-            uint32_t word = get_u32(b->of[s].signs_scale);
-            float factor = get_factor_iq2(ak_quant_get_f16(b->d), word >> 28);
-            for (int v = 0; v < 4; v++, out += 8)
-                put_eight(ak_quant_iq2_xxs_codes[b->of[s].q[v]], factor,
-                          add_eighth_sign(word >> 7 * v), out);
-        }
+    struct ak_quant_indices indices;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        ak_quant_read_iq2_xxs(b, &indices);
+        put_values(&indices, &ak_quant_iq2_table, out + i);
+    }
 }
 
 const struct ak_quant_info ak_quant_iq2_xxs = { "IQ2_XXS", AK_QUANT_SUPER_BLOCK,
@@ -150,16 +195,25 @@ struct block_iq2_xs {
 };
 _Static_assert(sizeof(struct block_iq2_xs) == 74, "IQ2_XS is 74 bytes for 256 elements");
 
+void ak_quant_read_iq2_xs(const void *restrict block, struct ak_quant_indices *restrict out)
+{
+    const struct block_iq2_xs *b = block;
+    memcpy(out->d, b->d, sizeof out->d);
+    for (int v = 0; v < 32; v++) {
+        uint32_t word = get_u16(b->q[v]);
+        out->scales[v / 2] = b->scales[v / 4] >> v / 2 % 2 * 4 & 15;
+        put_eight(ak_quant_iq2_xs_codes[word & 511], add_eighth_sign(word >> 9), out->q + v * 8);
+    }
+}
+
 static void dequantize_iq2_xs(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block_iq2_xs *b = blocks;
-    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++)
-        for (int v = 0; v < 32; v++, out += 8) {
-            uint32_t word = get_u16(b->q[v]), scale = b->scales[v / 4] >> v / 2 % 2 * 4 & 15;
-            put_eight(ak_quant_iq2_xs_codes[word & 511],
-                      get_factor_iq2(ak_quant_get_f16(b->d), scale), add_eighth_sign(word >> 9),
-                      out);
-        }
+    struct ak_quant_indices indices;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        ak_quant_read_iq2_xs(b, &indices);
+        put_values(&indices, &ak_quant_iq2_table, out + i);
+    }
 }
 
 const struct ak_quant_info ak_quant_iq2_xs = { "IQ2_XS", AK_QUANT_SUPER_BLOCK,
@@ -177,16 +231,25 @@ struct block_iq2_s {
 };
 _Static_assert(sizeof(struct block_iq2_s) == 82, "IQ2_S is 82 bytes for 256 elements");
 
+void ak_quant_read_iq2_s(const void *restrict block, struct ak_quant_indices *restrict out)
+{
+    const struct block_iq2_s *b = block;
+    memcpy(out->d, b->d, sizeof out->d);
+    for (int v = 0; v < 32; v++) {
+        uint32_t high = b->high[v / 4] >> v % 4 * 2 & 3;
+        out->scales[v / 2] = b->scales[v / 4] >> v / 2 % 2 * 4 & 15;
+        put_eight(ak_quant_iq2_s_codes[b->q[v] | high << 8], b->signs[v], out->q + v * 8);
+    }
+}
+
 static void dequantize_iq2_s(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block_iq2_s *b = blocks;
-    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++)
-        for (int v = 0; v < 32; v++, out += 8) {
-            uint32_t high = b->high[v / 4] >> v % 4 * 2 & 3,
-                     scale = b->scales[v / 4] >> v / 2 % 2 * 4 & 15;
-            put_eight(ak_quant_iq2_s_codes[b->q[v] | high << 8],
-                      get_factor_iq2(ak_quant_get_f16(b->d), scale), b->signs[v], out);
-        }
+    struct ak_quant_indices indices;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        ak_quant_read_iq2_s(b, &indices);
+        put_values(&indices, &ak_quant_iq2_table, out + i);
+    }
 }
 
 const struct ak_quant_info ak_quant_iq2_s = { "IQ2_S", AK_QUANT_SUPER_BLOCK,
@@ -201,17 +264,27 @@ struct block_iq3_xxs {
 };
 _Static_assert(sizeof(struct block_iq3_xxs) == 98, "IQ3_XXS is 98 bytes for 256 elements");
 
+void ak_quant_read_iq3_xxs(const void *restrict block, struct ak_quant_indices *restrict out)
+{
+    const struct block_iq3_xxs *b = block;
+    memcpy(out->d, b->d, sizeof out->d);
+    for (int s = 0; s < 8; s++) {
+        uint32_t word = get_u32(b->signs_scales[s]);
+        put_scale(word >> 28, s, out);
+        for (int v = 0; v < 8; v++)
+            put_four(ak_quant_iq3_xxs_codes[b->q[s * 8 + v]],
+                     add_eighth_sign(word >> v / 2 * 7) >> v % 2 * 4, out->q + s * 32 + v * 4);
+    }
+}
+
 static void dequantize_iq3_xxs(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block_iq3_xxs *b = blocks;
-    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++)
-        for (int s = 0; s < 8; s++) {
-            uint32_t word = get_u32(b->signs_scales[s]);
-            float factor = ak_quant_get_f16(b->d) * (0.5f + (float)(word >> 28)) * 0.5f;
-            for (int v = 0; v < 8; v++, out += 4)
-                put_four(ak_quant_iq3_xxs_codes[b->q[s * 8 + v]], ak_quant_iq3_xxs_values, factor,
-                         add_eighth_sign(word >> v / 2 * 7) >> v % 2 * 4, out);
-        }
+    struct ak_quant_indices indices;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        ak_quant_read_iq3_xxs(b, &indices);
+        put_values(&indices, &ak_quant_iq3_xxs_table, out + i);
+    }
 }
 
 const struct ak_quant_info ak_quant_iq3_xxs = { "IQ3_XXS", AK_QUANT_SUPER_BLOCK,
@@ -229,17 +302,26 @@ struct block_iq3_s {
 };
 _Static_assert(sizeof(struct block_iq3_s) == 110, "IQ3_S is 110 bytes for 256 elements");
 
+void ak_quant_read_iq3_s(const void *restrict block, struct ak_quant_indices *restrict out)
+{
+    const struct block_iq3_s *b = block;
+    memcpy(out->d, b->d, sizeof out->d);
+    for (int v = 0; v < 64; v++) {
+        uint32_t high = b->high[v / 8] >> v % 8 & 1;
+        put_scale(b->scales[v / 16] >> v / 8 % 2 * 4 & 15, v / 8, out);
+        put_four(ak_quant_iq3_s_codes[b->q[v] | high << 8], b->signs[v / 2] >> v % 2 * 4,
+                 out->q + v * 4);
+    }
+}
+
 static void dequantize_iq3_s(const void *restrict blocks, float *restrict out, size_t n)
 {
     const struct block_iq3_s *b = blocks;
-    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++)
-        for (int v = 0; v < 64; v++, out += 4) {
-            uint32_t high = b->high[v / 8] >> v % 8 & 1,
-                     scale = b->scales[v / 16] >> v / 8 % 2 * 4 & 15;
-            put_four(ak_quant_iq3_s_codes[b->q[v] | high << 8], ak_quant_iq3_s_values,
-                     ak_quant_get_f16(b->d) * (float)(2 * scale + 1), b->signs[v / 2] >> v % 2 * 4,
-                     out);
-        }
+    struct ak_quant_indices indices;
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK, b++) {
+        ak_quant_read_iq3_s(b, &indices);
+        put_values(&indices, &ak_quant_iq3_s_table, out + i);
+    }
 }
 
 const struct ak_quant_info ak_quant_iq3_s = { "IQ3_S", AK_QUANT_SUPER_BLOCK,

@@ -19,9 +19,12 @@
 #include "tests/cpu/evex.h"
 
 static const enum ak_quant_type tiled_types[] = {
-    AK_QUANT_Q4_0,  AK_QUANT_Q4_1, AK_QUANT_Q5_0, AK_QUANT_Q5_1, AK_QUANT_Q8_0,   AK_QUANT_Q2_K,
-    AK_QUANT_Q3_K,  AK_QUANT_Q4_K, AK_QUANT_Q5_K, AK_QUANT_Q6_K, AK_QUANT_IQ4_NL, AK_QUANT_IQ4_XS,
-    AK_QUANT_MXFP4, AK_QUANT_A4,   AK_QUANT_A5,   AK_QUANT_A8
+    AK_QUANT_Q4_0,   AK_QUANT_Q4_1,    AK_QUANT_Q5_0,   AK_QUANT_Q5_1,  AK_QUANT_Q8_0,
+    AK_QUANT_Q2_K,   AK_QUANT_Q3_K,    AK_QUANT_Q4_K,   AK_QUANT_Q5_K,  AK_QUANT_Q6_K,
+    AK_QUANT_IQ4_NL, AK_QUANT_IQ4_XS,  AK_QUANT_MXFP4,  AK_QUANT_A4,    AK_QUANT_A5,
+    AK_QUANT_A8,     AK_QUANT_V2,      AK_QUANT_V3,     AK_QUANT_V4,    AK_QUANT_IQ1_S,
+    AK_QUANT_IQ1_M,  AK_QUANT_IQ2_XXS, AK_QUANT_IQ2_XS, AK_QUANT_IQ2_S, AK_QUANT_IQ3_XXS,
+    AK_QUANT_IQ3_S,  AK_QUANT_TQ1_0,   AK_QUANT_TQ2_0,  AK_QUANT_Q1_0,  AK_QUANT_Q2_0
 };
 enum { N_TILED = sizeof tiled_types / sizeof *tiled_types };
 
@@ -205,6 +208,29 @@ static void put_exponent(uint8_t *at, enum weights kind)
     }
 }
 
+/* IQ1_M: the four nibbles of its scale are the top ones of its last four words. */
+static void put_split_scale(uint8_t *words, enum weights kind)
+{
+    uint8_t half[2];
+    put_scale(half, kind);
+    for (size_t i = 0; i < 4; i++)
+        words[2 * i + 1] =
+            (uint8_t)((words[2 * i + 1] & 15) | (half[i / 2] >> i % 2 * 4 & 15) << 4);
+}
+
+/* The table of V3 or V4, the same for all rows; the largest values that kernels take are there. */
+static void put_table(uint8_t *at, enum ak_quant_type type, enum weights kind)
+{
+    struct ak_quant_table table = { { -64, -43, -9, 0, 1, 8, 37, 63 }, 0.5f };
+    for (int i = 0; i < 8; i++) {
+        int value = kind == W_MIN_BYTES ? -64 : kind == W_MAX_BYTES ? 63 : table.values[i];
+        table.values[i] = (int8_t)(type == AK_QUANT_V4 ? value / 2 : value);
+        table.values[i + 8] =
+            (int8_t)(type == AK_QUANT_V4 && kind != W_MIN_BYTES ? 31 - 4 * i : table.values[i]);
+    }
+    memcpy(at, &table, sizeof table);
+}
+
 /* `blocks` stored blocks; scales are finite. */
 static void fill_blocks(enum ak_quant_type type, enum weights kind, uint8_t *stored, size_t blocks)
 {
@@ -219,6 +245,14 @@ static void fill_blocks(enum ak_quant_type type, enum weights kind, uint8_t *sto
         case AK_QUANT_MXFP4: put_exponent(stored, kind); break;
         case AK_QUANT_Q3_K: put_scale(stored + 108, kind); break;
         case AK_QUANT_Q6_K: put_scale(stored + 208, kind); break;
+        case AK_QUANT_TQ1_0: put_scale(stored + 52, kind); break;
+        case AK_QUANT_TQ2_0: put_scale(stored + 64, kind); break;
+        case AK_QUANT_IQ1_M: put_split_scale(stored + 48, kind); break;
+        case AK_QUANT_V3:
+        case AK_QUANT_V4:
+            put_scale(stored, kind);
+            put_table(stored + bytes - sizeof(struct ak_quant_table), type, kind);
+            break;
         case AK_QUANT_Q2_K:
             put_scale(stored + 80, kind);
             put_scale(stored + 82, kind);
@@ -289,6 +323,10 @@ START_TEST(layout_keeps_every_byte)
 {
     enum ak_quant_type type = tiled_types[_i];
     const struct ak_quant_info *info = ak_quant_info(type);
+    const bool has_table = type == AK_QUANT_V3 || type == AK_QUANT_V4;
+    const size_t table = info->block_bytes - sizeof(struct ak_quant_table);
+    if (ak_cpu_tile_type(type) != type)
+        return; /* tests/quant/test_quant.c, recoded_values */
     random_state = 77;
     for (size_t k = info->block_elems; k <= 576; k += info->block_elems) {
         size_t row_bytes = k / info->block_elems * info->block_bytes,
@@ -296,6 +334,8 @@ START_TEST(layout_keeps_every_byte)
         uint8_t *stored = exact(16 * row_bytes), *tiles = exact(bytes), *back = exact(row_bytes);
         const void *rows[AK_TILE_ROWS];
         random_bytes(stored, 16 * row_bytes);
+        for (size_t i = 0; has_table && i < 16 * row_bytes; i += info->block_bytes)
+            put_table(stored + i + table, type, W_RANDOM);
         for (size_t r = 0; r < AK_TILE_ROWS; r++)
             rows[r] = stored + r * row_bytes;
         rows[3] = rows[15] = NULL; /* rows that only pad */
@@ -314,6 +354,8 @@ START_TEST(layout_keeps_every_byte)
             memset(want, 0, row_bytes);
             if (rows[r])
                 memcpy(want, rows[r], row_bytes);
+            for (size_t i = 0; has_table && i < row_bytes; i += info->block_bytes)
+                put_table(want + i + table, type, W_RANDOM);
             ck_assert_mem_eq(back, want, row_bytes);
             release(want);
         }
@@ -365,6 +407,14 @@ START_TEST(layout_agrees_with_kernels)
         { AK_QUANT_Q6_K, 160, AK_Q6_K_HALVES_AT + AK_Q6_K_HALF_BYTES },
         { AK_QUANT_IQ4_XS, 4, AK_K_SCALES_AT },
         { AK_QUANT_IQ4_XS, 8, AK_IQ4_XS_QUANTS_AT },
+        { AK_QUANT_V3, 2, AK_K_SCALES_AT },
+        { AK_QUANT_V3, 10, AK_V3_QUANTS_AT },
+        { AK_QUANT_V3, 106, AK_TABLE_AT },
+        { AK_QUANT_V3, 122, AK_TABLE_FACTOR_AT },
+        { AK_QUANT_V4, 2, AK_K_SCALES_AT },
+        { AK_QUANT_V4, 6, AK_IQ4_XS_QUANTS_AT },
+        { AK_QUANT_V4, 134, AK_TABLE_AT },
+        { AK_QUANT_V4, 150, AK_TABLE_FACTOR_AT },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         uint8_t stored[256] = { 0 }, tile[4096];
@@ -534,7 +584,7 @@ START_TEST(products_are_scalar)
 {
     static const char *const weight_names[W_COUNT] = { "random", "0 bits", "1 bits", "large scales",
                                                        "small scales" };
-    static const size_t ks[] = { 32, 64, 224, 256, 288, 576, 512, 768 };
+    static const size_t ks[] = { 32, 64, 224, 256, 288, 384, 576, 512, 768 };
     struct ak_cpu_kernels tested, scalar;
     int isa = _i / N_TILED;
     if (!bundles(isa, &tested, &scalar))

@@ -64,10 +64,11 @@ static const uint64_t START = 0xcbf29ce484222325u;
 static void fill_rows(enum ak_quant_type type, uint8_t *rows, size_t bytes, uint64_t seed)
 {
     size_t block = ak_quant_info(type)->block_bytes;
-    size_t at = type == AK_QUANT_Q6_K ? 208 :
-                type == AK_QUANT_Q3_K ? 108 :
-                type == AK_QUANT_Q2_K ? 80 :
-                                        0;
+    size_t at = type == AK_QUANT_Q6_K  ? 208 :
+                type == AK_QUANT_Q3_K  ? 108 :
+                type == AK_QUANT_Q2_K  ? 80 :
+                type == AK_QUANT_TQ2_0 ? 64 :
+                                         0;
     bool minimum = type == AK_QUANT_Q4_1 || type == AK_QUANT_Q5_1 || type == AK_QUANT_Q2_K ||
                    type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K;
     bool affine = type == AK_QUANT_A4 || type == AK_QUANT_A5 || type == AK_QUANT_A8;
@@ -145,8 +146,10 @@ static uint64_t end_product(struct product *p, uint64_t hash)
 /* A length with a tail, where the type has any. */
 static size_t length_of(enum ak_quant_type type, size_t tiles)
 {
-    return tiles * AK_TILE_K +
-           (ak_cpu_type_act_format(type) == AK_CPU_ACT_Q8_32 ? 3 * AK_BLOCK_K : 0);
+    size_t block = ak_quant_info(type)->block_elems;
+    if (ak_cpu_type_act_format(type) == AK_CPU_ACT_Q8_32)
+        return tiles * AK_TILE_K + (block > AK_BLOCK_K ? block : 3 * AK_BLOCK_K);
+    return tiles * AK_TILE_K;
 }
 
 static uint64_t run_tiles(const struct ak_cpu_kernels *kernels, enum ak_quant_type type)
@@ -503,6 +506,14 @@ static const struct slot {
     { "dot_tiles A4", run_tiles, AK_QUANT_A4, 0xe90400504a9b26ae },
     { "dot_tiles A5", run_tiles, AK_QUANT_A5, 0xe15efc9b815b67f3 },
     { "dot_tiles A8", run_tiles, AK_QUANT_A8, 0xc23a6b1bdd7aecaf },
+    { "dot_tiles IQ1_S", run_tiles, AK_QUANT_IQ1_S, 0x1f894f692f26c038 },
+    { "dot_tiles IQ2_XXS", run_tiles, AK_QUANT_IQ2_XXS, 0x73aacbff55948110 },
+    { "dot_tiles IQ2_S", run_tiles, AK_QUANT_IQ2_S, 0xd59ac5d1b054830f },
+    { "dot_tiles IQ3_XXS", run_tiles, AK_QUANT_IQ3_XXS, 0xea6f73ebeefffafa },
+    { "dot_tiles IQ3_S", run_tiles, AK_QUANT_IQ3_S, 0x702915bf03fbeb4e },
+    { "dot_tiles TQ2_0", run_tiles, AK_QUANT_TQ2_0, 0x4ca34bb62ccd8fa2 },
+    { "dot_tiles Q1_0", run_tiles, AK_QUANT_Q1_0, 0x0baed6ff7bb25c26 },
+    { "dot_tiles Q2_0", run_tiles, AK_QUANT_Q2_0, 0x262c4fecda5e47e9 },
     { "dot_panel_i8 Q4_0", run_panel_i8, AK_QUANT_Q4_0, 0x8e0cbb845fc78df5 },
     { "dot_panel_i8 Q4_1", run_panel_i8, AK_QUANT_Q4_1, 0x95a58bfd68b03b8e },
     { "dot_panel_i8 Q5_0", run_panel_i8, AK_QUANT_Q5_0, 0xdb43f732b46d064f },
@@ -519,6 +530,14 @@ static const struct slot {
     { "dot_panel_i8 A4", run_panel_i8, AK_QUANT_A4, 0x49798c93bc8865aa },
     { "dot_panel_i8 A5", run_panel_i8, AK_QUANT_A5, 0x3b7591403919882b },
     { "dot_panel_i8 A8", run_panel_i8, AK_QUANT_A8, 0xc80a24f12e487316 },
+    { "dot_panel_i8 IQ1_S", run_panel_i8, AK_QUANT_IQ1_S, 0x533a5d43bf2e474e },
+    { "dot_panel_i8 IQ2_XXS", run_panel_i8, AK_QUANT_IQ2_XXS, 0x32e532d1a0a75892 },
+    { "dot_panel_i8 IQ2_S", run_panel_i8, AK_QUANT_IQ2_S, 0x4cd25c6bbcf9ea97 },
+    { "dot_panel_i8 IQ3_XXS", run_panel_i8, AK_QUANT_IQ3_XXS, 0xafc4e86652753e80 },
+    { "dot_panel_i8 IQ3_S", run_panel_i8, AK_QUANT_IQ3_S, 0xac38cbbb925ed165 },
+    { "dot_panel_i8 TQ2_0", run_panel_i8, AK_QUANT_TQ2_0, 0x0ec49379443d675e },
+    { "dot_panel_i8 Q1_0", run_panel_i8, AK_QUANT_Q1_0, 0x18f7e79758d63c8f },
+    { "dot_panel_i8 Q2_0", run_panel_i8, AK_QUANT_Q2_0, 0x2bd27cc93f79bd1c },
     { "dequantize F16", run_dequantize, AK_QUANT_F16, 0x5b9625782f5f9e28 },
     { "dequantize BF16", run_dequantize, AK_QUANT_BF16, 0x265e138d78c7e8e6 },
     { "dot_rows", run_dot_rows, AK_QUANT_F32, 0x0e9d296f7e4e90dd },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "quant/block.h"
 #include "tests/table_rig.h"
 
 enum { ROWS = 96, TOKENS = RIG_VOCAB, COLS_32 = 32 * 19, COLS_256 = 256 * 8 };
@@ -27,6 +28,7 @@ static void put_scale(uint8_t *at, bool wide)
 /* Random blocks with ordinary scales. */
 static uint8_t *make_matrix(enum ak_quant_type type, uint32_t cols, struct ak_view *view)
 {
+    static const struct ak_quant_table numbers = { { -31, -20, -9, -2, 3, 10, 19, 31 }, 0.5f };
     const struct ak_quant_info *info = ak_quant_info(type);
     size_t bytes = info->block_bytes, n = (size_t)ROWS * cols / info->block_elems;
     uint8_t *stored = malloc(n * bytes);
@@ -57,6 +59,11 @@ static uint8_t *make_matrix(enum ak_quant_type type, uint32_t cols, struct ak_vi
         case AK_QUANT_Q5_K:
             put_scale(block, false);
             put_scale(block + 2, false);
+            break;
+        case AK_QUANT_V3:
+        case AK_QUANT_V4:
+            put_scale(block, false);
+            memcpy(block + bytes - sizeof numbers, &numbers, sizeof numbers);
             break;
         default: put_scale(block, false); break;
         }

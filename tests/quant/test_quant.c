@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/gguf_files.h"
+#include "quant/recode.h"
 #include "quant/type.h"
 
 static const struct {
@@ -46,6 +47,9 @@ static const struct {
     { AK_QUANT_Q1_0, "Q1_0", 128, 18 },
     { AK_QUANT_Q2_0, "Q2_0", 64, 18 },
     { AK_QUANT_Q8_K, "Q8_K", 256, 292 },
+    { AK_QUANT_V2, "V2", 32, 10 },
+    { AK_QUANT_V3, "V3", 256, 126 },
+    { AK_QUANT_V4, "V4", 256, 154 },
 };
 
 START_TEST(geometry)
@@ -137,10 +141,36 @@ START_TEST(dequantize_random)
 }
 END_TEST
 
+/* Recoded blocks have the values of the stored ones. */
+START_TEST(recoded_values)
+{
+    enum ak_quant_type type = hashes[_i].type, to = ak_quant_recoded_type(type);
+    const struct ak_quant_info *info = ak_quant_info(type), *other = ak_quant_info(to);
+    size_t n = (size_t)N_RANDOM * info->block_elems;
+    ck_assert_int_eq(to == type, type == AK_QUANT_NVFP4 || type == AK_QUANT_Q8_K);
+    ck_assert_int_eq(ak_quant_recoded_type(to), to);
+    if (to == type)
+        return;
+    uint8_t *blocks = random_blocks(info->block_bytes, hashes[_i].top),
+            *recoded = malloc(n / other->block_elems * other->block_bytes);
+    float *want = malloc(n * sizeof *want), *got = malloc(n * sizeof *got);
+    ak_quant_recode(type, blocks, recoded, n);
+    info->dequantize(blocks, want, n);
+    other->dequantize(recoded, got, n);
+    compare(info->name, got, want, n * sizeof *got);
+    free(blocks);
+    free(recoded);
+    free(want);
+    free(got);
+}
+END_TEST
+
 START_TEST(dequantize)
 {
     const struct ak_quant_info *info = ak_quant_info(types[_i].type);
     size_t n;
+    if (types[_i].type >= AK_QUANT_V2)
+        return; /* no file has them: recoded_values */
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++)
         if (hashes[i].type == types[_i].type)
             return;
@@ -221,6 +251,7 @@ int main(void)
     tcase_add_test(t, geometry);
     tcase_add_loop_test(t, dequantize, 0, AK_QUANT_COUNT);
     tcase_add_loop_test(t, dequantize_random, 0, sizeof hashes / sizeof *hashes);
+    tcase_add_loop_test(t, recoded_values, 0, sizeof hashes / sizeof *hashes);
     tcase_add_loop_test(t, quantize, 0, AK_QUANT_COUNT);
     tcase_add_test(t, halves_of_q8_0);
     tcase_add_loop_test(t, quantize_no_numbers, 0, AK_QUANT_COUNT);

@@ -158,5 +158,6 @@ AK_SETTER(panel_i8_256)
     k->tile[AK_QUANT_Q2_K].dot_panel_i8 = dot_minimums16;
     k->tile[AK_QUANT_Q3_K].dot_panel_i8 = dot_offset124;
     k->tile[AK_QUANT_Q4_K].dot_panel_i8 = k->tile[AK_QUANT_Q5_K].dot_panel_i8 = dot_minimums32;
-    k->tile[AK_QUANT_Q6_K].dot_panel_i8 = k->tile[AK_QUANT_IQ4_XS].dot_panel_i8 = dot_no_minimums;
+    k->tile[AK_QUANT_Q6_K].dot_panel_i8 = k->tile[AK_QUANT_IQ4_XS].dot_panel_i8 =
+        k->tile[AK_QUANT_V3].dot_panel_i8 = k->tile[AK_QUANT_V4].dot_panel_i8 = dot_no_minimums;
 }

@@ -25,6 +25,7 @@ AK_KERNEL void unpack_tile32(ak_unpack_panel_i8_fn *unpack, char offset, bool mi
 AK_KERNEL __m512i scaled_offset(enum ak_avx512_scaling scaling, __m512i scale)
 {
     switch (scaling) {
+    case SCALES_16_OFFSET_128:
     case SCALES_32_OFFSET_128: return _mm512_slli_epi16(scale, 7);
     case SCALES_16_OFFSET_32: return _mm512_slli_epi16(scale, 5);
     default: return _mm512_setzero_si512();

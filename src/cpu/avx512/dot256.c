@@ -272,11 +272,69 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
     }
 }
 
-/* acc[t] += one tile of IQ4_XS. */
-AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t distance,
+/* acc[t] += one tile of V3. Sums of 16 do not fit 16 bits, so each is multiplied by its scale in
+ * 32. */
+AK_KERNEL void v3_tile(size_t n, const uint8_t *tile, size_t distance, const uint8_t *activations,
+                       size_t act_bytes, __m512 acc[TOKENS_MAX])
+{
+    const __m512i table = tile_values(tile);
+    __m512i scales[2], scaled[TOKENS_MAX];
+    AK_UNROLL
+    for (size_t i = 0; i < 2; i++)
+        scales[i] = load_line_now(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES);
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++)
+        scaled[t] = _mm512_setzero_si512();
+    AK_UNROLL
+    for (size_t part = 0; part < 2; part++) { /* first 16 k of each sub-block, then the others */
+        __m512i lines[4][3];
+        AK_UNROLL
+        for (size_t i = 0; i < 12; i++)
+            lines[i / 3][i % 3] =
+                load_line_now(tile + AK_V3_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
+        AK_UNROLL
+        for (size_t s = 0; s < 8; s++) {
+            const size_t step = part * 8 + s, j = 2 * s + part;
+            if (distance && step % 2 == 0) /* four lines each, and the remaining three */
+                ak_cpu_prefetch(tile + step * 2 * AK_LINE_BYTES,
+                                (step < 12  ? 4 :
+                                 step == 12 ? 3 :
+                                              0) *
+                                    AK_LINE_BYTES,
+                                distance);
+            __m512i sums[TOKENS_MAX];
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++)
+                sums[t] =
+                    _mm512_set1_epi32(4 * act_of(activations, act_bytes, t)->minus32_sum16[j]);
+            AK_UNROLL
+            for (size_t i = 0; i < 4; i++) {
+                __m512i w = _mm512_shuffle_epi8(table, v3_word(lines[i], s));
+                AK_UNROLL
+                for (size_t t = 0; t < n; t++) {
+                    const int8_t *a = act_of(activations, act_bytes, t)->q + j * 16 + i * 4;
+                    sums[t] = _mm512_dpbusd_epi32(sums[t], w, broadcast_word(a));
+                }
+            }
+            __m512i scale = nibble_scale(scales[j / 8], j);
+            AK_UNROLL
+            for (size_t t = 0; t < n; t++)
+                scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[t], scale));
+        }
+    }
+    __m512 d = table_scales(tile);
+    AK_UNROLL
+    for (size_t t = 0; t < n; t++) {
+        __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
+        acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
+    }
+}
+
+/* acc[t] += one tile of IQ4_XS or V4. */
+AK_KERNEL void values_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, size_t distance,
                            const uint8_t *activations, size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
-    const __m512i table = value_table(AK_QUANT_IQ4_XS);
+    const __m512i table = type == AK_QUANT_V4 ? tile_values(tile) : value_table(AK_QUANT_IQ4_XS);
     __m512i first = load_line_now(tile), low = load_line_now(tile + AK_K_SCALES_AT),
             scaled[TOKENS_MAX];
     AK_UNROLL
@@ -304,12 +362,12 @@ AK_KERNEL void iq4_xs_tile(size_t n, const uint8_t *tile, size_t distance,
                 sums[t] = _mm512_dpbusd_epi32(sums[t], w[1], broadcast_word(a + 16));
             }
         }
-        __m512i scale = iq4_xs_scale(first, low, j);
+        __m512i scale = value_scale(type, first, low, j);
         AK_UNROLL
         for (size_t t = 0; t < n; t++)
             scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[t], scale));
     }
-    __m512 d = lower_halves(first);
+    __m512 d = type == AK_QUANT_V4 ? table_scales(tile) : lower_halves(first);
     AK_UNROLL
     for (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
@@ -326,7 +384,8 @@ AK_KERNEL void k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile, si
     case AK_QUANT_Q4_K:
     case AK_QUANT_Q5_K: q45_k_tile(type, n, tile, distance, activations, act_bytes, acc); break;
     case AK_QUANT_Q6_K: q6_k_tile(n, tile, distance, activations, act_bytes, acc); break;
-    default: iq4_xs_tile(n, tile, distance, activations, act_bytes, acc); break;
+    case AK_QUANT_V3: v3_tile(n, tile, distance, activations, act_bytes, acc); break;
+    default: values_tile(type, n, tile, distance, activations, act_bytes, acc); break;
     }
 }
 

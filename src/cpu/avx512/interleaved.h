@@ -78,7 +78,8 @@ AK_KERNEL bool offset_has_minimum(enum ak_avx512_offset offset)
 AK_KERNEL enum ak_avx512_offset offset_of(enum ak_quant_type type)
 {
     switch (type) {
-    case AK_QUANT_Q4_0: return OFFSET_8;
+    case AK_QUANT_Q4_0:
+    case AK_QUANT_V2: return OFFSET_8;
     case AK_QUANT_Q5_0:
     case AK_QUANT_MXFP4: return OFFSET_16;
     case AK_QUANT_Q8_0:
@@ -107,7 +108,7 @@ struct ak_avx512_block {
 
 AK_KERNEL size_t block_bytes(enum ak_quant_type type)
 {
-    return has_bytes(type) ? 512 : 256;
+    return has_bytes(type) ? 512 : type == AK_QUANT_V2 ? 128 : 256;
 }
 
 /* Bytes of a block's scales, and of its minimums. */
@@ -168,11 +169,21 @@ AK_KERNEL __m512 block_minimum(enum ak_quant_type type, const struct ak_avx512_b
     return block_factors(type, at->minimums);
 }
 
+/* Word i of a block of V2, plus 8: two bits, plus 7. */
+AK_KERNEL __m512i v2_word(const uint8_t *lines, size_t i)
+{
+    __m512i bits =
+        _mm512_srli_epi32(load_line(lines + i % 2 * AK_LINE_BYTES), (unsigned)(i / 2 * 2));
+    return _mm512_add_epi8(_mm512_and_si512(bits, _mm512_set1_epi8(3)), _mm512_set1_epi8(7));
+}
+
 /* Word i (k = 4i …) of a block, unsigned, still with its offset. */
 AK_KERNEL __m512i block_word(enum ak_quant_type type, const struct ak_avx512_block *at, size_t i)
 {
     if (has_bytes(type))
         return load_line(at->lines + i * AK_LINE_BYTES);
+    if (type == AK_QUANT_V2)
+        return v2_word(at->lines, i);
     __m512i line = load_line(at->lines + i % 4 * AK_LINE_BYTES);
     __m512i word = i < 4 ? low_nibbles(line) : high_nibbles(line);
     if (has_values(type))
@@ -305,6 +316,38 @@ AK_KERNEL unsigned q3_k_shift(size_t sub)
     return sub >= 6 ? 5 : sub % 2 ? 3 : 0;
 }
 
+/* V3: word of sub-block `sub` from three lines, as indices. */
+AK_KERNEL __m512i v3_word(const __m512i lines[3], size_t sub)
+{
+    const __m512i seven = _mm512_set1_epi8(7);
+    if (sub >= 6) { /* two bits, and the lowest one below them */
+        __m512i two = _mm512_and_si512(_mm512_srli_epi16(lines[sub - 6], 5), _mm512_set1_epi8(6));
+        return or_masked(two, _mm512_srli_epi32(lines[2], (unsigned)sub), 1);
+    }
+    return _mm512_and_si512(sub % 2 ? _mm512_srli_epi16(lines[sub / 2], 3) : lines[sub / 2], seven);
+}
+
+/* V3, V4: factor 2 · scale + 1 of scale j as int32, from its line of eight scales. */
+AK_KERNEL __m512i nibble_scale(__m512i line, size_t j)
+{
+    const int right = (int)(j % 4 * 8 + j / 4 % 2 * 4) - 1;
+    return _mm512_or_si512(_mm512_and_si512(shift_bits(line, -right), _mm512_set1_epi32(30)),
+                           _mm512_set1_epi32(1));
+}
+
+/* V3, V4: values of the tile's table, + 128. */
+AK_KERNEL __m512i tile_values(const uint8_t *tile)
+{
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)(tile + AK_TABLE_AT));
+    return _mm512_broadcast_i32x4(_mm_xor_si128(values, _mm_set1_epi8((char)0x80)));
+}
+
+/* V3, V4: d of 16 rows times the factor of the table. */
+AK_KERNEL __m512 table_scales(const uint8_t *tile)
+{
+    return _mm512_mul_ps(load_halves(tile), _mm512_set1_ps(ak_cpu_table_factor(tile)));
+}
+
 /* IQ4_XS: scale j of 8 as int32. `first` is the line of d and high scale bits. */
 AK_KERNEL __m512i iq4_xs_scale(__m512i first, __m512i low, size_t j)
 {
@@ -315,7 +358,13 @@ AK_KERNEL __m512i iq4_xs_scale(__m512i first, __m512i low, size_t j)
     return _mm512_sub_epi32(scale, _mm512_set1_epi32(32));
 }
 
-/* −128 · Σq of the activations of sub-block j: the offset of IQ4_XS. */
+/* IQ4_XS, V4: what `low`, the line of scales, and `first` hold of sub-block j. */
+AK_KERNEL __m512i value_scale(enum ak_quant_type type, __m512i first, __m512i low, size_t j)
+{
+    return type == AK_QUANT_V4 ? nibble_scale(low, j) : iq4_xs_scale(first, low, j);
+}
+
+/* −128 · Σq of the activations of sub-block j: the offset of IQ4_XS and V4. */
 AK_KERNEL __m512i iq4_xs_offset(const struct ak_cpu_act256 *act, size_t j)
 {
     const size_t at = j % 4 == 1 ? j + 1 : j % 4 == 2 ? j - 1 : j; /* in the order of pairs */

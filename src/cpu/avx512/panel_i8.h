@@ -22,8 +22,9 @@ AK_KERNEL size_t panel_block_bytes(bool minimum, size_t n_tiles)
 /* Scaling of a K-type: k per integer scale in the panel, then minimums or the quants' offset. */
 enum ak_avx512_scaling {
     SCALES_32_MINIMUMS,    /* Q4_K, Q5_K */
-    SCALES_32_OFFSET_128,  /* IQ4_XS */
+    SCALES_32_OFFSET_128,  /* IQ4_XS, V4 */
     SCALES_16_OFFSET_32,   /* Q6_K */
+    SCALES_16_OFFSET_128,  /* V3 */
     NO_SCALES_MINIMUMS_16, /* Q2_K */
     NO_SCALES_OFFSET_124   /* Q3_K */
 };
@@ -36,6 +37,7 @@ AK_KERNEL enum ak_avx512_scaling scaling_of(enum ak_quant_type type)
     case AK_QUANT_Q4_K:
     case AK_QUANT_Q5_K: return SCALES_32_MINIMUMS;
     case AK_QUANT_Q6_K: return SCALES_16_OFFSET_32;
+    case AK_QUANT_V3: return SCALES_16_OFFSET_128;
     default: return SCALES_32_OFFSET_128;
     }
 }
@@ -43,9 +45,9 @@ AK_KERNEL enum ak_avx512_scaling scaling_of(enum ak_quant_type type)
 /* Scales per 32 k. */
 AK_KERNEL size_t scales_of_part(enum ak_avx512_scaling scaling)
 {
-    return scaling == SCALES_16_OFFSET_32                                   ? 2 :
-           scaling == SCALES_32_MINIMUMS || scaling == SCALES_32_OFFSET_128 ? 1 :
-                                                                              0;
+    return scaling == SCALES_16_OFFSET_32 || scaling == SCALES_16_OFFSET_128 ? 2 :
+           scaling == SCALES_32_MINIMUMS || scaling == SCALES_32_OFFSET_128  ? 1 :
+                                                                               0;
 }
 
 AK_KERNEL size_t minimum_pairs(enum ak_avx512_scaling scaling)
@@ -75,6 +77,7 @@ AK_KERNEL __m512i start_of(enum ak_avx512_scaling scaling, const struct ak_cpu_a
 {
     switch (scaling) {
     case SCALES_16_OFFSET_32: return _mm512_set1_epi32(act->minus32_sum16[scale]);
+    case SCALES_16_OFFSET_128: return _mm512_set1_epi32(4 * act->minus32_sum16[scale]);
     case SCALES_32_OFFSET_128:
         return _mm512_set1_epi32(
             4 * (act->minus32_sum16[2 * scale] + act->minus32_sum16[2 * scale + 1]));

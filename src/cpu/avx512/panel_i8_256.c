@@ -99,10 +99,32 @@ AK_KERNEL void unpack_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t
         store_line(to + (2 + i) * step, minimum_pair(minimums, i));
 }
 
-AK_KERNEL void unpack_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
+AK_KERNEL void unpack_v3(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
-    const __m512i table = value_table(AK_QUANT_IQ4_XS);
+    const __m512i table = tile_values(tile);
+    AK_UNROLL
+    for (size_t sub = 0; sub < PARTS; sub++) {
+        for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
+            const uint8_t *at = tile + AK_V3_QUANTS_AT + i * 3 * AK_LINE_BYTES;
+            const __m512i lines[3] = { load_line(at), load_line(at + AK_LINE_BYTES),
+                                       load_line(at + 2 * AK_LINE_BYTES) };
+            store_line(to, _mm512_shuffle_epi8(table, v3_word(lines, sub)));
+        }
+        __m512i scales = load_line(tile + AK_K_SCALES_AT + sub / 4 * AK_LINE_BYTES);
+        store_line(to, nibble_scale(scales, 2 * sub));
+        store_line(to + step, nibble_scale(scales, 2 * sub + 1));
+        to += 2 * step;
+    }
+    store_line(to, _mm512_castps_si512(table_scales(tile)));
+}
+
+/* IQ4_XS, V4. */
+AK_KERNEL void unpack_values(enum ak_quant_type type, const uint8_t *tile, size_t n_tiles,
+                             uint8_t *to)
+{
+    const size_t step = n_tiles * AK_LINE_BYTES;
+    const __m512i table = type == AK_QUANT_V4 ? tile_values(tile) : value_table(AK_QUANT_IQ4_XS);
     __m512i first = load_line(tile), low = load_line(tile + AK_K_SCALES_AT);
     AK_UNROLL
     for (size_t part = 0; part < PARTS; part++) {
@@ -113,10 +135,11 @@ AK_KERNEL void unpack_iq4_xs(const uint8_t *tile, size_t n_tiles, uint8_t *to)
             store_line(to,
                        _mm512_shuffle_epi8(table, i < 4 ? low_nibbles(line) : high_nibbles(line)));
         }
-        store_line(to, iq4_xs_scale(first, low, part));
+        store_line(to, value_scale(type, first, low, part));
         to += step;
     }
-    store_line(to, _mm512_castps_si512(lower_halves(first)));
+    store_line(to,
+               _mm512_castps_si512(type == AK_QUANT_V4 ? table_scales(tile) : lower_halves(first)));
 }
 
 AK_KERNEL void unpack_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
@@ -151,7 +174,8 @@ AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, si
             case AK_QUANT_Q4_K:
             case AK_QUANT_Q5_K: unpack_q45_k(type, tiles, n_tiles, to); break;
             case AK_QUANT_Q6_K: unpack_q6_k(tiles, n_tiles, to); break;
-            default: unpack_iq4_xs(tiles, n_tiles, to); break;
+            case AK_QUANT_V3: unpack_v3(tiles, n_tiles, to); break;
+            default: unpack_values(type, tiles, n_tiles, to); break;
             }
         }
     }
@@ -291,6 +315,7 @@ AK_KERNEL void dot_panel_i8(enum ak_avx512_scaling scaling, const uint8_t *panel
 static AK_DOT_PANEL_I8(dot_scales32_minimums, SCALES_32_MINIMUMS);
 static AK_DOT_PANEL_I8(dot_scales32_offset128, SCALES_32_OFFSET_128);
 static AK_DOT_PANEL_I8(dot_scales16_offset32, SCALES_16_OFFSET_32);
+static AK_DOT_PANEL_I8(dot_scales16_offset128, SCALES_16_OFFSET_128);
 static AK_DOT_PANEL_I8(dot_minimums16, NO_SCALES_MINIMUMS_16);
 static AK_DOT_PANEL_I8(dot_offset124, NO_SCALES_OFFSET_124);
 
@@ -300,6 +325,7 @@ AK_SETTER(panel_i8_256)
         [AK_QUANT_Q2_K] = dot_minimums16,        [AK_QUANT_Q3_K] = dot_offset124,
         [AK_QUANT_Q4_K] = dot_scales32_minimums, [AK_QUANT_Q5_K] = dot_scales32_minimums,
         [AK_QUANT_Q6_K] = dot_scales16_offset32, [AK_QUANT_IQ4_XS] = dot_scales32_offset128,
+        [AK_QUANT_V3] = dot_scales16_offset128,  [AK_QUANT_V4] = dot_scales32_offset128,
     };
 #define TILE256(name, NAME)                                                                        \
     k->tile[AK_QUANT_##NAME].unpack_panel_i8 = ak_avx512_unpack_##name;                            \

@@ -134,6 +134,7 @@ AK_SETTER(panel_i8_32)
         [AK_QUANT_Q8_0] = dot_offset128, [AK_QUANT_IQ4_NL] = dot_offset128,
         [AK_QUANT_MXFP4] = dot_offset16, [AK_QUANT_A4] = dot_minimum,
         [AK_QUANT_A5] = dot_minimum,     [AK_QUANT_A8] = dot_offset128_minimum,
+        [AK_QUANT_V2] = dot_offset8,
     };
 #define TILE32(name, NAME)                                                                         \
     k->tile[AK_QUANT_##NAME].unpack_panel_i8 = ak_avx512_unpack_##name;                            \

@@ -118,7 +118,7 @@ AK_KERNEL void add_q3_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
             int32x4_t sum = scaled[g];
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++)
-                ak_neon_quants_q3_k(tile, s * 4 + i, g, w[i]);
+                ak_neon_three_bits(tile + AK_Q3_K_QUANTS_AT, s * 4 + i, g, w[i]);
 #pragma GCC unroll 8
             for (size_t j = 0; j < 8; j++) {
                 const int8x16_t block[4] = { w[0][j], w[1][j], w[2][j], w[3][j] };
@@ -181,16 +181,53 @@ AK_KERNEL void add_q6_k(const uint8_t *tile, const struct ak_cpu_act256 *act,
                            vcvtq_f32_s32(scaled[g]));
 }
 
-/* GEMV: one token and one tile of IQ4_XS, two blocks at a time. */
-AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_cpu_act256 *act,
-                          float32x4_t acc[AK_NEON_GROUPS])
+/* GEMV: one token and one tile of V3: the first 16 k of each block, then the others. */
+AK_KERNEL void add_v3(const uint8_t *tile, const struct ak_cpu_act256 *act,
+                      float32x4_t acc[AK_NEON_GROUPS])
+{
+    uint8x16_t scales[AK_NEON_GROUPS][4];
+    int32x4_t scaled[AK_NEON_GROUPS];
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+        ak_neon_scales_v3(tile, g, scales[g]);
+        scaled[g] = vdupq_n_s32(0);
+    }
+#pragma GCC unroll 1
+    for (size_t s = 0; s < 2; s++) {
+        const int8_t *q = act->q + s * 16;
+#pragma GCC unroll 1
+        for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
+            int8x16_t w[4][8];
+            int32x4_t sum = scaled[g];
+#pragma GCC unroll 4
+            for (size_t i = 0; i < 4; i++)
+                ak_neon_quants_v3(tile, s * 4 + i, g, w[i]);
+#pragma GCC unroll 8
+            for (size_t j = 0; j < 8; j++) {
+                const int8x16_t block[4] = { w[0][j], w[1][j], w[2][j], w[3][j] };
+                sum = vmlaq_s32(sum, ak_neon_dot16(vdupq_n_s32(0), block, vld1q_s8(q + j * 32)),
+                                ak_neon_byte_u8(scales[g][j / 2], j % 2 * 2 + s));
+            }
+            scaled[g] = sum;
+        }
+    }
+    float32x4_t act_scale = vdupq_n_f32(act->scale);
+#pragma GCC unroll 4
+    for (size_t g = 0; g < AK_NEON_GROUPS; g++)
+        acc[g] = vfmaq_f32(acc[g], vmulq_f32(ak_neon_table_scales(tile, g), act_scale),
+                           vcvtq_f32_s32(scaled[g]));
+}
+
+/* GEMV: one token and one tile of IQ4_XS or V4, two blocks at a time. */
+AK_KERNEL void add_nibbles(enum ak_quant_type type, const uint8_t *tile,
+                           const struct ak_cpu_act256 *act, float32x4_t acc[AK_NEON_GROUPS])
 {
     uint8x16_t scales[AK_NEON_GROUPS][2];
     float32x4_t d[AK_NEON_GROUPS];
     int32x4_t scaled[AK_NEON_GROUPS];
 #pragma GCC unroll 4
     for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
-        ak_neon_scales_iq4_xs(tile, g, d + g, scales[g]);
+        ak_neon_scales_nibbles(type, tile, g, d + g, scales[g]);
         scaled[g] = vdupq_n_s32(0);
     }
 #pragma GCC unroll 1
@@ -201,12 +238,12 @@ AK_KERNEL void add_iq4_xs(const uint8_t *tile, const struct ak_cpu_act256 *act,
 #pragma GCC unroll 1
         for (size_t g = 0; g < AK_NEON_GROUPS; g++) {
             int8x16_t first[8], second[8];
-            ak_neon_quants_iq4_xs(tile, 2 * c, g, first);
-            ak_neon_quants_iq4_xs(tile, 2 * c + 1, g, second);
+            ak_neon_quants_nibbles(type, tile, 2 * c, g, first);
+            ak_neon_quants_nibbles(type, tile, 2 * c + 1, g, second);
             int32x4_t a = ak_neon_dot16(ak_neon_dot16(vdupq_n_s32(0), first, a0), first + 4, a1);
             int32x4_t b = ak_neon_dot16(ak_neon_dot16(vdupq_n_s32(0), second, b0), second + 4, b1);
-            int32x4_t sum = vmlaq_s32(scaled[g], a, ak_neon_byte_s8(scales[g][0], c));
-            scaled[g] = vmlaq_s32(sum, b, ak_neon_byte_s8(scales[g][1], c));
+            int32x4_t sum = vmlaq_s32(scaled[g], a, ak_neon_nibbles_scale(type, scales[g], 2 * c));
+            scaled[g] = vmlaq_s32(sum, b, ak_neon_nibbles_scale(type, scales[g], 2 * c + 1));
         }
     }
     float32x4_t act_scale = vdupq_n_f32(act->scale);
@@ -224,7 +261,8 @@ AK_KERNEL void add_tile(enum ak_quant_type type, const uint8_t *tile,
     case AK_QUANT_Q4_K:
     case AK_QUANT_Q5_K: add_q45_k(type, tile, act, acc); break;
     case AK_QUANT_Q6_K: add_q6_k(tile, act, acc); break;
-    default: add_iq4_xs(tile, act, acc); break;
+    case AK_QUANT_V3: add_v3(tile, act, acc); break;
+    default: add_nibbles(type, tile, act, acc); break;
     }
 }
 

@@ -27,7 +27,7 @@ struct ak_neon_micropanel256 {
     int8_t mins[4][32];
     struct {
         int8_t q[8][32]; /* first in the block: ak_neon_part_lines relies on it */
-        /* of 32 k; Q6_K: of k 0 … 15, from index 8 on of k 16 … 31; Q2_K, Q3_K: unused */
+        /* of 32 k; Q6_K, V3: of k 0 … 15, from index 8 on of k 16 … 31; Q2_K, Q3_K: unused */
         int32_t scales[16];
     } block[8];
 };
@@ -40,7 +40,9 @@ _Static_assert(2 * sizeof(struct ak_neon_micropanel256) <= 8 * AK_PANEL_I8_BLOCK
 /* Scales per block of 32 k in a micropanel of 256 k. */
 AK_KERNEL size_t ak_neon_block_scales(enum ak_quant_type type)
 {
-    return type == AK_QUANT_Q6_K ? 2 : type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K ? 0 : 1;
+    return type == AK_QUANT_Q6_K || type == AK_QUANT_V3   ? 2 :
+           type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K ? 0 :
+                                                            1;
 }
 
 /* Minimums per row of a micropanel of 256 k, in words of four. */

@@ -117,9 +117,11 @@ void ak_neon_dot_micropanels256(enum ak_quant_type type,
     case AK_QUANT_Q3_K:
         dot_panels(AK_QUANT_Q3_K, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;
+    case AK_QUANT_V3:
     case AK_QUANT_Q6_K:
         dot_panels(AK_QUANT_Q6_K, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;
+    case AK_QUANT_V4:
     case AK_QUANT_IQ4_XS:
         dot_panels(AK_QUANT_IQ4_XS, panels, n_panels, activations, act_bytes, n, y, y_stride);
         break;

@@ -101,6 +101,47 @@ AK_KERNEL void ak_neon_scales_iq4_xs(const uint8_t *tile, size_t g, float32x4_t 
     scales[1] = vsubq_u8(odd, vdupq_n_u8(32));
 }
 
+/* V3, V4, four rows: factors 2 · scale + 1 of a line of eight scales, in words of four. */
+AK_KERNEL void ak_neon_odd_scales(const uint8_t *line, uint8x16_t scales[2])
+{
+    uint8x16_t both = vld1q_u8(line), one = vdupq_n_u8(1);
+    scales[0] = vorrq_u8(vshlq_n_u8(vandq_u8(both, vdupq_n_u8(15)), 1), one);
+    scales[1] = vorrq_u8(vshlq_n_u8(vshrq_n_u8(both, 4), 1), one);
+}
+
+AK_KERNEL void ak_neon_scales_v3(const uint8_t *tile, size_t g, uint8x16_t scales[4])
+{
+    ak_neon_odd_scales(tile + AK_K_SCALES_AT + g * 16, scales);
+    ak_neon_odd_scales(tile + AK_K_SCALES_AT + AK_LINE_BYTES + g * 16, scales + 2);
+}
+
+/* V3, V4: super-scales of four rows, times the factor of the table. */
+AK_KERNEL float32x4_t ak_neon_table_scales(const uint8_t *tile, size_t g)
+{
+    return vmulq_f32(ak_neon_load_f16(tile + g * 8), vdupq_n_f32(ak_cpu_table_factor(tile)));
+}
+
+/* IQ4_XS, V4: the scales of blocks 0, 2, 4, 6 in scales[0], of the others in scales[1]; or, in V4,
+ * those of blocks 0 … 3 and of 4 … 7. */
+AK_KERNEL void ak_neon_scales_nibbles(enum ak_quant_type type, const uint8_t *tile, size_t g,
+                                      float32x4_t *d, uint8x16_t scales[2])
+{
+    if (type == AK_QUANT_IQ4_XS) {
+        ak_neon_scales_iq4_xs(tile, g, d, scales);
+        return;
+    }
+    ak_neon_odd_scales(tile + AK_K_SCALES_AT + g * 16, scales);
+    *d = ak_neon_table_scales(tile, g);
+}
+
+/* Scale of block j from ak_neon_scales_nibbles. */
+AK_KERNEL int32x4_t ak_neon_nibbles_scale(enum ak_quant_type type, const uint8x16_t scales[2],
+                                          size_t j)
+{
+    return type == AK_QUANT_IQ4_XS ? ak_neon_byte_s8(scales[j % 2], j / 2) :
+                                     ak_neon_byte_u8(scales[j / 4], j % 4);
+}
+
 /* ---- Quants ------------------------------------------------------------- */
 /* Register g of four lines of Q2_K in half h, lines 4s … 4s+3 of each quarter: w[q] is k = 128h +
  * 32q + 16s …, left at their position in the bytes: 4 times the quant for q = 1, 16 times for q =
@@ -119,11 +160,11 @@ AK_KERNEL void ak_neon_quants_q2_k(const uint8_t *tile, size_t h, size_t s, size
     }
 }
 
-/* Register g of lines i of Q3_K: w[j] is k = 32j + 4i …, 0 … 7; eight times that for j = 1, 3,
- * 5. */
-AK_KERNEL void ak_neon_quants_q3_k(const uint8_t *tile, size_t i, size_t g, int8x16_t w[8])
+/* Register g of lines i of the three-bit numbers at `quants`: w[j] is k = 32j + 4i …, 0 … 7; eight
+ * times that for j = 1, 3, 5. */
+AK_KERNEL void ak_neon_three_bits(const uint8_t *quants, size_t i, size_t g, int8x16_t w[8])
 {
-    const uint8_t *lines = tile + AK_Q3_K_QUANTS_AT + i * 3 * AK_LINE_BYTES + g * 16;
+    const uint8_t *lines = quants + i * 3 * AK_LINE_BYTES + g * 16;
     const uint8x16_t low = vdupq_n_u8(7), high = vdupq_n_u8(0x38);
     uint8x16_t a = vld1q_u8(lines), b = vld1q_u8(lines + AK_LINE_BYTES),
                c = vld1q_u8(lines + 2 * AK_LINE_BYTES);
@@ -186,11 +227,25 @@ AK_KERNEL void ak_neon_quants_q6_k(const uint8_t *tile, size_t h, size_t s, size
     }
 }
 
-/* Register g of the eight lines of block j of IQ4_XS. */
-AK_KERNEL void ak_neon_quants_iq4_xs(const uint8_t *tile, size_t j, size_t g, int8x16_t w[8])
+/* Register g of lines i of V3: w[j] is k = 32j + 4i …, the table's values. */
+AK_KERNEL void ak_neon_quants_v3(const uint8_t *tile, size_t i, size_t g, int8x16_t w[8])
+{
+    int8x16_t values = vld1q_s8((const int8_t *)tile + AK_TABLE_AT);
+    ak_neon_three_bits(tile + AK_V3_QUANTS_AT, i, g, w);
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j++) {
+        uint8x16_t index = vreinterpretq_u8_s8(w[j]);
+        w[j] = vqtbl1q_s8(values, j == 1 || j == 3 || j == 5 ? vshrq_n_u8(index, 3) : index);
+    }
+}
+
+/* Register g of the eight lines of block j of IQ4_XS or V4. */
+AK_KERNEL void ak_neon_quants_nibbles(enum ak_quant_type type, const uint8_t *tile, size_t j,
+                                      size_t g, int8x16_t w[8])
 {
     const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES + g * 16;
-    int8x16_t values = vld1q_s8(ak_quant_iq4_values);
+    int8x16_t values =
+        vld1q_s8(type == AK_QUANT_V4 ? (const int8_t *)tile + AK_TABLE_AT : ak_quant_iq4_values);
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++) {
         uint8x16_t v = vld1q_u8(lines + i * AK_LINE_BYTES);

@@ -156,6 +156,14 @@ AK_KERNEL void ak_neon_quants32(enum ak_quant_type type, const struct ak_neon_ti
             uint8x16_t v = vld1q_u8(t->quants + b * 512 + i * AK_LINE_BYTES + g * 16);
             w[i] = vreinterpretq_s8_u8(veorq_u8(v, vdupq_n_u8(0x80)));
         }
+    } else if (type == AK_QUANT_V2) {
+        const uint8_t *lines = t->quants + b * 128 + g * 16;
+        uint8x16_t v[2] = { vld1q_u8(lines), vld1q_u8(lines + AK_LINE_BYTES) };
+#pragma GCC unroll 8
+        for (size_t i = 0; i < 8; i++) {
+            uint8x16_t bits = vshlq_u8(v[i % 2], vdupq_n_s8((int8_t) - (int8_t)(i / 2 * 2)));
+            w[i] = vsubq_s8(vreinterpretq_s8_u8(vandq_u8(bits, vdupq_n_u8(3))), vdupq_n_s8(1));
+        }
     } else {
         int8x16_t values =
             vld1q_s8(type == AK_QUANT_MXFP4 ? ak_quant_mxfp4_values : ak_quant_iq4_values);

@@ -64,8 +64,8 @@ AK_KERNEL void ak_neon_unpack_rows_q3_k(bool paired, const uint8_t *tile, size_t
     vst1q_f32(panel->scale + g % 2 * 4, ak_neon_load_f16(tile + g * 8));
     for (size_t i = 0; i < 8; i += 2) {
         int8x16_t w[2][8];
-        ak_neon_quants_q3_k(tile, i, g, w[0]);
-        ak_neon_quants_q3_k(tile, i + 1, g, w[1]);
+        ak_neon_three_bits(tile + AK_Q3_K_QUANTS_AT, i, g, w[0]);
+        ak_neon_three_bits(tile + AK_Q3_K_QUANTS_AT, i + 1, g, w[1]);
 #pragma GCC unroll 8
         for (size_t j = 0; j < 8; j++) {
             uint8x16_t scale_bytes =
@@ -140,18 +140,42 @@ AK_KERNEL void ak_neon_unpack_rows_q6_k(bool paired, const uint8_t *tile, size_t
     }
 }
 
-AK_KERNEL void ak_neon_unpack_rows_iq4_xs(bool paired, const uint8_t *tile, size_t g,
-                                          struct ak_neon_micropanel256 *panel)
+AK_KERNEL void ak_neon_unpack_rows_v3(bool paired, const uint8_t *tile, size_t g,
+                                      struct ak_neon_micropanel256 *panel)
+{
+    uint8x16_t scales[4];
+    ak_neon_scales_v3(tile, g, scales);
+    vst1q_f32(panel->scale + g % 2 * 4, ak_neon_table_scales(tile, g));
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j++)
+#pragma GCC unroll 2
+        for (size_t s = 0; s < 2; s++)
+            ak_neon_store_scales(false, panel->block[j].scales + s * 8, g,
+                                 ak_neon_byte_u8(scales[j / 2], j % 2 * 2 + s));
+    for (size_t i = 0; i < 8; i += 2) {
+        int8x16_t w[2][8];
+        ak_neon_quants_v3(tile, i, g, w[0]);
+        ak_neon_quants_v3(tile, i + 1, g, w[1]);
+#pragma GCC unroll 8
+        for (size_t j = 0; j < 8; j++)
+            ak_neon_store_lines(paired, panel->block[j].q[i], g, w[0][j], w[1][j]);
+    }
+}
+
+/* IQ4_XS, V4. */
+AK_KERNEL void ak_neon_unpack_rows_nibbles(enum ak_quant_type type, bool paired,
+                                           const uint8_t *tile, size_t g,
+                                           struct ak_neon_micropanel256 *panel)
 {
     uint8x16_t scales[2];
     float32x4_t d;
-    ak_neon_scales_iq4_xs(tile, g, &d, scales);
+    ak_neon_scales_nibbles(type, tile, g, &d, scales);
     vst1q_f32(panel->scale + g % 2 * 4, d);
     for (size_t j = 0; j < 8; j++) {
         int8x16_t w[8];
-        ak_neon_quants_iq4_xs(tile, j, g, w);
+        ak_neon_quants_nibbles(type, tile, j, g, w);
         ak_neon_store_scales(paired, panel->block[j].scales, g,
-                             ak_neon_byte_s8(scales[j % 2], j / 2));
+                             ak_neon_nibbles_scale(type, scales, j));
 #pragma GCC unroll 4
         for (size_t i = 0; i < 8; i += 2)
             ak_neon_store_lines(paired, panel->block[j].q[i], g, w[i], w[i + 1]);
@@ -170,7 +194,9 @@ AK_KERNEL void ak_neon_unpack_any256(enum ak_quant_type type, bool paired, const
         case AK_QUANT_Q4_K: ak_neon_unpack_rows_q45_k(AK_QUANT_Q4_K, paired, tile, g, panel); break;
         case AK_QUANT_Q5_K: ak_neon_unpack_rows_q45_k(AK_QUANT_Q5_K, paired, tile, g, panel); break;
         case AK_QUANT_Q6_K: ak_neon_unpack_rows_q6_k(paired, tile, g, panel); break;
-        default: ak_neon_unpack_rows_iq4_xs(paired, tile, g, panel); break;
+        case AK_QUANT_V3: ak_neon_unpack_rows_v3(paired, tile, g, panel); break;
+        case AK_QUANT_V4: ak_neon_unpack_rows_nibbles(AK_QUANT_V4, paired, tile, g, panel); break;
+        default: ak_neon_unpack_rows_nibbles(AK_QUANT_IQ4_XS, paired, tile, g, panel); break;
         }
     }
 }

@@ -60,6 +60,7 @@ AK_KERNEL void ak_neon_unpack_any32(enum ak_quant_type type, bool paired, const 
     case AK_QUANT_A4: ak_neon_unpack32(AK_QUANT_A4, paired, tile, blocks, lower, upper); break;
     case AK_QUANT_A5: ak_neon_unpack32(AK_QUANT_A5, paired, tile, blocks, lower, upper); break;
     case AK_QUANT_A8: ak_neon_unpack32(AK_QUANT_A8, paired, tile, blocks, lower, upper); break;
+    case AK_QUANT_V2: ak_neon_unpack32(AK_QUANT_V2, paired, tile, blocks, lower, upper); break;
     case AK_QUANT_MXFP4:
         ak_neon_unpack32(AK_QUANT_MXFP4, paired, tile, blocks, lower, upper);
         break;

@@ -183,7 +183,10 @@ static AK_DOT_PANEL_I8(dot_panel_q4_k, AK_QUANT_Q4_K);
 static AK_DOT_PANEL_I8(dot_panel_q6_k, AK_QUANT_Q6_K);
 static AK_DOT_PANEL_I8(dot_panel_iq4_xs, AK_QUANT_IQ4_XS);
 
-#define dot_panel_q5_k dot_panel_q4_k /* alike in a panel */
+/* alike in a panel */
+#define dot_panel_q5_k dot_panel_q4_k
+#define dot_panel_v3 dot_panel_q6_k
+#define dot_panel_v4 dot_panel_iq4_xs
 
 AK_SETTER(panel_i8_256)
 {

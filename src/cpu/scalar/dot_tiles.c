@@ -12,6 +12,8 @@
  *     acc = fma(d_w · d_a, Σ_j scale_j · Σ q_w·q_a, acc)
  *     acc = fma(−(dmin_w · d_a), Σ_j min_j · Σq_a, acc)      Q2_K, Q4_K, Q5_K
  *
+ * In V3 and V4, d_w is d times the factor of the table, and q_w the table's number.
+ *
  * Integers never overflow, in any order of addition: a number times an activation is at most
  * 128 · 127, its scale at most 128 (Q6_K), so the sum of 256 is below 2^29. Kernels that multiply
  * unsigned numbers (at most 255, scale 63) and subtract the offset separately stay below 2^30 in
@@ -121,6 +123,14 @@ static float block_mxfp4(const uint8_t *w, const struct ak_cpu_act32 *a, float a
                 (float)dot_values(ak_quant_mxfp4_values, w + 1, a->q), acc);
 }
 
+static float block_v2(const uint8_t *w, const struct ak_cpu_act32 *a, float acc)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < 32; i++)
+        sum += ak_quant_get_v2(w + 2, i) * a->q[i];
+    return fmaf(ak_quant_get_f16(w) * a->scale, (float)sum, acc);
+}
+
 static int32_t sum16(const struct ak_cpu_act256 *a, size_t j)
 {
     return a->minus32_sum16[j] / -32;
@@ -221,11 +231,44 @@ static float block_iq4_xs(const uint8_t *w, const struct ak_cpu_act256 *a, float
     return fmaf(ak_quant_get_f16(w) * a->scale, (float)scaled, acc);
 }
 
+/* One number of V3. */
+static int value_v3(const struct ak_quant_block_v3 *w, const struct ak_quant_table *table, size_t i)
+{
+    unsigned low = w->low[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3u;
+    return table->values[low | (w->high[i % 32] >> i / 32 & 1u) << 2];
+}
+
+static float block_v3(const uint8_t *stored, const struct ak_cpu_act256 *a, float acc)
+{
+    const struct ak_quant_block_v3 *w = (const void *)stored;
+    struct ak_quant_table table;
+    int32_t scaled = 0;
+    memcpy(&table, w->table, sizeof table);
+    for (size_t j = 0; j < 16; j++) {
+        int32_t dot = 0;
+        for (size_t i = j * 16; i < j * 16 + 16; i++)
+            dot += value_v3(w, &table, i) * a->q[i];
+        scaled += (int32_t)(2 * ak_quant_nibble_scale(w->scales, j) + 1) * dot;
+    }
+    return fmaf(ak_quant_get_f16(w->d) * table.factor * a->scale, (float)scaled, acc);
+}
+
+static float block_v4(const uint8_t *stored, const struct ak_cpu_act256 *a, float acc)
+{
+    const struct ak_quant_block_v4 *w = (const void *)stored;
+    struct ak_quant_table table;
+    int32_t scaled = 0;
+    memcpy(&table, w->table, sizeof table);
+    for (size_t j = 0; j < 8; j++)
+        scaled += (int32_t)(2 * ak_quant_nibble_scale(w->scales, j) + 1) *
+                  dot_values(table.values, w->q + j * 16, a->q + j * 32);
+    return fmaf(ak_quant_get_f16(w->d) * table.factor * a->scale, (float)scaled, acc);
+}
+
 typedef float block32_fn(const uint8_t *w, const struct ak_cpu_act32 *a, float acc);
 typedef float block256_fn(const uint8_t *w, const struct ak_cpu_act256 *a, float acc);
 
-/* Adds the products of a tile of `elems` columns to y; each row is first gathered into its stored
- * form. */
+/* Adds the products of a tile of `elems` columns to y; each row is first gathered into blocks. */
 static void add_tile(enum ak_quant_type type, block32_fn *block32, block256_fn *block256,
                      const uint8_t *tile, size_t elems, const uint8_t *activations,
                      size_t act_bytes, size_t n, float *y, size_t y_stride)

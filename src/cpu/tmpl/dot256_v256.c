@@ -8,7 +8,7 @@
  *
  *   8 or 16 lines of scales, each twice as int16
  *   4 or 8 lines of pairs, to be multiplied with pair sums of the activations:
- *   the minimums (Q2_K, Q4_K, Q5_K), or the scales again, for the offset (Q3_K, Q6_K)
+ *   the minimums (Q2_K, Q4_K, Q5_K), or the scales again, for the offset (Q3_K, Q6_K, V3, V4)
  *   1 line of f32 scales | 1 line of f32 scales of the minimums, if there are any
  *
  * A tile's factors are converted to the same layout first. */
@@ -32,7 +32,10 @@ _Static_assert(PANEL_QUANTS_BYTES + FACTOR_LINES * AK_LINE_BYTES <=
 /* Scales per super-block: one per 16 or per 32 elements. */
 AK_KERNEL size_t n_scales(enum ak_quant_type type)
 {
-    return type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K ? 16 : 8;
+    return type == AK_QUANT_Q2_K || type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K ||
+                   type == AK_QUANT_V3 ?
+               16 :
+               8;
 }
 
 AK_KERNEL bool has_minimums(enum ak_quant_type type)
@@ -48,7 +51,7 @@ AK_KERNEL bool is_wide(enum ak_quant_type type)
 /* Log2 of the offset in numbers that have neither minimums nor 8 bits. */
 AK_KERNEL int offset_bits(enum ak_quant_type type)
 {
-    return type == AK_QUANT_Q3_K ? 2 : 5;
+    return type == AK_QUANT_Q3_K ? 2 : type == AK_QUANT_V3 ? 6 : 5;
 }
 
 /* Lines of pairs per super-block. */
@@ -64,6 +67,7 @@ AK_KERNEL unsigned max_number(enum ak_quant_type type)
            type == AK_QUANT_Q3_K ? 7 :
            type == AK_QUANT_Q4_K ? 15 :
            type == AK_QUANT_Q5_K ? 31 :
+           type == AK_QUANT_V3   ? 127 :
                                    63;
 }
 
@@ -133,6 +137,25 @@ AK_KERNEL struct ak_avx2_factors q6_k_factors(const uint8_t *lines)
     return f;
 }
 
+/* 2 · scale + 1 */
+AK_KERNEL __m256i odd_scales(__m256i nibbles)
+{
+    return _mm256_or_si256(_mm256_add_epi8(nibbles, nibbles), _mm256_set1_epi8(1));
+}
+
+/* V3; V4 has half of the scales. */
+AK_KERNEL struct ak_avx2_factors value_factors(enum ak_quant_type type, const uint8_t *lines)
+{
+    struct ak_avx2_factors f;
+    AK_UNROLL
+    for (size_t i = 0; i < n_scales(type) / 8; i++) {
+        __m256i line = load_bytes(lines + i * AK_LINE_BYTES);
+        f.others[2 * i] = f.scales[2 * i] = odd_scales(low_nibbles(line));
+        f.others[2 * i + 1] = f.scales[2 * i + 1] = odd_scales(high_nibbles(line));
+    }
+    return f;
+}
+
 /* `first` is the line of d and high scale bits. */
 AK_KERNEL struct ak_avx2_factors iq4_xs_factors(const uint8_t *first, const uint8_t *low)
 {
@@ -163,6 +186,8 @@ AK_KERNEL struct ak_avx2_factors factors_of(enum ak_quant_type type, const uint8
     case AK_QUANT_Q4_K:
     case AK_QUANT_Q5_K: return q45_k_factors(lines);
     case AK_QUANT_Q6_K: return q6_k_factors(lines);
+    case AK_QUANT_V3:
+    case AK_QUANT_V4: return value_factors(type, lines);
     default: return iq4_xs_factors(tile, lines);
     }
 }
@@ -174,6 +199,21 @@ AK_KERNEL __m256i byte_twice(__m256i bytes, size_t j)
                                            0x8800880, 0x4800480, 0x0800080);
     __m256i pick = _mm256_add_epi16(lanes, _mm256_set1_epi16((int16_t)(j << 8)));
     return _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, pick), 8);
+}
+
+/* Rows 8·half … 8·half + 7 of d, in types that have no dmin beside it. */
+AK_KERNEL __m256 lone_scales(enum ak_quant_type type, const uint8_t *tile, size_t half)
+{
+    __m256 d = load_f16(tile + half * 16);
+    return type == AK_QUANT_V3 || type == AK_QUANT_V4 ?
+               _mm256_mul_ps(d, _mm256_set1_ps(ak_cpu_table_factor(tile))) :
+               d;
+}
+
+AK_KERNEL bool has_lone_scales(enum ak_quant_type type)
+{
+    return type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K || type == AK_QUANT_V3 ||
+           type == AK_QUANT_V4;
 }
 
 AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_t *to)
@@ -193,8 +233,9 @@ AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_
                         _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
             store_bytes(pairs + (2 * i + 1) * AK_LINE_BYTES, _mm256_srai_epi16(f.others[i], 8));
         }
-        if (type == AK_QUANT_Q3_K || type == AK_QUANT_Q6_K) {
-            _mm256_storeu_ps((float *)(void *)rest, load_f16(tile - half * HALF_LINE + half * 16));
+        if (has_lone_scales(type)) {
+            _mm256_storeu_ps((float *)(void *)rest,
+                             lone_scales(type, tile - half * HALF_LINE, half));
         } else { /* lower half of a lane: the row's scale; upper half: the scale of its minimums */
             __m256i both = load_bytes(tile);
             both = _mm256_packus_epi32(_mm256_and_si256(both, _mm256_set1_epi32(0xffff)),
@@ -210,12 +251,14 @@ AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_
 
 /* ---- Numbers ------------------------------------------------------------ */
 /* Parts of 32 k that share lines of a tile: the nibbles of 8 lines (Q4_K, Q5_K), quarters of a half
- * (Q2_K, Q6_K), all (Q3_K). A panel has nothing to share. */
+ * (Q2_K, Q6_K), all (Q3_K, V3). A panel has nothing to share. */
 AK_KERNEL size_t parts_of_lines(enum ak_quant_type type, bool is_panel)
 {
-    if (is_panel || type == AK_QUANT_IQ4_XS)
+    if (is_panel || type == AK_QUANT_IQ4_XS || type == AK_QUANT_V4)
         return 1;
-    return type == AK_QUANT_Q3_K ? 8 : type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 : 4;
+    return type == AK_QUANT_Q3_K || type == AK_QUANT_V3   ? 8 :
+           type == AK_QUANT_Q4_K || type == AK_QUANT_Q5_K ? 2 :
+                                                            4;
 }
 
 /* Word of sub-block `sub` from three lines. */
@@ -273,11 +316,16 @@ AK_KERNEL __m256i super_block_word(enum ak_quant_type type, bool is_panel, const
     }
     case AK_QUANT_Q6_K:
         return q6_k_word(line + AK_Q6_K_HALVES_AT + group * AK_Q6_K_HALF_BYTES, part);
-    default: {
+    case AK_QUANT_V3:
+        return table_values(
+            w + AK_TABLE_AT, 1 << offset_bits(type),
+            q3_k_word(w + AK_V3_QUANTS_AT + i * 3 * AK_LINE_BYTES + half * HALF_LINE, part));
+    default: { /* IQ4_XS, V4 */
         line = w + AK_IQ4_XS_QUANTS_AT + (group * 4 + i % 4) * AK_LINE_BYTES + half * HALF_LINE;
-        return nibble_values(type, WIDE_BIAS,
-                             i < 4 ? low_nibbles(load_bytes(line)) :
-                                     high_nibbles(load_bytes(line)));
+        __m256i nibbles = i < 4 ? low_nibbles(load_bytes(line)) : high_nibbles(load_bytes(line));
+        return type == AK_QUANT_V4 ?
+                   table_values(w + AK_TABLE_AT, 1 << offset_bits(type), nibbles) :
+                   nibble_values(type, WIDE_BIAS, nibbles);
     }
     }
 }

@@ -59,7 +59,8 @@ AK_KERNEL unsigned max_number(enum ak_quant_type type)
 AK_KERNEL __m256i block_offset(enum ak_quant_type type, const struct ak_cpu_act32 *act)
 {
     switch (type) {
-    case AK_QUANT_Q4_0: return broadcast_word(&act->minus8_sum);
+    case AK_QUANT_Q4_0:
+    case AK_QUANT_V2: return broadcast_word(&act->minus8_sum);
     case AK_QUANT_Q5_0:
     case AK_QUANT_MXFP4: return _mm256_slli_epi32(broadcast_word(&act->minus8_sum), 1);
     default: return _mm256_setzero_si256();
@@ -79,7 +80,7 @@ AK_KERNEL size_t factor_bytes(enum ak_quant_type type)
 
 AK_KERNEL size_t line_bytes(enum ak_quant_type type)
 {
-    return has_bytes(type) ? 512 : 256;
+    return has_bytes(type) ? 512 : type == AK_QUANT_V2 ? 128 : 256;
 }
 
 /* Bytes per block of a full tile. */
@@ -169,6 +170,13 @@ AK_KERNEL __m256i change_bias(__m256i word)
     return _mm256_xor_si256(word, _mm256_set1_epi8((char)(128 - WIDE_BIAS)));
 }
 
+/* Eight rows of word i of a block of V2, plus 8: two bits, plus 7. */
+AK_KERNEL __m256i v2_word(const uint8_t *lines, size_t i)
+{
+    __m256i bits = _mm256_srli_epi16(load_bytes(lines + i % 2 * AK_LINE_BYTES), (int)(i / 2 * 2));
+    return _mm256_add_epi8(_mm256_and_si256(bits, _mm256_set1_epi8(3)), _mm256_set1_epi8(7));
+}
+
 /* Rows 8·half … 8·half + 7 of line `line` + 4·nibble of a block; 4-bit types have it in nibble
  * `nibble` of interleaved line `line`. */
 AK_KERNEL __m256i block_word(enum ak_quant_type type, bool is_panel, const struct ak_avx2_block *at,
@@ -180,6 +188,8 @@ AK_KERNEL __m256i block_word(enum ak_quant_type type, bool is_panel, const struc
         return load_bytes(lines + i * AK_LINE_BYTES);
     if (has_bytes(type))
         return change_bias(load_bytes(lines + i * AK_LINE_BYTES));
+    if (type == AK_QUANT_V2)
+        return v2_word(lines, i);
     __m256i v = load_bytes(lines + line * AK_LINE_BYTES);
     v = nibble == 0 ? low_nibbles(v) : high_nibbles(v);
     if (has_values(type))
@@ -475,6 +485,7 @@ static AK_DOT_PANEL_I8(dot_panel_a8, AK_QUANT_A8);
 #define dot_panel_mxfp4 dot_panel_q5_0
 #define dot_panel_a4 dot_panel_q4_1
 #define dot_panel_a5 dot_panel_q5_1
+#define dot_panel_v2 dot_panel_q4_0
 
 AK_SETTER(dot32)
 {

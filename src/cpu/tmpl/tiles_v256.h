@@ -45,4 +45,12 @@ AK_KERNEL __m256i nibble_values(enum ak_quant_type type, int bias, __m256i nibbl
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(values), nibbles);
 }
 
+/* The same from a table of 16 values in memory. */
+AK_KERNEL __m256i table_values(const uint8_t *table, int bias, __m256i nibbles)
+{
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)table);
+    values = _mm_add_epi8(values, _mm_set1_epi8((char)bias));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(values), nibbles);
+}
+
 #endif
