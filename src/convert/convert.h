@@ -1,6 +1,6 @@
 /* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those
- * of language models and encoders. Used by api/file.c and allocate/, and by api/importance.c for the
- * names of tensors. Settings that GGUF cannot express are refused (convert.c, check_source).
+ * of language models and encoders. Used by api/file.c and allocate/, and by api/importance.c for
+ * the names of tensors. Settings that GGUF cannot express are refused (convert.c, check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
