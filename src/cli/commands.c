@@ -81,7 +81,7 @@ const struct cli_command cli_commands[] = {
       CLI_REPORT,
       cli_report_models,
       "write a page on what quantized models lost, with size and speed",
-      "akunu-cli report q8_0.gguf q4_k_m.gguf --base bf16.gguf -f text.txt -o report.html",
+      "akunu-cli report a.gguf b.gguf --base model-bf16.gguf -f text.txt -o report.html",
       NULL,
       { "model" } },
     { "verify",

@@ -169,6 +169,12 @@ class Stage:
     def path(self, name):
         return os.path.join(self.home, name)
 
+    def forget_models(self):
+        """Removes models that an earlier page has made."""
+        for name in os.listdir(self.home):
+            if name.endswith(".gguf") and not os.path.islink(self.path(name)):
+                os.unlink(self.path(name))
+
     def run(self, command, typed=None, **environment):
         """The exit code and the output. Without `typed`, standard input is a terminal at its end."""
         ends, terminal = pty.openpty() if typed is None else (None, subprocess.PIPE)
@@ -327,6 +333,7 @@ tiny, real = Stage(TINY), Stage(REAL if HAS_REAL else TINY)
 try:
     for page in pages():
         later = []
+        tiny.forget_models()
         for where, mark, text in blocks_of(page):
             if mark is None:
                 check(where, "a command is in a marked block", not re.match(r"    +(\$ )?(build/)?akunu-cli ", text), text)
