@@ -20,6 +20,7 @@ struct job {
     struct ak_allocate_runs *runs;
     struct ak_allocate_tensor *tensors;
     size_t n;
+    uint64_t budget; /* bytes for them */
     struct ak_error *error;
 };
 
@@ -51,29 +52,86 @@ static ak_status find_tensors(struct job *j)
                               "no type is left to choose: all tensors have theirs");
 }
 
-/* ---- Measuring ---------------------------------------------------------- */
-/* Adds a type with its error in place of the divergence, unless it needs importance and has none.
- */
-static ak_status add_type(struct job *j, struct ak_allocate_tensor *tensor, enum ak_quant_type type,
-                          const float *values)
+/* ---- Size --------------------------------------------------------------- */
+static double count_elements(const struct ak_convert_tensor *t)
 {
-    struct ak_convert_tensor as = *tensor->tensor;
-    AK_TRY(ak_convert_set_type(&as, type, j->error));
-    if (ak_convert_lacks_importance(&as))
-        return AKUNU_OK;
-    struct ak_allocate_type *added = &tensor->types[tensor->n_types++];
-    added->type = type;
-    added->bytes = ak_round_up((size_t)as.bytes, AK_GGUF_WRITER_ALIGNMENT);
-    return ak_allocate_error(j->plan, tensor->tensor, type, values, &added->divergence, j->error);
+    double n = 1.0;
+    for (unsigned d = 0; d < t->n_dims; d++)
+        n *= (double)t->shape[d];
+    return n;
 }
 
+/* Bytes that the chosen tensors may take. */
+static ak_status get_budget(struct job *j, uint64_t *out)
+{
+    uint64_t others = 0, all = UINT64_MAX;
+    double elements = 0.0;
+    for (size_t i = 0; i < j->plan->n; i++)
+        elements += count_elements(&j->plan->tensors[i]);
+    for (size_t i = 0, at = 0; i < j->plan->n; i++) {
+        const struct ak_convert_tensor *t = &j->plan->tensors[i];
+        if (at < j->n && j->tensors[at].tensor == t)
+            at++;
+        else
+            others += ak_round_up((size_t)t->bytes, AK_GGUF_WRITER_ALIGNMENT);
+    }
+    if (j->size->bits > 0.0)
+        all = (uint64_t)(j->size->bits * elements / 8.0);
+    if (j->size->bytes > 0) {
+        uint64_t header;
+        AK_TRY(ak_convert_header_bytes(j->convert, &header));
+        header = header < j->size->bytes ? j->size->bytes - header : 0;
+        all = header < all ? header : all;
+    }
+    *out = all > others ? all - others : 0;
+    return AKUNU_OK;
+}
+
+/* Whether a tensor may have the type; *bytes with padding. */
+static bool may_have(const struct ak_convert_tensor *t, enum ak_quant_type type, uint64_t *bytes)
+{
+    struct ak_convert_tensor as = *t;
+    struct ak_error unused = { 0 };
+    if (!ak_quantize_has(type) || t->shape[t->n_dims - 1] % ak_quant_info(type)->block_elems != 0 ||
+        ak_convert_set_type(&as, type, &unused) != AKUNU_OK || ak_convert_lacks_importance(&as))
+        return false;
+    *bytes = ak_round_up((size_t)as.bytes, AK_GGUF_WRITER_ALIGNMENT);
+    return true;
+}
+
+/* Fails if even the smallest types take more than there is room for. */
+static ak_status check_budget(struct job *j)
+{
+    uint64_t least = 0;
+    AK_TRY(get_budget(j, &j->budget));
+    for (size_t i = 0; i < j->n; i++) {
+        uint64_t smallest = UINT64_MAX, bytes;
+        for (int type = 0; type < AK_QUANT_COUNT; type++)
+            if (may_have(j->tensors[i].tensor, (enum ak_quant_type)type, &bytes) &&
+                bytes < smallest)
+                smallest = bytes;
+        least += smallest;
+    }
+    if (least <= j->budget)
+        return AKUNU_OK;
+    return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
+                   "no types make the model that small: %llu bytes are left for %zu matrices, "
+                   "which take %llu at least",
+                   (unsigned long long)j->budget, j->n, (unsigned long long)least);
+}
+
+/* ---- Measuring ---------------------------------------------------------- */
+/* Adds the types that the tensor may have, with their errors in place of divergences. */
 static ak_status add_types(struct job *j, struct ak_allocate_tensor *tensor, const float *values)
 {
-    uint64_t cols = tensor->tensor->shape[tensor->tensor->n_dims - 1];
-    for (int type = 0; type < AK_QUANT_COUNT; type++)
-        if (ak_quantize_has((enum ak_quant_type)type) &&
-            cols % ak_quant_info((enum ak_quant_type)type)->block_elems == 0)
-            AK_TRY(add_type(j, tensor, (enum ak_quant_type)type, values));
+    for (int i = 0; i < AK_QUANT_COUNT; i++) {
+        struct ak_allocate_type type = { .type = (enum ak_quant_type)i };
+        if (!may_have(tensor->tensor, type.type, &type.bytes))
+            continue;
+        AK_TRY(ak_allocate_error(j->plan, tensor->tensor, type.type, values, &type.divergence,
+                                 j->error));
+        tensor->types[tensor->n_types++] = type;
+    }
     return AKUNU_OK;
 }
 
@@ -116,51 +174,6 @@ static ak_status measure_all(struct job *j)
 }
 
 /* ---- Choosing ----------------------------------------------------------- */
-static double count_elements(const struct ak_convert_tensor *t)
-{
-    double n = 1.0;
-    for (unsigned d = 0; d < t->n_dims; d++)
-        n *= (double)t->shape[d];
-    return n;
-}
-
-/* Bytes that the chosen tensors may take. */
-static ak_status get_budget(struct job *j, uint64_t *out)
-{
-    uint64_t others = 0, all = UINT64_MAX;
-    double elements = 0.0;
-    for (size_t i = 0; i < j->plan->n; i++)
-        elements += count_elements(&j->plan->tensors[i]);
-    for (size_t i = 0, at = 0; i < j->plan->n; i++) {
-        const struct ak_convert_tensor *t = &j->plan->tensors[i];
-        if (at < j->n && j->tensors[at].tensor == t)
-            at++;
-        else
-            others += ak_round_up((size_t)t->bytes, AK_GGUF_WRITER_ALIGNMENT);
-    }
-    if (j->size->bits > 0.0)
-        all = (uint64_t)(j->size->bits * elements / 8.0);
-    if (j->size->bytes > 0) {
-        uint64_t header;
-        AK_TRY(ak_convert_header_bytes(j->convert, &header));
-        header = header < j->size->bytes ? j->size->bytes - header : 0;
-        all = header < all ? header : all;
-    }
-    *out = all > others ? all - others : 0;
-    return AKUNU_OK;
-}
-
-static ak_status fail_size(struct job *j, uint64_t budget)
-{
-    uint64_t least = 0;
-    for (size_t i = 0; i < j->n; i++)
-        least += j->tensors[i].types[0].bytes;
-    return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
-                   "no types make the model that small: %llu bytes are left for %zu matrices, "
-                   "which take %llu at least",
-                   (unsigned long long)budget, j->n, (unsigned long long)least);
-}
-
 /* The file is called after the type of most bytes. */
 static void name_mix(struct job *j)
 {
@@ -176,11 +189,9 @@ static void name_mix(struct job *j)
 
 static ak_status choose(struct job *j)
 {
-    uint64_t budget;
     double divergence = 0.0;
-    AK_TRY(get_budget(j, &budget));
-    if (!ak_allocate_solve(j->tensors, j->n, budget))
-        return fail_size(j, budget);
+    if (!ak_allocate_solve(j->tensors, j->n, j->budget))
+        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "no types make the model that small");
     for (size_t i = 0; i < j->n; i++) {
         const struct ak_allocate_type *type = &j->tensors[i].types[j->tensors[i].choice];
         AK_TRY(ak_convert_set_type(j->tensors[i].tensor, type->type, j->error));
@@ -213,6 +224,7 @@ static ak_status allocate(struct job *j)
 {
     AK_TRY(check(j));
     AK_TRY(find_tensors(j));
+    AK_TRY(check_budget(j));
     AK_TRY(ak_allocate_open_runs(j->plan, j->size, j->options, &j->runs, j->error));
     AK_TRY(measure_all(j));
     AK_TRY(choose(j));
