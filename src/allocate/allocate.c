@@ -53,21 +53,14 @@ static ak_status find_tensors(struct job *j)
 }
 
 /* ---- Size --------------------------------------------------------------- */
-static double count_elements(const struct ak_convert_tensor *t)
-{
-    double n = 1.0;
-    for (unsigned d = 0; d < t->n_dims; d++)
-        n *= (double)t->shape[d];
-    return n;
-}
-
 /* Bytes that the chosen tensors may take. */
 static ak_status get_budget(struct job *j, uint64_t *out)
 {
     uint64_t others = 0, all = UINT64_MAX;
     double elements = 0.0;
     for (size_t i = 0; i < j->plan->n; i++)
-        elements += count_elements(&j->plan->tensors[i]);
+        elements += (double)ak_convert_count_rows(&j->plan->tensors[i]) *
+                    (double)j->plan->tensors[i].shape[j->plan->tensors[i].n_dims - 1];
     for (size_t i = 0, at = 0; i < j->plan->n; i++) {
         const struct ak_convert_tensor *t = &j->plan->tensors[i];
         if (at < j->n && j->tensors[at].tensor == t)

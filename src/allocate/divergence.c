@@ -77,18 +77,20 @@ static void compare(void *user, unsigned thread)
 }
 
 /* ---- Runs --------------------------------------------------------------- */
-/* Loads a model in which tensor `name` has these values (NULL: the source) and runs the text. */
-static ak_status run_model(struct ak_allocate_runs *r, const char *name, const float *values,
-                           struct ak_model **model, struct ak_session **session,
-                           struct ak_error *error)
+/* A model in which tensor `name` has these values; NULL: the source. */
+static ak_status load(const struct ak_allocate_runs *r, const char *name, const float *values,
+                      struct ak_model **model, struct ak_error *error)
 {
     struct ak_provider *provider;
-    int32_t sequence;
     AK_TRY(ak_provider_replace(r->plan->source, name, values, &provider, error));
-    AK_TRY(ak_model_load_provider(provider, &r->load, model, error));
-    if (!r->ids)
-        return AKUNU_OK; /* the text has no tokens yet */
-    AK_TRY(ak_session_create(*model, &r->session, session, error));
+    return ak_model_load_provider(provider, &r->load, model, error);
+}
+
+static ak_status run_text(struct ak_allocate_runs *r, struct ak_model *model,
+                          struct ak_session **session, struct ak_error *error)
+{
+    int32_t sequence;
+    AK_TRY(ak_session_create(model, &r->session, session, error));
     AK_TRY(ak_session_needs_logits(*session, error));
     AK_TRY(ak_session_sequence_new(*session, &sequence, error));
     for (uint32_t i = 0; i < r->n; i++)
@@ -104,7 +106,9 @@ ak_status ak_allocate_run(struct ak_allocate_runs *r, const char *name, const fl
     struct ak_model *model = NULL;
     struct ak_session *session = NULL;
     double divergences[SCORED] = { 0.0 };
-    ak_status status = run_model(r, name, values, &model, &session, error);
+    ak_status status = load(r, name, values, &model, error);
+    if (status == AKUNU_OK)
+        status = run_text(r, model, &session, error);
     if (status == AKUNU_OK) {
         struct comparison c = { r, session, divergences };
         ak_pool_run(r->plan->pool, compare, &c);
@@ -162,13 +166,11 @@ static ak_status run_source(struct ak_allocate_runs *r, const struct ak_allocate
 {
     struct ak_model *model = NULL;
     struct ak_session *session = NULL;
-    ak_status status = run_model(r, NULL, NULL, &model, &session, error);
+    ak_status status = load(r, NULL, NULL, &model, error);
     if (status == AKUNU_OK)
         status = tokenize(r, model, size, error);
-    ak_model_free(model);
-    model = NULL;
     if (status == AKUNU_OK)
-        status = run_model(r, NULL, NULL, &model, &session, error);
+        status = run_text(r, model, &session, error);
     if (status == AKUNU_OK)
         status = keep_logits(r, session, error);
     ak_session_free(session);

@@ -22,18 +22,10 @@ struct rows {
     uint64_t row_bytes;
 };
 
-static uint64_t count_rows(const struct ak_convert_tensor *t)
-{
-    uint64_t rows = 1;
-    for (unsigned d = 0; d + 1 < t->n_dims; d++)
-        rows *= t->shape[d];
-    return rows;
-}
-
 float *ak_allocate_read(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t)
 {
     struct ak_tensor tensor;
-    uint64_t n = count_rows(t) * t->shape[t->n_dims - 1];
+    uint64_t n = ak_convert_count_rows(t) * t->shape[t->n_dims - 1];
     float *values = ak_alloc((size_t)n, sizeof *values);
     if (values && ak_provider_tensor(plan->source, t->index, &tensor))
         ak_tensor_dequantize(&tensor, 0, n, values);
@@ -71,7 +63,7 @@ static void quantize_rows(void *user, unsigned thread)
 static ak_status run(struct rows *r, struct ak_error *error)
 {
     unsigned n_threads = ak_pool_threads(r->plan->pool);
-    r->n = count_rows(r->t);
+    r->n = ak_convert_count_rows(r->t);
     r->cols = r->t->shape[r->t->n_dims - 1];
     if (!ak_quant_row_bytes(r->type, r->cols, &r->row_bytes))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s has rows of %llu elements, no blocks of %s",
@@ -107,7 +99,8 @@ ak_status ak_allocate_error(const struct ak_convert_plan *plan, const struct ak_
                             enum ak_quant_type type, const float *values, double *out,
                             struct ak_error *error)
 {
-    uint64_t n = count_rows(t), step = n / SAMPLE_ROWS + 1, sampled = (n + step - 1) / step;
+    uint64_t n = ak_convert_count_rows(t), step = n / SAMPLE_ROWS + 1,
+             sampled = (n + step - 1) / step;
     struct rows r = { .plan = plan, .t = t, .type = type, .values = values, .step = step };
     r.errors = ak_alloc((size_t)sampled, sizeof *r.errors);
     if (!r.errors)

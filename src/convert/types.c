@@ -226,16 +226,21 @@ static enum ak_quant_type choose(const struct chooser *c, const struct ak_conver
     return c->options->pure ? c->plan->mix->type : ak_mix_choose(c->plan->mix, &c->model, &of);
 }
 
-ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type type,
-                              struct ak_error *error)
+uint64_t ak_convert_count_rows(const struct ak_convert_tensor *t)
 {
     uint64_t rows = 1;
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         rows *= t->shape[d];
+    return rows;
+}
+
+ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type type,
+                              struct ak_error *error)
+{
     t->searches = type != t->stored && !is_float(type);
     t->type = type;
     if (!ak_quant_row_bytes(type, t->shape[t->n_dims - 1], &t->bytes) ||
-        !ak_mul_u64(t->bytes, rows, &t->bytes))
+        !ak_mul_u64(t->bytes, ak_convert_count_rows(t), &t->bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits", t->name);
     return AKUNU_OK;
 }

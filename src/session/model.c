@@ -68,20 +68,13 @@ static ak_status open_backend(struct loader *l)
     return report(l, AKUNU_STAGE_KERNELS, 1.0);
 }
 
-static const char *get_path(const struct ak_provider *p)
-{
-    struct ak_provider_fingerprint fingerprint;
-    ak_provider_fingerprint(p, &fingerprint);
-    return fingerprint.path;
-}
-
 static ak_status open_file(struct loader *l)
 {
     if (!l->model->provider)
         AK_TRY(l->fd < 0 ? ak_provider_open(l->path, &l->model->provider, l->error) :
                            ak_provider_open_fd(l->fd, &l->model->provider, l->error));
     if (!l->path)
-        l->path = get_path(l->model->provider);
+        l->path = ak_provider_part(l->model->provider, 0)->path;
     for (const char *const *text = l->params->override_kv; text && *text; text++)
         AK_TRY(ak_provider_override(l->model->provider, *text, l->error));
     AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));
