@@ -19,6 +19,11 @@ struct cli_chunks {
 int cli_read_chunks(const struct cli_model_session *loaded, const struct cli_text *text,
                     unsigned flags, size_t size, struct cli_chunks *out);
 
+/* n chunks of a text that the model writes itself (own_text.c), with a session of their own. As
+ * cli_read_chunks. */
+int cli_write_own_chunks(const struct cli_options *o, struct cli_model_session *loaded, size_t size,
+                         size_t n, struct cli_progress *progress, struct cli_chunks *out);
+
 /* The tokens of chunk i, each of which is taken once. */
 const akunu_token *cli_get_chunk(struct cli_chunks *chunks, size_t i);
 

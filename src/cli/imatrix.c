@@ -8,6 +8,8 @@
 #include "cli/chunks.h"
 #include "cli/options.h"
 
+enum { OWN_CHUNKS = 8 };
+
 /* A run. */
 struct work {
     const struct cli_options *o;
@@ -41,7 +43,7 @@ static int create_importance(struct work *work)
     akunu_importance_params_default(&params, sizeof params);
     params.output = o->process_output;
     params.chunk_size = o->session.context;
-    params.dataset = o->file;
+    params.dataset = o->own_text ? "own text" : o->file;
     work->importance = akunu_importance_new(work->loaded.model, &params);
     if (!work->importance)
         return cli_fail_library();
@@ -109,22 +111,29 @@ static int choose_chunks(struct work *work)
     return CLI_EXIT_OK;
 }
 
+static int make_chunks(struct work *work, const struct cli_text *text)
+{
+    const struct cli_options *o = work->o;
+    size_t n = (size_t)o->from_chunk + (o->chunks > 0 ? (size_t)o->chunks : OWN_CHUNKS);
+    int code = o->own_text ?
+                   cli_write_own_chunks(o, &work->loaded, o->session.context, n, &work->progress,
+                                        &work->chunks) :
+                   cli_read_chunks(&work->loaded, text, o->parse_special ? AKUNU_PARSE_SPECIAL : 0,
+                                   o->session.context, &work->chunks);
+    return code == CLI_EXIT_OK ? choose_chunks(work) : code;
+}
+
 static int open_model(struct work *work)
 {
-    struct cli_text text;
-    int code = cli_read_text(work->o, "the text", &text);
-    if (code != CLI_EXIT_OK)
-        return code;
-    code = cli_load_model(work->o, &work->loaded);
+    struct cli_text text = { NULL, 0 };
+    int code = work->o->own_text ? CLI_EXIT_OK : cli_read_text(work->o, "the text", &text);
+    if (code == CLI_EXIT_OK)
+        code = cli_load_model(work->o, &work->loaded);
     if (code == CLI_EXIT_OK)
         code = cli_need_tokenizer(&work->loaded, "imatrix");
     if (code == CLI_EXIT_OK)
-        code =
-            cli_read_chunks(&work->loaded, &text, work->o->parse_special ? AKUNU_PARSE_SPECIAL : 0,
-                            work->o->session.context, &work->chunks);
+        code = make_chunks(work, &text);
     free(text.bytes);
-    if (code == CLI_EXIT_OK)
-        code = choose_chunks(work);
     if (code == CLI_EXIT_OK)
         code = cli_open_session(work->o, &work->loaded, 0);
     if (code == CLI_EXIT_OK)
@@ -169,7 +178,7 @@ int cli_imatrix(const struct cli_options *o)
                          .progress = cli_progress_begin() };
     if (akunu_importance_check_path(o->out, work.overwrite) != AKUNU_OK)
         return cli_fail_library();
-    int code = run(&work, o->file || o->in_files.n == 0);
+    int code = run(&work, o->file || o->own_text || o->in_files.n == 0);
     akunu_importance_free(work.importance);
     free(work.chunks.ids);
     cli_unload(&work.loaded);

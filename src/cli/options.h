@@ -160,7 +160,7 @@ struct cli_options {
     int64_t limit;    /* questions; 0: all */
     struct cli_texts in_files;
     int64_t from_chunk, save_frequency; /* chunks */
-    bool process_output, parse_special;
+    bool process_output, parse_special, own_text;
     struct cli_list n_prompt, n_generate, depth, n_parallel;
     struct cli_list batches, thread_counts; /* empty: the library's choice */
     bool time_load, tune, profile_show, breakdown;

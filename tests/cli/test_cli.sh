@@ -627,6 +627,12 @@ check "a run that goes on makes the file of an uninterrupted one"
 imatrix 0 --chunks 1 -o "$work/im4" --process-output
 says "15 tensors"
 # Without a model.
+exits 0 imatrix -m "$model" --own-text -c 64 --chunks 2 -o "$work/own"
+exits 0 imatrix -m "$model" --own-text -c 64 --chunks 2 -o "$work/own1" -t 1 --cpu scalar
+cmp -s "$work/own" "$work/own1"
+check "the model writes the same text with any threads and kernels"
+exits 2 imatrix -m "$model" --own-text -f "$work/long" -o "$work/none"
+says "only one of them can be given"
 exits 0 imatrix --in-file "$work/im" --in-file "$work/im" -c 64 -o "$work/sum"
 says "14 tensors, 768 tokens"
 exits 0 quantize "$model" "$work/by-sum.gguf" --type Q4_0 --imatrix "$work/sum"
