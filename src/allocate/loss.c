@@ -16,7 +16,6 @@ struct rows {
     float *out;     /* what they become; NULL: only errors are wanted */
     double *errors; /* by row of the sample; NULL: not wanted */
     uint64_t n, cols, step;
-    float *even;     /* an importance that is the same for all columns */
     uint8_t *blocks; /* a row for each thread */
     float *after;
     uint64_t row_bytes;
@@ -32,12 +31,13 @@ float *ak_allocate_read(const struct ak_convert_plan *plan, const struct ak_conv
     return values;
 }
 
+/* importance NULL: all elements count alike. */
 static double weigh(const float *before, const float *after, const float *importance, uint64_t n)
 {
     double sum = 0.0;
     for (uint64_t i = 0; i < n; i++) {
         double difference = (double)before[i] - (double)after[i];
-        sum += (double)importance[i] * difference * difference;
+        sum += (importance ? (double)importance[i] : 1.0) * difference * difference;
     }
     return sum;
 }
@@ -52,7 +52,6 @@ static void quantize_rows(void *user, unsigned thread)
         uint64_t at = i * r->step * r->cols;
         const float *row = r->values + at;
         const float *importance = ak_convert_row_importance(r->t, i * r->step);
-        importance = importance ? importance : r->even;
         ak_quantize(r->type, row, importance, blocks, (size_t)r->cols);
         info->dequantize(blocks, r->out ? r->out + at : after, (size_t)r->cols);
         if (r->errors)
@@ -68,18 +67,13 @@ static ak_status run(struct rows *r, struct ak_error *error)
     if (!ak_quant_row_bytes(r->type, r->cols, &r->row_bytes))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s has rows of %llu elements, no blocks of %s",
                        r->t->name, (unsigned long long)r->cols, ak_quant_info(r->type)->name);
-    r->even = ak_alloc((size_t)r->cols, sizeof *r->even);
     r->blocks = ak_alloc(n_threads, (size_t)r->row_bytes);
     r->after = ak_alloc(n_threads, (size_t)r->cols * sizeof *r->after);
     ak_status status = AKUNU_OK;
-    if (r->even && r->blocks && r->after) {
-        for (uint64_t i = 0; i < r->cols; i++)
-            r->even[i] = 1.0f;
+    if (r->blocks && r->after)
         ak_pool_run(r->plan->pool, quantize_rows, r);
-    } else {
-        status = ak_fail_memory(error, r->t->name, n_threads * (r->row_bytes + 8 * r->cols));
-    }
-    ak_free(r->even);
+    else
+        status = ak_fail_memory(error, r->t->name, n_threads * (r->row_bytes + 4 * r->cols));
     ak_free(r->blocks);
     ak_free(r->after);
     return status;

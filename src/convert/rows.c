@@ -37,7 +37,6 @@ struct rows {
     bool as_stored;                /* its rows are blocks of the new type already */
     uint64_t row_bytes, out_bytes; /* of a row in the source; in the new file */
     struct buffers *buffers;       /* of each thread */
-    float *even;                   /* an importance that is the same for all columns */
     uint8_t *blocks;               /* of `most` rows */
     uint64_t most, first, n;       /* rows that are being made: n from `first` on */
 };
@@ -114,8 +113,7 @@ static void make_row(const struct rows *r, uint64_t row, struct buffers *b, uint
         return;
     }
     b->has_no_number = b->has_no_number || has_no_number(values, cols);
-    const float *importance = ak_convert_row_importance(r->t, row);
-    ak_quantize(r->t->type, values, importance ? importance : r->even, out, cols);
+    ak_quantize(r->t->type, values, ak_convert_row_importance(r->t, row), out, cols);
 }
 
 static void make_rows(void *user, unsigned thread)
@@ -171,10 +169,7 @@ static ak_status open_rows(struct rows *r, struct ak_error *error)
     r->most = r->most < n_threads ? n_threads : r->most;
     r->blocks = ak_alloc((size_t)r->most, (size_t)r->out_bytes);
     r->buffers = ak_alloc(n_threads, sizeof *r->buffers);
-    r->even = ak_alloc(r->view->cols, sizeof *r->even);
-    bool has_all = r->blocks && r->buffers && r->even;
-    for (uint32_t i = 0; has_all && i < r->view->cols; i++)
-        r->even[i] = 1.0f;
+    bool has_all = r->blocks && r->buffers;
     for (unsigned i = 0; has_all && i < n_threads; i++) {
         r->buffers[i].values = ak_alloc(r->view->cols, sizeof(float));
         r->buffers[i].ordered = ak_alloc(r->view->cols, sizeof(float));
@@ -190,7 +185,6 @@ static void close_rows(struct rows *r)
         ak_free(r->buffers[i].ordered);
     }
     ak_free(r->buffers);
-    ak_free(r->even);
     ak_free(r->blocks);
 }
 

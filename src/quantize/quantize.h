@@ -9,7 +9,8 @@
 #include "quant/type.h"
 
 /* x: n elements, whole blocks. importance: the weight of each element's squared error, not
- * negative. The same bytes on every machine. */
+ * negative; NULL: √(mean of x² + x²), the mean over up to 256 neighbors. The same bytes on every
+ * machine. */
 void ak_quantize(enum ak_quant_type type, const float *x, const float *importance, void *blocks,
                  size_t n);
 

@@ -88,10 +88,37 @@ bool ak_quantize_has(enum ak_quant_type type)
     return type < AK_QUANT_COUNT && plain[type];
 }
 
+/* Large elements count more, and pull the scale up: the least plain error makes the numbers too
+ * small, which a network adds up over its layers. */
+static void weigh(const float *x, size_t n, float *out)
+{
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        out[i] = sqrtf(sum / (float)n + x[i] * x[i]);
+}
+
+static void quantize_plain(row_fn *row, enum ak_quant_type type, const float *x, uint8_t *blocks,
+                           size_t n)
+{
+    const struct ak_quant_info *info = ak_quant_info(type);
+    float importance[AK_QUANT_SUPER_BLOCK];
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK) {
+        size_t some = n - i < AK_QUANT_SUPER_BLOCK ? n - i : AK_QUANT_SUPER_BLOCK;
+        weigh(x + i, some, importance);
+        row(x + i, importance, blocks + i / info->block_elems * info->block_bytes, some);
+    }
+}
+
 void ak_quantize_with(unsigned set, enum ak_quant_type type, const float *x,
                       const float *importance, void *blocks, size_t n)
 {
-    rows_at(set)[type](x, importance, blocks, n);
+    row_fn *row = rows_at(set)[type];
+    if (importance)
+        row(x, importance, blocks, n);
+    else
+        quantize_plain(row, type, x, blocks, n);
 }
 
 void ak_quantize(enum ak_quant_type type, const float *x, const float *importance, void *blocks,
