@@ -218,6 +218,8 @@ static ak_status allocate(struct job *j)
     AK_TRY(check(j));
     AK_TRY(find_tensors(j));
     AK_TRY(check_budget(j));
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
+        AK_TRY(ak_convert_prepare(j->plan, (enum ak_quant_type)type, j->error));
     AK_TRY(ak_allocate_open_runs(j->plan, j->size, j->options, &j->runs, j->error));
     AK_TRY(measure_all(j));
     AK_TRY(choose(j));

@@ -3,7 +3,6 @@
 
 #include "allocate/allocate.h"
 #include "base/mem.h"
-#include "quantize/quantize.h"
 
 enum { SAMPLE_ROWS = 192 }; /* rows whose error is measured */
 
@@ -52,7 +51,7 @@ static void quantize_rows(void *user, unsigned thread)
         uint64_t at = i * r->step * r->cols;
         const float *row = r->values + at;
         const float *importance = ak_convert_row_importance(r->t, i * r->step);
-        ak_quantize(r->type, row, importance, blocks, (size_t)r->cols);
+        ak_quantize(&r->plan->tables, r->type, row, importance, blocks, (size_t)r->cols);
         info->dequantize(blocks, r->out ? r->out + at : after, (size_t)r->cols);
         if (r->errors)
             r->errors[i] = weigh(row, after, importance, r->cols);

@@ -141,6 +141,9 @@ static ak_status write_file(struct ak_convert_job *j, struct ak_gguf_writer *w)
     ak_gguf_writer_open(w, j->to);
     AK_TRY(w->status);
     for (size_t i = 0; i < j->plan.n; i++)
+        if (j->plan.tensors[i].searches)
+            AK_TRY(ak_convert_prepare(&j->plan, j->plan.tensors[i].type, j->error));
+    for (size_t i = 0; i < j->plan.n; i++)
         AK_TRY(ak_convert_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
     return AKUNU_OK;
 }
@@ -225,6 +228,7 @@ void ak_convert_end(struct ak_convert_job *j)
     ak_free(j->plan.tensors);
     ak_importance_free(&j->plan.importance);
     ak_pool_free(j->plan.pool);
+    ak_quantize_clear(&j->plan.tables);
     ak_tok_free(j->tokenizer);
     ak_spec_clear(&j->spec);
     ak_provider_close(j->source);

@@ -29,6 +29,7 @@
 #include "convert/importance.h"
 #include "convert/mix.h"
 #include "model/model.h"
+#include "quantize/quantize.h"
 #include "tokenizer/tokenizer.h"
 
 /* How to quantize. */
@@ -126,6 +127,7 @@ struct ak_convert_plan {
     const struct ak_mix *mix; /* NULL: types as stored, or one for all matrices */
     struct ak_importance importance;
     struct ak_pool *pool;
+    struct ak_quantize_tables tables; /* ak_convert_prepare */
 };
 
 ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_log *log,
@@ -150,6 +152,9 @@ ak_status ak_convert_check_importance(const struct ak_convert_plan *plan, struct
 bool ak_convert_stays_float(const struct ak_convert_tensor *t);
 
 /* ---- rows.c ------------------------------------------------------------- */
+/* Makes the tables that tensors of the type need. Before rows of it are quantized. */
+ak_status ak_convert_prepare(struct ak_convert_plan *plan, enum ak_quant_type type,
+                             struct ak_error *error);
 /* The index in the source of what the new file has at index `at`. */
 uint64_t ak_convert_map_index(const struct ak_convert_order *order, uint64_t at);
 ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "convert/convert.h"
 #include "pack/pack.h"
-#include "quantize/quantize.h"
 #include "weights/composed.h"
 
 enum { PIECE_BYTES = 1 << 20 };
@@ -26,6 +25,15 @@ static bool is_vector(const struct ak_convert_tensor *t)
 {
     return ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ||
            ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
+}
+
+ak_status ak_convert_prepare(struct ak_convert_plan *plan, enum ak_quant_type type,
+                             struct ak_error *error)
+{
+    return ak_quantize_prepare(&plan->tables, type) ?
+               AKUNU_OK :
+               ak_fail_memory(error, "lists of nearest points",
+                              6561 * sizeof(uint16_t[AK_NEAR_POINTS + 1]));
 }
 
 /* The weight being written. */
@@ -113,7 +121,8 @@ static void make_row(const struct rows *r, uint64_t row, struct buffers *b, uint
         return;
     }
     b->has_no_number = b->has_no_number || has_no_number(values, cols);
-    ak_quantize(r->t->type, values, ak_convert_row_importance(r->t, row), out, cols);
+    ak_quantize(&r->plan->tables, r->t->type, values, ak_convert_row_importance(r->t, row), out,
+                cols);
 }
 
 static void make_rows(void *user, unsigned thread)

@@ -1,9 +1,9 @@
 /* Super-blocks whose vectors are points of a codebook (quant/codebook.h), each group of vectors
  * with a small integer scale. For a vector of elements x with weights w and a scale s, point q
- * costs s² · Σ w·q² − 2s · Σ w·x·q, two sums in which s does not occur. So each vector is compared
- * with all points once, at eight scales around the group's: the winners are its entries. At any
- * scale its best entry is then nearly the best point, and each integer scale of each group costs
- * little to try for many values of d. Used by quantize/grid_rows.h. */
+ * costs s² · Σ w·q² − 2s · Σ w·x·q, two sums in which s does not occur. At eight scales around the
+ * group's, x is rounded and compared with the points near that (quantize/near.h): the winners are
+ * the vector's entries. At any scale its best entry is then nearly the best point, and each integer
+ * scale of each group costs little to try for many values of d. Used by quantize/grid_rows.h. */
 #ifndef AK_QUANTIZE_GRID_H
 #define AK_QUANTIZE_GRID_H
 
@@ -11,15 +11,17 @@
 #include <string.h>
 
 #include "quant/block.h"
-#include "quant/codebook.h"
 #include "quantize/fit.h"
+#include "quantize/near.h"
 
 enum {
-    AK_GRID_DIMS_MAX = 8,
     AK_GRID_GROUP_MAX = 32,
     AK_GRID_VECTORS_MAX = 64, /* of a super-block */
     AK_GRID_GROUPS_MAX = 16,
-    AK_GRID_ENTRIES = 8 /* of a vector; with a shift, the upper half is shifted down */
+    AK_GRID_ENTRIES = 8, /* of a vector; with a shift, the upper half is shifted down */
+    AK_GRID_TABLE = 32,  /* levels of all elements of a vector: 8 times 4, or 4 times 8 */
+    AK_GRID_SCALES = 8,  /* integers that are tried for a group */
+    AK_GRID_FACTORS = 16 /* values of d that are tried first */
 };
 
 /* What IQ1 types add to all numbers of a vector, up or down. */
@@ -31,24 +33,27 @@ enum ak_grid_shift {
 
 /* x ≈ d · unit · (2 · scale + 1) · (number ± shift). */
 struct ak_grid_shape {
-    const uint16_t *codes;
-    int n_codes, n_dims, bits; /* of the codebook, of a vector, of an element of a code */
-    const int8_t *values;      /* by the bits of an element */
-    int group;                 /* elements of a group: 32 or 16 */
-    int n_scales;              /* 8 or 16 */
+    int n_dims, bits;     /* of a vector; of an element of a code */
+    float numbers[8];     /* by the bits of an element */
+    float first, spacing; /* numbers are nearly first + level · spacing */
+    int group;            /* elements of a group: 32 or 16 */
+    int n_scales;         /* 8 or 16 */
     float unit;
     bool is_even; /* of eight elements, an even number are negative */
     enum ak_grid_shift shift;
-    float magnitudes[8]; /* what an element may be, without sign and shift; ascending */
-    int n_magnitudes;
-    float reach; /* the greatest magnitude times the usual scale, per root mean square */
+    float reach; /* the greatest number times the usual scale, per root mean square */
 };
 
 static const float AK_GRID_SHIFT = 0.125f;
 
-struct ak_grid_vector {
+/* Larger elements count as this much, which is more than d in FP16 lets a block hold. Their squares
+ * are finite. */
+static const float AK_GRID_MAX = 1e9f;
+
+/* Of a vector. */
+struct ak_grid_entries {
     float squares[AK_GRID_ENTRIES], products[AK_GRID_ENTRIES]; /* Σ w·q², 2 · Σ w·x·q */
-    uint16_t codes[AK_GRID_ENTRIES];
+    int32_t codes[AK_GRID_ENTRIES];
 };
 
 struct ak_grid {
@@ -60,132 +65,195 @@ struct ak_grid {
     uint8_t signs[AK_QUANT_SUPER_BLOCK / 8];
 };
 
-/* ---- Points ------------------------------------------------------------- */
-/* [n_codes / 16][n_dims]: element i of 16 points. */
-AK_SEARCH void ak_grid_expand(const struct ak_grid_shape *s, ak_lanes *points)
+/* 0 … 7, and 0 … 31 */
+static const int32_t AK_GRID_COUNT[32] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                           11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                           22, 23, 24, 25, 26, 27, 28, 29, 30, 31 };
+
+AK_SEARCH int ak_grid_levels(const struct ak_grid_shape *s)
 {
-    for (int code = 0; code < s->n_codes; code++)
-        for (int i = 0; i < s->n_dims; i++)
-            points[code / 16 * s->n_dims + i][code % 16] =
-                s->values[s->codes[code] >> s->bits * i & ((1 << s->bits) - 1)];
+    return s->bits == 2 ? 3 : 8;
 }
 
-AK_SEARCH float ak_grid_number(const struct ak_grid_shape *s, uint16_t code, int i, float shift)
+AK_SEARCH ak_lanes ak_grid_lookup(const struct ak_grid_shape *s, const float *table,
+                                  ak_lanes_int bits)
 {
-    return (float)s->values[s->codes[code] >> s->bits * i & ((1 << s->bits) - 1)] + shift;
+    return s->bits == 2 ? ak_lanes_lookup4(table, bits) : ak_lanes_lookup8(table, bits);
 }
 
-/* Σ w·q² and 2 · Σ w·x·q of 16 points, shifted up and, in the second half, down. */
-struct ak_grid_sums {
-    ak_lanes square[2], product[2];
+AK_SEARCH float ak_grid_number(const struct ak_grid_shape *s, uint16_t code, int i)
+{
+    return s->numbers[code >> s->bits * i & ((1 << s->bits) - 1)];
+}
+
+/* What is added to the numbers of the entries from `first` on. */
+AK_SEARCH ak_lanes ak_grid_shifts(const struct ak_grid_shape *s, int first)
+{
+    static const float signs[AK_GRID_ENTRIES] = { 1, 1, 1, 1, -1, -1, -1, -1 };
+    float shift = s->shift == AK_GRID_NO_SHIFT ? 0.0f : AK_GRID_SHIFT;
+    return shift * ak_lanes_load(signs + first);
+}
+
+/* Whether an entry is shifted down. */
+AK_SEARCH bool ak_grid_is_down(const struct ak_grid_shape *s, int entry)
+{
+    return s->shift != AK_GRID_NO_SHIFT && entry >= AK_GRID_ENTRIES / 2;
+}
+
+/* The level nearest to each element, as a float; its lowest bits, with AK_LANES_MAGIC added, are
+ * the level as an integer. */
+AK_SEARCH ak_lanes ak_grid_level(const struct ak_grid_shape *s, ak_lanes number)
+{
+    ak_lanes level = (number - s->first) * (1.0f / s->spacing);
+    level = ak_lanes_max(level, ak_lanes_set(0.0f));
+    return ak_lanes_min(level, ak_lanes_set((float)(ak_grid_levels(s) - 1))) + AK_LANES_MAGIC;
+}
+
+/* Costs that differ in their bits, so that the least does not depend on an order. */
+AK_SEARCH ak_lanes_int ak_grid_mark(ak_lanes costs, ak_lanes_int marks)
+{
+    return ((ak_lanes_int)costs & ~31) | marks;
+}
+
+/* ---- Entries of a vector ------------------------------------------------ */
+/* What each level of each element adds to Σ w·q² and to 2 · Σ w·x·q. */
+struct ak_grid_tables {
+    float squares[AK_GRID_TABLE], products[AK_GRID_TABLE];
 };
 
-/* Of a vector, for all points: with a shift, Σ w times its square, 2 · Σ w·x times it. */
-struct ak_grid_vector_sums {
-    float weighted[AK_GRID_DIMS_MAX]; /* 2 · w·x */
-    float shift_square, shift_product;
-};
-
-AK_SEARCH struct ak_grid_sums ak_grid_add(const struct ak_grid_shape *s, const ak_lanes *points,
-                                          const float *w, const struct ak_grid_vector_sums *of)
+/* x, w: eight elements, of which n_dims are used. */
+AK_SEARCH void ak_grid_make_tables(const struct ak_grid_shape *s, const float *x, const float *w,
+                                   float shift, struct ak_grid_tables *out)
 {
-    ak_lanes square = ak_lanes_set(0.0f), product = square, sum = square;
-    for (int i = 0; i < s->n_dims; i++) {
-        ak_lanes weighted = w[i] * points[i];
-        square += weighted * points[i];
-        product += of->weighted[i] * points[i];
-        if (s->shift != AK_GRID_NO_SHIFT)
-            sum += weighted;
+    const int width = AK_GRID_TABLE / s->n_dims;
+    float numbers[8];
+    for (int i = 0; i < 8; i++)
+        numbers[i] = s->numbers[i % width] + shift;
+    for (int i = 0; i < AK_GRID_TABLE; i += AK_LANES) {
+        ak_lanes_int element = ak_lanes_load_int(AK_GRID_COUNT + i) >> (width == 8 ? 3 : 2);
+        ak_lanes number = ak_lanes_load(numbers + i % 8),
+                 weighted = ak_lanes_lookup8(w, element) * number;
+        ak_lanes_store(weighted * number, out->squares + i);
+        ak_lanes_store(2.0f * ak_lanes_lookup8(x, element) * weighted, out->products + i);
     }
-    if (s->shift == AK_GRID_NO_SHIFT)
-        return (struct ak_grid_sums){ { square }, { product } };
-    sum *= 2.0f * AK_GRID_SHIFT;
-    square += of->shift_square;
-    return (struct ak_grid_sums){ { square + sum, square - sum },
-                                  { product + of->shift_product, product - of->shift_product } };
 }
 
-/* The lane of the least cost; the first one of several in each pair that is compared. */
-AK_SEARCH int ak_grid_find_least(const ak_lanes *costs)
+/* The vectors of rounded elements, one per scale. */
+AK_SEARCH void ak_grid_round(const struct ak_grid_shape *s, const float *x, const float *inverses,
+                             int32_t vectors[AK_GRID_ENTRIES])
 {
-    float cost[AK_LANES_OF_SEARCH];
-    int lane[AK_LANES_OF_SEARCH];
-    memcpy(cost, costs, sizeof cost);
-    for (int i = 0; i < AK_LANES_OF_SEARCH; i++)
-        lane[i] = i;
-    for (int half = AK_LANES_OF_SEARCH / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) {
-            bool is_less = cost[i + half] < cost[i];
-            cost[i] = is_less ? cost[i + half] : cost[i];
-            lane[i] = is_less ? lane[i + half] : lane[i];
-        }
-    return lane[0];
+    for (int e = 0; e < AK_GRID_ENTRIES; e += AK_LANES) {
+        ak_lanes sum = ak_lanes_set(0.0f), inverse = ak_lanes_load(inverses + e),
+                 shift = ak_grid_shifts(s, e);
+        for (int i = s->n_dims - 1; i >= 0; i--)
+            sum = sum * (float)ak_grid_levels(s) +
+                  (ak_grid_level(s, x[i] * inverse - shift) - AK_LANES_MAGIC);
+        ak_lanes_int vector = (ak_lanes_int)(sum + AK_LANES_MAGIC) & 0xffff;
+        memcpy(vectors + e, &vector, sizeof vector);
+    }
 }
 
-/* The best point for each entry: at each of the scales, shifted up, and then down. */
-AK_SEARCH void ak_grid_search(const struct ak_grid_shape *s, const ak_lanes *points, const float *x,
-                              const float *w, const float scales[AK_GRID_ENTRIES],
-                              uint16_t codes[AK_GRID_ENTRIES])
+/* The point of a list that costs least at a scale: its place. */
+AK_SEARCH int ak_grid_compare(const struct ak_grid_shape *s, const struct ak_grid_tables *tables,
+                              float scale, const uint16_t list[AK_NEAR_POINTS])
 {
-    ak_lanes least[AK_GRID_ENTRIES];
-    ak_lanes_mask at[AK_GRID_ENTRIES];
-    struct ak_grid_vector_sums of = { .shift_square = 0.0f };
-    for (int i = 0; i < s->n_dims; i++) {
-        of.weighted[i] = 2.0f * x[i] * w[i];
-        of.shift_square += w[i] * (AK_GRID_SHIFT * AK_GRID_SHIFT);
-        of.shift_product += of.weighted[i] * AK_GRID_SHIFT;
+    const int width = AK_GRID_TABLE / s->n_dims;
+    float costs[AK_GRID_TABLE];
+    ak_lanes least = ak_lanes_set(INFINITY);
+    for (int i = 0; i < AK_GRID_TABLE; i += AK_LANES)
+        ak_lanes_store(scale * ak_lanes_load(tables->squares + i) -
+                           ak_lanes_load(tables->products + i),
+                       costs + i);
+    for (int c = 0; c < AK_NEAR_POINTS; c += AK_LANES) {
+        ak_lanes_int codes = ak_lanes_load_u16(list + c);
+        ak_lanes cost = ak_grid_lookup(s, costs, codes);
+        for (int i = 1; i < s->n_dims; i++)
+            cost += ak_grid_lookup(s, costs + i * width, codes >> s->bits * i);
+        least =
+            ak_lanes_min((ak_lanes)ak_grid_mark(cost, ak_lanes_load_int(AK_GRID_COUNT + c)), least);
     }
-    for (int e = 0; e < AK_GRID_ENTRIES; e++) {
-        least[e] = ak_lanes_set(INFINITY);
-        at[e] = (ak_lanes_mask){ 0 };
-    }
-    for (int block = 0; block < s->n_codes / AK_LANES_OF_SEARCH; block++) {
-        const struct ak_grid_sums sums = ak_grid_add(s, points + block * s->n_dims, w, &of);
-        const ak_lanes_mask here = (ak_lanes_mask){ 0 } + block;
-        for (int e = 0; e < AK_GRID_ENTRIES; e++) {
-            int down = s->shift != AK_GRID_NO_SHIFT && e >= AK_GRID_ENTRIES / 2;
-            ak_lanes cost = scales[e] * sums.square[down] - sums.product[down];
-            ak_lanes_mask is_less = ak_lanes_less(cost, least[e]);
-            least[e] = ak_lanes_select(is_less, cost, least[e]);
-            at[e] = (here & is_less) | (at[e] & ~is_less);
+    return ak_lanes_least(least) & 31;
+}
+
+/* The best of the points near a vector of rounded elements, and of those near that point. */
+AK_SEARCH uint16_t ak_grid_find(const struct ak_grid_shape *s, const struct ak_near *near,
+                                const struct ak_grid_tables *tables, float scale, int32_t vector)
+{
+    const uint16_t *list = near->codes[vector];
+    uint16_t code = list[ak_grid_compare(s, tables, scale, list)];
+    unsigned found = ak_near_vector(code, s->n_dims, s->bits);
+    if (found == (unsigned)vector)
+        return code;
+    list = near->codes[found];
+    return list[ak_grid_compare(s, tables, scale, list)];
+}
+
+/* Σ w·q² and 2 · Σ w·x·q of the entries' codes. */
+AK_SEARCH void ak_grid_add_up(const struct ak_grid_shape *s, const float *x, const float *w,
+                              struct ak_grid_entries *v)
+{
+    for (int e = 0; e < AK_GRID_ENTRIES; e += AK_LANES) {
+        ak_lanes square = ak_lanes_set(0.0f), product = square, shift = ak_grid_shifts(s, e);
+        ak_lanes_int codes = ak_lanes_load_int(v->codes + e);
+        for (int i = 0; i < s->n_dims; i++) {
+            ak_lanes number = ak_grid_lookup(s, s->numbers, codes >> s->bits * i) + shift,
+                     weighted = w[i] * number;
+            square += weighted * number;
+            product += x[i] * weighted;
         }
+        ak_lanes_store(square, v->squares + e);
+        ak_lanes_store(2.0f * product, v->products + e);
     }
-    for (int e = 0; e < AK_GRID_ENTRIES; e++) {
-        int lane = ak_grid_find_least(&least[e]);
-        codes[e] = (uint16_t)(at[e][lane] * AK_LANES_OF_SEARCH + lane);
-    }
+}
+
+/* The best points near x at each of the scales, shifted up, and then down. x, w: eight elements, of
+ * which n_dims are used. */
+AK_SEARCH void ak_grid_enter(const struct ak_grid_shape *s, const struct ak_near *near,
+                             const float *x, const float *w, const float *scales,
+                             const float *inverses, struct ak_grid_entries *v)
+{
+    struct ak_grid_tables tables[2];
+    int32_t vectors[AK_GRID_ENTRIES];
+    bool shifts = s->shift != AK_GRID_NO_SHIFT;
+    ak_grid_make_tables(s, x, w, shifts ? AK_GRID_SHIFT : 0.0f, &tables[0]);
+    if (shifts)
+        ak_grid_make_tables(s, x, w, -AK_GRID_SHIFT, &tables[1]);
+    ak_grid_round(s, x, inverses, vectors);
+    for (int e = 0; e < AK_GRID_ENTRIES; e++)
+        v->codes[e] = ak_grid_find(s, near, &tables[ak_grid_is_down(s, e)], scales[e], vectors[e]);
+    ak_grid_add_up(s, x, w, v);
 }
 
 /* ---- A group ------------------------------------------------------------ */
-/* The scale with which magnitudes meet the elements best, each by itself. Of zeros, 0. */
+/* The scale with which numbers meet the elements best, each by itself. Of zeros, 0. */
 AK_SEARCH float ak_grid_guess(const struct ak_grid_shape *s, const float *x, const float *w)
 {
-    float sum = 0.0f, squares = 0.0f, best = 0.0f, best_gain = 0.0f;
+    float sum = 0.0f, squares = 0.0f, best = 0.0f, best_gain = 0.0f, gains[AK_CANDIDATES],
+          scales[AK_CANDIDATES];
     for (int i = 0; i < s->group; i++) {
         sum += w[i];
         squares += w[i] * x[i] * x[i];
     }
-    float usual = sqrtf(squares / sum) * s->reach / s->magnitudes[s->n_magnitudes - 1];
+    float usual = sqrtf(squares / sum) * s->reach / s->numbers[ak_grid_levels(s) - 1];
     if (!(usual > AK_FIT_LEAST) || !(usual < INFINITY))
         return 0.0f;
-    ak_lanes inverse = (1.0f / usual) * (1.2f + ak_lanes_ramp() * 0.09f),
-             product = ak_lanes_set(0.0f), square = product;
-    for (int i = 0; i < s->group; i++) {
-        ak_lanes level = ak_lanes_set(s->magnitudes[0]), scaled = fabsf(x[i]) * inverse;
-        for (int m = 1; m < s->n_magnitudes; m++) {
-            ak_lanes middle = ak_lanes_set(0.5f * (s->magnitudes[m] + s->magnitudes[m - 1])),
-                     more = ak_lanes_set(s->magnitudes[m] - s->magnitudes[m - 1]);
-            level += (ak_lanes)((ak_lanes_mask)more & ak_lanes_less(middle, scaled));
+    for (int c = 0; c < AK_CANDIDATES; c += AK_LANES) {
+        ak_lanes inverse = (1.0f / usual) * (1.2f + ak_lanes_ramp(c) * 0.09f),
+                 product = ak_lanes_set(0.0f), square = product;
+        for (int i = 0; i < s->group; i++) {
+            ak_lanes number = ak_grid_lookup(s, s->numbers,
+                                             (ak_lanes_int)ak_grid_level(s, x[i] * inverse)),
+                     weighted = w[i] * number;
+            product += weighted * x[i];
+            square += weighted * number;
         }
-        ak_lanes weighted = w[i] * level;
-        product += weighted * fabsf(x[i]);
-        square += weighted * level;
+        ak_lanes_store(product * product * ak_lanes_inverse(square), gains + c);
+        ak_lanes_store(product * ak_lanes_inverse(square), scales + c);
     }
-    ak_lanes gain = product * product * ak_lanes_inverse(square);
-    for (int i = 0; i < AK_LANES_OF_SEARCH; i++)
-        if (gain[i] > best_gain) {
-            best_gain = gain[i];
-            best = product[i] / square[i];
+    for (int i = 0; i < AK_CANDIDATES; i++)
+        if (gains[i] > best_gain && scales[i] > 0.0f) {
+            best_gain = gains[i];
+            best = scales[i];
         }
     return best;
 }
@@ -195,16 +263,18 @@ AK_SEARCH float ak_grid_guess(const struct ak_grid_shape *s, const float *x, con
 AK_SEARCH void ak_grid_split(const struct ak_grid_shape *s, const float *x, const float *w,
                              float *magnitudes, uint8_t *signs)
 {
-    for (int i = 0; i < s->group; i++)
-        magnitudes[i] = s->shift == AK_GRID_NO_SHIFT ? fabsf(x[i]) : x[i];
-    for (int eight = 0; eight < s->group; eight += 8) {
+    for (int i = 0; i < s->group; i++) {
+        float magnitude = fabsf(x[i]) < AK_GRID_MAX ? fabsf(x[i]) : AK_GRID_MAX;
+        magnitudes[i] = s->shift == AK_GRID_NO_SHIFT ? magnitude : copysignf(magnitude, x[i]);
+    }
+    for (int eight = 0; s->shift == AK_GRID_NO_SHIFT && eight < s->group; eight += 8) {
         unsigned bits = 0;
-        int least = eight;
-        for (int i = eight; i < eight + 8; i++) {
+        for (int i = eight; i < eight + 8; i++)
             bits |= (unsigned)(x[i] < 0.0f) << (i - eight);
-            least = w[i] * magnitudes[i] < w[least] * magnitudes[least] ? i : least;
-        }
         if (s->is_even && __builtin_parity(bits)) {
+            int least = eight;
+            for (int i = eight; i < eight + 8; i++)
+                least = w[i] * magnitudes[i] < w[least] * magnitudes[least] ? i : least;
             magnitudes[least] = -magnitudes[least];
             bits ^= 1u << (least - eight);
         }
@@ -212,130 +282,180 @@ AK_SEARCH void ak_grid_split(const struct ak_grid_shape *s, const float *x, cons
     }
 }
 
-/* Whether an entry is shifted down. */
-AK_SEARCH bool ak_grid_is_down(const struct ak_grid_shape *s, int entry)
-{
-    return s->shift != AK_GRID_NO_SHIFT && entry >= AK_GRID_ENTRIES / 2;
-}
-
-AK_SEARCH void ak_grid_enter(const struct ak_grid_shape *s, const ak_lanes *points, const float *x,
-                             const float *w, const float scales[AK_GRID_ENTRIES],
-                             struct ak_grid_vector *v)
-{
-    ak_grid_search(s, points, x, w, scales, v->codes);
-    for (int e = 0; e < AK_GRID_ENTRIES; e++) {
-        float shift = s->shift == AK_GRID_NO_SHIFT ? 0.0f :
-                      ak_grid_is_down(s, e)        ? -AK_GRID_SHIFT :
-                                                     AK_GRID_SHIFT;
-        v->squares[e] = v->products[e] = 0.0f;
-        for (int i = 0; i < s->n_dims; i++) {
-            float number = ak_grid_number(s, v->codes[e], i, shift);
-            v->squares[e] += w[i] * number * number;
-            v->products[e] += 2.0f * x[i] * w[i] * number;
-        }
-    }
-}
-
 /* Enters the vectors of a group. Returns the scale with the least error, 0 if none lowers it. */
-AK_SEARCH float ak_grid_fit_group(const struct ak_grid_shape *s, const ak_lanes *points,
-                                  const float *x, const float *w, struct ak_grid_vector *vectors)
+AK_SEARCH float ak_grid_fit_group(const struct ak_grid_shape *s, const struct ak_near *near,
+                                  const float *x, const float *w, struct ak_grid_entries *vectors)
 {
     static const float around[2][AK_GRID_ENTRIES] = {
         { 0.70f, 0.78f, 0.86f, 0.94f, 1.03f, 1.13f, 1.25f, 1.40f },
         { 0.78f, 0.93f, 1.08f, 1.27f, 0.78f, 0.93f, 1.08f, 1.27f }, /* for each shift */
     };
-    float scales[AK_GRID_ENTRIES], best = 0.0f, best_gain = 0.0f, guess = ak_grid_guess(s, x, w);
+    float scales[AK_GRID_ENTRIES], inverses[AK_GRID_ENTRIES], squares[AK_GRID_ENTRIES],
+        products[AK_GRID_ENTRIES], best = 0.0f, best_gain = 0.0f, guess = ak_grid_guess(s, x, w);
     guess = guess > 0.0f ? guess : 1.0f; /* of zeros: any, which finds the smallest points */
-    for (int e = 0; e < AK_GRID_ENTRIES; e++)
-        scales[e] = guess * around[s->shift != AK_GRID_NO_SHIFT][e];
-    for (int v = 0; v < s->group / s->n_dims; v++)
-        ak_grid_enter(s, points, x + v * s->n_dims, w + v * s->n_dims, scales, &vectors[v]);
     for (int e = 0; e < AK_GRID_ENTRIES; e++) {
-        float square = 0.0f, product = 0.0f;
-        for (int v = 0; v < s->group / s->n_dims; v++) {
-            square += vectors[v].squares[e];
-            product += 0.5f * vectors[v].products[e];
-        }
-        if (product > 0.0f && square > 0.0f && product * product / square > best_gain) {
-            best_gain = product * product / square;
-            best = product / square;
-        }
+        scales[e] = guess * around[s->shift != AK_GRID_NO_SHIFT][e];
+        inverses[e] = 1.0f / scales[e];
     }
+    for (int v = 0; v < s->group / s->n_dims; v++)
+        ak_grid_enter(s, near, x + v * s->n_dims, w + v * s->n_dims, scales, inverses, &vectors[v]);
+    for (int e = 0; e < AK_GRID_ENTRIES; e += AK_LANES) {
+        ak_lanes square = ak_lanes_set(0.0f), product = square;
+        for (int v = 0; v < s->group / s->n_dims; v++) {
+            square += ak_lanes_load(vectors[v].squares + e);
+            product += 0.5f * ak_lanes_load(vectors[v].products + e);
+        }
+        ak_lanes_store(square, squares + e);
+        ak_lanes_store(product, products + e);
+    }
+    for (int e = 0; e < AK_GRID_ENTRIES; e++)
+        if (products[e] > 0.0f && squares[e] > 0.0f &&
+            products[e] * products[e] > best_gain * squares[e]) {
+            best_gain = products[e] * products[e] / squares[e];
+            best = products[e] / squares[e];
+        }
     return best;
 }
 
 /* ---- A super-block ------------------------------------------------------ */
+/* The first of n integers around the one that is nearest to `scale` / (d · unit). */
+AK_SEARCH ak_lanes ak_grid_first_integer(const struct ak_grid_shape *s, float scale, ak_lanes d,
+                                         int n)
+{
+    ak_lanes integer = 0.5f * (scale * ak_lanes_inverse(d * s->unit) - 1.0f),
+             first = integer - 0.5f * (float)(n - 1);
+    first = ak_lanes_max(first, ak_lanes_set(0.0f));
+    first = ak_lanes_min(first, ak_lanes_set((float)(s->n_scales - n)));
+    return (first + AK_LANES_MAGIC) - AK_LANES_MAGIC;
+}
+
+/* At each factor the least costs of a group's vectors, among the entries from `first` on,
+ * summed. */
+AK_SEARCH void ak_grid_cost(const struct ak_grid_shape *s, const struct ak_grid_entries *vectors,
+                            int first, int n_entries, const ak_lanes *factors, int n,
+                            ak_lanes *sums)
+{
+    for (int j = 0; j < n; j++)
+        sums[j] = ak_lanes_set(0.0f);
+    for (int v = 0; v < s->group / s->n_dims; v++) {
+        ak_lanes least[4];
+        for (int j = 0; j < n; j++)
+            least[j] = factors[j] * vectors[v].squares[first] - vectors[v].products[first];
+        for (int e = first + 1; e < first + n_entries; e++)
+            for (int j = 0; j < n; j++)
+                least[j] = ak_lanes_min(factors[j] * vectors[v].squares[e] - vectors[v].products[e],
+                                        least[j]);
+        for (int j = 0; j < n; j++)
+            sums[j] += least[j];
+    }
+    for (int j = 0; j < n; j++)
+        sums[j] *= factors[j];
+}
+
+/* The d with the least error, each group having the best of four integer scales: lanes are values
+ * of d. */
+AK_SEARCH float ak_grid_scan(const struct ak_grid_shape *s, const struct ak_grid_entries *vectors,
+                             const float scales[AK_GRID_GROUPS_MAX],
+                             const float ds[AK_GRID_FACTORS])
+{
+    const int n_directions = s->shift == AK_GRID_SHIFT_GROUP ? 2 : 1,
+              n_entries = AK_GRID_ENTRIES / n_directions, n_vectors = s->group / s->n_dims;
+    float errors[AK_GRID_FACTORS];
+    for (int c = 0; c < AK_GRID_FACTORS; c += AK_LANES) {
+        ak_lanes d = ak_lanes_load(ds + c), all = ak_lanes_set(0.0f);
+        for (int g = 0; g * s->group < AK_QUANT_SUPER_BLOCK; g++) {
+            ak_lanes first = ak_grid_first_integer(s, scales[g], d, 4), factors[4], sums[4],
+                     least = ak_lanes_set(INFINITY);
+            for (int j = 0; j < 4; j++)
+                factors[j] = d * s->unit * (2.0f * (first + (float)j) + 1.0f);
+            for (int direction = 0; direction < n_directions; direction++) {
+                ak_grid_cost(s, vectors + g * n_vectors, direction * n_entries, n_entries, factors,
+                             4, sums);
+                for (int j = 0; j < 4; j++)
+                    least = ak_lanes_min(sums[j], least);
+            }
+            all += least;
+        }
+        ak_lanes_store(all, errors + c);
+    }
+    int best = 0;
+    for (int c = 1; c < AK_GRID_FACTORS; c++)
+        best = errors[c] < errors[best] ? c : best;
+    return ds[best];
+}
+
 /* The integer scale of a group, and its way of shifting, with the least error for `d`: lanes are
  * scales. Returns the error, less that of zeros. */
-AK_SEARCH float ak_grid_choose(const struct ak_grid_shape *s, const struct ak_grid_vector *vectors,
-                               float d, int *scale, bool *is_down)
+AK_SEARCH float ak_grid_choose(const struct ak_grid_shape *s, const struct ak_grid_entries *vectors,
+                               float preferred, float d, int *scale, bool *is_down)
 {
-    const ak_lanes_mask upper = { 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1 };
-    const int half = AK_GRID_ENTRIES / 2;
-    bool shifts_group = s->shift == AK_GRID_SHIFT_GROUP;
-    ak_lanes lanes = ak_lanes_ramp() + 7.5f, sum = ak_lanes_set(0.0f);
-    if (s->n_scales == 8)
-        lanes -= (ak_lanes)((ak_lanes_mask)ak_lanes_set(8.0f) & upper);
-    ak_lanes factor = d * s->unit * (2.0f * lanes + 1.0f);
-    for (int v = 0; v < s->group / s->n_dims; v++) {
-        ak_lanes least = ak_lanes_set(INFINITY);
-        for (int e = 0; e < (shifts_group ? half : AK_GRID_ENTRIES); e++) {
-            ak_lanes square = ak_lanes_set(vectors[v].squares[e]),
-                     product = ak_lanes_set(vectors[v].products[e]);
-            if (shifts_group) {
-                square = ak_lanes_select(upper, ak_lanes_set(vectors[v].squares[half + e]), square);
-                product =
-                    ak_lanes_select(upper, ak_lanes_set(vectors[v].products[half + e]), product);
-            }
-            ak_lanes cost = factor * square - product;
-            least = ak_lanes_select(ak_lanes_less(cost, least), cost, least);
+    const int n_directions = s->shift == AK_GRID_SHIFT_GROUP ? 2 : 1,
+              n_entries = AK_GRID_ENTRIES / n_directions;
+    ak_lanes first = ak_grid_first_integer(s, preferred, ak_lanes_set(d), AK_GRID_SCALES);
+    float errors[2 * AK_GRID_SCALES];
+    for (int j = 0; j < AK_GRID_SCALES; j += AK_LANES) {
+        ak_lanes integer = first + (ak_lanes_ramp(j) + 7.5f),
+                 factor = d * s->unit * (2.0f * integer + 1.0f), sum;
+        for (int direction = 0; direction < n_directions; direction++) {
+            ak_grid_cost(s, vectors, direction * n_entries, n_entries, &factor, 1, &sum);
+            ak_lanes_store(sum, errors + direction * AK_GRID_SCALES + j);
         }
-        sum += least;
     }
-    sum *= factor;
-    int best = ak_grid_find_least(&sum);
-    *scale = best % s->n_scales;
-    *is_down = best >= s->n_scales;
-    return sum[best];
+    int best = 0;
+    for (int i = 1; i < AK_GRID_SCALES * n_directions; i++)
+        best = errors[i] < errors[best] ? i : best;
+    *scale = (int)first[0] + best % AK_GRID_SCALES;
+    *is_down = best >= AK_GRID_SCALES;
+    return errors[best];
 }
 
 AK_SEARCH void ak_grid_choose_all(const struct ak_grid_shape *s,
-                                  const struct ak_grid_vector *vectors, struct ak_grid *of)
+                                  const struct ak_grid_entries *vectors,
+                                  const float scales[AK_GRID_GROUPS_MAX], struct ak_grid *of)
 {
     int n_vectors = s->group / s->n_dims;
     of->error = 0.0f;
     for (int g = 0; g * s->group < AK_QUANT_SUPER_BLOCK; g++) {
         bool is_down;
-        of->error += ak_grid_choose(s, vectors + g * n_vectors, of->d, &of->scale[g], &is_down);
+        of->error +=
+            ak_grid_choose(s, vectors + g * n_vectors, scales[g], of->d, &of->scale[g], &is_down);
         for (int v = g * n_vectors; v < (g + 1) * n_vectors; v++)
             of->is_down[v] = is_down;
     }
 }
 
+/* The entry that costs least at a scale. If a group shifts one way, of that half alone. */
+AK_SEARCH int ak_grid_find_entry(const struct ak_grid_shape *s, const struct ak_grid_entries *v,
+                                 float scale, bool is_down)
+{
+    static const float others[2][AK_GRID_ENTRIES] = { { 0, 0, 0, 0, 1, 1, 1, 1 },
+                                                      { 1, 1, 1, 1, 0, 0, 0, 0 } };
+    ak_lanes least = ak_lanes_set(INFINITY);
+    for (int e = 0; e < AK_GRID_ENTRIES; e += AK_LANES) {
+        ak_lanes cost = scale * ak_lanes_load(v->squares + e) - ak_lanes_load(v->products + e);
+        if (s->shift == AK_GRID_SHIFT_GROUP)
+            cost = ak_lanes_select_less(ak_lanes_set(0.0f), ak_lanes_load(others[is_down] + e),
+                                        ak_lanes_set(FLT_MAX), cost);
+        least =
+            ak_lanes_min((ak_lanes)ak_grid_mark(cost, ak_lanes_load_int(AK_GRID_COUNT + e)), least);
+    }
+    return ak_lanes_least(least) & (AK_GRID_ENTRIES - 1);
+}
+
 /* The best entry of each vector for d and scales. Returns the d that fits it best. */
-AK_SEARCH float ak_grid_pick(const struct ak_grid_shape *s, const struct ak_grid_vector *vectors,
+AK_SEARCH float ak_grid_pick(const struct ak_grid_shape *s, const struct ak_grid_entries *vectors,
                              struct ak_grid *of)
 {
-    double square = 0.0, product = 0.0;
+    float square = 0.0f, product = 0.0f;
     for (int v = 0; v * s->n_dims < AK_QUANT_SUPER_BLOCK; v++) {
-        float multiple = s->unit * (float)(2 * of->scale[v * s->n_dims / s->group] + 1),
-              factor = of->d * multiple, least = INFINITY;
-        bool shifts_group = s->shift == AK_GRID_SHIFT_GROUP;
-        int first = shifts_group && of->is_down[v] ? AK_GRID_ENTRIES / 2 : 0,
-            n = shifts_group ? AK_GRID_ENTRIES / 2 : AK_GRID_ENTRIES, best = first;
-        for (int e = first; e < first + n; e++) {
-            float cost = factor * vectors[v].squares[e] - vectors[v].products[e];
-            if (cost < least) {
-                least = cost;
-                best = e;
-            }
-        }
-        of->code[v] = vectors[v].codes[best];
+        float multiple = s->unit * (float)(2 * of->scale[v * s->n_dims / s->group] + 1);
+        int best = ak_grid_find_entry(s, &vectors[v], of->d * multiple, of->is_down[v]);
+        of->code[v] = (uint16_t)vectors[v].codes[best];
         of->is_down[v] = ak_grid_is_down(s, best);
-        square += (double)multiple * (double)multiple * (double)vectors[v].squares[best];
-        product += (double)multiple * 0.5 * (double)vectors[v].products[best];
+        square += multiple * multiple * vectors[v].squares[best];
+        product += multiple * 0.5f * vectors[v].products[best];
     }
-    return square > 0.0 ? (float)(product / square) : of->d;
+    return square > 0.0f ? product / square : of->d;
 }
 
 /* With the points known, another element may be the one that matters least. */
@@ -346,12 +466,12 @@ AK_SEARCH void ak_grid_settle_signs(const struct ak_grid_shape *s, const float *
         unsigned bits = 0;
         float least = INFINITY;
         int at = 0;
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 8; i++)
+            bits |= (unsigned)(x[eight + i] < 0.0f) << i;
+        for (int i = 0; __builtin_parity(bits) && i < 8; i++) {
             int element = eight + i;
-            float matters =
-                w[element] * fabsf(x[element]) *
-                ak_grid_number(s, of->code[element / s->n_dims], element % s->n_dims, 0.0f);
-            bits |= (unsigned)(x[element] < 0.0f) << i;
+            float matters = w[element] * fabsf(x[element]) *
+                            ak_grid_number(s, of->code[element / s->n_dims], element % s->n_dims);
             if (matters < least) {
                 least = matters;
                 at = i;
@@ -375,31 +495,41 @@ AK_SEARCH void ak_grid_enlarge(const float *x, const float *w, struct ak_grid *o
     of->d = ak_quant_round_f16(of->d * (by < most ? by : most));
 }
 
-AK_SEARCH void ak_grid_fit(const struct ak_grid_shape *s, const ak_lanes *points, const float *x,
-                           const float *w, struct ak_grid *out)
+/* Enters all vectors, and finds the preferred scale of each group. Returns the largest. */
+AK_SEARCH float ak_grid_fit_groups(const struct ak_grid_shape *s, const struct ak_near *near,
+                                   const float *x, const float *w, uint8_t *signs,
+                                   struct ak_grid_entries *vectors,
+                                   float scales[AK_GRID_GROUPS_MAX])
 {
-    struct ak_grid_vector vectors[AK_GRID_VECTORS_MAX];
-    float magnitudes[AK_GRID_GROUP_MAX], largest = 0.0f;
-    *out = (struct ak_grid){ .error = INFINITY };
+    float largest = 0.0f;
     for (int g = 0; g * s->group < AK_QUANT_SUPER_BLOCK; g++) {
-        const float *weights = w + g * s->group;
-        ak_grid_split(s, x + g * s->group, weights, magnitudes, out->signs + g * s->group / 8);
-        float scale =
-            ak_grid_fit_group(s, points, magnitudes, weights, vectors + g * (s->group / s->n_dims));
-        largest = scale > largest ? scale : largest;
+        /* eight can be read at each vector */
+        float magnitudes[AK_GRID_GROUP_MAX + 8] = { 0.0f }, weights[AK_GRID_GROUP_MAX + 8] = { 0 };
+        memcpy(weights, w + g * s->group, (size_t)s->group * sizeof *weights);
+        ak_grid_split(s, x + g * s->group, weights, magnitudes, signs + g * s->group / 8);
+        scales[g] =
+            ak_grid_fit_group(s, near, magnitudes, weights, vectors + g * (s->group / s->n_dims));
+        largest = scales[g] > largest ? scales[g] : largest;
     }
-    float usual = largest / (s->unit * (float)(2 * s->n_scales - 1));
-    for (int i = 0; i < 16; i++) {
-        struct ak_grid next = *out;
-        next.d = ak_quant_round_f16(usual * (0.8f + 0.025f * (float)i));
-        ak_grid_choose_all(s, vectors, &next);
-        if (next.error < out->error)
-            *out = next;
-    }
+    return largest;
+}
+
+AK_SEARCH void ak_grid_fit(const struct ak_grid_shape *s, const struct ak_near *near,
+                           const float *x, const float *w, struct ak_grid *out)
+{
+    struct ak_grid_entries vectors[AK_GRID_VECTORS_MAX];
+    float scales[AK_GRID_GROUPS_MAX], ds[AK_GRID_FACTORS], usual;
+    *out = (struct ak_grid){ .error = INFINITY };
+    usual = ak_grid_fit_groups(s, near, x, w, out->signs, vectors, scales) /
+            (s->unit * (float)(2 * s->n_scales - 1));
+    for (int i = 0; i < AK_GRID_FACTORS; i++)
+        ds[i] = ak_quant_round_f16(usual * (0.8f + 0.025f * (float)i));
+    out->d = ak_grid_scan(s, vectors, scales, ds);
+    ak_grid_choose_all(s, vectors, scales, out);
     for (int round = 0; round < 3; round++) {
         struct ak_grid next = *out;
         next.d = ak_quant_round_f16(ak_grid_pick(s, vectors, out));
-        ak_grid_choose_all(s, vectors, &next);
+        ak_grid_choose_all(s, vectors, scales, &next);
         if (!(next.error < out->error))
             break;
         *out = next;
@@ -407,6 +537,8 @@ AK_SEARCH void ak_grid_fit(const struct ak_grid_shape *s, const ak_lanes *points
     ak_grid_pick(s, vectors, out);
     ak_grid_settle_signs(s, x, w, out);
     ak_grid_enlarge(x, w, out);
+    for (int v = 0; v * s->n_dims < AK_QUANT_SUPER_BLOCK; v++)
+        out->code[v] = near->index[ak_near_vector(out->code[v], s->n_dims, s->bits)];
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Rows of the types with codebooks of vectors: IQ1, IQ2 and IQ3. Compiled by quantize/rows.c once
- * per instruction set. Layouts: quant/vector.c. */
+/* Rows of the types with codebooks of vectors: IQ1, IQ2 and IQ3. Compiled once per instruction
+ * set. Layouts: quant/vector.c. */
 #ifndef AK_QUANTIZE_GRID_ROWS_H
 #define AK_QUANTIZE_GRID_ROWS_H
 
@@ -7,99 +7,87 @@
 
 #include "quantize/grid.h"
 
-static const struct ak_grid_shape shape_iq1_s = { .codes = ak_quant_iq1_codes,
-                                                  .n_codes = 2048,
-                                                  .n_dims = 8,
+/* IQ1: ternary numbers and a shift. */
+static const struct ak_grid_shape shape_iq1_s = { .n_dims = 8,
                                                   .bits = 2,
-                                                  .values = ak_quant_iq1_values,
+                                                  .numbers = { -1.0f, 0.0f, 1.0f },
+                                                  .first = -1.0f,
+                                                  .spacing = 1.0f,
                                                   .group = 32,
                                                   .n_scales = 8,
                                                   .unit = 1.0f,
                                                   .shift = AK_GRID_SHIFT_GROUP,
-                                                  .magnitudes = { 0.0f, 1.0f },
-                                                  .n_magnitudes = 2,
                                                   .reach = 1.2f },
-                                  shape_iq1_m = { .codes = ak_quant_iq1_codes,
-                                                  .n_codes = 2048,
-                                                  .n_dims = 8,
+                                  shape_iq1_m = { .n_dims = 8,
                                                   .bits = 2,
-                                                  .values = ak_quant_iq1_values,
+                                                  .numbers = { -1.0f, 0.0f, 1.0f },
+                                                  .first = -1.0f,
+                                                  .spacing = 1.0f,
                                                   .group = 16,
                                                   .n_scales = 8,
                                                   .unit = 1.0f,
                                                   .shift = AK_GRID_SHIFT_VECTOR,
-                                                  .magnitudes = { 0.0f, 1.0f },
-                                                  .n_magnitudes = 2,
-                                                  .reach = 1.2f },
-                                  shape_iq2_xxs = { .codes = ak_quant_iq2_xxs_codes,
-                                                    .n_codes = 256,
-                                                    .n_dims = 8,
+                                                  .reach = 1.2f };
+
+/* IQ2 and IQ3: magnitudes, and signs. */
+static const struct ak_grid_shape shape_iq2_xxs = { .n_dims = 8,
                                                     .bits = 2,
-                                                    .values = ak_quant_iq2_values,
+                                                    .numbers = { 8.0f, 25.0f, 43.0f },
+                                                    .first = 8.0f,
+                                                    .spacing = 17.5f,
                                                     .group = 32,
                                                     .n_scales = 16,
                                                     .unit = 0.125f,
                                                     .is_even = true,
-                                                    .magnitudes = { 8.0f, 25.0f, 43.0f },
-                                                    .n_magnitudes = 3,
                                                     .reach = 2.0f },
-                                  shape_iq2_xs = { .codes = ak_quant_iq2_xs_codes,
-                                                   .n_codes = 512,
-                                                   .n_dims = 8,
+                                  shape_iq2_xs = { .n_dims = 8,
                                                    .bits = 2,
-                                                   .values = ak_quant_iq2_values,
+                                                   .numbers = { 8.0f, 25.0f, 43.0f },
+                                                   .first = 8.0f,
+                                                   .spacing = 17.5f,
                                                    .group = 16,
                                                    .n_scales = 16,
                                                    .unit = 0.125f,
                                                    .is_even = true,
-                                                   .magnitudes = { 8.0f, 25.0f, 43.0f },
-                                                   .n_magnitudes = 3,
                                                    .reach = 2.0f },
-                                  shape_iq2_s = { .codes = ak_quant_iq2_s_codes,
-                                                  .n_codes = 1024,
-                                                  .n_dims = 8,
+                                  shape_iq2_s = { .n_dims = 8,
                                                   .bits = 2,
-                                                  .values = ak_quant_iq2_values,
+                                                  .numbers = { 8.0f, 25.0f, 43.0f },
+                                                  .first = 8.0f,
+                                                  .spacing = 17.5f,
                                                   .group = 16,
                                                   .n_scales = 16,
                                                   .unit = 0.125f,
-                                                  .magnitudes = { 8.0f, 25.0f, 43.0f },
-                                                  .n_magnitudes = 3,
                                                   .reach = 2.0f },
-                                  shape_iq3_xxs = { .codes = ak_quant_iq3_xxs_codes,
-                                                    .n_codes = 256,
-                                                    .n_dims = 4,
+                                  shape_iq3_xxs = { .n_dims = 4,
                                                     .bits = 3,
-                                                    .values = ak_quant_iq3_xxs_values,
+                                                    .numbers = { 4.0f, 12.0f, 20.0f, 28.0f, 36.0f,
+                                                                 44.0f, 52.0f, 62.0f },
+                                                    .first = 4.0f,
+                                                    .spacing = 8.0f,
                                                     .group = 32,
                                                     .n_scales = 16,
                                                     .unit = 0.25f,
                                                     .is_even = true,
-                                                    .magnitudes = { 4.0f, 12.0f, 20.0f, 28.0f,
-                                                                    36.0f, 44.0f, 52.0f, 62.0f },
-                                                    .n_magnitudes = 8,
                                                     .reach = 2.5f },
-                                  shape_iq3_s = { .codes = ak_quant_iq3_s_codes,
-                                                  .n_codes = 512,
-                                                  .n_dims = 4,
+                                  shape_iq3_s = { .n_dims = 4,
                                                   .bits = 3,
-                                                  .values = ak_quant_iq3_s_values,
+                                                  .numbers = { 1.0f, 3.0f, 5.0f, 7.0f, 9.0f, 11.0f,
+                                                               13.0f, 15.0f },
+                                                  .first = 1.0f,
+                                                  .spacing = 2.0f,
                                                   .group = 32,
                                                   .n_scales = 16,
                                                   .unit = 1.0f,
-                                                  .magnitudes = { 1.0f, 3.0f, 5.0f, 7.0f, 9.0f,
-                                                                  11.0f, 13.0f, 15.0f },
-                                                  .n_magnitudes = 8,
                                                   .reach = 2.5f };
 
 /* ---- IQ1 ---------------------------------------------------------------- */
-AK_SEARCH void row_iq1_s(const float *x, const float *w, uint8_t *out, size_t n)
+AK_SEARCH void row_iq1_s(const struct ak_near *near, const float *x, const float *w, uint8_t *out,
+                         size_t n)
 {
-    ak_lanes points[2048 / AK_LANES_OF_SEARCH * 8];
     struct ak_grid grid;
-    ak_grid_expand(&shape_iq1_s, points);
     for (size_t i = 0; i < n; i += 256, x += 256, w += 256, out += 50) {
-        ak_grid_fit(&shape_iq1_s, points, x, w, &grid);
+        ak_grid_fit(&shape_iq1_s, near, x, w, &grid);
         ak_quant_put_f16(out, grid.d);
         for (int g = 0; g < 8; g++) {
             unsigned word = (unsigned)grid.scale[g] << 12 | (unsigned)grid.is_down[g * 4] << 15;
@@ -113,13 +101,12 @@ AK_SEARCH void row_iq1_s(const float *x, const float *w, uint8_t *out, size_t n)
     }
 }
 
-AK_SEARCH void row_iq1_m(const float *x, const float *w, uint8_t *out, size_t n)
+AK_SEARCH void row_iq1_m(const struct ak_near *near, const float *x, const float *w, uint8_t *out,
+                         size_t n)
 {
-    ak_lanes points[2048 / AK_LANES_OF_SEARCH * 8];
     struct ak_grid grid;
-    ak_grid_expand(&shape_iq1_m, points);
     for (size_t i = 0; i < n; i += 256, x += 256, w += 256, out += 56) {
-        ak_grid_fit(&shape_iq1_m, points, x, w, &grid);
+        ak_grid_fit(&shape_iq1_m, near, x, w, &grid);
         memset(out + 32, 0, 24);
         for (int v = 0; v < 32; v++) {
             unsigned high = (unsigned)grid.code[v] >> 8 | (unsigned)grid.is_down[v] << 3;
@@ -153,13 +140,12 @@ AK_SEARCH void put_scale_nibbles(const int *scales, int n, uint8_t *out)
         out[i / 2] = (uint8_t)(scales[i] | scales[i + 1] << 4);
 }
 
-AK_SEARCH void row_iq2_xxs(const float *x, const float *w, uint8_t *out, size_t n)
+AK_SEARCH void row_iq2_xxs(const struct ak_near *near, const float *x, const float *w, uint8_t *out,
+                           size_t n)
 {
-    ak_lanes points[256 / AK_LANES_OF_SEARCH * 8];
     struct ak_grid grid;
-    ak_grid_expand(&shape_iq2_xxs, points);
     for (size_t i = 0; i < n; i += 256, x += 256, w += 256, out += 66) {
-        ak_grid_fit(&shape_iq2_xxs, points, x, w, &grid);
+        ak_grid_fit(&shape_iq2_xxs, near, x, w, &grid);
         ak_quant_put_f16(out, grid.d);
         for (int g = 0; g < 8; g++) {
             for (int v = 0; v < 4; v++)
@@ -169,13 +155,12 @@ AK_SEARCH void row_iq2_xxs(const float *x, const float *w, uint8_t *out, size_t 
     }
 }
 
-AK_SEARCH void row_iq2_xs(const float *x, const float *w, uint8_t *out, size_t n)
+AK_SEARCH void row_iq2_xs(const struct ak_near *near, const float *x, const float *w, uint8_t *out,
+                          size_t n)
 {
-    ak_lanes points[512 / AK_LANES_OF_SEARCH * 8];
     struct ak_grid grid;
-    ak_grid_expand(&shape_iq2_xs, points);
     for (size_t i = 0; i < n; i += 256, x += 256, w += 256, out += 74) {
-        ak_grid_fit(&shape_iq2_xs, points, x, w, &grid);
+        ak_grid_fit(&shape_iq2_xs, near, x, w, &grid);
         ak_quant_put_f16(out, grid.d);
         for (int v = 0; v < 32; v++) {
             out[2 + v * 2] = (uint8_t)grid.code[v];
@@ -185,13 +170,12 @@ AK_SEARCH void row_iq2_xs(const float *x, const float *w, uint8_t *out, size_t n
     }
 }
 
-AK_SEARCH void row_iq2_s(const float *x, const float *w, uint8_t *out, size_t n)
+AK_SEARCH void row_iq2_s(const struct ak_near *near, const float *x, const float *w, uint8_t *out,
+                         size_t n)
 {
-    ak_lanes points[1024 / AK_LANES_OF_SEARCH * 8];
     struct ak_grid grid;
-    ak_grid_expand(&shape_iq2_s, points);
     for (size_t i = 0; i < n; i += 256, x += 256, w += 256, out += 82) {
-        ak_grid_fit(&shape_iq2_s, points, x, w, &grid);
+        ak_grid_fit(&shape_iq2_s, near, x, w, &grid);
         ak_quant_put_f16(out, grid.d);
         memset(out + 66, 0, 8);
         for (int v = 0; v < 32; v++) {
@@ -204,13 +188,12 @@ AK_SEARCH void row_iq2_s(const float *x, const float *w, uint8_t *out, size_t n)
 }
 
 /* ---- IQ3 ---------------------------------------------------------------- */
-AK_SEARCH void row_iq3_xxs(const float *x, const float *w, uint8_t *out, size_t n)
+AK_SEARCH void row_iq3_xxs(const struct ak_near *near, const float *x, const float *w, uint8_t *out,
+                           size_t n)
 {
-    ak_lanes points[256 / AK_LANES_OF_SEARCH * 4];
     struct ak_grid grid;
-    ak_grid_expand(&shape_iq3_xxs, points);
     for (size_t i = 0; i < n; i += 256, x += 256, w += 256, out += 98) {
-        ak_grid_fit(&shape_iq3_xxs, points, x, w, &grid);
+        ak_grid_fit(&shape_iq3_xxs, near, x, w, &grid);
         ak_quant_put_f16(out, grid.d);
         for (int v = 0; v < 64; v++)
             out[2 + v] = (uint8_t)grid.code[v];
@@ -219,13 +202,12 @@ AK_SEARCH void row_iq3_xxs(const float *x, const float *w, uint8_t *out, size_t 
     }
 }
 
-AK_SEARCH void row_iq3_s(const float *x, const float *w, uint8_t *out, size_t n)
+AK_SEARCH void row_iq3_s(const struct ak_near *near, const float *x, const float *w, uint8_t *out,
+                         size_t n)
 {
-    ak_lanes points[512 / AK_LANES_OF_SEARCH * 4];
     struct ak_grid grid;
-    ak_grid_expand(&shape_iq3_s, points);
     for (size_t i = 0; i < n; i += 256, x += 256, w += 256, out += 110) {
-        ak_grid_fit(&shape_iq3_s, points, x, w, &grid);
+        ak_grid_fit(&shape_iq3_s, near, x, w, &grid);
         ak_quant_put_f16(out, grid.d);
         memset(out + 66, 0, 8);
         for (int v = 0; v < 64; v++) {

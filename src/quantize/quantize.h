@@ -7,16 +7,29 @@
 #include <stdint.h>
 
 #include "quant/type.h"
+#include "quantize/near.h"
+
+/* Tables that searches need: 430 KB for each codebook of IQ1 and IQ2, 270 KB for IQ3. Zeros at
+ * first. */
+struct ak_quantize_tables {
+    struct ak_near near[AK_QUANT_COUNT];
+};
+
+/* Makes the tables of a type unless they are made, which takes some milliseconds. Not while another
+ * thread uses them. false: out of memory. */
+bool ak_quantize_prepare(struct ak_quantize_tables *tables, enum ak_quant_type type);
+void ak_quantize_clear(struct ak_quantize_tables *tables);
 
 /* x: n elements, whole blocks. importance: the weight of each element's squared error, not
- * negative; NULL: √(mean of x² + x²), the mean over up to 256 neighbors. The same bytes on every
- * machine. */
-void ak_quantize(enum ak_quant_type type, const float *x, const float *importance, void *blocks,
-                 size_t n);
+ * negative; NULL: √(mean of x² + x²), the mean over up to 256 neighbors. tables: prepared for the
+ * type. The same bytes on every machine. */
+void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type type, const float *x,
+                 const float *importance, void *blocks, size_t n);
 
 /* The same with one of the instruction sets that this machine has, 0 … ak_quantize_sets() − 1. */
-void ak_quantize_with(unsigned set, enum ak_quant_type type, const float *x,
-                      const float *importance, void *blocks, size_t n);
+void ak_quantize_with(const struct ak_quantize_tables *tables, unsigned set,
+                      enum ak_quant_type type, const float *x, const float *importance,
+                      void *blocks, size_t n);
 unsigned ak_quantize_sets(void);
 
 /* Whether there is a quantizer of the type. */

@@ -1,5 +1,5 @@
-/* Rows of each type: fits the blocks and packs their numbers. Compiled by quantize/rows.c once per
- * instruction set. Layouts: quant/. */
+/* Rows of each type: fits the blocks and packs their numbers. Compiled once per instruction
+ * set. Layouts: quant/. */
 #ifndef AK_QUANTIZE_ROWS_H
 #define AK_QUANTIZE_ROWS_H
 
@@ -246,24 +246,21 @@ AK_SEARCH void row_q6_k(const float *x, const float *w, uint8_t *out, size_t n)
 }
 
 /* ---- Codebooks of 16 numbers -------------------------------------------- */
-static const float list_iq4[16] = { -127.0f, -104.0f, -83.0f, -65.0f, -49.0f, -35.0f,
-                                    -22.0f,  -10.0f,  1.0f,   13.0f,  25.0f,  38.0f,
-                                    53.0f,   69.0f,   89.0f,  113.0f };
-static const struct ak_levels levels_iq4_nl = { -127.0f, 113.0f, 2.0f, list_iq4, 16 };
+static const struct ak_level_list list_iq4 = {
+    .levels = { -127.0f, -104.0f, -83.0f, -65.0f, -49.0f, -35.0f, -22.0f, -10.0f, 1.0f, 13.0f,
+                25.0f, 38.0f, 53.0f, 69.0f, 89.0f, 113.0f },
+    .root = -4.5f,
+    .second = { -57.0f, 45.5f },
+    .third = { -93.5f, -28.5f, 19.0f, 79.0f },
+    .fourth = { -115.5f, -74.0f, -42.0f, -16.0f, 7.0f, 31.5f, 61.0f, 101.0f },
+};
+static const struct ak_levels levels_iq4_nl = { -127.0f, 113.0f, 2.0f, &list_iq4 };
 static const struct ak_super_shape shape_iq4_xs = { .group = 32,
                                                     .scale_low = -32,
                                                     .scale_high = 31,
                                                     .rounds = 1,
-                                                    .levels = { -127.0f, 113.0f, 2.0f, list_iq4,
-                                                                16 } };
-
-AK_SEARCH uint8_t find_index(float level, const float *list, int n)
-{
-    int i = 0;
-    while (i < n - 1 && list[i] < level)
-        i++;
-    return (uint8_t)i;
-}
+                                                    .levels = { -127.0f, 113.0f, 2.0f,
+                                                                &list_iq4 } };
 
 AK_SEARCH void row_iq4_nl(const float *x, const float *w, uint8_t *out, size_t n)
 {
@@ -271,7 +268,7 @@ AK_SEARCH void row_iq4_nl(const float *x, const float *w, uint8_t *out, size_t n
     for (size_t i = 0; i < n; i += 32, x += 32, w += 32, out += 18) {
         float inverse = fit_f16_scale(x, w, 32, &levels_iq4_nl, out);
         for (int j = 0; j < 32; j++)
-            q[j] = find_index(ak_level(x[j] * inverse, &levels_iq4_nl), list_iq4, 16);
+            q[j] = (uint8_t)ak_level_find(x[j] * inverse, &list_iq4);
         put_nibbles(q, out + 2);
     }
 }
@@ -286,11 +283,11 @@ AK_SEARCH void row_iq4_xs(const float *x, const float *w, uint8_t *out, size_t n
         memset(out + 2, 0, 6);
         for (int g = 0; g < 8; g++) {
             int scale = fitted.scale[g] + 32;
+            float inverse = ak_quant_inverse(fitted.d * (float)fitted.scale[g]);
             out[2 + g / 4] |= (uint8_t)(scale >> 4 << g % 4 * 2);
             out[4 + g / 2] |= (uint8_t)((scale & 15) << g % 2 * 4);
             for (int j = 0; j < 32; j++)
-                q[j] = find_index(ak_super_level(&shape_iq4_xs, &fitted, g, x[g * 32 + j]),
-                                  list_iq4, 16);
+                q[j] = (uint8_t)ak_level_find(x[g * 32 + j] * inverse, &list_iq4);
             put_nibbles(q, out + 8 + g * 16);
         }
     }

@@ -1,5 +1,5 @@
 /* Rows of the types with few levels and one kind of scale: TQ1_0, TQ2_0, Q1_0, Q2_0, MXFP4, NVFP4.
- * Compiled by quantize/rows.c once per instruction set. Layouts: quant/ternary.c, quant/iq.c. */
+ * Compiled once per instruction set. Layouts: quant/ternary.c, quant/iq.c. */
 #ifndef AK_QUANTIZE_SMALL_ROWS_H
 #define AK_QUANTIZE_SMALL_ROWS_H
 
@@ -77,16 +77,24 @@ AK_SEARCH void row_q1_0(const float *x, const float *w, uint8_t *out, size_t n)
 }
 
 /* ---- 4-bit floats ------------------------------------------------------- */
-static const float list_e2m1[15] = { -12.0f, -8.0f, -6.0f, -4.0f, -3.0f, -2.0f, -1.0f, 0.0f,
-                                     1.0f,   2.0f,  3.0f,  4.0f,  6.0f,  8.0f,  12.0f };
-static const struct ak_levels levels_e2m1 = { -12.0f, 12.0f, 2.0f, list_e2m1, 15 };
+static const struct ak_level_list list_e2m1 = {
+    .levels = { -12.0f, -8.0f, -6.0f, -4.0f, -3.0f, -2.0f, -1.0f, 0.0f, 1.0f, 2.0f, 3.0f, 4.0f,
+                6.0f, 8.0f, 12.0f, 12.0f },
+    .root = 0.5f,
+    .second = { -3.5f, 5.0f },
+    .third = { -7.0f, -1.5f, 2.5f, 10.0f },
+    .fourth = { -10.0f, -5.0f, -2.5f, -0.5f, 1.5f, 3.5f, 7.0f, INFINITY },
+};
+static const struct ak_levels levels_e2m1 = { -12.0f, 12.0f, 2.0f, &list_e2m1 };
 
 /* The candidate of least error. */
-AK_SEARCH int find_scale(const float *x, const float *w, int n, ak_lanes scales)
+AK_SEARCH int find_scale(const float *x, const float *w, int n, const float scales[AK_CANDIDATES])
 {
-    ak_lanes errors = ak_fit_errors(x, w, n, scales, ak_lanes_set(0.0f), &levels_e2m1);
+    static const float no_minimums[AK_CANDIDATES];
+    float errors[AK_CANDIDATES];
+    ak_fit_errors(x, w, n, scales, no_minimums, &levels_e2m1, errors);
     int best = 0;
-    for (int i = 1; i < AK_LANES_OF_SEARCH; i++)
+    for (int i = 1; i < AK_CANDIDATES; i++)
         if (errors[i] < errors[best])
             best = i;
     return best;
@@ -95,7 +103,7 @@ AK_SEARCH int find_scale(const float *x, const float *w, int n, ak_lanes scales)
 AK_SEARCH uint8_t encode_e2m1(float x, float inverse)
 {
     static const uint8_t codes[15] = { 15, 14, 13, 12, 11, 10, 9, 0, 1, 2, 3, 4, 5, 6, 7 };
-    return codes[find_index(ak_level(x * inverse, &levels_e2m1), list_e2m1, 15)];
+    return codes[ak_level_find(x * inverse, &list_e2m1)];
 }
 
 AK_SEARCH float find_largest(const float *x, int n)
@@ -111,8 +119,8 @@ AK_SEARCH void row_mxfp4(const float *x, const float *w, uint8_t *out, size_t n)
         int exponent, at;
         frexpf(find_largest(x, 32), &exponent);
         at = ak_super_clamp(exponent + 124 - 8, 0, 254 - 15);
-        ak_lanes scales;
-        for (int c = 0; c < AK_LANES_OF_SEARCH; c++)
+        float scales[AK_CANDIDATES];
+        for (int c = 0; c < AK_CANDIDATES; c++)
             scales[c] = ak_e8m0_half((uint8_t)(at + c));
         out[0] = (uint8_t)(at + find_scale(x, w, 32, scales));
         float inverse = ak_quant_inverse(ak_e8m0_half(out[0]));
@@ -143,8 +151,8 @@ AK_SEARCH void row_nvfp4(const float *x, const float *w, uint8_t *out, size_t n)
                 high = middle;
         }
         first = ak_super_clamp(low - 8, 0, 126 - 15);
-        ak_lanes scales;
-        for (int c = 0; c < AK_LANES_OF_SEARCH; c++)
+        float scales[AK_CANDIDATES];
+        for (int c = 0; c < AK_CANDIDATES; c++)
             scales[c] = get_half_e4m3(first + c);
         int scale = first + find_scale(x, w, 16, scales);
         float inverse = ak_quant_inverse(get_half_e4m3(scale));

@@ -38,61 +38,46 @@ AK_SEARCH int ak_super_nearest(float x, int low, int high)
     return x < (float)high ? (int)rintf(x) : high;
 }
 
+/* Steps to the neighbors of a scale, and of a scale and a minimum. */
+static const float AK_SUPER_STEPS[2][2][AK_CANDIDATES] = {
+    { { 0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7 }, { 0 } },
+    { { 0, 0, 0, 1, 1, 1, -1, -1, -1, 2, 2, 2, -2, -2, -2, 0 },
+      { 0, 1, -1, 0, 1, -1, 0, 1, -1, 0, 1, 2, 0, -1, -2, 2 } },
+};
+
+AK_SEARCH ak_lanes ak_super_step(int from, const float *steps, int low, int high)
+{
+    ak_lanes to = (float)from + ak_lanes_load(steps);
+    return ak_lanes_min(ak_lanes_max(to, ak_lanes_set((float)low)), ak_lanes_set((float)high));
+}
+
 /* Moves scale and minimum to the best of 16 neighbors, as long as that helps. Returns the error. */
 AK_SEARCH float ak_super_climb(const struct ak_super_shape *s, const float *x, const float *w,
                                const struct ak_super *of, int *scale, int *minimum, int rounds)
 {
-    static const int8_t near[2][AK_LANES_OF_SEARCH][2] = {
-        { { 0, 0 },
-          { 1, 0 },
-          { -1, 0 },
-          { 2, 0 },
-          { -2, 0 },
-          { 3, 0 },
-          { -3, 0 },
-          { 4, 0 },
-          { -4, 0 },
-          { 5, 0 },
-          { -5, 0 },
-          { 6, 0 },
-          { -6, 0 },
-          { 7, 0 } },
-        { { 0, 0 },
-          { 0, 1 },
-          { 0, -1 },
-          { 1, 0 },
-          { 1, 1 },
-          { 1, -1 },
-          { -1, 0 },
-          { -1, 1 },
-          { -1, -1 },
-          { 2, 0 },
-          { 2, 1 },
-          { 2, 2 },
-          { -2, 0 },
-          { -2, -1 },
-          { -2, -2 },
-          { 0, 2 } },
-    };
     bool is_line = s->minimum_high > 0 && of->dmin != 0.0f;
+    const float(*steps)[AK_CANDIDATES] = AK_SUPER_STEPS[is_line];
     float best = INFINITY;
     for (int round = 0; round < rounds; round++) {
-        int from[2] = { *scale, *minimum }, scales[AK_LANES_OF_SEARCH],
-            minimums[AK_LANES_OF_SEARCH];
-        ak_lanes factor = ak_lanes_set(0.0f), offset = factor;
-        for (int i = 0; i < AK_LANES_OF_SEARCH; i++) {
-            scales[i] = ak_super_clamp(from[0] + near[is_line][i][0], s->scale_low, s->scale_high);
-            minimums[i] = ak_super_clamp(from[1] + near[is_line][i][1], 0, s->minimum_high);
-            factor[i] = of->d * (float)scales[i];
-            offset[i] = -of->dmin * (float)minimums[i];
+        float factors[AK_CANDIDATES], offsets[AK_CANDIDATES], errors[AK_CANDIDATES];
+        for (int i = 0; i < AK_CANDIDATES; i += AK_LANES) {
+            ak_lanes_store(of->d * ak_super_step(*scale, steps[0] + i, s->scale_low, s->scale_high),
+                           factors + i);
+            ak_lanes_store(-of->dmin * ak_super_step(*minimum, steps[1] + i, 0, s->minimum_high),
+                           offsets + i);
         }
-        ak_lanes error = ak_fit_errors(x, w, s->group, factor, offset, &s->levels);
-        for (int i = 0; i < AK_LANES_OF_SEARCH; i++)
-            if (error[i] < best) {
-                best = error[i];
-                *scale = scales[i];
-                *minimum = minimums[i];
+        ak_fit_errors(x, w, s->group, factors, offsets, &s->levels, errors);
+        int at = -1;
+        for (int i = 0; i < AK_CANDIDATES; i++)
+            if (errors[i] < best) {
+                best = errors[i];
+                at = i;
             }
+        int from[2] = { *scale, *minimum };
+        if (at >= 0) {
+            *scale = ak_super_clamp(from[0] + (int)steps[0][at], s->scale_low, s->scale_high);
+            *minimum = ak_super_clamp(from[1] + (int)steps[1][at], 0, s->minimum_high);
+        }
         if (*scale == from[0] && *minimum == from[1])
             break;
     }

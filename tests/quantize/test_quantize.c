@@ -44,6 +44,7 @@ static const struct {
 enum { N_TYPES = sizeof errors / sizeof *errors };
 
 struct data {
+    struct ak_quantize_tables tables;
     float x[N], importance[2][COLS], back[N];
     uint8_t blocks[4 * N];
 };
@@ -70,13 +71,20 @@ static struct data *make_data(void)
     return d;
 }
 
+static void free_data(struct data *d)
+{
+    ak_quantize_clear(&d->tables);
+    free(d);
+}
+
 static void quantize(struct data *d, unsigned set, enum ak_quant_type type,
                      const float importance[COLS])
 {
     uint64_t row_bytes;
     ck_assert(ak_quant_row_bytes(type, COLS, &row_bytes));
+    ck_assert(ak_quantize_prepare(&d->tables, type));
     for (int row = 0; row < ROWS; row++)
-        ak_quantize_with(set, type, d->x + row * COLS, importance,
+        ak_quantize_with(&d->tables, set, type, d->x + row * COLS, importance,
                          d->blocks + (size_t)row * row_bytes, COLS);
     ak_quant_info(type)->dequantize(d->blocks, d->back, N);
 }
@@ -96,7 +104,7 @@ START_TEST(as_near_as_ggml)
         ck_assert_msg(error <= errors[_i].of_ggml[given] * 1.0005, "%s: %g, ggml's is %g",
                       ak_quant_info(type)->name, error, errors[_i].of_ggml[given]);
     }
-    free(d);
+    free_data(d);
 }
 END_TEST
 
@@ -110,8 +118,8 @@ START_TEST(same_bytes)
         ck_assert_msg(memcmp(d->blocks, other->blocks, sizeof d->blocks) == 0,
                       "%s with instruction set %u", ak_quant_info(type)->name, set);
     }
-    free(d);
-    free(other);
+    free_data(d);
+    free_data(other);
 }
 END_TEST
 
@@ -137,7 +145,7 @@ START_TEST(strange_rows)
                                   (double)d->back[j]);
             }
         }
-    free(d);
+    free_data(d);
 }
 END_TEST
 

@@ -1,0 +1,118 @@
+/* The choice of an instruction set, and the tables that searches need. */
+#include "quantize/quantize.h"
+
+#include <math.h>
+
+#include "quant/block.h"
+#include "quant/codebook.h"
+#include "quantize/sets.h"
+
+/* Rows for instruction set i, the best one last; NULL: past those that this machine has. */
+static ak_quantize_row *const *rows_at(unsigned i)
+{
+    if (i == 0)
+        return ak_quantize_plain;
+#ifdef __x86_64__
+    if (i == 1 && __builtin_cpu_supports("avx2"))
+        return ak_quantize_avx2;
+    if (i == 2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512dq"))
+        return ak_quantize_avx512;
+#endif
+    return NULL;
+}
+
+unsigned ak_quantize_sets(void)
+{
+    unsigned n = 0;
+    while (rows_at(n))
+        n++;
+    return n;
+}
+
+bool ak_quantize_has(enum ak_quant_type type)
+{
+    return type < AK_QUANT_COUNT && ak_quantize_plain[type];
+}
+
+/* ---- Codebooks ---------------------------------------------------------- */
+struct codebook {
+    const uint16_t *codes;
+    int n, n_dims, bits;
+};
+
+/* IQ1_M has that of IQ1_S. */
+static enum ak_quant_type find_codebook(enum ak_quant_type type)
+{
+    return type == AK_QUANT_IQ1_M ? AK_QUANT_IQ1_S : type;
+}
+
+static struct codebook get_codebook(enum ak_quant_type type)
+{
+    switch (type) {
+    case AK_QUANT_IQ1_S: return (struct codebook){ ak_quant_iq1_codes, 2048, 8, 2 };
+    case AK_QUANT_IQ2_XXS: return (struct codebook){ ak_quant_iq2_xxs_codes, 256, 8, 2 };
+    case AK_QUANT_IQ2_XS: return (struct codebook){ ak_quant_iq2_xs_codes, 512, 8, 2 };
+    case AK_QUANT_IQ2_S: return (struct codebook){ ak_quant_iq2_s_codes, 1024, 8, 2 };
+    case AK_QUANT_IQ3_XXS: return (struct codebook){ ak_quant_iq3_xxs_codes, 256, 4, 3 };
+    case AK_QUANT_IQ3_S: return (struct codebook){ ak_quant_iq3_s_codes, 512, 4, 3 };
+    default: return (struct codebook){ .n = 0 };
+    }
+}
+
+bool ak_quantize_prepare(struct ak_quantize_tables *tables, enum ak_quant_type type)
+{
+    enum ak_quant_type of = find_codebook(type);
+    struct codebook c = get_codebook(of);
+    return c.n == 0 || tables->near[of].codes ||
+           ak_near_make(c.codes, c.n, c.n_dims, c.bits, &tables->near[of]);
+}
+
+void ak_quantize_clear(struct ak_quantize_tables *tables)
+{
+    for (int type = 0; type < AK_QUANT_COUNT; type++)
+        ak_near_clear(&tables->near[type]);
+}
+
+/* ---- Rows --------------------------------------------------------------- */
+/* Large elements count more, and pull the scale up: the least plain error makes the numbers too
+ * small, which a network adds up over its layers. */
+static void weigh(const float *x, size_t n, float *out)
+{
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        out[i] = sqrtf(sum / (float)n + x[i] * x[i]);
+}
+
+static void quantize_plain(ak_quantize_row *row, const struct ak_near *near,
+                           enum ak_quant_type type, const float *x, uint8_t *blocks, size_t n)
+{
+    const struct ak_quant_info *info = ak_quant_info(type);
+    float importance[AK_QUANT_SUPER_BLOCK];
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK) {
+        size_t some = n - i < AK_QUANT_SUPER_BLOCK ? n - i : AK_QUANT_SUPER_BLOCK;
+        weigh(x + i, some, importance);
+        row(near, x + i, importance, blocks + i / info->block_elems * info->block_bytes, some);
+    }
+}
+
+void ak_quantize_with(const struct ak_quantize_tables *tables, unsigned set,
+                      enum ak_quant_type type, const float *x, const float *importance,
+                      void *blocks, size_t n)
+{
+    const struct ak_near *near = &tables->near[find_codebook(type)];
+    while (!rows_at(set)[type])
+        set--;
+    if (importance)
+        rows_at(set)[type](near, x, importance, blocks, n);
+    else
+        quantize_plain(rows_at(set)[type], near, type, x, blocks, n);
+}
+
+void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type type, const float *x,
+                 const float *importance, void *blocks, size_t n)
+{
+    ak_quantize_with(tables, ak_quantize_sets() - 1, type, x, importance, blocks, n);
+}

@@ -1,0 +1,12 @@
+/* The rows for AVX2. */
+#ifdef __x86_64__
+#define AK_LANES 8
+#define AK_TARGET __attribute__((target("avx2")))
+
+#include "quantize/grid_table.h"
+#include "quantize/row_table.h"
+
+ak_quantize_row *const ak_quantize_avx2[AK_QUANT_COUNT] = { AK_ROW_TABLE, AK_GRID_ROW_TABLE };
+#else
+typedef int ak_no_rows_avx2; /* a source is not empty */
+#endif

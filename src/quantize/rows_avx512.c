@@ -1,0 +1,12 @@
+/* The rows for AVX-512. The search of vectors has eight candidates (AK_GRID_ENTRIES), which fill a
+ * register of AVX2. */
+#ifdef __x86_64__
+#define AK_LANES 16
+#define AK_TARGET __attribute__((target("avx512f,avx512dq")))
+
+#include "quantize/row_table.h"
+
+ak_quantize_row *const ak_quantize_avx512[AK_QUANT_COUNT] = { AK_ROW_TABLE };
+#else
+typedef int ak_no_rows_avx512; /* a source is not empty */
+#endif

@@ -1,0 +1,23 @@
+/* The rows of all types, compiled for several instruction sets. Used by quantize/quantize.c, which
+ * chooses one, and by rows_plain.c, rows_avx2.c and rows_avx512.c, which define them. */
+#ifndef AK_QUANTIZE_SETS_H
+#define AK_QUANTIZE_SETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "quant/type.h"
+#include "quantize/near.h"
+
+/* near: of the type's codebook; NULL: it has none. */
+typedef void ak_quantize_row(const struct ak_near *near, const float *x, const float *w,
+                             uint8_t *out, size_t n);
+
+/* By type. NULL: there is no quantizer, or with AVX-512 the one for AVX2 is as good. */
+extern ak_quantize_row *const ak_quantize_plain[AK_QUANT_COUNT];
+#ifdef __x86_64__
+extern ak_quantize_row *const ak_quantize_avx2[AK_QUANT_COUNT],
+    *const ak_quantize_avx512[AK_QUANT_COUNT];
+#endif
+
+#endif
