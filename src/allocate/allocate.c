@@ -1,7 +1,9 @@
 /* The steps: plan the file, measure each tensor, choose the types, write. */
 #include "allocate/allocate.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "quantize/quantize.h"
@@ -10,21 +12,31 @@
  * are large enough to show and small enough for the divergence to be quadratic in them. */
 #define PROBE AK_QUANT_Q4_0
 
-static const double measuring = 0.95; /* share of the work before the file is written */
+static const double measuring = 0.95;  /* share of the work before the file is written */
+static const double converting = 0.05; /* the same of a source that is not GGUF, once it is */
 
 struct job {
     const struct ak_convert_options *options; /* the caller's */
     const struct ak_allocate_size *size;
+    struct ak_convert_options writing; /* with callbacks of this file */
     struct ak_convert_job *convert;
+    char *converted; /* path of a source that is converted first; NULL: it is GGUF */
     struct ak_convert_plan *plan;
     struct ak_allocate_runs *runs;
     struct ak_allocate_tensor *tensors;
     size_t n;
     uint64_t budget; /* bytes for them */
+    double begun;    /* share of the work before the first tensor */
     struct ak_error *error;
 };
 
-/* Callbacks while the file is written; the caller's are behind them. */
+/* Callbacks while files are written; the caller's are behind them. */
+static bool on_converted(double fraction, void *user)
+{
+    const struct job *j = user;
+    return j->options->progress(converting * fraction, j->options->user);
+}
+
 static bool on_written(double fraction, void *user)
 {
     const struct job *j = user;
@@ -39,6 +51,8 @@ static void on_tensor(const struct akunu_quantized_tensor *tensor, void *user)
 
 static ak_status find_tensors(struct job *j)
 {
+    ak_free(j->tensors);
+    j->n = 0;
     j->tensors = ak_alloc(j->plan->n, sizeof *j->tensors);
     if (!j->tensors)
         return ak_fail_memory(j->error, "tensors", j->plan->n * sizeof *j->tensors);
@@ -47,6 +61,7 @@ static ak_status find_tensors(struct job *j)
         if (t->is_chosen && t->shape[t->n_dims - 1] % ak_quant_info(PROBE)->block_elems == 0)
             j->tensors[j->n++].tensor = t;
     }
+    ak_allocate_count_layers(j->tensors, j->n);
     return j->n > 0 ? AKUNU_OK :
                       ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
                               "no type is left to choose: all tensors have theirs");
@@ -136,33 +151,53 @@ static double error_of(const struct ak_allocate_tensor *tensor, enum ak_quant_ty
     return 0.0;
 }
 
-/* Turns errors into divergences by one run with the probe's values. */
+/* One run with the probe's values. */
 static ak_status measure(struct job *j, struct ak_allocate_tensor *tensor, float *values)
 {
-    double divergence, probe;
-    AK_TRY(add_types(j, tensor, values));
+    double divergence, probe = error_of(tensor, PROBE);
     AK_TRY(ak_allocate_quantize(j->plan, tensor->tensor, PROBE, values, j->error));
     AK_TRY(ak_allocate_run(j->runs, tensor->tensor->name, values, &divergence, j->error));
-    probe = error_of(tensor, PROBE);
-    for (size_t i = 0; i < tensor->n_types; i++)
-        tensor->types[i].divergence *= probe > 0.0 ? divergence / probe : 0.0;
-    ak_allocate_prune(tensor);
+    tensor->sensitivity = probe > 0.0 ? divergence / probe : 0.0;
     return AKUNU_OK;
+}
+
+static ak_status read_and_measure(struct job *j, struct ak_allocate_tensor *tensor)
+{
+    float *values = ak_allocate_read(j->plan, tensor->tensor);
+    if (!values)
+        return ak_fail_memory(j->error, tensor->tensor->name, 0);
+    ak_status status = add_types(j, tensor, values);
+    if (status == AKUNU_OK && ak_allocate_is_measured(tensor))
+        status = measure(j, tensor, values);
+    ak_free(values);
+    return status;
+}
+
+/* Turns errors into divergences. */
+static void apply_sensitivities(struct job *j)
+{
+    ak_allocate_interpolate(j->tensors, j->n);
+    for (size_t i = 0; i < j->n; i++) {
+        struct ak_allocate_tensor *tensor = &j->tensors[i];
+        for (size_t k = 0; k < tensor->n_types; k++)
+            tensor->types[k].divergence *= tensor->sensitivity;
+        ak_allocate_prune(tensor);
+    }
 }
 
 static ak_status measure_all(struct job *j)
 {
+    size_t n = 0, done = 0;
+    for (size_t i = 0; i < j->n; i++)
+        n += ak_allocate_is_measured(&j->tensors[i]);
     for (size_t i = 0; i < j->n; i++) {
-        float *values = ak_allocate_read(j->plan, j->tensors[i].tensor);
-        if (!values)
-            return ak_fail_memory(j->error, j->tensors[i].tensor->name, 0);
-        ak_status status = measure(j, &j->tensors[i], values);
-        ak_free(values);
-        AK_TRY(status);
-        if (j->options->progress &&
-            !j->options->progress(measuring * (double)(i + 1) / (double)j->n, j->options->user))
+        AK_TRY(read_and_measure(j, &j->tensors[i]));
+        done += ak_allocate_is_measured(&j->tensors[i]);
+        double fraction = j->begun + (measuring - j->begun) * (double)done / (double)n;
+        if (j->options->progress && !j->options->progress(fraction, j->options->user))
             return ak_fail(j->error, AKUNU_ERROR_CANCELLED, "quantization was cancelled");
     }
+    apply_sensitivities(j);
     return AKUNU_OK;
 }
 
@@ -207,17 +242,47 @@ static ak_status check(const struct job *j)
     if (j->options->quantize->pure)
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
                        "a size is given, so the matrices cannot all have the same type (pure)");
-    if (j->plan->spec)
-        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
-                       "types are searched for GGUF files alone: convert the model first");
     return AKUNU_OK;
 }
 
-static ak_status allocate(struct job *j)
+/* All that can be refused before the model runs. */
+static ak_status prepare(struct job *j)
 {
+    j->plan = ak_convert_get_plan(j->convert);
     AK_TRY(check(j));
     AK_TRY(find_tensors(j));
-    AK_TRY(check_budget(j));
+    return check_budget(j);
+}
+
+/* ---- Sources other than GGUF --------------------------------------------- */
+/* Begins anew with the source as a GGUF file of the same types, beside the destination. Its name is
+ * gone once it is open. */
+static ak_status begin_converted(struct job *j, const char *from, const char *to)
+{
+    struct ak_convert_options options = j->writing;
+    size_t n = strlen(to ? to : P_tmpdir) + 48;
+    j->converted = ak_alloc(n, 1);
+    if (!j->converted)
+        return ak_fail_memory(j->error, "a path", n);
+    snprintf(j->converted, n, "%s%s.%ld.source", to ? to : P_tmpdir, to ? "" : "/akunu",
+             (long)getpid());
+    options.quantize = NULL;
+    options.progress = options.progress ? on_converted : NULL;
+    AK_TRY(ak_convert(from, j->converted, &options, j->error));
+    ak_convert_end(j->convert);
+    j->begun = converting;
+    j->writing.override_kv = NULL; /* the converted file has the values */
+    ak_status status = ak_convert_begin(j->converted, to, &j->writing, &j->convert, j->error);
+    unlink(j->converted);
+    return status == AKUNU_OK ? prepare(j) : status;
+}
+
+static ak_status allocate(struct job *j, const char *from, const char *to)
+{
+    AK_TRY(ak_convert_begin(from, to, &j->writing, &j->convert, j->error));
+    AK_TRY(prepare(j));
+    if (j->plan->spec)
+        AK_TRY(begin_converted(j, from, to));
     for (int type = 0; type < AK_QUANT_COUNT; type++)
         AK_TRY(ak_convert_prepare(j->plan, (enum ak_quant_type)type, j->error));
     AK_TRY(ak_allocate_open_runs(j->plan, j->size, j->options, &j->runs, j->error));
@@ -229,18 +294,16 @@ static ak_status allocate(struct job *j)
 ak_status ak_allocate(const char *from, const char *to, const struct ak_convert_options *options,
                       const struct ak_allocate_size *size, struct ak_error *error)
 {
-    struct job j = { .options = options, .size = size, .error = error };
+    struct job j = { .options = options, .size = size, .writing = *options, .error = error };
     struct ak_convert_quantize quantize = *options->quantize;
-    struct ak_convert_options writing = *options;
     quantize.report = quantize.report ? on_tensor : NULL;
-    writing.quantize = &quantize;
-    writing.progress = options->progress ? on_written : NULL;
-    writing.user = &j;
-    AK_TRY(ak_convert_begin(from, to, &writing, &j.convert, error));
-    j.plan = ak_convert_get_plan(j.convert);
-    ak_status status = allocate(&j);
+    j.writing.quantize = &quantize;
+    j.writing.progress = options->progress ? on_written : NULL;
+    j.writing.user = &j;
+    ak_status status = allocate(&j, from, to);
     ak_allocate_close_runs(j.runs);
     ak_free(j.tensors);
     ak_convert_end(j.convert);
+    ak_free(j.converted);
     return status;
 }

@@ -2,6 +2,7 @@
  * given size and its predictions diverge least from those of the source. Used by api/file.c.
  *
  *     allocate.c     the steps
+ *     layers.c       which tensors are measured, and what follows for the others
  *     divergence.c   runs of the model on a text: KL divergence if one tensor is changed
  *     loss.c         squared errors of a tensor's types, on a sample of its rows
  *     solve.c        the best types for a number of bytes
@@ -10,7 +11,8 @@
  *     KL_t(type) = sensitivity_t · error_t(type),
  * error being the squared error of its weights, each weighted by the importance of its column.
  * The divergence is quadratic in small changes, and errors of different tensors are independent,
- * so the sum over tensors is the model's. One run per tensor measures its sensitivity. */
+ * so the sum over tensors is the model's. One run measures a tensor's sensitivity; between layers
+ * that are measured it is interpolated. */
 #ifndef AK_ALLOCATE_ALLOCATE_H
 #define AK_ALLOCATE_ALLOCATE_H
 
@@ -41,6 +43,10 @@ struct ak_allocate_tensor {
     struct ak_allocate_type types[AK_QUANT_COUNT]; /* by bytes, ascending, and by divergence,
                                                       descending: ak_allocate_prune */
     size_t n_types, choice;
+
+    double sensitivity; /* 0: not known */
+    size_t index;       /* among the tensors of the same part, in order of layers */
+    size_t n_same;      /* how many these are */
 };
 
 /* Leaves the types that are on the lower convex hull of (bytes, divergence), in order of bytes. */
@@ -50,6 +56,15 @@ void ak_allocate_prune(struct ak_allocate_tensor *tensor);
  * the hulls in order of what a byte gains, which is optimal at each size that it passes (Everett,
  * 1963), then spends the rest on single tensors. False: even the smallest types take more. */
 bool ak_allocate_solve(struct ak_allocate_tensor *tensors, size_t n, uint64_t bytes);
+
+/* ---- layers.c ----------------------------------------------------------- */
+/* Counts tensors of the same part in other layers. */
+void ak_allocate_count_layers(struct ak_allocate_tensor *tensors, size_t n);
+/* Whether the tensor's sensitivity is measured: those of the first and the last layer, and of every
+ * second one. */
+bool ak_allocate_is_measured(const struct ak_allocate_tensor *tensor);
+/* Geometric means of the sensitivities of the nearest layers below and above. */
+void ak_allocate_interpolate(struct ak_allocate_tensor *tensors, size_t n);
 
 /* ---- loss.c ------------------------------------------------------------- */
 /* Floats of a tensor of the source, [rows][cols]. The caller frees them; NULL: out of memory. */

@@ -141,6 +141,9 @@ ak_status ak_convert_choose_types(struct ak_convert_plan *plan,
 /* Sets a type and the bytes. AKUNU_ERROR_UNSUPPORTED: they overflow 64 bits. */
 ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type type,
                               struct ak_error *error);
+/* The name within its layer: "blk.3.ffn_up.weight" gives "ffn_up.weight" and 3. Of other tensors
+ * the whole name; *layer stays. */
+const char *ak_convert_find_part(const char *name, unsigned *layer);
 uint64_t ak_convert_count_rows(const struct ak_convert_tensor *t);
 /* The importance of each element of a row; NULL: all count alike. */
 const float *ak_convert_row_importance(const struct ak_convert_tensor *t, uint64_t row);

@@ -187,8 +187,7 @@ static bool is_left(const struct ak_convert_tensor *t)
     return false;
 }
 
-/* The name within its layer. */
-static const char *find_part(const char *name, unsigned *layer)
+const char *ak_convert_find_part(const char *name, unsigned *layer)
 {
     int n = 0;
     return sscanf(name, "blk.%4u.%n", layer, &n) == 1 && n > 0 ? name + n : name;
@@ -198,11 +197,11 @@ static const char *find_part(const char *name, unsigned *layer)
 static struct ak_mix_tensor describe(const struct chooser *c, const struct ak_convert_tensor *t)
 {
     unsigned layer = 0, other;
-    struct ak_mix_tensor of = { .name = find_part(t->name, &layer),
+    struct ak_mix_tensor of = { .name = ak_convert_find_part(t->name, &layer),
                                 .cols = t->shape[t->n_dims - 1],
                                 .n_matrices = t->n_dims > 2 ? t->shape[0] : 1 };
     for (size_t i = 0; i < c->plan->n; i++)
-        if (strcmp(find_part(c->plan->tensors[i].name, &other), of.name) == 0) {
+        if (strcmp(ak_convert_find_part(c->plan->tensors[i].name, &other), of.name) == 0) {
             of.n++;
             of.index += other < layer;
         }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "akunu/akunu.h"
 #include "tests/st_files.h"
@@ -108,6 +109,37 @@ START_TEST(hull)
     ck_assert_int_eq(tensor.types[0].type, AK_QUANT_Q4_0);
     ck_assert_int_eq(tensor.types[1].type, AK_QUANT_Q5_0);
     ck_assert_int_eq(tensor.types[2].type, AK_QUANT_Q8_0);
+}
+END_TEST
+
+/* ---- Layers ------------------------------------------------------------- */
+/* Of twelve layers the second, fourth … tenth are measured, the first and the last one; what lies
+ * between is the geometric mean. Of few layers all are, and what is in no layer. */
+START_TEST(layers)
+{
+    enum { LAYERS = 12, N = LAYERS + 4 };
+    static struct ak_convert_tensor names[N];
+    struct ak_allocate_tensor tensors[N];
+    int n_measured = 0;
+    memset(tensors, 0, sizeof tensors);
+    for (int i = 0; i < N; i++) {
+        bool is_many = i < LAYERS;
+        snprintf(names[i].name, sizeof names[i].name,
+                 is_many ? "blk.%d.ffn_up.weight" : "blk.%d.in", is_many ? LAYERS - 1 - i : i);
+        tensors[i].tensor = &names[i];
+    }
+    snprintf(names[N - 1].name, sizeof names[N - 1].name, "output.weight");
+    ak_allocate_count_layers(tensors, N);
+    for (int i = 0; i < N; i++) {
+        n_measured += ak_allocate_is_measured(&tensors[i]);
+        if (ak_allocate_is_measured(&tensors[i]))
+            tensors[i].sensitivity = i < LAYERS ? (double)(1 << (LAYERS - 1 - i)) : 5.0;
+    }
+    ck_assert_int_eq(n_measured, 7 + 4);
+    ak_allocate_interpolate(tensors, N);
+    for (int i = 0; i < LAYERS; i++)
+        ck_assert_double_eq_tol(tensors[i].sensitivity, 1 << (LAYERS - 1 - i), 1e-9);
+    ck_assert_double_eq(tensors[N - 1].sensitivity, 5.0);
 }
 END_TEST
 
@@ -257,6 +289,29 @@ START_TEST(refused)
 }
 END_TEST
 
+/* A folder's types are those of its GGUF file, and nothing else remains beside the new file. */
+START_TEST(folders)
+{
+    struct test_folder folder;
+    struct akunu_quantize_params params = begin(&folder);
+    char gguf[96], temporary[160];
+    params.target_bits = 7.5;
+    snprintf(from, sizeof from, "%s", test_path("rerankers/qwen3"));
+    struct test_bytes of_folder = quantize(&params);
+    snprintf(temporary, sizeof temporary, "%s.%ld.source", to, (long)getpid());
+    ck_assert(fopen(temporary, "rb") == NULL);
+    snprintf(gguf, sizeof gguf, "%s", test_in(&folder, "floats.gguf"));
+    ck_assert_int_eq(akunu_file_convert(from, gguf, NULL), AKUNU_OK);
+    snprintf(from, sizeof from, "%s", gguf);
+    struct test_bytes of_gguf = quantize(&params);
+    ck_assert_uint_eq(of_folder.n, of_gguf.n);
+    ck_assert_mem_eq(of_folder.data, of_gguf.data, of_gguf.n);
+    free(of_folder.data);
+    free(of_gguf.data);
+    test_folder_end(&folder);
+}
+END_TEST
+
 static bool on_progress(double fraction, void *user)
 {
     *(double *)user = fraction;
@@ -287,9 +342,11 @@ int main(void)
     suite_add_tcase(suite, tc);
     tcase_add_loop_test(tc, near_the_best_of_all, 0, 20);
     tcase_add_test(tc, hull);
+    tcase_add_test(tc, layers);
     tcase_add_test(tc, bits_per_weight);
     tcase_add_test(tc, bytes_and_the_same);
     tcase_add_test(tc, exceptions);
+    tcase_add_test(tc, folders);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, cancelled);
     SRunner *runner = srunner_create(suite);
