@@ -1,4 +1,5 @@
 /* convert and quantize: any model as a GGUF file. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -17,10 +18,17 @@ struct work {
     double bytes, elements, divergence;
 };
 
+/* With the time that is left, "2:05 left", once enough is done to tell. */
 static bool on_progress(double fraction, void *user)
 {
     struct work *work = user;
-    cli_progress_show(&work->progress, work->doing, fraction);
+    double passed = cli_seconds() - work->progress.started;
+    char note[32] = "";
+    if (passed > 3.0 && fraction > 0.01 && fraction < 1.0) {
+        unsigned left = (unsigned)(passed * (1.0 - fraction) / fraction);
+        snprintf(note, sizeof note, "%u:%02u left", left / 60, left % 60);
+    }
+    cli_progress_show_note(&work->progress, work->doing, fraction, note);
     return !cli_is_interrupted();
 }
 
