@@ -35,13 +35,13 @@ AK_SEARCH void ak_fit_errors(const float *x, const float *w, int n, const float 
 AK_SEARCH ak_lanes ak_fit_inverses(int pass, int first, float largest, float best,
                                    const struct ak_levels *levels)
 {
-    static const float signs[AK_CANDIDATES] = { 1, -1, 1, -1, 1, -1, 1, -1,
-                                                1, -1, 1, -1, 1, -1, 1, -1 };
+    static const float signs[AK_CANDIDATES] = { -1, 1, -1, 1, -1, 1, -1, 1,
+                                                -1, 1, -1, 1, -1, 1, -1, 1 };
     ak_lanes ramp = ak_lanes_ramp(first), inverse;
     if (pass == 2)
         return (1.0f / best) * (1.0f + ramp * (levels->step / 16.0f / levels->high));
     inverse = (levels->high + ramp * levels->step) / (pass ? largest : -largest);
-    return levels->list ? inverse * -ak_lanes_load(signs + first) : inverse;
+    return levels->list ? inverse * ak_lanes_load(signs + first) : inverse;
 }
 
 /* Of a block of zeros, 0. A scale is negative if that lets the wider side of the levels meet the
