@@ -255,12 +255,18 @@ AKUNU_API unsigned akunu_pool_threads(const struct akunu_pool *pool);
  * AKUNU_ERROR_UNSUPPORTED for encoders. */
 struct akunu_session;
 
+/* Types of keys and values. The quantized ones need heads of a multiple of 32 elements; devices
+ * have F16, F32, BF16, Q8_0 and Q4_0. */
 enum akunu_kv_type {
     AKUNU_KV_F16 = 0,
     AKUNU_KV_F32 = 1,
     AKUNU_KV_BF16 = 2,
     AKUNU_KV_Q8_0 = 3,
-    AKUNU_KV_Q4_0 = 4
+    AKUNU_KV_Q4_0 = 4,
+    AKUNU_KV_Q4_1 = 5,
+    AKUNU_KV_IQ4_NL = 6,
+    AKUNU_KV_Q5_0 = 7,
+    AKUNU_KV_Q5_1 = 8
 };
 
 struct akunu_session_params {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     FloatArray = numpy.typing.NDArray[numpy.float32]
 
-KV_TYPES = ("f16", "f32", "bf16", "q8_0", "q4_0")
+KV_TYPES = ("f16", "f32", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 NORMALIZE = ("model", "none", "l2")
 
 Prompt = Union[str, Sequence[int]]

@@ -29,7 +29,7 @@ struct ak_backend_options {
     const struct ak_log *log; /* may be NULL */
 };
 
-enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q4_0 + 1 };
+enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q5_1 + 1 };
 
 /* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers with attention: per
  * head the keys, in groups of tokens, then the values. After the pages comes a recurrent state per

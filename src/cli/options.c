@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* In the order of enum akunu_kv_type. */
-static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL };
+static const char *const kv_types[] = { "f16",  "f32",    "bf16", "q8_0", "q4_0",
+                                        "q4_1", "iq4_nl", "q5_0", "q5_1", NULL };
 /* In the order of enum akunu_prefill. */
 static const char *const prefills[] = { "auto", "own", "blas", NULL };
 /* In the order of enum akunu_rope_scaling. */
