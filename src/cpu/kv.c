@@ -157,15 +157,16 @@ static void step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
     uint32_t heads = q->n_heads + q->n_kv_heads;
     size_t begin, end;
     ak_chunk_range((size_t)p->batch->n * heads, p->n_threads, thread, &begin, &end);
+    bool is_stored = p->batch->importance != NULL;
     for (size_t i = begin; i < end; i++) {
         float *row = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in);
         uint32_t head = (uint32_t)(i % heads);
         if (head < q->n_heads)
             norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->q_step, i / heads, scratch);
-        else
+        else if (!is_stored)
             store_head(p, c, i / heads, head - q->n_heads, row, scratch);
     }
-    if (!ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type)))
+    if (is_stored || !ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type)))
         return;
     if (p->batch->n > 1)
         ak_pool_barrier(p->pool, thread);

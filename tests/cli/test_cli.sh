@@ -39,7 +39,7 @@ says "stray"
 exits 2 run --temp
 says "--temp needs a value"
 prints_nothing
-for bad in "-t 0" "-t two" "-t 1.5" "-n -3" "-b 0" "-c -1" "--temp nan" "--temp 0x1" "--top-p 1.5" "-s 1e3" "-ctk q3" "-ctv q5_1" "--cpu pdp11"; do
+for bad in "-t 0" "-t two" "-t 1.5" "-n -3" "-b 0" "-c -1" "--temp nan" "--temp 0x1" "--top-p 1.5" "-s 1e3" "-ctk q3" "-ctv q6_k" "--cpu pdp11"; do
     # Two words.
     # shellcheck disable=SC2086
     exits 2 run --raw -m "$model" -p x $bad
