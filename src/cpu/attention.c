@@ -238,8 +238,9 @@ static const uint32_t *page_table(const struct ak_cpu_prepared *p, const struct 
                                   const struct ak_cpu_token_block *block)
 {
     uint32_t sequence = p->batch->sequences[block->first];
-    return p->batch
-        ->pages[c->params.attention.cross ? p->batch->cross_sequences[sequence] : sequence];
+    if (c->params.attention.cross)
+        sequence = p->batch->cross_sequences[sequence];
+    return p->batch->pages[sequence];
 }
 
 /* Computes the partial softmax of one page into *part and scratch->page_out. Positions ascend, so
@@ -360,11 +361,13 @@ static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_co
     const struct ak_op_attention_params *a = &c->params.attention;
     struct ak_cpu_scratch *scratch = &p->scratch[thread];
     const uint32_t *table = page_table(p, c, block);
-    uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX;
+    uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX, page = 0;
     size_t begin, end;
     ak_chunk_range((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
-        uint32_t kv_head = (uint32_t)(i / n_pages), page = (uint32_t)(i % n_pages);
+        uint32_t kv_head = (uint32_t)(i / n_pages), index = (uint32_t)(i % n_pages);
+        page = i > begin && index > 0 ? find_present(table, page + 1, 0) :
+                                        find_present(table, first, index);
         struct item item = {
             .block = *block, .kv_head = kv_head, .first_head = kv_head * group, .n_heads = group
         };
@@ -372,9 +375,9 @@ static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_co
         if (loaded != kv_head)
             load_queries(p, c, &item, scratch);
         loaded = kv_head;
-        run_page(p, c, &item, scratch, find_present(table, first, page), &part);
+        run_page(p, c, &item, scratch, page, &part);
         for (uint32_t r = 0; r < part.n; r++) {
-            float *to = partial_of(p, head_of(&item, part.begin + r), page);
+            float *to = partial_of(p, head_of(&item, part.begin + r), index);
             memcpy(to, scratch->page_out + r * a->head_dim, a->head_dim * sizeof *to);
             to[a->head_dim] = part.max[r];
             to[a->head_dim + 1] = part.sum[r];
