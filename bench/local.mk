@@ -1,4 +1,5 @@
-EXTRA_DIST += bench/hostile.sh bench/page.sh bench/prompts.txt bench/speculation.sh
+EXTRA_DIST += bench/hostile.sh bench/kv_cache.py bench/needle.py bench/page.sh bench/prompts.txt \
+	bench/speculation.sh
 
 # A program: bench_programs += bench/<name>, with
 # bench_<name>_SOURCES and bench_<name>_LDADD = $(AK_BENCH_LIBS).

@@ -308,11 +308,25 @@ static void pack(const struct ak_backend *b, uint32_t layout_id, const struct ak
 }
 
 /* ---- The KV cache ------------------------------------------------------- */
+/* kv.cl has floats and the types of one scale and whole bytes or nibbles. */
+static ak_status check_kv_type(const struct ak_backend *b, const char *what,
+                               enum akunu_kv_type type, struct ak_error *error)
+{
+    if (type <= AKUNU_KV_Q4_0)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "%s of the KV cache in %s are not supported on %s: expected F16, F32, BF16, "
+                   "Q8_0 or Q4_0",
+                   what, ak_quant_info(ak_kv_stored_type(type))->name, b->ops->describe(b));
+}
+
 static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *shape, void **out,
                           struct ak_error *error)
 {
-    struct ak_ocl_kv *kv = ak_alloc(1, sizeof *kv);
     *out = NULL;
+    AK_TRY(check_kv_type(b, "keys", shape->k_type, error));
+    AK_TRY(check_kv_type(b, "values", shape->v_type, error));
+    struct ak_ocl_kv *kv = ak_alloc(1, sizeof *kv);
     if (!kv)
         return ak_fail_memory(error, "the KV cache", sizeof *kv);
     ak_status status = ak_ocl_create_buffer(as_ocl(b), ak_kv_pool_bytes(shape), "the KV cache",

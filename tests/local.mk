@@ -10,6 +10,7 @@ check_PROGRAMS += tests/allocate/test_allocate
 check_PROGRAMS += tests/api/test_adapter
 check_PROGRAMS += tests/api/test_complete
 check_PROGRAMS += tests/api/test_core
+check_PROGRAMS += tests/api/test_evict
 check_PROGRAMS += tests/api/test_files
 check_PROGRAMS += tests/api/test_lifetime
 check_PROGRAMS += tests/api/test_model

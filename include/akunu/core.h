@@ -255,13 +255,26 @@ AKUNU_API unsigned akunu_pool_threads(const struct akunu_pool *pool);
  * AKUNU_ERROR_UNSUPPORTED for encoders. */
 struct akunu_session;
 
+/* Types of keys and values. The quantized ones need heads of a multiple of 32 elements; devices
+ * have F16, F32, BF16, Q8_0 and Q4_0. */
 enum akunu_kv_type {
     AKUNU_KV_F16 = 0,
     AKUNU_KV_F32 = 1,
     AKUNU_KV_BF16 = 2,
     AKUNU_KV_Q8_0 = 3,
-    AKUNU_KV_Q4_0 = 4
+    AKUNU_KV_Q4_0 = 4,
+    AKUNU_KV_Q4_1 = 5,
+    AKUNU_KV_IQ4_NL = 6,
+    AKUNU_KV_Q5_0 = 7,
+    AKUNU_KV_Q5_1 = 8
 };
+
+/* Which tokens of a text stay in the KV cache if only some can: those to which the text's last
+ * tokens pay most attention, or the last ones. The first tokens stay in any case. */
+enum akunu_kv_choice { AKUNU_KV_IMPORTANT = 0, AKUNU_KV_RECENT = 1 };
+
+/* Fewest tokens that may stay. */
+#define AKUNU_KV_KEEP_MIN 256
 
 struct akunu_session_params {
     size_t size;
@@ -285,6 +298,11 @@ struct akunu_session_params {
     /* speech models: windows of audio that may be encoded at once, beside max_sequences texts; 0: 1
      */
     uint32_t max_windows;
+    /* After a prompt, by akunu_session_prefill, akunu_session_generate or a scheduler, only about
+     * this many tokens of its sequence stay in the KV cache, as by akunu_sequence_evict; 0: all,
+     * else at least AKUNU_KV_KEEP_MIN */
+    uint32_t kv_keep;
+    enum akunu_kv_choice kv_choice; /* which ones */
 };
 AKUNU_API void akunu_session_params_default(struct akunu_session_params *params, size_t size);
 /* params may be NULL. The session keeps the model alive. */
@@ -314,6 +332,29 @@ AKUNU_API enum akunu_status akunu_sequence_rewind(struct akunu_session *session,
 /* A new sequence that shares the first `length` tokens of another: whole pages by reference, the
  * rest by copy. Recurrent state is copied if `length` is the whole length, else recomputed. */
 AKUNU_API akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence,
+                                             uint32_t length);
+
+/* Drops tokens of a sequence from the KV cache, in pages of 64, until about n_tokens are left, and
+ * frees the pages for other sequences. The first 64 tokens and the last ones stay. Which others
+ * stay follows, for AKUNU_KV_IMPORTANT, from the attention that the last 32 tokens pay to them, as
+ * in SnapKV (Li et al. 2024, arXiv 2404.14469): these tokens run once more, and the logits of
+ * earlier passes can no longer be read.
+ *
+ * The sequence keeps its length, and tokens their positions: a context has all of a text's tokens.
+ * Those to come are computed without the dropped ones, so the text differs, but never with the
+ * number of threads, the size of passes or the ISA. Dropped tokens do not come back: a sequence is
+ * rewound, and forked, to at most the tokens before the first dropped one, or to at least its
+ * length now; it cannot be saved.
+ *
+ * AKUNU_ERROR_ARGUMENT: fewer than AKUNU_KV_KEEP_MIN. AKUNU_ERROR_UNSUPPORTED: encoders, speech
+ * models, models with recurrent state, and devices. */
+AKUNU_API enum akunu_status akunu_sequence_evict(struct akunu_session *session,
+                                                 akunu_sequence sequence, uint32_t n_tokens,
+                                                 enum akunu_kv_choice choice);
+
+/* Largest length, up to `length`, that akunu_sequence_rewind takes: `length` itself unless tokens
+ * were dropped from the KV cache. 0 also on failure. */
+AKUNU_API uint32_t akunu_sequence_rewindable(struct akunu_session *session, akunu_sequence sequence,
                                              uint32_t length);
 
 /* One token of a pass. Tokens of a sequence are appended to it in their order. */

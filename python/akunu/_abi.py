@@ -78,6 +78,12 @@ AKUNU_KV_F32 = 1
 AKUNU_KV_BF16 = 2
 AKUNU_KV_Q8_0 = 3
 AKUNU_KV_Q4_0 = 4
+AKUNU_KV_Q4_1 = 5
+AKUNU_KV_IQ4_NL = 6
+AKUNU_KV_Q5_0 = 7
+AKUNU_KV_Q5_1 = 8
+AKUNU_KV_IMPORTANT = 0
+AKUNU_KV_RECENT = 1
 AKUNU_SPECULATION_AUTO = 0
 AKUNU_SPECULATION_NONE = 1
 AKUNU_SPECULATION_NGRAM = 2
@@ -215,6 +221,8 @@ class akunu_session_params(Structure):
     pool: Optional[int]
     kv_bytes_max: int
     max_windows: int
+    kv_keep: int
+    kv_choice: int
 
 
 class akunu_batch_token(Structure):
@@ -889,6 +897,8 @@ akunu_session_params._fields_ = [
     ("pool", c_void_p),
     ("kv_bytes_max", c_uint64),
     ("max_windows", c_uint32),
+    ("kv_keep", c_uint32),
+    ("kv_choice", c_int),
 ]
 
 akunu_batch_token._fields_ = [
@@ -1453,6 +1463,8 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_sequence_length": (c_uint32, [c_void_p, c_int32]),
     "akunu_sequence_rewind": (c_int, [c_void_p, c_int32, c_uint32]),
     "akunu_sequence_fork": (c_int32, [c_void_p, c_int32, c_uint32]),
+    "akunu_sequence_evict": (c_int, [c_void_p, c_int32, c_uint32, c_int]),
+    "akunu_sequence_rewindable": (c_uint32, [c_void_p, c_int32, c_uint32]),
     "akunu_session_decode": (c_int, [c_void_p, POINTER(akunu_batch_token), c_size_t]),
     "akunu_session_logits": (POINTER(c_float), [c_void_p, c_size_t]),
     "akunu_session_prefill": (c_int, [

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     FloatArray = numpy.typing.NDArray[numpy.float32]
 
-KV_TYPES = ("f16", "f32", "bf16", "q8_0", "q4_0")
+KV_TYPES = ("f16", "f32", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
+KV_CHOICES = ("important", "recent")
 NORMALIZE = ("model", "none", "l2")
 
 Prompt = Union[str, Sequence[int]]
@@ -53,6 +54,8 @@ class Session(Closing):
         threads: int = 0,
         k_type: str = "f16",
         v_type: str = "f16",
+        kv_keep: int = 0,
+        kv_choice: str = "important",
         cpus: Optional[str] = None,
         log: Optional[LogFunction] = None,
     ) -> None:
@@ -68,8 +71,10 @@ class Session(Closing):
             batch=batch,
             max_sequences=max_sequences,
             n_threads=threads,
+            kv_keep=kv_keep,
             cpus=cpus,
         )
+        params.kv_choice = choose(KV_CHOICES, kv_choice, "kv_choice")
         params.k_type = choose(KV_TYPES, k_type, "k_type")
         params.v_type = choose(KV_TYPES, v_type, "v_type")
         params.log = self._log.callback
@@ -156,6 +161,8 @@ class Session(Closing):
         """Truncates the text to what it shares with `ids`, less the last token, in a call."""
         limit = min(len(self._ids), len(ids) - 1)
         n = next((i for i in range(limit) if self._ids[i] != ids[i]), max(limit, 0))
+        if self._sequence >= 0:  # tokens may have been dropped
+            n = int(lib.akunu_sequence_rewindable(self._pointer, self._sequence, n))
         self._rewind(n)
         return n
 

@@ -163,6 +163,7 @@ static ak_status keep_prefix(struct ak_gen_request *request, uint64_t *n_kept,
     uint32_t n = 0;
     while (n < found->length && n + 1 < request->n_ids && found->tokens[n] == request->ids[n])
         n++;
+    n = ak_session_kv_find_rewind(found, n);
     AK_TRY(ak_session_rewind(request->session, request->sequence, n, error));
     request->ids += n;
     request->n_ids -= n;

@@ -194,6 +194,32 @@ enum akunu_status akunu_sequence_rewind(struct akunu_session *session, akunu_seq
     return ak_api_end(session, s, &error);
 }
 
+enum akunu_status akunu_sequence_evict(struct akunu_session *session, akunu_sequence sequence,
+                                       uint32_t n_tokens, enum akunu_kv_choice choice)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s && (unsigned)choice > AKUNU_KV_RECENT)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT,
+                "choice is %d: expected a value of enum akunu_kv_choice", (int)choice);
+    else if (s)
+        ak_session_evict(s, sequence, n_tokens, choice, &error);
+    return ak_api_end(session, s, &error);
+}
+
+uint32_t akunu_sequence_rewindable(struct akunu_session *session, akunu_sequence sequence,
+                                   uint32_t length)
+{
+    struct ak_error error = { 0 };
+    const struct ak_session *s = ak_api_begin(session, &error);
+    const struct ak_session_kv_sequence *found = NULL;
+    if (s)
+        ak_session_find(s, sequence, &found, &error);
+    length = found ? ak_session_kv_find_rewind(found, length) : 0;
+    ak_api_end(session, s, &error);
+    return length;
+}
+
 akunu_sequence akunu_sequence_fork(struct akunu_session *session, akunu_sequence sequence,
                                    uint32_t length)
 {

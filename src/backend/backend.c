@@ -14,11 +14,13 @@ struct ak_backend *ak_backend_for_layer(struct ak_backend *b, int layer)
 
 enum ak_quant_type ak_kv_stored_type(enum akunu_kv_type type)
 {
-    static const enum ak_quant_type stored[AK_KV_TYPE_COUNT] = { [AKUNU_KV_F16] = AK_QUANT_F16,
-                                                                 [AKUNU_KV_F32] = AK_QUANT_F32,
-                                                                 [AKUNU_KV_BF16] = AK_QUANT_BF16,
-                                                                 [AKUNU_KV_Q8_0] = AK_QUANT_Q8_0,
-                                                                 [AKUNU_KV_Q4_0] = AK_QUANT_Q4_0 };
+    static const enum ak_quant_type stored[AK_KV_TYPE_COUNT] = {
+        [AKUNU_KV_F16] = AK_QUANT_F16,       [AKUNU_KV_F32] = AK_QUANT_F32,
+        [AKUNU_KV_BF16] = AK_QUANT_BF16,     [AKUNU_KV_Q8_0] = AK_QUANT_Q8_0,
+        [AKUNU_KV_Q4_0] = AK_QUANT_Q4_0,     [AKUNU_KV_Q4_1] = AK_QUANT_Q4_1,
+        [AKUNU_KV_IQ4_NL] = AK_QUANT_IQ4_NL, [AKUNU_KV_Q5_0] = AK_QUANT_Q5_0,
+        [AKUNU_KV_Q5_1] = AK_QUANT_Q5_1,
+    };
     assert((unsigned)type < AK_KV_TYPE_COUNT);
     return stored[type];
 }

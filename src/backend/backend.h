@@ -29,13 +29,14 @@ struct ak_backend_options {
     const struct ak_log *log; /* may be NULL */
 };
 
-enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q4_0 + 1 };
+enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q5_1 + 1 };
 
 /* Geometry of a KV pool. A page holds AK_KV_PAGE_TOKENS tokens of all layers with attention: per
  * head the keys, in groups of tokens, then the values. After the pages comes a recurrent state per
  * sequence, for conv and delta layers. At position 0 a state counts as zeros, whatever the memory
  * holds. */
 enum { AK_KV_PAGE_TOKENS = 64, AK_KV_GROUP_TOKENS = 16 };
+#define AK_KV_NO_PAGE UINT32_MAX /* in a page table: dropped, and skipped by attention */
 struct ak_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;
     enum akunu_kv_type k_type, v_type;
@@ -91,8 +92,18 @@ struct ak_batch_scores {
     size_t matrix_stride, stride;
 };
 
-/* One pass. Arrays have n entries; pages[s] is the page table of sequence s. A sequence's tokens
- * are contiguous, in ascending positions. A device may read frames and write scores until sync. */
+/* Adds up the attention weights that the batch's queries give to each token of their sequence:
+ * sums[(layer · n_kv_heads + head) · stride + position], over the tokens of the batch and the query
+ * heads of a KV head. Layers are those of the KV cache; cross-attention is left out. Same bits
+ * whatever the threads, the ISA, and how the queries are split into batches. */
+struct ak_batch_importance {
+    float *sums;
+    size_t stride;
+};
+
+/* One pass. Arrays have n entries; pages[s] is the page table of sequence s, in which AK_KV_NO_PAGE
+ * stands for tokens that were dropped. A sequence's tokens are contiguous, in ascending
+ * positions. A device may read frames and write scores until sync. */
 struct ak_batch {
     uint32_t n;
     const int32_t *tokens;
@@ -117,6 +128,9 @@ struct ak_batch {
      */
     const uint32_t *cross_sequences, *cross_lengths;
     const struct ak_batch_scores *scores; /* of cross-attention; NULL: they are not wanted */
+    /* The tokens are in the cache already, and are of one sequence: their keys and values are read,
+     * not written. NULL: a pass like others */
+    const struct ak_batch_importance *importance;
 };
 
 /* Type of the batch's token t. */
@@ -231,6 +245,8 @@ struct ak_backend_ops {
     /* Address of the pages in host memory, one after another; the same bytes for the same tokens on
      * every machine. NULL: the host cannot read them. */
     uint8_t *(*host_pages)(struct ak_backend *b, void *kv);
+    /* Attention skips dropped pages and adds up importance. */
+    bool skips_pages;
 
     /* Prepares a table for one session; kv is the pool. */
     ak_status (*prepare)(struct ak_backend *b, const struct ak_table *table,

@@ -36,6 +36,7 @@ static int keep_prefix(struct turn *turn)
     size_t n = 0;
     while (n < chat->n_context_ids && n + 1 < turn->n_ids && chat->context_ids[n] == turn->ids[n])
         n++;
+    n = akunu_sequence_rewindable(chat->loaded->session, chat->loaded->sequence, (uint32_t)n);
     turn->n_kept = n;
     if (akunu_sequence_rewind(chat->loaded->session, chat->loaded->sequence, (uint32_t)n) ==
         AKUNU_OK)

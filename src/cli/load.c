@@ -192,6 +192,8 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
     of_draft.rope_scale = 0.0f;
     of_draft.yarn_ext_factor = -1.0f;
     of_draft.session.context = akunu_session_context(session);
+    of_draft.session.kv_keep = 0; /* drafts are rolled back to anywhere */
+    of_draft.session.kv_choice = AKUNU_KV_IMPORTANT;
     int code = cli_load_model(&of_draft, draft);
     if (code == CLI_EXIT_OK)
         code = cli_open_session(&of_draft, draft, 0);

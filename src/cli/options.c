@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+static const char *const kv_choices[] = { "important", "recent", NULL };
 /* In the order of enum akunu_kv_type. */
-static const char *const kv_types[] = { "f16", "f32", "bf16", "q8_0", "q4_0", NULL };
+static const char *const kv_types[] = { "f16",  "f32",    "bf16", "q8_0", "q4_0",
+                                        "q4_1", "iq4_nl", "q5_0", "q5_1", NULL };
 /* In the order of enum akunu_prefill. */
 static const char *const prefills[] = { "auto", "own", "blas", NULL };
 /* In the order of enum akunu_rope_scaling. */
@@ -39,7 +41,8 @@ enum {
     TEMPLATED = ANSWERS | CLI_SERVER,
     NAMES_MODEL = CLI_ALL & ~CLI_CACHE & ~CLI_MODELS & ~CLI_LIST & ~CLI_PULL,
     LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_EVAL | CLI_REPORT | CLI_BENCH | CLI_EMBED |
-            CLI_VERIFY | CLI_TRANSCRIBE | CLI_IMATRIX
+            CLI_VERIFY | CLI_TRANSCRIBE | CLI_IMATRIX,
+    KEEPS = SAMPLES | CLI_VERIFY
 };
 
 /* kind of options.def: type of the member and enum cli_flag_kind */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/math.h"
 #include "base/mem.h"
 #include "cpu/cpu.h"
 
@@ -17,9 +18,11 @@ struct item {
     uint32_t kv_head, first_head, n_heads;
 };
 
-/* Partial softmax of one page for rows [begin, begin + n) of an item. */
+/* Partial softmax of one page for rows [begin, begin + n) of an item, which see its tokens [first,
+ * end). */
 struct partial {
     uint32_t begin, n;
+    uint16_t first[AK_ATTN_ROWS_MAX], end[AK_ATTN_ROWS_MAX];
     float max[AK_ATTN_ROWS_MAX], sum[AK_ATTN_ROWS_MAX];
 };
 
@@ -175,8 +178,7 @@ static void cap_scores(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
 /* Softmax of the rows of `part`, and their weighted sums of values, into scratch->page_out. Tokens
  * [first, end) include every token that one of the rows sees. */
 static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *scratch,
-                       struct partial *part, const uint8_t *v, const uint16_t *firsts,
-                       const uint16_t *ends, size_t first, size_t end)
+                       struct partial *part, const uint8_t *v, size_t first, size_t end)
 {
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
     const struct ak_kv_shape *s = &p->kv_shape;
@@ -185,7 +187,7 @@ static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
                                s->v_type == AKUNU_KV_Q8_0 ? k->attn_pv_q8_0 :
                                                             NULL;
     if (as_stored) {
-        as_stored(scratch->weights, part->n, n, v, firsts, ends, part->max, part->sum,
+        as_stored(scratch->weights, part->n, n, v, part->first, part->end, part->max, part->sum,
                   scratch->page_out, n);
         return;
     }
@@ -195,8 +197,8 @@ static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
             v + first * p->value_bytes, scratch->page_f32 + first * n, (end - first) * n);
         values_f32 = scratch->page_f32;
     }
-    k->attn_pv_f32(scratch->weights, part->n, n, values_f32, firsts, ends, part->max, part->sum,
-                   scratch->page_out, n);
+    k->attn_pv_f32(scratch->weights, part->n, n, values_f32, part->first, part->end, part->max,
+                   part->sum, scratch->page_out, n);
 }
 
 /* ALiBi: subtracts distance times the head's slope from the scores of tokens [first, end) of a
@@ -232,16 +234,27 @@ static void copy_scores(const struct ak_cpu_prepared *p, const struct ak_command
     }
 }
 
+static const uint32_t *page_table(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                                  const struct ak_cpu_token_block *block)
+{
+    uint32_t sequence = p->batch->sequences[block->first];
+    if (c->params.attention.cross)
+        sequence = p->batch->cross_sequences[sequence];
+    return p->batch->pages[sequence];
+}
+
 /* Computes the partial softmax of one page into *part and scratch->page_out. Positions ascend, so
- * the rows that see any of its tokens are consecutive. */
+ * the rows that see any of its tokens are consecutive; none if it was dropped. */
 static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c,
                      const struct item *item, struct ak_cpu_scratch *scratch, uint32_t page,
                      struct partial *part)
 {
     const struct ak_batch *batch = p->batch;
+    uint32_t stored = page_table(p, c, &item->block)[page];
     size_t low = AK_KV_PAGE_TOKENS, high = 0;
-    uint16_t first[AK_ATTN_ROWS_MAX], end[AK_ATTN_ROWS_MAX];
     part->begin = part->n = 0;
+    if (stored == AK_KV_NO_PAGE)
+        return;
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
         uint32_t seen, seen_end;
         find_visible(&c->params.attention, &item->block, batch->positions[token_of(item, r)], &seen,
@@ -253,23 +266,19 @@ static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c
             part->begin = r;
         low = ak_min_size(low, from);
         high = ak_max_size(high, to);
-        first[part->n] = from;
-        end[part->n++] = to;
+        part->first[part->n] = from;
+        part->end[part->n++] = to;
     }
     if (part->n == 0)
         return;
-    uint32_t sequence = batch->sequences[item->block.first];
-    if (c->params.attention.cross)
-        sequence = batch->cross_sequences[sequence];
-    const uint8_t *keys = ak_cpu_kv_head(p, batch->pages[sequence][page],
-                                         c->params.attention.kv_layer, item->kv_head);
+    const uint8_t *keys = ak_cpu_kv_head(p, stored, c->params.attention.kv_layer, item->kv_head);
     compute_scores(p, scratch, part->begin, part->n, keys, low, high);
     if (c->params.attention.cross && batch->scores)
         copy_scores(p, c, item, scratch, part, page, low, high);
     if (c->params.attention.alibi)
         subtract_distances(p, item, part, scratch, page, low, high);
     cap_scores(p, scratch, part->n, c->params.attention.cap, low, high);
-    mix_values(p, scratch, part, keys + p->keys_bytes, first, end, low, high);
+    mix_values(p, scratch, part, keys + p->keys_bytes, low, high);
 }
 
 /* Divides a row's sum of values by the sum of weights, applies the gate and writes the output. */
@@ -320,8 +329,25 @@ static void run_item(const struct ak_cpu_prepared *p, const struct ak_command *c
 }
 
 /* ---- One token's pages split among threads ---------------------------------
- * Partial softmaxes go to p->partials as [heads][pages], each the head's sums of values, its
- * maximum score and its sum of weights. */
+ * Partial softmaxes of the pages that were not dropped go to p->partials as [heads][pages], each
+ * the head's sums of values, its maximum score and its sum of weights. */
+
+/* Pages [first, end) that were not dropped. */
+static uint32_t count_present(const uint32_t *table, uint32_t first, uint32_t end)
+{
+    uint32_t n = 0;
+    for (; first < end; first++)
+        n += table[first] != AK_KV_NO_PAGE;
+    return n;
+}
+
+/* Page number n, from page `first` on, of those that were not dropped. */
+static uint32_t find_present(const uint32_t *table, uint32_t first, uint32_t n)
+{
+    while (table[first] == AK_KV_NO_PAGE || n-- > 0)
+        first++;
+    return first;
+}
 
 static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_t page)
 {
@@ -334,11 +360,14 @@ static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_co
 {
     const struct ak_op_attention_params *a = &c->params.attention;
     struct ak_cpu_scratch *scratch = &p->scratch[thread];
-    uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX;
+    const uint32_t *table = page_table(p, c, block);
+    uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX, page = 0;
     size_t begin, end;
     ak_chunk_range((size_t)n_pages * a->n_kv_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
-        uint32_t kv_head = (uint32_t)(i / n_pages), page = first + (uint32_t)(i % n_pages);
+        uint32_t kv_head = (uint32_t)(i / n_pages), index = (uint32_t)(i % n_pages);
+        page = i > begin && index > 0 ? find_present(table, page + 1, 0) :
+                                        find_present(table, first, index);
         struct item item = {
             .block = *block, .kv_head = kv_head, .first_head = kv_head * group, .n_heads = group
         };
@@ -348,7 +377,7 @@ static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_co
         loaded = kv_head;
         run_page(p, c, &item, scratch, page, &part);
         for (uint32_t r = 0; r < part.n; r++) {
-            float *to = partial_of(p, head_of(&item, part.begin + r), page);
+            float *to = partial_of(p, head_of(&item, part.begin + r), index);
             memcpy(to, scratch->page_out + r * a->head_dim, a->head_dim * sizeof *to);
             to[a->head_dim] = part.max[r];
             to[a->head_dim + 1] = part.sum[r];
@@ -357,7 +386,7 @@ static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_co
 }
 
 static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                               unsigned thread, uint32_t first, uint32_t n_pages)
+                               unsigned thread, uint32_t n_pages)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
     float *row = p->scratch[thread].out;
@@ -367,12 +396,76 @@ static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_
         float max, sum;
         begin_row(p, c, (uint32_t)head, &max, &sum);
         memset(row, 0, a->head_dim * sizeof *row);
-        for (uint32_t page = first; page < first + n_pages; page++) {
+        for (uint32_t page = 0; page < n_pages; page++) {
             const float *part = partial_of(p, (uint32_t)head, page);
             p->cpu->kernels.attn_merge(&max, &sum, row, part[a->head_dim], part[a->head_dim + 1],
                                        part, a->head_dim);
         }
         finish_row(p, c, 0, (uint32_t)head, row, sum);
+    }
+}
+
+/* ---- Importance of tokens -------------------------------------------------- */
+/* Adds the weights of a page's tokens, of rows whose softmax has this maximum and sum. The rows are
+ * added one after another. */
+static void add_page_weights(const struct partial *part, const struct ak_cpu_scratch *scratch,
+                             const float *max, const float *sum, float *sums)
+{
+    for (uint32_t i = 0; i < part->n; i++) {
+        const float *weights = scratch->weights + (size_t)i * AK_KV_PAGE_TOKENS;
+        uint32_t r = part->begin + i;
+        float factor = ak_expf(part->max[i] - max[r]) / sum[r];
+        for (size_t t = part->first[i]; t < part->end[i]; t++)
+            sums[t] += factor * weights[t];
+    }
+}
+
+/* Goes over the pages twice: for the maximum and the sum of each row's softmax, then for the
+ * weights. */
+static void add_item_weights(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                             const struct item *item, struct ak_cpu_scratch *scratch, float *sums)
+{
+    float max[AK_ATTN_ROWS_MAX], sum[AK_ATTN_ROWS_MAX];
+    struct partial part;
+    uint32_t first, end;
+    load_queries(p, c, item, scratch);
+    for (uint32_t r = 0; r < item->block.n * item->n_heads; r++)
+        begin_row(p, c, head_of(item, r), &max[r], &sum[r]);
+    find_visible_pages(p, &c->params.attention, &item->block, &first, &end);
+    for (uint32_t page = first; page < end; page++) {
+        run_page(p, c, item, scratch, page, &part);
+        for (uint32_t i = 0; i < part.n; i++)
+            p->cpu->kernels.attn_merge(&max[part.begin + i], &sum[part.begin + i], scratch->out,
+                                       part.max[i], part.sum[i], scratch->page_out, 0);
+    }
+    for (uint32_t page = first; page < end; page++) {
+        run_page(p, c, item, scratch, page, &part);
+        add_page_weights(&part, scratch, max, sum, sums + (size_t)page * AK_KV_PAGE_TOKENS);
+    }
+}
+
+/* A KV head belongs to one thread, so that sums are added in the order of tokens and heads. */
+static void add_importance(const struct ak_cpu_prepared *p, const struct ak_command *c,
+                           unsigned thread)
+{
+    const struct ak_op_attention_params *a = &c->params.attention;
+    const struct ak_batch_importance *importance = p->batch->importance;
+    uint32_t group = a->n_heads / a->n_kv_heads, end = p->batch->positions[p->batch->n - 1] + 1;
+    uint32_t n_max = group < AK_ATTN_ROWS_MAX ? AK_ATTN_ROWS_MAX / group : 1;
+    for (uint32_t h = thread; h < a->n_kv_heads; h += p->n_threads) {
+        float *sums = importance->sums +
+                      ((size_t)a->kv_layer * p->kv_shape.n_kv_heads + h) * importance->stride;
+        for (uint32_t t = 0, n; t < p->batch->n; t += n) {
+            n = p->batch->n - t < n_max ? p->batch->n - t : n_max;
+            for (uint32_t i = 0, heads; i < group; i += heads) {
+                heads = group - i < AK_ATTN_ROWS_MAX ? group - i : AK_ATTN_ROWS_MAX;
+                struct item item = { .block = { .first = t, .n = n, .end = end },
+                                     .kv_head = h,
+                                     .first_head = h * group + i,
+                                     .n_heads = heads };
+                add_item_weights(p, c, &item, &p->scratch[thread], sums);
+            }
+        }
     }
 }
 
@@ -386,17 +479,19 @@ static void step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepare
     const struct ak_op_attention_params *a = &c->params.attention;
     uint32_t n_blocks;
     const struct ak_cpu_token_block *blocks = ak_cpu_blocks(p, a, &n_blocks);
+    if (p->batch->importance && !a->cross)
+        add_importance(p, c, thread);
     uint32_t group = a->n_heads / a->n_kv_heads, groups = n_blocks * a->n_kv_heads;
     bool whole =
         group <= AK_ATTN_ROWS_MAX && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
     if (!whole && group <= AK_ATTN_ROWS_MAX && p->batch->n == 1 && n_blocks == 1) {
         uint32_t first, n_pages;
         find_visible_pages(p, a, blocks, &first, &n_pages);
-        n_pages -= first;
+        n_pages = count_present(page_table(p, c, blocks), first, n_pages);
         if (n_pages >= SPLIT_PAGES_MIN) {
             run_thread_pages(p, c, blocks, thread, first, n_pages);
             ak_pool_barrier(p->pool, thread);
-            merge_thread_heads(p, c, thread, first, n_pages);
+            merge_thread_heads(p, c, thread, n_pages);
             return;
         }
     }

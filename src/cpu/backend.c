@@ -271,6 +271,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .copy_page = copy_page,
     .copy_state = copy_state,
     .host_pages = host_pages,
+    .skips_pages = true,
     .prepare = ak_cpu_prepare,
     .release = ak_cpu_release,
     .run = ak_cpu_run,

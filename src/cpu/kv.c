@@ -111,7 +111,7 @@ static uint8_t *find_page(const struct ak_cpu_prepared *p, const struct ak_comma
 
 /* Processes one KV head of batch token t: normalizes and rotates the key, stores key and value.
  * `row`: the token's queries, keys and values. A quantized key is only transformed here, and kept
- * as floats if it is the first of its page; step_qkv stores it once all first keys are known. */
+ * as floats if it is the first of its page; step_qkv quantizes it once all first keys are known. */
 static void store_head(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
                        uint32_t head, float *row, float *scratch)
 {
@@ -131,35 +131,52 @@ static void store_head(const struct ak_cpu_prepared *p, const struct ak_command 
                      q->head_dim, page + p->keys_bytes + token * p->value_bytes);
 }
 
+/* Quantizes the transformed key of a KV head of batch token t. */
+static void quantize_head(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
+                          uint32_t head, float *scratch)
+{
+    const struct ak_op_qkv_params *q = &c->params.qkv;
+    uint32_t token;
+    uint8_t *page = find_page(p, c, t, head, &token);
+    float *key = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + q->k_at + head * q->head_dim;
+    store_difference(p, key, token, page, scratch);
+}
+
+/* Whether batch token t is the second of two neighbors in the batch whose keys share the bytes of
+ * their fifth bits: the first one's thread stores both. */
+static bool is_second(const struct ak_batch *batch, size_t t)
+{
+    return t > 0 && batch->positions[t] % 2 == 1 && batch->sequences[t] == batch->sequences[t - 1];
+}
+
 static void step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     const struct ak_op_qkv_params *q = &c->params.qkv;
     float *scratch = p->scratch[thread].row;
-    uint32_t heads = q->n_heads + q->n_kv_heads, token;
+    uint32_t heads = q->n_heads + q->n_kv_heads;
     size_t begin, end;
     ak_chunk_range((size_t)p->batch->n * heads, p->n_threads, thread, &begin, &end);
+    bool is_stored = p->batch->importance != NULL;
     for (size_t i = begin; i < end; i++) {
         float *row = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in);
         uint32_t head = (uint32_t)(i % heads);
         if (head < q->n_heads)
             norm_and_rotate(p, c, c->vector, row + q->q_at + head * q->q_step, i / heads, scratch);
-        else
+        else if (!is_stored)
             store_head(p, c, i / heads, head - q->n_heads, row, scratch);
     }
-    if (!ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type)))
+    if (is_stored || !ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type)))
         return;
     if (p->batch->n > 1)
         ak_pool_barrier(p->pool, thread);
     for (size_t i = begin; i < end; i++) {
-        uint32_t head = (uint32_t)(i % heads);
-        if (head < q->n_heads)
+        size_t t = i / heads;
+        if (i % heads < q->n_heads || is_second(p->batch, t))
             continue;
-        head -= q->n_heads;
-        float *key = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in) + q->k_at +
-                     head * q->head_dim;
-        uint8_t *page = find_page(p, c, i / heads, head, &token);
-        store_difference(p, key, token, page, scratch);
+        quantize_head(p, c, t, (uint32_t)(i % heads) - q->n_heads, scratch);
+        if (t + 1 < p->batch->n && is_second(p->batch, t + 1))
+            quantize_head(p, c, t + 1, (uint32_t)(i % heads) - q->n_heads, scratch);
     }
 }
 

@@ -177,12 +177,14 @@ static void flip_sign_bits(uint8_t *bytes, size_t n)
         bytes[i] ^= 0x80;
 }
 
-/* Distributes the 32 fifth bits of a block over its 8 words, or collects them. */
+/* Distributes the 32 fifth bits of a block over its 8 words, or collects them. Rows 2i and 2i + 1
+ * share bytes. */
 static void pack_fifth_bits(const uint8_t stored[4], uint8_t *words, size_t row)
 {
     for (size_t i = 0; i < 8; i++) {
-        unsigned nibble = ((unsigned)stored[i / 2] >> (i % 2 * 4)) & 15u;
-        words[i * 8 + row / 2] |= (uint8_t)(nibble << (row % 2 * 4));
+        unsigned shift = row % 2 * 4, nibble = ((unsigned)stored[i / 2] >> (i % 2 * 4)) & 15u;
+        uint8_t *byte = &words[i * 8 + row / 2];
+        *byte = (uint8_t)((*byte & ~(15u << shift)) | nibble << shift);
     }
 }
 

@@ -57,6 +57,9 @@ ak_status ak_draft_model_check(const struct ak_session *session, const struct ak
 {
     const struct ak_tokenizer *own = session->model->tokenizer, *other = draft->model->tokenizer;
     AK_TRY(ak_session_needs_text(draft, error));
+    if (draft->kv_keep > 0)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "kv_keep is %u in the draft session: expected 0", (unsigned)draft->kv_keep);
     if (draft->kv.shape.state_elems > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the draft model has recurrent state, which cannot be rolled back after a "

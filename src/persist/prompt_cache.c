@@ -204,6 +204,9 @@ ak_status ak_save_sequence(struct ak_session *s, int32_t sequence, const char *p
     AK_TRY(ak_save_check(s, error));
     if (found->length == 0)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the sequence has no tokens to save");
+    if (found->n_dropped > 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "parts of the sequence's KV cache were dropped: it cannot be saved");
     if (write_file(s, sequence, found->length, path, &why))
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_IO, "%s cannot be written: %s", ak_show_path(path, shown),
@@ -348,8 +351,8 @@ static void tidy(int dir, const struct ak_session *s, const char *name, const in
     if (ak_store_is_first(entries, n_entries, AK_STORE_PROMPT, name))
         log_first(s, cache->dir, n, cache->max_bytes);
     evict_prefixes(dir, entries, n_entries, s, name, ids, n);
-    ak_store_evict_oldest(dir, entries, n_entries, AK_STORE_PROMPT, name, cache->max_bytes,
-                          &s->log, AKUNU_LOG_INFO);
+    ak_store_evict_oldest(dir, entries, n_entries, AK_STORE_PROMPT, name, cache->max_bytes, &s->log,
+                          AKUNU_LOG_INFO);
     ak_free(entries);
 }
 
@@ -388,6 +391,11 @@ ak_status ak_prompt_cache_keep(struct ak_session *s, int32_t sequence, size_t n_
     if (n_tokens == 0 || n_tokens < cache->min_tokens || ak_save_check(s, NULL) != AKUNU_OK)
         return AKUNU_OK;
     uint32_t n = (uint32_t)n_tokens;
+    if (n > ak_session_kv_count_whole(found)) {
+        ak_log_line(&s->log, AKUNU_LOG_INFO,
+                    "prompt cache: this prompt is not kept, as parts of its KV cache were dropped");
+        return AKUNU_OK;
+    }
     if (open_best(s, cache, found->tokens, n, false, &best, &common)) {
         bool kept = n - common < NEW_TOKENS_MIN;
         if (kept)

@@ -1,5 +1,5 @@
-/* Reference dequantization of the types with a codebook: 4 bits select one of 16 values,
- * which the scale of the block multiplies. */
+/* Reference conversions of the types with a codebook: 4 bits select one of 16 values, which the
+ * scale of the block multiplies. */
 #include "quant/block.h"
 
 /* ---- IQ4_NL ------------------------------------------------------------- */
@@ -25,8 +25,37 @@ static void dequantize_iq4_nl(const void *restrict blocks, float *restrict out, 
     }
 }
 
+/* Index of the value next to x; the higher one of two at the same distance. NaN gives 0. */
+static int find_iq4_value(float x)
+{
+    int i = 0;
+    while (i < 15 && x * 2.0f >= (float)(ak_quant_iq4_values[i] + ak_quant_iq4_values[i + 1]))
+        i++;
+    return i;
+}
+
+/* The element of largest magnitude becomes -127 and the others the next value. The stored scale
+ * then minimizes the squared error, weighted by the squares of the elements. */
+static void quantize_iq4_nl(const float *restrict in, void *restrict blocks, size_t n)
+{
+    struct block_iq4_nl *b = blocks;
+    for (size_t i = 0; i < n; i += 32, b++, in += 32) {
+        float inverse = ak_quant_inverse(ak_quant_find_extreme(in, 32) / -127.0f), xv = 0.0f,
+              vv = 0.0f;
+        *b = (struct block_iq4_nl){ 0 };
+        for (int j = 0; j < 32 && inverse != 0.0f; j++) {
+            int q = find_iq4_value(in[j] * inverse);
+            float v = (float)ak_quant_iq4_values[q], weight = in[j] * in[j];
+            xv += weight * v * in[j];
+            vv += weight * v * v;
+            b->q[j % 16] |= (uint8_t)(q << (j < 16 ? 0 : 4));
+        }
+        ak_quant_put_f16(b->d, vv > 0.0f ? xv / vv : 0.0f);
+    }
+}
+
 const struct ak_quant_info ak_quant_iq4_nl = { "IQ4_NL", 32, sizeof(struct block_iq4_nl),
-                                               dequantize_iq4_nl, NULL };
+                                               dequantize_iq4_nl, quantize_iq4_nl };
 
 /* ---- IQ4_XS ------------------------------------------------------------- */
 /* x = (d · (scale − 32)) · value[q], with a 6-bit scale per 32 elements: its low four bits are

@@ -42,16 +42,23 @@ static void dequantize_q4_1(const void *restrict blocks, float *restrict out, si
     }
 }
 
+/* Difference between the largest and the least of 32 elements. */
+static float find_range(const float *x, float *min)
+{
+    float max = x[0];
+    *min = x[0];
+    for (int j = 1; j < 32; j++) {
+        *min = x[j] < *min ? x[j] : *min;
+        max = x[j] > max ? x[j] : max;
+    }
+    return max - *min;
+}
+
 static void quantize_q4_1(const float *restrict in, void *restrict blocks, size_t n)
 {
     struct block_q4_1 *b = blocks;
     for (size_t i = 0; i < n; i += 32, b++, in += 32) {
-        float min = in[0], max = in[0];
-        for (int j = 1; j < 32; j++) {
-            min = in[j] < min ? in[j] : min;
-            max = in[j] > max ? in[j] : max;
-        }
-        float d = (max - min) / 15.0f;
+        float min, d = find_range(in, &min) / 15.0f;
         float inverse = ak_quant_inverse(d);
         ak_quant_put_f16(b->d, d);
         ak_quant_put_f16(b->m, min);
@@ -129,8 +136,25 @@ static void dequantize_q5_1(const void *restrict blocks, float *restrict out, si
     }
 }
 
+static void quantize_q5_1(const float *restrict in, void *restrict blocks, size_t n)
+{
+    struct block_q5_1 *b = blocks;
+    for (size_t i = 0; i < n; i += 32, b++, in += 32) {
+        float min, d = find_range(in, &min) / 31.0f;
+        float inverse = ak_quant_inverse(d);
+        *b = (struct block_q5_1){ 0 };
+        ak_quant_put_f16(b->d, d);
+        ak_quant_put_f16(b->m, min);
+        for (int j = 0; j < 32; j++) {
+            int q = ak_quant_clamp((in[j] - min) * inverse + 0.5f, 0, 31);
+            b->q[j % 16] |= (uint8_t)((q & 15) << (j < 16 ? 0 : 4));
+            b->high[j / 8] |= (uint8_t)(q >> 4 << j % 8);
+        }
+    }
+}
+
 const struct ak_quant_info ak_quant_q5_1 = { "Q5_1", 32, sizeof(struct block_q5_1), dequantize_q5_1,
-                                             NULL };
+                                             quantize_q5_1 };
 
 /* ---- Q8_0 --------------------------------------------------------------- */
 /* Ties round away from zero. */

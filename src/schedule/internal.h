@@ -124,6 +124,17 @@ static inline uint32_t ak_sched_count_left(const struct ak_sched *s, const struc
     return t->n_ids - ak_sched_sequence(s, t)->length;
 }
 
+/* The token before which a running task's passes end: its last one, or that of a prompt of which
+ * tokens are to be dropped before the rest of the text runs. A text that is preempted after that
+ * runs in the same way again. */
+static inline uint32_t ak_sched_end_of_run(const struct ak_sched *s, const struct ak_sched_task *t)
+{
+    const struct ak_session_kv_sequence *sequence = ak_sched_sequence(s, t);
+    uint32_t n_prompt = t->request->n_prompt;
+    bool is_evicted = sequence->evicted_length > 0 || sequence->length >= n_prompt;
+    return ak_session_evicts(s->session, n_prompt) && !is_evicted ? n_prompt : t->n_ids;
+}
+
 /* Whether a running task only needs the pass of the token that was sampled last. */
 static inline bool ak_sched_is_decoding(const struct ak_sched *s, const struct ak_sched_task *t)
 {

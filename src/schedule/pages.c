@@ -76,7 +76,7 @@ bool ak_sched_make_free(struct ak_sched *s, uint32_t n)
 void ak_sched_share_prefix(struct ak_sched *s, struct ak_sched_task *t)
 {
     uint32_t before = ak_sched_sequence(s, t)->length;
-    uint32_t n_max = ak_sched_reports_prompt(t) ? t->n_reported : t->n_ids;
+    uint32_t n_max = ak_sched_reports_prompt(t) ? t->n_reported : ak_sched_end_of_run(s, t);
     if (!s->has_tree || before % AK_KV_PAGE_TOKENS != 0 || n_max <= before + 1)
         return;
     /* the last token runs, for its logits */

@@ -124,7 +124,7 @@ static void add_prompts(struct ak_sched *s)
         if (t->request->is_paused || ak_sched_is_decoding(s, t))
             continue;
         ak_sched_share_prefix(s, t);
-        uint32_t n = ak_sched_count_left(s, t);
+        uint32_t n = ak_sched_end_of_run(s, t) - ak_sched_sequence(s, t)->length;
         n = n < budget ? n : budget;
         while (n > 0 && !add_tokens(s, t, n) && !add_tokens_alone(s, t, n))
             n /= 2;

@@ -155,8 +155,9 @@ void ak_sched_tree_add(struct ak_sched_tree *t, int32_t sequence, bool partial)
 {
     const struct ak_session_kv_sequence *s = ak_session_kv_sequence(t->kv, sequence);
     struct ak_sched_node *last = NULL;
-    for (uint32_t at = 0; at < s->length; at += AK_KV_PAGE_TOKENS) {
-        uint32_t n = s->length - at < AK_KV_PAGE_TOKENS ? s->length - at : AK_KV_PAGE_TOKENS;
+    uint32_t length = ak_session_kv_count_whole(s);
+    for (uint32_t at = 0; at < length; at += AK_KV_PAGE_TOKENS) {
+        uint32_t n = length - at < AK_KV_PAGE_TOKENS ? length - at : AK_KV_PAGE_TOKENS;
         if (n < AK_KV_PAGE_TOKENS && !partial)
             break;
         struct ak_sched_node *node =

@@ -177,6 +177,25 @@ static void sample_tasks(struct ak_sched *s, uint32_t n)
         append_token(s, s->sampling[i - 1]);
 }
 
+/* ---- Eviction ----------------------------------------------------------- */
+/* Drops tokens of the prompts that the pass completed, as the session's kv_keep says. Whole pages
+ * of these prompts are in the tree, for other requests. */
+static void evict_prompts(struct ak_sched *s)
+{
+    for (uint32_t i = s->n_running; i > 0; i--) {
+        struct ak_sched_task *t = s->running[i - 1];
+        const struct ak_session_kv_sequence *sequence = ak_sched_sequence(s, t);
+        struct ak_error error = { 0 };
+        if (t->n_run == 0 || sequence->evicted_length > 0 ||
+            sequence->length < t->request->n_prompt ||
+            !ak_session_evicts(s->session, t->request->n_prompt))
+            continue;
+        if (ak_session_evict(s->session, t->sequence, s->session->kv_keep, s->session->kv_choice,
+                             &error) != AKUNU_OK)
+            ak_sched_finish(s, t, &error);
+    }
+}
+
 /* ---- Steps -------------------------------------------------------------- */
 static void run_pass(struct ak_sched *s)
 {
@@ -189,6 +208,7 @@ static void run_pass(struct ak_sched *s)
     ak_sched_record_pass(s, ak_sched_now(s) - started);
     s->stats.n_passes++;
     sample_tasks(s, handle_prompts(s));
+    evict_prompts(s);
 }
 
 bool ak_sched_step(struct ak_sched *s)

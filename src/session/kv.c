@@ -114,6 +114,7 @@ int32_t ak_session_kv_sequence_new(struct ak_session_kv *kv)
         if (!kv->sequences[i].used) {
             kv->sequences[i].used = true;
             kv->sequences[i].length = kv->sequences[i].state_length = 0;
+            kv->sequences[i].n_dropped = kv->sequences[i].evicted_length = 0;
             return (int32_t)i;
         }
     }
@@ -171,20 +172,51 @@ bool ak_session_kv_state_is_stale(const struct ak_session_kv *kv, int32_t sequen
     return kv->shape.state_elems > 0 && s->length > 0 && s->state_length != s->length;
 }
 
+uint32_t ak_session_kv_count_whole(const struct ak_session_kv_sequence *s)
+{
+    uint32_t n = 0;
+    while (s->n_dropped > 0 && s->pages[n] != AK_KV_NO_PAGE)
+        n++;
+    return s->n_dropped > 0 ? n * AK_KV_PAGE_TOKENS : s->length;
+}
+
+uint32_t ak_session_kv_find_rewind(const struct ak_session_kv_sequence *s, uint32_t length)
+{
+    uint32_t whole = ak_session_kv_count_whole(s);
+    length = length < s->length ? length : s->length;
+    return length >= s->evicted_length || length <= whole ? length : whole;
+}
+
+void ak_session_kv_drop_page(struct ak_session_kv *kv, int32_t sequence, uint32_t index)
+{
+    struct ak_session_kv_sequence *s = &kv->sequences[sequence];
+    assert(s->used && (index + 1) * AK_KV_PAGE_TOKENS <= s->length);
+    ak_session_kv_release_page(kv, s->pages[index]);
+    s->pages[index] = AK_KV_NO_PAGE;
+    s->n_dropped++;
+    s->evicted_length = s->length;
+}
+
 void ak_session_kv_rewind(struct ak_session_kv *kv, int32_t sequence, uint32_t length)
 {
     struct ak_session_kv_sequence *s = &kv->sequences[sequence];
-    assert(s->used && length <= s->length);
+    assert(s->used && length <= s->length && ak_session_kv_find_rewind(s, length) == length);
     /* last page first, so that pages are reused in the same order */
-    for (uint32_t i = count_pages(s->length); i > count_pages(length); i--)
-        ak_session_kv_release_page(kv, s->pages[i - 1]);
+    for (uint32_t i = count_pages(s->length); i > count_pages(length); i--) {
+        if (s->pages[i - 1] == AK_KV_NO_PAGE)
+            s->n_dropped--;
+        else
+            ak_session_kv_release_page(kv, s->pages[i - 1]);
+    }
+    if (s->n_dropped == 0)
+        s->evicted_length = 0;
     s->length = length;
 }
 
 int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t length)
 {
     const struct ak_session_kv_sequence *from = &kv->sequences[sequence];
-    assert(from->used && length <= from->length);
+    assert(from->used && ak_session_kv_find_rewind(from, length) == length);
     uint32_t whole = length / AK_KV_PAGE_TOKENS;
     bool partial = length % AK_KV_PAGE_TOKENS != 0;
     if (partial && kv->n_free == 0)
@@ -195,8 +227,12 @@ int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t 
     struct ak_session_kv_sequence *to = &kv->sequences[fork];
     for (uint32_t i = 0; i < whole; i++) {
         to->pages[i] = from->pages[i];
-        ak_session_kv_hold_page(kv, to->pages[i]);
+        if (to->pages[i] == AK_KV_NO_PAGE)
+            to->n_dropped++;
+        else
+            ak_session_kv_hold_page(kv, to->pages[i]);
     }
+    to->evicted_length = to->n_dropped > 0 ? from->evicted_length : 0;
     if (partial)
         to->pages[whole] = copy_page(kv, from->pages[whole]);
     if (length)

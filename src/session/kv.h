@@ -5,6 +5,10 @@
  * page is copied before it is written. Everything is allocated at creation; in host memory, pages
  * of the pool take memory only once they are written.
  *
+ * Pages of a sequence can be dropped (evict.c). Positions and the page table stay as they are: a
+ * dropped page is AK_KV_NO_PAGE there. Later tokens are computed without it, so such a sequence is
+ * rewound to what it had before its first dropped page, or to tokens after the eviction.
+ *
  * The recurrent state is that after `state_length` tokens. After a rewind, or in a shorter fork, it
  * is recomputed before the next pass. */
 #ifndef AK_SESSION_KV_H
@@ -14,10 +18,12 @@
 
 struct ak_session_kv_sequence {
     bool used;
-    uint32_t length;       /* tokens in the cache */
-    uint32_t state_length; /* tokens that the recurrent state covers; at least `length` */
-    uint32_t *pages;       /* page table; the first count_pages(length) entries are valid */
-    int32_t *tokens;       /* ids of the cached tokens */
+    uint32_t length;         /* tokens in the cache */
+    uint32_t state_length;   /* tokens that the recurrent state covers; at least `length` */
+    uint32_t *pages;         /* page table; the first count_pages(length) entries are valid */
+    uint32_t n_dropped;      /* entries of it that are AK_KV_NO_PAGE */
+    uint32_t evicted_length; /* its length when pages were dropped last; 0: it has all pages */
+    int32_t *tokens;         /* ids of the cached tokens */
 };
 
 struct ak_session_kv {
@@ -64,10 +70,17 @@ void ak_session_kv_extend(struct ak_session_kv *kv, int32_t sequence, const int3
                           uint32_t n);
 /* Whether the recurrent state is not the one after the last token. */
 bool ak_session_kv_state_is_stale(const struct ak_session_kv *kv, int32_t sequence);
-/* Truncates a sequence to its first `length` tokens. */
+/* Tokens before the first dropped page. */
+uint32_t ak_session_kv_count_whole(const struct ak_session_kv_sequence *s);
+/* Largest length up to `length` to which the sequence can be rewound. */
+uint32_t ak_session_kv_find_rewind(const struct ak_session_kv_sequence *s, uint32_t length);
+/* Drops page number `index` of a sequence's table. */
+void ak_session_kv_drop_page(struct ak_session_kv *kv, int32_t sequence, uint32_t index);
+/* Truncates a sequence to its first `length` tokens, a length that ak_session_kv_find_rewind
+ * gives. */
 void ak_session_kv_rewind(struct ak_session_kv *kv, int32_t sequence, uint32_t length);
-/* Opens a sequence with the first `length` tokens of another; -1: no sequence or no page is
- * free. */
+/* Opens a sequence with the first `length` tokens of another, a length that
+ * ak_session_kv_find_rewind gives; -1: no sequence or no page is free. */
 int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t length);
 
 /* One more reference to a page that is in use, and one fewer: without any, the page is free. */

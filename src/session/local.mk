@@ -5,6 +5,7 @@ libak_la_SOURCES += \
 	src/session/constraint.h \
 	src/session/embed.c \
 	src/session/encode.c \
+	src/session/evict.c \
 	src/session/input_sums.c \
 	src/session/kv.c \
 	src/session/kv.h \

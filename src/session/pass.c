@@ -280,6 +280,10 @@ ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32
         AK_TRY(ak_session_decode(s, s->chunk, n_chunk, error));
     }
     *last = n_chunk - 1;
+    if (!ak_session_evicts(s, s->kv.sequences[sequence].length))
+        return AKUNU_OK;
+    AK_TRY(ak_session_evict(s, sequence, s->kv_keep, s->kv_choice, error));
+    *last = s->n_last - 1;
     return AKUNU_OK;
 }
 

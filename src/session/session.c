@@ -197,6 +197,25 @@ static ak_status check_kv_types(const struct akunu_session_params *params, uint3
     return AKUNU_OK;
 }
 
+static ak_status check_kv_keep(struct ak_session *s, const struct akunu_session_params *params,
+                               struct ak_error *error)
+{
+    if ((unsigned)params->kv_choice > AKUNU_KV_RECENT)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "kv_choice is %d: expected a value of enum akunu_kv_choice",
+                       (int)params->kv_choice);
+    if (params->kv_keep == 0 && params->kv_choice != AKUNU_KV_IMPORTANT)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "kv_choice has no effect without kv_keep");
+    if (params->kv_keep == 0)
+        return AKUNU_OK;
+    if (params->kv_keep < AKUNU_KV_KEEP_MIN)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "kv_keep is %u: expected 0, or %d and more",
+                       (unsigned)params->kv_keep, AKUNU_KV_KEEP_MIN);
+    s->kv_keep = params->kv_keep;
+    s->kv_choice = params->kv_choice;
+    return ak_session_check_evict(s, error);
+}
+
 /* Threads of the session's own, or those of a shared pool. */
 static ak_status choose_threads(struct ak_session *s, const struct akunu_session_params *params,
                                 struct ak_error *error)
@@ -242,6 +261,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible",
                        (unsigned)n_sequences, SEQUENCES_MAX);
     AK_TRY(check_kv_types(params, config->head_dim, error));
+    AK_TRY(check_kv_keep(s, params, error));
     AK_TRY(choose_threads(s, params, error));
 
     struct ak_kv_shape shape = ak_model_kv_shape(s->model, params->k_type, params->v_type);
@@ -374,6 +394,12 @@ static ak_status check_length(const struct ak_session_kv_sequence *sequence, uin
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the sequence has %u tokens, and %u were asked for",
                        (unsigned)sequence->length, (unsigned)length);
+    if (ak_session_kv_find_rewind(sequence, length) != length)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "%u tokens were asked for, but parts of the KV cache were dropped: expected "
+                       "at most %u, or at least %u",
+                       (unsigned)length, (unsigned)ak_session_kv_count_whole(sequence),
+                       (unsigned)sequence->evicted_length);
     return AKUNU_OK;
 }
 

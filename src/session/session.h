@@ -68,6 +68,9 @@ struct ak_session {
     uint32_t *cross_sequences, *cross_lengths;
     const struct ak_batch_scores *scores; /* that the next pass writes; NULL: none */
 
+    uint32_t kv_keep; /* as in akunu_session_params */
+    enum akunu_kv_choice kv_choice;
+
     uint64_t n_passes, n_tokens;
     struct ak_session_cost_model cost_model;
 };
@@ -107,6 +110,15 @@ const float *ak_session_logits(const struct ak_session *s, size_t i);
 ak_status ak_session_prefill(struct ak_session *s, int32_t sequence, const int32_t *ids, size_t n,
                              akunu_cancel_fn *cancel, void *user, size_t *last,
                              struct ak_error *error);
+
+/* ---- Eviction: evict.c -------------------------------------------------- */
+/* As akunu_sequence_evict. */
+ak_status ak_session_evict(struct ak_session *s, int32_t sequence, uint32_t n_tokens,
+                           enum akunu_kv_choice choice, struct ak_error *error);
+/* Whether kv_keep drops pages of a prompt of n tokens. */
+bool ak_session_evicts(const struct ak_session *s, uint32_t n);
+/* AKUNU_ERROR_UNSUPPORTED: pages of the session's sequences cannot be dropped. */
+ak_status ak_session_check_evict(const struct ak_session *s, struct ak_error *error);
 
 /* Runs n tokens in one pass of a table of the session, all or nothing. */
 ak_status ak_session_run_pass(struct ak_session *s, struct ak_backend_table *prepared,

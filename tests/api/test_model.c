@@ -87,24 +87,32 @@ END_TEST
 /* ---- Several pages, and windows of one page and more -------------------- */
 static const struct {
     const char *name;
-    double measured[AKUNU_KV_Q4_0 + 1]; /* NMSE of the stored rows, by KV type */
+    double measured[AKUNU_KV_Q5_1 + 1]; /* NMSE of the stored rows, by KV type */
 } windows[] = {
     { "window64",
       { [AKUNU_KV_F32] = 7.6e-13,
         [AKUNU_KV_F16] = 2.6e-7,
         [AKUNU_KV_BF16] = 9.1e-6,
         [AKUNU_KV_Q8_0] = 1.48e-4,
-        [AKUNU_KV_Q4_0] = 4.03e-2 } },
+        [AKUNU_KV_Q4_0] = 4.03e-2,
+        [AKUNU_KV_Q4_1] = 2.76e-2,
+        [AKUNU_KV_IQ4_NL] = 6.34e-2,
+        [AKUNU_KV_Q5_0] = 1.23e-2,
+        [AKUNU_KV_Q5_1] = 7.42e-3 } },
     { "window100",
       { [AKUNU_KV_F32] = 8.4e-14,
         [AKUNU_KV_F16] = 2.4e-8,
         [AKUNU_KV_BF16] = 1.5e-6,
         [AKUNU_KV_Q8_0] = 1.70e-5,
-        [AKUNU_KV_Q4_0] = 4.14e-3 } },
+        [AKUNU_KV_Q4_0] = 4.14e-3,
+        [AKUNU_KV_Q4_1] = 4.26e-3,
+        [AKUNU_KV_IQ4_NL] = 3.77e-3,
+        [AKUNU_KV_Q5_0] = 1.44e-3,
+        [AKUNU_KV_Q5_1] = 1.06e-3 } },
 };
 enum {
     N_WINDOWS = sizeof windows / sizeof *windows,
-    N_WINDOW_TESTS = N_WINDOWS * (AKUNU_KV_Q4_0 + 1)
+    N_WINDOW_TESTS = N_WINDOWS * (AKUNU_KV_Q5_1 + 1)
 };
 
 /* Each KV type, at page borders and where the window moves over them: near transformers, and
@@ -112,9 +120,9 @@ enum {
 START_TEST(pages_and_windows)
 {
     static const uint32_t batches[] = { 512, 37, 1 };
-    enum akunu_kv_type kv = (enum akunu_kv_type)(_i % (AKUNU_KV_Q4_0 + 1));
-    const char *name = windows[_i / (AKUNU_KV_Q4_0 + 1)].name;
-    double bound = golden_bound(windows[_i / (AKUNU_KV_Q4_0 + 1)].measured[kv], 1e-6);
+    enum akunu_kv_type kv = (enum akunu_kv_type)(_i % (AKUNU_KV_Q5_1 + 1));
+    const char *name = windows[_i / (AKUNU_KV_Q5_1 + 1)].name;
+    double bound = golden_bound(windows[_i / (AKUNU_KV_Q5_1 + 1)].measured[kv], 1e-6);
     struct golden_text text;
     golden_read_text(name, &text);
     size_t n = text.n_prompt + text.n_greedy, n_vocab = 0;
@@ -216,7 +224,7 @@ START_TEST(same_bits)
     float *first = calloc((size_t)N * GOLDEN_VOCAB, sizeof *first),
           *again = calloc((size_t)N * GOLDEN_VOCAB, sizeof *again);
     ck_assert(first && again);
-    for (int kv = AKUNU_KV_F16; kv <= AKUNU_KV_Q4_0; kv++) {
+    for (int kv = AKUNU_KV_F16; kv <= AKUNU_KV_Q5_1; kv++) {
         bool have_first = false;
         for (size_t isa = 0; akunu_cpu_name(isa); isa++) {
             struct akunu_model *model = golden_load(golden->name, akunu_cpu_name(isa));

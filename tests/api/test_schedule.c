@@ -232,6 +232,58 @@ START_TEST(as_if_alone)
 }
 END_TEST
 
+/* With kv_keep, too: whatever runs beside a request, and however often it is preempted, the tokens
+ * are dropped where its prompt ends. */
+START_TEST(dropped_tokens)
+{
+    enum { N = 5, PROMPT = 400 };
+    static struct text alone[N], texts[N];
+    static akunu_token ids[N][PROMPT];
+    struct asked asked[N];
+    struct golden_text text;
+    memset(alone, 0, sizeof alone);
+    memset(texts, 0, sizeof texts);
+    golden_read_text("qwen3", &text);
+    struct akunu_model *model = golden_load("qwen3", NULL);
+    struct akunu_session_params params = golden_params(2, 128, AKUNU_KV_F16);
+    params.context = 704;
+    params.kv_keep = 256;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    ck_assert_msg(session != NULL, "%s", akunu_last_error());
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < PROMPT; j++) /* the first ones share a beginning */
+            ids[i][j] = 20 + (j * 7 + (j > 130 || i > 2 ? i : 0) * 3) % 200;
+        ask(&asked[i], &text, 3 * i, NULL);
+        asked[i].ids = ids[i];
+        asked[i].n_ids = i == 4 ? 150 : PROMPT; /* the last one is not long enough */
+        asked[i].sampling.ignore_end = true;
+        asked[i].generation.max_tokens = 90;
+        asked[i].generation.n_stops = 0;
+        generate_alone(session, &asked[i], &alone[i]);
+    }
+    params.max_sequences = 3;
+    struct akunu_scheduler *scheduler = akunu_scheduler_new(model, &params, NULL);
+    ck_assert_msg(scheduler != NULL, "%s", akunu_last_error());
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(submit(scheduler, &asked[i], &texts[i], NULL), AKUNU_OK);
+    for (int i = 0; i < N; i++) {
+        wait_for(&texts[i]);
+        ck_assert_msg(texts[i].status == AKUNU_OK, "%s", texts[i].message);
+        ck_assert_uint_eq(texts[i].n, alone[i].n);
+        ck_assert_mem_eq(texts[i].tokens, alone[i].tokens, alone[i].n * sizeof *alone[i].tokens);
+        ck_assert_mem_eq(texts[i].logprobs, alone[i].logprobs,
+                         alone[i].n * sizeof *alone[i].logprobs);
+    }
+    struct akunu_scheduler_stats stats;
+    ck_assert_int_eq(akunu_scheduler_get_stats(scheduler, &stats, sizeof stats), AKUNU_OK);
+    ck_assert_uint_gt(stats.n_preempted, 0);
+    ck_assert_uint_gt(stats.n_cached_tokens, 0);
+    akunu_scheduler_free(scheduler);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
 /* Freed while texts grow and others wait: each has its end, and none comes later. */
 START_TEST(freed_at_work)
 {
@@ -397,6 +449,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     /* with AKUNU_TEST_FEW=1 a plain model, and one with windows */
     tcase_add_loop_test(tests, as_if_alone, 0, golden_is_few() ? 2 : N_GOLDEN_KINDS);
+    tcase_add_test(tests, dropped_tokens);
     tcase_add_test(tests, freed_at_work);
     tcase_add_test(tests, kept_on_disk);
     tcase_add_test(tests, late);

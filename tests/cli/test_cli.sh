@@ -39,7 +39,7 @@ says "stray"
 exits 2 run --temp
 says "--temp needs a value"
 prints_nothing
-for bad in "-t 0" "-t two" "-t 1.5" "-n -3" "-b 0" "-c -1" "--temp nan" "--temp 0x1" "--top-p 1.5" "-s 1e3" "-ctk q3" "-ctv q5_1" "--cpu pdp11"; do
+for bad in "-t 0" "-t two" "-t 1.5" "-n -3" "-b 0" "-c -1" "--temp nan" "--temp 0x1" "--top-p 1.5" "-s 1e3" "-ctk q3" "-ctv q6_k" "--kv-keep 255" "--kv-choice most" "--cpu pdp11"; do
     # Two words.
     # shellcheck disable=SC2086
     exits 2 run --raw -m "$model" -p x $bad
@@ -66,6 +66,16 @@ exits 3 tokenize -m "$model" --override-kv tokenizer.ggml.model=str:none --ids -
 exits 0 tokenize -m "$model" --override-kv tokenizer.ggml.add_bos_token=bool:true --ids -p x
 exits 2 run --raw -m "$model"
 says "prompt"
+
+# A long prompt of which the KV cache keeps a part.
+yes "abc def gh" | head -n 200 >"$work/long"
+exits 0 run --raw -m "$model" -f "$work/long" -c 3072 --kv-keep 256 -n 4 --temp 0 -v --no-display-prompt
+says " pages of 64 tokens stay"
+says "prompt cache: this prompt is not kept"
+exits 2 run --raw -m "$model" -p x --kv-choice recent
+says "kv_choice has no effect without kv_keep"
+exits 2 logits -m "$model" --ids "1 2 3" --out "$work/l.npy" --kv-keep 256
+says "--kv-keep is a flag of 'run'"
 
 # ---- Models ----
 exits 2 run -p x

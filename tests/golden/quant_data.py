@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes tests/data/quant: blocks and what gguf-py makes of them.
 
-    quant_data.py OUT            (needs gguf and numpy from PyPI)
+    quant_data.py OUT [LIBGGML]   (needs gguf and numpy from PyPI; LIBGGML: libggml-base.so of llama.cpp)
 
 TYPE.dequant: some blocks, then their elements as float32.
-TYPE.quant: some float32, then the blocks that gguf-py quantizes them to.
+TYPE.quant: some float32, then the blocks that gguf-py quantizes them to; IQ4_NL's are of LIBGGML.
 The number of elements follows from the file's size and the type.
 """
+import ctypes
 import sys
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def write_dequantized(out, rng, name):
     (out / f"{name}.dequant").write_bytes(blocks.tobytes() + values.tobytes())
 
 
+def quantize_with_ggml(library, x, name, block_bytes):
+    """The reference conversion, which llama.cpp's KV cache uses. It leaves the numbers of a block of zeros open."""
+    function = getattr(ctypes.CDLL(library), f"quantize_row_{name}_ref")
+    function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+    blocks = np.zeros(x.size // 32 * block_bytes, np.uint8)
+    function(x.ctypes.data, blocks.ctypes.data, x.size)
+    blocks.reshape(-1, block_bytes)[~x.reshape(-1, 32).any(axis=1)] = 0
+    return blocks
+
+
 def main():
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
@@ -81,6 +92,13 @@ def main():
         (out / f"{name}.quant").write_bytes(x.tobytes() + stored.tobytes())
     for name in LATER:
         write_dequantized(out, rng, name)
+    x = floats(rng, 12 * 32)
+    with np.errstate(all="ignore"):
+        stored = quantize(x.reshape(1, -1), GGMLQuantizationType.Q5_1)
+    (out / "Q5_1.quant").write_bytes(x.tobytes() + stored.tobytes())
+    if len(sys.argv) > 2:
+        stored = quantize_with_ggml(sys.argv[2], x, "iq4_nl", 18)
+        (out / "IQ4_NL.quant").write_bytes(x.tobytes() + stored.tobytes())
 
 
 main()

@@ -387,6 +387,29 @@ START_TEST(device_of_few_lanes)
 }
 END_TEST
 
+/* Types of the KV cache that devices lack, for keys or values: the message lists the others. */
+START_TEST(kv_types)
+{
+    struct akunu_load_params params = load_params();
+    set_plan("");
+    struct akunu_model *model = load("qwen3", &params);
+    for (int type = AKUNU_KV_F16; type <= AKUNU_KV_Q5_1; type++)
+        for (int values = 0; values < 2; values++) {
+            struct akunu_session_params session_params = golden_params(1, 16, AKUNU_KV_F16);
+            *(values ? &session_params.v_type : &session_params.k_type) = (enum akunu_kv_type)type;
+            struct akunu_session *session = akunu_session_new(model, &session_params);
+            ck_assert_int_eq(session != NULL, type <= AKUNU_KV_Q4_0);
+            if (!session)
+                ck_assert_ptr_nonnull(strstr(akunu_last_error(), values ?
+                                                                     "values of the KV cache in" :
+                                                                     "keys of the KV cache in"));
+            akunu_session_free(session);
+        }
+    akunu_model_free(model);
+    ck_assert_int_eq(state().objects, 0);
+}
+END_TEST
+
 /* A device that is lost says so at every pass from then on; one that stumbles goes on. */
 START_TEST(lost_device)
 {
@@ -696,6 +719,7 @@ int main(void)
         tcase_add_loop_test(speech, speech_fails, 0, 7);
         tcase_add_test(speech, speech_is_whole);
         suite_add_tcase(suite, speech);
+        tcase_add_test(tests, kv_types);
         tcase_add_test(tests, lost_device);
         tcase_add_test(tests, weights_are_lent);
         tcase_add_test(tests, launches_are_recorded);

@@ -14,7 +14,7 @@
 #include "tests/golden_model.h"
 #include "tests/process.h"
 
-enum { PROMPT = 150, FILES = 64 };
+enum { PROMPT = 150, FILES = 192 };
 
 struct fixture {
     char dir[64], file[80];
@@ -231,7 +231,7 @@ START_TEST(all_instruction_sets)
 END_TEST
 
 /* ---- Keys: no session takes pages of another kind ----------------------- */
-enum { N_TYPES = AKUNU_KV_Q4_0 + 1, N_KINDS = N_TYPES * N_TYPES, SHORT = 20 };
+enum { N_TYPES = AKUNU_KV_Q5_1 + 1, N_KINDS = N_TYPES * N_TYPES, SHORT = 20 };
 
 static struct akunu_session *open_kind(struct fixture *f, const struct akunu_model *model, int kind)
 {

@@ -189,7 +189,7 @@ START_TEST(quantize)
     const struct ak_quant_info *info = ak_quant_info(types[_i].type);
     static const enum ak_quant_type wanted[] = { AK_QUANT_F32,  AK_QUANT_F16,  AK_QUANT_BF16,
                                                  AK_QUANT_Q8_0, AK_QUANT_Q4_0, AK_QUANT_Q4_1,
-                                                 AK_QUANT_Q5_0 };
+                                                 AK_QUANT_Q5_0, AK_QUANT_Q5_1, AK_QUANT_IQ4_NL };
     bool exists = false;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         exists = exists || wanted[i] == types[_i].type;

@@ -144,6 +144,51 @@ START_TEST(random_life)
 }
 END_TEST
 
+/* Dropped pages are free, and no page where a fork or a rewind meets them. */
+START_TEST(dropped_pages)
+{
+    struct fake_backend backend = { .base = { &fake_ops } };
+    struct ak_session_kv kv;
+    struct ak_kv_shape shape = shape_of(12);
+    int32_t tokens[400] = { 0 };
+    ck_assert_int_eq(ak_session_kv_create(&backend.base, &shape, 512, 3, &kv, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_session_kv_sequence_new(&kv), 0);
+    const struct ak_session_kv_sequence *s = ak_session_kv_sequence(&kv, 0);
+    ak_session_kv_extend(&kv, 0, tokens, 400);
+    ck_assert_uint_eq(kv.n_free, 5);
+    ck_assert_uint_eq(ak_session_kv_count_whole(s), 400);
+    ak_session_kv_drop_page(&kv, 0, 2);
+    ak_session_kv_drop_page(&kv, 0, 4);
+    ck_assert_uint_eq(kv.n_free, 7);
+    ck_assert_uint_eq(s->n_dropped, 2);
+    ck_assert_uint_eq(ak_session_kv_count_whole(s), 128);
+    ck_assert_uint_eq(ak_session_kv_find_rewind(s, 500), 400);
+    ck_assert_uint_eq(ak_session_kv_find_rewind(s, 399), 128);
+    ck_assert_uint_eq(ak_session_kv_find_rewind(s, 128), 128);
+    ck_assert_uint_eq(ak_session_kv_find_rewind(s, 5), 5);
+
+    ak_session_kv_extend(&kv, 0, tokens, 50);
+    ck_assert_uint_eq(ak_session_kv_find_rewind(s, 449), 449);
+    ck_assert_int_eq(ak_session_kv_fork(&kv, 0, 450), 1);
+    const struct ak_session_kv_sequence *fork = ak_session_kv_sequence(&kv, 1);
+    ck_assert_uint_eq(fork->n_dropped, 2);
+    ck_assert_uint_eq(fork->pages[4], AK_KV_NO_PAGE);
+    ck_assert_uint_eq(ak_session_kv_find_rewind(fork, 399), 128);
+    ck_assert_int_eq(ak_session_kv_fork(&kv, 0, 100), 2);
+    ck_assert_uint_eq(ak_session_kv_sequence(&kv, 2)->evicted_length, 0);
+    ak_session_kv_rewind(&kv, 0, 400);
+    ck_assert_uint_eq(s->n_dropped, 2);
+    ak_session_kv_rewind(&kv, 0, 120);
+    ck_assert_uint_eq(s->n_dropped, 0);
+    ck_assert_uint_eq(s->evicted_length, 0);
+    ak_session_kv_extend(&kv, 0, tokens, 8);
+    for (int32_t i = 0; i < 3; i++)
+        ak_session_kv_sequence_free(&kv, i);
+    ck_assert_uint_eq(kv.n_free, 12);
+    ak_session_kv_clear(&kv);
+}
+END_TEST
+
 /* However the context is shared out, it fits. */
 START_TEST(pages_suffice)
 {
@@ -242,6 +287,7 @@ int main(void)
     Suite *suite = suite_create("kv");
     TCase *tests = tcase_create("kv");
     tcase_add_loop_test(tests, random_life, 0, 8);
+    tcase_add_test(tests, dropped_pages);
     tcase_add_test(tests, pages_suffice);
     tcase_add_test(tests, stale_states);
     tcase_add_test(tests, sequences_run_out);

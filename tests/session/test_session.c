@@ -813,7 +813,7 @@ START_TEST(bad_parameters)
     ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
                      AKUNU_ERROR_ARGUMENT);
     f->params = good;
-    f->params.k_type = (enum akunu_kv_type)7;
+    f->params.k_type = (enum akunu_kv_type)AK_KV_TYPE_COUNT;
     ck_assert_int_eq(ak_session_create(&f->model, &f->params, &f->session, &f->error),
                      AKUNU_ERROR_ARGUMENT);
     f->params = good;
