@@ -123,6 +123,13 @@ AKUNU_CACHE_STALE = 2
 AKUNU_CACHE_DAMAGED = 3
 AKUNU_CACHE_UNFINISHED = 4
 AKUNU_CACHE_BUILDING = 5
+AKUNU_TIER_PACKED = 1
+AKUNU_TIER_COMPRESSED = 2
+AKUNU_TIER_SOURCE = 3
+AKUNU_PACKING_CACHED = 1
+AKUNU_PACKING_KEPT = 2
+AKUNU_PACKING_MEMORY = 3
+AKUNU_PACKING_NONE = 4
 AKUNU_REQUEST_PROMPT = 1
 AKUNU_REQUEST_TOKEN = 2
 AKUNU_REQUEST_END = 3
@@ -480,6 +487,26 @@ class akunu_cache_entry(Structure):
     built: int
     used: int
     n_tokens: int
+
+
+class akunu_load_plan(Structure):
+    format: Optional[bytes]
+    tier: int
+    packing: int
+    cache_state: int
+    cache_file: bytes
+    reason: bytes
+    backend: bytes
+    built: int
+    used: int
+    cache_limit: int
+    source_bytes: int
+    packed_bytes: int
+    in_place_bytes: int
+    token_weight_bytes: int
+    kv_bytes: int
+    scratch_bytes: int
+    context: int
 
 
 class akunu_prompt_cache(Structure):
@@ -1181,6 +1208,26 @@ akunu_quantized_tensor._fields_ = [
     ("type", c_char_p),
     ("n_dims", c_uint),
     ("shape", POINTER(c_uint64)),
+akunu_load_plan._fields_ = [
+    ("format", c_char_p),
+    ("tier", c_int),
+    ("packing", c_int),
+    ("cache_state", c_int),
+    ("cache_file", c_char * 64),
+    ("reason", c_char * 256),
+    ("backend", c_char * 32),
+    ("built", c_int64),
+    ("used", c_int64),
+    ("cache_limit", c_uint64),
+    ("source_bytes", c_uint64),
+    ("packed_bytes", c_uint64),
+    ("in_place_bytes", c_uint64),
+    ("token_weight_bytes", c_uint64),
+    ("kv_bytes", c_uint64),
+    ("scratch_bytes", c_uint64),
+    ("context", c_uint32),
+]
+
     ("bytes", c_uint64),
     ("divergence", c_double),
 ]
@@ -1699,6 +1746,15 @@ FUNCTIONS: Dict[str, Any] = {
         c_size_t,
         POINTER(akunu_scheduler_slot),
         c_size_t,
+    "akunu_tier_name": (c_char_p, [c_int]),
+    "akunu_packing_name": (c_char_p, [c_int]),
+    "akunu_model_plan": (c_int, [
+        c_char_p,
+        POINTER(akunu_load_params),
+        POINTER(akunu_session_params),
+        POINTER(akunu_load_plan),
+        c_size_t,
+    ]),
     ]),
     "akunu_audio_open": (c_void_p, [c_char_p]),
     "akunu_audio_open_fd": (c_void_p, [c_int, c_char_p]),

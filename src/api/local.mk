@@ -11,6 +11,7 @@ libak_la_SOURCES += \
 	src/api/importance.c \
 	src/api/model.c \
 	src/api/pool.c \
+	src/api/plan.c \
 	src/api/profile.c \
 	src/api/prompt.c \
 	src/api/prompt_cache.c \

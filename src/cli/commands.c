@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const cache_words[] = { "list", "prune", NULL };
+static const char *const cache_words[] = { "list", "show", "prune", NULL };
 static const char *const completion_words[] = { "bash", "zsh", "fish", "models", "cpus", NULL };
 
 const struct cli_command cli_commands[] = {
@@ -171,7 +171,7 @@ const struct cli_command cli_commands[] = {
     { "cache",
       CLI_CACHE,
       cli_cache,
-      "list or prune the cache folder",
+      "list, explain or prune what the cache folder holds",
       "akunu-cli cache prune --older-than 30",
       cache_words,
       { NULL } },
@@ -181,7 +181,7 @@ const struct cli_command cli_commands[] = {
       "print a completion script for a shell",
       "source <(akunu-cli completion bash)",
       completion_words,
-      { NULL } },
+      { "model" } },
 };
 
 const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;

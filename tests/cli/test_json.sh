@@ -249,6 +249,10 @@ exits 0 infill -m "$model" "$@" --in-prefix "int add(" --in-suffix "return a;" -
 valid run
 exits 0 cache list --json
 valid cache-list
+exits 0 cache show "$model" --json
+valid cache-show
+exits 0 cache show "$data/models/mixed.gguf" --json
+matches "$out" cache-show
 exits 0 cache prune --json
 valid cache-prune
 
