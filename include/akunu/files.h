@@ -340,6 +340,49 @@ AKUNU_API enum akunu_status akunu_file_quantize(const char *from, const char *to
 /* Type or mix i that can be written, by name; NULL: past the last one. */
 AKUNU_API const char *akunu_quantize_type_at(size_t i);
 
+/* ---- Choosing a type ---------------------------------------------------- */
+/* Says what a model would take as each type or mix: disk, memory, time per token on this machine,
+ * and what its predictions lose. */
+struct akunu_advisor;
+
+struct akunu_advisor_params {
+    size_t size;
+    /* context, batch, threads and KV types of the sessions to come; NULL: defaults */
+    const struct akunu_session_params *session;
+    const char *const *override_kv; /* as in akunu_load_params */
+    const char *cpu;                /* as in akunu_load_params */
+    bool no_speed;                  /* measure nothing: tokens_per_second is 0 */
+};
+AKUNU_API void akunu_advisor_params_default(struct akunu_advisor_params *params, size_t size);
+
+/* Opens the model at `path` for questions: a model of any format, which need not have more than
+ * headers. Fails as akunu_file_quantize does. */
+AKUNU_API struct akunu_advisor *akunu_advisor_new(const char *path,
+                                                  const struct akunu_advisor_params *params);
+AKUNU_API void akunu_advisor_free(struct akunu_advisor *advisor);
+
+struct akunu_advice {
+    const char *type;      /* "Q4_K_M"; of the model as it is the type of most bytes */
+    bool needs_importance; /* akunu_file_quantize refuses it without an importance matrix */
+    bool requantizes;      /* quantized tensors of the source would be quantized again */
+    uint64_t file_bytes;   /* of the GGUF file; of the model as it is, of its files */
+    /* weights in the kernels' layout or read from the file in place, KV cache, memory of passes,
+     * and their sum */
+    uint64_t weight_bytes, kv_bytes, scratch_bytes, memory_bytes;
+    uint32_t context;            /* tokens of the KV cache */
+    uint64_t token_weight_bytes; /* as in akunu_load_plan */
+    /* expected of one text at the start of its context, and at its end; 0: not known */
+    double tokens_per_second, end_tokens_per_second;
+    /* Expected KL divergence from the source in nats per token, without an importance matrix and
+     * with one: that of Llama 3 8B, from which other models differ by a factor of up to 4. Of the
+     * model as it is 0; below 0: not known. */
+    double divergence, importance_divergence;
+};
+/* type: a name of akunu_quantize_type_at; NULL: the model as it is. Measures the speed of a type
+ * when it first occurs, in at most a tenth of a second. */
+AKUNU_API enum akunu_status akunu_advisor_get(struct akunu_advisor *advisor, const char *type,
+                                              struct akunu_advice *advice, size_t size);
+
 /* ---- Importance of columns ---------------------------------------------- */
 /* An importance matrix: for each column of a model's matrices the sum of squares of what it is
  * multiplied with, over the tokens of texts. Quantizers let columns count by it. Mixtures have sums

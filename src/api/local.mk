@@ -1,4 +1,5 @@
 libak_la_SOURCES += \
+	src/api/advise.c \
 	src/api/cache.c \
 	src/api/calls.c \
 	src/api/chat.c \
@@ -10,8 +11,8 @@ libak_la_SOURCES += \
 	src/api/handles.h \
 	src/api/importance.c \
 	src/api/model.c \
-	src/api/pool.c \
 	src/api/plan.c \
+	src/api/pool.c \
 	src/api/profile.c \
 	src/api/prompt.c \
 	src/api/prompt_cache.c \

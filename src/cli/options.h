@@ -37,7 +37,8 @@ enum cli_command_bit {
     CLI_REPORT = 1 << 22,
     CLI_PULL = 1 << 23,
     CLI_IMATRIX = 1 << 24,
-    CLI_ALL = (1 << 25) - 1,
+    CLI_ADVISE = 1 << 25,
+    CLI_ALL = (1 << 26) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -152,6 +153,7 @@ struct cli_options {
     unsigned out_type; /* convert: 0 as stored, else an index into the types */
     const char *quant_type, *output_type, *embedding_type, *importance, *target_size;
     float target_bits;
+    float min_speed; /* advise: tokens per second */
     struct cli_texts tensor_types;
     bool pure, requantize, dry_run;
     int64_t chunks; /* -1: all */
@@ -212,9 +214,9 @@ enum cli_flag_kind {
     CLI_FLAG_U32,
     CLI_FLAG_I64,
     CLI_FLAG_F32,
+    CLI_FLAG_SIZE,  /* uint64_t, bytes: "500M", "3.5G"; a plain number counts GB */
     CLI_FLAG_LIST,  /* struct cli_list, each in low … high; may be given several times */
     CLI_FLAG_TEXTS, /* struct cli_texts; may be given several times */
-    CLI_FLAG_SIZE,  /* uint64_t, bytes: "500M", "3.5G"; a plain number counts GB */
     CLI_FLAG_ENUM   /* an index into `choices` */
 };
 
@@ -342,6 +344,7 @@ int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);
 int cli_quantize(const struct cli_options *options);
 int cli_imatrix(const struct cli_options *options);
+int cli_advise(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
 int cli_apply_template(const struct cli_options *options);
 int cli_models(const struct cli_options *options);

@@ -13,7 +13,7 @@ export XDG_DATA_HOME="$work/empty"
 
 # ---- Usage ----
 exits 0 --help
-for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix apply-template grammar-check bench models list show pull cache completion; do
+for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix advise apply-template grammar-check bench models list show pull cache completion; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -28,7 +28,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, imatrix, apply-template, grammar-check, bench"
+says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, imatrix, advise, apply-template, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"

@@ -256,6 +256,12 @@ matches "$out" cache-show
 exits 0 cache prune --json
 valid cache-prune
 
+# ---- advise ----
+exits 0 advise "$model" --memory 1G -c 64 --json
+valid advise
+exits 1 advise "$model" --memory 10K -c 64 --json
+matches "$out" advise
+
 # ---- chat ----
 cat >"$work/tools.json" <<'END'
 [{"type": "function", "function": {"name": "set_unit", "description": "Sets the unit", "parameters":
