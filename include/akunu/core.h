@@ -207,7 +207,8 @@ struct akunu_model_info {
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size;
     uint32_t context; /* the model's own, in tokens */
     uint64_t n_parameters;
-    uint64_t token_weight_bytes; /* read for one token of decode */
+    /* read for one token of decode; of experts those that are used */
+    uint64_t token_weight_bytes;
     /* in the layers' matrices; a prefill token takes twice as many operations */
     uint64_t matrix_parameters;
     uint64_t float_parameters; /* of these, multiplied as floats; the rest as int8 */

@@ -175,6 +175,52 @@ AKUNU_API enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cach
  * cannot be removed, or is being written. */
 AKUNU_API enum akunu_status akunu_cache_remove(struct akunu_cache *cache, size_t i);
 
+/* Where a load gets a model's weights from, best first. */
+enum akunu_tier {
+    AKUNU_TIER_PACKED = 1,     /* the packed cache: it is mapped, and nothing is computed */
+    AKUNU_TIER_COMPRESSED = 2, /* a folder of NumPy arrays with manifest.json */
+    AKUNU_TIER_SOURCE = 3      /* the model file, of any other format */
+};
+AKUNU_API const char *akunu_tier_name(enum akunu_tier tier); /* "packed cache" */
+
+/* What a load does to the weights whose kernels read them in another layout than the file's. */
+enum akunu_packing {
+    AKUNU_PACKING_CACHED = 1, /* nothing: they are mapped from the cache */
+    AKUNU_PACKING_KEPT = 2,   /* packs them into the cache, for this start and later ones */
+    AKUNU_PACKING_MEMORY = 3, /* packs them into memory, at every start */
+    AKUNU_PACKING_NONE = 4    /* there are none */
+};
+AKUNU_API const char *akunu_packing_name(enum akunu_packing packing); /* "cached" */
+
+/* What akunu_model_load would do now, and what the model takes then. */
+struct akunu_load_plan {
+    const char *format; /* as in akunu_file_info */
+    enum akunu_tier tier;
+    enum akunu_packing packing;
+    enum akunu_cache_state cache_state; /* of the packed weights' file; 0: there is none */
+    char cache_file[64];   /* its name in the cache folder; "": none is read or written */
+    char reason[256];      /* why the weights are not mapped from the cache; "": they are */
+    char backend[32];      /* whose layout it is: "cpu", for every instruction set */
+    int64_t built, used;   /* of the file, as in akunu_cache_entry; 0: unknown */
+    uint64_t cache_limit;  /* bytes of all packed weights, if they are to be kept; else 0 */
+    uint64_t source_bytes; /* of the model's files */
+    uint64_t packed_bytes; /* of weights in the kernels' layout */
+    /* of weights that kernels read from the file in place; the embedding, of which a pass reads a
+     * row per token, is not counted */
+    uint64_t in_place_bytes;
+    uint64_t token_weight_bytes; /* read for one token of decode; of experts those that are used */
+    uint64_t kv_bytes, scratch_bytes; /* of the session */
+    uint32_t context;                 /* of the session, in tokens */
+};
+
+/* Plans a load of the model at `path` and a session on it: reads headers and writes nothing.
+ * `params` and `session` may be NULL; a session's context is 1 token … the model's, 0: the
+ * model's. Fails as akunu_model_load does. */
+AKUNU_API enum akunu_status akunu_model_plan(const char *path,
+                                             const struct akunu_load_params *params,
+                                             const struct akunu_session_params *session,
+                                             struct akunu_load_plan *plan, size_t size);
+
 /* ---- Saved sequences ---------------------------------------------------- */
 /* Writes a sequence's tokens, keys and values to a file, or reads them into an empty sequence of a
  * session with the same model and KV types, on this or another machine, with the same bits. The
@@ -293,6 +339,49 @@ AKUNU_API enum akunu_status akunu_file_quantize(const char *from, const char *to
 
 /* Type or mix i that can be written, by name; NULL: past the last one. */
 AKUNU_API const char *akunu_quantize_type_at(size_t i);
+
+/* ---- Choosing a type ---------------------------------------------------- */
+/* Says what a model would take as each type or mix: disk, memory, time per token on this machine,
+ * and what its predictions lose. */
+struct akunu_advisor;
+
+struct akunu_advisor_params {
+    size_t size;
+    /* context, batch, threads and KV types of the sessions to come; NULL: defaults */
+    const struct akunu_session_params *session;
+    const char *const *override_kv; /* as in akunu_load_params */
+    const char *cpu;                /* as in akunu_load_params */
+    bool no_speed;                  /* measure nothing: tokens_per_second is 0 */
+};
+AKUNU_API void akunu_advisor_params_default(struct akunu_advisor_params *params, size_t size);
+
+/* Opens the model at `path` for questions: a model of any format, which need not have more than
+ * headers. Fails as akunu_file_quantize does. */
+AKUNU_API struct akunu_advisor *akunu_advisor_new(const char *path,
+                                                  const struct akunu_advisor_params *params);
+AKUNU_API void akunu_advisor_free(struct akunu_advisor *advisor);
+
+struct akunu_advice {
+    const char *type;      /* "Q4_K_M"; of the model as it is the type of most bytes */
+    bool needs_importance; /* akunu_file_quantize refuses it without an importance matrix */
+    bool requantizes;      /* quantized tensors of the source would be quantized again */
+    uint64_t file_bytes;   /* of the GGUF file; of the model as it is, of its files */
+    /* weights in the kernels' layout or read from the file in place, KV cache, memory of passes,
+     * and their sum */
+    uint64_t weight_bytes, kv_bytes, scratch_bytes, memory_bytes;
+    uint32_t context;            /* tokens of the KV cache */
+    uint64_t token_weight_bytes; /* as in akunu_load_plan */
+    /* expected of one text at the start of its context, and at its end; 0: not known */
+    double tokens_per_second, end_tokens_per_second;
+    /* Expected KL divergence from the source in nats per token, without an importance matrix and
+     * with one: that of Llama 3 8B, from which other models differ by a factor of up to 4. Of the
+     * model as it is 0; below 0: not known. */
+    double divergence, importance_divergence;
+};
+/* type: a name of akunu_quantize_type_at; NULL: the model as it is. Measures the speed of a type
+ * when it first occurs, in at most a tenth of a second. */
+AKUNU_API enum akunu_status akunu_advisor_get(struct akunu_advisor *advisor, const char *type,
+                                              struct akunu_advice *advice, size_t size);
 
 /* ---- Importance of columns ---------------------------------------------- */
 /* An importance matrix: for each column of a model's matrices the sum of squares of what it is

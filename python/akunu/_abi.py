@@ -129,6 +129,13 @@ AKUNU_CACHE_STALE = 2
 AKUNU_CACHE_DAMAGED = 3
 AKUNU_CACHE_UNFINISHED = 4
 AKUNU_CACHE_BUILDING = 5
+AKUNU_TIER_PACKED = 1
+AKUNU_TIER_COMPRESSED = 2
+AKUNU_TIER_SOURCE = 3
+AKUNU_PACKING_CACHED = 1
+AKUNU_PACKING_KEPT = 2
+AKUNU_PACKING_MEMORY = 3
+AKUNU_PACKING_NONE = 4
 AKUNU_REQUEST_PROMPT = 1
 AKUNU_REQUEST_TOKEN = 2
 AKUNU_REQUEST_END = 3
@@ -490,6 +497,26 @@ class akunu_cache_entry(Structure):
     n_tokens: int
 
 
+class akunu_load_plan(Structure):
+    format: Optional[bytes]
+    tier: int
+    packing: int
+    cache_state: int
+    cache_file: bytes
+    reason: bytes
+    backend: bytes
+    built: int
+    used: int
+    cache_limit: int
+    source_bytes: int
+    packed_bytes: int
+    in_place_bytes: int
+    token_weight_bytes: int
+    kv_bytes: int
+    scratch_bytes: int
+    context: int
+
+
 class akunu_prompt_cache(Structure):
     size: int
     dir: Optional[bytes]
@@ -539,6 +566,31 @@ class akunu_quantize_params(Structure):
     target_bits: float
     text: Optional[bytes]
     n_text: int
+
+
+class akunu_advisor_params(Structure):
+    size: int
+    session: Any
+    override_kv: Any
+    cpu: Optional[bytes]
+    no_speed: bool
+
+
+class akunu_advice(Structure):
+    type: Optional[bytes]
+    needs_importance: bool
+    requantizes: bool
+    file_bytes: int
+    weight_bytes: int
+    kv_bytes: int
+    scratch_bytes: int
+    memory_bytes: int
+    context: int
+    token_weight_bytes: int
+    tokens_per_second: float
+    end_tokens_per_second: float
+    divergence: float
+    importance_divergence: float
 
 
 class akunu_importance_params(Structure):
@@ -1166,6 +1218,26 @@ akunu_cache_entry._fields_ = [
     ("n_tokens", c_uint64),
 ]
 
+akunu_load_plan._fields_ = [
+    ("format", c_char_p),
+    ("tier", c_int),
+    ("packing", c_int),
+    ("cache_state", c_int),
+    ("cache_file", c_char * 64),
+    ("reason", c_char * 256),
+    ("backend", c_char * 32),
+    ("built", c_int64),
+    ("used", c_int64),
+    ("cache_limit", c_uint64),
+    ("source_bytes", c_uint64),
+    ("packed_bytes", c_uint64),
+    ("in_place_bytes", c_uint64),
+    ("token_weight_bytes", c_uint64),
+    ("kv_bytes", c_uint64),
+    ("scratch_bytes", c_uint64),
+    ("context", c_uint32),
+]
+
 akunu_prompt_cache._fields_ = [
     ("size", c_size_t),
     ("dir", c_char_p),
@@ -1215,6 +1287,31 @@ akunu_quantize_params._fields_ = [
     ("target_bits", c_double),
     ("text", c_char_p),
     ("n_text", c_size_t),
+]
+
+akunu_advisor_params._fields_ = [
+    ("size", c_size_t),
+    ("session", POINTER(akunu_session_params)),
+    ("override_kv", POINTER(c_char_p)),
+    ("cpu", c_char_p),
+    ("no_speed", c_bool),
+]
+
+akunu_advice._fields_ = [
+    ("type", c_char_p),
+    ("needs_importance", c_bool),
+    ("requantizes", c_bool),
+    ("file_bytes", c_uint64),
+    ("weight_bytes", c_uint64),
+    ("kv_bytes", c_uint64),
+    ("scratch_bytes", c_uint64),
+    ("memory_bytes", c_uint64),
+    ("context", c_uint32),
+    ("token_weight_bytes", c_uint64),
+    ("tokens_per_second", c_double),
+    ("end_tokens_per_second", c_double),
+    ("divergence", c_double),
+    ("importance_divergence", c_double),
 ]
 
 akunu_importance_params._fields_ = [
@@ -1661,6 +1758,15 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_cache_count": (c_size_t, [c_void_p]),
     "akunu_cache_get_entry": (c_int, [c_void_p, c_size_t, POINTER(akunu_cache_entry), c_size_t]),
     "akunu_cache_remove": (c_int, [c_void_p, c_size_t]),
+    "akunu_tier_name": (c_char_p, [c_int]),
+    "akunu_packing_name": (c_char_p, [c_int]),
+    "akunu_model_plan": (c_int, [
+        c_char_p,
+        POINTER(akunu_load_params),
+        POINTER(akunu_session_params),
+        POINTER(akunu_load_plan),
+        c_size_t,
+    ]),
     "akunu_sequence_save": (c_int, [c_void_p, c_int32, c_char_p]),
     "akunu_sequence_load": (c_int, [c_void_p, c_int32, c_char_p]),
     "akunu_prompt_cache_default": (None, [POINTER(akunu_prompt_cache), c_size_t]),
@@ -1678,6 +1784,10 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_quantize_params_default": (None, [POINTER(akunu_quantize_params), c_size_t]),
     "akunu_file_quantize": (c_int, [c_char_p, c_char_p, POINTER(akunu_quantize_params)]),
     "akunu_quantize_type_at": (c_char_p, [c_size_t]),
+    "akunu_advisor_params_default": (None, [POINTER(akunu_advisor_params), c_size_t]),
+    "akunu_advisor_new": (c_void_p, [c_char_p, POINTER(akunu_advisor_params)]),
+    "akunu_advisor_free": (None, [c_void_p]),
+    "akunu_advisor_get": (c_int, [c_void_p, c_char_p, POINTER(akunu_advice), c_size_t]),
     "akunu_importance_params_default": (None, [POINTER(akunu_importance_params), c_size_t]),
     "akunu_importance_new": (c_void_p, [c_void_p, POINTER(akunu_importance_params)]),
     "akunu_importance_free": (None, [c_void_p]),

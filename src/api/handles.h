@@ -41,6 +41,17 @@ enum akunu_status ak_api_end(struct akunu_session *session, const struct ak_sess
 /* A handle that borrows a provider, which must outlive it; NULL if out of memory. */
 struct akunu_file *ak_api_lend_file(struct ak_provider *provider);
 
+/* ---- Sums over weights: model.c ----------------------------------------- */
+/* Bytes of a weight that a pass of one token reads: of experts those that are used. */
+uint64_t ak_api_token_bytes(const struct ak_model *m, const struct ak_pack_weight *packed);
+/* The same of all weights, and a row of the embedding. */
+uint64_t ak_api_all_token_bytes(const struct ak_model *m);
+
+/* ---- Plans: plan.c ------------------------------------------------------ */
+struct ak_pack_cache_plan; /* pack/cache.h */
+void ak_api_fill_plan(struct ak_model *m, const struct ak_pack_cache_plan *cache,
+                      const struct ak_session_plan *session, struct akunu_load_plan *out);
+
 /* ---- Prompts: prompt.c -------------------------------------------------- */
 /* Makes the ids of the prompt that akunu_session_complete runs. The caller frees *ids. */
 ak_status ak_api_make_prompt(struct akunu_session *session, const char *text, size_t n_bytes,

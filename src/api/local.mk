@@ -1,4 +1,5 @@
 libak_la_SOURCES += \
+	src/api/advise.c \
 	src/api/cache.c \
 	src/api/calls.c \
 	src/api/chat.c \
@@ -10,6 +11,7 @@ libak_la_SOURCES += \
 	src/api/handles.h \
 	src/api/importance.c \
 	src/api/model.c \
+	src/api/plan.c \
 	src/api/pool.c \
 	src/api/profile.c \
 	src/api/prompt.c \

@@ -121,14 +121,22 @@ static const char *stored_name(const struct ak_view *view)
     return view->composed_tensor ? view->composed_tensor->name : ak_quant_info(view->type)->name;
 }
 
-static void add_linear(const struct ak_pack_weight *packed, struct totals *totals)
+uint64_t ak_api_token_bytes(const struct ak_model *m, const struct ak_pack_weight *packed)
+{
+    uint64_t bytes = ak_pack_read_bytes(packed);
+    uint32_t n = packed->n_experts, used = m->spec.config.n_experts_used;
+    return n > 0 && used < n ? bytes / n * used : bytes;
+}
+
+static void add_linear(const struct ak_model *m, const struct ak_pack_weight *packed,
+                       struct totals *totals)
 {
     uint64_t rows = 0, stored = 0;
     for (uint32_t i = 0; i < packed->n_parts; i++) {
         rows += packed->parts[i].rows;
         stored += view_bytes(packed->parts[i].view);
     }
-    totals->token_bytes += ak_pack_read_bytes(packed);
+    totals->token_bytes += ak_api_token_bytes(m, packed);
     if (packed->linear == AK_OP_LINEAR_ADAPTER)
         return;
     totals->by_type[packed->type] += stored;
@@ -147,7 +155,7 @@ static struct totals sum_weights(const struct ak_model *m)
     struct totals totals = { 0 };
     const struct ak_view *embedding = m->weights.embedding;
     for (uint32_t i = 0; i < m->weights.n_packed; i++)
-        add_linear(&m->weights.packed[i], &totals);
+        add_linear(m, &m->weights.packed[i], &totals);
     for (uint32_t i = 0; i < m->weights.n_vectors; i++)
         totals.parameters += m->weights.vectors[i].n;
     if (!m->binding.tied) {
@@ -158,6 +166,11 @@ static struct totals sum_weights(const struct ak_model *m)
     }
     totals.token_bytes += view_bytes(embedding) / embedding->rows;
     return totals;
+}
+
+uint64_t ak_api_all_token_bytes(const struct ak_model *m)
+{
+    return sum_weights(m).token_bytes;
 }
 
 static const char *find_heaviest_type(const struct totals *totals)

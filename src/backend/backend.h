@@ -181,6 +181,11 @@ struct ak_backend_ops {
      * NULL: the best; AKUNU_ERROR_ARGUMENT: not usable. */
     ak_status (*measure)(const char *variant, unsigned n_threads, unsigned what,
                          struct akunu_roofline *out, struct ak_error *error);
+    /* Measures bytes per second at which a product of one token reads the weights of each type, on
+     * all threads; 0: no kernel reads the type, or the machine cannot run it. *step: seconds of a
+     * barrier. Takes about a second. */
+    ak_status (*measure_types)(const char *variant, unsigned n_threads,
+                               double rates[AK_QUANT_COUNT], double *step, struct ak_error *error);
     /* Sets skinny_max and blas of a chip profile where a value is clearly faster than the default.
      * The fastest of n_runs runs counts. progress may be NULL. */
     ak_status (*tune)(const char *variant, unsigned n_threads, unsigned n_runs,

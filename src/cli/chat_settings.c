@@ -42,6 +42,9 @@ const char *cli_chat_value(const struct cli_flag *flag, const struct cli_options
     case CLI_FLAG_I64:
         snprintf(out, CLI_SHOWN_BYTES, "%lld", (long long)*(const int64_t *)member);
         break;
+    case CLI_FLAG_SIZE:
+        snprintf(out, CLI_SHOWN_BYTES, "%llu", (unsigned long long)*(const uint64_t *)member);
+        break;
     case CLI_FLAG_F32: snprintf(out, CLI_SHOWN_BYTES, "%g", (double)*(const float *)member); break;
     case CLI_FLAG_LIST: break; /* none of them can be set */
     }

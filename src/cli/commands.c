@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const cache_words[] = { "list", "prune", NULL };
+static const char *const cache_words[] = { "list", "show", "prune", NULL };
 static const char *const completion_words[] = { "bash", "zsh", "fish", "models", "cpus", NULL };
 
 const struct cli_command cli_commands[] = {
@@ -119,6 +119,13 @@ const struct cli_command cli_commands[] = {
       "akunu-cli imatrix -m model-bf16.gguf -f text.txt -o model.imatrix.gguf",
       NULL,
       { "model" } },
+    { "advise",
+      CLI_ADVISE,
+      cli_advise,
+      "say which type of a model fits this machine, and how to make it",
+      "akunu-cli advise model-bf16.gguf --memory 4G -c 8192",
+      NULL,
+      { "model" } },
     { "apply-template",
       CLI_APPLY_TEMPLATE,
       cli_apply_template,
@@ -171,10 +178,10 @@ const struct cli_command cli_commands[] = {
     { "cache",
       CLI_CACHE,
       cli_cache,
-      "list or prune the cache folder",
+      "list, explain or prune what the cache folder holds",
       "akunu-cli cache prune --older-than 30",
       cache_words,
-      { NULL } },
+      { "model" } },
     { "completion",
       CLI_COMPLETION,
       cli_completion,

@@ -104,9 +104,10 @@ struct cli_operands {
     const char *texts[2];
 };
 int cli_read_operand(const struct cli_command *command, const char *text,
-                     struct cli_operands *operands, struct cli_option_value *values);
+                     struct cli_operands *operands, struct cli_option_value *values,
+                     struct cli_options *options);
 int cli_set_operands(const struct cli_command *command, const struct cli_operands *operands,
-                     struct cli_option_value *values);
+                     struct cli_option_value *values, struct cli_options *options);
 
 /* Prints "FILE:LINE: KEY: VALUE: " or "FLAG VALUE: ", then what was expected; returns
  * CLI_EXIT_USAGE. */

@@ -62,7 +62,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     params.progress = on_progress;
     params.log = on_load_log;
     params.user = out;
-    params.cache_limit = (uint64_t)((double)o->cache_limit * 1e9);
+    params.cache_limit = o->cache_limit;
     struct cli_adapters adapters;
     code = cli_adapters_read(&o->adapters, &adapters);
     if (code != CLI_EXIT_OK)

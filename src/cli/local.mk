@@ -1,5 +1,6 @@
 # One line a topic.
 libcli_a_SOURCES += src/cli/adapters.c
+libcli_a_SOURCES += src/cli/advise.c
 libcli_a_SOURCES += src/cli/answer.c src/cli/answer.h
 libcli_a_SOURCES += src/cli/apply_template.c
 libcli_a_SOURCES += src/cli/bench.c src/cli/bench.h

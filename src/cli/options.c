@@ -58,6 +58,9 @@ enum {
     int64_t:                                                                                       \
     CLI_FLAG_I64
 #define KIND_f32 float : CLI_FLAG_F32
+#define KIND_size                                                                                  \
+    uint64_t:                                                                                      \
+    CLI_FLAG_SIZE
 #define KIND_list struct cli_list : CLI_FLAG_LIST
 #define KIND_texts struct cli_texts : CLI_FLAG_TEXTS
 #define KIND_enum unsigned : CLI_FLAG_ENUM

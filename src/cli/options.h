@@ -37,7 +37,8 @@ enum cli_command_bit {
     CLI_REPORT = 1 << 22,
     CLI_PULL = 1 << 23,
     CLI_IMATRIX = 1 << 24,
-    CLI_ALL = (1 << 25) - 1,
+    CLI_ADVISE = 1 << 25,
+    CLI_ALL = (1 << 26) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -50,7 +51,8 @@ enum cli_mode {
     CLI_MODE_MEASURE = 1 << 3,  /* bench */
     CLI_MODE_TUNE = 1 << 4,     /* bench --tune */
     CLI_MODE_LIST = 1 << 5,     /* cache list */
-    CLI_MODE_PRUNE = 1 << 6     /* cache prune */
+    CLI_MODE_PRUNE = 1 << 6,    /* cache prune */
+    CLI_MODE_SHOW = 1 << 7      /* cache show */
 };
 
 enum { CLI_MAX_FLAGS = 320 };
@@ -143,14 +145,15 @@ struct cli_options {
     bool schema_lax;
     const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;
-    float cache_limit, prompt_cache_limit; /* GB; 0: the library's */
-    int64_t cache_bytes;                   /* the same as prompt_cache_limit; 0: it counts */
+    uint64_t cache_limit, prompt_cache_limit; /* bytes; 0: the library's */
+    int64_t cache_bytes;                      /* the same as prompt_cache_limit; 0: it counts */
     const char *draft_model;
 
     const char *out;
     unsigned out_type; /* convert: 0 as stored, else an index into the types */
     const char *quant_type, *output_type, *embedding_type, *importance, *target_size;
     float target_bits;
+    float min_speed; /* advise: tokens per second */
     struct cli_texts tensor_types;
     bool pure, requantize, dry_run;
     int64_t chunks; /* -1: all */
@@ -180,7 +183,7 @@ struct cli_options {
     const char *host, *alias, *api_key, *api_key_file, *cors_origins, *allowed_hosts;
     const char *ssl_key_file, *ssl_cert_file;
     int64_t port, n_sequences, queue, timeout, max_body;
-    float memory;        /* GB; 0: no limit */
+    uint64_t memory;     /* bytes; 0: not given */
     unsigned log_format; /* 1: JSON */
     bool metrics, no_slots, no_ui;
 
@@ -211,6 +214,7 @@ enum cli_flag_kind {
     CLI_FLAG_U32,
     CLI_FLAG_I64,
     CLI_FLAG_F32,
+    CLI_FLAG_SIZE,  /* uint64_t, bytes: "500M", "3.5G"; a plain number counts GB */
     CLI_FLAG_LIST,  /* struct cli_list, each in low … high; may be given several times */
     CLI_FLAG_TEXTS, /* struct cli_texts; may be given several times */
     CLI_FLAG_ENUM   /* an index into `choices` */
@@ -340,6 +344,7 @@ int cli_embed(const struct cli_options *options);
 int cli_convert(const struct cli_options *options);
 int cli_quantize(const struct cli_options *options);
 int cli_imatrix(const struct cli_options *options);
+int cli_advise(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
 int cli_apply_template(const struct cli_options *options);
 int cli_models(const struct cli_options *options);

@@ -14,9 +14,10 @@ static struct cli_option_value *value_of(const struct cli_command *command, int 
 }
 
 static int set_operand(const struct cli_command *command, int i, const char *text,
-                       struct cli_option_value *values)
+                       struct cli_option_value *values, struct cli_options *options)
 {
     struct cli_option_value *f = value_of(command, i, values);
+    options->typed[f - values] = text;
     snprintf(f->shown, sizeof f->shown, "--%s", command->operands[i]);
     f->source = CLI_SOURCE_ARGUMENT;
     f->joint = " ";
@@ -48,10 +49,11 @@ static bool takes_many(const struct cli_command *command)
 }
 
 int cli_read_operand(const struct cli_command *command, const char *text,
-                     struct cli_operands *operands, struct cli_option_value *values)
+                     struct cli_operands *operands, struct cli_option_value *values,
+                     struct cli_options *options)
 {
     if (takes_many(command))
-        return set_operand(command, 0, text, values);
+        return set_operand(command, 0, text, values, options);
     if (operands->n == 2 || !command->operands[operands->n])
         return fail_unexpected(command, text);
     operands->texts[operands->n++] = text;
@@ -71,7 +73,7 @@ static int lone_operand(const struct cli_command *command, const char *text,
 }
 
 int cli_set_operands(const struct cli_command *command, const struct cli_operands *operands,
-                     struct cli_option_value *values)
+                     struct cli_option_value *values, struct cli_options *options)
 {
     int first = operands->n == 1 ? lone_operand(command, operands->texts[0], values) : 0;
     for (int i = 0; i < operands->n; i++) {
@@ -80,7 +82,7 @@ int cli_set_operands(const struct cli_command *command, const struct cli_operand
         if (given->source == CLI_SOURCE_ARGUMENT)
             return cli_fail_usage("unexpected argument '%s': %s is given already",
                                   cli_show_text(operands->texts[i], shown), given->shown);
-        int code = set_operand(command, first + i, operands->texts[i], values);
+        int code = set_operand(command, first + i, operands->texts[i], values, options);
         if (code != CLI_EXIT_OK)
             return code;
     }

@@ -191,13 +191,13 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
         if (i == 0 && command->words && typed[0] != '-')
             code = read_word(command, typed, options);
         else if (typed[0] != '-' || typed[1] == '\0')
-            code = cli_read_operand(command, typed, &operands, values);
+            code = cli_read_operand(command, typed, &operands, values, options);
         else
             code = read_flag(command, argc, argv, &i, options, values);
         if (find_help(options) < cli_n_flags)
             return code;
     }
-    return code == CLI_EXIT_OK ? cli_set_operands(command, &operands, values) : code;
+    return code == CLI_EXIT_OK ? cli_set_operands(command, &operands, values, options) : code;
 }
 
 /* Mutually exclusive group: at most one of its options may be given. An option from a weaker source
@@ -395,6 +395,7 @@ static const struct {
     { CLI_MODE_MEASURE, "without --tune", "a measurement (no --tune)" },
     { CLI_MODE_TUNE, "with --tune", "--tune" },
     { CLI_MODE_LIST, "on 'cache list'", "'cache list'" },
+    { CLI_MODE_SHOW, "on 'cache show'", "'cache show'" },
     { CLI_MODE_PRUNE, "on 'cache prune'", "'cache prune'" },
 };
 

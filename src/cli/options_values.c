@@ -133,6 +133,21 @@ static int set_real(const struct cli_flag *flag, const struct cli_option_value *
     return CLI_EXIT_OK;
 }
 
+/* "500M", "3.5G"; a plain number is one of GB. The range is in bytes. */
+static int set_size(const struct cli_flag *flag, const struct cli_option_value *f, uint64_t *out)
+{
+    double gigabytes;
+    bool known = cli_parse_real(f->text, &gigabytes);
+    if (known && in_range(flag, gigabytes * 1e9))
+        *out = (uint64_t)(gigabytes * 1e9);
+    else if (known || !cli_parse_size(f->text, out) || !in_range(flag, (double)*out))
+        return cli_fail_value(f,
+                              "expected a size such as 500M or 3.5G, or a number of GB, above 0 "
+                              "and up to %.10gG",
+                              flag->high / 1e9);
+    return CLI_EXIT_OK;
+}
+
 bool cli_means_default(const struct cli_flag *flag, const struct cli_option_value *f)
 {
     return flag->as_default && strcmp(f->text, flag->as_default) == 0;
@@ -157,6 +172,7 @@ int cli_set_value(const struct cli_flag *flag, const struct cli_option_value *f,
         *(uint32_t *)member = (uint32_t)integer;
         return code;
     case CLI_FLAG_F32: return set_real(flag, f, member);
+    case CLI_FLAG_SIZE: return set_size(flag, f, member);
     case CLI_FLAG_LIST: return set_list(flag, f, member);
     case CLI_FLAG_TEXTS: *(struct cli_texts *)member = f->all; return CLI_EXIT_OK;
     case CLI_FLAG_ENUM: return set_enum(flag, f, member);

@@ -137,7 +137,7 @@ bool cli_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *ca
     if (cache->file)
         cache->min_tokens = 0;
     if (o->prompt_cache_limit > 0)
-        cache->max_bytes = (uint64_t)((double)o->prompt_cache_limit * 1e9);
+        cache->max_bytes = o->prompt_cache_limit;
     if (o->cache_bytes > 0)
         cache->max_bytes = (uint64_t)o->cache_bytes;
     return !o->no_prompt_cache && (cache->file || !o->load.no_cache);

@@ -221,6 +221,33 @@ ak_status ak_convert_write(struct ak_convert_job *j)
     return ak_gguf_writer_finish(&w);
 }
 
+/* Vectors may be divisors, which 0 is not. */
+static void write_ones(struct ak_gguf_writer *w, uint64_t bytes)
+{
+    const float one = 1.0f;
+    for (uint64_t i = 0; i < bytes / sizeof one; i++)
+        ak_gguf_writer_write(w, &one, sizeof one);
+    ak_gguf_writer_end_tensor(w);
+}
+
+ak_status ak_convert_write_hollow(struct ak_convert_job *j, int *fd)
+{
+    struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
+    ak_status status = put_header(j, &w);
+    if (status == AKUNU_OK)
+        ak_gguf_writer_open_memory(&w);
+    for (size_t i = 0; status == AKUNU_OK && i < j->plan.n; i++) {
+        const struct ak_convert_tensor *t = &j->plan.tensors[i];
+        if (t->n_dims == 1 && t->type == AK_QUANT_F32)
+            write_ones(&w, t->bytes);
+        else
+            ak_gguf_writer_skip_tensor(&w, t->bytes);
+    }
+    if (w.status == AKUNU_OK)
+        w.status = status;
+    return ak_gguf_writer_finish_memory(&w, fd);
+}
+
 void ak_convert_end(struct ak_convert_job *j)
 {
     if (!j)

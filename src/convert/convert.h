@@ -1,6 +1,7 @@
 /* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those
- * of language models and encoders. Used by api/file.c and allocate/, and by api/importance.c for
- * the names of tensors. Settings that GGUF cannot express are refused (convert.c, check_source).
+ * of language models and encoders. Used by api/file.c and allocate/, by advise/ for sizes, and by
+ * api/importance.c for the names of tensors. Settings that GGUF cannot express are refused
+ * (convert.c, check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
@@ -71,6 +72,9 @@ struct ak_convert_plan *ak_convert_get_plan(struct ak_convert_job *j);
 /* Bytes of the new file before the data, which do not depend on types. */
 ak_status ak_convert_header_bytes(struct ak_convert_job *j, uint64_t *out);
 ak_status ak_convert_write(struct ak_convert_job *j);
+/* Writes the new file into memory, with a hole for each tensor, and ones for vectors: for questions
+ * about sizes. The caller closes *fd. */
+ak_status ak_convert_write_hollow(struct ak_convert_job *j, int *fd);
 void ak_convert_end(struct ak_convert_job *j); /* NULL allowed */
 
 /* ---- plan.c ------------------------------------------------------------- */

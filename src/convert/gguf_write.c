@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -376,14 +377,10 @@ uint64_t ak_gguf_writer_header_bytes(const struct ak_gguf_writer *w)
     return align_up(HEAD_BYTES + w->metas.n + w->tensors.n);
 }
 
-void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
+/* Writes all before the data; has_all: space for all of it is reserved first. */
+static void write_head(struct ak_gguf_writer *w, bool has_all)
 {
     static const char zeros[AK_GGUF_WRITER_ALIGNMENT];
-    if (!is_ok(w))
-        return;
-    w->status = alloc_paths(w, path);
-    if (is_ok(w))
-        open_file(w);
     struct ak_buffer head = { .n = 0 };
     add(w, &head, "GGUF", 4);
     add_u32(w, &head, VERSION);
@@ -392,12 +389,46 @@ void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
     write_pieces(w, head.bytes, head.n);
     ak_free(head.bytes);
     uint64_t bytes = HEAD_BYTES + w->metas.n + w->tensors.n;
-    if (is_ok(w))
+    if (is_ok(w) && has_all)
         reserve(w, align_up(bytes) + w->data_bytes);
     write_pieces(w, w->metas.bytes, w->metas.n);
     write_pieces(w, w->tensors.bytes, w->tensors.n);
     write_pieces(w, zeros, align_up(bytes) - bytes);
     report(w);
+}
+
+void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
+{
+    if (!is_ok(w))
+        return;
+    w->status = alloc_paths(w, path);
+    if (is_ok(w))
+        open_file(w);
+    write_head(w, true);
+}
+
+void ak_gguf_writer_open_memory(struct ak_gguf_writer *w)
+{
+    static const char name[] = "akunu-plan";
+    if (!is_ok(w))
+        return;
+    w->path = ak_strndup(name, sizeof name - 1);
+    w->fd = w->path ? memfd_create(name, MFD_CLOEXEC) : -1;
+    if (!w->path)
+        w->status = ak_fail_memory(w->error, "a name", sizeof name);
+    else if (w->fd < 0)
+        fail_write(w, errno);
+    write_head(w, false);
+}
+
+void ak_gguf_writer_skip_tensor(struct ak_gguf_writer *w, uint64_t bytes)
+{
+    uint64_t skipped = align_up(w->written + bytes) - w->written;
+    if (is_ok(w))
+        flush(w);
+    if (is_ok(w) && (skipped > INT64_MAX || lseek(w->fd, (off_t)skipped, SEEK_CUR) < 0))
+        fail_write(w, EFBIG);
+    w->written += skipped;
 }
 
 void ak_gguf_writer_write(struct ak_gguf_writer *w, const void *data, size_t n)
@@ -424,6 +455,19 @@ static void complete_file(struct ak_gguf_writer *w)
         sync_folder(w);
 }
 
+static ak_status free_writer(struct ak_gguf_writer *w)
+{
+    ak_status status = w->status;
+    ak_free(w->metas.bytes);
+    ak_free(w->tensors.bytes);
+    ak_free(w->pending.bytes);
+    ak_free(w->path);
+    ak_free(w->folder);
+    ak_free(w->temporary);
+    *w = (struct ak_gguf_writer){ .status = status, .fd = -1 };
+    return status;
+}
+
 ak_status ak_gguf_writer_finish(struct ak_gguf_writer *w)
 {
     bool opened = w->fd >= 0;
@@ -433,13 +477,20 @@ ak_status ak_gguf_writer_finish(struct ak_gguf_writer *w)
         close(w->fd); /* fsync has reported any error of writing */
     if (opened && !is_ok(w) && !w->is_unnamed)
         unlink(w->temporary);
-    ak_free(w->metas.bytes);
-    ak_free(w->tensors.bytes);
-    ak_free(w->pending.bytes);
-    ak_free(w->path);
-    ak_free(w->folder);
-    ak_free(w->temporary);
-    ak_status status = w->status;
-    *w = (struct ak_gguf_writer){ .status = status, .fd = -1 };
-    return status;
+    return free_writer(w);
+}
+
+ak_status ak_gguf_writer_finish_memory(struct ak_gguf_writer *w, int *fd)
+{
+    uint64_t bytes = ak_gguf_writer_header_bytes(w) + w->data_bytes;
+    *fd = -1;
+    if (is_ok(w))
+        flush(w);
+    if (is_ok(w) && ftruncate(w->fd, (off_t)bytes) != 0)
+        fail_write(w, errno);
+    if (is_ok(w))
+        *fd = w->fd;
+    else if (w->fd >= 0)
+        close(w->fd);
+    return free_writer(w);
 }

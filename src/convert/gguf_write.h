@@ -67,8 +67,14 @@ void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path);
 /* Adds bytes to the current tensor; ends it. */
 void ak_gguf_writer_write(struct ak_gguf_writer *w, const void *data, size_t n);
 void ak_gguf_writer_end_tensor(struct ak_gguf_writer *w);
+/* In place of all bytes of a tensor: a hole. */
+void ak_gguf_writer_skip_tensor(struct ak_gguf_writer *w, uint64_t bytes);
 /* On success syncs the file and renames it to `path`; after a failure removes it. Frees the
  * writer. */
 ak_status ak_gguf_writer_finish(struct ak_gguf_writer *w);
+
+/* The same for a file in memory that has no name: *fd is the caller's after success. */
+void ak_gguf_writer_open_memory(struct ak_gguf_writer *w);
+ak_status ak_gguf_writer_finish_memory(struct ak_gguf_writer *w, int *fd);
 
 #endif

@@ -44,6 +44,14 @@ static ak_status measure(const char *name, unsigned n_threads, unsigned what,
     return ak_cpu_measure_roofline(isa, n_threads, what, out, error);
 }
 
+static ak_status measure_types(const char *name, unsigned n_threads, double rates[AK_QUANT_COUNT],
+                               double *step, struct ak_error *error)
+{
+    enum ak_cpu_isa isa;
+    AK_TRY(find_isa(name, &isa, error));
+    return ak_cpu_measure_types(isa, n_threads, rates, step, error);
+}
+
 static ak_status tune(const char *name, unsigned n_threads, unsigned n_runs,
                       ak_backend_progress_fn *progress, void *user, struct ak_backend_profile *out,
                       struct ak_error *error)
@@ -255,6 +263,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .variant = variant,
     .type_info = type_info,
     .measure = measure,
+    .measure_types = measure_types,
     .tune = tune,
     .calibrate = calibrate,
     .open = open_backend,

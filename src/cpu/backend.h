@@ -1,6 +1,6 @@
 /* Interface of the CPU backend: vtable, measurement of rooflines, tuning of chip profiles.
- * Implemented by backend.c, roofline.c, tune.c and calibrate.c. Used by backends/list.c, which
- * lists the vtable, and by bench/. */
+ * Implemented by backend.c, roofline.c, rates.c, tune.c and calibrate.c. Used by backends/list.c,
+ * which lists the vtable, and by bench/. */
 #ifndef AK_CPU_BACKEND_H
 #define AK_CPU_BACKEND_H
 
@@ -17,6 +17,11 @@ extern const struct ak_backend_ops ak_cpu_backend;
  * selected or not supported are 0. */
 ak_status ak_cpu_measure_roofline(enum ak_cpu_isa isa, unsigned n_threads, unsigned what,
                                   struct akunu_roofline *out, struct ak_error *error);
+
+/* ---- Rates (rates.c) ---------------------------------------------------- */
+/* As measure_types of a backend. */
+ak_status ak_cpu_measure_types(enum ak_cpu_isa isa, unsigned n_threads,
+                               double rates[AK_QUANT_COUNT], double *step, struct ak_error *error);
 
 /* ---- Tuning (tune.c) ---------------------------------------------------- */
 /* Sets skinny_max and blas of each activation format for which another value than the default is

@@ -26,6 +26,7 @@ libak_la_SOURCES += \
 	src/cpu/slices.c \
 	src/cpu/slices.h \
 	src/cpu/prepare.c \
+	src/cpu/rates.c \
 	src/cpu/recurrent.c \
 	src/cpu/residual.c \
 	src/cpu/roofline.c \

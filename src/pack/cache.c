@@ -107,6 +107,15 @@ static uint64_t limit_of(const struct cache *c)
     return c->options->limit ? c->options->limit : ak_store_default_limit(c->dir);
 }
 
+static void log_space(const struct cache *c, const char *reason)
+{
+    char size[AK_STORE_SIZE_BYTES], space[AK_STORE_SIZE_BYTES], why[192];
+    snprintf(why, sizeof why, "%s (%s needed, %s free)", reason,
+             ak_store_show_size(c->job->weights->block_bytes, size),
+             ak_store_show_size(ak_store_free_space(c->dir), space));
+    log_fallback(c, why);
+}
+
 static void log_limit(const struct cache *c)
 {
     char size[AK_STORE_SIZE_BYTES], limit[AK_STORE_SIZE_BYTES], why[128];
@@ -154,7 +163,7 @@ static bool build_cache(struct cache *c, int fd)
     if (why || bytes > limit) {
         unlinkat(c->dir, c->temp_name, 0);
         if (why)
-            log_fallback(c, why);
+            log_space(c, why);
         else
             log_limit(c);
         return false;
@@ -174,8 +183,8 @@ static bool build_cache(struct cache *c, int fd)
     log_built(c, listed && ak_store_is_first(entries, n, AK_STORE_PACKED, c->name));
     if (listed) {
         ak_store_evict_replaced(c->dir, entries, n, c->name, &build.header);
-        ak_store_evict_oldest(c->dir, entries, n, AK_STORE_PACKED, c->name, limit,
-                              c->options->log, AKUNU_LOG_NOTICE);
+        ak_store_evict_oldest(c->dir, entries, n, AK_STORE_PACKED, c->name, limit, c->options->log,
+                              AKUNU_LOG_NOTICE);
         ak_free(entries);
     }
     return map_cache(c, fd);

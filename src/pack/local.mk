@@ -8,6 +8,7 @@ libak_la_SOURCES += \
 	src/pack/cache.h \
 	src/pack/cache_build.c \
 	src/pack/cache_key.c \
+	src/pack/cache_plan.c \
 	src/pack/pack.c \
 	src/pack/pack.h \
 	src/pack/plan.c \

@@ -24,7 +24,7 @@ enum {
 /* Bytes of --memory; 0: no limit. */
 static uint64_t total(const struct server *s)
 {
-    return (uint64_t)((double)s->options->memory * 1e9);
+    return s->options->memory;
 }
 
 static uint64_t for_requests(const struct server *s)

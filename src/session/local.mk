@@ -12,6 +12,7 @@ libak_la_SOURCES += \
 	src/session/model.c \
 	src/session/model.h \
 	src/session/pass.c \
+	src/session/plan.c \
 	src/session/rank.c \
 	src/session/session.c \
 	src/session/session.h

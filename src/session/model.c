@@ -23,6 +23,7 @@ struct loader {
     struct ak_log log;
     struct ak_model *model;
     struct ak_pool *pool;
+    bool plans; /* nothing is packed, and no tokenizer made */
     struct ak_error *error;
 };
 
@@ -245,6 +246,21 @@ static bool on_packed(double fraction, void *user)
     return report(user, AKUNU_STAGE_WEIGHTS, fraction) == AKUNU_OK;
 }
 
+/* A file without a name is not opened again. */
+static bool uses_cache(const struct loader *l)
+{
+    bool has_name = l->fd < 0 || ak_provider_part(l->model->provider, 0)->has_name;
+    return !l->params->no_cache && has_name;
+}
+
+static struct ak_pack_cache_options get_cache_options(const struct loader *l)
+{
+    return (struct ak_pack_cache_options){ .dir = l->params->cache_dir,
+                                           .available_memory = ak_available_memory(),
+                                           .limit = l->params->cache_limit,
+                                           .log = &l->log };
+}
+
 static ak_status pack_weights(struct loader *l)
 {
     unsigned threads;
@@ -257,17 +273,9 @@ static ak_status pack_weights(struct loader *l)
                                .pool = l->pool,
                                .progress = on_packed,
                                .user = l };
-    /* a file without a name is not opened again */
-    bool has_name = l->fd < 0 || ak_provider_part(l->model->provider, 0)->has_name;
-    if (l->params->no_cache || !has_name) {
-        AK_TRY(ak_pack_weights(&job, l->error));
-    } else {
-        struct ak_pack_cache_options options = { .dir = l->params->cache_dir,
-                                                 .available_memory = ak_available_memory(),
-                                                 .limit = l->params->cache_limit,
-                                                 .log = &l->log };
-        AK_TRY(ak_pack_cache_weights(&job, &options, l->error));
-    }
+    struct ak_pack_cache_options options = get_cache_options(l);
+    AK_TRY(uses_cache(l) ? ak_pack_cache_weights(&job, &options, l->error) :
+                           ak_pack_weights(&job, l->error));
     ak_model_calibrate(l->model->backend, &l->model->weights, l->pool, l->params, &l->log,
                        &l->model->profile);
     AK_TRY(ak_backend_profile_print(&l->model->profile, &l->model->profile_text, l->error));
@@ -327,7 +335,8 @@ static ak_status read_file(struct loader *l)
     AK_TRY(read_spec(l));
     AK_TRY(split_layers(l));
     AK_TRY(bind_weights(l));
-    AK_TRY(make_tokenizer(l));
+    if (!l->plans)
+        AK_TRY(make_tokenizer(l));
     return check_sizes(l);
 }
 
@@ -337,7 +346,8 @@ static const char *get_file_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static ak_status load(struct loader *l)
+/* The stages before packing. */
+static ak_status prepare(struct loader *l)
 {
     AK_TRY(open_backend(l));
     AK_TRY(open_file(l));
@@ -347,7 +357,14 @@ static ak_status load(struct loader *l)
         return status;
     }
     AK_TRY(add_adapters(l));
-    AK_TRY(build_tables(l));
+    return build_tables(l);
+}
+
+static ak_status load(struct loader *l)
+{
+    AK_TRY(prepare(l));
+    if (l->plans)
+        return AKUNU_OK;
     AK_TRY(pack_weights(l));
     forget_source(l->model->provider);
     if (l->params->warm_up)
@@ -399,6 +416,32 @@ ak_status ak_model_load_provider(struct ak_provider *provider,
 {
     struct loader l = { .fd = -1, .params = params, .error = error };
     return run_loader(&l, provider, out);
+}
+
+ak_status ak_model_plan(const char *path, int fd, const struct akunu_load_params *params,
+                        struct ak_pack_cache_plan *cache, struct ak_model **out,
+                        struct ak_error *error)
+{
+    struct loader l = {
+        .path = path, .fd = path ? -1 : fd, .params = params, .plans = true, .error = error
+    };
+    AK_TRY(run_loader(&l, NULL, out));
+    struct ak_pack_job job = { .weights = &(*out)->weights,
+                               .backend = (*out)->backend,
+                               .source = (*out)->provider };
+    struct ak_pack_cache_options options = get_cache_options(&l);
+    if (!cache)
+        return AKUNU_OK;
+    ak_status status = AKUNU_OK;
+    if (uses_cache(&l))
+        status = ak_pack_cache_plan(&job, &options, cache, error);
+    else
+        ak_pack_cache_plan_without(&job, cache);
+    if (status != AKUNU_OK) {
+        ak_model_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 struct ak_model *ak_model_ref(struct ak_model *m)

@@ -55,7 +55,7 @@ ak_status ak_session_create_pool(unsigned n_threads, const char *cpus,
     return status;
 }
 
-static uint32_t own_context(const struct ak_spec *spec)
+uint32_t ak_session_own_context(const struct ak_spec *spec)
 {
     /* an encoder runs a text in one pass */
     bool whole = spec->descriptor.encoder && spec->config.context > ENCODER_CONTEXT;
@@ -66,7 +66,7 @@ static uint32_t own_context(const struct ak_spec *spec)
 static void report_context(const struct ak_session *s, bool asked, bool limited, uint32_t context,
                            const struct ak_kv_shape *shape)
 {
-    unsigned made_for = own_context(&s->model->spec);
+    unsigned made_for = ak_session_own_context(&s->model->spec);
     double mebibytes = (double)shape->n_pages * (double)ak_kv_page_bytes(shape) / mebibyte;
     if (!asked && context < made_for)
         ak_log_line(&s->log, AKUNU_LOG_WARN,
@@ -112,7 +112,7 @@ static ak_status choose_context(const struct ak_session *s, uint32_t asked, uint
 {
     uint64_t page_bytes = ak_kv_page_bytes(shape);
     const struct ak_view *positions = s->model->weights.positions;
-    *out = asked ? asked : own_context(&s->model->spec);
+    *out = asked ? asked : ak_session_own_context(&s->model->spec);
     uint32_t n_positions = positions ? positions->rows - s->model->spec.config.first_position : 0;
     if (positions && *out > n_positions)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
@@ -178,8 +178,8 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     return AKUNU_OK;
 }
 
-static ak_status check_kv_types(const struct akunu_session_params *params, uint32_t head_dim,
-                                struct ak_error *error)
+ak_status ak_session_check_kv_types(const struct akunu_session_params *params, uint32_t head_dim,
+                                    struct ak_error *error)
 {
     const enum akunu_kv_type types[] = { params->k_type, params->v_type };
     for (int i = 0; i < 2; i++) {
@@ -260,7 +260,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     if (n_sequences > SEQUENCES_MAX)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "max_sequences is %u: at most %d are possible",
                        (unsigned)n_sequences, SEQUENCES_MAX);
-    AK_TRY(check_kv_types(params, config->head_dim, error));
+    AK_TRY(ak_session_check_kv_types(params, config->head_dim, error));
     AK_TRY(check_kv_keep(s, params, error));
     AK_TRY(choose_threads(s, params, error));
 

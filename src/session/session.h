@@ -1,5 +1,5 @@
 /* Session: runs a model. It holds sequences in KV pages, and runs the passes that extend them. Used
- * by generate/, persist/, schedule/, allocate/, transcribe/ and api/.
+ * by generate/, persist/, schedule/, allocate/, advise/, transcribe/ and api/.
  *
  * A session belongs to one thread at a time; the model is shared and only read. All memory is
  * allocated at creation, except for the sampled, the hidden and the encoder's table: each is
@@ -161,6 +161,22 @@ ak_status ak_session_attend(struct ak_session *s, int32_t sequence, int32_t wind
 /* Scratch of the encoder that it does not share with the decoder; 0 before its first pass. */
 uint64_t ak_session_encoder_bytes(const struct ak_session *s);
 void ak_session_free_encoder(struct ak_session *s);
+
+/* ---- Plan: plan.c ------------------------------------------------------- */
+/* The context of a session that asks for none, if memory allows it: the model's. */
+uint32_t ak_session_own_context(const struct ak_spec *spec);
+/* Checks that heads of head_dim elements can have the KV types. */
+ak_status ak_session_check_kv_types(const struct akunu_session_params *params, uint32_t head_dim,
+                                    struct ak_error *error);
+
+struct ak_session_plan {
+    uint32_t context;                 /* tokens */
+    uint64_t kv_bytes, scratch_bytes; /* scratch_bytes: 0 of a device */
+};
+
+/* What a session on the model would take, which needs no packed weights. Context 0: the model's. */
+ak_status ak_session_plan(struct ak_model *m, const struct akunu_session_params *params,
+                          struct ak_session_plan *out, struct ak_error *error);
 
 /* ---- Embeddings: embed.c ------------------------------------------------ */
 /* The table that gives hidden states, prepared when it is first needed. */

@@ -57,6 +57,26 @@ int ak_store_open_dir(const char *path, bool make)
     return dir;
 }
 
+int ak_store_open_nearest(const char *path)
+{
+    char *prefix = join_path(path, "");
+    int dir = -1;
+    errno = ENOMEM;
+    while (prefix) {
+        char *slash = strrchr(prefix, '/');
+        dir = ak_store_open_dir(prefix[0] ? prefix : ".", false);
+        if (dir >= 0 || errno != ENOENT || prefix[0] == '\0' || strcmp(prefix, "/") == 0)
+            break;
+        if (slash == prefix)
+            slash++; /* the root */
+        *(slash ? slash : prefix) = '\0';
+    }
+    int failed = errno;
+    ak_free(prefix);
+    errno = failed;
+    return dir;
+}
+
 /* Only the file's owner may use O_NOATIME. */
 int ak_store_open_file(int dir, const char *name)
 {

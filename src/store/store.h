@@ -106,6 +106,8 @@ int ak_store_commit(struct ak_store_writer *writer);
 
 /* Checks for free space for a cache of that many bytes. Returns NULL, or the reason against it. */
 const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory);
+/* Bytes that a new file may take: what is free without the reserve. UINT64_MAX: unknown. */
+uint64_t ak_store_free_space(int dir);
 
 /* ---- The folder (dir.c) ------------------------------------------------- */
 /* $AKUNU_CACHE_DIR, $XDG_CACHE_HOME/akunu or ~/.cache/akunu; NULL: none is set, or out of memory.
@@ -114,6 +116,9 @@ char *ak_store_default_dir(void);
 
 /* Opens the folder; `make` creates it with its parents if absent. -1: errno. */
 int ak_store_open_dir(const char *path, bool make);
+
+/* Opens the folder, or the nearest of its parents that exists. -1: errno. */
+int ak_store_open_nearest(const char *path);
 
 /* Opens a file for inspection, without changing its time of use. -1: errno. */
 int ak_store_open_file(int dir, const char *name);

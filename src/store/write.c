@@ -59,12 +59,23 @@ static bool lies_in_memory(int dir)
     return fstatfs(dir, &fs) == 0 && ((int)fs.f_type == TMPFS || (int)fs.f_type == RAMFS);
 }
 
-/* A twentieth of the disk stays free, at most 1 GiB; in memory, half of what is available. The
- * limit of file sizes is checked because exceeding it would be a signal. */
-const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory)
+/* A twentieth of the disk stays free, at most 1 GiB. */
+uint64_t ak_store_free_space(int dir)
 {
     const uint64_t max = UINT64_C(1) << 30;
     struct statvfs disk;
+    if (fstatvfs(dir, &disk) != 0)
+        return UINT64_MAX;
+    uint64_t unit = disk.f_frsize, reserve = disk.f_blocks / 20 * unit;
+    uint64_t free_bytes = disk.f_bavail * unit;
+    reserve = reserve < max ? reserve : max;
+    return free_bytes > reserve ? free_bytes - reserve : 0;
+}
+
+/* In memory, half of what is available. The limit of file sizes is checked because exceeding it
+ * would be a signal. */
+const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_memory)
+{
     struct rlimit limit;
     if (bytes > INT64_MAX - AK_STORE_BLOCK_OFFSET)
         return "it would be too large";
@@ -73,12 +84,7 @@ const char *ak_store_check_space(int dir, uint64_t bytes, uint64_t available_mem
         return "it would be larger than files may be (ulimit -f)";
     if (lies_in_memory(dir) && bytes > available_memory / 2)
         return "the folder lies in memory, and it would take more than half of what is available";
-    if (fstatvfs(dir, &disk) == 0) {
-        uint64_t unit = disk.f_frsize, reserve = disk.f_blocks / 20 * unit;
-        uint64_t free_bytes = disk.f_bavail * unit;
-        reserve = reserve < max ? reserve : max;
-        if (free_bytes < reserve || free_bytes - reserve < bytes + AK_STORE_HEADER_BYTES)
-            return "the disk has too little free space";
-    }
+    if (ak_store_free_space(dir) < bytes + AK_STORE_HEADER_BYTES)
+        return "the disk has too little free space";
     return NULL;
 }

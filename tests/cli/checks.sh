@@ -67,6 +67,11 @@ prints_line() {
     [ "$(wc -l <"$out")" -eq 1 ] && grep -qxE -e "$1" "$out"
     check "standard output is one line like '$1'"
 }
+# Standard output has a line that matches the whole pattern.
+prints_row() {
+    grep -qxE -e "$1" "$out"
+    check "standard output has a line like '$1'"
+}
 prints_nothing() {
     [ ! -s "$out" ]
     check "standard output is empty"

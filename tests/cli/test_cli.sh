@@ -13,7 +13,7 @@ export XDG_DATA_HOME="$work/empty"
 
 # ---- Usage ----
 exits 0 --help
-for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix apply-template grammar-check bench models list show pull cache completion; do
+for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix advise apply-template grammar-check bench models list show pull cache completion; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -28,7 +28,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, imatrix, apply-template, grammar-check, bench"
+says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, imatrix, advise, apply-template, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"
@@ -475,8 +475,31 @@ says "(the cache limit)"
 echo 'cache-limit: 0.00001' >"$work/limit.yaml"
 same_logits --config "$work/limit.yaml"
 says "(the cache limit)"
-exits 2 logits -m "$mixed" --ids "$ids" --out "$work/l.npy" --cache-limit 0
-says "--cache-limit"
+same_logits --cache-limit 10K
+says "and all of them may take 10.0 kB (the cache limit)"
+exits_with AKUNU_CACHE_LIMIT=0.01M 0 logits -m "$mixed" --ids "$ids" --out "$work/l.npy"
+says "and all of them may take 10.0 kB (the cache limit)"
+echo 'cache-limit: 10k' >"$work/limit.yaml"
+same_logits --config "$work/limit.yaml"
+says "and all of them may take 10.0 kB (the cache limit)"
+for limit in 0 0G -1 5X 10KB nan 2000000G; do
+    exits 2 logits -m "$mixed" --ids "$ids" --out "$work/l.npy" --cache-limit $limit
+    says "--cache-limit $limit: expected a size such as 500M or 3.5G"
+done
+# what the next start does
+exits 0 cache show "$mixed" --cache-limit 10K
+prints_row "next start    packs .* MB into memory: they take .*, and all of them may take 10.0 kB"
+prints_row "tier          source"
+exits 0 cache show "$mixed"
+prints_row "next start    packs .* MB into .*[.]packed: they are not in the cache yet"
+exits 0 cache show "$model"
+prints_row "next start    packs nothing: the kernels read the weights as the file has them"
+exits 0 cache show "$mixed" --cache-dir "$work/l.npy/no"
+prints_row "next start    packs .* MB into memory: the cache folder cannot be written: .*"
+exits 2 cache prune -m "$mixed"
+says "-m has no effect on 'cache prune'"
+exits 2 cache prune "$mixed"
+exits 3 cache show "$work/no.gguf"
 exits 0 cache list
 prints "nothing in $work/packed"
 # what is kept is said once
@@ -490,12 +513,29 @@ same_logits
 says_nothing
 exits 0 cache
 prints "ready"
-prints "mixed.gguf"
+prints "mixed.gguf: the next start maps it"
+exits 0 cache list -m "$mixed"
+prints_row "tier          packed cache"
+prints_row "next start    maps .* MB from .*[.]packed .*"
+cp "$mixed" "$work/copy.gguf"
+exits 0 logits -m "$work/copy.gguf" --ids "$ids" --out "$work/l.npy"
+touch -d 2001-01-01 "$work/copy.gguf"
+exits 0 cache show "$work/copy.gguf"
+prints_row "next start    packs .*: the model file has changed since they were packed"
+exits 0 cache
+prints "copy.gguf: the model file has changed since they were packed"
+rm "$work/copy.gguf"
+exits 0 cache
+prints "copy.gguf: its model file is gone"
+exits 0 cache prune
+prints_line "removed 1 file, .*"
 exits 0 cache list --json
 prints '"state": "ready"'
 printf x | dd of="$(echo "$work"/packed/*.packed)" bs=1 seek=3000000 conv=notrunc 2>/dev/null
 exits 0 cache list
 prints "damaged"
+exits 0 cache show "$mixed"
+prints_row "next start    packs .*: those in the cache are damaged"
 same_logits
 says "damaged"
 exits 0 cache prune

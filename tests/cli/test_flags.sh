@@ -147,7 +147,7 @@ exits 2 run -m "$model" "a b" "c d"
 says "-m is given already"
 exits 2 run -p x "$model" y
 says "-p is given already"
-exits 2 cache list x
+exits 2 models x
 says "takes flags only"
 exits 3 run absent.gguf -p x
 says "absent.gguf"

@@ -249,8 +249,18 @@ exits 0 infill -m "$model" "$@" --in-prefix "int add(" --in-suffix "return a;" -
 valid run
 exits 0 cache list --json
 valid cache-list
+exits 0 cache show "$model" --json
+valid cache-show
+exits 0 cache show "$data/models/mixed.gguf" --json
+matches "$out" cache-show
 exits 0 cache prune --json
 valid cache-prune
+
+# ---- advise ----
+exits 0 advise "$model" --memory 1G -c 64 --json
+valid advise
+exits 1 advise "$model" --memory 10K -c 64 --json
+matches "$out" advise
 
 # ---- chat ----
 cat >"$work/tools.json" <<'END'

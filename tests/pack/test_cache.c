@@ -658,6 +658,94 @@ START_TEST(limited)
 }
 END_TEST
 
+/* ---- Plans -------------------------------------------------------------- */
+static void plan_mixed(const struct akunu_load_params *params, enum akunu_packing packing,
+                       enum akunu_cache_state state, const char *reason,
+                       struct akunu_load_plan *out)
+{
+    char path[4096];
+    ck_assert_int_eq(
+        akunu_model_plan(golden_path("mixed", ".gguf", path), params, NULL, out, sizeof *out),
+        AKUNU_OK);
+    ck_assert_msg(out->packing == packing && out->cache_state == state &&
+                      strstr(out->reason, reason) && (*out->reason || !*reason),
+                  "%s, state %d: %s", akunu_packing_name(out->packing), out->cache_state,
+                  out->reason);
+    ck_assert_int_eq(out->tier,
+                     packing == AKUNU_PACKING_CACHED ? AKUNU_TIER_PACKED : AKUNU_TIER_SOURCE);
+}
+
+/* A plan says what the next load does, and changes nothing. */
+START_TEST(planned)
+{
+    struct akunu_load_params params = params_for(folder);
+    struct akunu_load_plan plan, before;
+    char name[128];
+    plan_mixed(&params, AKUNU_PACKING_KEPT, 0, "not in the cache yet", &before);
+    ck_assert_uint_eq(files_in(folder), 0);
+    params.cache_limit = 1000;
+    plan_mixed(&params, AKUNU_PACKING_MEMORY, 0, "all of them may take 1.0 kB", &plan);
+    ck_assert_str_eq(plan.cache_file, "");
+    params.cache_limit = 0;
+    params.no_cache = true;
+    plan_mixed(&params, AKUNU_PACKING_MEMORY, 0, "not to be used", &plan);
+    params.no_cache = false;
+
+    int dir = open(folder, O_RDONLY | O_DIRECTORY);
+    bool busy;
+    snprintf(name, sizeof name, "%s.part", before.cache_file);
+    int writer = ak_store_lock_temp(dir, name, &busy); /* as a process that packs it has */
+    ck_assert_int_ge(writer, 0);
+    plan_mixed(&params, AKUNU_PACKING_KEPT, AKUNU_CACHE_BUILDING, "another process", &plan);
+    close(writer);
+    ck_assert_int_eq(unlinkat(dir, name, 0), 0);
+    close(dir);
+
+    ck_assert(load_mixed(folder));
+    plan_mixed(&params, AKUNU_PACKING_CACHED, AKUNU_CACHE_READY, "", &plan);
+    ck_assert_str_eq(plan.cache_file, before.cache_file);
+    ck_assert_str_eq(strrchr(only_file(), '/') + 1, plan.cache_file);
+    ck_assert_int_gt(plan.built, 0);
+    write_at(only_file(), AK_STORE_BLOCK_OFFSET, "x", 1);
+    plan_mixed(&params, AKUNU_PACKING_KEPT, AKUNU_CACHE_DAMAGED, "damaged", &plan);
+}
+END_TEST
+
+/* The sizes of a plan are those of the model and the session. */
+START_TEST(planned_sizes)
+{
+    char path[4096];
+    struct akunu_load_params params = params_for(NULL);
+    struct akunu_session_params session;
+    struct akunu_load_plan plan;
+    struct akunu_memory memory;
+    struct akunu_model_info info;
+    akunu_session_params_default(&session, sizeof session);
+    session.context = 200;
+    session.n_threads = 2;
+    for (size_t i = 0; i < N_GOLDENS; i++) {
+        golden_path(goldens[i].name, ".gguf", path);
+        struct akunu_model *model = akunu_model_load(path, &params);
+        ck_assert_ptr_nonnull(model);
+        struct akunu_session *opened = akunu_session_new(model, &session);
+        ck_assert_ptr_nonnull(opened);
+        ck_assert_int_eq(akunu_model_plan(path, &params, &session, &plan, sizeof plan), AKUNU_OK);
+        ck_assert_int_eq(akunu_memory_report(model, opened, &memory, sizeof memory), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
+        ck_assert_uint_eq(plan.kv_bytes, memory.kv);
+        ck_assert_uint_eq(plan.token_weight_bytes, info.token_weight_bytes);
+        ck_assert(plan.packed_bytes <= memory.packed && plan.in_place_bytes <= memory.mapped);
+        ck_assert_uint_gt(plan.packed_bytes + plan.in_place_bytes, 0);
+        ck_assert_uint_gt(plan.scratch_bytes, 0);
+        akunu_session_free(opened);
+        akunu_model_free(model);
+    }
+    ck_assert_int_eq(akunu_model_plan("/nonexistent", NULL, NULL, &plan, sizeof plan),
+                     AKUNU_ERROR_FORMAT);
+    ck_assert_int_eq(akunu_model_plan(NULL, NULL, NULL, &plan, sizeof plan), AKUNU_ERROR_ARGUMENT);
+}
+END_TEST
+
 /* ---- Processes ---------------------------------------------------------- */
 START_TEST(at_once)
 {
@@ -1035,6 +1123,8 @@ int main(void)
     tcase_add_test(tests, stale);
     tcase_add_test(tests, first_one_noticed);
     tcase_add_test(tests, limited);
+    tcase_add_test(tests, planned);
+    tcase_add_test(tests, planned_sizes);
     tcase_add_test(tests, parts);
     tcase_add_test(tests, cancelled);
     tcase_add_test(tests, default_folder);

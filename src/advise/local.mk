@@ -1,0 +1,4 @@
+libak_la_SOURCES += \
+	src/advise/advise.c \
+	src/advise/advise.h \
+	src/advise/quality.c
