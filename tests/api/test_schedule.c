@@ -274,10 +274,6 @@ START_TEST(dropped_tokens)
         ck_assert_mem_eq(texts[i].logprobs, alone[i].logprobs,
                          alone[i].n * sizeof *alone[i].logprobs);
     }
-    struct akunu_scheduler_stats stats;
-    ck_assert_int_eq(akunu_scheduler_get_stats(scheduler, &stats, sizeof stats), AKUNU_OK);
-    ck_assert_uint_gt(stats.n_preempted, 0);
-    ck_assert_uint_gt(stats.n_cached_tokens, 0);
     akunu_scheduler_free(scheduler);
     akunu_session_free(session);
     akunu_model_free(model);
