@@ -194,7 +194,7 @@ const json_t *ak_compress_folder_find(const struct ak_compress_folder *f,
 ak_status ak_compress_folder_add(struct ak_compress_folder *f, const struct ak_compress_tensor *t,
                                  enum ak_compress_encoding encoding, json_t *info);
 /* Writes another file of the folder, complete or not at all; `name` may have one subfolder. */
-ak_status ak_compress_folder_write(const struct ak_compress_folder *f, const char *name,
+ak_status ak_compress_folder_write(struct ak_compress_folder *f, const char *name,
                                    const void *bytes, size_t n);
 /* Writes the manifest under its draft's name; gives it its own, and removes the journal. */
 ak_status ak_compress_folder_draft(struct ak_compress_job *j);

@@ -33,6 +33,7 @@ struct ak_compress_folder {
     int dir, arrays, journal; /* descriptors */
     const char *path;         /* as the caller gave it */
     bool is_new;              /* there was no folder */
+    bool has_files;           /* a file was written */
     bool is_old;              /* there was a manifest, to which the encoding is added */
     char source[33];          /* identity of the model that is compressed */
     json_t *manifest;         /* that of before; NULL: none */
@@ -120,7 +121,7 @@ static ak_status read_file(const struct ak_compress_folder *f, const char *name,
     return *out ? AKUNU_OK : ak_fail_memory(f->error, name, (uint64_t)st.st_size);
 }
 
-ak_status ak_compress_folder_write(const struct ak_compress_folder *f, const char *name,
+ak_status ak_compress_folder_write(struct ak_compress_folder *f, const char *name,
                                    const void *bytes, size_t n)
 {
     char part[AK_COMPRESS_NAME_BYTES], outer[AK_COMPRESS_NAME_BYTES];
@@ -132,6 +133,7 @@ ak_status ak_compress_folder_write(const struct ak_compress_folder *f, const cha
     int fd = openat(f->dir, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return fail_io(f, "write", name);
+    f->has_files = true;
     ak_status status = ak_compress_write_all(fd, name, bytes, n, f->error);
     if (status == AKUNU_OK && (fsync(fd) != 0 || renameat(f->dir, part, f->dir, name) != 0))
         status = fail_io(f, "write", name);
@@ -511,7 +513,7 @@ void ak_compress_folder_sum(const struct ak_compress_folder *f,
                 json_object_get(json_object_get(entry, ak_compress_encodings[e].name), "bytes"));
 }
 
-/* Nothing remains of a run that ended before its first array. */
+/* Nothing remains of a run that ended before its first file. */
 static void remove_empty(const struct ak_compress_folder *f)
 {
     unlinkat(f->dir, journal_name, 0);
@@ -526,7 +528,7 @@ void ak_compress_folder_close(struct ak_compress_folder *f)
         return;
     if (f->dir >= 0)
         unlinkat(f->dir, AK_COMPRESS_DRAFT, 0); /* unless it was published */
-    if (f->journal >= 0 && json_object_size(f->tensors) == 0)
+    if (f->journal >= 0 && !f->has_files && json_object_size(f->tensors) == 0)
         remove_empty(f);
     if (f->journal >= 0)
         close(f->journal);

@@ -116,9 +116,9 @@ static void check_tensor(const struct tensor *a, const struct tensor *b)
 }
 
 /* All tensors of the source, but for the rotation's, are in the file that was made. */
-static void check_all(void)
+static void check_all(const char *path)
 {
-    struct akunu_file *source = akunu_file_open(from), *other = akunu_file_open(made);
+    struct akunu_file *source = akunu_file_open(from), *other = akunu_file_open(path);
     struct akunu_tensor_info info;
     ck_assert_ptr_nonnull(source);
     ck_assert_msg(other != NULL, "%s", akunu_last_error());
@@ -206,7 +206,31 @@ START_TEST(same_model)
     check_logits();
     ck_assert(!has_file(to, "compress.journal"));
     convert();
-    check_all();
+    check_all(made);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Quantization schemes, encoders and layers with recurrent state: names and files stay. */
+static const char *const folders[] = {
+    "encoders/bert",      "encoders/xlm-roberta", "folders/qwen35",     "folders/qwen35moe",
+    "folders/qwen3next",  "quantized/awq",        "quantized/ct-int8",  "quantized/fp8",
+    "quantized/gptq-act", "quantized/mlx",        "quantized/npy-int4", "rerankers/bert"
+};
+enum { N_FOLDERS = sizeof folders / sizeof *folders };
+
+START_TEST(same_folder)
+{
+    struct test_folder folder;
+    struct akunu_compress_params params = begin(&folder, folders[_i], "int8");
+    params.group = 32;
+    params.requantize = true;
+    struct akunu_compress_result result = compress(&params);
+    ck_assert_double_ge(result.min_cosine, 0.99995);
+    check_all(to);
+    struct test_bytes config = read_file(to, "config.json");
+    ck_assert_ptr_null(strstr((const char *)config.data, "\"quant_method\""));
+    free(config.data);
     test_folder_end(&folder);
 }
 END_TEST
@@ -256,7 +280,7 @@ START_TEST(encodings_join)
     compress(&params);
     ck_assert(!has_file(to, "tensors/model__layers__0__self_attn__q_proj__weight__q4.npy"));
     convert();
-    check_all();
+    check_all(made);
     test_folder_end(&folder);
 }
 END_TEST
@@ -465,6 +489,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     suite_add_tcase(suite, tc);
     tcase_add_loop_test(tc, same_model, 0, N_MODELS);
+    tcase_add_loop_test(tc, same_folder, 0, N_FOLDERS);
     tcase_add_loop_test(tc, refused_model, 0, sizeof refused_models / sizeof *refused_models);
     tcase_add_test(tc, encodings_join);
     tcase_add_test(tc, other_folder);
