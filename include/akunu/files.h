@@ -415,7 +415,7 @@ struct akunu_compress_result {
     uint64_t source_bytes; /* of the source's tensors */
     /* of the arrays in the folder; int8, int4 and int3: 0 if it has none */
     uint64_t int8_bytes, int4_bytes, int3_bytes, plain_bytes;
-    uint64_t n_matrices; /* that the encoding has */
+    uint64_t n_matrices; /* that the encoding has; int8 leaves F16 those that would lose too much */
     uint64_t n_resumed;  /* of these, written by an earlier call that was interrupted */
     double min_cosine;   /* least cosine of a matrix with what it became; 0: none is known */
     /* the comparison: positions, mean KL divergence, share of equal best tokens; 0: none */

@@ -92,3 +92,10 @@ ak_status ak_compress_array_close(struct ak_compress_array *a, ak_status status)
     a->fd = -1;
     return status;
 }
+
+void ak_compress_array_remove(int folder, const char *safe, const char *suffix)
+{
+    char name[AK_COMPRESS_NAME_BYTES + 16];
+    snprintf(name, sizeof name, "%s%s.npy", safe, suffix);
+    unlinkat(folder, name, 0);
+}

@@ -143,7 +143,8 @@ static void try_row(const struct trial *r, uint64_t sample, float *buffers)
         for (uint64_t i = 0; i < cols; i++)
             scaled[i] = values[i] * factors[i];
         ak_compress_get_weights(r->t, row, factors, weights);
-        ak_quantize_groups(bits, r->t->group, scaled, weights, numbers, scales, (size_t)cols);
+        ak_quantize_groups(bits, r->t->group, scaled, r->t->importance ? weights : NULL, numbers,
+                           scales, (size_t)cols);
         ak_compress_get_weights(r->t, row, NULL, weights);
         r->errors[sample * STEPS + (uint64_t)step] =
             get_error(values, weights, factors, bits, r->t->group, numbers, scales, cols);

@@ -171,6 +171,8 @@ ak_status ak_compress_array_open(struct ak_compress_array *a, int folder, const 
 ak_status ak_compress_array_write(struct ak_compress_array *a, const void *data, size_t n);
 /* AKUNU_OK: syncs the file and gives it its name; else removes it. Returns the status of both. */
 ak_status ak_compress_array_close(struct ak_compress_array *a, ak_status status);
+/* Removes an array that was closed. */
+void ak_compress_array_remove(int folder, const char *safe, const char *suffix);
 /* Writes n bytes to a descriptor. AKUNU_ERROR_IO: the message names `name`. */
 ak_status ak_compress_write_all(int fd, const char *name, const void *data, size_t n,
                                 struct ak_error *error);

@@ -7,7 +7,9 @@
 #include "quantize/quantize.h"
 
 enum { PIECE_BYTES = 1 << 20, MIN_GROUP = 32 };
-static const double min_cosine = 0.99995; /* of INT8; else the groups become smaller */
+/* Of INT8. Below it the groups become smaller, and at last the matrix stays F16: a single large
+ * element in each group of 32 leaves a cosine of 0.99992. */
+static const double min_cosine = 0.99995;
 static const float max_f16 = 65504.0f;
 
 struct buffers {
@@ -97,9 +99,10 @@ static void make_row(const struct work *w, uint64_t i, const struct buffers *b)
         return;
     }
     float *scales = w->scales + i * w->n_scales;
-    ak_compress_get_weights(w->t, w->first + i, w->t->factors, b->weights);
-    ak_quantize_groups(w->bits, w->group, b->values, b->weights, numbers, scales,
-                       (size_t)w->t->cols);
+    if (w->t->importance)
+        ak_compress_get_weights(w->t, w->first + i, w->t->factors, b->weights);
+    ak_quantize_groups(w->bits, w->group, b->values, w->t->importance ? b->weights : NULL, numbers,
+                       scales, (size_t)w->t->cols);
     compare_row(w, b->values, numbers, scales, &w->sums[i]);
 }
 
@@ -279,6 +282,18 @@ static ak_status encode_groups(struct ak_compress_job *j, const struct ak_compre
     return status;
 }
 
+static void remove_arrays(const struct ak_compress_job *j, const struct ak_compress_tensor *t)
+{
+    const struct ak_compress_encoding_info *info = &ak_compress_encodings[j->options->encoding];
+    ak_compress_array_remove(ak_compress_folder_arrays(j->folder), t->safe, info->numbers);
+    ak_compress_array_remove(ak_compress_folder_arrays(j->folder), t->safe, info->scales);
+}
+
+static bool loses_too_much(const struct ak_compress_job *j, const struct sums *sums)
+{
+    return j->options->encoding == AK_COMPRESS_INT8 && get_cosine(sums) < min_cosine;
+}
+
 /* Smaller groups if INT8 lost too much, as with a few columns that are far larger than others. */
 static ak_status encode_matrix(struct ak_compress_job *j, const struct ak_compress_tensor *t)
 {
@@ -287,16 +302,20 @@ static ak_status encode_matrix(struct ak_compress_job *j, const struct ak_compre
     uint64_t bytes;
     double done = j->done;
     AK_TRY(encode_groups(j, t, group, &sums, &bytes));
-    while (j->options->encoding == AK_COMPRESS_INT8 && group > MIN_GROUP && group % 64 == 0 &&
-           get_cosine(&sums) < min_cosine) {
+    while (group > MIN_GROUP && group % 64 == 0 && loses_too_much(j, &sums)) {
         group /= 2;
         j->done = done;
         AK_TRY(encode_groups(j, t, group, &sums, &bytes));
     }
     double cosine = get_cosine(&sums);
-    if (j->options->encoding == AK_COMPRESS_INT8 && cosine < min_cosine)
-        ak_log_line(j->options->log, AKUNU_LOG_WARN, "%s: its cosine with the source is %.6f",
-                    t->name, cosine);
+    if (loses_too_much(j, &sums)) {
+        ak_log_line(j->options->log, AKUNU_LOG_INFO,
+                    "%s: stays F16: the cosine with its INT8 is %.6f", t->name, cosine);
+        remove_arrays(j, t);
+        j->done = done;
+        j->result->n_matrices--;
+        return encode_plain(j, t);
+    }
     return ak_compress_folder_add(j->folder, t, j->options->encoding,
                                   json_pack("{sIsssIsf}", "group", (json_int_t)group, "scales",
                                             "f16", "bytes", (json_int_t)bytes, "cosine", cosine));

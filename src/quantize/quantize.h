@@ -39,8 +39,8 @@ bool ak_quantize_has(enum ak_quant_type type);
 /* A row as integers of 8, 4 or 3 bits with a scale per group, as docs/npy-directory.md packs them:
  * n · bits / 8 bytes, and n / group scales, which F16 represents exactly unless they are infinite.
  * group: a multiple of 32, at most AK_QUANTIZE_GROUP_MAX, that divides n. 8 bits: the largest
- * element of a group becomes 127, and importance is not read. 4 and 3 bits: the scale is searched,
- * and may be negative. The same numbers on every machine. */
+ * element of a group becomes 127, and importance is not read; else it is as above. 4 and 3 bits:
+ * the scale is searched, and may be negative. The same numbers on every machine. */
 enum { AK_QUANTIZE_GROUP_MAX = 128 };
 void ak_quantize_groups(unsigned bits, uint32_t group, const float *x, const float *importance,
                         uint8_t *out, float *scales, size_t n);

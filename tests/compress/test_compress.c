@@ -367,6 +367,27 @@ START_TEST(from_a_folder)
 }
 END_TEST
 
+/* The vocabulary of a GGUF source: other metadata than a GGUF file's are refused by name. */
+START_TEST(damaged_metadata)
+{
+    struct test_folder folder;
+    struct akunu_compress_params params = begin(&folder, "models/qwen3.gguf", "int4");
+    compress(&params);
+    struct akunu_model *model = akunu_model_load(to, NULL);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    ck_assert_ptr_nonnull(akunu_model_tokenizer(model));
+    akunu_model_free(model);
+    struct test_bytes metadata = read_file(to, "model-metadata.gguf");
+    for (size_t n = 0; n < metadata.n; n += metadata.n / 5) {
+        test_write(&folder, "small/model-metadata.gguf", metadata.data, n);
+        ck_assert_ptr_null(akunu_file_open(to));
+        ck_assert_ptr_nonnull(strstr(akunu_last_error(), "model-metadata.gguf"));
+    }
+    free(metadata.data);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* ---- The comparison ----------------------------------------------------- */
 START_TEST(limits)
 {
@@ -495,6 +516,7 @@ int main(void)
     tcase_add_test(tc, other_folder);
     tcase_add_test(tc, interrupted);
     tcase_add_test(tc, from_a_folder);
+    tcase_add_test(tc, damaged_metadata);
     tcase_add_test(tc, limits);
     tcase_add_loop_test(tc, awq, 0, sizeof awq_models / sizeof *awq_models);
     SRunner *runner = srunner_create(suite);
