@@ -411,7 +411,6 @@ struct akunu_compress_params {
 AKUNU_API void akunu_compress_params_default(struct akunu_compress_params *params, size_t size);
 
 struct akunu_compress_result {
-    size_t size;
     uint64_t source_bytes; /* of the source's tensors */
     /* of the arrays in the folder; int8, int4 and int3: 0 if it has none */
     uint64_t int8_bytes, int4_bytes, int3_bytes, plain_bytes;
@@ -423,11 +422,11 @@ struct akunu_compress_result {
     double divergence, agreement;
 };
 
-/* Writes the model at `from`, of any format but a speech model's, as a folder of NumPy arrays:
- * docs/ npy-directory.md. The folder is new or empty; or it has another encoding of the same model,
- * to which this one is added, and which loads from then on. It loads once all of it is written. A
- * call with the same source and parameters goes on where an interrupted one stopped. Takes memory
- * for a few rows; with a text, for both models.
+/* Writes the model at `from`, of any format but a speech model's, as a folder of NumPy arrays
+ * (docs/npy-directory.md). The folder is new or empty; or it has another encoding of the same
+ * model: then this one joins it, and is the one that loads. The folder loads once all of it is
+ * written. A call with the same source and parameters goes on where an interrupted one stopped.
+ * Takes memory for a few rows; with a text, for both models.
  *
  * result may be NULL; it is filled after a failure too, as far as the work went.
  * AKUNU_ERROR_ARGUMENT: the folder holds something else or has the encoding already, the source is

@@ -612,7 +612,6 @@ class akunu_compress_params(Structure):
 
 
 class akunu_compress_result(Structure):
-    size: int
     source_bytes: int
     int8_bytes: int
     int4_bytes: int
@@ -1366,7 +1365,6 @@ akunu_compress_params._fields_ = [
 ]
 
 akunu_compress_result._fields_ = [
-    ("size", c_size_t),
     ("source_bytes", c_uint64),
     ("int8_bytes", c_uint64),
     ("int4_bytes", c_uint64),

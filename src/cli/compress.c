@@ -98,7 +98,7 @@ static int fail(const struct akunu_compress_result *r)
 static int compress(const struct cli_options *o, const char *path, const struct cli_text *text)
 {
     struct work work = { .progress = cli_progress_begin(), .verbose = o->verbose };
-    struct akunu_compress_result result = { .size = sizeof result };
+    struct akunu_compress_result result = { 0 };
     struct akunu_compress_params params;
     akunu_compress_params_default(&params, sizeof params);
     params.encoding = o->int8 ? "int8" : o->int4 ? "int4" : "int3";

@@ -34,7 +34,7 @@ static struct akunu_compress_params begin(struct test_folder *folder, const char
 
 static struct akunu_compress_result compress(const struct akunu_compress_params *params)
 {
-    struct akunu_compress_result result = { .size = sizeof result };
+    struct akunu_compress_result result = { 0 };
     ck_assert_msg(akunu_file_compress(from, to, params, &result, sizeof result) == AKUNU_OK,
                   "%s: %s", from, akunu_last_error());
     return result;
