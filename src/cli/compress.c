@@ -12,14 +12,16 @@ struct work {
     bool verbose;
 };
 
-/* With the time that is left, once a part of the work tells. */
+/* With the time that is left, "2:05 left", once enough is done to tell. */
 static bool on_progress(double fraction, void *user)
 {
     struct work *work = user;
-    char note[32] = "";
     double passed = cli_seconds() - work->progress.started;
-    if (fraction > 0.02 && passed > 2.0)
-        snprintf(note, sizeof note, "%.0f s left", passed * (1.0 - fraction) / fraction);
+    char note[32] = "";
+    if (passed > 3.0 && fraction > 0.01 && fraction < 1.0) {
+        unsigned left = (unsigned)(passed * (1.0 - fraction) / fraction);
+        snprintf(note, sizeof note, "%u:%02u left", left / 60, left % 60);
+    }
     cli_progress_show_note(&work->progress, "compressing", fraction, note);
     return !cli_is_interrupted();
 }
