@@ -28,6 +28,7 @@ check_PROGRAMS += tests/base/test_utf8
 check_PROGRAMS += tests/cli/test_history
 check_PROGRAMS += tests/cli/test_message
 check_PROGRAMS += tests/cli/test_wrap
+check_PROGRAMS += tests/compress/test_compress
 check_PROGRAMS += tests/convert/test_convert
 check_PROGRAMS += tests/convert/test_gguf_write
 check_PROGRAMS += tests/convert/test_importance

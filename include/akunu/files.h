@@ -383,6 +383,59 @@ struct akunu_advice {
 AKUNU_API enum akunu_status akunu_advisor_get(struct akunu_advisor *advisor, const char *type,
                                               struct akunu_advice *advice, size_t size);
 
+/* ---- Compressing -------------------------------------------------------- */
+struct akunu_compress_params {
+    size_t size;
+    const char *encoding; /* of the matrices: "int8" (default), "int4" or "int3" */
+    uint32_t group;       /* neighbors in a row that share a scale: 32, 64 (default), 96 or 128 */
+    /* importance matrix, as in akunu_quantize_params, for int4 and int3; NULL: columns count alike,
+     * or as `awq` says */
+    const char *importance;
+    /* an importance matrix whose sums scale the columns of matrices behind norms (AWQ), for int4
+     * and int3; NULL: they are not scaled */
+    const char *awq;
+    /* the folder is compared with the source on this text, n_text bytes of UTF-8, at least 64
+     * tokens; NULL: it is not compared. int3 needs it */
+    const char *text;
+    size_t n_text;
+    /* Limits of that comparison: mean KL divergence in nats per token, and the share of positions
+     * with the same best token, 0 … 1. Below 0 (default): 0.25 and 0.75 for int3, else none. */
+    double max_divergence, min_agreement;
+    bool requantize;    /* even if the source is quantized */
+    bool overwrite;     /* replace the model in the folder, or what an interrupted call left */
+    unsigned n_threads; /* 0: the physical cores */
+    akunu_convert_fn *progress;
+    akunu_log_fn *log;
+    void *user;
+};
+AKUNU_API void akunu_compress_params_default(struct akunu_compress_params *params, size_t size);
+
+struct akunu_compress_result {
+    uint64_t source_bytes; /* of the source's tensors */
+    /* of the arrays in the folder; int8, int4 and int3: 0 if it has none */
+    uint64_t int8_bytes, int4_bytes, int3_bytes, plain_bytes;
+    uint64_t n_matrices; /* that the encoding has; int8 leaves F16 those that would lose too much */
+    uint64_t n_resumed;  /* of these, written by an earlier call that was interrupted */
+    double min_cosine;   /* least cosine of a matrix with what it became; 0: none is known */
+    /* the comparison: positions, mean KL divergence, share of equal best tokens; 0: none */
+    uint64_t n_positions;
+    double divergence, agreement;
+};
+
+/* Writes the model at `from`, of any format but a speech model's, as a folder of NumPy arrays
+ * (docs/npy-directory.md). The folder is new or empty; or it has another encoding of the same
+ * model: then this one joins it, and is the one that loads. The folder loads once all of it is
+ * written. A call with the same source and parameters goes on where an interrupted one stopped.
+ * Takes memory for a few rows; with a text, for both models.
+ *
+ * result may be NULL; it is filled after a failure too, as far as the work went.
+ * AKUNU_ERROR_ARGUMENT: the folder holds something else or has the encoding already, the source is
+ * quantized, or the limits are not met. AKUNU_ERROR_UNSUPPORTED: the format cannot hold the model.
+ * AKUNU_ERROR_BUSY: another process writes the folder. */
+AKUNU_API enum akunu_status akunu_file_compress(const char *from, const char *to,
+                                                const struct akunu_compress_params *params,
+                                                struct akunu_compress_result *result, size_t size);
+
 /* ---- Importance of columns ---------------------------------------------- */
 /* An importance matrix: for each column of a model's matrices the sum of squares of what it is
  * multiplied with, over the tokens of texts. Quantizers let columns count by it. Mixtures have sums

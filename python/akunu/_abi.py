@@ -593,6 +593,38 @@ class akunu_advice(Structure):
     importance_divergence: float
 
 
+class akunu_compress_params(Structure):
+    size: int
+    encoding: Optional[bytes]
+    group: int
+    importance: Optional[bytes]
+    awq: Optional[bytes]
+    text: Optional[bytes]
+    n_text: int
+    max_divergence: float
+    min_agreement: float
+    requantize: bool
+    overwrite: bool
+    n_threads: int
+    progress: Any
+    log: Any
+    user: Optional[int]
+
+
+class akunu_compress_result(Structure):
+    source_bytes: int
+    int8_bytes: int
+    int4_bytes: int
+    int3_bytes: int
+    plain_bytes: int
+    n_matrices: int
+    n_resumed: int
+    min_cosine: float
+    n_positions: int
+    divergence: float
+    agreement: float
+
+
 class akunu_importance_params(Structure):
     size: int
     output: bool
@@ -1314,6 +1346,38 @@ akunu_advice._fields_ = [
     ("importance_divergence", c_double),
 ]
 
+akunu_compress_params._fields_ = [
+    ("size", c_size_t),
+    ("encoding", c_char_p),
+    ("group", c_uint32),
+    ("importance", c_char_p),
+    ("awq", c_char_p),
+    ("text", c_char_p),
+    ("n_text", c_size_t),
+    ("max_divergence", c_double),
+    ("min_agreement", c_double),
+    ("requantize", c_bool),
+    ("overwrite", c_bool),
+    ("n_threads", c_uint),
+    ("progress", akunu_convert_fn),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+]
+
+akunu_compress_result._fields_ = [
+    ("source_bytes", c_uint64),
+    ("int8_bytes", c_uint64),
+    ("int4_bytes", c_uint64),
+    ("int3_bytes", c_uint64),
+    ("plain_bytes", c_uint64),
+    ("n_matrices", c_uint64),
+    ("n_resumed", c_uint64),
+    ("min_cosine", c_double),
+    ("n_positions", c_uint64),
+    ("divergence", c_double),
+    ("agreement", c_double),
+]
+
 akunu_importance_params._fields_ = [
     ("size", c_size_t),
     ("output", c_bool),
@@ -1788,6 +1852,14 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_advisor_new": (c_void_p, [c_char_p, POINTER(akunu_advisor_params)]),
     "akunu_advisor_free": (None, [c_void_p]),
     "akunu_advisor_get": (c_int, [c_void_p, c_char_p, POINTER(akunu_advice), c_size_t]),
+    "akunu_compress_params_default": (None, [POINTER(akunu_compress_params), c_size_t]),
+    "akunu_file_compress": (c_int, [
+        c_char_p,
+        c_char_p,
+        POINTER(akunu_compress_params),
+        POINTER(akunu_compress_result),
+        c_size_t,
+    ]),
     "akunu_importance_params_default": (None, [POINTER(akunu_importance_params), c_size_t]),
     "akunu_importance_new": (c_void_p, [c_void_p, POINTER(akunu_importance_params)]),
     "akunu_importance_free": (None, [c_void_p]),

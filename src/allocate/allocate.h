@@ -1,5 +1,6 @@
 /* Bit allocation: chooses the type of each tensor of a quantized model, so that the file has a
- * given size and its predictions diverge least from those of the source. Used by api/file.c.
+ * given size and its predictions diverge least from those of the source. Used by api/file.c;
+ * compress/ compares models with it.
  *
  *     allocate.c     the steps
  *     layers.c       which tensors are measured, and what follows for the others
@@ -79,6 +80,9 @@ ak_status ak_allocate_error(const struct ak_convert_plan *plan, const struct ak_
                             struct ak_error *error);
 
 /* ---- divergence.c ------------------------------------------------------- */
+/* KL divergence of the distribution with logits y from that with logits x, of n tokens, in nats. */
+double ak_allocate_diverge(const float *x, const float *y, uint32_t n);
+
 struct ak_allocate_runs;
 
 /* Runs the source on the beginning of the text and keeps its logits. The plan is used until the

@@ -59,6 +59,11 @@ static double diverge(const float *x, double x_sum, const float *y, double y_sum
     return sum - x_sum + y_sum;
 }
 
+double ak_allocate_diverge(const float *x, const float *y, uint32_t n)
+{
+    return diverge(x, log_sum(x, n), y, log_sum(y, n), n);
+}
+
 struct comparison {
     const struct ak_allocate_runs *runs;
     const struct ak_session *session;

@@ -28,6 +28,7 @@ libcli_a_SOURCES += src/cli/completion_zsh.c
 libcli_a_SOURCES += src/cli/configuration.c src/cli/configuration.h
 libcli_a_SOURCES += src/cli/configuration_files.c
 libcli_a_SOURCES += src/cli/conversation.c src/cli/conversation.h
+libcli_a_SOURCES += src/cli/compress.c
 libcli_a_SOURCES += src/cli/convert.c
 libcli_a_SOURCES += src/cli/embed.c
 libcli_a_SOURCES += src/cli/eval.c src/cli/eval.h src/cli/eval_forms.c src/cli/eval_results.c src/cli/eval_score.c

@@ -38,7 +38,8 @@ enum cli_command_bit {
     CLI_PULL = 1 << 23,
     CLI_IMATRIX = 1 << 24,
     CLI_ADVISE = 1 << 25,
-    CLI_ALL = (1 << 26) - 1,
+    CLI_COMPRESS = 1 << 26,
+    CLI_ALL = (1 << 27) - 1,
     /* for shells and installers: neither the environment nor a configuration changes its output */
     CLI_COMPLETION = 1 << 30
 };
@@ -156,7 +157,11 @@ struct cli_options {
     float min_speed; /* advise: tokens per second */
     struct cli_texts tensor_types;
     bool pure, requantize, dry_run;
-    int64_t chunks; /* -1: all */
+    bool int8, int4, int3; /* compress: one of them */
+    uint32_t group_size;
+    const char *awq;
+    float max_kl, min_top1; /* below 0: the library's; the second in percent */
+    int64_t chunks;         /* -1: all */
     const char *save_logits, *kl_base;
     const char *tasks, *eval_save;
     const char *base; /* model, or results of eval */
@@ -234,6 +239,7 @@ enum cli_exclusive_group {
     CLI_EXCLUSIVE_SAMPLERS,
     CLI_EXCLUSIVE_GRAMMAR,
     CLI_EXCLUSIVE_ROPE_SCALE,
+    CLI_EXCLUSIVE_ENCODING,
     CLI_EXCLUSIVE_COUNT
 };
 
@@ -345,6 +351,7 @@ int cli_convert(const struct cli_options *options);
 int cli_quantize(const struct cli_options *options);
 int cli_imatrix(const struct cli_options *options);
 int cli_advise(const struct cli_options *options);
+int cli_compress(const struct cli_options *options);
 int cli_bench(const struct cli_options *options);
 int cli_apply_template(const struct cli_options *options);
 int cli_models(const struct cli_options *options);

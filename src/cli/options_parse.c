@@ -21,6 +21,8 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         .n_completions = 1,
         .chunks = -1,
         .save_frequency = 10,
+        .max_kl = -1.0f,
+        .min_top1 = -1.0f,
         .n_parallel = { 1, { 1 } },
         .n_prompt = { 1, { 512 } },
         .n_generate = { 1, { 128 } },

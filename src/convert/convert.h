@@ -1,7 +1,7 @@
-/* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those
- * of language models and encoders. Used by api/file.c and allocate/, by advise/ for sizes, and by
- * api/importance.c for the names of tensors. Settings that GGUF cannot express are refused
- * (convert.c, check_source).
+/* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those of
+ * language models and encoders. Used by api/file.c and allocate/, by advise/ for sizes, by
+ * api/importance.c for the names of tensors, and by compress/ for the orders of rows and its GGUF
+ * file of metadata. Settings that GGUF cannot express are refused (convert.c, check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types

@@ -1,7 +1,8 @@
 /* Importance matrices: how large the inputs are that each column of a matrix is multiplied with,
  * over a text. Files are those of llama.cpp's llama-imatrix: GGUF, with `NAME.in_sum2` and
  * `NAME.counts` per tensor, or its older binary form, which is only read. convert/types.c and
- * convert/rows.c quantize by them, convert/collect.c and api/importance.c make them. */
+ * convert/rows.c quantize by them, convert/collect.c and api/importance.c make them, and compress/
+ * reads them. */
 #ifndef AK_CONVERT_IMPORTANCE_H
 #define AK_CONVERT_IMPORTANCE_H
 

@@ -1,8 +1,8 @@
 /* Model description: hyper-parameters, architecture, rotary tables and pooling, the same for every
- * file format. session/ and convert/ read it from the file, pack/ binds weights by it, dispatch/
- * builds command lists from it, and bench/ makes synthetic models with it; backend/, backends/,
- * cpu/, opencl/, api/, generate/ and persist/ read its members. Each architecture is implemented by
- * one file of this folder, which defines a struct ak_family. */
+ * file format. session/, convert/ and compress/ read it from the file, pack/ binds weights by it,
+ * dispatch/ builds command lists from it, and bench/ makes synthetic models with it; backend/,
+ * backends/, cpu/, opencl/, api/, generate/ and persist/ read its members. Each architecture is
+ * implemented by one file of this folder, which defines a struct ak_family. */
 #ifndef AK_MODEL_MODEL_H
 #define AK_MODEL_MODEL_H
 

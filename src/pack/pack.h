@@ -1,8 +1,8 @@
 /* Binds, fuses and packs the weights of a model, so that later stages look up no names. session/
  * runs it at load. The result is struct ak_weights: dispatch/ builds commands over its slots, cpu/
  * and opencl/ read the packed bytes, backends/ divides the weights between two backends, api/ sums
- * their sizes, and bench/ packs weights of its own. convert/ reads bound weights without packing
- * them. */
+ * their sizes, and bench/ packs weights of its own. convert/ and compress/ read bound weights
+ * without packing them. */
 #ifndef AK_PACK_PACK_H
 #define AK_PACK_PACK_H
 

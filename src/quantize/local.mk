@@ -3,6 +3,7 @@ libak_la_SOURCES += \
 	src/quantize/grid.h \
 	src/quantize/grid_rows.h \
 	src/quantize/grid_table.h \
+	src/quantize/groups.h \
 	src/quantize/lanes.h \
 	src/quantize/near.c \
 	src/quantize/near.h \

@@ -116,3 +116,35 @@ void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type typ
 {
     ak_quantize_with(tables, ak_quantize_sets() - 1, type, x, importance, blocks, n);
 }
+
+static ak_quantize_group_row *groups_at(unsigned set)
+{
+#ifdef __x86_64__
+    if (set > 0)
+        return set == 1 ? ak_quantize_groups_avx2 : ak_quantize_groups_avx512;
+#endif
+    (void)set;
+    return ak_quantize_groups_plain;
+}
+
+void ak_quantize_groups_with(unsigned set, unsigned bits, uint32_t group, const float *x,
+                             const float *importance, uint8_t *out, float *scales, size_t n)
+{
+    float weights[AK_QUANT_SUPER_BLOCK];
+    size_t piece = AK_QUANT_SUPER_BLOCK / group * group;
+    if (importance || bits == 8) {
+        groups_at(set)(bits, group, x, importance, out, scales, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i += piece) {
+        size_t some = n - i < piece ? n - i : piece;
+        weigh(x + i, some, weights);
+        groups_at(set)(bits, group, x + i, weights, out + i / 8 * bits, scales + i / group, some);
+    }
+}
+
+void ak_quantize_groups(unsigned bits, uint32_t group, const float *x, const float *importance,
+                        uint8_t *out, float *scales, size_t n)
+{
+    ak_quantize_groups_with(ak_quantize_sets() - 1, bits, group, x, importance, out, scales, n);
+}

@@ -1,5 +1,6 @@
 /* Quantizers: floats to blocks, with the least weighted error that a search finds. Used by
- * convert/ and allocate/. What a block means is defined in quant/. */
+ * convert/ and allocate/. What a block means is defined in quant/. Also floats to integers with a
+ * scale per group, for compress/. */
 #ifndef AK_QUANTIZE_QUANTIZE_H
 #define AK_QUANTIZE_QUANTIZE_H
 
@@ -34,5 +35,17 @@ unsigned ak_quantize_sets(void);
 
 /* Whether there is a quantizer of the type. */
 bool ak_quantize_has(enum ak_quant_type type);
+
+/* A row as integers of 8, 4 or 3 bits with a scale per group, as docs/npy-directory.md packs them:
+ * n · bits / 8 bytes, and n / group scales, which F16 represents exactly unless they are infinite.
+ * group: a multiple of 32, at most AK_QUANTIZE_GROUP_MAX, that divides n. 8 bits: the largest
+ * element of a group becomes 127, and importance is not read; else it is as above. 4 and 3 bits:
+ * the scale is searched, and may be negative. The same numbers on every machine. */
+enum { AK_QUANTIZE_GROUP_MAX = 128 };
+void ak_quantize_groups(unsigned bits, uint32_t group, const float *x, const float *importance,
+                        uint8_t *out, float *scales, size_t n);
+/* The same with an instruction set, as above. */
+void ak_quantize_groups_with(unsigned set, unsigned bits, uint32_t group, const float *x,
+                             const float *importance, uint8_t *out, float *scales, size_t n);
 
 #endif

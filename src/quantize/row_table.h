@@ -3,6 +3,7 @@
 #ifndef AK_QUANTIZE_ROW_TABLE_H
 #define AK_QUANTIZE_ROW_TABLE_H
 
+#include "quantize/groups.h"
 #include "quantize/rows.h"
 #include "quantize/small_rows.h"
 #include "quantize/sets.h"
@@ -33,6 +34,12 @@ ROW(q2_0)
 ROW(mxfp4)
 ROW(nvfp4)
 #undef ROW
+
+AK_TARGET static void make_groups(unsigned bits, uint32_t group, const float *x, const float *w,
+                                  uint8_t *out, float *scales, size_t n)
+{
+    row_groups(bits, group, x, w, out, scales, n);
+}
 
 /* Rows of all types but those with codebooks of vectors. */
 #define AK_ROW_TABLE                                                                               \

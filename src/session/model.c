@@ -71,11 +71,14 @@ static ak_status open_backend(struct loader *l)
 
 static ak_status open_file(struct loader *l)
 {
+    struct ak_provider_fingerprint fingerprint;
     if (!l->model->provider)
         AK_TRY(l->fd < 0 ? ak_provider_open(l->path, &l->model->provider, l->error) :
                            ak_provider_open_fd(l->fd, &l->model->provider, l->error));
-    if (!l->path)
-        l->path = ak_provider_part(l->model->provider, 0)->path;
+    if (!l->path) {
+        ak_provider_fingerprint(l->model->provider, &fingerprint);
+        l->path = fingerprint.path;
+    }
     for (const char *const *text = l->params->override_kv; text && *text; text++)
         AK_TRY(ak_provider_override(l->model->provider, *text, l->error));
     AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));

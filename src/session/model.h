@@ -53,7 +53,7 @@ ak_status ak_model_load(const char *path, const struct akunu_load_params *params
 /* The same for a GGUF file that is open; the descriptor stays the caller's. */
 ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struct ak_model **out,
                            struct ak_error *error);
-/* The same for a provider of a GGUF file, which the model closes in the end, and on failure. */
+/* The same for an open provider, which the model closes in the end, and on failure. */
 ak_status ak_model_load_provider(struct ak_provider *provider,
                                  const struct akunu_load_params *params, struct ak_model **out,
                                  struct ak_error *error);

@@ -1,6 +1,6 @@
 /* Interface of the formats to provider.c, and their common helpers: quantization methods, GGML's
  * type numbers, aligned copies of tensors. Private to weights/, except that api/registry.c lists
- * quantizations and types, and convert/ writes type numbers. */
+ * quantizations and types, convert/ writes type numbers, and compress/ writes folders of arrays. */
 #ifndef AK_WEIGHTS_FORMATS_H
 #define AK_WEIGHTS_FORMATS_H
 
@@ -14,6 +14,16 @@ extern const struct ak_provider_format ak_gguf_format, ak_hf_format, ak_whisper_
 
 /* gguf/gguf.c. Opens the GGUF file of a descriptor. Messages begin with its name. */
 ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *error);
+
+/* hf/. Names of the files beside the weights of a Hugging Face folder; ends in NULL. */
+extern const char *const ak_hf_sidecar_names[];
+#define AK_HF_MANIFEST "manifest.json"
+/* Metadata of a folder of arrays that has no tokenizer of its own: a GGUF file without tensors. */
+#define AK_HF_METADATA "model-metadata.gguf"
+/* Opens a folder of arrays whose manifest has another name: that of one in the making. Error
+ * messages begin with the path. */
+ak_status ak_hf_npy_open_draft(const char *path, const char *manifest, struct ak_provider **out,
+                               struct ak_error *error);
 
 /* unknown.c. Fills `error` with what was found at `path`, which no format opens, and with what is
  * accepted. */

@@ -50,6 +50,7 @@ NOT_RUN = {
     "arecord": "needs a microphone",
     "akunu-cli bench --tune": "measures for minutes",
     "akunu-cli quantize model-bf16.gguf model-350m.gguf": "measures for minutes",
+    "akunu-cli compress model-bf16.gguf model-int3/": "needs the importance of that model",
     "akunu-cli transcribe": "needs a speech model; tests/transcribe has a tiny one",
     "akunu-cli convert -m whisper-base/": "needs a speech model",
     "akunu-cli verify": "needs an answer of akunu-server; tests/server/test_receipt has some",

@@ -13,7 +13,7 @@ export XDG_DATA_HOME="$work/empty"
 
 # ---- Usage ----
 exits 0 --help
-for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix advise apply-template grammar-check bench models list show pull cache completion; do
+for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix advise compress apply-template grammar-check bench models list show pull cache completion; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help
@@ -28,7 +28,7 @@ prints scalar
 exits 2 tokenise
 says "did you mean 'tokenize'"
 exits 2 translate -m "$model"
-says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, imatrix, advise, apply-template, grammar-check, bench"
+says "run, chat, infill, tokenize, detokenize, inspect, logits, transcribe, perplexity, eval, report, verify, embed, convert, quantize, imatrix, advise, compress, apply-template, grammar-check, bench"
 exits 2 run --promt x
 says "--promt"
 says "did you mean --prompt"
@@ -654,6 +654,32 @@ exits 0 perplexity -m "$model" -f "$work/long" -c 64 --chunks 3 --json
 prints '"chunks": 3'
 exits 1 perplexity -m "$model" -p "too short" -c 64
 says "64"
+
+# ---- compress ----
+exits 0 compress "$model" "$work/small" --int8
+says "MB of matrices"
+says "least cosine of a matrix with the source's: 0.9999"
+exits 0 compress -m "$model" --outdir "$work/small" --int4 -f "$work/long"
+says "saved"
+says "KL divergence from the source"
+exits 0 logits -m "$work/small" --ids "$ids" --out "$work/l.npy"
+exits 2 compress "$model" "$work/small" --int4
+says "has int4 already"
+exits 1 compress "$model" "$work/smaller" --int3 -f "$work/long" --max-kl 0
+says "loses too much"
+exits 3 inspect -m "$work/smaller"
+exits 2 compress "$model" "$work/smallest"
+says "--int8, --int4 or --int3"
+exits 2 compress "$model" "$work/smallest" --int8 --int4
+says "--int8 and --int4"
+exits 2 compress "$model" "$work/smallest" --int3
+says "-f FILE"
+exits 2 compress "$model" "$work/smallest" --int4 --max-kl 1
+says "-f FILE"
+exits 2 compress "$model" "$work/smallest" --int4 --group-size 48
+says "48"
+[ ! -e "$work/smallest" ]
+check "a refused compress leaves nothing"
 
 # ---- imatrix ----
 # imatrix ARGUMENT...: over the chunks of one text.

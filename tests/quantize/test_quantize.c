@@ -123,6 +123,100 @@ START_TEST(same_bytes)
 }
 END_TEST
 
+/* ---- Groups ------------------------------------------------------------- */
+static float get_number(unsigned bits, const uint8_t *row, int i)
+{
+    unsigned word = 0;
+    if (bits == 8)
+        return (float)(int8_t)row[i];
+    for (unsigned b = 0; b < bits; b++) {
+        unsigned at = (unsigned)i * bits + b;
+        word |= (row[at / 8] >> at % 8 & 1u) << b;
+    }
+    return (float)word - (float)(1 << (bits - 1));
+}
+
+struct groups {
+    uint8_t numbers[N];
+    float scales[N / 32];
+};
+
+static void make_groups(const struct data *d, unsigned set, unsigned bits, uint32_t group,
+                        const float importance[COLS], struct groups *out)
+{
+    for (int row = 0; row < ROWS; row++)
+        ak_quantize_groups_with(set, bits, group, d->x + row * COLS, importance,
+                                out->numbers + (size_t)row * COLS / 8 * bits,
+                                out->scales + (uint32_t)row * COLS / group, COLS);
+}
+
+static float get_element(const struct groups *g, unsigned bits, uint32_t group, int i)
+{
+    return g->scales[(uint32_t)i / group] *
+           get_number(bits, g->numbers + (size_t)(i / COLS) * COLS / 8 * bits, i % COLS);
+}
+
+/* No element of 8 bits is off by more than half a step, and a step is a 127th of the largest
+ * element or, since F16 has its scale, at most a thousandth more. */
+START_TEST(int8_is_half_a_step_off)
+{
+    struct data *d = make_data();
+    struct groups *g = calloc(1, sizeof *g);
+    for (uint32_t group = 32; group <= 128; group *= 2) {
+        make_groups(d, ak_quantize_sets() - 1, 8, group, d->importance[0], g);
+        for (int i = 0; i < N; i++) {
+            float largest = 0.0f, scale = g->scales[(uint32_t)i / group];
+            for (uint32_t k = 0; k < group; k++)
+                largest = fmaxf(largest, fabsf(d->x[(uint32_t)i / group * group + k]));
+            ck_assert(scale >= largest / 127.0f && scale <= largest / 127.0f * 1.001f);
+            ck_assert(fabsf(d->x[i] - get_element(g, 8, group, i)) <= 0.5f * scale * 1.000001f);
+        }
+    }
+    free(g);
+    free(d);
+}
+END_TEST
+
+/* Blocks of Q4_0 are the same groups of 32, and 3 bits lose more than 4. */
+START_TEST(groups_are_as_near_as_blocks)
+{
+    struct data *d = make_data();
+    struct groups *g = calloc(1, sizeof *g);
+    for (int given = 0; given < 2; given++) {
+        double sums[2] = { 0.0, 0.0 };
+        for (unsigned bits = 3; bits <= 4; bits++) {
+            make_groups(d, ak_quantize_sets() - 1, bits, 32, d->importance[given], g);
+            for (int i = 0; i < N; i++) {
+                double by = (double)d->x[i] - (double)get_element(g, bits, 32, i);
+                sums[bits - 3] += (double)d->importance[given][i % COLS] * by * by;
+            }
+        }
+        ck_assert_double_le(sums[1], errors[0].of_ggml[given] * 1.0005);
+        ck_assert_double_gt(sums[0], 3.0 * sums[1]);
+        ck_assert_double_lt(sums[0], 6.0 * sums[1]);
+    }
+    free(g);
+    free(d);
+}
+END_TEST
+
+START_TEST(same_groups)
+{
+    struct data *d = make_data();
+    struct groups *g = calloc(2, sizeof *g);
+    for (unsigned bits = 3; bits <= 8; bits += bits == 4 ? 4 : 1) {
+        make_groups(d, 0, bits, 64, d->importance[1], &g[0]);
+        for (unsigned set = 1; set < ak_quantize_sets(); set++) {
+            make_groups(d, set, bits, 64, d->importance[1], &g[1]);
+            ck_assert_msg(memcmp(&g[0], &g[1], sizeof *g) == 0, "%u bits, instruction set %u", bits,
+                          set);
+        }
+    }
+    free(g);
+    free(d);
+}
+END_TEST
+
 /* Zeros stay zeros. A lone element in a block, very large or small numbers, and columns that do not
  * count lead to finite elements. */
 START_TEST(strange_rows)
@@ -157,6 +251,9 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, as_near_as_ggml, 0, N_TYPES);
     tcase_add_loop_test(t, same_bytes, 0, N_TYPES);
+    tcase_add_test(t, int8_is_half_a_step_off);
+    tcase_add_test(t, groups_are_as_near_as_blocks);
+    tcase_add_test(t, same_groups);
     tcase_add_loop_test(t, strange_rows, 0, N_TYPES);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -16,7 +16,7 @@
 static const char index_name[] = "model.safetensors.index.json", suffix[] = ".safetensors";
 
 /* Sidecars that ak_provider_file offers. */
-static const char *const sidecar_names[] = {
+const char *const ak_hf_sidecar_names[] = {
     "config.json",
     index_name,
     AK_HF_MANIFEST,
@@ -40,8 +40,9 @@ static const char *const sidecar_names[] = {
     "1_Pooling/config.json",
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
+    NULL,
 };
-enum { N_SIDECARS = sizeof sidecar_names / sizeof *sidecar_names };
+enum { N_SIDECARS = sizeof ak_hf_sidecar_names / sizeof *ak_hf_sidecar_names - 1 };
 
 static bool is_folder(const char *path)
 {
@@ -118,11 +119,16 @@ ak_status ak_hf_open_sidecars(struct ak_hf *h, const char *folder, size_t n, str
         return ak_fail_memory(error, "the files of a checkpoint", N_SIDECARS * sizeof *h->sidecars);
     h->n_sidecars = N_SIDECARS;
     for (size_t i = 0; i < N_SIDECARS; i++) {
-        h->sidecars[i].name = sidecar_names[i];
-        if (is_there(h->folder, sidecar_names[i]))
-            AK_TRY(ak_hf_open_file(h, sidecar_names[i], &h->sidecars[i].file, error));
+        h->sidecars[i].name = ak_hf_sidecar_names[i];
+        if (is_there(h->folder, ak_hf_sidecar_names[i]))
+            AK_TRY(ak_hf_open_file(h, ak_hf_sidecar_names[i], &h->sidecars[i].file, error));
     }
     return AKUNU_OK;
+}
+
+bool ak_hf_has_file(const struct ak_hf *h, const char *name)
+{
+    return is_there(h->folder, name);
 }
 
 const struct ak_file *ak_hf_sidecar(const struct ak_hf *h, const char *name)

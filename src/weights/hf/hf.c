@@ -17,6 +17,7 @@ static const struct ak_hf *hf(const struct ak_provider *p)
 static void close_provider(struct ak_provider *p)
 {
     struct ak_hf *h = (struct ak_hf *)p;
+    ak_provider_close(h->gguf);
     ak_tensor_copies_end(&h->copies);
     ak_name_index_free(&h->index);
     ak_name_index_free(&h->tensor_index);
@@ -54,8 +55,10 @@ static ak_status index_tensors(struct ak_hf *h, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status read_checkpoint(struct ak_hf *h, const char *path, struct ak_error *error)
+static ak_status read_checkpoint(struct ak_hf *h, const char *path, const char *manifest,
+                                 struct ak_error *error)
 {
+    (void)manifest; /* arrays have one */
     AK_TRY(ak_hf_open_files(h, path, error));
     AK_TRY(ak_hf_read_metadata(h, error));
     AK_TRY(read_parts(h, error));
@@ -65,17 +68,19 @@ static ak_status read_checkpoint(struct ak_hf *h, const char *path, struct ak_er
     return ak_hf_list_weights(h, error);
 }
 
-typedef ak_status read_fn(struct ak_hf *h, const char *path, struct ak_error *error);
+typedef ak_status read_fn(struct ak_hf *h, const char *path, const char *manifest,
+                          struct ak_error *error);
 
 static ak_status open_as(const struct ak_provider_format *format, read_fn *read_all,
-                         const char *path, struct ak_provider **out, struct ak_error *error)
+                         const char *path, const char *manifest, struct ak_provider **out,
+                         struct ak_error *error)
 {
     *out = NULL;
     struct ak_hf *h = ak_alloc(1, sizeof *h);
     if (!h)
         return ak_fail_memory(error, "a checkpoint", sizeof *h);
     h->provider.format = format;
-    ak_status status = read_all(h, path, error);
+    ak_status status = read_all(h, path, manifest, error);
     if (status != AKUNU_OK) {
         close_provider(&h->provider);
         return status;
@@ -86,12 +91,22 @@ static ak_status open_as(const struct ak_provider_format *format, read_fn *read_
 
 static ak_status open_hf(const char *path, struct ak_provider **out, struct ak_error *error)
 {
-    return open_as(&ak_hf_format, read_checkpoint, path, out, error);
+    return open_as(&ak_hf_format, read_checkpoint, path, NULL, out, error);
 }
 
 static ak_status open_npy_dir(const char *path, struct ak_provider **out, struct ak_error *error)
 {
-    return open_as(&ak_hf_npy_format, ak_hf_npy_read, path, out, error);
+    return open_as(&ak_hf_npy_format, ak_hf_npy_read, path, AK_HF_MANIFEST, out, error);
+}
+
+ak_status ak_hf_npy_open_draft(const char *path, const char *manifest, struct ak_provider **out,
+                               struct ak_error *error)
+{
+    char shown[AK_SHOW_BYTES];
+    ak_status status = open_as(&ak_hf_npy_format, ak_hf_npy_read, path, manifest, out, error);
+    if (status != AKUNU_OK)
+        ak_error_prefix(error, ak_show_path(path, shown));
+    return status;
 }
 
 static const void *data_of(const struct ak_hf *h, const struct ak_hf_tensor *t)
@@ -231,29 +246,45 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     return true;
 }
 
+/* Entries of the GGUF file follow those of the JSON files, which come first where both have a
+ * key. */
 static size_t n_metas(const struct ak_provider *p)
 {
-    return hf(p)->metadata.n;
+    return hf(p)->metadata.n + (hf(p)->gguf ? ak_provider_n_metas(hf(p)->gguf) : 0);
 }
 
 static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
-    if (i >= hf(p)->metadata.n)
-        return false;
-    ak_hf_meta(&hf(p)->metadata, i, out);
+    const struct ak_hf *h = hf(p);
+    if (i >= h->metadata.n)
+        return h->gguf && ak_provider_meta(h->gguf, i - h->metadata.n, out);
+    ak_hf_meta(&h->metadata, i, out);
     return true;
 }
 
 static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
-    return ak_hf_find_meta(&hf(p)->metadata, key, out);
+    const struct ak_hf *h = hf(p);
+    return ak_hf_find_meta(&h->metadata, key, out) ||
+           (h->gguf && ak_provider_find_meta(h->gguf, key, out));
 }
 
 static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
                     struct ak_meta *out)
 {
-    (void)p;
-    return ak_hf_element(array, i, out);
+    struct ak_meta other;
+    bool is_gguf = hf(p)->gguf && array->key[0] &&
+                   ak_provider_find_meta(hf(p)->gguf, array->key, &other) &&
+                   other.kind == AK_META_ARRAY && other.as.elements == array->as.elements;
+    return is_gguf ? ak_provider_element(hf(p)->gguf, array, i, out) : ak_hf_element(array, i, out);
+}
+
+/* A tokenizer beside the arrays counts before that of the GGUF file. */
+static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+{
+    const struct ak_hf *h = hf(p);
+    bool has_tokenizer = ak_hf_sidecar(h, "tokenizer.json") || ak_hf_sidecar(h, "tokenizer.model");
+    return h->gguf && !has_tokenizer ? ak_provider_vocab(h->gguf, out, error) : AKUNU_OK;
 }
 
 static bool sidecar_file(const struct ak_provider *p, const char *name, struct ak_text *out)
@@ -293,6 +324,8 @@ static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerpr
     ak_provider_fingerprint_add(out, config, config->bytes);
     if (manifest)
         ak_provider_fingerprint_add(out, manifest, manifest->bytes);
+    if (h->gguf)
+        ak_provider_fingerprint_add(out, ak_provider_part(h->gguf, 0), 0);
 }
 
 static void advise(const struct ak_provider *p, const void *data, uint64_t n,
@@ -347,6 +380,7 @@ const struct ak_provider_format ak_hf_npy_format = {
     .meta = meta,
     .find_meta = find_meta,
     .element = element,
+    .vocab = vocab,
     .file = sidecar_file,
     .bytes = bytes,
     .fingerprint = fingerprint,

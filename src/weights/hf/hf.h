@@ -20,7 +20,6 @@
 #include "weights/formats.h"
 
 enum { AK_HF_NAME_BYTES = 256 }; /* of a module's name, with the NUL */
-#define AK_HF_MANIFEST "manifest.json"
 
 struct ak_hf_tensor {
     char *name;
@@ -87,6 +86,7 @@ struct ak_hf {
     struct ak_error refusal;    /* why the weights are unreadable; AKUNU_OK: they are readable */
     struct ak_hf_metadata metadata;
     struct ak_tensor_copies copies;
+    struct ak_provider *gguf; /* AK_HF_METADATA: the vocabulary, and further metadata; NULL: none */
 };
 
 /* ---- folder.c ----------------------------------------------------------- */
@@ -108,6 +108,9 @@ ak_status ak_hf_open_file(const struct ak_hf *h, const char *name, struct ak_fil
 /* Checks that each tensor of the index is in the file that the index names. */
 ak_status ak_hf_check_index(const struct ak_hf *h, struct ak_error *error);
 
+/* Whether the folder has a file of that name. */
+bool ak_hf_has_file(const struct ak_hf *h, const char *name);
+
 /* The sidecar of that name; NULL: absent. */
 const struct ak_file *ak_hf_sidecar(const struct ak_hf *h, const char *name);
 
@@ -127,7 +130,8 @@ ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error);
 bool ak_hf_npy_probe(const char *path);
 
 /* Fills files, metadata, tensors and weights. After a failure too, h owns what was made. */
-ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, struct ak_error *error);
+ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, const char *manifest,
+                         struct ak_error *error);
 
 /* ---- meta.c ------------------------------------------------------------- */
 /* Reads config.json, which is required, and generation_config.json and tokenizer_config.json with

@@ -9,6 +9,9 @@
  *
  *     x = scale · q, q signed; 4 and 3 bits are stored as q + 8 and q + 4, lowest bits first
  *
+ *     model-metadata.gguf      optional: a GGUF file without tensors, for the vocabulary, the chat
+ *                              templates and metadata that the sidecars lack
+ *
  * SAFE is the tensor's name with "__" for each dot. A tensor may have several encodings: one of
  * them is read, files of the others are ignored. */
 #include <stdio.h>
@@ -479,10 +482,46 @@ static ak_status index_arrays(struct ak_hf *h, struct ak_error *error)
                AKUNU_OK;
 }
 
-ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, struct ak_error *error)
+/* Reads a draft in the place of the manifest. */
+static ak_status open_draft(struct ak_hf *h, const char *manifest, struct ak_error *error)
+{
+    for (size_t i = 0; i < h->n_sidecars; i++) {
+        struct ak_hf_sidecar *sidecar = &h->sidecars[i];
+        if (strcmp(sidecar->name, AK_HF_MANIFEST) != 0 || strcmp(manifest, AK_HF_MANIFEST) == 0)
+            continue;
+        ak_file_close(&sidecar->file);
+        AK_TRY(ak_hf_open_file(h, manifest, &sidecar->file, error));
+    }
+    return AKUNU_OK;
+}
+
+/* A folder that was made from GGUF keeps what no file of Hugging Face has. */
+static ak_status open_gguf(struct ak_hf *h, struct ak_error *error)
+{
+    char path[4096];
+    struct ak_file probed;
+    if (!ak_hf_has_file(h, AK_HF_METADATA))
+        return AKUNU_OK;
+    int n = snprintf(path, sizeof path, "%s/" AK_HF_METADATA, h->folder);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the path is too long", AK_HF_METADATA);
+    AK_TRY(ak_hf_open_file(h, AK_HF_METADATA, &probed, error));
+    ak_file_close(&probed); /* says what is wrong with a file that cannot be read */
+    ak_status status = ak_gguf_format.probe(path) ?
+                           ak_gguf_format.open(path, &h->gguf, error) :
+                           ak_fail(error, AKUNU_ERROR_FORMAT, "no GGUF file");
+    if (status != AKUNU_OK)
+        ak_error_prefix(error, AK_HF_METADATA);
+    return status;
+}
+
+ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, const char *manifest,
+                         struct ak_error *error)
 {
     AK_TRY(ak_hf_open_sidecars(h, path, strlen(path), error));
+    AK_TRY(open_draft(h, manifest, error));
     AK_TRY(ak_hf_read_metadata(h, error));
+    AK_TRY(open_gguf(h, error));
     ak_status status = read_manifest(h, error);
     if (status == AKUNU_OK)
         status = index_arrays(h, error);
