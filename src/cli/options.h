@@ -56,7 +56,7 @@ enum cli_mode {
     CLI_MODE_SHOW = 1 << 7      /* cache show */
 };
 
-enum { CLI_MAX_FLAGS = 320 };
+enum { CLI_MAX_FLAGS = 384 };
 
 enum cli_output_form { CLI_FORM_MD = 0, CLI_FORM_CSV = 1, CLI_FORM_JSON = 2, CLI_FORM_JSONL = 3 };
 
