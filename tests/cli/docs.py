@@ -43,6 +43,8 @@ NOT_RUN = {
     "akunu-cli run -hf": "the network",
     "build/akunu-cli run -hf": "the network",
     "akunu-cli run -m https://example.org/model.gguf": "the network",
+    "akunu-cli run -m model.gguf -f question.txt -ctk": "heads of the small model are no multiple of 32",
+    "akunu-cli run -m model.gguf -f long-question.txt --kv-keep": "a longer prompt than the small model takes",
     "akunu-cli inspect -hf": "the network",
     "akunu-cli pull": "the network; tests/cli/pull.py has a server",
     "akunu-server": "serves until a signal; tests/server runs it",
