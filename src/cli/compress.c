@@ -7,35 +7,6 @@
 #include "cli/message.h"
 #include "cli/options.h"
 
-struct work {
-    struct cli_progress progress;
-    bool verbose;
-};
-
-/* With the time that is left, "2:05 left", once enough is done to tell. */
-static bool on_progress(double fraction, void *user)
-{
-    struct work *work = user;
-    double passed = cli_seconds() - work->progress.started;
-    char note[32] = "";
-    if (passed > 3.0 && fraction > 0.01 && fraction < 1.0) {
-        unsigned left = (unsigned)(passed * (1.0 - fraction) / fraction);
-        snprintf(note, sizeof note, "%u:%02u left", left / 60, left % 60);
-    }
-    cli_progress_show_note(&work->progress, "compressing", fraction, note);
-    return !cli_is_interrupted();
-}
-
-static void on_log(enum akunu_log_level level, const char *line, void *user)
-{
-    struct work *work = user;
-    cli_progress_clear(&work->progress);
-    if (level >= AKUNU_LOG_WARN)
-        cli_warn("%s", line);
-    else if (work->verbose)
-        cli_aside("%s", line);
-}
-
 static double megabytes(uint64_t bytes)
 {
     return (double)bytes / 1e6;
@@ -70,7 +41,7 @@ static void report_sizes(const struct akunu_compress_result *r)
         cli_aside("%ssaved %.1f MB", line, megabytes(largest - least));
 }
 
-static int report(const struct cli_options *o, const struct work *work,
+static int report(const struct cli_options *o, const struct cli_work *work,
                   const struct akunu_compress_result *r)
 {
     uint64_t matrices = o->int8 ? r->int8_bytes : o->int4 ? r->int4_bytes : r->int3_bytes;
@@ -99,7 +70,7 @@ static int fail(const struct akunu_compress_result *r)
 /* ---- The command -------------------------------------------------------- */
 static int compress(const struct cli_options *o, const char *path, const struct cli_text *text)
 {
-    struct work work = { .progress = cli_progress_begin(), .verbose = o->verbose };
+    struct cli_work work = { cli_progress_begin(), "compressing", o->verbose };
     struct akunu_compress_result result = { 0 };
     struct akunu_compress_params params;
     akunu_compress_params_default(&params, sizeof params);
@@ -116,8 +87,8 @@ static int compress(const struct cli_options *o, const char *path, const struct 
     params.requantize = o->requantize;
     params.overwrite = o->convert.overwrite;
     params.n_threads = o->session.n_threads;
-    params.progress = on_progress;
-    params.log = on_log;
+    params.progress = cli_work_progress;
+    params.log = cli_work_log;
     params.user = &work;
     enum akunu_status status = akunu_file_compress(path, o->out, &params, &result, sizeof result);
     cli_progress_end(&work.progress);

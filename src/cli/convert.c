@@ -10,52 +10,26 @@
 #include "cli/output.h"
 
 struct work {
-    struct cli_progress progress;
-    bool verbose;
-    const char *doing;
+    struct cli_work base;
     /* of a dry run */
     struct cli_output out;
     double bytes, elements, divergence;
 };
 
-/* With the time that is left, "2:05 left", once enough is done to tell. */
-static bool on_progress(double fraction, void *user)
-{
-    struct work *work = user;
-    double passed = cli_seconds() - work->progress.started;
-    char note[32] = "";
-    if (passed > 3.0 && fraction > 0.01 && fraction < 1.0) {
-        unsigned left = (unsigned)(passed * (1.0 - fraction) / fraction);
-        snprintf(note, sizeof note, "%u:%02u left", left / 60, left % 60);
-    }
-    cli_progress_show_note(&work->progress, work->doing, fraction, note);
-    return !cli_is_interrupted();
-}
-
-static void on_log(enum akunu_log_level level, const char *line, void *user)
-{
-    struct work *work = user;
-    cli_progress_clear(&work->progress);
-    if (level >= AKUNU_LOG_WARN)
-        cli_warn("%s", line);
-    else if (work->verbose)
-        cli_aside("%s", line);
-}
-
 static struct work begin(const struct cli_options *o, const char *doing)
 {
-    return (struct work){ .progress = cli_progress_begin(), .verbose = o->verbose, .doing = doing };
+    return (struct work){ .base = { cli_progress_begin(), doing, o->verbose } };
 }
 
 static int end(struct work *work, const char *path, enum akunu_status status)
 {
     struct stat st;
-    cli_progress_end(&work->progress);
+    cli_progress_end(&work->base.progress);
     if (status != AKUNU_OK)
         return cli_fail_library();
     if (stat(path, &st) == 0)
         cli_aside("%s: %.1f MB in %.1f s", path, (double)st.st_size / 1e6,
-                  cli_seconds() - work->progress.started);
+                  cli_seconds() - work->base.progress.started);
     return CLI_EXIT_OK;
 }
 
@@ -66,8 +40,8 @@ static int convert(const struct cli_options *o, const char *path)
     struct akunu_convert_params params = o->convert;
     params.type = cli_out_type_name(o->out_type);
     params.override_kv = o->override_kv.values;
-    params.progress = on_progress;
-    params.log = on_log;
+    params.progress = cli_work_progress;
+    params.log = cli_work_log;
     params.user = &work;
     return end(&work, o->out, akunu_file_convert(path, o->out, &params));
 }
@@ -114,7 +88,7 @@ static int dry_run(const struct cli_options *o, const char *path,
     work->out = cli_output_stdout();
     params->report = on_tensor;
     enum akunu_status status = akunu_file_quantize(path, NULL, params);
-    cli_progress_end(&work->progress);
+    cli_progress_end(&work->base.progress);
     if (status != AKUNU_OK)
         return cli_fail_library();
     cli_output_format(&work->out, "%.1f MB of tensors, %.2f bits per weight", work->bytes / 1e6,
@@ -164,8 +138,8 @@ static int quantize(const struct cli_options *o, const char *path)
     params.overwrite = o->convert.overwrite;
     params.override_kv = o->override_kv.values;
     params.n_threads = o->session.n_threads;
-    params.progress = on_progress;
-    params.log = on_log;
+    params.progress = cli_work_progress;
+    params.log = cli_work_log;
     params.user = &work;
     struct cli_text text;
     int code = read_target(o, &params, &text);

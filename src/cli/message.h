@@ -119,4 +119,15 @@ void cli_progress_clear(struct cli_progress *progress);
 /* Clears the line for good: more of the work shows none. */
 void cli_progress_end(struct cli_progress *progress);
 
+/* A call of the library that writes files: its progress and its log, as the callbacks that are
+ * given this as `user`. Progress has the time that is left, "2:05 left", once enough is done to
+ * tell, and ends the call on Ctrl-C. */
+struct cli_work {
+    struct cli_progress progress;
+    const char *doing; /* "converting" */
+    bool verbose;
+};
+bool cli_work_progress(double fraction, void *user);
+void cli_work_log(enum akunu_log_level level, const char *line, void *user);
+
 #endif

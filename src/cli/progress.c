@@ -55,3 +55,26 @@ void cli_progress_end(struct cli_progress *p)
     cli_progress_clear(p);
     p->enabled = false;
 }
+
+bool cli_work_progress(double fraction, void *user)
+{
+    struct cli_work *work = user;
+    double passed = cli_seconds() - work->progress.started;
+    char note[32] = "";
+    if (passed > 3.0 && fraction > 0.01 && fraction < 1.0) {
+        unsigned left = (unsigned)(passed * (1.0 - fraction) / fraction);
+        snprintf(note, sizeof note, "%u:%02u left", left / 60, left % 60);
+    }
+    cli_progress_show_note(&work->progress, work->doing, fraction, note);
+    return !cli_is_interrupted();
+}
+
+void cli_work_log(enum akunu_log_level level, const char *line, void *user)
+{
+    struct cli_work *work = user;
+    cli_progress_clear(&work->progress);
+    if (level >= AKUNU_LOG_WARN)
+        cli_warn("%s", line);
+    else if (work->verbose)
+        cli_aside("%s", line);
+}

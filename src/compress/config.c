@@ -13,6 +13,18 @@
 #include "compress/compress.h"
 #include "weights/formats.h"
 
+/* Takes the reference; NULL: out of memory. `flags`: of json_dumps. */
+static ak_status write_config(const struct ak_compress_job *j, json_t *config, size_t flags)
+{
+    char *text = config ? json_dumps(config, JSON_INDENT(2) | flags) : NULL;
+    json_decref(config);
+    if (!text)
+        return ak_fail_memory(j->error, "config.json", 0);
+    ak_status status = ak_compress_folder_write(j->folder, "config.json", text, strlen(text));
+    free(text);
+    return status;
+}
+
 /* ---- Folders ------------------------------------------------------------ */
 /* config.json without the quantization of its tensors. */
 static ak_status write_stripped(const struct ak_compress_job *j)
@@ -22,13 +34,7 @@ static ak_status write_stripped(const struct ak_compress_job *j)
     json_object_del(config, "quantization_config");
     json_object_del(config, "quantization");
     json_object_del(config, "compression_config");
-    char *text = json_dumps(config, JSON_INDENT(2));
-    json_decref(config);
-    if (!text)
-        return ak_fail_memory(j->error, "config.json", 0);
-    ak_status status = ak_compress_folder_write(j->folder, "config.json", text, strlen(text));
-    free(text);
-    return status;
+    return write_config(j, config, 0);
 }
 
 static bool is_quantized(const struct ak_provider *p)
@@ -304,23 +310,11 @@ static json_t *make_config(const struct ak_compress_job *j)
     return config;
 }
 
-static ak_status write_made(const struct ak_compress_job *j)
-{
-    json_t *config = make_config(j);
-    char *text = config ? json_dumps(config, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(config);
-    if (!text)
-        return ak_fail_memory(j->error, "config.json", 0);
-    ak_status status = ak_compress_folder_write(j->folder, "config.json", text, strlen(text));
-    free(text);
-    return status;
-}
-
 ak_status ak_compress_write_config(const struct ak_compress_job *j)
 {
     if (ak_compress_folder_is_old(j->folder))
         return AKUNU_OK; /* the encoding joins what is there */
-    AK_TRY(j->is_gguf ? write_made(j) : copy_files(j));
+    AK_TRY(j->is_gguf ? write_config(j, make_config(j), JSON_REAL_PRECISION(9)) : copy_files(j));
     return j->is_gguf || has_gguf_metadata(j) ? write_metadata(j) : AKUNU_OK;
 }
 
