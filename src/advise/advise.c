@@ -56,14 +56,6 @@ static ak_status measure(struct ak_advisor *a, const struct ak_model *m, struct 
     return AKUNU_OK;
 }
 
-/* Bytes of a weight that a pass of one token reads: of experts those that are used. */
-static double count_token_bytes(const struct ak_model *m, const struct ak_pack_weight *packed)
-{
-    double bytes = (double)ak_pack_read_bytes(packed);
-    uint32_t n = packed->n_experts, used = m->spec.config.n_experts_used;
-    return n > 0 && used < n ? bytes / n * used : bytes;
-}
-
 static void estimate_time(const struct ak_advisor *a, const struct ak_model *m,
                           struct akunu_advice *out)
 {
@@ -74,7 +66,7 @@ static void estimate_time(const struct ak_advisor *a, const struct ak_model *m,
         double rate = a->rates[packed->type];
         if (!(rate > 0.0))
             return; /* no kernel reads the type: its rows are dequantized, which is slow */
-        seconds += count_token_bytes(m, packed) / rate;
+        seconds += (double)ak_pack_token_bytes(packed, m->spec.config.n_experts_used) / rate;
     }
     out->tokens_per_second = 1.0 / seconds;
     out->end_tokens_per_second = 1.0 / (seconds + kv_seconds);
@@ -97,7 +89,6 @@ static ak_status describe(struct ak_advisor *a, struct ak_model *m, struct akunu
                           struct ak_error *error)
 {
     struct ak_session_plan session;
-    double token_bytes = 0.0;
     if (m->spec.descriptor.encoder || m->spec.config.n_encoder_layers > 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "advice on types is for models that generate text; this is %s",
@@ -107,9 +98,8 @@ static ak_status describe(struct ak_advisor *a, struct ak_model *m, struct akunu
     for (uint32_t i = 0; i < m->weights.n_packed; i++) {
         const struct ak_pack_weight *packed = &m->weights.packed[i];
         out->weight_bytes += packed->bytes == 0 ? ak_pack_read_bytes(packed) : 0;
-        token_bytes += count_token_bytes(m, packed);
+        out->token_weight_bytes += ak_pack_token_bytes(packed, m->spec.config.n_experts_used);
     }
-    out->token_weight_bytes = (uint64_t)token_bytes;
     out->kv_bytes = session.kv_bytes;
     out->scratch_bytes = session.scratch_bytes + a->tokenizer_bytes;
     out->memory_bytes = out->weight_bytes + out->kv_bytes + out->scratch_bytes;

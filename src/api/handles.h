@@ -42,9 +42,7 @@ enum akunu_status ak_api_end(struct akunu_session *session, const struct ak_sess
 struct akunu_file *ak_api_lend_file(struct ak_provider *provider);
 
 /* ---- Sums over weights: model.c ----------------------------------------- */
-/* Bytes of a weight that a pass of one token reads: of experts those that are used. */
-uint64_t ak_api_token_bytes(const struct ak_model *m, const struct ak_pack_weight *packed);
-/* The same of all weights, and a row of the embedding. */
+/* Bytes of all weights that a pass of one token reads, and of a row of the embedding. */
 uint64_t ak_api_all_token_bytes(const struct ak_model *m);
 
 /* ---- Plans: plan.c ------------------------------------------------------ */

@@ -121,13 +121,6 @@ static const char *stored_name(const struct ak_view *view)
     return view->composed_tensor ? view->composed_tensor->name : ak_quant_info(view->type)->name;
 }
 
-uint64_t ak_api_token_bytes(const struct ak_model *m, const struct ak_pack_weight *packed)
-{
-    uint64_t bytes = ak_pack_read_bytes(packed);
-    uint32_t n = packed->n_experts, used = m->spec.config.n_experts_used;
-    return n > 0 && used < n ? bytes / n * used : bytes;
-}
-
 static void add_linear(const struct ak_model *m, const struct ak_pack_weight *packed,
                        struct totals *totals)
 {
@@ -136,7 +129,7 @@ static void add_linear(const struct ak_model *m, const struct ak_pack_weight *pa
         rows += packed->parts[i].rows;
         stored += view_bytes(packed->parts[i].view);
     }
-    totals->token_bytes += ak_api_token_bytes(m, packed);
+    totals->token_bytes += ak_pack_token_bytes(packed, m->spec.config.n_experts_used);
     if (packed->linear == AK_OP_LINEAR_ADAPTER)
         return;
     totals->by_type[packed->type] += stored;

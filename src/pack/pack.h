@@ -137,6 +137,8 @@ const uint8_t *ak_pack_matrix(const struct ak_pack_weight *packed, const struct 
 
 /* Bytes of the weight that a pass reads. */
 uint64_t ak_pack_read_bytes(const struct ak_pack_weight *packed);
+/* Those that a pass of one token reads: of experts the n_experts_used that it uses. */
+uint64_t ak_pack_token_bytes(const struct ak_pack_weight *packed, uint32_t n_experts_used);
 
 /* Bytes of `rows` of a view in the packed block, a whole number of 16-row groups; 0: zero-copy,
  * used in place. */

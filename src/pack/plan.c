@@ -231,6 +231,13 @@ uint64_t ak_pack_read_bytes(const struct ak_pack_weight *packed)
     return bytes;
 }
 
+uint64_t ak_pack_token_bytes(const struct ak_pack_weight *packed, uint32_t n_experts_used)
+{
+    uint64_t bytes = ak_pack_read_bytes(packed);
+    uint32_t n = packed->n_experts;
+    return n > 0 && n_experts_used < n ? bytes / n * n_experts_used : bytes;
+}
+
 /* True if two parts fuse into one weight. A composed tensor never fuses with a stored one, since it
  * is packed even if its type, read from the file, is not. */
 static bool can_fuse(const struct ak_view *a, const struct ak_view *b)
