@@ -50,7 +50,10 @@ static void quantize_iq4_nl(const float *restrict in, void *restrict blocks, siz
             vv += weight * v * v;
             b->q[j % 16] |= (uint8_t)(q << (j < 16 ? 0 : 4));
         }
-        ak_quant_put_f16(b->d, vv > 0.0f ? xv / vv : 0.0f);
+        float d = vv > 0.0f ? xv / vv : 0.0f;
+        ak_quant_put_f16(b->d, d);
+        if (d != d) /* the squares overflow; processors differ in the sign of NaN */
+            b->d[1] |= 0x80;
     }
 }
 
