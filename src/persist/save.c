@@ -122,11 +122,6 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
 }
 
 /* ---- Offsets ------------------------------------------------------------ */
-static uint32_t count_pages(uint32_t n_tokens)
-{
-    return n_tokens / AK_KV_PAGE_TOKENS + (n_tokens % AK_KV_PAGE_TOKENS != 0);
-}
-
 static uint64_t hashes_offset_of(uint32_t n_tokens)
 {
     return AK_STORE_HEADER_BYTES + ak_round_up((uint64_t)n_tokens * sizeof(int32_t), HASHES_ALIGN);
@@ -135,14 +130,14 @@ static uint64_t hashes_offset_of(uint32_t n_tokens)
 static uint64_t pages_offset_of(uint32_t n_tokens)
 {
     return ak_round_up(hashes_offset_of(n_tokens) +
-                           (uint64_t)count_pages(n_tokens) * 2 * sizeof(uint64_t),
+                           (uint64_t)ak_session_kv_pages_of(n_tokens) * 2 * sizeof(uint64_t),
                        PAGES_ALIGN);
 }
 
 /* Cannot overflow: the pool of the context was counted before. */
 uint64_t ak_save_bytes(const struct ak_session *s, uint32_t n)
 {
-    return pages_offset_of(n) + count_pages(n) * ak_kv_page_bytes(&s->kv.shape) -
+    return pages_offset_of(n) + ak_session_kv_pages_of(n) * ak_kv_page_bytes(&s->kv.shape) -
            AK_STORE_HEADER_BYTES;
 }
 
@@ -152,7 +147,7 @@ static void compute_digest(const int32_t *tokens, uint32_t n_tokens, const uint6
     digest[0] = VERSION;
     digest[1] = n_tokens;
     ak_hash128(tokens, n_tokens * sizeof *tokens, digest);
-    ak_hash128(hashes, (size_t)count_pages(n_tokens) * 2 * sizeof *hashes, digest);
+    ak_hash128(hashes, (size_t)ak_session_kv_pages_of(n_tokens) * 2 * sizeof *hashes, digest);
 }
 
 static void hash_page(const uint8_t *page, uint64_t bytes, uint64_t hash[2])
@@ -185,7 +180,7 @@ static bool read_index(struct ak_save_file *saved, const struct ak_session *s, c
     if (saved->header.n_tokens == 0 || saved->header.n_tokens > UINT32_MAX - AK_KV_PAGE_TOKENS)
         return false;
     saved->n_tokens = (uint32_t)saved->header.n_tokens;
-    saved->n_pages = count_pages(saved->n_tokens);
+    saved->n_pages = ak_session_kv_pages_of(saved->n_tokens);
     saved->pages_offset = pages_offset_of(saved->n_tokens);
     uint64_t bytes;
     if (!ak_mul_u64(saved->n_pages, ak_kv_page_bytes(&s->kv.shape), &bytes) ||
@@ -248,7 +243,7 @@ bool ak_save_read(const struct ak_save_file *saved, struct ak_session *s, int32_
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape), hash[2];
     uint8_t *pool = s->backend->ops->host_pages(s->backend, s->kv.pool);
     ak_session_kv_extend(&s->kv, sequence, saved->tokens, n);
-    for (uint32_t i = 0; i < count_pages(n); i++) {
+    for (uint32_t i = 0; i < ak_session_kv_pages_of(n); i++) {
         uint8_t *page = pool + own->pages[i] * page_bytes;
         bool read =
             read_all(saved->fd, page, (size_t)page_bytes, saved->pages_offset + i * page_bytes);
@@ -269,7 +264,7 @@ static int write_pages(struct ak_session *s, const struct ak_session_kv_sequence
     uint64_t page_bytes = ak_kv_page_bytes(&s->kv.shape);
     const uint8_t *pool = s->backend->ops->host_pages(s->backend, s->kv.pool);
     int failed = 0;
-    for (uint32_t i = 0; !failed && i < count_pages(n); i++) {
+    for (uint32_t i = 0; !failed && i < ak_session_kv_pages_of(n); i++) {
         const uint8_t *page = pool + own->pages[i] * page_bytes;
         hash_page(page, page_bytes, hashes + 2 * i);
         failed = ak_store_write(writer->fd, page, (size_t)page_bytes,
@@ -282,7 +277,7 @@ static int write_sequence(struct ak_session *s, int32_t sequence, uint32_t n,
                           struct ak_store_writer *writer)
 {
     const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&s->kv, sequence);
-    uint64_t *hashes = ak_alloc(count_pages(n), 2 * sizeof *hashes);
+    uint64_t *hashes = ak_alloc(ak_session_kv_pages_of(n), 2 * sizeof *hashes);
     if (!hashes)
         return ENOMEM;
     writer->header.kind = AK_STORE_PROMPT;
@@ -296,7 +291,8 @@ static int write_sequence(struct ak_session *s, int32_t sequence, uint32_t n,
         failed =
             ak_store_write(writer->fd, own->tokens, n * sizeof *own->tokens, AK_STORE_HEADER_BYTES);
     if (!failed)
-        failed = ak_store_write(writer->fd, hashes, (size_t)count_pages(n) * 2 * sizeof *hashes,
+        failed = ak_store_write(writer->fd, hashes,
+                                (size_t)ak_session_kv_pages_of(n) * 2 * sizeof *hashes,
                                 hashes_offset_of(n));
     compute_digest(own->tokens, n, hashes, writer->header.digest);
     ak_free(hashes);

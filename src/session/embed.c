@@ -88,11 +88,6 @@ ak_status ak_session_prepare_hidden(struct ak_session *s, struct ak_backend_tabl
     return AKUNU_OK;
 }
 
-static uint32_t count_pages(size_t n)
-{
-    return (uint32_t)((n + AK_KV_PAGE_TOKENS - 1) / AK_KV_PAGE_TOKENS);
-}
-
 /* Opens a group: as many texts from `first` on as fit into one pass, at least one, each with a
  * sequence of its own. */
 static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts, size_t first,
@@ -103,7 +98,7 @@ static ak_status open_group(struct ak_session *s, const struct akunu_ids *texts,
     *g = (struct group){ .texts = texts, .first = first, .text = first, .pooled_text = first };
     for (size_t i = first; i < n; i++) {
         tokens += texts[i].n;
-        pages += count_pages(texts[i].n);
+        pages += ak_session_kv_pages_of(texts[i].n);
         if (g->n > 0 &&
             (g->n == s->kv.n_sequences || tokens > s->pass_target || pages > s->kv.n_free))
             break;

@@ -28,14 +28,9 @@ ak_status ak_session_check_evict(const struct ak_session *s, struct ak_error *er
     return AKUNU_OK;
 }
 
-static uint32_t count_pages(uint32_t n)
-{
-    return n / AK_KV_PAGE_TOKENS + (n % AK_KV_PAGE_TOKENS != 0);
-}
-
 bool ak_session_evicts(const struct ak_session *s, uint32_t n)
 {
-    return s->kv_keep > 0 && count_pages(n) > count_pages(s->kv_keep);
+    return s->kv_keep > 0 && ak_session_kv_pages_of(n) > ak_session_kv_pages_of(s->kv_keep);
 }
 
 /* ---- Importance --------------------------------------------------------- */
@@ -110,8 +105,9 @@ static ak_status score_by_attention(struct ak_session *s, int32_t sequence, uint
 {
     const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&s->kv, sequence);
     size_t n_heads = (size_t)s->kv.shape.n_layers * s->kv.shape.n_kv_heads;
-    struct ak_batch_importance importance = { .stride = (size_t)count_pages(own->length) *
-                                                        AK_KV_PAGE_TOKENS };
+    struct ak_batch_importance importance = {
+        .stride = (size_t)ak_session_kv_pages_of(own->length) * AK_KV_PAGE_TOKENS
+    };
     importance.sums = ak_alloc(n_heads * importance.stride, sizeof *importance.sums);
     if (!importance.sums)
         return ak_fail_memory(error, "the importance of tokens",
@@ -151,8 +147,8 @@ ak_status ak_session_evict(struct ak_session *s, int32_t sequence, uint32_t n_to
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "%u tokens of the KV cache are to stay: expected %d or more",
                        (unsigned)n_tokens, AKUNU_KV_KEEP_MIN);
-    uint32_t n_pages = count_pages(own->length), n_keep = count_pages(n_tokens),
-             present = n_pages - own->n_dropped,
+    uint32_t n_pages = ak_session_kv_pages_of(own->length),
+             n_keep = ak_session_kv_pages_of(n_tokens), present = n_pages - own->n_dropped,
              end = own->length < WINDOW ? 0 : (own->length - WINDOW) / AK_KV_PAGE_TOKENS;
     if (present <= n_keep)
         return AKUNU_OK;

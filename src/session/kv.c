@@ -7,11 +7,6 @@
 
 #include "base/mem.h"
 
-static uint32_t count_pages(uint32_t length)
-{
-    return length / AK_KV_PAGE_TOKENS + (length % AK_KV_PAGE_TOKENS != 0);
-}
-
 /* Each sequence may leave all except one token of its last page empty. */
 uint32_t ak_session_kv_count_pages(uint32_t context, uint32_t n_sequences)
 {
@@ -22,7 +17,7 @@ uint32_t ak_session_kv_count_pages(uint32_t context, uint32_t n_sequences)
 
 static ak_status allocate(struct ak_session_kv *kv, struct ak_error *error)
 {
-    uint32_t n_pages = kv->shape.n_pages, table_length = count_pages(kv->context);
+    uint32_t n_pages = kv->shape.n_pages, table_length = ak_session_kv_pages_of(kv->context);
     size_t table_elems, token_elems;
     kv->pool_bytes = ak_kv_pool_bytes(&kv->shape);
     if (ak_kv_page_bytes(&kv->shape) == 0 || kv->pool_bytes == 0 ||
@@ -59,7 +54,7 @@ ak_status ak_session_kv_create(struct ak_backend *backend, const struct ak_kv_sh
         out->free_pages[i] = shape->n_pages - 1 - i;
     out->n_free = shape->n_pages;
     for (uint32_t i = 0; i < n_sequences; i++) {
-        out->sequences[i].pages = out->table_block + (size_t)i * count_pages(context);
+        out->sequences[i].pages = out->table_block + (size_t)i * ak_session_kv_pages_of(context);
         out->sequences[i].tokens = out->token_block + (size_t)i * context;
         out->tables[i] = out->sequences[i].pages;
     }
@@ -145,7 +140,9 @@ static bool writes_shared(const struct ak_session_kv *kv, const struct ak_sessio
 uint32_t ak_session_kv_count_new_pages(const struct ak_session_kv *kv, int32_t sequence, uint32_t n)
 {
     const struct ak_session_kv_sequence *s = &kv->sequences[sequence];
-    return n == 0 ? 0 : count_pages(s->length + n) - count_pages(s->length) + writes_shared(kv, s);
+    return n == 0 ? 0 :
+                    ak_session_kv_pages_of(s->length + n) - ak_session_kv_pages_of(s->length) +
+                        writes_shared(kv, s);
 }
 
 void ak_session_kv_extend(struct ak_session_kv *kv, int32_t sequence, const int32_t *tokens,
@@ -159,7 +156,8 @@ void ak_session_kv_extend(struct ak_session_kv *kv, int32_t sequence, const int3
         *page = copy_page(kv, shared);
         ak_session_kv_release_page(kv, shared);
     }
-    for (uint32_t i = count_pages(s->length); i < count_pages(s->length + n); i++)
+    for (uint32_t i = ak_session_kv_pages_of(s->length); i < ak_session_kv_pages_of(s->length + n);
+         i++)
         s->pages[i] = take_page(kv);
     memcpy(s->tokens + s->length, tokens, n * sizeof *tokens);
     s->length += n;
@@ -202,7 +200,7 @@ void ak_session_kv_rewind(struct ak_session_kv *kv, int32_t sequence, uint32_t l
     struct ak_session_kv_sequence *s = &kv->sequences[sequence];
     assert(s->used && length <= s->length && ak_session_kv_find_rewind(s, length) == length);
     /* last page first, so that pages are reused in the same order */
-    for (uint32_t i = count_pages(s->length); i > count_pages(length); i--) {
+    for (uint32_t i = ak_session_kv_pages_of(s->length); i > ak_session_kv_pages_of(length); i--) {
         if (s->pages[i - 1] == AK_KV_NO_PAGE)
             s->n_dropped--;
         else

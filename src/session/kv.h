@@ -20,7 +20,7 @@ struct ak_session_kv_sequence {
     bool used;
     uint32_t length;         /* tokens in the cache */
     uint32_t state_length;   /* tokens that the recurrent state covers; at least `length` */
-    uint32_t *pages;         /* page table; the first count_pages(length) entries are valid */
+    uint32_t *pages;         /* page table; ak_session_kv_pages_of(length) entries are valid */
     uint32_t n_dropped;      /* entries of it that are AK_KV_NO_PAGE */
     uint32_t evicted_length; /* its length when pages were dropped last; 0: it has all pages */
     int32_t *tokens;         /* ids of the cached tokens */
@@ -41,6 +41,12 @@ struct ak_session_kv {
     uint32_t *table_block;
     int32_t *token_block;
 };
+
+/* Pages that n tokens of one sequence fill or begin. */
+static inline uint32_t ak_session_kv_pages_of(size_t n)
+{
+    return (uint32_t)(n / AK_KV_PAGE_TOKENS + (n % AK_KV_PAGE_TOKENS != 0));
+}
 
 /* Pages for `context` tokens in any distribution over n_sequences sequences; 0 if the number
  * overflows. */
