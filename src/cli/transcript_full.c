@@ -62,14 +62,15 @@ static json_t *model_json(const struct akunu_model_info *m)
 /* ---- Tokens ------------------------------------------------------------- */
 static bool spell(struct spelled *p, const struct akunu_tokenizer *tokenizer)
 {
-    size_t n = 0, capacity = p->s->n_bytes;
+    /* languages and other marks between the text and the times: a GGML file does not name them */
+    size_t n_named = akunu_tokenizer_vocab_size(tokenizer), n = 0, capacity = p->s->n_bytes;
     p->bytes = malloc(capacity + 1);
     p->ends = calloc(p->s->n_tokens + 1, sizeof *p->ends);
     if (!p->bytes || !p->ends)
         return false;
     for (size_t i = 0; i < p->s->n_tokens; i++) {
         int64_t more = 0;
-        if (p->s->tokens[i] < p->first_time)
+        if (p->s->tokens[i] < p->first_time && (size_t)p->s->tokens[i] < n_named)
             more = akunu_tokenizer_decode(tokenizer, &p->s->tokens[i], 1, 0, p->bytes + n,
                                           capacity - n);
         if (more < 0)
