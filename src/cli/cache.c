@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "akunu/akunu.h"
+#include "cli/input.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/output.h"
@@ -16,11 +17,17 @@ enum { DAY = 24 * 60 * 60 };
 
 static const double megabyte = 1e6;
 
-/* File name without its folder. */
+/* File name without its folder; with it, where a model is a folder, whose files are called alike.
+ */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
+    if (slash && (cli_ends_with(path, ".json") || cli_ends_with(path, ".safetensors")))
+        while (slash > path && slash[-1] != '/')
+            slash--;
+    else if (slash)
+        slash++;
+    return slash && *slash ? slash : path;
 }
 
 /* ---- list --------------------------------------------------------------- */

@@ -529,6 +529,10 @@ exits 0 cache
 prints "copy.gguf: its model file is gone"
 exits 0 cache prune
 prints_line "removed 1 file, .*"
+# files of folders are called alike
+exits 0 logits -m "$data/quantized/awq" --ids "$ids" --out "$work/l.npy" --cache-dir "$work/folder"
+exits 0 cache --cache-dir "$work/folder"
+prints " awq/model.safetensors: the next start maps it"
 exits 0 cache list --json
 prints '"state": "ready"'
 printf x | dd of="$(echo "$work"/packed/*.packed)" bs=1 seek=3000000 conv=notrunc 2>/dev/null
