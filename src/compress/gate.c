@@ -1,6 +1,7 @@
 /* Compares the draft with the source on a text: both run its chunks side by side, and after each
  * the predictions of its second half are compared. Keys and values are floats, so that nothing but
  * the weights makes a difference. */
+#include <stdio.h>
 #include <string.h>
 
 #include "allocate/allocate.h"
@@ -161,12 +162,16 @@ static ak_status check_limits(const struct ak_compress_job *j)
            agreement = o->min_agreement >= 0.0 ? o->min_agreement : limits[o->encoding].agreement;
     if ((divergence < 0.0 || r->divergence <= divergence) && r->agreement >= agreement)
         return AKUNU_OK;
+    char most[32] = "no limit", least[32] = "no limit";
+    if (divergence >= 0.0)
+        snprintf(most, sizeof most, "at most %.4g", divergence);
+    if (agreement >= 0.0)
+        snprintf(least, sizeof least, "at least %.4g %%", 100.0 * agreement);
     return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
-                   "%s loses too much: KL divergence %.4f (at most %.4g), equal best tokens "
-                   "%.1f %% (at least %.4g %%); without a manifest the folder is no model",
-                   ak_compress_encodings[o->encoding].name, r->divergence,
-                   divergence < 0.0 ? 1e9 : divergence, 100.0 * r->agreement,
-                   100.0 * (agreement < 0.0 ? 0.0 : agreement));
+                   "%s loses too much: KL divergence %.4f (%s), equal best tokens %.1f %% (%s); "
+                   "without a manifest the folder is no model",
+                   ak_compress_encodings[o->encoding].name, r->divergence, most,
+                   100.0 * r->agreement, least);
 }
 
 static ak_status measure(struct comparison *c)

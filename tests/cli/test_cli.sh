@@ -671,6 +671,8 @@ exits 2 compress "$model" "$work/small" --int4
 says "has int4 already"
 exits 1 compress "$model" "$work/smaller" --int3 -f "$work/long" --max-kl 0
 says "loses too much"
+exits 1 compress "$model" "$work/least" --int4 -f "$work/long" --min-top1 100
+says " (no limit), equal best tokens "
 exits 3 inspect -m "$work/smaller"
 exits 2 compress "$model" "$work/smallest"
 says "--int8, --int4 or --int3"
