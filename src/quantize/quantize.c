@@ -76,47 +76,40 @@ void ak_quantize_clear(struct ak_quantize_tables *tables)
 
 /* ---- Rows --------------------------------------------------------------- */
 /* Large elements count more, and pull the scale up: the least plain error makes the numbers too
- * small, which a network adds up over its layers. */
-static void weigh(const float *x, size_t n, float *out)
+ * small, which a network adds up over its layers. With importance, too, where a column that counts
+ * a thousand times what the others do would choose the scale of its block alone. */
+static void weigh(const float *x, const float *importance, size_t n, float *out)
 {
     float sum = 0.0f;
     for (size_t i = 0; i < n; i++)
         sum += x[i] * x[i];
     for (size_t i = 0; i < n; i++)
-        out[i] = sqrtf(sum / (float)n + x[i] * x[i]);
-}
-
-static void quantize_plain(ak_quantize_row *row, const struct ak_near *near,
-                           enum ak_quant_type type, const float *x, uint8_t *blocks, size_t n)
-{
-    const struct ak_quant_info *info = ak_quant_info(type);
-    float importance[AK_QUANT_SUPER_BLOCK];
-    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK) {
-        size_t some = n - i < AK_QUANT_SUPER_BLOCK ? n - i : AK_QUANT_SUPER_BLOCK;
-        weigh(x + i, some, importance);
-        row(near, x + i, importance, blocks + i / info->block_elems * info->block_bytes, some);
-    }
+        out[i] = sqrtf(sum / (float)n + x[i] * x[i]) * (importance ? importance[i] : 1.0f);
 }
 
 void ak_quantize_with(const struct ak_quantize_tables *tables, unsigned set,
-                      enum ak_quant_type type, const float *x, const float *importance,
-                      void *blocks, size_t n)
+                      enum ak_quant_type type, const float *x, const float *weights, void *blocks,
+                      size_t n)
 {
-    const struct ak_near *near = &tables->near[find_codebook(type)];
     while (!rows_at(set)[type])
         set--;
-    if (importance)
-        rows_at(set)[type](near, x, importance, blocks, n);
-    else
-        quantize_plain(rows_at(set)[type], near, type, x, blocks, n);
+    rows_at(set)[type](&tables->near[find_codebook(type)], x, weights, blocks, n);
 }
 
 void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type type, const float *x,
                  const float *importance, void *blocks, size_t n)
 {
-    ak_quantize_with(tables, ak_quantize_sets() - 1, type, x, importance, blocks, n);
+    const struct ak_quant_info *info = ak_quant_info(type);
+    float weights[AK_QUANT_SUPER_BLOCK];
+    for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK) {
+        size_t some = n - i < AK_QUANT_SUPER_BLOCK ? n - i : AK_QUANT_SUPER_BLOCK;
+        weigh(x + i, importance ? importance + i : NULL, some, weights);
+        ak_quantize_with(tables, ak_quantize_sets() - 1, type, x + i, weights,
+                         (uint8_t *)blocks + i / info->block_elems * info->block_bytes, some);
+    }
 }
 
+/* ---- Groups ------------------------------------------------------------- */
 static ak_quantize_group_row *groups_at(unsigned set)
 {
 #ifdef __x86_64__
@@ -128,23 +121,20 @@ static ak_quantize_group_row *groups_at(unsigned set)
 }
 
 void ak_quantize_groups_with(unsigned set, unsigned bits, uint32_t group, const float *x,
-                             const float *importance, uint8_t *out, float *scales, size_t n)
+                             const float *weights, uint8_t *out, float *scales, size_t n)
 {
-    float weights[AK_QUANT_SUPER_BLOCK];
-    size_t piece = AK_QUANT_SUPER_BLOCK / group * group;
-    if (importance || bits == 8) {
-        groups_at(set)(bits, group, x, importance, out, scales, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i += piece) {
-        size_t some = n - i < piece ? n - i : piece;
-        weigh(x + i, some, weights);
-        groups_at(set)(bits, group, x + i, weights, out + i / 8 * bits, scales + i / group, some);
-    }
+    groups_at(set)(bits, group, x, weights, out, scales, n);
 }
 
 void ak_quantize_groups(unsigned bits, uint32_t group, const float *x, const float *importance,
                         uint8_t *out, float *scales, size_t n)
 {
-    ak_quantize_groups_with(ak_quantize_sets() - 1, bits, group, x, importance, out, scales, n);
+    float weights[AK_QUANT_SUPER_BLOCK];
+    size_t piece = AK_QUANT_SUPER_BLOCK / group * group;
+    for (size_t i = 0; i < n; i += piece) {
+        size_t some = n - i < piece ? n - i : piece;
+        weigh(x + i, importance ? importance + i : NULL, some, weights);
+        ak_quantize_groups_with(ak_quantize_sets() - 1, bits, group, x + i, weights,
+                                out + i / 8 * bits, scales + i / group, some);
+    }
 }

@@ -21,16 +21,17 @@ struct ak_quantize_tables {
 bool ak_quantize_prepare(struct ak_quantize_tables *tables, enum ak_quant_type type);
 void ak_quantize_clear(struct ak_quantize_tables *tables);
 
-/* x: n elements, whole blocks. importance: the weight of each element's squared error, not
- * negative; NULL: √(mean of x² + x²), the mean over up to 256 neighbors. tables: prepared for the
- * type. The same bytes on every machine. */
+/* x: n elements, whole blocks. importance: of each element, not negative; NULL: all are 1. A
+ * squared error counts importance · √(mean of x² + x²), the mean over up to 256 neighbors. tables:
+ * prepared for the type. The same bytes on every machine. */
 void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type type, const float *x,
                  const float *importance, void *blocks, size_t n);
 
-/* The same with one of the instruction sets that this machine has, 0 … ak_quantize_sets() − 1. */
+/* With the weight of each element's squared error, not negative, and one of the instruction sets
+ * that this machine has, 0 … ak_quantize_sets() − 1. */
 void ak_quantize_with(const struct ak_quantize_tables *tables, unsigned set,
-                      enum ak_quant_type type, const float *x, const float *importance,
-                      void *blocks, size_t n);
+                      enum ak_quant_type type, const float *x, const float *weights, void *blocks,
+                      size_t n);
 unsigned ak_quantize_sets(void);
 
 /* Whether there is a quantizer of the type. */
@@ -44,8 +45,8 @@ bool ak_quantize_has(enum ak_quant_type type);
 enum { AK_QUANTIZE_GROUP_MAX = 128 };
 void ak_quantize_groups(unsigned bits, uint32_t group, const float *x, const float *importance,
                         uint8_t *out, float *scales, size_t n);
-/* The same with an instruction set, as above. */
+/* With weights, which 8 bits do not read, and an instruction set, as above. */
 void ak_quantize_groups_with(unsigned set, unsigned bits, uint32_t group, const float *x,
-                             const float *importance, uint8_t *out, float *scales, size_t n);
+                             const float *weights, uint8_t *out, float *scales, size_t n);
 
 #endif

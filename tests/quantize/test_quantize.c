@@ -123,27 +123,33 @@ START_TEST(same_bytes)
 }
 END_TEST
 
-/* Without importance, √(mean of x² + x²), the mean over 256 neighbors. */
-START_TEST(without_importance)
+/* √(mean of x² + x²), the mean over 256 neighbors, times the importance if there is one. */
+static void weigh(const float *x, const float *importance, float weights[COLS])
 {
-    enum ak_quant_type type = errors[_i].type;
+    for (int i = 0; i < COLS; i += 256) {
+        float sum = 0.0f;
+        for (int k = i; k < i + 256; k++)
+            sum += x[k] * x[k];
+        for (int k = i; k < i + 256; k++)
+            weights[k] = sqrtf(sum / 256.0f + x[k] * x[k]) * (importance ? importance[k] : 1.0f);
+    }
+}
+
+START_TEST(large_elements_count_more)
+{
+    enum ak_quant_type type = errors[_i / 2].type;
     struct data *d = make_data(), *other = make_data();
-    float importance[COLS];
-    quantize(d, ak_quantize_sets() - 1, type, NULL);
+    const float *importance = _i % 2 ? d->importance[1] : NULL;
+    uint64_t bytes;
+    ck_assert(ak_quant_row_bytes(type, COLS, &bytes));
+    ck_assert(ak_quantize_prepare(&d->tables, type));
     for (int row = 0; row < ROWS; row++) {
-        uint64_t bytes;
+        float weights[COLS];
         const float *x = d->x + row * COLS;
-        ck_assert(ak_quant_row_bytes(type, COLS, &bytes));
-        for (int i = 0; i < COLS; i += 256) {
-            float sum = 0.0f;
-            for (int k = i; k < i + 256; k++)
-                sum += x[k] * x[k];
-            for (int k = i; k < i + 256; k++)
-                importance[k] = sqrtf(sum / 256.0f + x[k] * x[k]);
-        }
-        ck_assert(ak_quantize_prepare(&other->tables, type));
-        ak_quantize_with(&other->tables, 0, type, x, importance,
-                         other->blocks + (size_t)row * bytes, COLS);
+        weigh(x, importance, weights);
+        ak_quantize(&d->tables, type, x, importance, d->blocks + (size_t)row * bytes, COLS);
+        ak_quantize_with(&d->tables, 0, type, x, weights, other->blocks + (size_t)row * bytes,
+                         COLS);
     }
     ck_assert_msg(memcmp(d->blocks, other->blocks, sizeof d->blocks) == 0, "%s",
                   ak_quant_info(type)->name);
@@ -280,7 +286,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, as_near_as_ggml, 0, N_TYPES);
     tcase_add_loop_test(t, same_bytes, 0, N_TYPES);
-    tcase_add_loop_test(t, without_importance, 0, N_TYPES);
+    tcase_add_loop_test(t, large_elements_count_more, 0, 2 * N_TYPES);
     tcase_add_test(t, int8_is_half_a_step_off);
     tcase_add_test(t, groups_are_as_near_as_blocks);
     tcase_add_test(t, same_groups);
