@@ -17,8 +17,8 @@ enum { DAY = 24 * 60 * 60 };
 
 static const double megabyte = 1e6;
 
-/* File name without its folder; with it, where a model is a folder, whose files are called alike.
- */
+/* File name without its folder; but with it where a model is a folder: their files are called
+ * alike. */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');

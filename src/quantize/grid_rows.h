@@ -14,6 +14,7 @@
 #define IQ2_NUMBERS                                                                                \
     .n_dims = 8, .bits = 2, .numbers = { 8.0f, 25.0f, 43.0f }, .first = 8.0f, .spacing = 17.5f,    \
     .n_scales = 16, .unit = 0.125f, .reach = 2.0f
+#define IQ3_SCALES .n_dims = 4, .bits = 3, .group = 32, .n_scales = 16, .reach = 2.5f
 
 static const struct ak_grid_shape
     shape_iq1_s = { IQ1_NUMBERS, .group = 32, .shift = AK_GRID_SHIFT_GROUP },
@@ -21,27 +22,17 @@ static const struct ak_grid_shape
     shape_iq2_xxs = { IQ2_NUMBERS, .group = 32, .is_even = true },
     shape_iq2_xs = { IQ2_NUMBERS, .group = 16, .is_even = true },
     shape_iq2_s = { IQ2_NUMBERS, .group = 16 },
-    shape_iq3_xxs = { .n_dims = 4,
-                      .bits = 3,
+    shape_iq3_xxs = { IQ3_SCALES,
                       .numbers = { 4.0f, 12.0f, 20.0f, 28.0f, 36.0f, 44.0f, 52.0f, 62.0f },
                       .first = 4.0f,
                       .spacing = 8.0f,
-                      .group = 32,
-                      .n_scales = 16,
                       .unit = 0.25f,
-                      .is_even = true,
-                      .reach = 2.5f },
-    shape_iq3_s = { .n_dims = 4,
-                    .bits = 3,
-                    .numbers = { 1.0f, 3.0f, 5.0f, 7.0f, 9.0f, 11.0f, 13.0f, 15.0f },
-                    .first = 1.0f,
-                    .spacing = 2.0f,
-                    .group = 32,
-                    .n_scales = 16,
-                    .unit = 1.0f,
-                    .reach = 2.5f };
+                      .is_even = true },
+    shape_iq3_s = { IQ3_SCALES, .numbers = { 1.0f, 3.0f, 5.0f, 7.0f, 9.0f, 11.0f, 13.0f, 15.0f },
+                    .first = 1.0f, .spacing = 2.0f, .unit = 1.0f };
 #undef IQ1_NUMBERS
 #undef IQ2_NUMBERS
+#undef IQ3_SCALES
 
 /* ---- IQ1 ---------------------------------------------------------------- */
 AK_SEARCH void row_iq1_s(const struct ak_near *near, const float *x, const float *w, uint8_t *out,

@@ -100,11 +100,12 @@ void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type typ
                  const float *importance, void *blocks, size_t n)
 {
     const struct ak_quant_info *info = ak_quant_info(type);
+    unsigned set = ak_quantize_sets() - 1;
     float weights[AK_QUANT_SUPER_BLOCK];
     for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK) {
         size_t some = n - i < AK_QUANT_SUPER_BLOCK ? n - i : AK_QUANT_SUPER_BLOCK;
         weigh(x + i, importance ? importance + i : NULL, some, weights);
-        ak_quantize_with(tables, ak_quantize_sets() - 1, type, x + i, weights,
+        ak_quantize_with(tables, set, type, x + i, weights,
                          (uint8_t *)blocks + i / info->block_elems * info->block_bytes, some);
     }
 }
@@ -129,12 +130,17 @@ void ak_quantize_groups_with(unsigned set, unsigned bits, uint32_t group, const 
 void ak_quantize_groups(unsigned bits, uint32_t group, const float *x, const float *importance,
                         uint8_t *out, float *scales, size_t n)
 {
+    unsigned set = ak_quantize_sets() - 1;
     float weights[AK_QUANT_SUPER_BLOCK];
     size_t piece = AK_QUANT_SUPER_BLOCK / group * group;
+    if (bits == 8) {
+        ak_quantize_groups_with(set, bits, group, x, NULL, out, scales, n);
+        return;
+    }
     for (size_t i = 0; i < n; i += piece) {
         size_t some = n - i < piece ? n - i : piece;
         weigh(x + i, importance ? importance + i : NULL, some, weights);
-        ak_quantize_groups_with(ak_quantize_sets() - 1, bits, group, x + i, weights,
-                                out + i / 8 * bits, scales + i / group, some);
+        ak_quantize_groups_with(set, bits, group, x + i, weights, out + i / 8 * bits,
+                                scales + i / group, some);
     }
 }

@@ -13,7 +13,7 @@
 typedef void ak_quantize_row(const struct ak_near *near, const float *x, const float *w,
                              uint8_t *out, size_t n);
 
-/* Of ak_quantize_groups; w is not NULL. */
+/* Of ak_quantize_groups; 8 bits do not read w, which may then be NULL. */
 typedef void ak_quantize_group_row(unsigned bits, uint32_t group, const float *x, const float *w,
                                    uint8_t *out, float *scales, size_t n);
 
