@@ -169,6 +169,13 @@ struct akunu_load_params {
      * AKUNU_ERROR_UNSUPPORTED: not a plain LoRA, or for another architecture */
     const struct akunu_adapter *adapters;
     size_t n_adapters;
+    /* quantizes the model while it is packed: a type or a mix as in akunu_quantize_params ("Q8_0",
+     * "Q4_K_M"); NULL: weights as stored. Results equal those of the file that akunu_file_quantize
+     * makes, in bits, and so do the errors. AKUNU_ERROR_ARGUMENT: the type is unknown or needs
+     * importance, or the model is quantized already; AKUNU_ERROR_UNSUPPORTED: no path is given, or
+     * GGUF cannot express the model */
+    const char *quantize;
+    const char *importance; /* for `quantize`: file of an importance matrix; NULL: none */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
 

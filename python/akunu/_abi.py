@@ -185,6 +185,8 @@ class akunu_load_params(Structure):
     rope: Any
     adapters: Any
     n_adapters: int
+    quantize: Optional[bytes]
+    importance: Optional[bytes]
 
 
 class akunu_model_info(Structure):
@@ -938,6 +940,8 @@ akunu_load_params._fields_ = [
     ("rope", akunu_rope),
     ("adapters", POINTER(akunu_adapter)),
     ("n_adapters", c_size_t),
+    ("quantize", c_char_p),
+    ("importance", c_char_p),
 ]
 
 akunu_model_info._fields_ = [

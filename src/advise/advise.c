@@ -132,7 +132,7 @@ static ak_status describe_job(struct ak_advisor *a, struct ak_convert_job *job,
     describe_plan(ak_convert_get_plan(job), out);
     AK_TRY(ak_convert_write_hollow(job, &fd));
     load.override_kv = NULL; /* the new file has the values */
-    ak_status status = ak_model_plan(NULL, fd, &load, NULL, &model, error);
+    ak_status status = ak_model_plan(NULL, NULL, fd, &load, NULL, &model, error);
     if (status == AKUNU_OK)
         status = describe(a, model, out, error);
     if (status == AKUNU_OK && !out->type)
@@ -147,7 +147,7 @@ static ak_status describe_source(struct ak_advisor *a, struct akunu_advice *out,
                                  struct ak_error *error)
 {
     struct ak_model *model;
-    AK_TRY(ak_model_plan(a->path, -1, &a->load, NULL, &model, error));
+    AK_TRY(ak_model_plan(NULL, a->path, -1, &a->load, NULL, &model, error));
     ak_status status = describe(a, model, out, error);
     out->file_bytes = ak_provider_bytes(model->provider);
     out->type = find_main_type(model);

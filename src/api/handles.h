@@ -45,6 +45,11 @@ struct akunu_file *ak_api_lend_file(struct ak_provider *provider);
 /* Bytes of all weights that a pass of one token reads, and of a row of the embedding. */
 uint64_t ak_api_all_token_bytes(const struct ak_model *m);
 
+/* ---- Loading: model.c --------------------------------------------------- */
+/* The model as params->quantize says; *out NULL: as stored. */
+ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params *params,
+                                struct ak_provider **out, struct ak_error *error);
+
 /* ---- Plans: plan.c ------------------------------------------------------ */
 struct ak_pack_cache_plan; /* pack/cache.h */
 void ak_api_fill_plan(struct ak_model *m, const struct ak_pack_cache_plan *cache,

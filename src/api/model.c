@@ -4,6 +4,7 @@
 
 #include "backends/list.h"
 #include "base/mem.h"
+#include "convert/online.h"
 #include "weights/composed.h"
 
 const char *akunu_load_stage_name(enum akunu_load_stage stage)
@@ -38,6 +39,34 @@ void akunu_load_params_default(struct akunu_load_params *params, size_t size)
     ak_api_give_default(params, size, &full, sizeof full);
 }
 
+ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params *params,
+                                struct ak_provider **out, struct ak_error *error)
+{
+    const struct ak_log log = { params->log, params->user };
+    *out = NULL;
+    if (!params->quantize && params->importance)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                       "importance is given, and no type to quantize to");
+    if (!params->quantize)
+        return AKUNU_OK;
+    if (!path)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "a model that is quantized at load needs a path, not a descriptor");
+    return ak_convert_open_online(path, params->quantize, params->importance, params->n_threads,
+                                  &log, out, error);
+}
+
+static ak_status load_inner(const char *path, int fd, const struct akunu_load_params *params,
+                            struct ak_model **out, struct ak_error *error)
+{
+    struct ak_provider *quantized;
+    AK_TRY(ak_api_open_quantized(path, params, &quantized, error));
+    if (quantized)
+        return ak_model_load_provider(quantized, params, out, error);
+    return path ? ak_model_load(path, params, out, error) :
+                  ak_model_load_fd(fd, params, out, error);
+}
+
 /* path NULL: the file of descriptor `fd`. */
 static ak_status load(const char *path, int fd, const struct akunu_load_params *given,
                       struct akunu_model *model, struct ak_error *error)
@@ -45,8 +74,7 @@ static ak_status load(const char *path, int fd, const struct akunu_load_params *
     struct akunu_load_params params;
     akunu_load_params_default(&params, sizeof params);
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_load_params", error));
-    AK_TRY(path ? ak_model_load(path, &params, &model->inner, error) :
-                  ak_model_load_fd(fd, &params, &model->inner, error));
+    AK_TRY(load_inner(path, fd, &params, &model->inner, error));
 
     const struct ak_spec_config *config = &model->inner->spec.config;
     model->tokenizer.inner = model->inner->tokenizer;

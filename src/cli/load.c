@@ -188,6 +188,7 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
     of_draft.model = o->draft_model;
     of_draft.override_kv = (struct cli_texts){ 0 }; /* these are about the other model */
     of_draft.adapters = (struct cli_texts){ 0 };
+    of_draft.load.quantize = of_draft.load.importance = NULL;
     of_draft.load.rope = defaults.rope;
     of_draft.rope_scale = 0.0f;
     of_draft.yarn_ext_factor = -1.0f;

@@ -134,15 +134,21 @@ static ak_status put_header(struct ak_convert_job *j, struct ak_gguf_writer *w)
     return w->status;
 }
 
+static ak_status prepare(struct ak_convert_job *j)
+{
+    for (size_t i = 0; i < j->plan.n; i++)
+        if (j->plan.tensors[i].searches)
+            AK_TRY(ak_convert_prepare(&j->plan, j->plan.tensors[i].type, j->error));
+    return AKUNU_OK;
+}
+
 static ak_status write_file(struct ak_convert_job *j, struct ak_gguf_writer *w)
 {
     AK_TRY(put_header(j, w));
     AK_TRY(check_destination(j));
     ak_gguf_writer_open(w, j->to);
     AK_TRY(w->status);
-    for (size_t i = 0; i < j->plan.n; i++)
-        if (j->plan.tensors[i].searches)
-            AK_TRY(ak_convert_prepare(&j->plan, j->plan.tensors[i].type, j->error));
+    AK_TRY(prepare(j));
     for (size_t i = 0; i < j->plan.n; i++)
         AK_TRY(ak_convert_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
     return AKUNU_OK;
@@ -242,6 +248,29 @@ ak_status ak_convert_write_hollow(struct ak_convert_job *j, int *fd)
             write_ones(&w, t->bytes);
         else
             ak_gguf_writer_skip_tensor(&w, t->bytes);
+    }
+    if (w.status == AKUNU_OK)
+        w.status = status;
+    return ak_gguf_writer_finish_memory(&w, fd);
+}
+
+ak_status ak_convert_write_partly(struct ak_convert_job *j,
+                                  bool (*is_left_out)(const struct ak_convert_plan *plan,
+                                                      const struct ak_convert_tensor *t),
+                                  int *fd)
+{
+    struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
+    ak_status status = put_header(j, &w);
+    if (status == AKUNU_OK)
+        status = prepare(j);
+    if (status == AKUNU_OK)
+        ak_gguf_writer_open_memory(&w);
+    for (size_t i = 0; status == AKUNU_OK && i < j->plan.n; i++) {
+        const struct ak_convert_tensor *t = &j->plan.tensors[i];
+        if (is_left_out(&j->plan, t))
+            ak_gguf_writer_skip_tensor(&w, t->bytes);
+        else
+            status = ak_convert_write_tensor(&j->plan, t, &w, j->error);
     }
     if (w.status == AKUNU_OK)
         w.status = status;

@@ -16,6 +16,7 @@
  *     vocab.c        the tokenizer as GGUF keys
  *     templates.c    the chat templates
  *     gguf_write.c   the file
+ *     online.c       no file, but a provider: a model that is quantized while it is packed
  *
  * A new architecture needs no code here: tensors with Hugging Face names follow from its family's
  * table of weights, as in binding (pack/bind.c).
@@ -65,6 +66,7 @@ ak_status ak_convert(const char *from, const char *to, const struct ak_convert_o
  * `options`, paths and `error` are used until the end. */
 struct ak_convert_job;
 struct ak_convert_plan;
+struct ak_convert_tensor;
 ak_status ak_convert_begin(const char *from, const char *to,
                            const struct ak_convert_options *options, struct ak_convert_job **out,
                            struct ak_error *error);
@@ -75,6 +77,11 @@ ak_status ak_convert_write(struct ak_convert_job *j);
 /* Writes the new file into memory, with a hole for each tensor, and ones for vectors: for questions
  * about sizes. The caller closes *fd. */
 ak_status ak_convert_write_hollow(struct ak_convert_job *j, int *fd);
+/* Writes the new file into memory, with a hole for each tensor that is left out. */
+ak_status ak_convert_write_partly(struct ak_convert_job *j,
+                                  bool (*is_left_out)(const struct ak_convert_plan *plan,
+                                                      const struct ak_convert_tensor *t),
+                                  int *fd);
 void ak_convert_end(struct ak_convert_job *j); /* NULL allowed */
 
 /* ---- plan.c ------------------------------------------------------------- */
@@ -167,6 +174,32 @@ uint64_t ak_convert_map_index(const struct ak_convert_order *order, uint64_t at)
 ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,
                                   const struct ak_convert_tensor *t, struct ak_gguf_writer *w,
                                   struct ak_error *error);
+
+/* What a thread needs for a row. */
+struct ak_convert_row_buffers {
+    float *values, *ordered; /* in the order of the source; in the new order */
+    bool has_no_number;      /* a row had elements that no block can hold */
+};
+/* Of rows of up to `cols` elements. Free them in any case. */
+ak_status ak_convert_row_buffers_alloc(struct ak_convert_row_buffers *out, uint32_t cols,
+                                       struct ak_error *error);
+void ak_convert_row_buffers_free(struct ak_convert_row_buffers *b);
+/* AKUNU_ERROR_FORMAT: has_no_number. */
+ak_status ak_convert_check_numbers(const struct ak_convert_tensor *t,
+                                   const struct ak_convert_row_buffers *b, struct ak_error *error);
+
+/* The rows of a matrix of the new file in any order, by any thread. The plan outlives them. Close
+ * *out in any case; NULL is allowed. */
+struct ak_convert_rows;
+ak_status ak_convert_rows_open(const struct ak_convert_plan *plan,
+                               const struct ak_convert_tensor *t, struct ak_convert_rows **out,
+                               struct ak_error *error);
+void ak_convert_rows_close(struct ak_convert_rows *r);
+/* What a part is read from; NULL past the last one. */
+const struct ak_view *ak_convert_rows_view(const struct ak_convert_rows *r, uint32_t part);
+/* Makes the blocks of a row. */
+void ak_convert_rows_make(const struct ak_convert_rows *r, uint64_t row,
+                          struct ak_convert_row_buffers *b, uint8_t *out);
 
 /* ---- metadata.c, vocab.c, templates.c ----------------------------------- */
 /* Puts general.* and the architecture's keys. `name`: used if the source has none. has_rstrip:

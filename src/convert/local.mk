@@ -11,6 +11,8 @@ libak_la_SOURCES += \
 	src/convert/metadata.c \
 	src/convert/mix.c \
 	src/convert/mix.h \
+	src/convert/online.c \
+	src/convert/online.h \
 	src/convert/plan.c \
 	src/convert/rows.c \
 	src/convert/speech.c \

@@ -42,17 +42,11 @@ struct rows {
     const struct ak_convert_tensor *t;
     const struct ak_convert_part *part;
     const struct ak_view *view;
-    bool as_stored;                /* its rows are blocks of the new type already */
-    uint64_t row_bytes, out_bytes; /* of a row in the source; in the new file */
-    struct buffers *buffers;       /* of each thread */
-    uint8_t *blocks;               /* of `most` rows */
-    uint64_t most, first, n;       /* rows that are being made: n from `first` on */
-};
-
-/* What a thread needs for a row. */
-struct buffers {
-    float *values, *ordered; /* in the order of the source; in the new order */
-    bool has_no_number;      /* one of its rows has */
+    bool as_stored;                         /* its rows are blocks of the new type already */
+    uint64_t row_bytes, out_bytes;          /* of a row in the source; in the new file */
+    struct ak_convert_row_buffers *buffers; /* of each thread */
+    uint8_t *blocks;                        /* of `most` rows */
+    uint64_t most, first, n;                /* rows that are being made: n from `first` on */
 };
 
 /* The matrix that contains row *row of an expert stack; *row becomes the row in it. */
@@ -66,7 +60,8 @@ static const struct ak_view *find_matrix(const struct ak_view *view, uint64_t *r
 }
 
 /* Its elements in the file's order; they last until the next row. */
-static const float *read_row(const struct rows *r, uint64_t row, const struct buffers *b)
+static const float *read_row(const struct rows *r, uint64_t row,
+                             const struct ak_convert_row_buffers *b)
 {
     const struct ak_convert_order *order = r->t->n_dims == 1 ? &r->t->rows : &r->t->cols;
     const struct ak_view *view = find_matrix(r->view, &row);
@@ -106,13 +101,17 @@ static bool has_no_number(const float *x, size_t n)
     return sum != 0.0f;
 }
 
-static void make_row(const struct rows *r, uint64_t row, struct buffers *b, uint8_t *out)
+static void make_row(const struct rows *r, uint64_t row, struct ak_convert_row_buffers *b,
+                     uint8_t *out)
 {
     uint64_t at = find_row(r, row), cols = r->view->cols;
     if (r->as_stored) {
         const struct ak_view *view = find_matrix(r->view, &at);
-        ak_composed_make_blocks(view->composed_tensor, ak_composed_row(view, at), 0, view->cols,
-                                out);
+        if (view->composed_tensor)
+            ak_composed_make_blocks(view->composed_tensor, ak_composed_row(view, at), 0, view->cols,
+                                    out);
+        else
+            memcpy(out, (const uint8_t *)view->plane[0].data + at * r->row_bytes, r->row_bytes);
         return;
     }
     const float *values = read_row(r, at, b);
@@ -143,10 +142,22 @@ static void copy_rows(const struct rows *r, uint64_t end, struct ak_gguf_writer 
     }
 }
 
-static ak_status write_rows(struct rows *r, struct ak_gguf_writer *w, struct ak_error *error)
+/* The row after the last one; the first one is t->first_row. */
+static uint64_t find_end(const struct rows *r)
 {
     const struct ak_convert_part *part = r->part;
-    uint64_t end = part && part->step > 0 ? r->view->rows / part->step * part->n : r->view->rows;
+    return part && part->step > 0 ? r->view->rows / part->step * part->n : r->view->rows;
+}
+
+static ak_status fail_no_number(const struct ak_convert_tensor *t, struct ak_error *error)
+{
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "%s has elements that are no finite numbers, which no block can hold", t->name);
+}
+
+static ak_status write_rows(struct rows *r, struct ak_gguf_writer *w, struct ak_error *error)
+{
+    uint64_t end = find_end(r);
     r->first = r->t->first_row;
     if (r->as_stored && !r->view->composed_tensor &&
         !(r->view->expert_views && r->view->expert_views->composed_tensor)) {
@@ -159,52 +170,70 @@ static ak_status write_rows(struct rows *r, struct ak_gguf_writer *w, struct ak_
         ak_gguf_writer_write(w, r->blocks, (size_t)(r->n * r->out_bytes));
         for (unsigned i = 0; i < ak_pool_threads(r->plan->pool); i++)
             if (r->buffers[i].has_no_number)
-                return ak_fail(error, AKUNU_ERROR_FORMAT,
-                               "%s has elements that are no finite numbers, which no block can "
-                               "hold",
-                               r->t->name);
+                return fail_no_number(r->t, error);
     }
     return w->status;
+}
+
+/* `part`: NULL if the rows are those of the source. */
+static ak_status describe_rows(const struct ak_convert_plan *plan,
+                               const struct ak_convert_tensor *t,
+                               const struct ak_convert_part *part, const struct ak_view *view,
+                               struct rows *r, struct ak_error *error)
+{
+    *r = (struct rows){ .plan = plan, .t = t, .part = part, .view = view };
+    r->as_stored = view->type == t->type && t->offset == 0.0f && t->cols.size == 0 &&
+                   t->n_dims > 1 && !(t->has_role && is_vector(t));
+    if (!ak_quant_row_bytes(r->view->type, r->view->cols, &r->row_bytes) ||
+        !ak_quant_row_bytes(r->t->type, r->view->cols, &r->out_bytes))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", r->view->name,
+                       r->view->cols);
+    return AKUNU_OK;
+}
+
+ak_status ak_convert_row_buffers_alloc(struct ak_convert_row_buffers *out, uint32_t cols,
+                                       struct ak_error *error)
+{
+    *out = (struct ak_convert_row_buffers){ .values = ak_alloc(cols, sizeof(float)),
+                                            .ordered = ak_alloc(cols, sizeof(float)) };
+    return out->values && out->ordered ? AKUNU_OK :
+                                         ak_fail_memory(error, "a row", cols * sizeof(float));
+}
+
+void ak_convert_row_buffers_free(struct ak_convert_row_buffers *b)
+{
+    ak_free(b->values);
+    ak_free(b->ordered);
 }
 
 static ak_status open_rows(struct rows *r, struct ak_error *error)
 {
     unsigned n_threads = ak_pool_threads(r->plan->pool);
-    if (!ak_quant_row_bytes(r->view->type, r->view->cols, &r->row_bytes) ||
-        !ak_quant_row_bytes(r->t->type, r->view->cols, &r->out_bytes))
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", r->view->name,
-                       r->view->cols);
     r->most = PIECE_BYTES / r->out_bytes;
     r->most = r->most < n_threads ? n_threads : r->most;
     r->blocks = ak_alloc((size_t)r->most, (size_t)r->out_bytes);
     r->buffers = ak_alloc(n_threads, sizeof *r->buffers);
-    bool has_all = r->blocks && r->buffers;
-    for (unsigned i = 0; has_all && i < n_threads; i++) {
-        r->buffers[i].values = ak_alloc(r->view->cols, sizeof(float));
-        r->buffers[i].ordered = ak_alloc(r->view->cols, sizeof(float));
-        has_all = r->buffers[i].values && r->buffers[i].ordered;
-    }
-    return has_all ? AKUNU_OK : ak_fail_memory(error, r->view->name, r->most * r->out_bytes);
+    if (!r->blocks || !r->buffers)
+        return ak_fail_memory(error, r->view->name, r->most * r->out_bytes);
+    for (unsigned i = 0; i < n_threads; i++)
+        AK_TRY(ak_convert_row_buffers_alloc(&r->buffers[i], r->view->cols, error));
+    return AKUNU_OK;
 }
 
 static void close_rows(struct rows *r)
 {
-    for (unsigned i = 0; r->buffers && i < ak_pool_threads(r->plan->pool); i++) {
-        ak_free(r->buffers[i].values);
-        ak_free(r->buffers[i].ordered);
-    }
+    for (unsigned i = 0; r->buffers && i < ak_pool_threads(r->plan->pool); i++)
+        ak_convert_row_buffers_free(&r->buffers[i]);
     ak_free(r->buffers);
     ak_free(r->blocks);
 }
 
-/* `part`: NULL if the rows are those of the source. */
 static ak_status write_view(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
                             const struct ak_convert_part *part, const struct ak_view *view,
                             struct ak_gguf_writer *w, struct ak_error *error)
 {
-    struct rows r = { .plan = plan, .t = t, .part = part, .view = view };
-    r.as_stored = view->type == t->type && t->offset == 0.0f && t->cols.size == 0 &&
-                  t->n_dims > 1 && !(t->has_role && is_vector(t));
+    struct rows r;
+    AK_TRY(describe_rows(plan, t, part, view, &r, error));
     ak_status status = open_rows(&r, error);
     if (status == AKUNU_OK && t->n_dims == 1 && part)
         ak_gguf_writer_write(w, read_row(&r, 0, &r.buffers[0]), view->cols * sizeof(float));
@@ -215,8 +244,8 @@ static ak_status write_view(const struct ak_convert_plan *plan, const struct ak_
 }
 
 /* ---- From GGUF ---------------------------------------------------------- */
-static ak_status write_stored(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
-                              struct ak_gguf_writer *w, struct ak_error *error)
+static struct ak_view get_stored(const struct ak_convert_plan *plan,
+                                 const struct ak_convert_tensor *t)
 {
     struct ak_tensor tensor;
     ak_provider_tensor(plan->source, t->index, &tensor);
@@ -229,11 +258,18 @@ static ak_status write_stored(const struct ak_convert_plan *plan, const struct a
                             .composed_tensor = tensor.composed_tensor };
     for (unsigned d = 0; d + 1 < tensor.n_dims; d++)
         view.rows *= (uint32_t)tensor.shape[d];
-    if (tensor.type == t->type && !tensor.composed_tensor)
-        ak_gguf_writer_write(w, tensor.data, (size_t)tensor.bytes);
+    return view;
+}
+
+static ak_status write_stored(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
+                              struct ak_gguf_writer *w, struct ak_error *error)
+{
+    struct ak_view view = get_stored(plan, t);
+    if (view.type == t->type && !view.composed_tensor)
+        ak_gguf_writer_write(w, view.plane[0].data, (size_t)view.plane[0].bytes);
     else
         AK_TRY(write_view(plan, t, NULL, &view, w, error));
-    ak_provider_advise(plan->source, tensor.data, tensor.bytes, AK_FILE_DONTNEED);
+    ak_provider_advise(plan->source, view.plane[0].data, view.plane[0].bytes, AK_FILE_DONTNEED);
     return w->status;
 }
 
@@ -287,4 +323,73 @@ ak_status ak_convert_write_tensor(const struct ak_convert_plan *plan,
         AK_TRY(write_parts(plan, t, w, error));
     ak_gguf_writer_end_tensor(w);
     return w->status;
+}
+
+/* ---- One by one --------------------------------------------------------- */
+struct ak_convert_rows {
+    const struct ak_convert_tensor *t;
+    uint32_t n_parts;
+    struct rows parts[AK_CONVERT_PARTS_MAX];
+    struct ak_view views[AK_CONVERT_PARTS_MAX];
+    struct ak_binding binding; /* with the buffers that the views point to */
+};
+
+static ak_status open_part(const struct ak_convert_plan *plan, uint32_t i,
+                           struct ak_convert_rows *r, struct ak_error *error)
+{
+    const struct ak_convert_part *part = r->t->is_stored ? NULL : &r->t->parts[i];
+    if (part)
+        AK_TRY(ak_bind_weight(plan->source, part->rule, r->t->layer, &r->binding, &r->views[i],
+                              error));
+    else
+        r->views[i] = get_stored(plan, r->t);
+    return describe_rows(plan, r->t, part, &r->views[i], &r->parts[i], error);
+}
+
+ak_status ak_convert_rows_open(const struct ak_convert_plan *plan,
+                               const struct ak_convert_tensor *t, struct ak_convert_rows **out,
+                               struct ak_error *error)
+{
+    struct ak_convert_rows *r = ak_alloc(1, sizeof *r);
+    ak_status status = AKUNU_OK;
+    *out = r;
+    if (!r)
+        return ak_fail_memory(error, t->name, sizeof *r);
+    *r = (struct ak_convert_rows){ .t = t,
+                                   .n_parts = t->is_stored ? 1 : t->n_parts,
+                                   .binding = { .spec = plan->spec } };
+    for (uint32_t i = 0; i < r->n_parts && status == AKUNU_OK; i++)
+        status = open_part(plan, i, r, error);
+    return status;
+}
+
+void ak_convert_rows_close(struct ak_convert_rows *r)
+{
+    if (r)
+        ak_binding_clear(&r->binding);
+    ak_free(r);
+}
+
+const struct ak_view *ak_convert_rows_view(const struct ak_convert_rows *r, uint32_t part)
+{
+    return part < r->n_parts ? &r->views[part] : NULL;
+}
+
+void ak_convert_rows_make(const struct ak_convert_rows *r, uint64_t row,
+                          struct ak_convert_row_buffers *b, uint8_t *out)
+{
+    for (uint32_t i = 0; i < r->n_parts; i++) {
+        uint64_t n = find_end(&r->parts[i]) - r->t->first_row;
+        if (row < n) {
+            make_row(&r->parts[i], r->t->first_row + row, b, out);
+            return;
+        }
+        row -= n;
+    }
+}
+
+ak_status ak_convert_check_numbers(const struct ak_convert_tensor *t,
+                                   const struct ak_convert_row_buffers *b, struct ak_error *error)
+{
+    return b->has_no_number ? fail_no_number(t, error) : AKUNU_OK;
 }

@@ -144,7 +144,8 @@ static uint32_t layout(const struct ak_backend *b, enum ak_op_linear linear,
                        const struct ak_view *view)
 {
     (void)b;
-    if (linear == AK_OP_LINEAR_OUTPUT && view->type == AK_QUANT_Q8_0 && !view->composed_tensor)
+    if (linear == AK_OP_LINEAR_OUTPUT && view->type == AK_QUANT_Q8_0 &&
+        !ak_composed_is_foreign(view))
         return AK_CPU_LAYOUT_SLICES_1;
     return ak_cpu_is_tiled(view->type) ? AK_CPU_LAYOUT_TILES_1 : AK_CPU_LAYOUT_ROWS_1;
 }

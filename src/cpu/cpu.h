@@ -15,6 +15,7 @@
 #include "cpu/kernels.h"
 #include "cpu/slices.h"
 #include "dispatch/table.h"
+#include "weights/composed.h"
 
 enum {
     AK_ATTN_ROWS_MAX = 32, /* query rows of one work item */
@@ -291,8 +292,9 @@ static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slo
  * activations. */
 static inline uint32_t ak_cpu_n_terms(const struct ak_pack_weight *packed)
 {
-    bool twice = packed->linear == AK_OP_LINEAR_OUTPUT ||
-                 (packed->linear == AK_OP_LINEAR_QKV && packed->parts[0].view->composed_tensor);
+    bool twice =
+        packed->linear == AK_OP_LINEAR_OUTPUT ||
+        (packed->linear == AK_OP_LINEAR_QKV && ak_composed_is_foreign(packed->parts[0].view));
     return twice && ak_cpu_type_act_format(packed->type) != AK_CPU_ACT_F32 ? AK_TERMS_MAX : 1;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "quant/block.h"
-#include "weights/provider.h"
+#include "weights/composed.h"
 
 enum { TILE_BLOCKS = AK_TILE_K / AK_BLOCK_K, STORED_BYTES = 34, HIGH_BYTES = 22 };
 
@@ -123,22 +123,46 @@ static void pack_tile_row(const uint8_t *const rows[AK_TILE_ROWS], size_t k, uin
     }
 }
 
+/* Where a tile row goes. */
+struct slice {
+    size_t k;
+    uint8_t *bounds, *highs, *lows;
+};
+
+static void pack_made(const void *const *rows, void *user)
+{
+    const struct slice *s = user;
+    const uint8_t *at[AK_TILE_ROWS];
+    for (int r = 0; r < AK_TILE_ROWS; r++)
+        at[r] = rows[r];
+    pack_tile_row(at, s->k, s->bounds, s->highs, s->lows);
+}
+
+static void pack_rows(const struct ak_view *view, uint32_t first, struct slice *s)
+{
+    const size_t row_bytes = s->k / AK_BLOCK_K * STORED_BYTES;
+    const void *rows[AK_TILE_ROWS];
+    uint32_t left = first < view->rows ? view->rows - first : 0;
+    if (left > 0 && view->composed_tensor) {
+        ak_composed_make_rows(view, first, left < AK_TILE_ROWS ? left : AK_TILE_ROWS, pack_made, s);
+        return;
+    }
+    for (uint32_t r = 0; r < AK_TILE_ROWS; r++)
+        rows[r] = r < left ? (const uint8_t *)view->plane[0].data + (first + r) * row_bytes : NULL;
+    pack_made(rows, s);
+}
+
 void ak_cpu_pack_slices(const struct ak_view *view, uint32_t first, uint32_t n, uint8_t *packed)
 {
-    size_t k = view->cols, row_bytes = k / AK_BLOCK_K * STORED_BYTES;
+    size_t k = view->cols;
     uint32_t n_tiles = (uint32_t)ak_round_up(n, AK_SLICES_ROWS) / AK_TILE_ROWS;
     for (uint32_t i = 0; i < n_tiles; i++) {
         uint8_t *group = packed + i / AK_SLICES_TILES * group_bytes(k),
                 *highs = group + AK_SLICES_TILES * AK_LINE_BYTES,
                 *lows = highs + AK_SLICES_TILES * high_bytes(k);
         size_t at = i % AK_SLICES_TILES;
-        const uint8_t *rows[AK_TILE_ROWS];
-        for (uint32_t r = 0; r < AK_TILE_ROWS; r++) {
-            uint32_t row = first + i * AK_TILE_ROWS + r;
-            rows[r] =
-                row < view->rows ? (const uint8_t *)view->plane[0].data + row * row_bytes : NULL;
-        }
-        pack_tile_row(rows, k, group + at * AK_LINE_BYTES, highs + at * high_bytes(k),
-                      lows + at * low_bytes(k));
+        struct slice slice = { k, group + at * AK_LINE_BYTES, highs + at * high_bytes(k),
+                               lows + at * low_bytes(k) };
+        pack_rows(view, first + i * (uint32_t)AK_TILE_ROWS, &slice);
     }
 }

@@ -85,6 +85,8 @@ static int write_block(const struct ak_pack_job *job, int fd, bool *cancelled)
     if (!failed) {
         ak_pool_run(job->pool, write_task, &w);
         failed = atomic_load(&w.failed);
+        if (!failed && job->source && ak_provider_check_weights(job->source, NULL) != AKUNU_OK)
+            failed = EINVAL; /* ak_pack_weights says what is wrong */
         *cancelled = atomic_load(&w.cancelled);
     }
     ak_pack_windows_clear(&w.windows);

@@ -307,5 +307,5 @@ ak_status ak_pack_weights(const struct ak_pack_job *job, struct ak_error *error)
     if (atomic_load(&run.cancelled))
         return ak_fail(error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
     ak_pack_set_block(w);
-    return AKUNU_OK;
+    return job->source ? ak_provider_check_weights(job->source, error) : AKUNU_OK;
 }

@@ -3,6 +3,8 @@
 
 #include "weights/composed.h"
 
+_Static_assert((int)AK_PACK_ROWS == (int)AK_COMPOSED_ROWS_MAX, "a tile row is made at once");
+
 enum { BLOCK_K = 32, BLOCK_BYTES_MAX = 40 }; /* bytes of 32 elements, the largest type with tiles */
 
 uint64_t ak_pack_tile_bytes(const struct ak_pack_tile_format *tiles, enum ak_quant_type type,
@@ -30,6 +32,28 @@ static void pack_composed(const struct ak_pack_tile_format *tiles, const struct 
         tiles->pack(view->type, rows, n, to);
         to += tiles->bytes(view->type, n);
     }
+}
+
+/* The rows of one tile row. */
+struct tile_row {
+    const struct ak_pack_tile_format *tiles;
+    const struct ak_view *view;
+    uint8_t *to;
+};
+
+static void pack_made(const void *const *rows, void *user)
+{
+    const struct tile_row *t = user;
+    t->tiles->pack(t->view->type, rows, t->view->cols, t->to);
+}
+
+/* 16 rows of a composed tensor, or fewer at its end, each of which is made at once. */
+static void pack_whole(const struct ak_pack_tile_format *tiles, const struct ak_view *view,
+                       uint32_t first, uint8_t *to)
+{
+    struct tile_row t = { tiles, view, to };
+    uint32_t n_rows = view->rows - first < AK_PACK_ROWS ? view->rows - first : AK_PACK_ROWS;
+    ak_composed_make_rows(view, first, n_rows, pack_made, &t);
 }
 
 static void pack_stored(const struct ak_pack_tile_format *tiles, const struct ak_view *view,
@@ -65,7 +89,9 @@ void ak_pack_tile_rows(const struct ak_pack_tile_format *tiles, const struct ak_
     }
     size_t bytes = tiles->bytes(view->type, view->cols);
     for (uint32_t row = first; row < first + n; row += AK_PACK_ROWS, to += bytes)
-        if (view->composed_tensor)
+        if (ak_composed_has_rows(view))
+            pack_whole(tiles, view, row, to);
+        else if (view->composed_tensor)
             pack_composed(tiles, view, row, to);
         else
             pack_stored(tiles, view, row, row_bytes, to);

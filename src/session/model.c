@@ -421,14 +421,14 @@ ak_status ak_model_load_provider(struct ak_provider *provider,
     return run_loader(&l, provider, out);
 }
 
-ak_status ak_model_plan(const char *path, int fd, const struct akunu_load_params *params,
-                        struct ak_pack_cache_plan *cache, struct ak_model **out,
-                        struct ak_error *error)
+ak_status ak_model_plan(struct ak_provider *provider, const char *path, int fd,
+                        const struct akunu_load_params *params, struct ak_pack_cache_plan *cache,
+                        struct ak_model **out, struct ak_error *error)
 {
     struct loader l = {
         .path = path, .fd = path ? -1 : fd, .params = params, .plans = true, .error = error
     };
-    AK_TRY(run_loader(&l, NULL, out));
+    AK_TRY(run_loader(&l, provider, out));
     struct ak_pack_job job = { .weights = &(*out)->weights,
                                .backend = (*out)->backend,
                                .source = (*out)->provider };

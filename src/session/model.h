@@ -58,11 +58,12 @@ ak_status ak_model_load_provider(struct ak_provider *provider,
                                  const struct akunu_load_params *params, struct ak_model **out,
                                  struct ak_error *error);
 /* Runs the stages before the weights are packed, except the tokenizer's: the model serves for
- * questions about sizes alone. path NULL: the file of `fd`. *cache: what the packed cache would do;
+ * questions about sizes alone. provider: becomes the model's; NULL: the file at `path`, or, if that
+ * is NULL, of `fd`. *cache: what the packed cache would do;
  * NULL: it is not asked. */
-ak_status ak_model_plan(const char *path, int fd, const struct akunu_load_params *params,
-                        struct ak_pack_cache_plan *cache, struct ak_model **out,
-                        struct ak_error *error);
+ak_status ak_model_plan(struct ak_provider *provider, const char *path, int fd,
+                        const struct akunu_load_params *params, struct ak_pack_cache_plan *cache,
+                        struct ak_model **out, struct ak_error *error);
 /* One more owner of the model, who frees it too. */
 struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */

@@ -219,11 +219,42 @@ static void part_blocks(const struct ak_composed_tensor *a, uint64_t row, uint32
     }
 }
 
+/* Elements [first, first + n) of a row that is made whole. */
+struct part {
+    const struct ak_composed_tensor *a;
+    uint32_t first, n;
+    void *out;
+};
+
+static const uint8_t *find_part(const struct part *p, const void *const *rows)
+{
+    const struct ak_quant_info *info = ak_quant_info(p->a->type);
+    return (const uint8_t *)rows[0] + p->first / info->block_elems * info->block_bytes;
+}
+
+static void copy_part(const void *const *rows, void *user)
+{
+    const struct part *p = user;
+    const struct ak_quant_info *info = ak_quant_info(p->a->type);
+    memcpy(p->out, find_part(p, rows), p->n / info->block_elems * info->block_bytes);
+}
+
+static void dequantize_part(const void *const *rows, void *user)
+{
+    const struct part *p = user;
+    ak_quant_info(p->a->type)->dequantize(find_part(p, rows), p->out, p->n);
+}
+
 void ak_composed_make_blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
                              uint32_t n, void *out)
 {
     const struct ak_quant_info *info = ak_quant_info(a->type);
     uint8_t *to = out;
+    struct part all = { a, first, n, out };
+    if (a->scheme->rows) {
+        a->scheme->rows(a, row, 1, 1, copy_part, &all);
+        return;
+    }
     for (uint32_t end = first + n, part; first < end;
          first += part, to += part / info->block_elems * info->block_bytes) {
         part = end - first < AK_COMPOSED_ELEMS_MAX ? end - first : AK_COMPOSED_ELEMS_MAX;
@@ -234,6 +265,11 @@ void ak_composed_make_blocks(const struct ak_composed_tensor *a, uint64_t row, u
 void ak_composed_dequantize(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
                             uint32_t n, float *out)
 {
+    struct part all = { a, first, n, out };
+    if (a->scheme->rows) {
+        a->scheme->rows(a, row, 1, 1, dequantize_part, &all);
+        return;
+    }
     for (uint32_t end = first + n, part; first < end; first += part, out += part) {
         part = end - first < AK_COMPOSED_ELEMS_MAX ? end - first : AK_COMPOSED_ELEMS_MAX;
         part_values(a, row, first, part, out);

@@ -1,8 +1,8 @@
 /* Composed tensors: blocks of an ordinary type, made on demand from several stored tensors
  * (weights, scales, zero points). They exist because a quantization scheme's layout is seldom a
- * block layout. Described by weights/hf/, weights/whisper/checkpoint.c and, for expert stacks,
- * pack/bind_experts.c; read by pack/, dispatch/tokens.c (embedding rows), convert/ and
- * weights/stream.c; api/model.c shows their names. Nothing is cached.
+ * block layout. Described by convert/online.c, weights/hf/, weights/whisper/checkpoint.c and, for
+ * expert stacks, pack/bind_experts.c; read by pack/, cpu/, dispatch/tokens.c (embedding rows),
+ * convert/ and weights/stream.c; api/model.c shows their names. Nothing is cached.
  *
  *     x = scale · q + minimum, q up to 5 bits      Q4_1, Q5_1 if factors are F16; A4, A5 if BF16
  *     the same with more bits, or factors in F32   A8, with q shifted by half of its range
@@ -22,10 +22,15 @@
 
 #include "weights/provider.h"
 
-enum { AK_COMPOSED_NAME_BYTES = 24, AK_COMPOSED_ELEMS_MAX = 256 };
+enum { AK_COMPOSED_NAME_BYTES = 24, AK_COMPOSED_ELEMS_MAX = 256, AK_COMPOSED_ROWS_MAX = 16 };
+
+/* Gets whole rows of blocks, AK_COMPOSED_ROWS_MAX pointers; NULL after the last row. They last
+ * until it returns. */
+typedef void ak_composed_rows_fn(const void *const *rows, void *user);
 
 /* Reader of a scheme's rows, counted over the whole expert stack. Provides `blocks`, or `values`,
- * or `quants` with `factors`; the latter also `values` if the order or rounding differs.
+ * or `quants` with `factors`; the latter also `values` if the order or rounding differs; or `rows`
+ * alone, if the blocks of a part of a row depend on all of it.
  * n <= AK_COMPOSED_ELEMS_MAX; first and n are block multiples, except for `values` alone. */
 struct ak_composed_scheme {
     void (*quants)(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
@@ -37,6 +42,11 @@ struct ak_composed_scheme {
                    float *out);
     void (*blocks)(const struct ak_composed_tensor *a, uint64_t row, uint32_t first, uint32_t n,
                    uint8_t *out);
+    /* Makes n rows, of which each is `step` after the other, and calls fn. */
+    void (*rows)(const struct ak_composed_tensor *a, uint64_t first, uint32_t step, uint32_t n,
+                 ak_composed_rows_fn *fn, void *user);
+    /* blocks are those of a GGUF file, and results must equal those with the file */
+    bool is_gguf;
     bool is_row_major; /* planes divide into equal parts, one per row, in row order */
 };
 
@@ -90,6 +100,28 @@ uint32_t ak_composed_word(const struct ak_plane *plane, uint64_t i);
 static inline const uint32_t *ak_composed_order(const struct ak_view *view)
 {
     return view->composed_tensor ? view->composed_tensor->order : NULL;
+}
+
+/* True if the weights were quantized for float activations: a composed tensor, unless its blocks
+ * are those of a GGUF file. */
+static inline bool ak_composed_is_foreign(const struct ak_view *view)
+{
+    return view->composed_tensor && !view->composed_tensor->scheme->is_gguf;
+}
+
+/* Whether rows are made whole: by ak_composed_make_rows. */
+static inline bool ak_composed_has_rows(const struct ak_view *view)
+{
+    return view->composed_tensor && view->composed_tensor->scheme->rows;
+}
+
+/* Makes rows [first, first + n) of a view with ak_composed_has_rows; n <= AK_COMPOSED_ROWS_MAX. */
+static inline void ak_composed_make_rows(const struct ak_view *view, uint64_t first, uint32_t n,
+                                         ak_composed_rows_fn *fn, void *user)
+{
+    view->composed_tensor->scheme->rows(view->composed_tensor,
+                                        view->first_row + first * (view->is_interleaved ? 2 : 1),
+                                        view->is_interleaved ? 2 : 1, n, fn, user);
 }
 
 /* Number of groups of a row. The last one may be short. */
