@@ -1,5 +1,5 @@
 /* Growable byte buffer, to build a text of unknown length. Used by tokenizer/, toolcall/,
- * generate/, grammar/schema/, convert/, speech/, transcribe/ and api/sampling.c. */
+ * generate/, grammar/schema/, convert/, speech/, transcribe/, dist/ and api/sampling.c. */
 #ifndef AK_BASE_BUFFER_H
 #define AK_BASE_BUFFER_H
 

@@ -1,6 +1,6 @@
 /* Access to the operating system: clock, small text files under /proc and /sys, environment
  * variables. It serves timing, detection of the machine, and settings that the host leaves open.
- * Used by base/, backend/, store/, cpu/, opencl/, session/, generate/, schedule/, audio/
+ * Used by base/, backend/, store/, cpu/, opencl/, dist/, session/, generate/, schedule/, audio/
  * and bench/. */
 #ifndef AK_BASE_SYSTEM_H
 #define AK_BASE_SYSTEM_H
@@ -32,6 +32,7 @@ bool ak_system_parse_range(const char **list, unsigned long *first, unsigned lon
  * AKUNU_DEVICE     device to use if the host names none
  * AKUNU_OPENCL     file name of the OpenCL loader
  * AKUNU_BLAS       file name of the OpenBLAS to load
+ * AKUNU_MPI        file name of the Open MPI to load
  *
  * Returns the value of a variable; NULL if unset or empty. */
 const char *ak_env(const char *name);

@@ -1,0 +1,99 @@
+/* Communicator: messages between the ranks that share a model, processes on one host or several.
+ * Rank 0 serves the caller, and tells the others what to do. cpu/ exchanges shards of activations
+ * with it, backends/ sends the passes, session/ loads models and follows rank 0, and api/ opens
+ * it.
+ *
+ * Messages between two ranks arrive in the order in which they were sent, and both know their
+ * sizes. A communicator is used by one thread at a time. The first failure stays: all later calls
+ * return it. */
+#ifndef AK_DIST_COMM_H
+#define AK_DIST_COMM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct ak_comm;
+
+enum { AK_COMM_RANKS_MAX = 1024, AK_COMM_HOST_BYTES = 64 };
+
+/* To or from another rank. */
+struct ak_comm_message {
+    uint32_t rank;
+    void *data; /* not changed if it is sent */
+    size_t bytes;
+};
+
+struct ak_comm_ops {
+    /* Sends and receives; returns when all messages have been received or may be overwritten. */
+    ak_status (*exchange)(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
+                          const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
+    /* Waits until rank 0 sends a message, however long that takes, and tells its size. */
+    ak_status (*await)(struct ak_comm *c, size_t *bytes, struct ak_error *error);
+    /* Whether a rank has failed, as is known now; called by any thread. NULL: unknown */
+    bool (*has_failed)(struct ak_comm *c, struct ak_error *error);
+    void (*close)(struct ak_comm *c);
+};
+
+/* What was exchanged, on this rank; read by any thread. */
+struct ak_comm_counts {
+    atomic_ullong n_exchanges, bytes_sent, nanoseconds;
+};
+
+/* First member of every communicator. */
+struct ak_comm {
+    const struct ak_comm_ops *ops;
+    uint32_t rank, n_ranks;
+    char (*hosts)[AK_COMM_HOST_BYTES]; /* [n_ranks]: where each rank runs, for messages */
+    struct ak_error failure;           /* the first one */
+    struct ak_comm_counts counts;
+    /* for the functions below: [n_ranks], [n_ranks], [n_ranks + 1] */
+    struct ak_comm_message *out, *in;
+    size_t *begins;
+};
+
+/* Sets the members of a communicator; ak_comm_close() frees what it allocates. */
+ak_status ak_comm_init(struct ak_comm *c, const struct ak_comm_ops *ops, uint32_t rank,
+                       uint32_t n_ranks, struct ak_error *error);
+void ak_comm_clear(struct ak_comm *c); /* for `close` */
+
+/* Where a rank runs: "node2", or "this process". */
+const char *ak_comm_host(const struct ak_comm *c, uint32_t rank);
+
+/* The functions of the vtable, which remember a failure and count. */
+ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
+                           const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
+ak_status ak_comm_await(struct ak_comm *c, size_t *bytes, struct ak_error *error);
+void ak_comm_close(struct ak_comm *c); /* NULL allowed */
+
+/* Every rank has bytes [begins[rank], begins[rank + 1]) of `data`, and gets all others. */
+ak_status ak_comm_all_gather(struct ak_comm *c, void *data, const size_t *begins,
+                             struct ak_error *error);
+/* The same for n_ranks items of `bytes` bytes: every rank has the item of its number. */
+ak_status ak_comm_all_gather_items(struct ak_comm *c, void *items, size_t bytes,
+                                   struct ak_error *error);
+/* As ak_comm_all_gather, but only rank 0 gets the others' bytes. */
+ak_status ak_comm_collect(struct ak_comm *c, void *data, const size_t *begins,
+                          struct ak_error *error);
+/* Rank 0's bytes go to all others. */
+ak_status ak_comm_broadcast(struct ak_comm *c, void *data, size_t bytes, struct ak_error *error);
+
+/* ---- Ranks as threads of this process: local.c -------------------------- */
+/* Opens n_ranks communicators, one for a thread each, that exchange messages with each other. A
+ * rank that waits longer than `timeout` seconds for another fails. All are closed by the caller. */
+ak_status ak_comm_open_local(uint32_t n_ranks, double timeout, struct ak_comm *out[],
+                             struct ak_error *error);
+
+/* ---- Ranks as processes under mpirun: mpi.c ----------------------------- */
+/* Number of ranks that mpirun has started, and which one this is; 1 and 0: it has not started this
+ * process. `rank` may be NULL. */
+uint32_t ak_comm_count_mpi_ranks(uint32_t *rank);
+/* Ranks of this host, and which one of them this is; 1 and 0 without mpirun. */
+uint32_t ak_comm_count_mpi_neighbors(uint32_t *index);
+/* Loads Open MPI and joins the other ranks. Once per process. */
+ak_status ak_comm_open_mpi(double timeout, struct ak_comm **out, struct ak_error *error);
+
+#endif
