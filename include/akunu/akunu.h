@@ -9,6 +9,7 @@
  *     text.h      tokenizers, grammars, chat templates, tool calls, completing texts
  *     files.h     looking into files, the cache, saved sequences, converting
  *     schedule.h  many requests at once
+ *     comm.h      several processes that share a model
  *     speech.h    audio, and the stages of a speech model
  *     measure.h   the machine, rooflines, chip profiles, memory, counters
  *
@@ -52,6 +53,7 @@
 #ifndef AKUNU_AKUNU_H
 #define AKUNU_AKUNU_H
 
+#include "akunu/comm.h"
 #include "akunu/core.h"
 #include "akunu/files.h"
 #include "akunu/measure.h"

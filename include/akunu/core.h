@@ -126,6 +126,8 @@ struct akunu_rope {
     float yarn_beta_fast, yarn_beta_slow; /* 0: the model's, else 32 and 1 */
 };
 
+struct akunu_comm; /* akunu/comm.h */
+
 /* LoRA adapter: a GGUF file or a PEFT folder. */
 struct akunu_adapter {
     const char *path;
@@ -176,6 +178,9 @@ struct akunu_load_params {
      * GGUF cannot express the model */
     const char *quantize;
     const char *importance; /* for `quantize`: file of an importance matrix; NULL: none */
+    /* the processes that share the model, each with its part of the weights (akunu/comm.h); NULL:
+     * this one has all of it. The CPU's backend alone */
+    struct akunu_comm *comm;
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
 

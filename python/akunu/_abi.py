@@ -187,6 +187,7 @@ class akunu_load_params(Structure):
     n_adapters: int
     quantize: Optional[bytes]
     importance: Optional[bytes]
+    comm: Optional[int]
 
 
 class akunu_model_info(Structure):
@@ -942,6 +943,7 @@ akunu_load_params._fields_ = [
     ("n_adapters", c_size_t),
     ("quantize", c_char_p),
     ("importance", c_char_p),
+    ("comm", c_void_p),
 ]
 
 akunu_model_info._fields_ = [

@@ -3,6 +3,7 @@ libak_la_SOURCES += \
 	src/api/cache.c \
 	src/api/calls.c \
 	src/api/chat.c \
+	src/api/comm.c \
 	src/api/compress.c \
 	src/api/digest.c \
 	src/api/error.c \

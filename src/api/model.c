@@ -52,6 +52,10 @@ ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params
     if (!path)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a model that is quantized at load needs a path, not a descriptor");
+    if (params->comm)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "a model that is quantized at load is not shared by several processes; "
+                       "quantize it to a file");
     return ak_convert_open_online(path, params->quantize, params->importance, params->n_threads,
                                   &log, out, error);
 }

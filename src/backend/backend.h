@@ -15,6 +15,7 @@ struct ak_backend_table;
 struct ak_table;           /* dispatch/table.h */
 struct ak_weights;         /* pack/pack.h */
 struct ak_backend_profile; /* backend/profile.h */
+struct ak_comm;            /* dist/comm.h */
 
 /* Backend options: what is chosen when a backend is opened. */
 struct ak_backend_options {
@@ -69,6 +70,7 @@ struct ak_backend_table_options {
      * overwrite this one's: results are read before the next pass of either. A backend may ignore
      * it. NULL: none */
     const struct ak_backend_table *lender;
+    struct ak_comm *comm; /* to the other ranks that share the model; NULL: there are none */
 };
 
 /* The tables of a session, of which check_memory computes the sizes. */

@@ -1,4 +1,7 @@
 libak_la_SOURCES += \
+	src/backends/follow.c \
 	src/backends/list.c \
 	src/backends/list.h \
+	src/backends/ranks.c \
+	src/backends/ranks.h \
 	src/backends/split.c

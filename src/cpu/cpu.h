@@ -15,6 +15,7 @@
 #include "cpu/kernels.h"
 #include "cpu/slices.h"
 #include "dispatch/table.h"
+#include "dist/comm.h"
 #include "weights/composed.h"
 
 enum {
@@ -219,6 +220,11 @@ struct ak_cpu_prepared {
     struct ak_cpu_workspace *workspace; /* prepare.c */
     size_t memory_bytes;                /* without a lent workspace */
     struct ak_cpu_output output;
+    /* exchange with other ranks (ranks.c): the shards of all rows, rank after rank; where each
+     * rank's begin, in bytes, [ranks + 1] */
+    struct ak_comm *comm; /* NULL: there are none */
+    float *shards;
+    size_t *shard_begins;
     uint64_t n_passes;                        /* the current one included */
     const struct ak_batch *batch;             /* of the current pass */
     struct ak_cpu_times *times;               /* NULL: off */
@@ -261,6 +267,13 @@ void ak_cpu_output_estimate(const struct ak_cpu_step *step, struct ak_cpu_prepar
                             unsigned thread, uint32_t begin, uint32_t end);
 /* Steps after it; they do nothing if all logits are wanted. */
 ak_cpu_step_fn ak_cpu_step_output_largest, ak_cpu_step_output_rest;
+
+/* ---- Logits of other ranks (ranks_best.c) ------------------------------- */
+/* COLLECT: bytes of the lists that a rank sends in place of all logits; 0: all are wanted. */
+size_t ak_cpu_best_bytes(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
+/* Its steps in that case: makes this thread's lists; one thread exchanges them. */
+void ak_cpu_pack_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, unsigned thread);
+void ak_cpu_collect_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
 
 /* run.c */
 void ak_cpu_run(struct ak_backend_table *p, const struct ak_batch *batch);

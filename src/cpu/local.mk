@@ -26,6 +26,8 @@ libak_la_SOURCES += \
 	src/cpu/slices.c \
 	src/cpu/slices.h \
 	src/cpu/prepare.c \
+	src/cpu/ranks.c \
+	src/cpu/ranks_best.c \
 	src/cpu/rates.c \
 	src/cpu/recurrent.c \
 	src/cpu/residual.c \

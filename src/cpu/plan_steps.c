@@ -116,6 +116,8 @@ static bool continues_on_chunk(const struct ak_cpu_prepared *p, const struct ak_
 static bool makes_final_logits(const struct ak_cpu_prepared *p, uint32_t i)
 {
     const struct ak_command *next = get_command(p, i + 1);
+    if (next && next->op == AK_OP_COLLECT)
+        next = get_command(p, i + 2);
     return !next || next->op == AK_OP_GUMBEL || next->op == AK_OP_ARGMAX;
 }
 

@@ -192,6 +192,20 @@ static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
     }
 }
 
+/* Elements of the largest exchange with other ranks. */
+static size_t count_shard_elems(const struct ak_cpu_prepared *p)
+{
+    size_t max = 0;
+    for (uint32_t i = 0; i < p->table->n_commands; i++) {
+        const struct ak_command *c = &p->table->commands[i];
+        uint32_t n = c->op == AK_OP_ALL_GATHER ? c->params.all_gather.shard.n :
+                     c->op == AK_OP_COLLECT    ? c->params.collect.shard.n :
+                                                 0;
+        max = ak_max_size(max, (size_t)n * p->max_rows[p->table->slots[c->out].row_set]);
+    }
+    return max;
+}
+
 static void carve_arena(struct carver *c, struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
 {
     p->arena[row_set] =
@@ -217,6 +231,7 @@ static void carve_pass(struct carver *c, struct ak_cpu_prepared *p, const struct
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
                         p->partial_stride * sizeof(float));
+    p->shards = carve(c, count_shard_elems(p), sizeof *p->shards);
     carve_arena(c, p, AK_OP_ROWS_LOGITS);
 }
 
@@ -244,6 +259,7 @@ static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const str
     p->output.tile_bounds =
         carve(c, p->output.n_tiles, AK_BEST_ROWS_MAX * sizeof *p->output.tile_bounds);
     p->sampled = carve(c, logits, sizeof *p->sampled);
+    p->shard_begins = carve(c, p->spec->n_ranks + (size_t)1, sizeof *p->shard_begins);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
     p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);
     p->steps = carve(c, (size_t)p->table->n_commands * AK_CPU_STEPS_PER_COMMAND, sizeof *p->steps);
@@ -305,13 +321,15 @@ static ak_status place_buffers(struct ak_cpu_prepared *p, const struct needs *ne
  * Heads beyond the largest such n have every second slope of 2n heads. */
 static void fill_alibi(struct ak_cpu_prepared *p)
 {
-    uint32_t n_heads = p->spec->config.n_heads, n = 1;
+    const struct ak_spec *whole = ak_spec_is_shared(p->spec) ? p->spec->whole : p->spec;
+    uint32_t n_heads = whole->config.n_heads, n = 1;
     while (n <= n_heads / 2)
         n *= 2;
-    for (uint32_t h = 0; h < n_heads; h++) {
+    for (uint32_t i = 0; i < p->spec->config.n_heads; i++) {
+        uint32_t h = p->spec->first_head + i;
         double power =
             h < n ? (double)(h + 1) / (double)n : (double)(2 * (h - n) + 1) / (2.0 * (double)n);
-        p->slopes[h] = (float)ak_pow(2.0, -8.0 * power);
+        p->slopes[i] = (float)ak_pow(2.0, -8.0 * power);
     }
     for (uint32_t i = 0; i < 2 * p->context - 1; i++)
         p->distances[i] =
@@ -372,6 +390,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     p->table = table;
     p->weights = weights;
     p->spec = spec;
+    p->comm = options->comm;
     p->n_threads = options->n_threads;
     p->context = options->context;
     p->max_rows[AK_OP_ROWS_TOKENS] = options->max_tokens;

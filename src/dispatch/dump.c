@@ -156,6 +156,11 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         dump_vector(f, "vector", w, c->vector);
         fprintf(f, " n=%u", c->params.add_gated.n);
         break;
+    case AK_OP_ALL_GATHER:
+        fprintf(f, " at=%u to=%u n=%u", c->params.all_gather.at, c->params.all_gather.to,
+                c->params.all_gather.shard.n);
+        break;
+    case AK_OP_COLLECT: fprintf(f, " n=%u", c->params.collect.shard.n); break;
     case AK_OP_SELECT: fprintf(f, " n=%u", c->params.select.n); break;
     case AK_OP_GUMBEL: fprintf(f, " n=%u", c->params.gumbel.n); break;
     case AK_OP_ARGMAX: fprintf(f, " n=%u", c->params.argmax.n); break;

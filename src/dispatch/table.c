@@ -71,6 +71,7 @@ static bool linear_part(const void *weights, uint32_t packed, uint32_t i,
         return false;
     *out = (struct ak_weight_part){ .role = weight->parts[i].role,
                                     .offset = weight->parts[i].output_offset,
+                                    .n = weight->parts[i].all_rows,
                                     .bias = weight->bias };
     return true;
 }

@@ -201,11 +201,58 @@ static void add_adapters(struct ak_builder *b, ak_build_value x, ak_build_value 
     }
 }
 
+/* ---- Ranks -------------------------------------------------------------- */
+/* x[to …] = the shards of all ranks of in[at …] */
+static void add_all_gather(struct ak_builder *b, ak_build_value in, uint32_t at,
+                           struct ak_op_shard shard, ak_build_value out, uint32_t to, int layer)
+{
+    struct ak_command c = command_of(AK_OP_ALL_GATHER, layer, in, out);
+    c.params.all_gather = (struct ak_op_all_gather_params){ .shard = shard, .at = at, .to = to };
+    add_command(b, c);
+}
+
+/* The whole of an operator's input, if x is a shard. */
+static ak_build_value gather_input(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
+                                   int layer)
+{
+    struct ak_op_shard shard;
+    const struct ak_family_rule *rule =
+        ak_family_find_rule(b->spec->family, ak_op_linear_info(linear)->parts[0].weight);
+    if (!rule || !ak_spec_shard(b->spec, rule->cols, &shard))
+        return x;
+    ak_build_value out = add_slot(b, shard.n, row_set_of(b, x));
+    add_all_gather(b, x, 0, shard, out, 0, layer);
+    return out;
+}
+
+/* The whole of an operator's output, part by part, if ranks are to have it. */
+static ak_build_value gather_output(struct ak_builder *b, ak_build_value x,
+                                    enum ak_op_linear linear, int layer)
+{
+    const struct ak_weight_map *map = b->map;
+    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first), width = 0, to = 0;
+    struct ak_weight_part part;
+    if (ak_spec_shards(b->spec, linear) != AK_OP_SHARDS_GATHERED)
+        return x;
+    for (uint32_t i = first; i < first + n; i++)
+        for (uint32_t j = 0; map->linear_part(map->weights, i, j, &part); j++)
+            width += (uint32_t)ak_round_up(part.n, SLOT_ALIGN);
+    ak_build_value out = add_slot(b, width, row_set_of(b, x));
+    for (uint32_t i = first; i < first + n; i++)
+        for (uint32_t j = 0; map->linear_part(map->weights, i, j, &part); j++) {
+            add_all_gather(b, x, part.offset, ak_spec_shard_of(b->spec, linear, part.n), out, to,
+                           layer);
+            to += (uint32_t)ak_round_up(part.n, SLOT_ALIGN);
+        }
+    return out;
+}
+
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                                int layer)
 {
     const struct ak_weight_map *map = b->map;
     uint32_t first, n = map->find_linear(map->weights, linear, layer, &first);
+    x = gather_input(b, x, linear, layer);
     ak_build_value out =
         add_slot(b, map->linear_width(map->weights, linear, layer), row_set_of(b, x));
     for (uint32_t i = first; i < first + n; i++) {
@@ -218,7 +265,7 @@ ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_o
         add_command(b, c);
     }
     add_adapters(b, x, out, linear, layer);
-    return out;
+    return gather_output(b, out, linear, layer);
 }
 
 /* Finds a part of a linear operator. False: the model has no such part. */
@@ -227,11 +274,15 @@ static bool find_part(const struct ak_builder *b, enum ak_op_linear linear, int 
 {
     const struct ak_weight_map *map = b->map;
     enum ak_role role = ak_op_linear_info(linear)->parts[part].weight;
-    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first);
+    bool is_gathered = ak_spec_shards(b->spec, linear) == AK_OP_SHARDS_GATHERED;
+    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first), at = 0;
     for (uint32_t i = first; i < first + n; i++)
-        for (uint32_t j = 0; map->linear_part(map->weights, i, j, out); j++)
+        for (uint32_t j = 0; map->linear_part(map->weights, i, j, out); j++) {
+            out->offset = is_gathered ? at : out->offset;
             if (out->role == role)
                 return true;
+            at += (uint32_t)ak_round_up(out->n, SLOT_ALIGN);
+        }
     return false;
 }
 
@@ -502,6 +553,18 @@ void ak_build_hidden(struct ak_builder *b, ak_build_value x)
     b->list->sampled = AK_OP_NONE;
 }
 
+/* Replaces the logits of a rank by those of all, on rank 0. */
+static void collect_logits(struct ak_builder *b)
+{
+    uint32_t n = b->spec->config.vocab_size;
+    ak_build_value shard = b->list->logits,
+                   all = b->spec->rank == 0 ? add_slot(b, n, AK_OP_ROWS_LOGITS) : shard;
+    struct ak_command c = command_of(AK_OP_COLLECT, AK_ROLE_NO_LAYER, shard, all);
+    c.params.collect.shard = ak_op_shard_of(n, b->spec->n_ranks);
+    add_command(b, c);
+    b->list->logits = all;
+}
+
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
 {
     struct ak_build_list *list = b->list;
@@ -512,6 +575,11 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
         return;
     }
     list->logits = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
+    list->sampled = AK_OP_NONE;
+    if (ak_spec_is_shared(b->spec))
+        collect_logits(b);
+    if (b->spec->rank > 0)
+        return;
     if (divisor != 1.0f) {
         c = logits_command(b, AK_OP_DIVIDE);
         c.params.divide = (struct ak_op_divide_params){ .value = divisor, .n = n };
@@ -522,7 +590,6 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
         c.params.cap = (struct ak_op_cap_params){ .value = cap, .n = n };
         add_command(b, c);
     }
-    list->sampled = AK_OP_NONE;
     if (b->variant != AK_BUILD_SAMPLED)
         return;
     c = logits_command(b, AK_OP_GUMBEL);

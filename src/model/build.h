@@ -19,6 +19,7 @@ typedef uint32_t ak_build_value;
 struct ak_weight_part {
     enum ak_role role;
     uint32_t offset; /* element of the operator's output where the part starts */
+    uint32_t n;      /* elements of the part, of all ranks */
     uint32_t bias;   /* vector slot of the packed weight's bias; AK_OP_NONE: none */
 };
 
@@ -101,7 +102,8 @@ void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linea
                         uint32_t part, enum ak_role weight, int layer, float eps);
 
 /* Output of a linear operator: all of its parts that the model has, side by side, each starting at
- * a multiple of 16 elements. Adds biases if the model has them, and what adapters add. */
+ * a multiple of 16 elements. Adds biases if the model has them, and what adapters add. Of several
+ * ranks: the rank's heads or elements, or all of them, which it gets from the others. */
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                                int layer);
 

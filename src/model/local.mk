@@ -46,6 +46,7 @@ libak_la_SOURCES += \
 	src/model/roberta.c \
 	src/model/rope.c \
 	src/model/rope_override.c \
+	src/model/shard.c \
 	src/model/shared_expert.def \
 	src/model/smollm3.c \
 	src/model/validate.c \

@@ -261,6 +261,11 @@ struct ak_spec {
     float magnitude[AK_SPEC_ROPE_TABLES_MAX]; /* factor of cosine and sine */
     /* replaces the first table in sessions with at most rope.original_context tokens; NULL: none */
     float *short_frequencies;
+
+    /* Of a rank: the model that ranks share, of which `config` has the rank's heads and elements;
+     * the rank, and its first heads. NULL: all of the model is computed here */
+    const struct ak_spec *whole;
+    uint32_t n_ranks, rank, first_head, first_kv_head;
 };
 
 /* Stages of ak_spec_read(), in this order. The family comes first, since the keys of another
@@ -341,6 +346,26 @@ uint32_t ak_spec_count_rotations(const struct ak_spec_descriptor *d);
 float ak_spec_yarn_magnitude(float factor);
 
 void ak_spec_clear(struct ak_spec *spec); /* partly built ones too */
+
+/* ---- Ranks: shard.c ----------------------------------------------------- */
+/* What a rank of n_ranks computes of a model. *out borrows all that `whole` points to, which must
+ * outlive it; it is not cleared. AKUNU_ERROR_UNSUPPORTED: more ranks than heads. */
+ak_status ak_spec_take_shard(const struct ak_spec *whole, uint32_t n_ranks, uint32_t rank,
+                             struct ak_spec *out, struct ak_error *error);
+/* Whether several ranks compute it. */
+bool ak_spec_is_shared(const struct ak_spec *spec);
+/* How ranks divide an activation of this many elements: heads, or elements of a feed-forward
+ * network. False: every rank has all of it. */
+bool ak_spec_shard(const struct ak_spec *spec, enum ak_spec_dim dim, struct ak_op_shard *out);
+/* What the spec's rank does with the rows of an operator. */
+enum ak_op_shards ak_spec_shards(const struct ak_spec *spec, enum ak_op_linear linear);
+/* How ranks divide n rows of an operator's weight, and so n elements of its output, unless these
+ * are heads or elements that ranks keep. */
+struct ak_op_shard ak_spec_shard_of(const struct ak_spec *spec, enum ak_op_linear linear,
+                                    uint32_t n);
+/* The rows of the rank, out of the n of a weight or bias that is declared with `dim`. */
+void ak_spec_shard_rows(const struct ak_spec *spec, enum ak_op_linear linear, enum ak_spec_dim dim,
+                        uint32_t n, uint32_t *first, uint32_t *n_rows);
 
 /* Layers of a role: the encoder's or the decoder's, 1 outside of layers. */
 uint32_t ak_spec_role_layers(const struct ak_spec *spec, enum ak_role role);

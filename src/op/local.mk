@@ -5,4 +5,6 @@ libak_la_SOURCES += \
 	src/op/op.h \
 	src/op/role.c \
 	src/op/role.def \
-	src/op/role.h
+	src/op/role.h \
+	src/op/shard.c \
+	src/op/shard.h

@@ -10,8 +10,8 @@ static const char *const op_names[AK_OP_COUNT] = {
 };
 
 static const struct ak_op_linear_info linears[AK_OP_LINEAR_COUNT] = {
-#define AK_LINEAR(symbol, name, n_parts, ...)                                                      \
-    [AK_OP_LINEAR_##symbol] = { name, n_parts, { __VA_ARGS__ } },
+#define AK_LINEAR(symbol, name, shards, n_parts, ...)                                              \
+    [AK_OP_LINEAR_##symbol] = { name, AK_OP_SHARDS_##shards, n_parts, { __VA_ARGS__ } },
 #include "op/linear.def"
 #undef AK_LINEAR
 };

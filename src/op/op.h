@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "op/role.h"
+#include "op/shard.h"
 
 enum ak_op {
 #define AK_OP(symbol, name, ...) AK_OP_##symbol,
@@ -20,7 +21,7 @@ enum ak_op {
 const char *ak_op_name(enum ak_op op);
 
 enum ak_op_linear {
-#define AK_LINEAR(symbol, name, n_parts, ...) AK_OP_LINEAR_##symbol,
+#define AK_LINEAR(symbol, name, shards, n_parts, ...) AK_OP_LINEAR_##symbol,
 #include "op/linear.def"
 #undef AK_LINEAR
     AK_OP_LINEAR_COUNT
@@ -33,8 +34,17 @@ struct ak_op_linear_part {
     enum ak_role bias; /* AK_ROLE_COUNT: none */
 };
 
+/* What ranks do with the rows of an operator, and so with its output. */
+enum ak_op_shards {
+    AK_OP_SHARDS_NONE,     /* every rank has all rows */
+    AK_OP_SHARDS_KEPT,     /* each has its heads, or its elements, and goes on with them alone */
+    AK_OP_SHARDS_GATHERED, /* each computes its rows, and gets those of the others */
+    AK_OP_SHARDS_COLLECTED /* the same, but only rank 0 gets the others' */
+};
+
 struct ak_op_linear_info {
     const char *name;
+    enum ak_op_shards shards;
     uint32_t n_parts;
     struct ak_op_linear_part parts[AK_OP_LINEAR_PARTS_MAX];
 };

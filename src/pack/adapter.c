@@ -32,9 +32,10 @@ struct adding {
     struct target {
         enum ak_role role;
         uint32_t packed, part;
-        uint32_t first, rows; /* rows of b */
+        uint32_t first, rows; /* rows of b, and how many of them this rank has */
+        uint32_t first_row;   /* the rank's first one, from `first` on */
     } targets[AK_OP_LINEAR_PARTS_MAX];
-    uint64_t n_rows; /* of all targets */
+    uint64_t n_rows, n_own_rows; /* of all targets; those of this rank */
     struct ak_error *error;
 };
 
@@ -79,9 +80,11 @@ static bool add_target(struct adding *p, enum ak_role role)
         for (uint32_t j = 0; packed->layer == p->layer && j < packed->n_parts; j++) {
             if (packed->linear == AK_OP_LINEAR_ADAPTER || packed->parts[j].role != role)
                 continue;
-            uint32_t rows = packed->parts[j].rows;
-            p->targets[p->n_targets++] = (struct target){ role, i, j, (uint32_t)p->n_rows, rows };
-            p->n_rows += rows;
+            const struct ak_pack_part *part = &packed->parts[j];
+            p->targets[p->n_targets++] =
+                (struct target){ role, i, j, (uint32_t)p->n_rows, part->rows, part->first_row };
+            p->n_rows += part->all_rows;
+            p->n_own_rows += part->rows;
             return true;
         }
     }
@@ -170,7 +173,7 @@ static ak_status add_block(const struct adding *p, uint32_t rank,
                            struct ak_pack_adapter_block **out)
 {
     uint32_t cols = p->w->packed[p->targets[0].packed].cols;
-    uint64_t n = (uint64_t)rank * (cols + p->n_rows), bytes = n * sizeof(float);
+    uint64_t n = (uint64_t)rank * (cols + p->n_own_rows), bytes = n * sizeof(float);
     struct ak_pack_adapter_block *block = ak_alloc(1, sizeof *block);
     float *values = block && bytes <= SIZE_MAX / 2 ? ak_alloc_aligned((size_t)bytes) : NULL;
     if (!values) {
@@ -195,18 +198,19 @@ static float *values_of(const struct ak_view *view)
     return (float *)(uintptr_t)view->plane[0].data;
 }
 
-/* Reads b's rows [first, first + view->rows) in the model's order. */
+/* Reads the rank's rows of b in the model's order. */
 static void read_rows(const struct adding *p, const struct target *target,
                       const struct ak_view *view)
 {
     uint64_t rank = ak_adapter_cols(&p->pair->b);
     bool reordered = is_reordered(p, target->role),
          to_gguf = p->spec->config.naming == AK_PROVIDER_NAMING_GGUF;
-    for (uint32_t row = 0; row < view->rows; row++) {
+    for (uint32_t i = 0; i < view->rows; i++) {
+        uint32_t row = target->first_row + i;
         uint32_t other = reordered ? hf_row(row, p->spec->config.head_dim) : row,
                  from = to_gguf ? other : row, to = to_gguf ? row : other;
         ak_tensor_dequantize(&p->pair->b, (target->first + (uint64_t)from) * rank, rank,
-                             values_of(view) + (size_t)to * view->cols);
+                             values_of(view) + (size_t)(to - target->first_row) * view->cols);
     }
 }
 

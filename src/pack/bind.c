@@ -473,6 +473,7 @@ void ak_binding_clear(struct ak_binding *b)
     for (uint32_t i = 0; i < b->n_owned; i++)
         ak_free(b->owned[i].data);
     ak_free(b->owned);
+    ak_free(b->shards);
     ak_free(b->views);
     ak_free(b->first_view);
     *b = (struct ak_binding){ 0 };

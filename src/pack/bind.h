@@ -1,6 +1,6 @@
 /* Helpers that bind a file's tensors to the roles of the model (op/role.h): they check shapes,
  * transpose matrices, find experts' weights and keep copies where a weight is no view of the file.
- * Private to bind.c, bind_experts.c and bind_convolution.c. */
+ * Private to bind.c, bind_experts.c, bind_convolution.c and shard.c. */
 #ifndef AK_PACK_BIND_H
 #define AK_PACK_BIND_H
 
@@ -29,6 +29,12 @@ struct ak_bind_buffer {
 /* Gives `data` to the binding, which frees it; on failure it is freed at once. */
 ak_status ak_bind_own_buffer(struct ak_binding *b, const void *source, void *data,
                              struct ak_error *error);
+
+/* The rows of one rank; all 0: the weight has none of its own. */
+struct ak_bind_shard {
+    struct ak_view view;
+    uint32_t first, all;
+};
 
 /* Matrix of elements of `size` bytes. A transpose copies in[r · stride + c · step] to
  * out[c · rows + r]. */

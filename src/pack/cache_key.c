@@ -22,6 +22,11 @@ static void add_text(struct ak_sha256 *h, const char *text)
     ak_sha256_add(h, text, strlen(text));
 }
 
+static uint64_t count_matrices(const struct ak_pack_weight *packed)
+{
+    return packed->n_experts ? packed->n_experts : 1;
+}
+
 /* A weight's type, shape and place. Tensors are named as in the file, since the numbers of roles
  * may change. */
 static void add_packed(struct ak_sha256 *h, const struct ak_pack_weight *packed)
@@ -34,6 +39,8 @@ static void add_packed(struct ak_sha256 *h, const struct ak_pack_weight *packed)
         add_text(h, packed->parts[i].view->name);
         add_number(h, packed->parts[i].rows);
         add_number(h, packed->parts[i].offset);
+        if (packed->parts[i].rows < packed->parts[i].all_rows * count_matrices(packed))
+            add_number(h, packed->parts[i].first_row);
         if (packed->parts[i].view->composed_tensor)
             add_text(h, packed->parts[i].view->composed_tensor->name);
     }

@@ -12,4 +12,5 @@ libak_la_SOURCES += \
 	src/pack/pack.c \
 	src/pack/pack.h \
 	src/pack/plan.c \
+	src/pack/shard.c \
 	src/pack/tiles.c

@@ -17,9 +17,11 @@ struct ak_binding {
     const struct ak_spec *spec;
     struct ak_view *views; /* [n_weights of the family][layers of the role]; plane 0 NULL: absent */
     uint32_t n_views;
-    uint32_t *first_view;         /* [n_weights of the family]: index into views */
-    bool tied;                    /* the embedding serves as OUTPUT */
-    bool shapes_only;             /* made by ak_bind_shapes() */
+    uint32_t *first_view; /* [n_weights of the family]: index into views */
+    bool tied;            /* the embedding serves as OUTPUT */
+    bool shapes_only;     /* made by ak_bind_shapes() */
+    /* [n_views + 1], the last one a tied output: the rows of one rank; NULL: all rows */
+    struct ak_bind_shard *shards;
     struct ak_bind_buffer *owned; /* memory that views point into (bind.h) */
     uint32_t n_owned, owned_capacity;
 };
@@ -36,8 +38,21 @@ ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec
 ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
                          struct ak_binding *b, struct ak_view *view, struct ak_error *error);
 void ak_binding_clear(struct ak_binding *b);
+/* Narrows the weights of linear operators, their biases and the vectors of heads to the rows of the
+ * spec's rank. ak_bind_find still finds all rows. */
+ak_status ak_bind_take_shard(struct ak_binding *b, const struct ak_spec *spec,
+                             struct ak_error *error);
 /* NULL: the model has no such weight. */
 const struct ak_view *ak_bind_find(const struct ak_binding *b, enum ak_role role, int layer);
+
+/* The rows of a weight, or the elements of a vector, that this rank has. */
+struct ak_bind_rows {
+    const struct ak_view *view;
+    uint32_t first, all; /* the first one among all of the matrix or vector */
+};
+/* False: the model has no such weight. */
+bool ak_bind_find_rows(const struct ak_binding *b, enum ak_role role, int layer,
+                       struct ak_bind_rows *out);
 
 /* ---- Fuse and pack ------------------------------------------------------ */
 /* Part of a packed weight: one role's rows of the fused operator's output. */
@@ -45,6 +60,7 @@ struct ak_pack_part {
     enum ak_role role;
     const struct ak_view *view;
     uint32_t rows;                /* of all experts together */
+    uint32_t first_row, all_rows; /* of one matrix: the rank's first row, and those of all ranks */
     uint32_t output_offset;       /* element of the operator's output where it starts */
     uint64_t offset;              /* bytes, in the packed block */
     const uint8_t *data;          /* its rows, packed or as stored */

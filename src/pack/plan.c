@@ -115,7 +115,7 @@ struct parts {
     uint32_t n, width; /* width: elements of the output */
     uint32_t n_experts;
     struct ak_op_linear_part of[AK_OP_LINEAR_PARTS_MAX];
-    const struct ak_view *views[AK_OP_LINEAR_PARTS_MAX];
+    struct ak_bind_rows rows[AK_OP_LINEAR_PARTS_MAX];
     uint32_t at[AK_OP_LINEAR_PARTS_MAX];
 };
 
@@ -137,7 +137,7 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
                        int layer, const struct parts *parts, uint32_t first, uint32_t n,
                        uint32_t bias)
 {
-    const struct ak_view *view = parts->views[first];
+    const struct ak_view *view = parts->rows[first].view;
     struct ak_pack_weight *packed = &w->packed[w->n_packed++];
     *packed = (struct ak_pack_weight){ .backend = backend,
                                        .linear = linear,
@@ -150,10 +150,12 @@ static void add_packed(struct ak_weights *w, struct ak_backend *backend, enum ak
                                        .layout = backend->ops->layout(backend, linear, view),
                                        .order = ak_composed_order(view) };
     for (uint32_t i = 0; i < n; i++) {
-        const struct ak_view *part = parts->views[first + i];
+        const struct ak_view *part = parts->rows[first + i].view;
         packed->parts[i] = (struct ak_pack_part){ .role = parts->of[first + i].weight,
                                                   .view = part,
                                                   .rows = part->rows,
+                                                  .first_row = parts->rows[first + i].first,
+                                                  .all_rows = parts->rows[first + i].all,
                                                   .output_offset = parts->at[first + i],
                                                   .offset = w->block_bytes + packed->bytes,
                                                   .data = part->plane[0].data };
@@ -169,13 +171,13 @@ static uint32_t plan_bias(struct ak_weights *w, const struct ak_binding *binding
     struct ak_pack_vector *bias = NULL;
     uint32_t n = parts->n_experts ? parts->n_experts : 1;
     for (uint32_t i = 0; i < parts->n; i++) {
-        const struct ak_view *view = ak_bind_find(binding, parts->of[i].bias, layer);
-        if (!view)
+        struct ak_bind_rows rows;
+        if (!ak_bind_find_rows(binding, parts->of[i].bias, layer, &rows))
             continue;
         if (!bias)
             bias = add_vector(w, parts->of[i].bias, layer, n * parts->width);
         for (uint32_t e = 0; e < n; e++)
-            ak_pack_read_vector(view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
+            ak_pack_read_vector(rows.view, e, bias->data + (size_t)e * parts->width + parts->at[i]);
     }
     return bias ? (uint32_t)(bias - w->vectors) : AK_OP_NONE;
 }
@@ -186,9 +188,10 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
 {
     *out = (struct parts){ 0 };
     for (uint32_t i = 0; i < info->n_parts; i++) {
-        const struct ak_view *view = ak_bind_find(binding, info->parts[i].weight, layer);
-        if (!view)
+        struct ak_bind_rows rows;
+        if (!ak_bind_find_rows(binding, info->parts[i].weight, layer, &rows))
             continue;
+        const struct ak_view *view = rows.view;
         if (!backend->ops->supports(backend, AK_OP_LINEAR, view->type))
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                            "%s: the %s backend has no kernel for %s", view->name,
@@ -196,7 +199,7 @@ static ak_status find_parts(const struct ak_binding *binding, struct ak_backend 
         if (ak_role_kind(info->parts[i].weight) == AK_ROLE_KIND_EXPERTS)
             out->n_experts = binding->spec->config.n_experts;
         out->of[out->n] = info->parts[i];
-        out->views[out->n] = view;
+        out->rows[out->n] = rows;
         out->at[out->n++] = out->width;
         out->width +=
             (uint32_t)ak_round_up(view->rows / (out->n_experts ? out->n_experts : 1), PART_ALIGN);
@@ -261,7 +264,7 @@ static ak_status plan_operator(struct ak_weights *w, const struct ak_binding *bi
     uint32_t bias = plan_bias(w, binding, layer, &parts);
     for (uint32_t first = 0, n; first < parts.n; first += n) {
         n = 1;
-        while (first + n < parts.n && can_fuse(parts.views[first], parts.views[first + n]))
+        while (first + n < parts.n && can_fuse(parts.rows[first].view, parts.rows[first + n].view))
             n++;
         add_packed(w, backend, linear, layer, &parts, first, n, bias);
     }
@@ -302,13 +305,11 @@ static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
             continue;
         bool layered = ak_role_has_layer(role);
         for (uint32_t layer = 0; layer < ak_spec_role_layers(spec, role); layer++) {
-            const struct ak_view *view =
-                ak_bind_find(binding, role, layered ? (int)layer : AK_ROLE_NO_LAYER);
-            if (view)
-                read_vector(spec, role, view,
-                            add_vector(w, role, layered ? (int)layer : AK_ROLE_NO_LAYER,
-                                       view->rows * view->cols)
-                                ->data);
+            struct ak_bind_rows rows;
+            int of = layered ? (int)layer : AK_ROLE_NO_LAYER;
+            if (ak_bind_find_rows(binding, role, of, &rows))
+                read_vector(spec, role, rows.view,
+                            add_vector(w, role, of, rows.view->rows * rows.view->cols)->data);
         }
     }
 }

@@ -18,7 +18,8 @@ ak_status ak_save_check(const struct ak_session *s, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the model has recurrent state, which is not saved");
     if (!s->backend->ops->host_pages)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "the KV cache lies on a device");
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the KV cache is not all in this process's memory");
     return ak_session_needs_text(s, error);
 }
 

@@ -82,8 +82,8 @@ ak_status ak_session_prepare_hidden(struct ak_session *s, struct ak_backend_tabl
 {
     if (!s->model->spec.descriptor.encoder && !s->hidden)
         AK_TRY(s->backend->ops->prepare(s->backend, &s->model->hidden_table, &s->model->weights,
-                                        &s->model->spec, &s->options, s->kv.pool, &s->hidden,
-                                        error));
+                                        ak_model_own_spec(s->model), &s->options, s->kv.pool,
+                                        &s->hidden, error));
     *out = s->model->spec.descriptor.encoder ? s->logits : s->hidden;
     return AKUNU_OK;
 }

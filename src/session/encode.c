@@ -63,7 +63,8 @@ static ak_status fill_encoder(struct ak_session *s, struct ak_session_encoder *e
     options.max_tokens = options.max_logits = n;
     options.lender = s->logits;
     return s->backend->ops->prepare(s->backend, &s->model->encoder_table, &s->model->weights,
-                                    &s->model->spec, &options, s->kv.pool, &e->table, error);
+                                    ak_model_own_spec(s->model), &options, s->kv.pool, &e->table,
+                                    error);
 }
 
 static ak_status prepare(struct ak_session *s, struct ak_error *error)

@@ -6,6 +6,8 @@ libak_la_SOURCES += \
 	src/session/embed.c \
 	src/session/encode.c \
 	src/session/evict.c \
+	src/session/follow.c \
+	src/session/follow.h \
 	src/session/input_sums.c \
 	src/session/kv.c \
 	src/session/kv.h \

@@ -7,12 +7,14 @@
 
 #include "backends/list.h"
 #include "base/available.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/utf8.h"
 #include "pack/cache.h"
 #include "session/calibration.h"
 #include "session/constraint.h"
+#include "session/follow.h"
 #include "session/session.h"
 
 /* State of one load. */
@@ -23,7 +25,10 @@ struct loader {
     struct ak_log log;
     struct ak_model *model;
     struct ak_pool *pool;
-    bool plans; /* nothing is packed, and no tokenizer made */
+    bool plans;             /* nothing is packed, and no tokenizer made */
+    struct ak_comm *comm;   /* to the ranks that share the model; NULL: there are none */
+    struct ak_ranks *ranks; /* on rank 0 */
+    uint64_t id;            /* of the model among ranks */
     struct ak_error *error;
 };
 
@@ -49,6 +54,32 @@ static struct ak_backend_options get_backend_options(const struct loader *l)
     };
 }
 
+struct ak_ranks_model ak_model_ranks(const struct ak_model *m, uint64_t id,
+                                     struct ak_backend *backend)
+{
+    return (struct ak_ranks_model){ .id = id,
+                                    .backend = backend,
+                                    .tables = { &m->table, &m->sampled_table, &m->hidden_table,
+                                                &m->encoder_table },
+                                    .weights = &m->weights,
+                                    .spec = &m->own };
+}
+
+/* Puts rank 0's backend in front of its CPU backend. */
+static ak_status share_backend(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    if (l->comm && m->backend->ops != ak_backend_list()[0])
+        return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED,
+                       "%u ranks are to share a model on the backend \"%s\"; they share models on "
+                       "the CPU",
+                       (unsigned)l->comm->n_ranks, m->backend->ops->name);
+    if (!l->ranks)
+        return AKUNU_OK;
+    struct ak_ranks_model model = ak_model_ranks(m, l->id, m->backend);
+    return ak_backend_open_ranks(l->ranks, &model, &m->backend, l->error);
+}
+
 /* Opens the requested backend; if n_gpu_layers is 0, the CPU's. */
 static ak_status open_backend(struct loader *l)
 {
@@ -65,6 +96,7 @@ static ak_status open_backend(struct loader *l)
     if (l->params->n_gpu_layers == 0)
         AK_TRY(ak_backend_find(NULL, &ops, l->error));
     AK_TRY(ops->open(&options, &l->model->backend, l->error));
+    AK_TRY(share_backend(l));
     AK_TRY(report(l, AKUNU_STAGE_BACKEND, 1.0));
     return report(l, AKUNU_STAGE_KERNELS, 1.0);
 }
@@ -102,6 +134,70 @@ static ak_status read_spec(struct loader *l)
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
 }
 
+/* ---- Ranks -------------------------------------------------------------- */
+static ak_status take_shard(struct loader *l)
+{
+    struct ak_model *m = l->model;
+    if (!l->comm)
+        return AKUNU_OK;
+    AK_TRY(ak_spec_take_shard(&m->spec, l->comm->n_ranks, l->comm->rank, &m->own, l->error));
+    return ak_bind_take_shard(&m->binding, &m->own, l->error);
+}
+
+static void add_tensor(struct ak_sha256 *h, const struct ak_tensor *t)
+{
+    const char *type = ak_tensor_type_name(t);
+    ak_sha256_add(h, t->name, strlen(t->name) + 1);
+    ak_sha256_add(h, type, strlen(type) + 1);
+    ak_sha256_add(h, t->shape, t->n_dims * sizeof *t->shape);
+}
+
+/* What ranks of one model have in common: the version, names, types and shapes of tensors, and the
+ * values of the vectors that all of them read. */
+static void make_digest(const struct ak_model *m, uint8_t digest[AK_SHA256_BYTES])
+{
+    static const uint32_t version[] = { AKUNU_VERSION_MAJOR, AKUNU_VERSION_MINOR,
+                                        AKUNU_VERSION_PATCH };
+    struct ak_tensor t;
+    struct ak_sha256 h;
+    ak_sha256_begin(&h);
+    ak_sha256_add(&h, version, sizeof version);
+    for (size_t i = 0; ak_provider_tensor(m->provider, i, &t); i++)
+        add_tensor(&h, &t);
+    for (uint32_t i = 0; i < m->weights.n_vectors; i++)
+        if (ak_role_is_norm(m->weights.vectors[i].role))
+            ak_sha256_add(&h, m->weights.vectors[i].data, m->weights.vectors[i].n * sizeof(float));
+    ak_sha256_end(&h, digest);
+}
+
+/* Compares this rank's model with rank 0's. */
+static ak_status compare_models(struct loader *l)
+{
+    uint32_t rank = l->comm->rank;
+    uint8_t(*digests)[AK_SHA256_BYTES] = ak_alloc(l->comm->n_ranks, sizeof *digests);
+    if (!digests)
+        return ak_fail_memory(l->error, "the ranks' answers", l->comm->n_ranks * sizeof *digests);
+    make_digest(l->model, digests[rank]);
+    ak_status status = ak_comm_all_gather_items(l->comm, digests, sizeof *digests, l->error);
+    if (status == AKUNU_OK && memcmp(digests[0], digests[rank], sizeof *digests) != 0)
+        status = ak_fail(l->error, AKUNU_ERROR_FORMAT,
+                         "another file, or another version of akunu, than on rank 0");
+    ak_free(digests);
+    return status;
+}
+
+/* Ends a load on all ranks in the same way: `status` is this rank's so far. */
+static ak_status agree(struct loader *l, ak_status status)
+{
+    if (!l->comm)
+        return status;
+    AK_TRY(ak_ranks_agree(l->comm, status, l->error));
+    status = compare_models(l);
+    if (status != AKUNU_OK && l->comm->failure.status == AKUNU_OK)
+        ak_error_prefix(l->error, l->path);
+    return ak_ranks_agree(l->comm, status, l->error);
+}
+
 /* Puts the first layers on the CPU if not all go to the device. */
 static ak_status split_layers(struct loader *l)
 {
@@ -130,11 +226,12 @@ static ak_status bind_weights(struct loader *l)
 {
     struct ak_model *m = l->model;
     AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
+    AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
+    AK_TRY(take_shard(l));
     AK_TRY(ak_pack_plan(&m->binding, m->backend, &m->weights, l->error));
     m->weights.source = m->provider;
     AK_TRY(ak_session_head_read(m->provider, &m->spec, &m->head, l->error));
     AK_TRY(report(l, AKUNU_STAGE_QUIRKS, 1.0));
-    AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
     AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
     return report(l, AKUNU_STAGE_VALIDATE, 1.0);
 }
@@ -204,7 +301,7 @@ static bool is_quantized_speech(const struct ak_model *m)
 struct ak_kv_shape ak_model_kv_shape(const struct ak_model *m, enum akunu_kv_type k_type,
                                      enum akunu_kv_type v_type)
 {
-    const struct ak_spec *spec = &m->spec;
+    const struct ak_spec *spec = ak_model_own_spec(m);
     if (spec->descriptor.encoder || spec->config.n_encoder_layers > 0)
         k_type = v_type = is_quantized_speech(m) ? AKUNU_KV_F16 : AKUNU_KV_F32;
     return (struct ak_kv_shape){ .n_layers = ak_spec_kv_layers(spec),
@@ -231,16 +328,17 @@ static ak_status check_sizes(struct loader *l)
 static ak_status build_tables(struct loader *l)
 {
     struct ak_model *m = l->model;
-    AK_TRY(ak_table_build(&m->spec, &m->weights, AK_BUILD_LOGITS, &m->table, l->error));
+    AK_TRY(ak_table_build(ak_model_own_spec(m), &m->weights, AK_BUILD_LOGITS, &m->table, l->error));
     AK_TRY(report(l, AKUNU_STAGE_TABLE, 1.0));
     if (!m->spec.descriptor.encoder) {
-        AK_TRY(
-            ak_table_build(&m->spec, &m->weights, AK_BUILD_SAMPLED, &m->sampled_table, l->error));
-        AK_TRY(ak_table_build(&m->spec, &m->weights, AK_BUILD_HIDDEN, &m->hidden_table, l->error));
+        AK_TRY(ak_table_build(ak_model_own_spec(m), &m->weights, AK_BUILD_SAMPLED,
+                              &m->sampled_table, l->error));
+        AK_TRY(ak_table_build(ak_model_own_spec(m), &m->weights, AK_BUILD_HIDDEN, &m->hidden_table,
+                              l->error));
     }
     if (m->spec.config.n_encoder_layers > 0)
-        AK_TRY(
-            ak_table_build(&m->spec, &m->weights, AK_BUILD_ENCODED, &m->encoder_table, l->error));
+        AK_TRY(ak_table_build(ak_model_own_spec(m), &m->weights, AK_BUILD_ENCODED,
+                              &m->encoder_table, l->error));
     return report(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
 }
 
@@ -309,10 +407,11 @@ static ak_status warm_up(struct loader *l)
     void *kv;
     const struct ak_backend_tables tables = { .table = &m->table };
     if (ops->check_memory)
-        AK_TRY(ops->check_memory(m->backend, &tables, &m->weights, &m->spec, &options, l->error));
+        AK_TRY(ops->check_memory(m->backend, &tables, &m->weights, ak_model_own_spec(m), &options,
+                                 l->error));
     AK_TRY(ops->alloc_kv(m->backend, &options.kv, &kv, l->error));
-    ak_status status = ops->prepare(m->backend, &m->table, &m->weights, &m->spec, &options, kv,
-                                    &prepared, l->error);
+    ak_status status = ops->prepare(m->backend, &m->table, &m->weights, ak_model_own_spec(m),
+                                    &options, kv, &prepared, l->error);
     if (status == AKUNU_OK) {
         int32_t token = 0;
         uint32_t zero = 0;
@@ -363,14 +462,22 @@ static ak_status prepare(struct loader *l)
     return build_tables(l);
 }
 
-static ak_status load(struct loader *l)
+static ak_status pack(struct loader *l)
 {
     AK_TRY(prepare(l));
     if (l->plans)
         return AKUNU_OK;
     AK_TRY(pack_weights(l));
     forget_source(l->model->provider);
-    if (l->params->warm_up)
+    return AKUNU_OK;
+}
+
+static ak_status load(struct loader *l)
+{
+    AK_TRY(agree(l, pack(l)));
+    if (l->plans)
+        return AKUNU_OK;
+    if (l->params->warm_up && (!l->comm || l->comm->rank == 0))
         AK_TRY(warm_up(l));
     AK_TRY(report(l, AKUNU_STAGE_WARMUP, 1.0));
     return report(l, AKUNU_STAGE_READY, 1.0);
@@ -397,10 +504,36 @@ static ak_status run_loader(struct loader *l, struct ak_provider *provider, stru
     return AKUNU_OK;
 }
 
+/* Loads a model on all ranks, this one being rank 0. */
+static ak_status load_on_ranks(struct loader *l, struct ak_model **out)
+{
+    struct ak_message m = { 0 };
+    ak_ranks_lock(l->ranks);
+    l->id = ak_ranks_next_id(l->ranks);
+    ak_follow_put_load(&m, l->id, l->path, l->params);
+    ak_status status = ak_ranks_send(l->ranks, &m, l->error);
+    if (status == AKUNU_OK)
+        status = run_loader(l, NULL, out);
+    ak_ranks_unlock(l->ranks);
+    return status;
+}
+
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
                         struct ak_model **out, struct ak_error *error)
 {
     struct loader l = { .path = path, .fd = -1, .params = params, .error = error };
+    struct ak_ranks *ranks = ak_ranks_from_handle(params->comm);
+    if (!ranks || ak_ranks_comm(ranks)->n_ranks == 1)
+        return run_loader(&l, NULL, out);
+    l.ranks = ranks;
+    l.comm = ak_ranks_comm(ranks);
+    return load_on_ranks(&l, out);
+}
+
+ak_status ak_model_load_shard(const char *path, const struct akunu_load_params *params,
+                              struct ak_comm *comm, struct ak_model **out, struct ak_error *error)
+{
+    struct loader l = { .path = path, .fd = -1, .params = params, .comm = comm, .error = error };
     return run_loader(&l, NULL, out);
 }
 

@@ -5,6 +5,7 @@
 #define AK_SESSION_MODEL_H
 
 #include "backend/profile.h"
+#include "backends/ranks.h"
 #include "base/refs.h"
 #include "dispatch/table.h"
 #include "tokenizer/tokenizer.h"
@@ -33,6 +34,7 @@ struct ak_model {
     struct ak_backend *backend;
     struct ak_provider *provider;
     struct ak_spec spec;
+    struct ak_spec own;     /* what this rank computes of it; unused without ranks */
     struct akunu_rope rope; /* what the user asked for in place of the file's values */
     struct ak_model_adapter *adapters;
     size_t n_adapters;
@@ -45,6 +47,12 @@ struct ak_model {
     struct ak_table sampled_table, hidden_table;
     struct ak_table encoder_table; /* of a speech model; else empty */
 };
+
+/* What this process computes of the model. */
+static inline const struct ak_spec *ak_model_own_spec(const struct ak_model *m)
+{
+    return ak_spec_is_shared(&m->own) ? &m->own : &m->spec;
+}
 
 /* Runs the load stages in the order of enum akunu_load_stage and reports each. The caller owns *out
  * after success; on failure everything is released. */
@@ -59,11 +67,17 @@ ak_status ak_model_load_provider(struct ak_provider *provider,
                                  struct ak_error *error);
 /* Runs the stages before the weights are packed, except the tokenizer's: the model serves for
  * questions about sizes alone. provider: becomes the model's; NULL: the file at `path`, or, if that
- * is NULL, of `fd`. *cache: what the packed cache would do;
- * NULL: it is not asked. */
+ * is NULL, of `fd`. *cache: what the packed cache would do; NULL: it is not asked. */
 ak_status ak_model_plan(struct ak_provider *provider, const char *path, int fd,
                         const struct akunu_load_params *params, struct ak_pack_cache_plan *cache,
                         struct ak_model **out, struct ak_error *error);
+/* As ak_model_load, on a rank that follows rank 0 (follow.c): `params` are rank 0's, and `comm` is
+ * this rank's. */
+ak_status ak_model_load_shard(const char *path, const struct akunu_load_params *params,
+                              struct ak_comm *comm, struct ak_model **out, struct ak_error *error);
+/* The model, for the functions of backends/ranks.h; `backend` is the rank's CPU backend. */
+struct ak_ranks_model ak_model_ranks(const struct ak_model *m, uint64_t id,
+                                     struct ak_backend *backend);
 /* One more owner of the model, who frees it too. */
 struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */

@@ -15,8 +15,8 @@ static ak_status count_scratch(struct ak_model *m, struct ak_backend_table_optio
         struct ak_backend_table *prepared;
         if (tables[i]->n_commands == 0)
             continue;
-        AK_TRY(ops->prepare(m->backend, tables[i], &m->weights, &m->spec, options, NULL, &prepared,
-                            error));
+        AK_TRY(ops->prepare(m->backend, tables[i], &m->weights, ak_model_own_spec(m), options, NULL,
+                            &prepared, error));
         *out += ops->memory_bytes(prepared);
         ops->release(prepared);
         options->max_tokens = (uint32_t)ak_min_size(options->max_tokens, AK_SKINNY_MAX);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/available.h"
 #include "base/mem.h"
@@ -14,12 +15,21 @@ enum { SEQUENCES_MAX = 65536, ENCODER_SEQUENCES = 64, ENCODER_CONTEXT = 65536 };
 
 static const double mebibyte = 1024.0 * 1024.0;
 
+/* The physical cores, divided by the ranks on this host unless mpirun has bound each to its own. */
+static unsigned count_cores(void)
+{
+    uint32_t index, neighbors = ak_comm_count_mpi_neighbors(&index);
+    unsigned cores = ak_physical_cores();
+    bool is_bound = (long)ak_hardware_threads() < sysconf(_SC_NPROCESSORS_ONLN);
+    return neighbors == 1 || is_bound ? cores : cores > neighbors ? cores / neighbors : 1;
+}
+
 ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_profile *profile,
                                     unsigned *out, struct ak_error *error)
 {
     const char *text = ak_env("AKUNU_THREADS");
     if (asked > 0 || !text) {
-        *out = asked > 0 ? asked : profile->threads > 0 ? profile->threads : ak_physical_cores();
+        *out = asked > 0 ? asked : profile->threads > 0 ? profile->threads : count_cores();
         return AKUNU_OK;
     }
     char *end;
@@ -289,12 +299,13 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
                                                                  NULL,
                                                   .encoder_tokens = config->encoder_context };
         AK_TRY(s->backend->ops->check_memory(s->backend, &tables, &s->model->weights,
-                                             &s->model->spec, &s->options, error));
+                                             ak_model_own_spec(s->model), &s->options, error));
     }
     context = (uint32_t)ak_max_size(context, s->max_windows ? config->encoder_context : 0);
     AK_TRY(ak_session_kv_create(s->backend, &shape, context, n_sequences, &s->kv, error));
     return s->backend->ops->prepare(s->backend, &s->model->table, &s->model->weights,
-                                    &s->model->spec, &s->options, s->kv.pool, &s->logits, error);
+                                    ak_model_own_spec(s->model), &s->options, s->kv.pool,
+                                    &s->logits, error);
 }
 
 ak_status ak_session_create(struct ak_model *model, const struct akunu_session_params *params,
@@ -359,7 +370,8 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
                                               s->batch < AK_SKINNY_MAX ? s->batch :
                                                                          AK_SKINNY_MAX;
     return s->backend->ops->prepare(s->backend, &s->model->sampled_table, &s->model->weights,
-                                    &s->model->spec, &options, s->kv.pool, &s->sampled, error);
+                                    ak_model_own_spec(s->model), &options, s->kv.pool, &s->sampled,
+                                    error);
 }
 
 /* ---- Sequences ---------------------------------------------------------- */

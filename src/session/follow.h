@@ -1,0 +1,15 @@
+/* A rank that follows rank 0: loads the models that rank 0 loads, each rank its shard, and runs
+ * their passes. model.c sends what is loaded; api/comm.c follows. */
+#ifndef AK_SESSION_FOLLOW_H
+#define AK_SESSION_FOLLOW_H
+
+#include "backends/ranks.h"
+
+/* The message that has all ranks load a model. */
+void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
+                        const struct akunu_load_params *params);
+
+/* Follows until rank 0 ends (AKUNU_OK), or this rank cannot go on. */
+ak_status ak_follow(struct ak_comm *comm, const struct ak_log *log, struct ak_error *error);
+
+#endif
