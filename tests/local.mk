@@ -2,7 +2,7 @@
 # its own it is linked with LDADD below. tests/house.sh looks at the house, not at a layer.
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
-noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/process.h tests/speech_clip.h tests/speech/golden.h \
+noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/process.h tests/speech_clip.h tests/backends/texts.h tests/speech/golden.h \
 	tests/api/failure.h tests/api/session.h tests/server/client.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
@@ -22,6 +22,7 @@ check_PROGRAMS += tests/api/test_sizes
 check_PROGRAMS += tests/api/test_text
 check_PROGRAMS += tests/audio/test_mel
 check_PROGRAMS += tests/backend/test_profile
+check_PROGRAMS += tests/backends/test_ranks
 check_PROGRAMS += tests/backends/test_split
 check_PROGRAMS += tests/base/test_base
 check_PROGRAMS += tests/base/test_utf8

@@ -67,6 +67,7 @@ libcli_a_SOURCES += src/cli/progress.c
 libcli_a_SOURCES += src/cli/prompt.c src/cli/prompt.h
 libcli_a_SOURCES += src/cli/remote.c src/cli/remote.h
 libcli_a_SOURCES += src/cli/reasoning.c
+libcli_a_SOURCES += src/cli/ranks.c src/cli/ranks.h
 libcli_a_SOURCES += src/cli/receipt.c src/cli/receipt.h
 libcli_a_SOURCES += src/cli/reply.c src/cli/reply.h
 libcli_a_SOURCES += src/cli/reply_input.c

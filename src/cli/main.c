@@ -6,6 +6,7 @@
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cli/ranks.h"
 
 static int unknown_command(const char *typed)
 {
@@ -78,6 +79,7 @@ static int run_command(const struct cli_command *command, bool named,
 int main(int argc, char **argv)
 {
     cli_interrupt_install();
+    cli_ranks_hush();
     int word = find_command(argc, argv);
     bool named = word < argc;
     const struct cli_command *command = cli_find_command(named ? argv[word] : "run");
@@ -96,8 +98,14 @@ int main(int argc, char **argv)
     int skip = argc > 0 ? 1 + named : 0;
     int code = cli_options_parse(command, argc - skip, argv + skip, &options);
     cli_set_color((enum cli_color)options.color);
+    struct cli_ranks ranks = { 0 };
     if (code == CLI_EXIT_OK)
+        code = cli_ranks_join(&options, &ranks);
+    if (code == CLI_EXIT_OK && ranks.follows)
+        code = cli_ranks_follow(&ranks);
+    else if (code == CLI_EXIT_OK)
         code = run_command(command, named, &options);
+    cli_ranks_leave(&ranks);
     cli_options_free(&options);
     return code;
 }

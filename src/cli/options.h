@@ -146,6 +146,7 @@ struct cli_options {
     bool schema_lax;
     const char *prompt_cache; /* a file; NULL: the cache folder */
     bool no_prompt_cache;
+    uint32_t rank_timeout;                    /* seconds */
     uint64_t cache_limit, prompt_cache_limit; /* bytes; 0: the library's */
     int64_t cache_bytes;                      /* the same as prompt_cache_limit; 0: it counts */
     const char *draft_model;

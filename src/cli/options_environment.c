@@ -46,7 +46,7 @@ static void read_one(const struct cli_flag *flag, struct cli_option_value *value
 /* What begins with AKUNU_ and is no flag: variables of the library and of its tests. */
 static bool is_other(const char *name, size_t n)
 {
-    static const char *const names[] = { "BLAS", "LIBRARY", "OPENCL" };
+    static const char *const names[] = { "BLAS", "LIBRARY", "MPI", "OPENCL" };
     static const char *const families[] = { "TEST_", "REQUIRE_", "FAKE_", "PEER_" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == n && memcmp(name, names[i], n) == 0)

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "cli/ranks.h"
 #include "server/embedder.h"
 #include "server/job.h"
 #include "server/memory.h"
@@ -299,16 +300,23 @@ int main(int argc, char **argv)
     struct cli_options options;
     cli_set_program("akunu-server");
     signal(SIGPIPE, SIG_IGN);
+    cli_ranks_hush();
     int n = argc > 0 ? argc - 1 : 0;
     char **arguments = server_hide_keys(n, argv + 1);
     int code = cli_options_parse(&cli_commands[0], n, arguments, &options);
     cli_set_color((enum cli_color)options.color);
-    if (code == CLI_EXIT_OK && options.version)
+    struct cli_ranks ranks = { 0 };
+    if (code == CLI_EXIT_OK)
+        code = cli_ranks_join(&options, &ranks);
+    if (code == CLI_EXIT_OK && ranks.follows)
+        code = cli_ranks_follow(&ranks);
+    else if (code == CLI_EXIT_OK && options.version)
         code = cli_version();
     else if (code == CLI_EXIT_OK && options.help)
         code = cli_help_command(&cli_commands[0]);
     else if (code == CLI_EXIT_OK)
         code = serve(&options, n, arguments);
+    cli_ranks_leave(&ranks);
     cli_options_free(&options);
     return code;
 }

@@ -90,6 +90,22 @@ static struct akunu_scheduler_stats sum(const struct server *s)
     return all;
 }
 
+/* Under mpirun: what this process exchanges with the others. */
+static void add_ranks(struct server_text *t, const struct server *s)
+{
+    struct akunu_comm_counts counts;
+    if (!s->options->load.comm ||
+        akunu_comm_get_counts(s->options->load.comm, &counts, sizeof counts) != AKUNU_OK)
+        return;
+    add_number(t, "ranks", "gauge", "Processes that share the models", akunu_comm_count(NULL));
+    add_number(t, "rank_bytes_sent_total", "counter", "Bytes sent to other ranks",
+               counts.bytes_sent);
+    add(t,
+        "# HELP akunu_rank_seconds_total Seconds in exchanges with other ranks, waiting included\n"
+        "# TYPE akunu_rank_seconds_total counter\nakunu_rank_seconds_total %.3f\n",
+        counts.seconds);
+}
+
 void server_metrics(struct server *s, struct http_exchange *x)
 {
     struct akunu_scheduler_stats stats = sum(s);
@@ -117,6 +133,7 @@ void server_metrics(struct server *s, struct http_exchange *x)
     add_number(&t, "memory_bytes", "gauge",
                "Bytes of models, their KV caches and buffers of requests, without mapped files",
                server_memory_in_use(s));
+    add_ranks(&t, s);
     add_histogram(&t, "time_to_first_token_seconds", "Seconds from request to first token",
                   &s->first_token);
     add_histogram(&t, "inter_token_seconds", "Seconds between tokens", &s->next_token);

@@ -47,6 +47,7 @@ NOT_RUN = {
     "akunu-cli run -m model.gguf -f long-question.txt --kv-keep": "a longer prompt than the small model takes",
     "akunu-cli inspect -hf": "the network",
     "akunu-cli pull": "the network; tests/cli/pull.py has a server",
+    "mpirun": "starts processes; tests/cli/ranks.sh runs it",
     "akunu-server": "serves until a signal; tests/server runs it",
     "curl": "needs a server",
     "arecord": "needs a microphone",

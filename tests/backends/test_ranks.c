@@ -1,0 +1,243 @@
+/* A model that several ranks share, here threads of this process: the same bits as in one, whatever
+ * the architecture, the types and the number of ranks. */
+#include <math.h>
+#include <pthread.h>
+
+#include "backends/ranks.h"
+#include "session/follow.h"
+#include "tests/backends/texts.h"
+
+enum { RANKS_MAX = 4 };
+
+/* The ranks of a test. */
+struct group {
+    uint32_t n;
+    struct ak_comm *comms[RANKS_MAX];
+    pthread_t threads[RANKS_MAX];
+    struct ak_ranks *ranks; /* rank 0's */
+};
+
+static void *follow(void *comm)
+{
+    struct ak_error error = { 0 };
+    fine(ak_follow(comm, NULL, &error), &error);
+    ak_comm_close(comm);
+    return NULL;
+}
+
+static void start(struct group *g, uint32_t n)
+{
+    struct ak_error error = { 0 };
+    g->n = n;
+    fine(ak_comm_open_local(n, 60.0, g->comms, &error), &error);
+    for (uint32_t i = 1; i < n; i++)
+        ck_assert_int_eq(pthread_create(&g->threads[i], NULL, follow, g->comms[i]), 0);
+    fine(ak_ranks_create(g->comms[0], &g->ranks, &error), &error);
+}
+
+static void end(struct group *g)
+{
+    struct ak_message m = { 0 };
+    struct ak_error error = { 0 };
+    ak_message_put_u64(&m, AK_MESSAGE_END);
+    fine(ak_ranks_send(g->ranks, &m, &error), &error);
+    for (uint32_t i = 1; i < g->n; i++)
+        pthread_join(g->threads[i], NULL);
+    ak_ranks_free(g->ranks);
+}
+
+static ak_status try_load(const char *path, struct group *g, const struct akunu_adapter *adapter,
+                          struct ak_model **out, struct ak_error *error)
+{
+    struct akunu_load_params params;
+    akunu_load_params_default(&params, sizeof params);
+    params.no_cache = true;
+    params.n_threads = 1;
+    params.backend = "cpu";
+    params.cpu = getenv("AKUNU_CPU");
+    params.adapters = adapter;
+    params.n_adapters = adapter ? 1 : 0;
+    params.comm = g ? (struct akunu_comm *)g->ranks : NULL;
+    return ak_model_load(path, &params, out, error);
+}
+
+static struct ak_model *load(const char *path, struct group *g, const struct akunu_adapter *adapter)
+{
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    fine(try_load(path, g, adapter, &model, &error), &error);
+    return model;
+}
+
+static void check_logits(const char *path, const char *name, const struct akunu_adapter *adapter)
+{
+    static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
+    akunu_token ids[N];
+    int32_t sampled, sampled_again;
+    struct ak_backend_counts counts;
+    struct ak_model *model = load(path, NULL, adapter);
+    uint32_t vocab = model->spec.config.vocab_size, n_heads = model->spec.config.n_heads;
+    ck_assert_uint_le(model->spec.config.width, 512);
+    read_ids(name, ids);
+    run_text(model, ids, want, &sampled, &counts);
+    embed(model, ids, pooled[0]);
+    ak_model_free(model);
+    for (uint32_t n = 2; n <= n_heads && n <= RANKS_MAX; n++) {
+        struct group g;
+        start(&g, n);
+        model = load(path, &g, adapter);
+        run_text(model, ids, got, &sampled_again, &counts);
+        embed(model, ids, again[0]);
+        ak_model_free(model);
+        end(&g);
+        ck_assert_msg(memcmp(want, got, 3 * vocab * sizeof *want) == 0,
+                      "%s on %u ranks: other logits", name, (unsigned)n);
+        ck_assert_int_eq(sampled, sampled_again);
+        ck_assert_msg(memcmp(pooled, again, sizeof pooled) == 0,
+                      "%s on %u ranks: another embedding", name, (unsigned)n);
+    }
+}
+
+/* ---- The largest logits alone ------------------------------------------- */
+/* The logits of a token after a prompt, of which only the largest are wanted. */
+static void read_best(const char *path, struct group *g, const akunu_token *ids, uint32_t n_best,
+                      float *logits)
+{
+    struct ak_error error = { 0 };
+    struct ak_model *model = load(path, g, NULL);
+    struct ak_session *session = open_session(model);
+    int32_t sequence;
+    fine(ak_session_sequence_new(session, &sequence, &error), &error);
+    ak_session_want_best(session, n_best);
+    for (int i = 0; i < 3; i++) {
+        struct akunu_batch_token token = { ids[i], sequence, true };
+        fine(ak_session_decode(session, &token, 1, &error), &error);
+    }
+    memcpy(logits, ak_session_logits(session, 0), model->spec.config.vocab_size * sizeof *logits);
+    ak_session_free(session);
+    ak_model_free(model);
+}
+
+static int descending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* The n_best largest logits are the same, and no other is larger. */
+START_TEST(best)
+{
+    static float want[GOLDEN_VOCAB], got[GOLDEN_VOCAB], sorted[GOLDEN_VOCAB];
+    char path[4096];
+    akunu_token ids[N];
+    uint32_t n_best = (uint32_t[]){ 1, 5, 40 }[_i];
+    golden_path("llama-f32", ".gguf", path);
+    read_ids("llama-f32", ids);
+    read_best(path, NULL, ids, 0, want);
+    memcpy(sorted, want, sizeof sorted);
+    qsort(sorted, GOLDEN_VOCAB, sizeof *sorted, descending);
+    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+        struct group g;
+        start(&g, n);
+        read_best(path, &g, ids, n_best, got);
+        end(&g);
+        for (size_t i = 0; i < GOLDEN_VOCAB; i++)
+            ck_assert_msg(got[i] == want[i] ||
+                              (got[i] < 0 && isinf(got[i]) && want[i] < sorted[n_best - 1]),
+                          "%u ranks, %u best: logit %zu is %g, not %g", (unsigned)n,
+                          (unsigned)n_best, i, (double)got[i], (double)want[i]);
+    }
+}
+END_TEST
+
+START_TEST(same_bits)
+{
+    char path[4096];
+    check_logits(golden_path(golden_at(_i)->name, ".gguf", path), golden_at(_i)->name, NULL);
+}
+END_TEST
+
+START_TEST(adapters)
+{
+    char path[4096], model[4096];
+    struct akunu_adapter adapter = { golden_path("../adapters/", "llama.gguf", path), 1 };
+    check_logits(golden_path("llama-f32", ".gguf", model), "llama-f32", &adapter);
+}
+END_TEST
+
+static const char *const encoders[] = { "bert", "jina-bert-v2", "modernbert", "nomic-bert" };
+enum { N_ENCODERS = sizeof encoders / sizeof *encoders };
+
+START_TEST(embeddings)
+{
+    static float want[2][1024], got[2][1024];
+    char path[4096];
+    akunu_token ids[32];
+    for (int i = 0; i < 32; i++)
+        ids[i] = i + 5;
+    snprintf(path, sizeof path, "%s/encoders/%s/model.gguf", getenv("AK_TEST_DATA"), encoders[_i]);
+    struct ak_model *model = load(path, NULL, NULL);
+    uint32_t n_heads = model->spec.config.n_heads;
+    embed(model, ids, want[0]);
+    ak_model_free(model);
+    for (uint32_t n = 2; n <= n_heads && n <= RANKS_MAX; n++) {
+        struct group g;
+        start(&g, n);
+        model = load(path, &g, NULL);
+        embed(model, ids, got[0]);
+        ak_model_free(model);
+        end(&g);
+        ck_assert_msg(memcmp(want, got, sizeof want) == 0, "%s on %u ranks: another embedding",
+                      encoders[_i], (unsigned)n);
+    }
+}
+END_TEST
+
+/* A model that cannot be loaded is refused on all ranks, and they go on. */
+START_TEST(refused)
+{
+    char path[4096];
+    struct group g;
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    start(&g, 2);
+    ck_assert_int_ne(try_load("/nonexistent", &g, NULL, &model, &error), AKUNU_OK);
+    model = load(golden_path("llama-f32", ".gguf", path), &g, NULL);
+    ak_model_free(model);
+    end(&g);
+}
+END_TEST
+
+/* With more ranks than heads there is nothing for one of them to do. */
+START_TEST(too_many)
+{
+    char path[4096];
+    struct ak_model *model = load(golden_path("llama-f32", ".gguf", path), NULL, NULL);
+    struct ak_spec own;
+    struct ak_error error = { 0 };
+    uint32_t n = model->spec.config.n_heads;
+    fine(ak_spec_take_shard(&model->spec, n, n - 1, &own, &error), &error);
+    ck_assert_int_eq(ak_spec_take_shard(&model->spec, n + 1, 0, &own, &error),
+                     AKUNU_ERROR_UNSUPPORTED);
+    ak_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ranks");
+    TCase *tests = tcase_create("ranks");
+    tcase_set_timeout(tests, 600);
+    tcase_add_loop_test(tests, same_bits, 0, golden_count());
+    tcase_add_loop_test(tests, best, 0, 3);
+    tcase_add_loop_test(tests, embeddings, 0, N_ENCODERS);
+    tcase_add_test(tests, adapters);
+    tcase_add_test(tests, refused);
+    tcase_add_test(tests, too_many);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
