@@ -12,10 +12,11 @@ unsigned akunu_comm_count(unsigned *rank)
     return n;
 }
 
+static const struct akunu_comm_params defaults = { .timeout = 60.0 };
+
 void akunu_comm_params_default(struct akunu_comm_params *params, size_t size)
 {
-    static const struct akunu_comm_params full = { .timeout = 60.0 };
-    ak_api_give_default(params, size, &full, sizeof full);
+    ak_api_give_default(params, size, &defaults, sizeof defaults);
 }
 
 static ak_status join(const struct akunu_comm_params *given, struct ak_ranks **out,
@@ -30,7 +31,8 @@ static ak_status join(const struct akunu_comm_params *given, struct ak_ranks **o
                        params.timeout);
     if (ak_comm_count_mpi_ranks(NULL) == 1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "mpirun has not started this process");
-    AK_TRY(ak_comm_open_mpi(params.timeout > 0.0 ? params.timeout : 60.0, &comm, error));
+    AK_TRY(
+        ak_comm_open_mpi(params.timeout > 0.0 ? params.timeout : defaults.timeout, &comm, error));
     ak_status status = ak_ranks_create(comm, out, error);
     if (status != AKUNU_OK)
         ak_comm_close(comm);

@@ -21,12 +21,6 @@ uint64_t ak_convert_map_index(const struct ak_convert_order *o, uint64_t at)
            (at - o->first) % o->size;
 }
 
-static bool is_vector(const struct ak_convert_tensor *t)
-{
-    return ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ||
-           ak_role_kind(t->role) == AK_ROLE_KIND_EXPERT_VECTORS;
-}
-
 ak_status ak_convert_prepare(struct ak_convert_plan *plan, enum ak_quant_type type,
                              struct ak_error *error)
 {
@@ -68,7 +62,7 @@ static const float *read_row(const struct rows *r, uint64_t row,
     if (view->composed_tensor)
         ak_composed_dequantize(view->composed_tensor, ak_composed_row(view, row), 0, view->cols,
                                b->values);
-    else if (r->t->has_role && is_vector(r->t))
+    else if (r->t->has_role && ak_role_is_vector(r->t->role))
         ak_pack_read_vector(view, row, b->values);
     else
         ak_quant_info(view->type)
@@ -183,7 +177,7 @@ static ak_status describe_rows(const struct ak_convert_plan *plan,
 {
     *r = (struct rows){ .plan = plan, .t = t, .part = part, .view = view };
     r->as_stored = view->type == t->type && t->offset == 0.0f && t->cols.size == 0 &&
-                   t->n_dims > 1 && !(t->has_role && is_vector(t));
+                   t->n_dims > 1 && !(t->has_role && ak_role_is_vector(t->role));
     if (!ak_quant_row_bytes(r->view->type, r->view->cols, &r->row_bytes) ||
         !ak_quant_row_bytes(r->t->type, r->view->cols, &r->out_bytes))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has rows of %u elements", r->view->name,

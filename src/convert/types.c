@@ -163,9 +163,8 @@ bool ak_convert_stays_float(const struct ak_convert_tensor *t)
 {
     if (t->n_dims == 1 || !t->has_role)
         return t->n_dims == 1;
-    enum ak_role_kind kind = ak_role_kind(t->role);
-    return kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS ||
-           t->role == AK_ROLE_POSITION_EMBEDDING || t->role == AK_ROLE_ENCODER_POSITION_EMBEDDING ||
+    return ak_role_is_vector(t->role) || t->role == AK_ROLE_POSITION_EMBEDDING ||
+           t->role == AK_ROLE_ENCODER_POSITION_EMBEDDING ||
            t->role == AK_ROLE_TOKEN_TYPE_EMBEDDING || t->role == AK_ROLE_FFN_ROUTER;
 }
 

@@ -31,6 +31,12 @@ bool ak_role_is_expert(enum ak_role role)
            ak_role_kind(role) == AK_ROLE_KIND_EXPERT_VECTORS;
 }
 
+bool ak_role_is_vector(enum ak_role role)
+{
+    return ak_role_kind(role) == AK_ROLE_KIND_VECTOR ||
+           ak_role_kind(role) == AK_ROLE_KIND_EXPERT_VECTORS;
+}
+
 bool ak_role_has_layer(enum ak_role role)
 {
     assert((unsigned)role < AK_ROLE_COUNT);

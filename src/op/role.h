@@ -28,6 +28,8 @@ enum { AK_ROLE_NO_LAYER = -1, AK_ROLE_NAME_BYTES = 96 };
 
 enum ak_role_kind ak_role_kind(enum ak_role role);
 bool ak_role_is_expert(enum ak_role role);
+/* Whether the role is a vector, or one vector per expert. */
+bool ak_role_is_vector(enum ak_role role);
 
 /* Whether the role's name contains "{n}". */
 bool ak_role_has_layer(enum ak_role role);

@@ -79,9 +79,7 @@ struct ak_bind_shape ak_bind_expected_shape(const struct ak_spec *spec,
                                        ak_role_is_expert(rule->role) ? spec->config.n_experts : 1,
                                    .rows = ak_spec_dim(spec, rule->rows),
                                    .cols = ak_spec_dim(spec, rule->cols),
-                                   .vector =
-                                       ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
-                                       ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS };
+                                   .vector = ak_role_is_vector(rule->role) };
 }
 
 /* The merged tensor that holds the rule's role, if the file has it: some converters split it. NULL:

@@ -62,8 +62,7 @@ static ak_status count_limits(const struct ak_binding *binding, struct limits *o
     for (uint32_t i = 0; i < spec->family->n_weights; i++) {
         const struct ak_family_rule *rule = &spec->family->weights[i];
         uint64_t layers = ak_spec_role_layers(spec, rule->role);
-        if (ak_role_kind(rule->role) == AK_ROLE_KIND_VECTOR ||
-            ak_role_kind(rule->role) == AK_ROLE_KIND_EXPERT_VECTORS) {
+        if (ak_role_is_vector(rule->role)) {
             /* a bias is padded as its operator's output */
             uint64_t vectors =
                 ak_role_is_expert(rule->role) ? layers * spec->config.n_experts : layers;

@@ -90,8 +90,7 @@ static ak_status narrow(struct ak_binding *b, const struct ak_spec *spec, enum a
 {
     const struct ak_view *view = ak_bind_find(b, role, layer);
     const struct ak_family_rule *rule = ak_family_find_rule(spec->family, role);
-    enum ak_role_kind kind = ak_role_kind(role);
-    bool is_vector = kind == AK_ROLE_KIND_VECTOR || kind == AK_ROLE_KIND_EXPERT_VECTORS;
+    bool is_vector = ak_role_is_vector(role);
     enum ak_spec_dim dim = !rule ? AK_SPEC_DIM_VOCAB /* a tied output */
                            :
                            is_vector ? rule->cols :
@@ -112,7 +111,7 @@ static ak_status narrow(struct ak_binding *b, const struct ak_spec *spec, enum a
     }
     if (is_vector)
         return narrow_vectors(b, view, &range, &out->view, error);
-    if (kind == AK_ROLE_KIND_EXPERTS)
+    if (ak_role_kind(role) == AK_ROLE_KIND_EXPERTS)
         return narrow_experts(b, view, &range, &out->view, error);
     out->view = narrow_matrix(view, 0, &range);
     return AKUNU_OK;
@@ -158,15 +157,13 @@ bool ak_bind_find_rows(const struct ak_binding *b, enum ak_role role, int layer,
     const struct ak_view *view = ak_bind_find(b, role, layer);
     if (!view)
         return false;
-    bool is_vector = ak_role_kind(role) == AK_ROLE_KIND_VECTOR ||
-                     ak_role_kind(role) == AK_ROLE_KIND_EXPERT_VECTORS;
     uint32_t i = role == AK_ROLE_OUTPUT && b->tied ? b->n_views : index_of(b, view);
     const struct ak_bind_shard *shard = b->shards ? &b->shards[i] : NULL;
     *out = (struct ak_bind_rows){ .view = view,
-                                  .all = is_vector ? view->cols :
-                                         ak_role_is_expert(role) ?
-                                                     view->rows / b->spec->config.n_experts :
-                                                     view->rows };
+                                  .all = ak_role_is_vector(role) ? view->cols :
+                                         ak_role_is_expert(role) ? view->rows /
+                                                                       b->spec->config.n_experts :
+                                                                   view->rows };
     if (shard && shard->view.plane[0].data)
         *out = (struct ak_bind_rows){ &shard->view, shard->first, shard->all };
     return true;
