@@ -6,6 +6,7 @@
 #ifndef AK_BACKEND_BACKEND_H
 #define AK_BACKEND_BACKEND_H
 
+#include "backend/shapes.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "model/model.h"
@@ -36,7 +37,6 @@ enum { AK_KV_TYPE_COUNT = AKUNU_KV_Q5_1 + 1 };
  * head the keys, in groups of tokens, then the values. After the pages comes a recurrent state per
  * sequence, for conv and delta layers. At position 0 a state counts as zeros, whatever the memory
  * holds. */
-enum { AK_KV_PAGE_TOKENS = 64, AK_KV_GROUP_TOKENS = 16 };
 #define AK_KV_NO_PAGE UINT32_MAX /* in a page table: dropped, and skipped by attention */
 struct ak_kv_shape {
     uint32_t n_layers, n_kv_heads, head_dim;

@@ -3,23 +3,14 @@
  * value. A profile never changes results, unless rounding is relaxed. session/ reads it, cpu/
  * applies its kernel limits, api/profile.c writes it. cpu/tune.c and cli/bench_tune.c measure on
  * request. cpu/calibrate.c measures at a model's first load, and session/calibration.c keeps its
- * values in the cache folder. Also AK_SKINNY_MAX, for session/, generate/, cpu/ and bench/. */
+ * values in the cache folder. */
 #ifndef AK_BACKEND_PROFILE_H
 #define AK_BACKEND_PROFILE_H
 
+#include "backend/shapes.h"
 #include "base/chip.h"
 #include "base/error.h"
 #include "quant/type.h"
-
-enum { AK_SKINNY_MAX = 16 }; /* most tokens of a skinny GEMM */
-
-/* Classes of weight types, by the activation format that they need. */
-enum ak_backend_profile_class {
-    AK_BACKEND_PROFILE_FLOAT,    /* F32, F16, BF16 and types without packed kernels */
-    AK_BACKEND_PROFILE_SCALE32,  /* a scale per 32 weights */
-    AK_BACKEND_PROFILE_SCALE256, /* the K-types */
-    AK_BACKEND_PROFILE_CLASSES
-};
 
 /* Values of ak_backend_profile.prefetch: AK_BACKEND_PREFETCH_OFF, or bytes, up to the maximum. */
 enum { AK_BACKEND_PREFETCH_OFF = 1, AK_BACKEND_PREFETCH_MAX = 1 << 20 };

@@ -10,6 +10,8 @@
 #ifndef AK_CPU_CPU_H
 #define AK_CPU_CPU_H
 
+#include "backend/backend.h"
+#include "backend/profile.h"
 #include "base/thread.h"
 #include "cpu/blas.h"
 #include "cpu/kernels.h"

@@ -9,7 +9,7 @@
 #ifndef AK_CPU_KERNELS_H
 #define AK_CPU_KERNELS_H
 
-#include "backend/backend.h"
+#include "backend/shapes.h"
 #include "cpu/layout.h"
 #include "cpu/slices.h"
 

@@ -66,7 +66,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/profile.h"
+#include "backend/shapes.h"
 #include "quant/type.h"
 
 enum {

@@ -17,6 +17,7 @@
 #include "cpu/tile256.h"
 #include "quant/block.h"
 #include "tests/cpu/evex.h"
+#include "weights/provider.h"
 
 static const enum ak_quant_type tiled_types[] = {
     AK_QUANT_Q4_0,   AK_QUANT_Q4_1,    AK_QUANT_Q5_0,   AK_QUANT_Q5_1,  AK_QUANT_Q8_0,

@@ -743,7 +743,7 @@ START_TEST(models_do_what_they_can)
     if (decodes_audio()) { /* a preset, which is loaded now */
         static const char *const spoken[] = { "model", "spoken", NULL };
         json_decref(ask_json(PATH, &clip, spoken, 200));
-        struct bytes minutes = make_clip(1200, 1000);
+        struct bytes minutes = make_clip(600, 1000);
         int fd = send_clip(&server, PATH, &minutes, NULL);
         double before = metric("audio_seconds_total");
         a = ask(&server, "/v1/completions",
@@ -790,7 +790,7 @@ START_TEST(clips_take_turns)
     static const char *const flags[] = { "--queue", "2", NULL };
     start_with(flags);
     if (decodes_audio()) {
-        struct bytes minutes = make_clip(1200, 1000), clip = make_clip(5, 8000);
+        struct bytes minutes = make_clip(600, 1000), clip = make_clip(5, 8000);
         double before = metric("audio_seconds_total");
         int running = send_clip(&server, PATH, &minutes, NULL), fds[2];
         nap(0.3);
@@ -827,7 +827,7 @@ START_TEST(clients_take_turns)
     static const char *const keys[] = { FORM_HEADER "x-api-key: a\r\n",
                                         FORM_HEADER "x-api-key: a\r\n",
                                         FORM_HEADER "x-api-key: b\r\n" };
-    struct bytes minutes = make_clip(1200, 1000), clip = make_clip(60, 8000);
+    struct bytes minutes = make_clip(600, 1000), clip = make_clip(60, 8000);
     struct bytes longer = make_form(&minutes, NULL), body = make_form(&clip, NULL);
     struct pollfd fds[3];
     start_with(flags);
@@ -862,7 +862,7 @@ START_TEST(clients_leave)
     static const char *const stream[] = { "stream", "true", NULL };
     start_with(NULL);
     if (decodes_audio()) {
-        struct bytes minutes = make_clip(1200, 1000), clip = make_clip(5, 8000);
+        struct bytes minutes = make_clip(600, 1000), clip = make_clip(5, 8000);
         char piece[512] = "";
         json_t *before = ask_json(PATH, &clip, NULL, 200);
         int running = send_clip(&server, PATH, &minutes, stream),
@@ -888,17 +888,17 @@ START_TEST(time_is_bounded)
     static const char *const flags[] = { "--timeout", "1", "-bs", "5", NULL };
     start_with(flags);
     if (decodes_audio()) {
-        struct bytes hours = make_clip(7200, 1000);
+        struct bytes minutes = make_clip(1800, 1000);
         int fds[2];
         for (int i = 0; i < 2; i++)
-            fds[i] = send_clip(&server, PATH, &hours, NULL);
+            fds[i] = send_clip(&server, PATH, &minutes, NULL);
         for (int i = 0; i < 2; i++) {
             struct answer a = read_answer(fds[i]);
             json_t *value = json_of(&a, 503);
             ck_assert(strstr(text_at(value, "error.message"), "--timeout") != NULL);
             json_decref(value);
         }
-        free(hours.data);
+        free(minutes.data);
     }
     end_server();
 }
