@@ -222,12 +222,10 @@ struct ak_cpu_prepared {
     struct ak_cpu_workspace *workspace; /* prepare.c */
     size_t memory_bytes;                /* without a lent workspace */
     struct ak_cpu_output output;
-    /* exchange with other ranks (ranks.c): the shards of all rows, rank after rank; where each
-     * rank's begin, in bytes, [ranks + 1] */
-    struct ak_comm *comm; /* NULL: there are none */
-    float *shards;
-    size_t *shard_begins;
-    uint64_t n_passes;                        /* the current one included */
+    struct ak_comm *comm; /* to other ranks; NULL: there are none */
+    size_t *shard_begins; /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
+    void *best;           /* the largest logits of each rank (ranks_best.c) */
+    uint64_t n_passes;    /* the current one included */
     const struct ak_batch *batch;             /* of the current pass */
     struct ak_cpu_times *times;               /* NULL: off */
     struct ak_backend_input_sums *input_sums; /* [packed weights]; NULL: off */
@@ -274,7 +272,8 @@ ak_cpu_step_fn ak_cpu_step_output_largest, ak_cpu_step_output_rest;
 /* COLLECT: bytes of the lists that a rank sends in place of all logits; 0: all are wanted. */
 size_t ak_cpu_best_bytes(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
 /* Its steps in that case: makes this thread's lists; one thread exchanges them. */
-void ak_cpu_pack_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, unsigned thread);
+void ak_cpu_prepare_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step,
+                         unsigned thread);
 void ak_cpu_collect_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
 
 /* run.c */
@@ -288,16 +287,19 @@ static inline bool ak_cpu_is_skinny(uint32_t rows)
     return rows <= AK_SKINNY_MAX;
 }
 
-/* First row of a slot. Rows are slots[slot].width elements apart. */
+/* First row of a slot, whose rows are ak_cpu_stride() elements apart. */
 static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
 {
-    const struct ak_op_slot *s = &p->table->slots[slot];
-    return p->arena[s->row_set] + (size_t)s->offset * p->arena_rows[s->row_set];
+    const struct ak_op_slot *s = &p->table->slots[slot],
+                            *whole = s->is_part ? &p->table->slots[s->whole] : s;
+    return p->arena[s->row_set] + (size_t)whole->offset * p->arena_rows[s->row_set] +
+           (s->is_part ? s->at : 0);
 }
 
 static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slot)
 {
-    return p->table->slots[slot].width;
+    const struct ak_op_slot *s = &p->table->slots[slot];
+    return s->is_part ? p->table->slots[s->whole].width : s->width;
 }
 
 /* Terms per token of quantized activations: 1, or 2 with a residual term. Kernels treat a residual
@@ -446,6 +448,6 @@ struct ak_cpu_op {
 
 /* Steps that plan_steps.c merges or tells apart. */
 ak_cpu_step_fn ak_cpu_step_norm, ak_cpu_step_sum_inputs, ak_cpu_step_prepare, ak_cpu_step_linear,
-    ak_cpu_step_experts;
+    ak_cpu_step_experts, ak_cpu_step_copy_shard;
 
 #endif

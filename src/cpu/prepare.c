@@ -192,18 +192,16 @@ static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
     }
 }
 
-/* Elements of the largest exchange with other ranks. */
-static size_t count_shard_elems(const struct ak_cpu_prepared *p)
+/* Bytes of the lists that are exchanged in place of logits: at most half of these. */
+static size_t count_best_bytes(const struct ak_cpu_prepared *p)
 {
     size_t max = 0;
     for (uint32_t i = 0; i < p->table->n_commands; i++) {
         const struct ak_command *c = &p->table->commands[i];
-        uint32_t n = c->op == AK_OP_ALL_GATHER ? c->params.all_gather.shard.n :
-                     c->op == AK_OP_COLLECT    ? c->params.collect.shard.n :
-                                                 0;
-        max = ak_max_size(max, (size_t)n * p->max_rows[p->table->slots[c->out].row_set]);
+        if (c->op == AK_OP_COLLECT)
+            max = ak_max_size(max, c->params.collect.shard.n * sizeof(float) / 2);
     }
-    return max;
+    return max * p->max_rows[AK_OP_ROWS_LOGITS];
 }
 
 static void carve_arena(struct carver *c, struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
@@ -231,7 +229,7 @@ static void carve_pass(struct carver *c, struct ak_cpu_prepared *p, const struct
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
                         p->partial_stride * sizeof(float));
-    p->shards = carve(c, count_shard_elems(p), sizeof *p->shards);
+    p->best = carve(c, count_best_bytes(p), 1);
     carve_arena(c, p, AK_OP_ROWS_LOGITS);
 }
 

@@ -2,7 +2,6 @@
  * minus infinity for the others' logits that are on no list. A list has all that equal its last
  * element; if these are too many for it, the rank sends all logits after the lists. */
 #include <math.h>
-#include <string.h>
 
 #include "cpu/cpu.h"
 
@@ -31,7 +30,7 @@ size_t ak_cpu_best_bytes(const struct ak_cpu_prepared *p, const struct ak_cpu_st
 static struct element *list_of(const struct ak_cpu_prepared *p, size_t rows, uint32_t rank,
                                size_t row)
 {
-    return (struct element *)(void *)p->shards + (rank * rows + row) * list_elems(p);
+    return (struct element *)p->best + (rank * rows + row) * list_elems(p);
 }
 
 /* The n-th largest of x, or minus infinity. `largest` holds n values. */
@@ -81,7 +80,7 @@ static float *all_logits(const struct ak_cpu_prepared *p, const struct ak_cpu_st
     return ak_cpu_slot(p, step->command->out) + row * ak_cpu_stride(p, step->command->out);
 }
 
-void ak_cpu_pack_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, unsigned thread)
+void ak_cpu_prepare_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, unsigned thread)
 {
     size_t rows = ak_cpu_rows(p, step->row_set), begin, end, n;
     uint32_t first;
@@ -92,10 +91,8 @@ void ak_cpu_pack_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step,
             make_list(p, own, n, first, list_of(p, rows, p->spec->rank, row));
             continue;
         }
-        float *all = all_logits(p, step, row);
         for (size_t i = n; i < step->command->params.collect.shard.n; i++)
-            all[i] = -INFINITY;
-        memcpy(all, own, n * sizeof *all); /* rank 0's are the first */
+            all_logits(p, step, row)[i] = -INFINITY; /* rank 0's are the first */
     }
 }
 
@@ -115,7 +112,9 @@ static void send_all(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, 
     size_t n;
     for (size_t row = 0; row < rows; row++) {
         const float *own = own_logits(p, step, row, &first, &n);
-        struct ak_comm_message message = { 0, (void *)(uintptr_t)own, n * sizeof *own };
+        struct ak_comm_message message = { .rank = 0,
+                                           .data = (void *)(uintptr_t)own,
+                                           .bytes = n * sizeof *own };
         (void)ak_comm_exchange(p->comm, &message, 1, NULL, 0, NULL);
     }
 }
@@ -127,8 +126,9 @@ static void receive_all(struct ak_cpu_prepared *p, const struct ak_cpu_step *ste
     uint32_t first = ak_op_shard_begin(shard, p->spec->n_ranks, rank),
              n = ak_op_shard_begin(shard, p->spec->n_ranks, rank + 1) - first;
     for (size_t row = 0; row < rows; row++) {
-        struct ak_comm_message message = { rank, all_logits(p, step, row) + first,
-                                           n * sizeof(float) };
+        struct ak_comm_message message = { .rank = rank,
+                                           .data = all_logits(p, step, row) + first,
+                                           .bytes = n * sizeof(float) };
         (void)ak_comm_exchange(p->comm, NULL, 0, &message, 1, NULL);
     }
 }
@@ -149,9 +149,12 @@ static void unpack_lists(const struct ak_cpu_prepared *p, const struct ak_cpu_st
 void ak_cpu_collect_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
 {
     size_t rows = ak_cpu_rows(p, step->row_set), bytes = ak_cpu_best_bytes(p, step);
+    struct ak_comm_rows lists = { .data = list_of(p, rows, p->spec->rank, 0),
+                                  .n = 1,
+                                  .begins = p->shard_begins };
     for (uint32_t rank = 0; rank <= p->spec->n_ranks; rank++)
         p->shard_begins[rank] = rank * bytes;
-    (void)ak_comm_collect(p->comm, p->shards, p->shard_begins, NULL);
+    (void)ak_comm_collect(p->comm, &lists, NULL);
     if (p->spec->rank > 0) {
         if (has_too_many(p, rows, p->spec->rank))
             send_all(p, step, rows);

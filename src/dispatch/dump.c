@@ -198,9 +198,14 @@ ak_status ak_table_dump(struct ak_table *t, const struct ak_weights *weights,
     if (t->arena_width[AK_OP_ROWS_EXPERTS])
         fprintf(f, ", experts %u", t->arena_width[AK_OP_ROWS_EXPERTS]);
     fputc('\n', f);
-    for (uint32_t i = 0; i < t->n_slots; i++)
-        fprintf(f, "s%-4u %s width=%u offset=%u live=%u..%u\n", i, row_sets[t->slots[i].row_set],
-                t->slots[i].width, t->slots[i].offset, t->slots[i].first_use, t->slots[i].last_use);
+    for (uint32_t i = 0; i < t->n_slots; i++) {
+        const struct ak_op_slot *slot = &t->slots[i];
+        fprintf(f, "s%-4u %s width=%u offset=%u live=%u..%u", i, row_sets[slot->row_set],
+                slot->width, slot->offset, slot->first_use, slot->last_use);
+        if (slot->is_part)
+            fprintf(f, " part of s%u", slot->whole);
+        fputc('\n', f);
+    }
     for (uint32_t i = 0; i < t->n_commands; i++)
         dump_command(f, t, i, weights);
     bool ok = !ferror(f);

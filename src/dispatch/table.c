@@ -19,8 +19,8 @@ static uint32_t lowest_offset(const struct ak_table *t, uint32_t i)
     uint32_t offset = 0;
     for (uint32_t j = 0; j < i;) {
         const struct ak_op_slot *other = &t->slots[j++];
-        if (live_together(slot, other) && offset < other->offset + other->width &&
-            other->offset < offset + slot->width) {
+        if (!other->is_part && live_together(slot, other) &&
+            offset < other->offset + other->width && other->offset < offset + slot->width) {
             offset = other->offset + other->width;
             j = 0;
         }
@@ -33,10 +33,15 @@ void ak_table_plan_arena(struct ak_table *t)
     memset(t->arena_width, 0, sizeof t->arena_width);
     for (uint32_t i = 0; i < t->n_slots; i++) {
         struct ak_op_slot *slot = &t->slots[i];
+        if (slot->is_part)
+            continue;
         slot->offset = lowest_offset(t, i);
         if (slot->offset + slot->width > t->arena_width[slot->row_set])
             t->arena_width[slot->row_set] = slot->offset + slot->width;
     }
+    for (uint32_t i = 0; i < t->n_slots; i++)
+        if (t->slots[i].is_part)
+            t->slots[i].offset = t->slots[t->slots[i].whole].offset + t->slots[i].at;
 }
 
 /* ---- The packed weights, for model/build.c ------------------------------ */

@@ -53,7 +53,7 @@ ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out,
     ak_status status = c->ops->exchange(c, out, n_out, in, n_in, &c->failure);
     uint64_t sent = 0;
     for (uint32_t i = 0; i < n_out; i++)
-        sent += out[i].bytes;
+        sent += ak_comm_message_bytes(&out[i]);
     add(&c->counts.n_exchanges, 1);
     add(&c->counts.bytes_sent, sent);
     add(&c->counts.nanoseconds, (uint64_t)((ak_seconds() - started) * 1e9));
@@ -73,23 +73,35 @@ void ak_comm_close(struct ak_comm *c)
         c->ops->close(c);
 }
 
-static struct ak_comm_message message_of(uint32_t rank, void *data, const size_t *begins,
-                                         uint32_t shard)
+size_t ak_comm_message_bytes(const struct ak_comm_message *message)
 {
-    return (struct ak_comm_message){ rank, (uint8_t *)data + begins[shard],
-                                     begins[shard + 1] - begins[shard] };
+    return message->bytes * (message->more_rows + 1);
 }
 
-ak_status ak_comm_all_gather(struct ak_comm *c, void *data, const size_t *begins,
+/* Adds a rank's part of the rows, which begins at `data`, to a list, unless it is empty. */
+static void add_part(struct ak_comm_message *list, uint32_t *n, uint32_t rank, void *data,
+                     const struct ak_comm_rows *rows, uint32_t part)
+{
+    size_t bytes = rows->begins[part + 1] - rows->begins[part];
+    if (bytes > 0 && rows->n > 0)
+        list[(*n)++] = (struct ak_comm_message){ rank, data, bytes, rows->n - 1, rows->stride };
+}
+
+static void *part_of(const struct ak_comm_rows *rows, uint32_t rank)
+{
+    return (uint8_t *)rows->data + rows->begins[rank];
+}
+
+ak_status ak_comm_all_gather(struct ak_comm *c, const struct ak_comm_rows *rows,
                              struct ak_error *error)
 {
-    uint32_t n = 0;
+    uint32_t n_out = 0, n_in = 0;
     for (uint32_t i = 1; i < c->n_ranks; i++) { /* not all to the same rank at once */
         uint32_t to = (c->rank + i) % c->n_ranks, from = (c->rank + c->n_ranks - i) % c->n_ranks;
-        c->out[n] = message_of(to, data, begins, c->rank);
-        c->in[n++] = message_of(from, data, begins, from);
+        add_part(c->out, &n_out, to, part_of(rows, c->rank), rows, c->rank);
+        add_part(c->in, &n_in, from, part_of(rows, from), rows, from);
     }
-    return ak_comm_exchange(c, c->out, n, c->in, n, error);
+    return ak_comm_exchange(c, c->out, n_out, c->in, n_in, error);
 }
 
 ak_status ak_comm_all_gather_items(struct ak_comm *c, void *items, size_t bytes,
@@ -97,27 +109,27 @@ ak_status ak_comm_all_gather_items(struct ak_comm *c, void *items, size_t bytes,
 {
     for (uint32_t i = 0; i <= c->n_ranks; i++)
         c->begins[i] = i * bytes;
-    return ak_comm_all_gather(c, items, c->begins, error);
+    struct ak_comm_rows rows = { .data = items, .n = 1, .begins = c->begins };
+    return ak_comm_all_gather(c, &rows, error);
 }
 
-ak_status ak_comm_collect(struct ak_comm *c, void *data, const size_t *begins,
+ak_status ak_comm_collect(struct ak_comm *c, const struct ak_comm_rows *rows,
                           struct ak_error *error)
 {
-    if (c->rank > 0) {
-        struct ak_comm_message own = message_of(0, data, begins, c->rank);
-        return ak_comm_exchange(c, &own, 1, NULL, 0, error);
-    }
-    for (uint32_t i = 1; i < c->n_ranks; i++)
-        c->in[i - 1] = message_of(i, data, begins, i);
-    return ak_comm_exchange(c, NULL, 0, c->in, c->n_ranks - 1, error);
+    uint32_t n_out = 0, n_in = 0;
+    if (c->rank > 0)
+        add_part(c->out, &n_out, 0, rows->data, rows, c->rank);
+    for (uint32_t i = 1; c->rank == 0 && i < c->n_ranks; i++)
+        add_part(c->in, &n_in, i, part_of(rows, i), rows, i);
+    return ak_comm_exchange(c, c->out, n_out, c->in, n_in, error);
 }
 
 ak_status ak_comm_broadcast(struct ak_comm *c, void *data, size_t bytes, struct ak_error *error)
 {
-    struct ak_comm_message from = { 0, data, bytes };
+    struct ak_comm_message from = { .rank = 0, .data = data, .bytes = bytes };
     if (c->rank > 0)
         return ak_comm_exchange(c, NULL, 0, &from, 1, error);
     for (uint32_t i = 1; i < c->n_ranks; i++)
-        c->out[i - 1] = (struct ak_comm_message){ i, data, bytes };
+        c->out[i - 1] = (struct ak_comm_message){ .rank = i, .data = data, .bytes = bytes };
     return ak_comm_exchange(c, c->out, c->n_ranks - 1, NULL, 0, error);
 }

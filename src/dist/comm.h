@@ -20,11 +20,20 @@ struct ak_comm;
 
 enum { AK_COMM_RANKS_MAX = 1024, AK_COMM_HOST_BYTES = 64 };
 
-/* To or from another rank. */
+/* To or from another rank: rows of `bytes` bytes, `stride` bytes apart. */
 struct ak_comm_message {
     uint32_t rank;
     void *data; /* not changed if it is sent */
     size_t bytes;
+    size_t more_rows; /* after the first */
+    size_t stride;
+};
+
+/* Rows of which each rank has a part. */
+struct ak_comm_rows {
+    void *data;
+    size_t n, stride;     /* stride: in bytes */
+    const size_t *begins; /* [n_ranks + 1]: a rank has bytes [begins[rank], begins[rank + 1]) */
 };
 
 struct ak_comm_ops {
@@ -63,20 +72,23 @@ void ak_comm_clear(struct ak_comm *c); /* for `close` */
 /* Where a rank runs: "node2", or "this process". */
 const char *ak_comm_host(const struct ak_comm *c, uint32_t rank);
 
+size_t ak_comm_message_bytes(const struct ak_comm_message *message);
+
 /* The functions of the vtable, which remember a failure and count. */
 ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
                            const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
 ak_status ak_comm_await(struct ak_comm *c, size_t *bytes, struct ak_error *error);
 void ak_comm_close(struct ak_comm *c); /* NULL allowed */
 
-/* Every rank has bytes [begins[rank], begins[rank + 1]) of `data`, and gets all others. */
-ak_status ak_comm_all_gather(struct ak_comm *c, void *data, const size_t *begins,
+/* Every rank has its part of the rows, and gets all others. */
+ak_status ak_comm_all_gather(struct ak_comm *c, const struct ak_comm_rows *rows,
                              struct ak_error *error);
 /* The same for n_ranks items of `bytes` bytes: every rank has the item of its number. */
 ak_status ak_comm_all_gather_items(struct ak_comm *c, void *items, size_t bytes,
                                    struct ak_error *error);
-/* As ak_comm_all_gather, but only rank 0 gets the others' bytes. */
-ak_status ak_comm_collect(struct ak_comm *c, void *data, const size_t *begins,
+/* As ak_comm_all_gather, but only rank 0 gets the others' parts. `data` of another rank is where
+ * its own part begins. */
+ak_status ak_comm_collect(struct ak_comm *c, const struct ak_comm_rows *rows,
                           struct ak_error *error);
 /* Rank 0's bytes go to all others. */
 ak_status ak_comm_broadcast(struct ak_comm *c, void *data, size_t bytes, struct ak_error *error);

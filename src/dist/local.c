@@ -72,11 +72,14 @@ static ak_status send_letter(struct post *p, uint32_t from, const struct ak_comm
                              struct ak_error *error)
 {
     struct queue *queue = queue_of(p, from, message->rank);
-    struct letter *letter = ak_alloc(1, sizeof *letter + message->bytes);
+    size_t bytes = ak_comm_message_bytes(message);
+    struct letter *letter = ak_alloc(1, sizeof *letter + bytes);
     if (!letter)
-        return ak_fail_memory(error, "a message", message->bytes);
-    letter->bytes = message->bytes;
-    memcpy(letter->data, message->data, message->bytes);
+        return ak_fail_memory(error, "a message", bytes);
+    letter->bytes = bytes;
+    for (size_t i = 0; i <= message->more_rows; i++)
+        memcpy(letter->data + i * message->bytes,
+               (const uint8_t *)message->data + i * message->stride, message->bytes);
     *queue->last = letter;
     queue->last = &letter->next;
     return AKUNU_OK;
@@ -89,10 +92,13 @@ static ak_status receive_letter(struct post *p, uint32_t to, const struct ak_com
     struct letter *letter = wait_letter(p, message->rank, to, p->timeout);
     if (!letter)
         return fail_absent(p, message->rank, error);
-    if (letter->bytes != message->bytes)
+    size_t bytes = ak_comm_message_bytes(message);
+    if (letter->bytes != bytes)
         return ak_fail(error, AKUNU_ERROR_IO, "rank %u sent %zu bytes; expected %zu",
-                       (unsigned)message->rank, letter->bytes, message->bytes);
-    memcpy(message->data, letter->data, message->bytes);
+                       (unsigned)message->rank, letter->bytes, bytes);
+    for (size_t i = 0; i <= message->more_rows; i++)
+        memcpy((uint8_t *)message->data + i * message->stride, letter->data + i * message->bytes,
+               message->bytes);
     queue->first = letter->next;
     if (!queue->first)
         queue->last = &queue->first;

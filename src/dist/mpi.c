@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,9 @@ struct functions {
     int (*test)(mpi_request *request, int *done, struct mpi_status *status);
     int (*iprobe)(int from, int tag, mpi_comm comm, int *found, struct mpi_status *status);
     int (*get_count)(const struct mpi_status *status, mpi_type type, int *n);
+    int (*type_create_hvector)(int n, int length, ptrdiff_t stride, mpi_type type, mpi_type *out);
+    int (*type_commit)(mpi_type *type);
+    int (*type_free)(mpi_type *type);
     mpi_comm world;
     mpi_type byte;
     mpi_errhandler errors_return;
@@ -72,6 +76,9 @@ static const char *find_all(void *library, struct functions *f)
         { "MPI_Test", &f->test },
         { "MPI_Iprobe", &f->iprobe },
         { "MPI_Get_count", &f->get_count },
+        { "MPI_Type_create_hvector", &f->type_create_hvector },
+        { "MPI_Type_commit", &f->type_commit },
+        { "MPI_Type_free", &f->type_free },
         { "ompi_mpi_comm_world", &f->world },
         { "ompi_mpi_byte", &f->byte },
         { "ompi_mpi_errors_return", &f->errors_return },
@@ -170,11 +177,55 @@ static ak_status wait_all(struct mpi *m, uint32_t n, struct ak_error *error)
 
 static ak_status check_size(const struct ak_comm_message *message, struct ak_error *error)
 {
-    if (message->bytes <= MESSAGE_BYTES_MAX)
+    size_t bytes = ak_comm_message_bytes(message);
+    if (bytes <= MESSAGE_BYTES_MAX)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                   "a message of %zu bytes to or from rank %u; at most %d are supported",
-                   message->bytes, (unsigned)message->rank, (int)MESSAGE_BYTES_MAX);
+                   "a message of %zu bytes to or from rank %u; at most %d are supported", bytes,
+                   (unsigned)message->rank, (int)MESSAGE_BYTES_MAX);
+}
+
+typedef int start_fn(const struct functions *f, const struct ak_comm_message *message, int n,
+                     mpi_type type, mpi_request *request);
+
+static int start_receiving(const struct functions *f, const struct ak_comm_message *message, int n,
+                           mpi_type type, mpi_request *request)
+{
+    return f->irecv(message->data, n, type, (int)message->rank, TAG, f->world, request);
+}
+
+static int start_sending(const struct functions *f, const struct ak_comm_message *message, int n,
+                         mpi_type type, mpi_request *request)
+{
+    return f->isend(message->data, n, type, (int)message->rank, TAG, f->world, request);
+}
+
+/* Open MPI gathers and scatters rows itself, piece by piece as it sends and receives. A type may be
+ * freed while a request still uses it. */
+static bool start_rows(const struct functions *f, const struct ak_comm_message *message,
+                       start_fn *begin, mpi_request *request)
+{
+    mpi_type rows;
+    if (message->more_rows == 0 || message->stride == message->bytes)
+        return begin(f, message, (int)ak_comm_message_bytes(message), f->byte, request) == SUCCESS;
+    if (f->type_create_hvector((int)message->more_rows + 1, (int)message->bytes,
+                               (ptrdiff_t)message->stride, f->byte, &rows) != SUCCESS)
+        return false;
+    bool ok = f->type_commit(&rows) == SUCCESS && begin(f, message, 1, rows, request) == SUCCESS;
+    f->type_free(&rows);
+    return ok;
+}
+
+static ak_status start_all(struct mpi *m, const struct ak_comm_message *messages, uint32_t n,
+                           start_fn *begin, uint32_t *n_requests, struct ak_error *error)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        AK_TRY(check_size(&messages[i], error));
+        m->peers[*n_requests] = messages[i].rank;
+        if (!start_rows(&m->f, &messages[i], begin, &m->requests[(*n_requests)++]))
+            return fail_call(m, messages[i].rank, error);
+    }
+    return AKUNU_OK;
 }
 
 static ak_status exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
@@ -182,20 +233,8 @@ static ak_status exchange(struct ak_comm *c, const struct ak_comm_message *out, 
 {
     struct mpi *m = (struct mpi *)c;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < n_in; i++) {
-        AK_TRY(check_size(&in[i], error));
-        m->peers[n] = in[i].rank;
-        if (m->f.irecv(in[i].data, (int)in[i].bytes, m->f.byte, (int)in[i].rank, TAG, m->f.world,
-                       &m->requests[n++]) != SUCCESS)
-            return fail_call(m, in[i].rank, error);
-    }
-    for (uint32_t i = 0; i < n_out; i++) {
-        AK_TRY(check_size(&out[i], error));
-        m->peers[n] = out[i].rank;
-        if (m->f.isend(out[i].data, (int)out[i].bytes, m->f.byte, (int)out[i].rank, TAG, m->f.world,
-                       &m->requests[n++]) != SUCCESS)
-            return fail_call(m, out[i].rank, error);
-    }
+    AK_TRY(start_all(m, in, n_in, start_receiving, &n, error));
+    AK_TRY(start_all(m, out, n_out, start_sending, &n, error));
     return wait_all(m, n, error);
 }
 

@@ -202,6 +202,25 @@ static void add_adapters(struct ak_builder *b, ak_build_value x, ak_build_value 
 }
 
 /* ---- Ranks -------------------------------------------------------------- */
+/* Has the shard x computed where it belongs in the rows of `whole`, unless that is within an
+ * aligned group of elements: products write whole groups. */
+static void place(struct ak_builder *b, ak_build_value x, ak_build_value whole, uint32_t at)
+{
+    if (b->status != AKUNU_OK || at % SLOT_ALIGN != 0)
+        return;
+    struct ak_op_slot *slots = b->list->slots;
+    slots[x].is_part = true;
+    slots[x].whole = whole;
+    slots[x].at = at;
+    slots[whole].first_use = slots[x].first_use;
+}
+
+/* Where this rank's shard begins. */
+static uint32_t own_begin(const struct ak_builder *b, const struct ak_op_shard *shard)
+{
+    return ak_op_shard_begin(shard, b->spec->n_ranks, b->spec->rank);
+}
+
 /* x[to …] = the shards of all ranks of in[at …] */
 static void add_all_gather(struct ak_builder *b, ak_build_value in, uint32_t at,
                            struct ak_op_shard shard, ak_build_value out, uint32_t to, int layer)
@@ -221,6 +240,7 @@ static ak_build_value gather_input(struct ak_builder *b, ak_build_value x, enum 
     if (!rule || !ak_spec_shard(b->spec, rule->cols, &shard))
         return x;
     ak_build_value out = add_slot(b, shard.n, row_set_of(b, x));
+    place(b, x, out, own_begin(b, &shard));
     add_all_gather(b, x, 0, shard, out, 0, layer);
     return out;
 }
@@ -230,18 +250,21 @@ static ak_build_value gather_output(struct ak_builder *b, ak_build_value x,
                                     enum ak_op_linear linear, int layer)
 {
     const struct ak_weight_map *map = b->map;
-    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first), width = 0, to = 0;
+    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first), width = 0, to = 0,
+                    n_parts = 0;
     struct ak_weight_part part;
     if (ak_spec_shards(b->spec, linear) != AK_OP_SHARDS_GATHERED)
         return x;
     for (uint32_t i = first; i < first + n; i++)
-        for (uint32_t j = 0; map->linear_part(map->weights, i, j, &part); j++)
+        for (uint32_t j = 0; map->linear_part(map->weights, i, j, &part); j++, n_parts++)
             width += (uint32_t)ak_round_up(part.n, SLOT_ALIGN);
     ak_build_value out = add_slot(b, width, row_set_of(b, x));
     for (uint32_t i = first; i < first + n; i++)
         for (uint32_t j = 0; map->linear_part(map->weights, i, j, &part); j++) {
-            add_all_gather(b, x, part.offset, ak_spec_shard_of(b->spec, linear, part.n), out, to,
-                           layer);
+            struct ak_op_shard shard = ak_spec_shard_of(b->spec, linear, part.n);
+            if (n_parts == 1)
+                place(b, x, out, own_begin(b, &shard));
+            add_all_gather(b, x, part.offset, shard, out, to, layer);
             to += (uint32_t)ak_round_up(part.n, SLOT_ALIGN);
         }
     return out;
@@ -561,6 +584,8 @@ static void collect_logits(struct ak_builder *b)
                    all = b->spec->rank == 0 ? add_slot(b, n, AK_OP_ROWS_LOGITS) : shard;
     struct ak_command c = command_of(AK_OP_COLLECT, AK_ROLE_NO_LAYER, shard, all);
     c.params.collect.shard = ak_op_shard_of(n, b->spec->n_ranks);
+    if (all != shard)
+        place(b, shard, all, 0);
     add_command(b, c);
     b->list->logits = all;
 }

@@ -79,12 +79,16 @@ enum { AK_OP_CONV_PARTS = 3 };
 #undef AK_OP
 
 /* An activation slot. Rows lie `width` elements apart. Each row set has an arena of its own;
- * slots with lives that do not overlap share its elements. */
+ * slots with lives that do not overlap share its elements. A part of another slot has its rows
+ * within the rows of that slot, and as far apart. */
 struct ak_op_slot {
     uint32_t width; /* float elements of a row, a multiple of 16 */
     enum ak_op_row_set row_set;
     uint32_t offset;              /* elements into a row of the arena (dispatch/table.c) */
     uint32_t first_use, last_use; /* commands */
+    bool is_part;
+    uint32_t whole,
+        at; /* if is_part: the other slot, and the element of it where the part begins */
 };
 
 struct ak_command {
