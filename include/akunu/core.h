@@ -128,6 +128,15 @@ struct akunu_rope {
 
 struct akunu_comm; /* akunu/comm.h */
 
+/* How the processes of a comm divide a model. */
+enum akunu_split {
+    /* each has some rows of every weight: a token takes less time, and many exchanges */
+    AKUNU_SPLIT_ROWS = 0,
+    /* each has some of the layers: one exchange per process and pass, for slow links. They compute
+     * parts of a prompt at the same time, and a token one after another */
+    AKUNU_SPLIT_LAYERS = 1
+};
+
 /* LoRA adapter: a GGUF file or a PEFT folder. */
 struct akunu_adapter {
     const char *path;
@@ -181,6 +190,7 @@ struct akunu_load_params {
     /* the processes that share the model, each with its part of the weights (akunu/comm.h); NULL:
      * this one has all of it. The CPU's backend alone */
     struct akunu_comm *comm;
+    enum akunu_split split; /* with `comm` */
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
 

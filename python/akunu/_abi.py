@@ -66,6 +66,8 @@ AKUNU_ROPE_SCALING_MODEL = 0
 AKUNU_ROPE_SCALING_NONE = 1
 AKUNU_ROPE_SCALING_LINEAR = 2
 AKUNU_ROPE_SCALING_YARN = 3
+AKUNU_SPLIT_ROWS = 0
+AKUNU_SPLIT_LAYERS = 1
 AKUNU_POOLING_MODEL = 0
 AKUNU_POOLING_MEAN = 1
 AKUNU_POOLING_CLS = 2
@@ -188,6 +190,7 @@ class akunu_load_params(Structure):
     quantize: Optional[bytes]
     importance: Optional[bytes]
     comm: Optional[int]
+    split: int
 
 
 class akunu_model_info(Structure):
@@ -944,6 +947,7 @@ akunu_load_params._fields_ = [
     ("quantize", c_char_p),
     ("importance", c_char_p),
     ("comm", c_void_p),
+    ("split", c_int),
 ]
 
 akunu_model_info._fields_ = [

@@ -108,7 +108,9 @@ static ak_status alloc_pool(struct ak_ranks_follower *f, uint64_t id,
         return ak_fail_memory(error, "the KV cache", sizeof *p);
     p->id = id;
     ak_message_copy(message, &p->shape, sizeof p->shape);
+    p->shape.n_layers = ak_spec_kv_layers(f->model.spec);
     p->shape.n_kv_heads = f->model.spec->config.n_kv_heads;
+    p->shape.state_elems = ak_spec_state_elems(f->model.spec);
     ak_status status = ops_of(f)->alloc_kv(f->model.backend, &p->shape, &p->memory, error);
     if (status != AKUNU_OK) {
         ak_free(p);

@@ -501,7 +501,8 @@ ak_status ak_backend_open_ranks(struct ak_ranks *r, const struct ak_ranks_model 
     *b = (struct ranks_backend){
         .base = { &ranks_ops }, .ranks = r, .model = *model, .description = b->description
     };
-    snprintf(b->description, capacity, "%s, %u ranks", own, (unsigned)r->comm->n_ranks);
+    snprintf(b->description, capacity, "%s, %u ranks%s", own, (unsigned)r->comm->n_ranks,
+             model->split == AKUNU_SPLIT_LAYERS ? " by layers" : "");
     *out = &b->base;
     return AKUNU_OK;
 }

@@ -39,6 +39,7 @@ struct ak_ranks_model {
     const struct ak_table *tables[AK_RANKS_TABLES];
     const struct ak_weights *weights;
     const struct ak_spec *spec; /* the rank's */
+    enum akunu_split split;
 };
 
 /* Rank 0. On success *out owns model->backend; the rest must outlive it. */

@@ -9,6 +9,8 @@ static const char *const kv_types[] = { "f16",  "f32",    "bf16", "q8_0", "q4_0"
                                         "q4_1", "iq4_nl", "q5_0", "q5_1", NULL };
 /* In the order of enum akunu_prefill. */
 static const char *const prefills[] = { "auto", "own", "blas", NULL };
+/* In the order of enum akunu_split. */
+static const char *const splits[] = { "rows", "layers", NULL };
 /* In the order of enum akunu_rope_scaling. */
 static const char *const rope_scalings[] = { "model", "none", "linear", "yarn", NULL };
 /* In the order of enum akunu_speculation. */

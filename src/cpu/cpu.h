@@ -225,6 +225,7 @@ struct ak_cpu_prepared {
     struct ak_comm *comm; /* to other ranks; NULL: there are none */
     size_t *shard_begins; /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
     void *best;           /* the largest logits of each rank (ranks_best.c) */
+    float *sent;          /* SEND: the rows that the next rank gets */
     uint64_t n_passes;    /* the current one included */
     const struct ak_batch *batch;             /* of the current pass */
     struct ak_cpu_times *times;               /* NULL: off */
@@ -449,5 +450,7 @@ struct ak_cpu_op {
 /* Steps that plan_steps.c merges or tells apart. */
 ak_cpu_step_fn ak_cpu_step_norm, ak_cpu_step_sum_inputs, ak_cpu_step_prepare, ak_cpu_step_linear,
     ak_cpu_step_experts, ak_cpu_step_copy_shard;
+/* A part of EMBED, and the first step of RECEIVE. */
+ak_cpu_step_fn ak_cpu_step_angles;
 
 #endif

@@ -192,6 +192,16 @@ static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
     }
 }
 
+/* Elements of all rows that a SEND command sends. */
+static size_t count_sent_elems(const struct ak_cpu_prepared *p)
+{
+    size_t width = 0;
+    for (uint32_t i = 0; i < p->table->n_commands; i++)
+        if (p->table->commands[i].op == AK_OP_SEND)
+            width = p->table->slots[p->table->commands[i].in].width;
+    return width * p->max_rows[AK_OP_ROWS_TOKENS];
+}
+
 /* Bytes of the lists that are exchanged in place of logits: at most half of these. */
 static size_t count_best_bytes(const struct ak_cpu_prepared *p)
 {
@@ -257,6 +267,7 @@ static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const str
     p->output.tile_bounds =
         carve(c, p->output.n_tiles, AK_BEST_ROWS_MAX * sizeof *p->output.tile_bounds);
     p->sampled = carve(c, logits, sizeof *p->sampled);
+    p->sent = carve(c, count_sent_elems(p), sizeof *p->sent);
     p->shard_begins = carve(c, p->spec->n_ranks + (size_t)1, sizeof *p->shard_begins);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
     p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);
@@ -433,6 +444,8 @@ void ak_cpu_release(struct ak_backend_table *prepared)
     struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
     if (!p)
         return;
+    if (p->comm)
+        (void)ak_comm_finish(p->comm, NULL); /* it sends from the table's memory */
     ak_pool_free(p->pool);
     ak_cpu_free_times(p);
     ak_pages_free(p->memory, p->kept_bytes);

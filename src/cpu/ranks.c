@@ -1,6 +1,6 @@
-/* Exchange of shards with the other ranks, from and to the rows of slots. The op before has written
- * this rank's shard where it belongs if its slot is a part of the other; else it is copied. One
- * thread sends and receives. */
+/* Exchange of activations with the other ranks, from and to the rows of slots. Of a shard, the op
+ * before has written this rank's shard where it belongs if its slot is a part of the other; else it
+ * is copied. One thread sends and receives. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -76,5 +76,51 @@ static void step_collect(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         ak_cpu_collect_best(p, step);
 }
 
+/* ---- The next rank gets all rows ---------------------------------------- */
+/* Rows are sent from a copy, while this rank computes the next pass. */
+static void step_wait(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    (void)step;
+    if (thread == 0)
+        (void)ak_comm_finish(p->comm, NULL);
+}
+
+static void step_copy_rows(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                           unsigned thread)
+{
+    size_t width = ak_cpu_stride(p, step->command->in), begin, end;
+    ak_chunk_range(ak_cpu_rows(p, step->row_set), p->n_threads, thread, &begin, &end);
+    memcpy(p->sent + begin * width, ak_cpu_slot(p, step->command->in) + begin * width,
+           (end - begin) * width * sizeof(float));
+}
+
+/* Rows of a slot, which lie one after another. */
+static struct ak_comm_message message_of(const struct ak_cpu_step *step,
+                                         const struct ak_cpu_prepared *p, uint32_t rank, void *rows)
+{
+    return (struct ak_comm_message){ .rank = rank,
+                                     .data = rows,
+                                     .bytes = ak_cpu_rows(p, step->row_set) *
+                                              ak_cpu_stride(p, step->command->out) *
+                                              sizeof(float) };
+}
+
+static void step_send(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    struct ak_comm_message message = message_of(step, p, step->command->params.send.to, p->sent);
+    if (thread == 0)
+        (void)ak_comm_start(p->comm, &message, NULL);
+}
+
+static void step_receive(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    struct ak_comm_message message =
+        message_of(step, p, step->command->params.receive.from, ak_cpu_slot(p, step->command->out));
+    if (thread == 0)
+        (void)ak_comm_exchange(p->comm, NULL, 0, &message, 1, NULL);
+}
+
+const struct ak_cpu_op ak_cpu_op_send = { .steps = { step_wait, step_copy_rows, step_send } };
+const struct ak_cpu_op ak_cpu_op_receive = { .steps = { ak_cpu_step_angles, step_receive } };
 const struct ak_cpu_op ak_cpu_op_all_gather = { .steps = { ak_cpu_step_copy_shard, step_gather } };
 const struct ak_cpu_op ak_cpu_op_collect = { .steps = { step_copy_logits, step_collect } };

@@ -3,27 +3,36 @@
 
 #include "cpu/cpu.h"
 
-/* Embeds tokens, and computes their rotation angles, which all layers share. */
+/* Computes the rotation angles of the tokens, which all layers share. */
+void ak_cpu_step_angles(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+{
+    size_t begin, end;
+    (void)step;
+    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    for (size_t t = begin; t < end; t++)
+        for (uint32_t table = 0; table < p->spec->n_rotations; table++)
+            ak_table_rope_angles(p->spec, p->frequencies, table, p->batch->positions[t],
+                                 ak_cpu_angles(p, p->cos, table, t),
+                                 ak_cpu_angles(p, p->sin, table, t));
+}
+
 static void step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
     ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
-        uint32_t position = p->batch->positions[t];
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         if (p->batch->hidden)
             memcpy(out, p->batch->hidden + t * p->batch->hidden_stride,
                    p->spec->config.width * sizeof *out);
         else
-            ak_table_embed_token(
-                p->weights, &c->params.embed, p->cpu->kernels.dequantize, p->batch->tokens[t],
-                position, ak_batch_token_type(p->batch, (uint32_t)t), p->scratch[thread].row, out);
-        for (uint32_t table = 0; table < p->spec->n_rotations; table++)
-            ak_table_rope_angles(p->spec, p->frequencies, table, position,
-                                 ak_cpu_angles(p, p->cos, table, t),
-                                 ak_cpu_angles(p, p->sin, table, t));
+            ak_table_embed_token(p->weights, &c->params.embed, p->cpu->kernels.dequantize,
+                                 p->batch->tokens[t], p->batch->positions[t],
+                                 ak_batch_token_type(p->batch, (uint32_t)t), p->scratch[thread].row,
+                                 out);
     }
+    ak_cpu_step_angles(step, p, thread);
 }
 
 static void step_frames(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)

@@ -136,6 +136,8 @@ static void walk(void *context, unsigned thread)
         } else {
             run_step(p, step, thread);
         }
+        if (thread == 0 && p->comm)
+            ak_comm_progress(p->comm);
         if (!ends_stage(&p->steps[end - 1], is_skinny))
             continue;
         if (p->times)

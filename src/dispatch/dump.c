@@ -160,6 +160,8 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
         fprintf(f, " at=%u to=%u n=%u", c->params.all_gather.at, c->params.all_gather.to,
                 c->params.all_gather.shard.n);
         break;
+    case AK_OP_SEND: fprintf(f, " to=%u", c->params.send.to); break;
+    case AK_OP_RECEIVE: fprintf(f, " from=%u", c->params.receive.from); break;
     case AK_OP_COLLECT: fprintf(f, " n=%u", c->params.collect.shard.n); break;
     case AK_OP_SELECT: fprintf(f, " n=%u", c->params.select.n); break;
     case AK_OP_GUMBEL: fprintf(f, " n=%u", c->params.gumbel.n); break;

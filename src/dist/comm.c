@@ -44,6 +44,17 @@ static void add(atomic_ullong *count, uint64_t n)
     atomic_fetch_add_explicit(count, n, memory_order_relaxed);
 }
 
+static void count(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
+                  double started)
+{
+    uint64_t sent = 0;
+    for (uint32_t i = 0; i < n_out; i++)
+        sent += ak_comm_message_bytes(&out[i]);
+    add(&c->counts.n_exchanges, n_out > 0);
+    add(&c->counts.bytes_sent, sent);
+    add(&c->counts.nanoseconds, (uint64_t)((ak_seconds() - started) * 1e9));
+}
+
 ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
                            const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
 {
@@ -51,13 +62,40 @@ ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out,
         return fail_again(c, error);
     double started = ak_seconds();
     ak_status status = c->ops->exchange(c, out, n_out, in, n_in, &c->failure);
-    uint64_t sent = 0;
-    for (uint32_t i = 0; i < n_out; i++)
-        sent += ak_comm_message_bytes(&out[i]);
-    add(&c->counts.n_exchanges, 1);
-    add(&c->counts.bytes_sent, sent);
-    add(&c->counts.nanoseconds, (uint64_t)((ak_seconds() - started) * 1e9));
+    count(c, out, n_out, started);
     return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
+}
+
+ak_status ak_comm_start(struct ak_comm *c, const struct ak_comm_message *message,
+                        struct ak_error *error)
+{
+    if (!c->ops->start)
+        return ak_comm_exchange(c, message, 1, NULL, 0, error);
+    AK_TRY(ak_comm_finish(c, error));
+    double started = ak_seconds();
+    ak_status status = c->ops->start(c, message, &c->failure);
+    c->is_sending = status == AKUNU_OK;
+    count(c, message, 1, started);
+    return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
+}
+
+ak_status ak_comm_finish(struct ak_comm *c, struct ak_error *error)
+{
+    if (c->failure.status != AKUNU_OK)
+        return fail_again(c, error);
+    if (!c->is_sending)
+        return AKUNU_OK;
+    double started = ak_seconds();
+    ak_status status = c->ops->finish(c, &c->failure);
+    c->is_sending = false;
+    count(c, NULL, 0, started);
+    return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
+}
+
+void ak_comm_progress(struct ak_comm *c)
+{
+    if (c->is_sending && c->failure.status == AKUNU_OK)
+        (void)c->ops->progress(c, &c->failure);
 }
 
 ak_status ak_comm_await(struct ak_comm *c, size_t *bytes, struct ak_error *error)

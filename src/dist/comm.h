@@ -40,6 +40,12 @@ struct ak_comm_ops {
     /* Sends and receives; returns when all messages have been received or may be overwritten. */
     ak_status (*exchange)(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
                           const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
+    /* Begins to send; NULL: exchange() does not wait for the receiver. Then waits until the message
+     * has been sent, or only sends on what can be. */
+    ak_status (*start)(struct ak_comm *c, const struct ak_comm_message *message,
+                       struct ak_error *error);
+    ak_status (*finish)(struct ak_comm *c, struct ak_error *error);
+    ak_status (*progress)(struct ak_comm *c, struct ak_error *error);
     /* Waits until rank 0 sends a message, however long that takes, and tells its size. */
     ak_status (*await)(struct ak_comm *c, size_t *bytes, struct ak_error *error);
     /* Whether a rank has failed, as is known now; called by any thread. NULL: unknown */
@@ -58,6 +64,7 @@ struct ak_comm {
     uint32_t rank, n_ranks;
     char (*hosts)[AK_COMM_HOST_BYTES]; /* [n_ranks]: where each rank runs, for messages */
     struct ak_error failure;           /* the first one */
+    bool is_sending;                   /* from ak_comm_start() on */
     struct ak_comm_counts counts;
     /* for the functions below: [n_ranks], [n_ranks], [n_ranks + 1] */
     struct ak_comm_message *out, *in;
@@ -77,6 +84,13 @@ size_t ak_comm_message_bytes(const struct ak_comm_message *message);
 /* The functions of the vtable, which remember a failure and count. */
 ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
                            const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
+/* Begins to send a message while this rank goes on: its data must stay as they are until
+ * ak_comm_finish() or the next start, which waits for it. ak_comm_progress(), called often, lets it
+ * go on. */
+ak_status ak_comm_start(struct ak_comm *c, const struct ak_comm_message *message,
+                        struct ak_error *error);
+ak_status ak_comm_finish(struct ak_comm *c, struct ak_error *error);
+void ak_comm_progress(struct ak_comm *c);
 ak_status ak_comm_await(struct ak_comm *c, size_t *bytes, struct ak_error *error);
 void ak_comm_close(struct ak_comm *c); /* NULL allowed */
 

@@ -160,7 +160,9 @@ static void close_local(struct ak_comm *c)
     ak_free(c);
 }
 
-static const struct ak_comm_ops local_ops = { exchange, await, NULL, close_local };
+static const struct ak_comm_ops local_ops = { .exchange = exchange,
+                                              .await = await,
+                                              .close = close_local };
 
 static struct post *create_post(uint32_t n_ranks, double timeout)
 {

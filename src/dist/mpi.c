@@ -56,6 +56,8 @@ struct mpi {
     struct ak_watch *watch; /* NULL: a rank that is silent in an exchange counts as failed */
     mpi_request *requests;  /* [2 · n_ranks] */
     uint32_t *peers;        /* [2 · n_ranks]: whom each request waits for */
+    mpi_request sending;    /* what start() has begun */
+    uint32_t receiver;
 };
 
 /* ---- Loading ------------------------------------------------------------ */
@@ -154,23 +156,39 @@ static ak_status check_others(struct mpi *m, uint32_t rank, double waited, struc
     return waited > m->timeout ? fail_silent(m, rank, error) : AKUNU_OK;
 }
 
+static const double BUSY_SECONDS = 0.002;
+
+/* Polls often at first, since what is waited for mostly comes soon, then less and less often. */
+static void rest(double waited)
+{
+    const double longest = 0.005;
+    double seconds = waited * 0.01 < longest ? waited * 0.01 : longest;
+    struct timespec t = { .tv_nsec = (long)(seconds * 1e9) };
+    if (waited < BUSY_SECONDS)
+        sched_yield();
+    else
+        nanosleep(&t, NULL);
+}
+
 enum { SPINS = 256 };
 
-/* Waits until requests [0, n) are done. */
-static ak_status wait_all(struct mpi *m, uint32_t n, struct ak_error *error)
+/* Waits until n requests are done; `peers` are whom each waits for. */
+static ak_status wait_all(struct mpi *m, mpi_request *requests, const uint32_t *peers, uint32_t n,
+                          struct ak_error *error)
 {
-    double started = 0.0;
+    double started = 0.0, waited = 0.0;
     uint32_t spins = 0;
     for (uint32_t i = 0; i < n;) {
         int done = 0;
-        if (m->f.test(&m->requests[i], &done, NULL) != SUCCESS)
-            return fail_call(m, m->peers[i], error);
+        if (m->f.test(&requests[i], &done, NULL) != SUCCESS)
+            return fail_call(m, peers[i], error);
         i += done ? 1 : 0;
-        if (done || ++spins % SPINS != 0)
+        if (done || (++spins % SPINS != 0 && waited < BUSY_SECONDS))
             continue;
         started = started > 0.0 ? started : ak_seconds();
-        AK_TRY(check_others(m, m->peers[i], ak_seconds() - started, error));
-        sched_yield();
+        waited = ak_seconds() - started;
+        AK_TRY(check_others(m, peers[i], waited, error));
+        rest(waited);
     }
     return AKUNU_OK;
 }
@@ -235,19 +253,32 @@ static ak_status exchange(struct ak_comm *c, const struct ak_comm_message *out, 
     uint32_t n = 0;
     AK_TRY(start_all(m, in, n_in, start_receiving, &n, error));
     AK_TRY(start_all(m, out, n_out, start_sending, &n, error));
-    return wait_all(m, n, error);
+    return wait_all(m, m->requests, m->peers, n, error);
 }
 
-/* Polls often at first, since the next token comes soon, then less and less often. */
-static void rest(double waited)
+static ak_status start(struct ak_comm *c, const struct ak_comm_message *message,
+                       struct ak_error *error)
 {
-    const double busy = 0.002, longest = 0.005;
-    double seconds = waited * 0.01 < longest ? waited * 0.01 : longest;
-    struct timespec t = { .tv_nsec = (long)(seconds * 1e9) };
-    if (waited < busy)
-        sched_yield();
-    else
-        nanosleep(&t, NULL);
+    struct mpi *m = (struct mpi *)c;
+    AK_TRY(check_size(message, error));
+    m->receiver = message->rank;
+    if (!start_rows(&m->f, message, start_sending, &m->sending))
+        return fail_call(m, message->rank, error);
+    return AKUNU_OK;
+}
+
+static ak_status finish(struct ak_comm *c, struct ak_error *error)
+{
+    struct mpi *m = (struct mpi *)c;
+    return wait_all(m, &m->sending, &m->receiver, 1, error);
+}
+
+static ak_status progress(struct ak_comm *c, struct ak_error *error)
+{
+    struct mpi *m = (struct mpi *)c;
+    int done = 0;
+    return m->f.test(&m->sending, &done, NULL) == SUCCESS ? AKUNU_OK :
+                                                            fail_call(m, m->receiver, error);
 }
 
 static ak_status await(struct ak_comm *c, size_t *bytes, struct ak_error *error)
@@ -284,6 +315,7 @@ static void free_mpi(struct mpi *m)
 static void close_mpi(struct ak_comm *c)
 {
     struct mpi *m = (struct mpi *)c;
+    (void)ak_comm_finish(c, NULL);
     ak_watch_free(m->watch);
     if (c->failure.status == AKUNU_OK)
         m->f.finalize();
@@ -296,7 +328,13 @@ static bool has_failed(struct ak_comm *c, struct ak_error *error)
     return m->watch && ak_watch_has_failed(m->watch, error);
 }
 
-static const struct ak_comm_ops mpi_ops = { exchange, await, has_failed, close_mpi };
+static const struct ak_comm_ops mpi_ops = { .exchange = exchange,
+                                            .start = start,
+                                            .finish = finish,
+                                            .progress = progress,
+                                            .await = await,
+                                            .has_failed = has_failed,
+                                            .close = close_mpi };
 
 /* Connects the watch. It is an extra: if one rank cannot, all go without. */
 static ak_status open_watch(struct mpi *m, struct ak_error *error)
@@ -351,7 +389,7 @@ static ak_status init(struct mpi *m, struct ak_error *error)
     return ak_fail(error, AKUNU_ERROR_SYSTEM, "Open MPI cannot be started");
 }
 
-static ak_status start(struct mpi *m, struct ak_error *error)
+static ak_status open_mpi(struct mpi *m, struct ak_error *error)
 {
     int rank = 0, size = 0;
     AK_TRY(load(&m->f, error));
@@ -377,7 +415,7 @@ ak_status ak_comm_open_mpi(double timeout, struct ak_comm **out, struct ak_error
     if (!m)
         return ak_fail_memory(error, "a communicator", sizeof *m);
     m->timeout = timeout;
-    ak_status status = start(m, error);
+    ak_status status = open_mpi(m, error);
     if (status != AKUNU_OK) {
         free_mpi(m);
         return status;

@@ -87,8 +87,20 @@ static enum ak_op_row_set row_set_of(const struct ak_builder *b, ak_build_value 
     return b->status == AKUNU_OK ? b->list->slots[v].row_set : AK_OP_ROWS_TOKENS;
 }
 
+/* The activations of the rank that has the layers before. */
+static ak_build_value receive(struct ak_builder *b)
+{
+    ak_build_value out = add_slot(b, b->spec->config.width, AK_OP_ROWS_TOKENS);
+    struct ak_command c = command_of(AK_OP_RECEIVE, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
+    c.params.receive.from = b->spec->rank - 1;
+    add_command(b, c);
+    return out;
+}
+
 ak_build_value ak_build_embed(struct ak_builder *b, float scale)
 {
+    if (ak_spec_first_layer(b->spec) > 0)
+        return receive(b);
     ak_build_value out = add_slot(b, b->spec->config.width, AK_OP_ROWS_TOKENS);
     struct ak_command c = command_of(AK_OP_EMBED, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
     c.params.embed =
@@ -570,24 +582,43 @@ static struct ak_command logits_command(const struct ak_builder *b, enum ak_op o
     return command_of(op, AK_ROLE_NO_LAYER, b->list->logits, b->list->logits);
 }
 
+/* Rank 0's slot for results of n elements, of which x is this rank's shard. Split by layers, the
+ * last rank has them all, and the others nothing. */
+static ak_build_value collect(struct ak_builder *b, ak_build_value x, uint32_t n)
+{
+    bool has_shards = ak_spec_has_shards(b->spec);
+    if (!ak_spec_is_shared(b->spec))
+        return x;
+    if (!ak_spec_has_output(b->spec))
+        x = add_slot(b, b->spec->rank == 0 ? n : 1, AK_OP_ROWS_LOGITS);
+    ak_build_value all = has_shards && b->spec->rank == 0 ? add_slot(b, n, AK_OP_ROWS_LOGITS) : x;
+    struct ak_command c = command_of(AK_OP_COLLECT, AK_ROLE_NO_LAYER, x, all);
+    c.params.collect.shard = has_shards ? ak_op_shard_of(n, b->spec->n_ranks) :
+                                          (struct ak_op_shard){ .n = n, .unit = n };
+    if (all != x)
+        place(b, x, all, 0);
+    add_command(b, c);
+    return all;
+}
+
 void ak_build_hidden(struct ak_builder *b, ak_build_value x)
 {
+    if (!ak_spec_has_shards(b->spec)) /* else all ranks have them */
+        x = collect(b, x, b->spec->config.width);
     b->list->logits = x;
     b->list->sampled = AK_OP_NONE;
 }
 
-/* Replaces the logits of a rank by those of all, on rank 0. */
-static void collect_logits(struct ak_builder *b)
+void ak_build_send(struct ak_builder *b, ak_build_value x)
 {
-    uint32_t n = b->spec->config.vocab_size;
-    ak_build_value shard = b->list->logits,
-                   all = b->spec->rank == 0 ? add_slot(b, n, AK_OP_ROWS_LOGITS) : shard;
-    struct ak_command c = command_of(AK_OP_COLLECT, AK_ROLE_NO_LAYER, shard, all);
-    c.params.collect.shard = ak_op_shard_of(n, b->spec->n_ranks);
-    if (all != shard)
-        place(b, shard, all, 0);
+    const struct ak_spec_descriptor *d = &b->spec->descriptor;
+    struct ak_command c = command_of(AK_OP_SEND, AK_ROLE_NO_LAYER, x, x);
+    c.params.send.to = b->spec->rank + 1;
     add_command(b, c);
-    b->list->logits = all;
+    if (d->encoder)
+        ak_build_hidden(b, x);
+    else
+        ak_build_logits(b, x, d->logit_divisor, d->logit_cap);
 }
 
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
@@ -599,10 +630,10 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
         ak_build_hidden(b, x);
         return;
     }
-    list->logits = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
+    if (ak_spec_has_output(b->spec))
+        x = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
+    list->logits = collect(b, x, n);
     list->sampled = AK_OP_NONE;
-    if (ak_spec_is_shared(b->spec))
-        collect_logits(b);
     if (b->spec->rank > 0)
         return;
     if (divisor != 1.0f) {

@@ -73,7 +73,8 @@ ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_m
 
 /* ---- Emission ----------------------------------------------------------- */
 /* Embedding rows, [tokens, width]. Adds row 0 of the token type table and the position rows if the
- * model has these tables. */
+ * model has these tables. On a rank whose first layer is a later one: the rows that the rank before
+ * sends. */
 ak_build_value ak_build_embed(struct ak_builder *b, float scale);
 
 /* n elements of the pass's frames, `step` after those of the position before, [tokens, n]. */
@@ -168,6 +169,10 @@ void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, floa
 
 /* Selects the logit rows: those with a wanted result. */
 ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x);
+
+/* Ends the list of a rank that has no output: x goes to the rank with the next layers, and rank 0
+ * gets the results from the last one. */
+void ak_build_send(struct ak_builder *b, ak_build_value x);
 
 /* Ends the list: x is the pass's result. */
 void ak_build_hidden(struct ak_builder *b, ak_build_value x);

@@ -225,7 +225,8 @@ void ak_build_decoder(struct ak_builder *b, const struct ak_spec *spec)
 {
     const struct ak_spec_descriptor *d = &spec->descriptor;
     ak_build_value x = ak_build_embed(b, d->embedding_scale);
-    for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
+    int end = (int)ak_spec_end_layer(spec);
+    for (int layer = (int)ak_spec_first_layer(spec); layer < end; layer++) {
         ak_build_add(b, x, build_mixer(b, spec, x, layer), d->residual_scale);
         if (spec->config.n_encoder_layers > 0)
             ak_build_add(b, x, build_cross_attention(b, spec, x, layer), d->residual_scale);
@@ -236,6 +237,10 @@ void ak_build_decoder(struct ak_builder *b, const struct ak_spec *spec)
         if (layer + 1 == (int)spec->config.n_layers)
             x = ak_build_select(b, x);
         ak_build_add(b, x, build_feed_forward(b, spec, x, layer), d->residual_scale);
+    }
+    if (!ak_spec_has_output(spec)) {
+        ak_build_send(b, x);
+        return;
     }
     if (d->has_experts) /* the rows of experts are those of all tokens */
         x = ak_build_select(b, x);

@@ -140,14 +140,20 @@ static ak_build_value build_sum(struct ak_builder *b, const struct ak_spec *spec
 void ak_build_encoder(struct ak_builder *b, const struct ak_spec *spec)
 {
     const struct ak_spec_descriptor *d = &spec->descriptor;
-    ak_build_value x =
-        build_norm(b, spec, ak_build_embed(b, d->embedding_scale), AK_ROLE_EMBEDDING_NORM,
-                   AK_ROLE_EMBEDDING_NORM_BIAS, AK_ROLE_NO_LAYER);
-    for (int layer = 0; layer < (int)spec->config.n_layers; layer++) {
+    ak_build_value x = ak_build_embed(b, d->embedding_scale);
+    int first = (int)ak_spec_first_layer(spec), end = (int)ak_spec_end_layer(spec);
+    if (first == 0)
+        x = build_norm(b, spec, x, AK_ROLE_EMBEDDING_NORM, AK_ROLE_EMBEDDING_NORM_BIAS,
+                       AK_ROLE_NO_LAYER);
+    for (int layer = first; layer < end; layer++) {
         x = build_sum(b, spec, x, build_attention(b, spec, x, layer), AK_ROLE_ATTENTION_OUTPUT_NORM,
                       AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, layer);
         x = build_sum(b, spec, x, build_feed_forward(b, spec, x, layer), AK_ROLE_LAYER_OUTPUT_NORM,
                       AK_ROLE_LAYER_OUTPUT_NORM_BIAS, layer);
+    }
+    if (!ak_spec_has_output(spec)) {
+        ak_build_send(b, x);
+        return;
     }
     ak_build_value wanted = ak_build_select(b, x);
     if (!d->no_pre_norms)

@@ -265,6 +265,7 @@ struct ak_spec {
     /* Of a rank: the model that ranks share, of which `config` has the rank's heads and elements;
      * the rank, and its first heads. NULL: all of the model is computed here */
     const struct ak_spec *whole;
+    enum akunu_split split;
     uint32_t n_ranks, rank, first_head, first_kv_head;
 };
 
@@ -349,11 +350,20 @@ void ak_spec_clear(struct ak_spec *spec); /* partly built ones too */
 
 /* ---- Ranks: shard.c ----------------------------------------------------- */
 /* What a rank of n_ranks computes of a model. *out borrows all that `whole` points to, which must
- * outlive it; it is not cleared. AKUNU_ERROR_UNSUPPORTED: more ranks than heads. */
-ak_status ak_spec_take_shard(const struct ak_spec *whole, uint32_t n_ranks, uint32_t rank,
-                             struct ak_spec *out, struct ak_error *error);
-/* Whether several ranks compute it. */
+ * outlive it; it is not cleared. AKUNU_ERROR_UNSUPPORTED: more ranks than heads or, split by
+ * layers, than layers; or a model that is not split so. */
+ak_status ak_spec_take_shard(const struct ak_spec *whole, enum akunu_split split, uint32_t n_ranks,
+                             uint32_t rank, struct ak_spec *out, struct ak_error *error);
+/* Whether several ranks compute it; whether each of them computes a part of every layer. */
 bool ak_spec_is_shared(const struct ak_spec *spec);
+bool ak_spec_has_shards(const struct ak_spec *spec);
+/* The layers [first, end) that are computed here: all, unless ranks split the model by layers. */
+uint32_t ak_spec_first_layer(const struct ak_spec *spec);
+uint32_t ak_spec_end_layer(const struct ak_spec *spec);
+/* Whether the output, after the last layer, is computed here. */
+bool ak_spec_has_output(const struct ak_spec *spec);
+/* Whether the weight, or rows of it, are needed here. */
+bool ak_spec_has_weight(const struct ak_spec *spec, enum ak_role role, int layer);
 /* How ranks divide an activation of this many elements: heads, or elements of a feed-forward
  * network. False: every rank has all of it. */
 bool ak_spec_shard(const struct ak_spec *spec, enum ak_spec_dim dim, struct ak_op_shard *out);

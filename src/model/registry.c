@@ -206,22 +206,28 @@ static uint32_t count_recurrent(const struct ak_spec *spec, int layer)
 
 uint32_t ak_spec_kv_layer(const struct ak_spec *spec, int layer)
 {
-    return spec->descriptor.encoder ? 0 : (uint32_t)layer - count_recurrent(spec, layer);
+    int first = (int)ak_spec_first_layer(spec);
+    return spec->descriptor.encoder ? 0 :
+                                      (uint32_t)(layer - first) - (count_recurrent(spec, layer) -
+                                                                   count_recurrent(spec, first));
 }
 
 uint32_t ak_spec_kv_layers(const struct ak_spec *spec)
 {
-    return spec->descriptor.encoder ? 1 : ak_spec_kv_layer(spec, (int)spec->config.n_layers);
+    uint32_t n =
+        spec->descriptor.encoder ? 1 : ak_spec_kv_layer(spec, (int)ak_spec_end_layer(spec));
+    return ak_spec_is_shared(spec) && n == 0 ? 1 : n; /* pages have the same numbers on all ranks */
 }
 
 uint64_t ak_spec_state_offset(const struct ak_spec *spec, int layer)
 {
-    return count_recurrent(spec, layer) * spec->descriptor.state_elems;
+    return (count_recurrent(spec, layer) - count_recurrent(spec, (int)ak_spec_first_layer(spec))) *
+           spec->descriptor.state_elems;
 }
 
 uint64_t ak_spec_state_elems(const struct ak_spec *spec)
 {
-    return ak_spec_state_offset(spec, (int)spec->config.n_layers);
+    return ak_spec_state_offset(spec, (int)ak_spec_end_layer(spec));
 }
 
 static ak_status read_activation(const struct ak_provider *p, struct ak_spec *spec,

@@ -1,5 +1,5 @@
 /* What one of several ranks computes: its heads, its elements of feed-forward networks, and its
- * rows of all other weights. */
+ * rows of all other weights; or its layers. */
 #include "model/model.h"
 
 enum { TILE_ROWS = 16 };
@@ -29,21 +29,40 @@ static uint32_t count_elements(uint32_t n, uint32_t n_ranks, uint32_t rank)
     return count(ak_op_shard_of(n, n_ranks), n_ranks, rank);
 }
 
-ak_status ak_spec_take_shard(const struct ak_spec *whole, uint32_t n_ranks, uint32_t rank,
-                             struct ak_spec *out, struct ak_error *error)
+/* A rank without any of the `n` parts would have nothing to do. */
+static ak_status check_count(uint32_t n_ranks, uint32_t n, const char *part, struct ak_error *error)
+{
+    if (n_ranks <= n)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "%u ranks are to share the model, which has %u %s%s: expected at most as many "
+                   "ranks",
+                   (unsigned)n_ranks, (unsigned)n, part, n == 1 ? "" : "s");
+}
+
+static ak_status check_layers(const struct ak_spec *whole, uint32_t n_ranks, struct ak_error *error)
+{
+    if (whole->config.n_encoder_layers > 0)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "a speech model is not split by layers: its encoder and its decoder both "
+                       "have some. It can be split by rows");
+    return check_count(n_ranks, whole->config.n_layers, "layer", error);
+}
+
+ak_status ak_spec_take_shard(const struct ak_spec *whole, enum akunu_split split, uint32_t n_ranks,
+                             uint32_t rank, struct ak_spec *out, struct ak_error *error)
 {
     struct ak_spec_config *c = &out->config;
     *out = *whole;
     out->whole = whole;
+    out->split = split;
     out->n_ranks = n_ranks;
     out->rank = rank;
     if (n_ranks == 1)
         return AKUNU_OK;
-    if (n_ranks > c->n_heads)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "%u ranks are to share the model, which has %u attention heads: expected "
-                       "at most as many ranks",
-                       (unsigned)n_ranks, (unsigned)c->n_heads);
+    if (split == AKUNU_SPLIT_LAYERS)
+        return check_layers(whole, n_ranks, error);
+    AK_TRY(check_count(n_ranks, c->n_heads, "attention head", error));
     if (!whole->descriptor.qk_norm_rows) { /* whose norms need all heads */
         struct ak_op_shard heads = heads_of(whole, 1);
         c->n_heads = count(heads, n_ranks, rank);
@@ -61,10 +80,52 @@ bool ak_spec_is_shared(const struct ak_spec *spec)
     return spec->n_ranks > 1;
 }
 
+bool ak_spec_has_shards(const struct ak_spec *spec)
+{
+    return ak_spec_is_shared(spec) && spec->split == AKUNU_SPLIT_ROWS;
+}
+
+/* The last rank has one layer less where they do not divide evenly: it has the output. */
+static uint32_t layer_begin(const struct ak_spec *spec, uint32_t rank)
+{
+    uint64_t n = (uint64_t)spec->config.n_layers * rank;
+    return (uint32_t)((n + spec->n_ranks - 1) / spec->n_ranks);
+}
+
+static bool has_layers(const struct ak_spec *spec)
+{
+    return ak_spec_is_shared(spec) && spec->split == AKUNU_SPLIT_LAYERS;
+}
+
+uint32_t ak_spec_first_layer(const struct ak_spec *spec)
+{
+    return has_layers(spec) ? layer_begin(spec, spec->rank) : 0;
+}
+
+uint32_t ak_spec_end_layer(const struct ak_spec *spec)
+{
+    return has_layers(spec) ? layer_begin(spec, spec->rank + 1) : spec->config.n_layers;
+}
+
+bool ak_spec_has_output(const struct ak_spec *spec)
+{
+    return !has_layers(spec) || spec->rank + 1 == spec->n_ranks;
+}
+
+bool ak_spec_has_weight(const struct ak_spec *spec, enum ak_role role, int layer)
+{
+    if (ak_role_is_vector(role))
+        return true; /* few bytes */
+    if (role == AK_ROLE_OUTPUT)
+        return ak_spec_has_output(spec);
+    return !ak_role_has_layer(role) ||
+           (layer >= (int)ak_spec_first_layer(spec) && layer < (int)ak_spec_end_layer(spec));
+}
+
 bool ak_spec_shard(const struct ak_spec *spec, enum ak_spec_dim dim, struct ak_op_shard *out)
 {
     uint32_t n_ranks = spec->n_ranks;
-    if (!ak_spec_is_shared(spec) ||
+    if (!ak_spec_has_shards(spec) ||
         (spec->whole->descriptor.qk_norm_rows &&
          (dim == AK_SPEC_DIM_Q || dim == AK_SPEC_DIM_KV || dim == AK_SPEC_DIM_HEADS)))
         return false;
@@ -84,7 +145,7 @@ bool ak_spec_shard(const struct ak_spec *spec, enum ak_spec_dim dim, struct ak_o
 enum ak_op_shards ak_spec_shards(const struct ak_spec *spec, enum ak_op_linear linear)
 {
     enum ak_op_shards shards = ak_op_linear_info(linear)->shards;
-    if (!ak_spec_is_shared(spec))
+    if (!ak_spec_has_shards(spec))
         return AK_OP_SHARDS_NONE;
     return linear == AK_OP_LINEAR_QKV && spec->descriptor.qk_norm_rows ? AK_OP_SHARDS_GATHERED :
                                                                          shards;

@@ -274,6 +274,8 @@ static ak_status add_pair(struct adding *p)
     struct ak_pack_adapter_block *block = NULL;
     ak_show(p->pair->name, strlen(p->pair->name), p->shown);
     AK_TRY(find_role(p));
+    if (!ak_spec_has_weight(p->spec, p->role, p->layer))
+        return AKUNU_OK;
     AK_TRY(find_targets(p));
     AK_TRY(check_shape(p));
     AK_TRY(check_order(p));

@@ -17,9 +17,10 @@ struct ak_binding {
     const struct ak_spec *spec;
     struct ak_view *views; /* [n_weights of the family][layers of the role]; plane 0 NULL: absent */
     uint32_t n_views;
-    uint32_t *first_view; /* [n_weights of the family]: index into views */
-    bool tied;            /* the embedding serves as OUTPUT */
-    bool shapes_only;     /* made by ak_bind_shapes() */
+    uint32_t *first_view;      /* [n_weights of the family]: index into views */
+    bool tied;                 /* the embedding serves as OUTPUT */
+    bool shapes_only;          /* made by ak_bind_shapes() */
+    const struct ak_spec *own; /* what this rank computes; NULL: all */
     /* [n_views + 1], the last one a tied output: the rows of one rank; NULL: all rows */
     struct ak_bind_shard *shards;
     struct ak_bind_buffer *owned; /* memory that views point into (bind.h) */

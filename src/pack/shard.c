@@ -136,7 +136,8 @@ static ak_status add(struct ak_binding *b, const struct ak_spec *spec, enum ak_o
 ak_status ak_bind_take_shard(struct ak_binding *b, const struct ak_spec *spec,
                              struct ak_error *error)
 {
-    if (!ak_spec_is_shared(spec))
+    b->own = spec;
+    if (!ak_spec_has_shards(spec))
         return AKUNU_OK;
     b->shards = ak_alloc(b->n_views + 1u, sizeof *b->shards);
     if (!b->shards)
@@ -155,7 +156,7 @@ bool ak_bind_find_rows(const struct ak_binding *b, enum ak_role role, int layer,
                        struct ak_bind_rows *out)
 {
     const struct ak_view *view = ak_bind_find(b, role, layer);
-    if (!view)
+    if (!view || (b->own && !ak_spec_has_weight(b->own, role, layer)))
         return false;
     uint32_t i = role == AK_ROLE_OUTPUT && b->tied ? b->n_views : index_of(b, view);
     const struct ak_bind_shard *shard = b->shards ? &b->shards[i] : NULL;

@@ -35,6 +35,7 @@ void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
     ak_message_put(m, &params->no_cache, sizeof params->no_cache);
     ak_message_put(m, &params->relaxed, sizeof params->relaxed);
     ak_message_put(m, &params->prefill, sizeof params->prefill);
+    ak_message_put(m, &params->split, sizeof params->split);
     ak_message_put(m, &params->cache_limit, sizeof params->cache_limit);
     ak_message_put(m, &params->rope, sizeof params->rope);
     while (params->override_kv && params->override_kv[n])
@@ -88,6 +89,7 @@ static void read_params(struct ak_message_reader *message, struct akunu_load_par
     ak_message_copy(message, &params->no_cache, sizeof params->no_cache);
     ak_message_copy(message, &params->relaxed, sizeof params->relaxed);
     ak_message_copy(message, &params->prefill, sizeof params->prefill);
+    ak_message_copy(message, &params->split, sizeof params->split);
     ak_message_copy(message, &params->cache_limit, sizeof params->cache_limit);
     ak_message_copy(message, &params->rope, sizeof params->rope);
 }

@@ -77,6 +77,7 @@ static ak_status share_backend(struct loader *l)
     if (!l->ranks)
         return AKUNU_OK;
     struct ak_ranks_model model = ak_model_ranks(m, l->id, m->backend);
+    model.split = l->params->split;
     return ak_backend_open_ranks(l->ranks, &model, &m->backend, l->error);
 }
 
@@ -140,7 +141,8 @@ static ak_status take_shard(struct loader *l)
     struct ak_model *m = l->model;
     if (!l->comm)
         return AKUNU_OK;
-    AK_TRY(ak_spec_take_shard(&m->spec, l->comm->n_ranks, l->comm->rank, &m->own, l->error));
+    AK_TRY(ak_spec_take_shard(&m->spec, l->params->split, l->comm->n_ranks, l->comm->rank, &m->own,
+                              l->error));
     return ak_bind_take_shard(&m->binding, &m->own, l->error);
 }
 
@@ -251,7 +253,8 @@ static ak_status add_adapter(struct loader *l, const struct akunu_adapter *asked
                        (double)asked->scale);
     ak_status status = ak_adapter_open(asked->path, &adapter, l->error);
     if (status == AKUNU_OK) {
-        status = ak_pack_add_adapter(&m->weights, &m->spec, &adapter, asked->scale, l->error);
+        status = ak_pack_add_adapter(&m->weights, ak_model_own_spec(m), &adapter, asked->scale,
+                                     l->error);
         if (status != AKUNU_OK)
             ak_error_prefix(l->error, shown);
         if (status == AKUNU_OK && asked->scale != 0.0f)

@@ -12,6 +12,7 @@ enum { RANKS_MAX = 4 };
 /* The ranks of a test. */
 struct group {
     uint32_t n;
+    enum akunu_split split;
     struct ak_comm *comms[RANKS_MAX];
     pthread_t threads[RANKS_MAX];
     struct ak_ranks *ranks; /* rank 0's */
@@ -25,10 +26,11 @@ static void *follow(void *comm)
     return NULL;
 }
 
-static void start(struct group *g, uint32_t n)
+static void start(struct group *g, enum akunu_split split, uint32_t n)
 {
     struct ak_error error = { 0 };
     g->n = n;
+    g->split = split;
     fine(ak_comm_open_local(n, 60.0, g->comms, &error), &error);
     for (uint32_t i = 1; i < n; i++)
         ck_assert_int_eq(pthread_create(&g->threads[i], NULL, follow, g->comms[i]), 0);
@@ -58,6 +60,7 @@ static ak_status try_load(const char *path, struct group *g, const struct akunu_
     params.adapters = adapter;
     params.n_adapters = adapter ? 1 : 0;
     params.comm = g ? (struct akunu_comm *)g->ranks : NULL;
+    params.split = g ? g->split : AKUNU_SPLIT_ROWS;
     return ak_model_load(path, &params, out, error);
 }
 
@@ -69,32 +72,46 @@ static struct ak_model *load(const char *path, struct group *g, const struct aku
     return model;
 }
 
-static void check_logits(const char *path, const char *name, const struct akunu_adapter *adapter)
+static const char *name_of(enum akunu_split split)
+{
+    return split == AKUNU_SPLIT_ROWS ? "rows" : "layers";
+}
+
+/* The most ranks that can share a model, of those that are tried. */
+static uint32_t max_ranks(const struct ak_model *model, enum akunu_split split)
+{
+    const struct ak_spec_config *c = &model->spec.config;
+    uint32_t n = split == AKUNU_SPLIT_ROWS ? c->n_heads : c->n_layers;
+    return n < RANKS_MAX ? n : RANKS_MAX;
+}
+
+static void check_logits(const char *path, const char *name, enum akunu_split split,
+                         const struct akunu_adapter *adapter)
 {
     static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
     akunu_token ids[N];
     int32_t sampled, sampled_again;
     struct ak_backend_counts counts;
     struct ak_model *model = load(path, NULL, adapter);
-    uint32_t vocab = model->spec.config.vocab_size, n_heads = model->spec.config.n_heads;
+    uint32_t vocab = model->spec.config.vocab_size, max = max_ranks(model, split);
     ck_assert_uint_le(model->spec.config.width, 512);
     read_ids(name, ids);
     run_text(model, ids, want, &sampled, &counts);
     embed(model, ids, pooled[0]);
     ak_model_free(model);
-    for (uint32_t n = 2; n <= n_heads && n <= RANKS_MAX; n++) {
+    for (uint32_t n = 2; n <= max; n++) {
         struct group g;
-        start(&g, n);
+        start(&g, split, n);
         model = load(path, &g, adapter);
         run_text(model, ids, got, &sampled_again, &counts);
         embed(model, ids, again[0]);
         ak_model_free(model);
         end(&g);
         ck_assert_msg(memcmp(want, got, 3 * vocab * sizeof *want) == 0,
-                      "%s on %u ranks: other logits", name, (unsigned)n);
+                      "%s on %u ranks by %s: other logits", name, (unsigned)n, name_of(split));
         ck_assert_int_eq(sampled, sampled_again);
         ck_assert_msg(memcmp(pooled, again, sizeof pooled) == 0,
-                      "%s on %u ranks: another embedding", name, (unsigned)n);
+                      "%s on %u ranks by %s: another embedding", name, (unsigned)n, name_of(split));
     }
 }
 
@@ -130,15 +147,16 @@ START_TEST(best)
     static float want[GOLDEN_VOCAB], got[GOLDEN_VOCAB], sorted[GOLDEN_VOCAB];
     char path[4096];
     akunu_token ids[N];
-    uint32_t n_best = (uint32_t[]){ 1, 5, 40 }[_i];
+    uint32_t n_best = (uint32_t[]){ 1, 5, 40 }[_i % 3];
+    enum akunu_split split = _i < 3 ? AKUNU_SPLIT_ROWS : AKUNU_SPLIT_LAYERS;
     golden_path("llama-f32", ".gguf", path);
     read_ids("llama-f32", ids);
     read_best(path, NULL, ids, 0, want);
     memcpy(sorted, want, sizeof sorted);
     qsort(sorted, GOLDEN_VOCAB, sizeof *sorted, descending);
-    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+    for (uint32_t n = 2; n <= (split == AKUNU_SPLIT_ROWS ? RANKS_MAX : 2); n++) {
         struct group g;
-        start(&g, n);
+        start(&g, split, n);
         read_best(path, &g, ids, n_best, got);
         end(&g);
         for (size_t i = 0; i < GOLDEN_VOCAB; i++)
@@ -153,7 +171,9 @@ END_TEST
 START_TEST(same_bits)
 {
     char path[4096];
-    check_logits(golden_path(golden_at(_i)->name, ".gguf", path), golden_at(_i)->name, NULL);
+    golden_path(golden_at(_i)->name, ".gguf", path);
+    check_logits(path, golden_at(_i)->name, AKUNU_SPLIT_ROWS, NULL);
+    check_logits(path, golden_at(_i)->name, AKUNU_SPLIT_LAYERS, NULL);
 }
 END_TEST
 
@@ -161,7 +181,9 @@ START_TEST(adapters)
 {
     char path[4096], model[4096];
     struct akunu_adapter adapter = { golden_path("../adapters/", "llama.gguf", path), 1 };
-    check_logits(golden_path("llama-f32", ".gguf", model), "llama-f32", &adapter);
+    golden_path("llama-f32", ".gguf", model);
+    check_logits(model, "llama-f32", AKUNU_SPLIT_ROWS, &adapter);
+    check_logits(model, "llama-f32", AKUNU_SPLIT_LAYERS, &adapter);
 }
 END_TEST
 
@@ -175,20 +197,23 @@ START_TEST(embeddings)
     akunu_token ids[32];
     for (int i = 0; i < 32; i++)
         ids[i] = i + 5;
-    snprintf(path, sizeof path, "%s/encoders/%s/model.gguf", getenv("AK_TEST_DATA"), encoders[_i]);
+    snprintf(path, sizeof path, "%s/encoders/%s/model.gguf", getenv("AK_TEST_DATA"),
+             encoders[_i % N_ENCODERS]);
+    enum akunu_split split = _i < N_ENCODERS ? AKUNU_SPLIT_ROWS : AKUNU_SPLIT_LAYERS;
     struct ak_model *model = load(path, NULL, NULL);
-    uint32_t n_heads = model->spec.config.n_heads;
+    uint32_t max = max_ranks(model, split);
     embed(model, ids, want[0]);
     ak_model_free(model);
-    for (uint32_t n = 2; n <= n_heads && n <= RANKS_MAX; n++) {
+    for (uint32_t n = 2; n <= max; n++) {
         struct group g;
-        start(&g, n);
+        start(&g, split, n);
         model = load(path, &g, NULL);
         embed(model, ids, got[0]);
         ak_model_free(model);
         end(&g);
-        ck_assert_msg(memcmp(want, got, sizeof want) == 0, "%s on %u ranks: another embedding",
-                      encoders[_i], (unsigned)n);
+        ck_assert_msg(memcmp(want, got, sizeof want) == 0,
+                      "%s on %u ranks by %s: another embedding", encoders[_i % N_ENCODERS],
+                      (unsigned)n, name_of(split));
     }
 }
 END_TEST
@@ -200,7 +225,7 @@ START_TEST(refused)
     struct group g;
     struct ak_model *model = NULL;
     struct ak_error error = { 0 };
-    start(&g, 2);
+    start(&g, AKUNU_SPLIT_ROWS, 2);
     ck_assert_int_ne(try_load("/nonexistent", &g, NULL, &model, &error), AKUNU_OK);
     model = load(golden_path("llama-f32", ".gguf", path), &g, NULL);
     ak_model_free(model);
@@ -208,17 +233,20 @@ START_TEST(refused)
 }
 END_TEST
 
-/* With more ranks than heads there is nothing for one of them to do. */
+/* With more ranks than heads, or than layers, there is nothing for one of them to do. */
 START_TEST(too_many)
 {
     char path[4096];
     struct ak_model *model = load(golden_path("llama-f32", ".gguf", path), NULL, NULL);
     struct ak_spec own;
     struct ak_error error = { 0 };
-    uint32_t n = model->spec.config.n_heads;
-    fine(ak_spec_take_shard(&model->spec, n, n - 1, &own, &error), &error);
-    ck_assert_int_eq(ak_spec_take_shard(&model->spec, n + 1, 0, &own, &error),
-                     AKUNU_ERROR_UNSUPPORTED);
+    for (int i = 0; i < 2; i++) {
+        enum akunu_split split = i ? AKUNU_SPLIT_LAYERS : AKUNU_SPLIT_ROWS;
+        uint32_t n = i ? model->spec.config.n_layers : model->spec.config.n_heads;
+        fine(ak_spec_take_shard(&model->spec, split, n, n - 1, &own, &error), &error);
+        ck_assert_int_eq(ak_spec_take_shard(&model->spec, split, n + 1, 0, &own, &error),
+                         AKUNU_ERROR_UNSUPPORTED);
+    }
     ak_model_free(model);
 }
 END_TEST
@@ -229,8 +257,8 @@ int main(void)
     TCase *tests = tcase_create("ranks");
     tcase_set_timeout(tests, 600);
     tcase_add_loop_test(tests, same_bits, 0, golden_count());
-    tcase_add_loop_test(tests, best, 0, 3);
-    tcase_add_loop_test(tests, embeddings, 0, N_ENCODERS);
+    tcase_add_loop_test(tests, best, 0, 2 * 3);
+    tcase_add_loop_test(tests, embeddings, 0, 2 * N_ENCODERS);
     tcase_add_test(tests, adapters);
     tcase_add_test(tests, refused);
     tcase_add_test(tests, too_many);

@@ -37,6 +37,14 @@ for model in llama-f32 mixed mixtral gpt-oss-mxfp4 qwen35; do
         check "$model on $n ranks has the same logits"
     done
 done
+for model in mixtral qwen35; do
+    file=$data/models/$model.gguf
+    exits 0 logits -m "$file" --ids "$ids" --out "$work/one.npy"
+    on_ranks 2 logits -m "$file" --ids "$ids" --out "$work/many.npy" -t 1 --split layers --batch-size 2
+    check "$model by layers runs"
+    cmp "$work/one.npy" "$work/many.npy" >"$out" 2>&1
+    check "$model by layers has the same logits"
+done
 # From the packed cache, too.
 on_ranks 2 logits -m "$data/models/mixed.gguf" --ids "$ids" --out "$work/many.npy" -t 1
 exits 0 logits -m "$data/models/mixed.gguf" --ids "$ids" --out "$work/one.npy"
@@ -58,6 +66,8 @@ on_ranks 2 logits --no-such-flag
 check "a wrong flag is said once"
 on_ranks 9 logits -m "$data/models/llama-f32.gguf" --ids 5 --out "$work/n.npy" -t 1
 says "attention heads: expected at most as many ranks"
+on_ranks 9 logits -m "$data/models/llama-f32.gguf" --ids 5 --out "$work/n.npy" -t 1 --split layers
+says "layers: expected at most as many ranks"
 
 # Another file of the same name on one rank.
 mkdir "$work/a" "$work/b"
