@@ -44,15 +44,20 @@ static void add(atomic_ullong *count, uint64_t n)
     atomic_fetch_add_explicit(count, n, memory_order_relaxed);
 }
 
-static void count(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
-                  double started)
+static void count_seconds(struct ak_comm *c, double started)
+{
+    add(&c->counts.nanoseconds, (uint64_t)((ak_seconds() - started) * 1e9));
+}
+
+static void count_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
+                           double started)
 {
     uint64_t sent = 0;
     for (uint32_t i = 0; i < n_out; i++)
         sent += ak_comm_message_bytes(&out[i]);
-    add(&c->counts.n_exchanges, n_out > 0);
+    add(&c->counts.n_exchanges, 1);
     add(&c->counts.bytes_sent, sent);
-    add(&c->counts.nanoseconds, (uint64_t)((ak_seconds() - started) * 1e9));
+    count_seconds(c, started);
 }
 
 ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
@@ -62,7 +67,7 @@ ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out,
         return fail_again(c, error);
     double started = ak_seconds();
     ak_status status = c->ops->exchange(c, out, n_out, in, n_in, &c->failure);
-    count(c, out, n_out, started);
+    count_exchange(c, out, n_out, started);
     return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
 }
 
@@ -75,7 +80,7 @@ ak_status ak_comm_start(struct ak_comm *c, const struct ak_comm_message *message
     double started = ak_seconds();
     ak_status status = c->ops->start(c, message, &c->failure);
     c->is_sending = status == AKUNU_OK;
-    count(c, message, 1, started);
+    count_exchange(c, message, 1, started);
     return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
 }
 
@@ -88,7 +93,7 @@ ak_status ak_comm_finish(struct ak_comm *c, struct ak_error *error)
     double started = ak_seconds();
     ak_status status = c->ops->finish(c, &c->failure);
     c->is_sending = false;
-    count(c, NULL, 0, started);
+    count_seconds(c, started);
     return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
 }
 
