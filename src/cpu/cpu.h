@@ -303,6 +303,12 @@ static inline size_t ak_cpu_stride(const struct ak_cpu_prepared *p, uint32_t slo
     return s->is_part ? p->table->slots[s->whole].width : s->width;
 }
 
+/* Whether the rows of a command's input are a part of those of its output. */
+static inline bool ak_cpu_is_in_place(const struct ak_cpu_prepared *p, const struct ak_command *c)
+{
+    return p->table->slots[c->in].is_part && p->table->slots[c->in].whole == c->out;
+}
+
 /* Terms per token of quantized activations: 1, or 2 with a residual term. Kernels treat a residual
  * term as one more token. Logits get one: there 8 bits lose the most accuracy, and the second term
  * costs the least. Queries and keys get one if the quantization scheme uses float activations

@@ -201,7 +201,7 @@ static void add_steps(struct ak_cpu_prepared *p, const struct ak_command *c)
     enum ak_op_row_set row_set = p->table->slots[op->has_rows_of_input ? c->in : c->out].row_set;
     struct ak_cpu_step *step = NULL;
     for (size_t i = 0; i < AK_CPU_STEPS_PER_COMMAND && op->steps[i]; i++) {
-        if (op->steps[i] == ak_cpu_step_copy_shard && p->table->slots[c->in].is_part)
+        if (op->steps[i] == ak_cpu_step_copy_shard && ak_cpu_is_in_place(p, c))
             continue; /* it is where it belongs */
         step = add_step(p, op->steps[i], c, row_set);
     }

@@ -1,6 +1,6 @@
-/* Exchange of activations with the other ranks, from and to the rows of slots. Of a shard, the op
- * before has written this rank's shard where it belongs if its slot is a part of the other; else it
- * is copied. One thread sends and receives. */
+/* Exchange of activations with the other ranks, from and to the rows of slots. The op before has
+ * written this rank's shard where it belongs if its slot is a part of the other; else the shard is
+ * copied. One thread sends and receives. */
 #include <string.h>
 
 #include "cpu/cpu.h"
@@ -62,7 +62,7 @@ static void step_gather(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 static void step_copy_logits(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                              unsigned thread)
 {
-    if (p->spec->rank == 0 && !p->table->slots[step->command->in].is_part)
+    if (p->spec->rank == 0 && !ak_cpu_is_in_place(p, step->command))
         copy_own(step, p, thread, &step->command->params.collect.shard, 0, 0);
     if (ak_cpu_best_bytes(p, step) > 0)
         ak_cpu_prepare_best(p, step, thread);

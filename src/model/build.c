@@ -218,9 +218,9 @@ static void add_adapters(struct ak_builder *b, ak_build_value x, ak_build_value 
  * aligned group of elements: products write whole groups. */
 static void place(struct ak_builder *b, ak_build_value x, ak_build_value whole, uint32_t at)
 {
-    if (b->status != AKUNU_OK || at % SLOT_ALIGN != 0)
-        return;
     struct ak_op_slot *slots = b->list->slots;
+    if (b->status != AKUNU_OK || at % SLOT_ALIGN != 0 || slots[x].is_part)
+        return;
     slots[x].is_part = true;
     slots[x].whole = whole;
     slots[x].at = at;
