@@ -302,8 +302,8 @@ enum akunu_kv_choice { AKUNU_KV_IMPORTANT = 0, AKUNU_KV_RECENT = 1 };
 struct akunu_session_params {
     size_t size;
     uint32_t context; /* tokens over all sequences; 0: the model's, bounded by memory */
-    /* max. tokens of a pass; 0: the chip profile's, else 512; for encoders the context, which
-     * speech models have at least */
+    /* max. tokens of a pass; 0: the chip profile's, else 512; 64 if processes share the model by
+     * layers; for encoders the context, which speech models have at least */
     uint32_t batch;
     uint32_t max_sequences;            /* 0: 1, for encoders 64 */
     unsigned n_threads;                /* 0: as in akunu_load_params */

@@ -354,9 +354,11 @@ void ak_spec_clear(struct ak_spec *spec); /* partly built ones too */
  * layers, than layers; or a model that is not split so. */
 ak_status ak_spec_take_shard(const struct ak_spec *whole, enum akunu_split split, uint32_t n_ranks,
                              uint32_t rank, struct ak_spec *out, struct ak_error *error);
-/* Whether several ranks compute it; whether each of them computes a part of every layer. */
+/* Whether several ranks compute it; whether each of them computes a part of every layer, or some of
+ * the layers. */
 bool ak_spec_is_shared(const struct ak_spec *spec);
 bool ak_spec_has_shards(const struct ak_spec *spec);
+bool ak_spec_has_layers(const struct ak_spec *spec);
 /* The layers [first, end) that are computed here: all, unless ranks split the model by layers. */
 uint32_t ak_spec_first_layer(const struct ak_spec *spec);
 uint32_t ak_spec_end_layer(const struct ak_spec *spec);

@@ -92,24 +92,24 @@ static uint32_t layer_begin(const struct ak_spec *spec, uint32_t rank)
     return (uint32_t)((n + spec->n_ranks - 1) / spec->n_ranks);
 }
 
-static bool has_layers(const struct ak_spec *spec)
+bool ak_spec_has_layers(const struct ak_spec *spec)
 {
     return ak_spec_is_shared(spec) && spec->split == AKUNU_SPLIT_LAYERS;
 }
 
 uint32_t ak_spec_first_layer(const struct ak_spec *spec)
 {
-    return has_layers(spec) ? layer_begin(spec, spec->rank) : 0;
+    return ak_spec_has_layers(spec) ? layer_begin(spec, spec->rank) : 0;
 }
 
 uint32_t ak_spec_end_layer(const struct ak_spec *spec)
 {
-    return has_layers(spec) ? layer_begin(spec, spec->rank + 1) : spec->config.n_layers;
+    return ak_spec_has_layers(spec) ? layer_begin(spec, spec->rank + 1) : spec->config.n_layers;
 }
 
 bool ak_spec_has_output(const struct ak_spec *spec)
 {
-    return !has_layers(spec) || spec->rank + 1 == spec->n_ranks;
+    return !ak_spec_has_layers(spec) || spec->rank + 1 == spec->n_ranks;
 }
 
 bool ak_spec_has_weight(const struct ak_spec *spec, enum ak_role role, int layer)

@@ -24,6 +24,15 @@ static ak_status count_scratch(struct ak_model *m, struct ak_backend_table_optio
     return AKUNU_OK;
 }
 
+uint32_t ak_session_choose_batch(const struct ak_model *m, uint32_t asked)
+{
+    enum { LAYERS_BATCH = 64 }; /* bench/NOTES.md, "One model over several processes" */
+    if (asked > 0)
+        return asked;
+    return ak_spec_has_layers(ak_model_own_spec(m)) ? LAYERS_BATCH :
+                                                      ak_backend_profile_prefill_chunk(&m->profile);
+}
+
 ak_status ak_session_plan(struct ak_model *m, const struct akunu_session_params *params,
                           struct ak_session_plan *out, struct ak_error *error)
 {
@@ -40,7 +49,7 @@ ak_status ak_session_plan(struct ak_model *m, const struct akunu_session_params 
     out->kv_bytes = ak_kv_pool_bytes(&options.kv);
     if (out->kv_bytes == 0 || options.kv.n_pages == 0)
         return ak_fail_memory(error, "the KV cache", 0);
-    uint32_t batch = params->batch ? params->batch : ak_backend_profile_prefill_chunk(&m->profile);
+    uint32_t batch = ak_session_choose_batch(m, params->batch);
     options.context = out->context;
     options.max_tokens = (uint32_t)ak_min_size(batch, out->context);
     return count_scratch(m, &options, &out->scratch_bytes, error);

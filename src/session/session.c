@@ -279,8 +279,7 @@ static ak_status init_session(struct ak_session *s, const struct akunu_session_p
     AK_TRY(choose_context(s, params->context, params->kv_bytes_max, n_sequences, &shape, &context,
                           error));
     s->cost_model.token_price = ak_backend_profile_token_price(&s->model->profile);
-    s->pass_target =
-        params->batch ? params->batch : ak_backend_profile_prefill_chunk(&s->model->profile);
+    s->pass_target = ak_session_choose_batch(s->model, params->batch);
     s->pass_target = s->pass_target < context ? s->pass_target : context;
     /* an encoder runs each text in one pass, and a speech model the prompt of a window */
     s->batch = encoder && !params->batch ? context : s->pass_target;

@@ -80,6 +80,10 @@ struct ak_session {
 ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_profile *profile,
                                     unsigned *out, struct ak_error *error);
 
+/* Tokens of a pass over a prompt: `asked` if not 0, else few on ranks that share a model by layers,
+ * which compute passes side by side, else the chip profile's. */
+uint32_t ak_session_choose_batch(const struct ak_model *m, uint32_t asked);
+
 /* Threads that sessions share, as akunu_pool_new makes them; their number as above. */
 ak_status ak_session_create_pool(unsigned n_threads, const char *cpus,
                                  const struct ak_backend_profile *profile, struct ak_pool **out,

@@ -45,11 +45,13 @@ for model in mixtral qwen35; do
     cmp "$work/one.npy" "$work/many.npy" >"$out" 2>&1
     check "$model by layers has the same logits"
 done
-# From the packed cache, too.
-on_ranks 2 logits -m "$data/models/mixed.gguf" --ids "$ids" --out "$work/many.npy" -t 1
-exits 0 logits -m "$data/models/mixed.gguf" --ids "$ids" --out "$work/one.npy"
-cmp "$work/one.npy" "$work/many.npy" >"$out" 2>&1
-check "the cache of ranks has the same logits"
+# From the packed cache, too: of shards of one size, and of different ones.
+for model in llama-f32 mixed; do
+    on_ranks 2 logits -m "$data/models/$model.gguf" --ids "$ids" --out "$work/many.npy" -t 1
+    exits 0 logits -m "$data/models/$model.gguf" --ids "$ids" --out "$work/one.npy"
+    cmp "$work/one.npy" "$work/many.npy" >"$out" 2>&1
+    check "the cache of ranks has the same logits of $model"
+done
 [ "$(find "$AKUNU_CACHE_DIR" -name '*.packed' | wc -l)" -ge 3 ]
 check "each rank has a file in the cache, and so has one process"
 
