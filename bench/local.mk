@@ -1,4 +1,5 @@
-EXTRA_DIST += bench/hostile.sh bench/kv_cache.py bench/needle.py bench/page.sh bench/prompts.txt \
+EXTRA_DIST += bench/exchange.c bench/hostile.sh bench/kv_cache.py bench/needle.py bench/page.sh bench/prompts.txt \
+	bench/scale.py \
 	bench/speculation.sh
 
 # A program: bench_programs += bench/<name>, with
