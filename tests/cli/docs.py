@@ -48,6 +48,7 @@ NOT_RUN = {
     "akunu-cli inspect -hf": "the network",
     "akunu-cli pull": "the network; tests/cli/pull.py has a server",
     "mpirun": "starts processes; tests/cli/ranks.sh runs it",
+    "python3 bench/scale.py": "tests/cli/scale.sh runs it",
     "akunu-server": "serves until a signal; tests/server runs it",
     "curl": "needs a server",
     "arecord": "needs a microphone",
