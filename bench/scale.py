@@ -36,6 +36,7 @@ TILE_ROWS = 16
 EAGER = 64 * 1024  # longer messages wait for an answer first: Open MPI's btl_tcp_eager_limit
 GOODPUT = 0.95  # of a link's rate, with frames of 1500 bytes
 LISTS = 8 * (1 + 40 + 16)  # bytes of a rank's largest logits for top-k 40 (src/cpu/ranks_best.c)
+BATCH = {"rows": 512, "layers": 64}  # tokens of a pass at most
 BARRIER = 1e-6  # seconds of a step of more than one thread; an assumption
 
 # Bits per weight: of Q4_K_M's types, of which Q6_K has the output and half of v and down.
@@ -335,7 +336,8 @@ def stages_of_layers(model, host, link, n, depth, n_ranks, all_logits):
 
 def prompt_seconds(model, host, link, args, n_ranks, split):
     """Seconds of a prompt, by part: chunks one after another, or through the ranks."""
-    chunks = [(at, min(args.batch, args.prompt - at)) for at in range(0, args.prompt, args.batch)]
+    batch = args.batch or BATCH[split]
+    chunks = [(at, min(batch, args.prompt - at)) for at in range(0, args.prompt, batch)]
     total = dict.fromkeys(PARTS, 0.0)
     free, end = [0.0] * n_ranks, 0.0
     for at, n in chunks:
@@ -585,7 +587,7 @@ def add_host_options(p):
     p.add_argument("--cores", type=int, default=16, help="without --host: cores of each host (16)")
     p.add_argument("--read", type=float, default=100.0, help="without --host: GB/s that these read at most (100)")
     p.add_argument("--ranks-per-core", type=int, default=1, help="ranks that take turns on a core (1)")
-    p.add_argument("-b", "--batch", type=int, default=512, help="tokens of a pass at most (512)")
+    p.add_argument("-b", "--batch", type=int, default=0, help="tokens of a pass at most (512; by layers 64)")
     p.add_argument("-d", "--depth", type=int, default=0, help="tokens before (0)")
 
 

@@ -22,7 +22,7 @@ has() {
 
 scale --help
 check "scale.py --help"
-scale predict -m llama-3.1-70b -n 1,8,16 --link 25 --latency 20 --cores 16 --json
+scale predict -m llama-3.1-70b -n 1,8,16 --link 25 --latency 20 --cores 16 -b 512 --json
 check "scale.py predicts a shape"
 has "[x['ranks'] for x in r] == [1, 8, 8, 16, 16] and r[1]['split'] == 'rows'"
 has "abs(r[0]['gigabytes'] - 42.1) < 1 and r[1]['gigabytes'] == r[0]['gigabytes'] / 8"
