@@ -457,6 +457,13 @@ static bool get_time(const struct ak_backend_table *prepared, size_t i, struct a
     return own_ops(t->backend)->get_time(t->own, i, out);
 }
 
+/* Every rank has the whole input of each product, so this one's sums are those of all. */
+static void sum_inputs(struct ak_backend_table *prepared, struct ak_backend_input_sums *sums)
+{
+    const struct ranks_table *t = (const struct ranks_table *)prepared;
+    own_ops(t->backend)->sum_inputs(t->own, sums);
+}
+
 static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights *weights,
                                    unsigned n_threads, double *out, struct ak_error *error)
 {
@@ -485,6 +492,7 @@ static const struct ak_backend_ops ranks_ops = {
     .counts = counts,
     .enable_times = enable_times,
     .get_time = get_time,
+    .sum_inputs = sum_inputs,
     .measure_bandwidth = measure_bandwidth,
 };
 

@@ -1,5 +1,6 @@
 /* A model that several ranks share, here threads of this process: the same bits as in one, whatever
- * the architecture, the types and the number of ranks. */
+ * the architecture, the types and the number of ranks. So are sums
+ * of inputs. */
 #include <math.h>
 #include <pthread.h>
 
@@ -218,6 +219,97 @@ START_TEST(embeddings)
 }
 END_TEST
 
+/* ---- Input sums --------------------------------------------------------- */
+/* Sums of a text's inputs, of all packed weights; the caller frees them. *n: of the sums, of which
+ * the last ones are counts of rows. */
+static double *sum_inputs(const char *path, struct group *g, const akunu_token *ids, size_t *n)
+{
+    struct ak_error error = { 0 };
+    struct ak_model *model = load(path, g, NULL);
+    struct ak_session *session = open_session(model);
+    uint32_t n_packed = model->weights.n_packed;
+    struct ak_backend_input_sums *sums = calloc(n_packed, sizeof *sums);
+    size_t n_squares = 0, n_counts = 0;
+    for (uint32_t i = 0; i < n_packed; i++) {
+        const struct ak_pack_weight *w = &model->weights.packed[i];
+        size_t n_matrices = w->n_experts ? w->n_experts : 1;
+        sums[i].squares = calloc(n_matrices * w->cols, sizeof(double));
+        sums[i].counts = calloc(n_matrices, sizeof(uint64_t));
+        n_squares += n_matrices * w->cols;
+        n_counts += n_matrices;
+    }
+    fine(ak_session_sum_inputs(session, &(struct akunu_ids){ ids, N }, true, sums, NULL, NULL,
+                               &error),
+         &error);
+    double *out = calloc(n_squares + n_counts, sizeof *out), *next = out, *count = out + n_squares;
+    for (uint32_t i = 0; i < n_packed; i++) {
+        const struct ak_pack_weight *w = &model->weights.packed[i];
+        size_t n_matrices = w->n_experts ? w->n_experts : 1;
+        memcpy(next, sums[i].squares, n_matrices * w->cols * sizeof *next);
+        next += n_matrices * w->cols;
+        for (size_t m = 0; m < n_matrices; m++)
+            *count++ = (double)sums[i].counts[m];
+        free(sums[i].squares);
+        free(sums[i].counts);
+    }
+    free(sums);
+    ak_session_free(session);
+    ak_model_free(model);
+    *n = n_squares + n_counts;
+    return out;
+}
+
+/* Rank 0 has the inputs of all products. */
+START_TEST(input_sums)
+{
+    char path[4096];
+    akunu_token ids[N];
+    size_t n_want, n_got;
+    const char *name = golden_at(_i)->name;
+    golden_path(name, ".gguf", path);
+    read_ids(name, ids);
+    double *want = sum_inputs(path, NULL, ids, &n_want);
+    for (uint32_t n = 2; n <= 3; n++) {
+        struct group g;
+        struct ak_model *model = load(path, NULL, NULL);
+        uint32_t max = max_ranks(model, AKUNU_SPLIT_ROWS);
+        ak_model_free(model);
+        if (n > max)
+            break;
+        start(&g, AKUNU_SPLIT_ROWS, n);
+        double *got = sum_inputs(path, &g, ids, &n_got);
+        end(&g);
+        ck_assert_uint_eq(n_got, n_want);
+        ck_assert_msg(memcmp(want, got, n_want * sizeof *want) == 0, "%s on %u ranks: other sums",
+                      name, (unsigned)n);
+        free(got);
+    }
+    free(want);
+}
+END_TEST
+
+/* By layers, rank 0 has its own alone. */
+START_TEST(no_input_sums)
+{
+    char path[4096];
+    akunu_token ids[N];
+    struct group g;
+    struct ak_error error = { 0 };
+    read_ids("llama-f32", ids);
+    start(&g, AKUNU_SPLIT_LAYERS, 2);
+    struct ak_model *model = load(golden_path("llama-f32", ".gguf", path), &g, NULL);
+    struct ak_session *session = open_session(model);
+    struct ak_backend_input_sums none = { 0 };
+    ck_assert_int_eq(ak_session_sum_inputs(session, &(struct akunu_ids){ ids, N }, true, &none,
+                                           NULL, NULL, &error),
+                     AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_msg(strstr(error.message, "expected a split by rows"), "%s", error.message);
+    ak_session_free(session);
+    ak_model_free(model);
+    end(&g);
+}
+END_TEST
+
 /* A model that cannot be loaded is refused on all ranks, and they go on. */
 START_TEST(refused)
 {
@@ -260,6 +352,8 @@ int main(void)
     tcase_add_loop_test(tests, best, 0, 2 * 3);
     tcase_add_loop_test(tests, embeddings, 0, 2 * N_ENCODERS);
     tcase_add_test(tests, adapters);
+    tcase_add_loop_test(tests, input_sums, 0, golden_count());
+    tcase_add_test(tests, no_input_sums);
     tcase_add_test(tests, refused);
     tcase_add_test(tests, too_many);
     suite_add_tcase(suite, tests);

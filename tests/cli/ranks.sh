@@ -45,6 +45,16 @@ for model in mixtral qwen35; do
     cmp "$work/one.npy" "$work/many.npy" >"$out" 2>&1
     check "$model by layers has the same logits"
 done
+# Sums of the inputs of products, which rank 0 has.
+file=$data/model.gguf
+yes 'one two three four' | head -n 100 >"$work/long"
+exits 0 imatrix -m "$file" -f "$work/long" -c 64 --chunks 2 -o "$work/one.imatrix"
+for n in 2 3; do
+    on_ranks $n imatrix -m "$file" -f "$work/long" -c 64 --chunks 2 -o "$work/$n.imatrix" -t 1
+    check "an importance matrix on $n ranks is made"
+    cmp "$work/one.imatrix" "$work/$n.imatrix" >"$out" 2>&1
+    check "the importance matrix of $n ranks is that of one process"
+done
 # From the packed cache, too: of shards of one size, and of different ones.
 for model in llama-f32 mixed; do
     on_ranks 2 logits -m "$data/models/$model.gguf" --ids "$ids" --out "$work/many.npy" -t 1
