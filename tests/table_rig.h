@@ -30,7 +30,8 @@ struct rig {
     uint32_t n_best;                                 /* of the batches */
     const float *const *frames;                      /* of the batches */
     const uint32_t *cross_sequences, *cross_lengths; /* of the batches */
-    const int32_t *matrices;                         /* heads whose scores are wanted; NULL: none */
+    const int32_t *matrices; /* [n_heads]: whose scores are wanted; NULL: none */
+    uint32_t n_heads;
     float *scores; /* [matrices][RIG_SCORED][RIG_CONTEXT], over all passes */
     struct ak_command commands[RIG_ITEMS_MAX];
     struct ak_op_slot slots[RIG_ITEMS_MAX];
@@ -217,6 +218,7 @@ static inline void rig_pass(struct rig *r, struct ak_backend *b, struct ak_backe
     const struct ak_batch_scores scores = {
         .data = r->matrices ? r->scores + (size_t)(lengths[0] + lengths[1]) * RIG_CONTEXT : NULL,
         .matrices = r->matrices,
+        .n_heads = r->n_heads,
         .matrix_stride = (size_t)RIG_SCORED * RIG_CONTEXT,
         .stride = RIG_CONTEXT
     };

@@ -90,17 +90,22 @@ struct ak_gumbel_params {
  * position p of its cross sequence to data[matrix · matrix_stride + t · stride + p]. */
 struct ak_batch_scores {
     float *data;
-    const int32_t *matrices; /* [layers · heads]: the head's matrix; negative: it is not wanted */
+    const int32_t *matrices; /* [layers · n_heads]: the head's matrix; negative: it is not wanted */
+    uint32_t n_heads;        /* of the model, of which a rank has the first ones */
     size_t matrix_stride, stride;
 };
 
 /* Adds up the attention weights that the batch's queries give to each token of their sequence:
  * sums[(layer · n_kv_heads + head) · stride + position], over the tokens of the batch and the query
- * heads of a KV head. Layers are those of the KV cache; cross-attention is left out. Same bits
- * whatever the threads, the ISA, and how the queries are split into batches. */
+ * heads of a KV head. Layers are those of the KV cache; cross-attention is left out. A weight
+ * counts in units of 1 / AK_IMPORTANCE_ONE, and one that is no number as 0: sums of integers are
+ * the same bits whatever the threads, the ISA, the ranks, and how the queries are split into
+ * batches. */
+#define AK_IMPORTANCE_ONE 0x1p32f
 struct ak_batch_importance {
-    float *sums;
+    uint64_t *sums;
     size_t stride;
+    uint32_t n_kv_heads; /* of the model, of which a rank has the first ones */
 };
 
 /* One pass. Arrays have n entries; pages[s] is the page table of sequence s, in which AK_KV_NO_PAGE

@@ -276,7 +276,8 @@ static ak_status follow_run(struct ak_ranks_follower *f, uint64_t id,
                               .n_best = ak_message_get_u32(message) };
     uint64_t flags = ak_message_get_u64(message), n_sequences = ak_message_get_u64(message);
     struct arrays a;
-    if (!p || !rows || n > message->left || n_sequences > SEQUENCES_MAX)
+    struct ak_ranks_parts parts = { .n_matrices = 0 };
+    if (!p || !rows || n == 0 || n > message->left || n_sequences > SEQUENCES_MAX)
         return fail_message(error);
     AK_TRY(allocate(&a, (size_t)n, (size_t)n_sequences, error));
     read_tokens(message, &a, n, n_sequences);
@@ -288,11 +289,18 @@ static ak_status follow_run(struct ak_ranks_follower *f, uint64_t id,
     batch.frames = flags & AK_RANKS_FRAMES ? a.frames : NULL;
     batch.cross_sequences = flags & AK_RANKS_CROSS ? a.cross_sequences : NULL;
     batch.cross_lengths = flags & AK_RANKS_CROSS ? a.cross_lengths : NULL;
-    ak_status status = message->is_short ? fail_message(error) : AKUNU_OK;
+    ak_status status = AKUNU_OK;
+    if (!message->is_short)
+        status = ak_ranks_read_parts(message, flags, &f->model, &batch, &parts, error);
+    if (status == AKUNU_OK && message->is_short)
+        status = fail_message(error);
     if (status == AKUNU_OK) {
         ops_of(f)->run(p->table, &batch);
         status = ops_of(f)->sync(p->table, error);
     }
+    if (status == AKUNU_OK)
+        status = ak_ranks_send_parts(f->comm, &f->model, &batch, error);
+    ak_ranks_free_parts(&parts);
     free_arrays(&a);
     return status;
 }

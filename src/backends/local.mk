@@ -4,4 +4,5 @@ libak_la_SOURCES += \
 	src/backends/list.h \
 	src/backends/ranks.c \
 	src/backends/ranks.h \
+	src/backends/ranks_parts.c \
 	src/backends/split.c

@@ -374,7 +374,9 @@ static void put_batch(struct ak_message *m, const struct ak_table *table,
     ak_message_put_u64(m, batch->n_best);
     ak_message_put_u64(m, (batch->type_starts ? AK_RANKS_TYPES : 0) |
                               (batch->frames ? AK_RANKS_FRAMES : 0) |
-                              (batch->cross_sequences ? AK_RANKS_CROSS : 0));
+                              (batch->cross_sequences ? AK_RANKS_CROSS : 0) |
+                              (batch->scores ? AK_RANKS_SCORES : 0) |
+                              (batch->importance ? AK_RANKS_IMPORTANCE : 0));
     ak_message_put_u64(m, count_sequences(batch));
     for (uint32_t first = 0, end; first < batch->n; first = end) {
         for (end = first + 1; end < batch->n && batch->sequences[end] == batch->sequences[first];)
@@ -383,27 +385,19 @@ static void put_batch(struct ak_message *m, const struct ak_table *table,
     }
 }
 
-static ak_status check_batch(const struct ak_batch *batch, struct ak_error *error)
-{
-    if (batch->scores)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "times of words are not supported with several ranks");
-    return AKUNU_OK;
-}
-
 static void run(struct ak_backend_table *prepared, const struct ak_batch *batch)
 {
     struct ranks_table *t = (struct ranks_table *)prepared;
     const struct ranks_backend *b = t->backend;
     ak_ranks_lock(b->ranks);
-    t->status = check_batch(batch, &t->error);
+    struct ak_message m = message_of(b, AK_MESSAGE_RUN, t->id);
+    put_batch(&m, t->table, batch);
+    ak_ranks_put_parts(&m, &b->model, batch);
+    t->status = ak_ranks_send(b->ranks, &m, &t->error);
     if (t->status == AKUNU_OK) {
-        struct ak_message m = message_of(b, AK_MESSAGE_RUN, t->id);
-        put_batch(&m, t->table, batch);
-        t->status = ak_ranks_send(b->ranks, &m, &t->error);
-    }
-    if (t->status == AKUNU_OK)
         own_ops(b)->run(t->own, batch);
+        t->status = ak_ranks_collect_parts(ak_ranks_comm(b->ranks), &b->model, batch, &t->error);
+    }
     if (t->status == AKUNU_OK && ak_ranks_comm(b->ranks)->failure.status != AKUNU_OK) {
         t->error = ak_ranks_comm(b->ranks)->failure;
         t->status = t->error.status;
@@ -475,6 +469,7 @@ static const struct ak_backend_ops ranks_ops = {
     .name = "ranks",
     .close = close_backend,
     .describe = describe,
+    .skips_pages = true,
     .is_batch_invariant = is_batch_invariant,
     .layer_backend = layer_backend,
     .calibrate = calibrate,

@@ -47,7 +47,13 @@ ak_status ak_backend_open_ranks(struct ak_ranks *r, const struct ak_ranks_model 
                                 struct ak_backend **out, struct ak_error *error);
 
 /* What a pass has, in its message. */
-enum { AK_RANKS_TYPES = 1, AK_RANKS_FRAMES = 2, AK_RANKS_CROSS = 4 };
+enum {
+    AK_RANKS_TYPES = 1,
+    AK_RANKS_FRAMES = 2,
+    AK_RANKS_CROSS = 4,
+    AK_RANKS_SCORES = 8,
+    AK_RANKS_IMPORTANCE = 16
+};
 
 /* ---- The ranks that follow ---------------------------------------------- */
 struct ak_ranks_follower; /* pools and tables of one model */
@@ -59,5 +65,29 @@ void ak_ranks_follower_free(struct ak_ranks_follower *f);
  * if this rank cannot go on. */
 ak_status ak_ranks_follow(struct ak_ranks_follower *f, enum ak_message_kind kind,
                           struct ak_message_reader *message, struct ak_error *error);
+
+/* ---- Results that ranks have parts of: ranks_parts.c -------------------- */
+/* What a rank that follows computes of them for rank 0. */
+struct ak_ranks_parts {
+    struct ak_batch_scores scores; /* data: [n_matrices][tokens][positions], owned */
+    int32_t *matrices;
+    size_t n_matrices;
+    struct ak_batch_importance importance; /* sums: [layers][KV heads][stride] of the rank, owned */
+};
+
+/* Rank 0: adds to a pass's message what its scores and importance need, and after its own pass gets
+ * the others' parts. */
+void ak_ranks_put_parts(struct ak_message *m, const struct ak_ranks_model *model,
+                        const struct ak_batch *batch);
+ak_status ak_ranks_collect_parts(struct ak_comm *comm, const struct ak_ranks_model *model,
+                                 const struct ak_batch *batch, struct ak_error *error);
+/* The others: set batch->scores and batch->importance as the message says, and send them after the
+ * pass. message->is_short: it is not understood. ak_ranks_free_parts in either case. */
+ak_status ak_ranks_read_parts(struct ak_message_reader *message, uint64_t flags,
+                              const struct ak_ranks_model *model, struct ak_batch *batch,
+                              struct ak_ranks_parts *parts, struct ak_error *error);
+ak_status ak_ranks_send_parts(struct ak_comm *comm, const struct ak_ranks_model *model,
+                              const struct ak_batch *batch, struct ak_error *error);
+void ak_ranks_free_parts(struct ak_ranks_parts *parts);
 
 #endif

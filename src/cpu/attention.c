@@ -225,7 +225,7 @@ static void copy_scores(const struct ak_cpu_prepared *p, const struct ak_command
     const struct ak_batch_scores *s = p->batch->scores;
     for (uint32_t i = 0; i < part->n; i++) {
         uint32_t row = part->begin + i, head = head_of(item, row);
-        int32_t matrix = s->matrices[(uint32_t)c->layer * c->params.attention.n_heads + head];
+        int32_t matrix = s->matrices[(uint32_t)c->layer * s->n_heads + head];
         if (matrix >= 0)
             memcpy(s->data + (size_t)matrix * s->matrix_stride + token_of(item, row) * s->stride +
                        page * AK_KV_PAGE_TOKENS + first,
@@ -406,24 +406,30 @@ static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_
 }
 
 /* ---- Importance of tokens -------------------------------------------------- */
-/* Adds the weights of a page's tokens, of rows whose softmax has this maximum and sum. The rows are
- * added one after another. */
+/* A weight, 0 … 1 but for rounding, as struct ak_batch_importance counts it. */
+static uint64_t count_weight(float weight)
+{
+    return weight < 2.0f ? (uint64_t)(int64_t)(weight * AK_IMPORTANCE_ONE) : 0; /* 0: a NaN */
+}
+
+/* Adds the weights of a page's tokens, of rows whose softmax has this maximum and sum. */
 static void add_page_weights(const struct partial *part, const struct ak_cpu_scratch *scratch,
-                             const float *max, const float *sum, float *sums)
+                             const float *max, const float *sum, uint64_t *sums)
 {
     for (uint32_t i = 0; i < part->n; i++) {
         const float *weights = scratch->weights + (size_t)i * AK_KV_PAGE_TOKENS;
         uint32_t r = part->begin + i;
         float factor = ak_expf(part->max[i] - max[r]) / sum[r];
         for (size_t t = part->first[i]; t < part->end[i]; t++)
-            sums[t] += factor * weights[t];
+            sums[t] += count_weight(factor * weights[t]);
     }
 }
 
 /* Goes over the pages twice: for the maximum and the sum of each row's softmax, then for the
  * weights. */
 static void add_item_weights(const struct ak_cpu_prepared *p, const struct ak_command *c,
-                             const struct item *item, struct ak_cpu_scratch *scratch, float *sums)
+                             const struct item *item, struct ak_cpu_scratch *scratch,
+                             uint64_t *sums)
 {
     float max[AK_ATTN_ROWS_MAX], sum[AK_ATTN_ROWS_MAX];
     struct partial part;
@@ -444,7 +450,7 @@ static void add_item_weights(const struct ak_cpu_prepared *p, const struct ak_co
     }
 }
 
-/* A KV head belongs to one thread, so that sums are added in the order of tokens and heads. */
+/* A KV head belongs to one thread. */
 static void add_importance(const struct ak_cpu_prepared *p, const struct ak_command *c,
                            unsigned thread)
 {
@@ -453,8 +459,8 @@ static void add_importance(const struct ak_cpu_prepared *p, const struct ak_comm
     uint32_t group = a->n_heads / a->n_kv_heads, end = p->batch->positions[p->batch->n - 1] + 1;
     uint32_t n_max = group < AK_ATTN_ROWS_MAX ? AK_ATTN_ROWS_MAX / group : 1;
     for (uint32_t h = thread; h < a->n_kv_heads; h += p->n_threads) {
-        float *sums = importance->sums +
-                      ((size_t)a->kv_layer * p->kv_shape.n_kv_heads + h) * importance->stride;
+        uint64_t *sums = importance->sums +
+                         ((size_t)a->kv_layer * importance->n_kv_heads + h) * importance->stride;
         for (uint32_t t = 0, n; t < p->batch->n; t += n) {
             n = p->batch->n - t < n_max ? p->batch->n - t : n_max;
             for (uint32_t i = 0, heads; i < group; i += heads) {

@@ -69,13 +69,13 @@ static ak_status run_window(struct ak_session *s, int32_t sequence,
     return AKUNU_OK;
 }
 
-/* Largest weight of a page, smoothed over neighbors; `end`: of the tokens. */
-static float find_peak(const float *weights, uint32_t page, size_t end)
+/* Largest weight of a page, as the sum over its neighbors; `end`: of the tokens. */
+static uint64_t find_peak(const uint64_t *weights, uint32_t page, size_t end)
 {
     size_t begin = (size_t)page * AK_KV_PAGE_TOKENS;
-    float largest = 0.0f;
+    uint64_t largest = 0;
     for (size_t t = begin; t < begin + AK_KV_PAGE_TOKENS; t++) {
-        float sum = 0.0f;
+        uint64_t sum = 0;
         for (size_t i = t < SMOOTHED / 2 ? 0 : t - SMOOTHED / 2; i <= t + SMOOTHED / 2 && i < end;
              i++)
             sum += weights[i];
@@ -86,27 +86,28 @@ static float find_peak(const float *weights, uint32_t page, size_t end)
 
 /* A page's score is its peak in the layer and head that values it most: a fact is looked up by few
  * heads, and the sum over all is that of the others (bench/NOTES.md). */
-static void score_pages(const struct ak_session *s, const struct ak_batch_importance *importance,
-                        const uint32_t *pages, uint32_t end, float *scores)
+static void score_pages(const struct ak_batch_importance *importance, size_t n_heads,
+                        const uint32_t *pages, uint32_t end, uint64_t *scores)
 {
-    size_t n_heads = (size_t)s->kv.shape.n_layers * s->kv.shape.n_kv_heads;
     for (size_t h = 0; h < n_heads; h++)
         for (uint32_t p = 0; p < end; p++) {
             if (pages[p] == AK_KV_NO_PAGE)
                 continue;
-            float peak =
+            uint64_t peak =
                 find_peak(importance->sums + h * importance->stride, p, importance->stride);
             scores[p] = peak > scores[p] ? peak : scores[p];
         }
 }
 
 static ak_status score_by_attention(struct ak_session *s, int32_t sequence, uint32_t end,
-                                    float *scores, struct ak_error *error)
+                                    uint64_t *scores, struct ak_error *error)
 {
     const struct ak_session_kv_sequence *own = ak_session_kv_sequence(&s->kv, sequence);
-    size_t n_heads = (size_t)s->kv.shape.n_layers * s->kv.shape.n_kv_heads;
+    const struct ak_spec *spec = &s->model->spec;
+    size_t n_heads = (size_t)ak_spec_kv_layers(spec) * spec->config.n_kv_heads;
     struct ak_batch_importance importance = {
-        .stride = (size_t)ak_session_kv_pages_of(own->length) * AK_KV_PAGE_TOKENS
+        .stride = (size_t)ak_session_kv_pages_of(own->length) * AK_KV_PAGE_TOKENS,
+        .n_kv_heads = spec->config.n_kv_heads,
     };
     importance.sums = ak_alloc(n_heads * importance.stride, sizeof *importance.sums);
     if (!importance.sums)
@@ -114,7 +115,7 @@ static ak_status score_by_attention(struct ak_session *s, int32_t sequence, uint
                               n_heads * importance.stride * sizeof *importance.sums);
     ak_status status = run_window(s, sequence, &importance, error);
     if (status == AKUNU_OK)
-        score_pages(s, &importance, own->pages, end, scores);
+        score_pages(&importance, n_heads, own->pages, end, scores);
     ak_free(importance.sums);
     return status;
 }
@@ -123,7 +124,7 @@ static ak_status score_by_attention(struct ak_session *s, int32_t sequence, uint
 /* Drops pages of least score among those before page `end` until n_drop are dropped; of equal ones,
  * the first. The first page of a sequence stays. */
 static void drop_least(struct ak_session *s, int32_t sequence, uint32_t end, uint32_t n_drop,
-                       const float *scores)
+                       const uint64_t *scores)
 {
     const uint32_t *pages = s->kv.sequences[sequence].pages;
     for (; n_drop > 0; n_drop--) {
@@ -152,7 +153,7 @@ ak_status ak_session_evict(struct ak_session *s, int32_t sequence, uint32_t n_to
              end = own->length < WINDOW ? 0 : (own->length - WINDOW) / AK_KV_PAGE_TOKENS;
     if (present <= n_keep)
         return AKUNU_OK;
-    float *scores = ak_alloc(n_pages, sizeof *scores);
+    uint64_t *scores = ak_alloc(n_pages, sizeof *scores);
     if (!scores)
         return ak_fail_memory(error, "the importance of tokens", n_pages * sizeof *scores);
     ak_status status = AKUNU_OK;
@@ -160,7 +161,7 @@ ak_status ak_session_evict(struct ak_session *s, int32_t sequence, uint32_t n_to
         status = score_by_attention(s, sequence, end, scores, error);
     else
         for (uint32_t p = 0; p < n_pages; p++)
-            scores[p] = (float)p;
+            scores[p] = p;
     if (status == AKUNU_OK) {
         drop_least(s, sequence, end, present - n_keep, scores);
         ak_log_line(&s->log, AKUNU_LOG_INFO, "KV cache: %u of %u pages of %d tokens stay",

@@ -45,6 +45,7 @@ static ak_status run_pass(struct scorer *r, size_t first, size_t n, struct ak_er
     const struct ak_batch_scores into = {
         .data = r->scores->data + first * r->scores->n_positions,
         .matrices = r->matrices,
+        .n_heads = r->s->model->spec.config.n_heads,
         .matrix_stride = r->n * r->scores->n_positions,
         .stride = r->scores->n_positions,
     };

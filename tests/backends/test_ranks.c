@@ -1,6 +1,6 @@
 /* A model that several ranks share, here threads of this process: the same bits as in one, whatever
- * the architecture, the types and the number of ranks. So are sums
- * of inputs. */
+ * the architecture, the types and the number of ranks. So are what a pass gives beside logits: sums
+ * of inputs, which tokens are dropped, scores of cross-attention. */
 #include <math.h>
 #include <pthread.h>
 
@@ -310,6 +310,141 @@ START_TEST(no_input_sums)
 }
 END_TEST
 
+/* ---- Dropped tokens ----------------------------------------------------- */
+enum { LONG = 600, KEPT = AKUNU_KV_KEEP_MIN };
+
+/* Which pages of a long text stay, and the logits of a token after it. */
+struct dropped {
+    uint32_t stay[LONG / AK_KV_PAGE_TOKENS + 1];
+    float logits[GOLDEN_VOCAB];
+};
+
+static void drop(const char *path, struct group *g, struct dropped *out)
+{
+    struct ak_error error = { 0 };
+    struct ak_model *model = load(path, g, NULL);
+    struct akunu_session_params params = golden_params(2, 100, AKUNU_KV_F16);
+    struct ak_session *session;
+    akunu_token ids[LONG];
+    uint32_t state = 7;
+    int32_t sequence;
+    size_t last;
+    for (int i = 0; i < LONG; i++) {
+        state = state * 1664525u + 1013904223u;
+        ids[i] = (akunu_token)(20 + (state >> 24) % 50);
+    }
+    params.context = 1024;
+    params.kv_keep = KEPT;
+    fine(ak_session_create(model, &params, &session, &error), &error);
+    fine(ak_session_sequence_new(session, &sequence, &error), &error);
+    fine(ak_session_prefill(session, sequence, ids, LONG, NULL, NULL, &last, &error), &error);
+    const struct ak_session_kv_sequence *found = ak_session_kv_sequence(&session->kv, sequence);
+    memset(out, 0, sizeof *out);
+    ck_assert_uint_gt(found->n_dropped, 0);
+    for (uint32_t i = 0; i < ak_session_kv_pages_of(LONG); i++)
+        out->stay[i] = found->pages[i] != AK_KV_NO_PAGE;
+    struct akunu_batch_token token = { ids[3], sequence, true };
+    fine(ak_session_decode(session, &token, 1, &error), &error);
+    memcpy(out->logits, ak_session_logits(session, 0),
+           model->spec.config.vocab_size * sizeof *out->logits);
+    ak_session_free(session);
+    ak_model_free(model);
+}
+
+static const char *const texts[] = { "llama-f32", "qwen2", "gemma3", "olmo2" };
+enum { N_TEXTS = sizeof texts / sizeof *texts };
+
+/* The same pages stay as in one process, also if ranks share a KV head. */
+START_TEST(importance)
+{
+    static struct dropped want, got;
+    char path[4096];
+    const char *name = texts[_i % N_TEXTS];
+    enum akunu_split split = _i < N_TEXTS ? AKUNU_SPLIT_ROWS : AKUNU_SPLIT_LAYERS;
+    golden_path(name, ".gguf", path);
+    struct ak_model *model = load(path, NULL, NULL);
+    uint32_t max = max_ranks(model, split);
+    ak_model_free(model);
+    drop(path, NULL, &want);
+    for (uint32_t n = 2; n <= max; n++) {
+        struct group g;
+        start(&g, split, n);
+        drop(path, &g, &got);
+        end(&g);
+        ck_assert_msg(memcmp(&want, &got, sizeof want) == 0,
+                      "%s on %u ranks by %s: other pages stay", name, (unsigned)n, name_of(split));
+    }
+}
+END_TEST
+
+/* ---- Scores of cross-attention ------------------------------------------ */
+enum { WINDOW_POSITIONS = 40, WINDOW_MELS = 4, SPOKEN = 5, SCORES_MAX = 64 * SPOKEN * 64 };
+
+/* Scores of all heads but one, in reversed order; returns how many there are. */
+static size_t score(const char *path, struct group *g, float *scores)
+{
+    struct ak_error error = { 0 };
+    struct ak_model *model = load(path, g, NULL);
+    struct akunu_session_params params;
+    struct ak_session *session;
+    float frames[2 * WINDOW_POSITIONS * WINDOW_MELS];
+    int32_t window, text, matrices[64];
+    struct akunu_batch_token tokens[SPOKEN];
+    const struct ak_spec_config *c = &model->spec.config;
+    int32_t n_heads = (int32_t)(c->n_layers * c->n_heads);
+    ck_assert_int_le(n_heads, 64);
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+        frames[i] = (float)(i * 37 % 101) / 101.0f;
+    for (int32_t i = 0; i < n_heads; i++)
+        matrices[i] = n_heads - 2 - i;
+    akunu_session_params_default(&params, sizeof params);
+    params.n_threads = 2;
+    params.max_sequences = 2;
+    fine(ak_session_create(model, &params, &session, &error), &error);
+    fine(ak_session_sequence_new(session, &window, &error), &error);
+    fine(ak_session_encode(session, frames, window, 0, false, &error), &error);
+    fine(ak_session_sequence_new(session, &text, &error), &error);
+    fine(ak_session_attend(session, text, window, &error), &error);
+    for (int i = 0; i < SPOKEN; i++)
+        tokens[i] = (struct akunu_batch_token){ 3 + i, text, true };
+    size_t stride = WINDOW_POSITIONS + 3, n = (size_t)(n_heads - 1) * SPOKEN * stride;
+    ck_assert_uint_le(n, SCORES_MAX);
+    memset(scores, 0, n * sizeof *scores);
+    const struct ak_batch_scores into = { .data = scores,
+                                          .matrices = matrices,
+                                          .n_heads = c->n_heads,
+                                          .matrix_stride = SPOKEN * stride,
+                                          .stride = stride };
+    fine(ak_session_decode_scores(session, tokens, SPOKEN, &into, &error), &error);
+    ak_session_free(session);
+    ak_model_free(model);
+    return n;
+}
+
+START_TEST(scores)
+{
+    static float want[SCORES_MAX], got[SCORES_MAX];
+    char path[4096];
+    golden_path("../speech/model", ".bin", path);
+    struct ak_model *model = load(path, NULL, NULL);
+    uint32_t max = max_ranks(model, AKUNU_SPLIT_ROWS);
+    ak_model_free(model);
+    ck_assert_uint_ge(max, 2);
+    size_t n_scores = score(path, NULL, want), n_set = 0;
+    for (size_t i = 0; i < n_scores; i++)
+        n_set += want[i] != 0.0f;
+    ck_assert_uint_gt(n_set, n_scores / 2);
+    for (uint32_t n = 2; n <= max; n++) {
+        struct group g;
+        start(&g, AKUNU_SPLIT_ROWS, n);
+        ck_assert_uint_eq(score(path, &g, got), n_scores);
+        end(&g);
+        ck_assert_msg(memcmp(want, got, n_scores * sizeof *want) == 0, "%u ranks: other scores",
+                      (unsigned)n);
+    }
+}
+END_TEST
+
 /* A model that cannot be loaded is refused on all ranks, and they go on. */
 START_TEST(refused)
 {
@@ -354,6 +489,8 @@ int main(void)
     tcase_add_test(tests, adapters);
     tcase_add_loop_test(tests, input_sums, 0, golden_count());
     tcase_add_test(tests, no_input_sums);
+    tcase_add_loop_test(tests, importance, 0, 2 * N_TEXTS);
+    tcase_add_test(tests, scores);
     tcase_add_test(tests, refused);
     tcase_add_test(tests, too_many);
     suite_add_tcase(suite, tests);

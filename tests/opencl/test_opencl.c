@@ -613,6 +613,7 @@ static float *run_scores(struct rig *r, const char *backend, const char *cpu,
     float *scores = calloc((size_t)2 * RIG_SCORED * RIG_CONTEXT, sizeof *scores);
     ck_assert_ptr_nonnull(scores);
     r->matrices = matrices;
+    r->n_heads = CROSS_HEADS;
     r->scores = scores;
     rig_run(r, backend, cpu, passes, n, NULL, NULL);
     r->matrices = NULL;

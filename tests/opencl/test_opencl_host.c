@@ -236,9 +236,9 @@ static bool transcribe(struct akunu_session *session, char message[1100])
     static const float mel[2 * SPEECH_CONTEXT * SPEECH_MELS];
     static const int32_t matrices[2 * SPEECH_HEADS];
     float scores[SPEECH_IDS * SPEECH_CONTEXT], encoded[SPEECH_CONTEXT * 32];
-    const struct ak_batch_scores wanted = { .data = scores,
-                                            .matrices = matrices,
-                                            .stride = SPEECH_CONTEXT };
+    const struct ak_batch_scores wanted = {
+        .data = scores, .matrices = matrices, .n_heads = SPEECH_HEADS, .stride = SPEECH_CONTEXT
+    };
     struct akunu_batch_token tokens[SPEECH_IDS];
     struct ak_error error = { 0 };
     akunu_sequence window = akunu_sequence_new(session), text = akunu_sequence_new(session);
