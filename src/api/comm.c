@@ -66,7 +66,8 @@ enum akunu_status akunu_comm_follow(struct akunu_comm *handle, akunu_log_fn *log
     if (!handle || ak_ranks_comm(ak_ranks_from_handle(handle))->rank == 0)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "rank 0 does not follow, and others need a comm");
     else
-        (void)ak_follow(ak_ranks_comm(ak_ranks_from_handle(handle)), &to, &error);
+        (void)ak_follow(ak_ranks_comm(ak_ranks_from_handle(handle)), ak_api_open_quantized, &to,
+                        &error);
     return ak_api_finish(&error);
 }
 

@@ -52,10 +52,6 @@ ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params
     if (!path)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a model that is quantized at load needs a path, not a descriptor");
-    if (params->comm)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "a model that is quantized at load is not shared by several processes; "
-                       "quantize it to a file");
     return ak_convert_open_online(path, params->quantize, params->importance, params->n_threads,
                                   &log, out, error);
 }
@@ -63,12 +59,11 @@ ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params
 static ak_status load_inner(const char *path, int fd, const struct akunu_load_params *params,
                             struct ak_model **out, struct ak_error *error)
 {
-    struct ak_provider *quantized;
-    AK_TRY(ak_api_open_quantized(path, params, &quantized, error));
-    if (quantized)
-        return ak_model_load_provider(quantized, params, out, error);
-    return path ? ak_model_load(path, params, out, error) :
-                  ak_model_load_fd(fd, params, out, error);
+    struct ak_provider *none;
+    if (path)
+        return ak_model_load_opened(path, params, ak_api_open_quantized, out, error);
+    AK_TRY(ak_api_open_quantized(NULL, params, &none, error)); /* fails if it is asked for */
+    return ak_model_load_fd(fd, params, out, error);
 }
 
 /* path NULL: the file of descriptor `fd`. */

@@ -2,7 +2,6 @@
 #include "session/follow.h"
 
 #include "base/mem.h"
-#include "session/model.h"
 #include "session/session.h"
 
 struct followed {
@@ -15,6 +14,7 @@ struct followed {
 
 struct follow {
     struct ak_comm *comm;
+    ak_model_open_fn *open;
     const struct ak_log *log;
     struct followed *models;
 };
@@ -31,6 +31,8 @@ void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
     ak_message_put_text(m, params->cache_dir);
     ak_message_put_text(m, params->profile);
     ak_message_put_text(m, params->backend);
+    ak_message_put_text(m, params->quantize);
+    ak_message_put_text(m, params->importance);
     ak_message_put(m, &params->n_threads, sizeof params->n_threads);
     ak_message_put(m, &params->no_cache, sizeof params->no_cache);
     ak_message_put(m, &params->relaxed, sizeof params->relaxed);
@@ -85,6 +87,8 @@ static void read_params(struct ak_message_reader *message, struct akunu_load_par
     params->cache_dir = ak_message_get_text(message);
     params->profile = ak_message_get_text(message);
     params->backend = ak_message_get_text(message);
+    params->quantize = ak_message_get_text(message);
+    params->importance = ak_message_get_text(message);
     ak_message_copy(message, &params->n_threads, sizeof params->n_threads);
     ak_message_copy(message, &params->no_cache, sizeof params->no_cache);
     ak_message_copy(message, &params->relaxed, sizeof params->relaxed);
@@ -126,7 +130,7 @@ static ak_status follow_load(struct follow *f, struct ak_message_reader *message
     read_params(message, &params);
     ak_status status = read_lists(message, &params, &lists, error);
     if (status == AKUNU_OK)
-        status = ak_model_load_shard(path, &params, f->comm, &model->model, error);
+        status = ak_model_load_shard(path, &params, f->open, f->comm, &model->model, error);
     ak_free(lists.override_kv);
     ak_free(lists.adapters);
     if (status != AKUNU_OK) {
@@ -197,9 +201,10 @@ static ak_status receive(struct follow *f, uint8_t **buffer, size_t *capacity, s
     return ak_comm_broadcast(f->comm, *buffer, *bytes, error);
 }
 
-ak_status ak_follow(struct ak_comm *comm, const struct ak_log *log, struct ak_error *error)
+ak_status ak_follow(struct ak_comm *comm, ak_model_open_fn *open, const struct ak_log *log,
+                    struct ak_error *error)
 {
-    struct follow f = { .comm = comm, .log = log };
+    struct follow f = { .comm = comm, .open = open, .log = log };
     uint8_t *buffer = NULL;
     size_t capacity = 0, bytes;
     bool ends = false;

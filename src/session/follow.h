@@ -4,12 +4,15 @@
 #define AK_SESSION_FOLLOW_H
 
 #include "backends/ranks.h"
+#include "session/model.h"
 
 /* The message that has all ranks load a model. */
 void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
                         const struct akunu_load_params *params);
 
-/* Follows until rank 0 ends (AKUNU_OK), or this rank cannot go on. */
-ak_status ak_follow(struct ak_comm *comm, const struct ak_log *log, struct ak_error *error);
+/* Follows until rank 0 ends (AKUNU_OK), or this rank cannot go on. `open` opens models that are
+ * quantized at load; NULL: there are none. */
+ak_status ak_follow(struct ak_comm *comm, ak_model_open_fn *open, const struct ak_log *log,
+                    struct ak_error *error);
 
 #endif

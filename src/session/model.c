@@ -7,6 +7,7 @@
 
 #include "backends/list.h"
 #include "base/available.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/system.h"
@@ -22,6 +23,7 @@ struct loader {
     const char *path; /* NULL until the file is open, unless it is given */
     int fd;           /* -1: none is given */
     const struct akunu_load_params *params;
+    ak_model_open_fn *open; /* of what is quantized at load; NULL: nothing is */
     struct ak_log log;
     struct ak_model *model;
     struct ak_pool *pool;
@@ -105,6 +107,8 @@ static ak_status open_backend(struct loader *l)
 static ak_status open_file(struct loader *l)
 {
     struct ak_provider_fingerprint fingerprint;
+    if (l->open)
+        AK_TRY(l->open(l->path, l->params, &l->model->provider, l->error));
     if (!l->model->provider)
         AK_TRY(l->fd < 0 ? ak_provider_open(l->path, &l->model->provider, l->error) :
                            ak_provider_open_fd(l->fd, &l->model->provider, l->error));
@@ -154,9 +158,22 @@ static void add_tensor(struct ak_sha256 *h, const struct ak_tensor *t)
     ak_sha256_add(h, t->shape, t->n_dims * sizeof *t->shape);
 }
 
-/* What ranks of one model have in common: the version, names, types and shapes of tensors, and the
- * values of the vectors that all of them read. */
-static void make_digest(const struct ak_model *m, uint8_t digest[AK_SHA256_BYTES])
+/* The importance that decides how weights are quantized at load. */
+static ak_status add_importance(struct ak_sha256 *h, const char *path, struct ak_error *error)
+{
+    struct ak_file file;
+    if (!path)
+        return AKUNU_OK;
+    AK_TRY(ak_file_open(path, &file, error));
+    ak_sha256_add(h, file.data, (size_t)file.bytes);
+    ak_file_close(&file);
+    return AKUNU_OK;
+}
+
+/* What ranks of one model have in common: the version, names, types and shapes of tensors, the
+ * values of the vectors that all of them read, and the importance of weights. */
+static ak_status make_digest(const struct ak_model *m, const char *importance,
+                             uint8_t digest[AK_SHA256_BYTES], struct ak_error *error)
 {
     static const uint32_t version[] = { AKUNU_VERSION_MAJOR, AKUNU_VERSION_MINOR,
                                         AKUNU_VERSION_PATCH };
@@ -164,12 +181,14 @@ static void make_digest(const struct ak_model *m, uint8_t digest[AK_SHA256_BYTES
     struct ak_sha256 h;
     ak_sha256_begin(&h);
     ak_sha256_add(&h, version, sizeof version);
+    AK_TRY(add_importance(&h, importance, error));
     for (size_t i = 0; ak_provider_tensor(m->provider, i, &t); i++)
         add_tensor(&h, &t);
     for (uint32_t i = 0; i < m->weights.n_vectors; i++)
         if (ak_role_is_norm(m->weights.vectors[i].role))
             ak_sha256_add(&h, m->weights.vectors[i].data, m->weights.vectors[i].n * sizeof(float));
     ak_sha256_end(&h, digest);
+    return AKUNU_OK;
 }
 
 /* Compares this rank's model with rank 0's. */
@@ -179,8 +198,10 @@ static ak_status compare_models(struct loader *l)
     uint8_t(*digests)[AK_SHA256_BYTES] = ak_alloc(l->comm->n_ranks, sizeof *digests);
     if (!digests)
         return ak_fail_memory(l->error, "the ranks' answers", l->comm->n_ranks * sizeof *digests);
-    make_digest(l->model, digests[rank]);
-    ak_status status = ak_comm_all_gather_items(l->comm, digests, sizeof *digests, l->error);
+    ak_status own = make_digest(l->model, l->params->importance, digests[rank], l->error),
+              status = ak_comm_all_gather_items(l->comm, digests, sizeof *digests, l->error);
+    if (status == AKUNU_OK)
+        status = own;
     if (status == AKUNU_OK && memcmp(digests[0], digests[rank], sizeof *digests) != 0)
         status = ak_fail(l->error, AKUNU_ERROR_FORMAT,
                          "another file, or another version of akunu, than on rank 0");
@@ -524,7 +545,14 @@ static ak_status load_on_ranks(struct loader *l, struct ak_model **out)
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
                         struct ak_model **out, struct ak_error *error)
 {
-    struct loader l = { .path = path, .fd = -1, .params = params, .error = error };
+    return ak_model_load_opened(path, params, NULL, out, error);
+}
+
+ak_status ak_model_load_opened(const char *path, const struct akunu_load_params *params,
+                               ak_model_open_fn *open, struct ak_model **out,
+                               struct ak_error *error)
+{
+    struct loader l = { .path = path, .fd = -1, .params = params, .open = open, .error = error };
     struct ak_ranks *ranks = ak_ranks_from_handle(params->comm);
     if (!ranks || ak_ranks_comm(ranks)->n_ranks == 1)
         return run_loader(&l, NULL, out);
@@ -534,9 +562,12 @@ ak_status ak_model_load(const char *path, const struct akunu_load_params *params
 }
 
 ak_status ak_model_load_shard(const char *path, const struct akunu_load_params *params,
-                              struct ak_comm *comm, struct ak_model **out, struct ak_error *error)
+                              ak_model_open_fn *open, struct ak_comm *comm, struct ak_model **out,
+                              struct ak_error *error)
 {
-    struct loader l = { .path = path, .fd = -1, .params = params, .comm = comm, .error = error };
+    struct loader l = {
+        .path = path, .fd = -1, .params = params, .open = open, .comm = comm, .error = error
+    };
     return run_loader(&l, NULL, out);
 }
 

@@ -58,6 +58,14 @@ static inline const struct ak_spec *ak_model_own_spec(const struct ak_model *m)
  * after success; on failure everything is released. */
 ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
                         struct ak_model **out, struct ak_error *error);
+/* Opens a model that is quantized at load, if params->quantize or params->importance is set; *out
+ * NULL: neither. convert/online.h does that, which session/ does not know. */
+typedef ak_status ak_model_open_fn(const char *path, const struct akunu_load_params *params,
+                                   struct ak_provider **out, struct ak_error *error);
+/* The same as ak_model_load, with models that are quantized at load. */
+ak_status ak_model_load_opened(const char *path, const struct akunu_load_params *params,
+                               ak_model_open_fn *open, struct ak_model **out,
+                               struct ak_error *error);
 /* The same for a GGUF file that is open; the descriptor stays the caller's. */
 ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struct ak_model **out,
                            struct ak_error *error);
@@ -71,10 +79,11 @@ ak_status ak_model_load_provider(struct ak_provider *provider,
 ak_status ak_model_plan(struct ak_provider *provider, const char *path, int fd,
                         const struct akunu_load_params *params, struct ak_pack_cache_plan *cache,
                         struct ak_model **out, struct ak_error *error);
-/* As ak_model_load, on a rank that follows rank 0 (follow.c): `params` are rank 0's, and `comm` is
- * this rank's. */
+/* As ak_model_load_opened, on a rank that follows rank 0 (follow.c): `params` are rank 0's, and
+ * `comm` is this rank's. */
 ak_status ak_model_load_shard(const char *path, const struct akunu_load_params *params,
-                              struct ak_comm *comm, struct ak_model **out, struct ak_error *error);
+                              ak_model_open_fn *open, struct ak_comm *comm, struct ak_model **out,
+                              struct ak_error *error);
 /* The model, for the functions of backends/ranks.h; `backend` is the rank's CPU backend. */
 struct ak_ranks_model ak_model_ranks(const struct ak_model *m, uint64_t id,
                                      struct ak_backend *backend);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "backends/ranks.h"
+#include "convert/online.h"
 #include "session/follow.h"
 #include "tests/backends/texts.h"
 
@@ -19,10 +20,19 @@ struct group {
     struct ak_ranks *ranks; /* rank 0's */
 };
 
+static ak_status open_quantized(const char *path, const struct akunu_load_params *params,
+                                struct ak_provider **out, struct ak_error *error)
+{
+    *out = NULL;
+    return params->quantize ? ak_convert_open_online(path, params->quantize, params->importance,
+                                                     params->n_threads, NULL, out, error) :
+                              AKUNU_OK;
+}
+
 static void *follow(void *comm)
 {
     struct ak_error error = { 0 };
-    fine(ak_follow(comm, NULL, &error), &error);
+    fine(ak_follow(comm, open_quantized, NULL, &error), &error);
     ak_comm_close(comm);
     return NULL;
 }
@@ -49,6 +59,9 @@ static void end(struct group *g)
     ak_ranks_free(g->ranks);
 }
 
+/* The type that models are quantized to as they are loaded, and the importance; NULL: none. */
+static const char *quantize, *importance_file;
+
 static ak_status try_load(const char *path, struct group *g, const struct akunu_adapter *adapter,
                           struct ak_model **out, struct ak_error *error)
 {
@@ -62,7 +75,9 @@ static ak_status try_load(const char *path, struct group *g, const struct akunu_
     params.n_adapters = adapter ? 1 : 0;
     params.comm = g ? (struct akunu_comm *)g->ranks : NULL;
     params.split = g ? g->split : AKUNU_SPLIT_ROWS;
-    return ak_model_load(path, &params, out, error);
+    params.quantize = quantize;
+    params.importance = importance_file;
+    return ak_model_load_opened(path, &params, open_quantized, out, error);
 }
 
 static struct ak_model *load(const char *path, struct group *g, const struct akunu_adapter *adapter)
@@ -185,6 +200,30 @@ START_TEST(adapters)
     golden_path("llama-f32", ".gguf", model);
     check_logits(model, "llama-f32", AKUNU_SPLIT_ROWS, &adapter);
     check_logits(model, "llama-f32", AKUNU_SPLIT_LAYERS, &adapter);
+}
+END_TEST
+
+/* Models that are quantized as they are loaded, and whether by importance. */
+static const struct online {
+    const char *model, *type;
+    bool has_importance;
+} online[] = {
+    { "llama-f32", "Q8_0", false }, { "gemma3", "Q4_K_M", false },  { "gpt-oss", "IQ4_XS", false },
+    { "qwen2", "Q2_K", true },      { "qwen2moe", "IQ3_S", false }, { "mixtral", "IQ2_XXS", true },
+};
+enum { N_ONLINE = sizeof online / sizeof *online };
+
+/* Each rank quantizes the rows that it has. */
+START_TEST(quantized_at_load)
+{
+    char path[4096], importance[4096];
+    golden_path(online[_i].model, ".gguf", path);
+    golden_path("../imatrix/", online[_i].model, importance);
+    strcat(importance, ".gguf");
+    quantize = online[_i].type;
+    importance_file = online[_i].has_importance ? importance : NULL;
+    check_logits(path, online[_i].model, AKUNU_SPLIT_ROWS, NULL);
+    check_logits(path, online[_i].model, AKUNU_SPLIT_LAYERS, NULL);
 }
 END_TEST
 
@@ -486,6 +525,7 @@ int main(void)
     tcase_add_loop_test(tests, same_bits, 0, golden_count());
     tcase_add_loop_test(tests, best, 0, 2 * 3);
     tcase_add_loop_test(tests, embeddings, 0, 2 * N_ENCODERS);
+    tcase_add_loop_test(tests, quantized_at_load, 0, N_ONLINE);
     tcase_add_test(tests, adapters);
     tcase_add_loop_test(tests, input_sums, 0, golden_count());
     tcase_add_test(tests, no_input_sums);

@@ -45,6 +45,13 @@ for model in mixtral qwen35; do
     cmp "$work/one.npy" "$work/many.npy" >"$out" 2>&1
     check "$model by layers has the same logits"
 done
+# Each rank quantizes its rows.
+file=$data/models/gpt-oss.gguf
+exits 0 logits -m "$file" --ids "$ids" --out "$work/one.npy" --quantize Q4_K_M
+on_ranks 3 logits -m "$file" --ids "$ids" --out "$work/many.npy" -t 1 --quantize Q4_K_M
+check "a model is quantized at load on 3 ranks"
+cmp "$work/one.npy" "$work/many.npy" >"$out" 2>&1
+check "a model that ranks quantize has the same logits"
 # Sums of the inputs of products, which rank 0 has.
 file=$data/model.gguf
 yes 'one two three four' | head -n 100 >"$work/long"
