@@ -97,6 +97,56 @@ static void end_watching(void)
 }
 
 /* ---- Joining ------------------------------------------------------------ */
+/* A thread that ends this process if the ranks have not met in time: Open MPI waits for a process
+ * that cannot be reached, however long that takes. */
+static struct limit {
+    pthread_t thread;
+    double seconds;
+    unsigned rank;
+    atomic_bool has_joined;
+} limit;
+
+enum {
+    HOST_BYTES = 65,
+    LIMIT_STEP_MS = 20,
+    LIMIT_MORE_S = 2 /* the library's own message comes first */
+};
+
+static void *limit_join(void *unused)
+{
+    const struct timespec step = { .tv_nsec = LIMIT_STEP_MS * 1000000L };
+    double end = cli_seconds() + limit.seconds + LIMIT_MORE_S;
+    char host[HOST_BYTES] = "";
+    (void)unused;
+    while (!atomic_load(&limit.has_joined)) {
+        nanosleep(&step, NULL);
+        if (cli_seconds() < end)
+            continue;
+        (void)gethostname(host, sizeof host - 1);
+        dprintf(kept_error >= 0 ? kept_error : STDERR_FILENO,
+                "%s: rank %u (%s) has not reached the other ranks for %g s\n", cli_program(),
+                limit.rank, host, limit.seconds);
+        _exit(CLI_EXIT_FAILURE);
+    }
+    return NULL;
+}
+
+static struct akunu_comm *join_in_time(const struct akunu_comm_params *params, unsigned rank)
+{
+    sigset_t all, old;
+    limit.seconds = params->timeout;
+    limit.rank = rank;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+    bool is_limited = pthread_create(&limit.thread, NULL, limit_join, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    struct akunu_comm *comm = akunu_comm_join(params);
+    atomic_store(&limit.has_joined, true);
+    if (is_limited)
+        pthread_join(limit.thread, NULL);
+    return comm;
+}
+
 int cli_ranks_join(struct cli_options *o, struct cli_ranks *out)
 {
     unsigned rank;
@@ -107,7 +157,7 @@ int cli_ranks_join(struct cli_options *o, struct cli_ranks *out)
     akunu_comm_params_default(&params, sizeof params);
     if (o->rank_timeout > 0)
         params.timeout = o->rank_timeout;
-    out->comm = akunu_comm_join(&params);
+    out->comm = join_in_time(&params, rank);
     if (!out->comm)
         return fail();
     out->follows = rank > 0;

@@ -134,4 +134,51 @@ says "has not answered for 2 s"
 stop_rank STOP 0
 says "akunu-cli: rank 0 ("
 
+# ---- A link that goes down ------------------------------------------------------
+# Two network namespaces are two hosts; a cable joins them.
+here=akunu-a$$ there=akunu-b$$
+lay_cable() {
+    ip netns add "$here" && ip netns add "$there" &&
+        ip link add akunu-a netns "$here" type veth peer name akunu-b netns "$there" &&
+        ip -n "$here" addr add 10.213.7.1/30 dev akunu-a &&
+        ip -n "$there" addr add 10.213.7.2/30 dev akunu-b &&
+        ip -n "$here" link set lo up && ip -n "$there" link set lo up &&
+        ip -n "$here" link set akunu-a up && ip -n "$there" link set akunu-b up
+}
+remove_cable() {
+    ip netns del "$here" 2>/dev/null
+    ip netns del "$there" 2>/dev/null
+}
+# find_ranks: both compute.
+find_ranks() {
+    [ "$(grep -l llama-f32 $(pgrep -f "^$cli bench" | sed 's,.*,/proc/&/maps,') 2>/dev/null |
+        wc -l)" = 2 ]
+}
+are_over() {
+    ! pgrep -f "^$cli bench" >/dev/null
+}
+if [ "$(id -u)" = 0 ] && command -v ip unshare >/dev/null && lay_cable >/dev/null 2>&1; then
+    printf '#!/bin/sh\nshift\nexec ip netns exec %s sh -c "$*"\n' "$there" >"$work/agent"
+    chmod +x "$work/agent"
+    ip netns exec "$here" mpirun -host 10.213.7.1:1,10.213.7.2:1 -n 2 \
+        --mca plm_rsh_agent "$work/agent" --mca btl self,tcp \
+        --mca btl_tcp_if_include 10.213.7.0/30 --mca oob_tcp_if_include 10.213.7.0/30 \
+        --mca oob_tcp_keepalive_time 1 --mca oob_tcp_keepalive_intvl 1 \
+        --mca oob_tcp_keepalive_probes 2 "$cli" bench -m "$data/models/llama-f32.gguf" -p 0 \
+        -n 64 -r 10000 --rank-timeout 2 -t 1 >"$out" 2>"$err" </dev/null &
+    job=$!
+    within 20 find_ranks
+    sleep 0.5
+    ip -n "$here" link set akunu-a down
+    check "a link goes down"
+    within 7 are_over
+    check "both ranks end"
+    ip -n "$here" link set akunu-a up
+    within 10 is_over
+    check "mpirun ends"
+    wait "$job"
+    says "has not answered for 2 s"
+fi
+remove_cable
+
 finish ranks
