@@ -27,7 +27,7 @@ enum { HERE = 'h', LEAVES = 'l', FAILED = 'f' };
 /* What a rank says first. */
 struct greeting {
     uint64_t secret;
-    uint32_t rank;
+    uint64_t rank; /* as wide as the other, so that nothing unset is sent between or after them */
 };
 
 struct peer {
@@ -187,7 +187,7 @@ static uint32_t read_greeting(const struct ak_watch *w, int fd, double end)
     }
     bool is_ours = n == sizeof greeting && greeting.secret == w->secret && greeting.rank > 0 &&
                    greeting.rank <= w->n_peers && w->peers[greeting.rank - 1].fd < 0;
-    return is_ours ? greeting.rank : 0;
+    return is_ours ? (uint32_t)greeting.rank : 0;
 }
 
 /* Waits for all other ranks. */
