@@ -446,8 +446,9 @@ def model_ops(model, n):
 def measure_exchanges(args):
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "exchange.c")
     with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "exchange")
-        run([args.mpicc, "-O2", source, "-o", program])
+        program = args.program or os.path.join(folder, "exchange")
+        if not os.path.exists(program):
+            run([args.mpicc, "-O2", source, "-o", program])
         lines = run(args.mpirun.split() + [program]).splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
 
@@ -613,6 +614,7 @@ def parse():
     p.add_argument("-t", "--threads", type=int, default=1, help="threads of a rank (1)")
     p.add_argument("--copies", type=int, default=1, help="ranks of a host, which measure at the same time (1)")
     p.add_argument("--mpirun", default="", help="command that starts the ranks of an exchange (none are measured)")
+    p.add_argument("--program", help="where bench/exchange.c is compiled to, if it is not there: a path of all hosts")
     p.add_argument("--mpicc", default="mpicc", help="compiles bench/exchange.c (mpicc)")
     p.add_argument("-o", "--output", default="-", help="file to write (standard output)")
     p.set_defaults(run=measure)
