@@ -114,7 +114,7 @@ bool ak_spec_has_output(const struct ak_spec *spec)
 
 bool ak_spec_has_weight(const struct ak_spec *spec, enum ak_role role, int layer)
 {
-    if (!has_layers(spec) || ak_role_is_vector(role))
+    if (!ak_spec_has_layers(spec) || ak_role_is_vector(role))
         return true; /* vectors: few bytes */
     if (role == AK_ROLE_OUTPUT)
         return ak_spec_has_output(spec);

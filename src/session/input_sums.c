@@ -11,7 +11,7 @@ static ak_status check(const struct ak_session *s, const struct akunu_ids *text,
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the backend %s cannot sum the inputs of products; the cpu can",
                        s->backend->ops->describe(s->backend));
-    if (ak_spec_is_shared(&s->model->own) && !ak_spec_has_shards(&s->model->own))
+    if (ak_spec_has_layers(&s->model->own))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "input sums of a model that ranks split by layers are not supported: "
                        "expected a split by rows");
