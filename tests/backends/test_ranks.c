@@ -520,20 +520,23 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("ranks");
-    TCase *tests = tcase_create("ranks");
+    /* "more" is what takes long: the thread sanitizer has it in full runs alone */
+    TCase *tests = tcase_create("ranks"), *more = tcase_create("more");
     tcase_set_timeout(tests, 600);
+    tcase_set_timeout(more, 600);
     tcase_add_loop_test(tests, same_bits, 0, golden_count());
     tcase_add_loop_test(tests, best, 0, 2 * 3);
     tcase_add_loop_test(tests, embeddings, 0, 2 * N_ENCODERS);
-    tcase_add_loop_test(tests, quantized_at_load, 0, N_ONLINE);
+    tcase_add_loop_test(more, quantized_at_load, 0, N_ONLINE);
     tcase_add_test(tests, adapters);
-    tcase_add_loop_test(tests, input_sums, 0, golden_count());
-    tcase_add_test(tests, no_input_sums);
-    tcase_add_loop_test(tests, importance, 0, 2 * N_TEXTS);
+    tcase_add_loop_test(more, input_sums, 0, golden_count());
+    tcase_add_test(more, no_input_sums);
+    tcase_add_loop_test(more, importance, 0, 2 * N_TEXTS);
     tcase_add_test(tests, scores);
     tcase_add_test(tests, refused);
     tcase_add_test(tests, too_many);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, more);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
