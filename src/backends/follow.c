@@ -276,7 +276,7 @@ static ak_status follow_run(struct ak_ranks_follower *f, uint64_t id,
                               .n_best = ak_message_get_u32(message) };
     uint64_t flags = ak_message_get_u64(message), n_sequences = ak_message_get_u64(message);
     struct arrays a;
-    struct ak_ranks_parts parts = { .n_matrices = 0 };
+    struct ak_ranks_parts parts = { .matrices = NULL };
     if (!p || !rows || n == 0 || n > message->left || n_sequences > SEQUENCES_MAX)
         return fail_message(error);
     AK_TRY(allocate(&a, (size_t)n, (size_t)n_sequences, error));

@@ -492,7 +492,8 @@ static const struct ak_backend_ops ranks_ops = {
 };
 
 ak_status ak_backend_open_ranks(struct ak_ranks *r, const struct ak_ranks_model *model,
-                                struct ak_backend **out, struct ak_error *error)
+                                enum akunu_split split, struct ak_backend **out,
+                                struct ak_error *error)
 {
     const char *own = model->backend->ops->describe(model->backend);
     size_t capacity = strlen(own) + 32;
@@ -505,7 +506,7 @@ ak_status ak_backend_open_ranks(struct ak_ranks *r, const struct ak_ranks_model 
         .base = { &ranks_ops }, .ranks = r, .model = *model, .description = b->description
     };
     snprintf(b->description, capacity, "%s, %u ranks%s", own, (unsigned)r->comm->n_ranks,
-             model->split == AKUNU_SPLIT_LAYERS ? " by layers" : "");
+             split == AKUNU_SPLIT_LAYERS ? " by layers" : "");
     *out = &b->base;
     return AKUNU_OK;
 }

@@ -39,12 +39,13 @@ struct ak_ranks_model {
     const struct ak_table *tables[AK_RANKS_TABLES];
     const struct ak_weights *weights;
     const struct ak_spec *spec; /* the rank's */
-    enum akunu_split split;
 };
 
-/* Rank 0. On success *out owns model->backend; the rest must outlive it. */
+/* Rank 0. On success *out owns model->backend; the rest must outlive it. The model is not read yet:
+ * `split` is what its spec will have. */
 ak_status ak_backend_open_ranks(struct ak_ranks *r, const struct ak_ranks_model *model,
-                                struct ak_backend **out, struct ak_error *error);
+                                enum akunu_split split, struct ak_backend **out,
+                                struct ak_error *error);
 
 /* What a pass has, in its message. */
 enum {
@@ -69,9 +70,8 @@ ak_status ak_ranks_follow(struct ak_ranks_follower *f, enum ak_message_kind kind
 /* ---- Results that ranks have parts of: ranks_parts.c -------------------- */
 /* What a rank that follows computes of them for rank 0. */
 struct ak_ranks_parts {
-    struct ak_batch_scores scores; /* data: [n_matrices][tokens][positions], owned */
+    struct ak_batch_scores scores; /* data: [matrices][tokens][positions], owned */
     int32_t *matrices;
-    size_t n_matrices;
     struct ak_batch_importance importance; /* sums: [layers][KV heads][stride] of the rank, owned */
 };
 
@@ -82,7 +82,8 @@ void ak_ranks_put_parts(struct ak_message *m, const struct ak_ranks_model *model
 ak_status ak_ranks_collect_parts(struct ak_comm *comm, const struct ak_ranks_model *model,
                                  const struct ak_batch *batch, struct ak_error *error);
 /* The others: set batch->scores and batch->importance as the message says, and send them after the
- * pass. message->is_short: it is not understood. ak_ranks_free_parts in either case. */
+ * pass. *parts is zero before. message->is_short: it is not understood. ak_ranks_free_parts in
+ * either case. */
 ak_status ak_ranks_read_parts(struct ak_message_reader *message, uint64_t flags,
                               const struct ak_ranks_model *model, struct ak_batch *batch,
                               struct ak_ranks_parts *parts, struct ak_error *error);

@@ -130,12 +130,11 @@ static size_t choose_matrices(const struct ak_spec *own, const int32_t *all, int
 static ak_status read_scores(struct ak_ranks_parts *parts, const struct ak_spec *own,
                              const int32_t *all, struct ak_batch *batch, struct ak_error *error)
 {
-    size_t n_layers = own->config.n_layers, n_heads = own->config.n_heads, n;
+    size_t n_layers = own->config.n_layers, n_heads = own->config.n_heads;
     parts->matrices = ak_alloc(n_layers * n_heads, sizeof *parts->matrices);
     if (!parts->matrices)
         return ak_fail_memory(error, "scores of attention", n_layers * n_heads * sizeof(int32_t));
-    parts->n_matrices = choose_matrices(own, all, parts->matrices);
-    n = parts->n_matrices * batch->n * count_positions(batch);
+    size_t n = choose_matrices(own, all, parts->matrices) * batch->n * count_positions(batch);
     parts->scores = (struct ak_batch_scores){ .data = ak_alloc(n ? n : 1, sizeof(float)),
                                               .matrices = parts->matrices,
                                               .n_heads = own->config.n_heads,
@@ -165,7 +164,6 @@ ak_status ak_ranks_read_parts(struct ak_message_reader *message, uint64_t flags,
                               struct ak_ranks_parts *parts, struct ak_error *error)
 {
     const struct ak_spec *own = model->spec;
-    *parts = (struct ak_ranks_parts){ .n_matrices = 0 };
     if (flags & AK_RANKS_SCORES) {
         const int32_t *all = ak_message_take(message, (size_t)own->config.n_layers *
                                                           own->whole->config.n_heads * sizeof *all);

@@ -406,7 +406,7 @@ static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_
 }
 
 /* ---- Importance of tokens -------------------------------------------------- */
-/* A weight, 0 … 1 but for rounding, as struct ak_batch_importance counts it. */
+/* A weight, 0 … 1 before rounding, as struct ak_batch_importance counts it. */
 static uint64_t count_weight(float weight)
 {
     return weight < 2.0f ? (uint64_t)(int64_t)(weight * AK_IMPORTANCE_ONE) : 0; /* 0: a NaN */

@@ -79,8 +79,7 @@ static ak_status share_backend(struct loader *l)
     if (!l->ranks)
         return AKUNU_OK;
     struct ak_ranks_model model = ak_model_ranks(m, l->id, m->backend);
-    model.split = l->params->split;
-    return ak_backend_open_ranks(l->ranks, &model, &m->backend, l->error);
+    return ak_backend_open_ranks(l->ranks, &model, l->params->split, &m->backend, l->error);
 }
 
 /* Opens the requested backend; if n_gpu_layers is 0, the CPU's. */
