@@ -39,8 +39,9 @@ struct rig {
     struct ak_pack_weight packed[RIG_ITEMS_MAX];
     uint32_t widths[AK_OP_LINEAR_COUNT];
     struct ak_view embedding;
-    float *rows; /* of the embedding */
-    uint32_t n;  /* elements of a row that come back */
+    float *rows;          /* of the embedding */
+    struct ak_comm *comm; /* to other ranks; NULL: none */
+    uint32_t n;           /* elements of a row that come back */
 };
 
 /* In a pass `n` tokens of each sequence follow. */
@@ -280,7 +281,8 @@ static inline void rig_run(struct rig *r, const char *backend, const char *cpu,
                                                 .context = RIG_CONTEXT,
                                                 .max_tokens = RIG_CONTEXT,
                                                 .max_logits = RIG_CONTEXT,
-                                                .kv = r->kv };
+                                                .kv = r->kv,
+                                                .comm = r->comm };
     void *kv;
     ck_assert_msg(ops->alloc_kv(b, &r->kv, &kv, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_msg(ops->prepare(b, &r->table, &r->weights, &r->spec, &options, kv, &p, &error) ==

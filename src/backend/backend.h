@@ -138,6 +138,8 @@ struct ak_batch {
     /* The tokens are in the cache already, and are of one sequence: their keys and values are read,
      * not written. NULL: a pass like others */
     const struct ak_batch_importance *importance;
+    /* The input of every product is wanted as floats, in its slot, for sum_inputs. */
+    bool wants_inputs;
 };
 
 /* Type of the batch's token t. */

@@ -289,6 +289,7 @@ static ak_status follow_run(struct ak_ranks_follower *f, uint64_t id,
     batch.frames = flags & AK_RANKS_FRAMES ? a.frames : NULL;
     batch.cross_sequences = flags & AK_RANKS_CROSS ? a.cross_sequences : NULL;
     batch.cross_lengths = flags & AK_RANKS_CROSS ? a.cross_lengths : NULL;
+    batch.wants_inputs = flags & AK_RANKS_INPUTS;
     ak_status status = AKUNU_OK;
     if (!message->is_short)
         status = ak_ranks_read_parts(message, flags, &f->model, &batch, &parts, error);

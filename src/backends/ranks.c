@@ -125,6 +125,7 @@ struct ranks_table {
     uint64_t id;
     const struct ak_table *table;
     struct ak_backend_table *own;
+    bool sums_inputs;
     ak_status status; /* of the current pass, before it reached this rank's backend */
     struct ak_error error;
 };
@@ -376,7 +377,8 @@ static void put_batch(struct ak_message *m, const struct ak_table *table,
                               (batch->frames ? AK_RANKS_FRAMES : 0) |
                               (batch->cross_sequences ? AK_RANKS_CROSS : 0) |
                               (batch->scores ? AK_RANKS_SCORES : 0) |
-                              (batch->importance ? AK_RANKS_IMPORTANCE : 0));
+                              (batch->importance ? AK_RANKS_IMPORTANCE : 0) |
+                              (batch->wants_inputs ? AK_RANKS_INPUTS : 0));
     ak_message_put_u64(m, count_sequences(batch));
     for (uint32_t first = 0, end; first < batch->n; first = end) {
         for (end = first + 1; end < batch->n && batch->sequences[end] == batch->sequences[first];)
@@ -385,9 +387,8 @@ static void put_batch(struct ak_message *m, const struct ak_table *table,
     }
 }
 
-static void run(struct ak_backend_table *prepared, const struct ak_batch *batch)
+static void run_batch(struct ranks_table *t, const struct ak_batch *batch)
 {
-    struct ranks_table *t = (struct ranks_table *)prepared;
     const struct ranks_backend *b = t->backend;
     ak_ranks_lock(b->ranks);
     struct ak_message m = message_of(b, AK_MESSAGE_RUN, t->id);
@@ -403,6 +404,14 @@ static void run(struct ak_backend_table *prepared, const struct ak_batch *batch)
         t->status = t->error.status;
     }
     ak_ranks_unlock(b->ranks);
+}
+
+static void run(struct ak_backend_table *prepared, const struct ak_batch *batch)
+{
+    struct ranks_table *t = (struct ranks_table *)prepared;
+    struct ak_batch copy = *batch;
+    copy.wants_inputs = t->sums_inputs;
+    run_batch(t, &copy);
 }
 
 static ak_status sync(struct ak_backend_table *prepared, struct ak_error *error)
@@ -451,10 +460,11 @@ static bool get_time(const struct ak_backend_table *prepared, size_t i, struct a
     return own_ops(t->backend)->get_time(t->own, i, out);
 }
 
-/* Every rank has the whole input of each product, so this one's sums are those of all. */
+/* Every rank gets the whole input of each product, so this one's sums are those of all. */
 static void sum_inputs(struct ak_backend_table *prepared, struct ak_backend_input_sums *sums)
 {
-    const struct ranks_table *t = (const struct ranks_table *)prepared;
+    struct ranks_table *t = (struct ranks_table *)prepared;
+    t->sums_inputs = sums != NULL;
     own_ops(t->backend)->sum_inputs(t->own, sums);
 }
 

@@ -53,7 +53,8 @@ enum {
     AK_RANKS_FRAMES = 2,
     AK_RANKS_CROSS = 4,
     AK_RANKS_SCORES = 8,
-    AK_RANKS_IMPORTANCE = 16
+    AK_RANKS_IMPORTANCE = 16,
+    AK_RANKS_INPUTS = 32
 };
 
 /* ---- The ranks that follow ---------------------------------------------- */

@@ -82,9 +82,12 @@ struct ak_cpu_step {
     bool is_chunked;                   /* runs on a chunk of the weight's rows */
     bool is_stealable;                 /* is_chunked: the stage is large enough to repay stealing */
     uint32_t n_rows;                   /* rows of the weight's largest part; 0: no weight */
-    /* PREPARE: the linear commands that read its result; SUM_INPUTS: those whose input it reads */
+    /* PREPARE and ALL_GATHER: the linear commands that read its result; SUM_INPUTS: those whose
+     * input it reads */
     const struct ak_command *linears;
     uint32_t n_linears;
+    /* ALL_GATHER, and PREPARE after it: the command whose shards may be exchanged as activations */
+    const struct ak_command *gather;
     /* PREPARE and its product: nothing reads the slot afterwards, so GEMM over f32 panels
      * interleaves the tokens there */
     bool consumes_input;
@@ -224,6 +227,7 @@ struct ak_cpu_prepared {
     struct ak_cpu_output output;
     struct ak_comm *comm; /* to other ranks; NULL: there are none */
     size_t *shard_begins; /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
+    uint8_t *sent_shards; /* ALL_GATHER: shards of activations of all ranks (ranks_shards.c) */
     void *best;           /* the largest logits of each rank (ranks_best.c) */
     float *sent;          /* SEND: the rows that the next rank gets */
     uint64_t n_passes;    /* the current one included */
@@ -276,6 +280,21 @@ size_t ak_cpu_best_bytes(const struct ak_cpu_prepared *p, const struct ak_cpu_st
 void ak_cpu_prepare_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step,
                          unsigned thread);
 void ak_cpu_collect_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
+
+/* ---- Shards of activations (ranks_shards.c) ------------------------------ */
+/* Whether the result of an ALL_GATHER command can be exchanged in the format in which the products
+ * after it read it. The same on all ranks. */
+bool ak_cpu_can_gather_activations(const struct ak_cpu_prepared *p, const struct ak_command *c);
+/* Whether it is in this pass: `step` belongs to the command, or is the PREPARE after it. */
+bool ak_cpu_gathers_activations(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
+/* Bytes of all ranks' shards. */
+size_t ak_cpu_shard_bytes(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t rows);
+/* Its steps in that case: quantizes this rank's shard; one thread exchanges shards; PREPARE. */
+void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                           unsigned thread);
+void ak_cpu_exchange_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p);
+void ak_cpu_prepare_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                           unsigned thread);
 
 /* run.c */
 void ak_cpu_run(struct ak_backend_table *p, const struct ak_batch *batch);
@@ -386,9 +405,30 @@ void ak_cpu_quantize_terms(const struct ak_cpu_kernels *kernels, enum ak_cpu_act
 void ak_cpu_subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n,
                                const uint8_t *activations);
 
+/* Bytes of a block of quantized activations. */
+static inline size_t ak_cpu_act_block_bytes(enum ak_cpu_act_format format)
+{
+    return format == AK_CPU_ACT_Q8_32 ? sizeof(struct ak_cpu_act32) : sizeof(struct ak_cpu_act256);
+}
+
 /* ---- Residual blocks (residual.c) --------------------------------------- */
 /* Whether products with this weight have them. */
 bool ak_cpu_wants_residual(const struct ak_pack_weight *packed);
+
+static const uint32_t AK_CPU_NO_BLOCK = UINT32_MAX;
+
+/* The block of a row of n elements whose squared scale is more than 0.4 of the sum of all; the
+ * largest of blocks [begin, end), which is the former if that is among them. AK_CPU_NO_BLOCK:
+ * there is none, or all are zero. */
+uint32_t ak_cpu_dominant_block(enum ak_cpu_act_format format, const uint8_t *activations, size_t n);
+uint32_t ak_cpu_largest_block(enum ak_cpu_act_format format, const uint8_t *activations,
+                              size_t begin, size_t end);
+
+/* Quantizes the rounding error of a block of a row; x are the row's floats, `activations` what they
+ * became, of which only this block is read. */
+void ak_cpu_quantize_error(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
+                           const float *x, const uint8_t *activations, uint32_t block,
+                           uint8_t *out);
 
 /* Quantizes the rounding error of a row's dominant block, if there is one; x are the row's n
  * floats, `activations` what they became. */
@@ -455,7 +495,7 @@ struct ak_cpu_op {
 
 /* Steps that plan_steps.c merges or tells apart. */
 ak_cpu_step_fn ak_cpu_step_norm, ak_cpu_step_sum_inputs, ak_cpu_step_prepare, ak_cpu_step_linear,
-    ak_cpu_step_experts, ak_cpu_step_copy_shard;
+    ak_cpu_step_experts, ak_cpu_step_copy_shard, ak_cpu_step_quantize_shard;
 /* A part of EMBED, and the first step of RECEIVE. */
 ak_cpu_step_fn ak_cpu_step_angles;
 

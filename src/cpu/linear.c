@@ -157,6 +157,10 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     uint8_t *const *activations = is_skinny ? scratch->activations : p->activations;
     const struct ak_cpu_residuals *residuals = is_skinny ? scratch->residuals : p->residuals;
     bool has_residual[AK_CPU_ACT_COUNT] = { 0 };
+    if (ak_cpu_gathers_activations(p, step)) {
+        ak_cpu_prepare_shards(step, p, thread);
+        return;
+    }
     if (interleaves_in_place(step, get_act_format(p, packed, rows), rows)) {
         interleave_in_place(step, p, rows, thread);
         return;

@@ -28,6 +28,7 @@ libak_la_SOURCES += \
 	src/cpu/prepare.c \
 	src/cpu/ranks.c \
 	src/cpu/ranks_best.c \
+	src/cpu/ranks_shards.c \
 	src/cpu/rates.c \
 	src/cpu/recurrent.c \
 	src/cpu/residual.c \

@@ -71,6 +71,8 @@ static void add_prepare(struct ak_cpu_prepared *p, const struct ak_command *norm
     step->consumes_input =
         norm == linear && step->n_linears == 1 && consumes_input(p, first_linear);
     step->barrier_skinny = false; /* each thread prepares its own copy */
+    if (first_linear > 0 && norm == linear && ak_cpu_can_gather_activations(p, linear - 1))
+        step->gather = linear - 1;
     if (p->n_steps > 1 && step[-1].run == ak_cpu_step_norm && step[-1].command->out == linear->in)
         step[-1].barrier_gemm = false; /* both split the tokens in the same way */
 }
@@ -199,11 +201,16 @@ static void add_steps(struct ak_cpu_prepared *p, const struct ak_command *c)
 {
     const struct ak_cpu_op *op = ops[c->op];
     enum ak_op_row_set row_set = p->table->slots[op->has_rows_of_input ? c->in : c->out].row_set;
+    const struct ak_command *gather = ak_cpu_can_gather_activations(p, c) ? c : NULL;
     struct ak_cpu_step *step = NULL;
     for (size_t i = 0; i < AK_CPU_STEPS_PER_COMMAND && op->steps[i]; i++) {
         if (op->steps[i] == ak_cpu_step_copy_shard && ak_cpu_is_in_place(p, c))
             continue; /* it is where it belongs */
+        if (op->steps[i] == ak_cpu_step_quantize_shard && !gather)
+            continue;
         step = add_step(p, op->steps[i], c, row_set);
+        step->gather = gather;
+        step->barrier_skinny = op->steps[i] != ak_cpu_step_quantize_shard;
     }
     if (step)
         step->is_chunked = op->is_chunked;

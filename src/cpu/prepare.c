@@ -214,6 +214,19 @@ static size_t count_best_bytes(const struct ak_cpu_prepared *p)
     return max * p->max_rows[AK_OP_ROWS_LOGITS];
 }
 
+/* Bytes of the largest shards that are exchanged as activations. */
+static size_t count_shard_bytes(const struct ak_cpu_prepared *p)
+{
+    size_t max = 0;
+    for (uint32_t i = 0; i < p->table->n_commands; i++) {
+        const struct ak_command *c = &p->table->commands[i];
+        size_t rows = p->max_rows[p->table->slots[c->out].row_set];
+        if (!ak_cpu_is_skinny((uint32_t)rows) && ak_cpu_can_gather_activations(p, c))
+            max = ak_max_size(max, ak_cpu_shard_bytes(p, c, rows));
+    }
+    return max;
+}
+
 static void carve_arena(struct carver *c, struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
 {
     p->arena[row_set] =
@@ -240,6 +253,7 @@ static void carve_pass(struct carver *c, struct ak_cpu_prepared *p, const struct
     p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
                         p->partial_stride * sizeof(float));
     p->best = carve(c, count_best_bytes(p), 1);
+    p->sent_shards = carve(c, count_shard_bytes(p), 1);
     carve_arena(c, p, AK_OP_ROWS_LOGITS);
 }
 

@@ -52,10 +52,20 @@ void ak_cpu_step_copy_shard(const struct ak_cpu_step *step, struct ak_cpu_prepar
     copy_own(step, p, thread, &g->shard, g->at, g->to);
 }
 
+void ak_cpu_step_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                                unsigned thread)
+{
+    if (ak_cpu_gathers_activations(p, step))
+        ak_cpu_quantize_shard(step, p, thread);
+}
+
 static void step_gather(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_op_all_gather_params *g = &step->command->params.all_gather;
-    exchange(step, p, thread, &g->shard, g->to, ak_comm_all_gather);
+    if (!ak_cpu_gathers_activations(p, step))
+        exchange(step, p, thread, &g->shard, g->to, ak_comm_all_gather);
+    else if (thread == 0)
+        ak_cpu_exchange_shards(step, p);
 }
 
 /* ---- Rank 0 gets all logits --------------------------------------------- */
@@ -122,5 +132,7 @@ static void step_receive(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 
 const struct ak_cpu_op ak_cpu_op_send = { .steps = { step_wait, step_copy_rows, step_send } };
 const struct ak_cpu_op ak_cpu_op_receive = { .steps = { ak_cpu_step_angles, step_receive } };
-const struct ak_cpu_op ak_cpu_op_all_gather = { .steps = { ak_cpu_step_copy_shard, step_gather } };
+const struct ak_cpu_op ak_cpu_op_all_gather = {
+    .steps = { ak_cpu_step_copy_shard, ak_cpu_step_quantize_shard, step_gather }
+};
 const struct ak_cpu_op ak_cpu_op_collect = { .steps = { step_copy_logits, step_collect } };

@@ -22,8 +22,6 @@ enum {
 _Static_assert(TOGETHER_MAX <= AK_SKINNY_MAX * AK_TERM_TILES_MAX / TILES_MAX,
                "products fit ak_cpu_scratch.terms");
 
-static const uint32_t NO_BLOCK = UINT32_MAX;
-
 bool ak_cpu_wants_residual(const struct ak_pack_weight *packed)
 {
     enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
@@ -38,21 +36,26 @@ bool ak_cpu_wants_residual(const struct ak_pack_weight *packed)
     }
 }
 
-/* The block whose squared scale is more than 0.4 of the sum of all; NO_BLOCK: none. A block's
- * squared rounding error is proportional to its squared scale. BLOCK_LANES blocks at a time, for
- * speed; of two equal blocks either may be found, but always the same. */
-static uint32_t find_dominant(enum ak_cpu_act_format format, const uint8_t *activations, size_t n)
+/* The largest of some blocks, and the sum of the squared scales of all of them. */
+struct largest {
+    uint32_t block;
+    float scale, sum;
+};
+
+/* Of blocks [begin, end) of a row, BLOCK_LANES blocks at a time, for speed. Of equal blocks the one
+ * in the lowest lane is found, then the first: the same one whatever the other blocks are. */
+static struct largest find_largest(enum ak_cpu_act_format format, const uint8_t *activations,
+                                   size_t begin, size_t end)
 {
     const struct ak_cpu_act32 *a32 = (const struct ak_cpu_act32 *)(const void *)activations;
     const struct ak_cpu_act256 *a256 = (const struct ak_cpu_act256 *)(const void *)activations;
     float squares[BLOCK_LANES] = { 0 }, largest[BLOCK_LANES] = { 0 };
     uint32_t found[BLOCK_LANES] = { 0 };
-    size_t n_blocks = n / ak_cpu_act_block_elems(format);
-    for (size_t first = 0; first < n_blocks; first += BLOCK_LANES) {
+    for (size_t first = begin / BLOCK_LANES * BLOCK_LANES; first < end; first += BLOCK_LANES) {
         for (size_t lane = 0; lane < BLOCK_LANES; lane++) {
-            size_t b = ak_min_size(first + lane, n_blocks - 1);
+            size_t b = ak_max_size(ak_min_size(first + lane, end - 1), begin);
             float scale = format == AK_CPU_ACT_Q8_32 ? a32[b].scale : a256[b].scale;
-            scale = first + lane < n_blocks ? scale : 0.0f;
+            scale = first + lane == b ? scale : 0.0f;
             squares[lane] += scale * scale;
             found[lane] = scale > largest[lane] ? (uint32_t)b : found[lane];
             largest[lane] = scale > largest[lane] ? scale : largest[lane];
@@ -65,25 +68,43 @@ static uint32_t find_dominant(enum ak_cpu_act_format format, const uint8_t *acti
         if (largest[lane] > largest[best])
             best = lane;
     }
-    return largest[best] * largest[best] > 0.4f * sum ? found[best] : NO_BLOCK;
+    return (struct largest){ .block = found[best], .scale = largest[best], .sum = sum };
+}
+
+uint32_t ak_cpu_largest_block(enum ak_cpu_act_format format, const uint8_t *activations,
+                              size_t begin, size_t end)
+{
+    struct largest l = find_largest(format, activations, begin, end);
+    return l.scale > 0.0f ? l.block : AK_CPU_NO_BLOCK;
+}
+
+/* A block's squared rounding error is proportional to its squared scale. */
+uint32_t ak_cpu_dominant_block(enum ak_cpu_act_format format, const uint8_t *activations, size_t n)
+{
+    struct largest l = find_largest(format, activations, 0, n / ak_cpu_act_block_elems(format));
+    return l.scale * l.scale > 0.4f * l.sum ? l.block : AK_CPU_NO_BLOCK;
+}
+
+void ak_cpu_quantize_error(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
+                           const float *x, const uint8_t *activations, uint32_t block, uint8_t *out)
+{
+    size_t elems = ak_cpu_act_block_elems(format);
+    float error[AK_TILE_K];
+    memcpy(error, x + block * elems, elems * sizeof *error);
+    ak_cpu_subtract_quantized(format, error, elems,
+                              activations + block * ak_cpu_act_block_bytes(format));
+    ak_cpu_quantize_terms(kernels, format, error, elems, 1, out);
 }
 
 void ak_cpu_find_residual(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
                           const float *x, size_t n, const uint8_t *activations, size_t row,
                           const struct ak_cpu_residuals *r)
 {
-    size_t elems = ak_cpu_act_block_elems(format);
-    float error[AK_TILE_K];
-    uint32_t block = r->found[row] = find_dominant(format, activations, n);
-    if (block == NO_BLOCK)
-        return;
-    memcpy(error, x + block * elems, elems * sizeof *error);
-    ak_cpu_subtract_quantized(format, error, elems,
-                              activations + block * (format == AK_CPU_ACT_Q8_32 ?
-                                                         sizeof(struct ak_cpu_act32) :
-                                                         sizeof(struct ak_cpu_act256)));
-    ak_cpu_quantize_terms(kernels, format, error, elems, 1,
-                          r->unsorted + row * ak_cpu_act_bytes(format, elems));
+    uint32_t block = r->found[row] = ak_cpu_dominant_block(format, activations, n);
+    if (block != AK_CPU_NO_BLOCK)
+        ak_cpu_quantize_error(kernels, format, x, activations, block,
+                              r->unsorted +
+                                  row * ak_cpu_act_bytes(format, ak_cpu_act_block_elems(format)));
 }
 
 void ak_cpu_sort_residuals(enum ak_cpu_act_format format, size_t n, size_t begin, size_t end,
@@ -93,14 +114,14 @@ void ak_cpu_sort_residuals(enum ak_cpu_act_format format, size_t n, size_t begin
            bytes = ak_cpu_act_bytes(format, ak_cpu_act_block_elems(format));
     memset(counts, 0, (n_blocks + 1) * sizeof *counts);
     for (size_t i = begin; i < end; i++)
-        if (r->found[i] != NO_BLOCK)
+        if (r->found[i] != AK_CPU_NO_BLOCK)
             counts[r->found[i] + 1]++;
     for (size_t b = 0; b < n_blocks; b++)
         counts[b + 1] += counts[b];
     for (size_t i = begin; i < end; i++)
-        r->list[i].block = NO_BLOCK;
+        r->list[i].block = AK_CPU_NO_BLOCK;
     for (size_t i = begin; i < end; i++) {
-        if (r->found[i] == NO_BLOCK)
+        if (r->found[i] == AK_CPU_NO_BLOCK)
             continue;
         size_t at = begin + counts[r->found[i]]++;
         r->list[at] = (struct ak_cpu_residual){ (uint32_t)i, r->found[i] };
@@ -154,7 +175,7 @@ void ak_cpu_add_residuals(const struct ak_cpu_kernels *kernels, const struct ak_
         const struct ak_cpu_residual *list = r->list + i;
         for (run = 1; run < TOGETHER_MAX && i + run < n && list[run].block == list->block;)
             run++;
-        if (list->block == NO_BLOCK)
+        if (list->block == AK_CPU_NO_BLOCK)
             continue;
         for (size_t tile = 0, n_rows; tile < n_tiles; tile += TILES_MAX) {
             n_rows = ak_min_size(n_tiles - tile, TILES_MAX) * AK_TILE_ROWS;

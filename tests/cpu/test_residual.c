@@ -1,8 +1,10 @@
 /* Residual blocks (cpu/residual.c): the product of a token in which one block has by far the
  * largest elements is nearly exact, that of another token is as without them, and both are the same
- * bits with any number of tokens in a pass and with every instruction set. */
+ * bits with any number of tokens in a pass, with every instruction set, and if ranks exchange the
+ * shards of a row (cpu/ranks_shards.c), whichever blocks these cut. */
 #include "tests/test.h"
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +171,90 @@ START_TEST(products)
 }
 END_TEST
 
+/* ---- Shards of ranks ----------------------------------------------------- */
+enum { RANKS_MAX = 12 };
+
+struct rank {
+    pthread_t thread;
+    struct rig rig;
+    struct rig_pass passes[TOKENS];
+    uint32_t n_passes;
+    float *out;
+};
+
+static void *run_rank(void *data)
+{
+    struct rank *rank = data;
+    rig_run(&rank->rig, "cpu", NULL, rank->passes, rank->n_passes, rank->out, NULL);
+    ak_comm_close(rank->rig.comm);
+    return NULL;
+}
+
+/* As make_table, but a token's row has the elements of a rank's shard alone. */
+static void make_shard_table(struct rank *r, struct ak_view *view, uint32_t n_ranks, uint32_t rank,
+                             struct ak_comm *comm)
+{
+    uint32_t cols = (uint32_t)view->cols;
+    struct ak_op_shard shard = ak_op_shard_of(cols, n_ranks);
+    uint32_t begin = ak_op_shard_begin(&shard, n_ranks, rank),
+             n = ak_op_shard_begin(&shard, n_ranks, rank + 1) - begin;
+    make_table(&r->rig, view, AK_OP_LINEAR_FFN_DOWN);
+    for (size_t t = 0; t < TOKENS; t++)
+        memmove(r->rig.rows + t * cols, r->rig.rows + t * cols + begin, n * sizeof(float));
+    uint32_t whole = rig_slot(&r->rig, cols, AK_OP_ROWS_TOKENS);
+    struct ak_command *c = &r->rig.commands[1]; /* before the product */
+    memmove(c + 1, c, (r->rig.table.n_commands++ - 1) * sizeof *c);
+    *c = (struct ak_command){ .op = AK_OP_ALL_GATHER, .in = 0, .out = whole };
+    c->params.all_gather.shard = shard;
+    c[1].in = whole;
+    r->rig.slots[whole].last_use = 2;
+    r->rig.spec.n_ranks = n_ranks;
+    r->rig.spec.rank = rank;
+    r->rig.comm = comm;
+}
+
+static void check_ranks(struct ak_view *view, uint32_t n, uint32_t pass_tokens, const float *want)
+{
+    static struct rank ranks[RANKS_MAX];
+    struct ak_comm *comms[RANKS_MAX];
+    struct ak_error error = { 0 };
+    size_t bytes = (size_t)TOKENS * ROWS * sizeof *want;
+    ck_assert_int_eq(ak_comm_open_local(n, 60.0, comms, &error), AKUNU_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        make_shard_table(&ranks[i], view, n, i, comms[i]);
+        ranks[i].n_passes = rig_split(ranks[i].passes, TOKENS, pass_tokens);
+        ranks[i].out = malloc(bytes);
+        ck_assert_ptr_nonnull(ranks[i].out);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        ck_assert_int_eq(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);
+    for (uint32_t i = 0; i < n; i++) {
+        pthread_join(ranks[i].thread, NULL);
+        ck_assert_msg(memcmp(ranks[i].out, want, bytes) == 0, "%s, rank %u of %u, %u tokens: %s",
+                      ak_quant_info(view->type)->name, i, n, pass_tokens, "other bits");
+        free(ranks[i].out);
+        rig_free(&ranks[i].rig);
+    }
+}
+
+START_TEST(shards)
+{
+    static const uint32_t n_ranks[] = { 2, 3, 5, RANKS_MAX };
+    enum ak_quant_type type = types[_i];
+    uint32_t cols = ak_quant_info(type)->block_elems == 256 ? COLS_256 : COLS_32;
+    struct ak_view view;
+    rig_state = (uint64_t)_i + 1;
+    uint8_t *stored = make_matrix(type, cols, &view);
+    float *want = run(&view, AK_OP_LINEAR_FFN_DOWN, NULL, TOKENS);
+    for (size_t i = 0; i < sizeof n_ranks / sizeof *n_ranks; i++) {
+        check_ranks(&view, n_ranks[i], TOKENS, want);
+        check_ranks(&view, n_ranks[i], AK_SKINNY_MAX + 1, want);
+    }
+    free(want);
+    free(stored);
+}
+END_TEST
+
 /* Weights of few blocks, floats and experts have none. */
 START_TEST(which_weights)
 {
@@ -204,6 +290,7 @@ int main(void)
     TCase *tests = tcase_create("residual");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, products, 0, sizeof types / sizeof *types);
+    tcase_add_loop_test(tests, shards, 0, sizeof types / sizeof *types);
     tcase_add_test(tests, which_weights);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
