@@ -21,7 +21,8 @@
 #include "weights/composed.h"
 
 enum {
-    AK_ATTN_ROWS_MAX = 32, /* query rows of one work item */
+    AK_HALVES_TOKENS_MIN = 128, /* of a pass that runs in two halves */
+    AK_ATTN_ROWS_MAX = 32,      /* query rows of one work item */
     AK_TERMS_MAX = 2,
     AK_TERM_TILES_MAX = 64,        /* tiles for which both terms' products are added at once */
     AK_DEQUANTIZE_ROWS_SKINNY = 4, /* stored rows dequantized at once: skinny GEMM, GEMM */
@@ -226,11 +227,16 @@ struct ak_cpu_prepared {
     size_t memory_bytes;                /* without a lent workspace */
     struct ak_cpu_output output;
     struct ak_comm *comm; /* to other ranks; NULL: there are none */
-    size_t *shard_begins; /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
-    uint8_t *sent_shards; /* ALL_GATHER: shards of activations of all ranks (ranks_shards.c) */
-    void *best;           /* the largest logits of each rank (ranks_best.c) */
-    float *sent;          /* SEND: the rows that the next rank gets */
-    uint64_t n_passes;    /* the current one included */
+    /* for passes in two halves, which run in turns: the first one's buffers; NULL: there are none
+     */
+    struct ak_cpu_prepared *first_half;
+    uint32_t *half_logit_rows; /* of the second half */
+    enum ak_comm_lane lane;    /* of ALL_GATHER in this pass; AK_COMM_NOW: it is not in halves */
+    size_t *shard_begins;      /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
+    uint8_t *sent_shards;      /* ALL_GATHER: shards of activations of all ranks (ranks_shards.c) */
+    void *best;                /* the largest logits of each rank (ranks_best.c) */
+    float *sent;               /* SEND: the rows that the next rank gets */
+    uint64_t n_passes;         /* the current one included */
     const struct ak_batch *batch;             /* of the current pass */
     struct ak_cpu_times *times;               /* NULL: off */
     struct ak_backend_input_sums *input_sums; /* [packed weights]; NULL: off */
@@ -289,10 +295,10 @@ bool ak_cpu_can_gather_activations(const struct ak_cpu_prepared *p, const struct
 bool ak_cpu_gathers_activations(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
 /* Bytes of all ranks' shards. */
 size_t ak_cpu_shard_bytes(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t rows);
-/* Its steps in that case: quantizes this rank's shard; one thread exchanges shards; PREPARE. */
+/* Its steps in that case: quantizes this rank's shard; what is exchanged, as one row; PREPARE. */
 void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread);
-void ak_cpu_exchange_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p);
+struct ak_comm_rows ak_cpu_sent_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p);
 void ak_cpu_prepare_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread);
 
@@ -495,7 +501,8 @@ struct ak_cpu_op {
 
 /* Steps that plan_steps.c merges or tells apart. */
 ak_cpu_step_fn ak_cpu_step_norm, ak_cpu_step_sum_inputs, ak_cpu_step_prepare, ak_cpu_step_linear,
-    ak_cpu_step_experts, ak_cpu_step_copy_shard, ak_cpu_step_quantize_shard;
+    ak_cpu_step_experts, ak_cpu_step_copy_shard, ak_cpu_step_quantize_shard, ak_cpu_step_send_shard,
+    ak_cpu_step_await_shards;
 /* A part of EMBED, and the first step of RECEIVE. */
 ak_cpu_step_fn ak_cpu_step_angles;
 

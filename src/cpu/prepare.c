@@ -281,6 +281,7 @@ static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const str
     p->output.tile_bounds =
         carve(c, p->output.n_tiles, AK_BEST_ROWS_MAX * sizeof *p->output.tile_bounds);
     p->sampled = carve(c, logits, sizeof *p->sampled);
+    p->half_logit_rows = carve(c, p->comm ? logits : 0, sizeof *p->half_logit_rows);
     p->sent = carve(c, count_sent_elems(p), sizeof *p->sent);
     p->shard_begins = carve(c, p->spec->n_ranks + (size_t)1, sizeof *p->shard_begins);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
@@ -399,10 +400,10 @@ static ak_status get_pool(const struct ak_backend_table_options *options, struct
     return AKUNU_OK;
 }
 
-ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
+static ak_status prepare(struct ak_backend *b, const struct ak_table *table,
                          const struct ak_weights *weights, const struct ak_spec *spec,
                          const struct ak_backend_table_options *options, void *kv,
-                         struct ak_backend_table **out, struct ak_error *error)
+                         struct ak_cpu_prepared **out, struct ak_error *error)
 {
     struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
     ak_status status = AKUNU_OK;
@@ -446,10 +447,58 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     status = get_pool(options, &p->pool, error);
     if (status != AKUNU_OK)
         goto fail;
-    *out = (struct ak_backend_table *)p;
+    *out = p;
     return AKUNU_OK;
 fail:
     ak_cpu_release((struct ak_backend_table *)p);
+    return status;
+}
+
+/* Whether passes can run in two halves, as two passes would, while shards are exchanged: no token
+ * needs a later one, and every op takes up where the pass before has ended. */
+static bool can_halve(const struct ak_cpu_prepared *p)
+{
+    if (!p->comm || !ak_spec_has_shards(p->spec) ||
+        p->max_rows[AK_OP_ROWS_TOKENS] < AK_HALVES_TOKENS_MIN)
+        return false;
+    for (uint32_t i = 0; i < p->table->n_commands; i++) {
+        const struct ak_command *c = &p->table->commands[i];
+        if (c->op == AK_OP_PREVIOUS || c->op == AK_OP_FRAMES ||
+            (c->op == AK_OP_ATTENTION && c->params.attention.bidirectional))
+            return false;
+    }
+    return true;
+}
+
+/* The first half has no logits. */
+static ak_status prepare_first_half(struct ak_cpu_prepared *p,
+                                    const struct ak_backend_table_options *options,
+                                    struct ak_error *error)
+{
+    struct ak_backend_table_options half = *options;
+    const struct ak_cpu_prepared *lender = (const struct ak_cpu_prepared *)options->lender;
+    half.max_tokens = (uint32_t)ak_round_up(options->max_tokens / 2, AK_PANEL_TOKEN_STEP);
+    half.max_logits = 1;
+    half.pool = p->pool;
+    half.lender = lender ? (struct ak_backend_table *)lender->first_half : NULL;
+    AK_TRY(
+        prepare(&p->cpu->base, p->table, p->weights, p->spec, &half, p->kv, &p->first_half, error));
+    p->memory_bytes += p->first_half->memory_bytes;
+    return AKUNU_OK;
+}
+
+ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
+                         const struct ak_weights *weights, const struct ak_spec *spec,
+                         const struct ak_backend_table_options *options, void *kv,
+                         struct ak_backend_table **out, struct ak_error *error)
+{
+    struct ak_cpu_prepared *p;
+    AK_TRY(prepare(b, table, weights, spec, options, kv, &p, error));
+    ak_status status = can_halve(p) ? prepare_first_half(p, options, error) : AKUNU_OK;
+    if (status == AKUNU_OK)
+        *out = (struct ak_backend_table *)p;
+    else
+        ak_cpu_release((struct ak_backend_table *)p);
     return status;
 }
 
@@ -458,8 +507,9 @@ void ak_cpu_release(struct ak_backend_table *prepared)
     struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
     if (!p)
         return;
-    if (p->comm)
-        (void)ak_comm_finish(p->comm, NULL); /* it sends from the table's memory */
+    ak_cpu_release((struct ak_backend_table *)p->first_half);
+    for (enum ak_comm_lane i = 0; p->comm && i < AK_COMM_LANES; i++)
+        (void)ak_comm_finish(p->comm, i, NULL); /* it sends from the table's memory */
     ak_pool_free(p->pool);
     ak_cpu_free_times(p);
     ak_pages_free(p->memory, p->kept_bytes);

@@ -25,23 +25,17 @@ static void copy_own(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
                ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + at, n * sizeof(float));
 }
 
-/* A failure stays in the communicator, where the end of the pass finds it. */
-typedef ak_status exchange_fn(struct ak_comm *comm, const struct ak_comm_rows *rows,
-                              struct ak_error *error);
-
-/* Exchanges the elements `to` … of the rows of `out`. */
-static void exchange(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread,
-                     const struct ak_op_shard *shard, uint32_t to, exchange_fn *fn)
+/* The elements `to` … of the rows of `out`. */
+static struct ak_comm_rows shard_rows(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                                      const struct ak_op_shard *shard, uint32_t to)
 {
     struct ak_comm_rows rows = { .data = ak_cpu_slot(p, step->command->out) + to,
                                  .n = ak_cpu_rows(p, step->row_set),
                                  .stride = ak_cpu_stride(p, step->command->out) * sizeof(float),
                                  .begins = p->shard_begins };
-    if (thread != 0)
-        return;
     for (uint32_t rank = 0; rank <= p->spec->n_ranks; rank++)
         p->shard_begins[rank] = begin_of(p, shard, rank) * sizeof(float);
-    (void)fn(p->comm, &rows, NULL);
+    return rows;
 }
 
 /* ---- All ranks get all shards ------------------------------------------- */
@@ -59,13 +53,25 @@ void ak_cpu_step_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_pr
         ak_cpu_quantize_shard(step, p, thread);
 }
 
-static void step_gather(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
+/* A failure stays in the communicator, where the end of the pass finds it. */
+void ak_cpu_step_send_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                            unsigned thread)
 {
     const struct ak_op_all_gather_params *g = &step->command->params.all_gather;
-    if (!ak_cpu_gathers_activations(p, step))
-        exchange(step, p, thread, &g->shard, g->to, ak_comm_all_gather);
-    else if (thread == 0)
-        ak_cpu_exchange_shards(step, p);
+    if (thread != 0)
+        return;
+    struct ak_comm_rows rows = ak_cpu_gathers_activations(p, step) ?
+                                   ak_cpu_sent_shards(step, p) :
+                                   shard_rows(step, p, &g->shard, g->to);
+    (void)ak_comm_all_gather(p->comm, p->lane, &rows, NULL);
+}
+
+void ak_cpu_step_await_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                              unsigned thread)
+{
+    (void)step;
+    if (thread == 0)
+        (void)ak_comm_finish(p->comm, p->lane, NULL);
 }
 
 /* ---- Rank 0 gets all logits --------------------------------------------- */
@@ -80,10 +86,14 @@ static void step_copy_logits(const struct ak_cpu_step *step, struct ak_cpu_prepa
 
 static void step_collect(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
-    if (ak_cpu_best_bytes(p, step) == 0)
-        exchange(step, p, thread, &step->command->params.collect.shard, 0, ak_comm_collect);
-    else if (thread == 0)
+    if (thread != 0)
+        return;
+    if (ak_cpu_best_bytes(p, step) > 0) {
         ak_cpu_collect_best(p, step);
+        return;
+    }
+    struct ak_comm_rows rows = shard_rows(step, p, &step->command->params.collect.shard, 0);
+    (void)ak_comm_collect(p->comm, &rows, NULL);
 }
 
 /* ---- The next rank gets all rows ---------------------------------------- */
@@ -92,7 +102,7 @@ static void step_wait(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
 {
     (void)step;
     if (thread == 0)
-        (void)ak_comm_finish(p->comm, NULL);
+        (void)ak_comm_finish(p->comm, AK_COMM_LATER, NULL);
 }
 
 static void step_copy_rows(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
@@ -119,7 +129,7 @@ static void step_send(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
 {
     struct ak_comm_message message = message_of(step, p, step->command->params.send.to, p->sent);
     if (thread == 0)
-        (void)ak_comm_start(p->comm, &message, NULL);
+        (void)ak_comm_begin(p->comm, AK_COMM_LATER, &message, 1, NULL, 0, NULL);
 }
 
 static void step_receive(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
@@ -133,6 +143,7 @@ static void step_receive(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 const struct ak_cpu_op ak_cpu_op_send = { .steps = { step_wait, step_copy_rows, step_send } };
 const struct ak_cpu_op ak_cpu_op_receive = { .steps = { ak_cpu_step_angles, step_receive } };
 const struct ak_cpu_op ak_cpu_op_all_gather = {
-    .steps = { ak_cpu_step_copy_shard, ak_cpu_step_quantize_shard, step_gather }
+    .steps = { ak_cpu_step_copy_shard, ak_cpu_step_quantize_shard, ak_cpu_step_send_shard,
+               ak_cpu_step_await_shards }
 };
 const struct ak_cpu_op ak_cpu_op_collect = { .steps = { step_copy_logits, step_collect } };

@@ -157,7 +157,7 @@ void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepare
                      p->activations[l.format] + t * l.act_bytes, sent + t * part.bytes);
 }
 
-void ak_cpu_exchange_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p)
+struct ak_comm_rows ak_cpu_sent_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p)
 {
     struct layout l = layout_of(p, step->gather);
     struct ak_comm_rows shards = { .data = p->sent_shards, .n = 1, .begins = p->shard_begins };
@@ -165,7 +165,7 @@ void ak_cpu_exchange_shards(const struct ak_cpu_step *step, struct ak_cpu_prepar
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++)
         p->shard_begins[rank + 1] =
             p->shard_begins[rank] + ak_cpu_rows(p, step->row_set) * part_of(p, &l, rank).bytes;
-    (void)ak_comm_all_gather(p->comm, &shards, NULL);
+    return shards;
 }
 
 /* ---- Receiving ----------------------------------------------------------- */

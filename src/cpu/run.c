@@ -2,6 +2,7 @@
  * steals chunks of other threads (work stealing). */
 #include <stdatomic.h>
 
+#include "base/mem.h"
 #include "cpu/cpu.h"
 
 uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
@@ -45,6 +46,13 @@ static void run_step(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, 
         ak_cpu_time_step(p, step, thread);
     else
         step->run(step, p, thread);
+}
+
+/* Lets exchanges that are under way go on. */
+static void progress(const struct ak_cpu_prepared *p, unsigned thread)
+{
+    if (thread == 0 && p->comm)
+        ak_comm_progress(p->comm);
 }
 
 /* Runs steps [first, end) on chunks [chunk, chunk + n). */
@@ -108,9 +116,11 @@ static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, b
                      AK_CHUNKS_PER_THREAD,
              index;
     uint32_t at_once = is_skinny ? n : chunks_per_unit(p, &p->steps[first]);
-    for (uint32_t i = 0; i < n; i += at_once)
+    for (uint32_t i = 0; i < n; i += at_once) {
         run_chunks(p, first, end, thread * AK_CHUNKS_PER_THREAD + i,
                    n - i < at_once ? n - i : at_once, thread);
+        progress(p, thread);
+    }
     for (unsigned i = 0; n < AK_CHUNKS_PER_THREAD && i < p->n_threads; i++) {
         unsigned owner = (thread + i) % p->n_threads;
         while (steal_chunk(&p->steal_states[owner], stage, &index))
@@ -118,26 +128,28 @@ static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, b
     }
 }
 
-static void walk(void *context, unsigned thread)
+/* Runs steps from `first` on, to the last one or, in a pass in two halves, to the next one that
+ * waits for other ranks. Returns the step after these. */
+static uint32_t run_steps(struct ak_cpu_prepared *p, uint32_t first, uint64_t *stage,
+                          unsigned thread)
 {
-    struct ak_cpu_prepared *p = context;
-    uint64_t stage = p->n_stages;
-    for (uint32_t i = 0, end; i < p->n_steps; i = end) {
+    for (uint32_t i = first, end; i < p->n_steps; i = end) {
         const struct ak_cpu_step *step = &p->steps[i];
         uint32_t rows = ak_cpu_rows(p, step->row_set);
         bool is_skinny = ak_cpu_is_skinny(rows);
         end = i + 1;
         if (rows == 0)
             break; /* no logits wanted */
+        if (step->run == ak_cpu_step_await_shards && i > first && p->lane != AK_COMM_NOW)
+            return i;
         if (step->is_chunked) {
             while (!ends_stage(&p->steps[end - 1], is_skinny))
                 end++;
-            run_stage(p, i, end, is_skinny, ++stage, thread);
+            run_stage(p, i, end, is_skinny, ++*stage, thread);
         } else {
             run_step(p, step, thread);
         }
-        if (thread == 0 && p->comm)
-            ak_comm_progress(p->comm);
+        progress(p, thread);
         if (!ends_stage(&p->steps[end - 1], is_skinny))
             continue;
         if (p->times)
@@ -145,8 +157,30 @@ static void walk(void *context, unsigned thread)
         else
             ak_pool_barrier(p->pool, thread);
     }
+    return p->n_steps;
+}
+
+static void walk(void *context, unsigned thread)
+{
+    struct ak_cpu_prepared *p = context;
+    uint64_t stage = p->n_stages;
+    (void)run_steps(p, 0, &stage, thread);
     if (thread == 0)
         p->n_stages = stage;
+}
+
+/* Both halves in turns: while one's shards are exchanged, the other is computed. */
+static void walk_halves(void *context, unsigned thread)
+{
+    struct ak_cpu_prepared *second = context, *halves[] = { second->first_half, second };
+    uint64_t stages[] = { halves[0]->n_stages, halves[1]->n_stages };
+    uint32_t next[] = { 0, 0 };
+    while (next[0] < halves[0]->n_steps || next[1] < halves[1]->n_steps)
+        for (unsigned i = 0; i < 2; i++)
+            if (next[i] < halves[i]->n_steps)
+                next[i] = run_steps(halves[i], next[i], &stages[i], thread);
+    for (unsigned i = 0; i < 2 && thread == 0; i++)
+        halves[i]->n_stages = stages[i];
 }
 
 /* Splits tokens [begin, end) into blocks that attention processes together. */
@@ -189,13 +223,57 @@ static void find_cross_blocks(struct ak_cpu_prepared *p)
     }
 }
 
-void ak_cpu_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
+static void begin_pass(struct ak_cpu_prepared *p, const struct ak_batch *batch,
+                       enum ak_comm_lane lane)
 {
-    struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
     p->batch = batch;
+    p->lane = lane;
     p->n_passes++;
     find_blocks(p);
     find_cross_blocks(p);
+}
+
+/* Tokens of a pass's first half; 0: it does not run in halves, the same on all ranks. Logits are
+ * those of the second half. */
+static uint32_t first_half_tokens(const struct ak_cpu_prepared *p, const struct ak_batch *batch)
+{
+    uint32_t n = (uint32_t)ak_round_up(batch->n / 2, AK_PANEL_TOKEN_STEP);
+    bool fits = p->first_half && batch->n >= AK_HALVES_TOKENS_MIN && !batch->scores &&
+                !batch->importance && !batch->wants_inputs &&
+                (batch->n_logits == 0 || batch->logit_rows[0] >= n);
+    return fits ? n : 0;
+}
+
+static void run_halves(struct ak_cpu_prepared *p, const struct ak_batch *batch, uint32_t n)
+{
+    struct ak_batch first = *batch, second = *batch;
+    first.n = n;
+    first.n_logits = 0;
+    second.n -= n;
+    second.tokens += n;
+    second.positions += n;
+    second.sequences += n;
+    second.hidden = batch->hidden ? batch->hidden + n * batch->hidden_stride : NULL;
+    second.logit_rows = p->half_logit_rows;
+    for (uint32_t i = 0; i < batch->n_logits; i++)
+        p->half_logit_rows[i] = batch->logit_rows[i] - n;
+    begin_pass(p->first_half, &first, AK_COMM_LATER);
+    begin_pass(p, &second, AK_COMM_LATER_TOO);
+    p->first_half->times = p->times;
+    ak_pool_run(p->pool, walk_halves, p);
+    p->first_half->times = NULL;
+    p->first_half->batch = p->batch = NULL;
+}
+
+void ak_cpu_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
+{
+    struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
+    uint32_t n = first_half_tokens(p, batch);
+    if (n > 0) {
+        run_halves(p, batch, n);
+        return;
+    }
+    begin_pass(p, batch, AK_COMM_NOW);
     ak_pool_run(p->pool, walk, p);
     p->batch = NULL;
 }

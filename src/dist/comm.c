@@ -60,46 +60,42 @@ static void count_exchange(struct ak_comm *c, const struct ak_comm_message *out,
     count_seconds(c, started);
 }
 
-ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
-                           const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
+ak_status ak_comm_begin(struct ak_comm *c, enum ak_comm_lane lane,
+                        const struct ak_comm_message *out, uint32_t n_out,
+                        const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
 {
-    if (c->failure.status != AKUNU_OK)
-        return fail_again(c, error);
+    AK_TRY(ak_comm_finish(c, lane, error));
     double started = ak_seconds();
-    ak_status status = c->ops->exchange(c, out, n_out, in, n_in, &c->failure);
+    ak_status status = c->ops->begin(c, lane, out, n_out, in, n_in, &c->failure);
+    c->is_under_way[lane] = status == AKUNU_OK;
     count_exchange(c, out, n_out, started);
     return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
 }
 
-ak_status ak_comm_start(struct ak_comm *c, const struct ak_comm_message *message,
-                        struct ak_error *error)
-{
-    if (!c->ops->start)
-        return ak_comm_exchange(c, message, 1, NULL, 0, error);
-    AK_TRY(ak_comm_finish(c, error));
-    double started = ak_seconds();
-    ak_status status = c->ops->start(c, message, &c->failure);
-    c->is_sending = status == AKUNU_OK;
-    count_exchange(c, message, 1, started);
-    return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
-}
-
-ak_status ak_comm_finish(struct ak_comm *c, struct ak_error *error)
+ak_status ak_comm_finish(struct ak_comm *c, enum ak_comm_lane lane, struct ak_error *error)
 {
     if (c->failure.status != AKUNU_OK)
         return fail_again(c, error);
-    if (!c->is_sending)
+    if (!c->is_under_way[lane])
         return AKUNU_OK;
     double started = ak_seconds();
-    ak_status status = c->ops->finish(c, &c->failure);
-    c->is_sending = false;
+    ak_status status = c->ops->finish(c, lane, &c->failure);
+    c->is_under_way[lane] = false;
     count_seconds(c, started);
     return status == AKUNU_OK ? AKUNU_OK : fail_again(c, error);
 }
 
+ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
+                           const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
+{
+    AK_TRY(ak_comm_begin(c, AK_COMM_NOW, out, n_out, in, n_in, error));
+    return ak_comm_finish(c, AK_COMM_NOW, error);
+}
+
 void ak_comm_progress(struct ak_comm *c)
 {
-    if (c->is_sending && c->failure.status == AKUNU_OK)
+    bool is_under_way = c->is_under_way[AK_COMM_LATER] || c->is_under_way[AK_COMM_LATER_TOO];
+    if (is_under_way && c->ops->progress && c->failure.status == AKUNU_OK)
         (void)c->ops->progress(c, &c->failure);
 }
 
@@ -135,8 +131,8 @@ static void *part_of(const struct ak_comm_rows *rows, uint32_t rank)
     return (uint8_t *)rows->data + rows->begins[rank];
 }
 
-ak_status ak_comm_all_gather(struct ak_comm *c, const struct ak_comm_rows *rows,
-                             struct ak_error *error)
+ak_status ak_comm_all_gather(struct ak_comm *c, enum ak_comm_lane lane,
+                             const struct ak_comm_rows *rows, struct ak_error *error)
 {
     uint32_t n_out = 0, n_in = 0;
     for (uint32_t i = 1; i < c->n_ranks; i++) { /* not all to the same rank at once */
@@ -144,7 +140,8 @@ ak_status ak_comm_all_gather(struct ak_comm *c, const struct ak_comm_rows *rows,
         add_part(c->out, &n_out, to, part_of(rows, c->rank), rows, c->rank);
         add_part(c->in, &n_in, from, part_of(rows, from), rows, from);
     }
-    return ak_comm_exchange(c, c->out, n_out, c->in, n_in, error);
+    AK_TRY(ak_comm_begin(c, lane, c->out, n_out, c->in, n_in, error));
+    return lane == AK_COMM_NOW ? ak_comm_finish(c, lane, error) : AKUNU_OK;
 }
 
 ak_status ak_comm_all_gather_items(struct ak_comm *c, void *items, size_t bytes,
@@ -153,7 +150,7 @@ ak_status ak_comm_all_gather_items(struct ak_comm *c, void *items, size_t bytes,
     for (uint32_t i = 0; i <= c->n_ranks; i++)
         c->begins[i] = i * bytes;
     struct ak_comm_rows rows = { .data = items, .n = 1, .begins = c->begins };
-    return ak_comm_all_gather(c, &rows, error);
+    return ak_comm_all_gather(c, AK_COMM_NOW, &rows, error);
 }
 
 ak_status ak_comm_collect(struct ak_comm *c, const struct ak_comm_rows *rows,

@@ -36,15 +36,18 @@ struct ak_comm_rows {
     const size_t *begins; /* [n_ranks + 1]: a rank has bytes [begins[rank], begins[rank + 1]) */
 };
 
+/* Exchanges that are under way at the same time: one whose end is waited for at once, and two that
+ * go on while this rank computes. */
+enum ak_comm_lane { AK_COMM_NOW, AK_COMM_LATER, AK_COMM_LATER_TOO, AK_COMM_LANES };
+
 struct ak_comm_ops {
-    /* Sends and receives; returns when all messages have been received or may be overwritten. */
-    ak_status (*exchange)(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
-                          const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
-    /* Begins to send; NULL: exchange() does not wait for the receiver. Then waits until the message
-     * has been sent, or only sends on what can be. */
-    ak_status (*start)(struct ak_comm *c, const struct ak_comm_message *message,
+    /* Begins to send and to receive; the lane is free. Then waits until all messages have been
+     * received or may be overwritten. */
+    ak_status (*begin)(struct ak_comm *c, enum ak_comm_lane lane, const struct ak_comm_message *out,
+                       uint32_t n_out, const struct ak_comm_message *in, uint32_t n_in,
                        struct ak_error *error);
-    ak_status (*finish)(struct ak_comm *c, struct ak_error *error);
+    ak_status (*finish)(struct ak_comm *c, enum ak_comm_lane lane, struct ak_error *error);
+    /* Goes on with what has begun, without waiting; NULL: it goes on by itself. */
     ak_status (*progress)(struct ak_comm *c, struct ak_error *error);
     /* Waits until rank 0 sends a message, however long that takes, and tells its size. */
     ak_status (*await)(struct ak_comm *c, size_t *bytes, struct ak_error *error);
@@ -64,7 +67,7 @@ struct ak_comm {
     uint32_t rank, n_ranks;
     char (*hosts)[AK_COMM_HOST_BYTES]; /* [n_ranks]: where each rank runs, for messages */
     struct ak_error failure;           /* the first one */
-    bool is_sending;                   /* from ak_comm_start() on */
+    bool is_under_way[AK_COMM_LANES];  /* from ak_comm_begin() on */
     struct ak_comm_counts counts;
     /* for the functions below: [n_ranks], [n_ranks], [n_ranks + 1] */
     struct ak_comm_message *out, *in;
@@ -84,19 +87,21 @@ size_t ak_comm_message_bytes(const struct ak_comm_message *message);
 /* The functions of the vtable, which remember a failure and count. */
 ak_status ak_comm_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
                            const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
-/* Begins to send a message while this rank goes on: its data must stay as they are until
- * ak_comm_finish() or the next start, which waits for it. ak_comm_progress(), called often, lets it
- * go on. */
-ak_status ak_comm_start(struct ak_comm *c, const struct ak_comm_message *message,
-                        struct ak_error *error);
-ak_status ak_comm_finish(struct ak_comm *c, struct ak_error *error);
+/* Begins an exchange while this rank goes on: messages must stay as they are until
+ * ak_comm_finish(), or the next begin in this lane, which waits for it. ak_comm_progress(), called
+ * often, lets it go on. */
+ak_status ak_comm_begin(struct ak_comm *c, enum ak_comm_lane lane,
+                        const struct ak_comm_message *out, uint32_t n_out,
+                        const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error);
+ak_status ak_comm_finish(struct ak_comm *c, enum ak_comm_lane lane, struct ak_error *error);
 void ak_comm_progress(struct ak_comm *c);
 ak_status ak_comm_await(struct ak_comm *c, size_t *bytes, struct ak_error *error);
 void ak_comm_close(struct ak_comm *c); /* NULL allowed */
 
-/* Every rank has its part of the rows, and gets all others. */
-ak_status ak_comm_all_gather(struct ak_comm *c, const struct ak_comm_rows *rows,
-                             struct ak_error *error);
+/* Every rank has its part of the rows, and gets all others. In a lane other than AK_COMM_NOW it
+ * only begins; `rows` itself may change then. */
+ak_status ak_comm_all_gather(struct ak_comm *c, enum ak_comm_lane lane,
+                             const struct ak_comm_rows *rows, struct ak_error *error);
 /* The same for n_ranks items of `bytes` bytes: every rank has the item of its number. */
 ak_status ak_comm_all_gather_items(struct ak_comm *c, void *items, size_t bytes,
                                    struct ak_error *error);

@@ -27,9 +27,16 @@ struct post {
     bool *closed;         /* by rank */
 };
 
+/* What an exchange still has to receive. */
+struct lane {
+    struct ak_comm_message *in; /* [n_ranks] */
+    uint32_t n;
+};
+
 struct local {
     struct ak_comm base;
     struct post *post;
+    struct lane lanes[AK_COMM_LANES];
 };
 
 static struct queue *queue_of(struct post *p, uint32_t from, uint32_t to)
@@ -106,18 +113,33 @@ static ak_status receive_letter(struct post *p, uint32_t to, const struct ak_com
     return AKUNU_OK;
 }
 
-static ak_status exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
-                          const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
+static ak_status begin(struct ak_comm *c, enum ak_comm_lane which,
+                       const struct ak_comm_message *out, uint32_t n_out,
+                       const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
 {
-    struct post *p = ((struct local *)c)->post;
+    struct local *l = (struct local *)c;
+    struct lane *lane = &l->lanes[which];
     ak_status status = AKUNU_OK;
-    pthread_mutex_lock(&p->lock);
+    lane->n = n_in;
+    for (uint32_t i = 0; i < n_in; i++)
+        lane->in[i] = in[i];
+    pthread_mutex_lock(&l->post->lock);
     for (uint32_t i = 0; i < n_out && status == AKUNU_OK; i++)
-        status = send_letter(p, c->rank, &out[i], error);
-    pthread_cond_broadcast(&p->arrived);
-    for (uint32_t i = 0; i < n_in && status == AKUNU_OK; i++)
-        status = receive_letter(p, c->rank, &in[i], error);
-    pthread_mutex_unlock(&p->lock);
+        status = send_letter(l->post, c->rank, &out[i], error);
+    pthread_cond_broadcast(&l->post->arrived);
+    pthread_mutex_unlock(&l->post->lock);
+    return status;
+}
+
+static ak_status finish(struct ak_comm *c, enum ak_comm_lane which, struct ak_error *error)
+{
+    struct local *l = (struct local *)c;
+    const struct lane *lane = &l->lanes[which];
+    ak_status status = AKUNU_OK;
+    pthread_mutex_lock(&l->post->lock);
+    for (uint32_t i = 0; i < lane->n && status == AKUNU_OK; i++)
+        status = receive_letter(l->post, c->rank, &lane->in[i], error);
+    pthread_mutex_unlock(&l->post->lock);
     return status;
 }
 
@@ -146,6 +168,14 @@ static void free_post(struct post *p)
     ak_free(p);
 }
 
+static void free_local(struct local *l)
+{
+    for (enum ak_comm_lane i = 0; i < AK_COMM_LANES; i++)
+        ak_free(l->lanes[i].in);
+    ak_comm_clear(&l->base);
+    ak_free(l);
+}
+
 static void close_local(struct ak_comm *c)
 {
     struct post *p = ((struct local *)c)->post;
@@ -156,13 +186,12 @@ static void close_local(struct ak_comm *c)
     pthread_mutex_unlock(&p->lock);
     if (is_last)
         free_post(p);
-    ak_comm_clear(c);
-    ak_free(c);
+    free_local((struct local *)c);
 }
 
-static const struct ak_comm_ops local_ops = { .exchange = exchange,
-                                              .await = await,
-                                              .close = close_local };
+static const struct ak_comm_ops local_ops = {
+    .begin = begin, .finish = finish, .await = await, .close = close_local
+};
 
 static struct post *create_post(uint32_t n_ranks, double timeout)
 {
@@ -188,17 +217,29 @@ static struct post *create_post(uint32_t n_ranks, double timeout)
     return p;
 }
 
+static struct local *create_local(uint32_t rank, uint32_t n_ranks, struct ak_error *error)
+{
+    struct local *l = ak_alloc(1, sizeof *l);
+    if (!l || ak_comm_init(&l->base, &local_ops, rank, n_ranks, error) != AKUNU_OK) {
+        ak_free(l);
+        return NULL;
+    }
+    for (enum ak_comm_lane i = 0; i < AK_COMM_LANES; i++)
+        if (!(l->lanes[i].in = ak_alloc(n_ranks, sizeof *l->lanes[i].in))) {
+            free_local(l);
+            return NULL;
+        }
+    return l;
+}
+
 ak_status ak_comm_open_local(uint32_t n_ranks, double timeout, struct ak_comm *out[],
                              struct ak_error *error)
 {
     struct post *p = create_post(n_ranks, timeout);
     uint32_t n = 0;
-    for (; p && n < n_ranks; n++) {
-        struct local *l = ak_alloc(1, sizeof *l);
-        if (!l || ak_comm_init(&l->base, &local_ops, n, n_ranks, error) != AKUNU_OK) {
-            ak_free(l);
+    for (struct local *l; p && n < n_ranks; n++) {
+        if (!(l = create_local(n, n_ranks, error)))
             break;
-        }
         l->post = p;
         out[n] = &l->base;
         p->n_open++;

@@ -49,15 +49,19 @@ struct functions {
     mpi_errhandler errors_return;
 };
 
+/* Requests of an exchange, of which the first n_done are done. */
+struct lane {
+    mpi_request *requests; /* [2 · n_ranks] */
+    uint32_t *peers;       /* [2 · n_ranks]: whom each request waits for */
+    uint32_t n, n_done;
+};
+
 struct mpi {
     struct ak_comm base;
     struct functions f;
     double timeout;
     struct ak_watch *watch; /* NULL: a rank that is silent in an exchange counts as failed */
-    mpi_request *requests;  /* [2 · n_ranks] */
-    uint32_t *peers;        /* [2 · n_ranks]: whom each request waits for */
-    mpi_request sending;    /* what start() has begun */
-    uint32_t receiver;
+    struct lane lanes[AK_COMM_LANES];
 };
 
 /* ---- Loading ------------------------------------------------------------ */
@@ -172,23 +176,44 @@ static void rest(double waited)
 
 enum { SPINS = 256 };
 
-/* Waits until n requests are done; `peers` are whom each waits for. */
-static ak_status wait_all(struct mpi *m, mpi_request *requests, const uint32_t *peers, uint32_t n,
-                          struct ak_error *error)
+/* Whether the next request is done. Any test lets Open MPI go on with all requests. */
+static ak_status test_next(const struct mpi *m, struct lane *lane, bool *done,
+                           struct ak_error *error)
 {
+    int is_done = 0;
+    if (m->f.test(&lane->requests[lane->n_done], &is_done, NULL) != SUCCESS)
+        return fail_call(m, lane->peers[lane->n_done], error);
+    lane->n_done += is_done ? 1 : 0;
+    *done = is_done;
+    return AKUNU_OK;
+}
+
+static ak_status finish(struct ak_comm *c, enum ak_comm_lane which, struct ak_error *error)
+{
+    struct mpi *m = (struct mpi *)c;
+    struct lane *lane = &m->lanes[which];
     double started = 0.0, waited = 0.0;
     uint32_t spins = 0;
-    for (uint32_t i = 0; i < n;) {
-        int done = 0;
-        if (m->f.test(&requests[i], &done, NULL) != SUCCESS)
-            return fail_call(m, peers[i], error);
-        i += done ? 1 : 0;
+    bool done = false;
+    while (lane->n_done < lane->n) {
+        AK_TRY(test_next(m, lane, &done, error));
         if (done || (++spins % SPINS != 0 && waited < BUSY_SECONDS))
             continue;
         started = started > 0.0 ? started : ak_seconds();
         waited = ak_seconds() - started;
-        AK_TRY(check_others(m, peers[i], waited, error));
+        AK_TRY(check_others(m, lane->peers[lane->n_done], waited, error));
         rest(waited);
+    }
+    return AKUNU_OK;
+}
+
+static ak_status progress(struct ak_comm *c, struct ak_error *error)
+{
+    struct mpi *m = (struct mpi *)c;
+    for (enum ak_comm_lane i = 0; i < AK_COMM_LANES; i++) {
+        bool done = true;
+        while (done && m->lanes[i].n_done < m->lanes[i].n)
+            AK_TRY(test_next(m, &m->lanes[i], &done, error));
     }
     return AKUNU_OK;
 }
@@ -221,64 +246,41 @@ static int start_sending(const struct functions *f, const struct ak_comm_message
 /* Open MPI gathers and scatters rows itself, piece by piece as it sends and receives. A type may be
  * freed while a request still uses it. */
 static bool start_rows(const struct functions *f, const struct ak_comm_message *message,
-                       start_fn *begin, mpi_request *request)
+                       start_fn *start, mpi_request *request)
 {
     mpi_type rows;
     if (message->more_rows == 0 || message->stride == message->bytes)
-        return begin(f, message, (int)ak_comm_message_bytes(message), f->byte, request) == SUCCESS;
+        return start(f, message, (int)ak_comm_message_bytes(message), f->byte, request) == SUCCESS;
     if (f->type_create_hvector((int)message->more_rows + 1, (int)message->bytes,
                                (ptrdiff_t)message->stride, f->byte, &rows) != SUCCESS)
         return false;
-    bool ok = f->type_commit(&rows) == SUCCESS && begin(f, message, 1, rows, request) == SUCCESS;
+    bool ok = f->type_commit(&rows) == SUCCESS && start(f, message, 1, rows, request) == SUCCESS;
     f->type_free(&rows);
     return ok;
 }
 
-static ak_status start_all(struct mpi *m, const struct ak_comm_message *messages, uint32_t n,
-                           start_fn *begin, uint32_t *n_requests, struct ak_error *error)
+static ak_status start_all(const struct mpi *m, struct lane *lane,
+                           const struct ak_comm_message *messages, uint32_t n, start_fn *start,
+                           struct ak_error *error)
 {
     for (uint32_t i = 0; i < n; i++) {
         AK_TRY(check_size(&messages[i], error));
-        m->peers[*n_requests] = messages[i].rank;
-        if (!start_rows(&m->f, &messages[i], begin, &m->requests[(*n_requests)++]))
+        lane->peers[lane->n] = messages[i].rank;
+        if (!start_rows(&m->f, &messages[i], start, &lane->requests[lane->n++]))
             return fail_call(m, messages[i].rank, error);
     }
     return AKUNU_OK;
 }
 
-static ak_status exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
-                          const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
+static ak_status begin(struct ak_comm *c, enum ak_comm_lane which,
+                       const struct ak_comm_message *out, uint32_t n_out,
+                       const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
 {
     struct mpi *m = (struct mpi *)c;
-    uint32_t n = 0;
-    AK_TRY(start_all(m, in, n_in, start_receiving, &n, error));
-    AK_TRY(start_all(m, out, n_out, start_sending, &n, error));
-    return wait_all(m, m->requests, m->peers, n, error);
-}
-
-static ak_status start(struct ak_comm *c, const struct ak_comm_message *message,
-                       struct ak_error *error)
-{
-    struct mpi *m = (struct mpi *)c;
-    AK_TRY(check_size(message, error));
-    m->receiver = message->rank;
-    if (!start_rows(&m->f, message, start_sending, &m->sending))
-        return fail_call(m, message->rank, error);
-    return AKUNU_OK;
-}
-
-static ak_status finish(struct ak_comm *c, struct ak_error *error)
-{
-    struct mpi *m = (struct mpi *)c;
-    return wait_all(m, &m->sending, &m->receiver, 1, error);
-}
-
-static ak_status progress(struct ak_comm *c, struct ak_error *error)
-{
-    struct mpi *m = (struct mpi *)c;
-    int done = 0;
-    return m->f.test(&m->sending, &done, NULL) == SUCCESS ? AKUNU_OK :
-                                                            fail_call(m, m->receiver, error);
+    struct lane *lane = &m->lanes[which];
+    lane->n = lane->n_done = 0;
+    AK_TRY(start_all(m, lane, in, n_in, start_receiving, error));
+    return start_all(m, lane, out, n_out, start_sending, error);
 }
 
 static ak_status await(struct ak_comm *c, size_t *bytes, struct ak_error *error)
@@ -305,8 +307,10 @@ static ak_status await(struct ak_comm *c, size_t *bytes, struct ak_error *error)
 /* ---- Opening ------------------------------------------------------------ */
 static void free_mpi(struct mpi *m)
 {
-    ak_free(m->requests);
-    ak_free(m->peers);
+    for (enum ak_comm_lane i = 0; i < AK_COMM_LANES; i++) {
+        ak_free(m->lanes[i].requests);
+        ak_free(m->lanes[i].peers);
+    }
     ak_comm_clear(&m->base);
     ak_free(m);
 }
@@ -315,7 +319,8 @@ static void free_mpi(struct mpi *m)
 static void close_mpi(struct ak_comm *c)
 {
     struct mpi *m = (struct mpi *)c;
-    (void)ak_comm_finish(c, NULL);
+    for (enum ak_comm_lane i = 0; i < AK_COMM_LANES; i++)
+        (void)ak_comm_finish(c, i, NULL);
     ak_watch_free(m->watch);
     if (c->failure.status == AKUNU_OK)
         m->f.finalize();
@@ -328,8 +333,7 @@ static bool has_failed(struct ak_comm *c, struct ak_error *error)
     return m->watch && ak_watch_has_failed(m->watch, error);
 }
 
-static const struct ak_comm_ops mpi_ops = { .exchange = exchange,
-                                            .start = start,
+static const struct ak_comm_ops mpi_ops = { .begin = begin,
                                             .finish = finish,
                                             .progress = progress,
                                             .await = await,
@@ -401,10 +405,13 @@ static ak_status open_mpi(struct mpi *m, struct ak_error *error)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%d ranks; expected at most %d", size,
                        (int)AK_COMM_RANKS_MAX);
     AK_TRY(ak_comm_init(&m->base, &mpi_ops, (uint32_t)rank, (uint32_t)size, error));
-    m->requests = ak_alloc(2 * (size_t)size, sizeof *m->requests);
-    m->peers = ak_alloc(2 * (size_t)size, sizeof *m->peers);
-    if (!m->requests || !m->peers)
-        return ak_fail_memory(error, "a communicator", 0);
+    for (enum ak_comm_lane i = 0; i < AK_COMM_LANES; i++) {
+        struct lane *lane = &m->lanes[i];
+        lane->requests = ak_alloc(2 * (size_t)size, sizeof *lane->requests);
+        lane->peers = ak_alloc(2 * (size_t)size, sizeof *lane->peers);
+        if (!lane->requests || !lane->peers)
+            return ak_fail_memory(error, "a communicator", 0);
+    }
     AK_TRY(exchange_hosts(&m->base, error));
     return open_watch(m, error);
 }

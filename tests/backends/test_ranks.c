@@ -193,6 +193,57 @@ START_TEST(same_bits)
 }
 END_TEST
 
+/* ---- Passes in two halves ------------------------------------------------ */
+enum { LONG_PROMPT = 200, LONG_PASS = 144 };
+
+/* The logits after a prompt, whose first pass is long enough to run in halves, and after one more
+ * token. */
+static void read_long(struct ak_model *model, const akunu_token *ids, float *logits)
+{
+    struct akunu_session_params params = golden_params(1, LONG_PASS, AKUNU_KV_F16);
+    struct ak_error error = { 0 };
+    struct ak_session *session = NULL;
+    int32_t sequence;
+    size_t last, bytes = model->spec.config.vocab_size * sizeof *logits;
+    fine(ak_session_create(model, &params, &session, &error), &error);
+    fine(ak_session_sequence_new(session, &sequence, &error), &error);
+    fine(ak_session_prefill(session, sequence, ids, LONG_PROMPT, NULL, NULL, &last, &error),
+         &error);
+    memcpy(logits, ak_session_logits(session, last), bytes);
+    struct akunu_batch_token token = { ids[0], sequence, true };
+    fine(ak_session_decode(session, &token, 1, &error), &error);
+    memcpy(logits + GOLDEN_VOCAB, ak_session_logits(session, 0), bytes);
+    ak_session_free(session);
+}
+
+START_TEST(halves)
+{
+    static float want[2 * GOLDEN_VOCAB], got[2 * GOLDEN_VOCAB];
+    const char *name = golden_at(_i)->name;
+    char path[4096];
+    akunu_token ids[LONG_PROMPT];
+    struct ak_model *model = load(golden_path(name, ".gguf", path), NULL, NULL);
+    bool fits = model->spec.config.context >= GOLDEN_CONTEXT;
+    uint32_t max = max_ranks(model, AKUNU_SPLIT_ROWS);
+    read_ids(name, ids);
+    for (size_t i = N; i < LONG_PROMPT; i++)
+        ids[i] = ids[i - N];
+    if (fits)
+        read_long(model, ids, want);
+    ak_model_free(model);
+    for (uint32_t n = 2; fits && n <= max; n++) {
+        struct group g;
+        start(&g, AKUNU_SPLIT_ROWS, n);
+        model = load(path, &g, NULL);
+        read_long(model, ids, got);
+        ak_model_free(model);
+        end(&g);
+        ck_assert_msg(memcmp(want, got, sizeof want) == 0, "%s on %u ranks: other logits", name,
+                      (unsigned)n);
+    }
+}
+END_TEST
+
 START_TEST(adapters)
 {
     char path[4096], model[4096];
@@ -525,6 +576,7 @@ int main(void)
     tcase_set_timeout(tests, 600);
     tcase_set_timeout(more, 600);
     tcase_add_loop_test(tests, same_bits, 0, golden_count());
+    tcase_add_loop_test(tests, halves, 0, golden_count());
     tcase_add_loop_test(tests, best, 0, 2 * 3);
     tcase_add_loop_test(tests, embeddings, 0, 2 * N_ENCODERS);
     tcase_add_loop_test(more, quantized_at_load, 0, N_ONLINE);
