@@ -18,8 +18,8 @@ tables prints those of docs/scale.md.
 
 A pass is what src/model/shard.c and src/cpu/ranks.c make of it. Ranks that share rows divide products, attention and
 the elements of the feed-forward network, in units of whole heads and of 16 rows; the largest shard decides. Each
-repeats norms, activations that it quantizes, and the router. All send their part to all others, four times a layer. A
-rank with a run of layers computes them whole, and sends each pass's rows on.
+repeats norms and the router, and quantizes what it sends for products. All send their part to all others, four times a
+layer, of a long pass while they compute its other half. A rank with a run of layers computes them whole, and sends each pass's rows on.
 """
 import argparse
 import bisect
@@ -32,6 +32,9 @@ import sys
 import tempfile
 
 FLOAT = 4
+ACTIVATION = 1.5  # bytes of an element as a product reads it (src/cpu/layout.h)
+SKINNY = 16  # passes of more tokens exchange what products read in that form (src/cpu/ranks_shards.c)
+HALVES = 128  # passes of as many tokens run in halves: one is computed while the other's shards are exchanged
 TILE_ROWS = 16
 EAGER = 64 * 1024  # longer messages wait for an answer first: Open MPI's btl_tcp_eager_limit
 GOODPUT = 0.95  # of a link's rate, with frames of 1500 bytes
@@ -192,14 +195,14 @@ class Link:
         self.latency = microseconds * 1e-6
 
     def exchange(self, host, messages, size, strided=False):
-        """(seconds that do not depend on the size, all others)"""
+        """Seconds that the processes take, without and with the size; of the wire; of its latency."""
         if messages == 0 or size == 0:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0, 0.0
         fixed = host.exchange(messages, 64, False)
         software = max(host.exchange(messages, size, strided), fixed)
         wire = messages * size / self.rate if self.rate else 0.0
         latency = self.latency * (3 if size > EAGER else 1)
-        return fixed + latency, max(software - fixed, wire)
+        return fixed, software - fixed, wire, latency
 
 
 # ---- A pass -----------------------------------------------------------------
@@ -214,6 +217,7 @@ class Pass:
         self.all_logits = all_logits
         self.rate = host.decode if n == 1 else host.prefill
         self.seconds = dict.fromkeys(PARTS, 0.0)
+        self.in_halves, self.network = n >= HALVES and n_ranks > 1, 0.0
 
     def product(self, size, elements, rows, part=1.0, share=1.0):
         """rows rows of activations · weights, of which `part` is read, and this rank has `share`."""
@@ -225,11 +229,16 @@ class Pass:
     def elementwise(self, kind, elements, shared=False):
         self.seconds["attention" if shared else "repeated"] += elements * self.rate[kind] + self.host.step
 
-    def gather(self, rows, n_largest):
+    def gather(self, rows, n_largest, for_product=False):
         """Each rank sends its elements of `rows` rows to all others."""
-        fixed, other = self.link.exchange(self.host, self.n_ranks - 1, rows * n_largest * FLOAT, rows > 1)
-        self.seconds["latency"] += fixed
-        self.seconds["bandwidth"] += other
+        as_floats = not (for_product and self.sends_activations(rows))
+        halves = 2 if self.in_halves else 1
+        size = rows / halves * n_largest * (FLOAT if as_floats else ACTIVATION)
+        for _ in range(halves):
+            self.message(self.n_ranks - 1, size, rows > 1 and as_floats, self.in_halves)
+
+    def sends_activations(self, rows):
+        return self.n_ranks > 1 and rows > SKINNY
 
     def attention(self, heads, kv_heads):
         """Each token with those before it."""
@@ -249,8 +258,8 @@ class Pass:
             self.product(m.bytes[role], e[role], n, share=kv / m.kv_heads)
         self.elementwise("rotate", n * (heads + 2 * kv) * m.head, shared=True)
         self.attention(heads, kv)
-        self.gather(n, q)
-        self.elementwise("norm", n * q_all)
+        self.gather(n, q, for_product=True)
+        self.elementwise("norm", n * (q if self.sends_activations(n) else q_all))
         width = largest(m.width, ranks)
         self.product(m.bytes["attention_output"], e["attention_output"], n, share=width / m.width)
         self.gather(n, width)
@@ -270,11 +279,11 @@ class Pass:
         for role in ("gate", "up"):
             self.product(m.bytes[role], e[role] / (m.experts or 1), rows, part, mine / inner)
         self.elementwise("gated", rows * mine, shared=True)
-        self.gather(rows, mine)
-        self.elementwise("norm", rows * inner)
+        self.gather(rows, mine, for_product=True)
+        self.elementwise("norm", rows * (mine if self.sends_activations(rows) else inner))
         self.product(m.bytes["down"], e["down"] / (m.experts or 1), rows, part, width / m.width)
-        self.gather(rows, width)
-        self.elementwise("add", rows * m.width)
+        self.gather(n, width)  # of experts their sum
+        self.elementwise("add", rows * width if m.experts else rows * m.width)
 
     def output(self):
         """Logits of one token, for rank 0."""
@@ -285,17 +294,21 @@ class Pass:
             self.message(self.n_ranks - 1, 64)  # what to do
             self.message(self.n_ranks - 1, vocab * FLOAT if self.all_logits else LISTS)
 
-    def message(self, n, size):
-        """Rank 0 sends to n others, or gets from them."""
-        fixed, other = self.link.exchange(self.host, n, size)
-        self.seconds["latency"] += fixed
-        self.seconds["bandwidth"] += other
+    def message(self, n, size, strided=False, overlaps=False):
+        """This rank sends to n others, or gets from them; `overlaps`: it computes meanwhile, but for the copying."""
+        fixed, copying, wire, latency = self.link.exchange(self.host, n, size, strided)
+        if overlaps:
+            self.network += wire + latency
+            wire = latency = 0.0
+        self.seconds["latency"] += fixed + latency
+        self.seconds["bandwidth"] += max(copying, wire)
 
     def layers(self, n_layers, is_last):
         """The pass of a run of layers; the last one's feed-forward network sees the tokens with logits."""
         for i in range(n_layers):
             last = is_last and i + 1 == n_layers and not self.m.experts
             self.layer(1 if last else self.n)
+        self.seconds["bandwidth"] += max(self.network - self.all(), 0.0)
         return self
 
     def all(self):

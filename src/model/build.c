@@ -224,7 +224,8 @@ static void place(struct ak_builder *b, ak_build_value x, ak_build_value whole, 
     slots[x].is_part = true;
     slots[x].whole = whole;
     slots[x].at = at;
-    slots[whole].first_use = slots[x].first_use;
+    if (slots[whole].first_use > slots[x].first_use)
+        slots[whole].first_use = slots[x].first_use;
 }
 
 /* Where this rank's shard begins. */
@@ -542,13 +543,24 @@ ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_
     return out;
 }
 
+/* A rank adds up its shard of the experts' rows, and ranks exchange the sums. */
 void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value rows,
                       ak_build_value routes, int layer)
 {
-    struct ak_command c = command_of(AK_OP_COMBINE, layer, rows, x);
-    c.params.combine =
-        (struct ak_op_combine_params){ .routes = routes, .n = b->spec->config.width };
+    uint32_t n = b->spec->config.width;
+    struct ak_op_shard shard = ak_spec_shard_of(b->spec, AK_OP_LINEAR_EXPERTS_DOWN, n);
+    ak_build_value sums = x;
+    bool has_shards = ak_spec_has_shards(b->spec);
+    if (has_shards) {
+        n = ak_op_shard_begin(&shard, b->spec->n_ranks, b->spec->rank + 1) - own_begin(b, &shard);
+        sums = add_slot(b, n, row_set_of(b, x));
+        place(b, sums, x, own_begin(b, &shard));
+    }
+    struct ak_command c = command_of(AK_OP_COMBINE, layer, rows, sums);
+    c.params.combine = (struct ak_op_combine_params){ .routes = routes, .n = n };
     add_reading_command(b, c, routes);
+    if (has_shards)
+        add_all_gather(b, sums, 0, shard, x, 0, layer);
 }
 
 void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y, ak_build_value h,
