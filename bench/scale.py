@@ -32,8 +32,7 @@ import sys
 import tempfile
 
 FLOAT = 4
-ACTIVATION = 1.5  # bytes of an element as a product reads it (src/cpu/layout.h)
-SKINNY = 16  # passes of more tokens exchange what products read in that form (src/cpu/ranks_shards.c)
+ACTIVATION = 1.5  # bytes of an element as a product reads it, and as it is sent (src/cpu/ranks_shards.c)
 HALVES = 128  # passes of as many tokens run in halves: one is computed while the other's shards are exchanged
 TILE_ROWS = 16
 EAGER = 64 * 1024  # longer messages wait for an answer first: Open MPI's btl_tcp_eager_limit
@@ -231,14 +230,10 @@ class Pass:
 
     def gather(self, rows, n_largest, for_product=False):
         """Each rank sends its elements of `rows` rows to all others."""
-        as_floats = not (for_product and self.sends_activations(rows))
         halves = 2 if self.in_halves else 1
-        size = rows / halves * n_largest * (FLOAT if as_floats else ACTIVATION)
+        size = rows / halves * n_largest * (ACTIVATION if for_product else FLOAT)
         for _ in range(halves):
-            self.message(self.n_ranks - 1, size, rows > 1 and as_floats, self.in_halves)
-
-    def sends_activations(self, rows):
-        return self.n_ranks > 1 and rows > SKINNY
+            self.message(self.n_ranks - 1, size, rows > 1 and not for_product, self.in_halves)
 
     def attention(self, heads, kv_heads):
         """Each token with those before it."""
@@ -251,7 +246,7 @@ class Pass:
         """n_ffn: tokens that the feed-forward network sees."""
         m, n, ranks, e = self.m, self.n, self.n_ranks, self.m.elements()
         heads, kv = largest_heads(m.heads, m.kv_heads, ranks)
-        q, q_all = heads * m.head, m.heads * m.head
+        q = heads * m.head
         self.elementwise("norm", n * m.width)
         self.product(m.bytes["q"], e["q"], n, share=heads / m.heads)
         for role in "kv":
@@ -259,7 +254,7 @@ class Pass:
         self.elementwise("rotate", n * (heads + 2 * kv) * m.head, shared=True)
         self.attention(heads, kv)
         self.gather(n, q, for_product=True)
-        self.elementwise("norm", n * (q if self.sends_activations(n) else q_all))
+        self.elementwise("norm", n * q)
         width = largest(m.width, ranks)
         self.product(m.bytes["attention_output"], e["attention_output"], n, share=width / m.width)
         self.gather(n, width)
@@ -280,7 +275,7 @@ class Pass:
             self.product(m.bytes[role], e[role] / (m.experts or 1), rows, part, mine / inner)
         self.elementwise("gated", rows * mine, shared=True)
         self.gather(rows, mine, for_product=True)
-        self.elementwise("norm", rows * (mine if self.sends_activations(rows) else inner))
+        self.elementwise("norm", rows * mine)
         self.product(m.bytes["down"], e["down"] / (m.experts or 1), rows, part, width / m.width)
         self.gather(n, width)  # of experts their sum
         self.elementwise("add", rows * width if m.experts else rows * m.width)

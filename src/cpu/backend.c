@@ -245,6 +245,12 @@ static void counts(const struct ak_backend_table *prepared, struct ak_backend_co
 {
     const struct ak_cpu_prepared *p = (const struct ak_cpu_prepared *)prepared;
     *out = p->scratch[0].counts;
+    if (!p->first_half)
+        return;
+    const struct ak_backend_counts *first = &p->first_half->scratch[0].counts;
+    out->gemv += first->gemv;
+    out->skinny += first->skinny;
+    out->gemm += first->gemm;
 }
 
 static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights *weights,

@@ -83,8 +83,7 @@ struct ak_cpu_step {
     bool is_chunked;                   /* runs on a chunk of the weight's rows */
     bool is_stealable;                 /* is_chunked: the stage is large enough to repay stealing */
     uint32_t n_rows;                   /* rows of the weight's largest part; 0: no weight */
-    /* PREPARE and ALL_GATHER: the linear commands that read its result; SUM_INPUTS: those whose
-     * input it reads */
+    /* PREPARE: the linear commands that read its result; SUM_INPUTS: those whose input it reads */
     const struct ak_command *linears;
     uint32_t n_linears;
     /* ALL_GATHER, and PREPARE after it: the command whose shards may be exchanged as activations */
@@ -430,11 +429,9 @@ uint32_t ak_cpu_dominant_block(enum ak_cpu_act_format format, const uint8_t *act
 uint32_t ak_cpu_largest_block(enum ak_cpu_act_format format, const uint8_t *activations,
                               size_t begin, size_t end);
 
-/* Quantizes the rounding error of a block of a row; x are the row's floats, `activations` what they
- * became, of which only this block is read. */
+/* Quantizes the rounding error of a block; x are its floats, `quantized` what they became. */
 void ak_cpu_quantize_error(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
-                           const float *x, const uint8_t *activations, uint32_t block,
-                           uint8_t *out);
+                           const float *x, const uint8_t *quantized, uint8_t *out);
 
 /* Quantizes the rounding error of a row's dominant block, if there is one; x are the row's n
  * floats, `activations` what they became. */

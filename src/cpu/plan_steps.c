@@ -211,7 +211,7 @@ static void add_steps(struct ak_cpu_prepared *p, const struct ak_command *c)
         step = add_step(p, op->steps[i], c, row_set);
         step->gather = gather;
         step->barrier_gemm = op->steps[i] != ak_cpu_step_send_shard; /* another step awaits them */
-        step->barrier_skinny = step->barrier_gemm && op->steps[i] != ak_cpu_step_quantize_shard;
+        step->barrier_skinny = step->barrier_gemm;
     }
     if (step)
         step->is_chunked = op->is_chunked;

@@ -220,9 +220,9 @@ static size_t count_shard_bytes(const struct ak_cpu_prepared *p)
     size_t max = 0;
     for (uint32_t i = 0; i < p->table->n_commands; i++) {
         const struct ak_command *c = &p->table->commands[i];
-        size_t rows = p->max_rows[p->table->slots[c->out].row_set];
-        if (!ak_cpu_is_skinny((uint32_t)rows) && ak_cpu_can_gather_activations(p, c))
-            max = ak_max_size(max, ak_cpu_shard_bytes(p, c, rows));
+        if (ak_cpu_can_gather_activations(p, c))
+            max = ak_max_size(
+                max, ak_cpu_shard_bytes(p, c, p->max_rows[p->table->slots[c->out].row_set]));
     }
     return max;
 }

@@ -68,8 +68,7 @@ bool ak_cpu_can_gather_activations(const struct ak_cpu_prepared *p, const struct
 
 bool ak_cpu_gathers_activations(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
 {
-    return step->gather && !p->batch->wants_inputs &&
-           !ak_cpu_is_skinny(ak_cpu_rows(p, step->row_set));
+    return step->gather && !p->batch->wants_inputs;
 }
 
 static struct layout layout_of(const struct ak_cpu_prepared *p, const struct ak_command *c)
@@ -116,9 +115,12 @@ size_t ak_cpu_shard_bytes(const struct ak_cpu_prepared *p, const struct ak_comma
     return rows * bytes_before(p, &l, p->spec->n_ranks);
 }
 
-static float *get_row(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t row)
+/* Where PREPARE has the rows in this pass. In skinny GEMM each thread has its own copy. */
+static uint8_t *get_activations(const struct ak_cpu_prepared *p, const struct layout *l,
+                                size_t rows, unsigned thread)
 {
-    return ak_cpu_slot(p, c->out) + row * ak_cpu_stride(p, c->out);
+    return ak_cpu_is_skinny((uint32_t)rows) ? p->scratch[thread].activations[l->format] :
+                                              p->activations[l->format];
 }
 
 /* ---- Sending ------------------------------------------------------------- */
@@ -126,35 +128,37 @@ static float *get_row(const struct ak_cpu_prepared *p, const struct ak_command *
 static void quantize_row(const struct ak_cpu_kernels *kernels, const struct layout *l,
                          const struct part *part, float *x, uint8_t *activations, uint8_t *sent)
 {
-    size_t at = part->first * l->block_bytes, bytes = part->n_blocks * l->block_bytes,
-           left = (part->first + part->n_blocks) * l->elems;
-    if (part->n_blocks > 0) {
-        ak_cpu_quantize_terms(kernels, l->format, x + part->first * l->elems,
-                              part->n_blocks * l->elems, 1, sent);
-        memcpy(activations + at, sent, bytes);
-    }
-    if (part->n_blocks > 0 && l->residual_bytes > 0) {
-        uint32_t block =
-            ak_cpu_largest_block(l->format, activations, part->first, part->first + part->n_blocks);
-        if (block != AK_CPU_NO_BLOCK)
-            ak_cpu_quantize_error(kernels, l->format, x, activations, block,
-                                  sent + part->residual_at);
-    }
-    memcpy(sent + part->cut_at, x + part->begin, part->n_before * sizeof *x);
-    memcpy(sent + part->cut_at + part->n_before * sizeof *x, x + left, part->n_left * sizeof *x);
+    float *cut = (float *)(void *)(sent + part->cut_at);
+    size_t last = part->first + part->n_blocks;
+    memcpy(cut, x + part->begin, part->n_before * sizeof *cut);
+    memcpy(cut + part->n_before, x + last * l->elems, part->n_left * sizeof *cut);
+    if (part->n_blocks == 0)
+        return;
+    ak_cpu_quantize_terms(kernels, l->format, x + part->first * l->elems, part->n_blocks * l->elems,
+                          1, sent);
+    if (l->residual_bytes == 0)
+        return;
+    memcpy(activations + part->first * l->block_bytes, sent, part->n_blocks * l->block_bytes);
+    uint32_t block = ak_cpu_largest_block(l->format, activations, part->first, last);
+    if (block != AK_CPU_NO_BLOCK)
+        ak_cpu_quantize_error(kernels, l->format, x + block * l->elems,
+                              activations + block * l->block_bytes, sent + part->residual_at);
 }
 
 void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread)
 {
-    struct layout l = layout_of(p, step->gather);
+    const struct ak_command *c = step->gather;
+    struct layout l = layout_of(p, c);
     struct part part = part_of(p, &l, p->spec->rank);
     size_t rows = ak_cpu_rows(p, step->row_set), begin, end;
-    uint8_t *sent = p->sent_shards + rows * bytes_before(p, &l, p->spec->rank);
+    uint8_t *activations = get_activations(p, &l, rows, thread),
+            *sent = p->sent_shards + rows * bytes_before(p, &l, p->spec->rank);
     ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
-        quantize_row(&p->cpu->kernels, &l, &part, get_row(p, step->gather, t),
-                     p->activations[l.format] + t * l.act_bytes, sent + t * part.bytes);
+        quantize_row(&p->cpu->kernels, &l, &part,
+                     ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
+                     activations + t * l.act_bytes, sent + t * part.bytes);
 }
 
 struct ak_comm_rows ak_cpu_sent_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p)
@@ -169,75 +173,108 @@ struct ak_comm_rows ak_cpu_sent_shards(const struct ak_cpu_step *step, struct ak
 }
 
 /* ---- Receiving ----------------------------------------------------------- */
-/* Puts a rank's part of a row where products read it, and elements of cut blocks into the row. */
-static void take_part(const struct layout *l, const struct part *part, const uint8_t *sent,
-                      float *x, uint8_t *activations)
+/* A row as all ranks have sent it. */
+struct sent_row {
+    const uint8_t *shards;
+    size_t rows, row;
+};
+
+static const uint8_t *get_sent(const struct sent_row *sent, const struct part *part,
+                               size_t bytes_before)
 {
-    size_t left = (part->first + part->n_blocks) * l->elems;
-    memcpy(activations + part->first * l->block_bytes, sent, part->n_blocks * l->block_bytes);
-    memcpy(x + part->begin, sent + part->cut_at, part->n_before * sizeof *x);
-    memcpy(x + left, sent + part->cut_at + part->n_before * sizeof *x, part->n_left * sizeof *x);
+    return sent->shards + sent->rows * bytes_before + sent->row * part->bytes;
 }
 
-static void quantize_cut_blocks(const struct ak_cpu_prepared *p, const struct layout *l, float *x,
-                                uint8_t *activations)
+/* Copies what a run of elements from `begin` on has of block `block`. */
+static void take_elements(const struct layout *l, size_t block, size_t begin, size_t n,
+                          const float *from, float *x)
+{
+    size_t first = ak_max_size(begin, block * l->elems),
+           end = ak_min_size(begin + n, (block + 1) * l->elems);
+    if (first < end)
+        memcpy(x + first - block * l->elems, from + first - begin, (end - first) * sizeof *x);
+}
+
+/* The floats of a block that is cut. */
+static void take_cut_block(const struct ak_cpu_prepared *p, const struct layout *l,
+                           const struct sent_row *sent, size_t block, float *x)
+{
+    size_t bytes = 0;
+    for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
+        struct part part = part_of(p, l, rank);
+        const float *cut =
+            (const float *)(const void *)(get_sent(sent, &part, bytes) + part.cut_at);
+        take_elements(l, block, part.begin, part.n_before, cut, x);
+        take_elements(l, block, (part.first + part.n_blocks) * l->elems, part.n_left,
+                      cut + part.n_before, x);
+        bytes += part.bytes;
+    }
+}
+
+/* Puts whole blocks where the product reads them, and quantizes those that are cut. */
+static void take_row(const struct ak_cpu_prepared *p, const struct layout *l,
+                     const struct sent_row *sent, uint8_t *activations)
 {
     _Alignas(AK_LINE_BYTES) struct ak_cpu_act256 quantized;
-    for (uint32_t rank = 1; rank < p->spec->n_ranks; rank++) {
-        size_t begin = ak_op_shard_begin(l->shard, p->spec->n_ranks, rank),
-               block = begin / l->elems;
-        if (begin % l->elems == 0)
+    float x[AK_TILE_K];
+    size_t bytes = 0;
+    for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
+        struct part part = part_of(p, l, rank);
+        memcpy(activations + part.first * l->block_bytes, get_sent(sent, &part, bytes),
+               part.n_blocks * l->block_bytes);
+        bytes += part.bytes;
+        if (part.begin % l->elems == 0)
             continue;
-        ak_cpu_quantize_terms(&p->cpu->kernels, l->format, x + block * l->elems, l->elems, 1,
-                              (uint8_t *)&quantized);
+        size_t block = part.begin / l->elems;
+        take_cut_block(p, l, sent, block, x);
+        ak_cpu_quantize_terms(&p->cpu->kernels, l->format, x, l->elems, 1, (uint8_t *)&quantized);
         memcpy(activations + block * l->block_bytes, &quantized, l->block_bytes);
     }
 }
 
 /* The residual block of a row: as the owner of its dominant block sent it. */
-static void find_residual(const struct ak_cpu_prepared *p, const struct layout *l, size_t rows,
-                          size_t row, const float *x)
+static void find_residual(const struct ak_cpu_prepared *p, const struct layout *l,
+                          const struct sent_row *sent, const uint8_t *activations,
+                          const struct ak_cpu_residuals *r)
 {
-    const struct ak_cpu_residuals *r = &p->residuals[l->format];
-    const uint8_t *activations = p->activations[l->format] + row * l->act_bytes,
-                  *sent = p->sent_shards;
-    uint8_t *out = r->unsorted + row * l->residual_bytes;
-    uint32_t block = r->found[row] = ak_cpu_dominant_block(l->format, activations, l->shard->n);
+    float x[AK_TILE_K];
+    size_t bytes = 0;
+    uint8_t *out = r->unsorted + sent->row * l->residual_bytes;
+    uint32_t block = r->found[sent->row] =
+        ak_cpu_dominant_block(l->format, activations, l->shard->n);
     if (block == AK_CPU_NO_BLOCK)
         return;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
         struct part part = part_of(p, l, rank);
         if (block >= part.first && block < part.first + part.n_blocks) {
-            memcpy(out, sent + row * part.bytes + part.residual_at, l->residual_bytes);
+            memcpy(out, get_sent(sent, &part, bytes) + part.residual_at, l->residual_bytes);
             return;
         }
-        sent += rows * part.bytes;
+        bytes += part.bytes;
     }
-    ak_cpu_quantize_error(&p->cpu->kernels, l->format, x, activations, block, out); /* it is cut */
+    take_cut_block(p, l, sent, block, x);
+    ak_cpu_quantize_error(&p->cpu->kernels, l->format, x, activations + block * l->block_bytes,
+                          out);
 }
 
 void ak_cpu_prepare_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread)
 {
     struct layout l = layout_of(p, step->gather);
-    size_t rows = ak_cpu_rows(p, step->row_set), begin, end;
-    const uint8_t *sent = p->sent_shards;
-    uint8_t *activations = p->activations[l.format];
-    ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
-    for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        struct part part = part_of(p, &l, rank);
-        for (size_t t = begin; t < end && rank != p->spec->rank; t++)
-            take_part(&l, &part, sent + t * part.bytes, get_row(p, step->gather, t),
-                      activations + t * l.act_bytes);
-        sent += rows * part.bytes;
-    }
+    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    size_t rows = ak_cpu_rows(p, step->row_set), begin = 0, end = rows;
+    bool is_skinny = ak_cpu_is_skinny((uint32_t)rows);
+    const struct ak_cpu_residuals *r =
+        is_skinny ? &scratch->residuals[l.format] : &p->residuals[l.format];
+    if (!is_skinny)
+        ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
-        float *x = get_row(p, step->gather, t);
-        quantize_cut_blocks(p, &l, x, activations + t * l.act_bytes);
+        struct sent_row sent = { p->sent_shards, rows, t };
+        uint8_t *activations = get_activations(p, &l, rows, thread) + t * l.act_bytes;
+        take_row(p, &l, &sent, activations);
         if (l.residual_bytes > 0)
-            find_residual(p, &l, rows, t, x);
+            find_residual(p, &l, &sent, activations, r);
     }
     if (l.residual_bytes > 0)
-        ak_cpu_sort_residuals(l.format, l.shard->n, begin, end, &p->residuals[l.format],
-                              p->scratch[thread].block_counts);
+        ak_cpu_sort_residuals(l.format, l.shard->n, begin, end, r, scratch->block_counts);
 }

@@ -86,13 +86,12 @@ uint32_t ak_cpu_dominant_block(enum ak_cpu_act_format format, const uint8_t *act
 }
 
 void ak_cpu_quantize_error(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
-                           const float *x, const uint8_t *activations, uint32_t block, uint8_t *out)
+                           const float *x, const uint8_t *quantized, uint8_t *out)
 {
     size_t elems = ak_cpu_act_block_elems(format);
     float error[AK_TILE_K];
-    memcpy(error, x + block * elems, elems * sizeof *error);
-    ak_cpu_subtract_quantized(format, error, elems,
-                              activations + block * ak_cpu_act_block_bytes(format));
+    memcpy(error, x, elems * sizeof *error);
+    ak_cpu_subtract_quantized(format, error, elems, quantized);
     ak_cpu_quantize_terms(kernels, format, error, elems, 1, out);
 }
 
@@ -100,11 +99,12 @@ void ak_cpu_find_residual(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_
                           const float *x, size_t n, const uint8_t *activations, size_t row,
                           const struct ak_cpu_residuals *r)
 {
+    size_t elems = ak_cpu_act_block_elems(format);
     uint32_t block = r->found[row] = ak_cpu_dominant_block(format, activations, n);
     if (block != AK_CPU_NO_BLOCK)
-        ak_cpu_quantize_error(kernels, format, x, activations, block,
-                              r->unsorted +
-                                  row * ak_cpu_act_bytes(format, ak_cpu_act_block_elems(format)));
+        ak_cpu_quantize_error(kernels, format, x + block * elems,
+                              activations + block * ak_cpu_act_block_bytes(format),
+                              r->unsorted + row * ak_cpu_act_bytes(format, elems));
 }
 
 void ak_cpu_sort_residuals(enum ak_cpu_act_format format, size_t n, size_t begin, size_t end,

@@ -249,6 +249,7 @@ START_TEST(shards)
     for (size_t i = 0; i < sizeof n_ranks / sizeof *n_ranks; i++) {
         check_ranks(&view, n_ranks[i], TOKENS, want);
         check_ranks(&view, n_ranks[i], AK_SKINNY_MAX + 1, want);
+        check_ranks(&view, n_ranks[i], 7, want);
     }
     free(want);
     free(stored);
