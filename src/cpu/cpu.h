@@ -134,6 +134,15 @@ struct ak_cpu_residuals {
     struct ak_cpu_residual *list; /* [rows] sorted by block, within each thread's rows */
 };
 
+/* What a rank has of a row whose shards are exchanged as activations (ranks_shards.c). */
+struct ak_cpu_shard_part {
+    size_t begin, end;       /* elements */
+    size_t first, n_blocks;  /* whole blocks */
+    size_t n_before, n_left; /* elements of cut blocks, before and after these */
+    /* bytes: where they are in the row as it is sent, which has so many; of the ranks before */
+    size_t residual_at, cut_at, bytes, at;
+};
+
 /* Working memory of one thread. */
 struct ak_cpu_scratch {
     uint8_t *activations[AK_CPU_ACT_COUNT]; /* skinny GEMM: AK_SKINNY_MAX tokens, all terms */
@@ -233,9 +242,10 @@ struct ak_cpu_prepared {
     enum ak_comm_lane lane;    /* of ALL_GATHER in this pass; AK_COMM_NOW: it is not in halves */
     size_t *shard_begins;      /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
     uint8_t *sent_shards;      /* ALL_GATHER: shards of activations of all ranks (ranks_shards.c) */
-    void *best;                /* the largest logits of each rank (ranks_best.c) */
-    float *sent;               /* SEND: the rows that the next rank gets */
-    uint64_t n_passes;         /* the current one included */
+    struct ak_cpu_shard_part *shard_parts;    /* [ranks]: of these */
+    void *best;                               /* the largest logits of each rank (ranks_best.c) */
+    float *sent;                              /* SEND: the rows that the next rank gets */
+    uint64_t n_passes;                        /* the current one included */
     const struct ak_batch *batch;             /* of the current pass */
     struct ak_cpu_times *times;               /* NULL: off */
     struct ak_backend_input_sums *input_sums; /* [packed weights]; NULL: off */

@@ -284,6 +284,7 @@ static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const str
     p->half_logit_rows = carve(c, p->comm ? logits : 0, sizeof *p->half_logit_rows);
     p->sent = carve(c, count_sent_elems(p), sizeof *p->sent);
     p->shard_begins = carve(c, p->spec->n_ranks + (size_t)1, sizeof *p->shard_begins);
+    p->shard_parts = carve(c, p->spec->n_ranks, sizeof *p->shard_parts);
     p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
     p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);
     p->steps = carve(c, (size_t)p->table->n_commands * AK_CPU_STEPS_PER_COMMAND, sizeof *p->steps);

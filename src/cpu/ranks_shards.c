@@ -1,6 +1,5 @@
 /* Exchange of shards as activations: each rank quantizes its own elements, and sends three eighths
- * of the bytes that floats take up. The products read the same bits as after an
- * exchange of floats.
+ * of the bytes that floats take up. Products read the same bits as after an exchange of floats.
  *
  * Shards do not end where blocks do. A block that a border between ranks cuts is sent as floats, by
  * each rank its elements, and all ranks quantize it. Only the owner of a block has its floats, so
@@ -20,15 +19,6 @@ struct layout {
     enum ak_cpu_act_format format;
     size_t elems, block_bytes, act_bytes; /* of a block, of a block, of a row */
     size_t residual_bytes;                /* 0: the products have no residual blocks */
-};
-
-/* What a rank has of a row. */
-struct part {
-    size_t begin, end;       /* elements */
-    size_t first, n_blocks;  /* whole blocks */
-    size_t n_before, n_left; /* elements of cut blocks, before and after these */
-    /* where they are in a row as it is sent */
-    size_t residual_at, cut_at, bytes;
 };
 
 static const struct ak_pack_weight *get_packed(const struct ak_cpu_prepared *p,
@@ -84,10 +74,13 @@ static struct layout layout_of(const struct ak_cpu_prepared *p, const struct ak_
     return l;
 }
 
-static struct part part_of(const struct ak_cpu_prepared *p, const struct layout *l, uint32_t rank)
+/* `at` is for the caller to set. */
+static struct ak_cpu_shard_part part_of(const struct ak_cpu_prepared *p, const struct layout *l,
+                                        uint32_t rank)
 {
-    struct part part = { .begin = ak_op_shard_begin(l->shard, p->spec->n_ranks, rank),
-                         .end = ak_op_shard_begin(l->shard, p->spec->n_ranks, rank + 1) };
+    struct ak_cpu_shard_part part = { .begin = ak_op_shard_begin(l->shard, p->spec->n_ranks, rank),
+                                      .end =
+                                          ak_op_shard_begin(l->shard, p->spec->n_ranks, rank + 1) };
     part.first = (part.begin + l->elems - 1) / l->elems;
     size_t last = ak_max_size(part.end / l->elems, part.first);
     part.n_blocks = last - part.first;
@@ -115,6 +108,17 @@ size_t ak_cpu_shard_bytes(const struct ak_cpu_prepared *p, const struct ak_comma
     return rows * bytes_before(p, &l, p->spec->n_ranks);
 }
 
+/* For the steps after this one. */
+static void set_parts(struct ak_cpu_prepared *p, const struct layout *l)
+{
+    size_t at = 0;
+    for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
+        p->shard_parts[rank] = part_of(p, l, rank);
+        p->shard_parts[rank].at = at;
+        at += p->shard_parts[rank].bytes;
+    }
+}
+
 /* Where PREPARE has the rows in this pass. In skinny GEMM each thread has its own copy. */
 static uint8_t *get_activations(const struct ak_cpu_prepared *p, const struct layout *l,
                                 size_t rows, unsigned thread)
@@ -126,7 +130,8 @@ static uint8_t *get_activations(const struct ak_cpu_prepared *p, const struct la
 /* ---- Sending ------------------------------------------------------------- */
 /* x: the whole row, of which this rank has a part. */
 static void quantize_row(const struct ak_cpu_kernels *kernels, const struct layout *l,
-                         const struct part *part, float *x, uint8_t *activations, uint8_t *sent)
+                         const struct ak_cpu_shard_part *part, float *x, uint8_t *activations,
+                         uint8_t *sent)
 {
     float *cut = (float *)(void *)(sent + part->cut_at);
     size_t last = part->first + part->n_blocks;
@@ -150,10 +155,12 @@ void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepare
 {
     const struct ak_command *c = step->gather;
     struct layout l = layout_of(p, c);
-    struct part part = part_of(p, &l, p->spec->rank);
+    struct ak_cpu_shard_part part = part_of(p, &l, p->spec->rank);
     size_t rows = ak_cpu_rows(p, step->row_set), begin, end;
     uint8_t *activations = get_activations(p, &l, rows, thread),
             *sent = p->sent_shards + rows * bytes_before(p, &l, p->spec->rank);
+    if (thread == 0)
+        set_parts(p, &l);
     ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
         quantize_row(&p->cpu->kernels, &l, &part,
@@ -163,26 +170,24 @@ void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepare
 
 struct ak_comm_rows ak_cpu_sent_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p)
 {
-    struct layout l = layout_of(p, step->gather);
-    struct ak_comm_rows shards = { .data = p->sent_shards, .n = 1, .begins = p->shard_begins };
+    size_t rows = ak_cpu_rows(p, step->row_set);
     p->shard_begins[0] = 0;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++)
-        p->shard_begins[rank + 1] =
-            p->shard_begins[rank] + ak_cpu_rows(p, step->row_set) * part_of(p, &l, rank).bytes;
-    return shards;
+        p->shard_begins[rank + 1] = p->shard_begins[rank] + rows * p->shard_parts[rank].bytes;
+    return (struct ak_comm_rows){ .data = p->sent_shards, .n = 1, .begins = p->shard_begins };
 }
 
 /* ---- Receiving ----------------------------------------------------------- */
-/* A row as all ranks have sent it. */
+/* A row that all ranks have sent, of so many. */
 struct sent_row {
-    const uint8_t *shards;
-    size_t rows, row;
+    size_t row, rows;
 };
 
-static const uint8_t *get_sent(const struct sent_row *sent, const struct part *part,
-                               size_t bytes_before)
+/* A rank's part of it. */
+static const uint8_t *get_part(const struct ak_cpu_prepared *p, struct sent_row sent, uint32_t rank)
 {
-    return sent->shards + sent->rows * bytes_before + sent->row * part->bytes;
+    const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
+    return p->sent_shards + sent.rows * part->at + sent.row * part->bytes;
 }
 
 /* Copies what a run of elements from `begin` on has of block `block`. */
@@ -197,35 +202,29 @@ static void take_elements(const struct layout *l, size_t block, size_t begin, si
 
 /* The floats of a block that is cut. */
 static void take_cut_block(const struct ak_cpu_prepared *p, const struct layout *l,
-                           const struct sent_row *sent, size_t block, float *x)
+                           struct sent_row sent, size_t block, float *x)
 {
-    size_t bytes = 0;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        struct part part = part_of(p, l, rank);
-        const float *cut =
-            (const float *)(const void *)(get_sent(sent, &part, bytes) + part.cut_at);
-        take_elements(l, block, part.begin, part.n_before, cut, x);
-        take_elements(l, block, (part.first + part.n_blocks) * l->elems, part.n_left,
-                      cut + part.n_before, x);
-        bytes += part.bytes;
+        const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
+        const float *cut = (const float *)(const void *)(get_part(p, sent, rank) + part->cut_at);
+        take_elements(l, block, part->begin, part->n_before, cut, x);
+        take_elements(l, block, part->end - part->n_left, part->n_left, cut + part->n_before, x);
     }
 }
 
 /* Puts whole blocks where the product reads them, and quantizes those that are cut. */
-static void take_row(const struct ak_cpu_prepared *p, const struct layout *l,
-                     const struct sent_row *sent, uint8_t *activations)
+static void take_row(const struct ak_cpu_prepared *p, const struct layout *l, struct sent_row sent,
+                     uint8_t *activations)
 {
     _Alignas(AK_LINE_BYTES) struct ak_cpu_act256 quantized;
     float x[AK_TILE_K];
-    size_t bytes = 0;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        struct part part = part_of(p, l, rank);
-        memcpy(activations + part.first * l->block_bytes, get_sent(sent, &part, bytes),
-               part.n_blocks * l->block_bytes);
-        bytes += part.bytes;
-        if (part.begin % l->elems == 0)
+        const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
+        size_t block = part->begin / l->elems;
+        memcpy(activations + part->first * l->block_bytes, get_part(p, sent, rank),
+               part->n_blocks * l->block_bytes);
+        if (part->begin % l->elems == 0)
             continue;
-        size_t block = part.begin / l->elems;
         take_cut_block(p, l, sent, block, x);
         ak_cpu_quantize_terms(&p->cpu->kernels, l->format, x, l->elems, 1, (uint8_t *)&quantized);
         memcpy(activations + block * l->block_bytes, &quantized, l->block_bytes);
@@ -234,23 +233,21 @@ static void take_row(const struct ak_cpu_prepared *p, const struct layout *l,
 
 /* The residual block of a row: as the owner of its dominant block sent it. */
 static void find_residual(const struct ak_cpu_prepared *p, const struct layout *l,
-                          const struct sent_row *sent, const uint8_t *activations,
+                          struct sent_row sent, const uint8_t *activations,
                           const struct ak_cpu_residuals *r)
 {
     float x[AK_TILE_K];
-    size_t bytes = 0;
-    uint8_t *out = r->unsorted + sent->row * l->residual_bytes;
-    uint32_t block = r->found[sent->row] =
+    uint8_t *out = r->unsorted + sent.row * l->residual_bytes;
+    uint32_t block = r->found[sent.row] =
         ak_cpu_dominant_block(l->format, activations, l->shard->n);
     if (block == AK_CPU_NO_BLOCK)
         return;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        struct part part = part_of(p, l, rank);
-        if (block >= part.first && block < part.first + part.n_blocks) {
-            memcpy(out, get_sent(sent, &part, bytes) + part.residual_at, l->residual_bytes);
+        const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
+        if (block >= part->first && block < part->first + part->n_blocks) {
+            memcpy(out, get_part(p, sent, rank) + part->residual_at, l->residual_bytes);
             return;
         }
-        bytes += part.bytes;
     }
     take_cut_block(p, l, sent, block, x);
     ak_cpu_quantize_error(&p->cpu->kernels, l->format, x, activations + block * l->block_bytes,
@@ -269,11 +266,11 @@ void ak_cpu_prepare_shards(const struct ak_cpu_step *step, struct ak_cpu_prepare
     if (!is_skinny)
         ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
-        struct sent_row sent = { p->sent_shards, rows, t };
         uint8_t *activations = get_activations(p, &l, rows, thread) + t * l.act_bytes;
-        take_row(p, &l, &sent, activations);
+        struct sent_row sent = { .row = t, .rows = rows };
+        take_row(p, &l, sent, activations);
         if (l.residual_bytes > 0)
-            find_residual(p, &l, &sent, activations, r);
+            find_residual(p, &l, sent, activations, r);
     }
     if (l.residual_bytes > 0)
         ak_cpu_sort_residuals(l.format, l.shard->n, begin, end, r, scratch->block_counts);

@@ -958,7 +958,8 @@ if [ "${AK_EMULATED:-}" = 1 ] || ! (ulimit -v 64000 && exec "$cli" --version) >/
 else
     n_refused=0 limit=4000 code=127
     # Under less, not even the program and its libraries fit: the system ends it somehow.
-    until (ulimit -v $limit && exec "$cli" --version) >/dev/null 2>&1; do
+    # So it does where the stack cannot grow, for which `run` needs a little more.
+    until (ulimit -v $((limit - 500)) && exec "$cli" --version) >/dev/null 2>&1; do
         limit=$((limit + 500))
     done
     until [ $code -eq 0 ] || [ $limit -gt 64000 ]; do
