@@ -387,31 +387,26 @@ static void put_batch(struct ak_message *m, const struct ak_table *table,
     }
 }
 
-static void run_batch(struct ranks_table *t, const struct ak_batch *batch)
+static void run(struct ak_backend_table *prepared, const struct ak_batch *given)
 {
+    struct ranks_table *t = (struct ranks_table *)prepared;
     const struct ranks_backend *b = t->backend;
+    struct ak_batch batch = *given;
+    batch.wants_inputs = t->sums_inputs;
     ak_ranks_lock(b->ranks);
     struct ak_message m = message_of(b, AK_MESSAGE_RUN, t->id);
-    put_batch(&m, t->table, batch);
-    ak_ranks_put_parts(&m, &b->model, batch);
+    put_batch(&m, t->table, &batch);
+    ak_ranks_put_parts(&m, &b->model, &batch);
     t->status = ak_ranks_send(b->ranks, &m, &t->error);
     if (t->status == AKUNU_OK) {
-        own_ops(b)->run(t->own, batch);
-        t->status = ak_ranks_collect_parts(ak_ranks_comm(b->ranks), &b->model, batch, &t->error);
+        own_ops(b)->run(t->own, &batch);
+        t->status = ak_ranks_collect_parts(ak_ranks_comm(b->ranks), &b->model, &batch, &t->error);
     }
     if (t->status == AKUNU_OK && ak_ranks_comm(b->ranks)->failure.status != AKUNU_OK) {
         t->error = ak_ranks_comm(b->ranks)->failure;
         t->status = t->error.status;
     }
     ak_ranks_unlock(b->ranks);
-}
-
-static void run(struct ak_backend_table *prepared, const struct ak_batch *batch)
-{
-    struct ranks_table *t = (struct ranks_table *)prepared;
-    struct ak_batch copy = *batch;
-    copy.wants_inputs = t->sums_inputs;
-    run_batch(t, &copy);
 }
 
 static ak_status sync(struct ak_backend_table *prepared, struct ak_error *error)

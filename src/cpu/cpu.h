@@ -304,9 +304,7 @@ bool ak_cpu_can_gather_activations(const struct ak_cpu_prepared *p, const struct
 bool ak_cpu_gathers_activations(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step);
 /* Bytes of all ranks' shards. */
 size_t ak_cpu_shard_bytes(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t rows);
-/* Its steps in that case: quantizes this rank's shard; what is exchanged, as one row; PREPARE. */
-void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
-                           unsigned thread);
+/* In that case: what ak_cpu_step_quantize_shard has made to be exchanged, as one row; PREPARE. */
 struct ak_comm_rows ak_cpu_sent_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p);
 void ak_cpu_prepare_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                            unsigned thread);

@@ -46,13 +46,6 @@ void ak_cpu_step_copy_shard(const struct ak_cpu_step *step, struct ak_cpu_prepar
     copy_own(step, p, thread, &g->shard, g->at, g->to);
 }
 
-void ak_cpu_step_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
-                                unsigned thread)
-{
-    if (ak_cpu_gathers_activations(p, step))
-        ak_cpu_quantize_shard(step, p, thread);
-}
-
 /* A failure stays in the communicator, where the end of the pass finds it. */
 void ak_cpu_step_send_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
                             unsigned thread)

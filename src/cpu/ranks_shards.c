@@ -27,16 +27,12 @@ static const struct ak_pack_weight *get_packed(const struct ak_cpu_prepared *p,
     return &p->weights->packed[linear->weight];
 }
 
-static const struct ak_command *get_end(const struct ak_cpu_prepared *p)
-{
-    return p->table->commands + p->table->n_commands;
-}
-
-/* The linear commands right after c, which read its result. */
+/* Whether `linear` is a linear command of the table, and reads the result of c. */
 static bool reads_result(const struct ak_cpu_prepared *p, const struct ak_command *c,
                          const struct ak_command *linear)
 {
-    return linear < get_end(p) && linear->op == AK_OP_LINEAR && linear->in == c->out;
+    return linear < p->table->commands + p->table->n_commands && linear->op == AK_OP_LINEAR &&
+           linear->in == c->out;
 }
 
 bool ak_cpu_can_gather_activations(const struct ak_cpu_prepared *p, const struct ak_command *c)
@@ -150,9 +146,11 @@ static void quantize_row(const struct ak_cpu_kernels *kernels, const struct layo
                               activations + block * l->block_bytes, sent + part->residual_at);
 }
 
-void ak_cpu_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
-                           unsigned thread)
+void ak_cpu_step_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
+                                unsigned thread)
 {
+    if (!ak_cpu_gathers_activations(p, step))
+        return;
     const struct ak_command *c = step->gather;
     struct layout l = layout_of(p, c);
     struct ak_cpu_shard_part part = part_of(p, &l, p->spec->rank);
