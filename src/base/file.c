@@ -165,7 +165,9 @@ void ak_file_release(struct ak_file *file)
     file->fd = -1;
 }
 
-/* Drops pages from the page cache. This needs a descriptor, which may have been released. */
+/* Drops pages from the page cache, but not the first and last one where other bytes are in it: they
+ * may be read next, and with them the kernel would read up to megabytes around. This needs a
+ * descriptor, which may have been released. */
 static void drop_page_cache(const struct ak_file *file, uint64_t begin, uint64_t end)
 {
     int fd =
@@ -186,6 +188,15 @@ static void set_apart(const struct ak_file *file, uint64_t offset, uint64_t byte
         madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin), MADV_RANDOM);
 }
 
+static int map_advice(enum ak_file_advice advice)
+{
+    switch (advice) {
+    case AK_FILE_WILLNEED: return MADV_WILLNEED;
+    case AK_FILE_RANDOM: return MADV_RANDOM;
+    default: return MADV_DONTNEED;
+    }
+}
+
 void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
                     enum ak_file_advice advice)
 {
@@ -193,10 +204,9 @@ void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
     if (advice == AK_FILE_COPIED)
         set_apart(file, offset, bytes, page);
     uint64_t begin = offset / page * page, end = ak_round_up(offset + bytes, page);
-    madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin),
-            advice == AK_FILE_WILLNEED ? MADV_WILLNEED : MADV_DONTNEED);
+    madvise((void *)(uintptr_t)(file->data + begin), (size_t)(end - begin), map_advice(advice));
     if (advice == AK_FILE_DROP_CACHE)
-        drop_page_cache(file, begin, end);
+        drop_page_cache(file, offset, offset + bytes);
 }
 
 void ak_file_advise_at(const struct ak_file *file, const void *data, uint64_t bytes,

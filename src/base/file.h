@@ -42,6 +42,7 @@ enum ak_file_advice {
     AK_FILE_WILLNEED,   /* read soon: the kernel may read ahead */
     AK_FILE_DONTNEED,   /* not read for now: unmapped from this process */
     AK_FILE_DROP_CACHE, /* the same, and dropped from the page cache if no process maps them */
+    AK_FILE_RANDOM,     /* the kernel reads what is asked for, and nothing around it */
     /* there is a copy: unmapped, and not mapped again with its neighbors */
     AK_FILE_COPIED
 };

@@ -40,24 +40,49 @@ struct rows {
     uint64_t at; /* block byte where they begin */
 };
 
-static bool rows_in(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
-                    const struct ak_pack_range *range, struct rows *out)
+/* Rows of groups [first, last); false: there are none. */
+static bool rows_of(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
+                    uint64_t first, uint64_t last, struct rows *out)
 {
-    uint64_t bytes = group_bytes(packed), n_groups = n_groups_of(packed, part);
-    if (bytes == 0 || part->offset >= range->end || part->offset + n_groups * bytes <= range->begin)
-        return false;
-    uint64_t before = range->begin > part->offset ? range->begin - part->offset : 0,
-             until = range->end - part->offset;
-    uint64_t first = (before + (range->both_ends ? 0 : bytes - 1)) / bytes;
-    uint64_t last = (until + bytes - 1) / bytes;
+    uint64_t n_groups = n_groups_of(packed, part);
     last = last < n_groups ? last : n_groups;
     if (first >= last)
         return false;
     out->first = (uint32_t)first * group_rows(packed);
     out->n =
         last == n_groups ? part->rows - out->first : (uint32_t)(last - first) * group_rows(packed);
-    out->at = part->offset + first * bytes;
+    out->at = part->offset + first * group_bytes(packed);
     return true;
+}
+
+/* Where the range begins and ends in a part that has some of it; false: it has none. */
+static bool clip(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
+                 const struct ak_pack_range *range, uint64_t *begin, uint64_t *end)
+{
+    uint64_t bytes = n_groups_of(packed, part) * group_bytes(packed);
+    if (bytes == 0 || part->offset >= range->end || part->offset + bytes <= range->begin)
+        return false;
+    *begin = range->begin > part->offset ? range->begin - part->offset : 0;
+    *end = range->end - part->offset;
+    return true;
+}
+
+static bool rows_in(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
+                    const struct ak_pack_range *range, struct rows *out)
+{
+    uint64_t bytes = group_bytes(packed), begin, end;
+    return clip(packed, part, range, &begin, &end) &&
+           rows_of(packed, part, (begin + (range->both_ends ? 0 : bytes - 1)) / bytes,
+                   (end + bytes - 1) / bytes, out);
+}
+
+/* Without those of groups that the range cuts, which another thread may be reading. */
+static bool whole_rows_in(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
+                          const struct ak_pack_range *range, struct rows *out)
+{
+    uint64_t bytes = group_bytes(packed), begin, end;
+    return clip(packed, part, range, &begin, &end) &&
+           rows_of(packed, part, (begin + bytes - 1) / bytes, end / bytes, out);
 }
 
 /* The embedding's rows are read again for every token: if it is packed (tied output), its source
@@ -72,6 +97,15 @@ static enum ak_file_advice choose_advice(const struct ak_pack_job *job, const st
 static bool has_row_planes(const struct ak_view *view)
 {
     return !view->composed_tensor || view->composed_tensor->scheme->is_row_major;
+}
+
+/* The matrices that a part comes from: of experts, one each. */
+static const struct ak_view *list_matrices(const struct ak_pack_weight *packed,
+                                           const struct ak_pack_part *part, uint32_t *n)
+{
+    const struct ak_view *experts = part->view->expert_views;
+    *n = experts ? packed->n_experts : 1;
+    return experts ? experts : part->view;
 }
 
 static void advise_all(const struct ak_pack_job *job, const struct ak_view *view,
@@ -120,8 +154,18 @@ static struct piece find_piece(const struct ak_view *view, uint32_t row, const s
                            left < end - row ? left : end - row };
 }
 
-static void pack_rows(const struct ak_pack_job *job, const struct ak_pack_weight *packed,
-                      const struct ak_view *view, const struct rows *rows, uint8_t *out)
+static void advise_rows(const struct ak_pack_job *job, const struct ak_view *view,
+                        const struct rows *rows, enum ak_file_advice use)
+{
+    struct piece piece;
+    for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
+        piece = find_piece(view, row, rows);
+        advise_source(job, piece.view, piece.first, piece.n, use);
+    }
+}
+
+static void pack_rows(const struct ak_pack_weight *packed, const struct ak_view *view,
+                      const struct rows *rows, uint8_t *out)
 {
     uint64_t bytes = group_bytes(packed);
     struct piece piece;
@@ -129,9 +173,19 @@ static void pack_rows(const struct ak_pack_job *job, const struct ak_pack_weight
         piece = find_piece(view, row, rows);
         packed->backend->ops->pack(packed->backend, packed->layout, piece.view, piece.first,
                                    piece.n, out + (row - rows->first) / group_rows(packed) * bytes);
-        if (job->source)
-            advise_source(job, piece.view, piece.first, piece.n, choose_advice(job, piece.view));
     }
+}
+
+/* Of what was packed of a part. */
+static void drop_source(const struct ak_pack_job *job, const struct ak_pack_weight *packed,
+                        const struct ak_pack_part *part, const struct ak_pack_range *range)
+{
+    struct rows rows;
+    if (job->source && rows_in(packed, part, range, &rows))
+        advise_rows(job, part->view, &rows, AK_FILE_DONTNEED);
+    if (job->source && choose_advice(job, part->view) == AK_FILE_DROP_CACHE &&
+        whole_rows_in(packed, part, range, &rows))
+        advise_rows(job, part->view, &rows, AK_FILE_DROP_CACHE);
 }
 
 /* A job's ranges do not overlap: a part is packed once the ranges have covered its bytes. */
@@ -161,8 +215,8 @@ static void count_done(const struct ak_pack_job *job, const struct ak_pack_weigh
     atomic_fetch_add(&part->n_packed_bytes, to - from);
     if (!is_tensor_done(packed, part))
         return;
-    const struct ak_view *views = part->view->expert_views ? part->view->expert_views : part->view;
-    uint32_t n = part->view->expert_views ? packed->n_experts : 1;
+    uint32_t n;
+    const struct ak_view *views = list_matrices(packed, part, &n);
     for (uint32_t i = 0; i < n; i++)
         if (!has_row_planes(&views[i]))
             advise_all(job, &views[i], choose_advice(job, &views[i]));
@@ -176,19 +230,10 @@ void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *ra
         for (uint32_t j = 0; j < packed->n_parts; j++) {
             struct ak_pack_part *part = &packed->parts[j];
             if (rows_in(packed, part, range, &rows))
-                pack_rows(job, packed, part->view, &rows, out + (rows.at - range->origin));
+                pack_rows(packed, part->view, &rows, out + (rows.at - range->origin));
+            drop_source(job, packed, part, range);
             count_done(job, packed, part, range);
         }
-    }
-}
-
-static void prefetch_rows(const struct ak_pack_job *job, const struct ak_view *view,
-                          const struct rows *rows)
-{
-    struct piece piece;
-    for (uint32_t row = rows->first; row < rows->first + rows->n; row += piece.n) {
-        piece = find_piece(view, row, rows);
-        advise_source(job, piece.view, piece.first, piece.n, AK_FILE_WILLNEED);
     }
 }
 
@@ -200,7 +245,7 @@ void ak_pack_read_ahead(const struct ak_pack_job *job, uint64_t begin, uint64_t 
         const struct ak_pack_weight *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++)
             if (rows_in(packed, &packed->parts[j], &range, &rows))
-                prefetch_rows(job, packed->parts[j].view, &rows);
+                advise_rows(job, packed->parts[j].view, &rows, AK_FILE_WILLNEED);
     }
 }
 
@@ -213,6 +258,23 @@ void ak_pack_set_block(struct ak_weights *w)
 }
 
 /* ---- Windows ------------------------------------------------------------ */
+/* All that is packed is read ahead. Where a page is missing nevertheless, the kernel must not read
+ * megabytes around it or behind what it has read before: they are packed already, or another
+ * rank's. */
+static void begin_reading(const struct ak_pack_job *job)
+{
+    for (uint32_t i = 0; job->source && i < job->weights->n_packed; i++) {
+        const struct ak_pack_weight *packed = &job->weights->packed[i];
+        bool in_place = group_bytes(packed) == 0;
+        for (uint32_t j = 0, n; j < packed->n_parts && !in_place; j++) {
+            const struct ak_view *views = list_matrices(packed, &packed->parts[j], &n);
+            for (uint32_t k = 0; k < n; k++)
+                advise_all(job, &views[k], AK_FILE_RANDOM);
+        }
+    }
+    ak_pack_read_ahead(job, 0, AK_PACK_READ_AHEAD_BYTES);
+}
+
 ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes,
                                  struct ak_pack_windows *out, struct ak_error *error)
 {
@@ -227,6 +289,7 @@ ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes,
                                      .n = n,
                                      .numa_local = nodes.n > 1,
                                      .taken = ak_alloc(n, sizeof *out->taken) };
+    begin_reading(job);
     return out->taken ? AKUNU_OK : ak_fail_memory(error, "the list of windows", n);
 }
 

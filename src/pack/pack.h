@@ -203,7 +203,7 @@ struct ak_pack_windows {
     bool numa_local;
     atomic_uchar *taken; /* [n]: nonzero once handed out */
 };
-/* Sets numa_local if the machine has several nodes. */
+/* Sets numa_local if the machine has several nodes. Begins to read the source. */
 ak_status ak_pack_windows_create(const struct ak_pack_job *job, uint64_t bytes,
                                  struct ak_pack_windows *out, struct ak_error *error);
 void ak_pack_windows_clear(struct ak_pack_windows *w);

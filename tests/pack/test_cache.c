@@ -323,6 +323,65 @@ START_TEST(ranges)
 }
 END_TEST
 
+static uint8_t *dropped; /* of each byte of the source, whether it was dropped */
+static const uint8_t *source;
+static uint64_t source_bytes;
+
+static void note_advice(const struct ak_provider *p, const void *data, uint64_t bytes,
+                        enum ak_file_advice use)
+{
+    (void)p;
+    uint64_t at = (uint64_t)((const uint8_t *)data - source);
+    if (at >= source_bytes || bytes > source_bytes - at)
+        return;
+    if (use == AK_FILE_DONTNEED) /* these rows were read */
+        ck_assert_ptr_null(memchr(dropped + at, 1, bytes));
+    else if (use == AK_FILE_DROP_CACHE)
+        memset(dropped + at, 1, bytes);
+}
+
+/* In whatever order windows are packed, none needs what another has dropped. */
+START_TEST(dropped_once)
+{
+    enum { BYTES = 1 << 16 };
+    char path[4096];
+    struct ak_model *model = NULL;
+    struct akunu_load_params params = params_for(NULL);
+    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL),
+                     AKUNU_OK);
+    struct ak_weights *w = &model->weights;
+    struct ak_pack_job job = {
+        .weights = w, .backend = model->backend, .source = model->provider, .evict_source = true
+    };
+    const struct ak_provider_format *format = model->provider->format;
+    struct ak_provider_format noting = *format;
+    noting.advise = note_advice;
+    model->provider->format = &noting;
+    source = ak_provider_part(model->provider, 0)->data;
+    source_bytes = ak_provider_part(model->provider, 0)->bytes;
+    uint64_t slack = ak_round_up(ak_pack_slack(&job), 4096), n = (w->block_bytes - 1) / BYTES + 1;
+    uint8_t *buffer = ak_alloc_aligned(BYTES + 2 * slack);
+    for (int order = 0; order < 2; order++) {
+        dropped = ak_alloc(source_bytes, 1);
+        for (uint64_t i = 0; i < n; i++) {
+            uint64_t begin = (order ? n - 1 - i : i) * BYTES;
+            struct ak_pack_range range = {
+                .begin = begin, .end = begin + BYTES, .origin = begin - slack, .both_ends = true
+            };
+            ak_pack_range(&job, &range, buffer);
+        }
+        uint64_t n_dropped = 0;
+        for (uint64_t i = 0; i < source_bytes; i++)
+            n_dropped += dropped[i];
+        ck_assert_uint_gt(n_dropped, source_bytes / 4);
+        ak_free(dropped);
+    }
+    ak_free(buffer);
+    model->provider->format = format;
+    ak_model_free(model);
+}
+END_TEST
+
 /* Every window once, whoever takes them; numa_local ones first where that is wanted. */
 START_TEST(every_window_once)
 {
@@ -1114,6 +1173,7 @@ int main(void)
     tcase_add_test(tests, same_bits);
     tcase_add_test(tests, nothing_to_pack);
     tcase_add_test(tests, ranges);
+    tcase_add_test(tests, dropped_once);
     tcase_add_test(tests, every_window_once);
     tcase_add_test(tests, damaged);
     tcase_add_test(tests, header_bits);
