@@ -7,7 +7,8 @@
  * Before, it reads 4 MB of memory, as a pass does between exchanges, and waits until all have done
  * so. ROWS: the part is one of a matrix of so many rows. MESSAGES: so many to each rank, for what
  * more ranks would send. Prints a line of JSON per size: the bytes of a message, and the median
- * seconds of an exchange, the mean of all ranks. */
+ * seconds of an exchange, the mean of all ranks. And how evenly the ranks compute: of a loop that
+ * takes milliseconds, the time of the slowest one as a multiple of the mean, on average. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdint.h>
@@ -23,7 +24,11 @@ enum {
     TIMES_MIN = 15,     /* but at least so many */
     SECONDS_MAX = 1,
     MESSAGES_MAX = 128,
+    LOOPS = 200,       /* that ranks do side by side, */
+    LOOP_WORDS = 2048, /* each of so many words of a cache */
 };
+
+static const double loop_seconds = 4e-3; /* about that of a prompt between two exchanges */
 
 struct size {
     int messages, bytes, rows; /* bytes: of a message */
@@ -117,6 +122,40 @@ static void measure(struct bench *b, const struct size *s)
     fflush(stdout);
 }
 
+static void compute(const struct bench *b, int n)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        for (size_t j = 0; j < LOOP_WORDS; j++)
+            sum = sum * 3 + b->memory[j];
+    sink = sum;
+}
+
+static void measure_evenness(struct bench *b)
+{
+    static const struct size meet = { 1, 1, 1 };
+    double seconds[LOOPS], sums[LOOPS], most[LOOPS], start = MPI_Wtime(), all = 0, slowest = 0;
+    int n = 0;
+    for (; MPI_Wtime() - start < loop_seconds; n++)
+        compute(b, 1);
+    MPI_Bcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < LOOPS; i++) {
+        exchange(b, &meet);
+        start = MPI_Wtime();
+        compute(b, n);
+        seconds[i] = MPI_Wtime() - start;
+    }
+    MPI_Reduce(seconds, sums, LOOPS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(seconds, most, LOOPS, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (b->rank > 0)
+        return;
+    for (int i = 0; i < LOOPS; i++) {
+        all += sums[i] / b->n_ranks;
+        slowest += most[i];
+    }
+    printf("{\"ranks\": %d, \"slowest\": %.4f}\n", b->n_ranks, slowest / all);
+}
+
 /* Sizes of decode and of a prompt; more messages than one stand for more ranks than two. */
 static const struct size sizes[] = {
     { 1, 64, 1 },        { 1, 4096, 1 },     { 1, 16384, 1 },     { 1, 65536, 1 },
@@ -158,6 +197,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < n_sizes; i++)
         if (list[i].messages * (b.n_ranks - 1) <= MESSAGES_MAX)
             measure(&b, &list[i]);
+    if (argc <= 3)
+        measure_evenness(&b);
     free(b.memory);
     free(b.out);
     free(b.in);

@@ -19,7 +19,8 @@ tables prints those of docs/scale.md.
 A pass is what src/model/shard.c and src/cpu/ranks.c make of it. Ranks that share rows divide products, attention and
 the elements of the feed-forward network, in units of whole heads and of 16 rows; the largest shard decides. Each
 repeats norms and the router, and quantizes what it sends for products. All send their part to all others, four times a
-layer, of a long pass while they compute its other half. A rank with a run of layers computes them whole, and sends each pass's rows on.
+layer, of a long pass while they compute its other half; who is faster waits. A rank with a run of layers computes them
+whole, and sends each pass's rows on.
 """
 import argparse
 import bisect
@@ -140,6 +141,7 @@ class Host:
         self.read, self.ops = record["read"], record["ops"]
         self.decode, self.prefill = record["decode"], record["prefill"]
         self.attention_ops, self.points = record["attention_ops"], record["exchange"]
+        self.slowest = record.get("slowest", 1.0)  # time of the slowest rank of two, as a multiple of the mean
         self.step = 0.0
 
     def times(self, cores, read):
@@ -205,7 +207,8 @@ class Link:
 
 
 # ---- A pass -----------------------------------------------------------------
-PARTS = ("reading", "arithmetic", "attention", "repeated", "latency", "bandwidth")
+COMPUTING = ("reading", "arithmetic", "attention", "repeated")
+PARTS = COMPUTING + ("latency", "bandwidth")
 
 
 class Pass:
@@ -303,6 +306,9 @@ class Pass:
         for i in range(n_layers):
             last = is_last and i + 1 == n_layers and not self.m.experts
             self.layer(1 if last else self.n)
+        if self.n_ranks > 1 and self.n > 1:  # ranks that read memory share it: who is late then gets more
+            for part in COMPUTING:
+                self.seconds[part] *= self.host.slowest
         self.seconds["bandwidth"] += max(self.network - self.all(), 0.0)
         return self
 
@@ -458,7 +464,9 @@ def measure_exchanges(args):
         if not os.path.exists(program):
             run([args.mpicc, "-O2", source, "-o", program])
         lines = run(args.mpirun.split() + [program]).splitlines()
-    return [json.loads(line) for line in lines if line.startswith("{")]
+    rows = [json.loads(line) for line in lines if line.startswith("{")]
+    slowest = next((row["slowest"] for row in rows if "slowest" in row), 1.0)
+    return {"exchange": [row for row in rows if "bytes" in row], "slowest": slowest}
 
 
 def measure(args):
@@ -467,7 +475,7 @@ def measure(args):
     record = {"model": model.name, "threads": args.threads, "copies": args.copies}
     record.update({"tokens_per_second": {test: row["median_ts"] for test, row in tests.items()}})
     record.update(rates_of(model, tests))
-    record["exchange"] = measure_exchanges(args) if args.mpirun else []
+    record.update(measure_exchanges(args) if args.mpirun else {"exchange": []})
     text = json.dumps(record, indent=1) + "\n"
     if args.output == "-":
         sys.stdout.write(text)
@@ -509,13 +517,13 @@ CORE = {
 
 
 def make_host(args):
-    record = CORE
+    record = dict(CORE)
     if args.host:
         with open(args.host, encoding="utf-8") as f:
             record = json.load(f)
     if args.exchange:
         with open(args.exchange, encoding="utf-8") as f:
-            record = {**record, "exchange": json.load(f)["exchange"]}
+            record.update({k: v for k, v in json.load(f).items() if k in ("exchange", "slowest")})
     host = Host(record)
     if not args.host:
         host.times(args.cores, args.read * 1e9)
