@@ -275,6 +275,7 @@ START_TEST(quantized_at_load)
     importance_file = online[_i].has_importance ? importance : NULL;
     check_logits(path, online[_i].model, AKUNU_SPLIT_ROWS, NULL);
     check_logits(path, online[_i].model, AKUNU_SPLIT_LAYERS, NULL);
+    quantize = importance_file = NULL; /* the next test may run in this process */
 }
 END_TEST
 
