@@ -140,8 +140,10 @@ class Host:
     def __init__(self, record):
         self.read, self.ops = record["read"], record["ops"]
         self.decode, self.prefill = record["decode"], record["prefill"]
-        self.attention_ops, self.points = record["attention_ops"], record["exchange"]
-        self.slowest = record.get("slowest", 1.0)  # time of the slowest rank of two, as a multiple of the mean
+        self.attention_ops, rows = record["attention_ops"], record["exchange"]
+        self.points = [row for row in rows if "bytes" in row]
+        # time of the slowest rank of two, as a multiple of the mean
+        self.slowest = next((row["slowest"] for row in rows if "slowest" in row), 1.0)
         self.step = 0.0
 
     def times(self, cores, read):
@@ -464,9 +466,7 @@ def measure_exchanges(args):
         if not os.path.exists(program):
             run([args.mpicc, "-O2", source, "-o", program])
         lines = run(args.mpirun.split() + [program]).splitlines()
-    rows = [json.loads(line) for line in lines if line.startswith("{")]
-    slowest = next((row["slowest"] for row in rows if "slowest" in row), 1.0)
-    return {"exchange": [row for row in rows if "bytes" in row], "slowest": slowest}
+    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def measure(args):
@@ -475,7 +475,7 @@ def measure(args):
     record = {"model": model.name, "threads": args.threads, "copies": args.copies}
     record.update({"tokens_per_second": {test: row["median_ts"] for test, row in tests.items()}})
     record.update(rates_of(model, tests))
-    record.update(measure_exchanges(args) if args.mpirun else {"exchange": []})
+    record["exchange"] = measure_exchanges(args) if args.mpirun else []
     text = json.dumps(record, indent=1) + "\n"
     if args.output == "-":
         sys.stdout.write(text)
@@ -517,13 +517,13 @@ CORE = {
 
 
 def make_host(args):
-    record = dict(CORE)
+    record = CORE
     if args.host:
         with open(args.host, encoding="utf-8") as f:
             record = json.load(f)
     if args.exchange:
         with open(args.exchange, encoding="utf-8") as f:
-            record.update({k: v for k, v in json.load(f).items() if k in ("exchange", "slowest")})
+            record = {**record, "exchange": json.load(f)["exchange"]}
     host = Host(record)
     if not args.host:
         host.times(args.cores, args.read * 1e9)

@@ -44,13 +44,11 @@ struct rows {
 static bool rows_of(const struct ak_pack_weight *packed, const struct ak_pack_part *part,
                     uint64_t first, uint64_t last, struct rows *out)
 {
-    uint64_t n_groups = n_groups_of(packed, part);
-    last = last < n_groups ? last : n_groups;
     if (first >= last)
         return false;
     out->first = (uint32_t)first * group_rows(packed);
-    out->n =
-        last == n_groups ? part->rows - out->first : (uint32_t)(last - first) * group_rows(packed);
+    out->n = last == n_groups_of(packed, part) ? part->rows - out->first :
+                                                 (uint32_t)(last - first) * group_rows(packed);
     out->at = part->offset + first * group_bytes(packed);
     return true;
 }
@@ -63,7 +61,7 @@ static bool clip(const struct ak_pack_weight *packed, const struct ak_pack_part 
     if (bytes == 0 || part->offset >= range->end || part->offset + bytes <= range->begin)
         return false;
     *begin = range->begin > part->offset ? range->begin - part->offset : 0;
-    *end = range->end - part->offset;
+    *end = range->end - part->offset < bytes ? range->end - part->offset : bytes;
     return true;
 }
 
@@ -176,16 +174,16 @@ static void pack_rows(const struct ak_pack_weight *packed, const struct ak_view 
     }
 }
 
-/* Of what was packed of a part. */
+/* Of the rows of a part that were packed. */
 static void drop_source(const struct ak_pack_job *job, const struct ak_pack_weight *packed,
-                        const struct ak_pack_part *part, const struct ak_pack_range *range)
+                        const struct ak_pack_part *part, const struct ak_pack_range *range,
+                        const struct rows *rows)
 {
-    struct rows rows;
-    if (job->source && rows_in(packed, part, range, &rows))
-        advise_rows(job, part->view, &rows, AK_FILE_DONTNEED);
-    if (job->source && choose_advice(job, part->view) == AK_FILE_DROP_CACHE &&
-        whole_rows_in(packed, part, range, &rows))
-        advise_rows(job, part->view, &rows, AK_FILE_DROP_CACHE);
+    struct rows whole;
+    advise_rows(job, part->view, rows, AK_FILE_DONTNEED);
+    if (choose_advice(job, part->view) == AK_FILE_DROP_CACHE &&
+        whole_rows_in(packed, part, range, &whole))
+        advise_rows(job, part->view, &whole, AK_FILE_DROP_CACHE);
 }
 
 /* A job's ranges do not overlap: a part is packed once the ranges have covered its bytes. */
@@ -207,12 +205,10 @@ static bool is_tensor_done(const struct ak_pack_weight *packed, const struct ak_
 static void count_done(const struct ak_pack_job *job, const struct ak_pack_weight *packed,
                        struct ak_pack_part *part, const struct ak_pack_range *range)
 {
-    uint64_t end = part->offset + n_groups_of(packed, part) * group_bytes(packed);
-    uint64_t from = range->begin > part->offset ? range->begin : part->offset,
-             to = range->end < end ? range->end : end;
-    if (!job->source || from >= to)
+    uint64_t begin, end;
+    if (!job->source || !clip(packed, part, range, &begin, &end))
         return;
-    atomic_fetch_add(&part->n_packed_bytes, to - from);
+    atomic_fetch_add(&part->n_packed_bytes, end - begin);
     if (!is_tensor_done(packed, part))
         return;
     uint32_t n;
@@ -229,9 +225,11 @@ void ak_pack_range(const struct ak_pack_job *job, const struct ak_pack_range *ra
         struct ak_pack_weight *packed = &job->weights->packed[i];
         for (uint32_t j = 0; j < packed->n_parts; j++) {
             struct ak_pack_part *part = &packed->parts[j];
-            if (rows_in(packed, part, range, &rows))
+            if (rows_in(packed, part, range, &rows)) {
                 pack_rows(packed, part->view, &rows, out + (rows.at - range->origin));
-            drop_source(job, packed, part, range);
+                if (job->source)
+                    drop_source(job, packed, part, range, &rows);
+            }
             count_done(job, packed, part, range);
         }
     }
@@ -265,8 +263,9 @@ static void begin_reading(const struct ak_pack_job *job)
 {
     for (uint32_t i = 0; job->source && i < job->weights->n_packed; i++) {
         const struct ak_pack_weight *packed = &job->weights->packed[i];
-        bool in_place = group_bytes(packed) == 0;
-        for (uint32_t j = 0, n; j < packed->n_parts && !in_place; j++) {
+        if (group_bytes(packed) == 0)
+            continue; /* read in place */
+        for (uint32_t j = 0, n; j < packed->n_parts; j++) {
             const struct ak_view *views = list_matrices(packed, &packed->parts[j], &n);
             for (uint32_t k = 0; k < n; k++)
                 advise_all(job, &views[k], AK_FILE_RANDOM);
