@@ -91,6 +91,7 @@ static ak_status open_source(struct ak_convert_job *j)
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
+    ak_spec_warn_alignment(&j->spec.config, j->options->log);
     AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(ak_spec_read_head(j->source, &j->spec, &j->spec.head, j->error));
     AK_TRY(check_source(j));

@@ -17,15 +17,19 @@ static const struct known known[] = {
 #undef AK_ALIGNMENT
 };
 
+/* Adds a head once, unless the decoder does not have it: a list may be that of a larger model from
+ * which this one was distilled. */
 static ak_status add(struct ak_spec_config *config, uint64_t layer, uint64_t head, const char *key,
                      struct ak_error *error)
 {
     if (layer >= config->n_layers || head >= config->n_heads || layer > UINT8_MAX ||
-        head > UINT8_MAX)
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "%s names head %llu of layer %llu; there are %u layers of %u heads", key,
-                       (unsigned long long)head, (unsigned long long)layer,
-                       (unsigned)config->n_layers, (unsigned)config->n_heads);
+        head > UINT8_MAX) {
+        config->n_foreign_alignment++;
+        return AKUNU_OK;
+    }
+    for (uint32_t i = 0; i < config->n_alignment; i++)
+        if (config->alignment[i].layer == layer && config->alignment[i].head == head)
+            return AKUNU_OK;
     if (config->n_alignment == AK_SPEC_ALIGNMENT_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s has more than %d heads", key,
                        AK_SPEC_ALIGNMENT_MAX);
@@ -40,10 +44,13 @@ static bool get_number(const struct ak_provider *p, const struct ak_meta *list, 
     struct ak_meta element;
     if (!ak_provider_element(p, list, i, &element))
         return false;
-    *out = element.kind == AK_META_UINT ? element.as.unsigned_integer :
-           element.kind == AK_META_INT  ? (uint64_t)element.as.integer :
-                                          UINT64_MAX;
-    return *out != UINT64_MAX;
+    if (element.kind == AK_META_INT && element.as.integer >= 0)
+        *out = (uint64_t)element.as.integer;
+    else if (element.kind == AK_META_UINT)
+        *out = element.as.unsigned_integer;
+    else
+        return false;
+    return true;
 }
 
 /* Pair i of a list of pairs, or of numbers. */
@@ -53,7 +60,7 @@ static bool get_pair(const struct ak_provider *p, const struct ak_meta *list, ui
     struct ak_meta pair = *list;
     uint64_t at = 2 * i;
     if (list->element_kind == AK_META_ARRAY) {
-        if (!ak_provider_element(p, list, i, &pair))
+        if (!ak_provider_element(p, list, i, &pair) || pair.n != 2)
             return false;
         at = 0;
     }
@@ -63,7 +70,11 @@ static bool get_pair(const struct ak_provider *p, const struct ak_meta *list, ui
 static ak_status read_list(const struct ak_provider *p, const struct ak_meta *list,
                            struct ak_spec_config *config, struct ak_error *error)
 {
-    uint64_t n = list->element_kind == AK_META_ARRAY ? list->n : list->n / 2, layer, head;
+    bool is_nested = list->element_kind == AK_META_ARRAY;
+    uint64_t n = is_nested ? list->n : list->n / 2, layer, head;
+    if (list->kind != AK_META_ARRAY || (!is_nested && list->n % 2 != 0))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is no list of pairs of layer and head",
+                       list->key);
     for (uint64_t i = 0; i < n; i++) {
         if (!get_pair(p, list, i, &layer, &head))
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is no list of pairs of layer and head",
@@ -94,11 +105,11 @@ ak_status ak_spec_read_alignment(const struct ak_provider *p, struct ak_spec_con
                                  struct ak_error *error)
 {
     struct ak_meta list;
-    config->n_alignment = 0;
+    config->n_alignment = config->n_foreign_alignment = 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (ak_provider_find_meta(p, keys[i], &list) && list.kind == AK_META_ARRAY)
-            return read_list(p, &list, config, error);
-    if (find_known(config))
+        if (ak_provider_find_meta(p, keys[i], &list))
+            AK_TRY(read_list(p, &list, config, error));
+    if (config->n_alignment > 0 || find_known(config))
         return AKUNU_OK;
     for (uint32_t layer = config->n_layers / 2; layer < config->n_layers; layer++)
         for (uint32_t head = 0; head < config->n_heads; head++)
@@ -106,4 +117,14 @@ ak_status ak_spec_read_alignment(const struct ak_provider *p, struct ak_spec_con
                 head <= UINT8_MAX)
                 AK_TRY(add(config, layer, head, "the model", error));
     return AKUNU_OK;
+}
+
+void ak_spec_warn_alignment(const struct ak_spec_config *config, const struct ak_log *log)
+{
+    if (config->n_foreign_alignment > 0)
+        ak_log_line(log, AKUNU_LOG_WARN,
+                    "alignment_heads: ignored those that the decoder does not have, %u in all; it "
+                    "has %u layers of %u heads, and times words by %u of them",
+                    (unsigned)config->n_foreign_alignment, (unsigned)config->n_layers,
+                    (unsigned)config->n_heads, (unsigned)config->n_alignment);
 }

@@ -43,6 +43,7 @@ struct ak_spec_config {
     /* heads of cross-attention that follow the audio; word times come from them */
     struct ak_spec_alignment_head alignment[AK_SPEC_ALIGNMENT_MAX];
     uint32_t n_alignment;
+    uint32_t n_foreign_alignment; /* heads that the file lists and the decoder does not have */
     bool tied; /* the embedding serves as output matrix, even if the file has an output matrix */
     enum ak_provider_naming naming;
 };
@@ -289,10 +290,13 @@ ak_status ak_spec_read_u32(const struct ak_provider *p, const struct ak_spec_con
                            struct ak_error *error);
 ak_status ak_spec_read_bool(const struct ak_provider *p, const struct ak_spec_config *config,
                             const char *suffix, bool fallback, bool *out, struct ak_error *error);
-/* Finds the heads that follow the audio: as the file says, or else by the model's sizes, or else
- * all of the last half of the layers. AKUNU_ERROR_FORMAT: the file's list is none of such heads. */
+/* Finds the heads that follow the audio: those of the file's list that the decoder has, or else
+ * heads by the model's sizes, or else all of the last half of the layers. AKUNU_ERROR_FORMAT: the
+ * file's list does not have the form of one. */
 ak_status ak_spec_read_alignment(const struct ak_provider *p, struct ak_spec_config *config,
                                  struct ak_error *error);
+/* Tells how many heads of the file's list the decoder does not have, if there are such. */
+void ak_spec_warn_alignment(const struct ak_spec_config *config, const struct ak_log *log);
 /* Finds the metadata key for what GGUF calls PREFIX.`key` and writes it to `out`. The prefix is the
  * architecture, or the architecture, a dot and a part of it. False if there is none; `out` is then
  * the expected key, for messages. */

@@ -247,6 +247,7 @@ static ak_status split_layers(struct loader *l)
 static ak_status bind_weights(struct loader *l)
 {
     struct ak_model *m = l->model;
+    ak_spec_warn_alignment(&m->spec.config, &l->log);
     AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
     AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
     AK_TRY(take_shard(l));

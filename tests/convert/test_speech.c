@@ -178,6 +178,115 @@ START_TEST(from_folder)
 }
 END_TEST
 
+/* ---- Heads that the decoder does not have ------------------------------- */
+static void count_line(enum akunu_log_level level, const char *line, void *user)
+{
+    if (strstr(line, "alignment_heads")) {
+        ck_assert_int_eq(level, AKUNU_LOG_WARN);
+        ++*(int *)user;
+    }
+}
+
+/* The heads of a decoder of 2 layers of 2 heads, as "layer.head" each; the error if there is one.
+ */
+static void read_heads(const struct test_folder *folder, const char *heads, char out[64],
+                       uint32_t *n_foreign)
+{
+    char text[256];
+    struct ak_spec spec = { .family = NULL };
+    struct ak_error error = { 0 };
+    snprintf(text, sizeof text, "{\"alignment_heads\": %s}", heads);
+    test_write_text(folder, "generation_config.json", text);
+    struct ak_provider *p = open_ok(folder->path);
+    size_t n = 0;
+    ak_status status = ak_spec_read(p, &spec, &error);
+    *n_foreign = spec.config.n_foreign_alignment;
+    if (status != AKUNU_OK)
+        strcpy(out, strstr(error.message, "is no list") ? "no list" : "another error");
+    for (uint32_t i = 0; status == AKUNU_OK && i < spec.config.n_alignment; i++)
+        n += (size_t)snprintf(out + n, 64 - n, "%s%d.%d", i ? " " : "",
+                              spec.config.alignment[i].layer, spec.config.alignment[i].head);
+    ak_spec_clear(&spec);
+    ak_provider_close(p);
+}
+
+START_TEST(foreign_heads)
+{
+    static const struct {
+        const char *list, *found;
+        uint32_t n_foreign;
+    } cases[] = {
+        { "[[0, 1], [1, 0], [1, 1]]", "0.1 1.0 1.1", 0 },
+        { "[0, 1, 1, 0]", "0.1 1.0", 0 },
+        { "[[0, 1], [2, 0], [1, 0], [31, 1]]", "0.1 1.0", 2 },
+        { "[[0, 1], [1, 2]]", "0.1", 1 },
+        { "[[0, 1], [256, 0], [0, 257]]", "0.1", 2 },
+        /* none is left, or there was none: the last half of the layers */
+        { "[[10, 12], [13, 17]]", "1.0 1.1", 2 },
+        { "[]", "1.0 1.1", 0 },
+        { "null", "1.0 1.1", 0 },
+        { "[[1, 1], [0, 1], [1, 1]]", "1.1 0.1", 0 },
+        { "[[0]]", "no list", 0 },
+        { "[[0, 1, 2]]", "no list", 0 },
+        { "[[0, 1], [0, -1]]", "no list", 0 },
+        { "[[0, -2]]", "no list", 0 },
+        { "[[0, 0.5]]", "no list", 0 },
+        { "[[0, \"1\"]]", "no list", 0 },
+        { "[[0, 1], 1]", "no list", 0 },
+        { "[0, 1, 1]", "no list", 0 },
+        { "\"all\"", "no list", 0 },
+        { "7", "no list", 0 },
+    };
+    struct test_folder folder = test_folder_begin();
+    write_folder(&folder, "[]");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char found[64] = "";
+        uint32_t n_foreign;
+        read_heads(&folder, cases[i].list, found, &n_foreign);
+        ck_assert_msg(strcmp(found, cases[i].found) == 0, "%s: %s", cases[i].list, found);
+        if (strcmp(found, "no list") != 0)
+            ck_assert_msg(n_foreign == cases[i].n_foreign, "%s: %u", cases[i].list, n_foreign);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Loading and converting tell of them; the new file has those that are left. */
+START_TEST(foreign_heads_are_dropped)
+{
+    struct test_folder folder = test_folder_begin();
+    struct ak_meta heads, element;
+    struct akunu_load_params load;
+    struct akunu_convert_params params = params_of("F16");
+    char to[96];
+    int n_lines = 0;
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    write_folder(&folder, "[[3, 1], [0, 1], [1, 4]]");
+    params.log = count_line;
+    params.user = &n_lines;
+    ck_assert_msg(akunu_file_convert(folder.path, to, &params) == AKUNU_OK, "%s",
+                  akunu_last_error());
+    ck_assert_int_eq(n_lines, 1);
+    struct ak_provider *p = open_ok(to);
+    ck_assert(ak_provider_find_meta(p, "whisper.alignment_heads", &heads) && heads.n == 2);
+    for (uint64_t i = 0; i < 2; i++)
+        ck_assert(ak_provider_element(p, &heads, i, &element) && element.as.integer == (int64_t)i);
+    ak_provider_close(p);
+
+    akunu_load_params_default(&load, sizeof load);
+    load.no_cache = true;
+    load.log = count_line;
+    load.user = &n_lines;
+    for (int i = 0; i < 2; i++) {
+        struct akunu_model *model = akunu_model_load(i == 0 ? folder.path : to, &load);
+        ck_assert_msg(model != NULL, "%s", akunu_last_error());
+        ck_assert_int_eq(n_lines, 2);
+        akunu_model_free(model);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* ---- Vocabulary --------------------------------------------------------- */
 /* Each token is made of what the merges of lower ranks leave of it; one that they do not make at
  * all has no merge. */
@@ -255,6 +364,8 @@ int main(void)
     TCase *tests = tcase_create("convert_speech");
     tcase_add_loop_test(tests, from_ggml, 0, 4);
     tcase_add_test(tests, from_folder);
+    tcase_add_test(tests, foreign_heads);
+    tcase_add_test(tests, foreign_heads_are_dropped);
     tcase_add_test(tests, merges);
     tcase_add_loop_test(tests, special_tokens, 0, 13);
     suite_add_tcase(suite, tests);
