@@ -68,7 +68,8 @@ struct akunu_grammar; /* text.h */
 /* As openai/whisper's transcribe(), whose parameters these are; the defaults are its command's. */
 struct akunu_transcription {
     size_t size;
-    /* code or English name ("de", "German"); "auto": detected in the first 30 s. NULL: English */
+    /* a name that akunu_language_find knows ("de", "German"); "auto": detected in the first 30 s.
+     * NULL: English */
     const char *language;
     bool translate;       /* to English */
     bool no_timestamps;   /* decode without times: a segment is a window */
@@ -223,6 +224,9 @@ AKUNU_API enum akunu_status akunu_session_languages(struct akunu_session *sessio
 AKUNU_API const char *akunu_language_code(size_t i);
 /* Its English name in lower case: "german". */
 AKUNU_API const char *akunu_language_name(size_t i);
+/* The code of a language by code, English name or another name that openai/whisper has for it
+ * ("es", "Spanish", "Castilian"), in any case; NULL: there is no such language. */
+AKUNU_API const char *akunu_language_find(const char *name);
 
 /* ---- Stages of a speech model ------------------------------------------- */
 /* Log-mel frames of a clip, each 10 ms, as openai/whisper makes them: those of the clip, whose

@@ -1951,6 +1951,7 @@ FUNCTIONS: Dict[str, Any] = {
     ]),
     "akunu_language_code": (c_char_p, [c_size_t]),
     "akunu_language_name": (c_char_p, [c_size_t]),
+    "akunu_language_find": (c_char_p, [c_char_p]),
     "akunu_audio_mel": (c_int, [c_void_p, c_void_p, c_uint64, c_size_t, POINTER(c_float)]),
     "akunu_session_encode": (c_int, [
         c_void_p,

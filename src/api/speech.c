@@ -451,3 +451,8 @@ const char *akunu_language_name(size_t i)
 {
     return i <= INT32_MAX ? ak_speech_language_name((int32_t)i) : NULL;
 }
+
+const char *akunu_language_find(const char *name)
+{
+    return name ? ak_speech_language_code(ak_speech_language_find(name)) : NULL;
+}

@@ -282,22 +282,16 @@ static bool check_others(struct http_exchange *x, const json_t *form)
     return true;
 }
 
-/* A code or an English name. */
+/* A code or a name. */
 static bool read_language(struct http_exchange *x, const json_t *form, const char **out)
 {
     const json_t *found = json_object_get(form, "language");
     const char *text = json_string_value(found);
-    bool good = !found || (text && (!*text || strcasecmp(text, "auto") == 0));
-    *out = "auto";
-    for (size_t i = 0; !good && text && akunu_language_code(i); i++)
-        if (strcasecmp(text, akunu_language_code(i)) == 0 ||
-            strcasecmp(text, akunu_language_name(i)) == 0) {
-            *out = akunu_language_code(i);
-            good = true;
-        }
-    if (!good)
+    bool detects = !found || (text && (!*text || strcasecmp(text, "auto") == 0));
+    *out = detects ? "auto" : text ? akunu_language_find(text) : NULL;
+    if (!*out)
         server_fail_member(x, "language", found, "a language as ISO 639-1 has it, such as de");
-    return good;
+    return *out != NULL;
 }
 
 static bool read_params(struct server_model *m, struct http_exchange *x, const json_t *form,

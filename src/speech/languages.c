@@ -4,16 +4,31 @@
 
 #include "speech/rules.h"
 
-static const struct {
+struct language {
     const char *code, *name;
-} languages[] = {
-#define AK_LANGUAGE(code, name) { code, name },
-#include "speech/languages.def"
-#undef AK_LANGUAGE
 };
+
+#define AK_LANGUAGE(code, name) { code, name },
+#define AK_LANGUAGE_ALIAS(code, name)
+static const struct language languages[] = {
+#include "speech/languages.def"
+};
+#undef AK_LANGUAGE
+#undef AK_LANGUAGE_ALIAS
+
+#define AK_LANGUAGE(code, name)
+#define AK_LANGUAGE_ALIAS(code, name) { code, name },
+static const struct language aliases[] = {
+#include "speech/languages.def"
+};
+#undef AK_LANGUAGE
+#undef AK_LANGUAGE_ALIAS
 
 int32_t ak_speech_language_find(const char *text)
 {
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcasecmp(aliases[i].name, text) == 0)
+            text = aliases[i].code;
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
         if (strcasecmp(languages[i].code, text) == 0 || strcasecmp(languages[i].name, text) == 0)
             return (int32_t)i;

@@ -24,9 +24,10 @@ struct ak_speech_tokens {
 
 enum { AK_SPEECH_TIMES = 1501, AK_SPEECH_TIMES_PER_SECOND = 50 };
 
-/* Index of a language by its code ("de") or English name, in any case; -1: there is none. And its
- * code; NULL: none has this index. */
+/* Index of a language by its code ("de"), its English name or another name that openai/whisper has
+ * for it ("castilian"), in any case; -1: there is none. */
 int32_t ak_speech_language_find(const char *text);
+/* Its code; NULL: no language has this index. */
 const char *ak_speech_language_code(int32_t language);
 /* Has it spaces between words? */
 bool ak_speech_language_has_spaces(int32_t language);

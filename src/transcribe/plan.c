@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buffer.h"
 #include "base/mem.h"
@@ -15,7 +16,7 @@ static ak_status read_language(const struct ak_speech_tokens *tokens,
                                struct ak_transcribe_plan *plan, struct ak_error *error)
 {
     const char *name = asked->language;
-    bool detects = name && strcmp(name, "auto") == 0;
+    bool detects = name && strcasecmp(name, "auto") == 0;
     int32_t *out = &plan->task.language;
     if (asked->translate && !tokens->multilingual)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,

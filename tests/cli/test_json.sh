@@ -213,6 +213,8 @@ else
     says '-vt 2: expected a number from 0 to 1'
     exits 2 transcribe -m "$work/whisper.bin" -l xx "$work/silence.wav"
     says '"xx" is no language'
+    exits 2 transcribe -m "$work/whisper.bin" -l Castilian "$work/silence.wav"
+    says 'English alone, and the language is "Castilian"'
     exits 1 transcribe -m "$work/whisper.bin" "$work/absent.wav"
     says 'absent.wav'
     exits 1 transcribe -m "$work/whisper.bin" "$work/out.csv"

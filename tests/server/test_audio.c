@@ -422,6 +422,8 @@ START_TEST(languages)
     static const char *const detected[] = { "response_format", "verbose_json", NULL };
     static const char *const german[] = { "response_format", "verbose_json", "language", "de",
                                           NULL };
+    static const char *const castilian[] = { "response_format", "verbose_json", "language",
+                                             "Castilian", NULL };
     static const char *const translated[] = { "response_format", "verbose_json", "translate",
                                               "true", NULL };
     write_model("--write-multilingual");
@@ -434,6 +436,9 @@ START_TEST(languages)
         value = ask_json(PATH, &clip, german, 200);
         ck_assert_str_eq(text_at(value, "language"), "german");
         ck_assert_str_eq(text_at(value, "task"), "transcribe");
+        json_decref(value);
+        value = ask_json(PATH, &clip, castilian, 200);
+        ck_assert_str_eq(text_at(value, "language"), "spanish");
         json_decref(value);
         value = ask_json("/v1/audio/translations", &clip, german, 200);
         ck_assert_str_eq(text_at(value, "language"), "english");
@@ -493,7 +498,9 @@ START_TEST(fields_are_refused)
         { "response_format", "xml", "response_format", "\"xml\"; expected json, text" },
         { "response_format", "diarized_json", "response_format", "expected json" },
         { "language", "xx", "language", "\"xx\"; expected a language" },
+        { "language", "castellano", "language", "\"castellano\"; expected a language" },
         { "language", "de", "language", "the model knows English alone" },
+        { "language", "Mandarin", "language", "the model knows English alone" },
         { "temperature", "warm", "temperature", "\"warm\"; expected a number from 0 to 1" },
         { "temperature", "1.5", "temperature", "expected a number from 0 to 1" },
         { "temperature", "nan", "temperature", "expected a number from 0 to 1" },

@@ -305,6 +305,28 @@ static void check_fails(struct akunu_session *session, const struct fixture *f,
     free(t);
 }
 
+/* openai/whisper's TO_LANGUAGE_CODE. */
+static void check_language_names(void)
+{
+    static const char *const names[][2] = {
+        { "burmese", "my" },  { "valencian", "ca" },      { "flemish", "nl" },
+        { "haitian", "ht" },  { "Haitian Creole", "ht" }, { "letzeburgesch", "lb" },
+        { "pushto", "ps" },   { "panjabi", "pa" },        { "moldavian", "ro" },
+        { "MOLDOVAN", "ro" }, { "sinhalese", "si" },      { "Castilian", "es" },
+        { "mandarin", "zh" }, { "Cantonese", "yue" },     { "DE", "de" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ck_assert_pstr_eq(akunu_language_find(names[i][0]), names[i][1]);
+    for (size_t i = 0; akunu_language_code(i); i++) {
+        ck_assert_pstr_eq(akunu_language_find(akunu_language_code(i)), akunu_language_code(i));
+        ck_assert_pstr_eq(akunu_language_find(akunu_language_name(i)), akunu_language_code(i));
+    }
+    ck_assert_ptr_null(akunu_language_find("castellano"));
+    ck_assert_ptr_null(akunu_language_find("castilian "));
+    ck_assert_ptr_null(akunu_language_find(""));
+    ck_assert_ptr_null(akunu_language_find(NULL));
+}
+
 START_TEST(stopped_and_refused)
 {
     struct fixture *f = open_fixture();
@@ -332,10 +354,14 @@ START_TEST(stopped_and_refused)
     ck_assert(fabs(akunu_audio_seconds(f->audio) - 35.0) < 1e-9);
     ck_assert_str_eq(akunu_language_name(0), "english");
     ck_assert_ptr_null(akunu_language_name(100));
+    check_language_names();
 
     wrong = params;
     wrong.language = "xx";
     check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "\"xx\" is no language");
+    wrong.language = "Castilian";
+    check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT,
+                "English alone, and the language is \"Cas");
     wrong.language = "German";
     check_fails(session, f, &wrong, AKUNU_ERROR_ARGUMENT, "English alone");
     wrong = params;
