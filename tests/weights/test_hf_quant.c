@@ -487,6 +487,14 @@ static const struct {
         { "a.weight_scale", "F16", "4, 2" },
         { "a.weight_g_idx", "I32", "64" } },
       { "a.weight_g_idx", "group", "2 groups" } },
+    { METHOD(INT8 ", \"config_groups\": {\"g\": {\"weights\": {\"symmetric\": true}}}"),
+      { { "a.weight", "I8", "4, 64" },
+        { "a.weight_scale", "F16", "4, 1" },
+        { "a.weight_zero_point", "I8", "4, 1" } },
+      { "a.weight_zero_point", "symmetric is true", "0" } },
+    { METHOD(INT8 ", \"config_groups\": {\"g\": {\"weights\": {\"symmetric\": false}}}"),
+      { { "a.weight", "I8", "4, 64" }, { "a.weight_scale", "F16", "4, 1" } },
+      { "a.weight_zero_point", "symmetric is false", "no" } },
     /* Each is refused by one check alone. */
     { METHOD(INT8),
       { { "a.weight", "I8", "4, 64" }, { "a.weight_scale", "F16", "4, 0" } },
@@ -901,6 +909,110 @@ START_TEST(twice)
 }
 END_TEST
 
+/* ---- Symmetric modules --------------------------------------------------- */
+/* Zero points as stored, what the configuration says of them, and the zero point that the module
+ * has, as the formats define it: 2^(bits - 1) if it is symmetric, else what is stored, plus one in
+ * the first version of GPTQ. -1: refused, because the two contradict each other. */
+static const struct {
+    const char *scheme, *settings;
+    unsigned bits, stored, last; /* last: stored in the last word; 0: as the others */
+    int zero;
+} symmetric[] = {
+    { "gptq", "\"sym\": true", 4, 7, 0, 8 },
+    { "gptq", "\"sym\": true", 4, 8, 0, 8 },
+    { "gptq", "\"sym\": true, \"checkpoint_format\": \"gptq\"", 4, 8, 0, 8 },
+    { "gptq", "\"sym\": true, \"checkpoint_format\": \"gptq_v2\"", 4, 7, 0, 8 },
+    { "gptq", "\"sym\": true, \"checkpoint_format\": \"gptq_v2\"", 4, 8, 0, 8 },
+    { "gptq", "\"checkpoint_format\": \"gptq\"", 4, 8, 0, 8 },
+    { "gptq", "\"checkpoint_format\": \"gptq_v2\"", 4, 7, 0, 8 },
+    { "gptq", "\"checkpoint_format\": \"gptq\"", 4, 8, 5, 9 },
+    { "gptq", "\"checkpoint_format\": \"gptq\"", 4, 5, 0, 6 },
+    { "gptq", "\"checkpoint_format\": \"gptq_v2\"", 4, 5, 0, 5 },
+    { "gptq", "\"sym\": false", 4, 8, 0, 9 },
+    { "gptq", "\"sym\": false, \"checkpoint_format\": \"gptq_v2\"", 4, 7, 0, 7 },
+    { "gptq", "\"sym\": false", 4, 15, 0, 0 },
+    { "gptq", "\"sym\": true, \"bits\": 2", 2, 2, 0, 2 },
+    { "gptq", "\"sym\": true, \"bits\": 2, \"checkpoint_format\": \"gptq_v2\"", 2, 1, 0, 2 },
+    { "gptq", "\"sym\": true, \"bits\": 8", 8, 128, 0, 128 },
+    { "gptq", "\"sym\": true, \"bits\": 8, \"checkpoint_format\": \"gptq_v2\"", 8, 127, 0, 128 },
+    { "gptq", "\"sym\": false, \"dynamic\": {\"a\": {\"sym\": true}}", 4, 8, 0, 8 },
+    { "gptq", "\"sym\": true, \"dynamic\": {\"a\": {\"sym\": false}}", 4, 8, 0, 9 },
+    { "gptq", "\"sym\": true", 4, 5, 0, -1 },
+    { "gptq", "\"sym\": true", 4, 9, 0, -1 },
+    { "gptq", "\"sym\": true", 4, 7, 8, -1 },
+    { "gptq", "\"sym\": true, \"checkpoint_format\": \"gptq_v2\"", 4, 8, 7, -1 },
+    { "awq", "\"zero_point\": false", 4, 8, 0, 8 },
+    { "awq", "\"zero_point\": true", 4, 7, 0, 7 },
+    { "awq", "\"zero_point\": false", 4, 7, 0, -1 },
+    { "awq", "\"zero_point\": false", 4, 8, 7, -1 },
+};
+enum { N_SYMMETRIC = sizeof symmetric / sizeof *symmetric };
+
+/* Writes a module of 64 inputs in two groups and 32 outputs: numbers 1, scales 1. */
+static void write_symmetric(const struct test_folder *folder, int i, bool act_order)
+{
+    enum { IN = 64, OUT = 32, GROUPS = 2 };
+    static uint32_t numbers[IN * OUT / 4], zeros[GROUPS * OUT / 4], index[IN];
+    static uint16_t scales[GROUPS * OUT];
+    char config[512], shape[3][24];
+    struct test_st st = { 0 };
+    uint32_t bits = symmetric[i].bits, per_word = 32 / bits, mask = (1u << bits) - 1,
+             ones = UINT32_MAX / mask, n_zeros = GROUPS * OUT / per_word;
+    bool awq = strcmp(symmetric[i].scheme, "awq") == 0;
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        numbers[k] = ones;
+    for (uint32_t k = 0; k < n_zeros; k++)
+        zeros[k] = symmetric[i].stored * ones;
+    if (symmetric[i].last)
+        zeros[n_zeros - 1] = symmetric[i].last * ones;
+    for (size_t k = 0; k < GROUPS * OUT; k++)
+        scales[k] = 0x3C00;
+    for (uint32_t k = 0; k < IN; k++)
+        index[k] = act_order ? (IN - 1 - k) / 32 : k / 32;
+    snprintf(shape[0], sizeof shape[0], awq ? "%d, %d" : "%d, %d", awq ? IN : IN / (int)per_word,
+             awq ? OUT / 8 : OUT);
+    snprintf(shape[1], sizeof shape[1], "%d, %d", GROUPS, OUT / (int)per_word);
+    snprintf(shape[2], sizeof shape[2], "%d, %d", GROUPS, OUT);
+    test_st_add(&st, "a.qweight", "I32", shape[0], numbers, IN * OUT * bits / 8);
+    test_st_add(&st, "a.qzeros", "I32", shape[1], zeros, n_zeros * 4);
+    test_st_add(&st, "a.scales", "F16", shape[2], scales, sizeof scales);
+    if (!awq)
+        test_st_add(&st, "a.g_idx", "I32", "64", index, sizeof index);
+    test_st_write(&st, folder, "model.safetensors", 0);
+    snprintf(config, sizeof config,
+             "{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"%s\", "
+             "\"group_size\": 32, %s}}",
+             symmetric[i].scheme, symmetric[i].settings);
+    test_write_text(folder, "config.json", config);
+}
+
+START_TEST(symmetric_modules)
+{
+    for (int act_order = 0; act_order < 2; act_order++) {
+        struct test_folder folder = test_folder_begin();
+        struct ak_provider *p;
+        struct ak_error error = { 0 };
+        struct ak_tensor tensor;
+        float row[64];
+        write_symmetric(&folder, _i, act_order);
+        ck_assert_int_eq(ak_provider_open(folder.path, &p, &error), AKUNU_OK);
+        if (symmetric[_i].zero < 0) {
+            ck_assert_int_eq(ak_provider_check_weights(p, &error), AKUNU_ERROR_FORMAT);
+            ck_assert_ptr_nonnull(strstr(error.message, "a.qzeros has others"));
+        } else {
+            ck_assert_msg(ak_provider_check_weights(p, &error) == AKUNU_OK, "%s", error.message);
+            ck_assert(ak_provider_tensor(p, 0, &tensor));
+            ak_tensor_dequantize(&tensor, 0, 64, row);
+            for (int k = 0; k < 64; k++)
+                ck_assert_msg(row[k] == (float)(1 - symmetric[_i].zero), "%s: value %g, zero %d",
+                              symmetric[_i].settings, (double)row[k], symmetric[_i].zero);
+        }
+        ak_provider_close(p);
+        test_folder_end(&folder);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("hf_quant");
@@ -916,6 +1028,7 @@ int main(void)
     tcase_add_test(tests, orders);
     tcase_add_test(tests, dropped);
     tcase_add_loop_test(tests, refusals, 0, sizeof refused / sizeof *refused);
+    tcase_add_loop_test(tests, symmetric_modules, 0, N_SYMMETRIC);
     tcase_add_test(tests, accepted);
     tcase_add_test(tests, beyond_32_bits);
     tcase_add_test(tests, long_names);

@@ -61,6 +61,22 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     return AKUNU_OK;
 }
 
+/* Without zero points of their own, which the layout cannot leave out, all are in the middle. */
+static ak_status check_zeros(const struct ak_hf_quant *q, const char *module,
+                             const struct ak_composed_tensor *a, struct ak_error *error)
+{
+    uint64_t n = (uint64_t)(a->cols / a->group) * (a->rows / PER_WORD);
+    if (!json_is_false(json_object_get(q->config, "zero_point")))
+        return AKUNU_OK;
+    for (uint64_t i = 0; i < n; i++)
+        if (ak_composed_word(&a->plane[2], i) != 0x88888888)
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "config.json: %s: zero_point is false, so that all zero points are 8, "
+                           "but %.200s.qzeros has others",
+                           q->config_key, module);
+    return AKUNU_OK;
+}
+
 static ak_status compose(const struct ak_hf_quant *q, const char *module,
                          const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
                          bool *plain, struct ak_error *error)
@@ -68,6 +84,7 @@ static ak_status compose(const struct ak_hf_quant *q, const char *module,
     *plain = false;
     AK_TRY(ak_hf_read_linear(q, module, weight, weight->shape[1] * PER_WORD, weight->shape[0], out,
                              error));
+    AK_TRY(check_zeros(q, module, out, error));
     out->scheme = &scheme;
     snprintf(out->name, sizeof out->name, "AWQ4_G%u", out->group);
     return AKUNU_OK;

@@ -203,6 +203,50 @@ static ak_status read_zeros(const struct ak_hf_quant *q, const char *module,
                               zeros->n_dims == 1 && a->scale_cols == 1 ? 1 : 2, error);
 }
 
+/* What all groups of modules say of "symmetric"; groups that differ, or do not say it, give NULL.
+ */
+static const json_t *find_symmetric(const struct ak_hf_quant *q)
+{
+    const json_t *common = NULL, *own;
+    const char *name;
+    json_t *group;
+    json_object_foreach (json_object_get(q->config, "config_groups"), name, group) {
+        own = json_object_get(json_object_get(group, "weights"), "symmetric");
+        if (!own || (common && !json_equal(common, own)))
+            return NULL;
+        common = own;
+    }
+    return common;
+}
+
+static bool has_zeros(const struct ak_composed_tensor *a)
+{
+    bool found = false;
+    for (uint64_t row = 0; a->plane[2].data && !found && row < a->rows; row += a->block_rows)
+        for (uint32_t group = 0; group < a->scale_cols; group++)
+            found = found || zero_of(a, row, group) != half_of(a);
+    return found;
+}
+
+/* Fails if there are zero points where the configuration says that there are none, or none where it
+ * says that there are some. */
+static ak_status check_symmetric(const struct ak_hf_quant *q, const char *module,
+                                 const struct ak_composed_tensor *a, struct ak_error *error)
+{
+    const json_t *symmetric = find_symmetric(q);
+    if (json_is_true(symmetric) && has_zeros(a))
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "config.json: %s: symmetric is true, but %.200s.weight_zero_point has "
+                       "numbers other than 0",
+                       q->config_key, module);
+    if (json_is_false(symmetric) && !a->plane[2].data)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "config.json: %s: symmetric is false, but there is no "
+                       "%.200s.weight_zero_point",
+                       q->config_key, module);
+    return AKUNU_OK;
+}
+
 /* The block type. Row scales without zero points become F16 if all fit; they are few, so each is
  * checked. With zero points BF16 scales become F16: scale · zero loses too much in BF16, and the
  * scales seldom leave F16's range. */
@@ -234,6 +278,7 @@ static ak_status finish_module(const struct ak_hf_quant *q, const char *module,
     out->shape[1] = out->cols;
     AK_TRY(read_scales(q, module, out, error));
     AK_TRY(read_zeros(q, module, out, error));
+    AK_TRY(check_symmetric(q, module, out, error));
     out->type = type_of(out);
     AK_TRY(ak_hf_read_groups(q, module, ".weight_g_idx", out, &is_ordered, error));
     if (is_ordered)

@@ -8,9 +8,10 @@
  *     x = scale · (q − zero)
  *
  * with zero = stored value + 1 in the first version of the format, and = stored value in
- * "gptq_v2". If inputs were quantized in order of importance (desc_act), neighbors in a row belong
- * to several groups: blocks then take the inputs sorted by group. Modules may have settings of
- * their own (gptq_dynamic.c).
+ * "gptq_v2". Writers have named the wrong version, so if all zeros are in the middle of the range,
+ * as `sym` wants them, in one version, it is that one. If inputs were quantized in order of
+ * importance (desc_act), neighbors in a row belong to several groups: blocks then take the inputs
+ * sorted by group. Modules may have settings of their own (gptq_dynamic.c).
  * https://github.com/ModelCloud/GPTQModel */
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +96,39 @@ static ak_status read_settings(struct ak_hf_quant *q, const json_t *object, int6
     return AKUNU_OK;
 }
 
+/* Whether all zero points of a module are stored as `value`. */
+static bool has_zeros(const struct ak_composed_tensor *a, uint32_t value)
+{
+    uint32_t mask = (1u << a->bits) - 1, pattern = value * (UINT32_MAX / mask);
+    uint64_t n = (uint64_t)(a->cols / a->group) * (a->rows / (32 / a->bits));
+    for (uint64_t i = 0; i < n; i++)
+        if (ak_composed_word(&a->plane[2], i) != pattern)
+            return false;
+    return true;
+}
+
+/* Finds out what is added to stored zero points. `sym` says that they are in the middle of the
+ * range, which tells the version. If it is not stated, so do equal zero points in the middle. */
+static ak_status find_offset(const struct ak_hf_quant *q, const char *module,
+                             const json_t *settings, struct ak_composed_tensor *out,
+                             struct ak_error *error)
+{
+    const json_t *own = json_object_get(settings, "sym"),
+                 *sym = own ? own : json_object_get(q->config, "sym");
+    uint32_t half = 1u << (out->bits - 1);
+    out->zero_offset = q->scheme_flag ? 0 : 1;
+    if (json_is_false(sym) || has_zeros(out, half - out->zero_offset))
+        return AKUNU_OK;
+    if (has_zeros(out, half - !out->zero_offset))
+        out->zero_offset = !out->zero_offset;
+    else if (json_is_true(sym))
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "config.json: %s: sym is true, so that all zero points are %u, but "
+                       "%.200s.qzeros has others",
+                       q->config_key, (unsigned)half, module);
+    return AKUNU_OK;
+}
+
 static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
@@ -134,7 +168,7 @@ static ak_status compose(const struct ak_hf_quant *q, const char *module,
                              weight->shape[0] * (32 / module_quant.bits), out, error));
     AK_TRY(ak_hf_read_groups(&module_quant, module, ".g_idx", out, &is_ordered, error));
     out->scheme = is_ordered ? &ordered_scheme : &sorted_scheme;
-    out->zero_offset = q->scheme_flag ? 0 : 1;
+    AK_TRY(find_offset(q, module, settings, out, error));
     snprintf(out->name, sizeof out->name, "GPTQ%u_G%u%s", out->bits, out->group,
              is_ordered ? "" : "_ACT");
     return AKUNU_OK;
