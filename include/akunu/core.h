@@ -211,7 +211,10 @@ enum akunu_pooling {
     AKUNU_POOLING_MODEL = 0, /* as the model's files say (akunu_model_info) */
     AKUNU_POOLING_MEAN = 1,  /* the mean of all tokens, including those that the tokenizer adds */
     AKUNU_POOLING_CLS = 2,   /* the first token's */
-    AKUNU_POOLING_LAST = 3   /* the last token's */
+    AKUNU_POOLING_LAST = 3,  /* the last token's */
+    AKUNU_POOLING_MAX = 4,   /* the largest value of each element over all tokens */
+    AKUNU_POOLING_MEAN_SQRT = 5,    /* the sum of all tokens, divided by the root of their number */
+    AKUNU_POOLING_WEIGHTED_MEAN = 6 /* a mean in which token i, from 1 on, counts i times */
 };
 
 enum akunu_normalize {
@@ -236,7 +239,8 @@ struct akunu_model_info {
     uint64_t float_parameters; /* of these, multiplied as floats; the rest as int8 */
     bool encoder;              /* it makes embeddings and no text: use akunu_session_embed */
     /* pooling of embeddings, as its files say; by default the mean of an encoder's tokens, and the
-     * last token of a language model */
+     * last token of a language model; AKUNU_POOLING_MODEL: several kinds, whose results are joined
+     */
     enum akunu_pooling pooling;
     /* embeddings have unit length: as sentence-transformers' files say; always for GGUF */
     bool normalized;
@@ -410,6 +414,9 @@ struct akunu_embedding {
     size_t size;
     enum akunu_pooling pooling;
     enum akunu_normalize normalize;
+    /* elements of a row of `out`, as akunu_model_embedding_width says; 0: the model's width */
+    size_t width;
+    size_t n_prompt; /* tokens of each text's beginning that are not pooled */
 };
 AKUNU_API void akunu_embedding_default(struct akunu_embedding *embedding, size_t size);
 
@@ -419,13 +426,23 @@ struct akunu_ids {
     size_t n;
 };
 
-/* Embeds n texts. Row i of out, [n, width] floats with the width of akunu_model_info, belongs to
+/* Elements of an embedding: the model's width, unless its files ask for several kinds of pooling at
+ * once or cut embeddings (sentence-transformers' truncate_dim). */
+AKUNU_API uint32_t akunu_model_embedding_width(const struct akunu_model *model,
+                                               enum akunu_pooling pooling);
+
+/* Numbers the texts and pairs of the next calls from `first` (0) on in messages, for a caller that
+ * passes a long list in parts. */
+AKUNU_API void akunu_session_number_texts(struct akunu_session *session, size_t first);
+
+/* Embeds n texts. Row i of out, [n, width] floats with the width of `embedding`, belongs to
  * texts[i]; its bits do not depend on the other texts. Short texts share a pass, as many as the
  * session has free sequences. Both encoders and language models make embeddings. An encoder runs a
  * text in one pass, so a text has at most akunu_session_batch() tokens. embedding may be NULL: as
  * the model says. cancel, unless NULL, is called before every pass.
  *
- * AKUNU_ERROR_ARGUMENT: an id outside the vocabulary, a text without tokens, no free sequence.
+ * AKUNU_ERROR_ARGUMENT: an id outside the vocabulary, a text without tokens behind its prompt, no
+ * free sequence, another width than akunu_model_embedding_width.
  * AKUNU_ERROR_CONTEXT: a text is too long; the message has its number and both counts.
  * AKUNU_ERROR_UNSUPPORTED: the model's files ask for a pooling that akunu lacks.
  * AKUNU_ERROR_NUMERIC: an embedding has an element that is not a finite number. All texts are

@@ -117,6 +117,29 @@ AKUNU_API int64_t akunu_tokenizer_encode_infill(const struct akunu_tokenizer *to
                                                 struct akunu_infill *infill, akunu_token *ids,
                                                 size_t capacity);
 
+/* How a text becomes the tokens whose embedding is wanted. */
+struct akunu_embedding_text {
+    size_t size;
+    /* a prompt of the model that goes before the text (sentence-transformers' `prompts`); NULL: the
+     * model's default one, if it has one; "": none */
+    const char *prompt_name;
+    unsigned flags;    /* AKUNU_PARSE_SPECIAL, or 0 */
+    size_t max_tokens; /* longer texts are cut; 0: as the model says; SIZE_MAX: they are not */
+    /* set by akunu_model_encode_embedding */
+    size_t n_whole;  /* tokens before cutting */
+    size_t n_prompt; /* leading tokens for akunu_embedding.n_prompt */
+};
+AKUNU_API void akunu_embedding_text_default(struct akunu_embedding_text *text, size_t size);
+
+/* Tokens of a text whose embedding is wanted, as the model's files say: with the prompt, with the
+ * tokens that the tokenizer adds, and cut to the length that the model was made for, as
+ * sentence-transformers does it, which keeps the added tokens. At most `capacity` ids are written;
+ * returns the number of all of them, or -1. AKUNU_ERROR_ARGUMENT: the model has no prompt of this
+ * name; the message lists those that it has. AKUNU_ERROR_UNSUPPORTED: it has no vocabulary. */
+AKUNU_API int64_t akunu_model_encode_embedding(const struct akunu_model *model, const char *text,
+                                               size_t n_bytes, struct akunu_embedding_text *how,
+                                               akunu_token *ids, size_t capacity);
+
 /* Tokens of a query and a document as the model's reranker reads them: BERT's "[CLS] query [SEP]
  * document [SEP]", RoBERTa's with two separators, or a language model's prompt
  * (tokenizer.chat_template.rerank, else that of Qwen3's model cards). At most `capacity` ids are

@@ -6,6 +6,7 @@ libak_la_SOURCES += \
 	src/api/comm.c \
 	src/api/compress.c \
 	src/api/digest.c \
+	src/api/embedding.c \
 	src/api/error.c \
 	src/api/file.c \
 	src/api/generate.c \

@@ -237,7 +237,7 @@ enum akunu_status akunu_model_get_info(const struct akunu_model *model,
         .n_mels = config->n_mels,
         .encoder_context = config->encoder_context,
         .n_encoder_layers = config->n_encoder_layers,
-        .pooling = m->spec.pooling.kind,
+        .pooling = m->spec.pooling.n_kinds == 1 ? m->spec.pooling.kinds[0] : AKUNU_POOLING_MODEL,
         .normalized = m->spec.pooling.is_normalized,
     };
     ak_api_copy_out(info, size, &full, sizeof full, "akunu_model_info", &error);

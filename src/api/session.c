@@ -276,6 +276,15 @@ void akunu_embedding_default(struct akunu_embedding *embedding, size_t size)
     ak_api_give_default(embedding, size, &full, sizeof full);
 }
 
+void akunu_session_number_texts(struct akunu_session *session, size_t first)
+{
+    struct ak_error error = { 0 };
+    struct ak_session *s = ak_api_begin(session, &error);
+    if (s)
+        s->first_text = first;
+    ak_api_end(session, s, &error);
+}
+
 enum akunu_status akunu_session_embed(struct akunu_session *session, const struct akunu_ids *texts,
                                       size_t n, const struct akunu_embedding *embedding,
                                       akunu_cancel_fn *cancel, void *user, float *out)

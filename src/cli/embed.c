@@ -24,6 +24,7 @@ struct texts {
     char *bytes;      /* contents of the file that the texts point into */
     const char *file; /* file name; NULL: texts are arguments */
     size_t longest;   /* tokens of the longest text */
+    size_t n_prompt;  /* tokens of each text's beginning that are not pooled */
 };
 
 /* Destination of embeddings: a .npy file, or standard output as JSON or as plain numbers. */
@@ -92,23 +93,33 @@ static int read_texts(const struct cli_options *o, struct texts *t)
     return code == CLI_EXIT_OK && t->n == 0 ? cli_fail_usage("%s has no text", t->file) : code;
 }
 
-static int tokenize(const struct cli_options *o, const struct akunu_tokenizer *tokenizer,
-                    struct texts *t)
+/* Makes the tokens as the model's files say, and tells how many texts that cut. */
+static int tokenize(const struct cli_options *o, const struct akunu_model *model, struct texts *t)
 {
-    unsigned flags = AKUNU_ADD_SPECIAL | (o->no_parse_special ? 0 : AKUNU_PARSE_SPECIAL);
+    struct akunu_embedding_text how;
+    size_t n_cut = 0, kept = 0;
     int code = CLI_EXIT_OK;
+    akunu_embedding_text_default(&how, sizeof how);
+    how.prompt_name = o->prompt_name;
+    how.flags = o->no_parse_special ? 0 : AKUNU_PARSE_SPECIAL;
     t->ids = calloc(t->n, sizeof *t->ids);
     if (!t->ids)
         return cli_fail_memory();
     for (; code == CLI_EXIT_OK && t->n_ids < t->n; t->n_ids++) {
         akunu_token *ids;
         size_t n;
-        code = cli_tokenize_text(tokenizer, &t->texts[t->n_ids], flags, &ids, &n);
+        code = cli_encode_embedding(model, &t->texts[t->n_ids], &how, &ids, &n);
         t->ids[t->n_ids] = (struct akunu_ids){ ids, n };
         t->longest = n > t->longest ? n : t->longest;
         if (code == CLI_EXIT_OK && n == 0)
             code = cli_fail("text %zu has no tokens", t->n_ids + 1);
+        n_cut += code == CLI_EXIT_OK && n < how.n_whole;
+        kept = code == CLI_EXIT_OK && n < how.n_whole ? n : kept;
     }
+    t->n_prompt = how.n_prompt;
+    if (code == CLI_EXIT_OK && n_cut > 0)
+        cli_warn("%zu of %zu texts %s cut to the %zu tokens that the model reads of a text", n_cut,
+                 t->n, n_cut == 1 ? "was" : "were", kept);
     return code;
 }
 
@@ -200,6 +211,8 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
                      struct cli_model_session *loaded, struct sink *sink)
 {
     struct akunu_embedding embedding = o->embedding;
+    embedding.width = sink->width;
+    embedding.n_prompt = t->n_prompt;
     embedding.normalize = o->normalize || o->embd_normalize == 2    ? AKUNU_NORMALIZE_L2 :
                           o->no_normalize || o->embd_normalize == 1 ? AKUNU_NORMALIZE_NONE :
                                                                       AKUNU_NORMALIZE_MODEL;
@@ -210,6 +223,7 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
     int code = CLI_EXIT_OK;
     for (size_t first = 0, n; code == CLI_EXIT_OK && first < t->n; first += n) {
         n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
+        akunu_session_number_texts(loaded->session, first + 1);
         if (akunu_session_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted,
                                 NULL, rows) != AKUNU_OK)
             code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail_library();
@@ -238,12 +252,13 @@ int cli_embed(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_need_tokenizer(&loaded, "embed");
     if (code == CLI_EXIT_OK)
-        code = tokenize(o, loaded.tokenizer, &texts);
+        code = tokenize(o, loaded.model, &texts);
     if (code == CLI_EXIT_OK)
         code = open_session(o, &texts, &loaded);
     if (code == CLI_EXIT_OK) {
         struct sink sink;
-        code = open_sink(o, &texts, loaded.info.width, &sink);
+        code = open_sink(o, &texts, akunu_model_embedding_width(loaded.model, o->embedding.pooling),
+                         &sink);
         if (code == CLI_EXIT_OK)
             code = embed_all(o, &texts, &loaded, &sink);
         code = close_sink(&sink, code);

@@ -127,6 +127,12 @@ static bool is_sidecar(const char *path)
         "modules.json",
         "1_Pooling/config.json",
         "sentence_bert_config.json",
+        "sentence_roberta_config.json",
+        "sentence_distilbert_config.json",
+        "sentence_camembert_config.json",
+        "sentence_albert_config.json",
+        "sentence_xlm-roberta_config.json",
+        "sentence_xlnet_config.json",
         "config_sentence_transformers.json",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

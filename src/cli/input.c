@@ -133,8 +133,12 @@ int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
     return code;
 }
 
-int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
-                      unsigned flags, akunu_token **ids, size_t *n)
+/* Makes a text's tokens: writes at most `capacity` ids and returns the number of all, or -1. */
+typedef int64_t encode_fn(void *user, const struct cli_text *text, akunu_token *ids,
+                          size_t capacity);
+
+static int encode_text(encode_fn *encode, void *user, const struct cli_text *text,
+                       akunu_token **ids, size_t *n)
 {
     /* enough for nearly every text, else asked again */
     size_t capacity = text->n / 2 + 16;
@@ -148,8 +152,7 @@ int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_
             return cli_fail_memory();
         }
         *ids = larger;
-        int64_t count =
-            akunu_tokenizer_encode(tokenizer, text->bytes, text->n, flags, *ids, capacity);
+        int64_t count = encode(user, text, *ids, capacity);
         if (count < 0) {
             free(*ids);
             *ids = NULL;
@@ -161,6 +164,45 @@ int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_
         }
         capacity = (size_t)count;
     }
+}
+
+struct plain {
+    const struct akunu_tokenizer *tokenizer;
+    unsigned flags;
+};
+
+static int64_t encode_plain(void *user, const struct cli_text *text, akunu_token *ids,
+                            size_t capacity)
+{
+    const struct plain *plain = user;
+    return akunu_tokenizer_encode(plain->tokenizer, text->bytes, text->n, plain->flags, ids,
+                                  capacity);
+}
+
+int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
+                      unsigned flags, akunu_token **ids, size_t *n)
+{
+    struct plain plain = { tokenizer, flags };
+    return encode_text(encode_plain, &plain, text, ids, n);
+}
+
+struct embedded {
+    const struct akunu_model *model;
+    struct akunu_embedding_text *how;
+};
+
+static int64_t encode_embedded(void *user, const struct cli_text *text, akunu_token *ids,
+                               size_t capacity)
+{
+    const struct embedded *e = user;
+    return akunu_model_encode_embedding(e->model, text->bytes, text->n, e->how, ids, capacity);
+}
+
+int cli_encode_embedding(const struct akunu_model *model, const struct cli_text *text,
+                         struct akunu_embedding_text *how, akunu_token **ids, size_t *n)
+{
+    struct embedded e = { model, how };
+    return encode_text(encode_embedded, &e, text, ids, n);
 }
 
 akunu_token cli_bos_of(const struct akunu_tokenizer *tokenizer)

@@ -49,6 +49,10 @@ const char *cli_ids_name(const struct cli_options *options);
 int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
                       unsigned flags, akunu_token **ids, size_t *n);
 
+/* Tokens of a text whose embedding is wanted (akunu_model_encode_embedding); free *ids. */
+int cli_encode_embedding(const struct akunu_model *model, const struct cli_text *text,
+                         struct akunu_embedding_text *how, akunu_token **ids, size_t *n);
+
 /* The BOS that the tokenizer adds before a text; -1: none. */
 akunu_token cli_bos_of(const struct akunu_tokenizer *tokenizer);
 

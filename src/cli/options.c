@@ -31,7 +31,8 @@ static const char *const reasonings[] = { "on",  "off",    "true", "false",
 static const char *const templates[] = { "chatml", "gemma", "llama3", "phi3", "zephyr", NULL };
 static const char *const backends[] = { "cpu", "opencl", NULL };
 /* In the order of enum akunu_pooling. */
-static const char *const poolings[] = { "model", "mean", "cls", "last", NULL };
+static const char *const poolings[] = { "model", "mean",          "cls",          "last",
+                                        "max",   "mean_sqrt_len", "weightedmean", NULL };
 
 static const char *const log_formats[] = { "text", "json", NULL };
 static const char *const tool_choices[] = { "auto", "none", "required", NULL };

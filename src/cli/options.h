@@ -121,6 +121,7 @@ struct cli_options {
     struct cli_texts texts;  /* embed's -p */
     bool normalize, no_normalize;
     const char *separator;   /* embed: what ends a text; NULL: a newline in files */
+    const char *prompt_name; /* for embeddings; NULL: the model's default one; "": none */
     unsigned embd_normalize; /* 0: not given, 1: no, 2: yes */
     bool ids_only, no_bos, no_parse_special, no_display_prompt;
     bool no_escape;

@@ -362,7 +362,12 @@ static ak_status compare_config(const struct ak_spec *a, const struct ak_spec *b
         { "the width of the shared expert", x->shared_width, y->shared_width },
         { "the norms' epsilon", (double)x->norm_eps, (double)y->norm_eps },
         { "the rotated part of a head", x->rope_dims, y->rope_dims },
-        { "the kind of pooling", a->pooling.kind, b->pooling.kind },
+        { "the kind of pooling", a->pooling.kinds[0], b->pooling.kinds[0] },
+        { "the number of poolings", a->pooling.n_kinds, b->pooling.n_kinds },
+        { "the pooling of prompts", a->pooling.leaves_prompt_out, b->pooling.leaves_prompt_out },
+        { "the length of texts", a->pooling.max_tokens, b->pooling.max_tokens },
+        { "the elements of an embedding", a->pooling.n_elements, b->pooling.n_elements },
+        { "prompts for embeddings", a->pooling.prompts != NULL, b->pooling.prompts != NULL },
     };
     return compare(numbers, sizeof numbers / sizeof *numbers, error);
 }

@@ -206,6 +206,9 @@ void ak_convert_rows_make(const struct ak_convert_rows *r, uint64_t row,
  * control tokens strip the spaces to their right (ak_tok_has_rstrip_control). */
 void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                              const char *name, bool has_rstrip);
+/* Puts the settings of sentence-transformers that GGUF has no keys for. */
+ak_status ak_convert_put_sentence(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                                  struct ak_error *error);
 /* Copies the metadata of a GGUF source. */
 void ak_convert_copy_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan);
 /* `t` NULL: the model has no tokenizer. */

@@ -2,6 +2,7 @@
  * llama.cpp reads; other keys of the source are renamed. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -315,7 +316,20 @@ void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_p
     if (plan->spec->head.n_labels > 0)
         put_u32(w, plan, "pooling_type", 4); /* llama.cpp's LLAMA_POOLING_TYPE_RANK */
     else if (plan->spec->pooling.is_stated)
-        put_u32(w, plan, "pooling_type", ak_spec_gguf_pooling(plan->spec->pooling.kind));
+        put_u32(w, plan, "pooling_type", ak_spec_gguf_pooling(&plan->spec->pooling));
+}
+
+ak_status ak_convert_put_sentence(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
+                                  struct ak_error *error)
+{
+    const struct ak_spec_pooling *pooling = &plan->spec->pooling;
+    char *text = pooling->is_stated ? ak_spec_write_sentence_key(pooling, error) : NULL;
+    if (pooling->is_stated && !text)
+        return AKUNU_ERROR_MEMORY;
+    if (text)
+        ak_gguf_writer_put_string(w, AK_SPEC_SENTENCE_KEY, text);
+    free(text);
+    return AKUNU_OK;
 }
 
 /* Drops the keys of split files, since the parts become one file. The file type is written anew if

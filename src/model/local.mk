@@ -35,6 +35,7 @@ libak_la_SOURCES += \
 	src/model/olmo2.c \
 	src/model/phi3.c \
 	src/model/pooling.c \
+	src/model/sentence.c \
 	src/model/qwen2.c \
 	src/model/qwen2moe.c \
 	src/model/qwen3.c \

@@ -229,11 +229,20 @@ struct ak_family {
     void (*emit_encoder)(struct ak_builder *b, const struct ak_spec *spec);
 };
 
-/* Pooling: how a text's embedding is made from its tokens' hidden states, as the files say. */
+/* How a text's embedding is made: which tokens, and what becomes of their hidden states, as the
+ * files say (pooling.c, sentence.c). */
+enum { AK_POOLINGS_MAX = 6 }; /* kinds whose results are joined */
 struct ak_spec_pooling {
-    enum akunu_pooling kind; /* never AKUNU_POOLING_MODEL */
-    bool is_stated;          /* the files say so; else the default */
-    bool is_normalized;      /* embeddings are scaled to unit length */
+    enum akunu_pooling kinds[AK_POOLINGS_MAX]; /* [n_kinds], never AKUNU_POOLING_MODEL */
+    uint32_t n_kinds;                          /* at least 1 */
+    bool is_stated;                            /* the files say so; else the default */
+    bool is_normalized;                        /* embeddings are scaled to unit length */
+    bool leaves_prompt_out;                    /* tokens of the prompt are not pooled */
+    bool cuts_left;                            /* a text that is too long loses its beginning */
+    uint32_t max_tokens;                       /* longer texts are cut; 0: they are not */
+    uint32_t n_elements;                       /* of an embedding; 0: all */
+    struct json_t *prompts;                    /* names and texts; NULL: none */
+    struct json_t *default_prompt;             /* the name of one; NULL: none */
     /* what the files ask for and is not supported, for messages; "": nothing */
     char unsupported[160];
 };
@@ -324,10 +333,39 @@ ak_status ak_spec_override_rope(struct ak_spec *spec, const struct akunu_rope *a
 ak_status ak_spec_init_rope(const struct ak_provider *p, struct ak_spec *spec,
                             struct ak_error *error);
 
-/* Reads pooling from modules.json and 1_Pooling/config.json (sentence-transformers) or GGUF's
- * pooling_type. Default: the mean of an encoder's tokens, else the last token. */
+/* Reads pooling from sentence-transformers' files, or GGUF's pooling_type and the settings that
+ * convert adds. Default: the mean of an encoder's tokens, else the last token. *out belongs to a
+ * spec that is cleared. */
 ak_status ak_spec_read_pooling(const struct ak_provider *p, const struct ak_spec *spec,
                                struct ak_spec_pooling *out, struct ak_error *error);
+void ak_spec_pooling_clear(struct ak_spec_pooling *pooling);
+/* Elements of an embedding by `kind`. */
+uint32_t ak_spec_embedding_width(const struct ak_spec *spec, enum akunu_pooling kind);
+/* The kind's name in sentence-transformers. */
+const char *ak_spec_pooling_name(enum akunu_pooling kind);
+/* Notes what the files ask for, unless something has been noted before. */
+void ak_spec_note_unsupported(struct ak_spec_pooling *out, const char *what, const char *name);
+/* Reads "pooling_mode" and its neighbors from the settings of a Pooling module. */
+void ak_spec_read_modes(const struct json_t *config, struct ak_spec_pooling *out);
+
+/* ---- Settings of texts: sentence.c -------------------------------------- */
+/* Reads what a Transformer module says of its texts: their length. */
+ak_status ak_spec_read_sentence(const struct ak_provider *p, const struct ak_spec *spec,
+                                struct ak_spec_pooling *out, struct ak_error *error);
+/* Reads prompts and the size of embeddings. */
+ak_status ak_spec_read_prompts(const struct ak_provider *p, struct ak_spec_pooling *out,
+                               struct ak_error *error);
+/* What GGUF has no key for, as a JSON object under AK_SPEC_SENTENCE_KEY. Free with free(). NULL:
+ * out of memory. */
+#define AK_SPEC_SENTENCE_KEY "sentence_transformers.config"
+ak_status ak_spec_read_sentence_key(const struct ak_provider *p, struct ak_spec_pooling *out,
+                                    struct ak_error *error);
+char *ak_spec_write_sentence_key(const struct ak_spec_pooling *pooling, struct ak_error *error);
+/* Finds a prompt by its name; NULL: the default one; "": none unless there is one of that name.
+ * AKUNU_ERROR_ARGUMENT: there is none; the message lists them. */
+ak_status ak_spec_find_prompt(const struct ak_spec_pooling *pooling, const char *name,
+                              struct ak_text *out, struct ak_error *error);
+
 /* ---- Heads: head.c ------------------------------------------------------ */
 /* Finds the head and checks its shapes. */
 ak_status ak_spec_read_head(const struct ak_provider *p, const struct ak_spec *spec,
@@ -335,8 +373,8 @@ ak_status ak_spec_read_head(const struct ak_provider *p, const struct ak_spec *s
 /* Whether a tensor of this name belongs to a head, or would. */
 bool ak_spec_is_head(const char *name);
 
-/* The pooling's number in GGUF. */
-uint32_t ak_spec_gguf_pooling(enum akunu_pooling kind);
+/* The pooling's number in GGUF; of one that GGUF lacks 0, "none". */
+uint32_t ak_spec_gguf_pooling(const struct ak_spec_pooling *pooling);
 
 /* Rotary divisors, which GGUF stores as tensors and Hugging Face as numbers in config.json: whether
  * the model has those of `role`, and its rope_dims/2 values. After ak_spec_init_rope(). */

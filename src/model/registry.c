@@ -275,5 +275,6 @@ void ak_spec_clear(struct ak_spec *spec)
 {
     ak_free(spec->inverse_frequencies);
     ak_free(spec->short_frequencies);
+    ak_spec_pooling_clear(&spec->pooling);
     *spec = (struct ak_spec){ 0 };
 }

@@ -83,12 +83,20 @@ void server_fail_memory(struct http_exchange *x)
 
 void server_fail_library(struct http_exchange *x, const char *param)
 {
+    server_fail_library_at(x, param, 0, 1);
+}
+
+void server_fail_library_at(struct http_exchange *x, const char *param, size_t i, size_t n)
+{
+    char where[64] = "";
+    if (n > 1)
+        snprintf(where, sizeof where, "%s[%zu]: ", param, i);
     switch (akunu_last_status()) {
     case AKUNU_ERROR_MEMORY: server_fail_memory(x); return;
     case AKUNU_ERROR_BUSY: server_fail(x, 429, NULL, NULL, "%s", akunu_last_error()); return;
     case AKUNU_ERROR_CONTEXT:
-        server_fail(x, 400, param, "context_length_exceeded", "%s", akunu_last_error());
+        server_fail(x, 400, param, "context_length_exceeded", "%s%s", where, akunu_last_error());
         return;
-    default: server_fail(x, 400, param, NULL, "%s", akunu_last_error());
+    default: server_fail(x, 400, param, NULL, "%s%s", where, akunu_last_error());
     }
 }

@@ -270,8 +270,8 @@ static bool read_prompts(struct server_model *m, struct http_exchange *x, const 
                          struct server_prompts *out)
 {
     return server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
-                               AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, (size_t)m->options->queue,
-                               out);
+                               AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, NULL,
+                               (size_t)m->options->queue, out);
 }
 
 static bool read_gaps(struct server_model *m, struct http_exchange *x, const json_t *body,

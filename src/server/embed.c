@@ -8,8 +8,12 @@
 
 /* What the request asks for. */
 struct embeddings {
+    size_t width; /* of the model's embeddings */
     size_t dimensions;
     bool base64;
+    bool truncates, truncates_not; /* whether "truncate" says so; neither: it is absent */
+    bool names_prompt;             /* it has a "prompt_name" */
+    struct akunu_embedding_text how;
 };
 
 /* ---- Answers ------------------------------------------------------------ */
@@ -88,14 +92,35 @@ static void answer(struct server_encoding *e)
 }
 
 /* ---- The request -------------------------------------------------------- */
-static bool read_options(struct http_exchange *x, const json_t *body, size_t width,
+/* Reads the prompt's name, and tries it. */
+static bool read_prompt(struct server_model *m, struct http_exchange *x, const json_t *body,
+                        struct embeddings *out)
+{
+    akunu_embedding_text_default(&out->how, sizeof out->how);
+    out->how.prompt_name = m->options->prompt_name;
+    if (!server_get_string(x, body, "prompt_name", &out->how.prompt_name))
+        return false;
+    out->names_prompt = json_is_string(json_object_get(body, "prompt_name"));
+    if (akunu_model_encode_embedding(m->loaded.model, "", 0, &out->how, NULL, 0) >= 0)
+        return true;
+    server_fail_library(x, "prompt_name");
+    return false;
+}
+
+static bool read_options(struct server_model *m, struct http_exchange *x, const json_t *body,
                          struct embeddings *out)
 {
     const char *format = "float";
-    int64_t dimensions = (int64_t)width;
+    const json_t *truncate = json_object_get(body, "truncate");
+    out->width = akunu_model_embedding_width(m->loaded.model, m->options->embedding.pooling);
+    int64_t dimensions = (int64_t)out->width;
+    bool truncates = false;
     if ((!server_is_ollama(x) && !server_get_string(x, body, "encoding_format", &format)) ||
-        !server_get_integer(x, body, "dimensions", 1, (int64_t)width, &dimensions))
+        !server_get_integer(x, body, "dimensions", 1, (int64_t)out->width, &dimensions) ||
+        !server_get_bool(x, body, "truncate", &truncates) || !read_prompt(m, x, body, out))
         return false;
+    out->truncates = json_is_true(truncate);
+    out->truncates_not = json_is_false(truncate);
     out->base64 = strcmp(format, "base64") == 0;
     out->dimensions = (size_t)dimensions;
     if (out->base64 || strcmp(format, "float") == 0)
@@ -105,18 +130,67 @@ static bool read_options(struct http_exchange *x, const json_t *body, size_t wid
     return false;
 }
 
+/* Whether the inputs are as the request wants them; false: it has answered. */
+static bool check_inputs(struct http_exchange *x, const struct server_prompts *inputs,
+                         const struct embeddings *asked)
+{
+    size_t n_texts = 0;
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct server_prompt *input = &inputs->list[i];
+        n_texts += input->n_whole > 0;
+        if (asked->truncates_not && input->n < input->n_whole) {
+            server_fail(x, 400, "input", "context_length_exceeded",
+                        "input[%zu] is too long: it has %zu tokens, and the model reads %zu of a "
+                        "text (\"truncate\": false)",
+                        i, input->n_whole, input->n);
+            return false;
+        }
+    }
+    if (n_texts == inputs->n || (!asked->names_prompt && asked->how.n_prompt == 0))
+        return true;
+    server_fail(x, 400, asked->names_prompt ? "prompt_name" : "input", NULL,
+                "input has token ids, and %s",
+                asked->names_prompt ? "prompt_name goes before texts only" :
+                                      "the model's embeddings leave out the prompt, which goes "
+                                      "before texts only");
+    return false;
+}
+
+/* Reads the texts; with "truncate" those that do not fit are cut. */
+static bool read_inputs(struct server_model *m, struct http_exchange *x, const json_t *body,
+                        struct embeddings *asked, struct server_prompts *out)
+{
+    enum { INPUTS_MAX = 2048 }; /* as in OpenAI's API */
+    const json_t *input = json_object_get(body, "input");
+    size_t max = server_embedder_max_tokens(m);
+    if (!server_read_prompts(m, x, "input", input, AKUNU_ADD_SPECIAL, &asked->how, INPUTS_MAX, out))
+        return false;
+    bool fits = true;
+    for (size_t i = 0; i < out->n; i++)
+        fits = fits && (out->list[i].n <= max || out->list[i].n_whole == 0);
+    if (fits || !asked->truncates)
+        return true;
+    asked->how.max_tokens = max;
+    server_free_prompts(out);
+    return server_read_prompts(m, x, "input", input, AKUNU_ADD_SPECIAL, &asked->how, INPUTS_MAX,
+                               out);
+}
+
 static void submit(struct server_model *m, struct http_exchange *x, struct server_prompts *inputs,
                    const struct embeddings *asked)
 {
     struct embeddings *own = malloc(sizeof *own);
     struct server_encoding *e =
-        own ? server_encoding_new(m, x, inputs->n, m->loaded.info.width, own) : NULL;
+        own ? server_encoding_new(m, x, inputs->n, asked->width, own) : NULL;
     if (!own)
         server_fail_memory(x);
     if (!e)
         return;
     *own = *asked;
     e->answer = answer;
+    e->name = "input";
+    e->is_list = inputs->is_list;
+    e->n_prompt = asked->how.n_prompt;
     for (size_t i = 0; i < inputs->n; i++) {
         server_encoding_add(e, inputs->list[i].ids, inputs->list[i].n, 0);
         inputs->list[i].ids = NULL;
@@ -126,12 +200,10 @@ static void submit(struct server_model *m, struct http_exchange *x, struct serve
 
 void server_embeddings(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    enum { INPUTS_MAX = 2048 }; /* as in OpenAI's API */
     struct server_prompts inputs = { .n = 0 };
-    struct embeddings asked;
-    if (read_options(x, body, m->loaded.info.width, &asked) &&
-        server_read_prompts(m, x, "input", json_object_get(body, "input"), AKUNU_ADD_SPECIAL,
-                            INPUTS_MAX, &inputs))
+    struct embeddings asked = { .width = 0 };
+    if (read_options(m, x, body, &asked) && read_inputs(m, x, body, &asked, &inputs) &&
+        check_inputs(x, &inputs, &asked))
         submit(m, x, &inputs, &asked);
     server_free_prompts(&inputs);
 }

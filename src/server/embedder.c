@@ -95,12 +95,43 @@ static size_t count_turn(const struct server_embedder *m, const struct server_en
     return n;
 }
 
+size_t server_embedder_max_tokens(const struct server_model *m)
+{
+    const struct akunu_session *session = m->embedder->session;
+    uint32_t context = akunu_session_context(session), batch = akunu_session_batch(session);
+    return m->loaded.info.encoder && batch < context ? batch : context;
+}
+
+/* Answers if a text cannot be encoded; true: all can. */
+static bool check_texts(const struct server_embedder *m, const struct server_encoding *e)
+{
+    size_t max = server_embedder_max_tokens(e->model);
+    bool in_pass = max < akunu_session_context(m->session);
+    char where[64];
+    for (size_t i = 0; i < e->n; i++) {
+        size_t n = e->texts[i].n;
+        snprintf(where, sizeof where, e->is_list ? "%s[%zu]" : "%s", e->name, i);
+        if (n > max)
+            server_fail(e->x, 400, e->name, "context_length_exceeded",
+                        "%s is too long: it has %zu tokens, but the %s holds %zu", where, n,
+                        in_pass ? "pass" : "context", max);
+        else if (n <= e->n_prompt)
+            server_fail(e->x, 400, e->name, NULL, "%s has no tokens%s", where,
+                        n > 0 ? " behind its prompt" : "");
+        if (n > max || n <= e->n_prompt)
+            return false;
+    }
+    return true;
+}
+
 static enum akunu_status embed(struct server_embedder *m, struct server_encoding *e, size_t n,
                                float *out)
 {
     struct akunu_embedding embedding = e->model->options->embedding;
     struct akunu_ids texts[TURN_MAX];
     embedding.normalize = AKUNU_NORMALIZE_L2; /* as OpenAI's are */
+    embedding.width = e->width;
+    embedding.n_prompt = e->n_prompt;
     for (size_t i = 0; i < n; i++)
         texts[i] = (struct akunu_ids){ .ids = e->texts[e->n_done + i].ids,
                                        .n = e->texts[e->n_done + i].n };
@@ -111,6 +142,7 @@ static void run_turn(struct server_embedder *m, struct server_encoding *e)
 {
     size_t n = count_turn(m, e);
     float *out = e->rows + e->n_done * e->width;
+    akunu_session_number_texts(m->session, e->n_done);
     e->status = e->ranks ?
                     akunu_session_rank(m->session, e->texts + e->n_done, n, is_cancelled, e, out) :
                     embed(m, e, n, out);
@@ -171,6 +203,10 @@ void server_encoding_submit(struct server_encoding *e)
     struct server_embedder *m = e->model->embedder;
     struct http_exchange *x = e->x;
     size_t most = (size_t)e->model->options->queue;
+    if (!check_texts(m, e)) {
+        server_encoding_free(e);
+        return;
+    }
     pthread_mutex_lock(&m->lock);
     bool fits = m->n_waiting < most;
     if (fits) {
@@ -262,8 +298,8 @@ static void answer(struct server_encoding *e)
     if (e->status == AKUNU_OK)
         e->answer(e);
     else
-        server_fail(e->x, memory ? 503 : 400, e->ranks ? "documents" : "input",
-                    full ? "context_length_exceeded" : NULL, "%s", e->message);
+        server_fail(e->x, memory ? 503 : 400, e->name, full ? "context_length_exceeded" : NULL,
+                    "%s", e->message);
 }
 
 void server_take_encodings(struct server_model *m)

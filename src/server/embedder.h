@@ -13,6 +13,9 @@ struct server_encoding {
     struct server_model *model; /* has it in use */
     struct http_exchange *x;    /* NULL: the client is gone */
     bool ranks;                 /* the texts are pairs that get scores; else embeddings */
+    const char *name;           /* the member of the request that has the texts */
+    bool is_list;               /* it is a list */
+    size_t n_prompt;            /* tokens of each text's beginning that are not pooled */
     struct akunu_pair *texts;   /* [n] */
     size_t n, n_done, n_tokens, width;
     float *rows; /* [n, width] */
@@ -29,7 +32,8 @@ struct server_encoding *server_encoding_new(struct server_model *m, struct http_
                                             size_t n, size_t width, void *own);
 /* Adds a text, and takes its ids. */
 void server_encoding_add(struct server_encoding *e, akunu_token *ids, size_t n, size_t second);
-/* Queues it, unless the queue is full: then it has answered, and freed it. */
+/* Queues it, unless a text is too long or the queue is full: then it has answered, and freed it.
+ */
 void server_encoding_submit(struct server_encoding *e);
 void server_encoding_free(struct server_encoding *e);
 
@@ -37,6 +41,8 @@ void server_encoding_free(struct server_encoding *e);
 /* Starts the thread. False: the library has the message. */
 bool server_open_embedder(struct server_model *m);
 void server_close_embedder(struct server_model *m);
+/* The most tokens of a text. */
+size_t server_embedder_max_tokens(const struct server_model *m);
 /* Bytes that its session has reserved. */
 uint64_t server_embedder_bytes(const struct server_model *m);
 /* Answers those that are ready. */

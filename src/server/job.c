@@ -228,7 +228,7 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
         return true;
     }
     if (has_memory)
-        server_fail_library(x, "prompt");
+        server_fail_library_at(x, "prompt", i, job->n_sources);
     else
         server_fail_memory(x);
     if (job->n_open == 0) {

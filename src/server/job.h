@@ -118,16 +118,20 @@ void server_add_receipts(struct server_job *job, json_t *value);
 struct server_prompt {
     akunu_token *ids; /* to be freed */
     size_t n;
+    size_t n_whole; /* tokens of a whole text before it was cut; 0: there is no `how` */
 };
 struct server_prompts {
     struct server_prompt *list; /* [n] */
     size_t n;
+    bool is_list; /* the member is a list of prompts */
 };
+struct akunu_embedding_text;
 /* Reads a text, a list of ids and texts, or a list of such prompts, of which there are 1 to `max`;
- * `flags` are of akunu_tokenizer_encode. False: it has answered. Free *out in both cases. */
+ * `flags` are of akunu_tokenizer_encode. `how` unless NULL: how whole texts become tokens
+ * instead. False: it has answered. Free *out in both cases. */
 bool server_read_prompts(struct server_model *m, struct http_exchange *x, const char *name,
-                         const json_t *found, unsigned flags, size_t max,
-                         struct server_prompts *out);
+                         const json_t *found, unsigned flags, struct akunu_embedding_text *how,
+                         size_t max, struct server_prompts *out);
 void server_free_prompts(struct server_prompts *prompts);
 
 /* ---- Server-sent events: sse.c ------------------------------------------ */

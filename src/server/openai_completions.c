@@ -245,8 +245,8 @@ void server_completions(struct server_model *m, struct http_exchange *x, const j
     good = good && read_options(x, body, &params, a) &&
            server_read_grammar(m, x, body, &params, &grammar) &&
            server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
-                               AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, (size_t)m->options->queue,
-                               &a->prompts);
+                               AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, NULL,
+                               (size_t)m->options->queue, &a->prompts);
     if (good)
         submit_all(m, x, &params, a);
     else

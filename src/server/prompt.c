@@ -15,19 +15,22 @@ static bool fail(struct http_exchange *x, const char *name, const json_t *found)
 
 /* Appends a text's ids. False: it has answered. */
 static bool add_text(struct server_model *m, struct http_exchange *x, const json_t *text,
-                     unsigned flags, struct server_prompt *out)
+                     unsigned flags, struct akunu_embedding_text *how, struct server_prompt *out)
 {
     const struct cli_text whole = { (char *)(uintptr_t)json_string_value(text),
                                     json_string_length(text) };
     akunu_token *ids = NULL, *larger = NULL;
     size_t n = 0;
     server_unlock(m->server);
-    if (cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n) == CLI_EXIT_OK)
+    int code = how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
+                     cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n);
+    if (code == CLI_EXIT_OK)
         larger = realloc(out->ids, (out->n + n + 1) * sizeof *larger);
     if (larger) {
         out->ids = larger;
         memcpy(larger + out->n, ids, n * sizeof *ids);
         out->n += n;
+        out->n_whole = how ? how->n_whole : 0;
     }
     free(ids);
     server_lock(m->server);
@@ -67,19 +70,20 @@ static const json_t *text_of(const json_t *prompt)
 }
 
 static bool read_one(struct server_model *m, struct http_exchange *x, const char *name,
-                     const json_t *prompt, unsigned flags, struct server_prompt *out)
+                     const json_t *prompt, unsigned flags, struct akunu_embedding_text *how,
+                     struct server_prompt *out)
 {
     const json_t *text = json_is_object(prompt) ? text_of(prompt) : prompt;
     bool good = true;
     if (!json_is_string(text) && json_array_size(text) == 0)
         return fail(x, name, prompt);
     if (json_is_string(text))
-        good = add_text(m, x, text, flags, out);
+        good = add_text(m, x, text, flags, how, out);
     for (size_t i = 0; good && i < json_array_size(text); i++) {
         const json_t *part = json_array_get(text, i);
         unsigned own = i == 0 ? flags : flags & ~(unsigned)AKUNU_ADD_SPECIAL;
-        good =
-            json_is_string(part) ? add_text(m, x, part, own, out) : add_id(m, x, name, part, out);
+        good = json_is_string(part) ? add_text(m, x, part, own, NULL, out) :
+                                      add_id(m, x, name, part, out);
     }
     akunu_token bos = akunu_tokenizer_bos(m->loaded.tokenizer);
     if (good && out->n == 0 && bos >= 0) /* an empty text is the beginning of any */
@@ -97,12 +101,12 @@ static bool has_number(const json_t *list)
 }
 
 bool server_read_prompts(struct server_model *m, struct http_exchange *x, const char *name,
-                         const json_t *found, unsigned flags, size_t max,
-                         struct server_prompts *out)
+                         const json_t *found, unsigned flags, struct akunu_embedding_text *how,
+                         size_t max, struct server_prompts *out)
 {
     bool many = json_is_array(found) && !has_number(found);
     size_t n = many ? json_array_size(found) : 1;
-    *out = (struct server_prompts){ .n = 0 };
+    *out = (struct server_prompts){ .is_list = many };
     if (n == 0)
         return fail(x, name, found);
     if (n > max) {
@@ -116,7 +120,8 @@ bool server_read_prompts(struct server_model *m, struct http_exchange *x, const 
     }
     out->n = n;
     for (size_t i = 0; i < n; i++)
-        if (!read_one(m, x, name, many ? json_array_get(found, i) : found, flags, &out->list[i]))
+        if (!read_one(m, x, name, many ? json_array_get(found, i) : found, flags, how,
+                      &out->list[i]))
             return false;
     return true;
 }

@@ -168,7 +168,8 @@ void server_rerank(struct server_model *m, struct http_exchange *x, const json_t
     if (!e)
         return;
     own->is_tei = is_tei;
-    e->ranks = true;
+    e->ranks = e->is_list = true;
+    e->name = is_tei ? "texts" : "documents";
     e->answer = answer;
     e->release = release;
     bool good = read_options(x, body, documents, own);

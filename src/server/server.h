@@ -163,6 +163,8 @@ bool server_is_anthropic(const struct http_exchange *x);
 bool server_is_ollama(const struct http_exchange *x);
 /* Answers with the message of the library's last failed call, which was about `param`. */
 void server_fail_library(struct http_exchange *x, const char *param);
+/* Likewise about element i of n in `param`, which the message names if there are several. */
+void server_fail_library_at(struct http_exchange *x, const char *param, size_t i, size_t n);
 /* The object of an error, in the form of the API that the exchange asks. */
 json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
                      const char *code_name, const char *message);

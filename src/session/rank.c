@@ -114,6 +114,7 @@ ak_status ak_session_rank(struct ak_session *s, const struct akunu_pair *pairs, 
     const struct akunu_embedding embedding = {
         .pooling = m->spec.descriptor.encoder ? AKUNU_POOLING_CLS : AKUNU_POOLING_LAST,
         .normalize = AKUNU_NORMALIZE_NONE,
+        .width = m->spec.config.width,
     };
     size_t width = m->spec.config.width, n_labels = m->spec.head.n_labels;
     if (n_labels == 0)

@@ -172,7 +172,7 @@ static ak_status allocate_pass(struct ak_session *s, uint32_t n_sequences, struc
     s->next_rows = ak_alloc(n_sequences, sizeof *s->next_rows);
     s->order = ak_alloc(n_sequences, sizeof *s->order);
     s->text_sequences = ak_alloc(n_sequences, sizeof *s->text_sequences);
-    s->sums = ak_alloc(s->model->spec.config.width, sizeof *s->sums);
+    s->sums = ak_alloc((size_t)AK_POOLINGS_MAX * s->model->spec.config.width, sizeof *s->sums);
     if (s->max_windows > 0) {
         s->cross_sequences = ak_alloc(n_sequences, sizeof *s->cross_sequences);
         s->cross_lengths = ak_alloc(n_sequences, sizeof *s->cross_lengths);

@@ -58,7 +58,8 @@ struct ak_session {
     int32_t *text_sequences;
     /* by sequence: the position from which on tokens are of type 1. NULL, but in a pass of pairs */
     const uint32_t *type_starts;
-    double *sums; /* [width]: sums of a text's hidden states */
+    size_t first_text; /* number of the first text in messages */
+    double *sums;      /* [AK_POOLINGS_MAX][width]: sums of a text's hidden states */
 
     /* Speech models: the encoder's pass, NULL until it is prepared, and by sequence what its text
      * attends to: a sequence that holds a window, AK_OP_NONE: none yet, and its tokens. NULL: no

@@ -117,6 +117,9 @@ ak_status ak_tok_unigram_load(struct ak_tokenizer *t, const struct ak_vocab *voc
  * except before some punctuation and endings ("cleanup" of the `tokenizers` package). Writes at
  * most n + 1 bytes; returns their number. */
 uint32_t ak_tok_wordpiece_decode(const char *text, uint32_t n, bool begins, char *out);
+/* Lowers text if the folder's sentence_bert_config.json says do_lower_case. */
+ak_status ak_tok_apply_lower_case(const struct ak_provider *p, struct ak_tokenizer *t,
+                                  struct ak_error *error);
 void ak_tok_pipeline_free(struct ak_tok_pipeline *p); /* NULL allowed */
 uint64_t ak_tok_pipeline_memory(const struct ak_tok_pipeline *p);
 

@@ -386,8 +386,8 @@ ak_status ak_tok_from_json(const struct ak_tok_files *files, struct ak_tokenizer
     return status;
 }
 
-ak_status ak_tok_open(const struct ak_provider *p, struct ak_tokenizer **out,
-                      struct ak_error *error)
+static ak_status open_files(const struct ak_provider *p, struct ak_tokenizer **out,
+                            struct ak_error *error)
 {
     struct ak_tok_files files = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
     struct ak_vocab vocab;
@@ -406,4 +406,16 @@ ak_status ak_tok_open(const struct ak_provider *p, struct ak_tokenizer **out,
     if (files.tokenizer.n == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "tokenizer.json is empty");
     return ak_tok_from_json(&files, out, error);
+}
+
+ak_status ak_tok_open(const struct ak_provider *p, struct ak_tokenizer **out,
+                      struct ak_error *error)
+{
+    AK_TRY(open_files(p, out, error));
+    ak_status status = *out ? ak_tok_apply_lower_case(p, *out, error) : AKUNU_OK;
+    if (status != AKUNU_OK) {
+        ak_tok_free(*out);
+        *out = NULL;
+    }
+    return status;
 }

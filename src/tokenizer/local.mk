@@ -9,6 +9,7 @@ libak_la_SOURCES += \
 	src/tokenizer/internal.h \
 	src/tokenizer/json_model.c \
 	src/tokenizer/json_parts.c \
+	src/tokenizer/lower_case.c \
 	src/tokenizer/json_parts.h \
 	src/tokenizer/json_tokenizer.c \
 	src/tokenizer/merge.c \

@@ -374,6 +374,12 @@ static void push_all(struct ak_tok_encoding *r, const int32_t *ids, uint32_t n)
         ak_tok_push(r, ids[i]);
 }
 
+void ak_tok_count_added(const struct ak_tokenizer *t, size_t *n_before, size_t *n_after)
+{
+    *n_before = (size_t)(t->add_bos && t->bos >= 0) + (t->pipeline ? t->pipeline->n_prefix : 0);
+    *n_after = (size_t)(t->add_eos && t->eos >= 0) + (t->pipeline ? t->pipeline->n_suffix : 0);
+}
+
 ak_status ak_tok_encode(const struct ak_tokenizer *t, const char *text, size_t n_bytes,
                         unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids,
                         struct ak_error *error)

@@ -76,6 +76,9 @@ ak_status ak_tok_encode(const struct ak_tokenizer *t, const char *text, size_t n
                         unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids,
                         struct ak_error *error);
 
+/* Number of tokens that AKUNU_ADD_SPECIAL puts before and after a text. */
+void ak_tok_count_added(const struct ak_tokenizer *t, size_t *n_before, size_t *n_after);
+
 /* flags: AKUNU_SKIP_SPECIAL, AKUNU_CONTINUE. Writes at most `capacity` bytes; *n_bytes is the
  * length of the whole text. Fails on ids outside the vocabulary. */
 ak_status ak_tok_decode(const struct ak_tokenizer *t, const int32_t *ids, size_t n_ids,

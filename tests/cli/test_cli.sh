@@ -414,8 +414,22 @@ exits 2 embed -m "$model"
 says "standard input has no text"
 exits 2 embed -m "$model" x -f "$work/lines"
 says "only one of them"
-exits 2 embed -m "$model" x --pooling max
-says "expected one of model, mean, cls, last"
+exits 2 embed -m "$model" x --pooling most
+says "expected one of model, mean, cls, last, max"
+exits 1 embed -m "$model" x --prompt-name query
+says 'prompt "query": the model has no prompts'
+mkdir -p "$work/sentence"
+cp -R "$data/sentence/." "$work/sentence"
+printf '{"max_seq_length": 6}' >"$work/sentence/sentence_bert_config.json"
+printf '{"prompts": {"query": "query: "}}' >"$work/sentence/config_sentence_transformers.json"
+exits 0 embed -m "$work/sentence" --json --no-cache -p "query: the light"
+says_nothing
+cp "$out" "$work/one"
+exits 0 embed -m "$work/sentence" --json --no-cache --prompt-name query -p "the light . the light"
+says "1 of 1 texts was cut to the 6 tokens"
+exits 0 embed -m "$work/sentence" --json --no-cache --prompt-name query -p "the light"
+cmp -s "$out" "$work/one"
+check "a prompt goes before the text"
 exits 2 embed -m "$model" x --normalize --no-normalize
 exits 2 embed -m "$model" x --json --out "$work/e.npy"
 exits 1 embed -m "$model" "a text of some length" -c 2

@@ -1,6 +1,7 @@
 /* Embeddings through the public header: the encoders, as Hugging Face folders and
  * as GGUF, against tests/golden/encoders.py; language models as embedders; the same bits
  * whatever the threads, the ISA and the company; what is refused. */
+#include <jansson.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -324,6 +325,11 @@ START_TEST(old_names_of_norms)
 }
 END_TEST
 
+#define TRANSFORMER "{\"type\": \"sentence_transformers.models.Transformer\", \"path\": \"\"}"
+#define POOLING                                                                                    \
+    "{\"type\": \"sentence_transformers.sentence_transformer.modules.pooling.Pooling\", "          \
+    "\"path\": \"1_Pooling\"}"
+#define NORMALIZE "{\"type\": \"sentence_transformers.models.Normalize\", \"path\": \"2\"}"
 /* What sentence-transformers' files may say, and the pooling that it gives, or the words
  * of the refusal. */
 static const struct {
@@ -333,26 +339,38 @@ static const struct {
     const char *refused;
 } settings[] = {
     { NULL, NULL, AKUNU_POOLING_MEAN, false, NULL },
-    { "[{\"type\": \"sentence_transformers.models.Transformer\", \"path\": \"\"}, {\"type\": "
-      "\"a.Pooling\", \"path\": \"1_Pooling\"}]",
+    { "[" TRANSFORMER ", " POOLING "]",
       "{\"pooling_mode_lasttoken\": true, \"pooling_mode_cls_token\": false}", AKUNU_POOLING_LAST,
       false, NULL },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}, {\"type\": \"Normalize\"}]",
-      "{\"pooling_mode\": \"cls\"}", AKUNU_POOLING_CLS, true, NULL },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode_max_tokens\": true}",
-      AKUNU_POOLING_MEAN, false, "pooling by max" },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]",
-      "{\"pooling_mode_mean_tokens\": true, \"pooling_mode_cls_token\": true}", AKUNU_POOLING_MEAN,
-      false, "pooling by cls" },
-    { "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]", "{\"pooling_mode\": \"other\"}",
-      AKUNU_POOLING_MEAN, false, "pooling by other" },
-    { "[{\"type\": \"Pooling\", \"path\": \"9_Pooling\"}]", NULL, AKUNU_POOLING_MEAN, false,
-      "9_Pooling/config.json" },
-    { "[{\"type\": \"Pooling\", \"path\": "
+    { "[" TRANSFORMER ", " POOLING ", " NORMALIZE "]", "{\"pooling_mode\": \"cls\"}",
+      AKUNU_POOLING_CLS, true, NULL },
+    { "[" TRANSFORMER ", " POOLING "]", "{\"pooling_mode\": \"other\"}", AKUNU_POOLING_MEAN, false,
+      "pooling by other" },
+    { "[" TRANSFORMER ", " POOLING "]", "{\"pooling_mode\": [\"cls\", 7]}", AKUNU_POOLING_CLS,
+      false, "pooling by an integer" },
+    { "[" TRANSFORMER ", " POOLING "]", "{\"pooling_mode\": null}", AKUNU_POOLING_MEAN, false,
+      "pooling by null" },
+    { "[" TRANSFORMER ", " POOLING "]",
+      "{\"pooling_mode\": [\"cls\", \"cls\", \"cls\", \"cls\", \"cls\", \"cls\", \"cls\"]}",
+      AKUNU_POOLING_MODEL, false, "more than six" },
+    { "[" TRANSFORMER ", {\"type\": \"sentence_transformers.models.Pooling\", \"path\": "
+      "\"9_Pooling\"}]",
+      NULL, AKUNU_POOLING_MEAN, false, "9_Pooling/config.json" },
+    { "[" TRANSFORMER ", {\"type\": \"sentence_transformers.models.Pooling\", \"path\": "
       "\"1_Pooling/of_a_folder_whose_name_is_longer_than_any_that_is_looked_for\"}]",
       NULL, AKUNU_POOLING_MEAN, false, "the missing settings 1_Pooling/of_a_folder" },
-    { "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]", NULL,
-      AKUNU_POOLING_MEAN, false, "the module Dense" },
+    { "[" TRANSFORMER ", " POOLING
+      ", {\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]",
+      "{\"pooling_mode\": \"cls\"}", AKUNU_POOLING_CLS, false, "the module Dense" },
+    { "[" TRANSFORMER ", " POOLING ", " POOLING "]", "{\"pooling_mode\": \"cls\"}",
+      AKUNU_POOLING_CLS, false, "in this place the module Pooling" },
+    { "[" TRANSFORMER ", " NORMALIZE ", " POOLING "]", "{\"pooling_mode\": \"cls\"}",
+      AKUNU_POOLING_CLS, false, "in this place the module Normalize" },
+    { "[" POOLING "]", "{\"pooling_mode\": \"cls\"}", AKUNU_POOLING_MEAN, false,
+      "in this place the module Pooling" },
+    { "[{\"type\": \"custom_st.Transformer\"}, " POOLING "]", "{\"pooling_mode\": \"cls\"}",
+      AKUNU_POOLING_CLS, false, "the module custom_st.Transformer" },
+    { "[" TRANSFORMER "]", NULL, AKUNU_POOLING_MEAN, false, "modules without a Pooling" },
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
@@ -389,6 +407,187 @@ START_TEST(settings_of_sentence_transformers)
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "modules.json"));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_FORMAT);
     remove_folder(folder);
+}
+END_TEST
+
+static void refused(struct akunu_session *session, const struct akunu_ids *texts, size_t n,
+                    const struct akunu_embedding *embedding, enum akunu_status status,
+                    const char *message)
+{
+    float out[N_TEXTS * WIDTH];
+    ck_assert_int_eq(akunu_session_embed(session, texts, n, embedding, NULL, NULL, out), status);
+    ck_assert_msg(strstr(akunu_last_error(), message) != NULL, "%s", akunu_last_error());
+}
+
+/* ---- Texts --------------------------------------------------------------- */
+static const char *const sentence_files[] = { "config.json",           "model.safetensors",
+                                              "modules.json",          "tokenizer.json",
+                                              "tokenizer_config.json", "1_Pooling/config.json" };
+
+/* The folder of tests/golden/sentence.py, with the case's files over its own. */
+static void make_sentence_folder(const json_t *files, char folder[64])
+{
+    char from[4096], to[4096];
+    const char *name;
+    json_t *value;
+    strcpy(folder, "/tmp/akunu-sentence-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(to, sizeof to, "%s/1_Pooling", folder);
+    ck_assert_int_eq(mkdir(to, 0700), 0);
+    for (size_t i = 0; i < sizeof sentence_files / sizeof *sentence_files; i++) {
+        snprintf(to, sizeof to, "%s/%s", folder, sentence_files[i]);
+        snprintf(from, sizeof from, "%s/sentence/%s", getenv("AK_TEST_DATA"), sentence_files[i]);
+        ck_assert_int_eq(symlink(from, to), 0);
+    }
+    json_object_foreach ((json_t *)(uintptr_t)files, name, value) {
+        char *text = json_dumps(value, 0);
+        snprintf(to, sizeof to, "%s/3_Dropout", folder);
+        (void)mkdir(to, 0700);
+        write_file(folder, name, text, strlen(text));
+        free(text);
+    }
+}
+
+static void remove_sentence_folder(const json_t *files, const char *folder)
+{
+    static const char *const folders[] = { "1_Pooling", "3_Dropout" };
+    char path[4096];
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)files, name, value) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        (void)remove(path);
+    }
+    for (size_t i = 0; i < sizeof sentence_files / sizeof *sentence_files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, sentence_files[i]);
+        (void)remove(path);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, folders[i]);
+        (void)remove(path);
+    }
+    snprintf(path, sizeof path, "%s/made.gguf", folder);
+    (void)remove(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* Embeds a case's text as the model at `path` says and compares with sentence-transformers. */
+static void check_sentence(const json_t *one, const char *path)
+{
+    enum { IDS = 64, WIDEST = 3 * WIDTH };
+    const json_t *want = json_object_get(one, "embedding");
+    const char *text = json_string_value(json_object_get(one, "text")),
+               *name = json_string_value(json_object_get(one, "name"));
+    akunu_token ids[IDS];
+    float got[WIDEST];
+    double difference = 0.0, whole = 0.0;
+    struct akunu_embedding_text how;
+    struct akunu_embedding embedding;
+    struct akunu_model *model = load(path, NULL);
+    struct akunu_session *session = open_session(model, 1, 0, 0);
+    akunu_embedding_text_default(&how, sizeof how);
+    how.prompt_name = json_string_value(json_object_get(one, "prompt_name"));
+    how.flags = AKUNU_PARSE_SPECIAL;
+    int64_t n = akunu_model_encode_embedding(model, text, strlen(text), &how, ids, IDS);
+    ck_assert_msg(n > 0 && n <= IDS, "%s: %s", name, akunu_last_error());
+    akunu_embedding_default(&embedding, sizeof embedding);
+    embedding.width = akunu_model_embedding_width(model, AKUNU_POOLING_MODEL);
+    embedding.n_prompt = how.n_prompt;
+    ck_assert_msg(embedding.width == json_array_size(want), "%s: %zu elements", name,
+                  embedding.width);
+    struct akunu_ids texts = { ids, (size_t)n };
+    ck_assert_msg(akunu_session_embed(session, &texts, 1, &embedding, NULL, NULL, got) == AKUNU_OK,
+                  "%s: %s", name, akunu_last_error());
+    for (size_t i = 0; i < embedding.width; i++) {
+        double value = json_number_value(json_array_get(want, i));
+        difference += ((double)got[i] - value) * ((double)got[i] - value);
+        whole += value * value;
+    }
+    ck_assert_msg(difference <= 1e-10 * whole, "%s, %s: NMSE %.2e", name, path, difference / whole);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+
+/* The folder, and the GGUF file that is made of it. */
+START_TEST(as_sentence_transformers)
+{
+    char path[4096], folder[64];
+    snprintf(path, sizeof path, "%s/sentence/cases.json", getenv("AK_TEST_DATA"));
+    json_t *cases = json_load_file(path, 0, NULL), *one;
+    size_t i;
+    ck_assert_uint_gt(json_array_size(cases), 20);
+    json_array_foreach (cases, i, one) {
+        make_sentence_folder(json_object_get(one, "files"), folder);
+        check_sentence(one, folder);
+        snprintf(path, sizeof path, "%s/made.gguf", folder);
+        ck_assert_msg(akunu_file_convert(folder, path, NULL) == AKUNU_OK, "%s", akunu_last_error());
+        check_sentence(one, path);
+        remove_sentence_folder(json_object_get(one, "files"), folder);
+    }
+    json_decref(cases);
+}
+END_TEST
+
+/* Names of prompts, texts that are cut or not, and rows of another width. */
+START_TEST(sentence_refusals)
+{
+    static const char words[] = "the light the light the light the light the light the light the";
+    json_t *files =
+        json_pack("{s:{s:{s:s, s:s}, s:s}, s:{s:[s, s], s:b}, s:{s:i}}",
+                  "config_sentence_transformers.json", "prompts", "query", "text: ", "doc", "",
+                  "default_prompt_name", "other", "1_Pooling/config.json", "pooling_mode", "cls",
+                  "mean", "include_prompt", 0, "sentence_bert_config.json", "max_seq_length", 12);
+    struct akunu_embedding_text how;
+    struct akunu_embedding embedding;
+    char folder[64];
+    akunu_token ids[64];
+    float out[2 * WIDTH];
+    make_sentence_folder(files, folder);
+    struct akunu_model *model = load(folder, NULL);
+    struct akunu_session *session = open_session(model, 1, 0, 0);
+    akunu_embedding_text_default(&how, sizeof how);
+    ck_assert_int_eq(akunu_model_encode_embedding(model, "a", 1, &how, ids, 64), -1);
+    ck_assert_ptr_nonnull(
+        strstr(akunu_last_error(),
+               "the model's default prompt \"other\": the model has the prompts: query, doc"));
+    how.prompt_name = "passage";
+    ck_assert_int_eq(akunu_model_encode_embedding(model, "a", 1, &how, ids, 64), -1);
+    ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
+    how.prompt_name = "";
+    ck_assert_int_eq(akunu_model_encode_embedding(model, words, sizeof words - 1, &how, ids, 64),
+                     12);
+    ck_assert_uint_eq(how.n_whole, 15);
+    ck_assert_uint_eq(how.n_prompt, 0);
+    ck_assert_int_eq(ids[11], 3); /* [SEP] stays */
+    how.max_tokens = SIZE_MAX;
+    ck_assert_int_eq(akunu_model_encode_embedding(model, words, sizeof words - 1, &how, ids, 64),
+                     15);
+    how.max_tokens = 1; /* fewer than those that the tokenizer adds */
+    ck_assert_int_eq(akunu_model_encode_embedding(model, words, sizeof words - 1, &how, ids, 64),
+                     2);
+    how.max_tokens = 0;
+    how.prompt_name = "query";
+    ck_assert_int_eq(akunu_model_encode_embedding(model, "a", 1, &how, ids, 64), 5);
+    ck_assert_uint_eq(how.n_prompt, 3);
+
+    struct akunu_ids texts[] = { { ids, 5 }, { ids, 3 } };
+    akunu_embedding_default(&embedding, sizeof embedding);
+    refused(session, texts, 1, &embedding, AKUNU_ERROR_ARGUMENT,
+            "an embedding has 64 elements, and the caller expects 32");
+    embedding.width = 64;
+    embedding.n_prompt = 3;
+    akunu_session_number_texts(session, 7);
+    refused(session, texts, 2, &embedding, AKUNU_ERROR_ARGUMENT, "text 8 has 3 tokens, and the 3");
+    ck_assert_int_eq(akunu_session_embed(session, texts, 1, &embedding, NULL, NULL, out), AKUNU_OK);
+    /* a pooling of the caller's choice has the model's width */
+    embedding.pooling = AKUNU_POOLING_MAX;
+    embedding.width = 0;
+    ck_assert_uint_eq(akunu_model_embedding_width(model, AKUNU_POOLING_MAX), 32);
+    ck_assert_int_eq(akunu_session_embed(session, texts, 1, &embedding, NULL, NULL, out), AKUNU_OK);
+    akunu_session_free(session);
+    akunu_model_free(model);
+    remove_sentence_folder(files, folder);
+    json_decref(files);
 }
 END_TEST
 
@@ -542,15 +741,6 @@ START_TEST(means_of_a_language_model)
 END_TEST
 
 /* ---- What is refused ---------------------------------------------------- */
-static void refused(struct akunu_session *session, const struct akunu_ids *texts, size_t n,
-                    const struct akunu_embedding *embedding, enum akunu_status status,
-                    const char *message)
-{
-    float out[N_TEXTS * WIDTH];
-    ck_assert_int_eq(akunu_session_embed(session, texts, n, embedding, NULL, NULL, out), status);
-    ck_assert_msg(strstr(akunu_last_error(), message) != NULL, "%s", akunu_last_error());
-}
-
 static bool stop(void *user)
 {
     (void)user;
@@ -623,6 +813,8 @@ int main(void)
     tcase_add_test(tests, old_names_of_norms);
     tcase_add_loop_test(tests, settings_of_sentence_transformers, 0, N_SETTINGS);
     tcase_add_test(tests, scaled_rotation);
+    tcase_add_test(tests, as_sentence_transformers);
+    tcase_add_test(tests, sentence_refusals);
     tcase_add_test(decoders, hidden_states_of_a_language_model);
     tcase_add_test(decoders, means_of_a_language_model);
     tcase_add_test(tests, refusals);

@@ -39,6 +39,12 @@ const char *const ak_hf_sidecar_names[] = {
     "modules.json",
     "1_Pooling/config.json",
     "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
     "config_sentence_transformers.json",
     NULL,
 };
