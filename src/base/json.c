@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "base/utf8.h"
+#include "json/wide.h"
 
 struct scan {
     unsigned depth, max_depth;
@@ -54,16 +56,11 @@ static ak_status check_limits(const void *bytes, size_t n, struct ak_error *erro
     return AKUNU_OK;
 }
 
-static ak_status parse(const void *bytes, size_t n, size_t flags, bool as_reals, json_t **out,
-                       struct ak_error *error)
+static ak_status load(const char *text, size_t n, size_t flags, json_t **out,
+                      struct ak_error *error)
 {
     json_error_t why;
-    *out = NULL;
-    AK_TRY(check_limits(bytes, n, error));
-    flags |= JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
-    *out = json_loadb(bytes, n, flags, &why);
-    if (!*out && as_reals && json_error_code(&why) == json_error_numeric_overflow)
-        *out = json_loadb(bytes, n, flags | JSON_DECODE_INT_AS_REAL, &why);
+    *out = json_loadb(text, n, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     if (*out)
         return AKUNU_OK;
     if (json_error_code(&why) == json_error_out_of_memory)
@@ -72,20 +69,61 @@ static ak_status parse(const void *bytes, size_t n, size_t flags, bool as_reals,
                    why.line, why.column);
 }
 
+/* `wide`: which numbers are marked (json/wide.h). */
+static ak_status parse(const char *text, size_t n, size_t flags, unsigned wide, json_t **out,
+                       struct ak_error *error)
+{
+    *out = NULL;
+    AK_TRY(check_limits(text, n, error));
+    size_t n_marked = ak_wide_mark(text, n, wide, NULL);
+    if (n_marked == n)
+        return load(text, n, flags, out, error);
+    char *marked = ak_alloc(n_marked, 1);
+    if (!marked)
+        return ak_fail_memory(error, "what a JSON text holds", n_marked);
+    ak_wide_mark(text, n, wide, marked);
+    ak_status status = load(marked, n_marked, flags, out, error);
+    ak_free(marked);
+    return status;
+}
+
 ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error)
 {
-    return parse(bytes, n, 0, true, out, error);
+    return parse(bytes, n, 0, 0, out, error);
+}
+
+/* Without the byte order mark, which Windows' editors write. */
+static ak_status parse_python(const char *text, size_t n, size_t flags, unsigned wide, json_t **out,
+                              struct ak_error *error)
+{
+    size_t mark = n ? ak_wide_skip_mark(text, n) : 0;
+    return parse(mark ? text + mark : text, n - mark, flags, AK_WIDE_PYTHON | wide, out, error);
+}
+
+ak_status ak_json_parse_file(const void *bytes, size_t n, json_t **out, struct ak_error *error)
+{
+    return parse_python(bytes, n, 0, 0, out, error);
+}
+
+ak_status ak_json_parse_exact(const void *bytes, size_t n, json_t **out, struct ak_error *error)
+{
+    return parse_python(bytes, n, 0, AK_WIDE_DIGITS, out, error);
 }
 
 ak_status ak_json_parse_input(const void *bytes, size_t n, json_t **out, struct ak_error *error)
 {
-    return parse(bytes, n, JSON_ALLOW_NUL, false, out, error);
+    return parse_python(bytes, n, JSON_ALLOW_NUL, AK_WIDE_DIGITS, out, error);
 }
 
 const char *ak_json_kind(const json_t *value)
 {
     if (!value)
         return "nothing";
+    const char *wide = ak_wide_text(value);
+    if (wide)
+        return ak_wide_is_integer(wide)                    ? "an integer beyond 64 bits" :
+               *wide != '-' && (*wide < '0' || *wide > '9') ? wide : /* NaN or Infinity */
+                                                              "a number beyond every double";
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "an object";
     case JSON_ARRAY: return "a list";

@@ -18,12 +18,19 @@ enum {
 /* Parses one value that fills the n bytes, whitespace aside. The caller frees *out with
  * json_decref. AKUNU_ERROR_FORMAT: not UTF-8, not JSON, too deep, too many values, or an object
  * with a duplicate key (named). Depth and number of values are checked before anything is
- * allocated. If an integer exceeds 64 bits, as Python may write, all integers of the text become
- * reals. */
+ * allocated. An integer beyond 64 bits becomes a real, and a number beyond a double a wide number
+ * (json/wide.h). */
 ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error);
 
-/* For input of a program or a user: strings may contain U+0000; integers beyond 64 bits are
- * refused. */
+/* For files that Python may have written: a byte order mark is skipped; NaN, Infinity and -Infinity
+ * are wide numbers. */
+ak_status ak_json_parse_file(const void *bytes, size_t n, json_t **out, struct ak_error *error);
+
+/* As ak_json_parse_file, and integers beyond 64 bits are wide numbers too. For schemas and tools,
+ * whose numbers keep their digits. */
+ak_status ak_json_parse_exact(const void *bytes, size_t n, json_t **out, struct ak_error *error);
+
+/* As ak_json_parse_exact, and strings may contain U+0000. For conversations. */
 ak_status ak_json_parse_input(const void *bytes, size_t n, json_t **out, struct ak_error *error);
 
 /* Kind of a value, for messages: "an object", "a list", … */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/json_text.h"
 #include "cli/message.h"
 
 enum { MAX_READ_MB = 16 };
@@ -57,6 +58,18 @@ static const char *fault_of(const json_t *messages)
     return NULL;
 }
 
+/* Reads to the end of the file. */
+static json_t *read_json(FILE *file, size_t flags, json_error_t *error)
+{
+    char *text = NULL;
+    size_t capacity = 0;
+    ssize_t n = getdelim(&text, &capacity, '\0', file); /* JSON has no such byte */
+    json_t *value = cli_json_read(text ? text : "", n > 0 ? (size_t)n : 0, flags | JSON_ALLOW_NUL,
+                                  CLI_JSON_PYTHON, error);
+    free(text);
+    return value;
+}
+
 /* Reads a conversation; NULL after a message. */
 static json_t *read_messages(const char *path)
 {
@@ -66,7 +79,7 @@ static json_t *read_messages(const char *path)
         cli_fail("cannot read %s: %s", path, strerror(errno));
         return NULL;
     }
-    json_t *messages = json_loadf(file, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    json_t *messages = read_json(file, JSON_REJECT_DUPLICATES, &error);
     fclose(file);
     if (!messages) {
         cli_fail("%s:%d: no valid JSON: %s", path, error.line, error.text);
@@ -87,7 +100,7 @@ static int check_replaceable(const char *path, const struct stat *info)
     if (info->st_size == 0)
         return CLI_EXIT_OK;
     FILE *file = fopen(path, "re");
-    json_t *messages = file ? json_loadf(file, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *messages = file ? read_json(file, 0, NULL) : NULL;
     bool good = messages && !fault_of(messages);
     if (file)
         fclose(file);
@@ -103,9 +116,10 @@ static bool write_messages(const json_t *messages, int fd)
         close(fd);
         return false;
     }
-    bool good = json_dumpf(messages, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF &&
-                fflush(file) == 0;
+    char *text = cli_json_write(messages, JSON_INDENT(2));
+    bool good = text && fputs(text, file) != EOF && fputc('\n', file) != EOF && fflush(file) == 0;
     int error = errno;
+    free(text);
     if (fclose(file) != 0)
         return false;
     errno = error ? error : EIO;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
 #include "cli/message.h"
+#include "json/wide.h"
 
 static const char *const roles[] = { "system", "developer", "user", "assistant", "tool", NULL };
 
@@ -24,8 +26,14 @@ void cli_describe_json(const json_t *value, char out[CLI_DESCRIBED_BYTES])
         [JSON_FALSE] = "false",      [JSON_NULL] = "null",
     };
     char shown[CLI_SHOWN_BYTES];
+    const char *wide = ak_wide_text(value);
     if (!value)
         snprintf(out, CLI_DESCRIBED_BYTES, "nothing");
+    else if (wide)
+        snprintf(out, CLI_DESCRIBED_BYTES, "the number %s", cli_show_text(wide, shown));
+    else if (json_is_integer(value))
+        snprintf(out, CLI_DESCRIBED_BYTES, "the number %" JSON_INTEGER_FORMAT,
+                 json_integer_value(value));
     else if (json_is_string(value))
         snprintf(out, CLI_DESCRIBED_BYTES, "\"%s\"",
                  cli_show_text(json_string_value(value), shown));
@@ -70,7 +78,7 @@ static const json_t *text_of_part(const struct place *message_at, const json_t *
     const json_t *part = json_array_get(parts, k), *type = json_object_get(part, "type"),
                  *text = json_object_get(part, "text");
     snprintf(member, sizeof member, ".content[%zu]", k);
-    if (!json_is_object(part)) {
+    if (!cli_json_is_object(part)) {
         fail_at(&at, part, "an object: {\"type\": \"text\", \"text\": \"…\"}");
         return NULL;
     }
@@ -150,13 +158,13 @@ static bool check_calls(const struct place *message_at, const json_t *message)
         if (type && !(json_is_string(type) && strcmp(json_string_value(type), "function") == 0))
             return fail_at(&at, type, "function");
         snprintf(member, sizeof member, ".tool_calls[%zu].function", k);
-        if (!json_is_object(function))
+        if (!cli_json_is_object(function))
             return fail_at(&at, function, "an object with name and arguments");
         snprintf(member, sizeof member, ".tool_calls[%zu].function.name", k);
         if (!json_is_string(name))
             return fail_at(&at, name, "the name of a tool");
         snprintf(member, sizeof member, ".tool_calls[%zu].function.arguments", k);
-        if (!json_is_string(arguments) && !json_is_object(arguments))
+        if (!json_is_string(arguments) && !cli_json_is_object(arguments))
             return fail_at(&at, arguments, "an object, as it is or as JSON text");
     }
     return true;
@@ -177,7 +185,7 @@ static bool check_texts(const struct place *message_at, const json_t *message)
 
 static bool check_message(const struct place *at, json_t *message)
 {
-    if (!json_is_object(message))
+    if (!cli_json_is_object(message))
         return fail_at(at, message, "an object: {\"role\": \"user\", \"content\": \"…\"}");
     return check_role(at, message) && check_content(at, message) && check_texts(at, message) &&
            check_calls(at, message);
@@ -218,11 +226,12 @@ bool cli_conversation_parse_arguments(json_t *messages, bool *changed)
         for (size_t k = 0; k < json_array_size(calls); k++) {
             json_t *function = json_object_get(json_array_get(calls, k), "function");
             const json_t *text = json_object_get(function, "arguments");
+            /* as Python's json.loads, which takes the last of two equal names */
             json_t *arguments = !json_is_string(text) ?
                                     NULL :
-                                    json_loadb(json_string_value(text), json_string_length(text),
-                                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-            if (!json_is_object(arguments)) {
+                                    cli_json_read(json_string_value(text), json_string_length(text),
+                                                  JSON_ALLOW_NUL, CLI_JSON_PYTHON, NULL);
+            if (!cli_json_is_object(arguments)) {
                 json_decref(arguments);
                 continue;
             }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/input.h"
+#include "cli/json_text.h"
 #include "cli/message.h"
 
 /* A line that becomes a question. */
@@ -443,7 +444,7 @@ static int read_line(struct cli_questions *questions, size_t line, const char *t
 {
     json_error_t error;
     struct row row = { .path = questions->path, .line = line };
-    row.object = json_loadb(text, n, JSON_DECODE_ANY, &error);
+    row.object = cli_json_read(text, n, JSON_DECODE_ANY, CLI_JSON_PYTHON, &error);
     if (!row.object)
         return cli_fail("%s:%zu: no valid JSON: %s", questions->path, line, error.text);
     row.question = append(questions);

@@ -45,6 +45,7 @@ libcli_a_SOURCES += src/cli/inspect_json.c
 libcli_a_SOURCES += src/cli/inspect_text.c
 libcli_a_SOURCES += src/cli/instead.c
 libcli_a_SOURCES += src/cli/json.c
+libcli_a_SOURCES += src/cli/json_text.c src/cli/json_text.h
 libcli_a_SOURCES += src/cli/line_edit.c src/cli/line_edit.h
 libcli_a_SOURCES += src/cli/list.c
 libcli_a_SOURCES += src/cli/load.c src/cli/load.h
@@ -102,3 +103,5 @@ libcli_a_SOURCES += src/cli/remote_header.c
 libcli_a_SOURCES += src/cli/transfer.c src/cli/transfer.h
 libcli_a_SOURCES += src/cli/url.c
 endif
+# The programs do not see the library's internals, so they compile this file too.
+libcli_a_SOURCES += src/json/wide.c src/json/wide.h

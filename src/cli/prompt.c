@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
 #include "cli/message.h"
 #include "cli/output.h"
 
@@ -70,7 +71,7 @@ enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu
                                  const json_t *messages, const char *tools, char **prompt,
                                  size_t *n)
 {
-    char *text = json_dumps(messages, JSON_COMPACT);
+    char *text = cli_json_write(messages, JSON_COMPACT);
     char *kwargs = o->reasoning ? cli_reasoning_kwargs(o, o->reasoning) : NULL;
     enum akunu_status status = AKUNU_ERROR_MEMORY;
     *prompt = NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
 #include "cli/message.h"
 #include "cli/prompt.h"
 
@@ -34,8 +35,10 @@ static enum akunu_status find(const struct akunu_template *template,
 
 char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
 {
-    json_t *kwargs = o->kwargs ? json_loads(o->kwargs, 0, NULL) : json_object();
-    if (o->kwargs && !json_is_object(kwargs)) { /* the template will refuse it */
+    json_t *kwargs = o->kwargs ?
+                         cli_json_read(o->kwargs, strlen(o->kwargs), 0, CLI_JSON_PYTHON, NULL) :
+                         json_object();
+    if (o->kwargs && !cli_json_is_object(kwargs)) { /* the template will refuse it */
         json_decref(kwargs);
         return strdup(o->kwargs);
     }
@@ -43,7 +46,7 @@ char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
     for (size_t i = 0; !is_effort(when) && i < sizeof switches / sizeof *switches; i++)
         json_object_set_new(all, switches[i], json_boolean(is_on(when)));
     json_object_update(all, kwargs);
-    char *text = json_dumps(all, JSON_COMPACT);
+    char *text = cli_json_write(all, JSON_COMPACT);
     json_decref(all);
     json_decref(kwargs);
     return text;

@@ -7,6 +7,7 @@
 
 #include "cli/conversation.h"
 #include "cli/input.h"
+#include "cli/json_text.h"
 #include "cli/message.h"
 
 /* Reads the JSON list that a flag names; NULL after a message, with the exit code in *code. */
@@ -18,8 +19,9 @@ static json_t *read_list(const char *flag, const char *path, const char *expecte
     *code = cli_read_file(flag, path, &text);
     if (*code != CLI_EXIT_OK)
         return NULL;
-    json_t *list = json_loadb(text.bytes, text.n,
-                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    json_t *list =
+        cli_json_read(text.bytes, text.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
+                      CLI_JSON_PYTHON, &error);
     free(text.bytes);
     if (!list)
         *code = cli_fail_usage("%s %s: line %d, column %d: no valid JSON: %s", flag, path,
@@ -93,7 +95,7 @@ int cli_reply_read_tools(struct cli_reply *r)
     if (!o->tools)
         return CLI_EXIT_OK;
     json_t *list = read_list("--tools", o->tools, "a list of functions", &code);
-    if (code == CLI_EXIT_OK && !(r->tools = json_dumps(list, JSON_COMPACT)))
+    if (code == CLI_EXIT_OK && !(r->tools = cli_json_write(list, JSON_COMPACT)))
         code = cli_fail_memory();
     if (code == CLI_EXIT_OK)
         code = check_tools(o->tools, r->tools);

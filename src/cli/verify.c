@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cli/input.h"
+#include "cli/json_text.h"
 #include "cli/load.h"
 #include "cli/message.h"
 #include "cli/output.h"
@@ -114,7 +115,7 @@ static int replay(const struct cli_options *o, const struct cli_model_session *l
 static struct akunu_grammar *read_plain(const struct cli_constraint *c, int *code)
 {
     struct akunu_grammar *grammar = NULL;
-    char *schema = c->schema ? json_dumps(c->schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *schema = c->schema ? cli_json_write(c->schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     *code = CLI_EXIT_OK;
     if (c->grammar)
         grammar = akunu_grammar_parse(c->grammar, strlen(c->grammar));
@@ -296,7 +297,8 @@ static int read_json(const struct cli_options *o, json_t **out)
     int code = cli_read_file("the receipt", o->file ? o->file : "-", &text);
     if (code != CLI_EXIT_OK)
         return code;
-    *out = json_loadb(text.bytes, text.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    *out = cli_json_read(text.bytes, text.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+                         CLI_JSON_STRICT, &error);
     free(text.bytes);
     char shown[CLI_SHOWN_BYTES];
     return *out ? CLI_EXIT_OK :

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
 #include "cli/output.h"
 
 void server_answer(struct http_exchange *x, unsigned code, json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *text = value ? cli_json_write(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_decref(value);
     if (!text) {
         server_fail_memory(x);

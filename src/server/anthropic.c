@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/conversation.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
 #include "server/chat.h"
 
@@ -24,7 +25,7 @@ static bool fail_block(struct server_chat *r, size_t i, const json_t *block)
 /* A tool_use block as a call of OpenAI's. */
 static json_t *call_of(const json_t *block)
 {
-    char *arguments = json_dumps(json_object_get(block, "input"), JSON_COMPACT);
+    char *arguments = cli_json_write(json_object_get(block, "input"), JSON_COMPACT);
     json_t *call = json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", json_object_get(block, "id"), "type",
                              "function", "function", "name", json_object_get(block, "name"),
                              "arguments", arguments ? arguments : "{}");
@@ -53,7 +54,7 @@ static bool add_blocks(struct server_chat *r, size_t i, const char *role, const 
             good =
                 server_text_add(&thinking, json_string_value(thought), json_string_length(thought));
         } else if (strcmp(type, "tool_use") == 0) {
-            good = (json_is_object(json_object_get(block, "input")) &&
+            good = (cli_json_is_object(json_object_get(block, "input")) &&
                     json_is_string(json_object_get(block, "id")) &&
                     json_array_append_new(calls, call_of(block)) == 0) ||
                    fail_block(r, i, block);
@@ -145,7 +146,7 @@ static bool read_tools(struct server_chat *r)
         const json_t *tool = json_array_get(list, i);
         json_t *schema = json_object_get(tool, "input_schema"),
                *about = json_object_get(tool, "description"), *name = json_object_get(tool, "name");
-        good = json_is_string(name) && json_is_object(schema) &&
+        good = json_is_string(name) && cli_json_is_object(schema) &&
                (!about || json_is_null(about) || json_is_string(about)) &&
                json_array_append_new(
                    tools, json_pack("{s:s, s:{s:O, s:O*, s:O}}", "type", "function", "function",
@@ -243,11 +244,10 @@ static json_t *blocks_of(struct server_part *part)
         const json_t *call = json_array_get(calls, i), *function;
         function = json_object_get(call, "function");
         const char *arguments = json_string_value(json_object_get(function, "arguments"));
-        json_array_append_new(
-            blocks,
-            json_pack("{s:s, s:O, s:O, s:o}", "type", "tool_use", "id", json_object_get(call, "id"),
-                      "name", json_object_get(function, "name"), "input",
-                      json_loads(arguments ? arguments : "", JSON_ALLOW_NUL, NULL)));
+        json_array_append_new(blocks, json_pack("{s:s, s:O, s:O, s:o}", "type", "tool_use", "id",
+                                                json_object_get(call, "id"), "name",
+                                                json_object_get(function, "name"), "input",
+                                                server_chat_arguments(arguments)));
     }
     part->job->no_memory |= !message;
     json_decref(message);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/conversation.h"
+#include "cli/json_text.h"
 #include "cli/prompt.h"
 
 void server_chat_release(struct server_chat *r)
@@ -63,7 +64,7 @@ bool server_chat_set_tools(struct server_chat *r, const json_t *tools)
         if (type && strcmp(type, "function") == 0 &&
             json_string_length(json_object_get(function, "name")) > 0 &&
             is_string_or_nothing(json_object_get(function, "description")) &&
-            (!schema || json_is_null(schema) || json_is_object(schema)))
+            (!schema || json_is_null(schema) || cli_json_is_object(schema)))
             continue;
         server_fail(r->x, 400, "tools", NULL,
                     "tools[%zu] is not a function with a name, a description and parameters: no "
@@ -71,7 +72,7 @@ bool server_chat_set_tools(struct server_chat *r, const json_t *tools)
                     i);
         return false;
     }
-    r->tools = json_array_size(tools) > 0 ? json_dumps(tools, JSON_COMPACT) : NULL;
+    r->tools = json_array_size(tools) > 0 ? cli_json_write(tools, JSON_COMPACT) : NULL;
     return r->tools || json_array_size(tools) == 0 || server_chat_fail_memory(r);
 }
 
@@ -80,14 +81,15 @@ bool server_chat_read_kwargs(struct server_chat *r)
 {
     const json_t *found = json_object_get(r->body, "chat_template_kwargs");
     const char *flag = r->model->options->kwargs;
-    if (found && !json_is_null(found) && !json_is_object(found)) {
+    if (found && !json_is_null(found) && !cli_json_is_object(found)) {
         server_fail_member(r->x, "chat_template_kwargs", found, "an object");
         return false;
     }
-    json_t *all = flag ? json_loads(flag, 0, NULL) : json_object();
-    if (all && json_is_object(found))
+    json_t *all =
+        flag ? cli_json_read(flag, strlen(flag), 0, CLI_JSON_PYTHON, NULL) : json_object();
+    if (all && cli_json_is_object(found))
         json_object_update(all, (json_t *)(uintptr_t)found);
-    r->kwargs = all ? json_dumps(all, JSON_COMPACT) : NULL;
+    r->kwargs = all ? cli_json_write(all, JSON_COMPACT) : NULL;
     json_decref(all);
     return r->kwargs || server_chat_fail_memory(r);
 }
@@ -137,7 +139,9 @@ bool server_chat_set_schema(struct server_chat *r, const char *name, const char 
     server_unlock(r->model->server);
     r->content = akunu_grammar_from_schema(schema, strlen(schema), NULL);
     server_lock(r->model->server);
-    r->schema = r->content ? json_loads(schema, JSON_DECODE_ANY, NULL) : NULL;
+    r->schema = r->content ?
+                    cli_json_read(schema, strlen(schema), JSON_DECODE_ANY, CLI_JSON_PYTHON, NULL) :
+                    NULL;
     if (!r->content)
         server_fail_library(r->x, name);
     else if (!r->schema)
@@ -149,7 +153,7 @@ bool server_chat_set_schema(struct server_chat *r, const char *name, const char 
 static char *render(struct server_chat *r, const json_t *messages)
 {
     struct akunu_chat input;
-    char *text = json_dumps(messages, JSON_COMPACT), *prompt;
+    char *text = cli_json_write(messages, JSON_COMPACT), *prompt;
     if (!text)
         return NULL;
     akunu_chat_default(&input, sizeof input);
@@ -298,6 +302,12 @@ bool server_chat_submit(struct server_chat *r, const struct server_style *style,
     if (job->stream)
         begin(job);
     return true;
+}
+
+json_t *server_chat_arguments(const char *text)
+{
+    return cli_json_read(text ? text : "", text ? strlen(text) : 0, JSON_ALLOW_NUL, CLI_JSON_STRICT,
+                         NULL);
 }
 
 json_t *server_chat_message(struct server_part *part)

@@ -58,6 +58,9 @@ bool server_chat_make_prompt(struct server_chat *r);
 bool server_chat_submit(struct server_chat *r, const struct server_style *style, const char *prefix,
                         akunu_reply_fn *on_reply, void (*begin)(struct server_job *job));
 
+/* The arguments of a call that the model wrote, as a value; NULL: out of memory. */
+json_t *server_chat_arguments(const char *text);
+
 /* Hands the text of a token to the parser: `token` of a style. */
 void server_chat_token(struct server_part *part, const struct server_event *event);
 /* The message of a part that has ended, as akunu_reply_message has it; NULL: out of memory. */

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "cli/conversation.h"
+#include "cli/json_text.h"
 #include "server/memory.h"
 
 enum {
@@ -40,6 +41,7 @@ static bool is_shallow(const char *text, size_t n, size_t *n_values)
 
 json_t *server_read_object(struct server *s, struct http_exchange *x)
 {
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
     char shown[CLI_DESCRIBED_BYTES];
     json_error_t error;
     size_t n, n_values;
@@ -54,12 +56,18 @@ json_t *server_read_object(struct server *s, struct http_exchange *x)
         return NULL;
     }
     server_unlock(s);
-    json_t *body =
-        json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    json_t *body = cli_json_read(text, n, flags, CLI_JSON_STRICT, &error);
+    json_t *python = body ? NULL : cli_json_read(text, n, flags, CLI_JSON_PYTHON, NULL);
     server_lock(s);
-    if (json_is_object(body))
+    if (cli_json_is_object(body))
         return body;
-    if (!body)
+    if (python)
+        server_fail(
+            x, 400, NULL, NULL,
+            "the body is no valid JSON: line %d, column %d: it holds NaN or Infinity, which "
+            "JSON lacks; send null, or leave the member out",
+            error.line, error.column);
+    else if (!body)
         server_fail(x, 400, NULL, NULL, "the body is no valid JSON: line %d, column %d: %s",
                     error.line, error.column, cli_show_text(error.text, shown));
     else
@@ -67,6 +75,7 @@ json_t *server_read_object(struct server *s, struct http_exchange *x)
     if (body)
         server_fail(x, 400, NULL, NULL, "the body is %s; expected an object", shown);
     json_decref(body);
+    json_decref(python);
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/json_text.h"
 #include "cli/message.h"
 #include "cli/output.h"
 
@@ -41,7 +42,7 @@ static void log_json(const struct server *s, struct http_exchange *x, bool clien
                   "code", (json_int_t)http_code(x), "seconds", http_age(x), "prompt_tokens",
                   (json_int_t)n[SERVER_PROMPT], "cached_tokens", (json_int_t)n[SERVER_CACHED],
                   "generated_tokens", (json_int_t)n[SERVER_GENERATED], "client_left", client_gone);
-    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+    char *text = line ? cli_json_write(line, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(line);
     if (text)
         cli_report("%s", text);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cli/conversation.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
 #include "server/chat.h"
 
@@ -93,7 +94,7 @@ static json_t *flatten_options(const json_t *body)
 {
     json_t *copy = json_copy((json_t *)(uintptr_t)body);
     json_t *options = json_object_get(body, "options");
-    if (copy && json_is_object(options))
+    if (copy && cli_json_is_object(options))
         json_object_update(copy, options);
     json_t *n_predict = json_object_get(options, "num_predict");
     if (copy && n_predict)
@@ -112,11 +113,11 @@ static bool read_format(struct server_chat *r)
         return true;
     if (json_is_string(format) && strcmp(json_string_value(format), "json") == 0)
         return server_chat_set_schema(r, "format", "{\"type\": \"object\"}");
-    if (!json_is_object(format)) {
+    if (!cli_json_is_object(format)) {
         server_fail_member(r->x, "format", format, "json or a JSON Schema");
         return false;
     }
-    char *text = json_dumps(format, JSON_COMPACT);
+    char *text = cli_json_write(format, JSON_COMPACT);
     bool good = text ? server_chat_set_schema(r, "format", text) : server_chat_fail_memory(r);
     free(text);
     return good;
@@ -136,7 +137,7 @@ static bool read_think(struct server_chat *r)
         server_fail_member(r->x, "think", think, "true, false or a level");
         return false;
     }
-    r->kwargs = json_dumps(kwargs, JSON_COMPACT);
+    r->kwargs = cli_json_write(kwargs, JSON_COMPACT);
     json_decref(kwargs);
     return r->kwargs || server_chat_fail_memory(r);
 }
@@ -231,7 +232,7 @@ static json_t *line_of(const struct server_job *job, json_t *message)
 
 static void write_line(struct server_job *job, json_t *line)
 {
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    char *text = line ? cli_json_write(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (!text)
         job->no_memory = true;
@@ -270,10 +271,9 @@ static json_t *calls_of(const json_t *message)
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = json_object_get(json_array_get(calls, i), "function");
         const char *arguments = json_string_value(json_object_get(function, "arguments"));
-        json_array_append_new(
-            list,
-            json_pack("{s:{s:O, s:o}}", "function", "name", json_object_get(function, "name"),
-                      "arguments", json_loads(arguments ? arguments : "", JSON_ALLOW_NUL, NULL)));
+        json_array_append_new(list, json_pack("{s:{s:O, s:o}}", "function", "name",
+                                              json_object_get(function, "name"), "arguments",
+                                              server_chat_arguments(arguments)));
     }
     return list;
 }
@@ -370,7 +370,7 @@ static void answer_chat(struct server_model *m, struct http_exchange *x, const j
 {
     struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare };
     const json_t *options = json_object_get(body, "options");
-    bool is_object = !options || json_is_null(options) || json_is_object(options);
+    bool is_object = !options || json_is_null(options) || cli_json_is_object(options);
     json_t *flat = is_object ? flatten_options(body) : NULL;
     if (!is_object)
         server_fail_member(x, "options", options, "an object");

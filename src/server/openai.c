@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
 #include "cli/output.h"
 
 const char *server_fingerprint(void)
@@ -94,7 +95,7 @@ bool server_job_failed(struct server_job *job)
     }
     json_t *error = server_error(job->x, code, NULL, NULL, job->message);
     if (server_is_ollama(job->x)) {
-        char *line = json_dumps(error, JSON_COMPACT);
+        char *line = cli_json_write(error, JSON_COMPACT);
         json_decref(error);
         if (line)
             http_write(job->x, line, strlen(line));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/conversation.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
 #include "server/chat.h"
 
@@ -28,13 +29,13 @@ static bool read_choice(struct server_chat *r)
     const json_t *found = json_object_get(r->body, "tool_choice");
     if (!found || json_is_null(found))
         return true;
-    if (!json_is_string(found) && !json_is_object(found)) {
+    if (!json_is_string(found) && !cli_json_is_object(found)) {
         server_fail_member(r->x, "tool_choice", found,
                            "auto, none, required or an object that names a tool");
         return false;
     }
-    r->choice =
-        json_is_string(found) ? strdup(json_string_value(found)) : json_dumps(found, JSON_COMPACT);
+    r->choice = json_is_string(found) ? strdup(json_string_value(found)) :
+                                        cli_json_write(found, JSON_COMPACT);
     if (!r->choice)
         return server_chat_fail_memory(r);
     bool needs_tools = strcmp(r->choice, "none") != 0 && strcmp(r->choice, "auto") != 0;
@@ -69,7 +70,7 @@ static bool read_format(struct server_chat *r)
     if (!format || json_is_null(format) || (type && strcmp(type, "text") == 0))
         return true;
     const json_t *named = json_object_get(format, "json_schema");
-    const json_t *schema = json_object_get(json_is_object(named) ? named : format, "schema");
+    const json_t *schema = json_object_get(cli_json_is_object(named) ? named : format, "schema");
     if (type && strcmp(type, "json_object") == 0 && !schema)
         return server_chat_set_schema(r, "response_format", "{\"type\": \"object\"}");
     if (!type || (strcmp(type, "json_schema") != 0 && strcmp(type, "json_object") != 0)) {
@@ -77,11 +78,11 @@ static bool read_format(struct server_chat *r)
                            "an object whose type is text, json_object or json_schema");
         return false;
     }
-    if (!json_is_object(schema) && !json_is_boolean(schema)) {
+    if (!cli_json_is_object(schema) && !json_is_boolean(schema)) {
         server_fail_member(r->x, "response_format.json_schema.schema", schema, "a JSON Schema");
         return false;
     }
-    char *text = json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = cli_json_write(schema, JSON_COMPACT | JSON_ENCODE_ANY);
     bool good =
         text ? server_chat_set_schema(r, "response_format", text) : server_chat_fail_memory(r);
     free(text);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/sampling.h"
 
@@ -77,7 +78,7 @@ static bool read_bias(struct server_model *m, struct http_exchange *x, const jso
 {
     const json_t *found = json_object_get(body, "logit_bias"), *value;
     const char *id;
-    bool good = !found || json_is_null(found) || json_is_object(found) || json_is_array(found);
+    bool good = !found || json_is_null(found) || cli_json_is_object(found) || json_is_array(found);
     if (found && !json_is_null(found)) {
         p->sampling.logit_bias = p->bias;
         p->sampling.n_logit_bias = 0;
@@ -163,7 +164,7 @@ static bool read_stream(struct http_exchange *x, const json_t *body, struct serv
     const json_t *options = json_object_get(body, "stream_options");
     if (!server_get_bool(x, body, "stream", &p->stream))
         return false;
-    if (options && !json_is_null(options) && !json_is_object(options)) {
+    if (options && !json_is_null(options) && !cli_json_is_object(options)) {
         server_fail_member(x, "stream_options", options, "an object");
         return false;
     }
@@ -237,7 +238,7 @@ bool server_read_grammar(struct server_model *m, struct http_exchange *x, const 
     if (text && *text) {
         *out = akunu_grammar_parse(text, json_string_length(json_object_get(body, "grammar")));
     } else {
-        char *own = json_dumps(schema, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *own = cli_json_write(schema, JSON_COMPACT | JSON_ENCODE_ANY);
         name = "json_schema";
         *out = own ? akunu_grammar_from_schema(own, strlen(own), NULL) : NULL;
         free(own);

@@ -5,6 +5,8 @@
 
 #include "server/job.h"
 
+#include "cli/json_text.h"
+
 /* ---- The request -------------------------------------------------------- */
 static bool asks_for_receipt(const json_t *members)
 {
@@ -19,7 +21,7 @@ bool server_wants_receipt(const json_t *body)
 bool server_read_receipt(struct http_exchange *x, const json_t *body, bool *out)
 {
     const json_t *own = json_object_get(body, "akunu"), *found = json_object_get(own, "receipt");
-    bool is_object = !own || json_is_null(own) || json_is_object(own);
+    bool is_object = !own || json_is_null(own) || cli_json_is_object(own);
     *out = json_is_true(found);
     if (!is_object)
         server_fail_member(x, "akunu", own, "an object");

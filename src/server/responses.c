@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
 #include "cli/output.h"
 #include "server/chat.h"
 
@@ -106,8 +107,9 @@ static bool read_tools(struct server_chat *r)
 static bool read_choice(struct server_chat *r)
 {
     const json_t *choice = json_object_get(r->body, "tool_choice");
-    const char *name = json_is_object(choice) ? json_string_value(json_object_get(choice, "name")) :
-                                                json_string_value(choice);
+    const char *name = cli_json_is_object(choice) ?
+                           json_string_value(json_object_get(choice, "name")) :
+                           json_string_value(choice);
     r->parallel = true;
     if (!server_get_bool(r->x, r->body, "parallel_tool_calls", &r->parallel))
         return false;
@@ -133,7 +135,7 @@ static bool read_format(struct server_chat *r)
                  *format = json_object_get(text_options, "format"),
                  *schema = json_object_get(format, "schema");
     const char *type = json_string_value(json_object_get(format, "type"));
-    if (text_options && !json_is_null(text_options) && !json_is_object(text_options)) {
+    if (text_options && !json_is_null(text_options) && !cli_json_is_object(text_options)) {
         server_fail_member(r->x, "text", text_options, "an object with format");
         return false;
     }
@@ -141,12 +143,12 @@ static bool read_format(struct server_chat *r)
         return true;
     if (type && strcmp(type, "json_object") == 0)
         return server_chat_set_schema(r, "text.format", "{\"type\": \"object\"}");
-    if (!type || strcmp(type, "json_schema") != 0 || !json_is_object(schema)) {
+    if (!type || strcmp(type, "json_schema") != 0 || !cli_json_is_object(schema)) {
         server_fail_member(r->x, "text.format", format,
                            "an object of type text, json_object, or json_schema with a schema");
         return false;
     }
-    char *text = json_dumps(schema, JSON_COMPACT);
+    char *text = cli_json_write(schema, JSON_COMPACT);
     bool good = text ? server_chat_set_schema(r, "text.format", text) : server_chat_fail_memory(r);
     free(text);
     return good;

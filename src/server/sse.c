@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_text.h"
+
 static bool begin(struct http_exchange *x)
 {
     if (http_code(x) != 0)
@@ -30,7 +32,7 @@ static bool write_data(struct http_exchange *x, const char *name, const char *da
 
 bool server_sse_send(struct http_exchange *x, const char *name, json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    char *text = value ? cli_json_write(value, JSON_COMPACT) : NULL;
     json_decref(value);
     bool good = text && write_data(x, name, text);
     free(text);

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "cli/conversation.h"
+#include "cli/json_text.h"
 #include "server/speech.h"
 
 #ifdef HAVE_AK_AUDIO
@@ -343,7 +344,7 @@ static struct akunu_audio *read_clip(struct server *s, struct http_exchange *x, 
     const char *name = json_string_value(json_object_get(file, "name"));
     size_t n = (size_t)json_integer_value(json_object_get(file, "n")), n_body;
     const char *body = http_body(x, &n_body) + json_integer_value(json_object_get(file, "at"));
-    if (!json_is_object(file)) {
+    if (!cli_json_is_object(file)) {
         server_fail_member(x, "file", file, "a part with an audio file");
         return NULL;
     }

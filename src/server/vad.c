@@ -4,6 +4,8 @@
 
 #include "server/speech.h"
 
+#include "cli/json_text.h"
+
 enum { MS_MAX = 600000, SPEECH_S_MAX = 3600, OVERLAP_S_MAX = 60 };
 
 int server_open_vad(struct server_model *m)
@@ -74,7 +76,7 @@ static bool read_strategy(struct http_exchange *x, const json_t *form, bool *on,
     if (text && strcmp(text, "auto") == 0)
         return true;
     json_t *object = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    bool good = json_is_object(object);
+    bool good = cli_json_is_object(object);
     if (!good)
         server_fail_member(x, "chunking_strategy", found, "auto or an object");
     else

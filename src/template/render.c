@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "json/wide.h"
 #include "template/jinja/string.h"
 #include "template/template.h"
 
@@ -39,7 +40,7 @@ static ak_status parse_list(const char *text, const char *what, json_t **out,
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: %s is given, where a list is expected",
                        what, ak_json_kind(*out));
     for (size_t i = 0; i < json_array_size(*out); i++)
-        if (!json_is_object(json_array_get(*out, i)))
+        if (!json_is_object(json_array_get(*out, i)) || ak_wide_text(json_array_get(*out, i)))
             return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                            "%s: element %zu is %s, where an object is expected", what, i,
                            ak_json_kind(json_array_get(*out, i)));
@@ -138,7 +139,7 @@ static ak_status set_kwargs(json_t *variables, const char *text, struct ak_error
                                          "add_generation_prompt" };
     json_t *kwargs = NULL;
     ak_status status = parse(text, "kwargs", &kwargs, error);
-    if (status == AKUNU_OK && !json_is_object(kwargs))
+    if (status == AKUNU_OK && (!json_is_object(kwargs) || ak_wide_text(kwargs)))
         status = ak_fail(error, AKUNU_ERROR_ARGUMENT,
                          "kwargs: %s is given, where an object is expected", ak_json_kind(kwargs));
     for (size_t i = 0; status == AKUNU_OK && i < sizeof taken / sizeof *taken; i++)

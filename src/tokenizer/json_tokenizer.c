@@ -335,7 +335,7 @@ static ak_status parse(struct ak_text bytes, const char *name, json_t **out, str
     *out = NULL;
     if (bytes.n == 0)
         return AKUNU_OK;
-    ak_status status = ak_json_parse(bytes.bytes, bytes.n, out, &why);
+    ak_status status = ak_json_parse_file(bytes.bytes, bytes.n, out, &why);
     return status == AKUNU_OK ? AKUNU_OK : ak_fail(error, status, "%s: %s", name, why.message);
 }
 

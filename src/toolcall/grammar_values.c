@@ -8,6 +8,7 @@
 
 #include "toolcall/builder.h"
 #include "grammar/schema/schema.h"
+#include "json/wide.h"
 
 enum { NESTING_MAX = 32 };
 
@@ -167,7 +168,7 @@ static uint32_t build_one_value(struct ak_tc_builder *r, const json_t *value)
         return ak_gb_text(&r->gb, json_is_true(value) ? "True" : "False");
     if (json_is_null(value) && is_python(r))
         return ak_gb_text(&r->gb, "None");
-    if (json_is_object(value) || json_is_array(value))
+    if ((json_is_object(value) || json_is_array(value)) && !ak_wide_text(value))
         return ak_gb_fail(&r->gb, AKUNU_ERROR_UNSUPPORTED,
                           "the tool %s: a list or an object as a constant", r->tool);
     json_t *schema = json_pack("{s:O}", "const", value);

@@ -34,7 +34,7 @@ ak_status ak_tc_tools_parse(const char *text, struct ak_tc_tools *out, struct ak
     *out = (struct ak_tc_tools){ 0 };
     if (!text)
         return AKUNU_OK;
-    ak_status status = ak_json_parse(text, strlen(text), &out->list, error);
+    ak_status status = ak_json_parse_exact(text, strlen(text), &out->list, error);
     if (status != AKUNU_OK) {
         ak_error_prefix(error, "the tools");
         return status;

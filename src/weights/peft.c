@@ -104,7 +104,7 @@ static ak_status check_absent(const json_t *root, struct ak_error *error)
 static ak_status read_config(const struct ak_file *file, struct peft_config *out,
                              struct ak_error *error)
 {
-    ak_status status = ak_json_parse(file->data, (size_t)file->bytes, &out->root, error);
+    ak_status status = ak_json_parse_file(file->data, (size_t)file->bytes, &out->root, error);
     if (status != AKUNU_OK) {
         out->root = NULL;
         ak_error_prefix(error, config_name);

@@ -226,7 +226,7 @@ ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct
     *out = NULL;
     if (!ak_provider_file(p, name, &text))
         return AKUNU_OK;
-    ak_status status = ak_json_parse(text.bytes, text.n, out, error);
+    ak_status status = ak_json_parse_file(text.bytes, text.n, out, error);
     if (status != AKUNU_OK)
         ak_error_prefix(error, name);
     return status;

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "json/wide.h"
 #include "base/system.h"
 #include "base/thread.h"
 #include "base/utf8.h"
@@ -265,6 +266,87 @@ START_TEST(quoted_brackets)
     memset(text, '[', AK_JSON_DEPTH_MAX + 1);
     ck_assert_int_eq(ak_json_parse(text, AK_JSON_DEPTH_MAX + 1, &json, &error), AKUNU_ERROR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.message, "nesting"));
+}
+END_TEST
+
+/* The texts that become wide numbers, or reals, or stay as they are. */
+START_TEST(wide_numbers)
+{
+    static const struct {
+        const char *text,
+            *marked; /* marked: with the digits kept, $ for the mark; NULL: as it is */
+    } cases[] = {
+        { "[9223372036854775807, -9223372036854775808, 1.5, 1e308, -0]", NULL },
+        { "[9223372036854775808]", "[{\"$\":\"9223372036854775808\"}]" },
+        { "[-9223372036854775809,2]", "[{\"$\":\"-9223372036854775809\"},2]" },
+        { "1.7976931348623157e+308", NULL }, /* the largest double */
+        { "17976931348623157e292", NULL },
+        { "0.0000017976931348623157e314", NULL },
+        { "1.7976931348623159e+308", "{\"$\":\"1.7976931348623159e+308\"}" },
+        { "-1E+999", "{\"$\":\"-1E+999\"}" },
+        { "0e999", NULL },
+        { "1e-999", NULL },
+        { "\"12345678901234567890 \\\" NaN\"", NULL },
+        { "{\"NaN\": NaN, \"a\": -Infinity}",
+          "{\"NaN\": {\"$\":\"NaN\"}, \"a\": {\"$\":\"-Infinity\"}}" },
+        { "12345678901234567890x", "{\"$\":\"12345678901234567890\"}x" },
+        { "012345678901234567890", NULL },
+        { "12345678901234567890.", NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char marked[256], want[256], *end = want;
+        const char *text = cases[i].text;
+        for (const char *c = cases[i].marked ? cases[i].marked : text; *c; c++)
+            end = *c == '$' ? stpcpy(end, "\xef\xbf\xbf") : (*end = *c, end + 1);
+        *end = '\0';
+        size_t n = ak_wide_mark(text, strlen(text), AK_WIDE_DIGITS | AK_WIDE_PYTHON, marked);
+        marked[n] = '\0';
+        ck_assert_str_eq(marked, want);
+        ck_assert_uint_eq(ak_wide_mark(text, strlen(text), AK_WIDE_DIGITS | AK_WIDE_PYTHON, NULL),
+                          n);
+        ak_wide_unmark(marked);
+        ck_assert_str_eq(marked, text);
+    }
+}
+END_TEST
+
+/* Who reads a text decides what its wide numbers are. */
+START_TEST(readers_of_json)
+{
+    typedef ak_status reader(const void *bytes, size_t n, json_t **out, struct ak_error *error);
+    static const struct {
+        reader *read;
+        bool digits, python;
+    } readers[] = {
+        { ak_json_parse, false, false },
+        { ak_json_parse_file, false, true },
+        { ak_json_parse_exact, true, true },
+        { ak_json_parse_input, true, true },
+    };
+    static const char integer[] = "[1000000000000000019884624838656, 7]", nan[] = "[NaN]",
+                      mark[] = "\xef\xbb\xbf[1]";
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        struct ak_error error;
+        json_t *json;
+        ck_assert_int_eq(readers[i].read(integer, strlen(integer), &json, &error), AKUNU_OK);
+        const json_t *first = json_array_get(json, 0);
+        if (readers[i].digits)
+            ck_assert_str_eq(ak_wide_text(first), "1000000000000000019884624838656");
+        else
+            ck_assert(json_is_real(first) && json_real_value(first) == 1e30);
+        ck_assert(json_is_integer(json_array_get(json, 1)));
+        json_decref(json);
+        ak_status want = readers[i].python ? AKUNU_OK : AKUNU_ERROR_FORMAT;
+        ck_assert_int_eq(readers[i].read(nan, strlen(nan), &json, &error), want);
+        ck_assert(!json || strcmp(ak_json_kind(json_array_get(json, 0)), "NaN") == 0);
+        json_decref(json);
+        ck_assert_int_eq(readers[i].read(mark, strlen(mark), &json, &error), want);
+        json_decref(json);
+    }
+    /* an object that looks like a mark is one only around a wide number */
+    json_t *json = json_pack("{s:s}", "\xef\xbf\xbf", "12");
+    ck_assert_ptr_null(ak_wide_text(json));
+    json_decref(json);
 }
 END_TEST
 
@@ -558,6 +640,8 @@ int main(void)
     tcase_add_test(t, cpus);
     t = tcase_create("json");
     tcase_add_test(t, quoted_brackets);
+    tcase_add_test(t, wide_numbers);
+    tcase_add_test(t, readers_of_json);
     suite_add_tcase(suite, t);
     tcase_add_test(threads, pool_pinned);
     SRunner *runner = srunner_create(suite);

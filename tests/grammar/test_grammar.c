@@ -282,6 +282,62 @@ START_TEST(exact_bounds)
 END_TEST
 
 /* All integers near two bounds, against plain comparison. */
+/* Integers beyond 64 bits keep their digits, and a model may write 40 digits. */
+START_TEST(long_integers)
+{
+    static const struct {
+        const char *schema, *text;
+        bool valid, is_written; /* by the form for reading; by the form for writing */
+    } cases[] = {
+        { "{'type': 'integer'}", "1234567890123456789012345678901234567890", true, true },
+        { "{'type': 'integer'}", "-1234567890123456789012345678901234567890", true, true },
+        { "{'type': 'integer'}", "12345678901234567890123456789012345678901", true, false },
+        { "{'type': 'number'}", "1234567890123456789012345678901234567890.5", true, true },
+        { "{'type': 'number'}", "0.1234567890123456789012345678901234567890", true, true },
+        { "{'type': 'number'}", "0.12345678901234567890123456789012345678901", true, false },
+        { "{'type': 'number'}", "1e259", true, true },
+        { "{'type': 'number'}", "1E+199", true, true },
+        { "{'type': 'number'}", "1e260", true, false },
+        { "{'type': 'number'}", "1e-320", true, true },
+        { "{'type': 'number'}", "1e1000", true, false },
+        { "{'type': 'integer', 'minimum': 5}", "1234567890123456789012345678901234567890", true,
+          true },
+        { "{'type': 'number', 'maximum': 5}", "-12345678901234567890.12345678901234567890", true,
+          true },
+        { "{'enum': [12345678901234567890, 1]}", "12345678901234567890", true, true },
+        { "{'enum': [12345678901234567890, 1]}", "12345678901234567891", false, false },
+        { "{'const': {'id': -12345678901234567890}}", "{\"id\": -12345678901234567890}", true,
+          true },
+        { "{'type': 'integer', 'minimum': 0, 'maximum': 18446744073709551615}",
+          "18446744073709551615", true, true },
+        { "{'type': 'integer', 'minimum': 0, 'maximum': 18446744073709551615}",
+          "18446744073709551616", false, false },
+        { "{'exclusiveMinimum': -18446744073709551616}", "-18446744073709551615", true, true },
+        { "{'exclusiveMinimum': -18446744073709551616}", "-18446744073709551616", false, false },
+        { "{'maxLength': 18446744073709551615}", "\"abc\"", true, true },
+        { "{'not': {'const': 12345678901234567890}}", "12345678901234567890", false, false },
+        { "{'not': {'const': 12345678901234567890}}", "12345678901234567891", true, true },
+        { "{'type': 'integer', 'const': 12345678901234567890}", "12345678901234567890", true,
+          true },
+        { "{'type': 'string', 'enum': ['a', 12345678901234567890]}", "12345678901234567890", false,
+          false },
+        { "{'multipleOf': 5, 'default': 99999999999999999999}", "99999999999999999995", true,
+          true },
+    };
+    char text[256];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_grammar *g = schema(quoted(cases[i].schema, text), AK_SCHEMA_READING);
+        ck_assert_msg(takes(g, cases[i].text) == cases[i].valid, "%s\n%s", cases[i].schema,
+                      cases[i].text);
+        ak_grammar_free(g);
+        g = schema(text, AK_SCHEMA_WRITING);
+        ck_assert_msg(takes(g, cases[i].text) == cases[i].is_written, "%s\n%s", cases[i].schema,
+                      cases[i].text);
+        ak_grammar_free(g);
+    }
+}
+END_TEST
+
 START_TEST(all_bounds)
 {
     static const int bounds[] = { -1000, -101, -100, -99, -10, -9,  -1,  0,
@@ -1058,6 +1114,7 @@ int main(void)
     tcase_add_test(schemas, writing_form);
     tcase_add_test(schemas, reading_form);
     tcase_add_test(schemas, exact_bounds);
+    tcase_add_test(schemas, long_integers);
     tcase_add_loop_test(schemas, all_bounds, 0, 1);
     tcase_add_test(schemas, refused_by_name);
     tcase_add_test(schemas, opposites);

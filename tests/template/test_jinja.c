@@ -327,6 +327,32 @@ START_TEST(goes_on_with_the_last_message)
 }
 END_TEST
 
+/* Numbers that Python's json.loads reads and jansson does not, as transformers 5.24 renders them.
+ */
+START_TEST(numbers_beyond_jansson)
+{
+    struct akunu_chat chat =
+        chat_of("\xef\xbb\xbf[{\"role\": \"user\", \"a\": 12345678901234567890, "
+                "\"b\": -9223372036854775809, \"c\": 1e400, \"d\": NaN, \"e\": -Infinity, "
+                "\"f\": 9223372036854775807, \"g\": 1.5, \"h\": 1e22, "
+                "\"i\": {\"x\": [100000000000000000000000000000000000000000]}}]");
+    check_chat("{{ messages[0]|tojson }}", &chat,
+               "{\"role\": \"user\", \"a\": 12345678901234567890, "
+               "\"b\": -9223372036854775809, \"c\": Infinity, \"d\": NaN, \"e\": -Infinity, "
+               "\"f\": 9223372036854775807, \"g\": 1.5, \"h\": 1e+22, "
+               "\"i\": {\"x\": [100000000000000000000000000000000000000000]}}");
+    check_chat("{% set m = messages[0] %}{{ m.a }}|{{ m.i }}|{{ m.a == m.a, m.a > m.f, m.b < m.a, "
+               "m.b < -5, m.a > 2.5, m.a < m.c, m.a != m.b, m.a is integer, m.a is number, "
+               "m.a is string, not m.a }}|{{ m.a|int }}|{{ [m.a, 3, m.b, 2.5]|sort }}|"
+               "{{ m.a|string|length }}|{{ m.a|float }}|{{ m.a|round|float }}|{{ {m.a: 1}[m.a] }}",
+               &chat,
+               "12345678901234567890|{'x': [100000000000000000000000000000000000000000]}|(True, "
+               "True, True, True, True, True, True, True, True, False, False)|"
+               "12345678901234567890|[-9223372036854775809, 2.5, 3, 12345678901234567890]|20|"
+               "1.2345678901234567e+19|1.2345678901234567e+19|1");
+}
+END_TEST
+
 START_TEST(refuses_what_is_no_conversation)
 {
     struct akunu_chat chat = chat_of("[]");
@@ -338,8 +364,14 @@ START_TEST(refuses_what_is_no_conversation)
     chat.messages = "[{]";
     check_fails("x", &chat, "messages: no JSON");
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
+    chat.messages = "[12345678901234567890]";
+    check_fails("x", &chat, "element 0 is an integer beyond 64 bits");
     chat.messages = "[{\"n\": 12345678901234567890}]";
-    check_fails("x", &chat, "messages: no JSON");
+    check_fails("{{ messages[0].n + 1 }}", &chat, "beyond 64 bits, the limit");
+    check_fails("{{ -messages[0].n }}", &chat, "beyond 64 bits, the limit");
+    chat.kwargs = "12345678901234567890";
+    check_fails("x", &chat, "kwargs: an integer beyond 64 bits is given");
+    chat.kwargs = NULL;
     chat.messages = "[{\"role\": \"user\"}]";
     chat.kwargs = "{\"messages\": []}";
     check_fails("x", &chat, "\"messages\" is given by itself");
@@ -414,6 +446,7 @@ int main(void)
     tcase_add_test(tcase, sees_null_as_transformers_does);
     tcase_add_test(tcase, null_members);
     tcase_add_test(tcase, goes_on_with_the_last_message);
+    tcase_add_test(tcase, numbers_beyond_jansson);
     tcase_add_test(tcase, refuses_what_is_no_conversation);
     tcase_add_test(tcase, knows_a_model_s_templates);
     suite_add_tcase(suite, tcase);

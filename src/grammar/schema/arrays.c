@@ -2,6 +2,7 @@
  * other keywords. */
 #include "base/mem.h"
 #include "grammar/schema/compiler.h"
+#include "json/wide.h"
 
 /* *low: the largest `min_keyword` of the terms; *high: the smallest `max_keyword`. */
 void ak_schema_read_counts(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
@@ -16,8 +17,12 @@ void ak_schema_read_counts(struct ak_schema_compiler *c, const struct ak_schema_
             const json_t *value = json_object_get(t->items[i].schema, keyword);
             if (!value)
                 continue;
-            double n = json_number_value(value);
-            if (!json_is_number(value) || n < 0 || n != (double)(uint64_t)(n < 1e15 ? n : 0)) {
+            const char *wide = ak_wide_text(value);
+            double n = wide ? ak_wide_double(wide) : json_number_value(value);
+            if (wide && ak_wide_is_integer(wide) && n > 0)
+                n = AK_GRAMMAR_UNBOUNDED;
+            if ((!json_is_number(value) && !wide) || n < 0 ||
+                n != (double)(uint64_t)(n < 1e15 ? n : 0)) {
                 ak_schema_fail_invalid(c, t->items[i].schema, keyword, "a whole number, 0 or more");
                 continue;
             }

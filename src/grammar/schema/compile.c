@@ -160,6 +160,8 @@ static bool has_only_values(const struct ak_schema_terms *t)
 
 static unsigned get_type(const json_t *v)
 {
+    if (ak_schema_is_number(v) && !json_is_number(v))
+        return AK_SCHEMA_TYPE_INTEGER;
     switch (json_typeof(v)) {
     case JSON_NULL: return AK_SCHEMA_TYPE_NULL;
     case JSON_TRUE:

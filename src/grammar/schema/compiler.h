@@ -26,7 +26,10 @@ enum {
     AK_SCHEMA_RULES_MAX = 20000,
     AK_SCHEMA_TERMS_MAX = 4096,
     AK_SCHEMA_MEMBERS_MAX = 4096,
-    AK_SCHEMA_TRIALS_MAX = 20000
+    AK_SCHEMA_TRIALS_MAX = 20000,
+    /* Digits before the point, and after it, that a model may write unless a bound says more; it
+     * might never stop otherwise. Identifiers have up to 20, UUIDs as integers 39. */
+    AK_SCHEMA_WRITTEN_DIGITS_MAX = 40
 };
 
 #define AK_SCHEMA_NO_TERM UINT32_MAX
@@ -176,7 +179,9 @@ struct ak_schema_decimal {
     size_t n_whole, n_fraction;
 };
 enum { AK_SCHEMA_NUMBER_BYTES = 32 };
-/* Writes the number with as few digits as read back the same. Returns `text`. */
+/* Is it a number, possibly an integer beyond 64 bits (json/wide.h)? */
+bool ak_schema_is_number(const json_t *value);
+/* The number with as few digits as read back the same, in `text` or in the number itself. */
 const char *ak_schema_write_number(const json_t *number, char text[AK_SCHEMA_NUMBER_BYTES]);
 /* Reads JSON's notation. false: out of memory. */
 bool ak_schema_decimal_read(const char *text, struct ak_schema_decimal *out);

@@ -6,9 +6,13 @@
 
 #include "base/mem.h"
 #include "grammar/schema/compiler.h"
+#include "json/wide.h"
 
 const char *ak_schema_write_number(const json_t *number, char text[AK_SCHEMA_NUMBER_BYTES])
 {
+    const char *wide = ak_wide_text(number);
+    if (wide)
+        return wide;
     if (json_is_integer(number)) {
         snprintf(text, AK_SCHEMA_NUMBER_BYTES, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
         return text;
@@ -21,6 +25,16 @@ const char *ak_schema_write_number(const json_t *number, char text[AK_SCHEMA_NUM
     return text;
 }
 
+bool ak_schema_is_number(const json_t *value)
+{
+    enum {
+        DIGITS_MAX = 400
+    }; /* a double has 309 before the point; a rule is built for each digit */
+    const char *wide = ak_wide_text(value);
+    return json_is_number(value) ||
+           (wide && ak_wide_is_integer(wide) && strlen(wide) <= DIGITS_MAX);
+}
+
 void ak_schema_decimal_free(struct ak_schema_decimal *d)
 {
     ak_free(d->whole);
@@ -31,10 +45,12 @@ void ak_schema_decimal_free(struct ak_schema_decimal *d)
 /* Collects the digits, then moves the point by the exponent and drops outer zeros. */
 bool ak_schema_decimal_read(const char *text, struct ak_schema_decimal *out)
 {
-    char digits[AK_SCHEMA_NUMBER_BYTES];
     size_t n = 0, point = 0;
     bool seen = false;
+    char *digits = ak_alloc(strlen(text) + 1, 1);
     *out = (struct ak_schema_decimal){ .negative = *text == '-' };
+    if (!digits)
+        return false;
     text += *text == '-';
     for (; *text && *text != 'e' && *text != 'E'; text++) {
         if (*text >= '0' && *text <= '9') {
@@ -49,6 +65,7 @@ bool ak_schema_decimal_read(const char *text, struct ak_schema_decimal *out)
     out->whole = ak_alloc(capacity, 1);
     out->fraction = ak_alloc(capacity, 1);
     if (!out->whole || !out->fraction) {
+        ak_free(digits);
         ak_schema_decimal_free(out);
         return false;
     }
@@ -59,6 +76,7 @@ bool ak_schema_decimal_read(const char *text, struct ak_schema_decimal *out)
         else if (digit != '0' || out->n_whole > 0)
             out->whole[out->n_whole++] = digit;
     }
+    ak_free(digits);
     while (out->n_fraction > 0 && out->fraction[out->n_fraction - 1] == '0')
         out->n_fraction--;
     out->negative = out->negative && out->n_whole + out->n_fraction > 0;

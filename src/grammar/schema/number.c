@@ -27,7 +27,7 @@ static void add_bound(struct ak_schema_compiler *c, const json_t *schema, const 
     char text[AK_SCHEMA_NUMBER_BYTES];
     if (!value)
         return;
-    if (!json_is_number(value)) {
+    if (!ak_schema_is_number(value)) {
         ak_schema_fail_invalid(c, schema, keyword, "a number");
         return;
     }
@@ -55,7 +55,7 @@ static void add_multiple(struct ak_schema_compiler *c, const json_t *schema,
     struct ak_schema_decimal d;
     if (!value)
         return;
-    if (!json_is_number(value) || json_number_value(value) <= 0) {
+    if (!ak_schema_is_number(value) || json_number_value(value) < 0) {
         ak_schema_fail_invalid(c, schema, "multipleOf", "a number above 0");
         return;
     }
@@ -63,6 +63,8 @@ static void add_multiple(struct ak_schema_compiler *c, const json_t *schema,
         fail_memory(c);
         return;
     }
+    if (d.negative || d.n_whole + d.n_fraction == 0)
+        ak_schema_fail_invalid(c, schema, "multipleOf", "a number above 0");
     size_t n_zeros = 0;
     while (n_zeros < d.n_fraction && d.fraction[n_zeros] == '0')
         n_zeros++;
@@ -222,19 +224,32 @@ static uint32_t build_digits(struct ak_grammar_builder *b, uint32_t low, uint32_
     return ak_gb_repeat(b, ak_gb_byte_range(b, '0', '9'), low, high);
 }
 
+/* Digits of an exponent above 0 that a model may write: with AK_SCHEMA_WRITTEN_DIGITS_MAX digits
+ * before the point, up to 259 leaves every number below the largest double, 1.8e308. */
+static uint32_t build_written_exponent(struct ak_grammar_builder *b)
+{
+    uint32_t digit = ak_gb_byte_range(b, '0', '9');
+    uint32_t exprs[] = {
+        build_digits(b, 1, 2),
+        ak_gb_concat(b, ak_gb_text(b, "1"), build_digits(b, 2, 2)),
+        ak_gb_concat(b, ak_gb_text(b, "2"), ak_gb_concat(b, ak_gb_byte_range(b, '0', '5'), digit)),
+    };
+    return ak_gb_alternation(b, exprs, 3);
+}
+
 static uint32_t build_exponent(struct ak_schema_compiler *c, bool integer)
 {
     struct ak_grammar_builder *b = &c->builder;
-    struct ak_grammar_byte_set e = { { 0 } }, sign = { { 0 } };
+    struct ak_grammar_byte_set e = { { 0 } };
     e.bits[1] = UINT64_C(1) << ('e' - 64) | UINT64_C(1) << ('E' - 64);
-    sign.bits[0] = UINT64_C(1) << '+' | (integer ? 0 : UINT64_C(1) << '-');
-    uint32_t exprs[] = { ak_gb_bytes(b, &e), ak_gb_repeat(b, ak_gb_bytes(b, &sign), 0, 1),
-                         build_digits(b, 1, c->reading ? AK_GRAMMAR_UNBOUNDED : 2) };
-    return ak_gb_repeat(b, ak_gb_sequence(b, exprs, 3), 0, 1);
+    uint32_t up = c->reading ? build_digits(b, 1, AK_GRAMMAR_UNBOUNDED) : build_written_exponent(b),
+             down = build_digits(b, 1, c->reading ? AK_GRAMMAR_UNBOUNDED : 3);
+    uint32_t positive = ak_gb_concat(b, ak_gb_repeat(b, ak_gb_text(b, "+"), 0, 1), up),
+             negative =
+                 integer ? (uint32_t)AK_GB_NOTHING : ak_gb_concat(b, ak_gb_text(b, "-"), down);
+    return ak_gb_repeat(b, ak_gb_concat(b, ak_gb_bytes(b, &e), ak_gb_either(b, positive, negative)),
+                        0, 1);
 }
-
-/* Digits before or after the point that a model may write; it might never stop otherwise. */
-enum { WRITTEN_DIGITS_MAX = 16 };
 
 /* Digits after the point, of numbers that are no integers: the last is not 0. */
 static uint32_t build_some_fraction(struct ak_schema_compiler *c, uint32_t digits_max)
@@ -251,19 +266,21 @@ static uint32_t build_any_number(struct ak_schema_compiler *c, unsigned types)
 {
     struct ak_grammar_builder *b = &c->builder;
     bool integer = !(types & AK_SCHEMA_TYPE_FRACTION), fraction = !(types & AK_SCHEMA_TYPE_INTEGER);
-    uint32_t digits_max = c->reading ? AK_GRAMMAR_UNBOUNDED : WRITTEN_DIGITS_MAX - 1;
+    uint32_t digits_max = c->reading ? AK_GRAMMAR_UNBOUNDED : AK_SCHEMA_WRITTEN_DIGITS_MAX - 1;
     uint32_t whole = ak_gb_either(
         b, ak_gb_text(b, "0"),
         ak_gb_concat(b, ak_gb_byte_range(b, '1', '9'), build_digits(b, 0, digits_max)));
     uint32_t decimals =
-        integer  ? build_zero_fraction(c) :
-        fraction ? build_some_fraction(c, digits_max) :
-                   ak_gb_repeat(b,
-                                ak_gb_concat(b, ak_gb_text(b, "."),
-                                             build_digits(b, 1,
-                                                          c->reading ? AK_GRAMMAR_UNBOUNDED :
-                                                                       WRITTEN_DIGITS_MAX)),
-                                0, 1);
+        integer ?
+            build_zero_fraction(c) :
+        fraction ?
+            build_some_fraction(c, digits_max) :
+            ak_gb_repeat(b,
+                         ak_gb_concat(b, ak_gb_text(b, "."),
+                                      build_digits(b, 1,
+                                                   c->reading ? AK_GRAMMAR_UNBOUNDED :
+                                                                AK_SCHEMA_WRITTEN_DIGITS_MAX)),
+                         0, 1);
     uint32_t exprs[] = { ak_gb_repeat(b, ak_gb_text(b, "-"), 0, 1), whole, decimals,
                          fraction || (integer && !c->reading) ? (uint32_t)AK_GB_EMPTY :
                                                                 build_exponent(c, integer) };

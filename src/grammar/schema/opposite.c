@@ -90,7 +90,7 @@ static bool oppose_values(struct opposite *o, json_t *values)
         if (json_is_string(value)) {
             types |= AK_SCHEMA_TYPE_STRING;
             json_array_append(strings, value);
-        } else if (json_is_number(value)) {
+        } else if (ak_schema_is_number(value)) {
             types |= AK_SCHEMA_TYPE_INTEGER;
             json_array_append_new(unequal,
                                   json_pack("{s:[{s:O}, {s:O}]}", "anyOf", "exclusiveMaximum",
@@ -286,7 +286,7 @@ static bool oppose_keyword(struct opposite *o, const char *key, json_t *value)
         if (strcmp(bounds[i].name, key) != 0)
             continue;
         double n = json_number_value(value);
-        if (!json_is_number(value) || (bounds[i].step != 0 && !(n >= 0.0 && n < 1e9)))
+        if (!ak_schema_is_number(value) || (bounds[i].step != 0 && !(n >= 0.0 && n < 1e9)))
             return false;
         if (bounds[i].step < 0 && n < 1.0)
             return true; /* nothing is below 0 */

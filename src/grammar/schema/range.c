@@ -22,8 +22,6 @@ struct magnitudes {
     uint32_t *rules;
 };
 
-enum { WRITTEN_DIGITS_MAX = 16 }; /* digits that a model may write, if nothing else limits them */
-
 static uint32_t build_digit(struct magnitudes *s, unsigned from, unsigned to)
 {
     return from > to ?
@@ -34,9 +32,9 @@ static uint32_t build_digit(struct magnitudes *s, unsigned from, unsigned to)
 static uint32_t count_decimals_left(const struct magnitudes *s, size_t at)
 {
     if (s->decimals == AK_GRAMMAR_UNBOUNDED)
-        return s->c->reading           ? AK_GRAMMAR_UNBOUNDED :
-               at < WRITTEN_DIGITS_MAX ? (uint32_t)(WRITTEN_DIGITS_MAX - at) :
-                                         0;
+        return s->c->reading                     ? AK_GRAMMAR_UNBOUNDED :
+               at < AK_SCHEMA_WRITTEN_DIGITS_MAX ? (uint32_t)(AK_SCHEMA_WRITTEN_DIGITS_MAX - at) :
+                                                   0;
     return at < s->decimals ? s->decimals - (uint32_t)at : 0;
 }
 
@@ -212,10 +210,10 @@ static uint32_t build_magnitudes(struct magnitudes *s)
     ak_gb_append(b, &list, build_before_point(s, true, s->high && high == low));
     if (!s->high || high > low + 1) {
         /* more digits than `low` and, if there is an upper bound, fewer than `high` */
-        uint32_t digits_max = s->high ? (uint32_t)high - 2 :
-                              s->c->reading ?
-                                        AK_GRAMMAR_UNBOUNDED :
-                                        (uint32_t)ak_max_size(WRITTEN_DIGITS_MAX - 1, low + 1);
+        uint32_t digits_max =
+            s->high       ? (uint32_t)high - 2 :
+            s->c->reading ? AK_GRAMMAR_UNBOUNDED :
+                            (uint32_t)ak_max_size(AK_SCHEMA_WRITTEN_DIGITS_MAX - 1, low + 1);
         uint32_t whole =
             ak_gb_concat(b, build_digit(s, 1, 9),
                          ak_gb_repeat(b, build_digit(s, 0, 9), (uint32_t)low, digits_max));

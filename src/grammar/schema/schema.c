@@ -58,7 +58,7 @@ ak_status ak_grammar_from_schema_text(const char *text, size_t n_bytes,
 {
     json_t *schema;
     *out = NULL;
-    ak_status status = ak_json_parse(text, n_bytes, &schema, error);
+    ak_status status = ak_json_parse_exact(text, n_bytes, &schema, error);
     if (status != AKUNU_OK) {
         ak_error_prefix(error, "the schema");
         return status;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/buffer.h"
 #include "grammar/schema/compiler.h"
+#include "json/wide.h"
 
 bool ak_schema_values_equal(const json_t *a, const json_t *b)
 {
@@ -16,7 +17,9 @@ bool ak_schema_values_equal(const json_t *a, const json_t *b)
                    json_integer_value(a) == json_integer_value(b) :
                    json_number_value(a) >= json_number_value(b) &&
                        json_number_value(a) <= json_number_value(b);
-    if (json_typeof(a) != json_typeof(b))
+    if (ak_wide_text(a) && ak_wide_text(b))
+        return strcmp(ak_wide_text(a), ak_wide_text(b)) == 0;
+    if (json_typeof(a) != json_typeof(b) || ak_wide_text(a) || ak_wide_text(b))
         return false;
     switch (json_typeof(a)) {
     case JSON_STRING:
@@ -70,6 +73,8 @@ static ak_status write_value(struct ak_buffer *b, const json_t *v)
     const char *key;
     json_t *value;
     size_t i, n = 0;
+    if (ak_wide_text(v))
+        return add_text(b, ak_wide_text(v));
     switch (json_typeof(v)) {
     case JSON_NULL: return add_text(b, "null");
     case JSON_TRUE: return add_text(b, "true");
@@ -111,8 +116,8 @@ static uint32_t build_number(struct ak_schema_compiler *c, const json_t *value)
     struct ak_grammar_builder *b = &c->builder;
     char text[AK_SCHEMA_NUMBER_BYTES];
     struct ak_schema_decimal d;
-    ak_schema_write_number(value, text);
-    if (!ak_schema_decimal_read(text, &d)) {
+    const char *written = ak_schema_write_number(value, text);
+    if (!ak_schema_decimal_read(written, &d)) {
         c->builder.status = ak_schema_ok(c) ? ak_fail_memory(b->error, "a schema", 0) : b->status;
         return AK_GB_NOTHING;
     }
@@ -129,8 +134,8 @@ static uint32_t build_number(struct ak_schema_compiler *c, const json_t *value)
                          d.n_whole > 0 ? ak_gb_literal(b, d.whole, d.n_whole) : ak_gb_text(b, "0"),
                          decimals };
     uint32_t expr = ak_gb_sequence(b, exprs, 3);
-    if (strpbrk(text, "eE"))
-        expr = c->reading ? ak_gb_either(b, expr, ak_gb_text(b, text)) : ak_gb_text(b, text);
+    if (strpbrk(written, "eE"))
+        expr = c->reading ? ak_gb_either(b, expr, ak_gb_text(b, written)) : ak_gb_text(b, written);
     ak_schema_decimal_free(&d);
     return expr;
 }
@@ -188,6 +193,13 @@ uint32_t ak_schema_build_literal(struct ak_schema_compiler *c, const json_t *val
 {
     if (!ak_schema_ok(c))
         return AK_GB_NOTHING;
+    if (ak_schema_is_number(value))
+        return build_number(c, value);
+    if (ak_wide_text(value))
+        return ak_gb_fail(&c->builder, AKUNU_ERROR_UNSUPPORTED,
+                          "the schema lists the value %.40s, which is not a number of JSON, or "
+                          "beyond every double",
+                          ak_wide_text(value));
     switch (json_typeof(value)) {
     case JSON_NULL: return ak_gb_text(&c->builder, "null");
     case JSON_TRUE: return ak_gb_text(&c->builder, "true");
@@ -196,7 +208,7 @@ uint32_t ak_schema_build_literal(struct ak_schema_compiler *c, const json_t *val
         return ak_schema_build_quoted(c, json_string_value(value), json_string_length(value));
     case JSON_ARRAY: return build_array(c, value);
     case JSON_OBJECT: return build_object(c, value);
-    default: return build_number(c, value);
+    default: return AK_GB_NOTHING;
     }
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "json/wide.h"
 #include "template/jinja/string.h"
 
 static bool is_integer(struct ak_jval v)
@@ -16,7 +17,23 @@ static int64_t integer(struct ak_jval v)
 
 static bool is_number(struct ak_jval v)
 {
-    return is_integer(v) || v.kind == AK_J_FLOAT;
+    return is_integer(v) || v.kind == AK_J_BIG_INT || v.kind == AK_J_FLOAT;
+}
+
+/* The nearest double. */
+static double big_double(struct ak_jval v)
+{
+    return ak_wide_double(v.as.string->bytes);
+}
+
+/* Compares the digits of two integers beyond 64 bits. */
+static int order_big(const struct ak_jstr *a, const struct ak_jstr *b)
+{
+    bool a_negative = a->bytes[0] == '-', b_negative = b->bytes[0] == '-';
+    if (a_negative != b_negative)
+        return a_negative ? -1 : 1;
+    int order = a->n != b->n ? (a->n < b->n ? -1 : 1) : memcmp(a->bytes, b->bytes, a->n);
+    return a_negative ? -order : order;
 }
 
 /* Compares an integer with a float exactly: beyond 2^53 it may not be a double. 2: x is NaN. */
@@ -38,6 +55,12 @@ static int order_mixed(int64_t i, double x)
 /* -1, 0, 1; 2: one is NaN. */
 static int order_numbers(struct ak_jval a, struct ak_jval b)
 {
+    if (a.kind == AK_J_BIG_INT && b.kind == AK_J_BIG_INT)
+        return order_big(a.as.string, b.as.string);
+    if (a.kind == AK_J_BIG_INT && is_integer(b))
+        return a.as.string->bytes[0] == '-' ? -1 : 1;
+    if (b.kind == AK_J_BIG_INT && is_integer(a))
+        return b.as.string->bytes[0] == '-' ? 1 : -1;
     if (is_integer(a) && is_integer(b))
         return integer(a) < integer(b) ? -1 : integer(a) > integer(b);
     if (is_integer(a))
@@ -46,7 +69,8 @@ static int order_numbers(struct ak_jval a, struct ak_jval b)
         int order = order_mixed(integer(b), a.as.number);
         return order == 2 ? 2 : -order;
     }
-    double x = a.as.number, y = b.as.number;
+    double x = a.kind == AK_J_BIG_INT ? big_double(a) : a.as.number,
+           y = b.kind == AK_J_BIG_INT ? big_double(b) : b.as.number;
     return isnan(x) || isnan(y) ? 2 : x < y ? -1 : x > y;
 }
 
@@ -210,6 +234,7 @@ bool ak_j_hash(struct ak_jenv *j, struct ak_jval v, uint64_t *hash)
     switch (v.kind) {
     case AK_J_BOOL:
     case AK_J_INT: *hash = mix(1, (uint64_t)integer(v)); return true;
+    case AK_J_BIG_INT: *hash = hash_float(big_double(v)); return true;
     case AK_J_FLOAT: *hash = hash_float(v.as.number); return true;
     case AK_J_STRING: *hash = hash_bytes(j, v.as.string->bytes, v.as.string->n); return true;
     case AK_J_LIST:

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json/wide.h"
 #include "template/jinja/builtins.h"
 
 static bool is_integer(struct ak_jval v)
@@ -27,10 +28,11 @@ static bool to_float(struct ak_jenv *j, struct ak_jval v, double *out)
         ak_j_fail_undefined(j, v);
     if (v.kind == AK_J_STRING)
         return ak_j_parse_float(v.as.string->bytes, v.as.string->n, out);
-    *out = v.kind == AK_J_FLOAT ? v.as.number :
-           is_integer(v)        ? (double)ak_j_need_int(j, v, "float") :
-                                  0;
-    return v.kind == AK_J_FLOAT || is_integer(v);
+    *out = v.kind == AK_J_FLOAT   ? v.as.number :
+           v.kind == AK_J_BIG_INT ? ak_wide_double(v.as.string->bytes) :
+           is_integer(v)          ? (double)ak_j_need_int(j, v, "float") :
+                                    0;
+    return v.kind == AK_J_FLOAT || v.kind == AK_J_BIG_INT || is_integer(v);
 }
 
 static struct ak_jval filter_float(struct ak_jenv *j, const struct ak_jval *a,
@@ -56,6 +58,8 @@ static struct ak_jval filter_int(struct ak_jenv *j, const struct ak_jval *a,
     int64_t value, base = ak_j_is_given(a[2]) ? ak_j_need_int(j, a[2], "base") : 10;
     double number;
     (void)rest;
+    if (a[0].kind == AK_J_BIG_INT)
+        return a[0];
     if (is_integer(a[0]))
         return ak_j_int(ak_j_need_int(j, a[0], "int"));
     bool base_fine = base == 0 || (base >= 2 && base <= 36);
@@ -95,6 +99,8 @@ static struct ak_jval filter_round(struct ak_jenv *j, const struct ak_jval *a,
     bool common = !ak_j_is_given(a[2]) || ak_j_string_is(a[2], "common");
     if (!common && !ak_j_string_is(a[2], "ceil") && !ak_j_string_is(a[2], "floor"))
         ak_j_fail(j, "method must be common, ceil or floor");
+    if (common && a[0].kind == AK_J_BIG_INT && digits >= 0)
+        return a[0];
     if (common && is_integer(a[0]) && digits >= 0)
         return ak_j_int(ak_j_need_int(j, a[0], "round"));
     if (common)

@@ -2,11 +2,20 @@
 #include <math.h>
 #include <string.h>
 
+#include "json/wide.h"
 #include "template/jinja/builtins.h"
 
 struct ak_jval ak_j_from_json(struct ak_jenv *j, const json_t *json)
 {
     struct ak_jval value = ak_j_none();
+    const char *wide = ak_wide_text(json);
+    if (wide && !ak_wide_is_integer(wide))
+        return ak_j_float(ak_wide_double(wide));
+    if (wide) {
+        value = ak_j_string_at(j, wide, strlen(wide));
+        value.kind = AK_J_BIG_INT;
+        return value;
+    }
     ak_j_enter(j);
     switch (json_typeof(json)) {
     case JSON_NULL: break;
@@ -182,6 +191,8 @@ static void put(struct writer *w, struct ak_jval v)
         ak_j_put_text(w->j, &w->out, v.as.boolean ? "true" : "false");
     else if (v.kind == AK_J_INT)
         ak_j_put_int(w->j, &w->out, v.as.integer);
+    else if (v.kind == AK_J_BIG_INT)
+        ak_j_put_str(w->j, &w->out, v.as.string);
     else if (v.kind == AK_J_FLOAT)
         put_number(w, v.as.number);
     else if (v.kind == AK_J_STRING)

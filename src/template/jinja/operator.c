@@ -37,6 +37,8 @@ static _Noreturn void fail_operands(struct ak_jenv *j, const char *op, struct ak
         ak_j_fail_undefined(j, a);
     if (b.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, b);
+    if ((is_number(a) || a.kind == AK_J_BIG_INT) && (is_number(b) || b.kind == AK_J_BIG_INT))
+        fail_overflow(j); /* one of them is a BIG_INT */
     if (op[0] == '+' && a.kind == AK_J_STRING)
         ak_j_fail(j, "can only concatenate str (not \"%s\") to str", ak_j_type_name(b));
     ak_j_fail(j, "unsupported operand type(s) for %s: '%s' and '%s'", op, ak_j_type_name(a),
@@ -226,6 +228,8 @@ struct ak_jval ak_j_negate(struct ak_jenv *j, struct ak_jval v)
         return ak_j_float(-v.as.number);
     if (v.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, v);
+    if (v.kind == AK_J_BIG_INT)
+        fail_overflow(j);
     if (!is_integer(v))
         ak_j_fail(j, "bad operand type for unary -: '%s'", ak_j_type_name(v));
     if (integer(v) == INT64_MIN)
@@ -237,6 +241,8 @@ struct ak_jval ak_j_apply_plus(struct ak_jenv *j, struct ak_jval v)
 {
     if (v.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, v);
+    if (v.kind == AK_J_BIG_INT)
+        return v;
     if (!is_number(v))
         ak_j_fail(j, "bad operand type for unary +: '%s'", ak_j_type_name(v));
     return is_integer(v) ? ak_j_int(integer(v)) : v;

@@ -110,6 +110,7 @@ void ak_j_put_repr(struct ak_jenv *j, struct ak_jout *out, struct ak_jval v)
     case AK_J_NONE: ak_j_put_text(j, out, "None"); break;
     case AK_J_BOOL: ak_j_put_text(j, out, v.as.boolean ? "True" : "False"); break;
     case AK_J_INT: ak_j_put_int(j, out, v.as.integer); break;
+    case AK_J_BIG_INT: ak_j_put_str(j, out, v.as.string); break;
     case AK_J_FLOAT: ak_j_put_float(j, out, v.as.number); break;
     case AK_J_STRING: put_quoted(j, out, v.as.string); break;
     case AK_J_LIST: put_list(j, out, v.as.list); break;

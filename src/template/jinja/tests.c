@@ -43,7 +43,7 @@ static struct ak_jval test_false(struct ak_jenv *j, args_of a, const struct ak_j
 static struct ak_jval test_integer(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
-    return ak_j_bool(a[0].kind == AK_J_INT);
+    return ak_j_bool(a[0].kind == AK_J_INT || a[0].kind == AK_J_BIG_INT);
 }
 
 static struct ak_jval test_float(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
@@ -55,7 +55,7 @@ static struct ak_jval test_float(struct ak_jenv *j, args_of a, const struct ak_j
 static struct ak_jval test_number(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)
 {
     (void)j, (void)rest;
-    return ak_j_bool(a[0].kind == AK_J_INT || a[0].kind == AK_J_FLOAT || a[0].kind == AK_J_BOOL);
+    return ak_j_bool(a[0].kind >= AK_J_BOOL && a[0].kind <= AK_J_FLOAT);
 }
 
 static struct ak_jval test_string(struct ak_jenv *j, args_of a, const struct ak_jargs *rest)

@@ -100,7 +100,8 @@ const char *ak_j_type_name(struct ak_jval v)
     case AK_J_UNDEFINED: return "Undefined";
     case AK_J_NONE: return "NoneType";
     case AK_J_BOOL: return "bool";
-    case AK_J_INT: return "int";
+    case AK_J_INT:
+    case AK_J_BIG_INT: return "int";
     case AK_J_FLOAT: return "float";
     case AK_J_STRING: return "str";
     case AK_J_LIST: return forms[v.as.list->form];
@@ -169,6 +170,9 @@ int64_t ak_j_need_int(struct ak_jenv *j, struct ak_jval v, const char *what)
         return v.as.boolean;
     if (v.kind == AK_J_UNDEFINED)
         ak_j_fail_undefined(j, v);
+    if (v.kind == AK_J_BIG_INT)
+        ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED, "%s: an integer goes beyond 64 bits, the limit",
+                     what);
     ak_j_fail(j, "%s: '%s' object cannot be interpreted as an integer", what, ak_j_type_name(v));
 }
 

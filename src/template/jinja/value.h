@@ -12,6 +12,7 @@ enum ak_jkind {
     AK_J_NONE,
     AK_J_BOOL,
     AK_J_INT,
+    AK_J_BIG_INT, /* an integer beyond 64 bits of the input, which is written and compared only */
     AK_J_FLOAT,
     AK_J_STRING,
     AK_J_LIST, /* all sequences: enum ak_jform */
@@ -30,7 +31,7 @@ struct ak_jval {
         bool boolean;
         int64_t integer;
         double number;
-        struct ak_jstr *string;
+        struct ak_jstr *string; /* STRING; digits of BIG_INT */
         struct ak_jlist *list;
         struct ak_jdict *dict; /* DICT, NAMESPACE */
         struct ak_jundefined *undefined;

@@ -190,7 +190,7 @@ static ak_status read_index(struct ak_hf *h, const struct ak_file *file, json_t 
 {
     if (file->bytes == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "an empty file, where JSON is expected");
-    AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &h->shards, error));
+    AK_TRY(ak_json_parse_file(file->data, (size_t)file->bytes, &h->shards, error));
     json_t *map = json_object_get(h->shards, "weight_map");
     if (json_object_size(map) == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "json/wide.h"
 #include "weights/hf/hf.h"
 
 /* Dotted keys repeat the outer keys: the limit keeps deep nesting from making a small file large.
@@ -62,7 +63,7 @@ static ak_status flatten(struct ak_hf_metadata *m, const char *outer, json_t *ob
     json_object_foreach (object, key, value) {
         if (json_is_null(value) || strcmp(key, "added_tokens_decoder") == 0)
             continue;
-        if (!json_is_object(value)) {
+        if (!json_is_object(value) || ak_wide_text(value)) {
             AK_TRY(add_entry(m, outer, key, value, error));
             continue;
         }
@@ -87,7 +88,7 @@ static ak_status read_object(struct ak_hf_metadata *m, const struct ak_file *fil
     if (file->bytes > MAX_CONFIG_BYTES)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible",
                        (unsigned long long)file->bytes, MAX_CONFIG_BYTES);
-    AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &root, error));
+    AK_TRY(ak_json_parse_file(file->data, (size_t)file->bytes, &root, error));
     m->roots[m->n_roots++] = root;
     if (!json_is_object(root))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s, where an object is expected",
@@ -150,8 +151,12 @@ static enum ak_meta_kind element_kind(const json_t *array)
 /* Converts a value. A value that is not a number, string, bool or list becomes an empty array. */
 static void fill_value(const json_t *value, struct ak_meta *out)
 {
+    const char *wide = ak_wide_text(value);
     out->n = 1;
-    if (json_is_integer(value)) {
+    if (wide) {
+        out->kind = AK_META_FLOAT;
+        out->as.number = ak_wide_double(wide);
+    } else if (json_is_integer(value)) {
         out->kind = AK_META_INT;
         out->as.integer = json_integer_value(value);
     } else if (json_is_real(value)) {

@@ -464,7 +464,7 @@ static ak_status read_manifest(struct ak_hf *h, struct ak_error *error)
     if (!file || file->bytes > MAX_MANIFEST)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%llu bytes, where at most %d are possible",
                        (unsigned long long)(file ? file->bytes : 0), MAX_MANIFEST);
-    AK_TRY(ak_json_parse(file->data, (size_t)file->bytes, &manifest, error));
+    AK_TRY(ak_json_parse_file(file->data, (size_t)file->bytes, &manifest, error));
     ak_status status = read_tensors(h, manifest, error);
     json_decref(manifest);
     return status;

@@ -296,7 +296,7 @@ ak_status ak_hf_safetensors_read(const struct ak_file *file, uint32_t part,
     uint64_t n;
     json_t *header;
     AK_TRY(find_header(file, &text, &n, error));
-    ak_status status = ak_json_parse(text, (size_t)n, &header, error);
+    ak_status status = ak_json_parse_file(text, (size_t)n, &header, error);
     if (status != AKUNU_OK) {
         ak_error_prefix(error, "header");
         return status;
