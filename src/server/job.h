@@ -117,6 +117,7 @@ void server_add_receipts(struct server_job *job, json_t *value);
 /* ---- Prompts: prompt.c -------------------------------------------------- */
 struct server_prompt {
     akunu_token *ids; /* to be freed */
+    bool *is_text;    /* [n]: written in the text of the prompt, even if it is a control token */
     size_t n;
     size_t n_whole; /* tokens of a whole text before it was cut; 0: there is no `how` */
 };

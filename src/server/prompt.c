@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/input.h"
+#include "cli/json_text.h"
 #include "server/job.h"
 
 static bool fail(struct http_exchange *x, const char *name, const json_t *found)
@@ -13,42 +14,75 @@ static bool fail(struct http_exchange *x, const char *name, const json_t *found)
     return false;
 }
 
+/* Makes room for n more tokens, and one that begins the prompt. False: out of memory. */
+static bool grow(struct server_prompt *out, size_t n)
+{
+    akunu_token *ids = realloc(out->ids, (out->n + n + 1) * sizeof *ids);
+    out->ids = ids ? ids : out->ids;
+    bool *is_text = realloc(out->is_text, (out->n + n + 1) * sizeof *is_text);
+    out->is_text = is_text ? is_text : out->is_text;
+    return ids && is_text;
+}
+
+/* Does the text begin with the token's text, or end with it? */
+static bool holds(const struct server_model *m, const struct cli_text *text, akunu_token token,
+                  bool at_end)
+{
+    char own[64];
+    int64_t n =
+        akunu_tokenizer_decode(m->loaded.tokenizer, &token, 1, AKUNU_CONTINUE, own, sizeof own);
+    return n > 0 && n <= (int64_t)sizeof own && (size_t)n <= text->n &&
+           memcmp(at_end ? text->bytes + text->n - (size_t)n : text->bytes, own, (size_t)n) == 0;
+}
+
+/* Finds BOS and EOS that the tokenizer added to a text. */
+static void mark_added(const struct server_model *m, const struct cli_text *text,
+                       const akunu_token *ids, bool *is_text, size_t n)
+{
+    akunu_token bos = akunu_tokenizer_bos(m->loaded.tokenizer),
+                eos = akunu_tokenizer_special(m->loaded.tokenizer, AKUNU_TOKEN_EOS);
+    if (n > 0 && ids[0] == bos && (!holds(m, text, bos, false) || (n > 1 && ids[1] == bos)))
+        is_text[0] = false;
+    if (n > 1 && ids[n - 1] == eos && (!holds(m, text, eos, true) || ids[n - 2] == eos))
+        is_text[n - 1] = false;
+}
+
 /* Appends a text's ids. False: it has answered. */
 static bool add_text(struct server_model *m, struct http_exchange *x, const json_t *text,
                      unsigned flags, struct akunu_embedding_text *how, struct server_prompt *out)
 {
     const struct cli_text whole = { (char *)(uintptr_t)json_string_value(text),
                                     json_string_length(text) };
-    akunu_token *ids = NULL, *larger = NULL;
+    akunu_token *ids = NULL;
     size_t n = 0;
     server_unlock(m->server);
-    int code = how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
-                     cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n);
-    if (code == CLI_EXIT_OK)
-        larger = realloc(out->ids, (out->n + n + 1) * sizeof *larger);
-    if (larger) {
-        out->ids = larger;
-        memcpy(larger + out->n, ids, n * sizeof *ids);
+    bool good = (how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
+                       cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n)) ==
+                    CLI_EXIT_OK &&
+                grow(out, n);
+    if (good) {
+        memcpy(out->ids + out->n, ids, n * sizeof *ids);
+        memset(out->is_text + out->n, true, n * sizeof *out->is_text);
+        if (flags & AKUNU_ADD_SPECIAL)
+            mark_added(m, &whole, ids, out->is_text + out->n, n);
         out->n += n;
         out->n_whole = how ? how->n_whole : 0;
     }
     free(ids);
     server_lock(m->server);
-    if (!larger)
+    if (!good)
         server_fail_memory(x);
-    return larger != NULL;
+    return good;
 }
 
 static bool add_id(struct server_model *m, struct http_exchange *x, const char *name,
                    const json_t *id, struct server_prompt *out)
 {
     json_int_t value = json_integer_value(id);
-    akunu_token *larger = realloc(out->ids, (out->n + 2) * sizeof *larger);
-    if (!larger) {
+    if (!grow(out, 1)) {
         server_fail_memory(x);
         return false;
     }
-    out->ids = larger;
     if (!json_is_integer(id))
         return fail(x, name, id);
     if (value < 0 || value >= m->loaded.info.vocab_size) {
@@ -56,6 +90,7 @@ static bool add_id(struct server_model *m, struct http_exchange *x, const char *
                     (long long)value, (long long)m->loaded.info.vocab_size);
         return false;
     }
+    out->is_text[out->n] = false;
     out->ids[out->n++] = (akunu_token)value;
     return true;
 }
@@ -73,7 +108,7 @@ static bool read_one(struct server_model *m, struct http_exchange *x, const char
                      const json_t *prompt, unsigned flags, struct akunu_embedding_text *how,
                      struct server_prompt *out)
 {
-    const json_t *text = json_is_object(prompt) ? text_of(prompt) : prompt;
+    const json_t *text = cli_json_is_object(prompt) ? text_of(prompt) : prompt;
     bool good = true;
     if (!json_is_string(text) && json_array_size(text) == 0)
         return fail(x, name, prompt);
@@ -86,8 +121,10 @@ static bool read_one(struct server_model *m, struct http_exchange *x, const char
                                       add_id(m, x, name, part, out);
     }
     akunu_token bos = akunu_tokenizer_bos(m->loaded.tokenizer);
-    if (good && out->n == 0 && bos >= 0) /* an empty text is the beginning of any */
+    if (good && out->n == 0 && bos >= 0) { /* an empty text is the beginning of any */
+        out->is_text[0] = false;
         out->ids[out->n++] = bos;
+    }
     return good;
 }
 
@@ -128,8 +165,10 @@ bool server_read_prompts(struct server_model *m, struct http_exchange *x, const 
 
 void server_free_prompts(struct server_prompts *prompts)
 {
-    for (size_t i = 0; i < prompts->n; i++)
+    for (size_t i = 0; i < prompts->n; i++) {
         free(prompts->list[i].ids);
+        free(prompts->list[i].is_text);
+    }
     free(prompts->list);
     *prompts = (struct server_prompts){ .n = 0 };
 }

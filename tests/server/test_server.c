@@ -180,6 +180,190 @@ START_TEST(prompts_and_completions)
 }
 END_TEST
 
+/* The joined pieces of `text_offset` and of the names of the tokens have to fit the text, in
+ * characters. A token of half a character begins where the whole character does. */
+static void check_offsets(const json_t *choice, const char *const *names, const int *offsets,
+                          size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "logprobs.text_offset.%zu", i);
+        ck_assert_int_eq(json_integer_value(at(choice, path)), offsets[i]);
+        snprintf(path, sizeof path, "logprobs.tokens.%zu", i);
+        ck_assert_str_eq(text_at(choice, path), names[i]);
+    }
+}
+
+/* All lists of the chunks of one choice of a stream, joined. */
+static json_t *join_logprobs(const struct answer *a, int index)
+{
+    json_t *all = json_object(), *list;
+    const char *name;
+    for (const char *line = a->body; (line = strstr(line, "data: {")) != NULL; line++) {
+        json_t *value = json_loadb(line + 6, strcspn(line + 6, "\n"), JSON_ALLOW_NUL, NULL);
+        json_t *choice = json_array_get(at(value, "choices"), 0);
+        if (choice && json_integer_value(at(choice, "index")) == index)
+            json_object_foreach (json_object_get(choice, "logprobs"), name, list) {
+                if (!json_object_get(all, name))
+                    json_object_set_new(all, name, json_array());
+                json_array_extend(json_object_get(all, name), list);
+            }
+        json_decref(value);
+    }
+    return all;
+}
+
+START_TEST(offsets_of_logprobs)
+{
+    static const char *const names[] = { "G",           "bytes:\\xc3", "bytes:\\xb6",
+                                         "bytes:\\xe6", "bytes:\\x97", "bytes:\\xa5" };
+    static const int offsets[] = { 0, 1, 1, 2, 2, 2 };
+    static const char form[] =
+        "{\"prompt\": [\"G\u00f6\u65e5\", [71, 72]], \"n\": 2, \"max_tokens\": 12, \"seed\": 3, "
+        "\"logprobs\": 1, \"echo\": true, \"temperature\": 1%s}";
+    char body[512];
+    snprintf(body, sizeof body, form, "");
+    struct answer whole = ask(&server, TEXT, body);
+    json_t *value = json_of(&whole, 200);
+    check_offsets(at(value, "choices.0"), names, offsets, 6);
+    ck_assert_int_eq(json_integer_value(at(value, "choices.0.logprobs.text_offset.6")), 3);
+    ck_assert_int_eq(json_integer_value(at(value, "choices.1.logprobs.text_offset.6")), 3);
+    ck_assert_int_eq(json_integer_value(at(value, "choices.2.logprobs.text_offset.2")), 2);
+    snprintf(body, sizeof body, form, ", \"stream\": true");
+    struct answer stream = ask(&server, TEXT, body);
+    for (int i = 0; i < 4; i++) {
+        json_t *streamed = join_logprobs(&stream, i),
+               *one = json_array_get(at(value, "choices"), (size_t)i);
+        ck_assert(json_equal(streamed, json_object_get(one, "logprobs")));
+        json_decref(streamed);
+    }
+    free(stream.text);
+    json_decref(value);
+}
+END_TEST
+
+/* A control token takes characters only if the text of the prompt names it. */
+START_TEST(offsets_of_control_tokens)
+{
+    static const struct {
+        const char *prompt, *text;
+        int offset; /* of the second token */
+    } cases[] = {
+        { "\"<|im_start|>G\"", "<|im_start|>G", 12 },
+        { "[414, 38]", "G", 0 },
+        { "[414, \"G\"]", "G", 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "{\"prompt\": %s, \"max_tokens\": 0, \"echo\": true, \"logprobs\": 0}",
+                 cases[i].prompt);
+        struct answer a = ask(&server, TEXT, body);
+        json_t *value = json_of(&a, 200);
+        ck_assert_str_eq(text_at(value, "choices.0.text"), cases[i].text);
+        ck_assert_uint_eq(json_array_size(at(value, "choices.0.logprobs.text_offset")), 2);
+        ck_assert_int_eq(json_integer_value(at(value, "choices.0.logprobs.text_offset.0")), 0);
+        ck_assert_int_eq(json_integer_value(at(value, "choices.0.logprobs.text_offset.1")),
+                         cases[i].offset);
+        ck_assert_str_eq(text_at(value, "choices.0.logprobs.tokens.0"), "<|im_start|>");
+        json_decref(value);
+    }
+}
+END_TEST
+
+/* A stop sequence takes the tokens with it that begin in it. */
+START_TEST(offsets_at_a_stop)
+{
+    static const char form[] = "{\"prompt\": \"Once\", \"max_tokens\": 12, \"temperature\": 0, "
+                               "\"grammar\": \"root ::= [a-z]+\", \"logprobs\": 0%s}";
+    char body[512], stop[64];
+    snprintf(body, sizeof body, form, "");
+    struct answer a = ask(&server, TEXT, body);
+    json_t *whole = json_of(&a, 200);
+    const json_t *offsets = at(whole, "choices.0.logprobs.text_offset");
+    const char *text = text_at(whole, "choices.0.text");
+    ck_assert_uint_eq(json_array_size(offsets), 12);
+    size_t cut = 0, n = 0;
+    for (size_t i = 0; text[i]; i++) /* where a letter comes for the first time, late */
+        cut = strchr(text, text[i]) == text + i ? i : cut;
+    ck_assert_uint_gt(cut, 0);
+    snprintf(stop, sizeof stop, ", \"stop\": \"%s\"", text + cut);
+    snprintf(body, sizeof body, form, stop);
+    a = ask(&server, TEXT, body);
+    json_t *value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "choices.0.finish_reason"), "stop");
+    ck_assert_uint_eq(strlen(text_at(value, "choices.0.text")), cut);
+    while (n < 12 && json_integer_value(json_array_get(offsets, n)) < (json_int_t)cut)
+        n++;
+    ck_assert_uint_eq(json_array_size(at(value, "choices.0.logprobs.text_offset")), n);
+    ck_assert_uint_eq(json_array_size(at(value, "choices.0.logprobs.tokens")), n);
+    json_decref(value);
+    json_decref(whole);
+}
+END_TEST
+
+/* Templates get the arguments of an earlier call as Python's json.loads reads them. The values are
+ * those of transformers 5.24. */
+START_TEST(arguments_of_earlier_calls)
+{
+    static const char template[] = "{{ messages[1].tool_calls[0].function.arguments|tojson }}",
+                      form[] =
+                          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": "
+                          "\"assistant\", \"content\": null, \"tool_calls\": [{\"id\": \"a\", "
+                          "\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                          "\"arguments\": %s}}]}]}";
+    static const char *const cases[][2] = {
+        { "\"{\\\"id\\\": 12345678901234567890123, \\\"x\\\": 1.10}\"",
+          "{\"id\": 12345678901234567890123, \"x\": 1.1}" },
+        { "{\"id\": -12345678901234567890123}", "{\"id\": -12345678901234567890123}" },
+        { "\"{\\\"a\\\": 1, \\\"b\\\": 2, \\\"a\\\": [3]}\"", "{\"a\": [3], \"b\": 2}" },
+        { "\"{\\\"a\\\": NaN, \\\"b\\\": -1e400, \\\"c\\\": 1E5}\"",
+          "{\"a\": NaN, \"b\": -Infinity, \"c\": 100000.0}" },
+        { "\"12345678901234567890\"", "\"12345678901234567890\"" },
+        { "\"{\\\"a\\\": 1\"", "\"{\\\"a\\\": 1\"" },
+    };
+    const char *const flags[] = { "--chat-template", template, NULL };
+    struct child child = start_server(flags);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[1024];
+        snprintf(body, sizeof body, form, cases[i][0]);
+        struct answer a = ask(&child, "/apply-template", body);
+        json_t *value = json_of(&a, 200);
+        ck_assert_str_eq(text_at(value, "prompt"), cases[i][1]);
+        json_decref(value);
+    }
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
+/* Integers beyond 64 bits pass through a request, digit for digit. */
+START_TEST(long_integers)
+{
+    static const char tool[] =
+        "{\"type\": \"object\", \"properties\": {\"id\": {\"const\": 12345678901234567890}}, "
+        "\"required\": [\"id\"], \"additionalProperties\": false}";
+    char body[1024];
+    snprintf(
+        body, sizeof body,
+        "\xef\xbb\xbf{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], "
+        "\"temperature\": 0, \"response_format\": {\"type\": \"json_schema\", \"json_schema\": "
+        "{\"name\": \"x\", \"schema\": {\"const\": 12345678901234567890}}}}");
+    struct answer a = ask(&server, CHAT, body);
+    json_t *value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "choices.0.message.content"), "12345678901234567890");
+    json_decref(value);
+    snprintf(
+        body, sizeof body,
+        "{\"model\": \"x\", \"max_tokens\": 200, \"temperature\": 0, \"messages\": [{\"role\": "
+        "\"user\", \"content\": \"a\"}], \"tools\": [{\"name\": \"f\", \"input_schema\": %s}], "
+        "\"tool_choice\": {\"type\": \"any\"}}",
+        tool);
+    a = ask(&server, "/v1/messages", body);
+    ck_assert_msg(strstr(a.body, "\"input\":{\"id\":12345678901234567890}") != NULL, "%s", a.body);
+    free(a.text);
+}
+END_TEST
+
 START_TEST(schemas_and_tools)
 {
     struct answer a =
@@ -692,6 +876,20 @@ START_TEST(refusals)
     } cases[] = {
         { CHAT, "{", 400, "the body is no valid JSON: line 1, column 1" },
         { CHAT, "[]", 400, "the body is a list; expected an object" },
+        { CHAT, "{\"a\": NaN}", 400, "NaN or Infinity, which JSON lacks" },
+        { CHAT, "{\"a\": [-Infinity]}", 400, "NaN or Infinity, which JSON lacks" },
+        { CHAT, "12345678901234567890", 400, "the body is the number 12345678901234567890" },
+        { TEXT, "{\"prompt\": \"a\", \"seed\": 12345678901234567890}", 400,
+          "seed is the number 12345678901234567890; expected an integer from -1 to "
+          "9223372036854775807" },
+        { TEXT, "{\"prompt\": \"a\", \"temperature\": 1e400}", 400,
+          "temperature is the number 1e400; expected a number from 0 to 100" },
+        { TEXT, "{\"prompt\": 12345678901234567890}", 400, "prompt is the number 1234" },
+        { CHAT, "{\"messages\": [12345678901234567890]}", 400, "messages[0] is the number 1234" },
+        { CHAT,
+          "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}], \"response_format\": "
+          "12345678901234567890}",
+          400, "response_format is the number 12345678901234567890" },
         { CHAT, "{\"a\": 1, \"a\": 2}", 400, "duplicate object key" },
         { CHAT, "{\"messages\": \"\\ud800\"}", 400, "no valid JSON" },
         { CHAT, "{}", 400, "messages is nothing; expected a list of messages" },
@@ -816,6 +1014,11 @@ int main(void)
                                    page,
                                    streams_say_the_same,
                                    prompts_and_completions,
+                                   offsets_of_logprobs,
+                                   offsets_of_control_tokens,
+                                   offsets_at_a_stop,
+                                   arguments_of_earlier_calls,
+                                   long_integers,
                                    schemas_and_tools,
                                    messages,
                                    responses,
