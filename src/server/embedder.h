@@ -41,7 +41,7 @@ void server_encoding_free(struct server_encoding *e);
 /* Starts the thread. False: the library has the message. */
 bool server_open_embedder(struct server_model *m);
 void server_close_embedder(struct server_model *m);
-/* The most tokens of a text. */
+/* The largest number of tokens that a text or a pair may have. */
 size_t server_embedder_max_tokens(const struct server_model *m);
 /* Bytes that its session has reserved. */
 uint64_t server_embedder_bytes(const struct server_model *m);

@@ -80,6 +80,54 @@ START_TEST(forms)
 }
 END_TEST
 
+/* TEI's form: scores between 0 and 1, and pairs cut to the context. The logits are those of
+ * transformers 5.24 in float64 over the ids of tokenizers with truncation, LongestFirst to 160. */
+START_TEST(tei)
+{
+    static const struct {
+        int query, document; /* of the texts below */
+        const char *options;
+        double logit;
+    } cases[] = {
+        { 0, 1, "", 1.6094835431829586 },
+        { 0, 1, ", \"truncate\": true, \"raw_scores\": false", 1.6094835431829586 },
+        { 0, 2, ", \"truncate\": true", 0.23004999879239343 },
+        { 0, 2, ", \"truncate\": true, \"truncation_direction\": \"Right\"", 0.23004999879239343 },
+        { 0, 2, ", \"truncate\": true, \"truncation_direction\": \"left\"", 0.2743487225142601 },
+        { 2, 3, ", \"truncate\": true", -0.21049969481948339 },
+        { 2, 3, ", \"truncate\": true, \"truncation_direction\": \"left\"", -1.0952810417853605 },
+        { 2, 4, ", \"truncate\": true", -0.044408952420997905 },
+        { 2, 4, ", \"truncate\": true, \"truncation_direction\": \"left\"", 2.3662385303519935 },
+        { 2, 5, ", \"truncate\": true", 0.11655295255425989 },
+    };
+    char texts[6][2048] = { "what is a panda", "The panda is a bear of China.", "", "a tower" };
+    for (int i = 0; i < 200; i++) {
+        strcat(texts[2], i < 100 ? "b " : "c ");
+        strcat(texts[4], i < 99 ? "panda " : i < 199 ? "tall " : "");
+        strcat(texts[5], i < 100 ? "panda " : "tall ");
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int raw = 0; raw < 2; raw++) {
+            char body[8192];
+            snprintf(body, sizeof body, "{\"query\": \"%s\", \"texts\": [\"%s\"]%s%s}",
+                     texts[cases[i].query], texts[cases[i].document], cases[i].options,
+                     raw && !strstr(cases[i].options, "raw") ? ", \"raw_scores\": true" : "");
+            bool is_raw = strstr(body, "\"raw_scores\": true") != NULL;
+            json_t *value = ask_json("/rerank", body, 200);
+            double want = is_raw ? cases[i].logit : 1.0 / (1.0 + exp(-cases[i].logit));
+            double got = json_number_value(at(value, "0.score"));
+            ck_assert_msg(fabs(got - want) < 1e-4, "%zu: %g, and not %g", i, got, want);
+            json_decref(value);
+        }
+    }
+    char body[4096];
+    snprintf(body, sizeof body, "{" PANDA "\"texts\": [\"%s\"]}", texts[2]);
+    json_t *value = ask_json("/rerank", body, 400);
+    ck_assert_str_eq(text_at(value, "error.code"), "context_length_exceeded");
+    json_decref(value);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     static const struct {
@@ -90,6 +138,10 @@ START_TEST(refusals)
         { "{" PANDA "\"documents\": \"a\"}", "documents is \"a\"" },
         { "{" PANDA "\"documents\": [\"a\", 5]}", "documents is the number 5" },
         { "{" PANDA "\"texts\": [null]}", "texts is null" },
+        { "{" PANDA "\"texts\": [\"a\"], \"raw_scores\": 1}", "raw_scores is the number 1" },
+        { "{" PANDA "\"texts\": [\"a\"], \"truncate\": \"END\"}", "truncate is \"END\"" },
+        { "{" PANDA "\"texts\": [\"a\"], \"truncation_direction\": \"up\"}",
+          "expected left or right" },
         { "{" PANDA "\"documents\": [\"a\"], \"top_n\": 0}", "top_n" },
         { "{" PANDA "\"documents\": [\"a\"], \"return_documents\": 1}", "return_documents" },
     };
@@ -150,6 +202,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { forms, refusals, turns, NULL };
+    const TTest *const tests[] = { forms, tei, refusals, turns, NULL };
     return run_server_tests("rerank", start, stop, tests);
 }
