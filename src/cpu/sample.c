@@ -17,7 +17,7 @@ static void step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *
         uint32_t position = p->batch->positions[p->batch->logit_rows[t]];
         for (size_t i = begin; i < end; i++)
             x[i] = ak_gumbel_score(x[i], p->batch->gumbel.temperature, p->batch->gumbel.seed,
-                                   position, i);
+                                   position, (uint32_t)i);
     }
 }
 

@@ -114,11 +114,11 @@ static int32_t choose(const struct decoder *d, uint32_t text, uint32_t at)
     const struct ak_speech_search *s = d->search;
     int32_t best = 0;
     double best_value = -INFINITY;
-    uint64_t place = (uint64_t)text << 32 | at;
+    uint64_t seed = ak_gumbel_stream(s->seed, text);
     for (int32_t i = 0; i < s->rules->tokens->n; i++) {
         double value = (double)d->logits[i];
         if (s->temperature > 0.0f) {
-            double uniform = ak_gumbel_uniform(s->seed, place, (uint64_t)i);
+            double uniform = ak_gumbel_uniform(seed, at, (uint32_t)i);
             value /= (double)s->temperature;
             if (value + ak_gumbel_bound(uniform) <= best_value)
                 continue;

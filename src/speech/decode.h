@@ -41,7 +41,7 @@ struct ak_speech_search {
      */
     float length_penalty;
     float temperature;
-    uint64_t seed;
+    uint64_t seed;       /* each text draws from a stream of its own */
     uint32_t max_tokens; /* of a text */
 };
 
