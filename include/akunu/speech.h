@@ -79,8 +79,9 @@ struct akunu_transcription {
     float length_penalty; /* alpha of ((5 + n) / 6)^alpha; below 0: the length (-1) */
     /* A window is decoded again, temperature_step warmer up to 1, if zlib makes its text smaller by
      * more than max_compression, or the mean log-probability of its tokens is below min_log_prob.
-     * It is skipped as silence if that is more probable than max_no_speech, and min_log_prob is not
-     * reached. NaN: not looked at. (0, 0.2, 2.4, -1, 0.6) */
+     * If that holds for all texts, the most probable one that zlib does not make so small is taken.
+     * The window is skipped as silence if that is more probable than max_no_speech, and
+     * min_log_prob is not reached. NaN: not looked at. (0, 0.2, 2.4, -1, 0.6) */
     float temperature, temperature_step;
     float max_compression, min_log_prob, max_no_speech;
     /* tokens of the text so far that precede a window; -1: as many as half the context holds (-1)
@@ -126,7 +127,8 @@ struct akunu_word {
     size_t n_bytes;
 };
 
-/* A segment; valid during the callback. One without a text (n_bytes 0) has no tokens either. */
+/* A segment; valid during the callback. One without a text (n_bytes 0) has no tokens either. Texts
+ * of segments and words are UTF-8: U+FFFD stands for bytes of tokens that are no character. */
 struct akunu_segment {
     uint32_t id;       /* 0, 1, ... */
     uint64_t window;   /* first frame of its window, in 10 ms */

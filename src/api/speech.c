@@ -269,16 +269,18 @@ enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct
     struct ak_error error = { 0 };
     struct akunu_transcription params;
     int32_t found = 0;
-    struct ak_transcribe_sink sink = { .on_segment = on_segment,
-                                       .on_progress = on_progress,
-                                       .user = user };
-    struct ak_transcribe_vad vad = { .silero = NULL };
+    struct ak_transcribe_clip clip = {
+        .asked = &params,
+        .sink = { .on_segment = on_segment, .on_progress = on_progress, .user = user }
+    };
     struct ak_session *s = ak_api_begin(session, &error);
     if (s && !on_segment)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the callback for segments is NULL");
     else if (check_handles(s, audio, &error) &&
-             copy_params(given, &params, &vad, &error) == AKUNU_OK)
-        ak_transcribe(s, audio->inner, &params, &vad, &sink, &found, &error);
+             copy_params(given, &params, &clip.vad, &error) == AKUNU_OK) {
+        clip.audio = audio->inner;
+        ak_transcribe(s, &clip, &found, &error);
+    }
     if (language)
         *language = ak_speech_language_code(found);
     return ak_api_end(session, s, &error);

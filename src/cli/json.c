@@ -26,7 +26,7 @@ json_t *cli_json_text(const char *bytes, size_t n)
         size_t n_from = length ? length : strlen(replacement);
         memcpy(text + n_text, from, n_from);
         n_text += n_from;
-        i += length ? length : 1;
+        i += length ? length : cli_utf8_malformed_length(bytes + i, n - i);
     }
     value = json_stringn(text, n_text);
     free(text);

@@ -167,28 +167,38 @@ void cli_format_age(int64_t since, char *out, size_t capacity)
 }
 
 /* ---- UTF-8 -------------------------------------------------------------- */
-size_t cli_utf8_length(const char *text, size_t n)
+/* Bytes that the character has by its first one; 0: none begins so. */
+static size_t read_length(unsigned char first)
 {
-    if (n == 0)
-        return 0;
-    unsigned char first = (unsigned char)text[0];
     if (first < 0x80)
         return 1;
-    size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || n < length)
-        return 0;
+    return first < 0xc2 || first > 0xf4 ? 0 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+}
 
+/* How many of those bytes are there. */
+static size_t count_good(const char *text, size_t n, size_t length)
+{
+    unsigned char first = (unsigned char)text[0];
     /* The second byte's range excludes overlong forms, surrogates and code points above
      * U+10FFFF. */
-    unsigned char second = (unsigned char)text[1];
     unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (second < low || second > high)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
+    size_t i = 1;
+    for (; i < length && i < n; i++, low = 0x80, high = 0xbf)
+        if ((unsigned char)text[i] < low || (unsigned char)text[i] > high)
+            break;
+    return i;
+}
+
+size_t cli_utf8_length(const char *text, size_t n)
+{
+    size_t length = n > 0 ? read_length((unsigned char)text[0]) : 0;
+    return length > 0 && count_good(text, n, length) == length ? length : 0;
+}
+
+size_t cli_utf8_malformed_length(const char *text, size_t n)
+{
+    return count_good(text, n, read_length((unsigned char)text[0]));
 }
 
 /* ---- Ctrl-C ------------------------------------------------------------- */

@@ -69,6 +69,9 @@ void cli_format_age(int64_t since, char *out, size_t capacity);
 
 /* Bytes of the first character of `text`; 0 if it is malformed or n is 0. */
 size_t cli_utf8_length(const char *text, size_t n);
+/* Bytes at the beginning of n > 0 that are no character and that one U+FFFD stands for: those that
+ * could begin a character, as in Python's errors="replace", or a single one. */
+size_t cli_utf8_malformed_length(const char *text, size_t n);
 
 /* ---- Ctrl-C ------------------------------------------------------------- */
 /* The first Ctrl-C asks the work to stop; a second one ends the program. */

@@ -60,25 +60,32 @@ static json_t *model_json(const struct akunu_model_info *m)
 }
 
 /* ---- Tokens ------------------------------------------------------------- */
-static bool spell(struct spelled *p, const struct akunu_tokenizer *tokenizer)
+/* Bytes of token i, into `out` if there is room for all of them; -1: the library fails. */
+static int64_t spell_token(const struct spelled *p, const struct akunu_tokenizer *tokenizer,
+                           size_t i, char *out, size_t room)
 {
     /* languages and other marks between the text and the times: a GGML file does not name them */
-    size_t n_named = akunu_tokenizer_vocab_size(tokenizer), n = 0, capacity = p->s->n_bytes;
-    p->bytes = malloc(capacity + 1);
-    p->ends = calloc(p->s->n_tokens + 1, sizeof *p->ends);
-    if (!p->bytes || !p->ends)
-        return false;
+    akunu_token token = p->s->tokens[i];
+    bool is_text = token < p->first_time && (size_t)token < akunu_tokenizer_vocab_size(tokenizer);
+    return is_text ? akunu_tokenizer_decode(tokenizer, &token, 1, 0, out, room) : 0;
+}
+
+static bool spell(struct spelled *p, const struct akunu_tokenizer *tokenizer)
+{
+    size_t n = 0, capacity = 0;
     for (size_t i = 0; i < p->s->n_tokens; i++) {
-        int64_t more = 0;
-        if (p->s->tokens[i] < p->first_time && (size_t)p->s->tokens[i] < n_named)
-            more = akunu_tokenizer_decode(tokenizer, &p->s->tokens[i], 1, 0, p->bytes + n,
-                                          capacity - n);
+        int64_t more = spell_token(p, tokenizer, i, NULL, 0);
         if (more < 0)
             return false;
-        n = (size_t)more < capacity - n ? n + (size_t)more : capacity;
+        capacity += (size_t)more;
+    }
+    p->bytes = malloc(capacity + 1);
+    p->ends = calloc(p->s->n_tokens + 1, sizeof *p->ends);
+    for (size_t i = 0; p->bytes && p->ends && i < p->s->n_tokens; i++) {
+        n += (size_t)spell_token(p, tokenizer, i, p->bytes + n, capacity - n);
         p->ends[i] = n;
     }
-    return true;
+    return p->bytes && p->ends;
 }
 
 /* Does a text end in a character of which bytes are missing? */

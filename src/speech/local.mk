@@ -9,9 +9,13 @@ libak_la_SOURCES += \
 	src/speech/languages.def \
 	src/speech/rules.c \
 	src/speech/rules.h \
+	src/speech/text.c \
+	src/speech/text.h \
 	src/speech/timing.c \
 	src/speech/timing.h \
 	src/speech/transcribe.c \
 	src/speech/transcribe.h \
+	src/speech/window.c \
+	src/speech/window.h \
 	src/speech/words.c \
 	src/speech/words.h

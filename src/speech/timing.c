@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "speech/text.h"
 
 enum { FRAMES_PER_POSITION = 2, SPECIALS = 5 };
 
@@ -100,6 +101,26 @@ static ak_status align(struct timer *t, uint64_t used)
     return status;
 }
 
+/* Lets the words' texts be UTF-8. */
+static ak_status replace_malformed(struct timer *t, size_t n_segments)
+{
+    struct ak_buffer *text = &t->timing->words_text;
+    struct akunu_word *words = t->timing->words;
+    size_t n = 0, at = 0;
+    text->n = 0;
+    AK_TRY(ak_buffer_reserve(text, 1, t->error));
+    for (size_t i = 0; i < n_segments; i++)
+        n += t->spans[i].n_words;
+    for (size_t i = 0; i < n; i++) {
+        size_t before = text->n;
+        AK_TRY(ak_speech_add_utf8(text, words[i].text, words[i].n_bytes, t->error));
+        words[i].n_bytes = text->n - before;
+    }
+    for (size_t i = 0; i < n; at += words[i++].n_bytes)
+        words[i].text = text->bytes + at;
+    return AKUNU_OK;
+}
+
 static ak_status time_words(struct timer *t, uint64_t used, struct ak_speech_segment *segments,
                             size_t n)
 {
@@ -119,6 +140,7 @@ static ak_status time_words(struct timer *t, uint64_t used, struct ak_speech_seg
                                                .n_tokens = count_text(t, &segments[i]) };
     AK_TRY(ak_speech_find_words(&spoken, offset, t->timing->last_end, t->timing->words, t->spans, n,
                                 t->error));
+    AK_TRY(replace_malformed(t, n));
     for (size_t i = 0; i < n; i++) {
         segments[i].start = t->spans[i].start;
         segments[i].end = t->spans[i].end;
@@ -152,5 +174,6 @@ ak_status ak_speech_time_words(struct ak_speech_timing *timing, const struct ak_
 void ak_speech_timing_free(struct ak_speech_timing *t)
 {
     ak_buffer_free(&t->text);
+    ak_buffer_free(&t->words_text);
     ak_free(t->words);
 }

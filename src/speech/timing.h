@@ -7,8 +7,8 @@
 
 /* Words of the segments that were timed last, and the text that they point into. */
 struct ak_speech_timing {
-    double last_end; /* seconds at which the text so far ends */
-    struct ak_buffer text;
+    double last_end;                   /* seconds at which the text so far ends */
+    struct ak_buffer text, words_text; /* as the tokens have it; as the words do, in UTF-8 */
     struct akunu_word *words;
 };
 

@@ -3,23 +3,14 @@
 
 #include <math.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/mem.h"
 #include "speech/hallucination.h"
+#include "speech/text.h"
 #include "speech/timing.h"
+#include "speech/window.h"
 
-enum {
-    FRAMES_PER_TIME = AK_SPEECH_FRAMES_PER_SECOND / AK_SPEECH_TIMES_PER_SECOND,
-    LATEST_START = AK_SPEECH_TIMES_PER_SECOND /* a window's first time is at most 1 s */
-};
-
-/* The window's text, with what is said of it. */
-struct result {
-    struct ak_speech_text text;
-    float temperature;
-    double compression;
-};
+enum { FRAMES_PER_TIME = AK_SPEECH_FRAMES_PER_SECOND / AK_SPEECH_TIMES_PER_SECOND };
 
 struct transcriber {
     const struct ak_speech_clip *clip;
@@ -33,6 +24,7 @@ struct transcriber {
     int32_t *initial;                   /* [context + special tokens]: of a window */
     struct ak_speech_segment *segments; /* of the window */
     size_t n_segments;
+    struct ak_buffer bytes, text; /* of the segments: as tokens have it, and in UTF-8 */
     struct ak_speech_timing timing;
 };
 
@@ -102,135 +94,30 @@ static size_t put_previous(const struct transcriber *t)
     return n + put_last(t->initial + n, t->written + from, t->n_written - from, room);
 }
 
-/* The tokens before a window's text; *start: index of the start token. */
-static size_t make_prompt(const struct transcriber *t, size_t *start)
+/* The tokens before a window's text. */
+static struct ak_speech_prompt make_prompt(const struct transcriber *t)
 {
     const struct ak_speech_task *task = t->task;
     const struct ak_speech_tokens *ids = task->tokens;
-    size_t n = put_previous(t), half = task->context / 2;
-    *start = n;
+    size_t n = put_previous(t), half = task->context / 2, start = n;
     n += ak_speech_put_start(task, t->initial + n);
     if (!task->timestamps)
         t->initial[n++] = ids->no_timestamps;
     size_t prefix_max =
         task->max_tokens > 0 && task->max_tokens < half ? half - task->max_tokens : task->n_prefix;
     prefix_max = min_size(min_size(prefix_max, half), task->context - n);
-    return n + put_last(t->initial + n, task->prefix, task->n_prefix, prefix_max);
-}
-
-/* ---- Decoding ----------------------------------------------------------- */
-/* How much zlib makes of the text, as openai/whisper measures repetition. */
-static ak_status measure_compression(const char *text, size_t n, double *out,
-                                     struct ak_error *error)
-{
-    uLongf size = compressBound((uLong)n);
-    Bytef *packed = ak_alloc(size, 1);
-    if (!packed)
-        return ak_fail_memory(error, "a text", size);
-    compress(packed, &size, (const Bytef *)text, (uLong)n);
-    ak_free(packed);
-    *out = (double)n / (double)size;
-    return AKUNU_OK;
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-void ak_speech_strip(const char **text, size_t *n)
-{
-    while (*n > 0 && is_space(**text)) {
-        ++*text;
-        --*n;
-    }
-    while (*n > 0 && is_space((*text)[*n - 1]))
-        --*n;
-}
-
-/* The text of those tokens that are below `limit`. */
-static ak_status get_text(const struct transcriber *t, const int32_t *tokens, size_t n,
-                          int32_t limit, const char **out, size_t *n_bytes)
-{
-    int32_t *words = ak_alloc(n, sizeof *words);
-    size_t n_words = 0;
-    if (!words)
-        return ak_fail_memory(t->error, "a text", n * sizeof *words);
-    for (size_t i = 0; i < n; i++)
-        if (tokens[i] < limit)
-            words[n_words++] = tokens[i];
-    ak_status status = t->clip->text(t->clip->user, words, n_words, out, n_bytes, t->error);
-    ak_free(words);
-    return status;
-}
-
-static ak_status decode_at(const struct transcriber *t, const struct ak_speech_rules *rules,
-                           float temperature, struct result *r)
-{
-    const struct ak_speech_task *task = t->task;
-    struct ak_speech_search search = { .prompt = t->initial,
-                                       .rules = rules,
-                                       .constraint = t->clip->constraint,
-                                       .n_texts = 1,
-                                       .patience = task->patience,
-                                       .length_penalty = task->length_penalty,
-                                       .temperature = temperature,
-                                       .seed = task->seed };
-    const char *text;
-    size_t n;
-    search.n_prompt = make_prompt(t, &search.start);
-    if (temperature > 0.0f && task->best_of > 0)
-        search.n_texts = task->best_of;
-    search.beams = temperature <= 0.0f && task->beams > 0;
-    if (search.beams)
-        search.n_texts = task->beams;
-    size_t room = task->context + 1 - search.n_prompt;
-    search.max_tokens = task->max_tokens > 0 ? task->max_tokens : task->context / 2;
-    if (search.max_tokens > room)
-        search.max_tokens = (uint32_t)room;
-    AK_TRY(ak_speech_decode(&t->clip->model, &search, &r->text, t->error));
-    r->temperature = temperature;
-    /* special tokens count, times do not */
-    AK_TRY(get_text(t, r->text.tokens, r->text.n, task->tokens->first_time, &text, &n));
-    ak_speech_strip(&text, &n);
-    return measure_compression(text, n, &r->compression, t->error);
-}
-
-/* Was the window decoded badly? Silence may be. */
-static bool needs_fallback(const struct ak_speech_task *task, const struct result *r)
-{
-    bool unlikely = r->text.mean_log_prob < (double)task->min_log_prob;
-    if (r->text.no_speech > (double)task->max_no_speech && unlikely)
-        return false;
-    return r->compression > (double)task->max_compression || unlikely;
-}
-
-static ak_status decode_window(const struct transcriber *t, struct result *r)
-{
-    const struct ak_speech_task *task = t->task;
-    const struct ak_speech_rules rules = { .tokens = task->tokens,
-                                           .timestamps = task->timestamps,
-                                           .latest_start = LATEST_START,
-                                           .blank = task->blank,
-                                           .suppressed = task->suppressed,
-                                           .n_suppressed = task->n_suppressed };
-    for (size_t i = 0; i < task->n_temperatures; i++) {
-        ak_speech_text_free(&r->text);
-        AK_TRY(decode_at(t, &rules, task->temperatures[i], r));
-        if (!needs_fallback(task, r))
-            return AKUNU_OK;
-    }
-    return AKUNU_OK;
+    n += put_last(t->initial + n, task->prefix, task->n_prefix, prefix_max);
+    return (struct ak_speech_prompt){ t->initial, n, start };
 }
 
 /* ---- Segments ----------------------------------------------------------- */
-static bool is_time(const struct transcriber *t, const struct result *r, size_t i)
+static bool is_time(const struct transcriber *t, const struct ak_speech_result *r, size_t i)
 {
     return r->text.tokens[i] >= t->task->tokens->first_time;
 }
 
 /* Steps of 20 ms. */
-static int32_t time_at(const struct transcriber *t, const struct result *r, size_t i)
+static int32_t time_at(const struct transcriber *t, const struct ak_speech_result *r, size_t i)
 {
     return r->text.tokens[i] - t->task->tokens->first_time;
 }
@@ -241,7 +128,7 @@ static double seconds_at(uint64_t frame, double steps)
 }
 
 /* Adds tokens [first, end) of the window as a segment. */
-static void add_segment(struct transcriber *t, uint64_t window, const struct result *r,
+static void add_segment(struct transcriber *t, uint64_t window, const struct ak_speech_result *r,
                         size_t first, size_t end, double start_steps, double end_steps)
 {
     t->segments[t->n_segments++] =
@@ -258,14 +145,14 @@ static void add_segment(struct transcriber *t, uint64_t window, const struct res
 }
 
 /* A time alone at the end: nothing is said after it. */
-static bool ends_in_time(const struct transcriber *t, const struct result *r)
+static bool ends_in_time(const struct transcriber *t, const struct ak_speech_result *r)
 {
     size_t n = r->text.n;
     return n >= 2 && is_time(t, r, n - 1) && !is_time(t, r, n - 2);
 }
 
 /* A text between two times each. *frames: where the next window begins, from this one on. */
-static void add_pairs(struct transcriber *t, uint64_t window, const struct result *r,
+static void add_pairs(struct transcriber *t, uint64_t window, const struct ak_speech_result *r,
                       uint64_t *frames)
 {
     size_t n = r->text.n, first = 0;
@@ -284,7 +171,7 @@ static void add_pairs(struct transcriber *t, uint64_t window, const struct resul
 }
 
 /* All tokens are one segment, up to the last time or the end of the window. */
-static void add_whole(struct transcriber *t, uint64_t window, const struct result *r,
+static void add_whole(struct transcriber *t, uint64_t window, const struct ak_speech_result *r,
                       uint64_t frames)
 {
     double steps = (double)frames / FRAMES_PER_TIME;
@@ -297,8 +184,8 @@ static void add_whole(struct transcriber *t, uint64_t window, const struct resul
 }
 
 /* *frames: those of the window, then where the next one begins. */
-static ak_status find_segments(struct transcriber *t, uint64_t window, const struct result *r,
-                               uint64_t *frames)
+static ak_status find_segments(struct transcriber *t, uint64_t window,
+                               const struct ak_speech_result *r, uint64_t *frames)
 {
     bool has_pairs = false;
     for (size_t i = 1; i < r->text.n; i++)
@@ -327,7 +214,7 @@ double ak_speech_find_end(const struct ak_speech_segment *segments, size_t n)
  * times says nothing of that: unlike in openai/whisper the next window begins after this one, since
  * what Whisper writes for the silent rest is invented. *skipped: there are no words after all, only
  * silence to skip. */
-static ak_status add_words(struct transcriber *t, uint64_t window, const struct result *r,
+static ak_status add_words(struct transcriber *t, uint64_t window, const struct ak_speech_result *r,
                            uint64_t used, uint64_t *frames, bool *skipped)
 {
     struct ak_speech_silence silence = { .threshold = (double)t->task->hallucination_silence,
@@ -351,12 +238,38 @@ static ak_status add_words(struct transcriber *t, uint64_t window, const struct 
     return AKUNU_OK;
 }
 
+/* Gives the segments their texts, in UTF-8. A character that two of them share is the first's. */
+static ak_status spell_segments(struct transcriber *t)
+{
+    size_t begin = 0, at = 0;
+    t->bytes.n = t->text.n = 0;
+    AK_TRY(ak_buffer_reserve(&t->bytes, 1, t->error));
+    AK_TRY(ak_buffer_reserve(&t->text, 1, t->error));
+    for (size_t i = 0; i < t->n_segments; i++) {
+        struct ak_speech_segment *s = &t->segments[i];
+        AK_TRY(ak_speech_spell(t->clip, s->tokens, s->n_tokens, t->task->tokens->end, &s->text,
+                               &s->n_bytes, t->error));
+        AK_TRY(ak_buffer_add(&t->bytes, s->text, s->n_bytes, t->error));
+        s->n_bytes = t->bytes.n;
+    }
+    for (size_t i = 0; i < t->n_segments; i++) {
+        struct ak_speech_segment *s = &t->segments[i];
+        size_t end = ak_speech_character_end(t->bytes.bytes, t->bytes.n, s->n_bytes), n = t->text.n;
+        AK_TRY(ak_speech_add_utf8(&t->text, t->bytes.bytes + begin, end - begin, t->error));
+        s->n_bytes = t->text.n - n;
+        begin = end;
+    }
+    for (size_t i = 0; i < t->n_segments; at += t->segments[i++].n_bytes)
+        t->segments[i].text = t->text.bytes + at;
+    return AKUNU_OK;
+}
+
 /* Reports the segments. One without a text or a duration has no tokens. */
 static ak_status report(struct transcriber *t)
 {
+    AK_TRY(spell_segments(t));
     for (size_t i = 0; i < t->n_segments; i++) {
         struct ak_speech_segment *s = &t->segments[i];
-        AK_TRY(get_text(t, s->tokens, s->n_tokens, t->task->tokens->end, &s->text, &s->n_bytes));
         const char *text = s->text;
         size_t n = s->n_bytes;
         ak_speech_strip(&text, &n);
@@ -369,8 +282,8 @@ static ak_status report(struct transcriber *t)
 }
 
 /* *frames: those of the window, then where the next one begins. */
-static ak_status add_segments(struct transcriber *t, uint64_t window, const struct result *r,
-                              uint64_t *frames)
+static ak_status add_segments(struct transcriber *t, uint64_t window,
+                              const struct ak_speech_result *r, uint64_t *frames)
 {
     uint64_t used = *frames;
     bool skipped = false;
@@ -380,13 +293,13 @@ static ak_status add_segments(struct transcriber *t, uint64_t window, const stru
     if (skipped)
         return AKUNU_OK;
     AK_TRY(report(t));
-    if (!t->task->use_previous || r->temperature > 0.5f)
+    if (!t->task->use_previous || r->last_temperature > 0.5f)
         t->prompt_from = t->n_written;
     return AKUNU_OK;
 }
 
 /* ---- Windows ------------------------------------------------------------ */
-static bool has_speech(const struct ak_speech_task *task, const struct result *r)
+static bool has_speech(const struct ak_speech_task *task, const struct ak_speech_result *r)
 {
     return !(r->text.no_speech > (double)task->max_no_speech) ||
            r->text.mean_log_prob > (double)task->min_log_prob;
@@ -399,9 +312,10 @@ static ak_status run(struct transcriber *t)
     AK_TRY(append(t, task->prompt, task->n_prompt));
     for (uint64_t window = task->first; window < end;) {
         uint64_t frames = end - window < AK_SPEECH_WINDOW ? end - window : AK_SPEECH_WINDOW;
-        struct result r = { .temperature = 0.0f };
+        struct ak_speech_result r = { .temperature = 0.0f };
         AK_TRY(t->clip->encode(t->clip->user, window, (uint32_t)frames, t->error));
-        ak_status status = decode_window(t, &r);
+        struct ak_speech_prompt prompt = make_prompt(t);
+        ak_status status = ak_speech_decode_window(t->clip, task, window, &prompt, &r, t->error);
         if (status == AKUNU_OK && has_speech(task, &r))
             status = add_segments(t, window, &r, &frames);
         ak_speech_text_free(&r.text);
@@ -422,6 +336,8 @@ ak_status ak_speech_transcribe(const struct ak_speech_clip *clip, const struct a
     ak_free(t.initial);
     ak_free(t.written);
     ak_free(t.segments);
+    ak_buffer_free(&t.bytes);
+    ak_buffer_free(&t.text);
     ak_speech_timing_free(&t.timing);
     return status;
 }

@@ -16,6 +16,11 @@ enum { AK_SPEECH_WINDOW = 3000, AK_SPEECH_FRAMES_PER_SECOND = 100 };
 struct ak_speech_clip {
     void *user;
     uint64_t n_frames;
+    uint64_t origin; /* its first frame in the recording it was cut from: windows draw by that */
+    /* Ascending frames at which a long silence was cut out. What is said again after one does not
+     * count as a repetition. */
+    const uint64_t *breaks;
+    size_t n_breaks;
     /* Encodes n frames from `first` on, followed by zeros up to AK_SPEECH_WINDOW, for `model`. */
     ak_status (*encode)(void *user, uint64_t first, uint32_t n, struct ak_error *error);
     struct ak_speech_model model;
@@ -82,9 +87,6 @@ size_t ak_speech_put_start(const struct ak_speech_task *task, int32_t *out);
 
 /* Seconds at which the last word of n > 0 segments ends; without words, the last segment. */
 double ak_speech_find_end(const struct ak_speech_segment *segments, size_t n);
-
-/* Drops the whitespace at both ends of a text. */
-void ak_speech_strip(const char **text, size_t *n);
 
 /* Not AKUNU_OK: the transcription ends with that status. */
 typedef ak_status ak_speech_segment_fn(void *user, const struct ak_speech_segment *segment,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "speech/text.h"
 #include "speech/transcribe.h"
 
 /* openai/whisper's sets. A text is in a set if it is a part of the string, as in Python. */
@@ -65,20 +65,6 @@ static bool ends_with_space(const struct pieces *p, const struct piece *piece)
 }
 
 /* ---- Words -------------------------------------------------------------- */
-/* Is the text's byte inside a character? Then two tokens have a part of it each. */
-static bool is_inside_character(const struct ak_speech_spoken *s, size_t byte)
-{
-    size_t n_bytes = s->ends[s->n - 1], back = 1;
-    if (byte >= n_bytes || (s->text[byte] & 0xc0) != 0x80)
-        return false;
-    while (back < 3 && back < byte && (s->text[byte - back] & 0xc0) == 0x80)
-        back++;
-    if (back > byte)
-        return false;
-    struct ak_utf8 character = ak_utf8_next(s->text + byte - back, n_bytes - byte + back);
-    return character.valid && character.bytes > back;
-}
-
 /* Joins what a word has to the word before it, unless a new one begins. */
 static void add_token(struct pieces *p, size_t begin, size_t end, size_t n_tokens)
 {
@@ -95,10 +81,10 @@ static void add_token(struct pieces *p, size_t begin, size_t end, size_t n_token
 static void split_words(struct pieces *p)
 {
     const struct ak_speech_spoken *s = p->spoken;
-    size_t begin = 0, first = 0;
+    size_t begin = 0, first = 0, n_bytes = s->ends[s->n - 1];
     for (size_t i = 0; i < s->n; i++) {
-        if (i + 1 < s->n && is_inside_character(s, s->ends[i]))
-            continue;
+        if (i + 1 < s->n && ak_speech_character_end(s->text, n_bytes, s->ends[i]) != s->ends[i])
+            continue; /* two tokens have a part of the character each */
         add_token(p, begin, s->ends[i], i + 1 - first);
         begin = s->ends[i];
         first = i + 1;

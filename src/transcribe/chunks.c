@@ -4,6 +4,9 @@
 #include "audio/ranges.h"
 #include "base/mem.h"
 
+/* A speaker who says the same again after so long repeats it, not the model. */
+enum { LONG_SILENCE_S = 2 };
+
 static uint64_t samples_of(uint64_t frames)
 {
     return frames < UINT64_MAX / AK_MEL_HOP ? frames * AK_MEL_HOP : UINT64_MAX;
@@ -66,6 +69,20 @@ ak_status ak_transcribe_chunks_read(struct ak_transcribe_chunks *c, size_t i, fl
     AK_TRY(ak_audio_read(c->audio, *out, capacity, n, error));
     c->n_read = first + capacity;
     return AKUNU_OK;
+}
+
+size_t ak_transcribe_chunks_breaks(const struct ak_transcribe_chunks *c, size_t i, uint64_t *out)
+{
+    const struct ak_audio_range *ranges = c->speech.ranges + c->list[i].first;
+    uint64_t at = 0;
+    size_t n = 0;
+    for (size_t k = 1; k < c->list[i].n; k++) {
+        uint64_t end = ranges[k - 1].first + ranges[k - 1].n;
+        at += ranges[k - 1].n + AK_VAD_SILENCE;
+        if (ranges[k].first - end >= (uint64_t)LONG_SILENCE_S * AK_MEL_RATE)
+            out[n++] = at / AK_MEL_HOP;
+    }
+    return n;
 }
 
 /* ---- Times -------------------------------------------------------------- */

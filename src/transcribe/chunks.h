@@ -29,6 +29,10 @@ void ak_transcribe_chunks_close(struct ak_transcribe_chunks *c); /* accepts zero
 ak_status ak_transcribe_chunks_read(struct ak_transcribe_chunks *c, size_t i, float **out,
                                     size_t *n, struct ak_error *error);
 
+/* Frames of chunk i at which a silence of 2 s or more was left out, one less than its ranges at
+ * most; returns their number. */
+size_t ak_transcribe_chunks_breaks(const struct ak_transcribe_chunks *c, size_t i, uint64_t *out);
+
 /* Lets the window and the times of a segment of chunk i, and those of its words, which are
  * `words`, be those of the clip. */
 void ak_transcribe_chunks_map(const struct ak_transcribe_chunks *c, size_t i,

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "speech/text.h"
 #include "transcribe/suppress.h"
 
 enum { PROMPT_MAX = 1 << 16 };

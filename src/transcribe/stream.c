@@ -129,8 +129,11 @@ static uint32_t choose_context(const struct ak_stream *t)
 
 static ak_status transcribe(struct ak_stream *t)
 {
-    struct ak_audio *audio;
-    struct ak_transcribe_sink sink = { .on_segment = on_segment, .user = t };
+    struct ak_transcribe_clip clip = { .asked = &t->asked,
+                                       .vad = t->vad,
+                                       .sink = { .on_segment = on_segment, .user = t },
+                                       .origin =
+                                           (uint64_t)(t->begin * AK_SPEECH_FRAMES_PER_SECOND) };
     int32_t language = 0;
     t->now.n = t->now.text.n = 0;
     t->status = AKUNU_OK;
@@ -140,9 +143,9 @@ static ak_status transcribe(struct ak_stream *t)
     t->asked.prompt = t->prompt.n > 0 ? t->prompt.bytes : t->asked.prompt;
     t->asked.language = t->language ? t->language : t->asked.language;
     t->asked.audio_context = t->audio_context ? t->audio_context : choose_context(t);
-    AK_TRY(ak_audio_open_samples(t->samples, t->n, t->rate, &audio, t->error));
-    ak_status status = ak_transcribe(t->s, audio, &t->asked, &t->vad, &sink, &language, t->error);
-    ak_audio_close(audio);
+    AK_TRY(ak_audio_open_samples(t->samples, t->n, t->rate, &clip.audio, t->error));
+    ak_status status = ak_transcribe(t->s, &clip, &language, t->error);
+    ak_audio_close(clip.audio);
     if (status == AKUNU_OK && seconds(t, t->n) > KEPT / 2.0) /* from now on it is known */
         t->language = ak_speech_language_code(language);
     return t->status != AKUNU_OK ? t->status : status;

@@ -111,21 +111,19 @@ static bool take_single(struct ak_transcribe_clip *out, void *user)
     return is_there;
 }
 
-ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
-                        const struct akunu_transcription *asked,
-                        const struct ak_transcribe_vad *vad, const struct ak_transcribe_sink *sink,
+ak_status ak_transcribe(struct ak_session *s, const struct ak_transcribe_clip *clip,
                         int32_t *language, struct ak_error *error)
 {
     struct ak_error failure = { 0 };
-    struct single single = { .sink = sink, .error = &failure, .language = language };
-    size_t texts = ak_transcribe_count_texts(asked),
-           most = (s->kv.n_sequences - s->max_windows) / texts;
-    single.clip = (struct ak_transcribe_clip){
-        audio, asked, *vad, { on_segment, on_progress, &single, on_end }
+    struct single single = {
+        .clip = *clip, .sink = &clip->sink, .error = &failure, .language = language
     };
+    size_t texts = ak_transcribe_count_texts(clip->asked),
+           most = (s->kv.n_sequences - s->max_windows) / texts;
+    single.clip.sink = (struct ak_transcribe_sink){ on_segment, on_progress, &single, on_end };
     *language = 0;
-    AK_TRY(transcribe(s, vad->silero ? ak_min_size(most, s->max_windows) : 1, take_single, &single,
-                      error));
+    AK_TRY(transcribe(s, clip->vad.silero ? ak_min_size(most, s->max_windows) : 1, take_single,
+                      &single, error));
     if (failure.status != AKUNU_OK)
         *error = failure;
     return failure.status;

@@ -29,6 +29,7 @@ struct ak_transcribe_clip {
     const struct akunu_transcription *asked; /* until the clip was handed over */
     struct ak_transcribe_vad vad;            /* for the members of `asked` of that name */
     struct ak_transcribe_sink sink;
+    uint64_t origin; /* first frame in the recording that it is a part of */
 };
 
 /* The next clip; false: there is none for now. */
@@ -37,10 +38,8 @@ typedef bool ak_transcribe_next_fn(struct ak_transcribe_clip *out, void *user);
 /* As akunu_session_transcribe_clips. */
 ak_status ak_transcribe_clips(struct ak_session *s, ak_transcribe_next_fn *next, void *user,
                               struct ak_error *error);
-/* The same of one clip. */
-ak_status ak_transcribe(struct ak_session *s, struct ak_audio *audio,
-                        const struct akunu_transcription *asked,
-                        const struct ak_transcribe_vad *vad, const struct ak_transcribe_sink *sink,
+/* Transcribes one clip, whose sink has no on_end; *language: the index of its language. */
+ak_status ak_transcribe(struct ak_session *s, const struct ak_transcribe_clip *clip,
                         int32_t *language, struct ak_error *error);
 
 /* As akunu_session_languages, with `vad` for the members of that name. */

@@ -362,6 +362,16 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
     if (j->opens)
         publish(j, 1);
     struct ak_speech_clip speech = ak_lane_clip(lane);
+    uint64_t *breaks = NULL;
+    speech.origin = c->request.origin;
+    if (!is_whole(c)) {
+        const struct ak_vad_chunk *chunk = &c->chunks.list[j->part];
+        speech.origin += chunk->begin;
+        speech.breaks = breaks = ak_alloc(chunk->n, sizeof *breaks);
+        if (!breaks)
+            return ak_fail_memory(&j->error, "a chunk of speech", chunk->n * sizeof *breaks);
+        speech.n_breaks = ak_transcribe_chunks_breaks(&c->chunks, j->part, breaks);
+    }
     struct ak_transcribe_grammar grammar = { .end = 0 };
     ak_status status = constrain(j, &grammar, &speech);
     if (status == AKUNU_OK) {
@@ -370,6 +380,7 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
         ak_meeting_leave(j->work->setup->meeting);
     }
     ak_transcribe_grammar_close(&grammar);
+    ak_free(breaks);
     return status;
 }
 

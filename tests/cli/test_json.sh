@@ -178,6 +178,18 @@ else
     exits 0 transcribe -m "$work/whisper.bin" -bs 2 -nf -nt -nth 1 --grammar 'root ::= "on" | "off"' "$work/silence.wav"
     grep -qxE 'o(n|ff)' "$out"
     check "--grammar: a text of it"
+    # a token is a byte, and a text has room for 32 of them: ten characters and two bytes of another
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf -nt -nth 1 --grammar 'root ::= "安"{20}' "$work/silence.wav" -otxt -osrt -ovtt -ocsv -otsv -olrc -oj -of "$work/half"
+    cp "$out" "$work/half.stdout"
+    for form in stdout txt srt vtt csv tsv lrc json; do
+        [ "$(LC_ALL=C tr -cd '\345\256\211\357\277\275' <"$work/half.$form" | head -c 33)" = '安安安安安安安安安安�' ]
+        check ".$form: half a character is U+FFFD"
+    done
+    exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf -nt -nth 1 --grammar 'root ::= "安"{20}' "$work/silence.wav" --word-timestamps --json -ojf -of "$work/half"
+    grep -q '"word": *"[安 ]*�"' "$out"
+    check "--word-timestamps: half a character is U+FFFD"
+    grep -q '"text": *"�"' "$work/half.json"
+    check "--output-json-full: half a character is U+FFFD"
     printf 'state ::= "on" | "off"\n' >"$work/state.gbnf"
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf -nt -nth 1 --grammar "$work/state.gbnf" --grammar-rule state --hotwords 'light' --hallucination-silence-threshold 2 "$work/silence.wav"
     exits 2 transcribe -m "$work/whisper.bin" --grammar "$work/state.gbnf" "$work/silence.wav"

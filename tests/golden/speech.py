@@ -182,7 +182,7 @@ def words_case(r):
         segments=segments, model=Speaker(seed, tokenizer, 0), tokenizer=tokenizer, mel=torch.zeros(80, 3000), num_frames=n_frames, last_speech_timestamp=last,
     )  # fmt: skip
     rows = [numbers(s["start"], s["end"], len(s["words"])) for s in segments]
-    rows += [numbers(w["start"], w["end"], w["probability"], 0 if "\ufffd" in w["word"] else len(w["word"].encode())) for s in segments for w in s["words"]]
+    rows += [numbers(w["start"], w["end"], w["probability"], len(w["word"].encode())) for s in segments for w in s["words"]]
     return " | ".join([numbers(*head), *rows])
 
 

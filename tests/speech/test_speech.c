@@ -3,7 +3,7 @@
 #include "tests/speech/golden.h"
 
 #include "base/mem.h"
-#include "speech/transcribe.h"
+#include "speech/text.h"
 
 /* ---- The model ---------------------------------------------------------- */
 enum { TEXTS = 4, TOKENS_MAX = 500, BLANK = 220 };
@@ -291,6 +291,532 @@ START_TEST(sampled)
 }
 END_TEST
 
+/* ---- Sampling ----------------------------------------------------------- */
+enum { ATTEMPTS_MAX = 8 };
+
+/* The formula's model, or a scripted one, and what it saw: the first text of each attempt. */
+struct attempts {
+    struct formula *f;
+    size_t n;
+    struct formula_text first[ATTEMPTS_MAX + 1];
+    size_t n_prompt[ATTEMPTS_MAX + 1];
+    /* scripted attempt i: its only token, and by how much its logit is above that of another */
+    const int32_t *tokens;
+    const float *gaps;
+};
+
+static void end_attempt(struct attempts *a)
+{
+    if (a->n > 0)
+        a->first[a->n - 1] = a->f->texts[0];
+}
+
+static ak_status begin_attempt(void *user, const int32_t *prompt, size_t n, size_t start,
+                               const float **last, const float **at, struct ak_error *error)
+{
+    struct attempts *a = user;
+    end_attempt(a);
+    ck_assert_uint_lt(a->n, ATTEMPTS_MAX);
+    a->n_prompt[a->n++] = n;
+    return begin(a->f, prompt, n, start, last, at, error);
+}
+
+static ak_status step_attempt(void *user, size_t n, const uint32_t *from, const int32_t *tokens,
+                              const float *const **logits, struct ak_error *error)
+{
+    return step(((struct attempts *)user)->f, n, from, tokens, logits, error);
+}
+
+/* Every window sounds alike. */
+static ak_status encode_alike(void *user, uint64_t first, uint32_t n, struct ak_error *error)
+{
+    (void)user, (void)first, (void)n, (void)error;
+    return AKUNU_OK;
+}
+
+static ak_status ignore_segment(void *user, const struct ak_speech_segment *s,
+                                struct ak_error *error)
+{
+    (void)user, (void)s, (void)error;
+    return AKUNU_OK;
+}
+
+static bool is_alike(const struct formula_text *a, const struct formula_text *b)
+{
+    return a->n == b->n && memcmp(a->tokens, b->tokens, a->n * sizeof *a->tokens) == 0;
+}
+
+static double score_of(const struct ak_speech_text *text)
+{
+    return text->sum / (double)text->n;
+}
+
+/* The texts of a window are independent, so that of more of them the best is more probable. */
+START_TEST(texts_differ)
+{
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    int32_t prompt[] = { f->ids.start, f->ids.no_timestamps };
+    struct ak_speech_rules rules = { .tokens = &f->ids, .blank = BLANK };
+    struct ak_speech_search search = { .prompt = prompt,
+                                       .n_prompt = 2,
+                                       .rules = &rules,
+                                       .patience = 1.0f,
+                                       .length_penalty = -1.0f,
+                                       .temperature = 1.0f,
+                                       .seed = 3,
+                                       .max_tokens = 6 };
+    struct ak_speech_model model = { f, begin, step };
+    double one = 0.0, all = 0.0;
+    size_t n_alike = 0;
+    for (f->window = 0; f->window < 9; f->window += 3) {
+        double before = -INFINITY;
+        for (search.n_texts = 1; search.n_texts <= TEXTS; search.n_texts++) {
+            struct ak_speech_text text;
+            ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_OK);
+            ck_assert_double_ge(score_of(&text), before);
+            before = score_of(&text);
+            one += search.n_texts == 1 ? before : 0.0;
+            all += search.n_texts == TEXTS ? before : 0.0;
+            ak_speech_text_free(&text);
+        }
+        for (size_t i = 0; i < TEXTS; i++)
+            for (size_t k = 0; k < i; k++)
+                n_alike += is_alike(&f->texts[i], &f->texts[k]);
+    }
+    ck_assert_uint_le(n_alike, 1); /* of 18 pairs, by chance */
+    ck_assert_double_gt(all, one + 0.1);
+    formula_free(f);
+}
+END_TEST
+
+/* The windows and attempts of a recording, all heard alike, differ; only the seed and the place in
+ * the recording decide. */
+static void sample_windows(struct formula *f, uint64_t origin, uint64_t seed, struct attempts *out)
+{
+    static const float temperatures[] = { 1.0f, 1.0f };
+    struct ak_error error = { 0 };
+    struct ak_speech_clip clip = { .user = f,
+                                   .n_frames = 6000,
+                                   .origin = origin,
+                                   .encode = encode_alike,
+                                   .model = { out, begin_attempt, step_attempt },
+                                   .text = get_text };
+    struct ak_speech_task task = { .tokens = &f->ids,
+                                   .context = 448,
+                                   .end = UINT64_MAX,
+                                   .max_tokens = 6,
+                                   .blank = BLANK,
+                                   .temperatures = temperatures,
+                                   .n_temperatures = 2,
+                                   .best_of = 1,
+                                   .length_penalty = -1.0f,
+                                   .max_compression = NAN,
+                                   .max_no_speech = NAN,
+                                   .min_log_prob = 0.0f,
+                                   .seed = seed };
+    *out = (struct attempts){ .f = f };
+    ck_assert_int_eq(ak_speech_transcribe(&clip, &task, ignore_segment, NULL, &error), AKUNU_OK);
+    end_attempt(out);
+    ck_assert_uint_eq(out->n, 4);
+}
+
+START_TEST(windows_and_attempts_differ)
+{
+    struct formula *f = formula_new(51864);
+    struct attempts *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
+    sample_windows(f, 0, 7, a);
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < i; k++)
+            ck_assert(!is_alike(&a->first[i], &a->first[k]));
+    sample_windows(f, 3000, 7, b);
+    for (size_t i = 0; i < 2; i++) /* its first window is the second one of the other clip */
+        ck_assert(is_alike(&b->first[i], &a->first[i + 2]));
+    sample_windows(f, 0, 8, b);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert(!is_alike(&b->first[i], &a->first[i]));
+    free(a);
+    free(b);
+    formula_free(f);
+}
+END_TEST
+
+/* ---- Fallback ----------------------------------------------------------- */
+/* Tokens of scripted texts: what they spell compresses well, better or hardly at all. */
+enum { REPEATS = 1000, REPEATS_MORE = 2000, PLAIN = 3000 };
+
+static ak_status begin_scripted(void *user, const int32_t *prompt, size_t n, size_t start,
+                                const float **last, const float **at, struct ak_error *error)
+{
+    struct attempts *a = user;
+    AK_TRY(begin_attempt(a, prompt, n, start, last, at, error));
+    for (int32_t i = 0; i < a->f->ids.n; i++)
+        a->f->rows[0][i] = -INFINITY;
+    a->f->rows[0][PLAIN + ATTEMPTS_MAX] = 0.0f;
+    a->f->rows[0][a->tokens[a->n - 1]] = a->gaps[a->n - 1];
+    return AKUNU_OK;
+}
+
+/* The text ends after one token. */
+static ak_status end_scripted(void *user, size_t n, const uint32_t *from, const int32_t *tokens,
+                              const float *const **logits, struct ak_error *error)
+{
+    struct formula *f = ((struct attempts *)user)->f;
+    AK_TRY(step(f, n, from, tokens, logits, error));
+    for (size_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < f->ids.n; k++)
+            f->rows[i][k] = k == f->ids.end ? 0.0f : -INFINITY;
+    return AKUNU_OK;
+}
+
+static ak_status spell_scripted(void *user, const int32_t *tokens, size_t n, const char **out,
+                                size_t *n_bytes, struct ak_error *error)
+{
+    static const char plain[] = " the quick brown fox jumps over a lazy dog";
+    struct formula *f = user;
+    (void)error;
+    *n_bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t times = tokens[i] >= PLAIN ? 1 : tokens[i] >= REPEATS_MORE ? 40 : 10;
+        for (size_t k = 0; k < times; k++, *n_bytes += sizeof plain - 1)
+            memcpy(f->text + *n_bytes, plain, sizeof plain);
+    }
+    *out = f->text;
+    return AKUNU_OK;
+}
+
+static ak_status note_segment(void *user, const struct ak_speech_segment *s, struct ak_error *error)
+{
+    (void)error;
+    ck_assert_uint_eq(s->n_tokens, 1);
+    *(int32_t *)user = s->tokens[0];
+    return AKUNU_OK;
+}
+
+/* Decodes a window at three temperatures, so low that the best token is always taken, and returns
+ * the token that stays. Tokens are 0 where no attempt is expected. */
+static int32_t fall_back(const int32_t tokens[3], const float gaps[3], float min_log_prob)
+{
+    static const float temperatures[] = { 0.0f, 0.01f, 0.02f };
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    struct attempts *a = calloc(1, sizeof *a);
+    struct ak_speech_clip clip = { .user = f,
+                                   .n_frames = 100,
+                                   .encode = encode_alike,
+                                   .model = { a, begin_scripted, end_scripted },
+                                   .text = spell_scripted };
+    struct ak_speech_task task = { .tokens = &f->ids,
+                                   .context = 448,
+                                   .end = UINT64_MAX,
+                                   .max_tokens = 6,
+                                   .blank = BLANK,
+                                   .temperatures = temperatures,
+                                   .n_temperatures = 3,
+                                   .best_of = 1,
+                                   .length_penalty = -1.0f,
+                                   .max_compression = 2.4f,
+                                   .max_no_speech = NAN,
+                                   .min_log_prob = min_log_prob };
+    int32_t kept = -1;
+    size_t n = 0;
+    a->f = f;
+    a->tokens = tokens;
+    a->gaps = gaps;
+    ck_assert_int_eq(ak_speech_transcribe(&clip, &task, note_segment, &kept, &error), AKUNU_OK);
+    while (n < 3 && tokens[n] > 0)
+        n++;
+    ck_assert_uint_eq(a->n, n);
+    free(a);
+    formula_free(f);
+    return kept;
+}
+
+/* A token whose logit is x above the only other one has a log-probability of −ln(1 + e^−x): −0.47
+ * for 0.5, −0.31 for 1, −0.13 for 2; half of that is the mean. */
+START_TEST(best_attempt_stays)
+{
+    static const struct {
+        int32_t tokens[3];
+        float gaps[3], min_log_prob;
+        int32_t kept;
+    } cases[] = {
+        /* none is good: the most probable one, at any place */
+        { { PLAIN, PLAIN + 1, PLAIN + 2 }, { 0.5f, 2.0f, 1.0f }, 0.0f, PLAIN + 1 },
+        { { PLAIN, PLAIN + 1, PLAIN + 2 }, { 2.0f, 0.5f, 1.0f }, 0.0f, PLAIN },
+        { { PLAIN, PLAIN + 1, PLAIN + 2 }, { 0.5f, 1.0f, 2.0f }, 0.0f, PLAIN + 2 },
+        /* of those that do not repeat */
+        { { REPEATS, PLAIN + 1, PLAIN + 2 }, { 5.0f, 1.0f, 0.5f }, 0.0f, PLAIN + 1 },
+        { { PLAIN, REPEATS, REPEATS + 1 }, { 0.5f, 5.0f, 6.0f }, 0.0f, PLAIN },
+        /* all repeat: the most probable one, whichever does so most */
+        { { REPEATS, REPEATS_MORE, REPEATS + 1 }, { 1.0f, 2.0f, 0.5f }, -1.0f, REPEATS_MORE },
+        { { REPEATS_MORE, REPEATS, REPEATS + 1 }, { 1.0f, 0.5f, 2.0f }, -1.0f, REPEATS + 1 },
+        /* a good one ends the search, whatever was before */
+        { { REPEATS, PLAIN + 1 }, { 5.0f, 0.5f }, -1.0f, PLAIN + 1 },
+        { { PLAIN, PLAIN + 1 }, { 0.5f, 2.0f }, -0.2f, PLAIN + 1 },
+        { { PLAIN }, { 0.5f }, -1.0f, PLAIN },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_int_eq(fall_back(cases[i].tokens, cases[i].gaps, cases[i].min_log_prob),
+                         cases[i].kept);
+}
+END_TEST
+
+/* After a window that was decoded above 0.5 the text so far is no prompt, also if an earlier
+ * attempt stayed. */
+START_TEST(failed_window_ends_the_prompt)
+{
+    static const float gaps[] = { 1.0f, 5.0f, 1.0f, 5.0f };
+    static const int32_t tokens[] = { PLAIN, REPEATS, PLAIN + 1, REPEATS + 1 };
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    struct attempts *a = calloc(1, sizeof *a);
+    for (int warm = 0; warm < 2; warm++) {
+        const float temperatures[] = { 0.0f, warm ? 0.6f : 0.01f };
+        struct ak_speech_clip clip = { .user = f,
+                                       .n_frames = 6000,
+                                       .encode = encode_alike,
+                                       .model = { a, begin_scripted, end_scripted },
+                                       .text = spell_scripted };
+        struct ak_speech_task task = { .tokens = &f->ids,
+                                       .context = 448,
+                                       .end = UINT64_MAX,
+                                       .use_previous = true,
+                                       .max_tokens = 6,
+                                       .blank = BLANK,
+                                       .temperatures = temperatures,
+                                       .n_temperatures = 2,
+                                       .best_of = 1,
+                                       .length_penalty = -1.0f,
+                                       .max_compression = 2.4f,
+                                       .max_no_speech = NAN,
+                                       .min_log_prob = -0.1f };
+        int32_t kept = -1;
+        *a = (struct attempts){ .f = f, .tokens = tokens, .gaps = gaps };
+        ck_assert_int_eq(ak_speech_transcribe(&clip, &task, note_segment, &kept, &error), AKUNU_OK);
+        ck_assert_int_eq(kept, PLAIN + 1);
+        ck_assert_uint_eq(a->n, 4);
+        ck_assert_uint_eq(a->n_prompt[2], a->n_prompt[0] + (warm ? 0 : 2));
+    }
+    free(a);
+    formula_free(f);
+}
+END_TEST
+
+/* ---- Text --------------------------------------------------------------- */
+#define R "\xef\xbf\xbd"
+
+/* What Python's bytes.decode(errors="replace") makes of them. */
+START_TEST(malformed_text_is_replaced)
+{
+    static const struct {
+        const char *bytes, *text;
+    } cases[] = {
+        { "", "" },
+        { "abc", "abc" },
+        { "\xe5", R },
+        { "ab\xe5\xae", "ab" R },
+        { "\xe5\xae\x89", "\xe5\xae\x89" },
+        { "\xe5"
+          "A",
+          R "A" },
+        { "\xe5\xae"
+          "A",
+          R "A" },
+        { "\xf0\x9f\x98", R },
+        { "\xf0\x9f\x98\x80\xf0\x9f", "\xf0\x9f\x98\x80" R },
+        { "\x80\x81", R R },
+        { "\xc0\xaf", R R },
+        { "\xe0\x80\x80", R R R },
+        { "\xe0\xa0", R },
+        { "\xed\xa0\x80", R R R },
+        { "\xf4\x90\x80\x80", R R R R },
+        { "\xf5\x80", R R },
+        { "\xf1\x80\x80\xe1\x80\xc2"
+          "b\x80"
+          "c",
+          R R R "b" R "c" },
+        { "\xff\xfe", R R },
+        { "\xc2\xe5\xae\x89", R "\xe5\xae\x89" },
+    };
+    struct ak_error error = { 0 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_buffer text = { 0 };
+        ck_assert_int_eq(ak_speech_add_utf8(&text, cases[i].bytes, strlen(cases[i].bytes), &error),
+                         AKUNU_OK);
+        ck_assert_uint_eq(text.n, strlen(cases[i].text));
+        ck_assert(text.n == 0 || memcmp(text.bytes, cases[i].text, text.n) == 0);
+        ak_buffer_free(&text);
+    }
+}
+END_TEST
+
+/* Where a character, or what is left of one, ends that begins before a byte. */
+START_TEST(ends_of_characters)
+{
+    static const char text[] = "a\xe5\xae\x89\xe5\xae"
+                               "b\xf0\x9f\x98\x80\x80\xe5";
+    static const size_t ends[] = { 0, 1, 4, 4, 4, 6, 6, 7, 11, 11, 11, 11, 12, 13 };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        ck_assert_uint_eq(ak_speech_character_end(text, sizeof text - 1, i), ends[i]);
+}
+END_TEST
+
+/* A model that writes what it is told, in tokens from 1000 on that spell bytes. */
+struct dictation {
+    struct formula *f;
+    int32_t tokens[16];
+    const char *pieces[16];
+    size_t n, written, n_begun;
+};
+
+static void dictate(struct dictation *d, float *row)
+{
+    for (int32_t i = 0; i < d->f->ids.n; i++)
+        row[i] = -100.0f;
+    row[d->written < d->n ? d->tokens[d->written] : d->f->ids.end] = 100.0f;
+    d->written++;
+}
+
+static ak_status begin_dictated(void *user, const int32_t *prompt, size_t n, size_t start,
+                                const float **last, const float **at, struct ak_error *error)
+{
+    struct dictation *d = user;
+    (void)prompt, (void)n, (void)start, (void)error;
+    d->written = 0;
+    d->n_begun++;
+    dictate(d, d->f->rows[0]);
+    *last = *at = d->f->rows[0];
+    return AKUNU_OK;
+}
+
+static ak_status step_dictated(void *user, size_t n, const uint32_t *from, const int32_t *tokens,
+                               const float *const **logits, struct ak_error *error)
+{
+    struct dictation *d = user;
+    (void)from, (void)tokens, (void)error;
+    ck_assert_uint_eq(n, 1);
+    dictate(d, d->f->rows[0]);
+    d->f->wanted[0] = d->f->rows[0];
+    *logits = d->f->wanted;
+    return AKUNU_OK;
+}
+
+static ak_status spell_dictated(void *user, const int32_t *tokens, size_t n, const char **out,
+                                size_t *n_bytes, struct ak_error *error)
+{
+    struct dictation *d = user;
+    (void)error;
+    *n_bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        *n_bytes += (size_t)sprintf(d->f->text + *n_bytes, "%s", d->pieces[tokens[i] - 1000]);
+    *out = d->f->text;
+    return AKUNU_OK;
+}
+
+static ak_status collect_text(void *user, const struct ak_speech_segment *s, struct ak_error *error)
+{
+    (void)error;
+    strncat(user, s->text, s->n_bytes);
+    strcat(user, "|");
+    return AKUNU_OK;
+}
+
+/* Transcribes a window whose tokens are pieces of text, and times where a piece is "@": half a
+ * second for each text. Returns the number of attempts. *found, if it is not NULL, has room for 256
+ * bytes and gets the texts of the segments, each followed by a bar. */
+static size_t transcribe_dictated(const char *const *pieces, const uint64_t *breaks,
+                                  size_t n_breaks, char *found)
+{
+    static const float temperatures[] = { 0.0f, 0.0f };
+    char text[1024] = "";
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    struct dictation d = { .f = f };
+    int32_t time = f->ids.first_time;
+    for (; pieces[d.n]; d.n++) {
+        bool is_time = pieces[d.n][0] == '@';
+        d.pieces[d.n] = pieces[d.n];
+        d.tokens[d.n] = is_time ? time : 1000 + (int32_t)d.n;
+        time += is_time ? 0 : 25;
+    }
+    struct ak_speech_clip clip = { .user = &d,
+                                   .n_frames = 3000,
+                                   .breaks = breaks,
+                                   .n_breaks = n_breaks,
+                                   .encode = encode_alike,
+                                   .model = { &d, begin_dictated, step_dictated },
+                                   .text = spell_dictated };
+    struct ak_speech_task task = { .tokens = &f->ids,
+                                   .context = 448,
+                                   .end = UINT64_MAX,
+                                   .timestamps = true,
+                                   .max_tokens = 16,
+                                   .blank = -1,
+                                   .temperatures = temperatures,
+                                   .n_temperatures = 2,
+                                   .length_penalty = -1.0f,
+                                   .max_compression = 1.2f,
+                                   .max_no_speech = NAN,
+                                   .min_log_prob = NAN };
+    ck_assert_msg(ak_speech_transcribe(&clip, &task, collect_text, text, &error) == AKUNU_OK, "%s",
+                  error.message);
+    if (found)
+        memcpy(found, text, 256);
+    formula_free(f);
+    return d.n_begun;
+}
+
+static void check_dictated(const char *const *pieces, const char *expected)
+{
+    char found[256];
+    transcribe_dictated(pieces, NULL, 0, found);
+    ck_assert_str_eq(found, expected);
+}
+
+/* A speaker who says something again after a long silence is not taken for a model that repeats
+ * itself. */
+START_TEST(repetition_after_a_break)
+{
+#define SENTENCE " the quick brown fox jumps over a lazy dog"
+    static const char *const twice[] = { "@", SENTENCE, "@", "@", SENTENCE, "@", NULL };
+    static const char *const once[] = { "@", SENTENCE, "@", NULL };
+    static const char *const loop[] = { "@", SENTENCE, "@", "@", SENTENCE SENTENCE, "@", NULL };
+    static const char *const loop_first[] = {
+        "@", SENTENCE SENTENCE, "@", "@", SENTENCE, "@", NULL
+    };
+    /* the first text is at frames 0 to 50, the second at 50 to 100 */
+    static const uint64_t breaks[] = { 52, 90 }, before[] = { 0, 10 }, after[] = { 80, 300 };
+    ck_assert_uint_eq(transcribe_dictated(once, NULL, 0, NULL), 1);
+    ck_assert_uint_eq(transcribe_dictated(twice, NULL, 0, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(twice, breaks, 1, NULL), 1);
+    ck_assert_uint_eq(transcribe_dictated(twice, breaks, 2, NULL), 1);
+    ck_assert_uint_eq(transcribe_dictated(twice, before, 2, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(twice, after, 2, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(loop, breaks, 1, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(loop_first, breaks, 1, NULL), 2);
+}
+END_TEST
+
+START_TEST(segments_are_utf8)
+{
+    static const char *const whole[] = { "@", " a", "\xe5\xae", "\x89", NULL };
+    static const char *const cut[] = { "@", " a", "\xe5", NULL };
+    static const char *const cut_in_two[] = { "@", " a", "\xe5", "\xae", NULL };
+    static const char *const not_continued[] = { "@", "\xe5", " a", "\x89", NULL };
+    static const char *const at_its_end[] = { "@", " a", "\xe5", "@", "@", " b", "@", NULL };
+    static const char *const shared[] = {
+        "@", " a", "\xe5", "@", "@", "\xae\x89", " b", "@", NULL
+    };
+    check_dictated(whole, " a\xe5\xae\x89|");
+    check_dictated(cut, " a" R "|");
+    check_dictated(cut_in_two, " a" R "|");
+    check_dictated(not_continued, R " a" R "|");
+    check_dictated(at_its_end, " a" R "| b|");
+    check_dictated(shared, " a\xe5\xae\x89| b|");
+}
+END_TEST
+
 /* ---- Hot words ---------------------------------------------------------- */
 struct recorded {
     int32_t tokens[TOKENS_MAX];
@@ -546,6 +1072,14 @@ int main(void)
     tcase_add_loop_test(any, texts_as_openai_whisper, 0, 4);
     tcase_add_loop_test(any, segments_as_openai_whisper, 0, 4);
     tcase_add_test(any, sampled);
+    tcase_add_test(any, texts_differ);
+    tcase_add_test(any, windows_and_attempts_differ);
+    tcase_add_test(any, best_attempt_stays);
+    tcase_add_test(any, failed_window_ends_the_prompt);
+    tcase_add_test(any, malformed_text_is_replaced);
+    tcase_add_test(any, ends_of_characters);
+    tcase_add_test(any, segments_are_utf8);
+    tcase_add_test(any, repetition_after_a_break);
     tcase_add_test(any, prompts_as_faster_whisper);
     tcase_add_loop_test(any, constrained, 0, 6);
     tcase_add_test(any, constrained_to_one_text);

@@ -3,6 +3,7 @@
 #include "tests/speech/golden.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "speech/hallucination.h"
 #include "speech/timing.h"
 
@@ -100,8 +101,8 @@ static void check_words(char *line)
             ck_assert(is_near(segments[i].words[j].end, number(&line)));
             double wanted = number(&line);
             ck_assert(fabs(segments[i].words[j].probability - wanted) <= 1e-4 * wanted);
-            size_t n_bytes = (size_t)number(&line); /* 0: half a character, which Python replaces */
-            ck_assert(n_bytes == 0 || segments[i].words[j].n_bytes == n_bytes);
+            ck_assert_uint_eq(segments[i].words[j].n_bytes, (size_t)number(&line));
+            ck_assert(ak_is_utf8(segments[i].words[j].text, segments[i].words[j].n_bytes));
         }
     ak_speech_timing_free(&timing);
 }
