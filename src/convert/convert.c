@@ -217,6 +217,7 @@ ak_status ak_convert_write(struct ak_convert_job *j)
 {
     if (j->options->quantize && j->options->quantize->report)
         report(j);
+    ak_convert_report_fits(&j->plan, j->options->log);
     if (!j->to)
         return AKUNU_OK;
     AK_TRY(ak_convert_check_importance(&j->plan, j->error));

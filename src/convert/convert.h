@@ -102,7 +102,7 @@ struct ak_convert_part {
 /* A tensor of the new file. */
 struct ak_convert_tensor {
     char name[AK_ROLE_NAME_BYTES];
-    enum ak_quant_type type;
+    enum ak_quant_type type, wanted; /* wanted: the type if its rows filled blocks of it */
     unsigned n_dims;
     uint64_t shape[AK_TENSOR_DIMS_MAX]; /* as in struct ak_tensor */
     uint64_t bytes;
@@ -150,6 +150,9 @@ ak_status ak_convert_choose_types(struct ak_convert_plan *plan,
                                   const struct ak_convert_quantize *options,
                                   const struct ak_log *log, struct ak_error *error);
 /* Sets a type and the bytes. AKUNU_ERROR_UNSUPPORTED: they overflow 64 bits. */
+/* Says once for each pair of types how many tensors have another type than the one that was wanted.
+ */
+void ak_convert_report_fits(const struct ak_convert_plan *plan, const struct ak_log *log);
 ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type type,
                               struct ak_error *error);
 /* The name within its layer: "blk.3.ffn_up.weight" gives "ffn_up.weight" and 3. Of other tensors

@@ -265,6 +265,7 @@ static bool is_left_out(const struct ak_convert_plan *plan, const struct ak_conv
 static ak_status write_hollow(struct online *o, struct ak_error *error)
 {
     int fd;
+    ak_convert_report_fits(ak_convert_get_plan(o->job), o->options.log);
     AK_TRY(ak_convert_write_partly(o->job, is_left_out, &fd));
     ak_status status = ak_provider_open_fd(fd, &o->hollow, error);
     close(fd);

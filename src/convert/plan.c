@@ -33,8 +33,7 @@ static bool is_kernel(const struct ak_convert_tensor *t, bool has_role)
 /* Types without a GGUF number become F32, 8-bit floats F16. Rows that do not fill blocks become
  * F16. */
 static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_tensor *t,
-                             enum ak_quant_type stored, bool has_role, const struct ak_log *log,
-                             struct ak_error *error)
+                             enum ak_quant_type stored, bool has_role, struct ak_error *error)
 {
     uint32_t number;
     uint64_t rows = 1;
@@ -47,12 +46,9 @@ static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_ten
         t->type = AK_QUANT_F32;
     if (is_kernel(t, has_role) && ak_quant_info(t->type)->block_elems > 1)
         t->type = AK_QUANT_F16;
-    if (t->shape[t->n_dims - 1] % ak_quant_info(t->type)->block_elems != 0) {
-        ak_log_line(log, AKUNU_LOG_WARN,
-                    "%s: rows of %llu elements do not fill blocks of %s: written as F16", t->name,
-                    (unsigned long long)t->shape[t->n_dims - 1], ak_quant_info(t->type)->name);
+    t->wanted = t->type;
+    if (t->shape[t->n_dims - 1] % ak_quant_info(t->type)->block_elems != 0)
         t->type = AK_QUANT_F16;
-    }
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         rows *= t->shape[d]; /* the provider has checked for overflow */
     if (!ak_quant_row_bytes(t->type, t->shape[t->n_dims - 1], &t->bytes) ||
@@ -63,8 +59,7 @@ static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_ten
 }
 
 /* ---- From GGUF: names and shapes stay ----------------------------------- */
-static ak_status plan_stored(struct ak_convert_plan *plan, const struct ak_log *log,
-                             struct ak_error *error)
+static ak_status plan_stored(struct ak_convert_plan *plan, struct ak_error *error)
 {
     struct ak_tensor tensor;
     struct ak_convert_tensor *t = NULL;
@@ -78,7 +73,7 @@ static ak_status plan_stored(struct ak_convert_plan *plan, const struct ak_log *
         if (snprintf(t->name, sizeof t->name, "%s", tensor.name) >= (int)sizeof t->name)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: the name is too long for GGUF",
                            t->name);
-        AK_TRY(choose_type(plan, t, tensor.type, tensor.has_role, log, error));
+        AK_TRY(choose_type(plan, t, tensor.type, tensor.has_role, error));
     }
     return AKUNU_OK;
 }
@@ -166,11 +161,10 @@ static ak_status set_name(struct ak_convert_tensor *t, enum ak_role stored,
     return AKUNU_OK;
 }
 
-/* Arguments of planning: the bound weights, and the log. */
+/* Arguments of planning: the bound weights. */
 struct planner {
     struct ak_convert_plan *plan;
     const struct ak_binding *bound;
-    const struct ak_log *log;
     struct ak_error *error;
 };
 
@@ -189,7 +183,7 @@ static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor
     choose_order(spec, t);
     t->offset = ak_family_norm_offset(spec->family, t->role);
     t->decay = t->role == AK_ROLE_DELTA_DECAY;
-    AK_TRY(choose_type(p->plan, t, type, true, p->log, p->error));
+    AK_TRY(choose_type(p->plan, t, type, true, p->error));
     if (t->cols.size > 0 && ak_quant_info(type)->block_elems > 1)
         return ak_fail(
             p->error, AKUNU_ERROR_UNSUPPORTED,
@@ -251,7 +245,7 @@ static ak_status plan_convolution(const struct planner *p, const struct ak_famil
         t->shape[2] = view.cols;
     }
     AK_TRY(set_name(t, rule->role, p->plan->spec, p->error));
-    return choose_type(p->plan, t, tensor.type, true, p->log, p->error);
+    return choose_type(p->plan, t, tensor.type, true, p->error);
 }
 
 static ak_status plan_weight(const struct planner *p, const struct ak_family_rule *rule, int layer)
@@ -275,8 +269,7 @@ static ak_status plan_weight(const struct planner *p, const struct ak_family_rul
 }
 
 /* Tensors of rotation divisors; Hugging Face has these numbers in config.json. */
-static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log *log,
-                               struct ak_error *error)
+static ak_status plan_divisors(struct ak_convert_plan *plan, struct ak_error *error)
 {
     static const enum ak_role roles[] = { AK_ROLE_ROPE_FREQS, AK_ROLE_ROPE_FACTORS_LONG,
                                           AK_ROLE_ROPE_FACTORS_SHORT };
@@ -294,14 +287,13 @@ static ak_status plan_divisors(struct ak_convert_plan *plan, const struct ak_log
         t->n_dims = 1;
         t->shape[0] = plan->spec->config.rope_dims / 2;
         AK_TRY(set_name(t, roles[i], plan->spec, error));
-        AK_TRY(choose_type(plan, t, AK_QUANT_F32, true, log, error));
+        AK_TRY(choose_type(plan, t, AK_QUANT_F32, true, error));
     }
     return AKUNU_OK;
 }
 
 /* The head for scores, under llama.cpp's names. */
-static ak_status plan_head(struct ak_convert_plan *plan, const struct ak_log *log,
-                           struct ak_error *error)
+static ak_status plan_head(struct ak_convert_plan *plan, struct ak_error *error)
 {
     const struct ak_spec_head *h = &plan->spec->head;
     const struct {
@@ -323,7 +315,7 @@ static ak_status plan_head(struct ak_convert_plan *plan, const struct ak_log *lo
         t->n_dims = tensor.n_dims;
         memcpy(t->shape, tensor.shape, sizeof t->shape);
         snprintf(t->name, sizeof t->name, "%s", parts[i].name);
-        AK_TRY(choose_type(plan, t, tensor.type, false, log, error));
+        AK_TRY(choose_type(plan, t, tensor.type, false, error));
     }
     return AKUNU_OK;
 }
@@ -355,18 +347,18 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
 {
     struct ak_binding bound;
     if (!plan->spec)
-        return plan_stored(plan, log, error);
+        return plan_stored(plan, error);
     const struct ak_spec_config *c = &plan->spec->config;
     if (plan->spec->family->gguf_interleaved && c->rope_dims != c->head_dim)
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED,
             "%u of a head's %u dimensions turn; GGUF permutes those of this architecture all alike",
             c->rope_dims, c->head_dim);
-    AK_TRY(plan_divisors(plan, log, error));
+    AK_TRY(plan_divisors(plan, error));
     AK_TRY(ak_bind_shapes(plan->source, plan->spec, log, &bound, error));
-    ak_status status = plan_weights(&(struct planner){ plan, &bound, log, error });
+    ak_status status = plan_weights(&(struct planner){ plan, &bound, error });
     if (status == AKUNU_OK)
-        status = plan_head(plan, log, error);
+        status = plan_head(plan, error);
     ak_binding_clear(&bound);
     return status;
 }

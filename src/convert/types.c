@@ -236,7 +236,7 @@ ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type ty
                               struct ak_error *error)
 {
     t->searches = type != t->stored && !is_float(type);
-    t->type = type;
+    t->type = t->wanted = type;
     if (!ak_quant_row_bytes(type, t->shape[t->n_dims - 1], &t->bytes) ||
         !ak_mul_u64(t->bytes, ak_convert_count_rows(t), &t->bytes))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: its size overflows 64 bits", t->name);
@@ -252,13 +252,54 @@ static ak_status set_type(struct chooser *c, struct ak_convert_tensor *t)
                        "%s is %s already; quantizing it again loses more than quantizing floats "
                        "does, and must be allowed (--allow-requantize)",
                        t->name, ak_quant_info(t->stored)->name);
-    if (fitting != type)
-        ak_log_line(c->log, AKUNU_LOG_INFO,
-                    "%s: rows of %llu elements do not fill blocks of %s: %s", t->name,
-                    (unsigned long long)cols, ak_quant_info(type)->name,
-                    ak_quant_info(fitting)->name);
+    if (fitting != type && !t->is_chosen)
+        return ak_fail(c->error, AKUNU_ERROR_ARGUMENT,
+                       "%s cannot be %s, which has blocks of %u elements: its rows have %llu; "
+                       "expected a type whose blocks they fill, such as %s",
+                       t->name, ak_quant_info(type)->name, ak_quant_info(type)->block_elems,
+                       (unsigned long long)cols, ak_quant_info(fitting)->name);
     t->is_chosen = t->is_chosen && !is_float(fitting);
-    return ak_convert_set_type(t, fitting, c->error);
+    AK_TRY(ak_convert_set_type(t, fitting, c->error));
+    t->wanted = type;
+    return AKUNU_OK;
+}
+
+/* Reports the tensors that have `type` instead of `wanted`. */
+static void report_fit(const struct ak_convert_plan *plan, enum ak_quant_type wanted,
+                       enum ak_quant_type type, const struct ak_log *log)
+{
+    uint64_t low = UINT64_MAX, high = 0;
+    size_t n = 0, n_all = 0;
+    char range[64];
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct ak_convert_tensor *t = &plan->tensors[i];
+        uint64_t cols = t->shape[t->n_dims - 1];
+        n_all += !is_float(t->wanted);
+        if (t->wanted != wanted || t->type != type)
+            continue;
+        n++;
+        low = cols < low ? cols : low;
+        high = cols > high ? cols : high;
+    }
+    snprintf(range, sizeof range, low == high ? "%llu" : "%llu to %llu", (unsigned long long)low,
+             (unsigned long long)high);
+    ak_log_line(log, AKUNU_LOG_WARN,
+                "%zu of %zu quantized tensors have %s instead of %s, because rows of %s elements "
+                "do not fill blocks of %u",
+                n, n_all, ak_quant_info(type)->name, ak_quant_info(wanted)->name, range,
+                ak_quant_info(wanted)->block_elems);
+}
+
+void ak_convert_report_fits(const struct ak_convert_plan *plan, const struct ak_log *log)
+{
+    bool is_reported[AK_QUANT_COUNT][AK_QUANT_COUNT] = { { false } };
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct ak_convert_tensor *t = &plan->tensors[i];
+        if (t->wanted == t->type || is_float(t->wanted) || is_reported[t->wanted][t->type])
+            continue;
+        is_reported[t->wanted][t->type] = true;
+        report_fit(plan, t->wanted, t->type, log);
+    }
 }
 
 const float *ak_convert_row_importance(const struct ak_convert_tensor *t, uint64_t row)

@@ -427,10 +427,11 @@ START_TEST(file_types)
 END_TEST
 
 /* Vectors, routers and tables of positions and token types are floats; rows that do not fill blocks
- * are F16, with a warning. */
+ * are F16, with a single warning. */
 static void count_warnings(enum akunu_log_level level, const char *line, void *user)
 {
-    if (level == AKUNU_LOG_WARN && strstr(line, "do not fill blocks of Q8_0: written as F16"))
+    if (level == AKUNU_LOG_WARN &&
+        strstr(line, "have F16 instead of Q8_0, because rows of "))
         ++*(int *)user;
 }
 
@@ -466,7 +467,7 @@ START_TEST(types)
             at++;
         ck_assert_msg(at < ak_provider_n_tensors(p), "%s", cases[i].name);
         ck_assert_msg(t.type == cases[i].type, "%s is %s", t.name, ak_quant_info(t.type)->name);
-        ck_assert_int_eq(n_warnings, (int)n_f16);
+        ck_assert_int_eq(n_warnings, n_f16 > 0);
         ak_provider_close(p);
     }
 }

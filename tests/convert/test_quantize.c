@@ -344,6 +344,68 @@ START_TEST(exceptions)
 }
 END_TEST
 
+/* Rows of 96 and 64 elements do not fill blocks of 256: each pair of types is said once, with the
+ * number of tensors; a type that was asked for by name is refused. */
+struct lines {
+    int n;
+    char last[512];
+};
+
+static void on_warning(enum akunu_log_level level, const char *line, void *user)
+{
+    struct lines *lines = user;
+    if (level != AKUNU_LOG_WARN || !strstr(line, "instead of"))
+        return;
+    lines->n++;
+    snprintf(lines->last, sizeof lines->last, "%s", line);
+}
+
+START_TEST(types_that_do_not_fit)
+{
+    static const char *const by_name[] = { "blk\\.1\\.attn_v=Q4_K", NULL }, *const fitting[] = {
+        "blk\\.1\\.attn_v=Q8_0", NULL
+    };
+    struct test_folder folder;
+    struct lines lines = { 0 };
+    begin(&folder, "models/qwen3.gguf");
+    struct akunu_quantize_params params = params_for("Q4_K");
+    params.pure = true;
+    params.log = on_warning;
+    params.user = &lines;
+    ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_int_eq(lines.n, 1);
+    ck_assert_msg(
+        strstr(lines.last, " quantized tensors have Q5_0 instead of Q4_K, because rows of "), "%s",
+        lines.last);
+    int n = 0, n_all = 0;
+    ck_assert_int_eq(sscanf(lines.last, "%d of %d", &n, &n_all), 2);
+    ck_assert(n == n_all && n > 10);
+    ck_assert_ptr_nonnull(strstr(lines.last, "do not fill blocks of 256"));
+    params.tensor_types = fitting; /* one tensor less */
+    ck_assert_int_eq(akunu_file_quantize(from, NULL, &params), AKUNU_OK);
+    int fewer = 0;
+    ck_assert_int_eq(sscanf(lines.last, "%d of %d", &fewer, &n_all), 2);
+    ck_assert(fewer == n - 1 && n_all == n);
+    params.type = "Q4_0"; /* all fit */
+    lines.n = 0;
+    ck_assert_int_eq(akunu_file_quantize(from, NULL, &params), AKUNU_OK);
+    ck_assert_int_eq(lines.n, 0);
+    params.tensor_types = by_name;
+    check_fails(&params, AKUNU_ERROR_ARGUMENT,
+                "blk.1.attn_v.weight cannot be Q4_K, which has blocks of 256 elements");
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, "such as Q5_0");
+    params.tensor_types = NULL;
+    params.embedding_type = "Q6_K";
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, "token_embd.weight cannot be Q6_K");
+    params.embedding_type = NULL;
+    params.output_type = "Q3_K";
+    params.type = "Q4_0";
+    snprintf(from, sizeof from, "%s", test_path("models/llama-f32.gguf"));
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, "output.weight cannot be Q3_K");
+    test_folder_end(&folder);
+}
+END_TEST
+
 START_TEST(refused)
 {
     static const struct {
@@ -500,6 +562,7 @@ int main(void)
     tcase_add_loop_test(t, mixes_of_llama_cpp, 0, N_MODELS);
     tcase_add_loop_test(t, near_and_the_same, 0, 7);
     tcase_add_test(t, exceptions);
+    tcase_add_test(t, types_that_do_not_fit);
     tcase_add_test(t, refused);
     tcase_add_test(t, no_number);
     tcase_add_test(t, importance);
