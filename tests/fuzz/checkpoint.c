@@ -20,8 +20,7 @@ static void check_tensor(const struct ak_pickle *p, const struct ak_pickle_value
     uint64_t n = 1;
     must(v->as.tensor.storage < p->n_values);
     const struct ak_pickle_value *storage = &p->values[v->as.tensor.storage];
-    must(storage->kind == AK_PICKLE_STORAGE && v->as.tensor.n_dims >= 1 &&
-         v->as.tensor.n_dims <= AK_PICKLE_DIMS_MAX);
+    must(storage->kind == AK_PICKLE_STORAGE && v->as.tensor.n_dims <= AK_PICKLE_DIMS_MAX);
     for (uint32_t d = 0; d < v->as.tensor.n_dims; d++) {
         must(v->as.tensor.shape[d] > 0);
         n *= v->as.tensor.shape[d];
@@ -33,6 +32,10 @@ static void check_tensor(const struct ak_pickle *p, const struct ak_pickle_value
 static void check_value(const struct ak_pickle *p, const struct ak_pickle_value *v,
                         const uint8_t *data, size_t n)
 {
+    if (v->kind == AK_PICKLE_OBJECT)
+        must(v->as.state == AK_PICKLE_NO_STATE || v->as.state < p->n_values);
+    if (v->kind == AK_PICKLE_OTHER)
+        must(v->as.what && *v->as.what);
     if (v->kind == AK_PICKLE_STRING)
         must((const uint8_t *)v->as.string.bytes >= data &&
              (const uint8_t *)v->as.string.bytes + v->as.string.n <= data + n);

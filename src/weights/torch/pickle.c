@@ -1,6 +1,7 @@
 /* A pickle machine that makes data and calls nothing. It has the opcodes of protocol 2 that
- * torch.save() writes for a dict of tensors. REDUCE knows two callables by name: an empty
- * collections.OrderedDict, and torch._utils._rebuild_tensor_v2, which makes a tensor's description.
+ * torch.save() writes. REDUCE knows some callables by name: an empty collections.OrderedDict, and
+ * the functions of torch._utils that make tensors, of which it makes descriptions. What any other
+ * callable would return is a value without contents.
  *
  * Each opcode makes at most one value and refers to others by index, and no value is walked into,
  * so neither memos nor cycles can make more of a pickle than its bytes. */
@@ -15,13 +16,26 @@
 
 enum { PROTOCOL = 2, GLOBAL_BYTES_MAX = 128 };
 
-enum global { ORDERED_DICT, REBUILD_TENSOR, FLOAT_STORAGE, HALF_STORAGE, BFLOAT16_STORAGE };
+enum global {
+    ORDERED_DICT,
+    REBUILD_TENSOR,
+    REBUILD_OLD_TENSOR,
+    REBUILD_PARAMETER,
+    REBUILD_PARAMETER_WITH_STATE,
+    FLOAT_STORAGE,
+    HALF_STORAGE,
+    BFLOAT16_STORAGE,
+    UNKNOWN_GLOBAL
+};
 
 static const struct {
     const char *module, *name;
 } globals[] = {
     [ORDERED_DICT] = { "collections", "OrderedDict" },
     [REBUILD_TENSOR] = { "torch._utils", "_rebuild_tensor_v2" },
+    [REBUILD_OLD_TENSOR] = { "torch._utils", "_rebuild_tensor" },
+    [REBUILD_PARAMETER] = { "torch._utils", "_rebuild_parameter" },
+    [REBUILD_PARAMETER_WITH_STATE] = { "torch._utils", "_rebuild_parameter_with_state" },
     [FLOAT_STORAGE] = { "torch", "FloatStorage" },
     [HALF_STORAGE] = { "torch", "HalfStorage" },
     [BFLOAT16_STORAGE] = { "torch", "BFloat16Storage" },
@@ -87,6 +101,11 @@ static ak_status push_int(struct machine *m, enum ak_pickle_kind kind, int64_t v
     return push_new(m, (struct ak_pickle_value){ .kind = kind, .as.integer = value });
 }
 
+static ak_status push_other(struct machine *m, const char *what)
+{
+    return push_new(m, (struct ak_pickle_value){ .kind = AK_PICKLE_OTHER, .as.what = what });
+}
+
 static ak_status pop(struct machine *m, uint32_t *out)
 {
     if (m->n_stack == 0 || m->stack[m->n_stack - 1] == MARK)
@@ -138,12 +157,29 @@ static ak_status read_long(struct machine *m)
     if (!ak_cursor_read_u8(&m->c, &n) || !ak_cursor_read_bytes(&m->c, n, &bytes))
         return fail_end(m);
     if (n > sizeof value)
-        return fail(m, "an integer of more than 64 bits");
+        return push_other(m, "an integer of more than 64 bits");
     for (int i = 0; i < n; i++)
         value |= (uint64_t)bytes[i] << (8 * i);
     if (n > 0 && n < 8 && bytes[n - 1] & 0x80)
         value |= UINT64_MAX << (8 * n);
     return push_int(m, AK_PICKLE_INT, (int64_t)value);
+}
+
+/* Skips n bytes of a value that no tensor needs. */
+static ak_status skip(struct machine *m, uint64_t n, const char *what)
+{
+    const uint8_t *bytes;
+    return ak_cursor_read_bytes(&m->c, n, &bytes) ? push_other(m, what) : fail_end(m);
+}
+
+/* Skips bytes after their number, of one byte or four. */
+static ak_status skip_counted(struct machine *m, bool is_short, const char *what)
+{
+    uint8_t small = 0;
+    uint32_t large = 0;
+    if (is_short ? !ak_cursor_read_u8(&m->c, &small) : !ak_cursor_read_u32(&m->c, &large))
+        return fail_end(m);
+    return skip(m, is_short ? small : large, what);
 }
 
 static ak_status read_string(struct machine *m)
@@ -180,15 +216,34 @@ static ak_status make_short_tuple(struct machine *m, size_t n)
     return make_tuple(m, m->n_stack, n);
 }
 
+/* The value on top of the stack; NULL: there is none. */
+static struct ak_pickle_value *top(const struct machine *m)
+{
+    return m->n_stack == 0 || m->stack[m->n_stack - 1] == MARK ?
+               NULL :
+               &m->p->values[m->stack[m->n_stack - 1]];
+}
+
+/* Elements for the list on top of the stack, which drops them. */
+static ak_status append(const struct machine *m)
+{
+    const struct ak_pickle_value *list = top(m);
+    return list && list->kind == AK_PICKLE_OTHER ? AKUNU_OK :
+                                                   fail(m, "elements for what is no list");
+}
+
 /* Adds the pairs of values from stack[first] on to the dict on top of the stack. */
 static ak_status set_items(struct machine *m, size_t first, size_t n)
 {
     struct ak_pickle *p = m->p;
-    if (m->n_stack == 0 || m->stack[m->n_stack - 1] == MARK ||
-        value_of(m, m->stack[m->n_stack - 1])->kind != AK_PICKLE_DICT)
+    const struct ak_pickle_value *dict = top(m);
+    if (!dict || (dict->kind != AK_PICKLE_DICT && dict->kind != AK_PICKLE_OBJECT &&
+                  dict->kind != AK_PICKLE_OTHER))
         return fail(m, "items for what is no dict");
     if (n % 2 != 0)
         return fail(m, "a key without a value");
+    if (dict->kind != AK_PICKLE_DICT)
+        return AKUNU_OK; /* of a class that is not loaded */
     for (size_t i = 0; i < n; i += 2) {
         AK_TRY(
             grow((void **)&p->items, &p->items_capacity, p->n_items, sizeof *p->items, m->error));
@@ -261,17 +316,12 @@ static ak_status read_global(struct machine *m)
 {
     const char *module, *name;
     size_t n_module, n_name;
-    char shown_module[AK_SHOW_BYTES], shown_name[AK_SHOW_BYTES];
     AK_TRY(read_line(m, &module, &n_module));
     AK_TRY(read_line(m, &name, &n_name));
     for (size_t i = 0; i < sizeof globals / sizeof *globals; i++)
         if (equals(module, n_module, globals[i].module) && equals(name, n_name, globals[i].name))
             return push_int(m, AK_PICKLE_GLOBAL, (int64_t)i);
-    return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED,
-                   "pickle: byte %llu: the global %s.%s is none of a Whisper checkpoint's; nothing "
-                   "in it was executed",
-                   (unsigned long long)m->at, ak_show(module, n_module, shown_module),
-                   ak_show(name, n_name, shown_name));
+    return push_int(m, AK_PICKLE_GLOBAL, UNKNOWN_GLOBAL);
 }
 
 /* The i-th element of a tuple, if it has this kind; else NULL. */
@@ -301,7 +351,9 @@ static ak_status make_storage(struct machine *m)
     if (!word || !equals(word->as.string.bytes, word->as.string.n, "storage") || !type ||
         type->as.integer < FLOAT_STORAGE || !key || !n || n->as.integer < 0 ||
         tuple->as.tuple.n != 5)
-        return fail(m, "a persistent id that is no storage of floats");
+        return fail(m, "a persistent id that is no storage");
+    if (type->as.integer == UNKNOWN_GLOBAL)
+        return push_other(m, "a tensor of other numbers than floats of 16 and 32 bits");
     struct ak_pickle_value value = { .kind = AK_PICKLE_STORAGE };
     value.as.storage.type = types[type->as.integer];
     value.as.storage.key = m->p->children[tuple->as.tuple.first + 2];
@@ -315,7 +367,7 @@ static int64_t int_of(const struct machine *m, const struct ak_pickle_value *tup
     return value ? value->as.integer : -1;
 }
 
-/* Copies the sizes. False: one is not positive, or the product overflows. */
+/* Copies the sizes. False: one is negative, or the product overflows. */
 static bool set_shape(const struct machine *m, const struct ak_pickle_value *sizes,
                       struct ak_pickle_value *out, uint64_t *n)
 {
@@ -323,7 +375,7 @@ static bool set_shape(const struct machine *m, const struct ak_pickle_value *siz
     out->as.tensor.n_dims = sizes->as.tuple.n;
     for (uint32_t d = 0; d < sizes->as.tuple.n; d++) {
         int64_t size = int_of(m, sizes, d);
-        if (size < 1 || !ak_mul_u64(*n, (uint64_t)size, n) || *n > INT64_MAX)
+        if (size < 0 || !ak_mul_u64(*n, (uint64_t)size, n) || *n > INT64_MAX)
             return false;
         out->as.tensor.shape[d] = (uint64_t)size;
     }
@@ -349,25 +401,42 @@ static bool is_transposed(const struct machine *m, const struct ak_pickle_value 
            int_of(m, strides, 1) == (int64_t)t->as.tensor.shape[0];
 }
 
-/* (storage, first element, sizes, strides, requires_grad, hooks) */
+/* What keeps a tensor with these sizes from being read; NULL: nothing. */
+static const char *find_obstacle(const struct machine *m, const struct ak_pickle_value *strides,
+                                 uint64_t n, struct ak_pickle_value *t)
+{
+    if (n == 0)
+        return "a tensor without elements";
+    t->as.tensor.is_transposed = !is_contiguous(m, strides, t);
+    return t->as.tensor.is_transposed && !is_transposed(m, strides, t) ?
+               "a tensor with gaps; expected rows or columns one after another" :
+               NULL;
+}
+
+/* (storage, first element, sizes, strides), of later versions with requires_grad, hooks and
+ * metadata after them */
 static ak_status make_tensor(struct machine *m, const struct ak_pickle_value *args)
 {
+    const struct ak_pickle_value *other = get_element(m, args, 0, AK_PICKLE_OTHER);
+    if (other)
+        return push_other(m, other->as.what);
     const struct ak_pickle_value *storage = get_element(m, args, 0, AK_PICKLE_STORAGE),
                                  *first = get_element(m, args, 1, AK_PICKLE_INT),
                                  *sizes = get_element(m, args, 2, AK_PICKLE_TUPLE),
                                  *strides = get_element(m, args, 3, AK_PICKLE_TUPLE);
     struct ak_pickle_value value = { .kind = AK_PICKLE_TENSOR };
     uint64_t n;
-    if (!storage || !first || !sizes || !strides || args->as.tuple.n != 6 || first->as.integer < 0)
+    if (!storage || !first || !sizes || !strides || args->as.tuple.n < 4 || first->as.integer < 0)
         return fail(m, "a tensor of other than a storage, an offset, sizes and strides");
-    if (sizes->as.tuple.n < 1 || sizes->as.tuple.n > AK_PICKLE_DIMS_MAX ||
-        sizes->as.tuple.n != strides->as.tuple.n)
-        return fail(m, "a tensor of no or of more than 4 dimensions");
+    if (sizes->as.tuple.n != strides->as.tuple.n)
+        return fail(m, "a tensor with other numbers of sizes and of strides");
+    if (sizes->as.tuple.n > AK_PICKLE_DIMS_MAX)
+        return push_other(m, "a tensor of more than 4 dimensions");
     if (!set_shape(m, sizes, &value, &n))
-        return fail(m, "a tensor without elements, or of more than 2^63");
-    value.as.tensor.is_transposed = !is_contiguous(m, strides, &value);
-    if (value.as.tensor.is_transposed && !is_transposed(m, strides, &value))
-        return fail(m, "a tensor with gaps; expected rows or columns one after another");
+        return fail(m, "a tensor of a negative size, or of more than 2^63 elements");
+    const char *obstacle = find_obstacle(m, strides, n, &value);
+    if (obstacle)
+        return push_other(m, obstacle);
     value.as.tensor.storage = m->p->children[args->as.tuple.first];
     value.as.tensor.first = (uint64_t)first->as.integer;
     if (value.as.tensor.first > storage->as.storage.n ||
@@ -382,24 +451,55 @@ static ak_status reduce(struct machine *m)
     AK_TRY(pop(m, &args));
     AK_TRY(pop(m, &callable));
     const struct ak_pickle_value *f = value_of(m, callable), *a = value_of(m, args);
-    if (f->kind == AK_PICKLE_GLOBAL && a->kind == AK_PICKLE_TUPLE) {
-        if (f->as.integer == REBUILD_TENSOR)
-            return make_tensor(m, a);
-        if (f->as.integer == ORDERED_DICT && a->as.tuple.n == 0)
+    if ((f->kind != AK_PICKLE_GLOBAL && f->kind != AK_PICKLE_OTHER) || a->kind != AK_PICKLE_TUPLE)
+        return fail(m, "a call of something else than a global, or without arguments");
+    switch (f->kind == AK_PICKLE_GLOBAL ? f->as.integer : UNKNOWN_GLOBAL) {
+    case REBUILD_TENSOR:
+    case REBUILD_OLD_TENSOR: return make_tensor(m, a);
+    case REBUILD_PARAMETER:
+    case REBUILD_PARAMETER_WITH_STATE: /* (its tensor, requires_grad, hooks[, attributes]) */
+        return a->as.tuple.n > 0 ? push(m, m->p->children[a->as.tuple.first]) :
+                                   fail(m, "a parameter without a tensor");
+    case ORDERED_DICT:
+        if (a->as.tuple.n == 0)
             return push_new(m, (struct ak_pickle_value){ .kind = AK_PICKLE_DICT });
+        break;
+    default: break;
     }
-    return fail(m, "a call of something else than a tensor's or an empty dict's making");
+    return push_other(m, "what a function would return, which is not called");
 }
 
-/* The attributes of an ordered dict, which modules keep their versions in: dropped. */
+/* An object of a class that is not loaded. */
+static ak_status make_object(struct machine *m)
+{
+    uint32_t args = 0, class = 0;
+    AK_TRY(pop(m, &args));
+    AK_TRY(pop(m, &class));
+    return push_new(
+        m, (struct ak_pickle_value){ .kind = AK_PICKLE_OBJECT, .as.state = AK_PICKLE_NO_STATE });
+}
+
+/* The attributes of an object. Those of an ordered dict, which modules keep their versions in, are
+ * dropped. */
 static ak_status build(struct machine *m)
 {
     uint32_t state = 0;
     AK_TRY(pop(m, &state));
-    if (value_of(m, state)->kind != AK_PICKLE_DICT || m->n_stack == 0 ||
-        m->stack[m->n_stack - 1] == MARK ||
-        value_of(m, m->stack[m->n_stack - 1])->kind != AK_PICKLE_DICT)
-        return fail(m, "a state of other than an ordered dict");
+    struct ak_pickle_value *object = top(m);
+    if (!object || (object->kind != AK_PICKLE_DICT && object->kind != AK_PICKLE_OBJECT &&
+                    object->kind != AK_PICKLE_OTHER))
+        return fail(m, "a state of what is no object");
+    if (object->kind == AK_PICKLE_OBJECT)
+        object->as.state = state;
+    return AKUNU_OK;
+}
+
+/* POP, which also takes a mark off. */
+static ak_status drop(struct machine *m)
+{
+    if (m->n_stack == 0)
+        return fail(m, "the stack has no value for it");
+    m->n_stack--;
     return AKUNU_OK;
 }
 
@@ -425,7 +525,12 @@ static ak_status run_marked(struct machine *m)
 {
     size_t first = 0, n = 0;
     AK_TRY(pop_to_mark(m, &first, &n));
-    return m->opcode == 't' ? make_tuple(m, first, n) : set_items(m, first, n);
+    switch (m->opcode) {
+    case 't': return make_tuple(m, first, n);
+    case 'u': return set_items(m, first, n);
+    case 'e': return append(m);
+    default: return AKUNU_OK; /* POP_MARK */
+    }
 }
 
 static ak_status run_opcode(struct machine *m)
@@ -439,8 +544,18 @@ static ak_status run_opcode(struct machine *m)
     case 0x85: return make_short_tuple(m, 1);
     case 0x86: return make_short_tuple(m, 2);
     case 0x87: return make_short_tuple(m, 3);
+    case ']': return push_other(m, "a list");
+    case '0': return drop(m);
     case 't':
-    case 'u': return run_marked(m);
+    case 'u':
+    case 'e':
+    case '1': return run_marked(m);
+    case 'a': AK_TRY(pop(m, &(uint32_t){ 0 })); return append(m);
+    case 'G': return skip(m, 8, "a real number");
+    case 'U': return skip_counted(m, true, "bytes");
+    case 'T': return skip_counted(m, false, "bytes");
+    case 0x8b: return skip_counted(m, false, "an integer of more than 64 bits");
+    case 0x81: return make_object(m);
     case 's': return set_item(m);
     case 'N': return push_int(m, AK_PICKLE_NONE, 0);
     case 0x88: return push_int(m, AK_PICKLE_BOOL, 1);

@@ -46,10 +46,13 @@ enum ak_pickle_kind {
     AK_PICKLE_DICT,
     AK_PICKLE_GLOBAL,
     AK_PICKLE_STORAGE,
-    AK_PICKLE_TENSOR
+    AK_PICKLE_TENSOR,
+    AK_PICKLE_OBJECT, /* of a class that is not loaded: its attributes */
+    AK_PICKLE_OTHER   /* anything else, which is never looked into */
 };
 
 enum { AK_PICKLE_DIMS_MAX = 4 };
+#define AK_PICKLE_NO_STATE UINT32_MAX
 
 /* A value; never freed alone. Values refer to others by their index. */
 struct ak_pickle_value {
@@ -70,11 +73,13 @@ struct ak_pickle_value {
             uint64_t n;   /* elements */
         } storage;
         struct {
-            uint32_t storage, n_dims;
-            uint64_t first; /* element of the storage */
+            uint32_t storage, n_dims; /* n_dims 0: one element */
+            uint64_t first;           /* element of the storage */
             uint64_t shape[AK_PICKLE_DIMS_MAX];
             bool is_transposed; /* 2 dimensions, column after column; else row after row */
         } tensor;               /* inside its storage, without gaps */
+        uint32_t state;         /* of an object; AK_PICKLE_NO_STATE: none */
+        const char *what;       /* of AK_PICKLE_OTHER, for messages: "a tensor with gaps" */
     } as;
 };
 
@@ -92,9 +97,10 @@ struct ak_pickle {
     uint32_t root;
 };
 
-/* Reads a pickle of n bytes, which `out` points into. Whatever such checkpoints do not hold is
- * refused by name and offset. Memory is at most proportional to n. The caller passes *out to
- * ak_pickle_free, after a failure too. */
+/* Reads a pickle of n bytes, which `out` points into. What trainers put beside the weights
+ * (optimizers, settings, objects of any class) becomes values that are never looked into; no class
+ * is loaded and no function called. A damaged pickle is refused by offset. Memory is at most
+ * proportional to n. The caller passes *out to ak_pickle_free, after a failure too. */
 ak_status ak_pickle_read(const uint8_t *data, uint64_t n, struct ak_pickle *out,
                          struct ak_error *error);
 void ak_pickle_free(struct ak_pickle *p);

@@ -1,5 +1,6 @@
-/* Reads OpenAI's checkpoints: the archive, its pickle, the sizes and the tensors, whose data stay
- * where they are in the map. The vocabulary comes from a file beside the checkpoint. */
+/* Reads OpenAI's checkpoints, and those that trainers save of such models: the archive, its pickle,
+ * the sizes and the tensors, whose data stay where they are in the map. The vocabulary comes from a
+ * file beside the checkpoint. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,17 +19,28 @@ struct reading {
     struct ak_whisper *w;
     struct ak_zip zip;
     struct ak_pickle pickle;
+    uint32_t dims, state;    /* dicts: the sizes, the tensors */
     char folder[PATH_BYTES]; /* of the archive's entries: "archive" */
     struct ak_error *error;
 };
 
+static bool begins_with(const struct ak_file *file, const uint8_t *magic, size_t n)
+{
+    return file->bytes >= n && memcmp(file->data, magic, n) == 0;
+}
+
+static const uint8_t zip_magic[] = { 'P', 'K', 3, 4 };
+/* A pickle of 0x1950a86a20f9469cfc6c, with which torch.save() began until version 1.6. */
+static const uint8_t old_magic[] = { 0x80, 2,    0x8a, 10,   0x6c, 0xfc, 0x9c,
+                                     0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19 };
+
 bool ak_whisper_checkpoint_probe(const char *path)
 {
-    static const uint8_t magic[] = { 'P', 'K', 3, 4 };
     struct ak_file file;
     if (ak_file_open(path, &file, NULL) != AKUNU_OK)
         return false;
-    bool found = file.bytes >= sizeof magic && memcmp(file.data, magic, sizeof magic) == 0;
+    bool found = begins_with(&file, zip_magic, sizeof zip_magic) ||
+                 begins_with(&file, old_magic, sizeof old_magic);
     ak_file_close(&file);
     return found;
 }
@@ -82,27 +94,52 @@ static ak_status read_archive(struct reading *r)
 }
 
 /* ---- Sizes -------------------------------------------------------------- */
-static ak_status find_dict(const struct reading *r, const char *key, uint32_t *out)
+/* The dict under `key`: a dict, or the attributes of an object. False: there is none. */
+static bool find_dict(const struct reading *r, uint32_t dict, const char *key, uint32_t *out)
 {
-    const struct ak_pickle_value *value = ak_pickle_get(&r->pickle, r->pickle.root, key);
+    const struct ak_pickle *p = &r->pickle;
+    const struct ak_pickle_value *value = ak_pickle_get(p, dict, key);
+    if (value && value->kind == AK_PICKLE_OBJECT && value->as.state != AK_PICKLE_NO_STATE)
+        value = &p->values[value->as.state];
     if (!value || value->kind != AK_PICKLE_DICT)
-        return ak_fail(r->error, AKUNU_ERROR_UNSUPPORTED,
-                       "the checkpoint has no dict \"%s\"; of PyTorch's checkpoints only OpenAI's "
-                       "Whisper models, with \"dims\" and \"model_state_dict\", are supported",
-                       key);
-    *out = (uint32_t)(value - r->pickle.values);
-    return AKUNU_OK;
+        return false;
+    *out = (uint32_t)(value - p->values);
+    return true;
+}
+
+static ak_status fail_missing(const struct reading *r, const char *key)
+{
+    return ak_fail(r->error, AKUNU_ERROR_UNSUPPORTED,
+                   "the checkpoint has no dict \"%s\"; of PyTorch's checkpoints only those of "
+                   "OpenAI's Whisper models, with \"dims\" and \"model_state_dict\", are supported",
+                   key);
+}
+
+/* OpenAI's checkpoints have both dicts at the top. Trainers name the tensors otherwise, or put both
+ * into a dict of the model's. */
+static ak_status find_dicts(struct reading *r)
+{
+    static const char *const names[] = { "model_state_dict", "state_dict", "model" };
+    enum { LEVELS = 3 };
+    bool has_dims = false, goes_on = true;
+    uint32_t dict = r->pickle.root;
+    for (int level = 0; goes_on && level < LEVELS; level++) {
+        has_dims = has_dims || find_dict(r, dict, "dims", &r->dims);
+        goes_on = false;
+        for (size_t i = 0; !goes_on && i < sizeof names / sizeof *names; i++)
+            goes_on = find_dict(r, dict, names[i], &dict);
+    }
+    r->state = dict; /* the root: there is none */
+    return has_dims ? AKUNU_OK : fail_missing(r, "dims");
 }
 
 static ak_status read_sizes(const struct reading *r)
 {
     struct ak_whisper *w = r->w;
-    uint32_t dims = 0;
-    AK_TRY(find_dict(r, "dims", &dims));
     w->n_params = AK_WHISPER_FTYPE;
     for (size_t i = 0; i < w->n_params; i++) {
         const struct ak_whisper_param_info *info = &ak_whisper_params[i];
-        const struct ak_pickle_value *value = ak_pickle_get(&r->pickle, dims, info->name);
+        const struct ak_pickle_value *value = ak_pickle_get(&r->pickle, r->dims, info->name);
         if (!value || value->kind != AK_PICKLE_INT)
             return ak_fail(r->error, AKUNU_ERROR_FORMAT, "dims has no integer %s", info->name);
         if (value->as.integer < info->min || value->as.integer > info->max)
@@ -195,47 +232,80 @@ static ak_status check_sizes(const struct reading *r, const struct ak_pickle_val
     return AKUNU_OK;
 }
 
+/* The name without what wrappers of modules put before it. */
+static struct ak_text strip_name(const struct ak_pickle_value *key)
+{
+    static const char *const prefixes[] = { "module.", "_orig_mod.", "model." };
+    struct ak_text name = { key->as.string.bytes, key->as.string.n };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        uint32_t n = (uint32_t)strlen(prefixes[i]);
+        if (name.n > n && memcmp(name.bytes, prefixes[i], n) == 0)
+            name = (struct ak_text){ name.bytes + n, name.n - n };
+    }
+    return name;
+}
+
+/* Adds a tensor; takes `name`. */
+static ak_status add_named(const struct reading *r, const struct ak_pickle_value *value, char *name)
+{
+    const struct ak_zip_entry *entry = NULL;
+    const struct ak_pickle_value *storage = &r->pickle.values[value->as.tensor.storage];
+    char shown[AK_SHOW_BYTES];
+    uint64_t n = 1, size = ak_quant_info(storage->as.storage.type)->block_bytes;
+    struct ak_whisper_tensor t = { .name = name,
+                                   .type = storage->as.storage.type,
+                                   .n_dims = value->as.tensor.n_dims };
+    ak_show(name, strlen(name), shown);
+    ak_status status = find_storage(r, storage, shown, &entry);
+    if (status == AKUNU_OK)
+        status = check_sizes(r, value, shown);
+    if (status == AKUNU_OK) {
+        for (uint32_t d = 0; d < t.n_dims; d++)
+            n *= t.shape[d] = value->as.tensor.shape[d];
+        t.offset = entry->offset + value->as.tensor.first * size;
+        t.bytes = n * size;
+        status = value->as.tensor.is_transposed ? compose_columns(r, &t) : AKUNU_OK;
+    }
+    if (status == AKUNU_OK)
+        return ak_whisper_add_tensor(r->w, &t, r->error);
+    ak_free(name);
+    return status;
+}
+
+/* Adds what the model needs. Counters and the like, which it has no name for, are left out. */
 static ak_status add_tensor(const struct reading *r, const struct ak_pickle_item *item)
 {
     const struct ak_pickle_value *key = &r->pickle.values[item->key],
                                  *value = &r->pickle.values[item->value];
-    const struct ak_zip_entry *entry;
     char shown[AK_SHOW_BYTES];
+    int layer;
     if (key->kind != AK_PICKLE_STRING || key->as.string.n == 0 ||
         key->as.string.n >= AK_ROLE_NAME_BYTES)
         return ak_fail(r->error, AKUNU_ERROR_FORMAT,
                        "pickle: byte %llu: the key of a tensor is no name of 1 to %d bytes",
                        (unsigned long long)key->at, AK_ROLE_NAME_BYTES - 1);
-    ak_show(key->as.string.bytes, key->as.string.n, shown);
-    if (value->kind != AK_PICKLE_TENSOR)
-        return ak_fail(r->error, AKUNU_ERROR_FORMAT, "pickle: byte %llu: %s is no tensor",
-                       (unsigned long long)value->at, shown);
-    const struct ak_pickle_value *storage = &r->pickle.values[value->as.tensor.storage];
-    AK_TRY(find_storage(r, storage, shown, &entry));
-    AK_TRY(check_sizes(r, value, shown));
-    uint64_t n = 1, size = ak_quant_info(storage->as.storage.type)->block_bytes;
-    struct ak_whisper_tensor t = { .type = storage->as.storage.type,
-                                   .n_dims = value->as.tensor.n_dims };
-    for (uint32_t d = 0; d < t.n_dims; d++)
-        n *= t.shape[d] = value->as.tensor.shape[d];
-    t.offset = entry->offset + value->as.tensor.first * size;
-    t.bytes = n * size;
-    t.name = ak_strndup(key->as.string.bytes, key->as.string.n);
-    if (!t.name)
-        return ak_fail_memory(r->error, "a tensor's name", key->as.string.n);
-    ak_status status = value->as.tensor.is_transposed ? compose_columns(r, &t) : AKUNU_OK;
-    if (status == AKUNU_OK)
-        return ak_whisper_add_tensor(r->w, &t, r->error);
-    ak_free(t.name);
-    return status;
+    struct ak_text text = strip_name(key);
+    char *name = ak_strndup(text.bytes, text.n);
+    if (!name)
+        return ak_fail_memory(r->error, "a tensor's name", text.n);
+    bool is_tensor = value->kind == AK_PICKLE_TENSOR && value->as.tensor.n_dims > 0,
+         is_known = ak_whisper_find_rule_by_name(name, &layer) != NULL;
+    if (is_tensor)
+        return add_named(r, value, name);
+    ak_free(name);
+    if (!is_known)
+        return AKUNU_OK;
+    return ak_fail(r->error, AKUNU_ERROR_FORMAT, "pickle: byte %llu: %s is %s",
+                   (unsigned long long)value->at, ak_show(text.bytes, text.n, shown),
+                   value->kind == AK_PICKLE_OTHER ? value->as.what : "no tensor");
 }
 
 static ak_status read_tensors(const struct reading *r)
 {
-    uint32_t state = 0;
-    AK_TRY(find_dict(r, "model_state_dict", &state));
+    if (r->state == r->pickle.root)
+        return fail_missing(r, "model_state_dict");
     for (size_t i = 0; i < r->pickle.n_items; i++)
-        if (r->pickle.items[i].dict == state)
+        if (r->pickle.items[i].dict == r->state)
             AK_TRY(add_tensor(r, &r->pickle.items[i]));
     return ak_whisper_check_complete(r->w, r->error);
 }
@@ -296,7 +366,12 @@ static ak_status open_vocabulary(const struct reading *r)
 static ak_status read_model(struct reading *r, const char *path)
 {
     AK_TRY(ak_file_open(path, &r->w->file, r->error));
+    if (!begins_with(&r->w->file, zip_magic, sizeof zip_magic))
+        return ak_fail(r->error, AKUNU_ERROR_UNSUPPORTED,
+                       "it is in the format that PyTorch wrote before version 1.6; save it again: "
+                       "torch.save(torch.load(OLD, map_location=\"cpu\"), NEW)");
     AK_TRY(read_archive(r));
+    AK_TRY(find_dicts(r));
     AK_TRY(read_sizes(r));
     AK_TRY(read_tensors(r));
     return open_vocabulary(r);
