@@ -406,6 +406,17 @@ static bool may_be_string(const json_t *schema)
     return found;
 }
 
+/* Any text up to the end of a value: `end`, or `after` if nothing but whitespace precedes that. */
+static uint32_t build_free_text(struct ak_tc_builder *r, const char *end, const char *after)
+{
+    const struct ak_gb_keyword keywords[] = {
+        { .text = end, .n = strlen(end), .continuation = AK_GB_EMPTY },
+        { .text = after, .n = strlen(after), .continuation = AK_GB_EMPTY, .at_start = true },
+    };
+    return strcmp(end, after) == 0 ? ak_tc_build_until(r, after, AK_GB_EMPTY) :
+                                     ak_gb_until(&r->gb, keywords, 2, false);
+}
+
 /* A value that the parser takes for a string, so only the strings of the schema are allowed. Free
  * text ends at the first `after`. */
 static uint32_t build_raw_string(struct ak_tc_builder *r, const json_t *schema, const char *end,
@@ -427,7 +438,7 @@ static uint32_t build_raw_string(struct ak_tc_builder *r, const json_t *schema, 
         if (json_is_string(json_array_get(list, i)))
             expr = ak_gb_either(b, expr, ak_gb_text(b, json_string_value(json_array_get(list, i))));
     return list || one ? ak_gb_concat(b, expr, ak_tc_build_marker(r, end)) :
-                         ak_tc_build_until(r, after, AK_GB_EMPTY);
+                         build_free_text(r, end, after);
 }
 
 /* Besides JSON's booleans True and False: templates render them so, and models copy that. */
@@ -454,7 +465,7 @@ uint32_t ak_tc_build_raw_value(struct ak_tc_builder *r, const json_t *schema, co
     snprintf(end, sizeof end, "%s%s", r->syntax->has_newlines ? "\n" : "", after);
     if (!has_key(schema, "type") && !has_key(schema, "enum") && !has_key(schema, "const") &&
         !has_key(schema, "anyOf"))
-        return check_keywords(r, schema, none) ? ak_tc_build_until(r, after, AK_GB_EMPTY) :
+        return check_keywords(r, schema, none) ? build_free_text(r, end, after) :
                                                  (uint32_t)AK_GB_NOTHING;
     uint32_t value = string ?
                          build_raw_string(r, schema, end, after) :

@@ -1,5 +1,10 @@
 /* Arguments as plain text between markers. A string is reported while it comes; any other value
- * only when it is complete, since its type shows only then. */
+ * only when it is complete, since its type shows only then.
+ *
+ * A value may contain the marker that ends values: it ends at one that another parameter or the end
+ * of the call follows. If it has lines of its own (Qwen3-Coder), the marker also has to begin a
+ * line. Some models leave out that newline: such an end is kept in loose_end, and counts if the
+ * reply has no other. */
 #include "toolcall/parser.h"
 
 enum step { SEPARATOR, KEY, VALUE };
@@ -92,8 +97,10 @@ static enum ak_tc_result read_key(struct ak_tc_parser *r)
                    ak_tc_set_malformed(r, "no value follows the name of a parameter");
     if (r->syntax->has_newlines && after == r->text.n)
         return AK_TC_NEED_MORE;
-    if (r->syntax->has_newlines && r->text.bytes[after] == '\n')
-        after++;
+    r->call.on_lines = r->syntax->has_newlines && r->text.bytes[after] == '\n';
+    after += r->call.on_lines;
+    r->call.has_text = false;
+    r->call.loose_end = 0;
     r->call.is_string =
         r->syntax->is_typed ? string : ak_tc_tools_wants_string(&r->tools, r->name, text, n);
     if (!r->call_reported)
@@ -119,35 +126,62 @@ static enum ak_tc_result put_value(struct ak_tc_parser *r, size_t end)
     return result;
 }
 
+/* Matches the marker that ends a value, and looks at what follows it. */
+static enum ak_tc_match match_value_end(const struct ak_tc_parser *r, size_t from, size_t *after)
+{
+    size_t next, ignored;
+    enum ak_tc_match match = ak_tc_match_marker(r, from, r->syntax->value_end);
+    if (match != AK_TC_MATCH_YES)
+        return match;
+    *after = next = from + strlen(r->syntax->value_end);
+    while (next < r->text.n && ak_tc_is_whitespace(r->text.bytes[next]))
+        next++;
+    enum ak_tc_match end = ak_tc_match_loose_marker(r, next, r->syntax->end, &ignored),
+                     key = ak_tc_match_marker(r, next, r->syntax->key);
+    return end > key ? end : key;
+}
+
+/* Reports the value up to `end`, and continues after it. */
+static enum ak_tc_result finish_value(struct ak_tc_parser *r, size_t end, size_t after)
+{
+    AK_TC_TRY(put_value(r, end));
+    if (r->call.is_string)
+        AK_TC_TRY(ak_tc_emit_arguments(r, "\"", 1));
+    r->pos = after;
+    r->call.step = SEPARATOR;
+    return AK_TC_CONTINUE;
+}
+
 static enum ak_tc_result read_value(struct ak_tc_parser *r)
 {
     const char *text = r->text.bytes, *end = r->syntax->value_end;
-    enum ak_tc_match match = AK_TC_MATCH_NO;
-    size_t i, n_end = strlen(end);
+    struct ak_tc_call *call = &r->call;
+    size_t i, after = 0;
 
     for (i = r->scanned; i < r->text.n; i++) {
-        bool line = r->syntax->has_newlines && text[i] == '\n';
+        bool line = r->syntax->has_newlines && text[i] == '\n', is_text = call->has_text;
+        call->has_text |= !ak_tc_is_whitespace(text[i]);
         if (text[i] != end[0] && !line)
             continue;
-        match = ak_tc_match_marker(r, i + line, end);
-        n_end = strlen(end) + line;
-        if (match != AK_TC_MATCH_NO)
+        enum ak_tc_match match = match_value_end(r, i + line, &after);
+        bool is_loose = call->on_lines && !line && is_text;
+        if (match == AK_TC_MATCH_PARTIAL) {
+            call->has_text = is_text; /* looked at again */
             break;
+        }
+        if (match == AK_TC_MATCH_YES && !is_loose)
+            return finish_value(r, i, after);
+        if (match == AK_TC_MATCH_YES && !call->loose_end)
+            call->loose_end = i;
     }
     r->scanned = i;
-    if (r->call.is_string)
-        AK_TC_TRY(put_value(r, i));
-    if (match != AK_TC_MATCH_YES) {
-        r->pos = r->call.is_string ? i : r->pos;
-        return AK_TC_NEED_MORE;
+    if (call->loose_end && r->is_closed)
+        return finish_value(r, call->loose_end, call->loose_end + strlen(end));
+    if (call->is_string) {
+        r->pos = call->loose_end ? call->loose_end : i;
+        AK_TC_TRY(put_value(r, r->pos));
     }
-    if (r->call.is_string)
-        AK_TC_TRY(ak_tc_emit_arguments(r, "\"", 1));
-    else
-        AK_TC_TRY(put_value(r, i));
-    r->pos = i + n_end;
-    r->call.step = SEPARATOR;
-    return AK_TC_CONTINUE;
+    return AK_TC_NEED_MORE;
 }
 
 enum ak_tc_result ak_tc_read_parameters(struct ak_tc_parser *r)

@@ -65,6 +65,7 @@ static void drop_consumed(struct ak_tc_parser *r)
     r->scanned = r->scanned > n ? r->scanned - n : 0;
     r->raw_begin = 0;
     r->call.value_begin = r->call.value_begin > n ? r->call.value_begin - n : 0;
+    r->call.loose_end = r->call.loose_end > n ? r->call.loose_end - n : 0;
     r->call.arguments_begin = r->call.arguments_begin > n ? r->call.arguments_begin - n : 0;
 }
 

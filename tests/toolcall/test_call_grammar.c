@@ -394,6 +394,64 @@ START_TEST(content_after_reasoning)
 }
 END_TEST
 
+/* Where a newline ends the values, they may contain the marker. */
+START_TEST(values_with_markers)
+{
+    static const char begin[] = "<tool_call>\n<function=write>\n<parameter=text>\n",
+                      end[] = "\n</function>\n</tool_call>";
+    static const struct {
+        const char *value;
+        bool allowed;
+    } cases[] = {
+        { "a </parameter> b</parameter>\n<parameter=c>\n</function> d\n</parameter>", true },
+        { "\n</parameter>", true },
+        { "</parameter>", true },
+        { "  \n </parameter>", true },
+        { "a</parameter>", false },
+        { "a\n</parameter> b\n</parameter>", false },
+    };
+    struct ak_tc_grammar_params given = rules("qwen3-coder", "required");
+    given.tools = "[{\"type\": \"function\", \"function\": {\"name\": \"write\", \"parameters\": "
+                  "{\"type\": \"object\", \"properties\": {\"text\": {\"type\": \"string\"}}, "
+                  "\"required\": [\"text\"]}}}]";
+    struct ak_grammar *g = build(&given);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s%s%s", begin, cases[i].value, end);
+        ck_assert_msg(accepts(g, text) == cases[i].allowed, "%s", text);
+    }
+    ak_grammar_free(g);
+}
+END_TEST
+
+/* Integers beyond 64 bits in the calls of every format: bounds that leave 40 digits, and a value.
+ */
+START_TEST(long_integers)
+{
+    const struct ak_tc_format *format = ak_tc_format_at((size_t)_i);
+    struct ak_tc_grammar_params given = rules(format->name, "required");
+    given.parallel = false;
+    given.tools = "[{\"type\": \"function\", \"function\": {\"name\": \"find\", \"parameters\": "
+                  "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\", "
+                  "\"minimum\": 1000000000000000000000000000000000000000, "
+                  "\"maximum\": 9999999999999999999999999999999999999999}, "
+                  "\"b\": {\"const\": 12345678901234567890}}, \"required\": [\"a\", \"b\"], "
+                  "\"additionalProperties\": false}}}]";
+    struct ak_grammar *g = build(&given);
+    unsigned state = 1;
+    char text[4096];
+    size_t n = sample(g, &state, text, sizeof text - 1), longest = 0;
+    text[n] = '\0';
+    ck_assert_msg(strstr(text, "12345678901234567890") != NULL, "%s: %s", format->name, text);
+    for (size_t i = 0, length; i < n; i += length + 1) {
+        length = strspn(text + i, "0123456789");
+        longest = length > longest ? length : longest;
+    }
+    ck_assert_msg(longest == 40, "%s: %s", format->name, text);
+    ak_grammar_free(g);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("call grammar");
@@ -407,6 +465,8 @@ static Suite *suite(void)
     tcase_add_loop_test(t, written_texts_are_allowed, 0, n);
     tcase_add_loop_test(t, content_or_calls, 0, n);
     tcase_add_test(t, content_after_reasoning);
+    tcase_add_test(t, values_with_markers);
+    tcase_add_loop_test(t, long_integers, 0, n);
     suite_add_tcase(s, t);
     return s;
 }
