@@ -73,7 +73,9 @@ ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fall
     case AK_META_UINT: *out = (float)meta.as.unsigned_integer; return AKUNU_OK;
     case AK_META_INT: *out = (float)meta.as.integer; return AKUNU_OK;
     case AK_META_FLOAT:
-        if (!(fabs(meta.as.number) <= (double)FLT_MAX)) /* NaN and infinities too */
+        if (isnan(meta.as.number))
+            return fail(key, &meta, "a number", error);
+        if (isfinite(meta.as.number) && fabs(meta.as.number) > (double)FLT_MAX)
             return fail(key, &meta, "a number that fits 32-bit floats", error);
         *out = (float)meta.as.number;
         return AKUNU_OK;

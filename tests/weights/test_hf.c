@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -409,6 +410,41 @@ START_TEST(hostile_headers)
             truncate(test_in(&folder, "model.safetensors"), (off_t)lengths[i].file_bytes), 0);
         check_refused(folder.path, "length", named);
     }
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* What Python writes: a byte order mark, NaN, infinities and integers of any size. */
+START_TEST(files_of_python)
+{
+    static const char *const nan[] = { "rope_theta", "nan", NULL };
+    struct test_folder folder = test_folder_begin();
+    struct ak_error error = { 0 };
+    struct ak_provider *p;
+    struct ak_meta meta, element;
+    float x;
+    uint32_t n;
+    test_write_text(&folder, "config.json",
+                    "\xef\xbb\xbf{\"model_type\": \"llama\", \"rope_theta\": NaN, \"limits\": "
+                    "[0.0, Infinity, -Infinity], \"eps\": 1e400, \"layers\": 12345678901234567890, "
+                    "\"huge\": 1000000000000000019884624838656, \"heads\": 8}");
+    test_write_text(&folder, "tokenizer_config.json", "\xef\xbb\xbf{\"x\": -Infinity}");
+    test_write_st(&folder, "model.safetensors", "{}", NULL, 0);
+    ck_assert_msg(ak_provider_open(folder.path, &p, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert(ak_provider_find_meta(p, "huge", &meta) && meta.kind == AK_META_FLOAT &&
+              meta.as.number == 1e30);
+    ck_assert(ak_provider_find_meta(p, "limits", &meta) && meta.n == 3);
+    ck_assert(ak_provider_element(p, &meta, 1, &element) && element.as.number == INFINITY);
+    ck_assert(ak_provider_element(p, &meta, 2, &element) && element.as.number == -INFINITY);
+    ck_assert(ak_provider_find_meta(p, "tokenizer_config.x", &meta) && meta.as.number == -INFINITY);
+    ck_assert_int_eq(ak_meta_u32(p, "heads", 0, &n, &error), AKUNU_OK);
+    ck_assert_uint_eq(n, 8);
+    ck_assert_int_eq(ak_meta_u32(p, "layers", 0, &n, &error), AKUNU_ERROR_FORMAT);
+    ck_assert(ak_meta_float(p, "eps", 0, &x, &error) == AKUNU_OK && x == INFINITY);
+    ck_assert_int_eq(ak_meta_float(p, "rope_theta", 0, &x, &error), AKUNU_ERROR_FORMAT);
+    for (int i = 0; nan[i]; i++)
+        ck_assert_msg(strstr(error.message, nan[i]) != NULL, "%s", error.message);
+    ak_provider_close(p);
     test_folder_end(&folder);
 }
 END_TEST
@@ -1419,6 +1455,7 @@ int main(void)
     tcase_add_test(tests, shards);
     tcase_add_test(tests, fingerprint);
     tcase_add_test(tests, hostile_headers);
+    tcase_add_test(tests, files_of_python);
     tcase_add_test(tests, hostile_configs);
     tcase_add_loop_test(tests, same_logits, 0, 2 * N_FOLDER_GOLDENS);
     tcase_add_loop_test(tests, same_logits_with_adapters, 0, 2);
