@@ -76,9 +76,10 @@ struct ak_tc_call {
     size_t arguments_begin, n_arguments; /* otherwise: range in r->text; n 0: not seen yet */
     bool is_string;                      /* PARAMETERS: the value is a string */
     bool has_parameter;                  /* PARAMETERS: one was reported */
-    bool on_lines;    /* PARAMETERS: the value has lines of its own, which a newline ends */
-    bool has_text;    /* PARAMETERS: the value has more than whitespace */
-    size_t loose_end; /* PARAMETERS: where the value ends if no line ends it; 0: nowhere yet */
+    bool on_lines; /* PARAMETERS: the value has lines of its own, which a newline ends */
+    bool has_text; /* PARAMETERS: the value has more than whitespace */
+    size_t
+        loose_end; /* PARAMETERS: where the value ends without a line of its own; 0: nowhere yet */
 };
 
 struct ak_tc_parser {

@@ -370,7 +370,6 @@ START_TEST(refused_by_name)
         { "{\"properties\": {\"a\": {\"not\": {\"format\": \"date\"}}}}",
           "#/properties/a: \"not\"" },
         { "{\"not\": {\"const\": []}}", "#: \"not\"" },
-        { "{\"not\": {\"type\": \"integer\"}, \"minimum\": 0}", "\"not\"" },
         { "{\"allOf\": [{\"contains\": {}}, {\"contains\": {\"type\": \"null\"}}]}",
           "#/allOf/1: \"contains\"" },
         { "{\"if\": {\"multipleOf\": 3}, \"then\": {}, \"else\": {}}", "#: \"if\"" },
@@ -411,6 +410,23 @@ START_TEST(opposites)
         const char *schema, *yes[4], *no[4];
     } cases[] = {
         { "{'not': {'type': 'integer'}}", { "1.5", "null", "[3]" }, { "3", "-20" } },
+        { "{'oneOf': [{'type': 'integer'}, {'type': 'number', 'minimum': 0, 'maximum': 1}]}",
+          { "0.5", "7", "-3", "0.01" },
+          { "1", "0", "1.5", "-0.5" } },
+        { "{'oneOf': [{'type': 'number', 'minimum': -1.25}, {'type': 'integer', 'maximum': 1}]}",
+          { "0.5", "-1.25", "-2", "2" },
+          { "1", "-1", "-1.26", "0.0" } },
+        { "{'type': 'number', 'not': {'type': 'integer'}, 'exclusiveMinimum': 0.5, 'maximum': "
+          "2.25}",
+          { "2.25", "0.51", "1.5", "2.001" },
+          { "1", "2", "0.5", "2.26" } },
+        { "{'if': {'type': 'integer'}, 'then': {'minimum': 0}, 'else': {'type': 'number', "
+          "'maximum': 0}}",
+          { "3", "-0.5", "0" },
+          { "-3", "0.5", "'a'" } },
+        { "{'type': 'number', 'multipleOf': 0.1, 'not': {'type': 'integer'}, 'minimum': 1}",
+          { "1.1", "10.3" },
+          { "3", "1.15", "3.0", "0.9" } },
         { "{'not': {'type': ['number', 'null']}}",
           { "'3'", "true", "{}" },
           { "3", "1.5", "null" } },

@@ -195,6 +195,7 @@ struct ak_schema_number_range {
     bool has_low, has_high, low_strict, high_strict;
     struct ak_schema_decimal low, high;
     bool integer;      /* integers only; then the bounds are integers and inclusive */
+    bool fraction;     /* no integers */
     uint32_t decimals; /* digits after the point, at most; AK_GRAMMAR_UNBOUNDED: no limit */
     uint64_t multiple; /* integers must be multiples of it; 1: any */
 };

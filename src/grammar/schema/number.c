@@ -293,14 +293,12 @@ uint32_t ak_schema_build_number(struct ak_schema_compiler *c, const struct ak_sc
     struct ak_schema_number_range r;
     uint32_t expr = AK_GB_NOTHING;
     if (ak_schema_read_number_range(c, t, !(types & AK_SCHEMA_TYPE_FRACTION), &r)) {
+        r.fraction = types == AK_SCHEMA_TYPE_FRACTION;
         bool is_limited = r.has_low || r.has_high || r.decimals != AK_GRAMMAR_UNBOUNDED;
         types &=
             r.integer ? AK_SCHEMA_TYPE_INTEGER : AK_SCHEMA_TYPE_INTEGER | AK_SCHEMA_TYPE_FRACTION;
         if (types == 0)
             expr = AK_GB_NOTHING; /* no integer is a fraction */
-        else if (types == AK_SCHEMA_TYPE_FRACTION && is_limited)
-            ak_schema_refuse(c, ak_schema_terms_find_with(t, AK_SCHEMA_FRACTION), "not",
-                             "numbers that are no integers, with bounds");
         else if (r.multiple > 1)
             expr = build_multiples(c, t, &r);
         else if (is_limited)

@@ -8,17 +8,20 @@
 #include "base/mem.h"
 #include "grammar/schema/compiler.h"
 
+/* What the digits so far say: they equal those of a bound, and all those after the point are 0. */
+enum { IS_LOW = 1, IS_HIGH = 2, IS_WHOLE = 4, N_STATES = 8 };
+
 /* Numbers without a sign, between `low` and `high`; NULL: no bound. */
 struct magnitudes {
     struct ak_schema_compiler *c;
     struct ak_grammar_builder *b;
     const struct ak_schema_decimal *low, *high;
     bool low_strict, high_strict;
-    bool integer;
-    uint32_t decimals;  /* digits after the point, at most; AK_GRAMMAR_UNBOUNDED: no limit */
-    size_t length;      /* digits before the point */
+    bool integer, fraction; /* fraction: no integers, so a digit after the point is not 0 */
+    uint32_t decimals;      /* digits after the point, at most; AK_GRAMMAR_UNBOUNDED: no limit */
+    size_t length;          /* digits before the point */
     size_t n_positions; /* positions after the point with rules of their own; later ones repeat */
-    /* rules of the digits after the point, [n_positions + 1][low * 2 + high]; none: UINT32_MAX */
+    /* rules of the digits after the point, [n_positions + 1][N_STATES]; none: UINT32_MAX */
     uint32_t *rules;
 };
 
@@ -36,6 +39,21 @@ static uint32_t count_decimals_left(const struct magnitudes *s, size_t at)
                at < AK_SCHEMA_WRITTEN_DIGITS_MAX ? (uint32_t)(AK_SCHEMA_WRITTEN_DIGITS_MAX - at) :
                                                    0;
     return at < s->decimals ? s->decimals - (uint32_t)at : 0;
+}
+
+/* Decimals that are not all 0: the last of them is written. */
+static uint32_t build_free_fraction(struct magnitudes *s, size_t at)
+{
+    struct ak_grammar_builder *b = s->b;
+    uint32_t left = count_decimals_left(s, at);
+    uint32_t exprs[] = {
+        at == 0 ? ak_gb_text(b, ".") : (uint32_t)AK_GB_EMPTY,
+        ak_gb_repeat(b, build_digit(s, 0, 9), 0, left == AK_GRAMMAR_UNBOUNDED ? left : left - 1),
+        build_digit(s, 1, 9),
+        s->c->reading ? ak_gb_repeat(b, build_digit(s, 0, 0), 0, AK_GRAMMAR_UNBOUNDED) :
+                        (uint32_t)AK_GB_EMPTY,
+    };
+    return left > 0 ? ak_gb_sequence(b, exprs, 4) : (uint32_t)AK_GB_NOTHING;
 }
 
 /* What may follow `at` decimals once no bound limits them; at = 0: the point comes first. */
@@ -60,41 +78,59 @@ static unsigned get_decimal(const struct ak_schema_decimal *d, size_t at)
     return at < d->n_fraction ? (unsigned)(d->fraction[at] - '0') : 0;
 }
 
-/* What may follow `at` decimals. `low`, `high`: the digits so far equal those of that bound. */
-static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool high);
+/* What may follow `at` decimals in a state. */
+static uint32_t build_fraction(struct magnitudes *s, size_t at, unsigned state);
 
-static uint32_t build_fraction_body(struct magnitudes *s, size_t at, bool low, bool high)
+/* A digit after `at` decimals, of first … last, and what follows it. */
+static uint32_t build_decimal(struct magnitudes *s, size_t at, unsigned first, unsigned last,
+                              unsigned state)
 {
     struct ak_grammar_builder *b = s->b;
+    uint32_t zero = AK_GB_NOTHING;
+    if (first > last)
+        return AK_GB_NOTHING;
+    if (first == 0 && (state & IS_WHOLE)) {
+        zero = ak_gb_concat(b, build_digit(s, 0, 0), build_fraction(s, at + 1, state));
+        first = 1;
+    }
+    if (first > last)
+        return zero;
+    return ak_gb_either(b, zero,
+                        ak_gb_concat(b, build_digit(s, first, last),
+                                     build_fraction(s, at + 1, state & ~(unsigned)IS_WHOLE)));
+}
+
+static uint32_t build_fraction_body(struct magnitudes *s, size_t at, unsigned state)
+{
+    struct ak_grammar_builder *b = s->b;
+    bool low = state & IS_LOW, high = state & IS_HIGH;
+    unsigned whole = state & IS_WHOLE;
     bool low_ended = low && at >= s->low->n_fraction,
          high_ended = high && at >= s->high->n_fraction;
     bool low_allows_end = !low || (low_ended && !s->low_strict),
          high_allows_end = !high || !high_ended || !s->high_strict;
     unsigned from = low ? get_decimal(s->low, at) : 0, to = high ? get_decimal(s->high, at) : 9;
-    uint32_t end = low_allows_end && high_allows_end ? AK_GB_EMPTY : AK_GB_NOTHING, more[3] = { 0 };
+    uint32_t end =
+        low_allows_end && high_allows_end && !whole ? AK_GB_EMPTY : (uint32_t)AK_GB_NOTHING;
+    uint32_t more[3] = { 0 };
     bool only_zero = count_decimals_left(s, at) == 0;
-    if (only_zero && !s->c->reading)
+    if (only_zero && (!s->c->reading || whole))
         return end;
     if (only_zero)
         to = from > 0 ? from - 1 : 0; /* only zeros may follow: none if the bound needs more */
     if (only_zero && from > 0)
         return end;
     if (low && high && from == to) {
-        more[0] =
-            ak_gb_concat(b, build_digit(s, from, from), build_fraction(s, at + 1, true, true));
+        more[0] = build_decimal(s, at, from, from, state);
     } else if (from <= to) {
-        more[0] = low ? ak_gb_concat(b, build_digit(s, from, from),
-                                     build_fraction(s, at + 1, true, high && from == to)) :
-                        (uint32_t)AK_GB_NOTHING;
-        more[1] = high && !(low && from == to) ?
-                      ak_gb_concat(b, build_digit(s, to, to),
-                                   build_fraction(s, at + 1, false,
-                                                  high && to == get_decimal(s->high, at))) :
-                      (uint32_t)AK_GB_NOTHING;
+        unsigned at_low = IS_LOW | whole | (high && from == to ? IS_HIGH : 0u),
+                 at_high = whole | (high && to == get_decimal(s->high, at) ? IS_HIGH : 0u);
         unsigned first = from + (low ? 1 : 0), last = high ? to : to + 1;
+        more[0] = low ? build_decimal(s, at, from, from, at_low) : (uint32_t)AK_GB_NOTHING;
+        more[1] = high && !(low && from == to) ? build_decimal(s, at, to, to, at_high) :
+                                                 (uint32_t)AK_GB_NOTHING;
         if (last > first)
-            more[2] = ak_gb_concat(b, build_digit(s, first, last - 1),
-                                   build_fraction(s, at + 1, false, false));
+            more[2] = build_decimal(s, at, first, last - 1, whole);
     }
     uint32_t next = ak_gb_alternation(b, more, 3);
     if (at == 0)
@@ -102,17 +138,18 @@ static uint32_t build_fraction_body(struct magnitudes *s, size_t at, bool low, b
     return ak_gb_either(b, end, next);
 }
 
-static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool high)
+static uint32_t build_fraction(struct magnitudes *s, size_t at, unsigned state)
 {
-    if (at > 0 && low && at >= s->low->n_fraction && !s->low_strict)
-        low = false; /* the lower bound is reached; further digits only add to the number */
-    if (!low && !high)
-        return build_free_decimals(s, at);
+    if (at > 0 && (state & IS_LOW) && at >= s->low->n_fraction && !s->low_strict)
+        state &=
+            ~(unsigned)IS_LOW; /* the bound is reached; further digits only add to the number */
+    if (!(state & (IS_LOW | IS_HIGH)))
+        return state & IS_WHOLE ? build_free_fraction(s, at) : build_free_decimals(s, at);
     at = at < s->n_positions ? at : s->n_positions;
-    uint32_t *rule = &s->rules[at * 4 + (size_t)low * 2 + high];
+    uint32_t *rule = &s->rules[at * N_STATES + state];
     if (*rule == UINT32_MAX) {
         *rule = ak_gb_declare_rule(s->b, "", 0);
-        ak_gb_define_rule(s->b, *rule, build_fraction_body(s, at, low, high));
+        ak_gb_define_rule(s->b, *rule, build_fraction_body(s, at, state));
     }
     return ak_gb_rule_ref(s->b, *rule);
 }
@@ -121,7 +158,8 @@ static uint32_t build_fraction(struct magnitudes *s, size_t at, bool low, bool h
 static uint32_t build_after_point(struct magnitudes *s, bool low, bool high)
 {
     if (!s->integer)
-        return build_fraction(s, 0, low, high);
+        return build_fraction(
+            s, 0, (low ? IS_LOW : 0u) | (high ? IS_HIGH : 0u) | (s->fraction ? IS_WHOLE : 0u));
     uint32_t zeros =
         ak_gb_concat(s->b, ak_gb_text(s->b, "."),
                      ak_gb_repeat(s->b, build_digit(s, 0, 0), 1, AK_GRAMMAR_UNBOUNDED));
@@ -199,7 +237,7 @@ static uint32_t build_magnitudes(struct magnitudes *s)
     if (s->decimals != AK_GRAMMAR_UNBOUNDED)
         s->n_positions = ak_max_size(s->n_positions, s->decimals);
     s->n_positions++;
-    size_t n_rules = (s->n_positions + 1) * 4;
+    size_t n_rules = (s->n_positions + 1) * N_STATES;
     s->rules = ak_alloc(n_rules, sizeof *s->rules);
     if (!s->rules) {
         b->status = ak_gb_ok(b) ? ak_fail_memory(b->error, "a schema", 0) : b->status;
@@ -236,7 +274,9 @@ uint32_t ak_schema_build_number_range(struct ak_schema_compiler *c,
     bool has_negative = !r->has_low || r->low.negative,
          has_positive = !r->has_high || !r->high.negative;
     uint32_t positive = AK_GB_NOTHING, negative = AK_GB_NOTHING;
-    struct magnitudes s = { .c = c, .b = b, .integer = r->integer, .decimals = r->decimals };
+    struct magnitudes s = {
+        .c = c, .b = b, .integer = r->integer, .fraction = r->fraction, .decimals = r->decimals
+    };
     if (has_positive) {
         s.low = r->has_low && !r->low.negative ? &r->low : NULL;
         s.low_strict = s.low && r->low_strict;
