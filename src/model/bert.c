@@ -15,5 +15,6 @@ const struct ak_family ak_family_bert = {
     .describe = ak_spec_describe_bert,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .head = AK_FAMILY_HEAD_POOLER,
     .emit = ak_build_encoder,
 };

@@ -10,57 +10,45 @@
 
 #include "model/model.h"
 
-enum part { DENSE, DENSE_BIAS, OUT, OUT_BIAS, UNKNOWN, N_PARTS };
+enum part { DENSE, DENSE_BIAS, OUT, OUT_BIAS, N_PARTS };
 
-/* Endings of tensor names. A pooler alone is no head. */
-static const struct {
-    const char *name;
-    enum part part;
-} names[] = {
-    { "pooler.dense.weight", DENSE },
-    { "pooler.dense.bias", DENSE_BIAS },
-    { "classifier.dense.weight", DENSE },
-    { "classifier.dense.bias", DENSE_BIAS },
-    { "cls.weight", DENSE },
-    { "cls.bias", DENSE_BIAS },
-    { "classifier.weight", OUT },
-    { "classifier.bias", OUT_BIAS },
-    { "classifier.out_proj.weight", OUT },
-    { "classifier.out_proj.bias", OUT_BIAS },
-    { "score.weight", OUT },
-    { "cls.output.weight", OUT },
-    { "cls.output.bias", OUT_BIAS },
-    { "head.dense.weight", UNKNOWN }, /* ModernBERT's, which has a norm */
-    { "cls.norm.weight", UNKNOWN },
+/* Names of the parts, after the prefix of the class in Hugging Face's; NULL: the head has no such
+ * part. */
+static const char *const gguf_names[N_PARTS] = { "cls.weight", "cls.bias", "cls.output.weight",
+                                                 "cls.output.bias" };
+static const char *const hf_names[AK_FAMILY_N_HEADS][N_PARTS] = {
+    [AK_FAMILY_HEAD_SCORE] = { NULL, NULL, "score.weight" },
+    [AK_FAMILY_HEAD_POOLER] = { "pooler.dense.weight", "pooler.dense.bias", "classifier.weight",
+                                "classifier.bias" },
+    [AK_FAMILY_HEAD_CLASSIFIER] = { "classifier.dense.weight", "classifier.dense.bias",
+                                    "classifier.out_proj.weight", "classifier.out_proj.bias" },
 };
 
-static enum part part_of(const char *name)
+/* Tensors of heads that akunu lacks: ModernBERT's has a norm, and GGUF has it too. */
+static const char *const others[] = { "head.dense.weight", "head.norm.weight", "cls.norm.weight" };
+
+static enum part part_of(const char *name, const char *const names[N_PARTS])
 {
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t own = strlen(names[i].name);
-        if (n >= own && strcmp(name + n - own, names[i].name) == 0 &&
-            (n == own || name[n - own - 1] == '.'))
-            return names[i].part;
-    }
-    return N_PARTS;
+    int i = 0;
+    while (i < N_PARTS && !(names[i] && strcmp(names[i], name) == 0))
+        i++;
+    return (enum part)i;
+}
+
+static bool is_of_other_head(const char *name)
+{
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(ak_hf_stem(name), others[i]) == 0)
+            return true;
+    return false;
 }
 
 bool ak_spec_is_head(const char *name)
 {
-    return part_of(name) != N_PARTS;
-}
-
-/* Whether Hugging Face's config names the model a classifier of whole texts; GGUF has no such key.
- */
-static bool is_classifier(const struct ak_provider *p)
-{
-    static const char ending[] = "ForSequenceClassification";
-    struct ak_meta list, name;
-    size_t n = strlen(ending);
-    return ak_provider_find_meta(p, "architectures", &list) && list.kind == AK_META_ARRAY &&
-           ak_provider_element(p, &list, 0, &name) && name.kind == AK_META_STRING && name.n >= n &&
-           memcmp(name.as.string + name.n - n, ending, n) == 0;
+    for (int i = 0; i < AK_FAMILY_N_HEADS; i++)
+        if (part_of(ak_hf_stem(name), hf_names[i]) != N_PARTS)
+            return true;
+    return part_of(name, gguf_names) != N_PARTS || is_of_other_head(name);
 }
 
 static ak_status check_matrix(const struct ak_tensor *t, uint32_t cols, uint32_t *rows,
@@ -111,21 +99,63 @@ static ak_status check_shapes(const struct ak_provider *p, uint32_t width, struc
     return check_bias(p, h->out_bias, h->n_labels, error);
 }
 
+/* Finds the tensors of the head that the model's class has; others of such names are unused. */
+static ak_status find_parts(const struct ak_provider *p, const char *const names[N_PARTS],
+                            bool is_gguf, int64_t found[N_PARTS], struct ak_error *error)
+{
+    struct ak_tensor t, other;
+    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++) {
+        enum part part = part_of(is_gguf ? t.name : ak_hf_stem(t.name), names);
+        if (part == N_PARTS)
+            continue;
+        if (found[part] >= 0) {
+            ak_provider_tensor(p, (size_t)found[part], &other);
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "%s and %s are there for the same part of the head; expected one",
+                           other.name, t.name);
+        }
+        found[part] = (int64_t)i;
+    }
+    return AKUNU_OK;
+}
+
+static bool has_other_head(const struct ak_provider *p)
+{
+    struct ak_tensor t;
+    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++)
+        if (is_of_other_head(t.name))
+            return true;
+    return false;
+}
+
+/* A class without one of its matrices would have random numbers there. */
+static ak_status check_complete(const struct ak_provider *p, const char *const names[N_PARTS],
+                                const int64_t found[N_PARTS], struct ak_error *error)
+{
+    struct ak_text name = ak_spec_class(p);
+    enum part missing = names[DENSE] && found[DENSE] < 0 ? DENSE : OUT;
+    if (found[missing] >= 0)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "%s is missing, which the class %.*s of config.json has for its scores",
+                   names[missing], (int)(name.n < 64 ? name.n : 64), name.bytes);
+}
+
 ak_status ak_spec_read_head(const struct ak_provider *p, const struct ak_spec *spec,
                             struct ak_spec_head *out, struct ak_error *error)
 {
-    int64_t found[N_PARTS] = { -1, -1, -1, -1, -1 };
-    struct ak_tensor t;
+    int64_t found[N_PARTS] = { -1, -1, -1, -1 };
     bool is_gguf = ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF;
+    enum ak_family_head kind = spec->family->head;
     *out = (struct ak_spec_head){ .n_labels = 0 };
-    if (!is_gguf && !is_classifier(p))
+    if (has_other_head(p) ||
+        (!is_gguf && (!ak_spec_is_classifier(p) || kind == AK_FAMILY_HEAD_NONE)))
         return AKUNU_OK;
-    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++) {
-        enum part part = part_of(t.name);
-        if (part != N_PARTS)
-            found[part] = (int64_t)i;
-    }
-    if (found[UNKNOWN] >= 0 || (found[OUT] < 0 && (found[DENSE] < 0 || !is_gguf)))
+    const char *const *names = is_gguf ? gguf_names : hf_names[kind];
+    AK_TRY(find_parts(p, names, is_gguf, found, error));
+    if (!is_gguf)
+        AK_TRY(check_complete(p, names, found, error));
+    if (found[OUT] < 0 && found[DENSE] < 0)
         return AKUNU_OK;
     *out = (struct ak_spec_head){ .dense = found[DENSE],
                                   .dense_bias = found[DENSE_BIAS],

@@ -5,6 +5,7 @@ libak_la_SOURCES += \
 	src/model/bert_block.def \
 	src/model/build.c \
 	src/model/build.h \
+	src/model/class.c \
 	src/model/config.c \
 	src/model/decoder.c \
 	src/model/delta.c \

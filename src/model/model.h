@@ -44,7 +44,7 @@ struct ak_spec_config {
     struct ak_spec_alignment_head alignment[AK_SPEC_ALIGNMENT_MAX];
     uint32_t n_alignment;
     uint32_t n_foreign_alignment; /* heads that the file lists and the decoder does not have */
-    bool tied; /* the embedding serves as output matrix, even if the file has an output matrix */
+    bool tied; /* the embedding serves as output matrix, unless the file has another one */
     enum ak_provider_naming naming;
 };
 
@@ -181,6 +181,15 @@ struct ak_family_alias {
     const char *hf;
 };
 
+/* The head that transformers' class for scores of texts has (head.c). */
+enum ak_family_head {
+    AK_FAMILY_HEAD_SCORE,      /* score: language models */
+    AK_FAMILY_HEAD_POOLER,     /* pooler.dense, then classifier: BERT */
+    AK_FAMILY_HEAD_CLASSIFIER, /* classifier.dense, then classifier.out_proj: RoBERTa */
+    AK_FAMILY_HEAD_NONE,       /* none, or one that akunu lacks */
+    AK_FAMILY_N_HEADS
+};
+
 struct ak_spec;
 
 /* An architecture family: one file, and one line in families.def. */
@@ -197,6 +206,7 @@ struct ak_family {
     /* Reads this architecture's own hyper-parameters; NULL: it has none. */
     ak_status (*configure)(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error);
+    enum ak_family_head head;
     bool has_recurrent_layers; /* layers may have recurrent state instead of attention */
     /* Sets the descriptor. `config` is read and validated. Rejects values that the architecture
      * cannot have. */
@@ -365,9 +375,16 @@ char *ak_spec_write_sentence_key(const struct ak_spec_pooling *pooling, struct a
  * AKUNU_ERROR_ARGUMENT: there is none; the message lists them. */
 ak_status ak_spec_find_prompt(const struct ak_spec_pooling *pooling, const char *name,
                               struct ak_text *out, struct ak_error *error);
+/* ---- Classes: class.c --------------------------------------------------- */
+/* The class of transformers that a folder names; { NULL, 0 }: none. */
+struct ak_text ak_spec_class(const struct ak_provider *p);
+/* Whether the class scores whole texts. GGUF files name no class. */
+bool ak_spec_is_classifier(const struct ak_provider *p);
+/* Whether the class makes logits: false if it, or sentence-transformers, makes embeddings alone. */
+bool ak_spec_has_output_matrix(const struct ak_provider *p);
 
 /* ---- Heads: head.c ------------------------------------------------------ */
-/* Finds the head and checks its shapes. */
+/* Finds the head of the model's class and checks its shapes. */
 ak_status ak_spec_read_head(const struct ak_provider *p, const struct ak_spec *spec,
                             struct ak_spec_head *out, struct ak_error *error);
 /* Whether a tensor of this name belongs to a head, or would. */

@@ -88,5 +88,6 @@ const struct ak_family ak_family_modern_bert = {
     .n_weights = sizeof weights / sizeof *weights,
     .merged_tensors = merged_tensors,
     .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
+    .head = AK_FAMILY_HEAD_NONE,
     .emit = ak_build_encoder,
 };

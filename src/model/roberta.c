@@ -17,5 +17,6 @@ const struct ak_family ak_family_roberta = {
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .hf_padded_positions = true,
+    .head = AK_FAMILY_HEAD_CLASSIFIER,
     .emit = ak_build_encoder,
 };

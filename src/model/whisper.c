@@ -257,6 +257,7 @@ const struct ak_family ak_family_whisper = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .head = AK_FAMILY_HEAD_NONE,
     .emit = ak_build_decoder,
     .emit_encoder = build_encoder,
 };
