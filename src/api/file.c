@@ -192,6 +192,7 @@ static ak_status read_f32(const struct akunu_file *file, size_t i, uint64_t firs
 {
     struct ak_tensor tensor;
     AK_TRY(get_tensor(file, i, &tensor, error));
+    AK_TRY(ak_tensor_check_type(&tensor, error));
     uint64_t row = tensor.shape[tensor.n_dims - 1], rows = 1;
     for (unsigned d = 0; d + 1 < tensor.n_dims; d++)
         rows *= tensor.shape[d];

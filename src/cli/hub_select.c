@@ -109,6 +109,9 @@ static bool is_sidecar(const char *path)
     static const char *const names[] = {
         "config.json",
         "generation_config.json",
+        "quantize_config.json",
+        "quant_config.json",
+        "hf_quant_config.json",
         "tokenizer.json",
         "tokenizer_config.json",
         "special_tokens_map.json",

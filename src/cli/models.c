@@ -67,7 +67,9 @@ static void put_quantizations(const struct table *t)
     print_section(
         t, "Quantized folders",
         "Methods are values of `quant_method` under `quantization_config` in config.json; MLX's "
-        "is under `quantization`. Weights are not requantized: they are packed as the types A4, "
+        "is under `quantization`. If config.json has neither, the settings are read from "
+        "quantize_config.json (GPTQ), quant_config.json (AWQ) or hf_quant_config.json (FP8 of "
+        "NVIDIA's Model Optimizer). Weights are not requantized: they are packed as the types A4, "
         "A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 or MXFP4, or as rows of F8 or F16.",
         "| method | what is read |", "|---|---|");
     for (size_t i = 0; akunu_quantization_at(i, &q, sizeof q) == AKUNU_OK; i++)

@@ -28,6 +28,7 @@ libak_la_SOURCES += \
 	src/weights/hf/npy_dir.c \
 	src/weights/hf/quant.c \
 	src/weights/hf/quant.h \
+	src/weights/hf/quant_method.c \
 	src/weights/hf/safetensors.c \
 	src/weights/meta.c \
 	src/weights/names.c \

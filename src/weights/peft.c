@@ -189,11 +189,13 @@ static ak_status add_tensor(struct ak_adapter *adapter, const struct ak_hf_tenso
         return refuse(t->name, error);
     struct ak_tensor tensor = { .name = t->name,
                                 .type = t->type,
+                                .type_name = t->dtype,
                                 .n_dims = t->n_dims,
                                 .bytes = t->bytes,
                                 .offset = t->offset,
                                 .data = adapter->peft->file.data + t->offset };
     memcpy(tensor.shape, t->shape, sizeof tensor.shape);
+    AK_TRY(ak_tensor_check_type(&tensor, error));
     return ak_adapter_add(adapter, t->name + n_root, n - n_root - n_ending, ".weight", is_b,
                           &tensor, error);
 }

@@ -28,7 +28,8 @@ struct ak_view {
     uint32_t rows, cols;                       /* logical shape; a vector has rows = 1 */
     struct ak_plane plane[AK_VIEW_PLANES_MAX]; /* unused ones are { NULL, 0 } */
     const char *name;                          /* in the file; for messages */
-    unsigned n_dims;                           /* stored, without leading ones; a vector has 1 */
+    const char *type_name; /* NULL, or the file's word for a type that akunu lacks: see ak_tensor */
+    unsigned n_dims;       /* stored, without leading ones; a vector has 1 */
     const struct ak_composed_tensor *composed_tensor; /* NULL: plane[0] holds rows of blocks */
     uint32_t first_row; /* first row of the view in the composed tensor */
     /* expert stack of separate tensors: one view per expert; the planes then have the first
@@ -42,6 +43,8 @@ struct ak_view {
 struct ak_tensor {
     const char *name;
     enum ak_quant_type type;
+    const char *type_name; /* NULL, or the file's word for a type that akunu lacks; `type` is then
+                            * U8, and data are its bytes, as many as there are */
     unsigned n_dims;
     uint64_t shape[AK_TENSOR_DIMS_MAX]; /* row-major: shape[n_dims-1] is contiguous */
     uint64_t bytes, offset;             /* offset: from the start of its part */
@@ -290,7 +293,9 @@ ak_status ak_provider_stream(const struct ak_provider *p, ak_tensor_stream_fn *f
 /* The same for one tensor. */
 ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_tensor_stream_fn *fn, void *user,
                            struct ak_error *error);
-/* Dequantizes elements [first, first + n), whole blocks. */
+/* Fails with AKUNU_ERROR_UNSUPPORTED if the tensor's type cannot be dequantized. */
+ak_status ak_tensor_check_type(const struct ak_tensor *tensor, struct ak_error *error);
+/* Dequantizes elements [first, first + n), whole blocks, of a type that can be. */
 void ak_tensor_dequantize(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out);
 /* Name of the stored type: "Q4_K", "MLX4_G64". */
 const char *ak_tensor_type_name(const struct ak_tensor *tensor);

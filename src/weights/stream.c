@@ -26,7 +26,16 @@ static uint64_t n_elems(const struct ak_tensor *tensor)
 const char *ak_tensor_type_name(const struct ak_tensor *tensor)
 {
     return tensor->composed_tensor ? tensor->composed_tensor->name :
+           tensor->type_name       ? tensor->type_name :
                                      ak_quant_info(tensor->type)->name;
+}
+
+ak_status ak_tensor_check_type(const struct ak_tensor *tensor, struct ak_error *error)
+{
+    if (tensor->composed_tensor || !tensor->type_name)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s has the type %s, which akunu does not read",
+                   tensor->name, ak_tensor_type_name(tensor));
 }
 
 void ak_tensor_dequantize(const struct ak_tensor *tensor, uint64_t first, uint64_t n, float *out)
@@ -61,6 +70,7 @@ static ak_status stream(const struct ak_tensor *tensor, float *values, ak_tensor
 ak_status ak_tensor_stream(const struct ak_tensor *tensor, ak_tensor_stream_fn *fn, void *user,
                            struct ak_error *error)
 {
+    AK_TRY(ak_tensor_check_type(tensor, error));
     if (n_elems(tensor) == 0)
         return AKUNU_OK;
     size_t n = (size_t)(n_elems(tensor) < PIECE_ELEMS ? n_elems(tensor) : PIECE_ELEMS);

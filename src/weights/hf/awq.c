@@ -50,13 +50,12 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     AK_TRY(ak_hf_quant_integer(q, q->config, "bits", 4, &bits, error));
     AK_TRY(ak_hf_read_group_size(q, q->config, 128, &q->group, error));
     if (bits != 4)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: awq of %lld bits; expected 4", q->config_key,
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: awq of %lld bits; expected 4", q->where,
                        (long long)bits);
     if (version && strcasecmp(version, "gemm") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: version %s is not supported; supported is gemm",
-                       q->config_key, ak_show(version, strlen(version), shown));
+                       "%s: version %s is not supported; supported is gemm", q->where,
+                       ak_show(version, strlen(version), shown));
     q->bits = 4;
     return AKUNU_OK;
 }

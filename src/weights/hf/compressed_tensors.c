@@ -133,11 +133,10 @@ static ak_status check_group(const struct ak_hf_quant *q, const char *name, cons
     AK_TRY(ak_hf_quant_integer(q, weights, "num_bits", 8, &bits, error));
     if ((type && strcmp(type, "int") != 0) || (bits != 4 && bits != 8) ||
         (bits == 4 && q->scheme == &ak_hf_int_quantized))
-        return ak_fail(
-            error, AKUNU_ERROR_UNSUPPORTED,
-            "config.json: %s: %s has weights of type %s and %lld bits; expected int and %s",
-            q->config_key, ak_show(name, strlen(name), shown), type ? type : "int", (long long)bits,
-            q->scheme == &ak_hf_int_quantized ? "8" : "4 or 8");
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: %s has weights of type %s and %lld bits; expected int and %s", q->where,
+                       ak_show(name, strlen(name), shown), type ? type : "int", (long long)bits,
+                       q->scheme == &ak_hf_int_quantized ? "8" : "4 or 8");
     return AKUNU_OK;
 }
 
@@ -149,12 +148,12 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     json_t *group;
     if (sparsity && strcmp(sparsity, "dense") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: sparsity_config has the format %s; expected dense",
-                       q->config_key, ak_show(sparsity, strlen(sparsity), shown));
+                       "%s: sparsity_config has the format %s; expected dense", q->where,
+                       ak_show(sparsity, strlen(sparsity), shown));
     if (json_object_size(
             json_object_get(json_object_get(q->config, "transform_config"), "config_groups")) > 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: transform_config is not supported", q->config_key);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: transform_config is not supported",
+                       q->where);
     json_object_foreach (json_object_get(q->config, "config_groups"), name, group)
         AK_TRY(check_group(q, name, group, error));
     return AKUNU_OK;

@@ -66,8 +66,7 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     if (json_array_size(size) != 2 || rows < 1 || cols < 1 || rows > UINT32_MAX ||
         cols > UINT32_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: weight_block_size is not a list of two sizes",
-                       q->config_key);
+                       "%s: weight_block_size is not a list of two sizes", q->where);
     q->bits = (uint32_t)rows; /* rows of a block */
     q->group = (uint32_t)cols;
     return AKUNU_OK;
@@ -95,8 +94,8 @@ static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_hf_tens
     }
     if (q->group == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "%s has scales of blocks, and config.json: %s no weight_block_size",
-                       scales->name, q->config_key);
+                       "%s has scales of blocks, and %s no weight_block_size", scales->name,
+                       q->where);
     out->block_rows = q->bits;
     out->group = q->group;
     out->scale_cols = (uint32_t)divide_up(out->cols, out->group);

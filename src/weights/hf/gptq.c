@@ -89,9 +89,8 @@ static ak_status read_settings(struct ak_hf_quant *q, const json_t *object, int6
     AK_TRY(ak_hf_quant_integer(q, object, "bits", bits, &bits, error));
     AK_TRY(ak_hf_read_group_size(q, object, q->group, &q->group, error));
     if (bits != 2 && bits != 4 && bits != 8)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: gptq of %lld bits; expected 2, 4 or 8", q->config_key,
-                       (long long)bits);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: gptq of %lld bits; expected 2, 4 or 8",
+                       q->where, (long long)bits);
     q->bits = (uint32_t)bits;
     return AKUNU_OK;
 }
@@ -136,11 +135,10 @@ static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
     q->group = 128;
     AK_TRY(read_settings(q, q->config, 4, error));
     if (format && strcmp(format, "gptq") != 0 && strcmp(format, "gptq_v2") != 0)
-        return ak_fail(
-            error, AKUNU_ERROR_UNSUPPORTED,
-            "config.json: %s: checkpoint_format %s is not supported; supported are gptq and "
-            "gptq_v2",
-            q->config_key, ak_show(format, strlen(format), shown));
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: checkpoint_format %s is not supported; supported are gptq and "
+                       "gptq_v2",
+                       q->where, ak_show(format, strlen(format), shown));
     q->scheme_flag = format && strcmp(format, "gptq_v2") == 0;
     struct ak_hf_gptq_dynamic *dynamic;
     AK_TRY(ak_hf_gptq_dynamic_read(q, &dynamic, error));
@@ -161,7 +159,7 @@ static ak_status compose(const struct ak_hf_quant *q, const char *module,
     const json_t *settings;
     bool is_ordered;
     *plain = false;
-    AK_TRY(ak_hf_gptq_dynamic_find(q->scheme_data, q->config_key, module, &settings, error));
+    AK_TRY(ak_hf_gptq_dynamic_find(q->scheme_data, q->where, module, &settings, error));
     if (settings)
         AK_TRY(read_settings(&module_quant, settings, q->bits, error));
     AK_TRY(ak_hf_read_linear(&module_quant, module, weight, weight->shape[1],

@@ -26,7 +26,7 @@ struct ak_hf_gptq_dynamic {
     pcre2_match_context *limits;
 };
 
-static ak_status add_pattern(struct ak_hf_gptq_dynamic *d, const char *config_key, const char *key,
+static ak_status add_pattern(struct ak_hf_gptq_dynamic *d, const char *where, const char *key,
                              const json_t *settings, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
@@ -36,24 +36,22 @@ static ak_status add_pattern(struct ak_hf_gptq_dynamic *d, const char *config_ke
     int code;
     PCRE2_SIZE at;
     if (!json_is_object(settings) && !skips)
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: dynamic: %s is %s; expected an object", config_key,
-                       ak_show(key, strlen(key), shown), ak_json_kind(settings));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: dynamic: %s is %s; expected an object",
+                       where, ak_show(key, strlen(key), shown), ak_json_kind(settings));
     struct pattern *pattern = &d->patterns[d->n];
     *pattern = (struct pattern){ .text = key, .settings = skips ? NULL : settings };
     pattern->code = pcre2_compile((PCRE2_SPTR)text, strlen(text), 0, &code, &at, NULL);
     if (!pattern->code) {
         pcre2_get_error_message(code, why, sizeof why);
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: dynamic: %s is not a regular expression: %s", config_key,
-                       ak_show(key, strlen(key), shown), (const char *)why);
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: dynamic: %s is not a regular expression: %s",
+                       where, ak_show(key, strlen(key), shown), (const char *)why);
     }
     d->n++;
     return AKUNU_OK;
 }
 
-static ak_status read_patterns(struct ak_hf_gptq_dynamic *d, const char *config_key,
-                               json_t *dynamic, struct ak_error *error)
+static ak_status read_patterns(struct ak_hf_gptq_dynamic *d, const char *where, json_t *dynamic,
+                               struct ak_error *error)
 {
     const char *key;
     json_t *settings;
@@ -65,7 +63,7 @@ static ak_status read_patterns(struct ak_hf_gptq_dynamic *d, const char *config_
                               json_object_size(dynamic) * sizeof *d->patterns);
     pcre2_set_match_limit(d->limits, MAX_STEPS);
     json_object_foreach (dynamic, key, settings)
-        AK_TRY(add_pattern(d, config_key, key, settings, error));
+        AK_TRY(add_pattern(d, where, key, settings, error));
     return AKUNU_OK;
 }
 
@@ -77,14 +75,13 @@ ak_status ak_hf_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_hf_gptq
     if (!dynamic || json_is_null(dynamic))
         return AKUNU_OK;
     if (!json_is_object(dynamic) || json_object_size(dynamic) > MAX_PATTERNS)
-        return ak_fail(
-            error, AKUNU_ERROR_FORMAT,
-            "config.json: %s: dynamic is %s of %zu; expected an object of at most %d patterns",
-            q->config_key, ak_json_kind(dynamic), json_object_size(dynamic), MAX_PATTERNS);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: dynamic is %s of %zu; expected an object of at most %d patterns",
+                       q->where, ak_json_kind(dynamic), json_object_size(dynamic), MAX_PATTERNS);
     struct ak_hf_gptq_dynamic *d = ak_alloc(1, sizeof *d);
     if (!d)
         return ak_fail_memory(error, "the patterns of modules", sizeof *d);
-    ak_status status = read_patterns(d, q->config_key, dynamic, error);
+    ak_status status = read_patterns(d, q->where, dynamic, error);
     if (status != AKUNU_OK) {
         ak_hf_gptq_dynamic_free(d);
         return status;
@@ -93,7 +90,7 @@ ak_status ak_hf_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_hf_gptq
     return AKUNU_OK;
 }
 
-ak_status ak_hf_gptq_dynamic_find(const struct ak_hf_gptq_dynamic *d, const char *config_key,
+ak_status ak_hf_gptq_dynamic_find(const struct ak_hf_gptq_dynamic *d, const char *where,
                                   const char *module, const json_t **settings,
                                   struct ak_error *error)
 {
@@ -107,7 +104,7 @@ ak_status ak_hf_gptq_dynamic_find(const struct ak_hf_gptq_dynamic *d, const char
             continue;
         if (found < 0)
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                           "config.json: %s: dynamic: %s takes too long to be matched", config_key,
+                           "%s: dynamic: %s takes too long to be matched", where,
                            ak_show(pattern->text, strlen(pattern->text), shown));
         *settings = pattern->settings;
         return AKUNU_OK;

@@ -173,6 +173,21 @@ static void view_composed_tensor(enum ak_role role, const struct ak_hf_weight *w
     memcpy(out->plane, composed->plane, sizeof out->plane);
 }
 
+/* A tensor of a type that akunu lacks is a vector of bytes, whose use is an error. */
+static void view_unknown(const struct ak_hf *h, const struct ak_hf_weight *w,
+                         const struct ak_hf_tensor *t, struct ak_view *out)
+{
+    *out = (struct ak_view){
+        .type = t->type,
+        .rows = 1,
+        .cols = t->bytes < UINT32_MAX ? (uint32_t)t->bytes : UINT32_MAX,
+        .plane = { { data_of(h, t), t->bytes } },
+        .name = w->name,
+        .type_name = t->dtype,
+        .n_dims = 1,
+    };
+}
+
 static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern,
                  struct ak_view *out)
 {
@@ -191,6 +206,10 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
         return true;
     }
     const struct ak_hf_tensor *t = &h->list.tensors[w->position];
+    if (t->dtype) {
+        view_unknown(h, w, t, out);
+        return true;
+    }
     uint64_t rows = 1;
     for (unsigned d = 0; d + 1 < t->n_dims; d++)
         rows *= t->shape[d];
@@ -234,6 +253,7 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     *out = (struct ak_tensor){
         .name = w->name,
         .type = t->type,
+        .type_name = t->dtype,
         .n_dims = t->n_dims,
         .bytes = t->bytes,
         .offset = t->offset,
@@ -322,6 +342,11 @@ static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerpr
     for (uint32_t i = 0; i < h->n_parts; i++)
         ak_provider_fingerprint_add(out, &h->parts[i].file, h->parts[i].data);
     ak_provider_fingerprint_add(out, config, config->bytes);
+    for (size_t i = 0; ak_hf_settings_files[i]; i++) {
+        const struct ak_file *settings = ak_hf_sidecar(h, ak_hf_settings_files[i]);
+        if (settings)
+            ak_provider_fingerprint_add(out, settings, settings->bytes);
+    }
     if (manifest)
         ak_provider_fingerprint_add(out, manifest, manifest->bytes);
     if (h->gguf)

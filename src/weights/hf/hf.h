@@ -7,6 +7,7 @@
  *     folder.c        the files of a checkpoint
  *     meta.c          its JSON files as metadata
  *     quant.c         which tensors form one quantized weight
+ *     quant_method.c  which quantization scheme there is
  *     safetensors.c   one file of tensors
  *     npy_dir.c       arrays named by manifest.json, in place of SafeTensors
  */
@@ -23,6 +24,9 @@ enum { AK_HF_NAME_BYTES = 256 }; /* of a module's name, with the NUL */
 
 struct ak_hf_tensor {
     char *name;
+    /* NULL, or the file's word, escaped, for a type that akunu lacks: `type` is then U8, and
+     * `bytes` does not follow from the shape */
+    char *dtype;
     uint32_t part; /* index of its file */
     enum ak_quant_type type;
     unsigned n_dims;                    /* at least 1: a scalar is given as [1] */
@@ -124,6 +128,10 @@ void ak_hf_free_weights(struct ak_hf *h);
 
 /* Fills `index` from the weights. A duplicate name is an error. */
 ak_status ak_hf_index_weights(struct ak_hf *h, struct ak_error *error);
+
+/* ---- quant_method.c ------------------------------------------------------ */
+/* Files beside config.json that may have the settings of the quantization; ends in NULL. */
+extern const char *const ak_hf_settings_files[];
 
 /* ---- npy_dir.c ---------------------------------------------------------- */
 /* Whether `path` is a folder with a manifest of arrays. */

@@ -39,13 +39,11 @@ static ak_status read_settings(const struct ak_hf_quant *q, const json_t *object
     AK_TRY(ak_hf_quant_integer(q, object, "bits", bits, &bits, error));
     AK_TRY(ak_hf_quant_integer(q, object, "group_size", group, &group, error));
     if (bits < 2 || bits > 8 || bits == 7)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: %lld bits; expected 2, 3, 4, 5, 6 or 8", q->config_key,
-                       (long long)bits);
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: %lld bits; expected 2, 3, 4, 5, 6 or 8",
+                       q->where, (long long)bits);
     if (group != 32 && group != 64 && group != 128)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: group_size %lld; expected 32, 64 or 128", q->config_key,
-                       (long long)group);
+                       "%s: group_size %lld; expected 32, 64 or 128", q->where, (long long)group);
     out->bits = (uint32_t)bits;
     out->group = (uint32_t)group;
     return AKUNU_OK;
@@ -61,8 +59,8 @@ static ak_status read_mode(const struct ak_hf_quant *q, const json_t *object, bo
     *is_mxfp4 = strcmp(mode, "mxfp4") == 0;
     if (!*is_mxfp4 && strcmp(mode, "affine") != 0)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: mode %s is not supported; supported are affine and mxfp4",
-                       q->config_key, ak_show(mode, strlen(mode), shown));
+                       "%s: mode %s is not supported; supported are affine and mxfp4", q->where,
+                       ak_show(mode, strlen(mode), shown));
     return AKUNU_OK;
 }
 
@@ -131,10 +129,9 @@ static ak_status compose_mxfp4(const struct ak_hf_quant *q, const char *module,
 {
     const struct ak_hf_tensor *scales = ak_hf_find_plane(q, module, ".scales", &out->plane[1]);
     if (out->bits != 4 || out->group != 32)
-        return ak_fail(
-            error, AKUNU_ERROR_FORMAT,
-            "config.json: %s: mode mxfp4 with %u bits in groups of %u; expected 4 in groups of 32",
-            q->config_key, out->bits, out->group);
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: mode mxfp4 with %u bits in groups of %u; expected 4 in groups of 32",
+                       q->where, out->bits, out->group);
     if (scales->type != AK_QUANT_U8)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %s; expected U8", scales->name,
                        ak_quant_info(scales->type)->name);

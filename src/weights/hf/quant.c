@@ -1,6 +1,6 @@
-/* Quantized checkpoints: finds the scheme in config.json, groups stored tensors into weights, and
- * has helpers that the schemes share. An unsupported scheme does not keep the folder from opening:
- * the refusal is reported to those who read weights. */
+/* Quantized checkpoints: groups stored tensors into weights, and has helpers that the schemes
+ * share. An unsupported scheme does not keep the folder from opening: the refusal is reported to
+ * those who read weights. */
 #include "weights/hf/quant.h"
 
 #include <stdio.h>
@@ -23,6 +23,8 @@ const struct ak_hf_tensor *ak_hf_find_plane(const struct ak_hf_quant *q, const c
     uint32_t i;
     int n = snprintf(name, sizeof name, "%s%s", module, suffix);
     if (n < 0 || (size_t)n >= sizeof name || !ak_name_index_find(&q->h->tensor_index, name, &i))
+        return NULL;
+    if (q->h->list.tensors[i].dtype) /* its size does not follow from its shape */
         return NULL;
     *plane = ak_hf_tensor_plane(q->h, &q->h->list.tensors[i]);
     return &q->h->list.tensors[i];
@@ -70,9 +72,8 @@ ak_status ak_hf_quant_integer(const struct ak_hf_quant *q, const json_t *object,
     if (!value || json_is_null(value))
         return AKUNU_OK;
     if (!json_is_integer(value))
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: %s is %s, where a whole number is expected", q->config_key,
-                       key, ak_json_kind(value));
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s is %s, where a whole number is expected",
+                       q->where, key, ak_json_kind(value));
     *out = json_integer_value(value);
     return AKUNU_OK;
 }
@@ -90,8 +91,8 @@ ak_status ak_hf_read_group_size(const struct ak_hf_quant *q, const json_t *objec
                                error));
     if (group != -1 && (group < 32 || group > UINT32_MAX || group % 32 != 0))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "config.json: %s: group_size %lld; expected -1 or a multiple of 32",
-                       q->config_key, (long long)group);
+                       "%s: group_size %lld; expected -1 or a multiple of 32", q->where,
+                       (long long)group);
     *out = group == -1 ? 0 : (uint32_t)group;
     return AKUNU_OK;
 }
@@ -223,136 +224,6 @@ ak_status ak_hf_read_groups(const struct ak_hf_quant *q, const char *module, con
     return *is_ordered ? AKUNU_OK : make_order(out, module, error);
 }
 
-/* ---- Which scheme ------------------------------------------------------- */
-static const struct {
-    struct ak_hf_quantization info;
-    const struct ak_hf_scheme *scheme;
-} methods[] = {
-    { { "mlx", "affine of 2, 3, 4, 5, 6 and 8 bits in groups of 32, 64 and 128, with settings of "
-               "single modules; MXFP4" },
-      &ak_hf_mlx },
-    { { "gptq", "2, 4 and 8 bits of any group size, with and without act-order, of both versions, "
-                "with settings of single modules" },
-      &ak_hf_gptq },
-    { { "awq", "4 bits, laid out for GEMM" }, &ak_hf_awq },
-    { { "fp8", "E4M3 with scales of blocks, rows or tensors" }, &ak_hf_fp8 },
-    { { "fbgemm_fp8", "E4M3 with scales of rows" }, &ak_hf_fp8 },
-    { { "compressed-tensors", "pack-quantized: whole numbers of 4 and 8 bits with scales of groups "
-                              "or rows, with and without zero points and "
-                              "act-order; int-quantized: of 8 bits; float-quantized: E4M3" },
-      NULL },
-    { { "mxfp4", "experts of gpt-oss" }, NULL },
-};
-
-const struct ak_hf_quantization *ak_hf_quantization_at(size_t i)
-{
-    return i < sizeof methods / sizeof *methods ? &methods[i].info : NULL;
-}
-
-static ak_status refuse_bitsandbytes(const struct ak_hf_quant *q, struct ak_error *error)
-{
-    const char *type = ak_hf_quant_text(q->config, "bnb_4bit_quant_type");
-    bool four = json_is_true(json_object_get(q->config, "load_in_4bit"));
-    const char *kind = !four ? "LLM.int8" : type && strcmp(type, "nf4") == 0 ? "NF4" : "FP4";
-    return ak_fail(
-        error, AKUNU_ERROR_UNSUPPORTED,
-        "config.json: %s: quant_method bitsandbytes (%s) is not supported; use the checkpoint that "
-        "it was made from, or one in GPTQ, AWQ, MLX or GGUF",
-        q->config_key, kind);
-}
-
-/* Whether the tensor is a single row, as position ids are. */
-static bool is_row(const struct ak_hf_tensor *t)
-{
-    unsigned d = 0;
-    while (d + 1 < t->n_dims && t->shape[d] == 1)
-        d++;
-    return d + 1 == t->n_dims;
-}
-
-/* Whether all tensors are floats, apart from ids and masks, which some checkpoints contain. */
-static bool is_of_floats(const struct ak_hf *h)
-{
-    for (size_t i = 0; i < h->list.n; i++) {
-        enum ak_quant_type type = h->list.tensors[i].type;
-        bool is_float = type == AK_QUANT_F32 || type == AK_QUANT_F16 || type == AK_QUANT_BF16 ||
-                        type == AK_QUANT_F64;
-        if (!is_float && type != AK_QUANT_BOOL &&
-            !(type == AK_QUANT_I64 && is_row(&h->list.tensors[i])))
-            return false;
-    }
-    return true;
-}
-
-static const struct ak_hf_scheme *scheme_of(const char *method, const char *format)
-{
-    static const struct {
-        const char *format;
-        const struct ak_hf_scheme *scheme;
-    } compressed[] = { { "float-quantized", &ak_hf_fp8 },
-                       { "pack-quantized", &ak_hf_pack_quantized },
-                       { "int-quantized", &ak_hf_int_quantized } };
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (methods[i].scheme && strcmp(methods[i].info.name, method) == 0)
-            return methods[i].scheme;
-    for (size_t i = 0; format && strcmp(method, "compressed-tensors") == 0 &&
-                       i < sizeof compressed / sizeof *compressed;
-         i++)
-        if (strcmp(compressed[i].format, format) == 0)
-            return compressed[i].scheme;
-    return NULL;
-}
-
-/* An unknown method is ignored if all tensors are floats: these are the weights, and the key is a
- * leftover, or tells a loader to quantize them. */
-static ak_status find_method(struct ak_hf_quant *q, struct ak_error *error)
-{
-    char shown[AK_SHOW_BYTES], shown_format[AK_SHOW_BYTES];
-    const json_t *value = json_object_get(q->config, "quant_method");
-    const char *method = json_string_value(value), *format = ak_hf_quant_text(q->config, "format");
-    if (!value && json_object_get(q->config, "bits") && json_object_get(q->config, "group_size")) {
-        q->scheme = &ak_hf_mlx; /* MLX repeats its own key under this one */
-        return AKUNU_OK;
-    }
-    q->scheme = method ? scheme_of(method, format) : NULL;
-    if (q->scheme || is_of_floats(q->h) ||
-        (method && strcmp(method, "mxfp4") == 0)) /* gpt-oss: names of tensors suffice */
-        return AKUNU_OK;
-    if (!method)
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "config.json: %s: quant_method is %s, where a string is expected",
-                       q->config_key, ak_json_kind(value));
-    if (strcmp(method, "bitsandbytes") == 0)
-        return refuse_bitsandbytes(q, error);
-    ak_show(method, strlen(method), shown);
-    return ak_fail(
-        error, AKUNU_ERROR_UNSUPPORTED,
-        "config.json: %s: quant_method %s%s%s is not supported; supported are MLX's, gptq, awq, "
-        "fp8, fbgemm_fp8, mxfp4 and compressed-tensors with the formats pack-quantized, "
-        "int-quantized and float-quantized",
-        q->config_key, shown, format ? " with the format " : "",
-        format ? ak_show(format, strlen(format), shown_format) : "");
-}
-
-static ak_status configure(struct ak_hf_quant *q, struct ak_error *error)
-{
-    static const char *const keys[] = { "quantization", "quantization_config" };
-    const json_t *root = q->h->metadata.roots[0];
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        q->config = json_object_get(root, keys[i]);
-        q->config_key = keys[i];
-        if (json_is_object(q->config))
-            break;
-    }
-    if (!json_is_object(q->config))
-        return AKUNU_OK;
-    if (strcmp(q->config_key, "quantization") == 0)
-        q->scheme = &ak_hf_mlx;
-    else
-        AK_TRY(find_method(q, error));
-    return q->scheme ? q->scheme->read(q, error) : AKUNU_OK;
-}
-
 /* ---- Which tensors ------------------------------------------------------ */
 static bool ends_in(const char *name, const char *suffix, size_t *stem)
 {
@@ -472,7 +343,7 @@ ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error)
     h->weights = ak_alloc(h->list.n, sizeof *h->weights);
     if (!h->weights)
         return ak_fail_memory(error, "a list of weights", h->list.n * sizeof *h->weights);
-    ak_status status = configure(&q, &refused);
+    ak_status status = ak_hf_find_scheme(&q, &refused);
     const struct ak_hf_scheme *scheme = q.scheme;
     if (status != AKUNU_OK) {
         record_refusal(h, status, &refused);
@@ -481,6 +352,7 @@ ak_status ak_hf_list_weights(struct ak_hf *h, struct ak_error *error)
     status = list_weights(h, &q, error);
     if (scheme && scheme->end)
         scheme->end(&q);
+    json_decref(q.own_config);
     return status == AKUNU_OK ? ak_hf_index_weights(h, error) : status;
 }
 

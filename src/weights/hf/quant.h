@@ -19,11 +19,12 @@ struct ak_hf_scheme;
 struct ak_hf_quant {
     const struct ak_hf *h;
     const struct ak_hf_scheme *scheme;
-    const json_t *config;   /* the object of config.json that describes the quantization */
-    const char *config_key; /* its key in config.json, for messages */
-    uint32_t bits, group;   /* defaults for all modules */
-    bool scheme_flag;       /* private to the scheme */
-    void *scheme_data;      /* private to the scheme; freed by `end` */
+    const json_t *config; /* the object that describes the quantization */
+    const char *where;    /* its file and key, for messages */
+    json_t *own_config;   /* that of a file of its own; NULL: config.json has it */
+    uint32_t bits, group; /* defaults for all modules */
+    bool scheme_flag;     /* private to the scheme */
+    void *scheme_data;    /* private to the scheme; freed by `end` */
 };
 
 struct ak_hf_scheme {
@@ -44,6 +45,10 @@ struct ak_hf_scheme {
 
 extern const struct ak_hf_scheme ak_hf_mlx, ak_hf_gptq, ak_hf_awq, ak_hf_fp8, ak_hf_pack_quantized,
     ak_hf_int_quantized;
+
+/* Finds the settings and the scheme, and reads them (quant_method.c). No scheme: nothing is known
+ * to be quantized. After a failure too, the caller frees own_config. */
+ak_status ak_hf_find_scheme(struct ak_hf_quant *q, struct ak_error *error);
 
 /* The tensor MODULE + SUFFIX, and its data in *plane; NULL: no such tensor. */
 const struct ak_hf_tensor *ak_hf_find_plane(const struct ak_hf_quant *q, const char *module,
@@ -101,7 +106,7 @@ ak_status ak_hf_gptq_dynamic_read(const struct ak_hf_quant *q, struct ak_hf_gptq
                                   struct ak_error *error);
 
 /* *settings = NULL: the module has none. d may be NULL. */
-ak_status ak_hf_gptq_dynamic_find(const struct ak_hf_gptq_dynamic *d, const char *config_key,
+ak_status ak_hf_gptq_dynamic_find(const struct ak_hf_gptq_dynamic *d, const char *where,
                                   const char *module, const json_t **settings,
                                   struct ak_error *error);
 void ak_hf_gptq_dynamic_free(struct ak_hf_gptq_dynamic *d); /* NULL allowed */

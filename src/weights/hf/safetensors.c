@@ -25,10 +25,6 @@ static const struct {
     { "F8_E5M2", AK_QUANT_F8_E5M2 }, { "F8_E8M0", AK_QUANT_F8_E8M0 },
 };
 
-/* Dtypes of the format that akunu does not support, not even for listing. */
-static const char *const unsupported[] = { "F4",  "F6_E2M3",     "F6_E3M2",
-                                           "C64", "F8_E4M3FNUZ", "F8_E5M2FNUZ" };
-
 /* Context of checking one tensor. */
 struct entry {
     const char *name; /* escaped for messages */
@@ -46,7 +42,9 @@ bool ak_hf_safetensors_probe(const struct ak_file *file)
            header < UINT64_C(1) << 32 && first == '{';
 }
 
-static ak_status read_type(const struct entry *e, enum ak_quant_type *out)
+/* The format has dtypes that akunu lacks, such as complex numbers, and gets new ones. The model may
+ * not use such a tensor. */
+static ak_status read_type(const struct entry *e, struct ak_hf_tensor *t)
 {
     char shown[AK_SHOW_BYTES];
     const json_t *dtype = json_object_get(e->info, "dtype");
@@ -57,16 +55,13 @@ static ak_status read_type(const struct entry *e, enum ak_quant_type *out)
                        ak_json_kind(dtype));
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (strcmp(dtypes[i].name, name) == 0) {
-            *out = dtypes[i].type;
+            t->type = dtypes[i].type;
             return AKUNU_OK;
         }
+    t->type = AK_QUANT_U8;
     ak_show(name, json_string_length(dtype), shown);
-    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
-        if (strcmp(unsupported[i], name) == 0)
-            return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED,
-                           "tensor %s has dtype %s, which is not supported", e->name, shown);
-    return ak_fail(e->error, AKUNU_ERROR_FORMAT,
-                   "tensor %s has dtype %s, which is not one of SafeTensors", e->name, shown);
+    t->dtype = ak_strndup(shown, strlen(shown));
+    return t->dtype ? AKUNU_OK : ak_fail_memory(e->error, "the name of a type", strlen(shown) + 1);
 }
 
 /* Reads element i of a list of counts. */
@@ -143,6 +138,8 @@ static ak_status read_offsets(const struct entry *e, struct ak_hf_tensor *t)
                        "(which has %llu bytes of data)",
                        e->name, (unsigned long long)begin, (unsigned long long)end,
                        (unsigned long long)e->data_bytes);
+    if (t->dtype)
+        t->bytes = end - begin;
     if (end - begin != t->bytes)
         return ak_fail(
             e->error, AKUNU_ERROR_FORMAT,
@@ -158,7 +155,7 @@ static ak_status read_tensor(const struct entry *e, struct ak_hf_tensor *t)
     if (!json_is_object(e->info))
         return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s is %s, where an object is expected",
                        e->name, ak_json_kind(e->info));
-    AK_TRY(read_type(e, &t->type));
+    AK_TRY(read_type(e, t));
     AK_TRY(read_shape(e, t));
     AK_TRY(count_bytes(e, t));
     return read_offsets(e, t);
@@ -250,11 +247,12 @@ static ak_status read_header(const struct ak_file *file, json_t *header, uint64_
         struct ak_hf_tensor t = { .part = part };
         struct entry e = { ak_show(name, strlen(name), shown), info, data, file->bytes - data,
                            error };
-        AK_TRY(read_tensor(&e, &t));
+        ak_status status = read_tensor(&e, &t);
         t.name = ak_strndup(name, strlen(name));
+        list->tensors[list->n++] = t; /* what it owns is freed with the list */
+        AK_TRY(status);
         if (!t.name)
             return ak_fail_memory(error, "a tensor's name", strlen(name) + 1);
-        list->tensors[list->n++] = t;
     }
     qsort(list->tensors + first, list->n - first, sizeof *list->tensors, by_offset);
     return check_cover(list->tensors + first, list->n - first, data, file->bytes, error);
@@ -309,8 +307,10 @@ ak_status ak_hf_safetensors_read(const struct ak_file *file, uint32_t part,
 
 void ak_hf_tensor_list_free(struct ak_hf_tensor_list *list)
 {
-    for (size_t i = 0; i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++) {
         ak_free(list->tensors[i].name);
+        ak_free(list->tensors[i].dtype);
+    }
     ak_free(list->tensors);
     *list = (struct ak_hf_tensor_list){ 0 };
 }
