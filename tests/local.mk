@@ -51,6 +51,7 @@ check_PROGRAMS += tests/grammar/test_grammar
 check_PROGRAMS += tests/op/test_role
 check_PROGRAMS += tests/opencl/test_opencl
 check_PROGRAMS += tests/pack/test_adapter
+check_PROGRAMS += tests/pack/test_bind
 check_PROGRAMS += tests/pack/test_cache
 check_PROGRAMS += tests/persist/test_prompt_cache
 check_PROGRAMS += tests/quant/test_quant

@@ -57,8 +57,9 @@ ak_status ak_bind_check_shape(const struct ak_view *view, const struct ak_bind_s
     uint64_t rows = shape->n_matrices * shape->rows;
     if ((unsigned)view->type >= AK_QUANT_COUNT)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "%s has the type %s; expected F32, F16, BF16 or a quantized type",
-                       view->name, ak_quant_info(view->type)->name);
+                       "%s has the type %s; expected F32, F16, BF16, F64 or a quantized type",
+                       view->name,
+                       view->type_name ? view->type_name : ak_quant_info(view->type)->name);
     if (view->n_dims != n_dims || view->rows != rows || view->cols != shape->cols) {
         print_shape(found, sizeof found, view->n_dims, view->rows, view->cols);
         print_shape(expected, sizeof expected, n_dims, rows, shape->cols);
@@ -146,83 +147,6 @@ static ak_status select_part(const struct ak_spec *spec,
     return AKUNU_OK;
 }
 
-/* ---- Matrices that the file has as [cols, rows] ------------------------- */
-enum { TRANSPOSE_BLOCK = 32 };
-
-/* Blocked transpose: the cache lines of both sides stay in the cache. */
-void ak_bind_transpose(const struct ak_bind_strided_matrix *t, uint8_t *out)
-{
-    for (size_t r0 = 0; r0 < t->rows; r0 += TRANSPOSE_BLOCK)
-        for (size_t c0 = 0; c0 < t->cols; c0 += TRANSPOSE_BLOCK)
-            for (size_t r = r0; r < t->rows && r < r0 + TRANSPOSE_BLOCK; r++)
-                for (size_t c = c0; c < t->cols && c < c0 + TRANSPOSE_BLOCK; c++)
-                    memcpy(out + (c * t->rows + r) * t->size,
-                           t->in + (r * t->stride + c * t->step) * t->size, t->size);
-}
-
-ak_status ak_bind_own_buffer(struct ak_binding *b, const void *source, void *data,
-                             struct ak_error *error)
-{
-    if (b->n_owned == b->owned_capacity) {
-        uint32_t capacity = b->owned_capacity ? 2 * b->owned_capacity : 64;
-        void *grown = ak_realloc(b->owned, capacity, sizeof *b->owned);
-        if (!grown) {
-            ak_free(data);
-            return ak_fail_memory(error, "a list of weights", capacity * sizeof *b->owned);
-        }
-        b->owned = grown;
-        b->owned_capacity = capacity;
-    }
-    b->owned[b->n_owned++] = (struct ak_bind_buffer){ source, data };
-    return AKUNU_OK;
-}
-
-static ak_status copy_transposed(struct ak_binding *b, const struct ak_view *view,
-                                 struct ak_error *error)
-{
-    struct ak_bind_strided_matrix matrix = {
-        view->plane[0].data, view->rows, view->cols,
-        view->cols,          1,          ak_quant_info(view->type)->block_bytes
-    };
-    uint8_t *data = ak_alloc_aligned(view->plane[0].bytes);
-    if (!data)
-        return ak_fail_memory(error, view->name, view->plane[0].bytes);
-    ak_bind_transpose(&matrix, data);
-    return ak_bind_own_buffer(b, view->plane[0].data, data, error);
-}
-
-/* The transposed copy of `view`; parts of one tensor share it. */
-static ak_status find_transposed(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
-{
-    uint32_t known = b->n_owned;
-    while (known > 0 && b->owned[known - 1].source != view->plane[0].data)
-        known--;
-    if (known == 0) {
-        AK_TRY(copy_transposed(b, view, error));
-        known = b->n_owned;
-    }
-    view->plane[0].data = b->owned[known - 1].data;
-    return AKUNU_OK;
-}
-
-static ak_status transpose_view(struct ak_binding *b, struct ak_view *view, struct ak_error *error)
-{
-    uint32_t rows = view->rows;
-    if (view->composed_tensor)
-        return ak_fail(
-            error, AKUNU_ERROR_UNSUPPORTED,
-            "%s is a quantized matrix, which this architecture has transposed; expected floats",
-            view->name);
-    if (view->n_dims != 2 || view->type >= AK_QUANT_COUNT ||
-        ak_quant_info(view->type)->block_elems != 1)
-        return AKUNU_OK; /* the check of shape or type fails later */
-    if (!b->shapes_only)
-        AK_TRY(find_transposed(b, view, error));
-    view->rows = view->cols;
-    view->cols = rows;
-    return AKUNU_OK;
-}
-
 static bool is_transposed(const struct ak_spec *spec, const struct ak_family_rule *rule)
 {
     return spec->config.naming == AK_PROVIDER_NAMING_HF && spec->family->hf_transposed &&
@@ -255,11 +179,16 @@ static ak_status find_and_check(const struct ak_provider *p, const struct ak_fam
     *found = find_weight(p, spec->family, rule, layer, view);
     if (!*found)
         return AKUNU_OK;
+    AK_TRY(ak_bind_doubles(b, view, error));
     if (is_transposed(spec, rule))
-        AK_TRY(transpose_view(b, view, error));
+        AK_TRY(ak_bind_columns(b, view, error));
     AK_TRY(ak_bind_convolution(b, rule->role, view, error));
-    return merged ? select_part(spec, merged, rule, view, error) :
-                    ak_bind_check_shape(view, &shape, error);
+    bool has_bytes = view->type >= AK_QUANT_COUNT; /* as the quants of a quantized matrix */
+    ak_status status = merged ? select_part(spec, merged, rule, view, error) :
+                                ak_bind_check_shape(view, &shape, error);
+    return status != AKUNU_OK && has_bytes ?
+               ak_bind_explain_quantized(p, view->name, status, error) :
+               status;
 }
 
 /* True if layers of this kind (attention or recurrent) never have the weight. */
@@ -289,7 +218,6 @@ static bool may_be_absent(const struct ak_provider *p, const struct ak_family *f
 {
     switch (rule->need) {
     case AK_FAMILY_OPTIONAL:
-    case AK_FAMILY_OUTPUT_OR_TIED:
     case AK_FAMILY_RECURRENT_MERGED: return true;
     case AK_FAMILY_REQUIRED_FROM_SECOND: return layer == 0;
     case AK_FAMILY_RECURRENT_PART: return has_merged(p, family, layer);
@@ -300,26 +228,21 @@ static bool may_be_absent(const struct ak_provider *p, const struct ak_family *f
 ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
                          struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
-    char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
     enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
     bool found = false;
     if (belongs_to_other_layers(b->spec, rule, layer)) {
         *view = (struct ak_view){ 0 };
         return AKUNU_OK;
     }
-    if (rule->need != AK_FAMILY_OUTPUT_OR_TIED || !b->spec->config.tied)
-        AK_TRY(find_and_check(p, rule, layer, b, view, &found, error));
+    AK_TRY(find_and_check(p, rule, layer, b, view, &found, error));
+    if (rule->need == AK_FAMILY_OUTPUT_OR_TIED)
+        return ak_bind_output(p, found, b, view, error);
     if (found)
         return AKUNU_OK;
     *view = (struct ak_view){ 0 };
-    if (rule->need == AK_FAMILY_OUTPUT_OR_TIED)
-        b->tied = true;
     if (may_be_absent(p, b->spec->family, rule, layer))
         return AKUNU_OK;
-    const char *pattern = ak_family_gguf_tensor(b->spec->family, stored);
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)",
-                   pattern ? ak_role_expand(pattern, layer, own) : "a tensor",
-                   ak_role_name(stored, layer, name));
+    return ak_bind_fail_missing(p, b, rule, stored, layer, error);
 }
 
 /* Tensors known to be unused. */
@@ -397,6 +320,18 @@ static bool is_scale(const struct ak_binding *b, const struct ak_name_index *bou
     return false;
 }
 
+/* A bound weight that has the same name but for the prefix of its class: which of the two counts
+ * would be a guess. NULL: there is none. */
+static const char *find_twin(const struct ak_binding *b, const char *name)
+{
+    for (uint32_t i = 0; b->spec->config.naming == AK_PROVIDER_NAMING_HF && i < b->n_views; i++) {
+        const char *bound = b->views[i].name;
+        if (bound && strcmp(bound, name) != 0 && strcmp(ak_hf_stem(bound), ak_hf_stem(name)) == 0)
+            return bound;
+    }
+    return NULL;
+}
+
 static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_binding *b,
                                   const struct ak_name_index *bound, bool strict,
                                   const struct ak_log *log, struct ak_error *error)
@@ -407,6 +342,11 @@ static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_b
         if (ak_name_index_find(bound, tensor.name, &at) || is_skipped(b, tensor.name) ||
             is_scale(b, bound, tensor.name))
             continue;
+        const char *twin = find_twin(b, tensor.name);
+        if (twin)
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "%s and %s are there for the same weight; expected one", twin,
+                           tensor.name);
         if (strict)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "%s: the architecture has no use for this tensor", tensor.name);

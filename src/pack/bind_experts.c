@@ -64,9 +64,11 @@ static ak_status fill_separate(const struct ak_provider *p, const struct ak_fami
 {
     struct ak_bind_shape one = *all;
     one.n_matrices = 1;
-    for (uint32_t e = 0; e < all->n_matrices; e++)
+    for (uint32_t e = 0; e < all->n_matrices; e++) {
         if (!find_expert(p, rule, layer, name, e, &matrices[e]))
             return fail_missing(name, layer, e, error);
+        AK_TRY(ak_bind_doubles(b, &matrices[e], error));
+    }
     AK_TRY(convert_ordered(b, matrices, all->n_matrices, error));
     for (uint32_t e = 0; e < all->n_matrices; e++) {
         AK_TRY(ak_bind_check_shape(&matrices[e], &one, error));
@@ -93,6 +95,7 @@ static ak_status bind_separate(const struct ak_provider *p, const struct ak_fami
     *found = find_expert(p, rule, layer, name, 0, view);
     if (!*found)
         return AKUNU_OK;
+    AK_TRY(ak_bind_doubles(b, view, error));
     struct ak_view *matrices = ak_alloc((size_t)shape.n_matrices, sizeof *matrices);
     if (!matrices)
         return ak_fail_memory(error, "a list of experts", shape.n_matrices * sizeof *matrices);
@@ -293,6 +296,7 @@ static ak_status bind_stacked(const struct ak_provider *p, const struct ak_famil
     if (!*found)
         return shape.vector ? AKUNU_OK :
                               bind_mxfp4(p, rule, layer, name, &shape, part, b, view, found, error);
+    AK_TRY(ak_bind_doubles(b, view, error));
     if (shape.vector)
         return bind_vectors(&shape, part, view, error);
     if (family->hf_experts_concatenated && part.n > 1)

@@ -3,7 +3,10 @@ libak_la_SOURCES += \
 	src/pack/bind.c \
 	src/pack/bind.h \
 	src/pack/bind_convolution.c \
+	src/pack/bind_copies.c \
 	src/pack/bind_experts.c \
+	src/pack/bind_missing.c \
+	src/pack/bind_output.c \
 	src/pack/cache.c \
 	src/pack/cache.h \
 	src/pack/cache_build.c \

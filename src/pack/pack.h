@@ -19,6 +19,7 @@ struct ak_binding {
     uint32_t n_views;
     uint32_t *first_view;      /* [n_weights of the family]: index into views */
     bool tied;                 /* the embedding serves as OUTPUT */
+    bool lacks_output;         /* for embeddings alone: no tensor is meant to be OUTPUT */
     bool shapes_only;          /* made by ak_bind_shapes() */
     const struct ak_spec *own; /* what this rank computes; NULL: all */
     /* [n_views + 1], the last one a tied output: the rows of one rank; NULL: all rows */

@@ -186,6 +186,10 @@ ak_status ak_session_run_pass(struct ak_session *s, struct ak_backend_table *pre
 ak_status ak_session_needs_logits(const struct ak_session *s, struct ak_error *error)
 {
     const struct ak_text *architecture = &s->model->spec.config.architecture;
+    if (s->model->binding.lacks_output)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "the model makes embeddings (akunu_session_embed), and no text: "
+                       "tie_word_embeddings is false, and lm_head.weight is missing");
     if (!s->model->spec.descriptor.encoder)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
