@@ -123,8 +123,8 @@ void ak_spec_warn_alignment(const struct ak_spec_config *config, const struct ak
 {
     if (config->n_foreign_alignment > 0)
         ak_log_line(log, AKUNU_LOG_WARN,
-                    "alignment_heads: ignored those that the decoder does not have, %u in all; it "
-                    "has %u layers of %u heads, and times words by %u of them",
-                    (unsigned)config->n_foreign_alignment, (unsigned)config->n_layers,
-                    (unsigned)config->n_heads, (unsigned)config->n_alignment);
+                    "alignment_heads: entries ignored, because the decoder (%u layers of %u heads) "
+                    "does not have such heads: %u; heads that time words: %u",
+                    (unsigned)config->n_layers, (unsigned)config->n_heads,
+                    (unsigned)config->n_foreign_alignment, (unsigned)config->n_alignment);
 }

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "speech/text.h"
+#include "transcribe/chunks.h"
 
 /* ---- The model ---------------------------------------------------------- */
 enum { TEXTS = 4, TOKENS_MAX = 500, BLANK = 220 };
@@ -817,6 +818,34 @@ START_TEST(segments_are_utf8)
 }
 END_TEST
 
+/* Where at least 2 s were cut out between the ranges of a chunk: frames of the chunk, in which
+ * ranges are 0.1 s apart. */
+START_TEST(breaks_of_chunks)
+{
+    enum { S = AK_MEL_RATE };
+    static struct ak_audio_range ranges[] = {
+        { 0, 3 * S }, { 7 * S, S }, { 9 * S, 2 * S }, { 13 * S, S }, { 17 * S - 1, S }
+    };
+    static struct ak_vad_chunk list[] = { { 0, 2, 0, 410 }, { 2, 3, 420, 850 } };
+    const struct ak_transcribe_chunks chunks = { .speech = { .ranges = ranges, .n = 5 },
+                                                 .list = list,
+                                                 .n = 2 };
+    static const struct ak_vad_chunk all = { 0, 5, 0, 850 };
+    uint64_t found[4];
+    ck_assert_uint_eq(ak_transcribe_chunks_breaks(&chunks, 0, found), 1);
+    ck_assert_uint_eq(found[0], 310);
+    ck_assert_uint_eq(ak_transcribe_chunks_breaks(&chunks, 1, found), 2);
+    ck_assert_uint_eq(found[0], 210);
+    ck_assert_uint_eq(found[1], 320);
+    ranges[3].n += 2 * S - S / 2; /* 1.5 s less */
+    ck_assert_uint_eq(ak_transcribe_chunks_breaks(&chunks, 1, found), 1);
+    ranges[1].first -= 2 * S + 1;
+    list[0] = all;
+    ck_assert_uint_eq(ak_transcribe_chunks_breaks(&chunks, 0, found), 2);
+    ck_assert_uint_eq(found[0], 420);
+}
+END_TEST
+
 /* ---- Hot words ---------------------------------------------------------- */
 struct recorded {
     int32_t tokens[TOKENS_MAX];
@@ -1080,6 +1109,7 @@ int main(void)
     tcase_add_test(any, ends_of_characters);
     tcase_add_test(any, segments_are_utf8);
     tcase_add_test(any, repetition_after_a_break);
+    tcase_add_test(any, breaks_of_chunks);
     tcase_add_test(any, prompts_as_faster_whisper);
     tcase_add_loop_test(any, constrained, 0, 6);
     tcase_add_test(any, constrained_to_one_text);

@@ -727,7 +727,7 @@ static bool in_order(const struct akunu_segment *segment, void *user)
     return on_segment(segment, &o->t);
 }
 
-/* Chunks of one clip's speech, with one lane and with several. */
+/* Chunks of one clip's speech, with one lane and with several; greedy, and sampled. */
 START_TEST(chunks)
 {
     enum { LONG = 80 * RATE };
@@ -742,7 +742,8 @@ START_TEST(chunks)
     test_speech_clip(samples, LONG);
     struct akunu_audio *audio = akunu_audio_from_samples(samples, LONG, RATE);
     params.vad = vad;
-    params.word_times = true;
+    params.word_times = _i == 0;
+    params.temperature = (float)_i;
     for (uint32_t i = 0; i < 2; i++) {
         struct akunu_session *session = open_wide_session(f, i + 1, 1 + 3 * i);
         ck_assert_msg(akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[i],
@@ -754,8 +755,13 @@ START_TEST(chunks)
     ck_assert(found[0].t.tokens == found[1].t.tokens && found[0].t.n == found[1].t.n &&
               memcmp(found[0].t.text, found[1].t.text, found[0].t.n) == 0 &&
               found[0].t.n_segments == found[1].t.n_segments);
-    /* stopped in the middle */
     struct akunu_session *session = open_wide_session(f, 2, 4);
+    params.seed = 1;
+    found[1] = (struct order){ .last = 0.0 };
+    if (_i > 0)
+        akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[1], NULL);
+    ck_assert(found[1].t.tokens != found[0].t.tokens);
+    /* stopped in the middle */
     found[1] = (struct order){ .t.stop_after = 2 };
     ck_assert_int_eq(
         akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[1], NULL),
@@ -912,7 +918,7 @@ int main(int argc, char **argv)
     suite_add_tcase(suite, tests);
     tcase_set_timeout(threads, 240);
     tcase_add_test(threads, side_by_side);
-    tcase_add_test(threads, chunks);
+    tcase_add_loop_test(threads, chunks, 0, 2);
     suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
