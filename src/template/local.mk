@@ -5,6 +5,7 @@ libak_la_SOURCES += \
 	src/template/jinja/case.c \
 	src/template/jinja/compare.c \
 	src/template/jinja/environment.c \
+	src/template/jinja/entities.def \
 	src/template/jinja/environment.h \
 	src/template/jinja/eval.c \
 	src/template/jinja/exec.c \
@@ -12,6 +13,7 @@ libak_la_SOURCES += \
 	src/template/jinja/expression.c \
 	src/template/jinja/filters_layout.c \
 	src/template/jinja/filters_list.c \
+	src/template/jinja/filters_markup.c \
 	src/template/jinja/filters_number.c \
 	src/template/jinja/filters_text.c \
 	src/template/jinja/format.c \

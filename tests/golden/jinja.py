@@ -267,6 +267,38 @@ words|sort(attribute="0")|list
 "A".join([])
 missing is sequence ~ missing is iterable ~ missing is mapping ~ missing is string
 "a b"|wordcount is eq 2
+"<p>a  <b>b</b></p>\\n<!-- x <i> --> &amp; c"|striptags
+html|striptags
+"a < b & c > d <"|striptags
+"&lt;b&gt; &nbsp; &eacute;&hellip; &copy2 &copy; &notin; &not; &apos; &#39;&#x41;&#128;&#0;&#xD800;&#x1F600; &#1; &unknown; &ampx &AMP &#; &;"|striptags
+("<b>x</b>"|safe)|striptags
+(("<b>&lt;i&gt;</b>"|safe)|striptags) ~ "<"
+"<!-- a"|striptags ~ "|" ~ "x<!---->y"|striptags ~ "|" ~ "<a"|striptags
+"a\\u00a0\\u2003b\\tc"|striptags ~ 5|striptags
+""|striptags ~ "|" ~ "  "|striptags
+people|groupby("age")|list
+people|groupby("city")|map("first")|list
+people|groupby("city", case_sensitive=true)|map(attribute="grouper")|list
+people|groupby("city")|map(attribute="list")|map("length")|list
+(people|groupby("city"))[0].list|map(attribute="name")|list
+(people|groupby("city"))[0].grouper ~ (people|groupby("age"))|first
+people|groupby("none", default="x")|length
+[{"a": {"b": 2}}, {"a": {"b": 1}}, {"a": {}}]|groupby("a.b", default=1)|list
+[[2, 1], [1, 2], [2, 3]]|groupby(0)|list
+[]|groupby("x")
+words|groupby(0)|list
+["b", "B", "a"]|groupby(0, none, true)|list
+people|groupby("age")|tojson
+(people|groupby("age"))[0] == (25, [people[1]])
+(people|groupby("age"))[0].count(25)
+0|filesizeformat ~ " " ~ 1|filesizeformat ~ " " ~ 999|filesizeformat ~ " " ~ 1000|filesizeformat
+1023|filesizeformat(true) ~ " " ~ 1024|filesizeformat(binary=true) ~ " " ~ 1048576|filesizeformat(true)
+1500|filesizeformat ~ " " ~ 1250|filesizeformat ~ " " ~ 999999|filesizeformat ~ " " ~ 123456789012|filesizeformat
+1e27|filesizeformat ~ " " ~ 1e30|filesizeformat(true) ~ " " ~ 1e24|filesizeformat ~ " " ~ 5e23|filesizeformat(true)
+"1234567"|filesizeformat ~ " " ~ -5|filesizeformat ~ " " ~ -5000|filesizeformat ~ " " ~ 1.9|filesizeformat ~ " " ~ true|filesizeformat
+"a b/c?d=ä&"|urlencode ~ " " ~ 5|urlencode ~ " " ~ none|urlencode
+{"a b": "c/d", "e": 1}|urlencode ~ " " ~ [("x", "y z"), ("~", "*")]|urlencode
+("a&b"|safe)|urlencode
 """
 
 # Where a loop is: its item, what is beside it, and how many there are.
@@ -398,6 +430,12 @@ ERRORS = [
     "{% macro m(1) %}{% endmacro %}", "{% call 1 %}{% endcall %}", "{% filter %}{% endfilter %}", "{{ f(a=1, 2) }}", "{{ f(**a, b) }}", "{{ f(,) }}", "{{ a is b is c }}", "{{ 1 is }}",
     "{{ a | }}", "{{ a if }}", "{{ not }}", "{% break %}", "{% continue %}", "{% if yes %}{% break %}{% endif %}", "{% else %}", "{{ '\\xq' }}", "{{ 01 }}", "{% with a %}{% endwith %}",
     "{% generation %}", "{% do 1 %}", "{% for x in [1] %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}", "{{ a[1 }}", "{% if yes %}{% else %}{% else %}{% endif %}", "{{ a.(b) }}", "{{ {'a' 1} }}",
+    "{{ none|filesizeformat }}",
+    "{{ 'x'|filesizeformat }}",
+    "{{ people|groupby }}",
+    "{{ [[1], ['a']]|groupby(0) }}",
+    "{{ 5|groupby('a') }}",
+    "{{ [1]|urlencode }}",
 ]
 
 

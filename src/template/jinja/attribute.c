@@ -16,6 +16,12 @@ static struct ak_jval data_member(struct ak_jenv *j, struct ak_jval object, stru
     if (object.kind == AK_J_CALLABLE && object.as.callable->what == AK_J_MACRO &&
         ak_j_string_is(name, "name"))
         found = &object.as.callable->node->name;
+    if (object.kind == AK_J_LIST && object.as.list->is_group) {
+        if (ak_j_string_is(name, "grouper"))
+            found = &object.as.list->items[0];
+        if (ak_j_string_is(name, "list"))
+            found = &object.as.list->items[1];
+    }
     return found ? *found : missing;
 }
 

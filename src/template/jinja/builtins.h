@@ -24,7 +24,7 @@ const struct ak_jbuiltin *ak_j_find_builtin(const struct ak_jbuiltin *table,
 extern const struct ak_jbuiltin ak_j_string_methods[], ak_j_string_splits[], ak_j_string_queries[],
     ak_j_dict_methods[], ak_j_loop_methods[];
 extern const struct ak_jbuiltin ak_j_text_filters[], ak_j_layout_filters[], ak_j_list_filters[],
-    ak_j_choice_filters[], ak_j_order_filters[];
+    ak_j_choice_filters[], ak_j_order_filters[], ak_j_markup_filters[];
 
 /* ---- Filters ------------------------------------------------------------ */
 static inline struct ak_jval ak_j_from_str(struct ak_jstr *s)

@@ -259,6 +259,33 @@ static struct ak_jval filter_unique(struct ak_jenv *j, const struct ak_jval *a,
     return ak_j_generator(kept);
 }
 
+/* Groups of the items with equal attributes, in the order of these. The grouper of a group is the
+ * attribute of its first item. */
+static struct ak_jval filter_groupby(struct ak_jenv *j, const struct ak_jval *a,
+                                     const struct ak_jargs *rest)
+{
+    struct ak_jlist *items = copy(j, ak_j_iterate(j, a[0])), *group = NULL,
+                    *groups = ak_j_list(j, AK_J_PLAIN_LIST, 0);
+    struct ak_jval *keys = ak_j_alloc(j, items->n, sizeof *keys), last = { .kind = AK_J_MISSING };
+    (void)rest;
+    for (size_t i = 0; i < items->n; i++)
+        keys[i] = ak_j_sort_key(j, ak_j_member_at(j, items->items[i], a[1], a[2]), a[3]);
+    ak_j_sort(j, items->items, keys, items->n, false);
+    for (size_t i = 0; i < items->n; i++) {
+        struct ak_jval member = ak_j_member_at(j, items->items[i], a[1], a[2]),
+                       key = ak_j_sort_key(j, member, a[3]);
+        if (!group || !ak_j_is_equal(j, key, last)) {
+            group = ak_j_list(j, AK_J_PLAIN_LIST, 0);
+            struct ak_jval pair = ak_j_pair(j, member, ak_j_from_list(group));
+            pair.as.list->is_group = true;
+            ak_j_append(j, groups, pair);
+        }
+        ak_j_append(j, group, items->items[i]);
+        last = key;
+    }
+    return ak_j_from_list(groups);
+}
+
 static struct ak_jval find_extreme(struct ak_jenv *j, const struct ak_jval *a, const char *op)
 {
     const struct ak_jlist *items = ak_j_iterate(j, a[0]);
@@ -293,6 +320,7 @@ static struct ak_jval filter_max(struct ak_jenv *j, const struct ak_jval *a,
 
 const struct ak_jbuiltin ak_j_order_filters[] = {
     { "sort", filter_sort, 0, { "reverse", "case_sensitive", "attribute" }, false, false },
+    { "groupby", filter_groupby, 1, { "attribute", "default", "case_sensitive" }, false, false },
     { "dictsort", filter_dictsort, 0, { "case_sensitive", "by", "reverse" }, false, false },
     { "unique", filter_unique, 0, { "case_sensitive", "attribute" }, false, false },
     { "min", filter_min, 0, { "case_sensitive", "attribute" }, false, false },

@@ -111,6 +111,37 @@ static struct ak_jval filter_round(struct ak_jenv *j, const struct ak_jval *a,
                       unit);
 }
 
+/* "1.5 kB", or "1.5 KiB" if `binary`. */
+static struct ak_jval filter_filesizeformat(struct ak_jenv *j, const struct ak_jval *a,
+                                            const struct ak_jargs *rest)
+{
+    static const double powers[] = { 1e6, 1e9, 1e12, 1e15, 1e18, 1e21, 1e24, 1e27 };
+    enum { N_PREFIXES = sizeof powers / sizeof *powers };
+    struct ak_jout out = { 0 };
+    bool binary = ak_j_is_true(a[1]);
+    double bytes, base = binary ? 1024 : 1000, unit = base;
+    int i = -1;
+    (void)rest;
+    if (!to_float(j, a[0], &bytes))
+        ak_j_fail(j, "filesizeformat: float() needs a number, not '%s'", ak_j_type_name(a[0]));
+    if (bytes == 1.0)
+        return ak_j_text(j, "1 Byte");
+    if (bytes < base) {
+        ak_j_put_int(j, &out, truncate_float(j, bytes).as.integer);
+        ak_j_put_text(j, &out, " Bytes");
+        return ak_j_finish(j, &out);
+    }
+    do { /* Python compares with integers, and the double 1e24 is below 10^24 */
+        i++;
+        unit = binary ? unit * base : powers[i];
+    } while (i + 1 < N_PREFIXES && !(bytes < unit) && !(unit == 1e24 && bytes == unit));
+    ak_j_put_printf(j, &out, 'f', 1, false, base * bytes / unit);
+    const char suffix[] = { ' ', (binary ? "KMGTPEZY" : "kMGTPEZY")[i] };
+    ak_j_put_bytes(j, &out, suffix, sizeof suffix);
+    ak_j_put_text(j, &out, binary ? "iB" : "B");
+    return ak_j_finish(j, &out);
+}
+
 /* ---- Any value ---------------------------------------------------------- */
 static struct ak_jval filter_default(struct ak_jenv *j, const struct ak_jval *a,
                                      const struct ak_jargs *rest)
@@ -157,6 +188,7 @@ static const struct ak_jbuiltin value_filters[] = {
     { "abs", filter_abs, 0, { NULL }, false, false },
     { "int", filter_int, 0, { "default", "base" }, false, false },
     { "float", filter_float, 0, { "default" }, false, false },
+    { "filesizeformat", filter_filesizeformat, 0, { "binary" }, false, false },
     { "round", filter_round, 0, { "precision", "method" }, false, false },
     { NULL, NULL, 0, { NULL }, false, false },
 };
@@ -165,7 +197,8 @@ const struct ak_jbuiltin *ak_j_find_filter(const struct ak_jstr *name)
 {
     const struct ak_jbuiltin *const tables[] = { ak_j_text_filters,  ak_j_layout_filters,
                                                  ak_j_list_filters,  ak_j_choice_filters,
-                                                 ak_j_order_filters, value_filters };
+                                                 ak_j_order_filters, ak_j_markup_filters,
+                                                 value_filters };
     const struct ak_jbuiltin *found = NULL;
     for (size_t i = 0; !found && i < sizeof tables / sizeof *tables; i++)
         found = ak_j_find_builtin(tables[i], name);

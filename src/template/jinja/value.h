@@ -66,6 +66,7 @@ struct ak_jlist {
     size_t n, capacity;
     size_t at;
     int64_t start, stop, step; /* of a range */
+    bool is_group;             /* a tuple of groupby: its items are also .grouper and .list */
 };
 
 struct ak_jpair {
