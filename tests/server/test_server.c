@@ -271,6 +271,76 @@ START_TEST(offsets_of_control_tokens)
 }
 END_TEST
 
+/* Appends an entry of GGUF's metadata; its value is a bool or an unsigned integer. */
+static size_t put_entry(char *out, const char *key, uint32_t type, const void *value, size_t n)
+{
+    uint64_t length = strlen(key);
+    memcpy(out, &length, 8);
+    memcpy(out + 8, key, length);
+    memcpy(out + 8 + length, &type, 4);
+    memcpy(out + 12 + length, value, n);
+    return 12 + length + n;
+}
+
+/* Copies the tests' model to `path`, with a BOS that its tokenizer adds: token 414. The entries
+ * take 128 bytes, so the tensors stay aligned. */
+static void write_model_with_bos(char *path)
+{
+    enum { HEADER = 24, U32 = 4, BOOL = 7, ADDED = 128 };
+    const uint32_t bos = 414;
+    char entries[ADDED], header[HEADER], block[65536];
+    uint64_t n_entries;
+    size_t n = put_entry(entries, "tokenizer.ggml.add_bos_token", BOOL, "\1", 1);
+    n += put_entry(entries + n, "tokenizer.ggml.bos_token_id", U32, &bos, 4);
+    n += put_entry(entries + n, "general.an_entry_of_44_bytes_xx", BOOL, "\1", 1);
+    ck_assert_uint_eq(n, ADDED);
+    FILE *from = fopen(test_model(), "rb"), *to = fdopen(mkstemps(path, 5), "wb");
+    ck_assert(from && to && fread(header, HEADER, 1, from) == 1);
+    memcpy(&n_entries, header + 16, 8);
+    n_entries += 3;
+    memcpy(header + 16, &n_entries, 8);
+    ck_assert(fwrite(header, HEADER, 1, to) == 1 && fwrite(entries, ADDED, 1, to) == 1);
+    while ((n = fread(block, 1, sizeof block, from)) > 0)
+        ck_assert_uint_eq(fwrite(block, 1, n, to), n);
+    fclose(from);
+    ck_assert_int_eq(fclose(to), 0);
+}
+
+/* A BOS that the tokenizer adds takes no characters, and one that the text names does. */
+START_TEST(offsets_after_bos)
+{
+    static const struct {
+        const char *prompt, *text;
+        int n, offsets[4];
+    } cases[] = {
+        { "G\u00f6", "G\u00f6", 4, { 0, 0, 1, 1 } },
+        { "<|im_start|>G", "<|im_start|>G", 3, { 0, 0, 12 } },
+        { "", "", 1, { 0 } },
+    };
+    char path[] = "/tmp/akunu-bos-XXXXXX.gguf";
+    write_model_with_bos(path);
+    const char *const flags[] = { "-m", path, "--no-cache", NULL };
+    struct child child = start_server(flags);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "{\"prompt\": \"%s\", \"max_tokens\": 0, \"echo\": true, \"logprobs\": 0}",
+                 cases[i].prompt);
+        struct answer a = ask(&child, TEXT, body);
+        json_t *value = json_of(&a, 200);
+        const json_t *offsets = at(value, "choices.0.logprobs.text_offset");
+        ck_assert_str_eq(text_at(value, "choices.0.text"), cases[i].text);
+        ck_assert_uint_eq(json_array_size(offsets), (size_t)cases[i].n);
+        for (int k = 0; k < cases[i].n; k++)
+            ck_assert_int_eq(json_integer_value(json_array_get(offsets, (size_t)k)),
+                             cases[i].offsets[k]);
+        json_decref(value);
+    }
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+    unlink(path);
+}
+END_TEST
+
 /* A stop sequence takes the tokens with it that begin in it. */
 START_TEST(offsets_at_a_stop)
 {
@@ -1016,6 +1086,7 @@ int main(void)
                                    prompts_and_completions,
                                    offsets_of_logprobs,
                                    offsets_of_control_tokens,
+                                   offsets_after_bos,
                                    offsets_at_a_stop,
                                    arguments_of_earlier_calls,
                                    long_integers,
