@@ -358,6 +358,11 @@ static ak_status fill(struct exporter *e, struct ak_text pre)
     const struct ak_tokenizer *t = e->t;
     struct ak_vocab *v = &e->out->vocab;
     *v = ak_vocab_none;
+    if (t->pipeline && !is_wordpiece(t) &&
+        find_transform(&t->pipeline->normalizers, AK_TOK_NORM_LOWERCASE))
+        return ak_fail(e->error, AKUNU_ERROR_UNSUPPORTED,
+                       "the tokenizer makes text lower case (tokenizer.json, or do_lower_case of "
+                       "sentence_bert_config.json), which GGUF stores for WordPiece only");
     AK_TRY(add_tokens(e));
     add_ends(e);
     if (t->byte_level)

@@ -761,6 +761,60 @@ START_TEST(embeddings)
     free(a.text);
     a = ask(&server, "/v1/embeddings", "{\"input\": [], \"model\": \"a\"}");
     json_decref(json_of(&a, 400));
+    a = ask(&server, "/v1/embeddings", "{\"input\": \"a\", \"prompt_name\": \"query\"}");
+    value = json_of(&a, 400);
+    ck_assert_str_eq(text_at(value, "error.param"), "prompt_name");
+    ck_assert_ptr_nonnull(
+        strstr(text_at(value, "error.message"), "prompt \"query\": the model has no prompts"));
+    json_decref(value);
+    a = ask(&server, "/v1/embeddings", "{\"input\": [72], \"prompt_name\": \"\"}");
+    value = json_of(&a, 400);
+    ck_assert_ptr_nonnull(strstr(text_at(value, "error.message"), "input has token ids"));
+    json_decref(value);
+}
+END_TEST
+
+/* `n` words, one token each at least. */
+static void write_words(char *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to += sprintf(to, "cat ");
+}
+
+/* Of several texts or prompts the message names the one that does not fit. */
+START_TEST(numbers_of_texts)
+{
+    enum { WORDS = 4000 };
+    char *text = malloc(4 * WORDS + 1), *body = malloc(4 * WORDS + 256);
+    write_words(text, WORDS);
+    sprintf(body, "{\"input\": [\"a\", \"b\", \"%s\"]}", text);
+    struct answer a = ask(&server, "/v1/embeddings", body);
+    json_t *value = json_of(&a, 400);
+    ck_assert_str_eq(text_at(value, "error.code"), "context_length_exceeded");
+    ck_assert_msg(strncmp(text_at(value, "error.message"), "input[2] is too long: it has ", 29) ==
+                      0,
+                  "%s", text_at(value, "error.message"));
+    json_decref(value);
+    sprintf(body, "{\"input\": \"%s\"}", text);
+    a = ask(&server, "/v1/embeddings", body);
+    value = json_of(&a, 400);
+    ck_assert_msg(strncmp(text_at(value, "error.message"), "input is too long", 17) == 0, "%s",
+                  text_at(value, "error.message"));
+    json_decref(value);
+    sprintf(body, "{\"prompt\": [\"a\", \"%s\"], \"max_tokens\": 1}", text);
+    a = ask(&server, "/v1/completions", body);
+    value = json_of(&a, 400);
+    ck_assert_msg(strncmp(text_at(value, "error.message"), "prompt[1]: ", 11) == 0, "%s",
+                  text_at(value, "error.message"));
+    json_decref(value);
+    /* cut if the request says so */
+    sprintf(body, "{\"input\": [\"a\", \"%s\"], \"truncate\": true}", text);
+    a = ask(&server, "/v1/embeddings", body);
+    value = json_of(&a, 200);
+    ck_assert_int_lt(json_integer_value(at(value, "usage.prompt_tokens")), WORDS);
+    json_decref(value);
+    free(text);
+    free(body);
 }
 END_TEST
 
@@ -1096,6 +1150,7 @@ int main(void)
                                    ollama,
                                    native_completion,
                                    embeddings,
+                                   numbers_of_texts,
                                    the_same_beside_others,
                                    clients_that_leave,
                                    large_bodies,

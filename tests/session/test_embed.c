@@ -591,6 +591,28 @@ START_TEST(sentence_refusals)
 }
 END_TEST
 
+/* GGUF cannot store that a tokenizer of this kind makes text lower case: refused, not dropped. */
+START_TEST(lower_case_that_gguf_lacks)
+{
+    for (int lowers = 0; lowers < 2; lowers++) {
+        json_t *files =
+            json_pack("{s:{s:{s:s, s:i, s:[[s, i], [s, i]]}}, s:{s:b}}", "tokenizer.json", "model",
+                      "type", "Unigram", "unk_id", 0, "vocab", "<unk>", 0, "a", -1,
+                      "sentence_bert_config.json", "do_lower_case", lowers);
+        char folder[64], path[4096];
+        make_sentence_folder(files, folder);
+        snprintf(path, sizeof path, "%s/made.gguf", folder);
+        enum akunu_status status = akunu_file_convert(folder, path, NULL);
+        ck_assert_msg(status == (lowers ? AKUNU_ERROR_UNSUPPORTED : AKUNU_OK), "%s",
+                      akunu_last_error());
+        if (lowers)
+            ck_assert_ptr_nonnull(strstr(akunu_last_error(), "makes text lower case"));
+        remove_sentence_folder(files, folder);
+        json_decref(files);
+    }
+}
+END_TEST
+
 /* Beyond the positions of training, rotary_scaling_factor would have angles that depend on
  * the text's length: there the context ends. */
 START_TEST(scaled_rotation)
@@ -815,6 +837,7 @@ int main(void)
     tcase_add_test(tests, scaled_rotation);
     tcase_add_test(tests, as_sentence_transformers);
     tcase_add_test(tests, sentence_refusals);
+    tcase_add_test(tests, lower_case_that_gguf_lacks);
     tcase_add_test(decoders, hidden_states_of_a_language_model);
     tcase_add_test(decoders, means_of_a_language_model);
     tcase_add_test(tests, refusals);
