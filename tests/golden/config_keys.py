@@ -15,6 +15,7 @@ the key's name:
     WRONG     akunu computes something else, computes where transformers cannot (weights that it would have to invent), or refuses
               without the key's name what transformers computes
     unnamed   neither computes, and akunu's message lacks the key's name (a weight that is missing, say)
+    illegal   transformers refuses the config itself: such a value says nothing
 """
 import argparse
 import ctypes
@@ -235,7 +236,7 @@ def rope_variants(fixture, defaults):
 
 def combined_variants(fixture):
     config, out = fixture.config, []
-    combine = lambda **new: out.append(("&".join(f"{k}={encode(v)}" for k, v in new.items()), list(new), config | new))
+    combine = lambda **new: out.append(("&".join(f"{k}={encode(v)}" for k, v in new.items()), [*new, "layer_types"], config | new))
     n = config.get("num_hidden_layers", 0)
     if "use_sliding_window" in config:
         for window_layers in (0, 1, 28):
@@ -464,6 +465,11 @@ def compute_one(kind, one, info, session):
 
 
 # ---- Comparison ------------------------------------------------------------------
+# What transformers says of values that its configuration classes do not take.
+ILLEGAL = ("TypeError: Field '", "StrictDataclass", "must be equal to the number of `layer_types`", "type field must be one of",
+           "Padding_idx must be within", "ZeroDivisionError")
+
+
 def nmse(ours, theirs):
     if ours.shape != theirs.shape:
         return float("inf")
@@ -476,6 +482,9 @@ def judge(names, theirs, why, ours, message):
     if ours is not None and theirs is not None:
         error = nmse(ours, theirs)
         return ("same" if error <= LIMIT else "WRONG"), f"nmse {error:.1e}"
+    why = " ".join(why.split())[:160] if why else why
+    if theirs is None and any(text in why for text in ILLEGAL):
+        return "illegal", why
     if ours is not None:
         return "WRONG", f"computes; transformers: {why}"
     if message.startswith("akunu ended"):
@@ -531,7 +540,7 @@ def main():
         return worker()
     oracle = Oracle(o.cache, o.fresh)
     akunu = Akunu(find_library(o.cli.resolve())) if o.cli else None
-    wrong, states = [], ("same", "error", "unnamed", "WRONG")
+    wrong, states = [], ("same", "error", "illegal", "unnamed", "WRONG")
     total = dict.fromkeys(states, 0)
     nested = o.cache / "nested"
     if (SHARED / "fixtures" / "gemma3" / "hf").exists():
