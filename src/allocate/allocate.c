@@ -205,7 +205,7 @@ static ak_status measure_all(struct job *j)
 /* The file is called after the type of most bytes. */
 static void name_mix(struct job *j)
 {
-    uint64_t bytes[AK_QUANT_COUNT] = { 0 };
+    uint64_t bytes[AK_QUANT_STORED_END] = { 0 };
     int most = 0;
     for (size_t i = 0; i < j->plan->n; i++)
         bytes[j->plan->tensors[i].type] += j->plan->tensors[i].bytes;

@@ -134,7 +134,7 @@ struct ak_convert_plan {
     enum ak_quant_type type; /* of matrices, if has_type */
     struct ak_convert_tensor *tensors;
     size_t n, capacity;
-    uint64_t type_bytes[AK_QUANT_COUNT];
+    uint64_t type_bytes[AK_QUANT_STORED_END];
     const struct ak_mix *mix; /* NULL: types as stored, or one for all matrices */
     struct ak_importance importance;
     struct ak_pool *pool;
@@ -165,6 +165,8 @@ const float *ak_convert_row_importance(const struct ak_convert_tensor *t, uint64
 bool ak_convert_lacks_importance(const struct ak_convert_tensor *t);
 /* AKUNU_ERROR_ARGUMENT: a tensor's type needs importance that is not given. */
 ak_status ak_convert_check_importance(const struct ak_convert_plan *plan, struct ak_error *error);
+/* Integers, which GGUF files may have beside a model's weights. */
+bool ak_convert_is_integer(enum ak_quant_type type);
 /* The kind of tensors that no type but floats suits. */
 bool ak_convert_stays_float(const struct ak_convert_tensor *t);
 

@@ -30,8 +30,9 @@ static bool is_kernel(const struct ak_convert_tensor *t, bool has_role)
     return has_role && (t->role == AK_ROLE_ENCODER_CONV1 || t->role == AK_ROLE_ENCODER_CONV2);
 }
 
-/* Types without a GGUF number become F32, 8-bit floats F16. Rows that do not fill blocks become
- * F16. */
+/* Types without a GGUF number become F32, and so does F64, which llama.cpp does not run; 8-bit
+ * floats become F16. Rows that do not fill blocks become F16. Integers, which no model uses, stay.
+ */
 static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_tensor *t,
                              enum ak_quant_type stored, bool has_role, struct ak_error *error)
 {
@@ -39,10 +40,11 @@ static ak_status choose_type(struct ak_convert_plan *plan, struct ak_convert_ten
     uint64_t rows = 1;
     t->has_role = has_role;
     t->stored = stored;
-    t->type = plan->has_type ? plan->type : stored;
-    if (!ak_ggml_type_number(t->type, &number))
+    t->type = plan->has_type && !ak_convert_is_integer(stored) ? plan->type : stored;
+    if (t->type == AK_QUANT_F64 || !ak_ggml_type_number(t->type, &number))
         t->type = t->type == AK_QUANT_F8 ? AK_QUANT_F16 : AK_QUANT_F32;
-    if (ak_convert_stays_float(t) && !(t->is_stored && !plan->has_type))
+    if (ak_convert_stays_float(t) && !ak_convert_is_integer(stored) &&
+        !(t->is_stored && !plan->has_type))
         t->type = AK_QUANT_F32;
     if (is_kernel(t, has_role) && ak_quant_info(t->type)->block_elems > 1)
         t->type = AK_QUANT_F16;

@@ -159,6 +159,11 @@ static ak_status describe_model(struct chooser *c)
 }
 
 /* ---- Choices ------------------------------------------------------------ */
+bool ak_convert_is_integer(enum ak_quant_type type)
+{
+    return type >= AK_QUANT_STORED_FIRST && type <= AK_QUANT_U64;
+}
+
 bool ak_convert_stays_float(const struct ak_convert_tensor *t)
 {
     if (t->n_dims == 1 || !t->has_role)
@@ -177,8 +182,9 @@ static bool is_left(const struct ak_convert_tensor *t)
                                          "attn_rel_b",   "ffn_gate_tid2eid",     "time_mix_",
                                          "indexer." };
     size_t n = strlen(t->name);
-    if (ak_convert_stays_float(t) || n < 6 || strcmp(t->name + n - 6, "weight") != 0 ||
-        t->role == AK_ROLE_ENCODER_CONV1 || t->role == AK_ROLE_ENCODER_CONV2)
+    if (ak_convert_stays_float(t) || ak_convert_is_integer(t->stored) || n < 6 ||
+        strcmp(t->name + n - 6, "weight") != 0 || t->role == AK_ROLE_ENCODER_CONV1 ||
+        t->role == AK_ROLE_ENCODER_CONV2)
         return true;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(t->name, parts[i]))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "akunu/akunu.h"
+#include "convert/gguf_write.h"
 #include "tests/st_files.h"
 
 enum { N_IDS = 6, VOCAB = 24, EDITS_MAX = 8, WORDS_MAX = 4 };
@@ -231,6 +232,9 @@ static const struct {
     { "tied, and the embedding again",
       "tied",
       { .edits = { NO_HEAD, { "model.embed_tokens.weight", "lm_head.weight", .keeps = true } } } },
+    { "floats, and settings of a quantization",
+      "own",
+      { .file = "quantize_config.json", .text = "{\"bits\": 3}" } },
     { "doubles", "own", { .doubles = true } },
     { "doubles, tied", "tied", { .edits = { NO_HEAD }, .doubles = true } },
     { "unused tensors of all types",
@@ -271,6 +275,92 @@ START_TEST(which_tensors)
     }
     akunu_file_free(gguf);
     ck_assert_int_eq(has_output, strcmp(used[_i].golden, "own") == 0);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- GGUF ---------------------------------------------------------------- */
+static void write_doubles(struct ak_gguf_writer *w, const struct ak_tensor *t)
+{
+    double wide[1024];
+    float values[1024];
+    uint64_t n = t->n_dims == 1 ? t->shape[0] : t->shape[0] * t->shape[1];
+    ck_assert_uint_le(n, 1024);
+    ak_tensor_dequantize(t, 0, n, values);
+    for (uint64_t i = 0; i < n; i++)
+        wide[i] = (double)values[i];
+    ak_gguf_writer_write(w, wide, (size_t)n * sizeof *wide);
+    ak_gguf_writer_end_tensor(w);
+}
+
+/* The file with doubles, and with whole numbers that no weight is. */
+static void write_wide(const char *from, const char *to)
+{
+    static const int64_t ids[] = { 1, -2, 3, 1ll << 40 };
+    static const uint64_t shapes[2][2] = { { 4 }, { 2, 2 } };
+    struct ak_error error = { 0 };
+    struct ak_provider *p;
+    struct ak_tensor t;
+    struct ak_meta meta;
+    ck_assert_msg(ak_provider_open(from, &p, &error) == AKUNU_OK, "%s", error.message);
+    struct ak_gguf_writer w = ak_gguf_writer_begin(&error);
+    for (size_t i = 0; ak_provider_meta(p, i, &meta); i++)
+        ak_gguf_writer_put_meta(&w, p, &meta);
+    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++)
+        ak_gguf_writer_put_tensor(&w, t.name, AK_QUANT_F64, t.n_dims, t.shape);
+    ak_gguf_writer_put_tensor(&w, "ids", AK_QUANT_I64, 1, shapes[0]);
+    ak_gguf_writer_put_tensor(&w, "unused.weight", AK_QUANT_I64, 2, shapes[1]);
+    ak_gguf_writer_open(&w, to);
+    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++)
+        write_doubles(&w, &t);
+    for (int i = 0; i < 2; i++) {
+        ak_gguf_writer_write(&w, ids, sizeof ids);
+        ak_gguf_writer_end_tensor(&w);
+    }
+    ck_assert_msg(ak_gguf_writer_finish(&w) == AKUNU_OK, "%s", error.message);
+    ak_provider_close(p);
+}
+
+static void check_types(const char *path, const char *type)
+{
+    struct ak_error error = { 0 };
+    struct ak_provider *p;
+    struct ak_tensor t;
+    ck_assert_msg(ak_provider_open(path, &p, &error) == AKUNU_OK, "%s", error.message);
+    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++) {
+        const char *expected = t.has_role ? t.n_dims == 1 ? "F32" : type : "I64";
+        ck_assert_msg(strcmp(ak_tensor_type_name(&t), expected) == 0, "%s is %s", t.name,
+                      ak_tensor_type_name(&t));
+        if (!t.has_role)
+            ck_assert_int_eq(((const int64_t *)t.data)[3], 1ll << 40);
+    }
+    ak_provider_close(p);
+}
+
+START_TEST(doubles_in_gguf)
+{
+    static const struct change none = { .config = NULL };
+    static const char *const types[] = { NULL, "F16" };
+    akunu_token ids[N_IDS];
+    double unused[N_IDS * VOCAB];
+    float found[N_IDS * VOCAB];
+    char from[96], wide[96], to[96];
+    struct akunu_convert_params params;
+    read_golden("own", ids, unused);
+    struct test_folder folder = make_folder("bindings", &none);
+    snprintf(from, sizeof from, "%s/from.gguf", folder.path);
+    snprintf(wide, sizeof wide, "%s/wide.gguf", folder.path);
+    ck_assert_int_eq(akunu_file_convert(folder.path, from, NULL), AKUNU_OK);
+    write_wide(from, wide);
+    run(wide, ids, VOCAB, found);
+    check_logits("doubles in GGUF", found, "own");
+    for (int i = 0; i < 2; i++) {
+        snprintf(to, sizeof to, "%s/%d.gguf", folder.path, i);
+        akunu_convert_params_default(&params, sizeof params);
+        params.type = types[i];
+        ck_assert_msg(akunu_file_convert(wide, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+        check_types(to, types[i] ? types[i] : "F32");
+    }
     test_folder_end(&folder);
 }
 END_TEST
@@ -389,7 +479,8 @@ static const struct {
         .file = "quantize_config.json",
         .text = "{\"bits\": 3, \"group_size\": 32}" },
       { "quantize_config.json", "3 bits" } },
-    { { .file = "quant_config.json", .text = "[]" }, { "quant_config.json", "object" } },
+    { { .edits = { AS_QUANTS(".qweight", "I32") }, .file = "quant_config.json", .text = "[]" },
+      { "quant_config.json", "object" } },
 };
 
 START_TEST(refusals)
@@ -470,6 +561,7 @@ int main(void)
     TCase *cases = tcase_create("bind");
     tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, which_tensors, 0, sizeof used / sizeof *used);
+    tcase_add_test(cases, doubles_in_gguf);
     tcase_add_test(cases, embeddings_alone);
     tcase_add_loop_test(cases, settings_elsewhere, 0, sizeof elsewhere / sizeof *elsewhere);
     tcase_add_loop_test(cases, refusals, 0, sizeof refused / sizeof *refused);

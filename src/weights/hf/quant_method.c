@@ -153,7 +153,7 @@ static ak_status find_settings_file(struct ak_hf_quant *q, struct ak_error *erro
 {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const struct ak_file *file = ak_hf_sidecar(q->h, files[i].name);
-        if (!file)
+        if (!file || is_of_floats(q->h)) /* a leftover */
             continue;
         q->where = files[i].name;
         ak_status status = read_settings(q, file, files[i].method, error);
