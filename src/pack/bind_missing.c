@@ -100,6 +100,22 @@ static bool has_layer(const struct ak_provider *p, const char *name, int layer)
     return n == 0;
 }
 
+/* There are fewer layers than the config says: names its key. */
+static ak_status fail_layer(const struct ak_provider *p, const struct ak_binding *b,
+                            const struct ak_family_rule *rule, const char *name, int layer,
+                            struct ak_error *error)
+{
+    char key[AK_SPEC_KEY_BYTES];
+    const struct ak_spec_config *c = &b->spec->config;
+    if (ak_role_is_encoder(rule->role))
+        ak_spec_find_key(p, c->architecture, "encoder.block_count", key);
+    else
+        ak_spec_find_key(p, c->keys, "block_count", key);
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "%s is missing, and so is the rest of layer %d: %s is %u", name, layer, key,
+                   ak_spec_role_layers(b->spec, rule->role));
+}
+
 ak_status ak_bind_fail_missing(const struct ak_provider *p, const struct ak_binding *b,
                                const struct ak_family_rule *rule, enum ak_role stored, int layer,
                                struct ak_error *error)
@@ -113,12 +129,7 @@ ak_status ak_bind_fail_missing(const struct ak_provider *p, const struct ak_bind
                        ak_role_name(stored, layer, name));
     ak_role_expand(ak_role_expand_expert(rule->hf, 0, name), layer, own);
     if (layer > 0 && !has_layer(p, own, layer))
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "%s is missing, and so is the rest of layer %d: %s is %u", own, layer,
-                       ak_spec_key_name(b->spec->config.naming, ak_role_is_encoder(rule->role) ?
-                                                                    "encoder.block_count" :
-                                                                    "block_count"),
-                       ak_spec_role_layers(b->spec, rule->role));
+        return fail_layer(p, b, rule, own, layer, error);
     ak_status status = ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", own);
     return ak_bind_explain_quantized(p, own, status, error);
 }
