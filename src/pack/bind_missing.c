@@ -67,6 +67,17 @@ static size_t module_length(const char *stem)
     return dot ? (size_t)(dot - stem) : strlen(stem);
 }
 
+/* Whether config.json describes a quantization. */
+static bool has_settings(const struct ak_provider *p)
+{
+    static const char key[] = "quantization";
+    struct ak_meta meta;
+    for (size_t i = 0; ak_provider_meta(p, i, &meta); i++)
+        if (strncmp(meta.key, key, strlen(key)) == 0)
+            return true;
+    return false;
+}
+
 ak_status ak_bind_explain_quantized(const struct ak_provider *p, const char *name, ak_status status,
                                     struct ak_error *error)
 {
@@ -80,10 +91,13 @@ ak_status ak_bind_explain_quantized(const struct ak_provider *p, const char *nam
         return status;
     snprintf(before, sizeof before, "%s", error->message);
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                   "%s; %.*s has %s, which is how %s stores a quantized matrix, but config.json "
-                   "has no quantization_config, and there is no quantize_config.json, "
-                   "quant_config.json or hf_quant_config.json",
-                   before, (int)n, stem, found.names, marks[found.mark].tool);
+                   "%s; %.*s has %s, which is how %s stores a quantized matrix, but %s", before,
+                   (int)n, stem, found.names, marks[found.mark].tool,
+                   has_settings(p) ? "the settings in config.json are of another kind" :
+                                     "config.json has no quantization_config, and there is no "
+                                     "quantize_config.json, quant_config.json or "
+                                     "hf_quant_config.json: add the settings, or use the model "
+                                     "that it was made from");
 }
 
 /* Whether the file has a tensor of the layer. */

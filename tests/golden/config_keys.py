@@ -216,13 +216,13 @@ def rope_variants(fixture, defaults):
     if fixture.kind == "speech" or fixture.architecture.startswith(("GPT2", "Bert", "XLMRoberta")):
         return out
     for rope in ROPES:
-        out.append((f"rope_scaling={encode(rope)}", ["rope_scaling", *rope.keys(), rope["rope_type"]],
+        out.append((f"rope_scaling={encode(rope)}", ["rope_scaling", "rope_theta", *rope.keys(), rope["rope_type"]],
                     {k: v for k, v in config.items() if k != "rope_parameters"} | {"rope_theta": theta, "rope_scaling": rope}))
         parameters = {"rope_theta": theta} | rope
         out.append((f"rope_parameters={encode(parameters)}", ["rope_parameters", *rope.keys(), rope["rope_type"]],
                     {k: v for k, v in config.items() if k not in ("rope_theta", "rope_scaling")} | {"rope_parameters": parameters}))
         old_name = {("type" if k == "rope_type" else k): v for k, v in rope.items()}
-        out.append((f"rope_scaling={encode(old_name)}", ["rope_scaling", "type", *rope.keys(), rope["rope_type"]],
+        out.append((f"rope_scaling={encode(old_name)}", ["rope_scaling", "rope_theta", "type", *rope.keys(), rope["rope_type"]],
                     {k: v for k, v in config.items() if k != "rope_parameters"} | {"rope_theta": theta, "rope_scaling": old_name}))
     # the two places at once, with different bases
     both = {"rope_theta": 3.0 * theta, "rope_type": "default"}
