@@ -3,7 +3,7 @@
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
 noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/process.h tests/speech_clip.h tests/backends/texts.h tests/speech/golden.h \
-	tests/api/failure.h tests/api/session.h tests/server/client.h tests/convert/models.h
+	tests/api/failure.h tests/api/session.h tests/audio/clips.h tests/server/client.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
 check_PROGRAMS += tests/allocate/test_allocate
@@ -20,6 +20,10 @@ check_PROGRAMS += tests/api/test_schedule
 check_PROGRAMS += tests/api/test_shared
 check_PROGRAMS += tests/api/test_sizes
 check_PROGRAMS += tests/api/test_text
+if HAVE_AUDIO
+check_PROGRAMS += tests/audio/test_containers
+check_PROGRAMS += tests/audio/test_files
+endif
 check_PROGRAMS += tests/audio/test_mel
 check_PROGRAMS += tests/backend/test_profile
 check_PROGRAMS += tests/backends/test_ranks
@@ -124,6 +128,9 @@ tests_server_test_tls_LDADD = $(LDADD) $(MICROHTTPD_LIBS)
 
 # By name, for tests/golden/json_schema_suite.py.
 EXTRA_PROGRAMS += tests/grammar/grammar_batch
+
+# By name, for tests/golden/clips.py.
+EXTRA_PROGRAMS += tests/audio/decode
 
 # The examples, which tests/api/examples.sh runs; leaks.c counts what they leave allocated.
 ak_examples = examples/batch examples/chat examples/embed examples/json examples/schedule examples/simple examples/tools \

@@ -10,8 +10,9 @@ extern "C" {
 
 /* ---- Audio -------------------------------------------------------------- */
 /* An audio file of any rate, any number of channels and any format that libsndfile decodes (WAV,
- * FLAC, Ogg, Opus, MP3); channels are mixed down by their mean. It is read as often as it is
- * needed, a piece at a time. A named pipe is read to its end first, and its writer waited for.
+ * FLAC, Ogg, Opus, MP3), or WebM and Matroska with such a stream; channels are mixed down by their
+ * mean. Files that were joined are read one after another. It is read as often as it is needed, a
+ * piece at a time. A named pipe is read to its end first, and its writer waited for.
  * AKUNU_ERROR_FORMAT: not there, not audio, damaged, or without a sample; AKUNU_ERROR_UNSUPPORTED:
  * the library was built without libsndfile. */
 struct akunu_audio;
@@ -29,6 +30,9 @@ AKUNU_API void akunu_audio_free(struct akunu_audio *audio);
 /* Seconds: as the header says until the audio was read to its end, for example by
  * akunu_session_transcribe, then those that were found. 0: unknown. */
 AKUNU_API double akunu_audio_seconds(const struct akunu_audio *audio);
+/* What of the file is not read, for users: "the last 9000 bytes, from byte 32044 on, are not audio
+ * that can be decoded, and are not read". NULL: nothing to say. Valid until akunu_audio_free. */
+AKUNU_API const char *akunu_audio_warning(const struct akunu_audio *audio);
 
 /* ---- Voice activity ----------------------------------------------------- */
 /* Weights of Silero VAD (versions 5 and 6) in whisper.cpp's GGML form. Immutable: many threads may

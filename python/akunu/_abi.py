@@ -1910,6 +1910,7 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_audio_from_samples": (c_void_p, [POINTER(c_float), c_size_t, c_uint]),
     "akunu_audio_free": (None, [c_void_p]),
     "akunu_audio_seconds": (c_double, [c_void_p]),
+    "akunu_audio_warning": (c_char_p, [c_void_p]),
     "akunu_vad_load": (c_void_p, [c_char_p]),
     "akunu_vad_free": (None, [c_void_p]),
     "akunu_vad_params_default": (None, [POINTER(akunu_vad_params), c_size_t]),

@@ -87,6 +87,11 @@ double akunu_audio_seconds(const struct akunu_audio *audio)
     return audio ? ak_audio_seconds(audio->inner) : 0.0;
 }
 
+const char *akunu_audio_warning(const struct akunu_audio *audio)
+{
+    return audio ? ak_audio_warning(audio->inner) : NULL;
+}
+
 /* ---- Log-mel frames ----------------------------------------------------- */
 static ak_status read_mel(const struct ak_model *m, struct ak_audio *audio, uint64_t first,
                           size_t n, float *out, struct ak_error *error)

@@ -1,7 +1,7 @@
 /* Audio files as mono samples of AK_MEL_RATE: decoded by libsndfile (WAV, FLAC, Ogg, Opus, MP3 and
- * others), mixed down by the mean of the channels, resampled by libsamplerate. Read from the
- * beginning as often as wanted, a piece at a time: memory does not grow with the length. Used by
- * vad/, transcribe/ and api/.
+ * others), mixed down by the mean of the channels, resampled by libsamplerate. Files that were
+ * joined are read to the end of the last (parts.h). Read from the beginning as often as wanted, a
+ * piece at a time: memory does not grow with the length. Used by vad/, transcribe/ and api/.
  *
  * Built without these libraries, it opens samples alone. */
 #ifndef AK_AUDIO_AUDIO_H
@@ -49,8 +49,11 @@ ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *
 /* Back to the first sample. */
 ak_status ak_audio_rewind(struct ak_audio *audio, struct ak_error *error);
 
-/* Seconds: as the file's header says, until it was read to its end. 0: unknown. */
+/* Seconds: as the headers say, until it was read to its end. 0: unknown. */
 double ak_audio_seconds(const struct ak_audio *audio);
+
+/* What of the file is not read, for users: "the last 9000 bytes …". NULL: nothing to say. */
+const char *ak_audio_warning(const struct ak_audio *audio);
 
 void ak_audio_close(struct ak_audio *audio); /* accepts NULL */
 

@@ -1,11 +1,30 @@
 libak_la_SOURCES += \
+	src/audio/au.c \
 	src/audio/audio.c \
 	src/audio/audio.h \
+	src/audio/bytes.c \
+	src/audio/bytes.h \
+	src/audio/chunks.c \
 	src/audio/clip.c \
 	src/audio/clip.h \
-	src/audio/length.c \
-	src/audio/length.h \
+	src/audio/decoder.c \
+	src/audio/decoder.h \
+	src/audio/flac.c \
+	src/audio/foreign.c \
+	src/audio/foreign.h \
+	src/audio/matroska.c \
+	src/audio/matroska.h \
 	src/audio/mel.c \
 	src/audio/mel.h \
+	src/audio/mpeg.c \
+	src/audio/ogg.c \
+	src/audio/ogg_pages.c \
+	src/audio/ogg_pages.h \
+	src/audio/parts.c \
+	src/audio/parts.h \
 	src/audio/ranges.c \
-	src/audio/ranges.h
+	src/audio/ranges.h \
+	src/audio/scan.h \
+	src/audio/spool.c \
+	src/audio/spool.h \
+	src/audio/track.c

@@ -63,13 +63,23 @@ uint32_t cli_speech_windows(const struct akunu_model_info *info,
     return n < 1 ? 1 : n < WINDOWS ? (uint32_t)n : WINDOWS;
 }
 
+/* The clip's name in a message. */
+static const char *show_clip(const char *name, char *shown)
+{
+    return strcmp(name, "-") == 0 ? "standard input" : cli_show_text(name, shown);
+}
+
 struct akunu_audio *cli_open_clip(const char *name)
 {
+    char shown[CLI_SHOWN_BYTES];
     cli_interrupt_ends(true); /* a pipe or terminal is read to its end */
     struct akunu_audio *audio = strcmp(name, "-") == 0 ?
                                     akunu_audio_open_fd(STDIN_FILENO, "standard input") :
                                     akunu_audio_open(name);
     cli_interrupt_ends(false);
+    const char *warning = akunu_audio_warning(audio);
+    if (warning)
+        cli_warn("%s: %s", show_clip(name, shown), warning);
     return audio;
 }
 
@@ -157,8 +167,7 @@ static void check_length(const struct job *j)
     char shown[CLI_SHOWN_BYTES];
     if (j->header_seconds > 0.0 && j->seconds > 0.0 &&
         fabs(j->header_seconds - j->seconds) > LENGTH_TOLERANCE)
-        cli_warn("%s: ends after %.1f s; its header says %.1f s",
-                 strcmp(j->name, "-") == 0 ? "standard input" : cli_show_text(j->name, shown),
+        cli_warn("%s: ends after %.1f s; its header says %.1f s", show_clip(j->name, shown),
                  j->seconds, j->header_seconds);
 }
 

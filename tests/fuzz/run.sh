@@ -20,6 +20,9 @@ audio)
     # What the decoders lose of a damaged file is theirs.
     printf 'leak:lib%s.so\n' vorbis vorbisenc ogg opus FLAC mpg123 sndfile >fuzz/audio.supp
     export LSAN_OPTIONS="suppressions=$PWD/fuzz/audio.supp:print_suppressions=0" ;;
+containers)
+    sources="src/audio/au.c src/audio/bytes.c src/audio/chunks.c src/audio/flac.c src/audio/foreign.c src/audio/matroska.c
+        src/audio/mpeg.c src/audio/ogg.c src/audio/ogg_pages.c src/audio/parts.c src/audio/spool.c src/audio/track.c src/base/*.c src/api/error.c" ;;
 form) sources="src/server/form.c" ;;
 http) sources="src/server/headers.c" ;;
 server) # the library and src/cli as they were built

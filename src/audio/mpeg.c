@@ -1,0 +1,200 @@
+/* MPEG audio frame by frame. A part ends where the rate, the layer or the number of channels
+ * changes, where tags or damage stand between frames, and before a Xing or VBRI frame, which begins
+ * a file: mpg123, libsndfile's decoder, stops at all of these. */
+#include "audio/scan.h"
+
+#include <string.h>
+
+enum {
+    HEADER = 4,
+    XING_BYTES = 12, /* name, flags, number of frames */
+    ID3V1_BYTES = 128,
+    APE_BYTES = 32,
+    CHAIN = 3, /* frames in a row that prove that a frame begins here */
+    LAYER_1 = 3,
+    LAYER_2 = 2,
+    LAYER_3 = 1,
+    MPEG_1 = 3,
+    MPEG_25 = 0,
+    MONO = 3
+};
+
+struct frame {
+    int version, layer, rate, bytes; /* bytes 0: free format, of unknown length */
+    bool is_mono;
+};
+
+/* In bits a second / 1000: of MPEG 1 by layer 1 to 3, then of the others by layer 1, and 2 and 3.
+ */
+static const short bit_rates[5][15] = {
+    { 0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448 },
+    { 0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384 },
+    { 0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320 },
+    { 0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 },
+    { 0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160 },
+};
+
+static int frame_bytes(const struct frame *f, int kbits, bool padded)
+{
+    if (f->layer == LAYER_1)
+        return (12000 * kbits / f->rate + padded) * 4;
+    int slots = f->layer == LAYER_3 && f->version != MPEG_1 ? 72000 : 144000;
+    return slots * kbits / f->rate + padded;
+}
+
+static bool read_frame(struct ak_bytes *in, int64_t at, struct frame *f)
+{
+    static const int rates[3] = { 44100, 48000, 32000 };
+    const unsigned char *h = ak_bytes_at(in, at, HEADER);
+    if (!h || h[0] != 0xff || (h[1] & 0xe0) != 0xe0)
+        return false;
+    int rate = h[2] >> 2 & 3, bits = h[2] >> 4;
+    f->version = h[1] >> 3 & 3;
+    f->layer = h[1] >> 1 & 3;
+    if (f->version == 1 || f->layer == 0 || rate == 3 || bits == 15)
+        return false;
+    f->rate = rates[rate] >> (f->version == MPEG_1 ? 0 : f->version == MPEG_25 ? 2 : 1);
+    f->is_mono = h[3] >> 6 == MONO;
+    int row = f->version == MPEG_1 ? 3 - f->layer : f->layer == LAYER_1 ? 3 : 4;
+    f->bytes = bits == 0 ? 0 : frame_bytes(f, bit_rates[row][bits], h[2] & 2);
+    return true;
+}
+
+static bool alike(const struct frame *a, const struct frame *b)
+{
+    return a->version == b->version && a->layer == b->layer && a->rate == b->rate &&
+           a->is_mono == b->is_mono;
+}
+
+/* Whether CHAIN alike frames stand at `at`, or fewer and then the end of the file or a tag. */
+static bool begins_chain(struct ak_bytes *in, int64_t at, struct frame *first)
+{
+    struct frame f;
+    if (!read_frame(in, at, first))
+        return false;
+    at += first->bytes;
+    for (int i = 1; first->bytes > 0 && i < CHAIN; i++) {
+        if (at >= in->size || ak_bytes_are(in, at, "TAG", 3) || ak_bytes_are(in, at, "ID3", 3))
+            return at <= in->size;
+        if (!read_frame(in, at, &f) || !alike(first, &f) || f.bytes == 0)
+            return false;
+        at += f.bytes;
+    }
+    return true;
+}
+
+bool ak_scan_mpeg_begins(struct ak_bytes *in, int64_t at)
+{
+    struct frame f;
+    return begins_chain(in, at, &f);
+}
+
+/* Bytes of layer 3's side information, after which a Xing header stands. */
+static unsigned side_bytes(const struct frame *f)
+{
+    return f->version == MPEG_1 ? (f->is_mono ? 17 : 32) : f->is_mono ? 9 : 17;
+}
+
+/* Whether the frame at `at` holds no sound but facts of the file that it begins: a Xing header
+ * (*n: the frames that it counts, 0 if it does not) or a VBRI header. */
+static bool begins_file(struct ak_bytes *in, int64_t at, const struct frame *f, uint64_t *n)
+{
+    *n = 0;
+    if (f->layer != LAYER_3)
+        return false;
+    if (ak_bytes_are(in, at + HEADER + 32, "VBRI", 4))
+        return true;
+    const unsigned char *h = ak_bytes_at(in, at + HEADER + side_bytes(f), XING_BYTES);
+    if (!h || (memcmp(h, "Xing", 4) != 0 && memcmp(h, "Info", 4) != 0))
+        return false;
+    *n = h[7] & 1 ? ak_bytes_big(h + 8, 4) : 0;
+    return true;
+}
+
+/* Bytes of the tag at `at`. 0: there is none. */
+static int64_t tag_bytes(struct ak_bytes *in, int64_t at)
+{
+    int64_t n = ak_scan_id3_bytes(in, at);
+    const unsigned char *h = ak_bytes_at(in, at, APE_BYTES);
+    if (n == 0 && ak_bytes_are(in, at, "TAG", 3))
+        n = ID3V1_BYTES;
+    else if (n == 0 && h && memcmp(h, "APETAGEX", 8) == 0)
+        n = APE_BYTES + (int64_t)ak_bytes_little(h + 12, 4);
+    return n < in->size - at ? n : in->size - at;
+}
+
+/* The next frames after what stands between them, or a file of another family, or the end. */
+static int64_t find_frames(struct ak_bytes *in, int64_t at)
+{
+    while (at < in->size) {
+        int64_t n = tag_bytes(in, at);
+        if (n == 0 && ak_scan_begins(in, at))
+            return at;
+        at += n > 0 ? n : 1;
+        if (n == 0 && (at = ak_bytes_find(in, at, "\xff", 1)) < 0)
+            break;
+    }
+    return in->size;
+}
+
+/* Puts a Xing frame with the number of frames before the part, at the lowest bit rate whose frames
+ * have room for it. Without a count, or with one that is too small, libsndfile would stop after the
+ * time that the file would take at the bit rate of the first frame. */
+static void add_count(struct ak_audio_part *part, const unsigned char *header,
+                      const struct frame *f, uint64_t n)
+{
+    if (!header || n > UINT32_MAX)
+        return;
+    unsigned char *to = part->prefix;
+    int row = f->version == MPEG_1 ? 2 : 4, bits = 1;
+    unsigned side = side_bytes(f);
+    while (frame_bytes(f, bit_rates[row][bits], false) < (int)(HEADER + side + XING_BYTES))
+        bits++;
+    part->n_prefix = (unsigned)frame_bytes(f, bit_rates[row][bits], false);
+    to[0] = 0xff;
+    to[1] = header[1] | 1; /* no checksum */
+    to[2] = (unsigned char)(bits << 4 | (header[2] & 0x0c));
+    to[3] = header[3];
+    memcpy(to + HEADER + side, "Xing\0\0\0\1", 8);
+    ak_bytes_put(to + HEADER + side + 8, 4, n, true);
+}
+
+/* Adds the frames from `at` on that are decoded as one; *end: what follows. */
+static ak_status add_run(struct ak_scan *s, int64_t at, int64_t *end, struct ak_error *error)
+{
+    struct frame first, f;
+    struct ak_audio_part *part;
+    uint64_t stated, other, n = 0;
+    if (!begins_chain(&s->in, at, &first))
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: no MPEG frame", s->name);
+    bool has_head = begins_file(&s->in, at, &first, &stated);
+    int64_t to = at + first.bytes, sound = has_head && first.bytes > 0 ? to : at;
+    if (first.bytes == 0)
+        to = s->in.size;
+    while (read_frame(&s->in, to, &f) && alike(&first, &f) && f.bytes > 0 &&
+           !begins_file(&s->in, to, &f, &other)) {
+        to += f.bytes;
+        n++;
+    }
+    to = to < s->in.size ? to : s->in.size;
+    *end = to;
+    if (has_head && n == 0)
+        return AKUNU_OK;
+    bool is_counted = has_head && stated > 0 && n <= stated, is_countable = first.layer == LAYER_3;
+    int64_t from = is_counted || !is_countable ? at : sound;
+    AK_TRY(ak_scan_add(s, false, from, to - from, &part, error));
+    if (!is_counted && is_countable && first.bytes > 0)
+        add_count(part, ak_bytes_at(&s->in, at, HEADER), &first, has_head ? n : n + 1);
+    part->is_unknown = !is_counted && part->n_prefix == 0;
+    return AKUNU_OK;
+}
+
+ak_status ak_scan_mpeg(struct ak_scan *s, int64_t at, int64_t *end, struct ak_error *error)
+{
+    do {
+        AK_TRY(add_run(s, at, &at, error));
+        at = find_frames(&s->in, at);
+    } while (at < s->in.size && ak_scan_mpeg_begins(&s->in, at));
+    *end = at;
+    return AKUNU_OK;
+}
