@@ -68,11 +68,21 @@ int cli_read_text(const struct cli_options *o, const char *what, struct cli_text
     return cli_read_file("-f", o->file ? o->file : "-", out);
 }
 
+void cli_drop_newline(char *text, size_t *n)
+{
+    if (*n == 0 || text[*n - 1] != '\n')
+        return;
+    --*n;
+    if (*n > 0 && text[*n - 1] == '\r')
+        --*n;
+    text[*n] = '\0';
+}
+
 int cli_read_prompt(const struct cli_options *o, const char *what, struct cli_text *out)
 {
     int code = cli_read_text(o, what, out);
-    if (code == CLI_EXIT_OK && !o->prompt && out->n > 0 && out->bytes[out->n - 1] == '\n')
-        out->bytes[--out->n] = '\0';
+    if (code == CLI_EXIT_OK && !o->prompt)
+        cli_drop_newline(out->bytes, &out->n);
     return code;
 }
 

@@ -29,6 +29,9 @@ int cli_read_text(const struct cli_options *options, const char *what, struct cl
  * dropped, as an editor or echo ends a text. */
 int cli_read_prompt(const struct cli_options *options, const char *what, struct cli_text *out);
 
+/* Drops one final newline of a text with room for a NUL: "\n" or "\r\n". */
+void cli_drop_newline(char *text, size_t *n);
+
 /* Replaces \n, \r, \t, \', \", \\ and \xHH (not \x00) in a string by the characters that they
  * mean; any other backslash stays. */
 void cli_unescape(char *text);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/input.h"
 #include "cli/message.h"
 #include "cli/terminal.h"
 #include "cli/wrap.h"
@@ -57,10 +58,9 @@ static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, c
     }
     if (unseen)
         fputs(e->line, stderr);
-    if (got > 0 && e->line[got - 1] == '\n')
-        e->line[--got] = '\0';
     *text = e->line;
     *n = (size_t)got;
+    cli_drop_newline(e->line, n);
     return CLI_LINE_TEXT;
 }
 

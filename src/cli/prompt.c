@@ -11,8 +11,12 @@
 int cli_read_system(const struct cli_options *o, struct cli_text *text)
 {
     *text = (struct cli_text){ 0 };
-    if (o->system_prompt_file)
-        return cli_read_file("-sysf", o->system_prompt_file, text);
+    if (o->system_prompt_file) {
+        int code = cli_read_file("-sysf", o->system_prompt_file, text);
+        if (code == CLI_EXIT_OK)
+            cli_drop_newline(text->bytes, &text->n);
+        return code;
+    }
     if (!o->system_prompt || !*o->system_prompt)
         return CLI_EXIT_OK;
     text->bytes = strdup(o->system_prompt);

@@ -29,6 +29,12 @@ is_same() {
     keep raw.json
     exits 0 run -m "$model" -p "once upon" $short --json
     keep answer.json
+    for end in '\r' '\n\r\n' '\r\n\r\n'; do
+        printf "once upon$end" >"$work/asked"
+        exits 0 run -m "$model" -f "$work/asked" -n 1 --json
+        ! grep -qF "$(grep -o '"n_prompt": [0-9]*' "$work/answer.json")" "$out"
+        check "other carriage returns and newlines stay: $end"
+    done
     exits 0 run -m "$model" -p "once upon" $short -st
     is_same answer "--single-turn is one answer"
     printf 'once upon\n' >"$work/asked"
@@ -36,6 +42,11 @@ is_same() {
     is_same answer "the final newline of a file is not part of the prompt"
     "$cli" run -m "$model" $short <"$work/asked" >"$out" 2>"$err"
     is_same answer "nor is that of a pipe"
+    printf 'once upon\r\n' >"$work/asked"
+    exits 0 run -m "$model" -f "$work/asked" $short
+    is_same answer "nor one with a carriage return, as Windows writes it"
+    "$cli" run -m "$model" $short <"$work/asked" >"$out" 2>"$err"
+    is_same answer "nor that of a pipe"
     exits 0 run -m "$model" -p "once upon" $short -no-cnv --no-display-prompt
     keep raw
     exits 0 run -m "$model" -p "once upon" $short --raw --no-display-prompt
@@ -54,6 +65,17 @@ is_same() {
     exits 0 run -m "$model" -p "once upon" $short -sys "Be brief." --json
     ! grep -qF "$(grep -o '"n_prompt": [0-9]*' "$work/answer.json")" "$out"
     check "a system message is part of the prompt"
+    exits 0 run -m "$model" -p "once upon" $short -sys "Be brief.
+Be kind."
+    keep system
+    printf 'Be brief.\nBe kind.\r\n' >"$work/system.txt"
+    exits 0 run -m "$model" -p "once upon" $short -sysf "$work/system.txt"
+    is_same system "the final newline of a file with a system message is dropped"
+    printf 'once\n/stats\nupon\n' | "$cli" run -cnv -m "$model" $short >"$work/chat" 2>"$err"
+    printf 'once\r\n/stats\r\nupon\r\n' | "$cli" run -cnv -m "$model" $short >"$out" 2>"$err"
+    is_same chat "lines of a piped chat may end in a carriage return and a newline"
+    ! grep -q "unknown command" "$err"
+    check "so may its commands"
 }
 
 # ---- A flag without effect ----
