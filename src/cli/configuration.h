@@ -83,6 +83,14 @@ struct cli_option_value {
  * none. A short name may follow two dashes and a long one a single dash: both are habits. */
 size_t cli_find_flag(unsigned commands, const char *name, size_t n);
 
+/* The index behind the flag argv[i] and its value, if it is one of these commands' flags; argc: it
+ * is none. */
+int cli_skip_flag(unsigned commands, int argc, char **argv, int i);
+
+/* Drops what are not flags of the command and their values, and all after "--". Returns how many
+ * arguments are left. */
+int cli_keep_flags(const struct cli_command *command, int argc, char **argv);
+
 /* --help and --version. */
 bool cli_is_help(const struct cli_flag *flag);
 

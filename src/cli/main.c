@@ -25,25 +25,13 @@ static int unknown_command(const char *typed)
     return cli_fail_usage("unknown command '%s'; there are: %s", typed, known);
 }
 
-/* The index behind the flag argv[i] and its value, if it is one of these commands' flags; argc: it
- * is none. */
-static int skip_flag(unsigned commands, int argc, char **argv, int i)
-{
-    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-    const char *name = argv[i] + (argv[i][1] == '-' ? 2 : 1);
-    size_t n = strcspn(name, "="), flag = cli_find_flag(commands, name, n);
-    if (argv[i][0] != '-' || flag == cli_n_flags)
-        return argc;
-    return i + 1 + (!name[n] && cli_takes_next(&cli_flags[flag], next));
-}
-
 /* The index of the first argument that is neither a flag of these commands nor its value; argc:
  * none. */
 static int find_word(unsigned commands, int argc, char **argv)
 {
     int i = 1;
     while (i < argc && argv[i][0] == '-')
-        i = skip_flag(commands, argc, argv, i);
+        i = cli_skip_flag(commands, argc, argv, i);
     return i;
 }
 

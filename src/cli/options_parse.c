@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "akunu/akunu.h"
 #include "cli/configuration.h"
@@ -63,6 +64,29 @@ size_t cli_find_flag(unsigned commands, const char *name, size_t n)
     return cli_n_flags;
 }
 
+int cli_skip_flag(unsigned commands, int argc, char **argv, int i)
+{
+    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+    const char *name = argv[i] + (argv[i][1] == '-' ? 2 : 1);
+    size_t n = strcspn(name, "="), flag = cli_find_flag(commands, name, n);
+    if (argv[i][0] != '-' || flag == cli_n_flags)
+        return argc;
+    return i + 1 + (!name[n] && cli_takes_next(&cli_flags[flag], next));
+}
+
+int cli_keep_flags(const struct cli_command *command, int argc, char **argv)
+{
+    int n = 0;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0;) {
+        bool is_flag = argv[i][0] == '-' && argv[i][1] != '\0';
+        int end = is_flag ? cli_skip_flag(command->bit, argc, argv, i) : i + 1;
+        for (; i < end; i++)
+            if (is_flag)
+                argv[n++] = argv[i];
+    }
+    return n;
+}
+
 /* Reports that `typed` is not a flag of the command, and what was probably meant. */
 static int unknown_flag(const struct cli_command *command, const char *typed, const char *name,
                         size_t n)
@@ -95,6 +119,9 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
         text[n] = '\0';
     }
     const char *nearest = cli_find_nearest(text, words, n_words);
+    if (command->operands[0] && access(typed, F_OK) == 0)
+        return cli_fail_usage("unknown flag %.*s of '%s'; before a file of that name write --",
+                              shown, typed, command->name);
     if (nearest)
         return cli_fail_usage("unknown flag %.*s of '%s'; did you mean --%s?", shown, typed,
                               command->name, nearest);
@@ -187,12 +214,15 @@ static int read_arguments(const struct cli_command *command, int argc, char **ar
                           struct cli_options *options, struct cli_option_value *values)
 {
     struct cli_operands operands = { 0 };
+    bool flags_ended = false; /* after "--" */
     int code = CLI_EXIT_OK;
     for (int i = 0; code == CLI_EXIT_OK && i < argc; i++) {
         const char *typed = argv[i];
         if (i == 0 && command->words && typed[0] != '-')
             code = read_word(command, typed, options);
-        else if (typed[0] != '-' || typed[1] == '\0')
+        else if (!flags_ended && strcmp(typed, "--") == 0)
+            flags_ended = true;
+        else if (flags_ended || typed[0] != '-' || typed[1] == '\0')
             code = cli_read_operand(command, typed, &operands, values, options);
         else
             code = read_flag(command, argc, argv, &i, options, values);

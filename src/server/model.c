@@ -250,7 +250,7 @@ static int name_first(struct server_model *m)
     return CLI_EXIT_OK;
 }
 
-/* The flags again, with another model. */
+/* The flags again, with another model: one without a flag would be named twice. */
 static int read_preset(struct server_model *m, const char *name)
 {
     int argc = m->server->argc;
@@ -258,6 +258,7 @@ static int read_preset(struct server_model *m, const char *name)
     if (!arguments)
         return cli_fail_memory();
     memcpy(arguments, m->server->argv, (size_t)argc * sizeof *arguments);
+    argc = cli_keep_flags(&cli_commands[0], argc, arguments);
     arguments[argc] = (char *)(uintptr_t) "-m";
     arguments[argc + 1] = (char *)(uintptr_t)name;
     int code = cli_options_parse(&cli_commands[0], argc + 2, arguments, &m->own);

@@ -138,6 +138,24 @@ exits 2 run --config "$work/c.yaml" -m "$model" -p x
 says "is given twice"
 
 # ---- Arguments without a flag ----
+exits 0 tokenize -m "$model" --ids -p "-b --ids"
+keep ids
+exits 0 tokenize -m "$model" --ids -- "-b --ids"
+is_same ids "-- ends the flags"
+exits 0 -m "$model" --ids tokenize -- "-b --ids"
+is_same ids "-- after a command that flags precede"
+exits 2 tokenize -m "$model" -- --ids x
+says "unexpected argument"
+exits 3 inspect -- -none.gguf
+says "-none.gguf"
+exits 0 run -m "$model" -n 1 --raw -- --help
+exits 0 cache list --
+: >./-dash.gguf
+exits 2 inspect -dash.gguf
+says "before a file of that name write --"
+exits 3 inspect -- -dash.gguf
+says "-dash.gguf"
+rm ./-dash.gguf
 exits 0 tokenize -m "$model" --ids -p "a b"
 keep ids
 exits 0 tokenize "$model" "a b" --ids

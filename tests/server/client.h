@@ -56,12 +56,17 @@ static inline const char *test_model(void)
 static inline struct child start_server(const char *const *flags)
 {
     static char program[4096];
-    const char *arguments[32] = { program, "-m", test_model(), "--port", "0",
-                                  "-t",    "2",  "-c",         "2048" };
-    int ends[2], n = 9;
+    const char *arguments[32] = { program, "--port", "0", "-t", "2", "-c", "2048", "-m" };
+    int ends[2], n = 8;
+    arguments[n++] = test_model();
     snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
     for (int i = 0; flags && flags[i]; i++)
         arguments[n++] = flags[i];
+    if (strcmp(arguments[n - 1], "--") == 0) { /* the model without a flag, after all others */
+        memmove(arguments + 7, arguments + 9, (size_t)(n - 9) * sizeof *arguments);
+        arguments[n - 2] = test_model();
+        arguments[n - 1] = NULL;
+    }
     ck_assert_int_eq(pipe(ends), 0);
     struct child child = { .pid = fork(), .errors = ends[0] };
     if (child.pid == 0) {

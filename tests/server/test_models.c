@@ -18,8 +18,10 @@ static void start(const char *const *more)
                      test_model(), test_model());
     ck_assert_int_eq(write(fd, text, (size_t)n), n);
     close(fd);
+    n = 3;
     for (int i = 0; more && more[i]; i++)
-        flags[3 + i] = more[i];
+        flags[n++] = more[i];
+    flags[n] = "--";
     server = start_server(flags);
 }
 
