@@ -159,6 +159,16 @@ static void add_count(struct ak_audio_part *part, const unsigned char *header,
     ak_bytes_put(to + HEADER + side + 8, 4, n, true);
 }
 
+/* Lets mpg123 see the bytes that there are in the part's Xing frame, if it has a number of them. It
+ * prints a line to standard error if they are others, as after a cut. */
+static void correct_bytes(struct ak_audio_part *part, struct ak_bytes *in, const struct frame *f)
+{
+    unsigned at = HEADER + side_bytes(f) + 4; /* of the flags */
+    const unsigned char *flags = ak_bytes_at(in, part->first + at, 4);
+    if (flags && flags[3] & 2)
+        ak_scan_patch(part, at + (flags[3] & 1 ? 8 : 4), (uint64_t)part->n, 4, true);
+}
+
 /* Adds the frames from `at` on that are decoded as one; *end: what follows. */
 static ak_status add_run(struct ak_scan *s, int64_t at, int64_t *end, struct ak_error *error)
 {
@@ -185,6 +195,8 @@ static ak_status add_run(struct ak_scan *s, int64_t at, int64_t *end, struct ak_
     AK_TRY(ak_scan_add(s, false, from, to - from, &part, error));
     if (!is_counted && is_countable && first.bytes > 0)
         add_count(part, ak_bytes_at(&s->in, at, HEADER), &first, has_head ? n : n + 1);
+    if (is_counted)
+        correct_bytes(part, &s->in, &first);
     part->is_unknown = !is_counted && part->n_prefix == 0;
     return AKUNU_OK;
 }
