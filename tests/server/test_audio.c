@@ -566,6 +566,12 @@ START_TEST(fields_are_refused)
         ck_assert(strstr(text_at(value, "error.message"), "clip.wav: not audio") != NULL);
         json_decref(value);
         text.n = 0;
+        add_text(&text, "....ftypM4A is what phones record, where WAV is expected");
+        value = ask_json(PATH, &text, NULL, 400);
+        ck_assert(strstr(text_at(value, "error.message"), "clip.wav: an M4A file") != NULL);
+        ck_assert(strstr(text_at(value, "error.message"), "ffmpeg -i") != NULL);
+        json_decref(value);
+        text.n = 0;
         value = ask_json(PATH, &text, NULL, 400);
         ck_assert(strstr(text_at(value, "error.message"), "empty") != NULL);
         json_decref(value);
