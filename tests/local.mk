@@ -184,7 +184,7 @@ tests_cpu_test_kernels_hash_LDADD = $(AK_TEST_EVEX) $(LDADD)
 # AMX's kernels over a model of its tile unit, for machines without one.
 if HAVE_AMX
 check_PROGRAMS += tests/cpu/test_amx
-noinst_LTLIBRARIES += libak_amx_model.la
+check_LTLIBRARIES += libak_amx_model.la
 libak_amx_model_la_SOURCES = src/cpu/amx/unpack.c src/cpu/amx/panel_bf16.c src/cpu/amx/probe.c src/cpu/amx/panel_i8_256.c \
 	src/cpu/amx/panel_i8_32.c tests/cpu/amx/tile_unit.h
 libak_amx_model_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AVX512_CFLAGS) -mavx512bf16

@@ -19,6 +19,11 @@ AKUNU_API const char *akunu_cpu_best(void);
  * the end. */
 AKUNU_API const char *akunu_cpu_name(size_t i);
 
+/* Why `cpu` of akunu_load_params cannot be `name`, as a clause without a period ("this build does
+ * not contain its kernels"): there is no such bundle, this build lacks it, or this machine cannot
+ * run it. NULL if it can. */
+AKUNU_API const char *akunu_cpu_problem(const char *name);
+
 /* The machine, as the system describes it. */
 struct akunu_chip {
     char name[64];             /* "": unknown */

@@ -1964,6 +1964,7 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_sequence_attend": (c_int, [c_void_p, c_int32, c_int32]),
     "akunu_cpu_best": (c_char_p, []),
     "akunu_cpu_name": (c_char_p, [c_size_t]),
+    "akunu_cpu_problem": (c_char_p, [c_char_p]),
     "akunu_chip_get": (c_int, [POINTER(akunu_chip), c_size_t]),
     "akunu_roofline_measure": (c_int, [
         c_char_p,

@@ -40,3 +40,8 @@ const char *akunu_cpu_name(size_t i)
 {
     return ak_backend_list()[0]->variant(i);
 }
+
+const char *akunu_cpu_problem(const char *name)
+{
+    return name ? ak_backend_list()[0]->variant_problem(name) : NULL;
+}

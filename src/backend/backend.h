@@ -185,6 +185,8 @@ struct ak_backend_ops {
      * of the CPU. */
     /* Name of usable variant i; the last one is the best. NULL: past the last. */
     const char *(*variant)(size_t i);
+    /* Why the variant `name` is not usable, as a clause without a period; NULL: it is. */
+    const char *(*variant_problem)(const char *name);
     void (*type_info)(enum ak_quant_type type, struct ak_backend_type_info *out);
     /* Measures what the bits of `what` (AKUNU_MEASURE_...) ask for; the rest of *out is 0. variant
      * NULL: the best; AKUNU_ERROR_ARGUMENT: not usable. */

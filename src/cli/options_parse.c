@@ -269,18 +269,14 @@ static int check_exclusive_groups(struct cli_option_value *values)
 static int check_cpu(const struct cli_options *o, const struct cli_option_value *f)
 {
     char known[256] = "";
-    const char *name;
-    for (size_t i = 0; o->load.cpu && (name = akunu_cpu_name(i)) != NULL; i++) {
-        if (strcmp(name, o->load.cpu) == 0)
-            return CLI_EXIT_OK;
+    const char *name, *problem = akunu_cpu_problem(o->load.cpu);
+    for (size_t i = 0; problem && (name = akunu_cpu_name(i)) != NULL; i++) {
         if (strlen(known) + strlen(name) + 3 < sizeof known) {
             strcat(known, i ? ", " : "");
             strcat(known, name);
         }
     }
-    return o->load.cpu ?
-               cli_fail_value(f, "this machine or build does not have it; it has %s", known) :
-               CLI_EXIT_OK;
+    return problem ? cli_fail_value(f, "%s; usable here: %s", problem, known) : CLI_EXIT_OK;
 }
 
 /* Applies configuration files to flags without a stronger value. */

@@ -32,7 +32,8 @@ static ak_status find_isa(const char *name, enum ak_cpu_isa *out, struct ak_erro
     *out = ak_cpu_best_isa();
     if (name && !ak_cpu_parse_isa(name, out))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                       "this machine or build has no CPU kernels called \"%s\"", name);
+                       "cannot use the CPU kernels \"%s\": %s; the best here are %s", name,
+                       ak_cpu_isa_problem(name), ak_cpu_isa_name(*out));
     return AKUNU_OK;
 }
 
@@ -94,12 +95,8 @@ static void select_blas(struct ak_cpu *cpu, const struct ak_backend_options *opt
 static ak_status open_backend(const struct ak_backend_options *options, struct ak_backend **out,
                               struct ak_error *error)
 {
-    enum ak_cpu_isa isa = ak_cpu_best_isa();
-    if (options->cpu && !ak_cpu_parse_isa(options->cpu, &isa))
-        return ak_fail(
-            error, AKUNU_ERROR_ARGUMENT,
-            "this machine or build has no CPU kernels called \"%s\"; the best here is %s",
-            options->cpu, ak_cpu_isa_name(ak_cpu_best_isa()));
+    enum ak_cpu_isa isa;
+    AK_TRY(find_isa(options->cpu, &isa, error));
     if ((unsigned)options->prefill > AKUNU_PREFILL_BLAS)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "prefill is %d: expected a value of enum akunu_prefill",
@@ -268,6 +265,7 @@ const struct ak_backend_ops ak_cpu_backend = {
     .name = "cpu",
     .is_available = is_available,
     .variant = variant,
+    .variant_problem = ak_cpu_isa_problem,
     .type_info = type_info,
     .measure = measure,
     .measure_types = measure_types,

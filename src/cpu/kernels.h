@@ -10,6 +10,7 @@
 #define AK_CPU_KERNELS_H
 
 #include "backend/shapes.h"
+#include "cpu/isa.h"
 #include "cpu/layout.h"
 #include "cpu/slices.h"
 
@@ -260,21 +261,6 @@ struct ak_cpu_kernels {
     uint64_t (*probe_f32)(size_t rounds, uint64_t *sink);
     uint64_t (*probe_bf16)(size_t rounds, uint64_t *sink);
 };
-
-/* ISA bundles: cpu/isa.def. */
-enum ak_cpu_isa {
-#define ISA(NAME, name, PARENT, detect) AK_CPU_ISA_##NAME,
-#include "cpu/isa.def"
-    AK_CPU_ISA_COUNT
-};
-
-const char *ak_cpu_isa_name(enum ak_cpu_isa isa);
-
-/* Whether this build contains the bundle and this machine can run it. */
-bool ak_cpu_isa_is_usable(enum ak_cpu_isa isa);
-enum ak_cpu_isa ak_cpu_best_isa(void);
-/* Returns false if there is no such name, or the bundle is not usable here. */
-bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out);
 
 /* Fills the whole table for `isa`, which must be usable. */
 void ak_cpu_fill_kernels(enum ak_cpu_isa isa, struct ak_cpu_kernels *out);

@@ -12,7 +12,9 @@ libak_la_SOURCES += \
 	src/cpu/experts.c \
 	src/cpu/generic.h \
 	src/cpu/input_sums.c \
+	src/cpu/isa.c \
 	src/cpu/isa.def \
+	src/cpu/isa.h \
 	src/cpu/kernels.c \
 	src/cpu/kernels.h \
 	src/cpu/kv.c \

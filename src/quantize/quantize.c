@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "config.h"
 #include "quant/block.h"
 #include "quant/codebook.h"
 #include "quantize/sets.h"
@@ -12,9 +13,11 @@ static ak_quantize_row *const *rows_at(unsigned i)
 {
     if (i == 0)
         return ak_quantize_plain;
-#ifdef __x86_64__
+#if HAVE_AK_AVX2
     if (i == 1 && __builtin_cpu_supports("avx2"))
         return ak_quantize_avx2;
+#endif
+#if HAVE_AK_AVX512
     if (i == 2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512dq"))
         return ak_quantize_avx512;
@@ -113,9 +116,13 @@ void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type typ
 /* ---- Groups ------------------------------------------------------------- */
 static ak_quantize_group_row *groups_at(unsigned set)
 {
-#ifdef __x86_64__
-    if (set > 0)
-        return set == 1 ? ak_quantize_groups_avx2 : ak_quantize_groups_avx512;
+#if HAVE_AK_AVX512
+    if (set == 2)
+        return ak_quantize_groups_avx512;
+#endif
+#if HAVE_AK_AVX2
+    if (set == 1)
+        return ak_quantize_groups_avx2;
 #endif
     (void)set;
     return ak_quantize_groups_plain;

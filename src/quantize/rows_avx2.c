@@ -1,5 +1,7 @@
 /* The rows for AVX2. */
-#ifdef __x86_64__
+#include "config.h"
+
+#if HAVE_AK_AVX2
 #define AK_LANES 8
 #define AK_TARGET __attribute__((target("avx2")))
 

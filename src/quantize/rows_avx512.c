@@ -1,6 +1,8 @@
 /* The rows for AVX-512. The search of vectors has eight candidates (AK_GRID_ENTRIES), which fill a
  * register of AVX2. */
-#ifdef __x86_64__
+#include "config.h"
+
+#if HAVE_AK_AVX512
 #define AK_LANES 16
 #define AK_TARGET __attribute__((target("avx512f,avx512dq")))
 

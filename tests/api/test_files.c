@@ -364,6 +364,9 @@ START_TEST(names)
     while (akunu_cpu_name(n))
         n++;
     ck_assert_str_eq(akunu_cpu_best(), akunu_cpu_name(n - 1));
+    ck_assert_ptr_null(akunu_cpu_problem("scalar"));
+    ck_assert_ptr_null(akunu_cpu_problem(NULL)); /* means the best one */
+    ck_assert_ptr_nonnull(akunu_cpu_problem("pdp11"));
 }
 END_TEST
 

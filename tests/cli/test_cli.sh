@@ -463,6 +463,18 @@ for isa in $isas; do
     cmp -s "$work/l.npy" "$work/base.npy"
     check "the same logits with --cpu $isa"
 done
+# What cannot be used lacks in the build, or else in the machine.
+built=$("$cli" --version | sed -n 's/^build: .*, kernels: \(.*\);.*/\1/p')
+for isa in avx2 avxvnni avx512 amx neon neon_i8mm pdp11; do
+    case " $isas : $built : pdp11 " in
+    *" $isa "*:*:*) continue ;;
+    *:*" $isa "*:*) why="this machine cannot run its kernels" ;;
+    *:*:*" $isa "*) why="there is no such instruction set" ;;
+    *) why="this build does not contain its kernels" ;;
+    esac
+    exits 2 logits -m "$model" --ids "$ids" --out "$work/l.npy" --cpu "$isa"
+    says "--cpu $isa: $why; usable here: $(echo "$isas" | sed 's/ /, /g')"
+done
 for flags in "-b 1" "-b 7" "-t 2" "-t 2 -b 3"; do
     # shellcheck disable=SC2086
     exits 0 logits -m "$model" --ids "$ids" --out "$work/l.npy" $flags

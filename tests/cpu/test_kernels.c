@@ -1612,9 +1612,15 @@ START_TEST(probes_count)
 }
 END_TEST
 
-/* The best bundle is the last usable one, and names go both ways. */
+/* The best bundle is the last usable one, and names go both ways. What is not usable is missing
+ * from the build, or else from the machine. */
 START_TEST(bundles_have_names)
 {
+    static const bool built[] = {
+#define HAVE_AK_SCALAR 1
+#define ISA(NAME, name, PARENT, detect) [AK_CPU_ISA_##NAME] = HAVE_AK_##NAME,
+#include "cpu/isa.def"
+    };
     enum ak_cpu_isa isa;
     ck_assert(ak_cpu_isa_is_usable(ak_cpu_best_isa()));
     for (int i = 0; i < AK_CPU_ISA_COUNT; i++) {
@@ -1625,9 +1631,17 @@ START_TEST(bundles_have_names)
             ak_cpu_fill_kernels((enum ak_cpu_isa)i, &k);
             ck_assert_str_eq(k.name, ak_cpu_isa_name((enum ak_cpu_isa)i));
             ck_assert_int_le(i, (int)ak_cpu_best_isa());
+            ck_assert(built[i]);
+            ck_assert_ptr_null(ak_cpu_isa_problem(k.name));
+        } else {
+            ck_assert_str_eq(ak_cpu_isa_problem(ak_cpu_isa_name((enum ak_cpu_isa)i)),
+                             built[i] ? "this machine cannot run its kernels" :
+                                        "this build does not contain its kernels");
         }
     }
     ck_assert(!ak_cpu_parse_isa("sse9", &isa));
+    ck_assert_str_eq(ak_cpu_isa_problem("sse9"), "there is no such instruction set");
+    ck_assert_str_eq(ak_cpu_isa_problem(""), "there is no such instruction set");
 }
 END_TEST
 
