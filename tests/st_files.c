@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "akunu/akunu.h"
+
 struct test_folder test_folder_begin(void)
 {
     struct test_folder folder = { "/tmp/akunu-test-XXXXXX" };
@@ -96,4 +98,12 @@ void test_st_write(struct test_st *st, const struct test_folder *folder, const c
     free(st->header.data);
     free(st->data.data);
     *st = (struct test_st){ 0 };
+}
+
+enum akunu_status test_convert_weights(const char *from, const char *to)
+{
+    struct akunu_convert_params params;
+    akunu_convert_params_default(&params, sizeof params);
+    params.no_vocab = true;
+    return akunu_file_convert(from, to, &params);
 }

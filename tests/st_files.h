@@ -3,6 +3,7 @@
 #ifndef AK_TESTS_ST_FILES_H
 #define AK_TESTS_ST_FILES_H
 
+#include "akunu/core.h"
 #include "tests/gguf_files.h"
 
 /* A folder of its own below /tmp; test_folder_end removes it with its files. */
@@ -29,5 +30,9 @@ void test_st_add(struct test_st *st, const char *name, const char *dtype, const 
 /* Closes the header, with n_spaces spaces behind it, writes and frees. */
 void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name,
                    unsigned n_spaces);
+
+/* akunu_file_convert for a model that has weights alone: a file without a vocabulary needs to be
+ * asked for. */
+enum akunu_status test_convert_weights(const char *from, const char *to);
 
 #endif

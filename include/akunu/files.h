@@ -275,6 +275,7 @@ struct akunu_convert_params {
     akunu_convert_fn *progress;     /* called every few megabytes; NULL allowed */
     akunu_log_fn *log;              /* NULL allowed */
     void *user;
+    bool no_vocab; /* write the file even if the model has no vocabulary */
 };
 AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params, size_t size);
 
@@ -282,8 +283,9 @@ AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params,
  * tokenizer and metadata, for akunu and, except speech models, llama.cpp. Takes memory for at most
  * one tensor. The file appears complete or not at all, and no file of the model is ever replaced.
  *
- * AKUNU_ERROR_ARGUMENT: `to` exists. AKUNU_ERROR_UNSUPPORTED: GGUF cannot express something of the
- * model. AKUNU_ERROR_IO: it cannot be written, or would not fit. */
+ * AKUNU_ERROR_ARGUMENT: `to` exists. AKUNU_ERROR_FORMAT: the model has no vocabulary, or a damaged
+ * one. AKUNU_ERROR_UNSUPPORTED: GGUF cannot express something of the model. AKUNU_ERROR_IO: it
+ * cannot be written, or would not fit. */
 AKUNU_API enum akunu_status akunu_file_convert(const char *from, const char *to,
                                                const struct akunu_convert_params *params);
 
@@ -329,6 +331,7 @@ struct akunu_quantize_params {
     double target_bits;    /* bits per weight, at most; 0: no limit */
     const char *text;      /* calibration text, n_text bytes of UTF-8, at least 64 tokens */
     size_t n_text;
+    bool no_vocab; /* as in akunu_convert_params */
 };
 AKUNU_API void akunu_quantize_params_default(struct akunu_quantize_params *params, size_t size);
 

@@ -540,6 +540,7 @@ class akunu_convert_params(Structure):
     progress: Any
     log: Any
     user: Optional[int]
+    no_vocab: bool
 
 
 class akunu_quantized_tensor(Structure):
@@ -572,6 +573,7 @@ class akunu_quantize_params(Structure):
     target_bits: float
     text: Optional[bytes]
     n_text: int
+    no_vocab: bool
 
 
 class akunu_advisor_params(Structure):
@@ -1297,6 +1299,7 @@ akunu_convert_params._fields_ = [
     ("progress", akunu_convert_fn),
     ("log", akunu_log_fn),
     ("user", c_void_p),
+    ("no_vocab", c_bool),
 ]
 
 akunu_quantized_tensor._fields_ = [
@@ -1329,6 +1332,7 @@ akunu_quantize_params._fields_ = [
     ("target_bits", c_double),
     ("text", c_char_p),
     ("n_text", c_size_t),
+    ("no_vocab", c_bool),
 ]
 
 akunu_advisor_params._fields_ = [

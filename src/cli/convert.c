@@ -136,6 +136,7 @@ static int quantize(const struct cli_options *o, const char *path)
     params.pure = o->pure;
     params.requantize = o->requantize;
     params.overwrite = o->convert.overwrite;
+    params.no_vocab = o->convert.no_vocab;
     params.override_kv = o->override_kv.values;
     params.n_threads = o->session.n_threads;
     params.progress = cli_work_progress;

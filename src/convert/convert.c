@@ -73,13 +73,16 @@ static ak_status check_source(const struct ak_convert_job *j)
     return AKUNU_OK;
 }
 
-/* A source whose vocabulary can be put beside it must have it: speech models need theirs. */
+/* A file without a vocabulary is of little use, so it needs the user's consent. Without a
+ * destination the header only serves to count or to run. A source whose vocabulary can be put
+ * beside it must have it: speech models need theirs. */
 static ak_status open_tokenizer(struct ak_convert_job *j)
 {
     struct ak_vocab vocab;
     AK_TRY(ak_tok_open(j->source, &j->tokenizer, j->error));
     AK_TRY(ak_provider_vocab(j->source, &vocab, j->error));
-    return j->tokenizer || !vocab.advice ? AKUNU_OK : ak_provider_fail_vocab(j->source, j->error);
+    bool needed = vocab.advice || (j->to && !j->options->no_vocab);
+    return j->tokenizer || !needed ? AKUNU_OK : ak_provider_fail_vocab(j->source, j->error);
 }
 
 static ak_status open_source(struct ak_convert_job *j)

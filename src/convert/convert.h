@@ -51,6 +51,7 @@ struct ak_convert_options {
     unsigned n_threads;                            /* 0: the physical cores */
     const char *pre;                               /* name of the pre-tokenizer; NULL: detected */
     bool overwrite;                                /* replace a file at the destination */
+    bool no_vocab; /* write the file even if the model has no vocabulary */
     const char *const *override_kv;                /* "KEY=TYPE:VALUE", ends in NULL; NULL: none */
     bool (*progress)(double fraction, void *user); /* false: stop; NULL allowed */
     void *user;

@@ -64,11 +64,12 @@ static void put_ids(struct ak_gguf_writer *w, const struct ak_provider *p, const
 {
     int64_t separator = v->separator >= 0 ? v->separator : find_id(p, v, "sep");
     int64_t unknown = v->unknown >= 0 ? v->unknown : find_id(p, v, "unk");
+    int64_t padding = find_id(p, v, "pad");
     put_id(w, "tokenizer.ggml.bos_token_id", v->bos, v->n_tokens);
     put_id(w, "tokenizer.ggml.eos_token_id", v->eos, v->n_tokens);
     put_id(w, "tokenizer.ggml.eot_token_id", v->eot, v->n_tokens);
     put_id(w, "tokenizer.ggml.unknown_token_id", unknown, v->n_tokens);
-    put_id(w, "tokenizer.ggml.padding_token_id", find_id(p, v, "pad"), v->n_tokens);
+    put_id(w, "tokenizer.ggml.padding_token_id", padding >= 0 ? padding : v->padding, v->n_tokens);
     put_id(w, "tokenizer.ggml.mask_token_id", find_id(p, v, "mask"), v->n_tokens);
     put_id(w, "tokenizer.ggml.seperator_token_id", separator, v->n_tokens); /* GGUF's spelling */
     put_id(w, "tokenizer.ggml.cls_token_id", v->cls, v->n_tokens);

@@ -321,6 +321,7 @@ static void add_ends(struct exporter *e)
     v->eos = ends ? p->suffix_ids[p->n_suffix - 1] : t->eos;
     v->eot = ends && t->eos >= 0 && t->eos != v->eos ? t->eos : -1;
     v->unknown = t->unknown;
+    v->padding = t->padding;
     for (int i = 0; i < AK_VOCAB_FIM_COUNT; i++)
         e->out->fim[i] = t->fim[i];
     v->fim = e->out->fim;

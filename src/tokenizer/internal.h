@@ -147,6 +147,9 @@ ak_status ak_tok_encode_parts(struct ak_tok_encoding *r, const struct ak_tok_spe
                               const char *text, size_t n, bool control, bool start,
                               ak_tok_part_fn *fn, struct ak_error *error);
 
+/* Start of the trailing whitespace of text[from, to). */
+size_t ak_tok_find_whitespace_begin(const char *text, size_t from, size_t to);
+
 /* bytes.c: how vocabularies write bytes. */
 /* "<0x0A>" is 10; -1: not of that form. */
 int ak_tok_parse_byte(struct ak_text text);

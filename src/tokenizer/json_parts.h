@@ -56,8 +56,26 @@ struct ak_tok_json_loader {
     struct ak_text *lines;       /* merges, as "left right" */
     struct ak_buffer merge_text; /* text of merges that the JSON has as lists of two */
     struct ak_tok_json_decoder decoder;
+    /* begin messages about the model's vocabulary and the added tokens */
+    const char *where_vocab, *where_added;
     struct ak_error *error;
 };
+
+/* Where the parts of a tokenizer.json come from. */
+struct ak_tok_json_source {
+    json_t *root;             /* what tokenizer.json has */
+    const json_t *config;     /* names of BOS, EOS and padding; NULL: none */
+    const json_t *generation; /* generation_config.json; NULL: none */
+    const char *where_vocab, *where_added;
+};
+
+/* Creates a tokenizer. Everything stays the caller's. */
+ak_status ak_tok_json_create(const struct ak_tok_json_source *source, struct ak_tokenizer **out,
+                             struct ak_error *error);
+/* *out is NULL if there are no bytes. The caller frees it with json_decref. Messages begin with the
+ * name. */
+ak_status ak_tok_json_parse(struct ak_text bytes, const char *name, json_t **out,
+                            struct ak_error *error);
 
 static inline struct ak_text ak_tok_json_string(const json_t *string)
 {

@@ -2,11 +2,10 @@
  * tokenizer_config.json and generation_config.json beside it. */
 #include "base/mem.h"
 #include "tokenizer/json_parts.h"
+#include "tokenizer/slow.h"
 
 /* Ids may have holes; the limit bounds the memory that a few tokens can take. */
 enum { HOLES_MAX = 65536 };
-
-static const char where_added[] = "tokenizer.json: added_tokens";
 
 /* If the model has a token of the same text, its id wins, as in the `tokenizers` package. */
 static const json_t *get_added_id(const struct ak_tok_json_loader *m, const json_t *element)
@@ -49,14 +48,14 @@ static ak_status count_ids(struct ak_tok_json_loader *m)
         m->n = (uint32_t)json_array_size(m->vocab);
     else
         json_object_foreach (m->vocab, token, value)
-            AK_TRY(check_id(m, "tokenizer.json: model.vocab", token, value, &id));
+            AK_TRY(check_id(m, m->where_vocab, token, value, &id));
     json_array_foreach (m->added, i, element) {
         struct ak_text content;
-        AK_TRY(ak_tok_json_text(element, "content", true, where_added, &content, m->error));
-        AK_TRY(check_id(m, where_added, content.bytes, get_added_id(m, element), &id));
+        AK_TRY(ak_tok_json_text(element, "content", true, m->where_added, &content, m->error));
+        AK_TRY(check_id(m, m->where_added, content.bytes, get_added_id(m, element), &id));
     }
     if (m->n == 0)
-        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "tokenizer.json: model.vocab is empty");
+        return ak_fail(m->error, AKUNU_ERROR_FORMAT, "%s is empty", m->where_vocab);
     m->tokens = ak_alloc(m->n, sizeof *m->tokens);
     m->is_model_token = ak_alloc(m->n, sizeof *m->is_model_token);
     m->t->token_flags = ak_alloc(m->n, 1);
@@ -82,14 +81,16 @@ static ak_status read_special(struct ak_tok_json_loader *m, const json_t *elemen
     struct ak_text content;
     int64_t id = 0;
 
-    AK_TRY(ak_tok_json_text(element, "content", true, where_added, &content, m->error));
-    AK_TRY(ak_tok_json_bool(element, "special", false, where_added, &special, m->error));
-    AK_TRY(
-        ak_tok_json_bool(element, "normalized", !special, where_added, &out->normalized, m->error));
-    AK_TRY(ak_tok_json_bool(element, "single_word", false, where_added, &out->found.single_word,
+    AK_TRY(ak_tok_json_text(element, "content", true, m->where_added, &content, m->error));
+    AK_TRY(ak_tok_json_bool(element, "special", false, m->where_added, &special, m->error));
+    AK_TRY(ak_tok_json_bool(element, "normalized", !special, m->where_added, &out->normalized,
                             m->error));
-    AK_TRY(ak_tok_json_bool(element, "lstrip", false, where_added, &out->found.lstrip, m->error));
-    AK_TRY(ak_tok_json_bool(element, "rstrip", false, where_added, &out->found.rstrip, m->error));
+    AK_TRY(ak_tok_json_bool(element, "single_word", false, m->where_added, &out->found.single_word,
+                            m->error));
+    AK_TRY(
+        ak_tok_json_bool(element, "lstrip", false, m->where_added, &out->found.lstrip, m->error));
+    AK_TRY(
+        ak_tok_json_bool(element, "rstrip", false, m->where_added, &out->found.rstrip, m->error));
     ak_tok_json_integer(get_added_id(m, element), &id); /* checked by count_ids */
     out->found.id = (int32_t)id;
     out->found.matches_always = !special;
@@ -328,7 +329,8 @@ static void find_specials(struct ak_tokenizer *t, const json_t *config, const js
     ak_tok_find_special_tokens(t, &named);
 }
 
-static ak_status parse(struct ak_text bytes, const char *name, json_t **out, struct ak_error *error)
+ak_status ak_tok_json_parse(struct ak_text bytes, const char *name, json_t **out,
+                            struct ak_error *error)
 {
     struct ak_error why = { 0 };
 
@@ -339,31 +341,25 @@ static ak_status parse(struct ak_text bytes, const char *name, json_t **out, str
     return status == AKUNU_OK ? AKUNU_OK : ak_fail(error, status, "%s: %s", name, why.message);
 }
 
-static ak_status load_all(struct ak_tok_json_loader *m, const struct ak_tok_files *files)
+static ak_status load_all(struct ak_tok_json_loader *m, const struct ak_tok_json_source *source)
 {
-    json_t *config = NULL, *generation = NULL;
-
-    AK_TRY(parse(files->tokenizer, "tokenizer.json", &m->root, m->error));
     AK_TRY(load(m));
-    ak_status status = parse(files->config, "tokenizer_config.json", &config, m->error);
-    if (status == AKUNU_OK)
-        status = parse(files->generation, "generation_config.json", &generation, m->error);
-    if (status == AKUNU_OK) {
-        m->t->bos = find_token(m->t, config, "bos_token");
-        m->t->eos = find_token(m->t, config, "eos_token");
-        if (m->t->bos < 0 && m->t->pipeline->n_prefix > 0)
-            m->t->bos = m->t->pipeline->prefix_ids[0];
-        find_specials(m->t, config, generation);
-    }
-    json_decref(config);
-    json_decref(generation);
-    return status;
+    m->t->bos = find_token(m->t, source->config, "bos_token");
+    m->t->eos = find_token(m->t, source->config, "eos_token");
+    if (m->t->bos < 0 && m->t->pipeline->n_prefix > 0)
+        m->t->bos = m->t->pipeline->prefix_ids[0];
+    find_specials(m->t, source->config, source->generation);
+    return AKUNU_OK;
 }
 
-ak_status ak_tok_from_json(const struct ak_tok_files *files, struct ak_tokenizer **out,
-                           struct ak_error *error)
+ak_status ak_tok_json_create(const struct ak_tok_json_source *source, struct ak_tokenizer **out,
+                             struct ak_error *error)
 {
-    struct ak_tok_json_loader m = { .t = ak_alloc(1, sizeof *m.t), .error = error };
+    struct ak_tok_json_loader m = { .t = ak_alloc(1, sizeof *m.t),
+                                    .root = source->root,
+                                    .where_vocab = source->where_vocab,
+                                    .where_added = source->where_added,
+                                    .error = error };
 
     *out = NULL;
     if (m.t)
@@ -372,8 +368,7 @@ ak_status ak_tok_from_json(const struct ak_tok_files *files, struct ak_tokenizer
     if (!m.t || !m.t->pipeline)
         status = ak_fail_memory(error, "the tokenizer", sizeof *m.t);
     else
-        status = load_all(&m, files);
-    json_decref(m.root);
+        status = load_all(&m, source);
     ak_free(m.tokens);
     ak_free(m.is_model_token);
     ak_free(m.lines);
@@ -386,21 +381,42 @@ ak_status ak_tok_from_json(const struct ak_tok_files *files, struct ak_tokenizer
     return status;
 }
 
+ak_status ak_tok_from_json(const struct ak_tok_files *files, struct ak_tokenizer **out,
+                           struct ak_error *error)
+{
+    json_t *root = NULL, *config = NULL, *generation = NULL;
+
+    *out = NULL;
+    ak_status status = ak_tok_json_parse(files->tokenizer, "tokenizer.json", &root, error);
+    if (status == AKUNU_OK)
+        status = ak_tok_json_parse(files->config, "tokenizer_config.json", &config, error);
+    if (status == AKUNU_OK)
+        status = ak_tok_json_parse(files->generation, "generation_config.json", &generation, error);
+    const struct ak_tok_json_source source = { .root = root,
+                                               .config = config,
+                                               .generation = generation,
+                                               .where_vocab = "tokenizer.json: model.vocab",
+                                               .where_added = "tokenizer.json: added_tokens" };
+    if (status == AKUNU_OK)
+        status = ak_tok_json_create(&source, out, error);
+    json_decref(root);
+    json_decref(config);
+    json_decref(generation);
+    return status;
+}
+
 static ak_status open_files(const struct ak_provider *p, struct ak_tokenizer **out,
                             struct ak_error *error)
 {
     struct ak_tok_files files = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
     struct ak_vocab vocab;
-    struct ak_text model;
 
     *out = NULL;
     AK_TRY(ak_provider_vocab(p, &vocab, error));
     if (vocab.model.n > 0)
         return ak_tok_create(&vocab, out, error);
     if (!ak_provider_file(p, "tokenizer.json", &files.tokenizer))
-        return ak_provider_file(p, "tokenizer.model", &model) ?
-                   ak_tok_from_sentencepiece(model, out, error) :
-                   AKUNU_OK;
+        return ak_tok_slow_open(p, out, error);
     ak_provider_file(p, "tokenizer_config.json", &files.config);
     ak_provider_file(p, "generation_config.json", &files.generation);
     if (files.tokenizer.n == 0)

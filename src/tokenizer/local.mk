@@ -24,6 +24,14 @@ libak_la_SOURCES += \
 	src/tokenizer/regex.c \
 	src/tokenizer/rules.c \
 	src/tokenizer/sentencepiece.c \
+	src/tokenizer/sentencepiece.h \
+	src/tokenizer/slow.c \
+	src/tokenizer/slow.h \
+	src/tokenizer/slow_added.c \
+	src/tokenizer/slow_affix.c \
+	src/tokenizer/slow_classes.c \
+	src/tokenizer/slow_files.c \
+	src/tokenizer/slow_spm.c \
 	src/tokenizer/special_tokens.c \
 	src/tokenizer/specials.c \
 	src/tokenizer/split.c \

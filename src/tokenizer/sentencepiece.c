@@ -1,6 +1,8 @@
-/* Reader of SentencePiece's tokenizer.model, a protobuf message (sentencepiece_model.proto) of
- * pieces, trainer settings and normalizer settings. It builds the vocabulary that a GGUF file of
- * the same model has, so both load alike. */
+/* Reader of SentencePiece models, protobuf messages (sentencepiece_model.proto) of pieces, trainer
+ * settings and normalizer settings. ak_tok_from_sentencepiece builds the vocabulary that a GGUF
+ * file of the same model has, so both load alike. */
+#include "tokenizer/sentencepiece.h"
+
 #include <string.h>
 
 #include "base/mem.h"
@@ -33,8 +35,6 @@ enum {
 };
 /* NormalizerSpec */
 enum { NORMALIZER_CHARSMAP = 2, NORMALIZER_PREFIX = 3, NORMALIZER_EXTRA = 4 };
-
-enum { TYPE_UNIGRAM = 1, TYPE_BPE = 2 };
 
 static bool read_varint(struct reader *r, uint64_t *out)
 {
@@ -81,33 +81,23 @@ static struct ak_text make_text(struct reader r)
     return (struct ak_text){ r.pos, (uint32_t)(r.end - r.pos) };
 }
 
-static ak_status fail_damaged(const char *where, struct ak_error *error)
+static ak_status fail_damaged(const char *file, const char *where, struct ak_error *error)
 {
-    return ak_fail(error, AKUNU_ERROR_FORMAT, "tokenizer.model: %s is damaged", where);
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s is damaged", file, where);
 }
 
-struct model {
-    struct ak_vocab vocab;
-    struct ak_text *tokens;
-    float *scores;
-    int32_t *types;
-    uint64_t type;
-    bool byte_fallback;
-    struct ak_buffer decoded;
-};
-
 /* Token types have the same numbers in GGUF and SentencePiece. */
-static bool read_piece(struct reader r, struct model *m, uint32_t id)
+static bool read_piece(struct reader r, struct ak_tok_spm *m, uint32_t id)
 {
     struct field f;
 
     m->types[id] = 1;
-    m->tokens[id] = (struct ak_text){ "", 0 };
+    m->pieces[id] = (struct ak_text){ "", 0 };
     while (r.pos < r.end) {
         if (!read_field(&r, &f))
             return false;
         if (f.number == PIECE_TEXT && f.wire == WIRE_BYTES)
-            m->tokens[id] = make_text(f.bytes);
+            m->pieces[id] = make_text(f.bytes);
         else if (f.number == PIECE_SCORE && f.wire == WIRE_32)
             memcpy(&m->scores[id], f.bytes.pos,
                    sizeof(float)); /* little-endian, as all supported CPUs */
@@ -117,7 +107,7 @@ static bool read_piece(struct reader r, struct model *m, uint32_t id)
     return true;
 }
 
-static bool read_trainer(struct reader r, struct model *m)
+static bool read_trainer(struct reader r, struct ak_tok_spm *m)
 {
     struct field f;
 
@@ -130,16 +120,16 @@ static bool read_trainer(struct reader r, struct model *m)
         switch (f.number) {
         case TRAINER_TYPE: m->type = f.value; break;
         case TRAINER_BYTES: m->byte_fallback = f.value != 0; break;
-        case TRAINER_UNKNOWN: m->vocab.unknown = id; break;
-        case TRAINER_BOS: m->vocab.bos = id; break;
-        case TRAINER_EOS: m->vocab.eos = id; break;
+        case TRAINER_UNKNOWN: m->unknown = id; break;
+        case TRAINER_BOS: m->bos = id; break;
+        case TRAINER_EOS: m->eos = id; break;
         default: break;
         }
     }
     return true;
 }
 
-static bool read_normalizer(struct reader r, struct model *m)
+static bool read_normalizer(struct reader r, struct ak_tok_spm *m)
 {
     struct field f;
 
@@ -147,109 +137,137 @@ static bool read_normalizer(struct reader r, struct model *m)
         if (!read_field(&r, &f))
             return false;
         if (f.number == NORMALIZER_CHARSMAP && f.wire == WIRE_BYTES)
-            m->vocab.charsmap = make_text(f.bytes);
+            m->charsmap = make_text(f.bytes);
         else if (f.number == NORMALIZER_PREFIX && f.wire == WIRE_VARINT)
-            m->vocab.add_space_prefix = f.value != 0;
+            m->add_space_prefix = f.value != 0;
         else if (f.number == NORMALIZER_EXTRA && f.wire == WIRE_VARINT)
-            m->vocab.remove_extra_whitespaces = f.value != 0;
+            m->remove_extra_whitespaces = f.value != 0;
     }
     return true;
 }
 
-static ak_status count_pieces(struct reader r, struct model *m, struct ak_error *error)
+static ak_status count_pieces(struct reader r, const char *file, struct ak_tok_spm *m,
+                              struct ak_error *error)
 {
     struct field f;
 
     while (r.pos < r.end) {
         if (!read_field(&r, &f))
-            return fail_damaged("the file", error);
-        m->vocab.n_tokens += f.number == MODEL_PIECE && f.wire == WIRE_BYTES;
+            return fail_damaged(file, "the file", error);
+        m->n += f.number == MODEL_PIECE && f.wire == WIRE_BYTES;
     }
-    if (m->vocab.n_tokens == 0)
-        return ak_fail(error, AKUNU_ERROR_FORMAT, "tokenizer.model: there are no pieces");
-    m->tokens = ak_alloc(m->vocab.n_tokens, sizeof *m->tokens);
-    m->scores = ak_alloc(m->vocab.n_tokens, sizeof *m->scores);
-    m->types = ak_alloc(m->vocab.n_tokens, sizeof *m->types);
-    if (!m->tokens || !m->scores || !m->types)
-        return ak_fail_memory(error, "the vocabulary", m->vocab.n_tokens * sizeof *m->tokens);
+    if (m->n == 0)
+        return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: there are no pieces", file);
+    m->pieces = ak_alloc(m->n, sizeof *m->pieces);
+    m->scores = ak_alloc(m->n, sizeof *m->scores);
+    m->types = ak_alloc(m->n, sizeof *m->types);
+    if (!m->pieces || !m->scores || !m->types)
+        return ak_fail_memory(error, "the vocabulary", m->n * sizeof *m->pieces);
     return AKUNU_OK;
 }
 
-enum { PIECE_ADDED = 4 };
-
-/* SentencePiece matches user-defined pieces after spaces have become ▁. Here they are matched
- * before, so their ▁ becomes a space. */
-static ak_status decode_added(struct model *m, struct ak_error *error)
+ak_status ak_tok_spm_read(struct ak_text bytes, const char *file, struct ak_tok_spm *m,
+                          struct ak_error *error)
 {
-    size_t bytes = 0;
-
-    for (uint32_t id = 0; id < m->vocab.n_tokens; id++)
-        bytes += m->types[id] == PIECE_ADDED ? m->tokens[id].n : 0;
-    AK_TRY(ak_buffer_reserve(&m->decoded, bytes + 1, error));
-    for (uint32_t id = 0; id < m->vocab.n_tokens; id++) {
-        if (m->types[id] != PIECE_ADDED || m->tokens[id].n == 0)
-            continue;
-        char *out = m->decoded.bytes + m->decoded.n;
-        m->tokens[id] = (struct ak_text){ out, ak_tok_decode_metaspace(m->tokens[id].bytes,
-                                                                       m->tokens[id].n, out) };
-        m->decoded.n += m->tokens[id].n;
-    }
-    return AKUNU_OK;
-}
-
-static ak_status read_model(struct reader r, struct model *m, struct ak_error *error)
-{
+    struct reader r = { bytes.bytes, bytes.bytes + bytes.n };
     struct field f;
     uint32_t id = 0;
 
-    AK_TRY(count_pieces(r, m, error));
+    /* defaults of sentencepiece_model.proto */
+    *m = (struct ak_tok_spm){ .type = AK_TOK_SPM_UNIGRAM,
+                              .unknown = 0,
+                              .bos = 1,
+                              .eos = 2,
+                              .add_space_prefix = true,
+                              .remove_extra_whitespaces = true };
+    AK_TRY(count_pieces(r, file, m, error));
     while (r.pos < r.end && read_field(&r, &f)) { /* cannot fail: count_pieces has read it */
         if (f.wire != WIRE_BYTES)
             continue;
         if (f.number == MODEL_PIECE && !read_piece(f.bytes, m, id++))
-            return fail_damaged("a piece", error);
+            return fail_damaged(file, "a piece", error);
         if (f.number == MODEL_TRAINER && !read_trainer(f.bytes, m))
-            return fail_damaged("trainer_spec", error);
+            return fail_damaged(file, "trainer_spec", error);
         if (f.number == MODEL_NORMALIZER && !read_normalizer(f.bytes, m))
-            return fail_damaged("normalizer_spec", error);
+            return fail_damaged(file, "normalizer_spec", error);
     }
-    if (m->type != TYPE_BPE && m->type != TYPE_UNIGRAM)
-        return ak_fail(
-            error, AKUNU_ERROR_UNSUPPORTED,
-            "tokenizer.model: the model type %llu is not supported; UNIGRAM (1) and BPE (2) are",
-            (unsigned long long)m->type);
-    if (m->type == TYPE_BPE && (m->vocab.charsmap.n > 0 || m->vocab.remove_extra_whitespaces))
-        return ak_fail(
-            error, AKUNU_ERROR_UNSUPPORTED,
-            "tokenizer.model: a normalizer_spec that changes text is not supported with BPE");
-    m->vocab.model =
-        m->type == TYPE_BPE ? (struct ak_text){ "llama", 5 } : (struct ak_text){ "t5", 2 };
-    m->vocab.tokens = m->tokens;
-    m->vocab.scores = m->scores;
-    m->vocab.types = m->types;
-    return decode_added(m, error);
+    if (m->type != AK_TOK_SPM_BPE && m->type != AK_TOK_SPM_UNIGRAM)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: the model type %llu is not supported; UNIGRAM (1) and BPE (2) are",
+                       file, (unsigned long long)m->type);
+    if (m->type == AK_TOK_SPM_BPE && (m->charsmap.n > 0 || m->remove_extra_whitespaces))
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "%s: a normalizer_spec that changes text is not supported with BPE", file);
+    return AKUNU_OK;
+}
+
+void ak_tok_spm_free(struct ak_tok_spm *m)
+{
+    ak_free(m->pieces);
+    ak_free(m->scores);
+    ak_free(m->types);
+    *m = (struct ak_tok_spm){ .n = 0 };
+}
+
+/* SentencePiece matches user-defined pieces after spaces have become ▁. Here they are matched
+ * before, so their ▁ becomes a space. */
+static ak_status decode_added(struct ak_tok_spm *m, struct ak_buffer *decoded,
+                              struct ak_error *error)
+{
+    size_t bytes = 0;
+
+    for (uint32_t id = 0; id < m->n; id++)
+        bytes += m->types[id] == AK_TOK_PIECE_ADDED ? m->pieces[id].n : 0;
+    AK_TRY(ak_buffer_reserve(decoded, bytes + 1, error));
+    for (uint32_t id = 0; id < m->n; id++) {
+        if (m->types[id] != AK_TOK_PIECE_ADDED || m->pieces[id].n == 0)
+            continue;
+        char *out = decoded->bytes + decoded->n;
+        m->pieces[id] = (struct ak_text){ out, ak_tok_decode_metaspace(m->pieces[id].bytes,
+                                                                       m->pieces[id].n, out) };
+        decoded->n += m->pieces[id].n;
+    }
+    return AKUNU_OK;
+}
+
+/* The format does not state which tokens are added: BPE models by convention add BOS, Unigram
+ * models EOS. */
+static ak_status create(const struct ak_tok_spm *m, struct ak_tokenizer **out,
+                        struct ak_error *error)
+{
+    struct ak_vocab vocab = ak_vocab_none;
+
+    vocab.model =
+        m->type == AK_TOK_SPM_BPE ? (struct ak_text){ "llama", 5 } : (struct ak_text){ "t5", 2 };
+    vocab.n_tokens = m->n;
+    vocab.tokens = m->pieces;
+    vocab.scores = m->scores;
+    vocab.types = m->types;
+    vocab.unknown = m->unknown;
+    vocab.bos = m->bos;
+    vocab.eos = m->eos;
+    vocab.charsmap = m->charsmap;
+    vocab.add_space_prefix = m->add_space_prefix;
+    vocab.remove_extra_whitespaces = m->remove_extra_whitespaces;
+    AK_TRY(ak_tok_create(&vocab, out, error));
+    if ((*out)->pipeline)
+        (*out)->pipeline->byte_fallback = m->byte_fallback;
+    return AKUNU_OK;
 }
 
 ak_status ak_tok_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **out,
                                     struct ak_error *error)
 {
-    struct model m = { .type = TYPE_UNIGRAM, .vocab = ak_vocab_none };
+    struct ak_tok_spm m;
+    struct ak_buffer decoded = { .n = 0 };
 
-    /* Defaults of sentencepiece_model.proto. The format does not state which tokens are added: BPE
-     * models by convention add BOS, Unigram models EOS. */
-    m.vocab.unknown = 0;
-    m.vocab.bos = 1;
-    m.vocab.eos = 2;
-    m.vocab.add_space_prefix = m.vocab.remove_extra_whitespaces = 1;
     *out = NULL;
-    ak_status status = read_model((struct reader){ bytes.bytes, bytes.bytes + bytes.n }, &m, error);
+    ak_status status = ak_tok_spm_read(bytes, "tokenizer.model", &m, error);
     if (status == AKUNU_OK)
-        status = ak_tok_create(&m.vocab, out, error);
-    if (*out && (*out)->pipeline)
-        (*out)->pipeline->byte_fallback = m.byte_fallback;
-    ak_buffer_free(&m.decoded);
-    ak_free(m.tokens);
-    ak_free(m.scores);
-    ak_free(m.types);
+        status = decode_added(&m, &decoded, error);
+    if (status == AKUNU_OK)
+        status = create(&m, out, error);
+    ak_buffer_free(&decoded);
+    ak_tok_spm_free(&m);
     return status;
 }

@@ -312,8 +312,7 @@ static bool has_word_after(const char *text, size_t n)
     return c.valid && ak_is_word_char(c.code);
 }
 
-/* Start of the trailing whitespace of text[from, to). */
-static size_t find_whitespace_begin(const char *text, size_t from, size_t to)
+size_t ak_tok_find_whitespace_begin(const char *text, size_t from, size_t to)
 {
     size_t begin = to;
 
@@ -356,7 +355,7 @@ ak_status ak_tok_encode_parts(struct ak_tok_encoding *r, const struct ak_tok_spe
         if (at < from) /* in whitespace that the previous token took */
             continue;
         if (special->lstrip)
-            at = find_whitespace_begin(text, from, at);
+            at = ak_tok_find_whitespace_begin(text, from, at);
         if (special->rstrip)
             end = find_whitespace_end(text, end, n);
         if (at > from)

@@ -108,7 +108,7 @@ struct ak_tok_export {
 };
 
 /* Exports exactly `n_tokens` tokens: missing ones become unused tokens, surplus ones are left out.
- * The caller fills in the ids of padding and mask and the model's name. `pre`: the name of the
+ * The caller fills in the id of the mask and the model's name. `pre`: the name of the
  * pre-tokenizer of byte-level BPE; n = 0: find it, AKUNU_ERROR_UNSUPPORTED if no known one splits
  * text alike. Call ak_tok_export_free(out) even after a failure. */
 ak_status ak_tok_export_vocab(const struct ak_tokenizer *t, uint32_t n_tokens, struct ak_text pre,

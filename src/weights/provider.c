@@ -208,9 +208,27 @@ ak_status ak_provider_fail_vocab(const struct ak_provider *p, struct ak_error *e
     AK_TRY(ak_provider_vocab(p, &vocab, error));
     if (vocab.advice)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the model has no vocabulary: %s", vocab.advice);
-    return ak_fail(error, AKUNU_ERROR_FORMAT,
-                   "the file has no vocabulary (tokenizer.ggml.model), and no tokenizer.json is "
-                   "beside it");
+    if (ak_provider_naming(p) == AK_PROVIDER_NAMING_HF)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "the folder has no vocabulary: put tokenizer.json into it, or the files of "
+                       "its tokenizer class, such as vocab.json and merges.txt, vocab.txt or "
+                       "tokenizer.model");
+    return ak_fail(error, AKUNU_ERROR_FORMAT, "the file has no vocabulary (tokenizer.ggml.model)");
+}
+
+bool ak_provider_has_vocab_file(const struct ak_provider *p)
+{
+    static const char *const names[] = {
+        "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model",
+        "spiece.model",   "vocab.json",      "merges.txt",
+        "vocab.txt"
+    };
+    struct ak_text text;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (ak_provider_file(p, names[i], &text))
+            return true;
+    return false;
 }
 
 bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out)

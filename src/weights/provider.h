@@ -252,8 +252,11 @@ ak_status ak_provider_fail_vocab(const struct ak_provider *p, struct ak_error *e
  * "tokenizer_config.json", "generation_config.json". The bytes live as long as the provider. False:
  * no such file; always for formats of a single file. */
 bool ak_provider_file(const struct ak_provider *p, const char *name, struct ak_text *out);
-/* The same, parsed; NULL: no such file. The caller frees it with json_decref. Error messages begin
- * with the name. */
+/* Whether one of the files beside the weights holds a vocabulary: tokenizer.json, or those of a
+ * slow tokenizer, of which there may be too few. */
+bool ak_provider_has_vocab_file(const struct ak_provider *p);
+/* The content of such a file, parsed; NULL: no such file. The caller frees it with json_decref.
+ * Error messages begin with the name. */
 struct json_t;
 ak_status ak_provider_json(const struct ak_provider *p, const char *name, struct json_t **out,
                            struct ak_error *error);

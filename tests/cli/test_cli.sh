@@ -213,6 +213,13 @@ says "exists already"
 exits 0 convert -m "$model" --out "$work/new.gguf" --outtype q8_0 --overwrite
 exits 0 run --raw -m "$work/new.gguf" --no-cache -p "the" -n 4 --temp 0
 exits 3 convert -m "$work/empty" --outfile "$work/other.gguf"
+for command in convert quantize; do
+    exits 3 $command -m "$data/quantized/awq" --outfile "$work/other.gguf"
+    says "the folder has no vocabulary"
+    [ ! -e "$work/other.gguf" ]
+    check "$command leaves no file without a vocabulary"
+done
+exits 0 convert -m "$data/quantized/awq" --outfile "$work/other.gguf" --no-vocab
 exits 1 convert -m "$model" --outfile "$work/none/new.gguf"
 (ulimit -f 8; exec "$cli" convert -m "$model" --outfile "$work/large.gguf" --outtype f32) >"$out" 2>"$err"
 [ $? = 1 ] && grep -q "large.gguf: cannot write" "$err" && [ "$(ls "$work" | grep -c large)" = 0 ]

@@ -139,6 +139,7 @@ static void convert(void)
 {
     struct akunu_convert_params params;
     akunu_convert_params_default(&params, sizeof params);
+    params.no_vocab = true;
     params.type = "F32";
     params.overwrite = true;
     ck_assert_msg(akunu_file_convert(to, made, &params) == AKUNU_OK, "%s: %s", from,

@@ -99,6 +99,7 @@ static inline struct akunu_convert_params params_of(const char *type)
 {
     struct akunu_convert_params params;
     akunu_convert_params_default(&params, sizeof params);
+    params.no_vocab = true; /* the folders have weights alone */
     params.type = type;
     return params;
 }

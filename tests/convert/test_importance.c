@@ -355,7 +355,7 @@ START_TEST(names_of_convert)
     char path[4096], other[4096], source[64];
     snprintf(source, sizeof source, "../encoders/%s", names[_i]);
     snprintf(other, sizeof other, "%s", test_in(&folder, "model.gguf"));
-    ck_assert_msg(akunu_file_convert(golden_path(source, "", path), other, NULL) == AKUNU_OK, "%s",
+    ck_assert_msg(test_convert_weights(golden_path(source, "", path), other) == AKUNU_OK, "%s",
                   akunu_last_error());
     check_same_sums(&folder, path, other);
     test_folder_end(&folder);

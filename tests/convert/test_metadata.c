@@ -592,8 +592,45 @@ START_TEST(vocabulary_sizes)
     check_value(p, "tokenizer.ggml.model", "s none");
     check_value(p, "tokenizer.ggml.tokens", "-");
     ak_provider_close(p);
+    params.no_vocab = false;
+    check_fails(folder.path, &params, AKUNU_ERROR_FORMAT, "the folder has no vocabulary: put");
+    params.no_vocab = true; /* it excuses no damage */
     test_write_text(&folder, "tokenizer.json", "{\"model\": 5}");
     check_fails(folder.path, NULL, AKUNU_ERROR_FORMAT, "tokenizer.json");
+}
+END_TEST
+
+/* The files of a slow tokenizer become what tokenizer.json becomes; special tokens that no file
+ * names have the ids of the class's defaults. */
+START_TEST(slow_tokenizer)
+{
+    static const int32_t kinds[] = { 1, 1, 1, 1, 3, 5 };
+    struct akunu_convert_params params = replacing(NULL);
+    struct ak_vocab v;
+    params.no_vocab = false;
+    write_decoder(0, "");
+    unlink(test_in(&folder, "tokenizer.json"));
+    test_write_text(&folder, "vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3}");
+    test_write_text(&folder, "merges.txt", "#version: 0.2\na b\n");
+    test_write_text(&folder, "tokenizer_config.json", "{\"tokenizer_class\": \"GPT2Tokenizer\"}");
+    test_write_text(&folder, "special_tokens_map.json", "{\"pad_token\": \"<|endoftext|>\"}");
+    struct ak_provider *p = convert_ok(folder.path, &params);
+    check_value(p, "tokenizer.ggml.model", "s gpt2");
+    check_value(p, "tokenizer.ggml.pre", "s gpt-2");
+    check_value(p, "tokenizer.ggml.bos_token_id", "u 4");
+    check_value(p, "tokenizer.ggml.eos_token_id", "u 4");
+    check_value(p, "tokenizer.ggml.padding_token_id", "u 4");
+    ck_assert_int_eq(ak_provider_vocab(p, &v, NULL), AKUNU_OK);
+    ck_assert_uint_eq(v.n_tokens, 16);
+    ck_assert_uint_eq(v.n_merges, 1);
+    ck_assert(v.merges[0].n == 3 && memcmp(v.merges[0].bytes, "a b", 3) == 0);
+    ck_assert(v.tokens[4].n == 13 && memcmp(v.tokens[4].bytes, "<|endoftext|>", 13) == 0);
+    ck_assert_mem_eq(v.types, kinds, sizeof kinds);
+    ak_provider_close(p);
+    unlink(test_in(&folder, "merges.txt"));
+    check_fails(folder.path, &params, AKUNU_ERROR_FORMAT, "merges.txt is missing: GPT2Tokenizer");
+    unlink(test_in(&folder, "vocab.json"));
+    unlink(test_in(&folder, "special_tokens_map.json"));
 }
 END_TEST
 
@@ -730,6 +767,7 @@ int main(void)
     tcase_add_test(t, many_tensors);
     tcase_add_test(t, special_tokens);
     tcase_add_test(t, vocabulary_sizes);
+    tcase_add_test(t, slow_tokenizer);
     tcase_add_test(t, stripping_tokens);
     tcase_add_test(t, templates);
     tcase_add_test(t, refused);

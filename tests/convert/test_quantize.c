@@ -10,6 +10,7 @@ static struct akunu_quantize_params params_for(const char *type)
 {
     struct akunu_quantize_params params;
     akunu_quantize_params_default(&params, sizeof params);
+    params.no_vocab = true;
     params.type = type;
     return params;
 }

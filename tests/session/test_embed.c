@@ -156,6 +156,7 @@ START_TEST(converted)
     ck_assert_int_ge(fd, 0);
     close(fd);
     akunu_convert_params_default(&params, sizeof params);
+    params.no_vocab = true;
     params.overwrite = true;
     ck_assert_msg(akunu_file_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s",
                   akunu_last_error());

@@ -210,6 +210,7 @@ static void run_converted(const char *path, const char *type, float encoded[2][C
     char to[] = "/tmp/akunu-encode-XXXXXX";
     struct akunu_convert_params params;
     akunu_convert_params_default(&params, sizeof params);
+    params.no_vocab = true;
     params.overwrite = true;
     params.type = type;
     ck_assert_int_eq(close(mkstemp(to)), 0);

@@ -139,6 +139,7 @@ START_TEST(goldens)
 
     struct akunu_convert_params params;
     akunu_convert_params_default(&params, sizeof params);
+    params.no_vocab = true;
     params.overwrite = true;
     close(mkstemp(path));
     ck_assert_msg(akunu_file_convert(folder(models[_i].name, ""), path, &params) == AKUNU_OK, "%s",

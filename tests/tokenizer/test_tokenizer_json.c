@@ -1,10 +1,12 @@
-/* Tokenizers from tokenizer.json and tokenizer.model. The table and who answered it:
- * tests/golden/tokenizer_json.py. */
+/* Tokenizers from tokenizer.json, from tokenizer.model and from the files of slow tokenizers. The
+ * tables and who answered them: tests/golden/tokenizer_json.py and slow_tokenizers.py. */
 #include "tests/test.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tests/st_files.h"
 #include "tokenizer/tokenizer.h"
 
 enum { MAX_IDS = 1024, MAX_BYTES = 4096 };
@@ -475,6 +477,273 @@ START_TEST(texts_that_grow)
 }
 END_TEST
 
+/* ---- Slow tokenizers ---------------------------------------------------- */
+static void begin_folder(struct test_folder *folder)
+{
+    struct test_st st = { 0 };
+
+    *folder = test_folder_begin();
+    test_st_add(&st, "x", "F32", "1", "\0\0\0\0", 4);
+    test_st_write(&st, folder, "model.safetensors", 0);
+}
+
+static ak_status open_folder(const struct test_folder *folder, struct ak_tokenizer **t,
+                             struct ak_error *error)
+{
+    struct ak_provider *p;
+
+    ck_assert_msg(ak_provider_open(folder->path, &p, error) == AKUNU_OK, "%s", error->message);
+    ak_status status = ak_tok_open(p, t, error);
+    ak_provider_close(p);
+    return status;
+}
+
+/* Text, ids, ids with what is added, and the text of the former, with control tokens and
+ * without. */
+static void check_slow_row(const struct ak_tokenizer *t, char *line, int number)
+{
+    char *rest = line, *text = strsep(&rest, "\t"), *ids = strsep(&rest, "\t"),
+         *added = strsep(&rest, "\t"), *decoded = strsep(&rest, "\t");
+    int32_t got[MAX_IDS];
+    size_t n = unescape(text);
+
+    check_ids(t, text, n, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, added, number, got);
+    size_t n_ids = check_ids(t, text, n, AKUNU_PARSE_SPECIAL, ids, number, got);
+    check_text(t, got, n_ids, 0, decoded, number);
+    check_text(t, got, n_ids, AKUNU_SKIP_SPECIAL, rest, number);
+}
+
+/* Every class, and its options. */
+START_TEST(slow_folders)
+{
+    char path[4096], *line = NULL;
+    size_t capacity = 0;
+    int number = 0, folders = 0;
+    struct ak_tokenizer *t = NULL;
+    struct test_folder folder = { "" };
+    struct ak_error error = { 0 };
+
+    snprintf(path, sizeof path, "%s/tokenizer/slow.tsv", getenv("AK_TEST_DATA"));
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s is missing", path);
+    while (getline(&line, &capacity, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        number++;
+        if (line[0] == '@') {
+            if (folders++)
+                test_folder_end(&folder);
+            ak_tok_free(t);
+            t = NULL;
+            begin_folder(&folder);
+        } else if (line[0] == '+') {
+            char *bytes = line + 1, *name = strsep(&bytes, "\t");
+            test_write(&folder, name, bytes, unescape(bytes));
+        } else {
+            if (!t)
+                ck_assert_msg(open_folder(&folder, &t, &error) == AKUNU_OK, "line %d: %s", number,
+                              error.message);
+            check_slow_row(t, line, number);
+        }
+    }
+    ck_assert_int_eq(folders, 17);
+    test_folder_end(&folder);
+    ak_tok_free(t);
+    free(line);
+    fclose(file);
+}
+END_TEST
+
+#define VOCAB "{\"<|endoftext|>\": 0, \"a\": 1, \"b\": 2, \"ab\": 3}"
+#define NAME_CLASS(NAME) "{\"tokenizer_class\": \"" NAME "\"}"
+
+/* A folder of model_type gpt2 with up to four files, and what is said of it. */
+static const struct {
+    const char *files[4][2];
+    ak_status status;
+    const char *said;
+} bad_folders[] = {
+    { { { "vocab.json", VOCAB } },
+      AKUNU_ERROR_FORMAT,
+      "merges.txt is missing: GPT2Tokenizer needs vocab.json and merges.txt, or tokenizer.json" },
+    { { { "merges.txt", "a b\n" } }, AKUNU_ERROR_FORMAT, "vocab.json is missing: GPT2Tokenizer" },
+    { { { "vocab.json", VOCAB }, { "tokenizer_config.json", NAME_CLASS("BertTokenizerFast") } },
+      AKUNU_ERROR_FORMAT,
+      "vocab.txt is missing: BertTokenizer needs vocab.txt, or tokenizer.json" },
+    { { { "vocab.txt", "a\n" }, { "tokenizer_config.json", NAME_CLASS("XLMRobertaTokenizer") } },
+      AKUNU_ERROR_FORMAT,
+      "sentencepiece.bpe.model is missing" },
+    { { { "vocab.txt", "a\n" }, { "tokenizer_config.json", NAME_CLASS("BertJapaneseTokenizer") } },
+      AKUNU_ERROR_UNSUPPORTED,
+      "tokenizers of the class BertJapaneseTokenizer are not supported; those of the classes "
+      "BertTokenizer, " },
+    { { { "vocab.json", VOCAB },
+        { "merges.txt", "a b\n" },
+        { "tokenizer_config.json", NAME_CLASS("PreTrainedTokenizerFast") } },
+      AKUNU_ERROR_UNSUPPORTED,
+      "class PreTrainedTokenizerFast" },
+    { { { "vocab.txt", "a\n" }, { "config.json", "{\"model_type\": \"lfm2\"}" } },
+      AKUNU_ERROR_UNSUPPORTED,
+      "model type lfm2" },
+    { { { "vocab.json", "[]" }, { "merges.txt", "a b\n" } },
+      AKUNU_ERROR_FORMAT,
+      "vocab.json is a list, where an object is expected" },
+    { { { "vocab.json", "{\"a\": 1, " }, { "merges.txt", "a b\n" } },
+      AKUNU_ERROR_FORMAT,
+      "vocab.json" },
+    { { { "vocab.json", "{\"a\": \"x\"}" }, { "merges.txt", "\n" } },
+      AKUNU_ERROR_FORMAT,
+      "vocab.json: the id of 'a' is a string" },
+    { { { "vocab.json", "{}" },
+        { "merges.txt", "\n" },
+        { "tokenizer_config.json",
+          "{\"unk_token\": null, \"bos_token\": null, \"eos_token\": null}" } },
+      AKUNU_ERROR_FORMAT,
+      "vocab.json is empty" },
+    { { { "vocab.json", VOCAB }, { "merges.txt", "#version: 0.2\n\na b\na a\n" } },
+      AKUNU_ERROR_FORMAT,
+      "merges.txt: line 4 is \"a a\", where a pair of tokens of vocab.json that together are a "
+      "token is expected" },
+    { { { "vocab.json", VOCAB }, { "merges.txt", "a b c\n" } },
+      AKUNU_ERROR_FORMAT,
+      "merges.txt: line 1 is \"a b c\"" },
+    { { { "vocab.json", VOCAB }, { "merges.txt", "ab\n" } },
+      AKUNU_ERROR_FORMAT,
+      "merges.txt: line 1 is \"ab\"" },
+    { { { "vocab.json", VOCAB }, { "merges.txt", "" } },
+      AKUNU_ERROR_FORMAT,
+      "merges.txt is empty" },
+    { { { "vocab.txt", "a\nb\xff\n" }, { "tokenizer_config.json", NAME_CLASS("BertTokenizer") } },
+      AKUNU_ERROR_FORMAT,
+      "vocab.txt: line 2 is \"b\\xff\", where a token in UTF-8 is expected" },
+    { { { "vocab.json", VOCAB },
+        { "merges.txt", "a b\n" },
+        { "added_tokens.json", "{\"x\": -1}" } },
+      AKUNU_ERROR_FORMAT,
+      "added_tokens.json: the id of \"x\" is not an integer from 0 on" },
+    { { { "vocab.json", VOCAB },
+        { "merges.txt", "a b\n" },
+        { "added_tokens.json", "{\"x\": 2000000}" } },
+      AKUNU_ERROR_FORMAT,
+      "added_tokens.json: the id of 'x' is out of range" },
+    { { { "vocab.json", VOCAB }, { "merges.txt", "a b\n" }, { "added_tokens.json", "[1]" } },
+      AKUNU_ERROR_FORMAT,
+      "added_tokens.json is a list" },
+    { { { "vocab.json", VOCAB },
+        { "merges.txt", "a b\n" },
+        { "tokenizer_config.json", "{\"added_tokens_decoder\": {\"4x\": {\"content\": \"x\"}}}" } },
+      AKUNU_ERROR_FORMAT,
+      "tokenizer_config.json: added_tokens_decoder: the id of \"x\"" },
+    { { { "vocab.json", VOCAB },
+        { "merges.txt", "a b\n" },
+        { "tokenizer_config.json", "{\"bos_token\": 5}" } },
+      AKUNU_ERROR_FORMAT,
+      "tokenizer_config.json: a token is an integer" },
+    { { { "vocab.json", VOCAB },
+        { "merges.txt", "a b\n" },
+        { "tokenizer_config.json", "{\"add_prefix_space\": \"yes\"}" } },
+      AKUNU_ERROR_FORMAT,
+      "tokenizer_config.json: add_prefix_space is a string, where a bool is expected" },
+    { { { "vocab.txt", "a\n" },
+        { "tokenizer_config.json",
+          "{\"tokenizer_class\": \"BertTokenizer\", \"sep_token\": null}" } },
+      AKUNU_ERROR_FORMAT,
+      "sep_token is not set, which BertTokenizer needs" },
+    { { { "tokenizer.model", "\x0A\x03\x0A\x01x" },
+        { "tokenizer_config.json", NAME_CLASS("LlamaTokenizer") } },
+      AKUNU_ERROR_FORMAT,
+      "tokenizer.model is a Unigram model, where LlamaTokenizer needs BPE" },
+    { { { "spiece.model", "\x0A\x03\x0A\x01" },
+        { "tokenizer_config.json", NAME_CLASS("T5Tokenizer") } },
+      AKUNU_ERROR_FORMAT,
+      "spiece.model: " },
+};
+
+START_TEST(damaged_folders)
+{
+    struct ak_tokenizer *t;
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+
+    begin_folder(&folder);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"gpt2\"}");
+    for (int i = 0; i < 4 && bad_folders[_i].files[i][0]; i++)
+        test_write_text(&folder, bad_folders[_i].files[i][0], bad_folders[_i].files[i][1]);
+    ck_assert_int_eq(open_folder(&folder, &t, &error), bad_folders[_i].status);
+    ck_assert_msg(strstr(error.message, bad_folders[_i].said), "'%s' lacks '%s'", error.message,
+                  bad_folders[_i].said);
+    ck_assert_ptr_null(t);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Where transformers 4 and 5 differ, and files that count before others. */
+START_TEST(choices_of_slow_folders)
+{
+    struct ak_tokenizer *t;
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+    int32_t ids[8];
+
+    begin_folder(&folder);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"gpt2\"}");
+    ck_assert_int_eq(open_folder(&folder, &t, &error), AKUNU_OK);
+    ck_assert_ptr_null(t); /* no file of a vocabulary */
+    test_write_text(&folder, "vocab.json", VOCAB);
+    test_write_text(&folder, "merges.txt", "\r\na b\r\n\r\n");
+    /* ids keep their gaps; a token of the vocabulary keeps its id */
+    test_write_text(&folder, "added_tokens.json", "{\"x\": 9, \"b\": 7}");
+    ck_assert_msg(open_folder(&folder, &t, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_uint_eq(ak_tok_n_tokens(t), 10);
+    check_ids(t, "abxba", 5, 0, "1 2 9 2 1", 0, ids);
+    ak_tok_free(t);
+    unlink(test_in(&folder, "added_tokens.json"));
+    ck_assert_int_eq(open_folder(&folder, &t, &error), AKUNU_OK);
+    check_ids(t, "abx<|endoftext|>", 16, AKUNU_PARSE_SPECIAL, "3 0", 0, ids);
+    ck_assert(ak_tok_is_end(t, 0) && ak_tok_special(t, AKUNU_TOKEN_BOS) == 0);
+    ak_tok_free(t);
+    /* tokenizer.json counts before them */
+    test_write_text(&folder, "tokenizer.json",
+                    "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"b\": 0, \"a\": 1}, "
+                    "\"merges\": []}, \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+                    "\"add_prefix_space\": false}}");
+    ck_assert_int_eq(open_folder(&folder, &t, &error), AKUNU_OK);
+    check_ids(t, "ab", 2, 0, "1 0", 0, ids);
+    ak_tok_free(t);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Pieces "<unk>" (unknown), "<s>" and "</s>" (control), "▁" and "a"; BPE without a normalizer. */
+#define LLAMA_PIECES                                                                               \
+    "\x0A\x09\x0A\x05<unk>\x18\x02\x0A\x07\x0A\x03<s>\x18\x03\x0A\x08\x0A\x04</s>"                 \
+    "\x18\x03\x0A\x05\x0A\x03\xE2\x96\x81\x0A\x03\x0A\x01"                                         \
+    "a\x12\x02\x18\x02\x1A\x02 \x00"
+
+/* Tokenizers of Llama follow transformers 4 if their folder says nothing: BOS, and a space before
+ * each text. */
+START_TEST(llama_defaults)
+{
+    static const char pieces[] = LLAMA_PIECES;
+    struct ak_tokenizer *t;
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+    int32_t ids[16];
+
+    begin_folder(&folder);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"llama\"}");
+    test_write(&folder, "tokenizer.model", pieces, sizeof pieces - 1);
+    ck_assert_msg(open_folder(&folder, &t, &error) == AKUNU_OK, "%s", error.message);
+    check_ids(t, " a</s>a", 7, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, "1 3 3 4 2 3 4", 0, ids);
+    ak_tok_free(t);
+    test_write_text(&folder, "tokenizer_config.json",
+                    "{\"legacy\": false, \"add_bos_token\": false}");
+    ck_assert_int_eq(open_folder(&folder, &t, &error), AKUNU_OK);
+    check_ids(t, "a</s>a", 6, AKUNU_PARSE_SPECIAL | AKUNU_ADD_SPECIAL, "3 4 2 4", 0, ids);
+    ak_tok_free(t);
+    test_folder_end(&folder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tokenizer_json");
@@ -489,6 +758,10 @@ int main(void)
     tcase_add_test(tcase, damaged_models);
     tcase_add_test(tcase, first_words_of_streams);
     tcase_add_loop_test(tcase, texts_that_grow, 0, sizeof growing / sizeof growing[0]);
+    tcase_add_test(tcase, slow_folders);
+    tcase_add_loop_test(tcase, damaged_folders, 0, sizeof bad_folders / sizeof bad_folders[0]);
+    tcase_add_test(tcase, choices_of_slow_folders);
+    tcase_add_test(tcase, llama_defaults);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

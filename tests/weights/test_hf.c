@@ -1097,8 +1097,7 @@ START_TEST(converted)
     if (!stored)
         convert(name, &folder, 0);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_file_convert(from, to, NULL) == AKUNU_OK, "%s: %s", name,
-                  akunu_last_error());
+    ck_assert_msg(test_convert_weights(from, to) == AKUNU_OK, "%s: %s", name, akunu_last_error());
 
     struct ak_provider *golden = open_ok(golden_path(name, ".gguf", path)), *ours = open_ok(to);
     struct ak_tensor theirs, tensor;
@@ -1358,7 +1357,7 @@ START_TEST(irregular_deltas)
     copy_file(stored_file("qwen35", "model.safetensors", path), &folder, "model.safetensors");
     change_file(&folder, "config.json", "\"linear_attention\",", "\"full_attention\",  ");
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_int_eq(akunu_file_convert(folder.path, to, NULL), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(test_convert_weights(folder.path, to), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_msg(strstr(akunu_last_error(), "every n-th layer"), "\"%s\"", akunu_last_error());
     test_folder_end(&folder);
 }

@@ -131,7 +131,7 @@ START_TEST(converted)
     struct test_folder folder = test_folder_begin();
     char to[128];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_file_convert(folder_path("gptq-act"), to, NULL) == AKUNU_OK, "%s",
+    ck_assert_msg(test_convert_weights(folder_path("gptq-act"), to) == AKUNU_OK, "%s",
                   akunu_last_error());
     read_logits("gptq-act", wanted);
     run_path(to, NULL, TOKENS, got);

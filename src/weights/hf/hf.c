@@ -303,8 +303,8 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
 static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
 {
     const struct ak_hf *h = hf(p);
-    bool has_tokenizer = ak_hf_sidecar(h, "tokenizer.json") || ak_hf_sidecar(h, "tokenizer.model");
-    return h->gguf && !has_tokenizer ? ak_provider_vocab(h->gguf, out, error) : AKUNU_OK;
+    return h->gguf && !ak_provider_has_vocab_file(p) ? ak_provider_vocab(h->gguf, out, error) :
+                                                       AKUNU_OK;
 }
 
 static bool sidecar_file(const struct ak_provider *p, const char *name, struct ak_text *out)
