@@ -72,7 +72,7 @@ static ak_status check_zeros(const struct ak_hf_quant *q, const char *module,
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "config.json: %s: zero_point is false, so that all zero points are 8, "
                            "but %.200s.qzeros has others",
-                           q->config_key, module);
+                           q->where, module);
     return AKUNU_OK;
 }
 

@@ -237,12 +237,12 @@ static ak_status check_symmetric(const struct ak_hf_quant *q, const char *module
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "config.json: %s: symmetric is true, but %.200s.weight_zero_point has "
                        "numbers other than 0",
-                       q->config_key, module);
+                       q->where, module);
     if (json_is_false(symmetric) && !a->plane[2].data)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "config.json: %s: symmetric is false, but there is no "
                        "%.200s.weight_zero_point",
-                       q->config_key, module);
+                       q->where, module);
     return AKUNU_OK;
 }
 

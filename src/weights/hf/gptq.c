@@ -124,7 +124,7 @@ static ak_status find_offset(const struct ak_hf_quant *q, const char *module,
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "config.json: %s: sym is true, so that all zero points are %u, but "
                        "%.200s.qzeros has others",
-                       q->config_key, (unsigned)half, module);
+                       q->where, (unsigned)half, module);
     return AKUNU_OK;
 }
 
