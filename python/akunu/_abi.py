@@ -72,6 +72,9 @@ AKUNU_POOLING_MODEL = 0
 AKUNU_POOLING_MEAN = 1
 AKUNU_POOLING_CLS = 2
 AKUNU_POOLING_LAST = 3
+AKUNU_POOLING_MAX = 4
+AKUNU_POOLING_MEAN_SQRT = 5
+AKUNU_POOLING_WEIGHTED_MEAN = 6
 AKUNU_NORMALIZE_MODEL = 0
 AKUNU_NORMALIZE_NONE = 1
 AKUNU_NORMALIZE_L2 = 2
@@ -248,6 +251,8 @@ class akunu_embedding(Structure):
     size: int
     pooling: int
     normalize: int
+    width: int
+    n_prompt: int
 
 
 class akunu_ids(Structure):
@@ -359,6 +364,15 @@ class akunu_infill(Structure):
     max_tokens: int
     n_prefix_dropped: int
     n_suffix_dropped: int
+
+
+class akunu_embedding_text(Structure):
+    size: int
+    prompt_name: Optional[bytes]
+    flags: int
+    max_tokens: int
+    n_whole: int
+    n_prompt: int
 
 
 class akunu_schema_params(Structure):
@@ -1007,6 +1021,8 @@ akunu_embedding._fields_ = [
     ("size", c_size_t),
     ("pooling", c_int),
     ("normalize", c_int),
+    ("width", c_size_t),
+    ("n_prompt", c_size_t),
 ]
 
 akunu_ids._fields_ = [
@@ -1118,6 +1134,15 @@ akunu_infill._fields_ = [
     ("max_tokens", c_size_t),
     ("n_prefix_dropped", c_size_t),
     ("n_suffix_dropped", c_size_t),
+]
+
+akunu_embedding_text._fields_ = [
+    ("size", c_size_t),
+    ("prompt_name", c_char_p),
+    ("flags", c_uint),
+    ("max_tokens", c_size_t),
+    ("n_whole", c_size_t),
+    ("n_prompt", c_size_t),
 ]
 
 akunu_schema_params._fields_ = [
@@ -1652,6 +1677,8 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(c_size_t),
     ]),
     "akunu_embedding_default": (None, [POINTER(akunu_embedding), c_size_t]),
+    "akunu_model_embedding_width": (c_uint32, [c_void_p, c_int]),
+    "akunu_session_number_texts": (None, [c_void_p, c_size_t]),
     "akunu_session_embed": (c_int, [
         c_void_p,
         POINTER(akunu_ids),
@@ -1743,6 +1770,15 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_tokenizer_encode_infill": (c_int64, [
         c_void_p,
         POINTER(akunu_infill),
+        POINTER(c_int32),
+        c_size_t,
+    ]),
+    "akunu_embedding_text_default": (None, [POINTER(akunu_embedding_text), c_size_t]),
+    "akunu_model_encode_embedding": (c_int64, [
+        c_void_p,
+        c_char_p,
+        c_size_t,
+        POINTER(akunu_embedding_text),
         POINTER(c_int32),
         c_size_t,
     ]),

@@ -141,7 +141,7 @@ class Stage:
         os.symlink(REAL, self.path("models/Qwen3-8B-Q4_K_M.gguf"))
         os.symlink(TINY, os.path.join(models, "llama3.2.gguf"))
         for name in ("folder", "Qwen3-0.6B"):
-            os.symlink(os.path.join(DATA, "encoders/bert"), self.path(name))
+            os.symlink(os.path.join(DATA, "sentence"), self.path(name))
         for name in ("big.gguf", "model-bf16.gguf", "a.gguf", "b.gguf"):
             os.symlink(os.path.join(DATA, "models/qwen3.gguf"), self.path(name))
         os.symlink(TINY, self.path("model"))

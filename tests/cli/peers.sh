@@ -41,7 +41,7 @@ for name in model.gguf PATH_TO_MODEL '[PATH TO MODEL]' path_to_model path/to/mod
     "$models/embeddinggemma.gguf" "$models/nomic-embed-text.gguf" path/to/model; do
     ln -s "$data/model.gguf" "$name"
 done
-ln -s "$data/encoders/bert" folder
+ln -s "$data/sentence" folder
 printf 'root ::= object\nobject ::= "{" (pair ("," pair)*)? "}"\npair ::= string ":" value\nstring ::= "\\"" [a-z]{0,8} "\\""\nvalue ::= string | object | [0-9]{1,5}\n' \
     >grammars/json.gbnf
 printf 'root ::= [a-z]{1,20}\n' >grammars/some-grammar.gbnf

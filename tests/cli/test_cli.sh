@@ -423,7 +423,7 @@ exits 2 embed -m "$model" x -f "$work/lines"
 says "only one of them"
 exits 2 embed -m "$model" x --pooling most
 says "expected one of model, mean, cls, last, max"
-exits 1 embed -m "$model" x --prompt-name query
+exits 2 embed -m "$model" x --prompt-name query
 says 'prompt "query": the model has no prompts'
 mkdir -p "$work/sentence"
 cp -R "$data/sentence/." "$work/sentence"
@@ -1035,7 +1035,7 @@ if [ -e "$real" ]; then
     # shellcheck disable=SC2086,SC2154
     exits 0 run --raw -m "$real" -p "$prompt" $set_up
     tr -s '[:space:]' ' ' <"$out" >"$work/written"
-    sed -n '/^quickstart: fetching/,/^prompt /p' "$AK_TEST_SOURCE/README.md" | sed '1d;$d' | tr -s '[:space:]' ' ' >"$work/shown"
+    sed -n '/^quickstart: built/,/^prompt /p' "$AK_TEST_SOURCE/README.md" | sed '1d;$d' | tr -s '[:space:]' ' ' >"$work/shown"
     [ -s "$work/shown" ] && [ "$(cat "$work/written")" = "$(sed 's/ $//' "$work/shown")" ]
     check "the words of the README's first screen"
 elif [ "${AKUNU_REQUIRE_MODEL:-}" = 1 ]; then

@@ -130,7 +130,7 @@ given 'threads: -1\npredict: -2\ndevice: none\nrope-freq-base: 0\n' # as on the 
 exits 0 run --raw -m tiny -p abc --temp 0 -n 2
 given 'cpu: z80\n'
 exits 2 run -m tiny -p abc
-says "config.yaml:1: cpu: z80: this machine or build does not have it"
+says "config.yaml:1: cpu: z80: there is no such instruction set"
 
 # ---- Hostile ones ----
 refused 'aa: &a [x]\ntemp: *a\n' "unknown key 'aa'"

@@ -253,6 +253,15 @@ static const struct {
                    { NULL, "e", "NEWTYPE", "3, 7" } } } },
 };
 
+/* Converts a folder, which has no vocabulary. */
+static void convert(const char *folder, const char *file)
+{
+    struct akunu_convert_params params;
+    akunu_convert_params_default(&params, sizeof params);
+    params.no_vocab = true;
+    ck_assert_msg(akunu_file_convert(folder, file, &params) == AKUNU_OK, "%s", akunu_last_error());
+}
+
 START_TEST(which_tensors)
 {
     akunu_token ids[N_IDS];
@@ -265,8 +274,7 @@ START_TEST(which_tensors)
     check_logits(used[_i].what, found, used[_i].golden);
     /* the same model as a GGUF file, which has no other way to be tied than to lack the matrix */
     snprintf(file, sizeof file, "%s/new.gguf", folder.path);
-    ck_assert_msg(akunu_file_convert(folder.path, file, NULL) == AKUNU_OK, "%s",
-                  akunu_last_error());
+    convert(folder.path, file);
     run(file, ids, VOCAB, found);
     check_logits(used[_i].what, found, used[_i].golden);
     struct akunu_file *gguf = akunu_file_open(file);
@@ -298,7 +306,7 @@ START_TEST(almost_tied)
     read_golden("tied", ids, tied);
     struct test_folder folder = make_folder("bindings", &change);
     snprintf(file, sizeof file, "%s/new.gguf", folder.path);
-    ck_assert_int_eq(akunu_file_convert(folder.path, file, NULL), AKUNU_OK);
+    convert(folder.path, file);
     for (int as_gguf = 0; as_gguf < 2; as_gguf++) {
         run(as_gguf ? file : folder.path, ids, VOCAB, found);
         double differs = 0.0;
@@ -384,7 +392,7 @@ START_TEST(doubles_in_gguf)
     struct test_folder folder = make_folder("bindings", &none);
     snprintf(from, sizeof from, "%s/from.gguf", folder.path);
     snprintf(wide, sizeof wide, "%s/wide.gguf", folder.path);
-    ck_assert_int_eq(akunu_file_convert(folder.path, from, NULL), AKUNU_OK);
+    convert(folder.path, from);
     write_wide(from, wide);
     run(wide, ids, VOCAB, found);
     check_logits("doubles in GGUF", found, "own");
@@ -392,6 +400,7 @@ START_TEST(doubles_in_gguf)
         snprintf(to, sizeof to, "%s/%d.gguf", folder.path, i);
         akunu_convert_params_default(&params, sizeof params);
         params.type = types[i];
+        params.no_vocab = true;
         ck_assert_msg(akunu_file_convert(wide, to, &params) == AKUNU_OK, "%s", akunu_last_error());
         check_types(to, types[i] ? types[i] : "F32");
     }
