@@ -82,6 +82,7 @@ float apply_activation(float x, uint flags)
     switch (flags & AK_OCL_ROWS_ACTIVATION) {
     case AK_OCL_ROWS_SILU: return x / (1.0f + exp(-x));
     case AK_OCL_ROWS_GELU_TANH: return gelu_tanh(x);
+    case AK_OCL_ROWS_RELU: return max(x, 0.0f);
     default: return gelu_erf(x);
     }
 }

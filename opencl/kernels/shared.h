@@ -53,14 +53,15 @@ struct ak_ocl_linear_args {
 /* Flags of steps over rows. */
 enum {
     /* mask; values as enum ak_op_activation */
-    AK_OCL_ROWS_ACTIVATION = 3,
+    AK_OCL_ROWS_ACTIVATION = 7,
     AK_OCL_ROWS_SILU = 0,
     AK_OCL_ROWS_GELU_TANH = 1,
     AK_OCL_ROWS_GELU_ERF = 2,
     AK_OCL_ROWS_SWIGLU_CLAMPED = 3,
-    AK_OCL_ROWS_LAYER_NORM = 4,
-    AK_OCL_ROWS_BIAS = 8,
-    AK_OCL_ROWS_NORMALIZED = 16
+    AK_OCL_ROWS_RELU = 4,
+    AK_OCL_ROWS_LAYER_NORM = 8,
+    AK_OCL_ROWS_BIAS = 16,
+    AK_OCL_ROWS_NORMALIZED = 32
 };
 struct ak_ocl_rows_args {
     uint64_t in_at, out_at, other_at; /* elements */

@@ -9,7 +9,8 @@
 static const char *const activations[] = { [AK_OP_ACTIVATION_SILU] = "silu",
                                            [AK_OP_ACTIVATION_GELU_TANH] = "gelu_tanh",
                                            [AK_OP_ACTIVATION_GELU_ERF] = "gelu_erf",
-                                           [AK_OP_ACTIVATION_SWIGLU_CLAMPED] = "swiglu_clamped" };
+                                           [AK_OP_ACTIVATION_SWIGLU_CLAMPED] = "swiglu_clamped",
+                                           [AK_OP_ACTIVATION_RELU] = "relu" };
 
 static void dump_nonzero(FILE *f, const char *label, float value)
 {

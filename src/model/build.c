@@ -515,10 +515,9 @@ void ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
                        enum ak_op_activation activation, uint32_t n)
 {
     struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, x);
-    if ((activation == AK_OP_ACTIVATION_SILU || activation == AK_OP_ACTIVATION_SWIGLU_CLAMPED) &&
-        b->status == AKUNU_OK)
-        b->status =
-            ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED, "SiLU is supported only with a gate");
+    if (activation == AK_OP_ACTIVATION_SWIGLU_CLAMPED && b->status == AKUNU_OK)
+        b->status = ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED,
+                            "the clamped SwiGLU is supported only with a gate");
     c.params.activate = (struct ak_op_activate_params){ .activation = activation, .n = n };
     add_command(b, c);
 }

@@ -61,7 +61,8 @@ enum ak_op_activation {
     AK_OP_ACTIVATION_SILU,
     AK_OP_ACTIVATION_GELU_TANH,
     AK_OP_ACTIVATION_GELU_ERF,
-    AK_OP_ACTIVATION_SWIGLU_CLAMPED /* gpt-oss; only in GATED, of a gate and an up part */
+    AK_OP_ACTIVATION_SWIGLU_CLAMPED, /* gpt-oss; only in GATED, of a gate and an up part */
+    AK_OP_ACTIVATION_RELU
 };
 
 /* A part of the channels of CONV: its groups start at offset + g · step. */
