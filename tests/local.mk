@@ -98,6 +98,7 @@ check_PROGRAMS += tests/toolcall/test_calls
 check_PROGRAMS += tests/weights/test_checkpoint
 check_PROGRAMS += tests/weights/test_gguf
 check_PROGRAMS += tests/weights/test_gguf_checks
+check_PROGRAMS += tests/weights/test_config
 check_PROGRAMS += tests/weights/test_hf
 check_PROGRAMS += tests/weights/test_hf_quant
 check_PROGRAMS += tests/weights/test_npy

@@ -162,7 +162,7 @@ struct akunu_load_params {
     bool relaxed;
     enum akunu_prefill prefill;
     /* metadata that replaces the file's, "KEY=TYPE:VALUE" with TYPE int, float, bool or str; ends
-     * with NULL; NULL: none */
+     * with NULL; NULL: none. AKUNU_ERROR_ARGUMENT: neither has the file the key nor is it read */
     const char *const *override_kv;
     const char *backend; /* "cpu" or "opencl"; NULL: $AKUNU_BACKEND, the CPU */
     /* device of that backend: its number (akunu_device_at) or a part of its name; NULL:
@@ -191,6 +191,10 @@ struct akunu_load_params {
      * this one has all of it. The CPU's backend alone */
     struct akunu_comm *comm;
     enum akunu_split split; /* with `comm` */
+    /* keys of the configuration that are read as if the file did not have them, by their whole
+     * names ("hidden_act", "llama.rope.scaling.type"), so that one that is not supported does not
+     * refuse the model; ends with NULL; NULL: none */
+    const char *const *ignore_keys;
 };
 AKUNU_API void akunu_load_params_default(struct akunu_load_params *params, size_t size);
 

@@ -276,6 +276,7 @@ struct akunu_convert_params {
     akunu_log_fn *log;              /* NULL allowed */
     void *user;
     bool no_vocab; /* write the file even if the model has no vocabulary */
+    const char *const *ignore_keys; /* as in akunu_load_params */
 };
 AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params, size_t size);
 
@@ -332,6 +333,7 @@ struct akunu_quantize_params {
     const char *text;      /* calibration text, n_text bytes of UTF-8, at least 64 tokens */
     size_t n_text;
     bool no_vocab; /* as in akunu_convert_params */
+    const char *const *ignore_keys; /* as in akunu_load_params */
 };
 AKUNU_API void akunu_quantize_params_default(struct akunu_quantize_params *params, size_t size);
 
@@ -355,6 +357,7 @@ struct akunu_advisor_params {
     const char *const *override_kv; /* as in akunu_load_params */
     const char *cpu;                /* as in akunu_load_params */
     bool no_speed;                  /* measure nothing: tokens_per_second is 0 */
+    const char *const *ignore_keys; /* as in akunu_load_params */
 };
 AKUNU_API void akunu_advisor_params_default(struct akunu_advisor_params *params, size_t size);
 

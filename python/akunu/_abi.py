@@ -194,6 +194,7 @@ class akunu_load_params(Structure):
     importance: Optional[bytes]
     comm: Optional[int]
     split: int
+    ignore_keys: Any
 
 
 class akunu_model_info(Structure):
@@ -555,6 +556,7 @@ class akunu_convert_params(Structure):
     log: Any
     user: Optional[int]
     no_vocab: bool
+    ignore_keys: Any
 
 
 class akunu_quantized_tensor(Structure):
@@ -588,6 +590,7 @@ class akunu_quantize_params(Structure):
     text: Optional[bytes]
     n_text: int
     no_vocab: bool
+    ignore_keys: Any
 
 
 class akunu_advisor_params(Structure):
@@ -596,6 +599,7 @@ class akunu_advisor_params(Structure):
     override_kv: Any
     cpu: Optional[bytes]
     no_speed: bool
+    ignore_keys: Any
 
 
 class akunu_advice(Structure):
@@ -964,6 +968,7 @@ akunu_load_params._fields_ = [
     ("importance", c_char_p),
     ("comm", c_void_p),
     ("split", c_int),
+    ("ignore_keys", POINTER(c_char_p)),
 ]
 
 akunu_model_info._fields_ = [
@@ -1325,6 +1330,7 @@ akunu_convert_params._fields_ = [
     ("log", akunu_log_fn),
     ("user", c_void_p),
     ("no_vocab", c_bool),
+    ("ignore_keys", POINTER(c_char_p)),
 ]
 
 akunu_quantized_tensor._fields_ = [
@@ -1358,6 +1364,7 @@ akunu_quantize_params._fields_ = [
     ("text", c_char_p),
     ("n_text", c_size_t),
     ("no_vocab", c_bool),
+    ("ignore_keys", POINTER(c_char_p)),
 ]
 
 akunu_advisor_params._fields_ = [
@@ -1366,6 +1373,7 @@ akunu_advisor_params._fields_ = [
     ("override_kv", POINTER(c_char_p)),
     ("cpu", c_char_p),
     ("no_speed", c_bool),
+    ("ignore_keys", POINTER(c_char_p)),
 ]
 
 akunu_advice._fields_ = [

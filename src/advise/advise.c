@@ -16,10 +16,7 @@ ak_status ak_advisor_init(struct ak_advisor *a, const char *path, struct ak_erro
     if (!a->path)
         return ak_fail_memory(error, "a path", strlen(path));
     AK_TRY(ak_provider_open(path, &source, error));
-    ak_status status = AKUNU_OK;
-    for (const char *const *text = a->load.override_kv; text && *text; text++)
-        if (status == AKUNU_OK)
-            status = ak_provider_override(source, *text, error);
+    ak_status status = ak_provider_adjust(source, a->load.override_kv, a->load.ignore_keys, error);
     if (status == AKUNU_OK)
         status = ak_tok_open(source, &tokenizer, error);
     a->tokenizer_bytes = tokenizer ? ak_tok_memory_bytes(tokenizer) : 0;
@@ -131,7 +128,7 @@ static ak_status describe_job(struct ak_advisor *a, struct ak_convert_job *job,
     int fd;
     describe_plan(ak_convert_get_plan(job), out);
     AK_TRY(ak_convert_write_hollow(job, &fd));
-    load.override_kv = NULL; /* the new file has the values */
+    load.override_kv = load.ignore_keys = NULL; /* the new file has the values */
     ak_status status = ak_model_plan(NULL, NULL, fd, &load, NULL, &model, error);
     if (status == AKUNU_OK)
         status = describe(a, model, out, error);
@@ -161,7 +158,8 @@ ak_status ak_advisor_get(struct ak_advisor *a, const char *type, struct akunu_ad
     struct ak_convert_quantize quantize = { .mix = type, .requantize = true };
     struct ak_convert_options options = { .quantize = &quantize,
                                           .n_threads = 1,
-                                          .override_kv = a->load.override_kv };
+                                          .override_kv = a->load.override_kv,
+                                          .ignore_keys = a->load.ignore_keys };
     struct ak_convert_job *job;
     *out = (struct akunu_advice){ .divergence = 0.0 };
     if (!type)

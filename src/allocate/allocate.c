@@ -271,7 +271,7 @@ static ak_status begin_converted(struct job *j, const char *from, const char *to
     AK_TRY(ak_convert(from, j->converted, &options, j->error));
     ak_convert_end(j->convert);
     j->begun = converting;
-    j->writing.override_kv = NULL; /* the converted file has the values */
+    j->writing.override_kv = j->writing.ignore_keys = NULL; /* the converted file has the values */
     ak_status status = ak_convert_begin(j->converted, to, &j->writing, &j->convert, j->error);
     unlink(j->converted);
     return status == AKUNU_OK ? prepare(j) : status;

@@ -28,6 +28,7 @@ static ak_status open_advisor(const char *path, const struct akunu_advisor_param
                           error));
     a->load.cpu = params.cpu;
     a->load.override_kv = params.override_kv;
+    a->load.ignore_keys = params.ignore_keys;
     a->load.n_gpu_layers = 0; /* the CPU, whatever AKUNU_BACKEND says */
     a->no_speed = params.no_speed;
     return ak_advisor_init(a, path, error);

@@ -85,8 +85,7 @@ static ak_status open_with(const char *path, const char *const *override_kv,
     if (!path)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
     AK_TRY(ak_provider_open(path, out, error));
-    for (; override_kv && *override_kv; override_kv++)
-        AK_TRY(ak_provider_override(*out, *override_kv, error));
+    AK_TRY(ak_provider_adjust(*out, override_kv, NULL, error));
     return AKUNU_OK;
 }
 
@@ -332,6 +331,7 @@ static ak_status convert(const char *from, const char *to, const struct akunu_co
                                           .overwrite = params.overwrite,
                                           .no_vocab = params.no_vocab,
                                           .override_kv = params.override_kv,
+                                          .ignore_keys = params.ignore_keys,
                                           .progress = params.progress,
                                           .user = params.user,
                                           .log = &log };
@@ -383,6 +383,7 @@ static ak_status quantize(const char *from, const char *to,
                                           .overwrite = params.overwrite,
                                           .no_vocab = params.no_vocab,
                                           .override_kv = params.override_kv,
+                                          .ignore_keys = params.ignore_keys,
                                           .progress = params.progress,
                                           .user = params.user,
                                           .log = &log };

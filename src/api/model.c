@@ -52,8 +52,8 @@ ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params
     if (!path)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a model that is quantized at load needs a path, not a descriptor");
-    return ak_convert_open_online(path, params->quantize, params->importance, params->n_threads,
-                                  &log, out, error);
+    return ak_convert_open_online(path, params->quantize, params->importance, params->ignore_keys,
+                                  params->n_threads, &log, out, error);
 }
 
 static ak_status load_inner(const char *path, int fd, const struct akunu_load_params *params,

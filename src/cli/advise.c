@@ -444,6 +444,7 @@ static int advise(struct work *work, struct cli_output *out)
     akunu_advisor_params_default(&params, sizeof params);
     params.session = &session;
     params.override_kv = work->o->override_kv.values;
+    params.ignore_keys = work->o->ignore_keys.values;
     params.cpu = work->o->load.cpu;
     work->advisor = akunu_advisor_new(work->path, &params);
     code = work->advisor ? make_rows(work) : cli_fail_library();

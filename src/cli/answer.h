@@ -15,9 +15,9 @@ struct cli_answer {
     bool no_wrap; /* lines are broken by the terminal alone; set it after cli_answer_begin */
     struct akunu_reply *reply;
     bool hide_reasoning; /* set it after cli_answer_begin */
-    bool in_reasoning; /* the last text written was reasoning */
-    bool has_text;     /* some text was written */
-    char last_byte;    /* of the current line; NUL: nothing written */
+    bool in_reasoning;   /* the last text written was reasoning */
+    bool has_text;       /* some text was written */
+    char last_byte;      /* of the current line; NUL: nothing written */
 };
 
 /* Begins an answer to `prompt`, which the template rendered; writes to `out`. Returns an exit code,

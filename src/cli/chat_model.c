@@ -63,7 +63,7 @@ static int read_name(const struct cli_chat *chat, const char *name, struct cli_o
         o->model = cli_config_model(o->configuration, kept);
         cli_aside("of the preset %s, only the model is taken", kept);
     }
-    o->override_kv = (struct cli_texts){ 0 };
+    o->override_kv = o->ignore_keys = (struct cli_texts){ 0 };
     o->chat_template = o->chat_template_file = NULL;
     return CLI_EXIT_OK;
 }

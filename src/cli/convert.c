@@ -40,6 +40,7 @@ static int convert(const struct cli_options *o, const char *path)
     struct akunu_convert_params params = o->convert;
     params.type = cli_out_type_name(o->out_type);
     params.override_kv = o->override_kv.values;
+    params.ignore_keys = o->ignore_keys.values;
     params.progress = cli_work_progress;
     params.log = cli_work_log;
     params.user = &work;
@@ -138,6 +139,7 @@ static int quantize(const struct cli_options *o, const char *path)
     params.overwrite = o->convert.overwrite;
     params.no_vocab = o->convert.no_vocab;
     params.override_kv = o->override_kv.values;
+    params.ignore_keys = o->ignore_keys.values;
     params.n_threads = o->session.n_threads;
     params.progress = cli_work_progress;
     params.log = cli_work_log;

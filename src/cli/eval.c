@@ -15,7 +15,8 @@ static int read_base(const struct cli_options *o, struct cli_questions *question
         return cli_results_read(o->base, questions, out);
     struct cli_options of_base = *o;
     of_base.model = o->base;
-    of_base.override_kv = (struct cli_texts){ 0 }; /* these are about the other model */
+    of_base.override_kv = of_base.ignore_keys =
+        (struct cli_texts){ 0 }; /* these are about the other model */
     of_base.load.quantize = of_base.load.importance = NULL;
     of_base.adapters = (struct cli_texts){ 0 };
     int code = cli_questions_score(&of_base, questions);

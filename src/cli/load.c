@@ -55,6 +55,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
         params.n_gpu_layers = defaults.n_gpu_layers; /* there is no device to put them on */
     params.n_threads = o->session.n_threads;
     params.override_kv = o->override_kv.values;
+    params.ignore_keys = o->ignore_keys.values;
     if (o->rope_scale > 0.0f)
         params.rope.freq_scale = 1.0f / o->rope_scale;
     if (o->yarn_ext_factor >= 0.0f)
@@ -186,7 +187,8 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
     struct akunu_load_params defaults;
     akunu_load_params_default(&defaults, sizeof defaults);
     of_draft.model = o->draft_model;
-    of_draft.override_kv = (struct cli_texts){ 0 }; /* these are about the other model */
+    of_draft.override_kv = of_draft.ignore_keys =
+        (struct cli_texts){ 0 }; /* these are about the other model */
     of_draft.adapters = (struct cli_texts){ 0 };
     of_draft.load.quantize = of_draft.load.importance = NULL;
     of_draft.load.rope = defaults.rope;

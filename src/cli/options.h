@@ -100,7 +100,7 @@ struct cli_options {
     const char *model;
     const char *hf_repo, *hf_file, *model_url; /* become `model` or one of `models` */
     struct cli_texts models;                   /* -m of bench and report */
-    struct cli_texts override_kv;
+    struct cli_texts override_kv, ignore_keys;
     struct cli_texts adapters; /* FILE[:SCALE],… */
     bool list_devices;
     float rope_scale;      /* inverse of load.rope.freq_scale; 0: not given */

@@ -88,6 +88,7 @@ static ak_status open_source(struct ak_compress_job *j)
     AK_TRY(ak_spec_read(j->source, &j->spec, j->error));
     AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(ak_spec_read_head(j->source, &j->spec, &j->spec.head, j->error));
+    AK_TRY(ak_spec_check_weights(j->source, &j->spec, j->error));
     AK_TRY(check_source(j));
     AK_TRY(ak_spec_init_rope(j->source, &j->spec, j->error));
     AK_TRY(ak_bind_shapes(j->source, &j->spec, NULL, &bound, j->error));

@@ -130,14 +130,35 @@ static void put_float(json_t *config, const char *key, float value)
     json_object_set_new(config, key, make_float(value));
 }
 
-/* The family's name with an underscore, if it has one: transformers write "qwen3_moe" where GGUF
- * has "qwen3moe". */
+/* Whether the class has a window, if the model has one. */
+static bool has_window(const struct ak_family_keys *keys, const struct ak_spec *spec)
+{
+    struct ak_word word;
+    return spec->config.window == 0 || ak_words_find(keys->reads, "sliding_window", &word) ||
+           ak_words_find(keys->reads, "local_attention", &word);
+}
+
+/* The class's name, with an underscore if it has such a one: transformers write "qwen3_moe" where
+ * GGUF has "qwen3moe". GGUF has one name for Llama and for Mistral, which has a window. */
 static json_t *make_model_type(const struct ak_spec *spec)
 {
-    for (const char *const *name = spec->family->names; *name; name++)
-        if (strchr(*name, '_'))
-            return json_string(*name);
-    return json_stringn(spec->config.architecture.bytes, spec->config.architecture.n);
+    const struct ak_text *own = &spec->config.architecture;
+    struct ak_word word, best = { .name = own->bytes, .n_name = own->n };
+    for (uint32_t i = 0; i < spec->family->n_keys; i++) {
+        const char *at = spec->family->keys[i].types;
+        bool found = false;
+        if (!at || !has_window(&spec->family->keys[i], spec))
+            continue;
+        for (bool first = true; ak_words_next(&at, &word); first = false) {
+            bool is_own = word.n_name == own->n && memcmp(word.name, own->bytes, own->n) == 0;
+            bool underscored = memchr(word.name, '_', word.n_name) != NULL;
+            if (first || (!found && (is_own || underscored)))
+                best = word;
+            found |= underscored;
+        }
+        break;
+    }
+    return json_stringn(best.name, best.n_name);
 }
 
 static void put_sizes(json_t *config, const struct ak_spec *spec)
@@ -152,6 +173,16 @@ static void put_sizes(json_t *config, const struct ak_spec *spec)
     put_u32(config, "max_position_embeddings", c->context);
     put_u32(config, "vocab_size", c->vocab_size);
     put_float(config, spec->descriptor.layer_norm ? "layer_norm_eps" : "rms_norm_eps", c->norm_eps);
+}
+
+/* The scale of scores as the number of which it is the root's inverse, where the class has that. */
+static void put_scale(json_t *config, const struct ak_spec *spec,
+                      const struct ak_family_keys *known)
+{
+    struct ak_word word;
+    float scale = spec->descriptor.attention_scale;
+    if (known && ak_words_find(known->reads, "query_pre_attn_scalar", &word))
+        put_float(config, "query_pre_attn_scalar", 1.0f / (scale * scale));
 }
 
 static void put_experts(json_t *config, const struct ak_spec *spec)
@@ -171,13 +202,26 @@ static void put_experts(json_t *config, const struct ak_spec *spec)
                         json_boolean(spec->descriptor.normalized_experts));
 }
 
+/* Layers with a window that are no regular ones are listed. */
 static void put_window(json_t *config, const struct ak_spec *spec)
 {
     const struct ak_spec_config *c = &spec->config;
     if (c->window > 0)
         put_u32(config, "sliding_window", c->window);
-    if (c->global_every > 0 && c->global_every < c->n_layers)
+    if (c->window > 0)
+        json_object_set_new(config, "use_sliding_window", json_true());
+    if (c->has_global_layers && c->window > 0) {
+        json_t *types = json_array();
+        for (uint32_t i = 0; i < c->n_layers; i++)
+            json_array_append_new(types, json_string(ak_spec_layer(spec, (int)i)->window > 0 ?
+                                                         "sliding_attention" :
+                                                         "full_attention"));
+        json_object_set_new(config, "layer_types", types);
+    } else if (c->global_every > 0 && c->global_every < c->n_layers) {
         put_u32(config, "sliding_window_pattern", c->global_every);
+    }
+    if (spec->descriptor.divides_by_layer)
+        json_object_set_new(config, "scale_attn_by_inverse_layer_idx", json_true());
 }
 
 /* Factors of LongRoPE, which GGUF has as tensors. */
@@ -266,17 +310,17 @@ static void put_token(json_t *config, const char *key, int64_t id)
 }
 
 /* Numbers of single architectures, under the names by which they are read. */
-static void put_others(json_t *config, const struct ak_compress_job *j)
+static void put_others(json_t *config, const struct ak_compress_job *j,
+                       const struct ak_family_keys *known)
 {
     char found[AK_SPEC_KEY_BYTES];
     struct ak_meta meta;
     const char *key;
     for (size_t i = 0; (key = ak_spec_renamed_key(i)); i++) {
-        const char *name = ak_spec_key_name(AK_PROVIDER_NAMING_HF, key);
+        const char *name = ak_spec_hf_name(known, key);
         if (strchr(name, '.') || json_object_get(config, name) ||
             strcmp(key, "attention.sliding_window_pattern") == 0 ||
-            !ak_spec_find_key(j->source, j->spec.config.keys, key, found) ||
-            !ak_provider_find_meta(j->source, found, &meta))
+            !ak_spec_find(j->source, &j->spec.config, key, found, &meta))
             continue;
         if (meta.kind == AK_META_FLOAT)
             put_float(config, name, (float)meta.as.number);
@@ -289,11 +333,35 @@ static void put_others(json_t *config, const struct ak_compress_job *j)
     }
 }
 
+/* What the class of the new config.json knows. */
+static const struct ak_family_keys *find_known(const json_t *config, const struct ak_spec *spec)
+{
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    struct ak_text text = { type, type ? (uint32_t)strlen(type) : 0 };
+    return ak_family_keys(spec->family, &text);
+}
+
+/* Sizes and tokens that are the same in all models may have no key in this one. */
+static void delete_unknown(json_t *config, const struct ak_family_keys *known)
+{
+    struct ak_word word;
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(config, next, key, value)
+    {
+        if (!json_is_object(value) && known && !ak_words_find(known->reads, key, &word) &&
+            !ak_words_find(known->fixed, key, &word) && !ak_words_find(ak_unused_keys, key, &word))
+            json_object_del(config, key);
+    }
+}
+
 static json_t *make_config(const struct ak_compress_job *j)
 {
     json_t *config = json_object();
     struct ak_vocab vocab = ak_vocab_none;
     struct ak_tensor output;
+    struct ak_word word;
     json_object_set_new(config, "model_type", make_model_type(&j->spec));
     put_sizes(config, &j->spec);
     put_experts(config, &j->spec);
@@ -305,7 +373,13 @@ static json_t *make_config(const struct ak_compress_job *j)
     put_token(config, "bos_token_id", vocab.bos);
     put_token(config, "eos_token_id", vocab.eos);
     put_token(config, "pad_token_id", vocab.padding);
-    put_others(config, j);
+    const struct ak_family_keys *known = find_known(config, &j->spec);
+    if (vocab.padding < 0 && known && ak_words_find(known->reads, "pad_token_id", &word) &&
+        word.nullable)
+        json_object_set_new(config, "pad_token_id", json_null()); /* not the class's default */
+    put_scale(config, &j->spec, known);
+    put_others(config, j, known);
+    delete_unknown(config, known);
     json_object_set_new(config, "torch_dtype", json_string("float16"));
     return config;
 }
@@ -391,6 +465,7 @@ static ak_status compare_descriptor(const struct ak_spec *a, const struct ak_spe
         { "the global rotation", x->global.rotation, y->global.rotation },
         { "the interval of global layers", x->global_every, y->global_every },
         { "the place of global layers", x->global_first, y->global_first },
+        { "the division of scores by layers", x->divides_by_layer, y->divides_by_layer },
         { "the norm of the experts' weights", x->normalized_experts, y->normalized_experts },
     };
     return compare(numbers, sizeof numbers / sizeof *numbers, error);

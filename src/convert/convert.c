@@ -62,6 +62,11 @@ static ak_status check_source(const struct ak_convert_job *j)
         return ak_fail(
             j->error, AKUNU_ERROR_UNSUPPORTED,
             "GGUF cannot express attention windows that start after a first layer without one");
+    if (j->spec.config.has_global_layers &&
+        j->spec.descriptor.global.rotation == AK_SPEC_ROTATE_NONE)
+        return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
+                       "the layers without rotation are not every n-th layer, the only pattern "
+                       "that GGUF has");
     if (j->spec.config.delta_k_heads > 0 && ak_spec_attention_interval(&j->spec.config) == 0)
         return ak_fail(
             j->error, AKUNU_ERROR_UNSUPPORTED,
@@ -88,8 +93,8 @@ static ak_status open_tokenizer(struct ak_convert_job *j)
 static ak_status open_source(struct ak_convert_job *j)
 {
     AK_TRY(ak_provider_open(j->from, &j->source, j->error));
-    for (const char *const *text = j->options->override_kv; text && *text; text++)
-        AK_TRY(ak_provider_override(j->source, *text, j->error));
+    AK_TRY(
+        ak_provider_adjust(j->source, j->options->override_kv, j->options->ignore_keys, j->error));
     j->plan.source = j->source;
     if (strcmp(j->source->format->name, "gguf") == 0)
         return AKUNU_OK;
@@ -97,6 +102,7 @@ static ak_status open_source(struct ak_convert_job *j)
     ak_spec_warn_alignment(&j->spec.config, j->options->log);
     AK_TRY(ak_spec_read_pooling(j->source, &j->spec, &j->spec.pooling, j->error));
     AK_TRY(ak_spec_read_head(j->source, &j->spec, &j->spec.head, j->error));
+    AK_TRY(ak_spec_check_weights(j->source, &j->spec, j->error));
     AK_TRY(check_source(j));
     AK_TRY(ak_spec_init_rope(j->source, &j->spec, j->error));
     AK_TRY(open_tokenizer(j));

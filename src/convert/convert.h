@@ -53,6 +53,7 @@ struct ak_convert_options {
     bool overwrite;                                /* replace a file at the destination */
     bool no_vocab; /* write the file even if the model has no vocabulary */
     const char *const *override_kv;                /* "KEY=TYPE:VALUE", ends in NULL; NULL: none */
+    const char *const *ignore_keys;                /* ends in NULL; NULL: none */
     bool (*progress)(double fraction, void *user); /* false: stop; NULL allowed */
     void *user;
     const struct ak_log *log; /* NULL allowed */

@@ -118,6 +118,16 @@ void ak_gguf_writer_put_ints(struct ak_gguf_writer *w, const char *key, const in
     add(w, &w->metas, values, n * sizeof *values);
 }
 
+void ak_gguf_writer_put_bools(struct ak_gguf_writer *w, const char *key, const bool *values,
+                              uint32_t n)
+{
+    begin_array(w, key, AK_GGUF_BOOL, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t byte = values[i];
+        add(w, &w->metas, &byte, 1);
+    }
+}
+
 void ak_gguf_writer_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text value)
 {
     begin_array(w, key, AK_GGUF_U8, value.n);

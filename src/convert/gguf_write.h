@@ -45,6 +45,8 @@ void ak_gguf_writer_put_floats(struct ak_gguf_writer *w, const char *key, const 
                                uint32_t n);
 void ak_gguf_writer_put_ints(struct ak_gguf_writer *w, const char *key, const int32_t *values,
                              uint32_t n);
+void ak_gguf_writer_put_bools(struct ak_gguf_writer *w, const char *key, const bool *values,
+                              uint32_t n);
 void ak_gguf_writer_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text value);
 /* An entry of another GGUF file; keeps its types. */
 void ak_gguf_writer_put_meta(struct ak_gguf_writer *w, const struct ak_provider *p,

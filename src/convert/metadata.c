@@ -123,14 +123,29 @@ static void put_sizes(struct ak_gguf_writer *w, const struct ak_convert_plan *pl
             c->norm_eps);
 }
 
+/* Which layers have a window, as a bool for each. */
+static void put_window_layers(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
+{
+    char key[KEY_BYTES];
+    bool windows[AK_SPEC_LAYERS_MAX];
+    const struct ak_spec *spec = plan->spec;
+    for (uint32_t i = 0; i < spec->config.n_layers; i++)
+        windows[i] = ak_spec_layer(spec, (int)i)->window > 0;
+    ak_gguf_writer_put_bools(w, format_key(plan, "attention.sliding_window_pattern", key), windows,
+                             spec->config.n_layers);
+}
+
 static void put_window(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
-    uint32_t window = spec->descriptor.local.window;
+    const struct ak_spec_descriptor *d = &spec->descriptor;
+    uint32_t window = d->local.window ? d->local.window : d->global.window;
     if (window == 0)
         return;
     put_u32(w, plan, "attention.sliding_window", window);
-    if (spec->config.global_every > 0)
+    if (spec->config.has_global_layers)
+        put_window_layers(w, plan);
+    else if (spec->config.global_every > 0 && d->local.window > 0)
         put_u32(w, plan, "attention.sliding_window_pattern", spec->config.global_every);
 }
 
@@ -244,40 +259,54 @@ static void put_number(struct ak_gguf_writer *w, const struct ak_convert_plan *p
 static void put_architecture_keys(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
-    char found[AK_SPEC_KEY_BYTES];
+    char found[AK_SPEC_KEY_BYTES], name[KEY_BYTES];
     struct ak_meta meta;
     bool scaled = false;
     const char *key;
     for (size_t i = 0; (key = ak_spec_renamed_key(i)); i++)
-        if (!is_written(key) &&
-            ak_spec_find_key(plan->source, spec->config.architecture, key, found) &&
-            ak_provider_find_meta(plan->source, found, &meta)) {
+        if (!is_written(key) && ak_spec_find(plan->source, &spec->config, key, found, &meta)) {
             put_number(w, plan, key, &meta);
             scaled |= strcmp(key, "attention.scale") == 0;
         }
+    if (spec->descriptor.divides_by_layer)
+        ak_gguf_writer_put_bool(w, format_key(plan, "scale_attn_by_inverse_layer_idx", name), true);
     if (!scaled && spec->descriptor.attention_scale != 1.0f / sqrtf((float)spec->config.head_dim))
         put_f32(w, plan, "attention.scale", spec->descriptor.attention_scale);
 }
 
-/* The name of the activation is copied. llama.cpp requires the number of token types of every
- * architecture that may have a table of them, even if this model has none. */
+/* The name of the activation is copied, of decoders if it is not the class's default. llama.cpp
+ * knows no such key of theirs: only akunu reads these files correctly. */
+static void put_activation(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
+{
+    const struct ak_spec *spec = plan->spec;
+    const char *suffix = spec->family->activation_key;
+    char key[KEY_BYTES], found[AK_SPEC_KEY_BYTES];
+    struct ak_meta name;
+    struct ak_word word;
+    if (!suffix || !ak_spec_find(plan->source, &spec->config, suffix, found, &name) ||
+        name.kind != AK_META_STRING)
+        return;
+    bool usual = spec->config.known &&
+                 ak_words_find(spec->config.known->reads,
+                               ak_spec_hf_name(spec->config.known, suffix), &word) &&
+                 ak_word_equals(&word, &name);
+    if (spec->descriptor.encoder || !usual)
+        ak_gguf_writer_put_text(w, format_key(plan, suffix, key),
+                                (struct ak_text){ name.as.string, (uint32_t)name.n });
+}
+
+/* llama.cpp requires the number of token types of every architecture that may have a table of them,
+ * even if this model has none. */
 static void put_encoder(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
-    char key[KEY_BYTES], found[AK_SPEC_KEY_BYTES];
-    struct ak_meta meta;
+    char key[KEY_BYTES];
     if (!spec->descriptor.encoder)
         return;
     ak_gguf_writer_put_bool(w, format_key(plan, "attention.causal", key), false);
     if (ak_family_find_rule(spec->family, AK_ROLE_TOKEN_TYPE_EMBEDDING))
         ak_gguf_writer_put_u32(w, "tokenizer.ggml.token_type_count",
                                spec->config.n_types ? spec->config.n_types : 1);
-    if (spec->family->activation_key &&
-        ak_spec_find_key(plan->source, spec->config.architecture, spec->family->activation_key,
-                         found) &&
-        ak_provider_find_meta(plan->source, found, &meta) && meta.kind == AK_META_STRING)
-        ak_gguf_writer_put_text(w, format_key(plan, spec->family->activation_key, key),
-                                (struct ak_text){ meta.as.string, (uint32_t)meta.n });
 }
 
 static bool is_phi3_name(const char *name)
@@ -313,6 +342,7 @@ void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_p
     put_rotation(w, plan);
     put_architecture_keys(w, plan);
     put_encoder(w, plan);
+    put_activation(w, plan);
     if (plan->spec->head.n_labels > 0)
         put_u32(w, plan, "pooling_type", 4); /* llama.cpp's LLAMA_POOLING_TYPE_RANK */
     else if (plan->spec->pooling.is_stated)

@@ -388,8 +388,9 @@ static ak_status open_online(struct online *o, const char *path, unsigned n_thre
 }
 
 ak_status ak_convert_open_online(const char *path, const char *type, const char *importance,
-                                 unsigned n_threads, const struct ak_log *log,
-                                 struct ak_provider **out, struct ak_error *error)
+                                 const char *const *ignore_keys, unsigned n_threads,
+                                 const struct ak_log *log, struct ak_provider **out,
+                                 struct ak_error *error)
 {
     struct online *o = ak_alloc(1, sizeof *o);
     *out = NULL;
@@ -398,10 +399,12 @@ ak_status ak_convert_open_online(const char *path, const char *type, const char 
     pthread_mutex_init(&o->mutex, NULL);
     pthread_cond_init(&o->is_free, NULL);
     o->quantize = (struct ak_convert_quantize){ .mix = type, .importance = importance };
-    o->options =
-        (struct ak_convert_options){ .quantize = &o->quantize, .n_threads = 1, .log = log };
+    o->options = (struct ak_convert_options){
+        .quantize = &o->quantize, .n_threads = 1, .ignore_keys = ignore_keys, .log = log
+    };
     ak_status status = open_online(o, path, n_threads, error);
     o->options.log = NULL;
+    o->options.ignore_keys = NULL;
     if (status != AKUNU_OK) {
         close_online(&o->provider);
         return status;

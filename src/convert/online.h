@@ -10,7 +10,8 @@
  * its weights are packed, ak_provider_check_weights fails if elements were no finite numbers.
  * Strings need not outlive the call. Errors: those of ak_convert. The caller owns *out. */
 ak_status ak_convert_open_online(const char *path, const char *type, const char *importance,
-                                 unsigned n_threads, const struct ak_log *log,
-                                 struct ak_provider **out, struct ak_error *error);
+                                 const char *const *ignore_keys, unsigned n_threads,
+                                 const struct ak_log *log, struct ak_provider **out,
+                                 struct ak_error *error);
 
 #endif

@@ -357,8 +357,11 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
             "%u of a head's %u dimensions turn; GGUF permutes those of this architecture all alike",
             c->rope_dims, c->head_dim);
     AK_TRY(plan_divisors(plan, error));
-    AK_TRY(ak_bind_shapes(plan->source, plan->spec, log, &bound, error));
-    ak_status status = plan_weights(&(struct planner){ plan, &bound, error });
+    ak_status status = ak_bind_shapes(plan->source, plan->spec, log, &bound, error);
+    if (status == AKUNU_ERROR_FORMAT)
+        ak_spec_explain_sizes(plan->source, plan->spec, error);
+    AK_TRY(status);
+    status = plan_weights(&(struct planner){ plan, &bound, error });
     if (status == AKUNU_OK)
         status = plan_head(plan, error);
     ak_binding_clear(&bound);

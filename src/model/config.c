@@ -6,12 +6,6 @@
 #include "base/math.h"
 #include "model/model.h"
 
-static bool find_key(const struct ak_provider *p, const struct ak_spec_config *config,
-                     const char *suffix, char key[AK_SPEC_KEY_BYTES])
-{
-    return ak_spec_find_key(p, config->keys, suffix, key);
-}
-
 static ak_status fail_missing(const char *key, struct ak_error *error)
 {
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
@@ -52,21 +46,20 @@ static ak_status read_u32(const struct ak_provider *p, const struct ak_spec_conf
     char key[AK_SPEC_KEY_BYTES];
     struct ak_meta meta;
     *out = fallback;
-    if (!find_key(p, config, suffix, key))
+    if (!ak_spec_find(p, config, suffix, key, &meta))
         return required ? fail_missing(key, error) : AKUNU_OK;
-    if (ak_provider_find_meta(p, key, &meta) && meta.kind == AK_META_ARRAY)
-        return read_uniform(p, key, &meta, out, error);
-    return ak_meta_u32(p, key, fallback, out, error);
+    return meta.kind == AK_META_ARRAY ? read_uniform(p, key, &meta, out, error) :
+                                        ak_meta_to_u32(&meta, out, error);
 }
 
 static ak_status read_float(const struct ak_provider *p, const struct ak_spec_config *config,
                             const char *suffix, float fallback, float *out, struct ak_error *error)
 {
     char key[AK_SPEC_KEY_BYTES];
+    struct ak_meta meta;
     *out = fallback;
-    if (!find_key(p, config, suffix, key))
-        return AKUNU_OK;
-    return ak_meta_float(p, key, fallback, out, error);
+    return ak_spec_find(p, config, suffix, key, &meta) ? ak_meta_to_float(&meta, out, error) :
+                                                         AKUNU_OK;
 }
 
 ak_status ak_spec_read_positive(const struct ak_provider *p, const struct ak_spec_config *config,
@@ -74,10 +67,11 @@ ak_status ak_spec_read_positive(const struct ak_provider *p, const struct ak_spe
                                 struct ak_error *error)
 {
     char key[AK_SPEC_KEY_BYTES];
+    struct ak_meta meta;
     *out = fallback;
-    if (!find_key(p, config, suffix, key))
+    if (!ak_spec_find(p, config, suffix, key, &meta))
         return AKUNU_OK;
-    AK_TRY(ak_meta_float(p, key, fallback, out, error));
+    AK_TRY(ak_meta_to_float(&meta, out, error));
     if (!isfinite(*out) || *out <= 0.0f)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected a positive number", key,
                        (double)*out);
@@ -95,8 +89,10 @@ ak_status ak_spec_read_bool(const struct ak_provider *p, const struct ak_spec_co
                             const char *suffix, bool fallback, bool *out, struct ak_error *error)
 {
     char key[AK_SPEC_KEY_BYTES];
+    struct ak_meta meta;
     *out = fallback;
-    return find_key(p, config, suffix, key) ? ak_meta_bool(p, key, fallback, out, error) : AKUNU_OK;
+    return ak_spec_find(p, config, suffix, key, &meta) ? ak_meta_to_bool(&meta, out, error) :
+                                                         AKUNU_OK;
 }
 
 static bool text_equals(struct ak_text text, const char *word)
@@ -110,14 +106,32 @@ static ak_status read_rope_dims(const struct ak_provider *p, struct ak_spec_conf
 {
     float fraction;
     char key[AK_SPEC_KEY_BYTES];
+    struct ak_meta meta;
     AK_TRY(read_float(p, config, "rope.partial_factor", 1.0f, &fraction, error));
     if (!(fraction > 0.0f && fraction <= 1.0f)) {
-        find_key(p, config, "rope.partial_factor", key);
+        ak_spec_find(p, config, "rope.partial_factor", key, &meta);
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected more than 0 and at most 1",
                        key, (double)fraction);
     }
     uint32_t dims = (uint32_t)((float)config->head_dim * fraction);
     return read_u32(p, config, "rope.dimension_count", false, dims, &config->rope_dims, error);
+}
+
+/* YaRN's factor of cosine and sine as transformers computes it: with two numbers more, the quotient
+ * of what they make of the scaling. */
+static ak_status read_mscales(const struct ak_provider *p, const struct ak_spec_config *config,
+                              const struct ak_spec_rope *rope, float *out, struct ak_error *error)
+{
+    float mscale, of_all;
+    AK_TRY(read_float(p, config, "rope.scaling.mscale", 0.0f, &mscale, error));
+    AK_TRY(read_float(p, config, "rope.scaling.mscale_all_dim", 0.0f, &of_all, error));
+    if (mscale != 0.0f && of_all != 0.0f && rope->factor > 1.0f) {
+        double ln = ak_ln((double)rope->factor);
+        *out = (float)((0.1 * (double)mscale * ln + 1.0) / (0.1 * (double)of_all * ln + 1.0));
+    } else {
+        *out = ak_spec_yarn_magnitude(rope->factor);
+    }
+    return AKUNU_OK;
 }
 
 /* Hugging Face's factor is the total; GGUF's comes on top of YaRN's own. */
@@ -126,9 +140,12 @@ static ak_status read_yarn_magnitude(const struct ak_provider *p,
                                      struct ak_error *error)
 {
     float factor;
-    AK_TRY(read_float(p, config, "rope.scaling.attention_factor", 0.0f, &factor, error));
-    if (factor > 0.0f && config->naming == AK_PROVIDER_NAMING_HF)
-        rope->magnitude = factor / ak_spec_yarn_magnitude(rope->factor);
+    if (config->naming != AK_PROVIDER_NAMING_HF)
+        return AKUNU_OK;
+    AK_TRY(read_mscales(p, config, rope, &factor, error));
+    AK_TRY(
+        ak_spec_read_positive(p, config, "rope.scaling.attention_factor", factor, &factor, error));
+    rope->magnitude = factor / ak_spec_yarn_magnitude(rope->factor);
     return AKUNU_OK;
 }
 
@@ -153,6 +170,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
 {
     char key[AK_SPEC_KEY_BYTES];
     struct ak_text type = { NULL, 0 };
+    struct ak_meta meta;
     AK_TRY(read_float(p, config, "rope.freq_base", 10000.0f, &config->rope_base, error));
     AK_TRY(read_rope_dims(p, config, error));
     AK_TRY(read_float(p, config, "rope.scaling.factor", 0.0f, &rope->factor, error));
@@ -168,8 +186,8 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
     rope->extrapolation = 1.0f;
     if (rope->original_context == 0 && config->naming == AK_PROVIDER_NAMING_HF)
         rope->original_context = config->context;
-    if (find_key(p, config, "rope.scaling.type", key))
-        AK_TRY(ak_meta_text(p, key, &type, error));
+    if (ak_spec_find(p, config, "rope.scaling.type", key, &meta))
+        AK_TRY(ak_meta_to_text(&meta, &type, error));
     if (type.n == 0 || text_equals(type, "none") || text_equals(type, "default")) {
         rope->scaling = AK_SPEC_ROPE_PLAIN;
         float linear; /* key of older files */
@@ -193,67 +211,80 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
         AK_TRY(read_long_magnitude(p, config, rope, error));
     } else {
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "%s is \"%.*s\"; supported: none, linear, llama3, yarn, longrope", key,
-                       (int)(type.n < 64 ? type.n : 64), type.bytes);
+                       "%s is \"%.*s\"; supported: default, none, linear, llama3, yarn, longrope",
+                       key, (int)(type.n < 64 ? type.n : 64), type.bytes);
     }
     return AKUNU_OK;
 }
 
-/* "full_attention" or "sliding_attention" per layer. Other types of layers are read by their
- * architecture. */
-static ak_status read_layer_types(const struct ak_provider *p, const char *key,
-                                  const struct ak_meta *array, struct ak_spec_config *config,
-                                  struct ak_error *error)
+/* Whether element i of a list says that the layer has no window: a type's name, or false. */
+static bool read_is_global(const struct ak_provider *p, const struct ak_meta *list, uint64_t i,
+                           bool *out)
 {
     struct ak_meta element;
-    uint32_t every = UINT32_MAX; /* none yet */
-    bool first = false;
-    for (uint64_t i = 0; i < array->n; i++) {
-        if (!ak_provider_element(p, array, i, &element) ||
-            (!ak_meta_equals(&element, "full_attention") &&
-             !ak_meta_equals(&element, "sliding_attention")))
-            return AKUNU_OK;
-        bool full = ak_meta_equals(&element, "full_attention");
-        if (full && i == 0)
-            first = true;
-        else if (full && every == UINT32_MAX && i < UINT32_MAX - 1)
-            every = (uint32_t)i + !first;
-        if (full != ((i + !first) % every == 0))
+    if (!ak_provider_element(p, list, i, &element))
+        return false;
+    *out = element.kind == AK_META_BOOL ? !element.as.boolean :
+                                          ak_meta_equals(&element, "full_attention");
+    return *out || element.kind == AK_META_BOOL || ak_meta_equals(&element, "sliding_attention");
+}
+
+/* Every n-th layer if there is such an n, else the layers themselves. */
+static ak_status read_layers(const struct ak_provider *p, const char *key,
+                             const struct ak_meta *list, struct ak_spec_config *config,
+                             struct ak_error *error)
+{
+    uint32_t every = UINT32_MAX, n = config->n_layers; /* every: none yet */
+    bool global, first = false;
+    bool is_hf = config->naming == AK_PROVIDER_NAMING_HF;
+    if (list->n < n || (is_hf && list->n > n))
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s has %llu elements; expected as many as %s, %u", key,
+                       (unsigned long long)list->n, ak_spec_key_name(config, "block_count"), n);
+    for (uint32_t i = 0; i < n && i < AK_SPEC_LAYERS_MAX; i++) {
+        if (!read_is_global(p, list, i, &global))
             return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                           "%s: layer %llu breaks the pattern of every %u layers", key,
-                           (unsigned long long)i, every);
+                           "%s: layer %u is neither \"full_attention\" nor \"sliding_attention\"",
+                           key, i);
+        if (is_hf && !global && config->window == 0)
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "%s: layer %u has a window, of which %s gives no size", key, i,
+                           ak_spec_key_name(config, "attention.sliding_window"));
+        if (global && i == 0)
+            first = true;
+        else if (global && every == UINT32_MAX)
+            every = i + !first;
+        if (global != ((i + !first) % every == 0))
+            config->has_global_layers = true;
+        if (global)
+            config->global_layers[i / 64] |= (uint64_t)1 << (i % 64);
     }
-    config->global_every = first && array->n == 1 ? 1 : every;
+    config->global_every = first && n == 1 ? 1 : every;
     config->global_first = first && config->global_every > 1;
     return AKUNU_OK;
 }
 
-/* Which layers have no window: a number n for every n-th, or a boolean or type name per layer. */
-static ak_status read_pattern(const struct ak_provider *p, struct ak_spec_config *config,
-                              struct ak_error *error)
+static bool reads_layer_types(const struct ak_family *family)
+{
+    return family->has_recurrent_layers || family->configure == ak_spec_read_delta;
+}
+
+/* Which layers have no window: a number n for every n-th, or a boolean or type name per layer.
+ * Other types of layers are read by their architecture. */
+static ak_status read_pattern(const struct ak_provider *p, const struct ak_family *family,
+                              struct ak_spec_config *config, struct ak_error *error)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
     char key[AK_SPEC_KEY_BYTES];
-    struct ak_meta array, element;
-    if (!find_key(p, config, suffix, key) || !ak_provider_find_meta(p, key, &array) ||
-        array.kind != AK_META_ARRAY)
+    struct ak_meta value;
+    if (reads_layer_types(family))
+        return AKUNU_OK;
+    if (!ak_spec_find(p, config, suffix, key, &value) || value.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, 0, &config->global_every, error);
-    if (array.element_kind == AK_META_STRING)
-        return read_layer_types(p, key, &array, config, error);
-    uint32_t every = UINT32_MAX; /* none yet */
-    for (uint64_t i = 0; i < array.n; i++) {
-        if (!ak_provider_element(p, &array, i, &element) || element.kind != AK_META_BOOL)
-            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: an array of other things than booleans",
-                           key);
-        if (!element.as.boolean && every == UINT32_MAX && i < UINT32_MAX - 1)
-            every = (uint32_t)i + 1;
-        if (element.as.boolean != ((i + 1) % every != 0))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                           "%s: layer %llu breaks the pattern of every %u layers", key,
-                           (unsigned long long)i, every);
-    }
-    config->global_every = every;
-    return AKUNU_OK;
+    if (value.element_kind != AK_META_STRING && value.element_kind != AK_META_BOOL)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: an array of other things than types of layers", key);
+    return read_layers(p, key, &value, config, error);
 }
 
 /* A per-layer list has zeros for layers without attention. */
@@ -263,8 +294,8 @@ static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_fami
     static const char suffix[] = "attention.head_count_kv";
     char key[AK_SPEC_KEY_BYTES];
     struct ak_meta array, element;
-    if (!family->has_recurrent_layers || !find_key(p, config, suffix, key) ||
-        !ak_provider_find_meta(p, key, &array) || array.kind != AK_META_ARRAY)
+    if (!family->has_recurrent_layers || !ak_spec_find(p, config, suffix, key, &array) ||
+        array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, config->n_heads, &config->n_kv_heads, error);
     for (uint64_t i = 0; i < array.n && i < AK_SPEC_LAYERS_MAX; i++) {
         uint64_t heads = 0;
@@ -295,9 +326,8 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_spec_conf
     if (config->head_dim == 0 && config->n_heads > 0) {
         if (config->width % config->n_heads != 0)
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                           ak_spec_key_name(config->naming, "attention.head_count"),
-                           config->n_heads, ak_spec_key_name(config->naming, "embedding_length"),
-                           config->width);
+                           ak_spec_key_name(config, "attention.head_count"), config->n_heads,
+                           ak_spec_key_name(config, "embedding_length"), config->width);
         config->head_dim = config->width / config->n_heads;
     }
     AK_TRY(
@@ -313,17 +343,19 @@ static ak_status read_head_size(const struct ak_provider *p, struct ak_spec_conf
 ak_status ak_spec_read_expert_count(const struct ak_provider *p, struct ak_text architecture,
                                     uint32_t *out, struct ak_error *error)
 {
-    struct ak_spec_config config = { .keys = architecture };
+    struct ak_spec_config config = { .keys = architecture, .architecture = architecture };
+    ak_spec_read_naming(p, NULL, &config);
     return read_u32(p, &config, "expert_count", false, 0, out, error);
 }
 
-/* GPT-2's n_inner is null if it is the usual four times the width. Models with experts may give
- * only the experts' width. */
+/* Models with experts may give only the experts' width, and GPT-2's n_inner is null if it is the
+ * usual four times the width. */
 static ak_status read_ffn_width(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
 {
-    char key[AK_SPEC_KEY_BYTES];
-    bool gpt2 = find_key(p, config, "embedding_length", key) && strstr(key, "n_embd") &&
+    struct ak_word word;
+    bool gpt2 = config->known && config->naming == AK_PROVIDER_NAMING_HF &&
+                ak_words_find(config->known->reads, "n_embd", &word) &&
                 config->width <= UINT32_MAX / 4;
     AK_TRY(read_u32(p, config, "expert_feed_forward_length", false, gpt2 ? 4 * config->width : 0,
                     &config->ffn_width, error));
@@ -336,7 +368,7 @@ static ak_status read_window(const struct ak_provider *p, struct ak_spec_config 
                              struct ak_error *error)
 {
     bool used;
-    AK_TRY(ak_meta_bool(p, "use_sliding_window", true, &used, error));
+    AK_TRY(ak_spec_read_bool(p, config, "use_sliding_window", true, &used, error));
     AK_TRY(read_u32(p, config, "attention.sliding_window", false, 0, &config->window, error));
     if (!used)
         config->window = 0;
@@ -348,7 +380,10 @@ static ak_status read_first_position(const struct ak_provider *p, struct ak_spec
                                      struct ak_error *error)
 {
     uint32_t padding;
-    AK_TRY(ak_meta_u32(p, "pad_token_id", 1, &padding, error));
+    AK_TRY(read_u32(p, config, "pad_token_id", true, 0, &padding, error));
+    /* transformers gives padding tokens no position, whichever text has them */
+    if (padding != 1)
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "pad_token_id is %u; supported: 1", padding);
     if (padding >= config->context || config->context - padding < 2)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "max_position_embeddings is %u; expected more than pad_token_id %u and one",
@@ -367,9 +402,9 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
     struct ak_vocab vocab;
     struct ak_view embedding;
 
-    config.naming = ak_provider_naming(p);
     AK_TRY(ak_provider_check_weights(p, error));
     AK_TRY(ak_meta_text(p, "general.architecture", &config.architecture, error));
+    ak_spec_read_naming(p, family, &config);
     config.keys = config.architecture;
     if (family->key_prefix)
         config.keys = (struct ak_text){ family->key_prefix, (uint32_t)strlen(family->key_prefix) };
@@ -385,8 +420,8 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
     AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps,
                       &config.norm_eps, error));
     AK_TRY(read_window(p, &config, error));
-    AK_TRY(ak_meta_bool(p, "tie_word_embeddings", false, &config.tied, error));
-    AK_TRY(read_pattern(p, &config, error));
+    AK_TRY(ak_spec_read_bool(p, &config, "tie_word_embeddings", false, &config.tied, error));
+    AK_TRY(read_pattern(p, family, &config, error));
     AK_TRY(read_u32(p, &config, "expert_count", false, 0, &config.n_experts, error));
     AK_TRY(read_u32(p, &config, "expert_used_count", false, 0, &config.n_experts_used, error));
     AK_TRY(read_u32(p, &config, "expert_feed_forward_length", false, config.ffn_width,
@@ -409,6 +444,12 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
             embedding.rows :
             0;
     AK_TRY(read_u32(p, &config, "vocab_size", false, rows, &config.vocab_size, error));
+    /* models of several parts are published with little more than what differs from the class:
+     * their embedding says how many tokens there are */
+    struct ak_meta stated;
+    if (config.is_nested && rows > 0 &&
+        !ak_provider_find_meta(p, "text_config.vocab_size", &stated))
+        config.vocab_size = rows;
     if (vocab.n_tokens > 0)
         config.vocab_size = vocab.n_tokens;
     if (family->configure)

@@ -43,6 +43,26 @@ ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_
     return AKUNU_OK;
 }
 
+ak_status ak_spec_describe_windows(const struct ak_provider *p, const struct ak_spec_config *config,
+                                   struct ak_spec_descriptor *out, struct ak_error *error)
+{
+    AK_TRY(ak_spec_describe_decoder(p, config, out, error));
+    out->local.window = config->window;
+    out->global_every = config->global_every;
+    return AKUNU_OK;
+}
+
+ak_status ak_spec_read_late_windows(const struct ak_provider *p, struct ak_spec_config *config,
+                                    struct ak_error *error)
+{
+    uint32_t first;
+    if (config->window == 0 || config->global_every > 0)
+        return AKUNU_OK;
+    AK_TRY(ak_spec_read_u32(p, config, "max_window_layers", 0, &first, error));
+    ak_spec_set_global_layers(config, first);
+    return AKUNU_OK;
+}
+
 /* `bias` is used by LayerNorm only. */
 static ak_build_value build_norm(struct ak_builder *b, const struct ak_spec *spec, ak_build_value x,
                                  enum ak_role weight, enum ak_role bias, int layer)
@@ -78,19 +98,7 @@ static void build_rotation(struct ak_builder *b, const struct ak_spec *spec, ak_
 ak_status ak_spec_describe_experts(const struct ak_provider *p, const struct ak_spec_config *config,
                                    struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    char key[AK_SPEC_KEY_BYTES];
-    struct ak_meta dense;
-    uint32_t step;
     AK_TRY(ak_spec_validate_experts(config, error));
-    AK_TRY(ak_spec_read_u32(p, config, "decoder_sparse_step", 1, &step, error));
-    if (step != 1)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "decoder_sparse_step is %u; experts in every layer are supported", step);
-    if (ak_spec_find_key(p, config->architecture, "mlp_only_layers", key) &&
-        ak_provider_find_meta(p, key, &dense) && dense.kind == AK_META_ARRAY && dense.n > 0)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "mlp_only_layers names %llu layers; experts in every layer are supported",
-                       (unsigned long long)dense.n);
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->has_experts = true;
     return AKUNU_OK;
@@ -103,7 +111,7 @@ ak_status ak_spec_describe_shared_expert(const struct ak_provider *p,
     AK_TRY(ak_spec_describe_experts(p, config, out, error));
     if (config->shared_width == 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing",
-                       ak_spec_key_name(config->naming, "expert_shared_feed_forward_length"));
+                       ak_spec_key_name(config, "expert_shared_feed_forward_length"));
     return AKUNU_OK;
 }
 
@@ -119,12 +127,13 @@ static ak_build_value build_attention(struct ak_builder *b, const struct ak_spec
     build_rotation(b, spec, qkv, layer);
     ak_build_value a = ak_build_attention(
         b, qkv, AK_OP_LINEAR_QKV, layer,
-        (struct ak_op_attention_params){ .n_heads = c->n_heads,
-                                         .n_kv_heads = c->n_kv_heads,
-                                         .head_dim = c->head_dim,
-                                         .window = ak_spec_layer(spec, layer)->window,
-                                         .scale = d->attention_scale,
-                                         .cap = d->attention_cap });
+        (struct ak_op_attention_params){
+            .n_heads = c->n_heads,
+            .n_kv_heads = c->n_kv_heads,
+            .head_dim = c->head_dim,
+            .window = ak_spec_layer(spec, layer)->window,
+            .scale = d->attention_scale / (d->divides_by_layer ? (float)layer + 1.0f : 1.0f),
+            .cap = d->attention_cap });
     ak_build_value out = ak_build_linear(b, a, AK_OP_LINEAR_ATTENTION_OUTPUT, layer);
     return d->post_norms ? ak_build_norm(b, out, AK_ROLE_POST_ATTENTION_NORM, layer, c->norm_eps) :
                            out;

@@ -27,8 +27,7 @@ static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config 
     char key[AK_SPEC_KEY_BYTES];
     struct ak_meta list, layer;
     uint32_t interval;
-    bool listed = ak_spec_find_key(p, config->architecture, "attention.recurrent_layers", key) &&
-                  ak_provider_find_meta(p, key, &list);
+    bool listed = ak_spec_find(p, config, "attention.recurrent_layers", key, &list);
     AK_TRY(
         ak_spec_read_u32(p, config, "full_attention_interval", USUAL_INTERVAL, &interval, error));
     if (!listed && interval == 0)
@@ -61,10 +60,9 @@ static ak_status read_draft_layers(const struct ak_provider *p, struct ak_spec_c
 {
     AK_TRY(ak_spec_read_u32(p, config, "nextn_predict_layers", 0, &config->n_draft_layers, error));
     if (config->n_draft_layers >= config->n_layers)
-        return ak_fail(error, AKUNU_ERROR_FORMAT,
-                       "nextn_predict_layers is %u; expected less than %s %u",
-                       config->n_draft_layers, ak_spec_key_name(config->naming, "block_count"),
-                       config->n_layers);
+        return ak_fail(
+            error, AKUNU_ERROR_FORMAT, "nextn_predict_layers is %u; expected less than %s %u",
+            config->n_draft_layers, ak_spec_key_name(config, "block_count"), config->n_layers);
     config->n_layers -= config->n_draft_layers;
     return AKUNU_OK;
 }
@@ -89,7 +87,6 @@ static ak_status read_value_size(const struct ak_provider *p, struct ak_spec_con
 ak_status ak_spec_read_delta(const struct ak_provider *p, struct ak_spec_config *config,
                              struct ak_error *error)
 {
-    char key[AK_SPEC_KEY_BYTES];
     if (config->naming == AK_PROVIDER_NAMING_GGUF)
         AK_TRY(read_draft_layers(p, config, error));
     AK_TRY(read_layers(p, config, error));
@@ -98,9 +95,6 @@ ak_status ak_spec_read_delta(const struct ak_provider *p, struct ak_spec_config 
     AK_TRY(ak_spec_read_u32(p, config, "ssm.group_count", 0, &config->delta_k_heads, error));
     AK_TRY(ak_spec_read_u32(p, config, "ssm.time_step_rank", 0, &config->delta_v_heads, error));
     AK_TRY(read_value_size(p, config, error));
-    if (config->naming == AK_PROVIDER_NAMING_HF &&
-        !ak_spec_find_key(p, config->architecture, "rope.partial_factor", key))
-        config->rope_dims = config->head_dim / 4;
     return AKUNU_OK;
 }
 
@@ -110,7 +104,7 @@ static ak_status check_range(const struct ak_spec_config *c, const char *key, ui
     if (value >= min && value <= max)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected %u to %u",
-                   ak_spec_key_name(c->naming, key), value, min, max);
+                   ak_spec_key_name(c, key), value, min, max);
 }
 
 static ak_status check_dim(const struct ak_spec_config *c, const char *key, uint32_t dim,
@@ -120,7 +114,7 @@ static ak_status check_dim(const struct ak_spec_config *c, const char *key, uint
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "%s makes heads of %u elements; multiples of %d up to %d are supported",
-                   ak_spec_key_name(c->naming, key), dim, (int)DIM_STEP, (int)DIM_MAX);
+                   ak_spec_key_name(c, key), dim, (int)DIM_STEP, (int)DIM_MAX);
 }
 
 static ak_status check_heads(const struct ak_spec_config *c, struct ak_error *error)
@@ -130,8 +124,8 @@ static ak_status check_heads(const struct ak_spec_config *c, struct ak_error *er
     AK_TRY(check_range(c, "ssm.time_step_rank", c->delta_v_heads, 1, HEADS_MAX, error));
     if (c->delta_v_heads % c->delta_k_heads != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                       ak_spec_key_name(c->naming, "ssm.group_count"), c->delta_k_heads,
-                       ak_spec_key_name(c->naming, "ssm.time_step_rank"), c->delta_v_heads);
+                       ak_spec_key_name(c, "ssm.group_count"), c->delta_k_heads,
+                       ak_spec_key_name(c, "ssm.time_step_rank"), c->delta_v_heads);
     AK_TRY(check_dim(c, "ssm.state_size", c->delta_k_dim, error));
     return check_dim(c, "ssm.inner_size", c->delta_v_dim, error);
 }
@@ -143,19 +137,15 @@ static ak_status check_layers(const struct ak_spec_config *c, struct ak_error *e
             return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "%s leaves no layer with attention; one at least is supported",
-                   ak_spec_key_name(c->naming, "attention.recurrent_layers"));
+                   ak_spec_key_name(c, "attention.recurrent_layers"));
 }
 
 ak_status ak_spec_describe_delta(const struct ak_provider *p, const struct ak_spec_config *config,
                                  struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    bool bias;
+    (void)p;
     AK_TRY(check_heads(config, error));
     AK_TRY(check_layers(config, error));
-    AK_TRY(ak_spec_read_bool(p, config, "attention_bias", false, &bias, error));
-    if (bias)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "attention_bias is true; projections without are supported");
     uint64_t keys = (uint64_t)config->delta_k_heads * config->delta_k_dim,
              values = (uint64_t)config->delta_v_heads * config->delta_v_dim;
     out->gated_attention = true;

@@ -35,6 +35,10 @@ ak_status ak_spec_read_activation(const struct ak_provider *p, const struct ak_s
         { "gelu_new", AK_OP_ACTIVATION_GELU_TANH },
         { "gelu_pytorch_tanh", AK_OP_ACTIVATION_GELU_TANH },
         { "gelu_fast", AK_OP_ACTIVATION_GELU_TANH },
+        { "gelu_python_tanh", AK_OP_ACTIVATION_GELU_TANH },
+        { "gelu_accurate", AK_OP_ACTIVATION_GELU_TANH },
+        { "gelu_python", AK_OP_ACTIVATION_GELU_ERF },
+        { "relu", AK_OP_ACTIVATION_RELU },
         { "silu", AK_OP_ACTIVATION_SILU },
         { "swish", AK_OP_ACTIVATION_SILU },
         { "swiglu", AK_OP_ACTIVATION_SILU },
@@ -42,29 +46,24 @@ ak_status ak_spec_read_activation(const struct ak_provider *p, const struct ak_s
     };
     char found[AK_SPEC_KEY_BYTES];
     struct ak_text name;
-    if (!ak_spec_find_key(p, config->architecture, key, found))
+    struct ak_meta meta;
+    if (!ak_spec_find(p, config, key, found, &meta))
         return AKUNU_OK;
-    AK_TRY(ak_meta_text(p, found, &name, error));
+    AK_TRY(ak_meta_to_text(&meta, &name, error));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strlen(known[i].name) == name.n && memcmp(known[i].name, name.bytes, name.n) == 0) {
             *out = known[i].activation;
             return AKUNU_OK;
         }
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                   "%s is \"%.*s\"; supported: kinds of gelu, silu, swiglu, geglu", found,
+                   "%s is \"%.*s\"; supported: kinds of gelu, silu, relu, swiglu, geglu", found,
                    (int)(name.n < 64 ? name.n : 64), name.bytes);
 }
 
 ak_status ak_spec_describe_bert(const struct ak_provider *p, const struct ak_spec_config *config,
                                 struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    struct ak_text positions;
-    AK_TRY(ak_meta_text(p, "position_embedding_type", &positions, error));
-    if (positions.n > 0 && (positions.n != strlen("absolute") ||
-                            memcmp(positions.bytes, "absolute", positions.n) != 0))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "position_embedding_type is \"%.*s\"; supported: absolute",
-                       (int)(positions.n < 64 ? positions.n : 64), positions.bytes);
+    (void)p, (void)error;
     ak_spec_describe_encoder(config, out);
     return AKUNU_OK;
 }

@@ -9,6 +9,22 @@ enum { LAYERS_OF_27B = 62 };
 
 static const char *const names[] = { "gemma3", "gemma3_text", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "gemma3 gemma3_text",
+      .reads = "vocab_size=262208 hidden_size=2304 intermediate_size=9216 "
+               "num_hidden_layers=26 num_attention_heads=8 num_key_value_heads=4 "
+               "head_dim=256 hidden_activation=gelu_pytorch_tanh "
+               "max_position_embeddings=131072 rms_norm_eps=1e-6 "
+               "tie_word_embeddings=true rope_theta=1000000 rope_local_base_freq=10000 "
+               "query_pre_attn_scalar=256 sliding_window=4096 layer_types "
+               "sliding_window_pattern=6 final_logit_softcapping " AK_KEYS_ROPES,
+      .fixed = AK_KEYS_PLAIN_LOCAL_ROPE "attention_bias=false attn_logit_softcapping=none ",
+      .unused = "_sliding_window_pattern hidden_act " },
+    { .reads =
+          AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW "final_logit_softcapping rope.freq_base_swa "
+                                                   "query_pre_attn_scalar hidden_activation " },
+};
+
 static const struct ak_family_rule weights[] = {
 #include "model/decoder_weights.def"
 #include "model/ffn_weights.def"
@@ -33,10 +49,16 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
     out->activation = AK_OP_ACTIVATION_GELU_TANH;
     out->embedding_scale = sqrtf((float)config->width);
     out->post_norms = true;
-    if (config->n_layers == LAYERS_OF_27B)
+    if (config->naming == AK_PROVIDER_NAMING_GGUF && config->n_layers == LAYERS_OF_27B)
         out->attention_scale = 1.0f / sqrtf((float)config->width / (float)config->n_heads);
     AK_TRY(ak_spec_read_positive(p, config, "attention.scale", out->attention_scale,
                                  &out->attention_scale, error));
+    AK_TRY(
+        ak_spec_read_positive(p, config, "final_logit_softcapping", 0.0f, &out->logit_cap, error));
+    if (config->is_nested && out->logit_cap > 0.0f) /* the class for pictures drops it */
+        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                       "text_config.final_logit_softcapping is %g; supported: null",
+                       (double)out->logit_cap);
     AK_TRY(ak_spec_read_positive(p, config, "rope.freq_base_swa", 10000.0f, &out->local_rope_base,
                                  error));
     out->local =
@@ -48,9 +70,12 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
 const struct ak_family ak_family_gemma3 = {
     .names = names,
     .description = "Gemma 3, text only",
+    .activation_key = "hidden_activation",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .hf_norm_offset = 1.0f,
     .emit = ak_build_decoder,
 };

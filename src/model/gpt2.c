@@ -4,6 +4,19 @@
 
 static const char *const names[] = { "gpt2", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "gpt2",
+      .reads = "vocab_size=50257 n_positions=1024 max_position_embeddings n_embd=768 "
+               "hidden_size n_layer=12 num_hidden_layers n_head=12 num_attention_heads "
+               "n_inner activation_function=gelu_new layer_norm_epsilon=1e-5 "
+               "tie_word_embeddings=true scale_attn_weights=true "
+               "scale_attn_by_inverse_layer_idx=false ",
+      .unused = "n_ctx reorder_and_upcast_attn " },
+    { .reads = AK_KEYS_GGUF_SIZES AK_KEYS_GGUF_ROPE
+      "attention.layer_norm_epsilon attention.scale activation_function "
+      "scale_attn_weights scale_attn_by_inverse_layer_idx " },
+};
+
 static const struct ak_family_rule weights[] = {
     { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "transformer.wte.weight" },
@@ -64,15 +77,25 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
     out->ungated = true;
     out->layer_norm = true;
     out->local.rotation = AK_SPEC_ROTATE_NONE;
-    return AKUNU_OK;
+    bool scaled;
+    AK_TRY(ak_spec_read_bool(p, config, "scale_attn_weights", true, &scaled, error));
+    if (!scaled)
+        out->attention_scale = 1.0f;
+    AK_TRY(ak_spec_read_positive(p, config, "attention.scale", out->attention_scale,
+                                 &out->attention_scale, error));
+    return ak_spec_read_bool(p, config, "scale_attn_by_inverse_layer_idx", false,
+                             &out->divides_by_layer, error);
 }
 
 const struct ak_family ak_family_gpt2 = {
     .names = names,
     .description = "GPT-2",
+    .activation_key = "activation_function",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .merged_tensors = merged_tensors,
     .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
     .hf_transposed = true,

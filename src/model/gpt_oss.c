@@ -6,6 +6,26 @@
 
 static const char *const names[] = { "gpt-oss", "gpt_oss", NULL };
 
+/* Without any rotation in config.json it is YaRN's of the published models. */
+#define AK_KEYS_DEFAULT_YARN                                                                       \
+    "rope_scaling.rope_type=yarn rope_scaling.factor=32 rope_scaling.truncate=false "              \
+    "rope_scaling.original_max_position_embeddings=4096 "
+
+static const struct ak_family_keys keys[] = {
+    { .types = "gpt_oss",
+      .reads = "vocab_size=201088 hidden_size=2880 intermediate_size=2880 "
+               "num_hidden_layers=36 num_local_experts=128 num_experts "
+               "num_experts_per_tok=4 head_dim=64 num_attention_heads=64 "
+               "num_key_value_heads=8 sliding_window=128 layer_types "
+               "max_position_embeddings=131072 rms_norm_eps=1e-5 "
+               "tie_word_embeddings=false rope_theta=150000 " AK_KEYS_DEFAULT_YARN AK_KEYS_ROPE,
+      .fixed = AK_KEYS_WHOLE_HEADS
+      "attention_bias=true hidden_act=silu swiglu_alpha=1.702 swiglu_limit=7 ",
+      .unused = "experts_per_token initial_context_length " },
+    { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW AK_KEYS_GGUF_EXPERTS,
+      .fixed = "swiglu_limit=7 expert_gating_func=3 " },
+};
+
 static const struct ak_family_rule weights[] = {
 #include "model/decoder_weights.def"
     { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
@@ -43,12 +63,7 @@ static const struct ak_family_rule weights[] = {
 static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
                           struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    float limit;
     AK_TRY(ak_spec_describe_experts(p, config, out, error));
-    AK_TRY(ak_spec_read_positive(p, config, "swiglu_limit", 7.0f, &limit, error));
-    if (limit != 7.0f)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "swiglu_limit is %g; 7 is supported",
-                       (double)limit);
     out->activation = AK_OP_ACTIVATION_SWIGLU_CLAMPED;
     out->normalized_experts = true;
     out->ffn_norm = AK_ROLE_POST_ATTENTION_NORM;
@@ -63,6 +78,8 @@ const struct ak_family ak_family_gpt_oss = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .hf_experts_transposed = true,
     .emit = ak_build_decoder,
 };

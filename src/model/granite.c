@@ -4,6 +4,18 @@
 
 static const char *const names[] = { "granite", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "granite",
+      .reads = "vocab_size=32000 hidden_size=4096 intermediate_size=11008 "
+               "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads head_dim "
+               "hidden_act=silu max_position_embeddings=2048 rms_norm_eps=1e-6 "
+               "tie_word_embeddings=false rope_theta=10000 attention_bias=false "
+               "mlp_bias=false embedding_multiplier=1 logits_scaling=1 "
+               "residual_multiplier=1 attention_multiplier=1 " AK_KEYS_ROPE,
+      .fixed = AK_KEYS_WHOLE_HEADS },
+    { .reads = AK_KEYS_GGUF_DECODER "embedding_scale residual_scale logit_scale " },
+};
+
 static const struct ak_family_rule weights[] = {
 #include "model/llama_block.def"
 };
@@ -23,9 +35,12 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
 const struct ak_family ak_family_granite = {
     .names = names,
     .description = "Granite 3",
+    .activation_key = "hidden_act",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .gguf_interleaved = true,
     .emit = ak_build_decoder,
 };

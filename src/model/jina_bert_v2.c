@@ -7,6 +7,22 @@
 
 static const char *const names[] = { "jina-bert-v2", "bert", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "bert jina-bert-v2",
+      .reads = "vocab_size=30522 hidden_size=768 pad_token_id=0 "
+               "feed_forward_type=original num_hidden_layers=12 num_attention_heads=12 "
+               "intermediate_size=3072 hidden_act=gelu max_position_embeddings=512 "
+               "type_vocab_size=2 layer_norm_eps=1e-12 ",
+      .fixed = "position_embedding_type=alibi attn_dim=none ",
+      .unused = "tie_word_embeddings pooler_* directionality output_past "
+                "gradient_checkpointing embedding_size position_ids emb_pooler "
+                "attn_implementation model_max_length " },
+    { .reads = AK_KEYS_GGUF_SIZES
+      "attention.layer_norm_epsilon hidden_act tokenizer.ggml.token_type_count "
+      "feed_forward_type ",
+      .fixed = "attention.causal=false attention.max_alibi_bias=8 " },
+};
+
 static const struct ak_family_rule weights[] = {
     { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "embeddings.word_embeddings.weight" },
@@ -86,6 +102,8 @@ const struct ak_family ak_family_jina_bert_v2 = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .merged_tensors = merged_tensors,
     .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
     .head = AK_FAMILY_HEAD_POOLER,

@@ -7,6 +7,22 @@ enum { TAPS_MAX = 16 };
 
 static const char *const names[] = { "lfm2", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "lfm2",
+      .reads =
+          "vocab_size=65536 hidden_size=2560 intermediate_size=12288 "
+          "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
+          "head_dim max_position_embeddings=128000 norm_eps=1e-5 "
+          "tie_word_embeddings=true tie_embedding rope_theta=1000000 conv_L_cache=3 "
+          "block_multiple_of=256 block_ffn_dim_multiplier=1 "
+          "block_auto_adjust_ff_dim=true block_ff_dim full_attn_idxs layer_types " AK_KEYS_ROPE,
+      .fixed = AK_KEYS_WHOLE_HEADS "conv_bias=false ",
+      .unused = "block_dim block_norm_eps block_use_swiglu block_use_xavier_init conv_dim "
+                "conv_dim_out conv_use_xavier_init num_heads use_pos_enc theta "
+                "block_mlp_init_scale block_out_init_scale conv_L_cache_* " },
+    { .reads = AK_KEYS_GGUF_DECODER "shortconv.l_cache " },
+};
+
 static const struct ak_family_rule weights[] = {
     { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embed_tokens.weight" },
@@ -78,8 +94,7 @@ static bool find_list(const struct ak_provider *p, const struct ak_spec_config *
                       const char *name, struct ak_meta *out)
 {
     char key[AK_SPEC_KEY_BYTES];
-    return ak_spec_find_key(p, config->architecture, name, key) &&
-           ak_provider_find_meta(p, key, out) && out->kind == AK_META_ARRAY;
+    return ak_spec_find(p, config, name, key, out) && out->kind == AK_META_ARRAY;
 }
 
 static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config *config,
@@ -92,7 +107,7 @@ static ak_status read_layers(const struct ak_provider *p, struct ak_spec_config 
         return read_layer_types(p, &list, config, error);
     if (find_list(p, config, "full_attn_idxs", &list))
         read_attention_layers(p, &list, config);
-    return AKUNU_OK;
+    return AKUNU_OK; /* without any list all layers have attention */
 }
 
 /* Checkpoints give the width of a feed-forward without a gate. The real width is two thirds of it
@@ -127,6 +142,7 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     if (config->naming == AK_PROVIDER_NAMING_HF) {
         AK_TRY(read_layers(p, config, error));
         AK_TRY(adjust_ffn(p, config, error));
+        AK_TRY(ak_spec_read_bool(p, config, "tie_embedding", config->tied, &config->tied, error));
     }
     return AKUNU_OK;
 }
@@ -134,15 +150,10 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
 static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
                           struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    bool bias;
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
-    AK_TRY(ak_spec_read_bool(p, config, "conv_bias", false, &bias, error));
-    if (bias)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "conv_bias is true; convolutions without are supported");
     if (config->conv_taps < 2 || config->conv_taps > TAPS_MAX)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected 2 to %d",
-                       ak_spec_key_name(config->naming, "shortconv.l_cache"), config->conv_taps,
+                       ak_spec_key_name(config, "shortconv.l_cache"), config->conv_taps,
                        (int)TAPS_MAX);
     out->output_norm = AK_ROLE_EMBEDDING_NORM;
     out->state_elems = (uint64_t)(config->conv_taps - 1) * config->width;
@@ -157,5 +168,7 @@ const struct ak_family ak_family_lfm2 = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .emit = ak_build_decoder,
 };

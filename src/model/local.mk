@@ -2,6 +2,7 @@ libak_la_SOURCES += \
 	src/model/alignment.c \
 	src/model/alignment.def \
 	src/model/bert.c \
+	src/model/biases.c \
 	src/model/bert_block.def \
 	src/model/build.c \
 	src/model/build.h \
@@ -26,6 +27,8 @@ libak_la_SOURCES += \
 	src/model/head.c \
 	src/model/jina_bert_v2.c \
 	src/model/keys.c \
+	src/model/known_keys.c \
+	src/model/known_keys.h \
 	src/model/lfm2.c \
 	src/model/llama.c \
 	src/model/llama_block.def \
@@ -51,5 +54,7 @@ libak_la_SOURCES += \
 	src/model/shard.c \
 	src/model/shared_expert.def \
 	src/model/smollm3.c \
+	src/model/unused_keys.c \
 	src/model/validate.c \
-	src/model/whisper.c
+	src/model/whisper.c \
+	src/model/words.c

@@ -3,6 +3,17 @@
 
 static const char *const names[] = { "llama", "mixtral", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "mixtral",
+      .reads = "vocab_size=32000 hidden_size=4096 intermediate_size=14336 "
+               "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
+               "head_dim hidden_act=silu max_position_embeddings=131072 "
+               "rms_norm_eps=1e-5 tie_word_embeddings=false rope_theta=1000000 "
+               "sliding_window num_experts_per_tok=2 num_local_experts=8 num_experts " AK_KEYS_ROPE,
+      .fixed = AK_KEYS_WHOLE_HEADS },
+    { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW AK_KEYS_GGUF_EXPERTS },
+};
+
 static const struct ak_family_rule weights[] = {
 #include "model/decoder_weights.def"
     { AK_ROLE_ROPE_FREQS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_FAMILY_OPTIONAL,
@@ -32,6 +43,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
 {
     AK_TRY(ak_spec_describe_experts(p, config, out, error));
     out->normalized_experts = true;
+    out->local.window = config->window;
     return AKUNU_OK;
 }
 
@@ -39,9 +51,12 @@ const struct ak_family ak_family_mixtral = {
     .names = names,
     .description = "Mixtral: Llama with experts",
     .has_experts = true,
+    .activation_key = "hidden_act",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .aliases = aliases,
     .n_aliases = sizeof aliases / sizeof *aliases,
     .gguf_interleaved = true,

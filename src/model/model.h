@@ -7,6 +7,7 @@
 #define AK_MODEL_MODEL_H
 
 #include "model/build.h"
+#include "model/known_keys.h"
 #include "weights/provider.h"
 
 enum { AK_SPEC_LAYERS_MAX = 4096, AK_SPEC_ALIGNMENT_MAX = 320 };
@@ -46,6 +47,12 @@ struct ak_spec_config {
     uint32_t n_foreign_alignment; /* heads that the file lists and the decoder does not have */
     bool tied; /* the embedding serves as output matrix, unless the file has another one */
     enum ak_provider_naming naming;
+    const struct ak_family_keys *known; /* keys that are read; NULL: any */
+    /* config.json has the language model's entries in an object; has these objects */
+    bool is_nested, has_rope_scaling, has_rope_parameters;
+    /* layers without a window that are not every n-th: bit per layer */
+    bool has_global_layers;
+    uint64_t global_layers[AK_SPEC_LAYERS_MAX / 64];
 };
 
 enum ak_spec_rope_scaling {
@@ -99,7 +106,8 @@ struct ak_spec_descriptor {
     bool qk_norm_rows;
     bool rope_interleaved; /* pairs (2i, 2i+1), else (i, i + n/2) */
     float embedding_scale, residual_scale, attention_scale;
-    float attention_cap; /* soft cap of scores; 0: none */
+    bool divides_by_layer; /* scores are divided by the number of the layer, 1 for the first */
+    float attention_cap;   /* soft cap of scores; 0: none */
     float logit_divisor;
     float logit_cap;                  /* 0: none */
     struct ak_spec_layer_kind local;  /* layers other than the global ones */
@@ -197,6 +205,8 @@ struct ak_family {
     const char *const *names; /* values of general.architecture and model_type; ends in NULL */
     const char *description;  /* the models of the family, for people */
     const char *gguf_name;    /* GGUF's name of the architecture; NULL: the first name */
+    const struct ak_family_keys *keys; /* what it knows of configurations, by model_type */
+    uint32_t n_keys;
     /* key that may override the descriptor's activation; NULL: none */
     const char *activation_key;
     bool has_experts; /* if two families share a name: this one takes the files with experts */
@@ -316,16 +326,46 @@ ak_status ak_spec_read_alignment(const struct ak_provider *p, struct ak_spec_con
                                  struct ak_error *error);
 /* Tells how many heads of the file's list the decoder does not have, if there are such. */
 void ak_spec_warn_alignment(const struct ak_spec_config *config, const struct ak_log *log);
-/* Finds the metadata key for what GGUF calls PREFIX.`key` and writes it to `out`. The prefix is the
- * architecture, or the architecture, a dot and a part of it. False if there is none; `out` is then
- * the expected key, for messages. */
+
+/* ---- Keys: keys.c, known_keys.c ----------------------------------------- */
+/* Finds what GGUF calls PREFIX.`key`, with the prefix config->keys: the architecture, or the
+ * architecture, a dot and a part of it. In config.json a key that is absent has the default of its
+ * class. out->key is `name`, the file's key. False if there is no value; `name` is then the
+ * expected key, for messages. */
 enum { AK_SPEC_KEY_BYTES = 160 };
-bool ak_spec_find_key(const struct ak_provider *p, struct ak_text prefix, const char *key,
-                      char out[AK_SPEC_KEY_BYTES]);
-/* The i-th key that Hugging Face names differently; NULL past the last one. */
+bool ak_spec_find(const struct ak_provider *p, const struct ak_spec_config *config, const char *key,
+                  char name[AK_SPEC_KEY_BYTES], struct ak_meta *out);
+/* Sets naming, known and the bits of config.json's objects. family NULL: any key is known. */
+void ak_spec_read_naming(const struct ak_provider *p, const struct ak_family *family,
+                         struct ak_spec_config *config);
+/* The i-th key that Hugging Face names differently, NULL past the last one; its j-th name, NULL
+ * past the last one. */
 const char *ak_spec_renamed_key(size_t i);
-/* The name of `key` in this naming convention, for messages. */
-const char *ak_spec_key_name(enum ak_provider_naming naming, const char *key);
+const char *ak_spec_renamed_name(size_t i, size_t j);
+/* The name of `key` in the file, for messages. */
+const char *ak_spec_key_name(const struct ak_spec_config *config, const char *key);
+/* A name of `key` in config.json that is among these keys. */
+const char *ak_spec_hf_name(const struct ak_family_keys *known, const char *key);
+/* The key of a name in config.json, which may be in its "text_config". */
+void ak_spec_full_name(const struct ak_spec_config *config, const char *name,
+                       char out[AK_SPEC_KEY_BYTES]);
+/* Whether config.json has entries in an object of this name. */
+bool ak_spec_has_object(const struct ak_provider *p, const char *name);
+/* What the family knows of a model_type; of GGUF: NULL. NULL: nothing. */
+const struct ak_family_keys *ak_family_keys(const struct ak_family *family,
+                                            const struct ak_text *model_type);
+/* Refuses keys that the architecture does not know, values that it does not support and overrides
+ * that nobody reads. */
+ak_status ak_spec_check_keys(const struct ak_provider *p, const struct ak_spec *spec,
+                             struct ak_error *error);
+/* Adds to the message of a weight of another shape, or a missing one, the sizes that config.json
+ * has, and those that it leaves to their defaults. */
+void ak_spec_explain_sizes(const struct ak_provider *p, const struct ak_spec *spec,
+                           struct ak_error *error);
+/* Whether the biases that config.json announces are there, and no others; and a matrix for the
+ * output, unless config.json says that the embedding is one. */
+ak_status ak_spec_check_weights(const struct ak_provider *p, const struct ak_spec *spec,
+                                struct ak_error *error);
 /* Checks the range of each field. The message names the file's key. */
 ak_status ak_spec_validate_config(const struct ak_spec_config *config,
                                   const struct ak_spec_rope *rope, struct ak_error *error);
@@ -447,6 +487,11 @@ const struct ak_spec_layer_kind *ak_spec_layer(const struct ak_spec *spec, int l
 /* True if the layer has recurrent state instead of attention. */
 bool ak_spec_is_recurrent(const struct ak_spec_config *config, int layer);
 void ak_spec_set_recurrent(struct ak_spec_config *config, uint32_t layer);
+/* Of layers that are not every n-th: a layer has no window; the first n layers have none. */
+void ak_spec_set_global(struct ak_spec_config *config, uint32_t layer);
+void ak_spec_set_global_layers(struct ak_spec_config *config, uint32_t n);
+/* Sets global_every if the layers without a window are the last ones of every n. */
+void ak_spec_find_interval(struct ak_spec_config *config);
 
 /* The layer's index in the KV cache, which has ak_spec_kv_layers() layers. All layers of an encoder
  * share one: its contents are needed only until the next layer. */
@@ -493,6 +538,12 @@ const struct ak_family *const *ak_family_list(void);
  * the head size. */
 ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_spec_config *config,
                                    struct ak_spec_descriptor *out, struct ak_error *error);
+/* … with a window in the layers that the configuration names, none by default. */
+ak_status ak_spec_describe_windows(const struct ak_provider *p, const struct ak_spec_config *config,
+                                   struct ak_spec_descriptor *out, struct ak_error *error);
+/* Qwen's windows: in the layers from max_window_layers on, unless the layers' types are given. */
+ak_status ak_spec_read_late_windows(const struct ak_provider *p, struct ak_spec_config *config,
+                                    struct ak_error *error);
 void ak_build_decoder(struct ak_builder *b, const struct ak_spec *spec);
 /* The same descriptor with experts in all layers; fails if the file has no experts. */
 ak_status ak_spec_describe_experts(const struct ak_provider *p, const struct ak_spec_config *config,

@@ -5,6 +5,31 @@
 
 static const char *const names[] = { "modern-bert", "modernbert", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "modernbert modern-bert",
+      .reads = "pad_token_id?=50283 vocab_size=50368 hidden_size=768 intermediate_size=1152 "
+               "num_hidden_layers=22 num_attention_heads=12 hidden_activation=gelu "
+               "max_position_embeddings=8192 norm_eps=1e-5 norm_bias=false "
+               "attention_bias=false mlp_bias=false layer_types "
+               "global_attn_every_n_layers=3 local_attention=128 "
+               "global_rope_theta=160000 local_rope_theta=10000 "
+               "rope_parameters.full_attention.rope_theta "
+               "rope_parameters.sliding_attention.rope_theta ",
+      .fixed = AK_KEYS_PLAIN_LOCAL_ROPE "rope_parameters.full_attention.rope_type=default "
+                                        "rope_parameters.full_attention.type=default "
+                                        "rope_scaling.rope_type=default rope_scaling.type=default "
+                                        "position_embedding_type=absolute ",
+      .unused = "tie_word_embeddings pooler_* directionality output_past "
+                "gradient_checkpointing embedding_size position_ids type_vocab_size layer_norm_eps "
+                "rope_theta "
+                "classifier_* decoder_bias deterministic_flash_attn sparse_prediction "
+                "sparse_pred_ignore_index reference_compile repad_logits_with_grad " },
+    { .reads = AK_KEYS_GGUF_SIZES
+      "attention.layer_norm_epsilon hidden_act tokenizer.ggml.token_type_count " AK_KEYS_GGUF_ROPE
+          AK_KEYS_GGUF_WINDOW "rope.freq_base_swa hidden_activation ",
+      .fixed = "attention.causal=false " },
+};
+
 static const struct ak_family_rule weights[] = {
     { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.embeddings.tok_embeddings.weight" },
@@ -86,6 +111,8 @@ const struct ak_family ak_family_modern_bert = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .merged_tensors = merged_tensors,
     .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
     .head = AK_FAMILY_HEAD_NONE,

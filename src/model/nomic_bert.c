@@ -4,6 +4,31 @@
 
 static const char *const names[] = { "nomic-bert", "nomic_bert", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "nomic_bert nomic-bert",
+      .reads = "vocab_size=30528 hidden_size=768 n_embd num_hidden_layers=12 n_layer "
+               "num_attention_heads=12 n_head intermediate_size=3072 n_inner head_dim "
+               "hidden_act=silu activation_function max_position_embeddings=2048 "
+               "n_positions type_vocab_size=2 layer_norm_eps=1e-12 layer_norm_epsilon "
+               "rope_theta=1000 rotary_emb_base "
+               "rotary_scaling_factor max_trained_positions=2048 qkv_proj_bias "
+               "mlp_fc1_bias mlp_fc2_bias " AK_KEYS_ROPE,
+      .fixed = "rotary_emb_fraction=1 prenorm=false rotary_emb_interleaved=false causal=false "
+               "use_rms_norm=false moe_every_n_layers=0 parallel_block=false "
+               "parallel_block_tied_norm=false "
+               "rotary_emb_scale_base=none " AK_KEYS_WHOLE_HEADS,
+      .unused = "tie_word_embeddings pooler_* directionality output_past "
+                "gradient_checkpointing embedding_size position_ids dense_seq_output "
+                "reorder_and_upcast_attn scale_attn_by_inverse_layer_idx "
+                "scale_attn_weights num_experts moe_normalize_expert_weights moe_resid_pdrop "
+                "moe_top_k moe_impl ffn_div expert_choice_router "
+                "num_shared_experts " },
+    { .reads = AK_KEYS_GGUF_SIZES
+      "attention.layer_norm_epsilon hidden_act tokenizer.ggml.token_type_count " AK_KEYS_GGUF_ROPE
+      "glu_activation ",
+      .fixed = "attention.causal=false moe_every_n_layers=0 " },
+};
+
 static const struct ak_family_rule weights[] = {
     { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "embeddings.word_embeddings.weight" },
@@ -58,28 +83,6 @@ static const struct ak_family_merged_tensor merged_tensors[] = {
       { AK_ROLE_ATTENTION_Q_BIAS, AK_ROLE_ATTENTION_K_BIAS, AK_ROLE_ATTENTION_V_BIAS } },
 };
 
-/* Settings that no published model uses. */
-static ak_status check_switches(const struct ak_provider *p, struct ak_error *error)
-{
-    static const char *const off[] = { "prenorm", "rotary_emb_interleaved", "causal",
-                                       "use_rms_norm" };
-    bool on;
-    uint32_t every;
-    for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
-        AK_TRY(ak_meta_bool(p, off[i], false, &on, error));
-        if (on)
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is true; only false is supported",
-                           off[i]);
-    }
-    AK_TRY(ak_meta_u32(p, "moe_every_n_layers", 0, &every, error));
-    if (every > 0)
-        return ak_fail(
-            error, AKUNU_ERROR_UNSUPPORTED,
-            "moe_every_n_layers is %u: mixtures of experts among encoders are not supported",
-            every);
-    return AKUNU_OK;
-}
-
 /* With rotary_scaling_factor the reference scales the rotation (NTK) of texts longer than those of
  * training, by the text's length. A table of angles cannot do that, so the context ends there. */
 static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
@@ -87,8 +90,12 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
 {
     float factor;
     uint32_t trained;
-    AK_TRY(ak_meta_float(p, "rotary_scaling_factor", 0.0f, &factor, error));
-    AK_TRY(ak_meta_u32(p, "max_trained_positions", config->context, &trained, error));
+    char key[AK_SPEC_KEY_BYTES];
+    struct ak_meta meta;
+    if (!ak_spec_find(p, config, "rotary_scaling_factor", key, &meta))
+        return AKUNU_OK;
+    AK_TRY(ak_meta_to_float(&meta, &factor, error));
+    AK_TRY(ak_spec_read_u32(p, config, "max_trained_positions", config->context, &trained, error));
     if (factor != 0.0f && trained > 0 && trained < config->context) {
         config->context = trained;
         config->context_fixed = true;
@@ -96,12 +103,25 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     return AKUNU_OK;
 }
 
+/* The names of the gate's activation, the class's own and that of the original code, must agree. */
+static ak_status check_activation(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  enum ak_op_activation activation, struct ak_error *error)
+{
+    enum ak_op_activation gate = activation, own = activation;
+    AK_TRY(ak_spec_read_activation(p, config, "glu_activation", &gate, error));
+    AK_TRY(ak_spec_read_activation(p, config, "hidden_act", &own, error));
+    if (gate == own)
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_FORMAT,
+                   "activation_function and hidden_act name different activations of the gate");
+}
+
 static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
                           struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    AK_TRY(check_switches(p, error));
     ak_spec_describe_encoder(config, out);
     out->activation = AK_OP_ACTIVATION_SILU;
+    AK_TRY(check_activation(p, config, out->activation, error));
     out->ungated = false;
     out->local.rotation = AK_SPEC_ROTATE_MAIN;
     return AKUNU_OK;
@@ -115,6 +135,8 @@ const struct ak_family ak_family_nomic_bert = {
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .merged_tensors = merged_tensors,
     .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
     .head = AK_FAMILY_HEAD_POOLER,

@@ -140,9 +140,10 @@ static ak_status read_gguf(const struct ak_provider *p, const struct ak_spec_con
     char key[AK_SPEC_KEY_BYTES], shown[16];
     uint32_t number = 0;
     size_t i = 0;
+    struct ak_meta meta;
     out->is_normalized = true;
-    if (ak_spec_find_key(p, config->architecture, "pooling_type", key))
-        AK_TRY(ak_meta_u32(p, key, 0, &number, error));
+    if (ak_spec_find(p, config, "pooling_type", key, &meta))
+        AK_TRY(ak_meta_to_u32(&meta, &number, error));
     snprintf(shown, sizeof shown, "%u", number);
     while (i < N_KINDS && kinds[i].gguf != number)
         i++;

@@ -4,6 +4,24 @@
 
 static const char *const names[] = { "qwen35moe", "qwen3_5_moe", "qwen3_5_moe_text", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "qwen3_5_moe qwen3_5_moe_text",
+      .reads = "vocab_size=248320 hidden_size=2048 num_hidden_layers=40 "
+               "num_attention_heads=16 num_key_value_heads=2 head_dim=256 "
+               "hidden_act=silu max_position_embeddings=32768 rms_norm_eps=1e-6 "
+               "tie_word_embeddings=false rope_theta=10000 moe_intermediate_size=512 "
+               "shared_expert_intermediate_size=512 num_experts_per_tok=8 "
+               "num_experts=256 linear_conv_kernel_dim=4 linear_key_head_dim=128 "
+               "linear_value_head_dim=128 linear_num_key_heads=16 "
+               "linear_num_value_heads=32 layer_types full_attention_interval=4 "
+               "partial_rotary_factor=0.25 " AK_KEYS_ROPE AK_KEYS_PARTIAL_HEADS,
+      .fixed = AK_KEYS_EXPERTS_FIXED "attention_bias=false norm_topk_prob=true ",
+      .unused = "mtp_* mtp.* mamba_ssm_dtype attn_output_gate output_gate_type "
+                "rope_scaling.mrope_* rope_parameters.mrope_* intermediate_size " },
+    { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_EXPERTS AK_KEYS_GGUF_DELTA
+      "expert_shared_feed_forward_length " },
+};
+
 static const struct ak_family_rule weights[] = {
 #include "model/delta_block.def"
     { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
@@ -44,9 +62,12 @@ const struct ak_family ak_family_qwen35moe = {
     .names = names,
     .description = "Qwen3.5 with experts, text only",
     .configure = ak_spec_read_delta,
+    .activation_key = "hidden_act",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .aliases = aliases,
     .n_aliases = sizeof aliases / sizeof *aliases,
     .gguf_tiled = true,

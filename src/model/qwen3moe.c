@@ -4,6 +4,19 @@
 
 static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "qwen3_moe",
+      .reads = "vocab_size=151936 hidden_size=2048 intermediate_size=6144 "
+               "num_hidden_layers=24 num_attention_heads=32 num_key_value_heads=4 "
+               "head_dim hidden_act=silu max_position_embeddings=32768 rms_norm_eps=1e-6 "
+               "tie_word_embeddings=false rope_theta=10000 use_sliding_window=false "
+               "sliding_window?=4096 moe_intermediate_size=768 num_experts_per_tok=8 "
+               "num_experts=128 num_local_experts norm_topk_prob=false " AK_KEYS_ROPE,
+      .fixed = AK_KEYS_WHOLE_HEADS AK_KEYS_EXPERTS_FIXED "attention_bias=false ",
+      .unused = "max_window_layers " },
+    { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW AK_KEYS_GGUF_EXPERTS },
+};
+
 static const struct ak_family_rule weights[] = {
 #include "model/decoder_weights.def"
     { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
@@ -25,6 +38,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
                           struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_experts(p, config, out, error));
+    out->local.window = config->window;
     return ak_spec_read_bool(p, config, "expert_weights_norm", true, &out->normalized_experts,
                              error);
 }
@@ -32,9 +46,12 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
 const struct ak_family ak_family_qwen3moe = {
     .names = names,
     .description = "Qwen3 with experts",
+    .activation_key = "hidden_act",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .aliases = aliases,
     .n_aliases = sizeof aliases / sizeof *aliases,
     .emit = ak_build_decoder,

@@ -179,9 +179,39 @@ uint32_t ak_spec_role_layers(const struct ak_spec *spec, enum ak_role role)
 const struct ak_spec_layer_kind *ak_spec_layer(const struct ak_spec *spec, int layer)
 {
     const struct ak_spec_descriptor *d = &spec->descriptor;
+    const struct ak_spec_config *c = &spec->config;
     bool global =
-        d->global_every > 0 && ((uint32_t)layer + !d->global_first) % d->global_every == 0;
+        c->has_global_layers ?
+            layer < AK_SPEC_LAYERS_MAX && (c->global_layers[layer / 64] >> (layer % 64) & 1) :
+            d->global_every > 0 && ((uint32_t)layer + !d->global_first) % d->global_every == 0;
     return global ? &d->global : &d->local;
+}
+
+void ak_spec_set_global(struct ak_spec_config *config, uint32_t layer)
+{
+    if (layer < AK_SPEC_LAYERS_MAX)
+        config->global_layers[layer / 64] |= (uint64_t)1 << (layer % 64);
+}
+
+void ak_spec_find_interval(struct ak_spec_config *config)
+{
+    uint32_t n = 0;
+    while (n < config->n_layers && !(config->global_layers[n / 64] >> (n % 64) & 1))
+        n++;
+    config->global_every = n + 1; /* past the last layer if there is none */
+    config->has_global_layers = false;
+    for (uint32_t i = 0; i < config->n_layers && i < AK_SPEC_LAYERS_MAX; i++)
+        if ((config->global_layers[i / 64] >> (i % 64) & 1) != ((i + 1) % (n + 1) == 0))
+            config->has_global_layers = true;
+}
+
+void ak_spec_set_global_layers(struct ak_spec_config *config, uint32_t n)
+{
+    config->has_global_layers = true;
+    for (size_t i = 0; i < sizeof config->global_layers / sizeof *config->global_layers; i++)
+        config->global_layers[i] = 0;
+    for (uint32_t i = 0; i < n && i < AK_SPEC_LAYERS_MAX; i++)
+        ak_spec_set_global(config, i);
 }
 
 bool ak_spec_is_recurrent(const struct ak_spec_config *config, int layer)
@@ -235,14 +265,7 @@ static ak_status read_activation(const struct ak_provider *p, struct ak_spec *sp
 {
     const char *key = spec->family->activation_key;
     struct ak_spec_descriptor *d = &spec->descriptor;
-    if (!key)
-        return AKUNU_OK;
-    AK_TRY(ak_spec_read_activation(p, &spec->config, key, &d->activation, error));
-    if (d->ungated && d->activation == AK_OP_ACTIVATION_SILU)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "%s is silu; without a gate, only kinds of gelu are supported",
-                       ak_spec_key_name(spec->config.naming, key));
-    return AKUNU_OK;
+    return key ? ak_spec_read_activation(p, &spec->config, key, &d->activation, error) : AKUNU_OK;
 }
 
 uint64_t ak_spec_conv_elems(const struct ak_spec *spec)
@@ -259,7 +282,9 @@ ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
         spec->descriptor.rope_interleaved = spec->config.naming == AK_PROVIDER_NAMING_GGUF;
     spec->descriptor.delta_tiled =
         spec->family->gguf_tiled && spec->config.naming == AK_PROVIDER_NAMING_GGUF;
-    return AKUNU_OK;
+    if (spec->config.has_global_layers) /* which ones is not every n-th */
+        spec->descriptor.global_every = 1;
+    return ak_spec_check_keys(p, spec, error);
 }
 
 ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error)

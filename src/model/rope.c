@@ -101,10 +101,9 @@ static ak_status read_factors(const struct ak_provider *p, const struct ak_spec 
 {
     struct ak_meta list, element;
     char key[AK_SPEC_KEY_BYTES];
-    if (!ak_spec_find_key(p, spec->config.architecture,
-                          is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor",
-                          key) ||
-        !ak_provider_find_meta(p, key, &list))
+    if (!ak_spec_find(p, &spec->config,
+                      is_long ? "rope.scaling.long_factor" : "rope.scaling.short_factor", key,
+                      &list))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing", key);
     if (list.kind != AK_META_ARRAY || list.n != n_pairs)
         return ak_fail(error, AKUNU_ERROR_FORMAT,

@@ -19,7 +19,7 @@ static ak_status check_range(const struct ak_spec_config *c, const char *field, 
     if (value >= 1 && value <= max)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u; expected 1 to %u",
-                   ak_spec_key_name(c->naming, field), value, max);
+                   ak_spec_key_name(c, field), value, max);
 }
 
 static ak_status check_positive(const struct ak_spec_config *c, const char *field, float value,
@@ -28,7 +28,7 @@ static ak_status check_positive(const struct ak_spec_config *c, const char *fiel
     if (isfinite(value) && value > 0.0f)
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected a positive number",
-                   ak_spec_key_name(c->naming, field), (double)value);
+                   ak_spec_key_name(c, field), (double)value);
 }
 
 static ak_status validate_heads(const struct ak_spec_config *c, struct ak_error *error)
@@ -37,8 +37,8 @@ static ak_status validate_heads(const struct ak_spec_config *c, struct ak_error 
     AK_TRY(check_range(c, "attention.head_count_kv", c->n_kv_heads, HEADS_MAX, error));
     if (c->n_heads % c->n_kv_heads != 0)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %u, which does not divide %s %u",
-                       ak_spec_key_name(c->naming, "attention.head_count_kv"), c->n_kv_heads,
-                       ak_spec_key_name(c->naming, "attention.head_count"), c->n_heads);
+                       ak_spec_key_name(c, "attention.head_count_kv"), c->n_kv_heads,
+                       ak_spec_key_name(c, "attention.head_count"), c->n_heads);
     AK_TRY(check_range(c, "attention.key_length", c->head_dim, HEAD_DIM_MAX, error));
     return AKUNU_OK;
 }
@@ -56,6 +56,9 @@ static ak_status validate_rope(const struct ak_spec_config *c, const struct ak_s
         AK_TRY(check_positive(c, "rope.scaling.factor", rope->factor, error));
     AK_TRY(check_positive(c, "rope.scaling.attn_factor", rope->magnitude, error));
     if (rope->scaling == AK_SPEC_ROPE_YARN) {
+        if (c->rope_base <= 1.0f)
+            return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected more than 1 for YaRN",
+                           ak_spec_key_name(c, "rope.freq_base"), (double)c->rope_base);
         AK_TRY(check_positive(c, "rope.scaling.yarn_beta_fast", rope->beta_fast, error));
         AK_TRY(check_positive(c, "rope.scaling.yarn_beta_slow", rope->beta_slow, error));
         AK_TRY(check_range(c, "rope.scaling.original_context_length", rope->original_context,
@@ -67,7 +70,7 @@ static ak_status validate_rope(const struct ak_spec_config *c, const struct ak_s
         if (rope->high_freq_factor <= rope->low_freq_factor)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "%s is %g; expected more than low_freq_factor %g",
-                           ak_spec_key_name(c->naming, "rope.scaling.high_freq_factor"),
+                           ak_spec_key_name(c, "rope.scaling.high_freq_factor"),
                            (double)rope->high_freq_factor, (double)rope->low_freq_factor);
         AK_TRY(check_range(c, "rope.scaling.original_context_length", rope->original_context,
                            CONTEXT_MAX, error));
@@ -105,7 +108,7 @@ ak_status ak_spec_validate_config(const struct ak_spec_config *c, const struct a
     AK_TRY(validate_heads(c, error));
     if (!isfinite(c->norm_eps) || c->norm_eps < 0.0f || c->norm_eps > 1.0f)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is %g; expected 0 to 1",
-                       ak_spec_key_name(c->naming, "attention.layer_norm_rms_epsilon"),
+                       ak_spec_key_name(c, "attention.layer_norm_rms_epsilon"),
                        (double)c->norm_eps);
     return validate_rope(c, rope, error);
 }

@@ -12,6 +12,27 @@
 
 static const char *const names[] = { "whisper", NULL };
 
+static const struct ak_family_keys keys[] = {
+    { .types = "whisper",
+      .reads = "pad_token_id?=50256 vocab_size=51865 num_mel_bins=80 encoder_layers=4 "
+               "encoder_attention_heads=6 decoder_layers=4 decoder_attention_heads=6 "
+               "decoder_ffn_dim=1536 encoder_ffn_dim=1536 d_model=384 "
+               "max_source_positions=1500 max_target_positions=448 "
+               "activation_function=gelu tie_word_embeddings=true ",
+      .fixed = "is_encoder_decoder=true scale_embedding=false ",
+      .unused = "alignment_heads num_hidden_layers use_weighted_layer_sum "
+                "classifier_proj_size apply_spec_augment median_filter_width "
+                "feature_layer* " },
+    { .reads = "encoder.block_count encoder.embedding_length encoder.feed_forward_length "
+               "encoder.context_length encoder.attention.head_count encoder.mels_count "
+               "decoder.block_count decoder.embedding_length decoder.feed_forward_length "
+               "decoder.context_length decoder.attention.head_count "
+               "decoder.attention.head_count_kv decoder.attention.key_length "
+               "decoder.attention.value_length decoder.vocab_size "
+               "decoder.activation_function activation_function vocab_size ",
+      .unused = "encoder.mel_filters alignment_heads " },
+};
+
 static const struct ak_family_rule weights[] = {
     { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
       "model.decoder.embed_tokens.weight" },
@@ -123,7 +144,8 @@ static ak_status read_size(const struct ak_provider *p, const struct ak_spec_con
                            const char *key, uint32_t max, uint32_t *out, struct ak_error *error)
 {
     char found[AK_SPEC_KEY_BYTES];
-    (void)ak_spec_find_key(p, encoder->keys, key, found);
+    struct ak_meta meta;
+    (void)ak_spec_find(p, encoder, key, found, &meta);
     AK_TRY(ak_spec_read_u32(p, encoder, key, 0, out, error));
     if (*out >= 1 && *out <= max)
         return AKUNU_OK;
@@ -132,38 +154,39 @@ static ak_status read_size(const struct ak_provider *p, const struct ak_spec_con
 
 /* A size of the encoder that the decoder has too. */
 static ak_status check_same(const struct ak_provider *p, const struct ak_spec_config *encoder,
-                            const char *key, uint32_t expected, struct ak_error *error)
+                            const struct ak_spec_config *decoder, const char *key,
+                            uint32_t expected, struct ak_error *error)
 {
-    char found[AK_SPEC_KEY_BYTES];
     uint32_t value;
-    (void)ak_spec_find_key(p, encoder->keys, key, found);
     AK_TRY(ak_spec_read_u32(p, encoder, key, expected, &value, error));
     if (value == expected)
         return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                   "%s is %u and that of the decoder %u; equal ones are supported", found, value,
-                   expected);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %u and %s %u; equal ones are supported",
+                   ak_spec_key_name(encoder, key), value, ak_spec_key_name(decoder, key), expected);
 }
 
 static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error)
 {
-    struct ak_spec_config encoder = { .keys = { "whisper.encoder", 15 } };
+    struct ak_spec_config encoder = *config;
     struct ak_view embedding;
-    bool is_scaled;
+    encoder.keys = (struct ak_text){ "whisper.encoder", 15 };
     AK_TRY(read_size(p, &encoder, "block_count", AK_SPEC_LAYERS_MAX, &config->n_encoder_layers,
                      error));
     AK_TRY(read_size(p, &encoder, "context_length", CONTEXT_MAX, &config->encoder_context, error));
     AK_TRY(read_size(p, &encoder, "mels_count", MELS_MAX, &config->n_mels, error));
-    AK_TRY(check_same(p, &encoder, "embedding_length", config->width, error));
-    AK_TRY(check_same(p, &encoder, "attention.head_count", config->n_heads, error));
-    AK_TRY(check_same(p, &encoder, "feed_forward_length", config->ffn_width, error));
-    AK_TRY(ak_spec_read_bool(p, config, "scale_embedding", false, &is_scaled, error));
-    if (is_scaled)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "scale_embedding is true; supported: false");
+    AK_TRY(check_same(p, &encoder, config, "embedding_length", config->width, error));
+    AK_TRY(check_same(p, &encoder, config, "attention.head_count", config->n_heads, error));
+    AK_TRY(check_same(p, &encoder, config, "feed_forward_length", config->ffn_width, error));
     /* the file's vocabulary has no special tokens */
-    if (ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, weights[0].hf, &embedding))
+    if (ak_provider_find(p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, weights[0].hf, &embedding)) {
+        if (config->naming == AK_PROVIDER_NAMING_HF && config->vocab_size != embedding.rows)
+            return ak_fail(error, AKUNU_ERROR_FORMAT,
+                           "vocab_size is %u, and the embedding has %u "
+                           "rows",
+                           config->vocab_size, embedding.rows);
         config->vocab_size = embedding.rows;
+    }
     config->norm_eps = 1e-5f;
     return ak_spec_read_alignment(p, config, error);
 }
@@ -188,7 +211,7 @@ static ak_build_value build_norm(struct ak_builder *b, const struct ak_spec *spe
 static ak_build_value build_convolutions(struct ak_builder *b, const struct ak_spec *spec)
 {
     const struct ak_spec_config *c = &spec->config;
-    enum ak_op_activation gelu = spec->descriptor.activation;
+    enum ak_op_activation gelu = AK_OP_ACTIVATION_GELU_ERF; /* whatever the layers have */
     ak_build_value frames = ak_build_frames(b, 2 * c->n_mels, 4 * c->n_mels);
     ak_build_value x = ak_build_linear(b, frames, AK_OP_LINEAR_ENCODER_CONV1, AK_ROLE_NO_LAYER);
     ak_build_activate(b, x, AK_ROLE_NO_LAYER, gelu, 2 * c->width);
@@ -258,6 +281,8 @@ const struct ak_family ak_family_whisper = {
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .head = AK_FAMILY_HEAD_NONE,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
     .emit = ak_build_decoder,
     .emit_encoder = build_encoder,
 };

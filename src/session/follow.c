@@ -20,10 +20,19 @@ struct follow {
 };
 
 /* ---- Loading ------------------------------------------------------------ */
+static void put_texts(struct ak_message *m, const char *const *texts)
+{
+    uint64_t n = 0;
+    while (texts && texts[n])
+        n++;
+    ak_message_put_u64(m, n);
+    for (uint64_t i = 0; i < n; i++)
+        ak_message_put_text(m, texts[i]);
+}
+
 void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
                         const struct akunu_load_params *params)
 {
-    uint64_t n = 0;
     ak_message_put_u64(m, AK_MESSAGE_LOAD);
     ak_message_put_u64(m, id);
     ak_message_put_text(m, path);
@@ -40,11 +49,8 @@ void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
     ak_message_put(m, &params->split, sizeof params->split);
     ak_message_put(m, &params->cache_limit, sizeof params->cache_limit);
     ak_message_put(m, &params->rope, sizeof params->rope);
-    while (params->override_kv && params->override_kv[n])
-        n++;
-    ak_message_put_u64(m, n);
-    for (uint64_t i = 0; i < n; i++)
-        ak_message_put_text(m, params->override_kv[i]);
+    put_texts(m, params->override_kv);
+    put_texts(m, params->ignore_keys);
     ak_message_put_u64(m, params->n_adapters);
     for (size_t i = 0; params->adapters && i < params->n_adapters; i++) {
         ak_message_put_text(m, params->adapters[i].path);
@@ -54,20 +60,28 @@ void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
 
 /* The lists of a load, which point into the message. */
 struct lists {
-    const char **override_kv;
+    const char **override_kv, **ignore_keys;
     struct akunu_adapter *adapters;
 };
+
+static ak_status read_texts(struct ak_message_reader *message, const char ***out,
+                            struct ak_error *error)
+{
+    uint64_t n = ak_message_get_u64(message);
+    *out = n <= message->left ? ak_alloc((size_t)n + 1, sizeof(char *)) : NULL;
+    if (!*out)
+        return ak_fail_memory(error, "a model", n);
+    for (uint64_t i = 0; i < n; i++)
+        (*out)[i] = ak_message_get_text(message);
+    return AKUNU_OK;
+}
 
 static ak_status read_lists(struct ak_message_reader *message, struct akunu_load_params *params,
                             struct lists *lists, struct ak_error *error)
 {
+    AK_TRY(read_texts(message, &lists->override_kv, error));
+    AK_TRY(read_texts(message, &lists->ignore_keys, error));
     uint64_t n = ak_message_get_u64(message);
-    lists->override_kv = n <= message->left ? ak_alloc((size_t)n + 1, sizeof(char *)) : NULL;
-    if (!lists->override_kv)
-        return ak_fail_memory(error, "a model", n);
-    for (uint64_t i = 0; i < n; i++)
-        lists->override_kv[i] = ak_message_get_text(message);
-    n = ak_message_get_u64(message);
     lists->adapters = n <= message->left ? ak_alloc((size_t)n + 1, sizeof *lists->adapters) : NULL;
     if (!lists->adapters)
         return ak_fail_memory(error, "a model", n);
@@ -76,6 +90,7 @@ static ak_status read_lists(struct ak_message_reader *message, struct akunu_load
         ak_message_copy(message, &lists->adapters[i].scale, sizeof lists->adapters[i].scale);
     }
     params->override_kv = lists->override_kv;
+    params->ignore_keys = lists->ignore_keys;
     params->adapters = lists->adapters;
     params->n_adapters = (size_t)n;
     return AKUNU_OK;
@@ -132,6 +147,7 @@ static ak_status follow_load(struct follow *f, struct ak_message_reader *message
     if (status == AKUNU_OK)
         status = ak_model_load_shard(path, &params, f->open, f->comm, &model->model, error);
     ak_free(lists.override_kv);
+    ak_free(lists.ignore_keys);
     ak_free(lists.adapters);
     if (status != AKUNU_OK) {
         free_model(model);

@@ -115,10 +115,18 @@ static ak_status open_file(struct loader *l)
         ak_provider_fingerprint(l->model->provider, &fingerprint);
         l->path = fingerprint.path;
     }
-    for (const char *const *text = l->params->override_kv; text && *text; text++)
-        AK_TRY(ak_provider_override(l->model->provider, *text, l->error));
+    AK_TRY(ak_provider_adjust(l->model->provider, l->params->override_kv, l->params->ignore_keys,
+                              l->error));
     AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));
     return report(l, AKUNU_STAGE_OPEN, 1.0);
+}
+
+/* Sizes that contradict each other, or the weights, are stated in config.json or are defaults. */
+static ak_status explain(struct loader *l, ak_status status)
+{
+    if (status == AKUNU_ERROR_FORMAT)
+        ak_spec_explain_sizes(l->model->provider, &l->model->spec, l->error);
+    return status;
 }
 
 static ak_status read_spec(struct loader *l)
@@ -128,12 +136,13 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(
         ak_spec_read_config(m->provider, m->spec.family, &m->spec.config, &m->spec.rope, l->error));
     AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
-    AK_TRY(ak_spec_validate_config(&m->spec.config, &m->spec.rope, l->error));
+    AK_TRY(explain(l, ak_spec_validate_config(&m->spec.config, &m->spec.rope, l->error)));
     AK_TRY(ak_spec_describe(m->provider, &m->spec, l->error));
     AK_TRY(ak_spec_override_rope(&m->spec, &l->params->rope, l->error));
     m->rope = l->params->rope;
     AK_TRY(ak_spec_read_pooling(m->provider, &m->spec, &m->spec.pooling, l->error));
-    AK_TRY(ak_spec_read_head(m->provider, &m->spec, &m->spec.head, l->error));
+    AK_TRY(explain(l, ak_spec_read_head(m->provider, &m->spec, &m->spec.head, l->error)));
+    AK_TRY(explain(l, ak_spec_check_weights(m->provider, &m->spec, l->error)));
     AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
     return report(l, AKUNU_STAGE_PROFILE, 1.0);
 }
@@ -248,7 +257,8 @@ static ak_status bind_weights(struct loader *l)
 {
     struct ak_model *m = l->model;
     ak_spec_warn_alignment(&m->spec.config, &l->log);
-    AK_TRY(ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error));
+    AK_TRY(explain(
+        l, ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error)));
     AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
     AK_TRY(take_shard(l));
     AK_TRY(ak_pack_plan(&m->binding, m->backend, &m->weights, l->error));

@@ -1,4 +1,4 @@
-/* Metadata overrides of the user: parsing and lookup. */
+/* Metadata overrides of the user, and keys that he has ignored: parsing and lookup. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +114,51 @@ void ak_meta_overrides_free(struct ak_meta_override *list)
 {
     while (list) {
         struct ak_meta_override *next = list->next;
+        ak_free(list);
+        list = next;
+    }
+}
+
+/* ---- Ignored keys ------------------------------------------------------- */
+struct ak_ignored_key {
+    struct ak_ignored_key *next;
+    char key[];
+};
+
+ak_status ak_provider_ignore(struct ak_provider *p, const char *key, struct ak_error *error)
+{
+    size_t n = strlen(key);
+    struct ak_ignored_key *ignored = ak_alloc(1, sizeof *ignored + n + 1);
+    if (!ignored)
+        return ak_fail_memory(error, "a key that is ignored", sizeof *ignored + n + 1);
+    memcpy(ignored->key, key, n + 1);
+    ignored->next = p->ignored;
+    p->ignored = ignored;
+    return AKUNU_OK;
+}
+
+ak_status ak_provider_adjust(struct ak_provider *p, const char *const *override_kv,
+                             const char *const *ignore_keys, struct ak_error *error)
+{
+    for (; override_kv && *override_kv; override_kv++)
+        AK_TRY(ak_provider_override(p, *override_kv, error));
+    for (; ignore_keys && *ignore_keys; ignore_keys++)
+        AK_TRY(ak_provider_ignore(p, *ignore_keys, error));
+    return AKUNU_OK;
+}
+
+bool ak_provider_ignores(const struct ak_provider *p, const char *key)
+{
+    const struct ak_ignored_key *ignored = p->ignored;
+    while (ignored && strcmp(ignored->key, key) != 0)
+        ignored = ignored->next;
+    return ignored != NULL;
+}
+
+void ak_ignored_keys_free(struct ak_ignored_key *list)
+{
+    while (list) {
+        struct ak_ignored_key *next = list->next;
         ak_free(list);
         list = next;
     }

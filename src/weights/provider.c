@@ -85,6 +85,7 @@ void ak_provider_close(struct ak_provider *p)
     if (!p)
         return;
     ak_meta_overrides_free(p->overrides);
+    ak_ignored_keys_free(p->ignored);
     p->format->close(p);
 }
 
@@ -167,7 +168,13 @@ bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out
 
 bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
-    return ak_meta_overrides_find(p->overrides, key, out) || p->format->find_meta(p, key, out);
+    return !ak_provider_ignores(p, key) &&
+           (ak_meta_overrides_find(p->overrides, key, out) || p->format->find_meta(p, key, out));
+}
+
+const char *ak_provider_null(const struct ak_provider *p, size_t i)
+{
+    return p->format->null_meta ? p->format->null_meta(p, i) : NULL;
 }
 
 bool ak_provider_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,

@@ -168,6 +168,8 @@ struct ak_provider_format {
     size_t (*n_metas)(const struct ak_provider *p);
     bool (*meta)(const struct ak_provider *p, size_t i, struct ak_meta *out);
     bool (*find_meta)(const struct ak_provider *p, const char *key, struct ak_meta *out);
+    /* the i-th key with the value null; NULL past the last one. NULL: the format has no nulls */
+    const char *(*null_meta)(const struct ak_provider *p, size_t i);
     bool (*element)(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
                     struct ak_meta *out);
     /* NULL: no vocabulary */
@@ -183,11 +185,13 @@ struct ak_provider_format {
 };
 
 struct ak_meta_override;
+struct ak_ignored_key;
 
 /* A format's own struct has this as its first member. */
 struct ak_provider {
     const struct ak_provider_format *format;
     struct ak_meta_override *overrides; /* NULL: none */
+    struct ak_ignored_key *ignored;     /* NULL: none */
 };
 
 /* The i-th format; NULL past the end. */
@@ -217,6 +221,14 @@ bool ak_meta_overrides_find(const struct ak_meta_override *list, const char *key
 bool ak_meta_overrides_at(const struct ak_meta_override *list, size_t i, struct ak_meta *out);
 void ak_meta_overrides_free(struct ak_meta_override *list); /* NULL allowed */
 
+/* Hides a metadata value from ak_provider_find_meta, as if the file did not have the key. */
+ak_status ak_provider_ignore(struct ak_provider *p, const char *key, struct ak_error *error);
+/* Both of lists that end in NULL, as users give them; NULL: none. */
+ak_status ak_provider_adjust(struct ak_provider *p, const char *const *override_kv,
+                             const char *const *ignore_keys, struct ak_error *error);
+bool ak_provider_ignores(const struct ak_provider *p, const char *key);
+void ak_ignored_keys_free(struct ak_ignored_key *list); /* NULL allowed */
+
 enum ak_provider_naming ak_provider_naming(const struct ak_provider *p);
 
 /* Fails if the weights are unreadable: a folder with an unsupported quantization still opens, for
@@ -234,6 +246,8 @@ size_t ak_provider_n_tensors(const struct ak_provider *p);
 bool ak_provider_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out);
 size_t ak_provider_n_metas(const struct ak_provider *p);
 bool ak_provider_meta(const struct ak_provider *p, size_t i, struct ak_meta *out);
+/* The i-th key with the value null, which is no metadata value; NULL past the last one. */
+const char *ak_provider_null(const struct ak_provider *p, size_t i);
 /* False: no such key. */
 bool ak_provider_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out);
 /* Element i of an array value; strings as AK_META_STRING. False past the end. */
@@ -280,6 +294,14 @@ ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fall
                         struct ak_error *error);
 ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out,
                        struct ak_error *error);
+/* The same of a value that has been found; its key is for messages. */
+ak_status ak_meta_to_u32(const struct ak_meta *meta, uint32_t *out, struct ak_error *error);
+ak_status ak_meta_to_float(const struct ak_meta *meta, float *out, struct ak_error *error);
+ak_status ak_meta_to_bool(const struct ak_meta *meta, bool *out, struct ak_error *error);
+ak_status ak_meta_to_text(const struct ak_meta *meta, struct ak_text *out, struct ak_error *error);
+enum { AK_META_SHOWN_BYTES = 512 };
+/* The value for a message: 4, true, "silu", an array of 3 × float. */
+const char *ak_meta_show(const struct ak_meta *meta, char out[AK_META_SHOWN_BYTES]);
 /* Whether the value is this string. */
 bool ak_meta_equals(const struct ak_meta *meta, const char *text);
 /* An absent key gives { NULL, 0 }. */

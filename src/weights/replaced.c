@@ -83,6 +83,11 @@ static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
     return ak_provider_meta(source_of(p), i, out);
 }
 
+static const char *null_meta(const struct ak_provider *p, size_t i)
+{
+    return ak_provider_null(source_of(p), i);
+}
+
 static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
     return ak_provider_find_meta(source_of(p), key, out);
@@ -144,6 +149,7 @@ ak_status ak_provider_replace(const struct ak_provider *source, const char *name
     r->format.n_metas = n_metas;
     r->format.meta = meta;
     r->format.find_meta = find_meta;
+    r->format.null_meta = null_meta;
     r->format.element = element;
     r->format.vocab = vocab;
     r->format.file = file;

@@ -25,7 +25,7 @@ static ak_status open_quantized(const char *path, const struct akunu_load_params
 {
     *out = NULL;
     return params->quantize ? ak_convert_open_online(path, params->quantize, params->importance,
-                                                     params->n_threads, NULL, out, error) :
+                                                     NULL, params->n_threads, NULL, out, error) :
                               AKUNU_OK;
 }
 

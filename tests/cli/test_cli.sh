@@ -229,6 +229,23 @@ prints "qwen3"
 exits 0 models --json
 prints '"architectures"'
 
+# ---- Keys that are not supported ----
+cp -r "$data/folders/qwen35" "$work/unknown"
+chmod -R u+w "$work/unknown"
+sed '1s/{/{ "clip_qkv": 8,/' "$data/folders/qwen35/config.json" >"$work/unknown/config.json"
+exits 3 logits --no-cache -m "$work/unknown" --ids "1 2" --out "$work/l.npy"
+says "clip_qkv is 8"
+says "--ignore-key clip_qkv"
+exits 0 logits --no-cache -m "$work/unknown" --ignore-key clip_qkv --ids "1 2" --out "$work/l.npy"
+exits 3 convert -m "$work/unknown" --outfile "$work/unknown.gguf"
+says "clip_qkv is 8"
+exits 0 convert -m "$work/unknown" --ignore-key clip_qkv --outfile "$work/unknown.gguf"
+exits 3 quantize -m "$work/unknown" --outfile "$work/unknown.q8.gguf" --type Q8_0
+exits 0 quantize -m "$work/unknown" --ignore-key clip_qkv --outfile "$work/unknown.q8.gguf" --type Q8_0
+exits 0 logits --no-cache -m "$work/unknown" --ignore-key clip_qkv --quantize Q8_0 --ids "1 2" --out "$work/l8.npy"
+exits 2 logits -m "$model" --override-kv qwen2.block_counts=int:7 --ids "1 2" --out "$work/l.npy"
+says "qwen2.block_counts"
+
 # ---- inspect ----
 exits 0 inspect -m "$model"
 prints token_embd.weight

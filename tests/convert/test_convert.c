@@ -402,7 +402,7 @@ static void write_encoder(const struct test_folder *folder, const char *model_ty
              "\"num_attention_heads\": 2, "
              "\"intermediate_size\": 8, \"max_position_embeddings\": 18, \"layer_norm_eps\": "
              "1e-12, \"type_vocab_size\": 2, "
-             "\"pad_token_id\": 1, \"local_attention\": 4, \"vocab_size\": %u}",
+             "\"pad_token_id\": 1, \"vocab_size\": %u}",
              model_type, n_vocab);
     test_write_text(folder, "config.json", text);
 }

@@ -69,7 +69,9 @@ static void render(const struct ak_provider *p, const struct ak_meta *meta, char
     case AK_META_ARRAY:
         at = (size_t)snprintf(out, n, "a");
         for (uint64_t i = 0; ak_provider_element(p, meta, i, &e) && i < 8; i++)
-            at += (size_t)snprintf(out + at, n - at, " %lld", (long long)e.as.integer);
+            at += (size_t)snprintf(out + at, n - at, " %lld",
+                                   e.kind == AK_META_BOOL ? (long long)e.as.boolean :
+                                                            (long long)e.as.integer);
         break;
     default: snprintf(out, n, "?"); break;
     }
@@ -160,13 +162,14 @@ static const struct {
       2,
       ", \"attn_logit_softcapping\": 40, \"final_logit_softcapping\": 20.5",
       { COMMON, HEADS, BASE, "block_count u 2", "attn_logit_softcapping f 40",
-        "final_logit_softcapping f 20.5", "attention.sliding_window u 4096" } },
+        "final_logit_softcapping f 20.5", "attention.sliding_window u 4096",
+        "attention.scale f 0.0625" } }, /* 256 to the power of -1/2 */
     { "gemma3_text",
       "gemma3",
       3,
       ", \"sliding_window\": 32, \"sliding_window_pattern\": 3, \"rope_local_base_freq\": 5000, "
       "\"query_pre_attn_scalar\": 16",
-      { COMMON, HEADS, BASE, "block_count u 3", "attention.sliding_window u 32",
+      { COMMON, HEADS, "rope.freq_base f 1e+06", "block_count u 3", "attention.sliding_window u 32",
         "attention.sliding_window_pattern u 3", "rope.freq_base_swa f 5000",
         "attention.scale f 0.25" } },
     { "granite",
@@ -180,27 +183,39 @@ static const struct {
       "smollm3",
       3,
       ", \"no_rope_layers\": [1, 1, 0]",
-      { COMMON, HEADS, BASE, "block_count u 3", "no_rope_layer_interval u 3" } },
+      { COMMON, HEADS, "rope.freq_base f 2e+06", "block_count u 3",
+        "no_rope_layer_interval u 3" } },
     { "smollm3",
       "smollm3",
       3,
       ", \"no_rope_layers\": [1, 1, 1]",
-      { COMMON, HEADS, BASE, "block_count u 3", "no_rope_layer_interval u 4" } },
-    /* counts are whole numbers from 0 to 4294967295, whatever JSON has; others are floats */
+      { COMMON, HEADS, "rope.freq_base f 2e+06", "block_count u 3",
+        "no_rope_layer_interval u 4" } },
+    /* scales are floats whatever JSON has, and those that are absent have their class's values */
+    { "granite",
+      "granite",
+      1,
+      ", \"embedding_multiplier\": 3",
+      { COMMON, HEADS, BASE, "block_count u 1", "embedding_scale f 3", "residual_scale f 1",
+        "attention.scale f 1", "logit_scale f 1" } },
+    /* an activation that llama.cpp does not expect */
     { "llama",
       "llama",
       1,
-      ", \"norm_topk_prob\": true, \"linear_key_head_dim\": 0, \"linear_num_value_heads\": 2.0, "
-      "\"linear_num_key_heads\": 4294967295, \"linear_conv_kernel_dim\": 4294967296, "
-      "\"conv_L_cache\": -1, \"residual_multiplier\": \"x\", \"embedding_multiplier\": 3",
-      { COMMON, HEADS, BASE, "block_count u 1", "expert_weights_norm b 1", "ssm.state_size u 0",
-        "ssm.time_step_rank u 2", "ssm.group_count u 4294967295", "embedding_scale f 3" } },
+      ", \"hidden_act\": \"relu\"",
+      { COMMON, HEADS, BASE, "block_count u 1", "hidden_act s relu" } },
+    { "qwen2",
+      "qwen2",
+      3,
+      ", \"use_sliding_window\": true, \"sliding_window\": 5, \"max_window_layers\": 1",
+      { COMMON, HEADS, BASE, "block_count u 3", "attention.sliding_window u 5",
+        "attention.sliding_window_pattern a 0 1 1" } },
     { "lfm2",
       "lfm2",
       3,
       ", \"layer_types\": [\"conv\", \"full_attention\", \"conv\"], \"conv_L_cache\": 3, "
       "\"block_auto_adjust_ff_dim\": false, \"conv_bias\": false",
-      { COMMON, BASE, "block_count u 3", "attention.head_count_kv a 0 2 0",
+      { COMMON, "rope.freq_base f 1e+06", "block_count u 3", "attention.head_count_kv a 0 2 0",
         "shortconv.l_cache u 3" } },
 };
 enum { N_DECODERS = sizeof decoders / sizeof *decoders };
@@ -227,8 +242,12 @@ static void write_decoder(int i, const char *more)
              "{\"model_type\": \"%s\", \"num_hidden_layers\": %u, \"hidden_size\": 8, "
              "\"intermediate_size\": 12, \"max_position_embeddings\": 64, "
              "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"head_dim\": 4, "
-             "\"rms_norm_eps\": 1e-5, \"vocab_size\": 16, \"tie_word_embeddings\": true%s%s}",
-             decoders[i].model_type, decoders[i].n_layers, decoders[i].config, more);
+             "\"%s\": 1e-5, \"vocab_size\": 16%s, "
+             "\"tie_word_embeddings\": true%s%s}",
+             decoders[i].model_type, decoders[i].n_layers,
+             strcmp(decoders[i].model_type, "lfm2") == 0 ? "norm_eps" : "rms_norm_eps",
+             strstr(more, "pad_token_id") ? "" : ", \"pad_token_id\": null", decoders[i].config,
+             more);
     test_write_text(&folder, "config.json", text);
 }
 
@@ -729,19 +748,19 @@ START_TEST(refused)
     static const char *const wrong[] = { "general.name=str:x", "general.x=word:y", NULL };
     struct akunu_convert_params params = replacing(NULL);
     write_decoder(7, ", \"layer_types\": [\"full_attention\", \"sliding_attention\", "
-                     "\"sliding_attention\"], \"x\": 0"); /* gemma3 */
+                     "\"sliding_attention\"]"); /* gemma3 */
     check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED, "after a first layer without one");
     write_decoder(8, ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, "
                      "\"low_freq_factor\": 1, \"high_freq_factor\": 4, "
                      "\"original_max_position_embeddings\": 16}"); /* granite */
     check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED, "has no rope_freqs.weight");
     write_decoder(0, ", \"partial_rotary_factor\": 0.5");
-    check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED, "2 of a head's 4 dimensions turn");
+    check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED, "partial_rotary_factor is 0.5");
     write_decoder(0, "");
     params.override_kv = wrong;
     check_fails(folder.path, &params, AKUNU_ERROR_ARGUMENT, "word");
     test_write_text(&folder, "config.json", "{\"model_type\": \"llama\"}");
-    check_fails(folder.path, NULL, AKUNU_ERROR_FORMAT, "num_hidden_layers");
+    check_fails(folder.path, NULL, AKUNU_ERROR_FORMAT, "tie_word_embeddings is false");
     write_decoder(3, "");
     unlink(test_in(&folder, "model.safetensors"));
     struct test_st st = { 0 };

@@ -124,7 +124,8 @@ static const char config[] =
     "{\"model_type\": \"whisper\", \"d_model\": 8, \"encoder_layers\": 3, \"decoder_layers\": 2, "
     "\"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2, \"encoder_ffn_dim\": 16, "
     "\"decoder_ffn_dim\": 16, \"max_source_positions\": 6, \"max_target_positions\": 5, "
-    "\"num_mel_bins\": 4, \"vocab_size\": 16, \"activation_function\": \"gelu\", "
+    "\"num_mel_bins\": 4, \"vocab_size\": 16, \"pad_token_id\": 0, \"activation_function\": "
+    "\"gelu\", "
     "\"tie_word_embeddings\": true}";
 
 static void write_folder(const struct test_folder *folder, const char *heads)

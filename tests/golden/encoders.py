@@ -27,7 +27,7 @@ CONFIGS = {
     "nomic-bert": COMMON | {"model_type": "nomic_bert", "activation_function": "swiglu", "rotary_emb_base": 1000.0, "prenorm": False},
     "modernbert": COMMON | {"model_type": "modernbert", "hidden_activation": "gelu", "num_hidden_layers": 4, "local_attention": 12,
                             "global_attn_every_n_layers": 3, "global_rope_theta": 160000.0, "local_rope_theta": 10000.0,
-                            "norm_eps": 1e-5, "layer_norm_eps": 1e-5},
+                            "norm_eps": 1e-5, "layer_norm_eps": 1e-5, "pad_token_id": 0},
     "jina-bert-v2": COMMON | {"model_type": "bert", "position_embedding_type": "alibi", "num_attention_heads": 4,
                               "feed_forward_type": "geglu"},
 }

@@ -3,6 +3,7 @@
  * computes the same from such a folder. */
 #include "tests/test.h"
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <math.h>
@@ -558,6 +559,7 @@ struct conversion {
     struct ak_spec_descriptor descriptor;
     char factors[2][1024]; /* LongRoPE's, long and short; "": none */
     bool stacked;          /* experts in one tensor, as MLX has them */
+    bool has_output;       /* a matrix of its own */
     struct test_st st;
 };
 
@@ -794,13 +796,13 @@ static void write_rotation(const struct conversion *c, char *text, bool newer)
 {
     const struct ak_spec_rope *r = &c->rope;
     bool yarn = r->scaling == AK_SPEC_ROPE_YARN, longer = c->factors[0][0] != 0,
-         linear = r->scaling == AK_SPEC_ROPE_LINEAR;
+         linear = r->scaling == AK_SPEC_ROPE_LINEAR, by_layers = newer && is_named(c, "gemma3");
     ck_assert_int_ne(r->scaling, AK_SPEC_ROPE_LLAMA3);
     if (!newer)
         append(text, ", \"rope_theta\": %.9g", (double)c->config.rope_base);
-    append(text, ", \"%s\": {\"rope_theta\": %.9g, \"%s\": \"%s\"",
-           newer ? "rope_parameters" : "rope_scaling", (double)c->config.rope_base,
-           newer ? "rope_type" : "type",
+    append(text, ", \"%s\": {%s\"rope_theta\": %.9g, \"%s\": \"%s\"",
+           newer ? "rope_parameters" : "rope_scaling", by_layers ? "\"full_attention\": {" : "",
+           (double)c->config.rope_base, newer || is_named(c, "gemma3") ? "rope_type" : "type",
            yarn   ? "yarn" :
            linear ? "linear" :
            longer ? "longrope" :
@@ -820,7 +822,10 @@ static void write_rotation(const struct conversion *c, char *text, bool newer)
                "\"long_factor\": [%s], "
                "\"short_factor\": [%s]",
                r->original_context, (double)r->magnitude, c->factors[0], c->factors[1]);
-    append(text, "}, \"rope_local_base_freq\": %.9g", (double)c->descriptor.local_rope_base);
+    append(text, "}%s, \"rope_local_base_freq\": %.9g", by_layers ? "}" : "",
+           (double)c->descriptor.local_rope_base);
+    if (longer)
+        append(text, ", \"original_max_position_embeddings\": %u", r->original_context);
 }
 
 static void write_scales(const struct conversion *c, char *text)
@@ -833,6 +838,9 @@ static void write_scales(const struct conversion *c, char *text)
                "\"logits_scaling\": %.9g",
                (double)d->embedding_scale, (double)d->residual_scale, (double)d->attention_scale,
                (double)d->logit_divisor);
+    if (is_named(c, "gemma2") || is_named(c, "gemma3"))
+        append(text, ", \"query_pre_attn_scalar\": %.9g",
+               1.0 / ((double)d->attention_scale * (double)d->attention_scale));
     if (d->attention_cap > 0.0f)
         append(text, ", \"attn_logit_softcapping\": %.9g", (double)d->attention_cap);
     if (d->logit_cap > 0.0f)
@@ -876,12 +884,42 @@ static void write_layer_types(const struct conversion *c, char *text, bool liste
     append(text, "]");
 }
 
+/* Writes the text without the numbers that the class does not know. */
+static void write_known(const struct conversion *c, const struct test_folder *folder,
+                        const char *text)
+{
+    json_t *config = json_loads(text, 0, NULL), *value;
+    ck_assert_msg(config != NULL, "%s", text);
+    json_t *nested = json_object_get(config, "text_config"), *inner = nested ? nested : config;
+    const char *type = json_string_value(json_object_get(config, "model_type")), *key;
+    const struct ak_text name = { type, (uint32_t)strlen(type) };
+    const struct ak_family_keys *keys = ak_family_keys(c->family, &name);
+    struct ak_word word;
+    void *next;
+    json_object_foreach_safe(inner, next, key, value) if (!json_is_object(value) &&
+                                                          strcmp(key, "model_type") != 0 &&
+                                                          !ak_words_find(keys->reads, key, &word) &&
+                                                          !ak_words_find(keys->fixed, key, &word))
+        json_object_del(inner, key);
+    if (nested) /* the embedding says it */
+        json_object_del(nested, "vocab_size");
+    char *known = json_dumps(config, JSON_REAL_PRECISION(17));
+    test_write_text(folder, "config.json", known);
+    free(known);
+    json_decref(config);
+}
+
+/* GGUF has one name for Llama and for Mistral, which has a window. */
+static const char *model_type(const struct conversion *c)
+{
+    return is_named(c, "llama") && c->config.window > 0 ? "mistral" : c->family->names[0];
+}
+
 static void write_config(const struct conversion *c, const struct test_folder *folder, bool nested)
 {
     char text[4096] = "";
     const struct ak_spec_config *k = &c->config;
-    append(text, "{\"model_type\": \"%s\", %s ", c->family->names[0],
-           nested ? "\"text_config\": {" : "");
+    append(text, "{\"model_type\": \"%s\", %s ", model_type(c), nested ? "\"text_config\": {" : "");
     if (is_named(c, "gpt2")) {
         write_gpt2_config(c, text);
     } else {
@@ -903,9 +941,9 @@ static void write_config(const struct conversion *c, const struct test_folder *f
     if (k->global_every > 0)
         append(text, ", \"sliding_window_pattern\": %u", k->global_every);
     write_layer_types(c, text, nested);
-    append(text, ", \"vocab_size\": %u, \"tie_word_embeddings\": null %s}", k->vocab_size,
-           nested ? "}" : "");
-    test_write_text(folder, "config.json", text);
+    append(text, ", \"vocab_size\": %u, \"pad_token_id\": 0%s, \"tie_word_embeddings\": %s}",
+           k->vocab_size, nested ? "}" : "", c->has_output ? "false" : "true");
+    write_known(c, folder, text);
 }
 
 /* Whether a pass computes the same sums in the same order. */
@@ -918,8 +956,10 @@ static bool convert(const char *name, const struct test_folder *folder, unsigned
     ck_assert_int_eq(ak_family_find(p, &c.family, NULL), AKUNU_OK);
     ck_assert_int_eq(ak_spec_read_config(p, c.family, &c.config, &c.rope, NULL), AKUNU_OK);
     ck_assert_int_eq(c.family->describe(p, &c.config, &c.descriptor, NULL), AKUNU_OK);
-    for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++)
+    for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
         convert_tensor(&c, p, &tensor);
+        c.has_output |= tensor.has_role && tensor.role == AK_ROLE_OUTPUT;
+    }
     write_config(&c, folder, n_spaces & 1);
     test_st_write(&c.st, folder, "model.safetensors", n_spaces);
     ak_provider_close(p);
@@ -1191,7 +1231,8 @@ END_TEST
 #define NUMBERS                                                                                    \
     "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"intermediate_size\": 64, "                   \
     "\"max_position_embeddings\": 8, "                                                             \
-    "\"num_attention_heads\": 4, \"vocab_size\": 4, \"num_local_experts\": 4, "                    \
+    "\"num_attention_heads\": 4, \"num_key_value_heads\": 4, \"vocab_size\": 4, \"num_experts\": " \
+    "4, "                                                                                          \
     "\"num_experts_per_tok\": 2"
 
 #define DELTA(taps, keys, values, key_size, value_size, layers)                                    \
@@ -1225,20 +1266,22 @@ static const struct {
                                             "\"layer_types\": [\"linear_attention\"]"),
       { "layer_types", "layer 1" } },
     { "\"model_type\": \"qwen3_5\", " DELTA(4, 2, 4, 32, 32, "\"layer_types\": [1, 2]"),
-      { "layer_types", "booleans" } },
+      { "layer_types", "layer 0" } },
     { "\"model_type\": \"qwen3_5\", " DELTA(4, 2, 4, 32, 32, "\"layer_types\": \"full_attention\""),
-      { "layer_types", "string" } },
+      { "layer_types", "layer 0" } },
     { "\"model_type\": \"qwen3_5_moe\", " DELTA(
           4, 2, 4, 32, 32,
           "\"full_attention_interval\": 2, \"attention_bias\": true, "
           "\"shared_expert_intermediate_size\": 8"),
       { "attention_bias", "true" } },
-    { "\"model_type\": \"qwen3_next\", " DELTA(4, 2, 4, 32, 32, "\"full_attention_interval\": 2"),
+    { "\"model_type\": \"qwen3_next\", " DELTA(4, 2, 4, 32, 32,
+                                               "\"full_attention_interval\": 2, "
+                                               "\"shared_expert_intermediate_size\": null"),
       { "shared_expert_intermediate_size", "missing" } },
     { "\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 1", { "conv_L_cache", "1" } },
     { "\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 3, \"layer_types\": [\"conv\"]",
       { "layer_types", "layer 1" } },
-    { "\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 3, \"conv_bias\": true",
+    { "\"model_type\": \"lfm2\", \"conv_bias\": true, " NUMBERS ", \"conv_L_cache\": 3",
       { "conv_bias", "true" } },
     { "\"model_type\": \"lfm2\", " NUMBERS ", \"conv_L_cache\": 3, \"block_multiple_of\": 0",
       { "block_multiple_of", "0" } },
@@ -1249,11 +1292,14 @@ static const struct {
     { "\"model_type\": \"qwen3_moe\", " NUMBERS ", \"decoder_sparse_step\": 2",
       { "decoder_sparse_step", "2" } },
     { "\"model_type\": \"qwen3_moe\", " NUMBERS ", \"mlp_only_layers\": [0]",
-      { "mlp_only_layers", "1 layer" } },
-    { "\"model_type\": \"qwen2_moe\", " NUMBERS, { "shared_expert_intermediate_size", "missing" } },
+      { "mlp_only_layers", "array of 1" } },
+    { "\"model_type\": \"qwen2_moe\", " NUMBERS ", \"shared_expert_intermediate_size\": null",
+      { "shared_expert_intermediate_size", "missing" } },
     { "\"model_type\": \"gladiator\"", { "gladiator", "supported" } },
     { "\"other\": 1", { "model_type", "missing" } },
-    { "\"model_type\": \"llama\"", { "num_hidden_layers", "missing" } },
+    { "\"model_type\": \"llama\"", { "tie_word_embeddings is false", "lm_head.weight" } },
+    { "\"model_type\": \"llama\", \"tie_word_embeddings\": true, \"num_attention_heads\": 16",
+      { "hidden_size by default 4096", "num_attention_heads 16" } },
     { "\"model_type\": \"llama\", \"num_hidden_layers\": -1", { "num_hidden_layers", "-1" } },
     { "\"model_type\": \"llama\", \"num_hidden_layers\": 1000000000000000000",
       { "num_hidden_layers", "1000000000000000000" } },
@@ -1406,11 +1452,11 @@ START_TEST(unrotated_layers)
     } cases[] = {
         { "\"no_rope_layers\": [1, 1, 1, 0]", 4, NULL },
         { "\"no_rope_layers\": [1, 0, 1, 0], \"no_rope_layer_interval\": 4", 2, NULL },
-        { "\"no_rope_layers\": [1, 1, 1, 1]", 0, NULL },
+        { "\"no_rope_layers\": [1, 1, 1, 1]", 5, NULL },
         { "\"no_rope_layers\": [0, 0, 0, 0]", 1, NULL },
         { "\"no_rope_layer_interval\": 3", 3, NULL },
         { "\"no_rope_layers\": null", 4, NULL },
-        { "\"no_rope_layers\": [0, 1, 1, 1]", 0, "layer 1 breaks" },
+        { "\"no_rope_layers\": [0, 1, 1, 1]", 1, NULL },
         { "\"no_rope_layers\": [1, 0]", 0, "2 elements" },
         { "\"no_rope_layers\": [1, 1, 1, 2]", 0, "element 3" },
         { "\"no_rope_layer_interval\": 0", 0, "no_rope_layer_interval" },
@@ -1424,7 +1470,7 @@ START_TEST(unrotated_layers)
         snprintf(
             text, sizeof text,
             "{\"model_type\": \"smollm3\", \"num_hidden_layers\": 4, \"hidden_size\": 8, "
-            "\"intermediate_size\": 8, "
+            "\"intermediate_size\": 8, \"num_key_value_heads\": 2, \"pad_token_id\": null, "
             "\"max_position_embeddings\": 8, \"num_attention_heads\": 2, \"vocab_size\": 4, %s}",
             cases[i].layers);
         test_write_text(&folder, "config.json", text);
@@ -1453,8 +1499,11 @@ START_TEST(turned_quarter)
     struct ak_error error = { 0 };
     write_small(&folder, "model.safetensors", "", 0);
     test_write_text(&folder, "config.json",
-                    "{\"model_type\": \"qwen3_5\", " DELTA(4, 2, 4, 32, 64,
-                                                           "\"full_attention_interval\": 2") "}");
+                    "{\"model_type\": \"qwen3_5_moe\", " DELTA(
+                        4, 2, 4, 32, 64,
+                        "\"full_attention_interval\": 2, "
+                        "\"shared_expert_intermediate_size\": 16, \"head_dim\": 16, "
+                        "\"moe_intermediate_size\": 32") "}");
     struct ak_provider *p = open_ok(folder.path);
     ck_assert_msg(ak_spec_read(p, &spec, &error) == AKUNU_OK, "%s", error.message);
     ck_assert_uint_eq(spec.config.head_dim, 16);

@@ -282,6 +282,11 @@ static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
     return true;
 }
 
+static const char *null_meta(const struct ak_provider *p, size_t i)
+{
+    return ak_hf_null(&hf(p)->metadata, i);
+}
+
 static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
     const struct ak_hf *h = hf(p);
@@ -382,6 +387,7 @@ const struct ak_provider_format ak_hf_format = {
     .n_metas = n_metas,
     .meta = meta,
     .find_meta = find_meta,
+    .null_meta = null_meta,
     .element = element,
     .file = sidecar_file,
     .bytes = bytes,
@@ -404,6 +410,7 @@ const struct ak_provider_format ak_hf_npy_format = {
     .n_metas = n_metas,
     .meta = meta,
     .find_meta = find_meta,
+    .null_meta = null_meta,
     .element = element,
     .vocab = vocab,
     .file = sidecar_file,

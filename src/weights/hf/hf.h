@@ -62,6 +62,8 @@ struct ak_hf_metadata {
     size_t n_roots;
     struct ak_hf_entry *entries;
     size_t n, capacity;
+    char **nulls; /* keys whose value is null; they are no entries */
+    size_t n_nulls, nulls_capacity;
     size_t key_bytes;
     struct ak_name_index index;
 };
@@ -147,6 +149,8 @@ ak_status ak_hf_npy_read(struct ak_hf *h, const char *path, const char *manifest
 ak_status ak_hf_read_metadata(struct ak_hf *h, struct ak_error *error);
 void ak_hf_meta(const struct ak_hf_metadata *m, size_t i, struct ak_meta *out);
 bool ak_hf_find_meta(const struct ak_hf_metadata *m, const char *key, struct ak_meta *out);
+/* The i-th key with the value null; NULL past the last one. */
+const char *ak_hf_null(const struct ak_hf_metadata *m, size_t i);
 bool ak_hf_element(const struct ak_meta *array, uint64_t i, struct ak_meta *out);
 void ak_hf_metadata_free(struct ak_hf_metadata *m);
 

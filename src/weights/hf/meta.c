@@ -53,16 +53,37 @@ static ak_status add_entry(struct ak_hf_metadata *m, const char *outer, const ch
     return AKUNU_OK;
 }
 
-/* Adds the entries of an object. null counts as absent, as in Python. Skips the list of added
- * tokens, which the tokenizer reads itself. The parser has limited the depth. */
+static ak_status add_null(struct ak_hf_metadata *m, const char *outer, const char *key,
+                          struct ak_error *error)
+{
+    if (m->n_nulls == m->nulls_capacity) {
+        size_t capacity = m->nulls_capacity ? 2 * m->nulls_capacity : 16;
+        void *grown = ak_realloc(m->nulls, capacity, sizeof *m->nulls);
+        if (!grown)
+            return ak_fail_memory(error, "metadata", capacity * sizeof *m->nulls);
+        m->nulls = grown;
+        m->nulls_capacity = capacity;
+    }
+    AK_TRY(join_key(m, outer, key, &m->nulls[m->n_nulls], error));
+    m->n_nulls++;
+    return AKUNU_OK;
+}
+
+/* Adds the entries of an object. null is no entry, but its key is kept: it says "none" where an
+ * absent key would have a default. Skips the list of added tokens, which the tokenizer reads
+ * itself. The parser has limited the depth. */
 static ak_status flatten(struct ak_hf_metadata *m, const char *outer, json_t *object,
                          struct ak_error *error)
 {
     const char *key;
     json_t *value;
     json_object_foreach (object, key, value) {
-        if (json_is_null(value) || strcmp(key, "added_tokens_decoder") == 0)
+        if (strcmp(key, "added_tokens_decoder") == 0)
             continue;
+        if (json_is_null(value)) {
+            AK_TRY(add_null(m, outer, key, error));
+            continue;
+        }
         if (!json_is_object(value) || ak_wide_text(value)) {
             AK_TRY(add_entry(m, outer, key, value, error));
             continue;
@@ -196,6 +217,11 @@ bool ak_hf_find_meta(const struct ak_hf_metadata *m, const char *key, struct ak_
     return true;
 }
 
+const char *ak_hf_null(const struct ak_hf_metadata *m, size_t i)
+{
+    return i < m->n_nulls ? m->nulls[i] : NULL;
+}
+
 bool ak_hf_element(const struct ak_meta *array, uint64_t i, struct ak_meta *out)
 {
     const json_t *value = array->kind == AK_META_ARRAY && i < array->n ?
@@ -214,6 +240,9 @@ void ak_hf_metadata_free(struct ak_hf_metadata *m)
     for (size_t i = 0; i < m->n; i++)
         ak_free(m->entries[i].key);
     ak_free(m->entries);
+    for (size_t i = 0; i < m->n_nulls; i++)
+        ak_free(m->nulls[i]);
+    ak_free(m->nulls);
     for (size_t i = 0; i < m->n_roots; i++)
         json_decref(m->roots[i]);
     ak_free(m->roots);
