@@ -64,21 +64,6 @@ static ak_status check_role(const struct ak_provider *p, const struct ak_spec *s
     return AKUNU_OK;
 }
 
-/* Transformers would invent the output's values. */
-static ak_status check_output(const struct ak_provider *p, const struct ak_spec *spec,
-                              struct ak_error *error)
-{
-    struct ak_view output;
-    const struct ak_family_rule *rule = ak_family_find_rule(spec->family, AK_ROLE_OUTPUT);
-    if (!rule || spec->config.tied ||
-        ak_family_find_weight(spec->family, p, AK_ROLE_OUTPUT, AK_ROLE_NO_LAYER, &output))
-        return AKUNU_OK;
-    return ak_fail(error, AKUNU_ERROR_FORMAT,
-                   "tie_word_embeddings is false, and the file has no %s: the output has no "
-                   "weights",
-                   rule->hf);
-}
-
 /* transformers makes the head for the classes that have names, or for two. */
 static ak_status check_labels(const struct ak_provider *p, const struct ak_spec *spec,
                               struct ak_error *error)
@@ -113,6 +98,5 @@ ak_status ak_spec_check_weights(const struct ak_provider *p, const struct ak_spe
         for (uint32_t j = 0; j < biases[i].n; j++)
             AK_TRY(check_role(p, spec, key, announced, biases[i].roles[j], error));
     }
-    AK_TRY(check_labels(p, spec, error));
-    return check_output(p, spec, error);
+    return check_labels(p, spec, error);
 }

@@ -362,8 +362,8 @@ ak_status ak_spec_check_keys(const struct ak_provider *p, const struct ak_spec *
  * has, and those that it leaves to their defaults. */
 void ak_spec_explain_sizes(const struct ak_provider *p, const struct ak_spec *spec,
                            struct ak_error *error);
-/* Whether the biases that config.json announces are there, and no others; and a matrix for the
- * output, unless config.json says that the embedding is one. */
+/* Whether the biases that config.json announces are there, and no others, and the head has the
+ * labels that it lists. */
 ak_status ak_spec_check_weights(const struct ak_provider *p, const struct ak_spec *spec,
                                 struct ak_error *error);
 /* Checks the range of each field. The message names the file's key. */

@@ -120,11 +120,12 @@ static ak_status fail_layer(const struct ak_provider *p, const struct ak_binding
                             struct ak_error *error)
 {
     char key[AK_SPEC_KEY_BYTES];
-    const struct ak_spec_config *c = &b->spec->config;
-    if (ak_role_is_encoder(rule->role))
-        ak_spec_find_key(p, c->architecture, "encoder.block_count", key);
-    else
-        ak_spec_find_key(p, c->keys, "block_count", key);
+    struct ak_meta meta;
+    struct ak_spec_config config = b->spec->config;
+    bool is_encoder = ak_role_is_encoder(rule->role);
+    if (is_encoder)
+        config.keys = config.architecture;
+    ak_spec_find(p, &config, is_encoder ? "encoder.block_count" : "block_count", key, &meta);
     return ak_fail(error, AKUNU_ERROR_FORMAT,
                    "%s is missing, and so is the rest of layer %d: %s is %u", name, layer, key,
                    ak_spec_role_layers(b->spec, rule->role));

@@ -40,13 +40,11 @@ static bool is_copy(const struct ak_provider *p, const struct ak_binding *b,
 ak_status ak_bind_output(const struct ak_provider *p, bool found, struct ak_binding *b,
                          struct ak_view *view, struct ak_error *error)
 {
-    struct ak_meta meta;
     if (found && !is_copy(p, b, view))
         return AKUNU_OK;
     *view = (struct ak_view){ 0 };
     b->tied = true;
-    if (found || b->spec->config.naming != AK_PROVIDER_NAMING_HF || b->spec->config.tied ||
-        !ak_provider_find_meta(p, "tie_word_embeddings", &meta))
+    if (found || b->spec->config.naming != AK_PROVIDER_NAMING_HF || b->spec->config.tied)
         return AKUNU_OK;
     b->lacks_output = !ak_spec_has_output_matrix(p);
     return b->lacks_output ?
