@@ -239,9 +239,9 @@ says "--ignore-key clip_qkv"
 exits 0 logits --no-cache -m "$work/unknown" --ignore-key clip_qkv --ids "1 2" --out "$work/l.npy"
 exits 3 convert -m "$work/unknown" --outfile "$work/unknown.gguf"
 says "clip_qkv is 8"
-exits 0 convert -m "$work/unknown" --ignore-key clip_qkv --outfile "$work/unknown.gguf"
+exits 0 convert -m "$work/unknown" --ignore-key clip_qkv --no-vocab --outfile "$work/unknown.gguf"
 exits 3 quantize -m "$work/unknown" --outfile "$work/unknown.q8.gguf" --type Q8_0
-exits 0 quantize -m "$work/unknown" --ignore-key clip_qkv --outfile "$work/unknown.q8.gguf" --type Q8_0
+exits 0 quantize -m "$work/unknown" --ignore-key clip_qkv --no-vocab --outfile "$work/unknown.q8.gguf" --type Q8_0
 exits 0 logits --no-cache -m "$work/unknown" --ignore-key clip_qkv --quantize Q8_0 --ids "1 2" --out "$work/l8.npy"
 exits 2 logits -m "$model" --override-kv qwen2.block_counts=int:7 --ids "1 2" --out "$work/l.npy"
 says "qwen2.block_counts"

@@ -221,10 +221,19 @@ static void check_logits(const char *what, const float *found, const char *golde
 }
 
 /* ---- What is used ------------------------------------------------------- */
-#define NO_HEAD                                                                                    \
+#define DROPPED(name)                                                                              \
     {                                                                                              \
-        "lm_head.weight", NULL                                                                     \
+        .from = name                                                                               \
     }
+#define ADDED(name, type, cols)                                                                    \
+    {                                                                                              \
+        .to = name, .dtype = type, .shape = cols                                                   \
+    }
+#define RETYPED(name, type, cols)                                                                  \
+    {                                                                                              \
+        .from = name, .to = name, .dtype = type, .shape = cols                                     \
+    }
+#define NO_HEAD DROPPED("lm_head.weight")
 #define UNTIED "{\"tie_word_embeddings\": false}"
 
 static const struct {
@@ -236,7 +245,10 @@ static const struct {
     { "tied", "tied", { .edits = { NO_HEAD } } },
     { "tied, and the embedding again",
       "tied",
-      { .edits = { NO_HEAD, { "model.embed_tokens.weight", "lm_head.weight", .keeps = true } } } },
+      { .edits = { NO_HEAD,
+                   { .from = "model.embed_tokens.weight",
+                     .to = "lm_head.weight",
+                     .keeps = true } } } },
     { "floats, and settings of a quantization",
       "own",
       { .file = "quantize_config.json", .text = "{\"bits\": 3}" } },
@@ -244,13 +256,9 @@ static const struct {
     { "doubles, tied", "tied", { .edits = { NO_HEAD }, .doubles = true } },
     { "unused tensors of all types",
       "own",
-      { .edits = { { NULL, "model.position_ids", "I64", "8" },
-                   { NULL, "attention.mask", "BOOL", "64" },
-                   { NULL, "a", "C64", "8" },
-                   { NULL, "b", "F4", "128" },
-                   { NULL, "c", "F8_E5M2", "64" },
-                   { NULL, "d", "U16", "32" },
-                   { NULL, "e", "NEWTYPE", "3, 7" } } } },
+      { .edits = { ADDED("model.position_ids", "I64", "8"), ADDED("attention.mask", "BOOL", "64"),
+                   ADDED("a", "C64", "8"), ADDED("b", "F4", "128"), ADDED("c", "F8_E5M2", "64"),
+                   ADDED("d", "U16", "32"), ADDED("e", "NEWTYPE", "3, 7") } } },
 };
 
 /* Converts a folder, which has no vocabulary. */
@@ -474,29 +482,29 @@ END_TEST
 /* ---- What is refused ---------------------------------------------------- */
 #define Q0 "model.layers.0.self_attn.q_proj"
 /* the 512 bytes of q_proj as another type */
-#define AS_QUANTS(suffix, dtype)                                                                   \
+#define AS_QUANTS(suffix, type)                                                                    \
     {                                                                                              \
-        Q0 ".weight", Q0 suffix, dtype, dtype[sizeof dtype - 2] == '2' ? "16, 8" : "16, 32"        \
+        .from = Q0 ".weight", .to = Q0 suffix, .dtype = type,                                      \
+        .shape = type[sizeof type - 2] == '2' ? "16, 8" : "16, 32"                                 \
     }
-#define NEXT(suffix, dtype, shape)                                                                 \
-    {                                                                                              \
-        NULL, Q0 suffix, dtype, shape                                                              \
-    }
+#define NEXT(suffix, type, cols) ADDED(Q0 suffix, type, cols)
 
 static const struct {
     struct change change;
     const char *words[WORDS_MAX];
 } refused[] = {
     { { .edits = { NO_HEAD }, .config = UNTIED }, { "lm_head.weight", "tie_word_embeddings" } },
-    { { .edits = { { "model.norm.weight", "model.norm.weight", "C64", "4" } } },
+    { { .edits = { RETYPED("model.norm.weight", "C64", "4") } },
       { "model.norm.weight", "type C64", "F32" } },
-    { { .edits = { { "model.norm.weight", "model.norm.weight", "I16", "16" } } },
+    { { .edits = { RETYPED("model.norm.weight", "I16", "16") } },
       { "model.norm.weight", "type I16", "F32" } },
-    { { .edits = { { "lm_head.weight", "lm_head.weight", "NEWTYPE", "7" } } },
+    { { .edits = { RETYPED("lm_head.weight", "NEWTYPE", "7") } },
       { "lm_head.weight", "type NEWTYPE" } },
-    { { .edits = { { "model.norm.weight", "language_model.model.norm.weight", .keeps = true } } },
+    { { .edits = { { .from = "model.norm.weight",
+                     .to = "language_model.model.norm.weight",
+                     .keeps = true } } },
       { "model.norm.weight", "language_model.model.norm.weight", "same weight" } },
-    { { .edits = { { "model.layers.1.mlp.up_proj.weight", NULL } } },
+    { { .edits = { DROPPED("model.layers.1.mlp.up_proj.weight") } },
       { "model.layers.1.mlp.up_proj.weight is missing" } },
     { { .config = "{\"num_hidden_layers\": 3}" },
       { "model.layers.2.", "missing", "num_hidden_layers is 3" } },
@@ -559,10 +567,12 @@ static void score(const char *path, float out[3])
 START_TEST(unused_pooler)
 {
     static const struct change none = { .config = NULL }, pooler = {
-        .edits = { { "classifier.dense.weight", "roberta.pooler.dense.weight", .keeps = true },
+        .edits = { { .from = "classifier.dense.weight",
+                     .to = "roberta.pooler.dense.weight",
+                     .keeps = true },
                    { "roberta.encoder.layer.0.output.dense.bias", "roberta.pooler.dense.bias",
                      .keeps = true },
-                   { "classifier.out_proj.weight", "score.weight", .keeps = true } }
+                   { .from = "classifier.out_proj.weight", .to = "score.weight", .keeps = true } }
     };
     float expected[3], found[3];
     struct test_folder before = make_folder("rerankers/roberta", &none),
@@ -581,13 +591,15 @@ static const struct {
     const char *words[WORDS_MAX];
 } heads[] = {
     { "rerankers/roberta",
-      { .edits = { { "classifier.dense.weight", "roberta.pooler.dense.weight" } } },
+      { .edits = { { .from = "classifier.dense.weight", .to = "roberta.pooler.dense.weight" } } },
       { "classifier.dense.weight is missing", "RobertaForSequenceClassification" } },
     { "rerankers/bert",
-      { .edits = { { "classifier.weight", "score.weight" } } },
+      { .edits = { { .from = "classifier.weight", .to = "score.weight" } } },
       { "classifier.weight is missing", "BertForSequenceClassification" } },
     { "rerankers/bert",
-      { .edits = { { "bert.pooler.dense.weight", "pooler.dense.weight", .keeps = true } } },
+      { .edits = { { .from = "bert.pooler.dense.weight",
+                     .to = "pooler.dense.weight",
+                     .keeps = true } } },
       { "bert.pooler.dense.weight", "pooler.dense.weight", "expected one" } },
 };
 
