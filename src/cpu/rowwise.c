@@ -144,10 +144,10 @@ static void step_add(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
 }
 
 /* Rectified linear units are two instructions per element, for which compilers need no help. */
-static void relu(float *x, size_t n)
+static void relu(const float *in, float *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        x[i] = x[i] > 0.0f ? x[i] : 0.0f;
+        out[i] = in[i] > 0.0f ? in[i] : 0.0f;
 }
 
 static void relu_mul(const float *restrict gate, const float *restrict up, float *restrict out,
@@ -196,12 +196,18 @@ static void step_activate(const struct ak_cpu_step *step, struct ak_cpu_prepared
     uint32_t begin, end;
     ak_cpu_chunk_rows(p, c->params.activate.n, thread, &begin, &end);
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set) && end > begin; t++) {
-        float *x = thread_part(p, c->out, t, begin);
+        const float *in = thread_part(p, c->in, t, begin);
+        float *out = thread_part(p, c->out, t, begin);
+        size_t n = end - begin;
         switch (c->params.activate.activation) {
-        case AK_OP_ACTIVATION_GELU_ERF: k->gelu_erf(x, x, end - begin); break;
-        case AK_OP_ACTIVATION_SILU: k->silu(x, end - begin); break;
-        case AK_OP_ACTIVATION_RELU: relu(x, end - begin); break;
-        default: k->gelu_tanh(x, x, end - begin); break;
+        case AK_OP_ACTIVATION_GELU_ERF: k->gelu_erf(in, out, n); break;
+        case AK_OP_ACTIVATION_SILU:
+            if (in != out)
+                memcpy(out, in, n * sizeof *out);
+            k->silu(out, n);
+            break;
+        case AK_OP_ACTIVATION_RELU: relu(in, out, n); break;
+        default: k->gelu_tanh(in, out, n); break;
         }
     }
 }

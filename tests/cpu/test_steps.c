@@ -1,5 +1,6 @@
-/* Where threads wait for each other (cpu/plan_steps.c). */
+/* Where threads wait for each other (cpu/plan_steps.c), and what steps over rows compute. */
 #include "tests/test.h"
+#include <math.h>
 #include <stdlib.h>
 
 #include "cpu/cpu.h"
@@ -188,6 +189,74 @@ START_TEST(first_of_equals)
 }
 END_TEST
 
+/* ---- Activations --------------------------------------------------------- */
+static double silu(double x)
+{
+    return x / (1.0 + exp(-x));
+}
+
+static double gelu_tanh(double x)
+{
+    return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+static double gelu_erf(double x)
+{
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+}
+
+static double relu(double x)
+{
+    return fmax(x, 0.0);
+}
+
+static const struct {
+    enum ak_op_activation activation;
+    double (*of)(double x);
+} activations[] = { { AK_OP_ACTIVATION_SILU, silu },
+                    { AK_OP_ACTIVATION_GELU_TANH, gelu_tanh },
+                    { AK_OP_ACTIVATION_GELU_ERF, gelu_erf },
+                    { AK_OP_ACTIVATION_RELU, relu } };
+enum { N_ACTIVATIONS = sizeof activations / sizeof *activations };
+
+/* In place, into another slot, and of a gate times what stands beside it: a width that is neither
+ * a multiple of a vector's nor of the threads', and rows of which the last elements are left. */
+START_TEST(activations_of_rows)
+{
+    enum { ROW = 150, N = 67, TOKENS = 5, IN_PLACE = 0, APART, GATED, N_WAYS };
+    static const struct rig_pass pass = { { TOKENS, 0 } };
+    for (int way = 0; way < N_WAYS; way++) {
+        struct rig r;
+        float got[TOKENS * N];
+        rig_begin(&r, ROW, -4.0f, 4.0f);
+        uint32_t out = way == IN_PLACE ? 0 : rig_slot(&r, N, AK_OP_ROWS_TOKENS);
+        if (way == GATED)
+            rig_add(&r, AK_OP_GATED, 0, out)->params.gated =
+                (struct ak_op_gated_params){ .activation = activations[_i].activation,
+                                             .gate_at = 80,
+                                             .up_at = 3,
+                                             .n = N };
+        else
+            rig_add(&r, AK_OP_ACTIVATE, 0, out)->params.activate =
+                (struct ak_op_activate_params){ .activation = activations[_i].activation, .n = N };
+        rig_end(&r, out, N);
+        rig_run(&r, "cpu", NULL, &pass, 1, got, NULL);
+        for (size_t t = 0; t < TOKENS; t++)
+            for (size_t i = 0; i < N; i++) {
+                const float *row = r.rows + t * 7 % RIG_VOCAB * ROW;
+                double want = way == GATED ?
+                                  activations[_i].of((double)row[80 + i]) * (double)row[3 + i] :
+                                  activations[_i].of((double)row[i]);
+                ck_assert_msg(fabs((double)got[t * N + i] - want) <= 1e-5,
+                              "activation %d, way %d: element %zu of token %zu is %g, should be %g",
+                              (int)activations[_i].activation, way, i, t, (double)got[t * N + i],
+                              want);
+            }
+        rig_free(&r);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("steps");
@@ -199,6 +268,9 @@ int main(void)
     suite_add_tcase(suite, tests);
     tests = tcase_create("sampled");
     tcase_add_loop_test(tests, first_of_equals, 0, 3);
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("activations");
+    tcase_add_loop_test(tests, activations_of_rows, 0, N_ACTIVATIONS);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
