@@ -275,7 +275,7 @@ struct akunu_convert_params {
     akunu_convert_fn *progress;     /* called every few megabytes; NULL allowed */
     akunu_log_fn *log;              /* NULL allowed */
     void *user;
-    bool no_vocab; /* write the file even if the model has no vocabulary */
+    bool no_vocab;                  /* write the file even if the model has no vocabulary */
     const char *const *ignore_keys; /* as in akunu_load_params */
 };
 AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params, size_t size);
@@ -332,7 +332,7 @@ struct akunu_quantize_params {
     double target_bits;    /* bits per weight, at most; 0: no limit */
     const char *text;      /* calibration text, n_text bytes of UTF-8, at least 64 tokens */
     size_t n_text;
-    bool no_vocab; /* as in akunu_convert_params */
+    bool no_vocab;                  /* as in akunu_convert_params */
     const char *const *ignore_keys; /* as in akunu_load_params */
 };
 AKUNU_API void akunu_quantize_params_default(struct akunu_quantize_params *params, size_t size);

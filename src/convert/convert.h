@@ -47,13 +47,13 @@ struct ak_convert_quantize {
 
 struct ak_convert_options {
     const char *type; /* of matrices: "F32", "F16", "BF16", "Q8_0"; NULL: as stored */
-    const struct ak_convert_quantize *quantize;    /* NULL: no; else `type` is NULL */
-    unsigned n_threads;                            /* 0: the physical cores */
-    const char *pre;                               /* name of the pre-tokenizer; NULL: detected */
-    bool overwrite;                                /* replace a file at the destination */
-    bool no_vocab; /* write the file even if the model has no vocabulary */
-    const char *const *override_kv;                /* "KEY=TYPE:VALUE", ends in NULL; NULL: none */
-    const char *const *ignore_keys;                /* ends in NULL; NULL: none */
+    const struct ak_convert_quantize *quantize; /* NULL: no; else `type` is NULL */
+    unsigned n_threads;                         /* 0: the physical cores */
+    const char *pre;                            /* name of the pre-tokenizer; NULL: detected */
+    bool overwrite;                             /* replace a file at the destination */
+    bool no_vocab;                  /* write the file even if the model has no vocabulary */
+    const char *const *override_kv; /* "KEY=TYPE:VALUE", ends in NULL; NULL: none */
+    const char *const *ignore_keys; /* ends in NULL; NULL: none */
     bool (*progress)(double fraction, void *user); /* false: stop; NULL allowed */
     void *user;
     const struct ak_log *log; /* NULL allowed */

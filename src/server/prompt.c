@@ -56,10 +56,10 @@ static bool add_text(struct server_model *m, struct http_exchange *x, const json
     akunu_token *ids = NULL;
     size_t n = 0;
     server_unlock(m->server);
-    bool good = (how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
-                       cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n)) ==
-                    CLI_EXIT_OK &&
-                grow(out, n);
+    bool good =
+        (how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
+               cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n)) == CLI_EXIT_OK &&
+        grow(out, n);
     if (good) {
         memcpy(out->ids + out->n, ids, n * sizeof *ids);
         memset(out->is_text + out->n, true, n * sizeof *out->is_text);

@@ -231,11 +231,9 @@ START_TEST(activations_of_rows)
         rig_begin(&r, ROW, -4.0f, 4.0f);
         uint32_t out = way == IN_PLACE ? 0 : rig_slot(&r, N, AK_OP_ROWS_TOKENS);
         if (way == GATED)
-            rig_add(&r, AK_OP_GATED, 0, out)->params.gated =
-                (struct ak_op_gated_params){ .activation = activations[_i].activation,
-                                             .gate_at = 80,
-                                             .up_at = 3,
-                                             .n = N };
+            rig_add(&r, AK_OP_GATED, 0, out)->params.gated = (struct ak_op_gated_params){
+                .activation = activations[_i].activation, .gate_at = 80, .up_at = 3, .n = N
+            };
         else
             rig_add(&r, AK_OP_ACTIVATE, 0, out)->params.activate =
                 (struct ak_op_activate_params){ .activation = activations[_i].activation, .n = N };
