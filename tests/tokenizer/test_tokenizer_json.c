@@ -713,6 +713,34 @@ START_TEST(choices_of_slow_folders)
 }
 END_TEST
 
+/* A token that no file has comes after the vocabulary, whether that has an odd or an even number of
+ * tokens: ids of transformers 5.24. */
+START_TEST(ids_after_the_vocabulary)
+{
+    static const struct {
+        const char *vocab, *ids;
+        size_t n;
+    } cases[] = { { "{\"a\": 0, \"b\": 1, \"ab\": 2}", "2 3 1", 4 },
+                  { "{\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3}", "2 4 1", 5 } };
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+    int32_t ids[8];
+
+    begin_folder(&folder);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"gpt2\"}");
+    test_write_text(&folder, "merges.txt", "a b\n");
+    for (int i = 0; i < 2; i++) {
+        struct ak_tokenizer *t;
+        test_write_text(&folder, "vocab.json", cases[i].vocab);
+        ck_assert_msg(open_folder(&folder, &t, &error) == AKUNU_OK, "%s", error.message);
+        ck_assert_uint_eq(ak_tok_n_tokens(t), cases[i].n);
+        check_ids(t, "ab<|endoftext|>b", 16, AKUNU_PARSE_SPECIAL, cases[i].ids, i, ids);
+        ak_tok_free(t);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Pieces "<unk>" (unknown), "<s>" and "</s>" (control), "▁" and "a"; BPE without a normalizer. */
 #define LLAMA_PIECES                                                                               \
     "\x0A\x09\x0A\x05<unk>\x18\x02\x0A\x07\x0A\x03<s>\x18\x03\x0A\x08\x0A\x04</s>"                 \
@@ -761,6 +789,7 @@ int main(void)
     tcase_add_test(tcase, slow_folders);
     tcase_add_loop_test(tcase, damaged_folders, 0, sizeof bad_folders / sizeof bad_folders[0]);
     tcase_add_test(tcase, choices_of_slow_folders);
+    tcase_add_test(tcase, ids_after_the_vocabulary);
     tcase_add_test(tcase, llama_defaults);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
