@@ -741,6 +741,35 @@ START_TEST(ids_after_the_vocabulary)
 }
 END_TEST
 
+/* Qwen3.5 divides before a mark that follows punctuation, Qwen2 does not: a merge of "!" and the
+ * first byte of U+0301 shows it. Ids of transformers 5.24. */
+START_TEST(marks_after_punctuation)
+{
+    static const char *const classes[][2] = { { "Qwen3_5Tokenizer", "1 1 2 3" },
+                                              { "Qwen2Tokenizer", "1 4 3" } };
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+    int32_t ids[8];
+
+    begin_folder(&folder);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"gpt2\"}");
+    test_write_text(&folder, "vocab.json",
+                    "{\"<|endoftext|>\": 0, \"!\": 1, \"\xC3\x8C\": 2, \"\xC4\xA3\": 3, "
+                    "\"!\xC3\x8C\": 4}");
+    test_write_text(&folder, "merges.txt", "! \xC3\x8C\n");
+    for (int i = 0; i < 2; i++) {
+        struct ak_tokenizer *t;
+        char config[64];
+        snprintf(config, sizeof config, "{\"tokenizer_class\": \"%s\"}", classes[i][0]);
+        test_write_text(&folder, "tokenizer_config.json", config);
+        ck_assert_msg(open_folder(&folder, &t, &error) == AKUNU_OK, "%s", error.message);
+        check_ids(t, "!!\xCC\x81", 4, 0, classes[i][1], i, ids);
+        ak_tok_free(t);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Pieces "<unk>" (unknown), "<s>" and "</s>" (control), "▁" and "a"; BPE without a normalizer. */
 #define LLAMA_PIECES                                                                               \
     "\x0A\x09\x0A\x05<unk>\x18\x02\x0A\x07\x0A\x03<s>\x18\x03\x0A\x08\x0A\x04</s>"                 \
@@ -790,6 +819,7 @@ int main(void)
     tcase_add_loop_test(tcase, damaged_folders, 0, sizeof bad_folders / sizeof bad_folders[0]);
     tcase_add_test(tcase, choices_of_slow_folders);
     tcase_add_test(tcase, ids_after_the_vocabulary);
+    tcase_add_test(tcase, marks_after_punctuation);
     tcase_add_test(tcase, llama_defaults);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
