@@ -377,15 +377,22 @@ START_TEST(flac_in_ogg)
 }
 END_TEST
 
+/* Bytes of the page at `at`. */
+static int64_t page_bytes(const struct file *ogg, int64_t at)
+{
+    int64_t n = 27 + ogg->bytes[at + 26];
+    for (int i = 0; i < ogg->bytes[at + 26]; i++)
+        n += ogg->bytes[at + 27 + i];
+    return n;
+}
+
 /* Vorbis beside a stream of another codec, page by page, as in a video. */
 START_TEST(streams_side_by_side)
 {
     struct file ogg = make_tone(VORBIS, 44100, 1, TONE, 0.5), f = { 0 };
     add_page(&f, 2, 99, "\x80theora video", 13);
     for (int64_t at = 0; at < ogg.n;) {
-        int64_t n = 27 + ogg.bytes[at + 26];
-        for (int i = 0; i < ogg.bytes[at + 26]; i++)
-            n += ogg.bytes[at + 27 + i];
+        int64_t n = page_bytes(&ogg, at);
         file_add(&f, ogg.bytes + at, (size_t)n);
         at += n;
         add_page(&f, 0, 99, "a picture", 9);
@@ -393,6 +400,31 @@ START_TEST(streams_side_by_side)
     check_same(&f, &ogg, 0);
     file_free(&f);
     file_free(&ogg);
+}
+END_TEST
+
+/* Two streams of sound, as in a video with two languages: the first one is heard. Their first pages
+ * come before all others (RFC 3533, section 4). */
+START_TEST(two_streams_of_sound)
+{
+    const int formats[] = { VORBIS, OPUS };
+    for (int i = 0; i < 2; i++) {
+        struct file one = make_tone(formats[i], 48000, 1, TONE, 0.5),
+                    two = make_tone(formats[1 - i], 48000, 1, 3 * TONE, 0.5), f = { 0 };
+        int64_t n_one = page_bytes(&one, 0), n_two = page_bytes(&two, 0);
+        file_add(&f, one.bytes, (size_t)n_one);
+        file_add(&f, two.bytes, (size_t)n_two);
+        file_add(&f, one.bytes + n_one, (size_t)(one.n - n_one));
+        file_add(&f, two.bytes + n_two, (size_t)(two.n - n_two));
+        struct heard *h = hear(&f);
+        ck_assert_msg(h->status == AKUNU_OK, "%s", h->error.message);
+        ck_assert_msg(fabs(h->seconds - 0.5) < 0.01, "%.3f s", h->seconds);
+        ck_assert(tone_share(h, 0.1, 0.4, TONE) > 0.95);
+        free(h);
+        file_free(&f);
+        file_free(&one);
+        file_free(&two);
+    }
 }
 END_TEST
 
@@ -495,6 +527,7 @@ int main(void)
     tcase_add_test(any, damaged_webm);
     tcase_add_test(any, flac_in_ogg);
     tcase_add_test(any, streams_side_by_side);
+    tcase_add_test(any, two_streams_of_sound);
     tcase_add_test(any, mp3);
     tcase_add_test(any, foreign_files);
     suite_add_tcase(suite, any);
