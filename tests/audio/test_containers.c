@@ -233,6 +233,47 @@ START_TEST(opus_in_webm)
 }
 END_TEST
 
+/* What is read of Opus packets with these first bytes, without the last 5 ms of the last one, which
+ * `discard` says and only the sum of the lengths finds. */
+static void check_opus_length(unsigned char config, unsigned char count, double seconds)
+{
+    enum { BYTES = 42 };
+    unsigned char packet[BYTES] = { config, count };
+    struct packets p = { .n = 5 };
+    struct layout l = {
+        .codec = "A_OPUS", .channels = 1, .rate = 48000, .has_groups = true, .discard = 5000000
+    };
+    for (unsigned i = 2; i < BYTES; i++)
+        packet[i] = (unsigned char)(37 * i);
+    for (unsigned i = 0; i < p.n; i++) {
+        p.sizes[i] = (config & 3) == 1 ? BYTES - 1 : BYTES; /* two halves behind one byte */
+        file_add(&p.bytes, packet, p.sizes[i]);
+    }
+    struct file webm = wrap(&l, &p, 0);
+    struct heard *h = hear(&webm);
+    ck_assert_msg(h->status == AKUNU_OK, "%s", h->error.message);
+    ck_assert_msg(fabs(h->seconds - ((double)p.n * seconds - 0.005)) < 0.001, "%u: %.4f s", config,
+                  h->seconds);
+    free(h);
+    file_free(&webm);
+    file_free(&p.bytes);
+}
+
+/* Every mode of Opus (RFC 6716, table 2) in packets of one frame, of two, and of two by a count. */
+START_TEST(lengths_of_opus_packets)
+{
+    static const double silk[] = { 0.01, 0.02, 0.04, 0.06 }, hybrid[] = { 0.01, 0.02 },
+                        celt[] = { 0.0025, 0.005, 0.01, 0.02 };
+    for (unsigned char mode = 0; mode < 32; mode++) {
+        double frame = mode < 12 ? silk[mode % 4] : mode < 16 ? hybrid[mode % 2] : celt[mode % 4];
+        unsigned char config = (unsigned char)(mode << 3);
+        check_opus_length(config, 7, frame);
+        check_opus_length(config | 1, 7, 2 * frame);
+        check_opus_length(config | 3, 2, 2 * frame);
+    }
+}
+END_TEST
+
 /* Packets that are cut at fixed sizes, as codecs without packets of their own may be. */
 static struct packets *cut(const unsigned char *bytes, size_t n, size_t size)
 {
@@ -523,6 +564,7 @@ int main(void)
     Suite *suite = suite_create("containers");
     TCase *any = tcase_create("any");
     tcase_add_test(any, opus_in_webm);
+    tcase_add_test(any, lengths_of_opus_packets);
     tcase_add_test(any, other_codecs_in_matroska);
     tcase_add_test(any, damaged_webm);
     tcase_add_test(any, flac_in_ogg);
