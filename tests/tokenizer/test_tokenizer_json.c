@@ -770,6 +770,38 @@ START_TEST(marks_after_punctuation)
 }
 END_TEST
 
+/* A token that the options name is special even where added_tokens_decoder says that it is not, and
+ * where added_tokens.json says nothing: texts of transformers 5.24. */
+START_TEST(named_tokens_are_special)
+{
+    static const char *const configs[] = {
+        "{\"eos_token\": \"<x>\", \"added_tokens_decoder\": {\"3\": {\"content\": \"<x>\", "
+        "\"special\": false}, \"4\": {\"content\": \"<y>\", \"special\": false}}}",
+        "{\"eos_token\": \"<x>\"}",
+    };
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+    int32_t ids[8];
+
+    begin_folder(&folder);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"gpt2\"}");
+    test_write_text(&folder, "vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2}");
+    test_write_text(&folder, "merges.txt", "a b\n");
+    test_write_text(&folder, "added_tokens.json", "{\"<x>\": 3, \"<y>\": 4}");
+    for (int i = 0; i < 2; i++) {
+        struct ak_tokenizer *t;
+        char shown[] = "ab<x>b<y>a", hidden[] = "abb<y>a";
+        test_write_text(&folder, "tokenizer_config.json", configs[i]);
+        ck_assert_msg(open_folder(&folder, &t, &error) == AKUNU_OK, "%s", error.message);
+        size_t n = check_ids(t, shown, strlen(shown), AKUNU_PARSE_SPECIAL, "2 3 1 4 0", i, ids);
+        check_text(t, ids, n, 0, shown, i);
+        check_text(t, ids, n, AKUNU_SKIP_SPECIAL, hidden, i);
+        ak_tok_free(t);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Pieces "<unk>" (unknown), "<s>" and "</s>" (control), "▁" and "a"; BPE without a normalizer. */
 #define LLAMA_PIECES                                                                               \
     "\x0A\x09\x0A\x05<unk>\x18\x02\x0A\x07\x0A\x03<s>\x18\x03\x0A\x08\x0A\x04</s>"                 \
@@ -820,6 +852,7 @@ int main(void)
     tcase_add_test(tcase, choices_of_slow_folders);
     tcase_add_test(tcase, ids_after_the_vocabulary);
     tcase_add_test(tcase, marks_after_punctuation);
+    tcase_add_test(tcase, named_tokens_are_special);
     tcase_add_test(tcase, llama_defaults);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
