@@ -32,6 +32,7 @@ struct link {
     enum codec codec;
     const char *other; /* if none is: what there is */
     bool is_mixed;     /* other streams have pages, too */
+    unsigned n_sound;  /* streams that can be decoded */
 };
 
 static bool read_page(struct ak_bytes *in, int64_t at, struct page *page)
@@ -106,7 +107,7 @@ static int64_t read_first_pages(struct ak_bytes *in, int64_t at, struct link *li
     struct page page;
     for (int i = 0; i < STREAMS_MAX && read_page(in, at, &page) && page.flags & FIRST; i++) {
         enum codec codec = find_codec(in, &page, &link->other);
-        if (codec != OTHER && link->codec == OTHER) {
+        if (codec != OTHER && link->n_sound++ == 0) {
             link->codec = codec;
             link->serial = page.serial;
         }
@@ -151,6 +152,8 @@ ak_status ak_scan_ogg(struct ak_scan *s, int64_t at, int64_t *end, struct ak_err
         return ak_foreign_fail(error, s->name, link.other);
     if (link.codec != FLAC && !link.is_mixed)
         return ak_scan_add(s, false, at, link.end - at, &part, error);
+    if (link.n_sound > 1)
+        ak_parts_warn(s->parts, "of %u sound streams only the first is read", link.n_sound);
     AK_TRY(write_out(s, &link, error));
     AK_TRY(ak_scan_add(s, true, first, s->parts->spool.n - first, &part, error));
     if (link.codec == FLAC) {

@@ -461,6 +461,7 @@ START_TEST(two_streams_of_sound)
         ck_assert_msg(h->status == AKUNU_OK, "%s", h->error.message);
         ck_assert_msg(fabs(h->seconds - 0.5) < 0.01, "%.3f s", h->seconds);
         ck_assert(tone_share(h, 0.1, 0.4, TONE) > 0.95);
+        ck_assert_str_eq(h->warning, "of 2 sound streams only the first is read");
         free(h);
         file_free(&f);
         file_free(&one);
