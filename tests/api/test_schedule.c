@@ -3,6 +3,7 @@
 #include "tests/golden_model.h"
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -410,6 +411,45 @@ START_TEST(late)
 }
 END_TEST
 
+/* The thread sleeps while all requests are paused; a request that may go on wakes it. */
+START_TEST(woken)
+{
+    enum { TOKENS = 30, IDLE_LOOKS = 5, LIMIT = 60 };
+    static struct text t;
+    struct golden_text text;
+    struct asked a;
+    struct akunu_scheduler_stats stats;
+    struct timespec limit;
+    uint64_t id, n_passes = 0;
+    golden_read_text("qwen2", &text);
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session_params params = golden_params(1, 48, AKUNU_KV_F16);
+    struct akunu_scheduler *scheduler = akunu_scheduler_new(model, &params, NULL);
+    ask(&a, &text, 0, NULL);
+    a.sampling.ignore_end = true;
+    a.generation.max_tokens = TOKENS;
+    memset(&t, 0, sizeof t);
+    ck_assert_int_eq(submit(scheduler, &a, &t, &id), AKUNU_OK);
+    akunu_scheduler_pause(scheduler, id, true);
+    for (int same = 0; same < IDLE_LOOKS; usleep(20000)) {
+        ck_assert_int_eq(akunu_scheduler_get_stats(scheduler, &stats, sizeof stats), AKUNU_OK);
+        same = stats.n_passes == n_passes ? same + 1 : 0;
+        n_passes = stats.n_passes;
+    }
+    akunu_scheduler_pause(scheduler, id, false);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += LIMIT;
+    pthread_mutex_lock(&lock);
+    for (int code = 0; !t.ended; code = pthread_cond_timedwait(&changed, &lock, &limit))
+        ck_assert_msg(code == 0, "the request sleeps on: %s", strerror(code));
+    pthread_mutex_unlock(&lock);
+    ck_assert_int_eq(t.status, AKUNU_OK);
+    ck_assert_uint_eq(t.n, TOKENS);
+    akunu_scheduler_free(scheduler);
+    akunu_model_free(model);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     struct akunu_scheduler_params params;
@@ -449,6 +489,7 @@ int main(void)
     tcase_add_test(tests, freed_at_work);
     tcase_add_test(tests, kept_on_disk);
     tcase_add_test(tests, late);
+    tcase_add_test(tests, woken);
     tcase_add_test(tests, refusals);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -484,7 +484,6 @@ START_TEST(queue_is_bounded)
 }
 END_TEST
 
-/* ---- Ends --------------------------------------------------------------- */
 static void check_cancelled(const struct text *text, const char *message)
 {
     ck_assert(text->ended);
@@ -492,6 +491,45 @@ static void check_cancelled(const struct text *text, const char *message)
     ck_assert_str_eq(text->message, message);
 }
 
+/* Requests that end while they wait, cancelled or late, make room for as many others. */
+START_TEST(those_that_end_do_not_wait)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    struct akunu_scheduler_stats stats;
+    uint64_t ids[3];
+    f->params.max_sequences = 1;
+    f->options.max_waiting = 2;
+    start(f);
+    for (int i = 0; i < 3; i++) {
+        ask(&a, f->texts[i], i, 10, 250);
+        a.request.timeout = i == 2 ? 5.0 : 0.0;
+        submit_ok(f, &a, &ids[i]);
+        ak_sched_step(f->sched); /* the first one starts */
+    }
+    ak_sched_cancel(f->sched, ids[1]);
+    for (int i = 0; i < 10; i++) /* the third one's time-out passes */
+        ak_sched_step(f->sched);
+    check_cancelled(f->texts[1], "cancelled after 0 tokens");
+    check_cancelled(f->texts[2], "the time-out of 5 s passed after 0 tokens");
+    ak_sched_get_stats(f->sched, &stats);
+    ck_assert_uint_eq(stats.n_waiting, 0);
+    ck_assert_uint_eq(stats.n_running, 1);
+    for (int i = 3; i < 5; i++) {
+        ask(&a, f->texts[i], i, 10, 5);
+        submit_ok(f, &a, NULL);
+    }
+    ask(&a, f->texts[5], 5, 10, 5);
+    ck_assert_int_eq(submit(f, &a, NULL), AKUNU_ERROR_BUSY);
+    ak_sched_cancel(f->sched, ids[0]);
+    run_all(f);
+    for (int i = 3; i < 5; i++)
+        ck_assert(f->texts[i][0].ended && f->texts[i][0].n == 5);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Ends --------------------------------------------------------------- */
 /* In the queue, in the prompt, in the text; by another completion's callback it is not. */
 START_TEST(cancelled)
 {
@@ -746,6 +784,7 @@ int main(void)
     tcase_add_test(tcase, passes_stay_short);
     tcase_add_test(tcase, clients_take_turns);
     tcase_add_test(tcase, queue_is_bounded);
+    tcase_add_test(tcase, those_that_end_do_not_wait);
     tcase_add_test(tcase, cancelled);
     tcase_add_test(tcase, late);
     tcase_add_test(tcase, paused);
