@@ -224,6 +224,7 @@ static void check_alone(struct fixture *f, const struct asked *a, int text, stru
         ck_assert_int_eq(got->result.stop, alone.result.stop);
         ck_assert_uint_eq(got->result.n_generated, alone.result.n_generated);
         ck_assert_uint_eq(got->result.n_prompt + got->result.n_kept, alone.result.n_prompt);
+        ck_assert_uint_lt(got->result.n_kept, a->request.n_ids); /* the last token runs */
     }
 }
 
@@ -268,6 +269,11 @@ START_TEST(as_if_alone)
     ck_assert_uint_eq(stats.n_running + stats.n_waiting, 0);
     ck_assert_uint_eq(stats.n_used_pages, 0);
     ck_assert(f->options.no_prefix_cache == (stats.n_cached_tokens == 0));
+    uint64_t n_kept = 0;
+    for (int i = 0; i < REQUESTS; i++)
+        for (size_t j = 0; j < copies[i].request.n; j++)
+            n_kept += f->texts[i][j].result.n_kept;
+    ck_assert_uint_eq(stats.n_cached_tokens, n_kept);
     fixture_free(f);
 }
 END_TEST
@@ -292,6 +298,8 @@ START_TEST(preempted)
     ck_assert_uint_gt(stats.n_preempted, 0);
     for (int i = 0; i < 2; i++)
         check_alone(f, &copies[i], i + 4, f->texts[i]);
+    for (int i = 0; i < 2; i++) /* a text that runs again is no prefix that was found */
+        ck_assert_uint_eq(f->texts[i][0].result.n_kept, 0);
     fixture_free(f);
 }
 END_TEST
@@ -383,8 +391,10 @@ START_TEST(prompt_runs_once)
     a.request.n = 3;
     submit_ok(f, &a, NULL);
     run_all(f);
-    ck_assert_uint_eq(f->texts[0][1].result.n_prompt, 1);
-    ck_assert_uint_eq(f->texts[0][2].result.n_prompt, 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_uint_eq(f->texts[0][i].result.n_prompt, i == 0 ? 200 : 1);
+        ck_assert_uint_eq(f->texts[0][i].result.n_kept, i == 0 ? 0 : 199);
+    }
     for (int i = 1; i < 4; i++) {
         ask(&a, f->texts[i], 7, 300, 4);
         submit_ok(f, &a, NULL);

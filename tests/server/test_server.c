@@ -180,6 +180,90 @@ START_TEST(prompts_and_completions)
 }
 END_TEST
 
+static int64_t integer_at(const json_t *value, const char *path)
+{
+    ck_assert_msg(json_is_integer(at(value, path)), "%s is no integer", path);
+    return json_integer_value(at(value, path));
+}
+
+/* The prompt's tokens count once, however many completions it has; in streams, too. */
+static void check_usage(const char *path, const char *body, int64_t n_prompt, int64_t n_completion)
+{
+    static const char *const forms[] = { "}", ", \"stream\": true, "
+                                              "\"stream_options\": {\"include_usage\": true}}" };
+    char whole[1024];
+    for (int i = 0; i < 2; i++) {
+        snprintf(whole, sizeof whole, "%s%s", body, forms[i]);
+        struct answer a = ask(&server, path, whole);
+        ck_assert_msg(a.code == 200, "%s", a.text);
+        const char *usage = strstr(a.body, "\"usage\":{");
+        ck_assert_msg(usage != NULL, "%s", a.text);
+        json_t *value = json_loads(usage + strlen("\"usage\":"), JSON_DISABLE_EOF_CHECK, NULL);
+        ck_assert_int_eq(integer_at(value, "prompt_tokens"), n_prompt);
+        ck_assert_int_eq(integer_at(value, "completion_tokens"), n_completion);
+        ck_assert_int_eq(integer_at(value, "total_tokens"), n_prompt + n_completion);
+        json_decref(value);
+        free(a.text);
+    }
+}
+
+START_TEST(usage)
+{
+    struct answer a = ask(&server, CHAT,
+                          "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], "
+                          "\"max_tokens\": 1, \"ignore_eos\": true}");
+    json_t *value = json_of(&a, 200);
+    int64_t n_prompt = integer_at(value, "usage.prompt_tokens");
+    ck_assert_int_gt(n_prompt, 2);
+    json_decref(value);
+    check_usage(CHAT,
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"n\": 3, "
+                "\"max_tokens\": 4, \"ignore_eos\": true",
+                n_prompt, 12);
+    check_usage(TEXT,
+                "{\"prompt\": [[72, 73, 74], [75, 76], [77]], \"max_tokens\": 4, "
+                "\"ignore_eos\": true",
+                6, 12);
+    check_usage(TEXT,
+                "{\"prompt\": [[72, 73, 74], [75, 76]], \"n\": 3, \"max_tokens\": 4, "
+                "\"ignore_eos\": true",
+                5, 24);
+}
+END_TEST
+
+/* A bias for a text is one for each of its tokens, in all the forms of the member. */
+START_TEST(biases)
+{
+    static const char *const forms[] = { "[[%d, 90], [%d, 90]]", "[[\"xq\", 90]]", "{\"xq\": 90}",
+                                         "{\"%d\": 90, \"%d\": 90}", "[[%d, 90]]" };
+    enum { N_FORMS = sizeof forms / sizeof *forms };
+    char *texts[N_FORMS], body[512], bias[128];
+    struct answer a = ask(&server, "/tokenize", "{\"content\": \"xq\"}");
+    json_t *value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "tokens")), 2);
+    int first = (int)integer_at(value, "tokens.0"), second = (int)integer_at(value, "tokens.1");
+    json_decref(value);
+    for (int i = 0; i < N_FORMS; i++) {
+        snprintf(bias, sizeof bias, forms[i], first, second);
+        snprintf(body, sizeof body,
+                 "{\"prompt\": \"a\", \"max_tokens\": 40, \"seed\": 3, \"temperature\": 2, "
+                 "\"logit_bias\": %s}",
+                 bias);
+        a = ask(&server, TEXT, body);
+        value = json_of(&a, 200);
+        texts[i] = strdup(text_at(value, "choices.0.text"));
+        json_decref(value);
+    }
+    ck_assert_uint_eq(strspn(texts[0], "xq"), strlen(texts[0]));
+    ck_assert(strchr(texts[0], 'x') && strchr(texts[0], 'q'));
+    for (int i = 1; i < N_FORMS - 1; i++)
+        ck_assert_str_eq(texts[i], texts[0]);
+    ck_assert_uint_eq(strspn(texts[N_FORMS - 1], "x"), strlen(texts[N_FORMS - 1]));
+    for (int i = 0; i < N_FORMS; i++)
+        free(texts[i]);
+}
+END_TEST
+
 /* The joined pieces of `text_offset` and of the names of the tokens have to fit the text, in
  * characters. A token of half a character begins where the whole character does. */
 static void check_offsets(const json_t *choice, const char *const *names, const int *offsets,
@@ -553,6 +637,7 @@ START_TEST(responses)
     char *text = strdup(text_at(value, "output.0.content.0.text"));
     ck_assert_str_eq(text_at(value, "status"), "incomplete");
     ck_assert_str_eq(text_at(value, "incomplete_details.reason"), "max_output_tokens");
+    ck_assert_str_eq(text_at(value, "output.0.status"), "incomplete");
     json_decref(value);
     snprintf(one, sizeof one, body, "true");
     a = ask(&server, "/v1/responses", one);
@@ -561,6 +646,8 @@ START_TEST(responses)
     for (const char *line = a.body; (line = strstr(line, "data: ")) != NULL; line++) {
         value = json_loadb(line + 6, strcspn(line + 6, "\n"), JSON_ALLOW_NUL, NULL);
         ck_assert_int_eq(json_integer_value(at(value, "sequence_number")), number++);
+        if (strcmp(text_at(value, "type"), "response.output_item.done") == 0)
+            ck_assert_str_eq(text_at(value, "item.status"), "incomplete");
         const char *piece = json_string_value(at(value, "delta"));
         strcat(joined, piece ? piece : "");
         json_decref(value);
@@ -771,6 +858,46 @@ START_TEST(embeddings)
     value = json_of(&a, 400);
     ck_assert_ptr_nonnull(strstr(text_at(value, "error.message"), "input has token ids"));
     json_decref(value);
+}
+END_TEST
+
+/* Text `i` as JSON: of 1 to 119 characters and its number. */
+static const char *numbered_text(int i)
+{
+    static const char all[] =
+        " a cat sat on the mat, and a dog sat on the cat, and nobody knew how long it would last, "
+        "or why, or who had put the mat there";
+    static char text[sizeof all + 16];
+    snprintf(text, sizeof text, "\"%d%.*s\"", i, i * 37 % 60 * 2, all);
+    return text;
+}
+
+/* More texts than one pass holds, short and long: each has the row that it has alone. */
+START_TEST(many_embeddings)
+{
+    enum { TEXTS = 90, EACH = 7 };
+    char *body = calloc(1, 1 << 16), one[256], path[64];
+    strcpy(body, "{\"input\": [");
+    for (int i = 0; i < TEXTS; i++)
+        sprintf(body + strlen(body), "%s%s", i ? ", " : "", numbered_text(i));
+    strcat(body, "]}");
+    struct answer a = ask(&server, "/v1/embeddings", body);
+    json_t *all = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(all, "data")), TEXTS);
+    for (int i = 0; i < TEXTS; i++) {
+        snprintf(path, sizeof path, "data.%d.index", i);
+        ck_assert_int_eq(integer_at(all, path), i);
+        if (i % EACH != 0)
+            continue;
+        snprintf(one, sizeof one, "{\"input\": %s}", numbered_text(i));
+        a = ask(&server, "/v1/embeddings", one);
+        json_t *alone = json_of(&a, 200);
+        snprintf(path, sizeof path, "data.%d.embedding", i);
+        ck_assert_msg(json_equal(at(all, path), at(alone, "data.0.embedding")), "text %d", i);
+        json_decref(alone);
+    }
+    json_decref(all);
+    free(body);
 }
 END_TEST
 
@@ -1138,6 +1265,8 @@ int main(void)
                                    page,
                                    streams_say_the_same,
                                    prompts_and_completions,
+                                   usage,
+                                   biases,
                                    offsets_of_logprobs,
                                    offsets_of_control_tokens,
                                    offsets_after_bos,
@@ -1150,6 +1279,7 @@ int main(void)
                                    ollama,
                                    native_completion,
                                    embeddings,
+                                   many_embeddings,
                                    numbers_of_texts,
                                    the_same_beside_others,
                                    clients_that_leave,
