@@ -327,6 +327,13 @@ class Logits(WithModel):
                 self.assertTrue((last == found[-1]).all())
                 self.assertEqual(found.dtype, numpy.float32)
 
+    def test_every_token_of_a_long_text(self) -> None:
+        ids = [65 + i * 7 % 50 for i in range(150)]
+        every = self.session.logits(ids, every=True)
+        self.assertEqual(every.shape, (150, self.model.info.vocab_size))
+        for n in 1, 63, 64, 65, 128, 129, 150:
+            self.assertTrue((self.session.logits(ids[:n]) == every[n - 1]).all(), n)
+
     def test_the_view_and_its_lifetime(self) -> None:
         view = self.session.logits("abc")
         self.assertFalse(view.flags.writeable)

@@ -88,10 +88,12 @@ static sf_count_t file_tell(void *user)
     return ((struct file *)user)->at;
 }
 
-/* A tone of `hertz` for `seconds` in all channels. Without bytes: this libsndfile does not write
- * the format. */
-static inline struct file make_tone(int format, int rate, int channels, double hertz,
-                                    double seconds)
+enum { CHANNELS_MAX = 8 };
+
+/* A tone of its own in each channel, of hertz[c], for `seconds`. Without bytes: this libsndfile
+ * does not write the format. */
+static inline struct file make_tones(int format, int rate, int channels, const double *hertz,
+                                     double seconds)
 {
     static SF_VIRTUAL_IO calls = { file_bytes, file_seek, file_read, file_write, file_tell };
     SF_INFO info = { .format = format, .samplerate = rate, .channels = channels };
@@ -102,13 +104,23 @@ static inline struct file make_tone(int format, int rate, int channels, double h
     ck_assert_msg(out != NULL, "%s", sf_strerror(NULL));
     int n = (int)lround(seconds * rate);
     for (int i = 0; i < n; i++) {
-        float frame[8];
+        float frame[CHANNELS_MAX];
         for (int c = 0; c < channels; c++)
-            frame[c] = 0.5f * (float)sin(2.0 * M_PI * hertz * i / rate);
+            frame[c] = 0.5f * (float)sin(2.0 * M_PI * hertz[c] * i / rate);
         sf_writef_float(out, frame, 1);
     }
     sf_close(out);
     return f;
+}
+
+/* The same tone in all channels. */
+static inline struct file make_tone(int format, int rate, int channels, double hertz,
+                                    double seconds)
+{
+    double all[CHANNELS_MAX];
+    for (int c = 0; c < CHANNELS_MAX; c++)
+        all[c] = hertz;
+    return make_tones(format, rate, channels, all, seconds);
 }
 
 /* ---- Reading ------------------------------------------------------------- */

@@ -65,6 +65,37 @@ START_TEST(joined)
 }
 END_TEST
 
+/* The mean of channels that differ: of n that have a tone, a share of (n / channels)² of the power
+ * of one, and no more than the loudest of them. */
+START_TEST(channels_are_mixed)
+{
+    static const struct {
+        int rate, n;
+        double hertz[3], low, high;
+    } clips[] = { { 16000, 2, { LOW, HIGH }, 0.5, 0.5 },
+                  { 16000, 2, { HIGH, LOW }, 0.5, 0.5 },
+                  { 44100, 2, { LOW, HIGH }, 0.5, 0.5 },
+                  { 16000, 3, { LOW, LOW, HIGH }, 0.8, 0.2 },
+                  { 16000, 2, { LOW, 0.0 }, 1.0, 0.0 } };
+    for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
+        struct file f = make_tones(SF_FORMAT_WAV | SF_FORMAT_FLOAT, clips[i].rate, clips[i].n,
+                                   clips[i].hertz, 0.5);
+        struct heard *h = hear(&f);
+        check_seconds(h, 0.5, 0.0);
+        float loudest = 0.0f;
+        for (size_t j = 0; j < h->n; j++)
+            loudest = fmaxf(loudest, fabsf(h->samples[j]));
+        bool is_alone = clips[i].hertz[1] <= 0.0;
+        ck_assert_msg(fabs((double)loudest - (is_alone ? 0.25 : 0.5)) < 0.05, "clip %zu: %g", i,
+                      (double)loudest);
+        ck_assert_double_eq_tol(tone_share(h, 0.1, 0.4, LOW), clips[i].low, 0.02);
+        ck_assert_double_eq_tol(tone_share(h, 0.1, 0.4, HIGH), clips[i].high, 0.02);
+        free(h);
+        file_free(&f);
+    }
+}
+END_TEST
+
 /* Files of different kinds in one, with tags between. */
 START_TEST(joined_kinds)
 {
@@ -193,6 +224,7 @@ int main(void)
     Suite *suite = suite_create("files");
     TCase *any = tcase_create("any");
     tcase_add_loop_test(any, joined, 0, N_FORMATS);
+    tcase_add_test(any, channels_are_mixed);
     tcase_add_test(any, joined_kinds);
     tcase_add_test(any, rest);
     tcase_add_loop_test(any, unfinished_headers, 0, N_UNFINISHED);

@@ -182,6 +182,18 @@ def piped():
         r = run(b"abc\ndef\n", "-cnv", "--chat-template", name, "-sys", "Be brief.")
         check("--chat-template " + name, r.returncode == 0, r.stderr)
     null_content()
+    again_with_a_seed()
+
+
+def again_with_a_seed():
+    """/regen gives another answer, and a chat that is repeated has the same ones."""
+    script = b"abc\n/regen\n/regen\n"
+    flags = "-cnv", "--chat-template", "chatml", "-n", "40", "--temp", "1.5"
+    one, same, other = (run(script, *flags, "-s", seed) for seed in ("5", "5", "6"))
+    answers = re.split(rb"\n+", one.stdout.strip())
+    check("/regen answers anew", one.returncode == 0 and len(answers) == len(set(answers)) == 3, one.stdout)
+    check("a chat with a seed is the same again", one.stdout == same.stdout, same.stdout)
+    check("and another with another seed", one.stdout != other.stdout, other.stdout)
 
 
 def null_content():

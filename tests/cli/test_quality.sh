@@ -163,6 +163,25 @@ tail -n 2 "$out" | cmp -s - "$work/accuracy"
 check "a base does not change the accuracy"
 exits 0 eval -m "$model" --tasks "$quality/questions.jsonl" --base "$llama" --json
 prints '"difference": {"accuracy": '
+# Right of all questions if it is counted per character, and of none if not: own minus base, of either.
+awk 'BEGIN { for (i = 1; i <= 4; i++) print "{\"context\": \"Number " i " is\", \"choices\": [\"a\", \"bbbbbbbbbb\"], \"answer\": 1}" }' >"$work/long.jsonl"
+exits 0 eval -m "$model" --tasks "$work/long.jsonl" --save "$work/own.jsonl"
+sed 's/"logprob":[^,]*/"logprob":-5.0/2; s/"logprob":[^,]*/"logprob":-1.0/1' "$work/own.jsonl" >"$work/base.jsonl"
+exits 0 eval -m "$model" --tasks "$work/long.jsonl" --base "$work/base.jsonl" --json
+sed 's/[{},]/\n/g' "$out" | awk '/"(normalized_)?accuracy"/ { x[n++] = $NF } END { exit !(n == 6 && x[2] == 0 && x[3] == 1 && x[4] == x[0] && x[5] == x[1] - 1) }'
+check "differences of both accuracies"
+exits 0 eval -m "$model" --tasks "$work/long.jsonl" --base "$work/base.jsonl"
+prints "normalized accuracy of the base: 1.0000 ± 0.0000"
+prints "normalized accuracy, difference to it: -0.5000 ± 0.2887"
+# A blank at the end of a context belongs to the choice, as in lm-evaluation-harness.
+printf '{"context": "There was a ", "choices": ["keeper", "stone"], "answer": 0}\n' >"$work/blank.jsonl"
+printf '{"context": "There was a", "choices": [" keeper", " stone"], "answer": 0}\n' >"$work/no-blank.jsonl"
+for name in blank no-blank; do
+    exits 0 eval -m "$model" --tasks "$work/$name.jsonl" --save "$work/$name.results"
+    grep -o '"logprob":[^}]*' "$work/$name.results" >"$work/$name.logprobs"
+done
+[ "$(grep -c tokens "$work/blank.logprobs")" = 2 ] && cmp "$work/blank.logprobs" "$work/no-blank.logprobs" >"$out" 2>&1
+check "a blank at the end of a context is the choice's"
 awk 'BEGIN { for (i = 1; i <= 100; i++) print "{\"context\": \"Number " i " is\", \"choices\": [\"a\", \"bb\"], \"answer\": " i % 2 "}" }' >"$work/many.jsonl"
 exits 0 eval -m "$model" --tasks "$work/many.jsonl" --limit 40
 # Either choice is right in half of the questions: their standard error is at most 0.5/√39.
