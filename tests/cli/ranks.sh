@@ -134,6 +134,21 @@ says "has not answered for 2 s"
 stop_rank STOP 0
 says "akunu-cli: rank 0 ("
 
+# ---- A healthy run is not over when the time-out is -----------------------------
+# One that works for three times as long, and one whose ranks wait for rank 0's input meanwhile.
+seconds=0 n=50
+while [ $seconds -lt 4 ] && [ $n -lt 10000000 ]; do
+    n=$((n * 4))
+    seconds=$(date +%s)
+    on_ranks 2 bench -m "$data/models/llama-f32.gguf" -p 0 -n 64 -r $n --rank-timeout 1 -t 1 || break
+    seconds=$(($(date +%s) - seconds))
+done
+[ $seconds -ge 4 ] && [ $seconds -lt 1000000 ]
+check "ranks that work for three time-outs"
+{ echo abc; sleep 4; echo def; } |
+    mpirun -n 2 "$cli" run -m "$data/model.gguf" -cnv --chat-template chatml -n 4 --rank-timeout 1 -t 1 >"$out" 2>"$err"
+check "ranks that wait for three time-outs"
+
 # ---- A link that goes down ------------------------------------------------------
 # Two network namespaces are two hosts; a cable joins them.
 here=akunu-a$$ there=akunu-b$$
