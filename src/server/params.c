@@ -149,7 +149,7 @@ static bool read_samplers(struct http_exchange *x, const json_t *body, struct se
 }
 
 /* ---- All of it ---------------------------------------------------------- */
-/* The first of several names that the body has. */
+/* Of several names that the body has, the newest, which is the last one here, counts. */
 static bool read_max_tokens(struct http_exchange *x, const json_t *body, int64_t *out)
 {
     static const char *const names[] = { "n_predict", "max_tokens", "max_completion_tokens" };

@@ -36,6 +36,8 @@ static inline int read_port(int fd)
     size_t n = 0;
     for (;;) {
         ssize_t got = read(fd, text + n, sizeof text - 1 - n);
+        if (got < 0 && errno == EINTR)
+            continue;
         ck_assert_msg(got > 0, "the server ended: %.*s", (int)n, text);
         n += (size_t)got;
         text[n] = '\0';
@@ -87,7 +89,11 @@ static inline int stop_server(struct child *child, int signal)
 {
     int status;
     kill(child->pid, signal);
-    ck_assert_int_eq(waitpid(child->pid, &status, 0), child->pid);
+    pid_t ended;
+    do
+        ended = waitpid(child->pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    ck_assert_int_eq(ended, child->pid);
     close(child->errors);
     ck_assert_msg(WIFEXITED(status), "the server ended by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status);
@@ -118,6 +124,8 @@ static inline void send_text(int fd, const char *text, size_t n)
 {
     while (n > 0) {
         ssize_t sent = send(fd, text, n, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
         if (sent <= 0)
             return;
         text += sent;
@@ -150,9 +158,14 @@ static inline struct answer read_answer(int fd)
     struct answer a = { .text = calloc(1, ANSWER_BYTES) };
     size_t n = 0;
     ck_assert_ptr_nonnull(a.text);
-    for (ssize_t got;
-         n + 1 < ANSWER_BYTES && (got = recv(fd, a.text + n, ANSWER_BYTES - 1 - n, 0)) > 0;)
+    while (n + 1 < ANSWER_BYTES) {
+        ssize_t got = recv(fd, a.text + n, ANSWER_BYTES - 1 - n, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
         n += (size_t)got;
+    }
     close(fd);
     a.body = strstr(a.text, "\r\n\r\n");
     if (sscanf(a.text, "HTTP/1.1 %d", &a.code) != 1 || !a.body)

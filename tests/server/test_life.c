@@ -122,7 +122,8 @@ START_TEST(logged)
     char path[] = "/tmp/akunu-config-XXXXXX";
     int fd = mkstemp(path);
     const char *const flags[] = { "--config", path, "--api-key", "secret", NULL };
-    static const char request[] = "{\"prompt\": \"Once upon\", \"max_tokens\": 3}";
+    static const char request[] =
+        "{\"prompt\": \"Once upon\", \"max_tokens\": 3, \"ignore_eos\": true}";
     rewrite(fd, "log-format: json\n");
     struct child child = start_server(flags);
     struct answer a = ask_with(&child, "POST", "/v1/completions", "x-api-key: secret\r\n", request);

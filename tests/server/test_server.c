@@ -228,6 +228,11 @@ START_TEST(usage)
                 "{\"prompt\": [[72, 73, 74], [75, 76]], \"n\": 3, \"max_tokens\": 4, "
                 "\"ignore_eos\": true",
                 5, 24);
+    /* of several names the newest counts */
+    check_usage(TEXT,
+                "{\"prompt\": [[72]], \"max_completion_tokens\": 2, \"max_tokens\": 5, "
+                "\"n_predict\": 9, \"ignore_eos\": true",
+                1, 2);
 }
 END_TEST
 
