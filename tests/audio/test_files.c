@@ -119,6 +119,36 @@ START_TEST(joined_kinds)
 }
 END_TEST
 
+/* Tags before, between and after files. Of the flags of ID3 (id3.org/id3v2.4.0-structure, 3.1),
+ * 0x10 tells of a footer of 10 bytes that the size leaves out, and 0x40 of a header that it counts.
+ */
+START_TEST(tags)
+{
+    static const char footer[] = "ID3\x04\0\x10\0\0\0\x06TIT2\0\0"
+                                 "3DI\x04\0\x10\0\0\0\x06",
+                      extended[] = "ID3\x04\0\x40\0\0\0\x06\0\0\0\x06\x01\0";
+    static const int kinds[] = { 0, 9 };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct file one = make_tone(formats[kinds[i]].format, 16000, 1, LOW, 0.4), all = { 0 };
+        if (one.n == 0) /* libsndfile lacks the format */
+            continue;
+        file_add(&all, footer, sizeof footer - 1);
+        file_add(&all, one.bytes, (size_t)one.n);
+        file_add(&all, extended, sizeof extended - 1);
+        file_add(&all, one.bytes, (size_t)one.n);
+        file_add(&all, footer, sizeof footer - 1);
+        file_add(&all, extended, sizeof extended - 1);
+        file_add(&all, one.bytes, (size_t)one.n);
+        struct heard *h = hear(&all);
+        check_seconds(h, 1.2, 0.0);
+        ck_assert_str_eq(h->warning, "");
+        free(h);
+        file_free(&one);
+        file_free(&all);
+    }
+}
+END_TEST
+
 /* What follows a file and is none is not read; if it is long, the warning says so. */
 START_TEST(rest)
 {
@@ -226,6 +256,7 @@ int main(void)
     tcase_add_loop_test(any, joined, 0, N_FORMATS);
     tcase_add_test(any, channels_are_mixed);
     tcase_add_test(any, joined_kinds);
+    tcase_add_test(any, tags);
     tcase_add_test(any, rest);
     tcase_add_loop_test(any, unfinished_headers, 0, N_UNFINISHED);
     tcase_add_test(any, empty_and_cut);
