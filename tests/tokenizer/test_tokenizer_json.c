@@ -741,6 +741,35 @@ START_TEST(ids_after_the_vocabulary)
 }
 END_TEST
 
+/* T5 may have no sentinels: ids of transformers 5.24. */
+START_TEST(numbers_of_sentinels)
+{
+    static const char pieces[] = "\x0A\x09\x0A\x05<pad>\x18\x03\x0A\x08\x0A\x04</s>\x18\x03"
+                                 "\x0A\x09\x0A\x05<unk>\x18\x02\x0A\x06\x0A\x04\xE2\x96\x81"
+                                 "a\x12\x06\xC0\x02\x02\xD0\x02\x01";
+    static const char *const expected[] = { "3 2 1", "3 4 1" };
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+    int32_t ids[8];
+
+    begin_folder(&folder);
+    test_write_text(&folder, "config.json", "{\"model_type\": \"t5\"}");
+    test_write_text(&folder, "spiece.model", pieces);
+    for (int n = 0; n < 2; n++) {
+        struct ak_tokenizer *t;
+        char config[128];
+        sprintf(config, "{\"tokenizer_class\": \"T5Tokenizer\", \"extra_ids\": %d}", n);
+        test_write_text(&folder, "tokenizer_config.json", config);
+        ck_assert_msg(open_folder(&folder, &t, &error) == AKUNU_OK, "%d: %s", n, error.message);
+        ck_assert_uint_eq(ak_tok_n_tokens(t), 4 + (size_t)n);
+        check_ids(t, "a <extra_id_0>", 14, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, expected[n], n,
+                  ids);
+        ak_tok_free(t);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Qwen3.5 divides before a mark that follows punctuation, Qwen2 does not: a merge of "!" and the
  * first byte of U+0301 shows it. Ids of transformers 5.24. */
 START_TEST(marks_after_punctuation)
@@ -851,6 +880,7 @@ int main(void)
     tcase_add_loop_test(tcase, damaged_folders, 0, sizeof bad_folders / sizeof bad_folders[0]);
     tcase_add_test(tcase, choices_of_slow_folders);
     tcase_add_test(tcase, ids_after_the_vocabulary);
+    tcase_add_test(tcase, numbers_of_sentinels);
     tcase_add_test(tcase, marks_after_punctuation);
     tcase_add_test(tcase, named_tokens_are_special);
     tcase_add_test(tcase, llama_defaults);
