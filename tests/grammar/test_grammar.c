@@ -420,6 +420,10 @@ START_TEST(opposites)
           "2.25}",
           { "2.25", "0.51", "1.5", "2.001" },
           { "1", "2", "0.5", "2.26" } },
+        { "{'type': 'number', 'not': {'type': 'integer'}, 'exclusiveMinimum': 2, 'maximum': "
+          "3.05}",
+          { "3.05", "3.01", "3.049", "2.5" },
+          { "3.0", "3", "3.06", "2.0" } },
         { "{'if': {'type': 'integer'}, 'then': {'minimum': 0}, 'else': {'type': 'number', "
           "'maximum': 0}}",
           { "3", "-0.5", "0" },
