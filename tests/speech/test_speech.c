@@ -723,10 +723,11 @@ static ak_status collect_text(void *user, const struct ak_speech_segment *s, str
     return AKUNU_OK;
 }
 
-/* Transcribes a window whose tokens are pieces of text, and times where a piece is "@": half a
- * second for each text. Returns the number of attempts. *found, if it is not NULL, has room for 256
- * bytes and gets the texts of the segments, each followed by a bar. */
-static size_t transcribe_dictated(const char *const *pieces, const uint64_t *breaks,
+/* Transcribes a window, which begins at frame `first` of the clip and whose tokens are pieces of
+ * text, and times where a piece is "@": half a second for each text. Returns the number of
+ * attempts. *found, if it is not NULL, has room for 256 bytes and gets the texts of the segments,
+ * each followed by a bar. */
+static size_t transcribe_dictated(const char *const *pieces, uint64_t first, const uint64_t *breaks,
                                   size_t n_breaks, char *found)
 {
     static const float temperatures[] = { 0.0f, 0.0f };
@@ -742,7 +743,7 @@ static size_t transcribe_dictated(const char *const *pieces, const uint64_t *bre
         time += is_time ? 0 : 25;
     }
     struct ak_speech_clip clip = { .user = &d,
-                                   .n_frames = 3000,
+                                   .n_frames = first + 3000,
                                    .breaks = breaks,
                                    .n_breaks = n_breaks,
                                    .encode = encode_alike,
@@ -750,6 +751,7 @@ static size_t transcribe_dictated(const char *const *pieces, const uint64_t *bre
                                    .text = spell_dictated };
     struct ak_speech_task task = { .tokens = &f->ids,
                                    .context = 448,
+                                   .first = first,
                                    .end = UINT64_MAX,
                                    .timestamps = true,
                                    .max_tokens = 16,
@@ -771,7 +773,7 @@ static size_t transcribe_dictated(const char *const *pieces, const uint64_t *bre
 static void check_dictated(const char *const *pieces, const char *expected)
 {
     char found[256];
-    transcribe_dictated(pieces, NULL, 0, found);
+    transcribe_dictated(pieces, 0, NULL, 0, found);
     ck_assert_str_eq(found, expected);
 }
 
@@ -787,15 +789,18 @@ START_TEST(repetition_after_a_break)
         "@", SENTENCE SENTENCE, "@", "@", SENTENCE, "@", NULL
     };
     /* the first text is at frames 0 to 50, the second at 50 to 100 */
-    static const uint64_t breaks[] = { 52, 90 }, before[] = { 0, 10 }, after[] = { 80, 300 };
-    ck_assert_uint_eq(transcribe_dictated(once, NULL, 0, NULL), 1);
-    ck_assert_uint_eq(transcribe_dictated(twice, NULL, 0, NULL), 2);
-    ck_assert_uint_eq(transcribe_dictated(twice, breaks, 1, NULL), 1);
-    ck_assert_uint_eq(transcribe_dictated(twice, breaks, 2, NULL), 1);
-    ck_assert_uint_eq(transcribe_dictated(twice, before, 2, NULL), 2);
-    ck_assert_uint_eq(transcribe_dictated(twice, after, 2, NULL), 2);
-    ck_assert_uint_eq(transcribe_dictated(loop, breaks, 1, NULL), 2);
-    ck_assert_uint_eq(transcribe_dictated(loop_first, breaks, 1, NULL), 2);
+    static const uint64_t breaks[] = { 52, 90 }, before[] = { 0, 10 }, after[] = { 80, 300 },
+                          later[] = { 1052 };
+    ck_assert_uint_eq(transcribe_dictated(once, 0, NULL, 0, NULL), 1);
+    ck_assert_uint_eq(transcribe_dictated(twice, 0, NULL, 0, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(twice, 0, breaks, 1, NULL), 1);
+    ck_assert_uint_eq(transcribe_dictated(twice, 0, breaks, 2, NULL), 1);
+    ck_assert_uint_eq(transcribe_dictated(twice, 0, before, 2, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(twice, 0, after, 2, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(twice, 1000, later, 1, NULL), 1);
+    ck_assert_uint_eq(transcribe_dictated(twice, 1000, breaks, 1, NULL), 2); /* before it */
+    ck_assert_uint_eq(transcribe_dictated(loop, 0, breaks, 1, NULL), 2);
+    ck_assert_uint_eq(transcribe_dictated(loop_first, 0, breaks, 1, NULL), 2);
 }
 END_TEST
 
