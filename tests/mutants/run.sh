@@ -9,6 +9,10 @@
 #   2. Each named test runs without AK_MUTANT: it must pass.
 #   3. Each mutant runs against its test, which must fail, crash or hang.
 # The last line is `N caught, M survived`; the status is 1 if any survived.
+#
+# `make check-generated` starts it with --generated: generate.py makes $EACH mutants in each
+# of $FOLDERS (those of the file `folders`, which names their tests) by the seed $SEED. A
+# table says how many were killed; `equivalent` lists those that change nothing.
 set -u
 source=${AK_TEST_SOURCE:?} make=${MAKE:-make}
 patches=$source/tests/mutants
@@ -161,17 +165,28 @@ choose_patches() {
     done
 }
 
-patch_tree() {
+copy_tree() {
     rm -rf "$work"
     mkdir -p "$work" || exit 1
     $make distdir distdir=mutants/tree >"$work/build.log" 2>&1 || { tail "$work/build.log"; fail "make distdir: $work/build.log"; }
     chmod -R u+w "$work/tree"
+}
+
+# add_switch FILE...: puts mutant.h before each
+add_switch() {
+    for file; do
+        { cat "$patches/mutant.h" && echo '#line 1' && cat "$work/tree/$file"; } >"$work/file" && mv "$work/file" "$work/tree/$file" || exit 1
+    done
+}
+
+patch_tree() {
+    copy_tree
     for p in $all; do
         patch -s -p1 -F0 -f -r - --no-backup-if-mismatch -d "$work/tree" -i "$p" || fail "$(basename "$p") does not apply"
     done
-    for file in $(touched $all); do
-        { cat "$patches/mutant.h" && echo '#line 1' && cat "$work/tree/$file"; } >"$work/file" && mv "$work/file" "$work/tree/$file" || exit 1
-    done
+    # A list of words.
+    # shellcheck disable=SC2046
+    add_switch $(touched $all)
 }
 
 # Builds the command, the server and test programs $1, with this build's arguments of configure.
@@ -179,7 +194,8 @@ patch_tree() {
 build_tree() (
     programs=$1
     eval "set -- $(./config.status --config)"
-    mkdir "$build" && cd "$build" && ../configure "$@" --disable-shared >"$work/build.log" 2>&1 || exit 1
+    # kernels of other machines cannot run here
+    mkdir "$build" && cd "$build" && ../configure "$@" --disable-shared --enable-isa=native >"$work/build.log" 2>&1 || exit 1
     rules=$(for p in $programs; do grep -q "^$p\$(EXEEXT):" Makefile && echo "$p"; done)
     server=$(sed -n 's/^\(akunu-server\)$(EXEEXT):.*/\1/p' Makefile)
     MAKEFLAGS= $make -j "$jobs" akunu-cli $server $rules >>"$work/build.log" 2>&1 || exit 1
@@ -213,9 +229,71 @@ run_all() {
     [ "$survived" -eq 0 ]
 }
 
+# ---- Generated mutants -------------------------------------------------------------
+
+# tests_of FOLDER: the tests that `folders` names for it
+tests_of() {
+    sed -n "s/^$1  *//p" "$patches/folders"
+}
+
+# run_one_generated LINE: a mutant of generate.py's list against its folder's tests, up to the first that fails.
+run_one_generated() {
+    tab=$(printf '\t')
+    n=${1%%"$tab"*} rest=${1#*"$tab"}
+    folder=${rest%%"$tab"*}
+    AK_MUTANT=$n
+    export AK_MUTANT
+    result=SURVIVED
+    for test in $(tests_of "$folder"); do
+        baseline=$work/$(named "$test").seconds
+        [ -f "$baseline" ] || continue
+        run_test "$test" "generated-$n" "$(seconds $((30 + 5 * $(cat "$baseline"))))"
+        case $? in
+        0 | 77) ;;
+        *) result="killed by $test" && break ;;
+        esac
+    done
+    # file, operator, before, after: the line and the number change
+    key=$(printf '%s' "$rest" | cut -f2- | sed 's/:[0-9]*\t/\t/; s/AK_MUTANT([0-9]*)/AK_MUTANT/g')
+    [ "$result" != SURVIVED ] || ! grep -qF -e "$key" "$patches/equivalent" || result=equivalent
+    printf '%s\t%s\n' "$result" "$rest" | tee "$work/generated-$n.result"
+}
+
+# A line of the table: the counts of a folder, or of all.
+count_generated() {
+    awk -F '\t' -v folder="$1" '
+        folder != "all" && $2 != folder { next }
+        { n++; killed += ($1 ~ /^killed/); equivalent += ($1 == "equivalent") }
+        END { printf "%-12s %5d %7d %9d %11d %7.0f %%\n", folder, n, killed, n - killed - equivalent, equivalent, (n > equivalent) ? 100 * killed / (n - equivalent) : 100 }' "$work/results"
+}
+
+run_generated() {
+    unset AK_MUTANT CK_FORK CK_RUN_CASE CK_RUN_SUITE CK_VERBOSITY AKUNU_CPU
+    folders=${1:-$(sed -n 's/^\([a-z]*\)  *tests.*/\1/p' "$patches/folders")}
+    tests=$(for folder in $folders; do tests_of "$folder" | tr ' ' '\n'; done | sed '/^$/d' | sort -u)
+    copy_tree
+    # A list of words.
+    # shellcheck disable=SC2086
+    "${PYTHON:-python3}" "$patches/generate.py" "$work/tree" --config "$top" --each "${EACH:-60}" --seed "${SEED:-1}" $folders >"$work/generated.list" ||
+        fail "generate.py (apt-get install python3-clang-14)"
+    # shellcheck disable=SC2046
+    add_switch $(cut -f 3 "$work/generated.list" | sed 's/:.*//' | sort -u)
+    build_tree "$(echo "$tests" | sed '/\.sh$/d')" ||
+        { tail "$work/build.log"; fail "the mutants do not build: $work/build.log"; }
+    echo "$tests" | each --baseline || exit 1
+    each --one-generated <"$work/generated.list"
+    cat "$work"/generated-*.result >"$work/results"
+    printf '%-12s %5s %7s %9s %11s %9s\n' folder all killed survived equivalent killed
+    for folder in $folders all; do
+        count_generated "$folder"
+    done
+}
+
 # The script starts itself for each test and each mutant, so that xargs runs some at once.
 case ${1-} in
 --baseline) run_baseline "$2" ;;
 --mutant) run_mutant "$2" ;;
+--generated) run_generated "$2" ;;
+--one-generated) run_one_generated "$2" ;;
 *) run_all "${1-}" ;;
 esac
