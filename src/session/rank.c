@@ -120,8 +120,8 @@ ak_status ak_session_rank(struct ak_session *s, const struct akunu_pair *pairs, 
     if (n_labels == 0)
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED,
-            "the model has no head for scores of pairs, so it is no reranker; a folder of "
-            "one has a class ...ForSequenceClassification under \"architectures\"");
+            "the model is no reranker: it has no head for scores of pairs (a reranker's "
+            "config.json names a class ...ForSequenceClassification in \"architectures\")");
     struct akunu_ids *texts = ak_alloc(n + 1, sizeof *texts);
     uint32_t *seconds = ak_alloc(n + 1, sizeof *seconds);
     float *hidden = ak_alloc(n * width + m->spec.head.n_dense + 1, sizeof *hidden);

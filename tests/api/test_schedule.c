@@ -380,6 +380,22 @@ START_TEST(kept_on_disk)
 }
 END_TEST
 
+/* A scheduler, and a request for max_tokens whatever they are. `text` has the prompt. */
+static struct akunu_scheduler *start_one(struct golden_text *text, struct asked *a,
+                                         int64_t max_tokens)
+{
+    golden_read_text("qwen2", text);
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session_params params = golden_params(1, 48, AKUNU_KV_F16);
+    struct akunu_scheduler *scheduler = akunu_scheduler_new(model, &params, NULL);
+    ck_assert_msg(scheduler != NULL, "%s", akunu_last_error());
+    akunu_model_free(model); /* the scheduler keeps it */
+    ask(a, text, 0, NULL);
+    a->sampling.ignore_end = true;
+    a->generation.max_tokens = max_tokens;
+    return scheduler;
+}
+
 /* A time-out ends a paused request, which no pass wakes. */
 START_TEST(late)
 {
@@ -387,13 +403,7 @@ START_TEST(late)
     struct golden_text text;
     struct asked a;
     struct akunu_request request;
-    golden_read_text("qwen2", &text);
-    struct akunu_model *model = golden_load("qwen2", NULL);
-    struct akunu_session_params params = golden_params(1, 48, AKUNU_KV_F16);
-    struct akunu_scheduler *scheduler = akunu_scheduler_new(model, &params, NULL);
-    ask(&a, &text, 0, NULL);
-    a.sampling.ignore_end = true;
-    a.generation.max_tokens = -1;
+    struct akunu_scheduler *scheduler = start_one(&text, &a, -1);
     akunu_request_default(&request, sizeof request);
     request.ids = a.ids;
     request.n_ids = a.n_ids;
@@ -407,7 +417,6 @@ START_TEST(late)
     wait_for(&t);
     ck_assert(t.status == AKUNU_ERROR_CANCELLED || t.stop == AKUNU_STOP_CONTEXT);
     akunu_scheduler_free(scheduler);
-    akunu_model_free(model);
 }
 END_TEST
 
@@ -421,13 +430,7 @@ START_TEST(woken)
     struct akunu_scheduler_stats stats;
     struct timespec limit;
     uint64_t id, n_passes = 0;
-    golden_read_text("qwen2", &text);
-    struct akunu_model *model = golden_load("qwen2", NULL);
-    struct akunu_session_params params = golden_params(1, 48, AKUNU_KV_F16);
-    struct akunu_scheduler *scheduler = akunu_scheduler_new(model, &params, NULL);
-    ask(&a, &text, 0, NULL);
-    a.sampling.ignore_end = true;
-    a.generation.max_tokens = TOKENS;
+    struct akunu_scheduler *scheduler = start_one(&text, &a, TOKENS);
     memset(&t, 0, sizeof t);
     ck_assert_int_eq(submit(scheduler, &a, &t, &id), AKUNU_OK);
     akunu_scheduler_pause(scheduler, id, true);
@@ -446,7 +449,6 @@ START_TEST(woken)
     ck_assert_int_eq(t.status, AKUNU_OK);
     ck_assert_uint_eq(t.n, TOKENS);
     akunu_scheduler_free(scheduler);
-    akunu_model_free(model);
 }
 END_TEST
 

@@ -29,7 +29,7 @@ FIRST = 1001  # numbers below are those of patches
 RELATIONAL = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*"}
 LOGICAL = {"&&": "||", "||": "&&"}
-ASSIGNED = {"+=": "-=", "-=": "+=", "|=": "&=", "&=": "|=", "*=": "/=", "/=": "*="}
+ASSIGNED = {"=", "+=", "-=", "|=", "&=", "*=", "/="}
 OTHERS = {"relational": RELATIONAL, "arithmetic": ARITHMETIC, "logical": LOGICAL}
 RELEASE = re.compile(r"unlock|free|close|release|destroy|unmap|decref|end_|_end\b")
 # What is compiled only if a value is known, and what says nothing to a user.
@@ -130,8 +130,7 @@ class File:
         is_call = cursor.kind == Kind.CALL_EXPR
         is_assignment = cursor.kind in (Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR) and len(children) == 2
         if is_assignment:
-            token = self.operator_of(*children)
-            is_assignment = token == "=" or token in ASSIGNED
+            is_assignment = self.operator_of(*children) in ASSIGNED
         if not text or not (is_call or is_assignment) or ASSERTED.match(text):
             return
         end = self.text.find(b";", self.span(cursor)[1])
@@ -211,10 +210,10 @@ def main():
             found += read_file(path, flags)
         chosen = choose(found, options.each, rng)
         numbers = {mutant: number + i for i, mutant in enumerate(chosen)}
-        lines = {path: path.read_bytes() for path in {m.path for m in chosen}}
+        originals = {path: path.read_bytes() for path in {m.path for m in chosen}}
         write(chosen, numbers)
         for mutant in chosen:
-            line = lines[mutant.path][:mutant.begin].count(b"\n") + 1
+            line = originals[mutant.path][:mutant.begin].count(b"\n") + 1
             wrong = mutant.after.replace("@", str(numbers[mutant]))
             columns = (numbers[mutant], folder, "%s:%d" % (mutant.path.relative_to(tree), line), mutant.operator, mutant.before, wrong)
             print("\t".join(re.sub(r"\s+", " ", str(c)) for c in columns))

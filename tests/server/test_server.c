@@ -866,7 +866,7 @@ START_TEST(embeddings)
 }
 END_TEST
 
-/* Text `i` as JSON: of 1 to 119 characters and its number. */
+/* Text `i` as JSON: its number and up to 118 characters. */
 static const char *numbered_text(int i)
 {
     static const char all[] =
