@@ -65,6 +65,7 @@ check_PROGRAMS += tests/sample/test_sampler
 check_PROGRAMS += tests/sample/test_samplers
 check_PROGRAMS += tests/sample/test_sampling
 check_PROGRAMS += tests/schedule/test_schedule
+check_PROGRAMS += tests/server/test_answers
 check_PROGRAMS += tests/server/test_audio
 check_PROGRAMS += tests/server/test_hostile
 check_PROGRAMS += tests/server/test_life

@@ -201,7 +201,7 @@ def main():
     options = options.parse_args()
     tree = options.tree.resolve()
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-I%s" % options.config, "-I%s/include" % tree, "-I%s/src" % tree, "-I%s" % tree,
-             '-DCLI_DATA_DIR="."']
+             '-DCLI_DATA_DIR="."', '-DAK_SYSCONFDIR="."']
     number = FIRST
     for folder in options.folders:
         rng = random.Random("%d %s" % (options.seed, folder))

@@ -194,8 +194,8 @@ patch_tree() {
 build_tree() (
     programs=$1
     eval "set -- $(./config.status --config)"
-    # kernels of other machines cannot run here
-    mkdir "$build" && cd "$build" && ../configure "$@" --disable-shared --enable-isa=native >"$work/build.log" 2>&1 || exit 1
+    # kernels of other machines cannot run here, and wrong code may be worth a warning
+    mkdir "$build" && cd "$build" && CONFIG_SITE=/dev/null ../configure "$@" --disable-shared --disable-werror --enable-isa=native >"$work/build.log" 2>&1 || exit 1
     rules=$(for p in $programs; do grep -q "^$p\$(EXEEXT):" Makefile && echo "$p"; done)
     server=$(sed -n 's/^\(akunu-server\)$(EXEEXT):.*/\1/p' Makefile)
     MAKEFLAGS= $make -j "$jobs" akunu-cli $server $rules >>"$work/build.log" 2>&1 || exit 1
