@@ -85,6 +85,11 @@ def folders():
     yield "gpt2 that adds tokens", "gpt2", {**files, "tokenizer_config.json": {
         "tokenizer_class": "GPT2TokenizerFast", "add_prefix_space": True, "add_bos_token": True, "add_eos_token": True,
         "eos_token": {"__type": "AddedToken", **added("<|im_end|>", True, lstrip=True)}}}
+    ends = {"added_tokens_decoder": {"0": added("<|endoftext|>", True)}, "bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}
+    for counts in ("does not count", "counts"):
+        yield "gpt2, whose special_tokens_map.json " + counts, "gpt2", {**files, "tokenizer_config.json": {
+            "tokenizer_class": "GPT2Tokenizer", "add_bos_token": True, "add_eos_token": True, **ends}, "special_tokens_map.json": {"bos_token": "a", "eos_token": "b"}}
+        ends.pop("added_tokens_decoder", None)
     files["merges.txt"] = "#version: 0.2\r\n" + files["merges.txt"].replace("\n", "\r\n")
     top = max(json.loads(files["vocab.json"]).values())
     yield "qwen2, by its model type", "qwen2", {**files, "tokenizer_config.json": {

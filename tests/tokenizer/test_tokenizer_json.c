@@ -545,7 +545,7 @@ START_TEST(slow_folders)
             check_slow_row(t, line, number);
         }
     }
-    ck_assert_int_eq(folders, 17);
+    ck_assert_int_eq(folders, 19);
     test_folder_end(&folder);
     ak_tok_free(t);
     free(line);
