@@ -236,6 +236,69 @@ START_TEST(usage)
 }
 END_TEST
 
+/* What the routes that count say is what an answer to the same request says that it took. */
+START_TEST(counts_of_tokens)
+{
+    static const char template[] =
+        "{{ tools|tojson if tools }}{% for m in messages %}[{{ m.role }}]{{ m.content }}"
+        "{{ m.tool_calls|tojson if m.tool_calls }}{% endfor %}>";
+#define SCHEMA "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"boolean\"}}}"
+    static const struct {
+        const char *path, *count, *used[2]; /* what was read and what was cached are added up */
+        const char *body;
+    } cases[] = {
+        { CHAT,
+          CHAT "/input_tokens",
+          { "prompt_tokens", NULL },
+          "{\"max_tokens\": 1, \"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\"}, "
+          "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}], "
+          "\"tools\": "
+          "[{\"type\": \"function\", \"function\": {\"name\": \"add\", \"parameters\": " SCHEMA
+          "}}]}" },
+        { CHAT,
+          CHAT "/input_tokens",
+          { "prompt_tokens", NULL },
+          "{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}, "
+          "{\"role\": "
+          "\"assistant\", \"content\": \"Hello\"}]}" },
+        { "/v1/responses",
+          "/v1/responses/input_tokens",
+          { "input_tokens", NULL },
+          "{\"max_output_tokens\": 1, \"instructions\": \"Be brief.\", \"input\": [{\"role\": "
+          "\"user\", "
+          "\"content\": \"Hi\"}, {\"type\": \"function_call\", \"call_id\": \"x\", \"name\": "
+          "\"add\", "
+          "\"arguments\": \"{}\"}, {\"type\": \"function_call_output\", \"call_id\": \"x\", "
+          "\"output\": "
+          "\"2\"}], \"tools\": [{\"type\": \"function\", \"name\": \"add\", \"parameters\": " SCHEMA
+          "}]}" },
+        { "/v1/messages",
+          "/v1/messages/count_tokens",
+          { "input_tokens", "cache_read_input_tokens" },
+          "{\"max_tokens\": 1, \"system\": \"Be brief.\", \"messages\": [{\"role\": \"user\", "
+          "\"content\": \"Hi\"}], \"tools\": [{\"name\": \"add\", \"input_schema\": " SCHEMA
+          "}]}" },
+    };
+#undef SCHEMA
+    const char *const flags[] = { "--chat-template", template, NULL };
+    struct child child = start_server(flags);
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) { /* twice: then it is cached */
+        struct answer a = ask(&child, cases[i / 2].count, cases[i / 2].body);
+        json_t *counted = json_of(&a, 200);
+        a = ask(&child, cases[i / 2].path, cases[i / 2].body);
+        json_t *value = json_of(&a, 200);
+        int64_t used = 0;
+        for (int k = 0; k < 2 && cases[i / 2].used[k]; k++)
+            used += integer_at(at(value, "usage"), cases[i / 2].used[k]);
+        ck_assert_int_gt(used, 5);
+        ck_assert_int_eq(integer_at(counted, "input_tokens"), used);
+        json_decref(counted);
+        json_decref(value);
+    }
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
 /* A bias for a text is one for each of its tokens, in all the forms of the member. */
 START_TEST(biases)
 {
@@ -1271,6 +1334,7 @@ int main(void)
                                    streams_say_the_same,
                                    prompts_and_completions,
                                    usage,
+                                   counts_of_tokens,
                                    biases,
                                    offsets_of_logprobs,
                                    offsets_of_control_tokens,
