@@ -49,9 +49,10 @@ struct layout {
     size_t n_setup;
     int channels, bits, rate;
     enum lacing lacing;
-    bool is_live;     /* the sizes of segment and clusters are not known */
-    bool has_groups;  /* blocks in groups, the last with `discard` */
-    uint64_t discard; /* nanoseconds */
+    bool is_live;         /* the sizes of segment and clusters are not known */
+    bool has_groups;      /* blocks in groups, the last with `discard` */
+    bool discards_before; /* all groups but the last have it instead */
+    uint64_t discard;     /* nanoseconds */
     unsigned n_per_block;
 };
 
@@ -164,7 +165,7 @@ static struct file wrap(const struct layout *l, const struct packets *p, size_t 
         if (l->has_groups) {
             struct file group = { 0 };
             add_element(&group, 0xa1, block.bytes, (size_t)block.n);
-            if (i + n >= p->n)
+            if ((i + n >= p->n) != l->discards_before)
                 add_number(&group, 0x75a2, l->discard, 4);
             add_master(&cluster, 0xa0, &group, false);
         } else {
@@ -230,6 +231,30 @@ START_TEST(opus_in_webm)
             file_free(&ogg);
             packets_free(p);
         }
+}
+END_TEST
+
+/* Only what the last block says to discard is at the end. */
+START_TEST(discarded_before_the_end)
+{
+    struct file ogg = make_tone(OPUS, 16000, 1, TONE, 0.5);
+    struct packets *p = unwrap(&ogg);
+    struct layout l = { .codec = "A_OPUS",
+                        .setup = p->bytes.bytes,
+                        .n_setup = p->sizes[0],
+                        .channels = 1,
+                        .rate = 48000,
+                        .has_groups = true,
+                        .discards_before = true,
+                        .discard = 10000000 };
+    struct file webm = wrap(&l, p, 2);
+    l.has_groups = false;
+    struct file whole = wrap(&l, p, 2);
+    check_same(&webm, &whole, 0);
+    file_free(&webm);
+    file_free(&whole);
+    file_free(&ogg);
+    packets_free(p);
 }
 END_TEST
 
@@ -587,6 +612,8 @@ int main(void)
     Suite *suite = suite_create("containers");
     TCase *any = tcase_create("any");
     tcase_add_test(any, opus_in_webm);
+    tcase_add_test(any, discarded_before_the_end);
+    tcase_add_test(any, discarded_before_the_end);
     tcase_add_test(any, lengths_of_opus_packets);
     tcase_add_test(any, other_codecs_in_matroska);
     tcase_add_test(any, damaged_webm);

@@ -266,6 +266,45 @@ START_TEST(windows)
 END_TEST
 
 /* ---- Rotation ----------------------------------------------------------- */
+/* The bases of layers without and with a window, as transformers' classes state them. */
+START_TEST(rope_bases)
+{
+#define BY_LAYERS                                                                                  \
+    "\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\",\"rope_theta\":700000},"   \
+    "\"sliding_attention\":{\"rope_type\":\"default\",\"rope_theta\":30000}}"
+    static const struct {
+        const char *config;
+        float base, local;
+    } cases[] = {
+        { "{\"model_type\":\"olmo3\",\"rope_theta\":10000}", 1e4f, 5e5f },
+        { "{\"model_type\":\"olmo3\"," BY_LAYERS "}", 7e5f, 3e4f },
+        { "{\"model_type\":\"gemma3_text\",\"rope_theta\":2000000}", 2e6f, 1e4f },
+        { "{\"model_type\":\"gemma3_text\",\"rope_theta\":2000000,\"rope_local_base_freq\":30000}",
+          2e6f, 3e4f },
+        { "{\"model_type\":\"gemma3_text\"," BY_LAYERS "}", 7e5f, 3e4f },
+        { "{\"model_type\":\"modernbert\"}", 16e4f, 1e4f },
+        { "{\"model_type\":\"modernbert\",\"global_rope_theta\":50000}", 5e4f, 1e4f },
+        { "{\"model_type\":\"modernbert\",\"local_rope_theta\":5000}", 16e4f, 5e3f },
+        { "{\"model_type\":\"modernbert\"," BY_LAYERS "}", 7e5f, 3e4f },
+    };
+#undef BY_LAYERS
+    struct ak_spec spec;
+    struct ak_error error;
+    struct test_folder folder = begin_folder();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i].config;
+        ck_assert_msg(read_spec(&folder, text, no_texts, no_texts, &spec, &error) == AKUNU_OK,
+                      "%s: %s", text, error.message);
+        ck_assert_msg(spec.config.rope_base == cases[i].base &&
+                          spec.descriptor.local_rope_base == cases[i].local,
+                      "%s: %g and %g", text, (double)spec.config.rope_base,
+                      (double)spec.descriptor.local_rope_base);
+        ak_spec_clear(&spec);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* YaRN's factor of cosine and sine (transformers' _compute_yarn_parameters). */
 START_TEST(yarn_magnitude)
 {
@@ -472,6 +511,7 @@ int main(void)
     tcase_add_test(tests, published);
     tcase_add_test(tests, absent_keys);
     tcase_add_test(tests, windows);
+    tcase_add_test(tests, rope_bases);
     tcase_add_test(tests, yarn_magnitude);
     tcase_add_test(tests, refused_keys);
     tcase_add_test(tests, ignored_keys);
