@@ -235,5 +235,5 @@ void cli_results_print(const struct cli_options *o, const struct cli_questions *
     }
     print_accuracy(out, "normalized accuracy", mean_of(outcomes, NULL, n, true));
     print_accuracy(out, "\naccuracy", mean_of(outcomes, NULL, n, false));
-    cli_output_format(out, " (%zu questions)\n", n);
+    cli_output_format(out, " (%zu question%s)\n", n, n == 1 ? "" : "s");
 }

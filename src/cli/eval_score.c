@@ -315,8 +315,8 @@ int cli_questions_score(const struct cli_options *o, struct cli_questions *quest
     if (code == CLI_EXIT_OK)
         code = score_all(&s);
     if (code == CLI_EXIT_OK)
-        cli_aside("%s: %zu questions in %.1f s", s.loaded.path, questions->n,
-                  cli_seconds() - started);
+        cli_aside("%s: %zu question%s in %.1f s", s.loaded.path, questions->n,
+                  questions->n == 1 ? "" : "s", cli_seconds() - started);
     free(s.tokens);
     free(s.positions);
     cli_unload(&s.loaded);

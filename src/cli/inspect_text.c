@@ -96,16 +96,19 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
                          struct cli_output *out)
 {
     struct akunu_tensor_info t;
-    size_t width = 4;
-    for (size_t i = 0; i < n; i++)
-        if (akunu_file_tensor(file, i, &t, sizeof t) == AKUNU_OK && strlen(t.name) > width &&
-            strlen(t.name) <= 48)
-            width = strlen(t.name);
+    size_t width = 4, type_width = 6;
+    for (size_t i = 0; i < n; i++) {
+        if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
+            continue;
+        size_t n_name = strlen(t.name), n_type = strlen(t.type);
+        width = n_name > width && n_name <= 48 ? n_name : width;
+        type_width = n_type > type_width ? n_type : type_width;
+    }
 
     cli_output_format(out, "\nTensors (%zu)\n", n);
     if (n > 0)
-        cli_output_format(out, "  %-*s  %-6s %-18s %14s %14s  %s\n", (int)width, "name", "type",
-                          "shape", "bytes", "offset", "canonical name");
+        cli_output_format(out, "  %-*s  %-*s %-18s %14s %14s  %s\n", (int)width, "name",
+                          (int)type_width, "type", "shape", "bytes", "offset", "canonical name");
     for (size_t i = 0; i < n && out->error == 0; i++) {
         char shape[96], hash[65];
         if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
@@ -117,9 +120,9 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
         size_t n_name = strlen(t.name);
         cli_output_text(out, "  ");
         cli_output_escaped(out, t.name, n_name);
-        cli_output_format(out, "%*s  %-6s %-18s %14llu %14llu  %s%s%s\n",
-                          n_name < width ? (int)(width - n_name) : 0, "", t.type, shape,
-                          (unsigned long long)t.bytes, (unsigned long long)t.offset,
+        cli_output_format(out, "%*s  %-*s %-18s %14llu %14llu  %s%s%s\n",
+                          n_name < width ? (int)(width - n_name) : 0, "", (int)type_width, t.type,
+                          shape, (unsigned long long)t.bytes, (unsigned long long)t.offset,
                           t.canonical ? t.canonical : "-", hashes ? "  " : "", hash);
     }
     return CLI_EXIT_OK;
@@ -128,13 +131,15 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
 static void print_totals(const struct akunu_file *file, size_t n_tensors, struct cli_output *out)
 {
     struct cli_type_total totals[CLI_MAX_TYPES];
-    size_t n = cli_type_totals(file, n_tensors, totals);
+    size_t n = cli_type_totals(file, n_tensors, totals), width = 6;
+    for (size_t i = 0; i < n; i++)
+        width = strlen(totals[i].type) > width ? strlen(totals[i].type) : width;
     if (n > 0)
         cli_output_text(out, "\nTotals by type\n");
     for (size_t i = 0; i < n; i++)
-        cli_output_format(out, "  %-6s %6llu tensors %12.1f M values %12.1f MB\n", totals[i].type,
-                          (unsigned long long)totals[i].n_tensors, (double)totals[i].n_values / 1e6,
-                          (double)totals[i].bytes / 1e6);
+        cli_output_format(out, "  %-*s %6llu tensors %12.1f M values %12.1f MB\n", (int)width,
+                          totals[i].type, (unsigned long long)totals[i].n_tensors,
+                          (double)totals[i].n_values / 1e6, (double)totals[i].bytes / 1e6);
 }
 
 int cli_inspect_text(const struct akunu_file *file, const char *path, bool hashes,
