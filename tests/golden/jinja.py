@@ -270,7 +270,7 @@ missing is sequence ~ missing is iterable ~ missing is mapping ~ missing is stri
 "<p>a  <b>b</b></p>\\n<!-- x <i> --> &amp; c"|striptags
 html|striptags
 "a < b & c > d <"|striptags
-"&lt;b&gt; &nbsp; &eacute;&hellip; &copy2 &copy; &notin; &not; &apos; &#39;&#x41;&#128;&#0;&#xD800;&#x1F600; &#1; &unknown; &ampx &AMP &#; &;"|striptags
+"&lt;b&gt; &nbsp; &eacute;&hellip; &copy2 &copy; &notin; &not; &apos; &#39;&#x41;&#128;&#0;&#xD800;&#xDFFF;&#xDBFF;&#xE000;&#x1F600; &#1; &unknown; &ampx &AMP &#; &;"|striptags
 ("<b>x</b>"|safe)|striptags
 (("<b>&lt;i&gt;</b>"|safe)|striptags) ~ "<"
 "<!-- a"|striptags ~ "|" ~ "x<!---->y"|striptags ~ "|" ~ "<a"|striptags

@@ -529,6 +529,32 @@ START_TEST(as_sentence_transformers)
 }
 END_TEST
 
+/* A length that the tokenizer states beyond the model's positions cuts at these. */
+START_TEST(length_beyond_the_context)
+{
+    enum { WORDS = 9000 };
+    json_t *files = json_pack("{s:{s:i}}", "tokenizer_config.json", "model_max_length", 100000);
+    struct akunu_embedding_text how;
+    struct akunu_model_info info;
+    char folder[64], *text = malloc(4 * WORDS);
+    akunu_token *ids = malloc(4 * WORDS * sizeof *ids);
+    ck_assert(text && ids);
+    for (size_t i = 0; i < WORDS; i++)
+        memcpy(text + 4 * i, "the ", 4);
+    make_sentence_folder(files, folder);
+    struct akunu_model *model = load(folder, NULL);
+    akunu_embedding_text_default(&how, sizeof how);
+    akunu_model_get_info(model, &info, sizeof info);
+    ck_assert_int_eq(akunu_model_encode_embedding(model, text, 4 * WORDS, &how, ids, 4 * WORDS),
+                     info.context);
+    akunu_model_free(model);
+    remove_sentence_folder(files, folder);
+    json_decref(files);
+    free(text);
+    free(ids);
+}
+END_TEST
+
 /* Names of prompts, texts that are cut or not, and rows of another width. */
 START_TEST(sentence_refusals)
 {
@@ -837,6 +863,7 @@ int main(void)
     tcase_add_loop_test(tests, settings_of_sentence_transformers, 0, N_SETTINGS);
     tcase_add_test(tests, scaled_rotation);
     tcase_add_test(tests, as_sentence_transformers);
+    tcase_add_test(tests, length_beyond_the_context);
     tcase_add_test(tests, sentence_refusals);
     tcase_add_test(tests, lower_case_that_gguf_lacks);
     tcase_add_test(decoders, hidden_states_of_a_language_model);

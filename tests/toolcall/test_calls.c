@@ -353,16 +353,23 @@ END_TEST
 START_TEST(long_replies)
 {
     enum { CONTENT = 5000, NEWLINES = 3 };
-    static const char call[] =
-        "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>";
-    static char text[CONTENT + NEWLINES + sizeof call];
+    static const char *const cases[][3] = {
+        { "hermes",
+          "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>",
+          "{\"city\": \"Oslo\"}" },
+        { "qwen3-coder",
+          "<tool_call>\n<function=get_weather>\n<parameter=city>\na </parameter> b\n</parameter>\n"
+          "<parameter=day>\nx\n</parameter>\n</function>\n</tool_call>",
+          "{\"city\": \"a </parameter> b\", \"day\": \"x\"}" },
+    };
+    static char text[CONTENT + NEWLINES + 256];
     struct akunu_reply_params params;
 
     memset(text, 'x', CONTENT);
     memset(text + CONTENT, '\n', NEWLINES);
-    memcpy(text + CONTENT + NEWLINES, call, sizeof call);
+    strcpy(text + CONTENT + NEWLINES, cases[_i][1]);
     akunu_reply_params_default(&params, sizeof params);
-    params.format = "hermes";
+    params.format = cases[_i][0];
     for (size_t cut = CONTENT; cut <= strlen(text); cut++) {
         struct akunu_reply *reply = akunu_reply_new(&params, NULL, NULL);
         ck_assert_int_eq(akunu_reply_push(reply, text, cut), AKUNU_OK);
@@ -373,8 +380,7 @@ START_TEST(long_replies)
             json_object_get(json_array_get(json_object_get(message, "tool_calls"), 0), "function");
         ck_assert_uint_eq(json_string_length(json_object_get(message, "content")), CONTENT);
         ck_assert_str_eq(json_string_value(json_object_get(function, "name")), "get_weather");
-        ck_assert_str_eq(json_string_value(json_object_get(function, "arguments")),
-                         "{\"city\": \"Oslo\"}");
+        ck_assert_str_eq(json_string_value(json_object_get(function, "arguments")), cases[_i][2]);
         json_decref(message);
         akunu_reply_free(reply);
     }
@@ -426,7 +432,7 @@ static Suite *suite(void)
     tcase_add_test(t, refusals);
     suite_add_tcase(s, t);
     t = tcase_create("pieces");
-    tcase_add_test(t, long_replies);
+    tcase_add_loop_test(t, long_replies, 0, 2);
     tcase_add_test(t, cut_character);
     suite_add_tcase(s, t);
     return s;

@@ -577,6 +577,9 @@ START_TEST(speech_alone)
     ck_assert_int_eq(
         akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
     ck_assert_uint_eq(t->n_segments, 0);
+    params.language = "Auto";
+    ck_assert_int_eq(
+        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
     params.language = "xx";
     check_fails(session, f, &params, AKUNU_ERROR_ARGUMENT, "\"xx\" is no language");
     params = make_params();

@@ -361,6 +361,8 @@ START_TEST(refused_keys)
         { "llama", "rope_parameters", "{\"rope_type\":\"proportional\"}",
           "rope_parameters.rope_type is \"proportional\"" },
         { "llama", "hidden_size", "null", "hidden_size is missing" },
+        { "phi3", "pad_token_id", "32064",
+          "pad_token_id is 32064; expected less than vocab_size 32064" },
         { "llama", "num_key_value_heads", "5", "num_key_value_heads is 5" },
         { "gemma", "use_bidirectional_attention", "true", "use_bidirectional_attention is true" },
         { "gemma2", "sliding_window", "null", "sliding_window is null" },

@@ -631,6 +631,30 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* compressed-tensors: a symmetric tensor whose zero points are 0 in its last group alone. */
+START_TEST(some_zero_points)
+{
+    static const uint8_t weights[256], scales[16], zeros[8] = { 1, 0, 1, 0, 1, 0, 1, 0 };
+    struct test_folder folder = test_folder_begin();
+    struct test_st st = { 0 };
+    struct ak_provider *p;
+    struct ak_error error = { 0 };
+    test_st_add(&st, "a.weight", "I8", "4, 64", weights, sizeof weights);
+    test_st_add(&st, "a.weight_scale", "F16", "4, 2", scales, sizeof scales);
+    test_st_add(&st, "a.weight_zero_point", "I8", "4, 2", zeros, sizeof zeros);
+    test_st_write(&st, &folder, "model.safetensors", 0);
+    test_write_text(&folder, "config.json",
+                    "{\"model_type\": \"llama\", " METHOD(
+                        INT8
+                        ", \"config_groups\": {\"g\": {\"weights\": {\"symmetric\": true}}}") "}");
+    ck_assert_int_eq(ak_provider_open(folder.path, &p, &error), AKUNU_OK);
+    ck_assert_int_ne(ak_provider_check_weights(p, &error), AKUNU_OK);
+    ck_assert_ptr_nonnull(strstr(error.message, "symmetric is true"));
+    ak_provider_close(p);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Settings that say what is the rule. */
 START_TEST(accepted)
 {
@@ -1027,6 +1051,7 @@ int main(void)
     tcase_add_loop_test(tests, packed_values, 0, N_FOLDERS);
     tcase_add_test(tests, orders);
     tcase_add_test(tests, dropped);
+    tcase_add_test(tests, some_zero_points);
     tcase_add_loop_test(tests, refusals, 0, sizeof refused / sizeof *refused);
     tcase_add_loop_test(tests, symmetric_modules, 0, N_SYMMETRIC);
     tcase_add_test(tests, accepted);
