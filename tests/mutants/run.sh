@@ -189,17 +189,22 @@ patch_tree() {
     add_switch $(touched $all)
 }
 
-# Builds the command, the server and test programs $1, with this build's arguments of configure.
-# Programs that it leaves out have no rule: their mutants are skipped.
+# Builds the command, the server and test programs $1, with this build's arguments of configure and
+# those after $1. Programs that it leaves out have no rule: their mutants are skipped.
 build_tree() (
     programs=$1
-    eval "set -- $(./config.status --config)"
+    shift
     # kernels of other machines cannot run here, and wrong code may be worth a warning
-    mkdir "$build" && cd "$build" && CONFIG_SITE=/dev/null ../configure "$@" --disable-shared --disable-werror --enable-isa=native >"$work/build.log" 2>&1 || exit 1
+    mkdir "$build" && eval "configure_tree $(./config.status --config)" '"$@"' || exit 1
+    cd "$build" || exit 1
     rules=$(for p in $programs; do grep -q "^$p\$(EXEEXT):" Makefile && echo "$p"; done)
     server=$(sed -n 's/^\(akunu-server\)$(EXEEXT):.*/\1/p' Makefile)
     MAKEFLAGS= $make -j "$jobs" akunu-cli $server $rules >>"$work/build.log" 2>&1 || exit 1
     ./akunu-cli --version | sed -n 's/^instruction sets: //p' >"$work/isas"
+)
+
+configure_tree() (
+    cd "$build" && CONFIG_SITE=/dev/null ../configure "$@" --disable-shared --disable-werror --enable-isa=native >"$work/build.log" 2>&1
 )
 
 # ---- 2 and 3: the tests pass, the mutants are caught -------------------------------
@@ -278,7 +283,9 @@ run_generated() {
         fail "generate.py (apt-get install python3-clang-14)"
     # shellcheck disable=SC2046
     add_switch $(cut -f 3 "$work/generated.list" | sed 's/:.*//' | sort -u)
-    build_tree "$(echo "$tests" | sed '/\.sh$/d')" ||
+    # memory that is not freed, and reads past an end, are noticed by the sanitizers alone
+    build_tree "$(echo "$tests" | sed '/\.sh$/d')" --enable-sanitizers=address,undefined \
+        AK_KERNEL_CFLAGS=-fno-sanitize=all CFLAGS='-O1 -g1 --param asan-instrumentation-with-call-threshold=100' CC=gcc ||
         { tail "$work/build.log"; fail "the mutants do not build: $work/build.log"; }
     echo "$tests" | each --baseline || exit 1
     each --one-generated <"$work/generated.list"
@@ -287,6 +294,7 @@ run_generated() {
     for folder in $folders all; do
         count_generated "$folder"
     done
+    [ -z "${AT_LEAST:-}" ] || [ "$(count_generated all | awk '{ print $6 }')" -ge "$AT_LEAST" ]
 }
 
 # The script starts itself for each test and each mutant, so that xargs runs some at once.
