@@ -2,7 +2,7 @@
 # its own it is linked with LDADD below. tests/house.sh looks at the house, not at a layer.
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
-noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/process.h tests/speech_clip.h tests/backends/texts.h tests/speech/golden.h \
+noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/out_of_memory.h tests/process.h tests/speech_clip.h tests/backends/texts.h tests/speech/golden.h \
 	tests/api/failure.h tests/api/session.h tests/audio/clips.h tests/server/client.h tests/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
@@ -160,6 +160,7 @@ examples_transcribe_SOURCES = examples/transcribe.c tests/api/leaks.c
 examples_transcribe_LDFLAGS = $(ak_example_ldflags)
 
 # Calls that fail or are counted at will.
+ak_wrap_memory = -Wl,--wrap=ak_alloc -Wl,--wrap=ak_realloc -Wl,--wrap=ak_strndup
 tests_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=pwrite -Wl,--wrap=fallocate -Wl,--wrap=fsync -Wl,--wrap=futimens -Wl,--wrap=renameat
 tests_convert_test_gguf_write_LDFLAGS = $(AM_LDFLAGS) \
@@ -170,6 +171,7 @@ tests_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mmap -Wl,--wrap=munmap \
 	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_rwlock_rdlock -Wl,--wrap=pthread_once \
 	-Wl,--wrap=strcmp -Wl,--wrap=strncmp -Wl,--wrap=memcmp -Wl,--wrap=strlen -Wl,--wrap=getenv
+tests_schedule_test_schedule_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 
 # The sources of the AVX-VNNI bundle once more, for machines with AVX-512 (tests/cpu/evex.h).
 noinst_HEADERS += tests/cpu/evex.h

@@ -320,7 +320,7 @@ static void remove_all(const char *dir)
 }
 
 static uint64_t run_kept(const struct akunu_model *model, const char *dir, const struct asked *a,
-                         struct text *t)
+                         bool no_prefix_cache, struct text *t)
 {
     struct akunu_session_params session = golden_params(1, 64, AKUNU_KV_F16);
     struct akunu_scheduler_params params;
@@ -330,6 +330,7 @@ static uint64_t run_kept(const struct akunu_model *model, const char *dir, const
     prompts.dir = dir;
     prompts.min_tokens = 64;
     params.prompts = &prompts;
+    params.no_prefix_cache = no_prefix_cache;
     struct akunu_scheduler *scheduler = akunu_scheduler_new(model, &session, &params);
     ck_assert_msg(scheduler != NULL, "%s", akunu_last_error());
     ck_assert_int_eq(submit(scheduler, a, t, NULL), AKUNU_OK);
@@ -343,11 +344,11 @@ static uint64_t run_kept(const struct akunu_model *model, const char *dir, const
     return stats.n_cached_tokens;
 }
 
-/* What a scheduler leaves on disk, the next one finds, with the same text; a damaged file is
- * skipped, and made again. */
+/* What a scheduler leaves on disk, the next one finds, with the same text, unless it has no prefix
+ * cache; a damaged file is skipped, and made again. */
 START_TEST(kept_on_disk)
 {
-    static struct text texts[4];
+    static struct text texts[5];
     akunu_token ids[200];
     struct asked a;
     struct golden_text text;
@@ -360,16 +361,17 @@ START_TEST(kept_on_disk)
     ask(&a, &text, 0, NULL);
     a.ids = ids;
     a.n_ids = 200;
-    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[0]), 0);
-    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[1]), 199);
+    ck_assert_uint_eq(run_kept(model, dir, &a, false, &texts[0]), 0);
+    ck_assert_uint_eq(run_kept(model, dir, &a, false, &texts[1]), 199);
+    ck_assert_uint_eq(run_kept(model, dir, &a, true, &texts[4]), 0);
     snprintf(
         command, sizeof command,
         "for f in '%s'/*; do printf x | dd of=$f bs=1 seek=50000 conv=notrunc 2>/dev/null; done",
         dir);
     ck_assert_int_eq(system(command), 0);
-    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[2]), 0);
-    ck_assert_uint_eq(run_kept(model, dir, &a, &texts[3]), 199);
-    for (int i = 1; i < 4; i++) {
+    ck_assert_uint_eq(run_kept(model, dir, &a, false, &texts[2]), 0);
+    ck_assert_uint_eq(run_kept(model, dir, &a, false, &texts[3]), 199);
+    for (int i = 1; i < 5; i++) {
         ck_assert_uint_eq(texts[i].n, texts[0].n);
         ck_assert_mem_eq(texts[i].tokens, texts[0].tokens, texts[0].n * sizeof *texts[0].tokens);
         ck_assert_mem_eq(texts[i].logprobs, texts[0].logprobs,

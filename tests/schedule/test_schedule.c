@@ -4,11 +4,17 @@
 #include "schedule/schedule.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "tests/fake_backend.h"
+#include "tests/out_of_memory.h"
 #include "base/random.h"
 #include "generate/generate.h"
+#include "schedule/prefix_tree.h"
 
 enum { CONTEXT = 1024, BATCH = 64, REQUESTS = 24, COMPLETIONS = 3, TOKENS_MAX = 300 };
 
@@ -32,7 +38,7 @@ struct fixture {
     struct ak_sched_options options;
     struct ak_sched *sched;
     struct ak_error error;
-    double now;
+    double now, pass_seconds, token_seconds;
     uint64_t n_ended;
     struct text texts[REQUESTS][COMPLETIONS];
 };
@@ -45,18 +51,22 @@ struct asked {
     int32_t ids[CONTEXT];
 };
 
-/* A pass takes a second, and a hundredth for each of its tokens. */
+/* A pass takes a second, and a hundredth for each of its tokens, unless a test says otherwise. */
 static double clock_of(void *user)
 {
     const struct fixture *f = user;
     const struct ak_session *s = f->sched ? ak_sched_session(f->sched) : NULL;
-    return f->now + (s ? (double)s->n_passes + 0.01 * (double)s->n_tokens : 0.0);
+    return f->now +
+           (s ? f->pass_seconds * (double)s->n_passes + f->token_seconds * (double)s->n_tokens :
+                0.0);
 }
 
 static struct fixture *fixture_new(void)
 {
     struct fixture *f = calloc(1, sizeof *f);
     ck_assert_ptr_nonnull(f);
+    f->pass_seconds = 1.0;
+    f->token_seconds = 0.01;
     f->backend.base.ops = &fake_ops;
     f->model.backend = &f->backend.base;
     f->model.spec.config = (struct ak_spec_config){
@@ -138,8 +148,8 @@ static void ask(struct asked *a, struct text *texts, int text, uint32_t n_ids, i
                                            .seed = 7 };
     a->generation =
         (struct akunu_generation){ .size = sizeof a->generation, .max_tokens = max_tokens };
-    for (uint32_t i = 0; i < n_ids; i++)
-        a->ids[i] = id(text, i);
+    for (uint32_t i = 0; i < CONTEXT; i++)
+        a->ids[i] = i < n_ids ? id(text, i) : -1; /* what follows is not looked at */
     a->request = (struct akunu_request){
         .size = sizeof a->request, .n_ids = n_ids, .n = 1, .on_event = on_event, .user = texts
     };
@@ -279,9 +289,10 @@ START_TEST(as_if_alone)
 END_TEST
 
 /* Two long texts in a context for little more than one: the younger one makes way, and both are
- * as if alone. */
+ * as if alone. With log-probabilities of the prompts, which are reported once. */
 START_TEST(preempted)
 {
+    bool prompt_logprobs = _i == 1;
     static struct asked a[2], copies[2];
     struct fixture *f = fixture_new();
     f->params.context = 320;
@@ -289,6 +300,7 @@ START_TEST(preempted)
     start(f);
     for (int i = 0; i < 2; i++) {
         ask(&a[i], f->texts[i], i + 4, 100, 200);
+        a[i].request.prompt_logprobs = prompt_logprobs;
         copies[i] = a[i];
         submit_ok(f, &a[i], NULL);
     }
@@ -298,8 +310,10 @@ START_TEST(preempted)
     ck_assert_uint_gt(stats.n_preempted, 0);
     for (int i = 0; i < 2; i++)
         check_alone(f, &copies[i], i + 4, f->texts[i]);
-    for (int i = 0; i < 2; i++) /* a text that runs again is no prefix that was found */
+    for (int i = 0; i < 2; i++) { /* a text that runs again is no prefix that was found */
         ck_assert_uint_eq(f->texts[i][0].result.n_kept, 0);
+        ck_assert_uint_eq(f->texts[i][0].n_prompt, prompt_logprobs ? 100 : 0);
+    }
     fixture_free(f);
 }
 END_TEST
@@ -381,6 +395,78 @@ START_TEST(page_before_one_in_use)
 }
 END_TEST
 
+static struct ak_session_kv create_kv(struct fixture *f, uint32_t n_pages)
+{
+    struct ak_session_kv kv;
+    struct ak_kv_shape shape = {
+        .n_layers = 1, .n_kv_heads = 1, .head_dim = 1, .n_pages = n_pages
+    };
+    shape.k_type = shape.v_type = AKUNU_KV_F32;
+    ck_assert_int_eq(ak_session_kv_create(&f->backend.base, &shape, n_pages * AK_KV_PAGE_TOKENS, 1,
+                                          &kv, &f->error),
+                     AKUNU_OK);
+    return kv;
+}
+
+/* Computes a text of two pages, or lets it share what the tree has; then the tree has it. */
+static void use_text(struct ak_sched_tree *tree, const int32_t *ids, bool shares)
+{
+    enum { N = 2 * AK_KV_PAGE_TOKENS };
+    int32_t sequence = ak_session_kv_sequence_new(tree->kv);
+    if (shares)
+        ck_assert_uint_eq(ak_sched_tree_share(tree, sequence, ids, N), N);
+    else
+        ak_session_kv_extend(tree->kv, sequence, ids, N);
+    if (!shares)
+        ak_sched_tree_add(tree, sequence, true);
+    ak_session_kv_sequence_free(tree->kv, sequence);
+}
+
+/* How many tokens of a text the tree has. */
+static uint32_t count_cached(struct ak_sched_tree *tree, const int32_t *ids)
+{
+    int32_t sequence = ak_session_kv_sequence_new(tree->kv);
+    uint32_t n = ak_sched_tree_share(tree, sequence, ids, 2 * AK_KV_PAGE_TOKENS);
+    ak_session_kv_sequence_free(tree->kv, sequence);
+    return n;
+}
+
+/* The pages that were not used for longest go first, the last one of a text before its first. A use
+ * is a request that shares them, or one that computed the same text once more. */
+START_TEST(least_recent_goes_first)
+{
+    enum { PAGE = AK_KV_PAGE_TOKENS };
+    int32_t ids[3][2 * PAGE];
+    struct ak_sched_tree tree;
+    struct fixture *f = fixture_new();
+    struct ak_session_kv kv = create_kv(f, 8);
+    for (int i = 0; i < 3; i++)
+        for (uint32_t at = 0; at < 2 * PAGE; at++)
+            ids[i][at] = id(4 + i, at);
+    ak_sched_tree_init(&tree, &kv);
+    for (int i = 0; i < 3; i++)
+        use_text(&tree, ids[i], false);
+    ck_assert_uint_eq(ak_sched_tree_count_evictable(&tree), 6);
+    use_text(&tree, ids[0], _i == 0);
+    ck_assert_uint_eq(kv.n_free, 2); /* there is one page of each */
+    ck_assert(ak_sched_tree_evict(&tree));
+    ck_assert_uint_eq(count_cached(&tree, ids[1]), PAGE);
+    use_text(&tree, ids[0], _i == 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert(ak_sched_tree_evict(&tree));
+    ck_assert_uint_eq(tree.n_nodes, 3);
+    ck_assert_uint_eq(count_cached(&tree, ids[2]), 0);
+    ck_assert_uint_eq(count_cached(&tree, ids[1]), PAGE);
+    ck_assert_uint_eq(count_cached(&tree, ids[0]), 2 * PAGE);
+    for (int i = 0; i < 3; i++)
+        ck_assert(ak_sched_tree_evict(&tree));
+    ck_assert(!ak_sched_tree_evict(&tree));
+    ck_assert_uint_eq(kv.n_free, 8);
+    ak_session_kv_clear(&kv);
+    fixture_free(f);
+}
+END_TEST
+
 /* Completions run their prompt once, and so do requests side by side. */
 START_TEST(prompt_runs_once)
 {
@@ -438,6 +524,52 @@ START_TEST(passes_stay_short)
     ck_assert_uint_le(passes, 12);
     ck_assert(!f->texts[0][0].ended);
     fixture_free(f);
+}
+END_TEST
+
+/* A part of a prompt takes as many tokens as make the pass `ratio` times as long. The price of a
+ * token is what the first pass took, in which there are 20 tokens of each text: (pass + n · token)
+ * / n. */
+START_TEST(parts_of_prompts)
+{
+    static const struct {
+        uint32_t n_texts;
+        double pass, token, ratio; /* seconds */
+        uint64_t n;                /* tokens of the part */
+    } cases[] = {
+        { 3, 1.0, 0.01, 4.0, 115 }, /* 3 · 1.03 / 0.0267 */
+        { 3, 1.0, 0.01, 2.0, 38 },  /* 1.03 / 0.0267 */
+        { 20, 1.0, 0.1, 4.0, 87 },  /* more than a skinny pass: 3 · 3 / 0.1025 */
+        /* fewer than 16: half as long again, up to 16 */
+        { 1, 1.0, 2.0, 4.0, 7 },  /* 3 · 3 / 2.05 are 4; 5 · 3 / 2.05 */
+        { 3, 1.0, 1.0, 4.0, 16 }, /* 3 · 4 / 1.017 are 11; 5 · 4 / 1.017 are 19 */
+        { 1, 0.1, 2.0, 2.0, 4 },  /* 2 · 2.1 / 2.005 are 2, but a prompt advances by 4 */
+    };
+    static struct asked a;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture *f = fixture_new();
+        f->pass_seconds = cases[i].pass;
+        f->token_seconds = cases[i].token;
+        f->options.max_pass_ratio = cases[i].ratio;
+        f->params.batch = 900;
+        f->params.context = 8192;
+        f->params.max_sequences = 21;
+        start(f);
+        const struct ak_session *s = ak_sched_session(f->sched);
+        for (uint32_t t = 0; t < cases[i].n_texts; t++) {
+            ask(&a, f->texts[t], 4 + (int)t, 20, 100);
+            submit_ok(f, &a, NULL);
+        }
+        for (int step = 0; step < 10; step++)
+            ak_sched_step(f->sched);
+        ask(&a, f->texts[20], 30, 600, 4);
+        submit_ok(f, &a, NULL);
+        uint64_t before = s->n_tokens;
+        ck_assert(ak_sched_step(f->sched));
+        ck_assert_msg(s->n_tokens - before == cases[i].n_texts + cases[i].n,
+                      "case %zu: %llu tokens", i, (unsigned long long)(s->n_tokens - before));
+        fixture_free(f);
+    }
 }
 END_TEST
 
@@ -517,6 +649,9 @@ START_TEST(those_that_end_do_not_wait)
         submit_ok(f, &a, &ids[i]);
         ak_sched_step(f->sched); /* the first one starts */
     }
+    ak_sched_get_stats(f->sched, &stats);
+    ck_assert_uint_eq(stats.n_waiting, 2);
+    ck_assert_uint_eq(stats.n_running, 1);
     ak_sched_cancel(f->sched, ids[1]);
     for (int i = 0; i < 10; i++) /* the third one's time-out passes */
         ak_sched_step(f->sched);
@@ -656,27 +791,227 @@ START_TEST(freed)
 }
 END_TEST
 
-/* A device that fails ends the requests of the pass, and no others. */
+/* A device that fails ends the requests of the pass, and no others: one that waits (0), and one
+ * that is paused (1). */
 START_TEST(lost_pass)
 {
     static struct asked a, copy;
     struct fixture *f = fixture_new();
-    f->params.max_sequences = 1;
+    uint64_t ids[2];
+    f->params.max_sequences = 1 + (uint32_t)_i;
     start(f);
     for (int i = 0; i < 2; i++) {
         ask(&a, f->texts[i], i, 10, 20);
         copy = a;
-        submit_ok(f, &a, NULL);
+        submit_ok(f, &a, &ids[i]);
     }
     ak_sched_step(f->sched);
+    ck_assert_uint_eq(f->texts[1][0].n, (size_t)_i);
+    ak_sched_pause(f->sched, ids[1], true);
     f->backend.lose_pass = true;
     ak_sched_step(f->sched);
     f->backend.lose_pass = false;
     ck_assert_int_eq(f->texts[0][0].status, AKUNU_ERROR_UNSUPPORTED);
     ck_assert_str_eq(f->texts[0][0].message, "the device is lost");
+    ak_sched_pause(f->sched, ids[1], false);
     run_all(f);
     check_alone(f, &copy, 1, f->texts[1]);
     fixture_free(f);
+}
+END_TEST
+
+/* ---- Reports ------------------------------------------------------------ */
+static void check_slot(struct fixture *f, size_t i, const struct akunu_scheduler_slot *expected)
+{
+    struct akunu_scheduler_slot slot;
+    ck_assert(ak_sched_slot_at(f->sched, i, &slot));
+    ck_assert_uint_eq(slot.request, expected->request);
+    ck_assert_uint_eq(slot.index, expected->index);
+    ck_assert_uint_eq(slot.n_prompt, expected->n_prompt);
+    ck_assert_uint_eq(slot.n_cached, expected->n_cached);
+    ck_assert_uint_eq(slot.n_done, expected->n_done);
+    ck_assert_uint_eq(slot.n_generated, expected->n_generated);
+}
+
+/* What grows in each slot: a prompt in parts of 64 tokens, its text, a second prompt that shares
+ * its first page, a second completion. */
+START_TEST(slots)
+{
+    static struct asked a;
+    struct fixture *f = fixture_new();
+    uint64_t first;
+    struct akunu_scheduler_slot slot, none = { 0 };
+    f->params.max_sequences = 3;
+    start(f);
+    for (size_t i = 0; i < 3; i++)
+        check_slot(f, i, &none);
+    ck_assert(!ak_sched_slot_at(f->sched, 3, &slot));
+    ask(&a, f->texts[0], 4, 100, 50);
+    submit_ok(f, &a, &first);
+    ak_sched_step(f->sched);
+    check_slot(f, 0, &(struct akunu_scheduler_slot){ first, 0, 100, 0, 64, 0 });
+    ak_sched_step(f->sched);
+    check_slot(f, 0, &(struct akunu_scheduler_slot){ first, 0, 100, 0, 100, 1 });
+    for (int i = 0; i < 3; i++)
+        ak_sched_step(f->sched);
+    ask(&a, f->texts[1], 4, 90, 50);
+    a.request.n = 2;
+    submit_ok(f, &a, NULL);
+    for (int i = 0; i < 2; i++)
+        ak_sched_step(f->sched);
+    check_slot(f, 0, &(struct akunu_scheduler_slot){ first, 0, 100, 0, 100, 6 });
+    check_slot(f, 1, &(struct akunu_scheduler_slot){ first + 1, 0, 90, 64, 90, 2 });
+    check_slot(f, 2, &(struct akunu_scheduler_slot){ first + 1, 1, 90, 89, 90, 1 });
+    ak_sched_cancel(f->sched, first);
+    ak_sched_step(f->sched);
+    check_slot(f, 0, &none);
+    check_slot(f, 1, &(struct akunu_scheduler_slot){ first + 1, 0, 90, 64, 90, 3 });
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- The thread --------------------------------------------------------- */
+static atomic_uint n_looks; /* at the clock */
+
+static double count_looks(void *user)
+{
+    (void)user;
+    atomic_fetch_add(&n_looks, 1);
+    return 0.0;
+}
+
+static pthread_t handler_thread;
+static atomic_bool was_handled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    handler_thread = pthread_self();
+    atomic_store(&was_handled, true);
+}
+
+/* While all requests are paused the thread sleeps until the first of them is late, instead of
+ * looking at the clock again and again. Signals are for the host's threads: one that the host
+ * blocks waits for it. */
+START_TEST(thread_sleeps)
+{
+    static struct asked a, copy;
+    struct fixture *f = fixture_new();
+    struct akunu_scheduler_stats stats;
+    struct sigaction action = { .sa_handler = on_signal };
+    sigset_t blocked;
+    uint64_t request;
+    f->options.clock = count_looks;
+    start(f);
+    ask(&a, f->texts[0], 4, 20, 30);
+    a.request.timeout = 1000.0;
+    copy = a;
+    submit_ok(f, &a, &request);
+    ak_sched_pause(f->sched, request, true);
+    ck_assert_int_eq(ak_sched_start(f->sched, &f->error), AKUNU_OK);
+    usleep(500000); /* as much as it wants to look */
+    ck_assert_uint_lt(atomic_load(&n_looks), 100);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, &blocked, NULL), 0);
+    ck_assert_int_eq(kill(getpid(), SIGUSR1), 0);
+    ak_sched_pause(f->sched, request, false);
+    do {
+        usleep(1000);
+        ak_sched_get_stats(f->sched, &stats);
+    } while (stats.n_running + stats.n_waiting > 0);
+    ck_assert_int_eq(pthread_sigmask(SIG_UNBLOCK, &blocked, NULL), 0);
+    ck_assert(atomic_load(&was_handled) && pthread_equal(handler_thread, pthread_self()));
+    check_alone(f, &copy, 4, f->texts[0]);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Memory ------------------------------------------------------------- */
+/* Whichever allocation fails, no scheduler is made, and nothing of it is left. */
+START_TEST(created_without_memory)
+{
+    struct fixture *f = fixture_new();
+    long n = 0;
+    for (;; n++) {
+        f->sched = NULL;
+        refuse_allocation(n);
+        ak_status status =
+            ak_sched_create(&f->model, &f->params, &f->options, &f->sched, &f->error);
+        if (!allow_allocations()) {
+            ck_assert_int_eq(status, AKUNU_OK);
+            break;
+        }
+        ck_assert_int_eq(status, AKUNU_ERROR_MEMORY);
+        ck_assert_ptr_null(f->sched);
+        ck_assert_uint_eq(f->backend.allocated, 0);
+    }
+    ck_assert_int_gt(n, 20);
+    fixture_free(f);
+}
+END_TEST
+
+/* A request with all that is copied. */
+static void ask_much(struct asked *a, struct text *texts)
+{
+    static const char *const stops[] = { "one", "two" };
+    static const char *const breakers[] = { "a", "b", NULL };
+    static const struct akunu_logit_bias biases[] = { { 3, 1.0f }, { 4, -1.0f } };
+    ask(a, texts, 4, 100, 90);
+    a->request.n = 2;
+    a->request.logprobs = a->request.prompt_logprobs = true;
+    a->generation.stops = stops;
+    a->generation.n_stops = 2;
+    a->generation.n_top_logprobs = 2;
+    a->sampling.temperature = 0.9f;
+    a->sampling.dry_sequence_breakers = breakers;
+    a->sampling.logit_bias = biases;
+    a->sampling.n_logit_bias = 2;
+}
+
+/* Whichever allocation of a request fails, on its way in or while it runs, it ends with that error,
+ * or its text is the right one; and the request after it is not disturbed. */
+START_TEST(requests_without_memory)
+{
+    static struct asked a, copy, other, other_copy;
+    long n_failed = 0, n_refused = 0;
+    for (long n = 0, done = 0; !done; n++) {
+        struct fixture *f = fixture_new();
+        f->params.context = 480;
+        start(f);
+        ask_much(&a, f->texts[0]);
+        copy = a;
+        refuse_allocation(n);
+        ak_status status = submit(f, &a, NULL);
+        run_all(f);
+        done = !allow_allocations();
+        if (status != AKUNU_OK) {
+            ck_assert_int_eq(status, AKUNU_ERROR_MEMORY);
+            ck_assert(!f->texts[0][0].ended && !f->texts[0][1].ended);
+            n_refused++;
+        }
+        for (size_t i = 0; status == AKUNU_OK && i < 2; i++) {
+            struct text *text = &f->texts[0][i];
+            ck_assert(text->ended);
+            if (text->status == AKUNU_OK) {
+                ck_assert_uint_eq(text->n, 90);
+                ck_assert_uint_eq(text->n_prompt, i == 0 ? 100 : 0);
+            }
+            ck_assert(text->status == AKUNU_OK || text->status == AKUNU_ERROR_MEMORY);
+            n_failed += text->status != AKUNU_OK;
+        }
+        if (done)
+            check_alone(f, &copy, 4, f->texts[0]);
+        ask(&other, f->texts[1], 5, 70, 3);
+        other_copy = other;
+        submit_ok(f, &other, NULL);
+        run_all(f);
+        check_alone(f, &other_copy, 5, f->texts[1]);
+        fixture_free(f);
+    }
+    ck_assert_int_gt(n_refused, 10);
+    ck_assert_int_gt(n_failed, 10);
 }
 END_TEST
 
@@ -786,12 +1121,14 @@ int main(void)
     TCase *tcase = tcase_create("schedule");
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, as_if_alone, 0, 24);
-    tcase_add_test(tcase, preempted);
+    tcase_add_loop_test(tcase, preempted, 0, 2);
     tcase_add_test(tcase, full_context);
     tcase_add_test(tcase, prefix_is_kept);
     tcase_add_test(tcase, page_before_one_in_use);
+    tcase_add_loop_test(tcase, least_recent_goes_first, 0, 2);
     tcase_add_test(tcase, prompt_runs_once);
     tcase_add_test(tcase, passes_stay_short);
+    tcase_add_test(tcase, parts_of_prompts);
     tcase_add_test(tcase, clients_take_turns);
     tcase_add_test(tcase, queue_is_bounded);
     tcase_add_test(tcase, those_that_end_do_not_wait);
@@ -799,7 +1136,11 @@ int main(void)
     tcase_add_test(tcase, late);
     tcase_add_test(tcase, paused);
     tcase_add_test(tcase, freed);
-    tcase_add_test(tcase, lost_pass);
+    tcase_add_loop_test(tcase, lost_pass, 0, 2);
+    tcase_add_test(tcase, slots);
+    tcase_add_test(tcase, thread_sleeps);
+    tcase_add_test(tcase, created_without_memory);
+    tcase_add_test(tcase, requests_without_memory);
     tcase_add_test(tcase, prompt_logprobs);
     tcase_add_test(tcase, refusals);
     suite_add_tcase(suite, tcase);
