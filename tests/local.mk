@@ -171,6 +171,7 @@ tests_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mmap -Wl,--wrap=munmap \
 	-Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_cond_wait -Wl,--wrap=pthread_rwlock_rdlock -Wl,--wrap=pthread_once \
 	-Wl,--wrap=strcmp -Wl,--wrap=strncmp -Wl,--wrap=memcmp -Wl,--wrap=strlen -Wl,--wrap=getenv
+tests_persist_test_prompt_cache_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fsync
 tests_schedule_test_schedule_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 
 # The sources of the AVX-VNNI bundle once more, for machines with AVX-512 (tests/cpu/evex.h).
