@@ -173,6 +173,7 @@ tests_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=strcmp -Wl,--wrap=strncmp -Wl,--wrap=memcmp -Wl,--wrap=strlen -Wl,--wrap=getenv
 tests_persist_test_prompt_cache_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fsync
 tests_schedule_test_schedule_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
+tests_session_test_session_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 tests_store_test_evict_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) -Wl,--wrap=fstatvfs -Wl,--wrap=fdopendir
 
 # The sources of the AVX-VNNI bundle once more, for machines with AVX-512 (tests/cpu/evex.h).

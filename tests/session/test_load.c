@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/gguf_files.h"
+#include "tests/process.h"
 #include "model/model.h"
 
 static const struct akunu_load_params quiet = { .n_threads = 1 };
@@ -243,6 +244,61 @@ START_TEST(stages)
 }
 END_TEST
 
+/* ---- Adapters ----------------------------------------------------------- */
+static ak_status load_with(const struct akunu_adapter *adapters, size_t n, struct ak_model **model,
+                           struct ak_error *error)
+{
+    char path[4096];
+    struct akunu_load_params params = {
+        .n_threads = 1, .no_cache = true, .adapters = adapters, .n_adapters = n
+    };
+    snprintf(path, sizeof path, "%s", test_path("models/llama-f32.gguf"));
+    return ak_model_load(path, &params, model, error);
+}
+
+/* The model lists adapters that change it, in their order; nothing of their files stays open, and
+ * what cannot be an adapter is refused. */
+START_TEST(adapters)
+{
+    static const char *const files[] = { "adapters/llama.gguf", "adapters/llama-peft" };
+    char paths[2][4096], line[4200];
+    struct ak_model *model = NULL;
+    struct ak_error error = { 0 };
+    size_t n_open = test_count_open();
+    for (int i = 0; i < 2; i++)
+        snprintf(paths[i], sizeof paths[i], "%s", test_path(files[i]));
+    const struct akunu_adapter given[] = { { paths[0], 0.5f },
+                                           { paths[1], 0.0f },
+                                           { paths[1], 2 } };
+    for (size_t n = 0; n <= 3; n++) {
+        ck_assert_msg(load_with(given, n, &model, &error) == AKUNU_OK, "%s", error.message);
+        ck_assert_uint_eq(model->n_adapters, n == 3 ? 2 : n > 0);
+        if (n > 0)
+            ck_assert(model->adapters[0].scale == 0.5f);
+        if (n == 3)
+            ck_assert(model->adapters[1].scale == 2.0f &&
+                      model->adapters[1].hash[0] != model->adapters[0].hash[0]);
+        ak_model_free(model);
+        test_check_unmapped();
+        ck_assert_uint_eq(test_count_open(), n_open);
+    }
+    struct akunu_adapter bad = { NULL, 1 };
+    ck_assert_int_eq(load_with(NULL, 1, &model, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(error.message, "1 adapters, and no list of them");
+    ck_assert_int_eq(load_with(&bad, 1, &model, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(error.message, "an adapter has no path");
+    bad = (struct akunu_adapter){ paths[0], INFINITY };
+    ck_assert_int_eq(load_with(&bad, 1, &model, &error), AKUNU_ERROR_ARGUMENT);
+    snprintf(line, sizeof line, "%s: the adapter's scale is inf; expected a finite number",
+             paths[0]);
+    ck_assert_str_eq(error.message, line);
+    bad = (struct akunu_adapter){ test_path("model.gguf"), 1 };
+    ck_assert_int_ne(load_with(&bad, 1, &model, &error), AKUNU_OK);
+    test_check_unmapped();
+    ck_assert_uint_eq(test_count_open(), n_open);
+}
+END_TEST
+
 static void check_dump(const char *model_name, const char *golden)
 {
     struct ak_model *model = NULL;
@@ -353,6 +409,7 @@ int main(void)
     tcase_add_loop_test(tests, changed_factors, 0, 4);
     tcase_add_loop_test(tests, largest_gemmas, 0, 4);
     tcase_add_test(tests, stages);
+    tcase_add_test(tests, adapters);
     tcase_add_test(tests, arena);
     tcase_add_test(tests, fusing);
     /* another backend runs the same table (tests/opencl/opencl.sh) */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "tests/fake_backend.h"
+#include "tests/out_of_memory.h"
+#include "tests/process.h"
 
 enum { CONTEXT = 300, BATCH = 32 };
 
@@ -871,6 +873,298 @@ START_TEST(threads_of_the_environment)
 }
 END_TEST
 
+/* Threads of this process. */
+static size_t count_threads(void)
+{
+    size_t n = 0;
+    DIR *dir = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* A pool that cannot be pinned leaves no threads. */
+START_TEST(pools)
+{
+    struct ak_backend_profile profile = { 0 };
+    struct ak_error error = { 0 };
+    struct ak_pool *pool;
+    size_t before = count_threads();
+    ck_assert_int_eq(ak_session_create_pool(3, "1023", &profile, &pool, &error),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_ptr_null(pool);
+    ck_assert_uint_eq(count_threads(), before);
+    ck_assert_int_eq(ak_session_create_pool(3, NULL, &profile, &pool, &error), AKUNU_OK);
+    ck_assert_uint_eq(ak_pool_threads(pool), 3);
+    ak_pool_free(pool);
+    ck_assert_uint_eq(count_threads(), before);
+}
+END_TEST
+
+/* ---- Memory ------------------------------------------------------------- */
+static void make_speech(struct fixture *f)
+{
+    f->model.spec.config.n_encoder_layers = 1;
+    f->model.spec.config.encoder_context = 40;
+    f->model.spec.config.n_mels = 4;
+    f->params.max_windows = 2;
+}
+
+/* Whichever allocation fails, of a session of text (0) or of speech (1), none is made, and nothing
+ * of it is left. */
+START_TEST(created_without_memory)
+{
+    struct fixture *f = fixture_new();
+    if (_i == 1)
+        make_speech(f);
+    long n = 0;
+    for (;; n++) {
+        refuse_allocation(n);
+        ak_status status = ak_session_create(&f->model, &f->params, &f->session, &f->error);
+        if (!allow_allocations()) {
+            ck_assert_int_eq(status, AKUNU_OK);
+            break;
+        }
+        ck_assert_int_eq(status, AKUNU_ERROR_MEMORY);
+        ck_assert_ptr_null(f->session);
+        ck_assert_uint_eq(f->model.refs.n_others, 0);
+        ck_assert_uint_eq(f->backend.allocated, 0);
+    }
+    ck_assert_int_ge(n, 1 + 12 + 6);
+    fixture_free(f);
+}
+END_TEST
+
+/* A window that cannot be encoded for want of memory takes no page, and is encoded later. */
+START_TEST(encoded_without_memory)
+{
+    static const float frames[2 * 40 * 4];
+    struct fixture *f = fixture_new();
+    make_speech(f);
+    open_session(f);
+    int32_t window = new_sequence(f);
+    uint32_t n_free = f->session->kv.n_free;
+    long n = 0;
+    for (;; n++) {
+        refuse_allocation(n);
+        ak_status status = ak_session_encode(f->session, frames, window, 0, false, &f->error);
+        if (!allow_allocations()) {
+            ck_assert_int_eq(status, AKUNU_OK);
+            break;
+        }
+        ck_assert_int_eq(status, AKUNU_ERROR_MEMORY);
+        ck_assert_ptr_null(f->session->encoder);
+        ck_assert_uint_eq(f->session->kv.n_free, n_free);
+        ck_assert_int_eq(f->backend.n_prepared, 1);
+    }
+    ck_assert_int_eq(n, 1 + 6);
+    ck_assert_uint_eq(f->session->kv.sequences[window].length, 40);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Dropped pages ------------------------------------------------------ */
+enum { LONG = 700, HEADS = 2 };
+static uint64_t attention[HEADS][LONG]; /* that the last tokens pay to each */
+static uint32_t n_read;                 /* tokens whose queries were read */
+
+/* The queries of the last 32 tokens are read, in passes of at most 10. */
+static void run_with_importance(struct ak_backend_table *table, const struct ak_batch *b)
+{
+    fake_ops.run(table, b); /* the same tokens at the same positions: what is cached stays */
+    if (!b->importance)
+        return;
+    ck_assert_uint_le(b->n, 10);
+    ck_assert_uint_eq(b->importance->stride, 11 * AK_KV_PAGE_TOKENS);
+    ck_assert_uint_eq(b->importance->n_kv_heads, HEADS);
+    for (uint32_t i = 0; i < b->n; i++) {
+        ck_assert_uint_eq(b->positions[i], LONG - 32 + n_read++);
+        ck_assert_int_eq(b->tokens[i], id(0, b->positions[i]));
+    }
+    if (n_read == 32)
+        for (size_t h = 0; h < HEADS; h++)
+            memcpy(b->importance->sums + h * b->importance->stride, attention[h],
+                   sizeof attention[h]);
+}
+
+/* Of 11 pages 4 stay: the first, the one of the last tokens, and two more: those to which some head
+ * pays most attention, in the sum over 7 neighbors; or the last ones. */
+START_TEST(dropped_pages)
+{
+    static const bool stays[2][11] = {
+        [AKUNU_KV_IMPORTANT] = { [0] = true, [2] = true, [5] = true, [10] = true },
+        [AKUNU_KV_RECENT] = { [0] = true, [8] = true, [9] = true, [10] = true },
+    };
+    static int32_t ids[LONG];
+    enum { PAGE = AK_KV_PAGE_TOKENS };
+    struct fixture *f = fixture_new();
+    struct ak_backend_ops ops = fake_ops;
+    size_t last;
+    ops.skips_pages = true;
+    ops.run = run_with_importance;
+    f->backend.base.ops = &ops;
+    f->model.spec.config.n_kv_heads = HEADS;
+    f->params.context = 1000;
+    f->params.batch = 10;
+    open_session(f);
+    for (uint32_t i = 0; i < LONG; i++)
+        ids[i] = id(0, i);
+    for (uint32_t i = 0; i < 7; i++)
+        attention[1][2 * PAGE + 30 + i] = 10; /* 70 */
+    attention[0][5 * PAGE + 9] = 69;
+    attention[1][1 * PAGE] = 68;
+    attention[0][3 * PAGE + 63] = attention[0][4 * PAGE] = 30; /* 60 in both pages */
+    attention[0][6 * PAGE] = attention[1][6 * PAGE] = 40;      /* 40, and not 80 */
+    attention[1][10 * PAGE + 50] = 1000;                       /* it stays without that */
+    int32_t s = new_sequence(f);
+    ck_assert_int_eq(ak_session_prefill(f->session, s, ids, LONG, NULL, NULL, &last, &f->error),
+                     AKUNU_OK);
+    uint32_t n_free = f->session->kv.n_free;
+    n_read = 0;
+    ck_assert_int_eq(ak_session_evict(f->session, s, 255, AKUNU_KV_IMPORTANT, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(f->error.message, "255 tokens of the KV cache are to stay: expected 256 or "
+                                       "more");
+    ck_assert_msg(ak_session_evict(f->session, s, 256, (enum akunu_kv_choice)_i, &f->error) ==
+                      AKUNU_OK,
+                  "%s", f->error.message);
+    ck_assert_uint_eq(n_read, _i == AKUNU_KV_IMPORTANT ? 32 : 0);
+    for (uint32_t page = 0; page < 11; page++)
+        ck_assert_msg((f->session->kv.sequences[s].pages[page] != AK_KV_NO_PAGE) == stays[_i][page],
+                      "page %u", page);
+    ck_assert_uint_eq(f->session->kv.n_free, n_free + 7);
+    ck_assert_str_eq(f->log, "KV cache: 4 of 11 pages of 64 tokens stay");
+    check_logits(ak_session_logits(f->session, f->session->n_last - 1), ids, LONG);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Input sums --------------------------------------------------------- */
+static const struct ak_backend_table *summed; /* the table that adds inputs now */
+static struct ak_backend_input_sums *given_sums;
+static int n_summed;
+
+static void sum_inputs(struct ak_backend_table *table, struct ak_backend_input_sums *sums)
+{
+    if (!sums)
+        ck_assert_ptr_eq(table, summed);
+    summed = table;
+    n_summed += sums != NULL;
+    given_sums = sums;
+}
+
+static const char *describe_fake(const struct ak_backend *b)
+{
+    (void)b;
+    return "fake";
+}
+
+/* A text runs in the table of the logits if their inputs are wanted, else in that of the hidden
+ * states; afterwards its sequence is free, and the table adds nothing more. */
+START_TEST(sums_of_inputs)
+{
+    struct fixture *f = fixture_new();
+    struct ak_backend_ops ops = fake_ops;
+    struct akunu_ids text = { .ids = text_of(0), .n = 70 }, none = { .ids = text_of(0), .n = 0 };
+    struct ak_backend_input_sums *sums = (struct ak_backend_input_sums *)(void *)f;
+    ops.describe = describe_fake;
+    f->backend.base.ops = &ops;
+    open_session(f);
+    uint32_t n_free = f->session->kv.n_free;
+    ck_assert_int_eq(ak_session_sum_inputs(f->session, &text, true, sums, NULL, NULL, &f->error),
+                     AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_str_eq(f->error.message,
+                     "the backend fake cannot sum the inputs of products; the cpu can");
+    ops.sum_inputs = sum_inputs;
+    for (int wants_output = 0; wants_output < 2; wants_output++) {
+        ck_assert_int_eq(
+            ak_session_sum_inputs(f->session, &text, wants_output, sums, NULL, NULL, &f->error),
+            AKUNU_OK);
+        const struct ak_backend_table *expected =
+            wants_output ? f->session->logits : f->session->hidden;
+        ck_assert_ptr_eq(summed, expected);
+        ck_assert_ptr_null(given_sums);
+        ck_assert_int_eq(n_summed, wants_output + 1);
+        ck_assert_uint_eq(prepared(expected)->runs, 3);
+        ck_assert_uint_eq(prepared(expected)->n_logits, 70 - 64); /* all rows of the last pass */
+        ck_assert_uint_eq(f->session->kv.n_free, n_free);
+        ck_assert_ptr_null(ak_session_logits(f->session, 0));
+    }
+    ck_assert_ptr_eq(prepared(f->session->hidden)->table, &f->model.hidden_table);
+    ck_assert_int_eq(ak_session_sum_inputs(f->session, &none, true, sums, NULL, NULL, &f->error),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(f->error.message, "the text has no tokens");
+    int passes = 2;
+    ck_assert_int_eq(
+        ak_session_sum_inputs(f->session, &text, true, sums, count_down, &passes, &f->error),
+        AKUNU_ERROR_CANCELLED);
+    ck_assert_str_eq(f->error.message, "cancelled after 64 of 70 tokens");
+    ck_assert(f->session->kv.n_free == n_free && !given_sums);
+    fixture_free(f);
+}
+END_TEST
+
+/* ---- Plans -------------------------------------------------------------- */
+static struct ak_backend_table_options planned[4];
+static int n_planned;
+
+static ak_status prepare_plan(struct ak_backend *b, const struct ak_table *table,
+                              const struct ak_weights *weights, const struct ak_spec *spec,
+                              const struct ak_backend_table_options *options, void *kv,
+                              struct ak_backend_table **out, struct ak_error *error)
+{
+    ck_assert_ptr_null(kv);
+    planned[n_planned++] = *options;
+    return fake_prepare(b, table, weights, spec, options, kv, out, error);
+}
+
+/* What a session would take: the pages of its context, and the scratch of its two tables with a row
+ * of logits each; of a device the scratch is not known. */
+START_TEST(plans)
+{
+    static const struct {
+        uint32_t context, n_seq, batch, expected, pages, tokens;
+    } cases[] = {
+        { 0, 3, 0, 512, 10, 512 }, { 0, 0, 32, 512, 8, 32 }, { 100, 1, 32, 100, 2, 32 },
+        { 10, 4, 32, 10, 4, 10 },  { 64, 1, 5, 64, 1, 5 },
+    };
+    struct fixture *f = fixture_new();
+    struct ak_backend_ops ops = fake_ops;
+    struct ak_session_plan plan;
+    ops.prepare = prepare_plan;
+    f->backend.base.ops = &ops;
+    f->model.table.n_commands = f->model.sampled_table.n_commands = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        f->params.context = cases[i].context;
+        f->params.max_sequences = cases[i].n_seq;
+        f->params.batch = cases[i].batch;
+        n_planned = 0;
+        ck_assert_int_eq(ak_session_plan(&f->model, &f->params, &plan, &f->error), AKUNU_OK);
+        ck_assert_uint_eq(plan.context, cases[i].expected);
+        ck_assert_uint_eq(plan.kv_bytes, cases[i].pages * UINT64_C(512));
+        ck_assert_uint_eq(plan.scratch_bytes, 2 * FAKE_VOCAB * sizeof(float));
+        ck_assert_int_eq(n_planned, 2);
+        ck_assert_uint_eq(planned[0].max_tokens, cases[i].tokens);
+        ck_assert_uint_eq(planned[1].max_tokens, cases[i].tokens < 16 ? cases[i].tokens : 16);
+        for (int k = 0; k < 2; k++)
+            ck_assert(planned[k].context == plan.context && planned[k].n_threads == 1 &&
+                      planned[k].kv.n_pages == cases[i].pages);
+    }
+    ops.check_memory = check_memory;
+    ck_assert_int_eq(ak_session_plan(&f->model, &f->params, &plan, &f->error), AKUNU_OK);
+    ck_assert_uint_eq(plan.scratch_bytes, 0);
+    f->params.max_sequences = f->params.context = UINT32_MAX; /* too many pages */
+    ck_assert_int_eq(ak_session_plan(&f->model, &f->params, &plan, &f->error), AKUNU_ERROR_MEMORY);
+    f->params.max_sequences = 1; /* a page whose size overflows */
+    f->params.context = 64;
+    f->model.spec.config.n_kv_heads = f->model.spec.config.head_dim = UINT32_MAX;
+    ck_assert_int_eq(ak_session_plan(&f->model, &f->params, &plan, &f->error), AKUNU_ERROR_MEMORY);
+    fixture_free(f);
+}
+END_TEST
+
 /* ---- Recurrent state ---------------------------------------------------- */
 /* What layers of a sequence remember: how many tokens, and a hash of them. */
 struct state {
@@ -999,12 +1293,6 @@ static bool get_time(const struct ak_backend_table *table, size_t i, struct ak_b
     return i < 2;
 }
 
-static const char *describe(const struct ak_backend *b)
-{
-    (void)b;
-    return "fake";
-}
-
 static void count_products(const struct ak_backend_table *table, struct ak_backend_counts *out)
 {
     uint64_t n = prepared(table)->options.max_logits;
@@ -1018,7 +1306,7 @@ START_TEST(tables_are_summed)
     struct ak_backend_ops ops = fake_ops;
     struct ak_backend_counts counts;
     struct ak_backend_time time;
-    ops.describe = describe;
+    ops.describe = describe_fake;
     ops.counts = count_products;
     f->backend.base.ops = &ops;
     open_session(f);
@@ -1400,6 +1688,12 @@ int main(void)
     tcase_add_test(tests, sizes_of_sampled_tables);
     tcase_add_test(tests, bad_parameters);
     tcase_add_test(tests, threads_of_the_environment);
+    tcase_add_test(tests, pools);
+    tcase_add_loop_test(tests, created_without_memory, 0, 2);
+    tcase_add_test(tests, encoded_without_memory);
+    tcase_add_loop_test(tests, dropped_pages, 0, 2);
+    tcase_add_test(tests, sums_of_inputs);
+    tcase_add_test(tests, plans);
     tcase_add_test(tests, states_are_restored);
     tcase_add_test(tests, tables_are_summed);
     tcase_add_test(tests, costs_of_sizes);
