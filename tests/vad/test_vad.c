@@ -97,11 +97,13 @@ START_TEST(probabilities_as_silero)
     fclose(file);
     ak_vad_ranges_free(&found);
 
-    /* cancelled */
-    *h = (struct heard){ .stop_after = 3 };
-    ck_assert_int_eq(ak_vad_detect(silero, audio, &params, false, hear, h, &found, &error),
-                     AKUNU_ERROR_CANCELLED);
-    ck_assert_uint_eq(h->n, 3);
+    /* cancelled, early and when there are ranges already */
+    for (size_t stop_after = 3; stop_after <= n; stop_after += n - 3) {
+        *h = (struct heard){ .stop_after = stop_after };
+        ck_assert_int_eq(ak_vad_detect(silero, audio, &params, false, hear, h, &found, &error),
+                         AKUNU_ERROR_CANCELLED);
+        ck_assert_uint_eq(h->n, stop_after);
+    }
     ak_audio_close(audio);
     free(samples);
     free(h);
@@ -217,6 +219,27 @@ START_TEST(kept_cuts)
         ck_assert(i == 0 || s.ranges[i].first >= s.ranges[i - 1].first + s.ranges[i - 1].n);
     }
     ak_vad_segmenter_free(&s);
+}
+END_TEST
+
+/* The padding is taken off the longest speech: what is left divides it even if that is nothing. If
+ * it is less, whisper.cpp does not divide at all. */
+START_TEST(padding_as_long_as_speech)
+{
+    static float steps[STEPS];
+    struct akunu_vad_params params = defaults();
+    struct ak_vad_segmenter s;
+    params.max_speech_s = 1.0f;
+    params.min_speech_ms = 0;
+    for (int i = 0; i < STEPS; i++)
+        steps[i] = 0.9f;
+    for (int more = 0; more < 2; more++) { /* 16000 − 512 − 2 · 7744 samples, then fewer */
+        params.speech_pad_ms = 484 + (unsigned)more;
+        segment(&s, &params, true, steps);
+        ck_assert_uint_eq(s.n, more ? 1 : STEPS / 2); /* begun at one step, ended at the next */
+        ak_vad_segmenter_free(&s);
+        ak_vad_segmenter_free(&s); /* zeros now */
+    }
 }
 END_TEST
 
@@ -393,7 +416,7 @@ START_TEST(chunks_of_30_s)
     struct ak_error error;
     struct ak_vad_ranges r = make_ranges(seconds, 6);
     struct ak_vad_chunk *chunks;
-    size_t n, n_ranges = 0;
+    size_t n = 9, n_ranges = 0;
     ck_assert_int_eq(ak_vad_chunks(&r, 3000, &chunks, &n, &error), AKUNU_OK);
     /* 10 + 8 + 11 s with two silences; 19; 30; 30; 10 and 10 with a silence */
     ck_assert_uint_eq(n, 5);
@@ -435,6 +458,7 @@ int main(void)
     tcase_add_test(tcase, loud_samples);
     tcase_add_test(tcase, ranges_as_whisper_cpp);
     tcase_add_test(tcase, kept_cuts);
+    tcase_add_test(tcase, padding_as_long_as_speech);
     tcase_add_test(tcase, refused_parameters);
     tcase_add_test(tcase, damaged_files);
     tcase_add_test(tcase, ranges_as_a_clip);
