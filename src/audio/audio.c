@@ -170,6 +170,7 @@ static ak_status probe_part(const struct ak_audio *audio, struct ak_audio_part *
                             struct ak_error *error)
 {
     struct ak_decoder *decoder;
+    part->samples = UINT64_MAX;
     AK_TRY(ak_decoder_open(part, part_fd(audio, part), audio->name, &decoder, error));
     part->rate = ak_decoder_rate(decoder);
     part->channels = ak_decoder_channels(decoder);

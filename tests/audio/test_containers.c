@@ -3,6 +3,8 @@
  * decodes are named. */
 #include "tests/audio/clips.h"
 
+#include "audio/scan.h"
+
 enum { TONE = 440, PACKETS_MAX = 600 };
 
 static const int OPUS = SF_FORMAT_OGG | SF_FORMAT_OPUS, VORBIS = SF_FORMAT_OGG | SF_FORMAT_VORBIS,
@@ -231,6 +233,29 @@ START_TEST(opus_in_webm)
             file_free(&ogg);
             packets_free(p);
         }
+}
+END_TEST
+
+/* A file of another kind begins where the segment ends. */
+START_TEST(webm_before_wav)
+{
+    struct file ogg = make_tone(OPUS, 16000, 1, TONE, 0.5);
+    struct file wav = make_tone(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, 3 * TONE, 0.5);
+    struct packets *p = unwrap(&ogg);
+    struct layout l = { .codec = "A_OPUS", .setup = p->bytes.bytes, .n_setup = p->sizes[0] };
+    struct file both = wrap(&l, p, 2);
+    struct heard *one = hear(&both);
+    file_add(&both, wav.bytes, (size_t)wav.n);
+    struct heard *h = hear(&both);
+    ck_assert_uint_eq(h->n, one->n + 8000);
+    ck_assert(tone_share(h, h->seconds - 0.45, h->seconds - 0.05, 3 * TONE) > 0.95);
+    ck_assert_str_eq(h->warning, "");
+    free(one);
+    free(h);
+    file_free(&both);
+    file_free(&wav);
+    file_free(&ogg);
+    packets_free(p);
 }
 END_TEST
 
@@ -564,7 +589,58 @@ START_TEST(mp3_without_a_count)
 }
 END_TEST
 
+/* Whether a file of a family that is read begins with these bytes. */
+static bool begins(const unsigned char *bytes, size_t n)
+{
+    static struct ak_bytes in;
+    FILE *file = tmpfile();
+    ck_assert(file && fwrite(bytes, 1, n, file) == n && fflush(file) == 0);
+    ak_bytes_open(&in, fileno(file), (int64_t)n);
+    bool found = ak_scan_begins(&in, 0);
+    fclose(file);
+    return found;
+}
+
+/* FLAC by its marker and a first block that may be one (RFC 9639, section 8.2: blocks of at least
+ * 16 samples, a rate that is not 0), MPEG by its frames. */
+START_TEST(beginnings)
+{
+    static const struct {
+        unsigned least, most, rate;
+        bool begins;
+    } blocks[] = { { 16, 16, 1, true },          { 4096, 4608, 44100, true },
+                   { 4096, 4096, 655350, true }, { 15, 4096, 44100, false },
+                   { 4096, 4095, 44100, false }, { 4096, 4096, 0, false } };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        unsigned char flac[AK_FLAC_START_BYTES] = "fLaC\x80\0\0\x22";
+        ak_bytes_put(flac + 8, 2, blocks[i].least, true);
+        ak_bytes_put(flac + 10, 2, blocks[i].most, true);
+        ak_bytes_put(flac + 18, 3, blocks[i].rate << 4, true);
+        ck_assert_msg(begins(flac, sizeof flac) == blocks[i].begins, "%u to %u, %u",
+                      blocks[i].least, blocks[i].most, blocks[i].rate);
+    }
+    /* of free format, whose frames do not tell their length; reserved version, layer, rates */
+    static const unsigned char free_format[200] = { 0xff, 0xfb, 0x04, 0xc0 },
+                               reserved[][4] = { { 0xff, 0xeb, 0x14, 0xc0 },
+                                                 { 0xff, 0xf9, 0x14, 0xc0 },
+                                                 { 0xff, 0xfb, 0x1c, 0xc0 },
+                                                 { 0xff, 0xfb, 0xf4, 0xc0 } };
+    ck_assert(begins(free_format, sizeof free_format));
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        ck_assert(!begins(reserved[i], 4));
+}
+END_TEST
+
 /* ---- Foreign ------------------------------------------------------------- */
+static void check_foreign(const struct file *f, const char *what)
+{
+    struct heard *h = hear(f);
+    ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
+    ck_assert_msg(strstr(h->error.message, what) != NULL, "%s", h->error.message);
+    ck_assert(strstr(h->error.message, "clip: ") && strstr(h->error.message, "ffmpeg -i"));
+    free(h);
+}
+
 START_TEST(foreign_files)
 {
     static const struct {
@@ -590,11 +666,15 @@ START_TEST(foreign_files)
         struct file f = { 0 };
         file_add(&f, files[i].bytes, files[i].n);
         file_add(&f, NULL, 500);
-        struct heard *h = hear(&f);
-        ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
-        ck_assert_msg(strstr(h->error.message, files[i].what) != NULL, "%s", h->error.message);
-        ck_assert(strstr(h->error.message, "clip: ") && strstr(h->error.message, "ffmpeg -i"));
-        free(h);
+        check_foreign(&f, files[i].what);
+        file_free(&f);
+    }
+    for (size_t size = 188; size <= 192; size += 4) { /* packets of a transport stream */
+        struct file f = { 0 };
+        file_add(&f, NULL, 5 * size);
+        for (size_t i = 0; i < 5; i++)
+            f.bytes[i * size + size - 188] = 'G';
+        check_foreign(&f, "an MPEG transport stream");
         file_free(&f);
     }
     struct packets p = { .n = 0 };
@@ -607,13 +687,35 @@ START_TEST(foreign_files)
 }
 END_TEST
 
+/* Ogg with streams that are not decoded is named by the first of them. */
+START_TEST(foreign_ogg)
+{
+    static const struct {
+        const char *streams[2];
+        const char *what;
+    } files[] = { { { "Speex   1.2", NULL }, "an Ogg file with Speex" },
+                  { { "\x80theora", NULL }, "an Ogg file with video alone" },
+                  { { "\x80theora", "Speex   1.2" }, "an Ogg file with video alone" },
+                  { { "Speex   1.2", "\x80theora" }, "an Ogg file with Speex" },
+                  { { "fishead", "Speex   1.2" }, "an Ogg file without Vorbis, Opus or FLAC" } };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct file f = { 0 };
+        for (uint32_t k = 0; k < 2 && files[i].streams[k]; k++)
+            add_page(&f, 2, k, files[i].streams[k], strlen(files[i].streams[k]));
+        add_page(&f, 0, 0, "more", 4);
+        check_foreign(&f, files[i].what);
+        file_free(&f);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("containers");
     TCase *any = tcase_create("any");
     tcase_add_test(any, opus_in_webm);
     tcase_add_test(any, discarded_before_the_end);
-    tcase_add_test(any, discarded_before_the_end);
+    tcase_add_test(any, webm_before_wav);
     tcase_add_test(any, lengths_of_opus_packets);
     tcase_add_test(any, other_codecs_in_matroska);
     tcase_add_test(any, damaged_webm);
@@ -622,7 +724,9 @@ int main(void)
     tcase_add_test(any, two_streams_of_sound);
     tcase_add_test(any, mp3);
     tcase_add_test(any, mp3_without_a_count);
+    tcase_add_test(any, beginnings);
     tcase_add_test(any, foreign_files);
+    tcase_add_test(any, foreign_ogg);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -3,6 +3,11 @@
  * which are ffmpeg's, too (tests/golden/clips.py). */
 #include "tests/audio/clips.h"
 
+#include <errno.h>
+#include <unistd.h>
+
+#include "audio/scan.h"
+
 enum { LOW = 440, HIGH = 1500 };
 
 static const struct {
@@ -249,6 +254,199 @@ START_TEST(empty_and_cut)
 }
 END_TEST
 
+/* A part that nobody decodes is left out with a warning; alone it is an error. */
+START_TEST(unknown_codecs)
+{
+    struct file known = make_tone(formats[0].format, 16000, 1, LOW, 0.5), unknown = { 0 },
+                both = { 0 };
+    file_add(&unknown, known.bytes, (size_t)known.n);
+    file_put(&unknown, file_find(&unknown, 0, "fmt ", 4) + 8, 2, 0x5a5a, false);
+    file_add(&both, known.bytes, (size_t)known.n);
+    file_add(&both, unknown.bytes, (size_t)unknown.n);
+    file_add(&both, known.bytes, (size_t)known.n);
+    char expected[128];
+    snprintf(expected, sizeof expected, "part 2 of 3, from byte %lld on, cannot be decoded",
+             (long long)known.n);
+    struct heard *h = hear(&both);
+    check_seconds(h, 1.0, 0.0);
+    ck_assert_str_eq(h->warning, expected);
+    free(h);
+    h = hear(&unknown);
+    ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
+    ck_assert_msg(strstr(h->error.message, "not audio that can be decoded") != NULL, "%s",
+                  h->error.message);
+    free(h);
+    file_free(&known);
+    file_free(&unknown);
+    file_free(&both);
+}
+END_TEST
+
+START_TEST(not_there)
+{
+    struct ak_audio *audio;
+    struct ak_error error;
+    char expected[128];
+    snprintf(expected, sizeof expected, "/nowhere/clip.wav: %s", strerror(ENOENT));
+    ck_assert_int_eq(ak_audio_open("/nowhere/clip.wav", &audio, &error), AKUNU_ERROR_FORMAT);
+    ck_assert_str_eq(error.message, expected);
+    ck_assert_ptr_null(audio);
+}
+END_TEST
+
+/* ---- Bytes --------------------------------------------------------------- */
+/* Calls of a system that gives less than it is asked for. */
+static size_t most;         /* bytes of a call, of which every third is interrupted; 0: all */
+static int reads_left = -1; /* after so many the file is empty; −1: never */
+static unsigned n_calls;
+ssize_t __real_pread(int fd, void *to, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *to, size_t n, off_t at);
+ssize_t __real_write(int fd, const void *from, size_t n);
+ssize_t __wrap_write(int fd, const void *from, size_t n);
+
+static bool is_interrupted(void)
+{
+    if (most == 0 || ++n_calls % 3 != 0)
+        return false;
+    errno = EINTR;
+    return true;
+}
+
+static size_t at_most(size_t n)
+{
+    return most > 0 && n > most ? most : n;
+}
+
+ssize_t __wrap_pread(int fd, void *to, size_t n, off_t at)
+{
+    if (reads_left == 0)
+        return 0;
+    reads_left -= reads_left > 0;
+    return is_interrupted() ? -1 : __real_pread(fd, to, at_most(n), at);
+}
+
+ssize_t __wrap_write(int fd, const void *from, size_t n)
+{
+    return is_interrupted() ? -1 : __real_write(fd, from, at_most(n));
+}
+
+START_TEST(short_reads_and_writes)
+{
+    static const int kinds[] = { 0, 9, 10 };
+    struct file all = { 0 };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct file one = make_tone(formats[kinds[i]].format, 16000, 1, LOW, 0.2);
+        file_add(&all, one.bytes, (size_t)one.n);
+        file_free(&one);
+    }
+    struct heard *whole = hear(&all);
+    most = 700;
+    struct heard *pieces = hear(&all);
+    most = 0;
+    ck_assert_msg(pieces->status == AKUNU_OK, "%s", pieces->error.message);
+    ck_assert(whole->n > 0 && pieces->n == whole->n);
+    ck_assert_mem_eq(pieces->samples, whole->samples, whole->n * sizeof *whole->samples);
+    free(whole);
+    free(pieces);
+    file_free(&all);
+}
+END_TEST
+
+/* Somebody empties a file of MPEG frames, larger than what is read at once, at any moment. */
+START_TEST(emptied_file)
+{
+    enum { FRAMES = 3000, BYTES = 36 };
+    struct file f = { 0 };
+    bool is_whole = false;
+    for (int i = 0; i < FRAMES; i++) {
+        file_add(&f, "\xff\xf3\x18\xc0", 4);
+        file_add(&f, NULL, BYTES - 4);
+    }
+    for (int n = 0; n < 1000 && !is_whole; n++) {
+        struct ak_audio *audio;
+        struct ak_error error;
+        float samples[100];
+        size_t n_read;
+        reads_left = n;
+        ak_status status = ak_audio_open_bytes(f.bytes, (size_t)f.n, "clip", &audio, &error);
+        if (status == AKUNU_OK)
+            status = ak_audio_read(audio, samples, 100, &n_read, &error);
+        ck_assert(status == AKUNU_OK || status == AKUNU_ERROR_FORMAT);
+        is_whole = reads_left > 0;
+        reads_left = -1;
+        ak_audio_close(audio);
+    }
+    ck_assert(is_whole);
+    file_free(&f);
+}
+END_TEST
+
+START_TEST(bytes_through_a_window)
+{
+    enum { N = 70000 };
+    static struct ak_bytes b;
+    struct file f = { 0 };
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    file_add(&f, NULL, N);
+    memcpy(f.bytes + AK_BYTES_WINDOW - 2, "OggS", 4);
+    ck_assert(fwrite(f.bytes, 1, N, file) == N && fflush(file) == 0);
+    ak_bytes_open(&b, fileno(file), N);
+    ck_assert_ptr_null(ak_bytes_at(&b, -1, 0));
+    ck_assert_ptr_null(ak_bytes_at(&b, -1, 2));
+    ck_assert_ptr_nonnull(ak_bytes_at(&b, 0, AK_BYTES_MAX));
+    ck_assert_ptr_null(ak_bytes_at(&b, 0, AK_BYTES_MAX + 1));
+    ck_assert_ptr_nonnull(ak_bytes_at(&b, N, 0));
+    ck_assert_ptr_null(ak_bytes_at(&b, N - 1, 2));
+    ck_assert_ptr_null(ak_bytes_at(&b, N + 1, 0));
+    for (int64_t at = 0; at < N; at += 9973) {
+        bool is_before = at < AK_BYTES_WINDOW;
+        ck_assert_int_eq(ak_bytes_find(&b, at, "OggS", 4), is_before ? AK_BYTES_WINDOW - 2 : -1);
+        ck_assert_int_eq(ak_bytes_find_any(&b, at, "Sg", 2), is_before ? AK_BYTES_WINDOW - 1 : -1);
+    }
+    fclose(file);
+    file_free(&f);
+}
+END_TEST
+
+/* A process whose standard input is closed keeps bytes in the descriptor 0. */
+START_TEST(spool_is_standard_input)
+{
+    struct ak_spool spool = ak_spool_none();
+    struct ak_error error;
+    char found[6];
+    int input = dup(0);
+    close(0);
+    ck_assert_int_eq(ak_spool_add(&spool, "clip", "abc", 3, &error), AKUNU_OK);
+    ck_assert_int_eq(spool.fd, 0);
+    ck_assert_int_eq(ak_spool_add(&spool, "clip", "def", 3, &error), AKUNU_OK);
+    ck_assert(ak_spool_read(&spool, 0, found, 6) && memcmp(found, "abcdef", 6) == 0);
+    ak_spool_close(&spool);
+    if (input >= 0) {
+        ck_assert_int_eq(dup2(input, 0), 0);
+        close(input);
+    }
+}
+END_TEST
+
+/* Scanners of files that end in their headers. */
+START_TEST(cut_in_the_header)
+{
+    static struct ak_scan scan = { .name = "clip" };
+    ak_scan_fn *const scanners[] = { ak_scan_au, ak_scan_matroska };
+    struct ak_error error;
+    int64_t end;
+    FILE *file = tmpfile();
+    ck_assert(file && fwrite(".snd", 1, 4, file) == 4 && fflush(file) == 0);
+    for (int i = 0; i < 2; i++) {
+        ak_bytes_open(&scan.in, fileno(file), i == 0 ? 4 : 0);
+        ck_assert_int_eq(scanners[i](&scan, 0, &end, &error), AKUNU_ERROR_FORMAT);
+        ck_assert_str_eq(error.message, "clip: cut off in its header");
+    }
+    fclose(file);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("files");
@@ -260,6 +458,13 @@ int main(void)
     tcase_add_test(any, rest);
     tcase_add_loop_test(any, unfinished_headers, 0, N_UNFINISHED);
     tcase_add_test(any, empty_and_cut);
+    tcase_add_test(any, unknown_codecs);
+    tcase_add_test(any, not_there);
+    tcase_add_test(any, short_reads_and_writes);
+    tcase_add_test(any, emptied_file);
+    tcase_add_test(any, bytes_through_a_window);
+    tcase_add_test(any, spool_is_standard_input);
+    tcase_add_test(any, cut_in_the_header);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
