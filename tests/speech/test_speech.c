@@ -912,6 +912,13 @@ static void check_prompt(char *line)
     ck_assert_uint_eq(r.n, n);
     ck_assert_mem_eq(r.tokens, want, n * sizeof *want);
 
+    /* half of the context is what a text has if nothing is asked for */
+    task.max_tokens = 448 / 2;
+    ck_assert_int_eq(ak_speech_transcribe(&clip, &task, stop, NULL, &error), AKUNU_ERROR_CANCELLED);
+    ck_assert_uint_eq(r.n, n);
+    ck_assert_mem_eq(r.tokens, want, n * sizeof *want);
+    task.max_tokens = 0;
+
     /* a prompt that is kept comes after them, and there is room for a text */
     if (task.n_prefix == 0 && task.n_hotwords > 100) {
         task.keep_prompt = true;
@@ -1033,6 +1040,14 @@ START_TEST(constrained)
 }
 END_TEST
 
+/* Without times a grammar of one text leaves one text to search. */
+static ak_status step_alone(void *user, size_t n, const uint32_t *from, const int32_t *tokens,
+                            const float *const **logits, struct ak_error *error)
+{
+    ck_assert_uint_eq(n, 1);
+    return step(user, n, from, tokens, logits, error);
+}
+
 /* A grammar of one text leaves a single continuation at each step, and a suppressed token is
  * written if there is no other. */
 START_TEST(constrained_to_one_text)
@@ -1068,8 +1083,60 @@ START_TEST(constrained_to_one_text)
     ck_assert_mem_eq(text.tokens + 1, words, sizeof words);
     ck_assert_uint_eq(check_kinds(kinds, &text, true), WORDS);
     ak_speech_text_free(&text);
+    rules.timestamps = false;
+    model.step = step_alone;
+    ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_OK);
+    ck_assert_uint_eq(text.n, WORDS);
+    ck_assert_mem_eq(text.tokens, words, sizeof words);
+    ak_speech_text_free(&text);
     free(kinds);
     formula_free(f);
+}
+END_TEST
+
+/* Every logit after the rules, of texts that a grammar constrains. Logits are 0, and those of times
+ * so low that they decide nothing. */
+START_TEST(every_logit_of_a_grammar)
+{
+    struct ak_error error;
+    struct ak_speech_tokens ids;
+    static uint32_t mask[51865 / 32 + 1];
+    static float logits[51865];
+    ck_assert_int_eq(ak_speech_tokens_find(51865, &ids, &error), AKUNU_OK);
+    const struct ak_speech_rules rules = {
+        .tokens = &ids, .timestamps = true, .latest_start = 50, .blank = 7
+    };
+    const int32_t time = ids.first_time + 30, end_time = ids.first_time + 60;
+    const struct {
+        int32_t written[4];
+        size_t n;
+        bool ends, more;
+        int32_t first_time, end_of_times; /* times that may follow */
+    } cases[] = {
+        { { 0 }, 0, false, true, ids.first_time, ids.first_time + 51 },
+        { { time }, 1, false, true, 0, 0 },
+        { { time, 40 }, 2, false, true, 0, 0 },
+        { { time, 40 }, 2, true, true, time + 1, ids.n },
+        { { time, 40, end_time }, 3, true, true, end_time, ids.n },
+        { { time, 40, end_time }, 3, true, false, 0, 0 },
+    };
+    for (int i = 0; i < ids.end; i += 5)
+        mask[i / 32] |= UINT32_C(1) << (i % 32);
+    mask[0] &= ~UINT32_C(1);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const struct ak_speech_allowed allowed = { mask, cases[c].ends, cases[c].more, INFINITY };
+        bool after_time = cases[c].n > 0 && cases[c].written[cases[c].n - 1] >= ids.first_time,
+             has_text = cases[c].n > 0 && (cases[c].n == 1 || !after_time);
+        for (int32_t i = 0; i < ids.n; i++)
+            logits[i] = i < ids.first_time ? 0.0f : -100.0f;
+        ak_speech_rules_apply(&rules, &allowed, cases[c].written, cases[c].n, logits);
+        for (int32_t i = 0; i < ids.n; i++) {
+            bool may = i < ids.end  ? has_text && i > 0 && i % 5 == 0 :
+                       i == ids.end ? cases[c].ends :
+                                      i >= cases[c].first_time && i < cases[c].end_of_times;
+            ck_assert_msg((logits[i] > -INFINITY) == may, "case %zu, token %d", c, (int)i);
+        }
+    }
 }
 END_TEST
 
@@ -1118,6 +1185,7 @@ int main(void)
     tcase_add_test(any, prompts_as_faster_whisper);
     tcase_add_loop_test(any, constrained, 0, 6);
     tcase_add_test(any, constrained_to_one_text);
+    tcase_add_test(any, every_logit_of_a_grammar);
     tcase_add_test(any, refused);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);

@@ -66,7 +66,7 @@ static void check_words(char *line)
     struct ak_error error = { 0 };
     struct speaker s;
     int32_t tokens[SEGMENTS][TOKENS];
-    struct ak_speech_segment segments[SEGMENTS] = { 0 };
+    struct ak_speech_segment segments[SEGMENTS] = { 0 }, untimed[SEGMENTS];
     struct ak_speech_timing timing = { 0 };
     struct ak_speech_clip clip = { .user = &s, .text = get_text, .score = score };
     unsigned n_vocab = number(&line) > 0.0 ? 51865 : 51864;
@@ -85,9 +85,13 @@ static void check_words(char *line)
         for (size_t j = 0; j < segments[i].n_tokens; j++)
             tokens[i][j] = (int32_t)number(&line);
     }
-    ck_assert_msg(ak_speech_time_words(&timing, &clip, &task, n_frames, segments, n, &error) ==
-                      AKUNU_OK,
-                  "%s", error.message);
+    memcpy(untimed, segments, sizeof segments);
+    for (int pass = 0; pass < 2; pass++) { /* the second has nothing of the first */
+        memcpy(segments, untimed, sizeof segments);
+        ck_assert_msg(ak_speech_time_words(&timing, &clip, &task, n_frames, segments, n, &error) ==
+                          AKUNU_OK,
+                      "%s", error.message);
+    }
     for (size_t i = 0; i < n; i++) {
         skip_bar(&line);
         ck_assert(is_near(segments[i].start, number(&line)));
@@ -115,6 +119,31 @@ START_TEST(words_as_openai_whisper)
         if (i % 4 == _i)
             check_words(line);
     fclose(file);
+}
+END_TEST
+
+/* A word of 2 s after a pause: openai/whisper shortens it to twice the median of 0.5 s if it ends
+ * more than four times the median after the text before. */
+START_TEST(after_a_pause)
+{
+    static const size_t ends[] = { 4, 8, 12 };
+    static const uint32_t at[] = { 0, 100, 125, 150 };
+    static const float probabilities[] = { 0.5f, 0.5f, 0.5f };
+    static const struct {
+        double last_end, start;
+    } cases[] = { { 0.02, 0.0 }, { 0.0, 0.0 }, { -0.02, 1.0 } };
+    const struct ak_speech_spoken spoken = { " one two six", ends, at, probabilities, 3, true };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_error error;
+        struct akunu_word words[3];
+        struct ak_speech_span span = { .start = 0.0, .end = 3.0, .n_tokens = 3 };
+        ck_assert_int_eq(
+            ak_speech_find_words(&spoken, 0.0, cases[i].last_end, words, &span, 1, &error),
+            AKUNU_OK);
+        ck_assert_uint_eq(span.n_words, 3);
+        ck_assert(is_near(words[0].start, cases[i].start) && is_near(words[0].end, 2.0));
+        ck_assert(is_near(span.start, cases[i].start) && is_near(span.end, 3.0));
+    }
 }
 END_TEST
 
@@ -176,6 +205,7 @@ int main(void)
     Suite *suite = suite_create("words");
     TCase *any = tcase_create("any");
     tcase_add_loop_test(any, words_as_openai_whisper, 0, 4);
+    tcase_add_test(any, after_a_pause);
     tcase_add_test(any, silence_as_openai_whisper);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);
