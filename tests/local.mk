@@ -85,6 +85,7 @@ check_PROGRAMS += tests/session/test_rank
 check_PROGRAMS += tests/session/test_kv
 check_PROGRAMS += tests/session/test_load
 check_PROGRAMS += tests/session/test_session
+check_PROGRAMS += tests/transcribe/test_stream
 check_PROGRAMS += tests/transcribe/test_transcribe
 check_PROGRAMS += tests/vad/test_vad
 check_PROGRAMS += tests/speech/test_speech
@@ -162,6 +163,7 @@ examples_transcribe_LDFLAGS = $(ak_example_ldflags)
 # Calls that fail or are counted at will.
 ak_wrap_memory = -Wl,--wrap=ak_alloc -Wl,--wrap=ak_realloc -Wl,--wrap=ak_strndup
 tests_audio_test_files_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread -Wl,--wrap=write
+tests_transcribe_test_stream_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ak_transcribe
 tests_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=pwrite -Wl,--wrap=fallocate -Wl,--wrap=fsync -Wl,--wrap=futimens -Wl,--wrap=renameat
 tests_convert_test_gguf_write_LDFLAGS = $(AM_LDFLAGS) \
