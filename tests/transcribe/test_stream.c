@@ -1,9 +1,10 @@
 /* Streams over a model that hears words as they were said, or with the mistakes of real ones: words
  * are final when they should be, and none is lost or said twice. Then the chunks that a clip of
- * speech is divided into. Both without a model of speech. */
+ * speech is divided into, and a pass that is too large. All without a model of speech. */
 #include "tests/test.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "session/model.h"
 #include "tests/speech_clip.h"
 #include "transcribe/chunks.h"
+#include "transcribe/meeting.h"
 #include "transcribe/stream.h"
 
 enum { RATE = AK_MEL_RATE, SECONDS = 40, WORDS = 128, WORD_BYTES = 48, LANGUAGE = 3 };
@@ -487,6 +489,48 @@ START_TEST(times_of_chunks)
 }
 END_TEST
 
+/* ---- Meetings ----------------------------------------------------------- */
+enum { BATCH = 4 };
+
+static ak_status prepare_nothing(void *user, struct ak_error *error)
+{
+    (void)error;
+    ++*(int *)user;
+    return AKUNU_OK;
+}
+
+/* A lane that asks for a pass that is too large, and ends. */
+static void *ask_too_much(void *user)
+{
+    struct ak_meeting *m = user;
+    struct akunu_batch_token tokens[BATCH + 1] = { { .token = 0 } };
+    const float *rows[BATCH + 1];
+    struct ak_error error = { 0 };
+    int n_prepared = 0;
+    struct ak_meeting_pass pass = { prepare_nothing, &n_prepared, tokens, BATCH + 1, rows };
+    ak_meeting_join(m);
+    ck_assert_int_eq(ak_meeting_decode(m, &pass, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(error.message, "5 tokens at once; a pass of the session takes 4");
+    ck_assert_int_eq(n_prepared, 1);
+    ak_meeting_leave(m);
+    ak_meeting_end(m);
+    return NULL;
+}
+
+START_TEST(too_large_a_pass)
+{
+    static struct ak_session session = { .batch = BATCH };
+    struct ak_meeting *m;
+    struct ak_error error;
+    pthread_t thread;
+    ck_assert_int_eq(ak_meeting_new(&session, true, &m, &error), AKUNU_OK);
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_too_much, m), 0);
+    ak_meeting_serve(m, 1);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ak_meeting_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stream");
@@ -500,6 +544,7 @@ int main(void)
     tcase_add_test(any, stopped_and_refused);
     tcase_add_test(any, chunks_of_speech);
     tcase_add_test(any, times_of_chunks);
+    tcase_add_test(any, too_large_a_pass);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -113,10 +113,10 @@ static void add_tokens(struct test_bytes *out, uint32_t n)
 }
 
 /* n_more: 1 for a multilingual model. */
-static struct test_bytes make_model(uint32_t n_more)
+static struct test_bytes make_model(uint32_t n_more, uint32_t audio_ctx)
 {
     const uint32_t params[] = {
-        N_VOCAB + n_more, AUDIO_CTX, STATE, HEADS, 1, TEXT_CTX, STATE, HEADS, 1, MELS, 0
+        N_VOCAB + n_more, audio_ctx, STATE, HEADS, 1, TEXT_CTX, STATE, HEADS, 1, MELS, 0
     };
     struct test_bytes out = { 0 };
     seed = 8; /* texts have several words, and a token that a GGML file does not name */
@@ -134,7 +134,7 @@ static struct test_bytes make_model(uint32_t n_more)
     add_tensor(&out, "encoder.conv1.bias", STATE, 1, 0);
     add_tensor(&out, "encoder.conv2.weight", STATE, STATE, 3);
     add_tensor(&out, "encoder.conv2.bias", STATE, 1, 0);
-    add_tensor(&out, "encoder.positional_embedding", AUDIO_CTX, STATE, 0);
+    add_tensor(&out, "encoder.positional_embedding", audio_ctx, STATE, 0);
     add_tensor(&out, "encoder.ln_post.weight", 0, STATE, 0);
     add_tensor(&out, "encoder.ln_post.bias", 0, STATE, 0);
     add_block(&out, "encoder");
@@ -178,12 +178,33 @@ struct fixture {
     struct akunu_audio *audio;
 };
 
+/* Writes the model to a file and frees it. */
+static void write_bytes(const char *path, struct test_bytes *bytes)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert(file && fwrite(bytes->data, 1, bytes->n, file) == bytes->n && fclose(file) == 0);
+    free(bytes->data);
+}
+
 static void write_model(const char *path, uint32_t n_more)
 {
-    struct test_bytes bytes = make_model(n_more);
-    FILE *file = fopen(path, "wb");
-    ck_assert(file && fwrite(bytes.data, 1, bytes.n, file) == bytes.n && fclose(file) == 0);
-    free(bytes.data);
+    struct test_bytes bytes = make_model(n_more, AUDIO_CTX);
+    write_bytes(path, &bytes);
+}
+
+/* A multilingual model that has the weights of the languages a and b exchanged. */
+static void write_languages(const char *path, size_t a, size_t b)
+{
+    enum { FIRST_LANGUAGE = N_TEXT + 3, ROW_BYTES = STATE * sizeof(float) };
+    static const char name[] = "decoder.token_embedding.weight";
+    struct test_bytes bytes = make_model(1, AUDIO_CTX);
+    char *rows = memmem(bytes.data, bytes.n, name, sizeof name - 1), row[ROW_BYTES];
+    ck_assert_ptr_nonnull(rows);
+    rows += sizeof name - 1 + FIRST_LANGUAGE * ROW_BYTES;
+    memcpy(row, rows + a * ROW_BYTES, ROW_BYTES);
+    memmove(rows + a * ROW_BYTES, rows + b * ROW_BYTES, ROW_BYTES);
+    memcpy(rows + b * ROW_BYTES, row, ROW_BYTES);
+    write_bytes(path, &bytes);
 }
 
 static struct fixture *open_fixture(void)
@@ -388,6 +409,13 @@ START_TEST(stopped_and_refused)
         akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
     free(t);
     akunu_session_free(session);
+
+    struct test_bytes bytes = make_model(0, AUDIO_CTX / 2);
+    write_bytes(f->path, &bytes);
+    session = open_session(f, 1);
+    check_fails(session, f, &params, AKUNU_ERROR_UNSUPPORTED,
+                "the encoder has 750 positions; transcribing needs 1500");
+    akunu_session_free(session);
     close_fixture(f);
 }
 END_TEST
@@ -469,6 +497,71 @@ START_TEST(constrained)
 }
 END_TEST
 
+/* Symbols are not written where a grammar leaves something else, unless the caller keeps them. */
+START_TEST(symbols)
+{
+    static const char gbnf[] = "root ::= [#@*+=<>a]+";
+    struct fixture *f = open_fixture();
+    struct akunu_session *session = open_session(f, 1);
+    struct akunu_transcription params = make_params();
+    struct akunu_grammar *grammar = akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, "root");
+    ck_assert_msg(grammar != NULL, "%s", akunu_last_error());
+    params.grammar = grammar;
+    params.audio_context = 300;
+    params.beams = params.best_of = 1;
+    params.max_tokens = 30;
+    params.max_no_speech = NAN;
+    for (int keep = 0; keep < 2; keep++) {
+        struct transcript *t = calloc(1, sizeof *t);
+        params.keep_symbols = keep;
+        ck_assert_int_eq(
+            akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL),
+            AKUNU_OK);
+        ck_assert_uint_gt(t->n, 0);
+        ck_assert_msg((strpbrk(t->text, "#@*+=<>") != NULL) == keep, "%s", t->text);
+        free(t);
+    }
+    akunu_grammar_free(grammar);
+    akunu_session_free(session);
+    close_fixture(f);
+}
+END_TEST
+
+/* ---- Prompts ------------------------------------------------------------ */
+/* Each of the texts that may precede has its own effect; spaces around it have none. */
+START_TEST(prompts)
+{
+    static const char *const texts[] = { NULL, "w300 w400", " \tw300 w400\n" };
+    struct fixture *f = open_fixture();
+    struct akunu_session *session = open_session(f, 1);
+    uint64_t found[3][3];
+    for (int kind = 0; kind < 3; kind++)
+        for (int i = 0; i < 3; i++) {
+            struct akunu_transcription params = make_params();
+            struct transcript *t = calloc(1, sizeof *t);
+            params.beams = params.best_of = 1;
+            params.audio_context = 300;
+            params.max_tokens = 8;
+            params.prompt = kind == 0 ? texts[i] : NULL;
+            params.prefix = kind == 1 ? texts[i] : NULL;
+            params.hotwords = kind == 2 ? texts[i] : NULL;
+            ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t,
+                                                   NULL) == AKUNU_OK,
+                          "%s", akunu_last_error());
+            found[kind][i] = t->tokens;
+            free(t);
+        }
+    for (int kind = 0; kind < 3; kind++) {
+        ck_assert(found[kind][0] == found[0][0]);
+        ck_assert(found[kind][1] != found[0][0]);
+        ck_assert(found[kind][1] == found[kind][2]);
+        ck_assert(kind == 0 || found[kind][1] != found[0][1]);
+    }
+    akunu_session_free(session);
+    close_fixture(f);
+}
+END_TEST
+
 /* ---- Shorter windows ---------------------------------------------------- */
 enum { SHORT_CTX = 300 };
 
@@ -491,6 +584,7 @@ START_TEST(short_context)
     size_t n_words = 0;
     params.audio_context = SHORT_CTX;
     params.word_times = true;
+    params.max_tokens = 0; /* more than one pass times them */
     ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, check_short, NULL, &n_words,
                                            NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
@@ -820,6 +914,40 @@ START_TEST(languages_of_speech)
 }
 END_TEST
 
+/* The most probable language is found wherever it is, also the first two. */
+START_TEST(language_is_detected)
+{
+    static const size_t places[] = { 0, 1, 98 };
+    struct fixture *f = open_fixture();
+    struct akunu_transcription params = make_params();
+    float probabilities[128];
+    size_t best = 0;
+    write_model(f->path, 1);
+    struct akunu_session *session = open_session(f, 1);
+    ck_assert_int_eq(akunu_session_languages(session, f->audio, NULL, probabilities, 128),
+                     AKUNU_OK);
+    akunu_session_free(session);
+    for (size_t i = 1; i < 99; i++)
+        best = probabilities[i] > probabilities[best] ? i : best;
+    params.language = "auto";
+    params.beams = params.best_of = 1;
+    params.max_tokens = 1;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct transcript *t = calloc(1, sizeof *t);
+        const char *language = NULL;
+        write_languages(f->path, best, places[i]);
+        session = open_session(f, 1);
+        ck_assert_int_eq(
+            akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, &language),
+            AKUNU_OK);
+        ck_assert_pstr_eq(language, akunu_language_code(places[i]));
+        akunu_session_free(session);
+        free(t);
+    }
+    close_fixture(f);
+}
+END_TEST
+
 /* ---- Streams ------------------------------------------------------------ */
 struct heard {
     char text[1 << 14]; /* of final words */
@@ -915,8 +1043,11 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, stopped_and_refused);
     tcase_add_test(tests, constrained);
+    tcase_add_test(tests, symbols);
+    tcase_add_test(tests, prompts);
     tcase_add_test(tests, short_context);
     tcase_add_test(tests, languages_of_speech);
+    tcase_add_test(tests, language_is_detected);
     tcase_add_test(tests, streamed);
     suite_add_tcase(suite, tests);
     tcase_set_timeout(threads, 240);
