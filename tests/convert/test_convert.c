@@ -600,6 +600,9 @@ START_TEST(refused)
                     "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]");
     check_fails(folder.path, to, NULL, AKUNU_ERROR_UNSUPPORTED, "the module Dense");
     unlink(test_in(&folder, "modules.json"));
+    struct akunu_convert_params params = params_of("Q4_K");
+    check_fails(folder.path, to, &params, AKUNU_ERROR_ARGUMENT,
+                "unknown type 'Q4_K'; expected F32, F16, BF16 or Q8_0");
     test_folder_end(&folder);
 }
 END_TEST

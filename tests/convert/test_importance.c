@@ -452,6 +452,45 @@ START_TEST(refused)
 }
 END_TEST
 
+/* An entry of ones in the older form. */
+static void write_entry(const struct test_folder *folder, const char *file, uint32_t n)
+{
+    static const char name[] = "blk.0.ffn_up.weight";
+    struct test_bytes b = { 0 };
+    test_append_u32(&b, 1);
+    test_append_u32(&b, sizeof name - 1);
+    test_append(&b, name, sizeof name - 1);
+    test_append_u32(&b, 1);
+    test_append_u32(&b, n);
+    for (uint32_t i = 0; i < n; i++)
+        test_append(&b, &(float){ 1.0f }, 4);
+    test_write(folder, file, b.data, b.n);
+    free(b.data);
+}
+
+/* Files with other numbers of columns are of other models. */
+START_TEST(other_columns)
+{
+    static const struct {
+        uint32_t first, second;
+        const char *said;
+    } pairs[] = { { 32, 64, "blk.0.ffn_up.weight: 64 values of 1 matrices, where 32 of 1 are" },
+                  { 64, 32, "blk.0.ffn_up.weight: 32 values of 1 matrices, where 64 of 1 are" } };
+    struct test_folder folder = test_folder_begin();
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct akunu_importance *im = new_importance(NULL);
+        write_entry(&folder, "first", pairs[i].first);
+        write_entry(&folder, "second", pairs[i].second);
+        ck_assert_int_eq(akunu_importance_read(im, test_in(&folder, "first")), AKUNU_OK);
+        ck_assert_int_eq(akunu_importance_read(im, test_in(&folder, "second")),
+                         AKUNU_ERROR_ARGUMENT);
+        failed_with(AKUNU_ERROR_ARGUMENT, pairs[i].said);
+        akunu_importance_free(im);
+    }
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Each length of a file, and each of its bytes changed, is read or refused. */
 START_TEST(damaged)
 {
@@ -497,6 +536,7 @@ int main(void)
     tcase_add_loop_test(t, names_of_convert, 0, 3);
     tcase_add_test(t, combined);
     tcase_add_test(t, refused);
+    tcase_add_test(t, other_columns);
     tcase_add_loop_test(t, damaged, 0, 2);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -524,17 +524,22 @@ START_TEST(many_tensors)
 END_TEST
 
 /* ---- Vocabularies ------------------------------------------------------- */
-static void write_tokenizer(const char *added, const char *settings)
+static void write_tokenizer_with(const char *added, const char *settings, const char *more)
 {
-    char text[1024];
+    char text[2048];
     snprintf(text, sizeof text,
-             "{\"added_tokens\": [%s], \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
+             "{%s\"added_tokens\": [%s], \"pre_tokenizer\": {\"type\": \"ByteLevel\", "
              "\"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": true}, "
              "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": "
              "3}, \"merges\": [\"a b\"]}}",
-             added);
+             more, added);
     test_write_text(&folder, "tokenizer.json", text);
     test_write_text(&folder, "tokenizer_config.json", settings);
+}
+
+static void write_tokenizer(const char *added, const char *settings)
+{
+    write_tokenizer_with(added, settings, "");
 }
 
 #define TOKEN(id, text, more)                                                                      \
@@ -569,6 +574,34 @@ START_TEST(special_tokens)
         check_value(p, "tokenizer.ggml.mask_token_id", cases[i].mask);
         check_value(p, "tokenizer.ggml.seperator_token_id", cases[i].separator);
         check_value(p, "tokenizer.ggml.cls_token_id", "-");
+        ak_provider_close(p);
+    }
+}
+END_TEST
+
+/* GGUF's EOS is the token behind each text; if the model's own is another, that is its EOT. */
+START_TEST(end_tokens)
+{
+    static const char post[] =
+        "\"post_processor\": {\"type\": \"TemplateProcessing\", "
+        "\"single\": [{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}, "
+        "{\"SpecialToken\": {\"id\": \"<p>\", \"type_id\": 0}}], "
+        "\"pair\": [{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}, "
+        "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}, "
+        "{\"SpecialToken\": {\"id\": \"<p>\", \"type_id\": 1}}], "
+        "\"special_tokens\": {\"<p>\": {\"id\": \"<p>\", \"ids\": [4], \"tokens\": [\"<p>\"]}}}, ";
+    static const struct {
+        const char *settings, *more, *eos, *eot;
+    } cases[] = { { "{\"eos_token\": \"<u>\"}", post, "u 4", "u 5" },
+                  { "{\"eos_token\": \"<p>\"}", post, "u 4", "-" },
+                  { "{\"eos_token\": \"<u>\"}", "", "u 5", "-" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_decoder(0, "");
+        write_tokenizer_with(TOKEN(4, "<p>", "") ", " TOKEN(5, "<u>", ""), cases[i].settings,
+                             cases[i].more);
+        struct ak_provider *p = convert_ok(folder.path, NULL);
+        check_value(p, "tokenizer.ggml.eos_token_id", cases[i].eos);
+        check_value(p, "tokenizer.ggml.eot_token_id", cases[i].eot);
         ak_provider_close(p);
     }
 }
@@ -784,6 +817,7 @@ int main(void)
     tcase_add_test(t, types);
     tcase_add_test(t, many_tensors);
     tcase_add_test(t, special_tokens);
+    tcase_add_test(t, end_tokens);
     tcase_add_test(t, vocabulary_sizes);
     tcase_add_test(t, slow_tokenizer);
     tcase_add_test(t, stripping_tokens);

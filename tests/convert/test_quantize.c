@@ -503,6 +503,52 @@ START_TEST(importance)
 }
 END_TEST
 
+/* The blocks of an expert are those of its own importance: where two files differ in the last
+ * expert alone, so do the tensors. */
+START_TEST(importance_of_experts)
+{
+    enum { EXPERTS = 6, COLS = 64 };
+    static const char name[] = "blk.1.ffn_up_exps.weight";
+    struct test_folder folder;
+    struct ak_tensor t;
+    char path[96];
+    struct test_bytes blocks[2] = { { 0 }, { 0 } };
+    begin(&folder, "models/mixtral.gguf");
+    struct akunu_quantize_params params = params_for("Q4_0");
+    params.requantize = true;
+    snprintf(path, sizeof path, "%s", test_in(&folder, "importance"));
+    params.importance = path;
+    for (int uneven = 0; uneven < 2; uneven++) {
+        struct test_bytes b = { 0 };
+        test_append_u32(&b, 1);
+        test_append_u32(&b, sizeof name - 1);
+        test_append(&b, name, sizeof name - 1);
+        test_append_u32(&b, 1);
+        test_append_u32(&b, EXPERTS * COLS);
+        for (int i = 0; i < EXPERTS * COLS; i++)
+            test_append(&b, &(float){ uneven && i / COLS == EXPERTS - 1 && i % 3 ? 1e-3f : 1.0f },
+                        4);
+        test_write(&folder, "importance", b.data, b.n);
+        free(b.data);
+        struct test_bytes file = quantize(&params);
+        free(file.data);
+        struct ak_provider *p = open_ok(to);
+        size_t i = 0;
+        while (ak_provider_tensor(p, i, &t) && strcmp(t.name, name) != 0)
+            i++;
+        test_append(&blocks[uneven], t.data, (size_t)t.bytes);
+        ak_provider_close(p);
+    }
+    size_t n = blocks[0].n / EXPERTS;
+    for (size_t e = 0; e < EXPERTS; e++)
+        ck_assert_int_eq(memcmp(blocks[0].data + e * n, blocks[1].data + e * n, n) == 0,
+                         e < EXPERTS - 1);
+    free(blocks[0].data);
+    free(blocks[1].data);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Of types with few bits every matrix needs its importance; a dry run tells the types without. */
 START_TEST(importance_needed)
 {
@@ -555,6 +601,55 @@ START_TEST(importance_refused)
 }
 END_TEST
 
+/* ---- While a model is loaded -------------------------------------------- */
+static float *run(const char *path, const char *type, uint32_t *n)
+{
+    static const akunu_token ids[] = { 5, 17, 3, 29, 11, 2, 31, 8 };
+    enum { N = sizeof ids / sizeof *ids };
+    struct akunu_load_params load;
+    struct akunu_session_params params;
+    struct akunu_model_info info;
+    size_t last;
+    akunu_load_params_default(&load, sizeof load);
+    load.no_cache = true;
+    load.n_threads = 3;
+    load.quantize = type;
+    struct akunu_model *model = akunu_model_load(path, &load);
+    ck_assert_msg(model != NULL, "%s: %s", path, akunu_last_error());
+    akunu_model_get_info(model, &info, sizeof info);
+    akunu_session_params_default(&params, sizeof params);
+    params.context = params.batch = N;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    akunu_sequence sequence = akunu_sequence_new(session);
+    ck_assert_int_eq(akunu_session_prefill(session, sequence, ids, N, NULL, NULL, &last), AKUNU_OK);
+    *n = info.vocab_size;
+    float *logits = malloc(*n * sizeof *logits);
+    memcpy(logits, akunu_session_logits(session, last), *n * sizeof *logits);
+    akunu_session_free(session);
+    akunu_model_free(model);
+    return logits;
+}
+
+/* A model that is quantized while it is loaded gives the logits of the file. */
+START_TEST(while_loading)
+{
+    static const char *const sources[] = { "models/qwen3.gguf", "folders/qwen3next",
+                                           "folders/qwen35", "folders/qwen35moe" };
+    struct test_folder folder;
+    uint32_t n, n_file;
+    begin(&folder, sources[_i]);
+    struct akunu_quantize_params params = params_for("Q4_0");
+    struct test_bytes file = quantize(&params);
+    float *loaded = run(from, "Q4_0", &n), *of_file = run(to, NULL, &n_file);
+    ck_assert_uint_eq(n, n_file);
+    ck_assert_mem_eq(loaded, of_file, n * sizeof *loaded);
+    free(loaded);
+    free(of_file);
+    free(file.data);
+    test_folder_end(&folder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quantize");
@@ -567,8 +662,10 @@ int main(void)
     tcase_add_test(t, refused);
     tcase_add_test(t, no_number);
     tcase_add_test(t, importance);
+    tcase_add_test(t, importance_of_experts);
     tcase_add_test(t, importance_needed);
     tcase_add_test(t, importance_refused);
+    tcase_add_loop_test(t, while_loading, 0, 4);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
