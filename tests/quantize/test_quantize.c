@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quant/codebook.h"
+#include "quantize/near.h"
 #include "quantize/quantize.h"
 
 enum { ROWS = 64, COLS = 512, N = ROWS * COLS };
@@ -123,15 +125,17 @@ START_TEST(same_bytes)
 }
 END_TEST
 
-/* √(mean of x² + x²), the mean over 256 neighbors, times the importance if there is one. */
-static void weigh(const float *x, const float *importance, float weights[COLS])
+/* √(mean of x² + x²), the mean over `piece` neighbors, times the importance if there is one. */
+static void weigh(const float *x, const float *importance, int n, int piece, float weights[COLS])
 {
-    for (int i = 0; i < COLS; i += 256) {
+    for (int i = 0; i < n; i += piece) {
+        int end = i + piece < n ? i + piece : n;
         float sum = 0.0f;
-        for (int k = i; k < i + 256; k++)
+        for (int k = i; k < end; k++)
             sum += x[k] * x[k];
-        for (int k = i; k < i + 256; k++)
-            weights[k] = sqrtf(sum / 256.0f + x[k] * x[k]) * (importance ? importance[k] : 1.0f);
+        for (int k = i; k < end; k++)
+            weights[k] =
+                sqrtf(sum / (float)(end - i) + x[k] * x[k]) * (importance ? importance[k] : 1.0f);
     }
 }
 
@@ -146,7 +150,7 @@ START_TEST(large_elements_count_more)
     for (int row = 0; row < ROWS; row++) {
         float weights[COLS];
         const float *x = d->x + row * COLS;
-        weigh(x, importance, weights);
+        weigh(x, importance, COLS, 256, weights);
         ak_quantize(&d->tables, type, x, importance, d->blocks + (size_t)row * bytes, COLS);
         ak_quantize_with(&d->tables, 0, type, x, weights, other->blocks + (size_t)row * bytes,
                          COLS);
@@ -155,6 +159,92 @@ START_TEST(large_elements_count_more)
                   ak_quant_info(type)->name);
     free_data(d);
     free_data(other);
+}
+END_TEST
+
+/* Of a row that ends within 256 elements the rest counts by itself, and nothing is written behind
+ * its blocks. */
+START_TEST(end_of_a_row)
+{
+    enum { N_ROW = 288 };
+    enum ak_quant_type type = errors[_i / 2].type;
+    struct data *d = make_data(), *other = make_data();
+    const float *importance = _i % 2 ? d->importance[1] : NULL;
+    float weights[COLS];
+    uint64_t bytes;
+    if (ak_quant_row_bytes(type, N_ROW, &bytes)) {
+        ck_assert(ak_quantize_prepare(&d->tables, type));
+        weigh(d->x, importance, N_ROW, 256, weights);
+        ak_quantize(&d->tables, type, d->x, importance, d->blocks, N_ROW);
+        ak_quantize_with(&d->tables, 0, type, d->x, weights, other->blocks, N_ROW);
+        ck_assert_msg(memcmp(d->blocks, other->blocks, sizeof d->blocks) == 0, "%s",
+                      ak_quant_info(type)->name);
+    }
+    free_data(d);
+    free_data(other);
+}
+END_TEST
+
+/* ---- Codebooks ---------------------------------------------------------- */
+static const struct {
+    const uint16_t *codes;
+    int n, n_dims, bits;
+} codebooks[] = {
+    { ak_quant_iq1_codes, 2048, 8, 2 },    { ak_quant_iq2_xxs_codes, 256, 8, 2 },
+    { ak_quant_iq2_xs_codes, 512, 8, 2 },  { ak_quant_iq2_s_codes, 1024, 8, 2 },
+    { ak_quant_iq3_xxs_codes, 256, 4, 3 }, { ak_quant_iq3_s_codes, 512, 4, 3 },
+};
+
+static int get_level(uint16_t code, int bits, int i)
+{
+    return code >> bits * i & ((1 << bits) - 1);
+}
+
+/* The points in order of their distances, and of the codebook if these are the same. */
+static void check_list(int book, int vector, const uint16_t list[AK_NEAR_POINTS])
+{
+    const uint16_t *codes = codebooks[book].codes;
+    int distances[2048], bits = codebooks[book].bits, levels = bits == 2 ? 3 : 8, n = 0;
+    for (int c = 0; c < codebooks[book].n; c++) {
+        distances[c] = 0;
+        for (int i = 0, rest = vector; i < codebooks[book].n_dims; i++, rest /= levels) {
+            int by = rest % levels - get_level(codes[c], bits, i);
+            distances[c] += by * by;
+        }
+    }
+    for (int distance = 0; n < AK_NEAR_POINTS; distance++)
+        for (int c = 0; c < codebooks[book].n && n < AK_NEAR_POINTS; c++)
+            if (distances[c] == distance)
+                ck_assert_msg(list[n++] == codes[c], "codebook %d, vector %d, point %d", book,
+                              vector, n - 1);
+}
+
+START_TEST(nearest_points)
+{
+    const uint16_t *codes = codebooks[_i].codes;
+    int n_dims = codebooks[_i].n_dims, bits = codebooks[_i].bits, levels = bits == 2 ? 3 : 8, n = 1;
+    struct ak_near near;
+    ck_assert(ak_near_make(codes, codebooks[_i].n, n_dims, bits, &near));
+    for (int i = 0; i < n_dims; i++)
+        n *= levels;
+    for (int vector = 0; vector < n; vector += 5)
+        check_list(_i, vector, near.codes[vector]);
+    for (int c = 0; c < codebooks[_i].n; c++) {
+        int vector = 0;
+        for (int i = n_dims - 1; i >= 0; i--)
+            vector = vector * levels + get_level(codes[c], bits, i);
+        ck_assert_int_eq(near.index[vector], c);
+    }
+    ak_near_clear(&near);
+    ck_assert(!near.codes && !near.index);
+}
+END_TEST
+
+START_TEST(types)
+{
+    for (int i = 0; i < N_TYPES; i++)
+        ck_assert(ak_quantize_has(errors[i].type));
+    ck_assert(!ak_quantize_has(AK_QUANT_COUNT));
 }
 END_TEST
 
@@ -252,6 +342,32 @@ START_TEST(same_groups)
 }
 END_TEST
 
+/* Large elements count more in groups of 4 and 3 bits too, among as many whole groups as 256
+ * elements have; not in those of 8 bits, which need no search. */
+START_TEST(large_elements_of_groups)
+{
+    static const unsigned bits[] = { 3, 4, 8 };
+    uint32_t group = 32 * ((uint32_t)_i + 1);
+    int n = (int)(511 / group * group);
+    struct data *d = make_data();
+    struct groups *g = calloc(2, sizeof *g);
+    for (int i = 0; i < 6; i++) {
+        const float *importance = i % 2 ? d->importance[1] : NULL;
+        float weights[COLS];
+        memset(g, 0, 2 * sizeof *g);
+        weigh(d->x, importance, n, (int)(256 / group * group), weights);
+        ak_quantize_groups(bits[i / 2], group, d->x, importance, g[0].numbers, g[0].scales,
+                           (size_t)n);
+        ak_quantize_groups_with(0, bits[i / 2], group, d->x, bits[i / 2] == 8 ? NULL : weights,
+                                g[1].numbers, g[1].scales, (size_t)n);
+        ck_assert_msg(memcmp(&g[0], &g[1], sizeof *g) == 0, "%u bits, groups of %u", bits[i / 2],
+                      group);
+    }
+    free(g);
+    free_data(d);
+}
+END_TEST
+
 /* Zeros stay zeros. A lone element in a block, very large or small numbers, and columns that do not
  * count lead to finite elements. */
 START_TEST(strange_rows)
@@ -287,9 +403,13 @@ int main(void)
     tcase_add_loop_test(t, as_near_as_ggml, 0, N_TYPES);
     tcase_add_loop_test(t, same_bytes, 0, N_TYPES);
     tcase_add_loop_test(t, large_elements_count_more, 0, 2 * N_TYPES);
+    tcase_add_loop_test(t, end_of_a_row, 0, 2 * N_TYPES);
+    tcase_add_loop_test(t, nearest_points, 0, sizeof codebooks / sizeof *codebooks);
+    tcase_add_test(t, types);
     tcase_add_test(t, int8_is_half_a_step_off);
     tcase_add_test(t, groups_are_as_near_as_blocks);
     tcase_add_test(t, same_groups);
+    tcase_add_loop_test(t, large_elements_of_groups, 0, 4);
     tcase_add_loop_test(t, strange_rows, 0, N_TYPES);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
