@@ -1291,8 +1291,20 @@ START_TEST(refusals)
     ck_assert_str_eq(text_at(value, "error.code"), "context_length_exceeded");
     json_decref(value);
     free(long_text);
-    a = ask_with(&server, "POST", TEXT, "Content-Type: text/plain\r\n", "{}");
-    json_decref(json_of(&a, 415));
+    static const struct {
+        const char *type;
+        int code;
+    } types[] = {
+        { "text/plain", 415 },       { "application", 415 },
+        { "application/yaml", 415 }, { "application/jsonx", 415 },
+        { "Application/JSON", 400 }, { "application/json; charset=utf-8", 400 },
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char header[64];
+        snprintf(header, sizeof header, "Content-Type: %s\r\n", types[i].type);
+        a = ask_with(&server, "POST", TEXT, header, "{}");
+        json_decref(json_of(&a, types[i].code));
+    }
     char deep[400] = "";
     memset(deep, '[', 200);
     a = ask(&server, TEXT, deep);
