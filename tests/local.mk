@@ -45,6 +45,7 @@ check_PROGRAMS += tests/cpu/test_kernels_hash
 check_PROGRAMS += tests/cpu/test_output
 check_PROGRAMS += tests/cpu/test_residual
 check_PROGRAMS += tests/cpu/test_steps
+check_PROGRAMS += tests/dist/test_dist
 check_PROGRAMS += tests/generate/test_completion
 check_PROGRAMS += tests/generate/test_parallel
 check_PROGRAMS += tests/generate/test_reasoning
@@ -202,6 +203,18 @@ libak_amx_model_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/cpu/amx -DAK_ISA=
 tests_cpu_test_amx_LDADD = libak_amx_model.la $(LDADD)
 endif
 EXTRA_DIST += tests/cpu/test_amx.c tests/cpu/amx/tile_unit.h
+
+# Ranks that are threads, over a module that stands for Open MPI, so that neither it nor mpirun is needed.
+check_DATA += tests/dist/fake_mpi.so
+tests_dist_test_dist_CPPFLAGS = $(AM_CPPFLAGS) -DAK_FAKE_MPI='"$(abs_builddir)/tests/dist/fake_mpi.so"'
+EXTRA_tests_dist_test_dist_DEPENDENCIES = tests/dist/fake_mpi.so
+EXTRA_DIST += tests/dist/fake_mpi.c tests/dist/fake_mpi.h
+CLEANFILES += tests/dist/fake_mpi.so
+
+tests/dist/fake_mpi.so: tests/dist/fake_mpi.c tests/dist/fake_mpi.h
+	@$(MKDIR_P) tests/dist
+	$(AM_V_CC)$(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -fvisibility=hidden -pthread -I$(srcdir) -o $@ \
+	  $(srcdir)/tests/dist/fake_mpi.c
 
 # The OpenCL backend's host code over a loader that fails at will, so that no driver is needed.
 # A module, never a convenience library, whatever libraries this build makes.
