@@ -2,6 +2,10 @@
  * tokens, bytes of an incomplete character, limits, pages that several completions share. */
 #include "tests/golden_model.h"
 
+#include "api/handles.h"
+#include "base/hash.h"
+#include "generate/completion.h"
+
 enum { TEXT_MAX = 2048, PROMPT = 20, ALL = 4 };
 
 struct heard {
@@ -315,6 +319,88 @@ START_TEST(tokens_without_text)
 }
 END_TEST
 
+/* ---- What a host never sees ----------------------------------------------- */
+static void begin(struct fixture *f, struct ak_gen_completion *c, struct akunu_result *result)
+{
+    struct ak_error error = { 0 };
+    *result = (struct akunu_result){ .size = sizeof *result };
+    c->session = f->session->inner;
+    c->result = result;
+    ck_assert_msg(ak_gen_completion_begin(c, &f->params, &error) == AKUNU_OK, "%s", error.message);
+}
+
+/* The chain hashes the chain before, each token, and the logits that it was sampled from. */
+START_TEST(chains)
+{
+    struct fixture *f = set_up("qwen2", 256);
+    struct ak_gen_completion c = { .has_chain = true };
+    struct akunu_result result;
+    struct ak_error error;
+    uint32_t n = f->session->inner->model->spec.config.vocab_size;
+    float *logits = calloc(n, sizeof *logits);
+    uint8_t chain[32] = { 0 };
+    begin(f, &c, &result);
+    for (uint8_t step = 1; step <= 3; step++) {
+        int32_t token;
+        logits[20 * step] = step;
+        ck_assert_int_eq(ak_gen_completion_sample(&c, logits, &token, &error), AKUNU_OK);
+        ck_assert_int_eq(token, 20 * step);
+        ck_assert_mem_eq(result.chain, chain, sizeof chain); /* until it is a part of the text */
+        ck_assert_int_eq(ak_gen_completion_append(&c, token, &error), AKUNU_OK);
+        struct ak_sha256 h;
+        ak_sha256_begin(&h);
+        ak_sha256_add(&h, chain, sizeof chain);
+        ak_sha256_add(&h, (const uint8_t[]){ (uint8_t)(20 * step), 0, 0, 0 }, 4);
+        ak_sha256_add(&h, logits, n * sizeof *logits);
+        ak_sha256_end(&h, chain);
+        ck_assert_mem_eq(result.chain, chain, sizeof chain);
+    }
+    ak_gen_completion_clear(&c);
+    free(logits);
+    tear_down(f);
+}
+END_TEST
+
+static void ignore_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
+                            size_t n_top, void *user)
+{
+    (void)token, (void)logprob, (void)top, (void)n_top, (void)user;
+}
+
+/* How many of the largest logits decide: those that the first sampler keeps, the first one alone,
+ * or all. */
+START_TEST(decisive_logits)
+{
+    static const struct {
+        float temperature;
+        const char *samplers;
+        bool has_chain, has_logprobs;
+        uint32_t n_best;
+    } cases[] = {
+        { 0.0f, "temperature", false, false, 1 },
+        { 0.0f, "temperature", true, false, 0 },
+        { 0.0f, "temperature", false, true, 0 },
+        { 0.8f, "temperature", false, false, 0 },
+        { 0.8f, "top_k;temperature", false, false, 7 },
+        { 0.8f, "top_k;temperature", true, false, 0 },
+    };
+    struct fixture *f = set_up("qwen2", 256);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_gen_completion c = { .has_chain = cases[i].has_chain };
+        struct akunu_result result;
+        f->sampling.temperature = cases[i].temperature;
+        f->sampling.samplers = cases[i].samplers;
+        f->sampling.top_k = 7;
+        f->params.on_logprobs = cases[i].has_logprobs ? ignore_logprobs : NULL;
+        begin(f, &c, &result);
+        ck_assert_msg(ak_gen_completion_n_best(&c) == cases[i].n_best, "case %zu: %u", i,
+                      (unsigned)ak_gen_completion_n_best(&c));
+        ak_gen_completion_clear(&c);
+    }
+    tear_down(f);
+}
+END_TEST
+
 /* ---- Limits ------------------------------------------------------------- */
 /* No token at all: the prompt is run, and nothing is told. */
 START_TEST(no_tokens)
@@ -372,6 +458,8 @@ int main(void)
     tcase_add_test(tests, parallel_grammar);
     tcase_add_test(tests, stop_sequences);
     tcase_add_test(tests, tokens_without_text);
+    tcase_add_test(tests, chains);
+    tcase_add_test(tests, decisive_logits);
     tcase_add_test(tests, no_tokens);
     tcase_add_test(tests, pages_are_shared_out);
     suite_add_tcase(suite, tests);

@@ -121,6 +121,42 @@ START_TEST(as_if_alone)
 }
 END_TEST
 
+/* One completion is the text alone, also if it has a single token. */
+START_TEST(one_completion)
+{
+    struct golden_text text;
+    golden_read_text("qwen2", &text);
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = open_session(model, 256);
+    for (int mode = 0; mode < MODES; mode++)
+        for (int64_t n = 1; n <= 11; n += 10) {
+            struct akunu_sampling sampling;
+            struct akunu_generation params = params_of(mode, &sampling);
+            struct reported got = { 0 }, alone = { 0 };
+            struct akunu_result result = { .size = sizeof result };
+            akunu_sequence sequences[2] = { akunu_sequence_new(session),
+                                            akunu_sequence_new(session) };
+            params.max_tokens = n;
+            sampling.ignore_end = true;
+            ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, 1, text.ids, 20,
+                                                             &params, on_completion, NULL, &got,
+                                                             &result),
+                             AKUNU_OK);
+            ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
+            ck_assert_int_eq(akunu_session_generate(session, sequences[1], text.ids, 20, &params,
+                                                    on_piece, NULL, &alone, NULL),
+                             AKUNU_OK);
+            ck_assert_uint_eq(got.n, (size_t)n);
+            ck_assert_uint_eq(alone.n, (size_t)n);
+            ck_assert_mem_eq(got.tokens, alone.tokens, got.n * sizeof *got.tokens);
+            akunu_sequence_free(session, sequences[0]);
+            akunu_sequence_free(session, sequences[1]);
+        }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
 /* The prompt is run once, and a pass has a token of each. */
 START_TEST(one_prefill)
 {
@@ -328,6 +364,7 @@ int main(void)
     TCase *tests = tcase_create("completions");
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, as_if_alone, 0, golden_count());
+    tcase_add_test(tests, one_completion);
     tcase_add_test(tests, one_prefill);
     tcase_add_test(tests, full_context);
     tcase_add_test(tests, earlier_text_counts);

@@ -109,6 +109,12 @@ START_TEST(refusals)
     check_refused(given, t, "`closing` has 100 tokens");
     given.end = NULL;
     check_refused(given, t, "`end` has 0 bytes");
+    struct ak_gen_reasoning r; /* without a budget, or a marker, nothing is looked at */
+    given.budget = -1;
+    ck_assert_int_eq(ak_gen_reasoning_begin(&r, &given, NULL, NULL), AKUNU_OK);
+    given.budget = 0;
+    given.begin = NULL;
+    ck_assert_int_eq(ak_gen_reasoning_begin(&r, &given, NULL, NULL), AKUNU_OK);
     ak_tok_free(t);
 }
 END_TEST
@@ -203,8 +209,9 @@ static void check_same(const struct text *a, const struct text *b)
 static void check_budget(struct fixture *f, const struct text *unlimited, size_t budget)
 {
     akunu_token closing[32], prompt[PROMPT + ALL];
-    int64_t n = akunu_tokenizer_encode(akunu_model_tokenizer(f->model), "</think>", 8,
-                                       AKUNU_PARSE_SPECIAL, closing, 32);
+    int64_t n =
+        akunu_tokenizer_encode(akunu_model_tokenizer(f->model), f->reasoning.closing,
+                               strlen(f->reasoning.closing), AKUNU_PARSE_SPECIAL, closing, 32);
     struct text limited = generate(f, (int64_t)budget), rest = { .n = 0 };
     ck_assert_int_gt(n, 0);
     ck_assert_uint_eq(limited.n, ALL);
@@ -237,7 +244,14 @@ START_TEST(limited_texts)
 {
     static const float temperatures[] = { 0.0f, 1.0f };
     struct fixture f;
+    char first[16] = "";
+    akunu_token zero = 0, id = -1;
     set_up(&f);
+    const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(f.model);
+    ck_assert_int_gt(
+        akunu_tokenizer_decode(tokenizer, &zero, 1, AKUNU_CONTINUE, first, sizeof first - 1), 0);
+    ck_assert_int_eq(akunu_tokenizer_encode(tokenizer, first, strlen(first), 0, &id, 1), 1);
+    ck_assert_int_eq(id, 0); /* a token like any other */
     for (size_t i = 0; i < 2; i++)
         for (int plain = 0; plain < 2; plain++) { /* samplers, or the temperature alone */
             f.sampling.temperature = temperatures[i];
@@ -248,6 +262,9 @@ START_TEST(limited_texts)
             check_budget(&f, &unlimited, 12);
             struct text large = generate(&f, ALL);
             check_same(&large, &unlimited);
+            f.reasoning.closing = first; /* another text than the end marker */
+            check_budget(&f, &unlimited, 3);
+            f.reasoning.closing = f.reasoning.end;
         }
     tear_down(&f);
 }
