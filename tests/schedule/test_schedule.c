@@ -333,6 +333,8 @@ START_TEST(full_context)
         run_all(f);
         check_alone(f, &copy, 5, f->texts[i]);
         ck_assert_int_eq(f->texts[i][0].result.stop, AKUNU_STOP_CONTEXT);
+        for (size_t at = 0; at < f->texts[i][0].n; at++) /* nobody asked for them */
+            ck_assert(f->texts[i][0].logprobs[at] == 0.0f);
     }
     ck_assert_uint_eq(f->texts[1][0].result.n_kept, 229);
     fixture_free(f);
