@@ -56,12 +56,12 @@ static void say_sentences(struct spoken *s)
         sprintf(s->text[i], " w%c%c%s", 'a' + i / 26, 'a' + i % 26, i % 10 == 9 ? "." : "");
 }
 
-/* Words of 40 bytes without a sentence's end: ten of them are as long as a prompt may be. There is
- * no space before the first. */
+/* Words of 40 bytes without a sentence's end. Ten of them are final when 12.5 s are kept, and as
+ * long as a prompt may be. There is no space before the first. */
 static void say_long_words(struct spoken *s)
 {
     s->n = WORDS;
-    s->every = 1.0;
+    s->every = 1.1;
     for (int i = 0; i < WORDS; i++) {
         memset(s->text[i], 'a' + i % 26, 40);
         s->text[i][0] = i > 0 ? ' ' : 'a';
@@ -285,10 +285,11 @@ static void check_stream(void (*say)(struct spoken *), struct mistakes mistakes)
 START_TEST(every_word_once)
 {
     static const struct mistakes mistakes[] = {
-        { .respells = false }, { .respells = true }, { .loses = true },
-        { .n_inserted = 1 },   { .n_inserted = 2 },  { .n_inserted = 3, .respells = true },
+        { .respells = false }, { .respells = true },
+        { .loses = true },     { .n_inserted = 1 },
+        { .n_inserted = 2 },   { .n_inserted = 3, .respells = true },
         { .n_inserted = 5 }, /* more than is looked for: by their times */
-        { .silent_every = 5 },
+        { .silent_every = 5 }, { .silent_every = 5, .loses = true, .respells = true },
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
         check_stream(say_sentences, mistakes[i]);
