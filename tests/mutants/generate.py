@@ -7,7 +7,7 @@ TREE is the copy, --config the folder with config.h. In each FOLDER of TREE/src,
 `AK_MUTANT(n) ? wrong : right`, which mutant.h switches at run time, so one build has them all. A line of standard
 output says what each is:
 
-    number TAB folder TAB file:line TAB operator TAB before TAB after
+    number TAB folder TAB file:line TAB operator TAB before TAB after TAB the line of the source
 
 Operators: relational (< and <=, == and !=), arithmetic (+ and -, * and /), logical (&& and ||), condition (negated),
 constant (+ 1), statement (a call or an assignment that is left out), release (one that unlocks, frees or closes),
@@ -31,6 +31,7 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*"}
 LOGICAL = {"&&": "||", "||": "&&"}
 ASSIGNED = {"=", "+=", "-=", "|=", "&=", "*=", "/="}
 OTHERS = {"relational": RELATIONAL, "arithmetic": ARITHMETIC, "logical": LOGICAL}
+SYMMETRIC = re.compile(r"(strcmp|strcasecmp|memcmp|fmin|fmax|fminf|fmaxf|ak_min_\w+|ak_max_\w+|ak_alloc)\(")
 RELEASE = re.compile(r"unlock|free|close|release|destroy|unmap|decref|end_|_end\b")
 # What is compiled only if a value is known, and what says nothing to a user.
 CONSTANT = {Kind.CASE_STMT, Kind.ENUM_CONSTANT_DECL, Kind.STATIC_ASSERT, Kind.INIT_LIST_EXPR, Kind.FIELD_DECL}
@@ -142,6 +143,8 @@ class File:
     def mutate_arguments(self, cursor):
         arguments = list(cursor.get_arguments())
         whole = self.source(cursor)
+        if whole and SYMMETRIC.match(whole):
+            return
         for a, b in zip(arguments, arguments[1:]):
             x, y = self.span(a), self.span(b)
             same = a.type.get_canonical().spelling == b.type.get_canonical().spelling
@@ -213,9 +216,11 @@ def main():
         originals = {path: path.read_bytes() for path in {m.path for m in chosen}}
         write(chosen, numbers)
         for mutant in chosen:
-            line = originals[mutant.path][:mutant.begin].count(b"\n") + 1
+            original = originals[mutant.path]
+            line = original[:mutant.begin].count(b"\n") + 1
+            text = original.split(b"\n")[line - 1].decode().strip()
             wrong = mutant.after.replace("@", str(numbers[mutant]))
-            columns = (numbers[mutant], folder, "%s:%d" % (mutant.path.relative_to(tree), line), mutant.operator, mutant.before, wrong)
+            columns = (numbers[mutant], folder, "%s:%d" % (mutant.path.relative_to(tree), line), mutant.operator, mutant.before, wrong, text)
             print("\t".join(re.sub(r"\s+", " ", str(c)) for c in columns))
         number += len(chosen)
 

@@ -258,9 +258,9 @@ run_one_generated() {
         *) result="killed by $test" && break ;;
         esac
     done
-    # file, operator, before, after: the line and the number change
+    # file, operator, before, after, source line: its number and that of the mutant change
     key=$(printf '%s' "$rest" | cut -f2- | sed 's/:[0-9]*\t/\t/; s/AK_MUTANT([0-9]*)/AK_MUTANT/g')
-    [ "$result" != SURVIVED ] || ! grep -qF -e "$key" "$patches/equivalent" || result=equivalent
+    [ "$result" != SURVIVED ] || ! grep -qF -e "$key$tab" "$patches/equivalent" || result=equivalent
     printf '%s\t%s\n' "$result" "$rest" | tee "$work/generated-$n.result"
 }
 
