@@ -415,11 +415,12 @@ static void check_refused(struct akunu_session *session, const struct akunu_gene
 START_TEST(refused)
 {
     struct akunu_model *model = golden_load("qwen2", NULL), *state = golden_load("lfm2", NULL),
-                       *other = golden_load("gpt2", NULL);
+                       *other = golden_load("gpt2", NULL), *llama = golden_load("llama-f32", NULL);
     struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
                          *running = golden_session(state, 2, 64, AKUNU_KV_F16);
     struct akunu_session *foreign = golden_session(other, 1, 64, AKUNU_KV_F16),
-                         *good = golden_session(model, 1, 64, AKUNU_KV_F16);
+                         *good = golden_session(model, 1, 64, AKUNU_KV_F16),
+                         *named = golden_session(llama, 1, 64, AKUNU_KV_F16);
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(0, 1, &sampling);
     params.speculation = (enum akunu_speculation)9;
@@ -433,19 +434,298 @@ START_TEST(refused)
     check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "there is no sequence 0");
     params.draft = foreign;
     params.draft_sequence = akunu_sequence_new(foreign);
-    check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "the draft model's vocabulary differs");
+    check_refused(session, &params, AKUNU_ERROR_ARGUMENT,
+                  "the draft model's vocabulary differs: it has none");
+    params.draft = named;
+    params.draft_sequence = akunu_sequence_new(named);
+    check_refused(session, &params, AKUNU_ERROR_ARGUMENT,
+                  "the draft model's vocabulary differs: token 411 is \"<|begin_of_text|>\", and "
+                  "in the model it is \"ol\"");
     params.draft = running;
     check_refused(session, &params, AKUNU_ERROR_UNSUPPORTED, "the draft model has recurrent state");
     params.draft = NULL;
     params.speculation = AKUNU_SPECULATION_NGRAM;
     check_refused(running, &params, AKUNU_ERROR_UNSUPPORTED, "the model has recurrent state");
     akunu_session_free(foreign);
+    akunu_session_free(named);
     akunu_session_free(good);
     akunu_session_free(running);
     akunu_session_free(session);
+    akunu_model_free(llama);
     akunu_model_free(other);
     akunu_model_free(state);
     akunu_model_free(model);
+}
+END_TEST
+
+/* A tokenizer of two tokens. */
+static struct ak_tokenizer *two_tokens(const char *first, const char *second)
+{
+    const struct ak_text tokens[] = { { first, (uint32_t)strlen(first) },
+                                      { second, (uint32_t)strlen(second) } };
+    static const int32_t types[] = { 1, 1 };
+    struct ak_vocab vocab = ak_vocab_none;
+    struct ak_tokenizer *t;
+    struct ak_error error = { 0 };
+    vocab.model = (struct ak_text){ "gpt2", 4 };
+    vocab.pre = (struct ak_text){ "gpt-2", 5 };
+    vocab.tokens = vocab.merges = tokens; /* no merges */
+    vocab.types = types;
+    vocab.n_tokens = 2;
+    ck_assert_msg(ak_tok_create(&vocab, &t, &error) == AKUNU_OK, "%s", error.message);
+    return t;
+}
+
+/* Tokens must be equal, also those of the same length. */
+START_TEST(vocabularies)
+{
+    static const struct {
+        const char *second, *said; /* NULL: it may draft */
+    } cases[] = { { "bc", NULL },
+                  { "bd", "token 1 is \"bd\", and in the model it is \"bc\"" },
+                  { "b", "token 1 is \"b\", and in the model it is \"bc\"" },
+                  { "bcd", "token 1 is \"bcd\", and in the model it is \"bc\"" } };
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_model models[2] = { *session->inner->model, *session->inner->model };
+        struct ak_session sessions[2] = { *session->inner, *session->inner };
+        struct ak_error error = { 0 };
+        char expected[128] = "";
+        for (int k = 0; k < 2; k++) {
+            models[k].tokenizer = two_tokens("a", k ? cases[i].second : "bc");
+            sessions[k].model = &models[k];
+        }
+        if (cases[i].said)
+            snprintf(expected, sizeof expected, "the draft model's vocabulary differs: %s",
+                     cases[i].said);
+        ck_assert_int_eq(ak_draft_model_check(&sessions[0], &sessions[1], &error),
+                         cases[i].said ? AKUNU_ERROR_ARGUMENT : AKUNU_OK);
+        ck_assert_str_eq(error.message, expected);
+        ak_tok_free(models[0].tokenizer);
+        ak_tok_free(models[1].tokenizer);
+    }
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* ---- Decisions ---------------------------------------------------------- */
+static void begin(struct akunu_session *session, enum akunu_speculation kind,
+                  struct ak_draft_model *draft, struct ak_gen_speculation *s)
+{
+    struct akunu_sampling sampling;
+    struct akunu_generation params = params_of(0, 1, &sampling);
+    struct ak_error error;
+    params.speculation = kind;
+    ck_assert_int_eq(ak_gen_speculation_begin(session->inner, &params, draft, s, &error), AKUNU_OK);
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) < 1e-9;
+}
+
+/* Before anything was drafted: longer matches and surer draft models are accepted more often. */
+START_TEST(first_estimates)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct ak_gen_speculation s;
+    double last = 0.0;
+    begin(session, AKUNU_SPECULATION_NGRAM, NULL, &s);
+    for (int n = AK_DRAFT_LOOKUP_MIN; n <= AK_DRAFT_LOOKUP_MAX; n++) {
+        double rate = s.lookup_acceptance[n].accepted / s.lookup_acceptance[n].drafted;
+        ck_assert(rate > last && rate < 0.9);
+        last = rate;
+    }
+    last = 0.0;
+    for (int i = 0; i < AK_GEN_CONFIDENCE_BINS; i++) {
+        double rate = s.model_acceptance[i].accepted / s.model_acceptance[i].drafted;
+        ck_assert(rate > last && rate < 1.0);
+        last = rate;
+    }
+    ak_gen_speculation_clear(&s);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* What drafts have won and lost, after passes that took as long as was expected. Of a refused draft
+ * the tokens after the first refused one say nothing. */
+START_TEST(gains)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct ak_session_cost_model *costs = &session->inner->cost_model;
+    struct ak_draft_model draft = { .session = session->inner, .seconds = 0.5 };
+    struct ak_gen_draft proposal = { .n = 4, .from_model = true, .confidence = { 1, 2, 2, 3 } };
+    struct ak_gen_speculation s;
+    costs->seconds[1] = 1.0;
+    costs->seconds[5] = 2.0;
+    begin(session, AKUNU_SPECULATION_DRAFT, &draft, &s);
+    struct ak_gen_acceptance bins[AK_GEN_CONFIDENCE_BINS];
+    memcpy(bins, s.model_acceptance, sizeof bins);
+    double all = s.model_acceptance_all.drafted;
+    ak_gen_speculation_update(&s, &proposal, 1, 2.0);
+    ck_assert(is_near(costs->seconds[1], 1.0) && is_near(costs->seconds[5], 2.0));
+    ck_assert(is_near(s.balance, 2 * 1.0 - 2.0 - 0.5));
+    ck_assert(is_near(s.seconds, 2.0 + 0.5));
+    ck_assert(draft.seconds <= 0.0);
+    ck_assert(is_near(s.model_acceptance_all.drafted, (all * 0.97 + 1.0) * 0.97 + 1.0));
+    for (int i = 0; i < AK_GEN_CONFIDENCE_BINS; i++) {
+        bool was_tried = i == 1 || i == 2;
+        ck_assert(is_near(s.model_acceptance[i].drafted,
+                          was_tried ? bins[i].drafted * 0.97 + 1.0 : bins[i].drafted));
+        ck_assert(is_near(s.model_acceptance[i].accepted,
+                          was_tried ? bins[i].accepted * 0.97 + (i == 1) : bins[i].accepted));
+    }
+    struct ak_gen_draft none = { .n = 0 };
+    ak_gen_speculation_update(&s, &none, 0, 1.0);
+    ck_assert(is_near(s.balance, -0.5) && is_near(s.seconds, 3.5));
+    proposal.from_model = false; /* by lookup: all but the last token are accepted */
+    ak_gen_speculation_update(&s, &proposal, 3, 2.0);
+    ck_assert(is_near(s.balance, -0.5 + 4.0 - 2.0) && is_near(s.seconds, 5.5));
+    ak_gen_speculation_clear(&s);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* Drafts may lose one pass and a hundredth of the time; then there are none. */
+START_TEST(losses)
+{
+    static const int32_t text[] = { 1, 2, 3, 4, 5, 6, 1, 2, 3 };
+    static const struct {
+        double balance, seconds;
+        bool drafts;
+    } cases[] = { { 0.0, 0.0, true },     { -0.99, 0.0, true },    { -1.01, 0.0, false },
+                  { -1.99, 100.0, true }, { -2.01, 100.0, false }, { -100.0, 1e4, true },
+                  { -102.0, 1e4, false } };
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct ak_gen_speculation s;
+    struct ak_gen_draft proposal;
+    struct ak_error error;
+    for (uint32_t n = 1; n <= AK_SKINNY_MAX; n++)
+        session->inner->cost_model.seconds[n] = 1.0 + 1e-6 * n;
+    begin(session, AKUNU_SPECULATION_NGRAM, NULL, &s);
+    ak_gen_speculation_add_tokens(&s, text, sizeof text / sizeof *text, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        s.balance = cases[i].balance;
+        s.seconds = cases[i].seconds;
+        ck_assert_int_eq(ak_gen_speculation_draft(&s, 8, &proposal, &error), AKUNU_OK);
+        ck_assert_msg((proposal.n > 0) == cases[i].drafts, "case %zu: %u tokens", i,
+                      (unsigned)proposal.n);
+    }
+    ak_gen_speculation_clear(&s);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* A draft model whose tokens cost nothing drafts as many as may be drafted. */
+START_TEST(longest_draft)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16),
+                         *other = golden_session(model, 1, 64, AKUNU_KV_F16);
+    struct ak_draft_model draft = { .session = other->inner,
+                                    .sequence = akunu_sequence_new(other),
+                                    .n_vocab = session->inner->model->spec.config.vocab_size };
+    akunu_token ids[4 * GOLDEN_TOKENS];
+    size_t n = prompt_of("qwen2", ids);
+    for (uint32_t n_max = 1; n_max <= 5; n_max += 2) {
+        struct ak_gen_speculation s;
+        struct ak_gen_draft proposal;
+        struct ak_error error;
+        make_drafts_cheap(session);
+        for (uint32_t i = 1; i <= AK_SKINNY_MAX; i++)
+            other->inner->cost_model.seconds[i] = 1e-3;
+        begin(session, AKUNU_SPECULATION_DRAFT, &draft, &s);
+        ak_gen_speculation_add_tokens(&s, ids, n, false);
+        ck_assert_int_eq(ak_gen_speculation_draft(&s, n_max, &proposal, &error), AKUNU_OK);
+        ck_assert_uint_eq(proposal.n, n_max);
+        ck_assert(proposal.from_model);
+        ak_gen_speculation_clear(&s);
+    }
+    akunu_session_free(other);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+/* The draft model runs all of the prompt but its last token, once; then a token more each time, as
+ * long as its context has room. */
+START_TEST(draft_follows)
+{
+    struct akunu_model *model = golden_load("qwen2", NULL);
+    struct akunu_session_params small = golden_params(1, 32, AKUNU_KV_F16);
+    small.context = 64; /* a page */
+    small.max_sequences = 1;
+    struct akunu_session *session = akunu_session_new(model, &small);
+    struct ak_draft_model draft = { .session = session->inner,
+                                    .sequence = akunu_sequence_new(session),
+                                    .n_vocab = session->inner->model->spec.config.vocab_size };
+    struct ak_error error = { 0 };
+    akunu_token ids[4 * GOLDEN_TOKENS], token;
+    float probability;
+    for (int i = 0; i < 65; i++)
+        ids[i] = 20 + i * 7 % 50;
+    ck_assert_uint_eq(ak_draft_model_count_unseen(&draft, ids, 63), 63);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(ak_draft_model_prefill(&draft, ids, 63, NULL, NULL, &error), AKUNU_OK);
+        ck_assert_uint_eq(akunu_sequence_length(session, draft.sequence), 62);
+        ck_assert_uint_eq(ak_draft_model_count_unseen(&draft, ids, 63), 1);
+    }
+    for (uint32_t n = 63; n <= 65; n++) {
+        ck_assert_int_eq(ak_draft_model_propose(&draft, ids, n, &token, &probability, &error),
+                         AKUNU_OK);
+        ck_assert(n <= 64 ? token >= 0 && probability > 0.0f : token == -1);
+        ck_assert_uint_eq(akunu_sequence_length(session, draft.sequence), n <= 64 ? n : 64);
+    }
+    ids[40]++; /* another text from there on */
+    ck_assert_uint_eq(ak_draft_model_count_unseen(&draft, ids, 64), 24);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+END_TEST
+
+static bool varies(const struct ak_backend *b)
+{
+    (void)b;
+    return false;
+}
+
+static bool is_steady(const struct ak_backend *b)
+{
+    (void)b;
+    return true;
+}
+
+/* Logits must not depend on the pass, and states can be no part of them. */
+START_TEST(possible)
+{
+    static const struct ak_backend_ops unknown = { .is_batch_invariant = NULL },
+                                       varying = { .is_batch_invariant = varies },
+                                       steady = { .is_batch_invariant = is_steady };
+    static const struct {
+        const struct ak_backend_ops *ops;
+        uint32_t state_elems;
+        const char *said; /* NULL: it is possible */
+    } cases[] = { { &unknown, 0, "logits depend on the pass" },
+                  { &varying, 0, "logits depend on the pass" },
+                  { &steady, 0, NULL },
+                  { &steady, 1, "recurrent state" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_backend backend = { cases[i].ops };
+        struct ak_session session = { .backend = &backend,
+                                      .kv.shape.state_elems = cases[i].state_elems };
+        struct ak_error error = { 0 };
+        ak_status status = ak_gen_speculation_check(&session, &error);
+        ck_assert_int_eq(status, cases[i].said ? AKUNU_ERROR_UNSUPPORTED : AKUNU_OK);
+        ck_assert(!cases[i].said || strstr(error.message, cases[i].said));
+    }
 }
 END_TEST
 
@@ -490,7 +770,11 @@ START_TEST(lookups)
         }
         ak_draft_lookup_clear(&l);
     }
-    struct ak_draft_lookup l = make_lookup("abcdabcd", 5); /* what has no room is left out */
+    struct ak_draft_lookup l = make_lookup("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 100);
+    uint32_t at;
+    ck_assert_uint_eq(ak_draft_lookup_find(&l, &at), AK_DRAFT_LOOKUP_MAX);
+    ak_draft_lookup_clear(&l);
+    l = make_lookup("abcdabcd", 5); /* what has no room is left out */
     ck_assert_uint_eq(l.n, 5);
     ak_draft_lookup_clear(&l);
 }
@@ -562,6 +846,13 @@ int main(void)
     tcase_add_test(tests, short_draft);
     tcase_add_test(tests, limits);
     tcase_add_test(tests, refused);
+    tcase_add_test(tests, vocabularies);
+    tcase_add_test(tests, first_estimates);
+    tcase_add_test(tests, gains);
+    tcase_add_test(tests, losses);
+    tcase_add_test(tests, longest_draft);
+    tcase_add_test(tests, draft_follows);
+    tcase_add_test(tests, possible);
     tcase_add_test(tests, lookups);
     tcase_add_test(tests, random_lookups);
     tcase_add_test(tests, costs);
